@@ -1,0 +1,26 @@
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace stagecraft {
+
+// The one exception of the project. Its text is one line for a person: which file, which field or
+// tensor or option, what was expected, what was found. Programs print it and exit with code 1.
+class Error : public std::runtime_error {
+ public:
+  explicit Error(const std::string& message) : std::runtime_error(message) {}
+
+  template <class... Args>
+  explicit Error(fmt::format_string<Args...> format, Args&&... args)
+      : std::runtime_error(fmt::format(format, std::forward<Args>(args)...)) {}
+};
+
+// A name or text from an untrusted file, made fit for one line of a terminal: control characters
+// and broken UTF-8 escaped, cut after about `max_bytes`.
+std::string printable(std::string_view text, std::size_t max_bytes = 80);
+
+}  // namespace stagecraft

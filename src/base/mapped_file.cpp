@@ -1,0 +1,88 @@
+#include "base/mapped_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/error.h"
+
+namespace stagecraft {
+namespace {
+
+// A descriptor that closes itself, so that no error below leaks it.
+class Descriptor {
+ public:
+  // O_NONBLOCK: opening a FIFO must not wait for a writer; it is refused as no regular file.
+  explicit Descriptor(const std::filesystem::path& path)
+      : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+    if (fd_ < 0) throw Error("{}: cannot be opened: {}", path.string(), std::strerror(errno));
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() { ::close(fd_); }
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+std::size_t regular_file_size(const Descriptor& file, const std::filesystem::path& path) {
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) {
+    throw Error("{}: cannot be read: {}", path.string(), std::strerror(errno));
+  }
+  if (S_ISDIR(status.st_mode)) throw Error("{}: expected a file, found a folder", path.string());
+  if (!S_ISREG(status.st_mode)) throw Error("{}: expected a regular file", path.string());
+  return static_cast<std::size_t>(status.st_size);
+}
+
+}  // namespace
+
+MappedFile::MappedFile(const std::filesystem::path& path) {
+  const Descriptor file(path);
+  size_ = regular_file_size(file, path);
+  if (size_ == 0) return;  // mmap refuses a length of 0; an empty span is the honest answer
+  void* address = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  if (address == MAP_FAILED) {
+    throw Error("{}: cannot be mapped: {}", path.string(), std::strerror(errno));
+  }
+  data_ = static_cast<const std::byte*>(address);
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+std::string read_text_file(const std::filesystem::path& path, std::size_t max_bytes) {
+  const Descriptor file(path);
+  const std::size_t size = regular_file_size(file, path);
+  if (size > max_bytes) {
+    throw Error("{}: expected at most {} bytes, found {}", path.string(), max_bytes, size);
+  }
+  std::string text(size, '\0');
+  std::size_t done = 0;
+  while (done < size) {
+    const ssize_t got = ::read(file.get(), text.data() + done, size - done);
+    if (got < 0) throw Error("{}: cannot be read: {}", path.string(), std::strerror(errno));
+    if (got == 0) break;  // the file shrank meanwhile
+    done += static_cast<std::size_t>(got);
+  }
+  text.resize(done);
+  return text;
+}
+
+}  // namespace stagecraft

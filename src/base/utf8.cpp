@@ -1,0 +1,67 @@
+#include "base/utf8.h"
+
+#include <algorithm>
+
+namespace stagecraft {
+namespace {
+
+struct Lead {
+  std::size_t length;           // of the whole sequence; 0: no sequence starts so
+  unsigned char low = 0x80;     // bounds of the second byte: what keeps overlong forms,
+  unsigned char high = 0xbf;    // surrogates and values above U+10FFFF out
+};
+
+Lead lead_of(unsigned char byte) {
+  if (byte < 0x80) return {1};
+  if (byte < 0xc2) return {0};
+  if (byte < 0xe0) return {2};
+  if (byte == 0xe0) return {3, 0xa0, 0xbf};
+  if (byte == 0xed) return {3, 0x80, 0x9f};
+  if (byte < 0xf0) return {3};
+  if (byte == 0xf0) return {4, 0x90, 0xbf};
+  if (byte < 0xf4) return {4};
+  if (byte == 0xf4) return {4, 0x80, 0x8f};
+  return {0};
+}
+
+// How many of the leading bytes of `text` agree with the sequence that the first one announces.
+std::size_t agreeing_bytes(std::string_view text, const Lead& lead) {
+  std::size_t n = 1;
+  for (; n < lead.length && n < text.size(); ++n) {
+    const auto byte = static_cast<unsigned char>(text[n]);
+    const unsigned char low = n == 1 ? lead.low : 0x80;
+    const unsigned char high = n == 1 ? lead.high : 0xbf;
+    if (byte < low || byte > high) break;
+  }
+  return n;
+}
+
+}  // namespace
+
+std::size_t utf8_sequence_length(std::string_view text) {
+  if (text.empty()) return 0;
+  const Lead lead = lead_of(static_cast<unsigned char>(text[0]));
+  if (lead.length == 0) return 0;
+  return agreeing_bytes(text, lead) == lead.length ? lead.length : 0;
+}
+
+std::size_t utf8_error_offset(std::string_view text) {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t length = utf8_sequence_length(text.substr(at));
+    if (length == 0) return at;
+    at += length;
+  }
+  return std::string_view::npos;
+}
+
+std::size_t utf8_incomplete_tail(std::string_view text) {
+  for (std::size_t n = 1; n <= std::min<std::size_t>(3, text.size()); ++n) {
+    const std::string_view tail = text.substr(text.size() - n);
+    const Lead lead = lead_of(static_cast<unsigned char>(tail[0]));
+    if (lead.length > n && agreeing_bytes(tail, lead) == n) return n;
+  }
+  return 0;
+}
+
+}  // namespace stagecraft

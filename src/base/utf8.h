@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace stagecraft {
+
+// The length in bytes (1 to 4) of the well-formed UTF-8 sequence that `text` begins with (Unicode
+// 15, table 3-7: no overlong forms, no surrogates), or 0 if it begins with none.
+std::size_t utf8_sequence_length(std::string_view text);
+
+// The offset of the first byte that is not part of well-formed UTF-8, or npos if all of it is.
+std::size_t utf8_error_offset(std::string_view text);
+
+// How many bytes at the end of `text` are the beginning of a well-formed sequence whose rest may
+// still come (0 to 3). A stream holds those back.
+std::size_t utf8_incomplete_tail(std::string_view text);
+
+}  // namespace stagecraft

@@ -1,0 +1,43 @@
+#include <exception>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "programs/commands.h"
+#include "programs/version.h"
+
+namespace stagecraft {
+namespace {
+
+constexpr int kBadInput = 1;
+constexpr int kBadCommandLine = 2;
+
+int run(int argc, char** argv) {
+  CLI::App app("A language model engine small enough to read.", "stagecraft");
+  app.set_version_flag("--version", version_text());
+  app.require_subcommand(1);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::RuntimeError& error) {
+    return error.get_exit_code();  // a command that ran, and answers with a code of its own
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    fmt::print(stderr, "stagecraft: {}\n", error.what());
+    return kBadCommandLine;
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace stagecraft
+
+int main(int argc, char** argv) {
+  try {
+    return stagecraft::run(argc, argv);
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "stagecraft: not enough memory\n");
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "stagecraft: {}\n", error.what());
+  }
+  return stagecraft::kBadInput;
+}

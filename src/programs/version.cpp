@@ -1,0 +1,32 @@
+// The one file that is compiled again when only the commit has changed.
+#include "generated_version.h"  // the generated one: STAGECRAFT_VERSION, STAGECRAFT_COMMIT
+
+#include <fmt/format.h>
+
+#include "programs/version.h"
+
+namespace stagecraft {
+namespace {
+
+#if defined(__clang__)
+constexpr const char* kCompiler = "Clang " __clang_version__;
+#else
+constexpr const char* kCompiler = "GCC " __VERSION__;
+#endif
+
+#if defined(__x86_64__)
+constexpr const char* kInstructionSet = "x86-64 (portable)";
+#elif defined(__aarch64__)
+constexpr const char* kInstructionSet = "aarch64 (portable)";
+#else
+constexpr const char* kInstructionSet = "portable";
+#endif
+
+}  // namespace
+
+std::string version_text() {
+  return fmt::format("stagecraft {} (commit {})\ncompiler {}\ninstruction set {}",
+                     STAGECRAFT_VERSION, STAGECRAFT_COMMIT, kCompiler, kInstructionSet);
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,119 @@
+#pragma once
+
+#include <cassert>
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+namespace stagecraft {
+
+// Two types, so that a signature says who owns memory: MatrixView looks, Matrix owns.
+// A vector is a std::span.
+
+// A row-major matrix that somebody else owns: a pointer, two sizes and the distance between rows.
+// Passed by value. Element (r, c) is data[r * stride + c].
+template <class T>
+class MatrixView {
+ public:
+  MatrixView() = default;
+  MatrixView(T* data, std::size_t rows, std::size_t cols, std::size_t stride)
+      : data_(data), rows_(rows), cols_(cols), stride_(stride) {
+    assert(stride >= cols);
+  }
+  MatrixView(T* data, std::size_t rows, std::size_t cols) : MatrixView(data, rows, cols, cols) {}
+
+  // A view to write through is also a view to read through.
+  operator MatrixView<const T>() const
+    requires(!std::is_const_v<T>)
+  {
+    return {data_, rows_, cols_, stride_};
+  }
+
+  T* data() const { return data_; }
+  std::size_t rows() const { return rows_; }
+  std::size_t cols() const { return cols_; }
+  std::size_t stride() const { return stride_; }
+  bool empty() const { return rows_ == 0 || cols_ == 0; }
+
+  std::span<T> row(std::size_t r) const {
+    assert(r < rows_);
+    return {data_ + r * stride_, cols_};
+  }
+  T& operator()(std::size_t r, std::size_t c) const {
+    assert(r < rows_ && c < cols_);
+    return data_[r * stride_ + c];
+  }
+
+  // `count` rows from row `first` on, all columns.
+  MatrixView row_range(std::size_t first, std::size_t count) const {
+    assert(first + count <= rows_);
+    return {data_ + first * stride_, count, cols_, stride_};
+  }
+  // `count` columns from column `first` on, all rows: one attention head, say.
+  MatrixView col_range(std::size_t first, std::size_t count) const {
+    assert(first + count <= cols_);
+    return {data_ + first, rows_, count, stride_};
+  }
+
+ private:
+  T* data_ = nullptr;
+  std::size_t rows_ = 0;
+  std::size_t cols_ = 0;
+  std::size_t stride_ = 0;
+};
+
+// A row-major matrix that owns its memory: zeros at first, 64-byte aligned, rows without gaps.
+// Moves, never copies silently. Large matrices cost nothing until they are touched.
+template <class T>
+class Matrix {
+  static_assert(std::is_trivial_v<T>);
+
+ public:
+  Matrix() = default;
+  Matrix(std::size_t rows, std::size_t cols) : rows_(rows), cols_(cols) {
+    if (rows == 0 || cols == 0) return;
+    if (cols > (SIZE_MAX - kAlignment) / sizeof(T) / rows) throw std::bad_alloc();
+    // calloc, because fresh pages are zero already and stay untouched; it aligns to 16 only, so
+    // ask for more and start at the next multiple of 64.
+    memory_.reset(std::calloc(rows * cols * sizeof(T) + kAlignment, 1));
+    if (memory_ == nullptr) throw std::bad_alloc();
+    void* start = memory_.get();
+    std::size_t space = rows * cols * sizeof(T) + kAlignment;
+    data_ = static_cast<T*>(std::align(kAlignment, rows * cols * sizeof(T), start, space));
+  }
+  Matrix(Matrix&& other) noexcept { *this = std::move(other); }
+  Matrix& operator=(Matrix&& other) noexcept {
+    memory_ = std::move(other.memory_);
+    data_ = std::exchange(other.data_, nullptr);
+    rows_ = std::exchange(other.rows_, 0);
+    cols_ = std::exchange(other.cols_, 0);
+    return *this;
+  }
+
+  T* data() { return data_; }
+  const T* data() const { return data_; }
+  std::size_t rows() const { return rows_; }
+  std::size_t cols() const { return cols_; }
+
+  MatrixView<T> view() { return {data_, rows_, cols_}; }
+  MatrixView<const T> view() const { return {data_, rows_, cols_}; }
+  // The first `count` rows: a workspace made for the longest prompt serves a shorter one so.
+  MatrixView<T> top_rows(std::size_t count) { return view().row_range(0, count); }
+
+ private:
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+  static constexpr std::size_t kAlignment = 64;
+
+  std::unique_ptr<void, Free> memory_;
+  T* data_ = nullptr;
+  std::size_t rows_ = 0;
+  std::size_t cols_ = 0;
+};
+
+}  // namespace stagecraft

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/token.h"
+
+namespace stagecraft {
+
+// Text to token ids and back, as a Hugging Face tokenizer.json defines it. Immutable once open, so
+// threads may share it.
+class Tokenizer {
+ public:
+  // `path`: a tokenizer.json, or a folder that holds one. Throws Error naming the file and the part
+  // that is missing, wrong or not supported.
+  static Tokenizer open(const std::filesystem::path& path);
+
+  Tokenizer(Tokenizer&&) noexcept;
+  Tokenizer& operator=(Tokenizer&&) noexcept;
+  ~Tokenizer();
+
+  struct EncodeOptions {
+    bool parse_special = true;  // text that spells a special token becomes that token
+    bool add_special = false;   // add what the post-processor adds (begin-of-text and the like)
+  };
+  // Throws Error with the byte offset if `text` is not UTF-8.
+  std::vector<TokenId> encode(std::string_view text, EncodeOptions options) const;
+
+  // The bytes that the ids stand for, special tokens included. Bytes that are no UTF-8 (half a
+  // character) are given as they are. Throws Error on an id that is out of range.
+  std::string decode(std::span<const TokenId> ids) const;
+
+  std::size_t vocab_size() const;  // the largest id + 1
+  std::optional<TokenId> id_of(std::string_view token) const;  // as the vocabulary spells it
+  std::string_view token_of(TokenId id) const;  // empty where no token has this id
+  bool is_special(TokenId id) const;
+
+ private:
+  struct Impl;
+  explicit Tokenizer(std::unique_ptr<const Impl> impl);
+  std::unique_ptr<const Impl> impl_;
+};
+
+}  // namespace stagecraft

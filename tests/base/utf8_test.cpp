@@ -1,0 +1,39 @@
+#include "base/utf8.h"
+
+#include <gtest/gtest.h>
+
+namespace stagecraft {
+namespace {
+
+TEST(Utf8, AcceptsEveryLengthOfSequence) {
+  EXPECT_EQ(utf8_sequence_length("a"), 1u);
+  EXPECT_EQ(utf8_sequence_length("\xc3\xa9"), 2u);
+  EXPECT_EQ(utf8_sequence_length("\xe4\xbd\xa0"), 3u);
+  EXPECT_EQ(utf8_sequence_length("\xf0\x9f\x98\x80"), 4u);
+}
+
+TEST(Utf8, RefusesOverlongFormsSurrogatesAndValuesBeyondUnicode) {
+  EXPECT_EQ(utf8_sequence_length("\xc0\x80"), 0u);
+  EXPECT_EQ(utf8_sequence_length("\xe0\x80\x80"), 0u);
+  EXPECT_EQ(utf8_sequence_length("\xed\xa0\x80"), 0u);
+  EXPECT_EQ(utf8_sequence_length("\xf4\x90\x80\x80"), 0u);
+  EXPECT_EQ(utf8_sequence_length("\x80"), 0u);
+}
+
+TEST(Utf8, NamesTheOffsetOfTheFirstBrokenByte) {
+  EXPECT_EQ(utf8_error_offset("plain \xc3\xa9"), std::string_view::npos);
+  EXPECT_EQ(utf8_error_offset("ab\xff" "cd"), 2u);
+  EXPECT_EQ(utf8_error_offset("ab\xe4\xbd"), 2u);
+}
+
+TEST(Utf8, HoldsBackOnlyTailsThatMayStillBecomeACharacter) {
+  EXPECT_EQ(utf8_incomplete_tail("ab"), 0u);
+  EXPECT_EQ(utf8_incomplete_tail("ab\xe4"), 1u);
+  EXPECT_EQ(utf8_incomplete_tail("ab\xe4\xbd"), 2u);
+  EXPECT_EQ(utf8_incomplete_tail("\xf0\x9f\x98"), 3u);
+  EXPECT_EQ(utf8_incomplete_tail("ab\xff"), 0u);
+  EXPECT_EQ(utf8_incomplete_tail("\xe4\xbd\xa0"), 0u);
+}
+
+}  // namespace
+}  // namespace stagecraft
