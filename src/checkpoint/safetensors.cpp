@@ -1,0 +1,181 @@
+#include "checkpoint/safetensors.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+
+#include "base/json.h"
+
+namespace stagecraft {
+namespace {
+
+constexpr std::size_t kLengthBytes = 8;
+constexpr std::size_t kMaxHeaderBytes = 16u << 20;  // thousands of tensors fit in one
+constexpr std::size_t kMaxDimensions = 8;
+
+std::uint64_t little_endian_u64(std::span<const std::byte> bytes) {
+  std::uint64_t value = 0;
+  for (std::size_t i = 0; i < kLengthBytes; ++i) {
+    value |= static_cast<std::uint64_t>(bytes[i]) << (8 * i);
+  }
+  return value;
+}
+
+// The number of bytes of a tensor, or Error if the shape multiplies beyond what memory can hold.
+std::size_t byte_size(const StoredTensor& tensor, const std::string& where) {
+  std::size_t size = dtype_size(tensor.dtype);
+  for (const std::size_t n : tensor.shape) {
+    if (__builtin_mul_overflow(size, n, &size)) {
+      throw Error("{}: shape {} is too large", where, shape_text(tensor.shape));
+    }
+  }
+  return size;
+}
+
+StoredTensor parse_tensor(const std::string& name, const Json& entry,
+                          std::span<const std::byte> data, const std::string& where) {
+  if (!entry.is_object()) {
+    throw Error("{}: expected an object, found {}", where, describe_json(entry));
+  }
+  const Json* dtype = find_member(entry, "dtype");
+  const Json* shape = find_member(entry, "shape");
+  const Json* offsets = find_member(entry, "data_offsets");
+  if (dtype == nullptr || shape == nullptr || offsets == nullptr || entry.size() != 3) {
+    throw Error("{}: expected exactly 'dtype', 'shape' and 'data_offsets'", where);
+  }
+
+  StoredTensor tensor;
+  tensor.name = name;
+  const std::string& dtype_text = json_string(*dtype, where, "dtype");
+  const auto known = dtype_from_name(dtype_text);
+  if (!known) throw Error("{}: dtype '{}' is not supported", where, printable(dtype_text));
+  tensor.dtype = *known;
+
+  if (!shape->is_array() || shape->size() > kMaxDimensions) {
+    throw Error("{}: 'shape': expected an array of at most {} sizes, found {}", where,
+                kMaxDimensions, describe_json(*shape));
+  }
+  for (const Json& n : *shape) tensor.shape.push_back(json_size(n, where, "shape", 0, SIZE_MAX));
+
+  if (!offsets->is_array() || offsets->size() != 2) {
+    throw Error("{}: 'data_offsets': expected [begin, end], found {}", where,
+                describe_json(*offsets));
+  }
+  const std::size_t begin = json_size((*offsets)[0], where, "data_offsets", 0, SIZE_MAX);
+  const std::size_t end = json_size((*offsets)[1], where, "data_offsets", 0, SIZE_MAX);
+  if (begin > end || end > data.size()) {
+    throw Error("{}: 'data_offsets': expected a range within the {} bytes of data, found [{}, {}]",
+                where, data.size(), begin, end);
+  }
+  const std::size_t expected = byte_size(tensor, where);
+  if (end - begin != expected) {
+    throw Error("{}: {} {} takes {} bytes, 'data_offsets' give {}", where, dtype_text,
+                shape_text(tensor.shape), expected, end - begin);
+  }
+  tensor.bytes = data.subspan(begin, end - begin);
+  return tensor;
+}
+
+// Sorts the tensors by place and makes sure that they tile the data: no hole, no overlap, no rest.
+void check_tiling(std::vector<StoredTensor>& tensors, std::span<const std::byte> data,
+                  const std::string& file) {
+  const auto place = [](const StoredTensor& t) {
+    return std::pair(t.bytes.data(), t.bytes.data() + t.bytes.size());
+  };
+  std::stable_sort(tensors.begin(), tensors.end(), [&](const auto& a, const auto& b) {
+    return place(a) < place(b);
+  });
+  std::size_t at = 0;
+  for (const StoredTensor& tensor : tensors) {
+    const auto begin = static_cast<std::size_t>(tensor.bytes.data() - data.data());
+    if (begin != at) {
+      throw Error("{}: tensor '{}': expected to begin at byte {} of the data, found {} ({})", file,
+                  printable(tensor.name), at, begin, begin < at ? "an overlap" : "a hole");
+    }
+    at = begin + tensor.bytes.size();
+  }
+  if (at != data.size()) {
+    throw Error("{}: expected {} bytes of data, found {}", file, at, data.size());
+  }
+}
+
+}  // namespace
+
+SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path) {
+  const std::string file = path.string();
+  const std::span<const std::byte> bytes = file_.bytes();
+  if (bytes.size() < kLengthBytes) {
+    throw Error("{}: expected a safetensors file, found {} bytes", file, bytes.size());
+  }
+  const std::uint64_t header_size = little_endian_u64(bytes);
+  if (header_size > bytes.size() - kLengthBytes || header_size > kMaxHeaderBytes) {
+    throw Error("{}: header length: expected at most {} bytes, found {}", file,
+                std::min(bytes.size() - kLengthBytes, kMaxHeaderBytes), header_size);
+  }
+  const std::string_view header(reinterpret_cast<const char*>(bytes.data()) + kLengthBytes,
+                                static_cast<std::size_t>(header_size));
+  const std::span<const std::byte> data =
+      bytes.subspan(kLengthBytes + static_cast<std::size_t>(header_size));
+
+  const Json json = parse_json(header, file + ": header");
+  if (!json.is_object()) {
+    throw Error("{}: header: expected an object, found {}", file, describe_json(json));
+  }
+  for (const auto& [name, entry] : json.items()) {
+    if (name != "__metadata__") {
+      const std::string where = fmt::format("{}: tensor '{}'", file, printable(name));
+      tensors_.push_back(parse_tensor(name, entry, data, where));
+      continue;
+    }
+    if (!entry.is_object()) throw Error("{}: '__metadata__': expected an object", file);
+    for (const auto& [key, value] : entry.items()) {
+      metadata_[key] = json_string(value, file + ": __metadata__", key);
+    }
+  }
+  check_tiling(tensors_, data, file);
+}
+
+const StoredTensor* SafetensorsFile::find(std::string_view name) const {
+  const auto found = std::find_if(tensors_.begin(), tensors_.end(),
+                                  [&](const StoredTensor& t) { return t.name == name; });
+  return found == tensors_.end() ? nullptr : &*found;
+}
+
+void write_safetensors(const std::filesystem::path& path, std::span<const StoredTensor> tensors,
+                       const std::map<std::string, std::string>& metadata) {
+  Json header = Json::object();
+  if (!metadata.empty()) header["__metadata__"] = metadata;
+  std::size_t at = 0;
+  for (const StoredTensor& tensor : tensors) {
+    header[tensor.name] = {{"dtype", dtype_name(tensor.dtype)},
+                           {"shape", tensor.shape},
+                           {"data_offsets", {at, at + tensor.bytes.size()}}};
+    at += tensor.bytes.size();
+  }
+  std::string text = header.dump();
+  text.resize((text.size() + 7) / 8 * 8, ' ');  // so that the data begins 8-byte aligned
+
+  std::filesystem::path unfinished = path;
+  unfinished += ".part";
+  std::ofstream out(unfinished, std::ios::binary | std::ios::trunc);
+  char length[kLengthBytes];
+  for (std::size_t i = 0; i < kLengthBytes; ++i) {
+    length[i] = static_cast<char>(text.size() >> (8 * i) & 0xff);
+  }
+  out.write(length, kLengthBytes);
+  out.write(text.data(), static_cast<std::streamsize>(text.size()));
+  for (const StoredTensor& tensor : tensors) {
+    out.write(reinterpret_cast<const char*>(tensor.bytes.data()),
+              static_cast<std::streamsize>(tensor.bytes.size()));
+  }
+  out.close();
+  std::error_code failed;
+  if (out) std::filesystem::rename(unfinished, path, failed);
+  if (!out || failed) {
+    std::filesystem::remove(unfinished, failed);
+    throw Error("{}: cannot be written", path.string());
+  }
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/mapped_file.h"
+#include "checkpoint/stored_tensor.h"
+
+namespace stagecraft {
+
+// One safetensors file (github.com/huggingface/safetensors), mapped:
+//   8 bytes     little-endian length N of the header
+//   N bytes     JSON: name -> {"dtype", "shape", "data_offsets": [begin, end]}, "__metadata__"
+//   the rest    the tensors' bytes, without holes or overlaps, little-endian, row-major
+// Every rule of the format is checked before a byte of data is used.
+class SafetensorsFile {
+ public:
+  // Throws Error naming the file, the tensor, what was expected and what was found.
+  explicit SafetensorsFile(const std::filesystem::path& path);
+
+  const std::vector<StoredTensor>& tensors() const { return tensors_; }  // in order of their bytes
+  const StoredTensor* find(std::string_view name) const;                 // nullptr if absent
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
+
+ private:
+  MappedFile file_;
+  std::vector<StoredTensor> tensors_;
+  std::map<std::string, std::string> metadata_;
+};
+
+// Writes tensors and metadata as a safetensors file, in the order given. Throws Error naming the
+// path if it cannot be written; a half-written file is not left behind.
+void write_safetensors(const std::filesystem::path& path, std::span<const StoredTensor> tensors,
+                       const std::map<std::string, std::string>& metadata);
+
+}  // namespace stagecraft

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "model/kv_cache.h"
+#include "model/parameters.h"
+#include "model/workspace.h"
+
+namespace stagecraft {
+
+// The attention half of a layer, added to the residual stream:
+//   x = x + o_proj(attention(rope(q), cache and rope(k), cache and v)),  q, k, v of rms_norm(x)
+//
+//   x      [seq_len, dim]  read and written: positions cache.length() and on
+//   layer  which of the model's layers this is: its place in the cache, its window
+//
+// Appends seq_len keys and values to the cache but does not advance it: the other layers follow.
+// Leaves `probabilities` and the other buffers of the workspace filled. Throws Error if the cache
+// is full.
+void attention_block(const Config& config, const AttentionParameters& parameters,
+                     std::size_t layer, MatrixView<float> x, KvCache& cache,
+                     Workspace& workspace);
+
+}  // namespace stagecraft

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/token.h"
+
+namespace stagecraft {
+
+// How positions become angles; see rope_frequencies.h. Names as in config.json.
+struct RopeConfig {
+  enum class Type { Default, Linear, Llama3 };
+  Type type = Type::Default;
+  double theta = 10'000.0;
+  double factor = 1.0;            // linear, llama3: how far the context was stretched
+  double low_freq_factor = 1.0;   // llama3
+  double high_freq_factor = 4.0;  // llama3
+  double original_max_seq_len = 0.0;  // llama3: "original_max_position_embeddings"
+};
+
+// The shape of a Llama-family model: what config.json says, checked, defaults filled in.
+struct Config {
+  std::string model_type;      // "llama", "mistral", "qwen2" or "qwen3"
+  std::size_t vocab_size = 0;
+  std::size_t dim = 0;         // "hidden_size": width of the residual stream
+  std::size_t ffn_dim = 0;     // "intermediate_size": width inside the feed-forward block
+  std::size_t n_layers = 0;
+  std::size_t n_heads = 0;     // query heads
+  std::size_t n_kv_heads = 0;  // key and value heads; divides n_heads
+  std::size_t head_dim = 0;    // even; n_heads * head_dim need not be dim
+  std::size_t max_seq_len = 0;  // "max_position_embeddings": the context it was trained for
+  float norm_eps = 0.0f;
+  RopeConfig rope;
+  bool tied_embeddings = false;  // lm_head is the embedding table
+  bool qkv_bias = false;
+  bool o_bias = false;
+  bool mlp_bias = false;
+  bool qk_norm = false;              // RMSNorm of each head's q and k before RoPE (Qwen3)
+  std::vector<std::size_t> windows;  // a layer's sliding window in positions; 0: none. [n_layers]
+  std::vector<TokenId> eos_ids;      // tokens that end a text; may be empty
+
+  std::size_t q_dim() const { return n_heads * head_dim; }
+  std::size_t kv_dim() const { return n_kv_heads * head_dim; }
+};
+
+// Reads `folder`/config.json. A value that would change the result and that this engine does not
+// know how to honour is an Error with its name, never ignored.
+Config read_config(const std::filesystem::path& folder);
+
+// The same from the text of a config.json; `where` names it in errors.
+Config parse_config(const std::string& text, const std::string& where);
+
+}  // namespace stagecraft

@@ -1,0 +1,69 @@
+#include "model/forward.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "model/attention_block.h"
+#include "model/linear.h"
+#include "model/mlp.h"
+#include "operators/check.h"
+#include "operators/rms_norm.h"
+
+namespace stagecraft {
+namespace {
+
+void check(const Config& config, std::span<const TokenId> tokens, const KvCache& cache,
+           const Workspace& w, MatrixView<float> logits) {
+  if (tokens.empty() || tokens.size() > w.max_rows) {
+    throw Error("forward: expected 1 to {} tokens, found {}", w.max_rows, tokens.size());
+  }
+  if (tokens.size() > std::min(cache.capacity(), w.max_context) - cache.length()) {
+    throw Error("forward: expected at most {} more tokens in the context, found {}",
+                cache.capacity() - cache.length(), tokens.size());
+  }
+  for (const TokenId token : tokens) {
+    if (token < 0 || static_cast<std::size_t>(token) >= config.vocab_size) {
+      throw Error("forward: token id: expected 0 to {}, found {}", config.vocab_size - 1, token);
+    }
+  }
+  check_shape("forward", "logits", std::min(logits.rows(), tokens.size()), config.vocab_size,
+              logits);
+}
+
+void embed(MatrixView<const float> table, std::span<const TokenId> tokens, MatrixView<float> x) {
+  for (std::size_t t = 0; t < tokens.size(); ++t) {
+    const auto row = table.row(static_cast<std::size_t>(tokens[t]));
+    std::copy(row.begin(), row.end(), x.row(t).begin());
+  }
+}
+
+}  // namespace
+
+void forward(const Model& model, std::span<const TokenId> tokens, KvCache& cache, Workspace& w,
+             MatrixView<float> logits) {
+  const Config& config = model.config;
+  const Parameters& p = model.parameters;
+  check(config, tokens, cache, w, logits);
+  const auto x = w.hidden.top_rows(tokens.size());
+
+  w.layer = -1;
+  embed(p.embedding, tokens, x);
+  w.probe("embedding", x);
+  for (std::size_t i = 0; i < config.n_layers; ++i) {
+    w.layer = static_cast<int>(i);
+    attention_block(config, p.layers[i].attention, i, x, cache, w);
+    mlp(config, p.layers[i].mlp, x, w);
+  }
+  w.layer = -1;
+  cache.advance(tokens.size());
+
+  if (logits.rows() == 0) return;
+  const auto last = x.row_range(tokens.size() - logits.rows(), logits.rows());
+  const auto normed = w.normed.top_rows(logits.rows());
+  rms_norm(last, p.final_norm, config.norm_eps, normed);
+  w.probe("final_norm", normed);
+  linear(p.lm_head, normed, logits, w.threads);
+  w.probe("logits", logits);
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <span>
+
+#include "model/kv_cache.h"
+#include "model/model.h"
+#include "model/workspace.h"
+
+namespace stagecraft {
+
+// One pass of the model over the next tokens of a sequence:
+//   x = embedding[tokens]; for each layer: x = attention_block(x), x = mlp(x);
+//   logits = lm_head(rms_norm(x))
+//
+//   tokens  [seq_len]  at positions cache.length() and on; 1 <= seq_len <= workspace.max_rows
+//   cache              seq_len positions longer afterwards
+//   logits  [n, vocab_size]  written: the scores of the token after each of the last n tokens;
+//                            n <= seq_len, and may be 0 where only the cache is wanted
+//
+// The bits do not depend on how a text is cut into passes. Throws Error if a token is no row of the
+// embedding or the cache has no room; the cache is then as before.
+void forward(const Model& model, std::span<const TokenId> tokens, KvCache& cache,
+             Workspace& workspace, MatrixView<float> logits);
+
+}  // namespace stagecraft

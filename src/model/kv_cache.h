@@ -1,0 +1,42 @@
+#pragma once
+
+#include <vector>
+
+#include "model/config.h"
+#include "tensor/matrix.h"
+
+namespace stagecraft {
+
+// The keys and values of every position a sequence has computed, one pair of matrices a layer, so
+// that a new token need not compute the old ones again. Keys are stored after RoPE.
+//
+// A forward pass over q_len tokens appends q_len rows to each layer and then, once, advances.
+class KvCache {
+ public:
+  KvCache(const Config& config, std::size_t capacity);  // capacity in positions
+
+  std::size_t length() const { return length_; }      // positions computed
+  std::size_t capacity() const { return capacity_; }  // positions there is room for
+
+  // Stores keys and values [q_len, n_kv_heads * head_dim] of the positions from length() on.
+  // Throws Error if there is no room.
+  void append(std::size_t layer, MatrixView<const float> keys, MatrixView<const float> values);
+
+  // The first `count` rows of a layer: [count, n_kv_heads * head_dim].
+  MatrixView<const float> keys(std::size_t layer, std::size_t count) const;
+  MatrixView<const float> values(std::size_t layer, std::size_t count) const;
+
+  void advance(std::size_t count) { length_ += count; }
+  // Forgets every position from `length` on (no effect if there are none).
+  void truncate(std::size_t length);
+
+ private:
+  struct Layer {
+    Matrix<float> keys, values;  // [capacity, n_kv_heads * head_dim]; pages untouched until used
+  };
+  std::vector<Layer> layers_;
+  std::size_t capacity_;
+  std::size_t length_ = 0;
+};
+
+}  // namespace stagecraft

@@ -1,0 +1,47 @@
+#include "model/linear.h"
+
+#include <algorithm>
+
+#include "operators/check.h"
+#include "operators/matmul_transb.h"
+
+namespace stagecraft {
+namespace {
+
+// Below this many multiplications, waking a thread takes longer than the work.
+constexpr std::size_t kWorthSplitting = 100'000;
+
+void linear_slice(const Linear& layer, MatrixView<const float> x, MatrixView<float> y,
+                  std::size_t first, std::size_t count) {
+  const auto weight = layer.weight.row_range(first, count);
+  const auto out = y.col_range(first, count);
+  if (layer.bias.empty()) {
+    matmul_transb(1.0f, x, weight, 0.0f, out);
+    return;
+  }
+  const auto bias = layer.bias.subspan(first, count);
+  for (std::size_t t = 0; t < out.rows(); ++t) {
+    std::copy(bias.begin(), bias.end(), out.row(t).begin());
+  }
+  matmul_transb(1.0f, x, weight, 1.0f, out);
+}
+
+}  // namespace
+
+void linear(const Linear& layer, MatrixView<const float> x, MatrixView<float> y,
+            ThreadPool& threads) {
+  const std::size_t outputs = layer.weight.rows();
+  check_shape("linear", "x", x.rows(), layer.weight.cols(), x);
+  check_shape("linear", "y", x.rows(), outputs, y);
+  if (threads.size() == 1 || x.rows() * outputs * x.cols() < kWorthSplitting) {
+    linear_slice(layer, x, y, 0, outputs);
+    return;
+  }
+  threads.run([&](std::size_t part) {
+    const std::size_t first = outputs * part / threads.size();
+    const std::size_t end = outputs * (part + 1) / threads.size();
+    linear_slice(layer, x, y, first, end - first);
+  });
+}
+
+}  // namespace stagecraft

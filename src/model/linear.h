@@ -1,0 +1,17 @@
+#pragma once
+
+#include "base/thread_pool.h"
+#include "model/parameters.h"
+
+namespace stagecraft {
+
+// y = x * weight^T + bias: one matmul_transb, its outputs split among the threads.
+//
+//   x  [seq_len, inputs]   read
+//   y  [seq_len, outputs]  written; must not overlap x
+//
+// The bits of y do not depend on the number of threads. Throws Error if shapes disagree.
+void linear(const Linear& layer, MatrixView<const float> x, MatrixView<float> y,
+            ThreadPool& threads);
+
+}  // namespace stagecraft

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "model/parameters.h"
+#include "model/workspace.h"
+
+namespace stagecraft {
+
+// The feed-forward half of a layer, added to the residual stream:
+//   x = x + down(swiglu(gate(n), up(n))),  n = rms_norm(x)
+//
+//   x  [seq_len, dim]  read and written
+//
+// Leaves `gate` (then holding the result of swiglu) and `up` of the workspace filled.
+void mlp(const Config& config, const MlpParameters& parameters, MatrixView<float> x,
+         Workspace& workspace);
+
+}  // namespace stagecraft

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "checkpoint/checkpoint.h"
+#include "model/config.h"
+#include "tensor/matrix.h"
+
+namespace stagecraft {
+
+// One linear map y = x * weight^T + bias, as PyTorch's nn.Linear.
+struct Linear {
+  MatrixView<const float> weight;  // [outputs, inputs]
+  std::span<const float> bias;     // [outputs], or empty
+};
+
+struct AttentionParameters {
+  std::span<const float> norm;            // [dim]
+  Linear q;                               // [n_heads * head_dim, dim]
+  Linear k, v;                            // [n_kv_heads * head_dim, dim]
+  std::span<const float> q_norm, k_norm;  // [head_dim], or empty
+  Linear o;                               // [dim, n_heads * head_dim]
+};
+
+struct MlpParameters {
+  std::span<const float> norm;  // [dim]
+  Linear gate, up;              // [ffn_dim, dim]
+  Linear down;                  // [dim, ffn_dim]
+};
+
+struct LayerParameters {
+  AttentionParameters attention;
+  MlpParameters mlp;
+};
+
+// Every weight of a model as f32. F32 tensors are views straight into the mapped checkpoint, which
+// must outlive this; F16 and BF16 ones were widened into `widened`.
+struct Parameters {
+  MatrixView<const float> embedding;  // [vocab_size, dim]
+  std::vector<LayerParameters> layers;
+  std::span<const float> final_norm;  // [dim]
+  Linear lm_head;                     // [vocab_size, dim]; the embedding itself where tied
+
+  std::vector<Matrix<float>> widened;
+};
+
+// Takes the named tensors of a Hugging Face checkpoint. Throws Error naming the tensor where one is
+// missing, has another shape or a dtype that is none of F32, F16 and BF16, or where the checkpoint
+// holds a tensor that the config leaves no place for.
+Parameters load_parameters(const Config& config, const Checkpoint& checkpoint);
+
+}  // namespace stagecraft

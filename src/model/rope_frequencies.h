@@ -1,0 +1,17 @@
+#pragma once
+
+#include <vector>
+
+#include "model/config.h"
+
+namespace stagecraft {
+
+// The angle, in radians a position, by which RoPE turns each pair of a head:
+//   inv_freq[i] = theta^(-2i / head_dim),  i = 0 .. head_dim / 2 - 1
+// slowed down for models whose context was stretched after training:
+//   linear   every frequency divided by factor
+//   llama3   only wavelengths long against the original context are; in between, a smooth blend
+//            (Llama 3.1; transformers, modeling_rope_utils.py)
+std::vector<float> rope_frequencies(const RopeConfig& rope, std::size_t head_dim);
+
+}  // namespace stagecraft

@@ -1,0 +1,14 @@
+#include "operators/add.h"
+
+#include "operators/check.h"
+
+namespace stagecraft {
+
+void add(MatrixView<const float> x, MatrixView<float> y) {
+  check_shape("add", "y", x.rows(), x.cols(), y);
+  for (std::size_t t = 0; t < x.rows(); ++t) {
+    for (std::size_t i = 0; i < x.cols(); ++i) y(t, i) += x(t, i);
+  }
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "tensor/matrix.h"
+
+namespace stagecraft {
+
+// y[t][i] += x[t][i]: how a block adds its result to the residual stream.
+//
+//   x  [seq_len, dim]  read
+//   y  [seq_len, dim]  read and written; must not overlap x
+//
+// Throws Error if shapes disagree.
+void add(MatrixView<const float> x, MatrixView<float> y);
+
+}  // namespace stagecraft

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "tensor/matrix.h"
+
+namespace stagecraft {
+
+// Matrix product with the second factor transposed, by the rules of BLAS's sgemm:
+//   C = alpha * A * B^T + beta * C
+//   c[m][n] = alpha * sum_k(a[m][k] * b[n][k]) + beta * c[m][n]
+//
+//   a  [m, k]  read
+//   b  [n, k]  read: a weight as PyTorch's nn.Linear stores it, one row an output
+//   c  [m, n]  read unless beta is 0, written; must not overlap a or b
+//
+// With beta = 0, C is never read, so NaN in it does no harm. Any of m, n, k may be 0; with k = 0
+// the product is 0. The bits of c[m][n] depend only on row m of A and row n of B: one row alone
+// gives what it gives among many. Throws Error if shapes disagree.
+void matmul_transb(float alpha, MatrixView<const float> a, MatrixView<const float> b, float beta,
+                   MatrixView<float> c);
+
+}  // namespace stagecraft

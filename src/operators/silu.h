@@ -1,0 +1,16 @@
+#pragma once
+
+#include <span>
+
+namespace stagecraft {
+
+// SiLU, also called swish (Elfwing et al. 2017):
+//   y[i] = x[i] / (1 + exp(-x[i]))
+//
+//   x  [n]  read; n may be 0
+//   y  [n]  written; may be x itself, else must not overlap it
+//
+// For x far below 0 the result is 0 (or -0), never NaN. Throws Error if sizes disagree.
+void silu(std::span<const float> x, std::span<float> y);
+
+}  // namespace stagecraft

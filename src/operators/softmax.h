@@ -1,0 +1,17 @@
+#pragma once
+
+#include <span>
+
+namespace stagecraft {
+
+// Softmax of one row:
+//   y[i] = exp(x[i] - max(x)) / sum_j(exp(x[j] - max(x)))
+//
+//   x  [n]  read; n may be 0
+//   y  [n]  written; may be x itself, else must not overlap it
+//
+// Subtracting the maximum changes nothing on paper and keeps exp() from overflowing. -infinity
+// gives 0, unless all of x is -infinity (then NaN, as in PyTorch). Throws Error if sizes disagree.
+void softmax(std::span<const float> x, std::span<float> y);
+
+}  // namespace stagecraft

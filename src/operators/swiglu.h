@@ -1,0 +1,16 @@
+#pragma once
+
+#include <span>
+
+namespace stagecraft {
+
+// SwiGLU, the gated activation of the feed-forward block (Shazeer 2020):
+//   y[i] = silu(gate[i]) * up[i]
+//
+//   gate, up  [n]  read; n may be 0
+//   y         [n]  written; may be gate or up itself, else must not overlap them
+//
+// Throws Error if sizes disagree.
+void swiglu(std::span<const float> gate, std::span<const float> up, std::span<float> y);
+
+}  // namespace stagecraft
