@@ -1,0 +1,187 @@
+"""What ./stage promises of itself, tried on a copy of it in a small tree with a program of ten lines.
+
+Standard library only; ctest runs it. What the engine's own commands do is tested elsewhere.
+"""
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = r"""
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+int main(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) std::printf("<%s>", argv[i]);
+  std::printf("MARK");
+  if (argc > 2 && std::strcmp(argv[2], "home") == 0) std::printf("%s", std::getenv("STAGECRAFT_HOME"));
+  if (argc > 2 && std::strcmp(argv[2], "wait") == 0) {
+    std::fflush(stdout);
+    for (;;) {}
+  }
+  return argc > 2 ? std::atoi(argv[2]) : 0;
+}
+"""
+CMAKE = """
+cmake_minimum_required(VERSION 3.22)
+project(tiny LANGUAGES CXX)
+add_subdirectory(src)
+"""
+PRESETS = """{ "version": 3, "configurePresets": [ { "name": "release", "generator": "Ninja",
+  "binaryDir": "${sourceDir}/build/release" } ] }"""
+
+
+class Tree(unittest.TestCase):
+    """One small tree for all tests of a class: building it takes seconds."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.root = pathlib.Path(tempfile.mkdtemp(prefix="stage test ")).resolve()
+        for name in ("src/programs", "cmake", "tools", "elsewhere"):
+            (cls.root / name).mkdir(parents=True)
+        shutil.copy2(REPOSITORY / "stage", cls.root / "stage")
+        (cls.root / "CMakeLists.txt").write_text(CMAKE)
+        (cls.root / "CMakePresets.json").write_text(PRESETS)
+        (cls.root / "src" / "CMakeLists.txt").write_text(
+            "add_executable(stagecraft programs/story.cpp)\n")
+        cls.source = cls.root / "src" / "programs" / "story.cpp"
+        cls.source.write_text(PROGRAM.replace("MARK", "first"))
+        (cls.root / "src" / "programs" / "info.cpp").write_text("")
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.root)
+
+    def stage(self, *arguments, cwd=None, script=None, env=None, **options):
+        environment = dict(os.environ, CI="", **(env or {}))
+        return subprocess.run([str(script or self.root / "stage"), *arguments], text=True,
+                              cwd=cwd or self.root, env=environment, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, **options)
+
+
+class Help(Tree):
+    def test_needs_no_build_and_lists_only_what_exists(self):
+        answer = self.stage("help")
+        self.assertEqual(answer.returncode, 0)
+        self.assertFalse((self.root / "build").exists())
+        self.assertIn("\nRun\n  story", answer.stdout)
+        self.assertIn("\nLook inside\n  info", answer.stdout)
+        self.assertNotIn("chat", answer.stdout)
+        self.assertNotIn("Teach", answer.stdout)
+        self.assertNotIn("\033", answer.stdout)
+
+    def test_is_what_no_command_shows(self):
+        self.assertEqual(self.stage().stdout, self.stage("--help").stdout)
+
+    def test_unknown_command_is_one_line_and_exit_2(self):
+        answer = self.stage("stroy")
+        self.assertEqual((answer.returncode, answer.stdout), (2, ""))
+        self.assertEqual(answer.stderr.count("\n"), 1)
+        self.assertIn("did you mean 'story'?", answer.stderr)
+
+    def test_no_suggestion_where_nothing_is_near(self):
+        for word in ("quantize", "*", "", "Run", "a|b", "story\nchat"):
+            answer = self.stage(word) if word else self.stage("--")
+            self.assertEqual(answer.returncode, 2, word)
+            self.assertNotIn("did you mean", answer.stderr)
+
+    def test_a_command_not_yet_in_the_tree_is_unknown(self):
+        self.assertEqual(self.stage("chat").returncode, 2)
+
+
+class Run(Tree):
+    def test_arguments_reach_the_program_as_they_were_typed(self):
+        words = ["story", "0", "two words", "new\nline", "", "*", "$HOME", "a'b\"c", "-n", "--", "--yes"]
+        answer = self.stage(*words)
+        self.assertEqual(answer.stdout, "".join(f"<{word}>" for word in words) + "first")
+
+    def test_yes_is_for_stage_itself(self):
+        self.assertEqual(self.stage("--yes", "story").stdout, "<story>first")
+        self.assertEqual(self.stage("story", "0", "--yes").stdout, "<story><0>first")
+
+    def test_stdout_is_the_programs_alone_even_when_it_builds(self):
+        os.utime(self.source)
+        answer = self.stage("story")
+        self.assertEqual(answer.stdout, "<story>first")
+        self.assertIn("building", answer.stderr)
+
+    def test_second_call_says_nothing_of_its_own(self):
+        self.stage("story")
+        self.assertEqual(self.stage("story").stderr, "")
+
+    def test_exit_codes_pass_through(self):
+        for code in (1, 2, 77):
+            self.assertEqual(self.stage("story", str(code)).returncode, code)
+
+    def test_runs_where_the_user_is(self):
+        elsewhere = self.root / "elsewhere"
+        for script in ("../stage", str(self.root / "stage")):
+            answer = self.stage("story", "home", cwd=elsewhere, script=script)
+            self.assertEqual(answer.stdout, f"<story><home>first{self.root}")
+
+    def test_runs_through_a_link_and_with_CDPATH(self):
+        link = self.root / "elsewhere" / "link"
+        link.symlink_to("../stage")
+        answer = self.stage("story", "home", cwd="/", script=link, env={"CDPATH": str(self.root)})
+        self.assertEqual(answer.stdout, f"<story><home>first{self.root}")
+        link.unlink()
+
+    def test_ctrl_c_reaches_the_program(self):
+        self.stage("story")
+        running = subprocess.Popen([str(self.root / "stage"), "story", "wait"],
+                                   stdout=subprocess.PIPE, start_new_session=True)
+        self.assertEqual(running.stdout.read(1), b"<")
+        os.killpg(running.pid, signal.SIGINT)
+        self.assertEqual(running.wait(10), -signal.SIGINT)
+        running.stdout.close()
+
+
+class Stale(Tree):
+    """An old binary must never answer for a new tree."""
+
+    def says(self):
+        answer = self.stage("story")
+        self.assertEqual(answer.returncode, 0, answer.stderr)
+        return answer.stdout.replace("<story>", "")
+
+    def test_never_runs_an_old_program(self):
+        self.assertEqual(self.says(), "first")
+        kept = self.root / "kept.cpp"
+        shutil.copy2(self.source, kept)
+
+        with self.subTest("edited"):
+            self.source.write_text(PROGRAM.replace("MARK", "second"))
+            self.assertEqual(self.says(), "second")
+        with self.subTest("put back with its old date"):
+            time.sleep(0.05)
+            shutil.move(kept, self.source)
+            self.assertEqual(self.says(), "first")
+        with self.subTest("a build file changed"):
+            (self.root / "src" / "CMakeLists.txt").write_text(
+                "add_executable(stagecraft programs/story.cpp)\n"
+                "target_compile_definitions(stagecraft PRIVATE story=story)\nadd_compile_options(-g)\n")
+            self.assertIn("building", self.stage("story").stderr)
+        with self.subTest("a source that does not compile"):
+            self.source.write_text("int main() { return missing; }\n")
+            answer = self.stage("story")
+            self.assertEqual((answer.returncode, answer.stdout), (1, ""))
+            self.assertIn("missing", answer.stderr)
+            self.assertEqual(self.stage("story").returncode, 1)
+        with self.subTest("mended"):
+            self.source.write_text(PROGRAM.replace("MARK", "third"))
+            self.assertEqual(self.says(), "third")
+        with self.subTest("the whole tree moved"):
+            moved = self.root.with_name(self.root.name + " moved")
+            self.root.rename(moved)
+            type(self).root = moved
+            answer = self.stage("story", "home")
+            self.assertEqual(answer.stdout, f"<story><home>third{moved}")
+
+
+if __name__ == "__main__":
+    unittest.main()
