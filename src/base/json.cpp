@@ -68,8 +68,7 @@ std::size_t json_size(const Json& value, const std::string& where, std::string_v
 
 double json_number(const Json& value, const std::string& where, std::string_view key) {
   if (value.is_number() && std::isfinite(value.get<double>())) return value.get<double>();
-  throw Error("{}: '{}': expected a number, found {}", where, printable(key),
-              describe_json(value));
+  throw Error("{}: '{}': expected a number, found {}", where, printable(key), describe_json(value));
 }
 
 bool json_bool(const Json& value, const std::string& where, std::string_view key) {
@@ -80,8 +79,7 @@ bool json_bool(const Json& value, const std::string& where, std::string_view key
 
 const std::string& json_string(const Json& value, const std::string& where, std::string_view key) {
   if (value.is_string()) return value.get_ref<const std::string&>();
-  throw Error("{}: '{}': expected a string, found {}", where, printable(key),
-              describe_json(value));
+  throw Error("{}: '{}': expected a string, found {}", where, printable(key), describe_json(value));
 }
 
 }  // namespace stagecraft

@@ -29,8 +29,7 @@ class ThreadPool {
       return;
     }
     using Callable = std::remove_reference_t<Work>;
-    start([](void* context, std::size_t part) { (*static_cast<Callable*>(context))(part); },
-          &work);
+    start([](void* context, std::size_t part) { (*static_cast<Callable*>(context))(part); }, &work);
     work(std::size_t{0});
     finish();
   }

@@ -6,9 +6,9 @@ namespace stagecraft {
 namespace {
 
 struct Lead {
-  std::size_t length;           // of the whole sequence; 0: no sequence starts so
-  unsigned char low = 0x80;     // bounds of the second byte: what keeps overlong forms,
-  unsigned char high = 0xbf;    // surrogates and values above U+10FFFF out
+  std::size_t length;         // of the whole sequence; 0: no sequence starts so
+  unsigned char low = 0x80;   // bounds of the second byte: what keeps overlong forms,
+  unsigned char high = 0xbf;  // surrogates and values above U+10FFFF out
 };
 
 Lead lead_of(unsigned char byte) {

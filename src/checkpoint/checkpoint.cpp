@@ -60,8 +60,7 @@ Checkpoint Checkpoint::open(const fs::path& folder) {
     }
     for (const std::string& shard : shards) {
       if (!fs::exists(folder / shard)) {
-        throw Error("{}: names '{}', which is not in the folder", index.string(),
-                    printable(shard));
+        throw Error("{}: names '{}', which is not in the folder", index.string(), printable(shard));
       }
       checkpoint.add_file(folder / shard);
     }

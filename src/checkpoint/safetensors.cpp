@@ -83,9 +83,8 @@ void check_tiling(std::vector<StoredTensor>& tensors, std::span<const std::byte>
   const auto place = [](const StoredTensor& t) {
     return std::pair(t.bytes.data(), t.bytes.data() + t.bytes.size());
   };
-  std::stable_sort(tensors.begin(), tensors.end(), [&](const auto& a, const auto& b) {
-    return place(a) < place(b);
-  });
+  std::stable_sort(tensors.begin(), tensors.end(),
+                   [&](const auto& a, const auto& b) { return place(a) < place(b); });
   std::size_t at = 0;
   for (const StoredTensor& tensor : tensors) {
     const auto begin = static_cast<std::size_t>(tensor.bytes.data() - data.data());

@@ -15,8 +15,7 @@ namespace stagecraft {
 // Appends seq_len keys and values to the cache but does not advance it: the other layers follow.
 // Leaves `probabilities` and the other buffers of the workspace filled. Throws Error if the cache
 // is full.
-void attention_block(const Config& config, const AttentionParameters& parameters,
-                     std::size_t layer, MatrixView<float> x, KvCache& cache,
-                     Workspace& workspace);
+void attention_block(const Config& config, const AttentionParameters& parameters, std::size_t layer,
+                     MatrixView<float> x, KvCache& cache, Workspace& workspace);
 
 }  // namespace stagecraft

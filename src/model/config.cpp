@@ -61,16 +61,21 @@ class Fields {
 // What other families put into a config.json to change the arithmetic. We do not implement it, so
 // anything but its neutral value is refused. Parts of names, because every family coins its own.
 constexpr std::array<std::string_view, 17> kForeignArithmetic = {
-    "scale",        "scaling", "multiplier", "softcap", "expert",   "quantization",
-    "clip",         "alibi",   "rotary",     "moe",     "parallel", "layernorm",
-    "post_norm",    "no_rope", "pre_norm",   "nope",    "residual",
+    "scale",     "scaling", "multiplier", "softcap", "expert",   "quantization",
+    "clip",      "alibi",   "rotary",     "moe",     "parallel", "layernorm",
+    "post_norm", "no_rope", "pre_norm",   "nope",    "residual",
 };
 
 // Names that contain one of those and are either read below or change nothing at inference.
 constexpr std::array<std::string_view, 8> kHarmless = {
-    "rope_scaling",      "rope_parameters", "output_router_logits",
-    "router_aux_loss_coef", "use_parallel_residual_loss", "initializer_range_scale",
-    "transformers.js_config", "residual_dropout",
+    "rope_scaling",
+    "rope_parameters",
+    "output_router_logits",
+    "router_aux_loss_coef",
+    "use_parallel_residual_loss",
+    "initializer_range_scale",
+    "transformers.js_config",
+    "residual_dropout",
 };
 
 bool is_neutral(const Json& value) {
@@ -82,9 +87,9 @@ bool is_neutral(const Json& value) {
 void refuse_foreign_arithmetic(const Fields& fields) {
   for (const auto& [key, value] : fields.object().items()) {
     if (std::find(kHarmless.begin(), kHarmless.end(), key) != kHarmless.end()) continue;
-    const bool foreign = std::any_of(
-        kForeignArithmetic.begin(), kForeignArithmetic.end(),
-        [&](std::string_view part) { return key.find(part) != std::string::npos; });
+    const bool foreign =
+        std::any_of(kForeignArithmetic.begin(), kForeignArithmetic.end(),
+                    [&](std::string_view part) { return key.find(part) != std::string::npos; });
     if (foreign && !is_neutral(value)) {
       throw Error("{}: '{}': {} is not supported", fields.where(), printable(key),
                   describe_json(value));
@@ -100,8 +105,7 @@ RopeConfig parse_rope(const Fields& top) {
   const Json* object = top.find(key);
   if (object == nullptr) return rope;
   if (!object->is_object()) {
-    throw Error("{}: '{}': expected an object, found {}", top.where(), key,
-                describe_json(*object));
+    throw Error("{}: '{}': expected an object, found {}", top.where(), key, describe_json(*object));
   }
   const Fields fields(*object, fmt::format("{}: {}", top.where(), key));
   rope.theta = fields.positive_or("rope_theta", rope.theta);
@@ -147,8 +151,8 @@ std::vector<std::size_t> parse_windows(const Fields& fields, const Config& confi
       used && fields.has("sliding_window") ? fields.size("sliding_window") : 0;
   if (const Json* types = fields.find("layer_types")) {
     if (!types->is_array() || types->size() != config.n_layers) {
-      throw Error("{}: 'layer_types': expected one for each of {} layers, found {}",
-                  fields.where(), config.n_layers, describe_json(*types));
+      throw Error("{}: 'layer_types': expected one for each of {} layers, found {}", fields.where(),
+                  config.n_layers, describe_json(*types));
     }
     for (std::size_t i = 0; i < config.n_layers; ++i) {
       const std::string& type = json_string((*types)[i], fields.where(), "layer_types");
@@ -166,8 +170,7 @@ std::vector<std::size_t> parse_windows(const Fields& fields, const Config& confi
   }
   // 28 is what transformers takes where a Qwen file does not say.
   const std::size_t first =
-      !qwen ? 0
-            : (fields.has("max_window_layers") ? fields.size("max_window_layers", 0) : 28);
+      !qwen ? 0 : (fields.has("max_window_layers") ? fields.size("max_window_layers", 0) : 28);
   for (std::size_t i = first; i < config.n_layers; ++i) windows[i] = window;
   return windows;
 }
@@ -222,12 +225,12 @@ Config parse_config(const std::string& text, const std::string& where) {
   config.max_seq_len = fields.size("max_position_embeddings");
   config.norm_eps = static_cast<float>(fields.positive_or("rms_norm_eps", 1e-6));
   if (config.n_heads % config.n_kv_heads != 0) {
-    throw Error("{}: 'num_attention_heads': expected a multiple of 'num_key_value_heads' {}, "
-                "found {}",
-                where, config.n_kv_heads, config.n_heads);
+    throw Error(
+        "{}: 'num_attention_heads': expected a multiple of 'num_key_value_heads' {}, "
+        "found {}",
+        where, config.n_kv_heads, config.n_heads);
   }
-  if (!fields.has("head_dim") && config.model_type != "qwen3" &&
-      config.dim % config.n_heads != 0) {
+  if (!fields.has("head_dim") && config.model_type != "qwen3" && config.dim % config.n_heads != 0) {
     throw Error("{}: 'hidden_size': expected a multiple of 'num_attention_heads' {}, found {}",
                 where, config.n_heads, config.dim);
   }

@@ -14,22 +14,22 @@ struct RopeConfig {
   enum class Type { Default, Linear, Llama3 };
   Type type = Type::Default;
   double theta = 10'000.0;
-  double factor = 1.0;            // linear, llama3: how far the context was stretched
-  double low_freq_factor = 1.0;   // llama3
-  double high_freq_factor = 4.0;  // llama3
+  double factor = 1.0;                // linear, llama3: how far the context was stretched
+  double low_freq_factor = 1.0;       // llama3
+  double high_freq_factor = 4.0;      // llama3
   double original_max_seq_len = 0.0;  // llama3: "original_max_position_embeddings"
 };
 
 // The shape of a Llama-family model: what config.json says, checked, defaults filled in.
 struct Config {
-  std::string model_type;      // "llama", "mistral", "qwen2" or "qwen3"
+  std::string model_type;  // "llama", "mistral", "qwen2" or "qwen3"
   std::size_t vocab_size = 0;
-  std::size_t dim = 0;         // "hidden_size": width of the residual stream
-  std::size_t ffn_dim = 0;     // "intermediate_size": width inside the feed-forward block
+  std::size_t dim = 0;      // "hidden_size": width of the residual stream
+  std::size_t ffn_dim = 0;  // "intermediate_size": width inside the feed-forward block
   std::size_t n_layers = 0;
-  std::size_t n_heads = 0;     // query heads
-  std::size_t n_kv_heads = 0;  // key and value heads; divides n_heads
-  std::size_t head_dim = 0;    // even; n_heads * head_dim need not be dim
+  std::size_t n_heads = 0;      // query heads
+  std::size_t n_kv_heads = 0;   // key and value heads; divides n_heads
+  std::size_t head_dim = 0;     // even; n_heads * head_dim need not be dim
   std::size_t max_seq_len = 0;  // "max_position_embeddings": the context it was trained for
   float norm_eps = 0.0f;
   RopeConfig rope;

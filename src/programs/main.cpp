@@ -1,6 +1,6 @@
-#include <exception>
-
 #include <fmt/format.h>
+
+#include <exception>
 
 #include "base/error.h"
 #include "programs/commands.h"

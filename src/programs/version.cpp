@@ -1,9 +1,9 @@
 // The one file that is compiled again when only the commit has changed.
-#include "generated_version.h"  // the generated one: STAGECRAFT_VERSION, STAGECRAFT_COMMIT
+#include "programs/version.h"
 
 #include <fmt/format.h>
 
-#include "programs/version.h"
+#include "generated_version.h"  // the generated one: STAGECRAFT_VERSION, STAGECRAFT_COMMIT
 
 namespace stagecraft {
 namespace {

@@ -35,9 +35,9 @@ class Tokenizer {
   // character) are given as they are. Throws Error on an id that is out of range.
   std::string decode(std::span<const TokenId> ids) const;
 
-  std::size_t vocab_size() const;  // the largest id + 1
+  std::size_t vocab_size() const;                              // the largest id + 1
   std::optional<TokenId> id_of(std::string_view token) const;  // as the vocabulary spells it
-  std::string_view token_of(TokenId id) const;  // empty where no token has this id
+  std::string_view token_of(TokenId id) const;                 // empty where no token has this id
   bool is_special(TokenId id) const;
 
  private:

@@ -22,7 +22,9 @@ TEST(Utf8, RefusesOverlongFormsSurrogatesAndValuesBeyondUnicode) {
 
 TEST(Utf8, NamesTheOffsetOfTheFirstBrokenByte) {
   EXPECT_EQ(utf8_error_offset("plain \xc3\xa9"), std::string_view::npos);
-  EXPECT_EQ(utf8_error_offset("ab\xff" "cd"), 2u);
+  EXPECT_EQ(utf8_error_offset("ab\xff"
+                              "cd"),
+            2u);
   EXPECT_EQ(utf8_error_offset("ab\xe4\xbd"), 2u);
 }
 

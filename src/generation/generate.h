@@ -1,0 +1,36 @@
+#pragma once
+
+#include <functional>
+#include <span>
+
+#include "generation/random.h"
+#include "generation/sampler.h"
+#include "generation/session.h"
+
+namespace stagecraft {
+
+struct GenerationOptions {
+  std::size_t max_tokens = 256;  // at most this many new ones
+  SamplerOptions sampler;
+  float repeat_penalty = 1.0f;      // see penalize_repeats
+  std::size_t repeat_last_n = 64;   // how many tokens back it looks
+  std::vector<TokenId> end_tokens;  // any of these ends the text; it is not given to on_token
+};
+
+enum class StopReason {
+  EndToken,     // the model said that it is done
+  MaxTokens,    // max_tokens new tokens were made
+  ContextFull,  // there is no room for another token
+  Stopped,      // on_token returned false
+};
+
+// The decoding loop: choose a token from the logits, hand it out, feed it, again.
+//
+//   session   fed with the whole prompt (at least one token), so that its logits are fresh;
+//             afterwards it also holds the new tokens, except the last where no more was computed
+//   random    gives one number a token
+//   on_token  called with each new token as it is made; false stops
+StopReason generate(Session& session, const GenerationOptions& options, Random& random,
+                    const std::function<bool(TokenId)>& on_token);
+
+}  // namespace stagecraft

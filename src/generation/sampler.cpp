@@ -1,0 +1,121 @@
+#include "generation/sampler.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "operators/check.h"
+
+namespace stagecraft {
+namespace {
+
+TokenId likeliest(std::span<const float> logits) {
+  // max_element gives the first of equals: the lower id.
+  return static_cast<TokenId>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+}
+
+bool likelier(const TokenProbability& a, const TokenProbability& b) {
+  return a.probability != b.probability ? a.probability > b.probability : a.token < b.token;
+}
+
+// exp((logit - max) / temperature) for each token: shares that do not sum to 1 yet.
+void fill_shares(std::span<const float> logits, float temperature, float max,
+                 std::span<TokenProbability> shares) {
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    shares[i] = {static_cast<TokenId>(i), std::exp((logits[i] - max) / temperature)};
+  }
+}
+
+double sum_of(std::span<const TokenProbability> shares) {
+  double sum = 0.0;
+  for (const TokenProbability& share : shares) sum += share.probability;
+  return sum;
+}
+
+// The shares from the likeliest on, sorted only as far as somebody looks: with a vocabulary of
+// 150,000 and a few candidates that matter, sorting all would take longer than the model.
+class Ranking {
+ public:
+  explicit Ranking(std::span<TokenProbability> shares) : shares_(shares) {}
+
+  const TokenProbability& operator[](std::size_t rank) {
+    while (rank >= sorted_) sort_more();
+    return shares_[rank];
+  }
+
+ private:
+  void sort_more() {
+    const std::size_t count =
+        std::min(shares_.size() - sorted_, std::max<std::size_t>(64, sorted_));
+    const auto rest = shares_.subspan(sorted_);
+    const auto end = rest.begin() + static_cast<std::ptrdiff_t>(count);
+    if (count < rest.size()) std::nth_element(rest.begin(), end, rest.end(), likelier);
+    std::sort(rest.begin(), end, likelier);
+    sorted_ += count;
+  }
+
+  std::span<TokenProbability> shares_;
+  std::size_t sorted_ = 0;
+};
+
+// How many of the likeliest of `n` it takes to reach the share p of their sum.
+std::size_t count_top_p(Ranking& ranking, std::size_t n, double sum, float p) {
+  const double enough = static_cast<double>(p) * sum;
+  double reached = 0.0;
+  for (std::size_t rank = 0; rank < n; ++rank) {
+    reached += ranking[rank].probability;
+    if (reached >= enough) return rank + 1;
+  }
+  return n;
+}
+
+}  // namespace
+
+TokenId sample(std::span<const float> logits, const SamplerOptions& options, float u,
+               std::span<TokenProbability> scratch) {
+  check_size("sample", "scratch", logits.size(), scratch.size());
+  if (logits.empty()) throw Error("sample: expected at least one logit, found none");
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    if (std::isnan(logits[i]) || logits[i] == INFINITY) {
+      throw Error("the model computed the logit {} for token {}: its weights are broken", logits[i],
+                  i);
+    }
+  }
+  const TokenId best = likeliest(logits);
+  const float max = logits[static_cast<std::size_t>(best)];
+  if (std::isinf(max)) throw Error("the model gives no token any probability");
+  if (options.temperature == 0.0f) return best;
+
+  fill_shares(logits, options.temperature, max, scratch);
+  Ranking ranking(scratch);
+  std::size_t kept = scratch.size();
+  if (options.top_k != 0 && options.top_k < kept) {
+    kept = options.top_k;
+    ranking[kept - 1];  // sorts that far, so that the first `kept` of scratch are the likeliest
+  }
+  if (options.top_p < 1.0f) {
+    kept = count_top_p(ranking, kept, sum_of(scratch.first(kept)), options.top_p);
+  }
+
+  const double target = static_cast<double>(u) * sum_of(scratch.first(kept));
+  double sum = 0.0;
+  for (std::size_t rank = 0; rank < kept; ++rank) {
+    sum += ranking[rank].probability;
+    if (target < sum) return ranking[rank].token;
+  }
+  return ranking[kept - 1].token;
+}
+
+void penalize_repeats(std::span<float> logits, std::span<const TokenId> recent, float penalty) {
+  if (penalty == 1.0f) return;
+  for (std::size_t i = 0; i < recent.size(); ++i) {
+    const TokenId token = recent[i];
+    if (token < 0 || static_cast<std::size_t>(token) >= logits.size()) continue;
+    const auto before = recent.first(i);
+    if (std::find(before.begin(), before.end(), token) != before.end()) continue;
+    float& logit = logits[static_cast<std::size_t>(token)];
+    logit = logit > 0.0f ? logit / penalty : logit * penalty;
+  }
+}
+
+}  // namespace stagecraft

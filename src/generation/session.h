@@ -1,0 +1,46 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "model/forward.h"
+#include "model/kv_cache.h"
+#include "model/model.h"
+#include "model/workspace.h"
+
+namespace stagecraft {
+
+// One sequence in the making: the model, what it has computed so far, and all the memory and
+// threads that computing more will need. Nothing is allocated after it is made.
+class Session {
+ public:
+  // context: the most tokens it can hold. The model must outlive the session.
+  Session(const Model& model, std::size_t context, std::size_t n_threads);
+
+  // Computes these tokens after the ones it has. logits() then scores the token that comes next.
+  // Throws Error if they do not fit into the context or an id is out of range.
+  void feed(std::span<const TokenId> tokens);
+
+  // [vocab_size]: the scores after the last token fed. Writable, for penalties.
+  std::span<float> logits() { return logits_.view().row(0); }
+
+  // Forgets every token from `length` on. The logits are stale until the next feed.
+  void truncate(std::size_t length);
+
+  std::span<const TokenId> tokens() const { return tokens_; }  // all that were fed
+  std::size_t context() const { return cache_.capacity(); }
+  std::size_t n_threads() const { return workspace_.threads.size(); }
+  const Model& model() const { return model_; }
+
+  // Sees every intermediate result of the passes to come; see Workspace::probe_sink.
+  void set_probe(Workspace::Probe probe) { workspace_.probe_sink = std::move(probe); }
+
+ private:
+  const Model& model_;
+  KvCache cache_;
+  Workspace workspace_;
+  Matrix<float> logits_;
+  std::vector<TokenId> tokens_;
+};
+
+}  // namespace stagecraft

@@ -1,0 +1,122 @@
+#include "programs/options.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <random>
+#include <thread>
+
+#include "base/error.h"
+#include "base/utf8.h"
+
+namespace stagecraft {
+namespace {
+
+constexpr std::size_t kMaxThreads = 256;
+constexpr double kMaxTokens = 1e7;
+
+}  // namespace
+
+CLI::Validator in_range(double min, double max) {
+  return CLI::Validator(
+      [min, max](std::string& text) -> std::string {
+        double value = 0.0;
+        const bool number = CLI::detail::lexical_cast(text, value);
+        if (number && std::isfinite(value) && value >= min && value <= max) return {};
+        return fmt::format("expected {} to {}, found '{}'", min, max, printable(text));
+      },
+      "");
+}
+
+void GenerationFlags::add_model_to(CLI::App& command) {
+  command.add_option("-m,--model", model, "Model folder")->type_name("PATH");
+}
+
+void GenerationFlags::add_threads_to(CLI::App& command) {
+  command.add_option("-t,--threads", threads, "Threads (default: one for each processor)")
+      ->check(in_range(1, kMaxThreads))
+      ->type_name("N");
+}
+
+void GenerationFlags::add_to(CLI::App& command) {
+  add_model_to(command);
+  command.add_option("-n,--max-tokens", max_tokens, "At most this many new tokens")
+      ->check(in_range(1, kMaxTokens))
+      ->type_name("N");
+  command.add_option("-c,--context", context, "Room for this many tokens in all")
+      ->check(in_range(1, kMaxTokens))
+      ->type_name("N");
+  add_threads_to(command);
+  command.add_option("--temperature,--temp", temperature, "0: always the likeliest token")
+      ->check(in_range(0, 100))
+      ->capture_default_str()
+      ->type_name("T");
+  command.add_option("--top-k", top_k, "Choose among the K likeliest; 0: all")
+      ->check(in_range(0, kMaxTokens))
+      ->capture_default_str()
+      ->type_name("K");
+  command.add_option("--top-p", top_p, "Choose among the likeliest that reach P together")
+      ->check(in_range(0, 1))
+      ->capture_default_str()
+      ->type_name("P");
+  command.add_option("--repeat-penalty", repeat_penalty, "Above 1: less repetition")
+      ->check(in_range(0.01, 100))
+      ->capture_default_str()
+      ->type_name("X");
+  command.add_option("--repeat-last-n", repeat_last_n, "How far back the penalty looks")
+      ->check(in_range(0, kMaxTokens))
+      ->capture_default_str()
+      ->type_name("N");
+  command.add_option("--stop", stops, "End where this text appears (may be given again)")
+      ->type_name("TEXT")
+      ->allow_extra_args(false);
+  seed_option =
+      command.add_option("--seed", seed, "The same seed gives the same text")->type_name("N");
+}
+
+std::size_t GenerationFlags::thread_count() const {
+  if (threads != 0) return threads;
+  return std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, kMaxThreads);
+}
+
+std::uint64_t GenerationFlags::chosen_seed() const {
+  return seed_option->count() > 0 ? seed : std::random_device()();
+}
+
+TextOptions GenerationFlags::text_options(const Config& config,
+                                          std::size_t default_max_tokens) const {
+  TextOptions options;
+  options.stops = stops;
+  options.generation.max_tokens = max_tokens == 0 ? default_max_tokens : max_tokens;
+  options.generation.sampler = {temperature, top_k, top_p};
+  options.generation.repeat_penalty = repeat_penalty;
+  options.generation.repeat_last_n = repeat_last_n;
+  options.generation.end_tokens = config.eos_ids;
+  return options;
+}
+
+std::vector<TokenId> parse_id_list(std::string_view option, std::string_view text) {
+  std::vector<TokenId> ids;
+  while (true) {
+    const std::string_view part = text.substr(0, text.find(','));
+    TokenId id = 0;
+    const auto [end, failed] = std::from_chars(part.data(), part.data() + part.size(), id);
+    if (failed != std::errc() || end != part.data() + part.size() || id < 0) {
+      throw CLI::ValidationError(
+          std::string(option),
+          fmt::format("expected ids as in 1,2,3; '{}' is none", printable(part)));
+    }
+    ids.push_back(id);
+    if (part.size() == text.size()) return ids;
+    text.remove_prefix(part.size() + 1);
+  }
+}
+
+void check_utf8(std::string_view what, std::string_view text) {
+  if (const std::size_t at = utf8_error_offset(text); at != std::string_view::npos) {
+    throw Error("{}: expected UTF-8, found byte 0x{:02x} at offset {}", what,
+                static_cast<unsigned char>(text[at]), at);
+  }
+}
+
+}  // namespace stagecraft

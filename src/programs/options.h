@@ -1,0 +1,45 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "generation/generate_text.h"
+
+namespace stagecraft {
+
+// Accepts a finite number in [min, max]; the error says so. (CLI::Range lets NaN pass.)
+CLI::Validator in_range(double min, double max);
+
+// What every command that generates text offers. Defaults stand here, the same for all.
+struct GenerationFlags {
+  std::string model;
+  std::size_t context = 0;     // 0: what the task needs, up to what the model was trained for
+  std::size_t max_tokens = 0;  // 0: the command's own default
+  std::size_t threads = 0;     // 0: one for each processor
+  float temperature = 0.8f;
+  std::size_t top_k = 40;
+  float top_p = 0.95f;
+  float repeat_penalty = 1.0f;
+  std::size_t repeat_last_n = 64;
+  std::vector<std::string> stops;
+  std::uint64_t seed = 0;
+  CLI::Option* seed_option = nullptr;
+
+  void add_to(CLI::App& command);
+  void add_model_to(CLI::App& command);    // --model alone
+  void add_threads_to(CLI::App& command);  // --threads alone
+
+  std::size_t thread_count() const;
+  std::uint64_t chosen_seed() const;  // as given, or one that nobody could guess
+  TextOptions text_options(const Config& config, std::size_t default_max_tokens) const;
+};
+
+// "1,2,3" to ids; throws CLI::ValidationError naming the option and the part that is no id.
+std::vector<TokenId> parse_id_list(std::string_view option, std::string_view text);
+
+// Throws Error if the text is not UTF-8; `what` names it ("prompt").
+void check_utf8(std::string_view what, std::string_view text);
+
+}  // namespace stagecraft
