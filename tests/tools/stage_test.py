@@ -4,9 +4,11 @@ Standard library only; ctest runs it. What the engine's own commands do is teste
 """
 import os
 import pathlib
+import pty
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -139,6 +141,116 @@ class Run(Tree):
         os.killpg(running.pid, signal.SIGINT)
         self.assertEqual(running.wait(10), -signal.SIGINT)
         running.stdout.close()
+
+
+APT = r"""#!/bin/sh
+# Stands in for apt-get: notes how it was called; what is installed appears on the PATH.
+echo "$*" >>"$LOG"
+case "$*" in
+  *"-s -qq"*) [ -e "$LOG.updated" ] ;;
+  *update*) : >"$LOG.updated" ;;
+  *install*) for tool in ninja ccache; do ln -sf "$REAL/$tool" "$BIN/$tool"; done ;;
+esac
+"""
+
+
+@unittest.skipUnless(sys.platform == "linux", "apt")
+class Packages(Tree):
+    """With a PATH on which Ninja and ccache are missing and apt-get is a stand-in."""
+
+    LINE = "apt-get install -y --no-install-recommends ninja-build ccache"
+
+    def setUp(self):
+        shutil.rmtree(self.root / "build", ignore_errors=True)
+        self.bin = pathlib.Path(tempfile.mkdtemp(dir=self.root))
+        self.log = self.bin / "apt.log"
+        self.log.write_text("")
+        real = self.bin / "real"
+        real.mkdir()
+        for tool in ("ninja", "ccache"):
+            (real / tool).symlink_to(shutil.which(tool) or "/bin/true")
+        for tool in ("bash sh env cat sed find awk mkdir rm mv ln touch readlink uname flock tail cmake "
+                     "c++ g++ cc as ld ar ranlib pkg-config python3 dpkg-query git").split():
+            if shutil.which(tool):
+                (self.bin / tool).symlink_to(shutil.which(tool))
+        self.put("apt-get", APT)
+        self.be("0")
+
+    def put(self, name, text):
+        (self.bin / name).write_text(text)
+        (self.bin / name).chmod(0o755)
+
+    def be(self, user):
+        self.put("id", f"#!/bin/sh\ncase $1 in -u) echo {user} ;; *) echo users ;; esac\n")
+
+    def environment(self, **more):
+        return dict({"PATH": str(self.bin), "LOG": str(self.log), "BIN": str(self.bin),
+                     "REAL": str(self.bin / "real")}, **more)
+
+    def test_root_without_a_terminal_sees_the_line_and_goes_on(self):
+        answer = self.stage("story", env=self.environment())
+        self.assertEqual((answer.returncode, answer.stdout), (0, "<story>first"), answer.stderr)
+        self.assertIn(f"\n  {self.LINE}\n", answer.stderr)
+        calls = self.log.read_text().splitlines()
+        self.assertEqual(len(calls), 3, calls)  # looked, fetched the lists that were missing, installed
+        self.assertIn("update", calls[1])
+        self.assertTrue(calls[2].endswith("install -y --no-install-recommends ninja-build ccache"))
+
+    def test_lists_that_are_there_are_not_fetched(self):
+        pathlib.Path(f"{self.log}.updated").touch()
+        self.assertEqual(self.stage("story", env=self.environment()).returncode, 0)
+        self.assertNotIn("update", self.log.read_text())
+
+    def test_without_root_the_administrator_gets_the_line_and_the_user_a_reason(self):
+        self.be("1000")
+        answer = self.stage("--yes", "story", env=self.environment())
+        self.assertEqual((answer.returncode, answer.stdout), (1, ""))
+        self.assertIn("administrator", answer.stderr)
+        self.assertIn(f"  sudo {self.LINE}\n", answer.stderr)
+        self.assertIn("cannot build without: ninja", answer.stderr)
+        self.assertEqual(self.log.read_text(), "")
+
+    def test_without_root_it_builds_with_what_is_there(self):
+        self.be("1000")
+        (self.bin / "ninja").symlink_to(self.bin / "real" / "ninja")
+        answer = self.stage("story", env=self.environment())
+        self.assertEqual(answer.stdout, "<story>first", answer.stderr)
+        self.assertIn("no-install-recommends ccache\n", answer.stderr)
+
+    def test_a_sudo_that_asks_nothing_is_used(self):
+        self.be("1000")
+        self.put("sudo", '#!/bin/sh\n[ "$1" = -n ] && shift\nexec "$@"\n')
+        (self.bin / "true").symlink_to("/bin/true")
+        self.assertEqual(self.stage("story", env=self.environment()).stdout, "<story>first")
+
+    def test_on_a_terminal_it_waits_for_enter(self):
+        for ci, waits in (("", True), ("true", False)):
+            with self.subTest(ci=ci):
+                self.tearDown()
+                self.setUp()
+                ours, theirs = pty.openpty()
+                running = subprocess.Popen(
+                    [str(self.root / "stage"), "story"], stdin=theirs, stderr=theirs,
+                    stdout=subprocess.PIPE, env=dict(os.environ, **self.environment(CI=ci)))
+                os.close(theirs)
+                if waits:
+                    seen = b""
+                    while b"Press Enter" not in seen:
+                        seen += os.read(ours, 4096)
+                    time.sleep(0.3)
+                    self.assertIsNone(running.poll())
+                    self.assertEqual(self.log.read_text(), "")
+                    os.write(ours, b"\n")
+                self.drain(ours)
+                self.assertEqual(running.communicate(timeout=60)[0], b"<story>first")
+                self.assertIn("ninja-build ccache", self.log.read_text())
+
+    def drain(self, terminal):
+        try:
+            while os.read(terminal, 4096):
+                pass
+        except OSError:
+            os.close(terminal)
 
 
 class Stale(Tree):

@@ -1,0 +1,72 @@
+"""What ./stage doctor sees, on this machine and on one where Ninja is hidden from it."""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(REPOSITORY / "tools"))
+import doctor  # noqa: E402
+
+
+class Doctor(unittest.TestCase):
+    def ask(self, *arguments, path=None):
+        return subprocess.run([str(REPOSITORY / "stage"), "doctor", *arguments], text=True,
+                              env=dict(os.environ, PATH=path or os.environ["PATH"]),
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+
+    def test_a_machine_that_runs_this_test_lacks_nothing(self):
+        answer = self.ask()
+        self.assertEqual(answer.returncode, 0, answer.stdout)
+        self.assertNotIn("MISSING", answer.stdout)
+
+    def test_a_missing_tool_comes_with_its_command(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in "bash env uname id python3 c++ cmake git apt-get dnf pacman".split():
+                if shutil.which(name):
+                    os.symlink(shutil.which(name), f"{folder}/{name}")
+            answer = self.ask(path=folder)
+        self.assertEqual(answer.returncode, 1)
+        self.assertRegex(answer.stdout, r"MISSING +packages")
+        self.assertRegex(answer.stdout, r"-> .*ninja")
+
+    def test_without_python_it_says_so(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("bash", "env", "uname"):
+                os.symlink(shutil.which(name), f"{folder}/{name}")
+            answer = self.ask(path=folder)
+        self.assertEqual((answer.returncode, answer.stdout), (1, ""))
+        self.assertIn("python3 is missing", answer.stderr)
+
+    def test_the_report_is_one_block_without_names_of_folders(self):
+        text = self.ask("--report").stdout
+        self.assertTrue(text.startswith("```\ncommit "), text)
+        self.assertTrue(text.endswith("\n```\n"), text)
+        for word in ("cpu ", "compiler ", "cmake ", "fmt "):
+            self.assertIn(word, text)
+        self.assertNotIn(str(REPOSITORY), text)
+
+    def test_versions_are_read_as_tools_print_them(self):
+        self.assertEqual(doctor.numbers("cmake version 3.25.1\n\nCMake suite"), (3, 25, 1))
+        self.assertEqual(doctor.numbers("none"), ())
+        self.assertGreaterEqual(doctor.numbers("cmake version 3.22.1"), doctor.CMAKE)
+        self.assertLess(doctor.numbers("cmake version 3.9.6"), doctor.CMAKE)
+
+    def test_a_model_without_its_weights_is_named(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            self.assertEqual(doctor.model_problem(folder), "not there")
+            (folder / "config.json").write_text("{}")
+            self.assertIn("without weights", doctor.model_problem(folder))
+            (folder / "model.safetensors").write_text("version https://git-lfs.github.com/spec/v1\n")
+            self.assertIn("git lfs pull", doctor.model_problem(folder))
+            (folder / "model.safetensors").write_bytes(bytes(8))
+            self.assertEqual(doctor.model_problem(folder), "")
+
+
+if __name__ == "__main__":
+    unittest.main()

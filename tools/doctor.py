@@ -1,0 +1,196 @@
+"""./stage doctor: what this machine lacks for building and running, and how to get it."""
+import argparse
+import os
+import pathlib
+import platform
+import re
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PROGRAM = ROOT / "build" / "release" / "src" / "stagecraft"
+# CPU features that the arithmetic may use, as /proc/cpuinfo and sysctl spell them.
+FLAGS = ("sse4_2 avx avx2 fma f16c avx512f avx512bw avx512vl avx512_vnni avx512_bf16 avx_vnni amx_tile "
+         "amx_int8 amx_bf16 asimd asimdhp asimddp i8mm bf16 sve sve2").split()
+LIBRARIES = ("fmt", "nlohmann_json", "CLI11", "libpcre2-8", "libutf8proc", "libedit", "gtest")
+COMPILERS = {"GCC": 11, "Clang": 14, "Apple Clang": 15}  # the oldest that compile the tree
+CMAKE = (3, 22)
+PYTHON = (3, 8)
+DISK_GB = 2  # a release and a sanitizer build; --reference adds about as much
+
+
+def output(*command):
+    """What the command prints, or "" where it is missing or fails."""
+    try:
+        answer = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                stdin=subprocess.DEVNULL, timeout=30)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return answer.stdout.decode(errors="replace").strip() if answer.returncode == 0 else ""
+
+
+def first_line(text):
+    return text.split("\n", 1)[0]
+
+
+def numbers(text):
+    """The first dotted version in a text: "cmake version 3.25.1" -> (3, 25, 1)."""
+    found = re.search(r"\d+(\.\d+)+", text)
+    return tuple(int(part) for part in found.group().split(".")) if found else ()
+
+
+def dotted(version):
+    return ".".join(str(part) for part in version)
+
+
+def compiler():
+    """(kind, version, the line it says of itself) of what CMake would take, or None."""
+    for name in filter(None, (os.environ.get("CXX"), "c++", "g++", "clang++")):
+        line = first_line(output(name, "--version"))
+        if line:
+            kind = "Apple Clang" if "Apple" in line else "Clang" if "clang" in line else "GCC"
+            # "g++ (Debian 12.2.0-14) 12.2.0": the last version is the compiler's
+            version = numbers(line.split(") ")[-1]) or numbers(line)
+            return kind, version, line
+    return None
+
+
+def model_problem(folder):
+    """Why a model cannot be told from, or ""."""
+    if not (folder / "config.json").is_file():
+        return "not there"
+    weights = list(folder.glob("*.safetensors"))
+    if not weights:
+        return "config.json without weights"
+    for file in weights:
+        with file.open("rb") as stream:
+            if stream.read(20).startswith(b"version https://git"):
+                return f"{file.name} is a Git LFS pointer: git lfs pull"
+    return ""
+
+
+def examine():
+    """(what, how it is, what to do about it or "", whether nothing works without) for each thing."""
+    found = []
+
+    def note(what, state, remedy="", needed=True):
+        found.append((what, state, remedy, needed))
+
+    line = output(str(ROOT / "stage"), "packages")
+    note("packages", "missing" if line else "all there", line)
+
+    here = compiler()
+    if here is None:
+        note("compiler", "none", line or "install g++")
+    else:
+        kind, version, _ = here
+        oldest = COMPILERS[kind]
+        old = version < (oldest,)
+        note("compiler", f"{kind} {dotted(version)}",
+             f"{kind} {oldest} or newer is needed; then: rm -rf build; CXX=<it> ./stage" if old else "")
+
+    version = numbers(output("cmake", "--version"))
+    note("cmake", dotted(version) or "none",
+         "" if version >= CMAKE else f"{dotted(CMAKE)} or newer is needed: pip install cmake")
+
+    note("python", platform.python_version(),
+         "" if sys.version_info >= PYTHON else f"{dotted(PYTHON)} or newer is needed")
+
+    free = shutil.disk_usage(ROOT).free / 1e9
+    note("disk", f"{free:.1f} GB free",
+         "" if free >= DISK_GB else f"{DISK_GB} GB are needed; ./build may be deleted at any time")
+
+    if not os.access(ROOT, os.W_OK):
+        note("folder", "cannot be written", f"clone where you may write, not in {ROOT}")
+
+    for config in output("git", "ls-files", "models/*/config.json").splitlines():
+        folder = config[:config.rindex("/")]
+        problem = model_problem(ROOT / folder)
+        note(folder, problem or "there", f"git checkout {folder}" if problem else "")
+
+    note("program", "built" if PROGRAM.exists() else "not built yet",
+         "" if PROGRAM.exists() else "./stage build", needed=False)
+    return found
+
+
+def processor():
+    """(model, features that matter) of the CPU."""
+    model, flags = platform.processor() or platform.machine(), []
+    try:
+        with open("/proc/cpuinfo") as file:
+            text = file.read()
+        fields = dict(re.findall(r"^([^\t:]+?)\s*: (.*)$", text, re.M))
+        model = fields.get("model name") or fields.get("Model") or model
+        flags = (fields.get("flags") or fields.get("Features") or "").split()
+    except OSError:
+        model = output("sysctl", "-n", "machdep.cpu.brand_string") or model
+        flags = re.split(r"[\s.]+", output("sysctl", "-n", "machdep.cpu.features",
+                                           "machdep.cpu.leaf7_features").lower())
+    return model, [flag for flag in FLAGS if flag in flags]
+
+
+def memory():
+    try:
+        return f"{os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') / 2**30:.1f} GiB"
+    except (ValueError, OSError):
+        return "unknown"
+
+
+def system():
+    try:
+        with open("/etc/os-release") as file:
+            name = re.search(r'^PRETTY_NAME="?([^"\n]*)', file.read(), re.M)
+        return name.group(1) if name else platform.platform()
+    except OSError:
+        return f"{platform.system()} {platform.mac_ver()[0] or platform.release()}"
+
+
+def report(found):
+    """A block for an issue: no names of people, hosts or folders in it."""
+    model, flags = processor()
+    changed = output("git", "status", "--porcelain").splitlines()
+    untracked = sum(line.startswith("??") for line in changed)
+    libraries = [f"{name} {output('pkg-config', '--modversion', name) or '?'}" for name in LIBRARIES]
+    here = compiler()
+    lines = [
+        f"commit    {output('git', 'log', '-1', '--format=%h of %as') or 'unknown'}, "
+        f"{len(changed) - untracked} files changed, {untracked} untracked",
+        f"system    {system()}, {platform.system()} {platform.release()} {platform.machine()}",
+        f"cpu       {model}, {os.cpu_count()} threads",
+        f"flags     {' '.join(flags) or 'none known'}",
+        f"memory    {memory()}",
+        f"compiler  {here[2] if here else 'none'}",
+        f"tools     cmake {dotted(numbers(output('cmake', '--version'))) or 'none'}, "
+        f"ninja {output('ninja', '--version') or 'none'}, "
+        f"ccache {dotted(numbers(output('ccache', '--version'))) or 'none'}, "
+        f"python {platform.python_version()}",
+        f"libraries {', '.join(libraries)}",
+        *(f"{what:<9} {state}" for what, state, _, _ in found if what.startswith("models/")),
+        *(f"program   {line}" for line in output(str(PROGRAM), "--version").splitlines()),
+        *(f"problem   {what}: {state}: {remedy}" for what, state, remedy, needed in found
+          if remedy and needed),
+    ]
+    return "```\n" + "\n".join(lines) + "\n```"
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        prog="./stage doctor", description="Says what is missing here and how to get it.",
+        epilog="e.g. ./stage doctor --report, and paste what it prints into an issue")
+    parser.add_argument("--report", action="store_true", help="a block that describes this machine")
+    options = parser.parse_args()
+    found = examine()
+    if options.report:
+        print(report(found))
+        return 0
+    for what, state, remedy, needed in found:
+        mark = "ok" if not remedy else "MISSING" if needed else "-"
+        print(f"{mark:<8} {what:<14} {state}")
+        if remedy:
+            print(f"{'':<8} {'':<14} -> {remedy}")
+    return 1 if any(remedy and needed for _, _, remedy, needed in found) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
