@@ -1,0 +1,204 @@
+"""The operators as plain formulas, with the arithmetic (precision and order of summation) as an argument.
+
+Every sum here goes through `dot`, so one forward pass can be run in f64 (the oracle), in f32 as
+PyTorch does it, and in f32 in each order that a C++ loop, a SIMD kernel or a chain of fused
+multiply-adds would use. How far those runs lie from the oracle is what a tolerance is made of.
+
+Shape letters: S tokens, T keys (past + S), H heads, G key/value heads, D head_dim, M N K of a matmul.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """How a formula is rounded."""
+
+    name: str
+    dtype: torch.dtype
+    order: str = "torch"  # torch, sequential, reversed, blocked8, blocked16, fma
+    reciprocal: bool = False  # x * (1 / n) where the formula says x / n
+    angles: str = "f32"  # rope: "exact" in f64, "f32" as transformers, "f64_of_f32" exact cos of f32 angles
+
+
+ORACLE = Arithmetic("oracle", torch.float64, angles="exact")
+PYTORCH_F32 = Arithmetic("torch", torch.float32)
+
+# What the spread is measured over: every order that a sensible f32 implementation adds in.
+F32_ORDERS = (
+    PYTORCH_F32,
+    Arithmetic("sequential", torch.float32, "sequential", angles="f64_of_f32"),
+    Arithmetic("reversed", torch.float32, "reversed", reciprocal=True),
+    Arithmetic("blocked8", torch.float32, "blocked8", reciprocal=True, angles="exact"),
+    Arithmetic("blocked16", torch.float32, "blocked16"),
+    Arithmetic("fma", torch.float32, "fma"),
+)
+
+
+def dot(x: Tensor, y: Tensor, how: Arithmetic) -> Tensor:
+    """x [..., M, K] times y [..., N, K] transposed -> [..., M, N], summed over K as `how` says."""
+    x, y = x.to(how.dtype), y.to(how.dtype)
+    if how.order == "torch":
+        return x @ y.transpose(-1, -2)
+    length = x.shape[-1]
+    if how.order.startswith("blocked"):
+        return _dot_blocked(x, y, int(how.order.removeprefix("blocked")))
+    total = (x[..., :, None, :1] * y[..., None, :, :1] * 0).sum(-1)  # zeros [..., M, N], also for K = 0
+    for k in reversed(range(length)) if how.order == "reversed" else range(length):
+        left, right = x[..., :, None, k], y[..., None, :, k]
+        if how.order == "fma":  # one rounding a step: the product is exact in f64
+            total = (total.double() + left.double() * right.double()).to(how.dtype)
+        else:
+            total = total + left * right
+    return total
+
+
+def _dot_blocked(x: Tensor, y: Tensor, lanes: int) -> Tensor:
+    """Partial sums over k % lanes, as in SIMD registers, then added in pairs."""
+    pad = -x.shape[-1] % lanes
+    x = torch.nn.functional.pad(x, (0, pad)).unflatten(-1, (-1, lanes))
+    y = torch.nn.functional.pad(y, (0, pad)).unflatten(-1, (-1, lanes))
+    total = x[..., :, None, 0, :] * y[..., None, :, 0, :]
+    for block in range(1, x.shape[-2]):
+        total = total + x[..., :, None, block, :] * y[..., None, :, block, :]
+    while total.shape[-1] > 1:
+        half = total.shape[-1] // 2
+        total = total[..., :half] + total[..., half:]
+    return total[..., 0]
+
+
+def _row_sum(x: Tensor, y: Tensor, how: Arithmetic) -> Tensor:
+    """sum_j x[..., j] * y[..., j] -> [..., 1]."""
+    return dot(x[..., None, :], y[..., None, :], how)[..., 0]
+
+
+def _divide(x: Tensor, by: Tensor, how: Arithmetic) -> Tensor:
+    return x * (1 / by) if how.reciprocal else x / by
+
+
+def silu(x: Tensor, how: Arithmetic) -> Tensor:
+    """x * sigmoid(x) = x / (1 + exp(-x)), element by element."""
+    x = x.to(how.dtype)
+    return _divide(x, 1 + torch.exp(-x), how)
+
+
+def swiglu(gate: Tensor, up: Tensor, how: Arithmetic) -> Tensor:
+    """silu(gate) * up (Shazeer 2020), element by element."""
+    return silu(gate, how) * up.to(how.dtype)
+
+
+def rms_norm(x: Tensor, weight: Tensor, eps: float, how: Arithmetic) -> Tensor:
+    """y[t][i] = weight[i] * x[t][i] / sqrt(mean_j(x[t][j]^2) + eps); x [S, K], weight [K]."""
+    x = x.to(how.dtype)
+    mean_square = _row_sum(x, x, how) / x.shape[-1]
+    return weight.to(how.dtype) * _divide(x, torch.sqrt(mean_square + eps), how)
+
+
+def matmul_transb(a: Tensor, b: Tensor, c: Tensor, alpha: float, beta: float, how: Arithmetic) -> Tensor:
+    """alpha * A B^T + beta * C; A [M, K], B [N, K], C [M, N]. beta = 0 never reads C (BLAS)."""
+    product = alpha * dot(a, b, how)
+    return product if beta == 0 else product + beta * c.to(how.dtype)
+
+
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None, how: Arithmetic) -> Tensor:
+    """x [S, K], weight [N, K], bias [N] or none -> [S, N]."""
+    y = dot(x, weight, how)
+    return y if bias is None else y + bias.to(how.dtype)
+
+
+def softmax(x: Tensor, how: Arithmetic) -> Tensor:
+    """exp(x - max) / sum of the same, over the last dimension; -inf gives 0."""
+    x = x.to(how.dtype)
+    e = torch.exp(x - x.amax(-1, keepdim=True))
+    return _divide(e, _row_sum(e, torch.ones_like(e), how), how)
+
+
+@dataclass(frozen=True)
+class RopeScaling:
+    """rope_theta and the scalings that Stagecraft supports; the names are those of config.json."""
+
+    rope_theta: float
+    rope_type: str = "default"  # default, linear, llama3
+    factor: float = 1.0
+    low_freq_factor: float = 1.0
+    high_freq_factor: float = 4.0
+    original_max_position_embeddings: int = 0
+
+
+def inverse_frequencies(head_dim: int, rope: RopeScaling, dtype: torch.dtype) -> Tensor:
+    """The angle of a pair per position -> [D / 2]. transformers computes it in f32, whatever the model's dtype."""
+    exponent = torch.arange(0, head_dim, 2, dtype=torch.int64).to(dtype) / head_dim
+    frequency = 1.0 / (rope.rope_theta**exponent)
+    if rope.rope_type == "default":
+        return frequency
+    if rope.rope_type == "linear":
+        return frequency / rope.factor
+    if rope.rope_type != "llama3":
+        raise ValueError(f"rope_type: expected default, linear or llama3, found {rope.rope_type}")
+    # Llama 3.1: long waves are slowed by `factor`, short ones kept, those between interpolated.
+    wavelength = 2 * math.pi / frequency
+    longest_kept = rope.original_max_position_embeddings / rope.high_freq_factor
+    shortest_slowed = rope.original_max_position_embeddings / rope.low_freq_factor
+    smooth = (rope.original_max_position_embeddings / wavelength - rope.low_freq_factor) / (
+        rope.high_freq_factor - rope.low_freq_factor
+    )
+    between = (1 - smooth) * frequency / rope.factor + smooth * frequency
+    return torch.where(
+        wavelength > shortest_slowed,
+        frequency / rope.factor,
+        torch.where(wavelength < longest_kept, frequency, between),
+    )
+
+
+def rope_cos_sin(positions: Tensor, head_dim: int, rope: RopeScaling, how: Arithmetic) -> tuple[Tensor, Tensor]:
+    """cos and sin of position * inverse frequency: two tensors [S, D / 2]."""
+    precision = torch.float64 if how.angles == "exact" else torch.float32
+    angle = positions[:, None].to(precision) * inverse_frequencies(head_dim, rope, precision)
+    if how.angles != "f32":
+        angle = angle.double()
+    return torch.cos(angle).to(how.dtype), torch.sin(angle).to(how.dtype)
+
+
+def rope(x: Tensor, cos: Tensor, sin: Tensor, how: Arithmetic) -> Tensor:
+    """Rotate pair (x[i], x[i + D/2]) of each head by its angle; x [S, H, D], cos and sin [S, D/2].
+
+    The half-split form of Hugging Face checkpoints, not the interleaved pairs (x[2i], x[2i + 1]).
+    """
+    first, second = x.to(how.dtype).chunk(2, dim=-1)
+    cos, sin = cos[:, None, :], sin[:, None, :]
+    return torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1)
+
+
+def causal_mask(q_len: int, kv_len: int, window: int | None) -> Tensor:
+    """True where query i (at position kv_len - q_len + i) may look at key j -> bool [S, T].
+
+    A window of w: the query itself and the w - 1 keys before it.
+    """
+    query = torch.arange(q_len)[:, None] + (kv_len - q_len)
+    key = torch.arange(kv_len)[None, :]
+    visible = key <= query
+    return visible if window is None else visible & (key > query - window)
+
+
+def attention(
+    q: Tensor, k: Tensor, v: Tensor, window: int | None, how: Arithmetic
+) -> tuple[Tensor, Tensor]:
+    """softmax(q k^T / sqrt(D)) v for each head; q [S, H, D], k and v [T, G, D], head h reads h // (H / G).
+
+    -> probabilities [H, S, T] (0 where masked), output [S, H, D].
+    """
+    q_len, n_heads, head_dim = q.shape
+    kv_len, n_kv_heads, _ = k.shape
+    group = n_heads // n_kv_heads
+    keys = k.repeat_interleave(group, dim=1).transpose(0, 1)  # [H, T, D]
+    values = v.repeat_interleave(group, dim=1).permute(1, 2, 0)  # [H, D, T]
+    scores = _divide(dot(q.transpose(0, 1), keys, how), torch.tensor(head_dim, dtype=how.dtype).sqrt(), how)
+    scores = scores.masked_fill(~causal_mask(q_len, kv_len, window), -torch.inf)
+    probabilities = softmax(scores, how)
+    return probabilities, dot(probabilities, values, how).transpose(0, 1)

@@ -1,0 +1,150 @@
+"""The tiny random models: what each is there to show, as data.
+
+All are as small as they can be while nothing in them is a power of two by accident, signs are mixed,
+norm weights are far from 1 and biases far from 0. A model differs from `llama-mha` or `llama-gqa2` in
+the one feature of its name, so that a failing one points at the feature.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+LLAMA3_SCALING = {
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 64,
+}
+
+
+@dataclass(frozen=True)
+class TinyModel:
+    name: str
+    config: dict[str, Any]
+    dtype: str = "float32"  # float32, float16, bfloat16, mixed
+    store: str = "embed+head"  # which of the two ends the file holds: embed, head, embed+head
+    shards: int = 1
+    seq_len: int = 7
+    # Config changes that must show in the logits: proof that the model sees its feature.
+    seen_by: dict[str, Any] = field(default_factory=dict)
+
+
+def _config(model_type: str = "llama", **changes: Any) -> dict[str, Any]:
+    """The older style of config.json, as most checkpoints have it. A change to `...` leaves the field out."""
+    architecture = {"llama": "Llama", "mistral": "Mistral", "qwen2": "Qwen2", "qwen3": "Qwen3"}[model_type]
+    config: dict[str, Any] = {
+        "architectures": [f"{architecture}ForCausalLM"],
+        "model_type": model_type,
+        "vocab_size": 65,
+        "hidden_size": 24,
+        "intermediate_size": 37,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "hidden_act": "silu",
+        "rms_norm_eps": 1e-5,
+        "rope_theta": 10000.0,
+        "max_position_embeddings": 64,
+        "tie_word_embeddings": False,
+        "bos_token_id": 1,
+        "eos_token_id": 2,
+        "torch_dtype": "float32",
+    }
+    return {name: value for name, value in (config | changes).items() if value is not ...}
+
+
+def _newer(rope_parameters: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """The style that transformers 5 saves: rope_parameters and dtype."""
+    return _config(rope_parameters=rope_parameters, dtype="float32", rope_theta=..., torch_dtype=..., **changes)
+
+
+MODELS = (
+    # Heads.
+    TinyModel("llama-mha", _config(hidden_size=20, num_attention_heads=5, num_key_value_heads=5)),
+    TinyModel("llama-gqa2", _config()),
+    TinyModel("llama-gqa3", _config(num_attention_heads=6)),
+    TinyModel("llama-mqa8", _config(hidden_size=32, intermediate_size=29, num_attention_heads=8, num_key_value_heads=1)),
+    TinyModel("llama-head-dim", _config(head_dim=8)),
+    # What is not written in config.json takes transformers' default.
+    TinyModel(
+        "llama-config-defaults",
+        _config(
+            num_key_value_heads=..., rms_norm_eps=..., rope_theta=..., tie_word_embeddings=..., hidden_act=...,
+            max_position_embeddings=..., torch_dtype=..., bos_token_id=..., eos_token_id=...,
+        ),
+    ),
+    # Embedding and head.
+    TinyModel("llama-tied-embed-only", _config(tie_word_embeddings=True), store="embed"),
+    TinyModel("llama-tied-lm-head-only", _config(tie_word_embeddings=True), store="head"),
+    # transformers 5 does not tie two matrices that differ, whatever config.json says.
+    TinyModel("llama-tied-both-differ", _config(tie_word_embeddings=True)),
+    # Biases and eps.
+    TinyModel("llama-attention-bias", _config(attention_bias=True)),
+    TinyModel("llama-mlp-bias", _config(mlp_bias=True)),
+    TinyModel("llama-large-eps", _config(rms_norm_eps=0.3), seen_by={"rms_norm_eps": 1e-5}),
+    # Rope, in both styles of config.json.
+    TinyModel("llama-rope-theta", _config(rope_theta=500.0), seen_by={"rope_theta": 10000.0}),
+    TinyModel("llama-rope-theta-newer", _newer({"rope_type": "default", "rope_theta": 500.0}), seen_by={"rope_parameters": None}),
+    TinyModel("llama-rope-linear", _config(rope_scaling={"type": "linear", "factor": 2.5}), seen_by={"rope_scaling": None}),
+    TinyModel(
+        "llama-rope-linear-newer",
+        _newer({"rope_type": "linear", "factor": 2.5, "rope_theta": 500.0}),
+        seen_by={"rope_parameters": {"rope_type": "default", "rope_theta": 500.0}},
+    ),
+    # Wavelengths 6.3, 29 and 135 against the bands at 16 and 64: kept, between, slowed.
+    TinyModel(
+        "llama-rope-llama3",
+        _config(rope_theta=100.0, rope_scaling={"rope_type": "llama3"} | LLAMA3_SCALING),
+        seq_len=9,
+        seen_by={"rope_scaling": {"rope_type": "linear", "factor": 8.0}},
+    ),
+    TinyModel(
+        "llama-rope-llama3-newer",
+        _newer({"rope_type": "llama3", "rope_theta": 100.0} | LLAMA3_SCALING),
+        seq_len=9,
+        seen_by={"rope_parameters": {"rope_type": "default", "rope_theta": 100.0}},
+    ),
+    # Files.
+    TinyModel("llama-f16", _config(torch_dtype="float16"), dtype="float16"),
+    TinyModel("llama-bf16", _config(torch_dtype="bfloat16"), dtype="bfloat16"),
+    TinyModel("llama-mixed-dtypes", _config(torch_dtype="bfloat16"), dtype="mixed"),
+    TinyModel("llama-sharded", _config(), shards=3),
+    # Mistral: the window is on every layer, and null is none.
+    TinyModel(
+        "mistral-window4",
+        _config("mistral", sliding_window=4),
+        seq_len=9,
+        seen_by={"sliding_window": None},
+    ),
+    TinyModel("mistral-no-window", _config("mistral", sliding_window=None), seen_by={"sliding_window": 4}),
+    # Qwen2: biases on q, k and v alone; a window only if use_sliding_window, from max_window_layers on.
+    TinyModel(
+        "qwen2-window-off",
+        _config("qwen2", use_sliding_window=False, sliding_window=4, max_window_layers=0),
+        seq_len=9,
+        seen_by={"use_sliding_window": True},
+    ),
+    TinyModel(
+        "qwen2-window4-second-layer",
+        _config("qwen2", use_sliding_window=True, sliding_window=4, max_window_layers=1),
+        seq_len=9,
+        seen_by={"max_window_layers": 0},
+    ),
+    TinyModel(
+        "qwen2-layer-types",
+        _newer(
+            {"rope_type": "default", "rope_theta": 500.0},
+            model_type="qwen2",
+            use_sliding_window=True,
+            sliding_window=4,
+            max_window_layers=2,
+            layer_types=["sliding_attention", "full_attention"],
+        ),
+        seq_len=9,
+        seen_by={"layer_types": ["full_attention", "sliding_attention"]},
+    ),
+    # Qwen3: a norm on each head of q and k, an explicit head_dim.
+    TinyModel("qwen3-qk-norm", _config("qwen3", head_dim=8, use_sliding_window=False, sliding_window=None)),
+    TinyModel("qwen3-attention-bias", _config("qwen3", head_dim=4, attention_bias=True, tie_word_embeddings=True), store="embed"),
+)
