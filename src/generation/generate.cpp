@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "generation/repeat_penalty.h"
 
 namespace stagecraft {
 

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/json.h"
+
+namespace stagecraft {
+
+// No dimension of a model may be larger: far above real models, and two of them multiplied stay far
+// below what a 64-bit size can hold.
+inline constexpr std::size_t kMaxDimension = 1u << 24;
+
+// The members of one JSON object, with defaults and one kind of error.
+class ConfigFields {
+ public:
+  ConfigFields(const Json& object, std::string where) : object_(object), where_(std::move(where)) {}
+
+  const Json* find(std::string_view key) const { return find_member(object_, key); }
+  bool has(std::string_view key) const { return find(key) != nullptr; }
+
+  std::size_t size(std::string_view key, std::size_t min = 1,
+                   std::size_t max = kMaxDimension) const {
+    const Json* value = find(key);
+    if (value == nullptr) throw Error("{}: '{}' is missing", where_, key);
+    return json_size(*value, where_, key, min, max);
+  }
+  std::size_t size_or(std::string_view key, std::size_t fallback) const {
+    return has(key) ? size(key) : fallback;
+  }
+  double positive(std::string_view key) const {
+    const Json* value = find(key);
+    if (value == nullptr) throw Error("{}: '{}' is missing", where_, key);
+    const double number = json_number(*value, where_, key);
+    if (number <= 0.0) throw Error("{}: '{}': expected more than 0, found {}", where_, key, number);
+    return number;
+  }
+  double positive_or(std::string_view key, double fallback) const {
+    return has(key) ? positive(key) : fallback;
+  }
+  bool flag_or(std::string_view key, bool fallback) const {
+    const Json* value = find(key);
+    return value == nullptr ? fallback : json_bool(*value, where_, key);
+  }
+  std::string text_or(std::string_view key, std::string_view fallback) const {
+    const Json* value = find(key);
+    return value == nullptr ? std::string(fallback) : json_string(*value, where_, key);
+  }
+
+  const Json& object() const { return object_; }
+  const std::string& where() const { return where_; }
+
+ private:
+  const Json& object_;
+  std::string where_;
+};
+
+}  // namespace stagecraft
