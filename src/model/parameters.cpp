@@ -40,19 +40,6 @@ class Loader {
     }
   }
 
-  // Tied files sometimes store the table under both names; then both must hold the same.
-  void accept_copy(const std::string& copy, const std::string& original) {
-    const StoredTensor* a = checkpoint_.find(copy);
-    const StoredTensor* b = checkpoint_.find(original);
-    if (a == nullptr || b == nullptr) return;
-    if (a->dtype != b->dtype || a->shape != b->shape ||
-        std::memcmp(a->bytes.data(), b->bytes.data(), a->bytes.size()) != 0) {
-      throw Error("{}: tensor '{}': expected the same as '{}' (tie_word_embeddings is true)",
-                  checkpoint_.name(), copy, original);
-    }
-    taken_.insert(copy);
-  }
-
  private:
   const float* f32(const std::string& name, const std::vector<std::size_t>& shape) {
     const StoredTensor* tensor = checkpoint_.find(name);
@@ -131,10 +118,11 @@ Parameters load_parameters(const Config& config, const Checkpoint& checkpoint) {
   Parameters parameters;
   Loader load(checkpoint, parameters);
 
-  // A tied model needs the table once; files store it under either name.
-  const bool only_head = config.tied_embeddings && !load.has(embedding) && load.has(lm_head);
-  parameters.embedding =
-      load.matrix(only_head ? lm_head : embedding, config.vocab_size, config.dim);
+  // A tied model needs one table, and files store it under either name. Where both are there they
+  // are two, whatever config.json says: so transformers reads it, and equal ones do no harm.
+  const bool one_table = config.tied_embeddings && load.has(embedding) != load.has(lm_head);
+  parameters.embedding = load.matrix(one_table && load.has(lm_head) ? lm_head : embedding,
+                                     config.vocab_size, config.dim);
   for (std::size_t i = 0; i < config.n_layers; ++i) {
     const std::string layer = "model.layers." + std::to_string(i) + ".";
     LayerParameters& p = parameters.layers.emplace_back();
@@ -142,12 +130,8 @@ Parameters load_parameters(const Config& config, const Checkpoint& checkpoint) {
     p.mlp = load_mlp(load, config, layer);
   }
   parameters.final_norm = load.vector("model.norm.weight", config.dim);
-  if (config.tied_embeddings) {
-    parameters.lm_head.weight = parameters.embedding;
-    load.accept_copy(lm_head, embedding);
-  } else {
-    parameters.lm_head.weight = load.matrix(lm_head, config.vocab_size, config.dim);
-  }
+  parameters.lm_head.weight =
+      one_table ? parameters.embedding : load.matrix(lm_head, config.vocab_size, config.dim);
   load.refuse_leftovers();
   return parameters;
 }
