@@ -1,0 +1,40 @@
+#include "base/thread_pool.h"
+
+#include <atomic>
+#include <set>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace stagecraft {
+namespace {
+
+TEST(ThreadPool, GivesEachPartToAThreadOfItsOwnExactlyOnce) {
+  for (const std::size_t n : {1u, 2u, 3u, 5u}) {
+    ThreadPool pool(n);
+    std::vector<std::thread::id> threads(n);
+    std::vector<std::atomic<int>> calls(n);
+    pool.run([&](std::size_t part) {
+      threads[part] = std::this_thread::get_id();
+      ++calls[part];
+    });
+    for (const auto& count : calls) EXPECT_EQ(count, 1);
+    EXPECT_EQ(std::set(threads.begin(), threads.end()).size(), n);
+  }
+}
+
+TEST(ThreadPool, FinishesEveryRoundBeforeTheNext) {
+  ThreadPool pool(4);
+  std::atomic<int> done = 0;
+  for (int round = 1; round <= 2000; ++round) {
+    pool.run([&](std::size_t) { ++done; });
+    ASSERT_EQ(done, 4 * round);
+  }
+}
+
+TEST(ThreadPool, RefusesToHaveNoThreads) { EXPECT_THROW(ThreadPool(0), Error); }
+
+}  // namespace
+}  // namespace stagecraft
