@@ -64,4 +64,20 @@ std::size_t utf8_incomplete_tail(std::string_view text) {
   return 0;
 }
 
+std::string utf8_with_replacements(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const Lead lead = lead_of(static_cast<unsigned char>(text[0]));
+    const std::size_t n = lead.length == 0 ? 1 : agreeing_bytes(text, lead);
+    if (n == lead.length) {
+      out += text.substr(0, n);
+    } else {
+      out += "\xef\xbf\xbd";
+    }
+    text.remove_prefix(n);
+  }
+  return out;
+}
+
 }  // namespace stagecraft

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace stagecraft {
@@ -15,5 +16,9 @@ std::size_t utf8_error_offset(std::string_view text);
 // How many bytes at the end of `text` are the beginning of a well-formed sequence whose rest may
 // still come (0 to 3). A stream holds those back.
 std::size_t utf8_incomplete_tail(std::string_view text);
+
+// `text` with every maximal subpart of a broken sequence replaced by U+FFFD (Unicode 15, table 3-8,
+// and what the WHATWG asks of decoders): three bytes of a character of four are one U+FFFD.
+std::string utf8_with_replacements(std::string_view text);
 
 }  // namespace stagecraft

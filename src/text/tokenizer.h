@@ -40,8 +40,10 @@ class Tokenizer {
   std::string_view token_of(TokenId id) const;                 // empty where no token has this id
   bool is_special(TokenId id) const;
 
+  struct Impl;  // the parts; text/tokenizer_impl.h
+
  private:
-  struct Impl;
+  friend class StreamDecoder;
   explicit Tokenizer(std::unique_ptr<const Impl> impl);
   std::unique_ptr<const Impl> impl_;
 };

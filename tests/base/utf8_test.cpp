@@ -37,5 +37,16 @@ TEST(Utf8, HoldsBackOnlyTailsThatMayStillBecomeACharacter) {
   EXPECT_EQ(utf8_incomplete_tail("\xe4\xbd\xa0"), 0u);
 }
 
+TEST(Utf8, ReplacesEachMaximalPartOfABrokenCharacterOnce) {
+  const std::string kReplacement = "\xef\xbf\xbd";
+  EXPECT_EQ(utf8_with_replacements("a\xc3\xa9"), "a\xc3\xa9");
+  EXPECT_EQ(utf8_with_replacements("\xf0\x9f\x98"
+                                   "a"),
+            kReplacement + "a");
+  EXPECT_EQ(utf8_with_replacements("\xe4\xbd"), kReplacement);
+  EXPECT_EQ(utf8_with_replacements("\xff\xfe"), kReplacement + kReplacement);
+  EXPECT_EQ(utf8_with_replacements("\xed\xa0\x80"), kReplacement + kReplacement + kReplacement);
+}
+
 }  // namespace
 }  // namespace stagecraft

@@ -1,0 +1,186 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cstdio>
+#include <iostream>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/utf8.h"
+#include "programs/commands.h"
+#include "text/tokenizer.h"
+
+namespace stagecraft {
+namespace {
+
+using nlohmann::json;
+
+struct Options {
+  std::string model;
+  bool jsonl = false;
+  bool decode = false;
+  bool plain = false;
+  bool add_special = false;
+};
+
+std::string read_stdin() {
+  std::string text;
+  char buffer[1 << 16];
+  while (const std::size_t n = std::fread(buffer, 1, sizeof buffer, stdin)) text.append(buffer, n);
+  if (std::ferror(stdin) != 0) throw Error("stdin: cannot be read");
+  return text;
+}
+
+void write_stdout(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) {
+    throw Error("stdout: cannot be written");
+  }
+}
+
+// Calls `handle` for each line of `text`, numbered from 1, without its newline. A newline at the
+// end ends the last line and begins no other.
+template <class Handle>
+void for_each_line(std::string_view text, Handle handle) {
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    handle(text.substr(0, end), number);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
+TokenId check_id(const Tokenizer& tokenizer, long long id, std::size_t line) {
+  const auto end = static_cast<long long>(tokenizer.vocab_size());
+  if (id < 0 || id >= end) {
+    throw Error("stdin, line {}: expected token ids from 0 to {}, found {}", line, end - 1, id);
+  }
+  return static_cast<TokenId>(id);
+}
+
+// Ids between commas, blanks and newlines.
+std::vector<TokenId> read_ids(const Tokenizer& tokenizer, std::string_view text) {
+  std::vector<TokenId> ids;
+  for_each_line(text, [&](std::string_view line, std::size_t number) {
+    constexpr std::string_view kBetween = ", \t\r";
+    while (!line.empty()) {
+      const std::size_t begin = std::min(line.find_first_not_of(kBetween), line.size());
+      line.remove_prefix(begin);
+      if (line.empty()) break;
+      const std::string_view word = line.substr(0, line.find_first_of(kBetween));
+      long long id = 0;
+      const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
+      if (error == std::errc::invalid_argument || end != word.data() + word.size()) {
+        throw Error("stdin, line {}: expected token ids, found '{}'", number, printable(word));
+      }
+      // One too large even for `long long` is out of range as well.
+      ids.push_back(check_id(tokenizer, error == std::errc() ? id : -1, number));
+      line.remove_prefix(word.size());
+    }
+  });
+  return ids;
+}
+
+json parse_line(std::string_view line, std::size_t number, const char* expected) {
+  if (const std::size_t at = utf8_error_offset(line); at != std::string_view::npos) {
+    throw Error("stdin, line {}: expected UTF-8, found the byte 0x{:02x} at offset {}", number,
+                static_cast<unsigned char>(line[at]), at);
+  }
+  json value = json::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (value.is_discarded()) {
+    throw Error("stdin, line {}: expected {}, found '{}'", number, expected, printable(line));
+  }
+  return value;
+}
+
+std::string joined(const std::vector<TokenId>& ids) {
+  return fmt::format("{}", fmt::join(ids, ","));
+}
+
+std::vector<TokenId> encode(const Tokenizer& tokenizer, std::string_view text,
+                            const Options& options) {
+  return tokenizer.encode(text,
+                          {.parse_special = !options.plain, .add_special = options.add_special});
+}
+
+void encode_text(const Tokenizer& tokenizer, std::string_view text, const Options& options) {
+  if (const std::size_t at = utf8_error_offset(text); at != std::string_view::npos) {
+    throw Error("stdin, line {}: expected UTF-8, found the byte 0x{:02x} at offset {} of all",
+                1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'),
+                static_cast<unsigned char>(text[at]), at);
+  }
+  write_stdout(joined(encode(tokenizer, text, options)) + "\n");
+}
+
+void encode_lines(const Tokenizer& tokenizer, std::string_view text, const Options& options) {
+  for_each_line(text, [&](std::string_view line, std::size_t number) {
+    const json value = parse_line(line, number, "a JSON string");
+    if (!value.is_string()) {
+      throw Error("stdin, line {}: expected a JSON string, found '{}'", number, printable(line));
+    }
+    const auto& string = value.get_ref<const std::string&>();
+    write_stdout("[" + joined(encode(tokenizer, string, options)) + "]\n");
+  });
+}
+
+void decode_lines(const Tokenizer& tokenizer, std::string_view text) {
+  for_each_line(text, [&](std::string_view line, std::size_t number) {
+    const json value = parse_line(line, number, "a JSON array of token ids");
+    const auto is_id = [](const json& element) { return element.is_number_integer(); };
+    if (!value.is_array() || !std::all_of(value.begin(), value.end(), is_id)) {
+      throw Error("stdin, line {}: expected a JSON array of token ids, found '{}'", number,
+                  printable(line));
+    }
+    std::vector<TokenId> ids;
+    for (const json& element : value) {
+      // An unsigned number beyond long long would turn negative: as much out of range.
+      ids.push_back(check_id(tokenizer, element.get<long long>(), number));
+    }
+    write_stdout(json(utf8_with_replacements(tokenizer.decode(ids))).dump() + "\n");
+  });
+}
+
+void run(const Options& options) {
+  const Tokenizer tokenizer = Tokenizer::open(options.model);
+  const std::string text = read_stdin();
+  if (options.decode && options.jsonl) {
+    decode_lines(tokenizer, text);
+  } else if (options.decode) {
+    write_stdout(tokenizer.decode(read_ids(tokenizer, text)));
+  } else if (options.jsonl) {
+    encode_lines(tokenizer, text, options);
+  } else {
+    encode_text(tokenizer, text, options);
+  }
+  if (std::fflush(stdout) != 0) throw Error("stdout: cannot be written");
+}
+
+}  // namespace
+
+void add_tokenize(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("tokenize", "Text to token ids, and back");
+  auto options = std::make_shared<Options>();
+  command
+      ->add_option("-m,--model", options->model,
+                   "A model's folder, or one that holds only a tokenizer.json, or that file")
+      ->required()
+      ->type_name("PATH");
+  command->add_flag("--jsonl", options->jsonl, "One JSON string a line in, one array of ids out");
+  command->add_flag("--decode", options->decode,
+                    "Ids in, text out: bytes exactly, no newline added");
+  command->add_flag("--plain", options->plain, "Text that spells a special token stays text");
+  command->add_flag("--add-special", options->add_special,
+                    "Add what the tokenizer puts around a text (begin-of-text and the like)");
+  command->footer(
+      "All of stdin, its last newline too, becomes ids on one line:\n"
+      "  printf 'Once upon a time' | stagecraft tokenize --model models/story\n"
+      "and back:\n"
+      "  echo 80,147,201 | stagecraft tokenize --model models/story --decode");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,305 @@
+#include "text/json_document.h"
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/mapped_file.h"
+
+namespace stagecraft {
+namespace {
+
+constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+
+enum class Type : std::uint8_t { kNull, kBoolean, kInteger, kFloat, kString, kArray, kObject };
+
+// A piece of the arena that holds every string of the document.
+struct Text {
+  std::uint32_t offset = 0;
+  std::uint32_t length = 0;
+};
+
+struct Value {
+  Type type = Type::kNull;
+  bool is_member = false;  // of an object, so that `key` counts
+  std::uint32_t parent = kNone;
+  std::uint32_t next = kNone;         // sibling
+  std::uint32_t first_child = kNone;  // of an array or object, as is
+  std::uint32_t n_children = 0;
+  Text key = {};
+  Text text = {};            // of a string
+  std::int64_t integer = 0;  // of an integer or a boolean
+};
+
+}  // namespace
+
+struct JsonData {
+  std::string file;
+  std::string arena;
+  std::vector<Value> values;
+
+  std::string_view text(Text piece) const {
+    return std::string_view(arena).substr(piece.offset, piece.length);
+  }
+};
+
+namespace {
+
+// Receives the events of nlohmann's parser, which does not recurse, and appends values.
+class Builder : public nlohmann::json::json_sax_t {
+ public:
+  explicit Builder(JsonData& data) : data_(data) {}
+
+  bool null() override { return append({}); }
+  bool boolean(bool value) override {
+    return append({.type = Type::kBoolean, .integer = value ? 1 : 0});
+  }
+  bool number_integer(number_integer_t value) override {
+    return append({.type = Type::kInteger, .integer = value});
+  }
+  bool number_unsigned(number_unsigned_t value) override {
+    if (std::in_range<std::int64_t>(value)) {
+      return append({.type = Type::kInteger, .integer = static_cast<std::int64_t>(value)});
+    }
+    return append({.type = Type::kFloat});
+  }
+  bool number_float(number_float_t, const string_t&) override {
+    return append({.type = Type::kFloat});
+  }
+  bool string(string_t& text) override {
+    return append({.type = Type::kString, .text = store(text)});
+  }
+  bool binary(binary_t&) override { return false; }  // does not occur in JSON text
+  bool key(string_t& text) override {
+    key_ = store(text);
+    return true;
+  }
+  bool start_object(std::size_t) override { return open(Type::kObject); }
+  bool start_array(std::size_t) override { return open(Type::kArray); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool parse_error(std::size_t position, const std::string& token,
+                   const nlohmann::detail::exception&) override {
+    throw Error("{}: expected JSON in UTF-8, found an error at byte {}: '{}'", data_.file, position,
+                printable(token.size() > 40 ? token.substr(token.size() - 40) : token));
+  }
+
+ private:
+  struct Open {
+    std::uint32_t index;       // of the array or object
+    std::uint32_t last_child;  // so far
+  };
+
+  bool append(Value value) {
+    if (data_.values.size() >= JsonDocument::kMaxValues) {
+      throw Error("{}: expected at most {} values, found more", data_.file,
+                  JsonDocument::kMaxValues);
+    }
+    const auto index = static_cast<std::uint32_t>(data_.values.size());
+    if (!open_.empty()) {
+      Open& open = open_.back();
+      Value& parent = data_.values[open.index];
+      value.parent = open.index;
+      if (parent.type == Type::kObject) {
+        value.is_member = true;
+        value.key = key_;
+      }
+      (parent.n_children == 0 ? parent.first_child : data_.values[open.last_child].next) = index;
+      ++parent.n_children;
+      open.last_child = index;
+    }
+    data_.values.push_back(value);
+    return true;
+  }
+
+  bool open(Type type) {
+    if (open_.size() >= JsonDocument::kMaxDepth) {
+      throw Error("{}: expected at most {} brackets one in another, found more", data_.file,
+                  JsonDocument::kMaxDepth);
+    }
+    append({.type = type});
+    open_.push_back({static_cast<std::uint32_t>(data_.values.size() - 1), kNone});
+    return true;
+  }
+
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
+  Text store(const std::string& text) {
+    const Text piece{static_cast<std::uint32_t>(data_.arena.size()),
+                     static_cast<std::uint32_t>(text.size())};
+    data_.arena += text;
+    return piece;
+  }
+
+  JsonData& data_;
+  std::vector<Open> open_;
+  Text key_;
+};
+
+const char* name_of(Type type) {
+  switch (type) {
+    case Type::kNull:
+      return "null";
+    case Type::kBoolean:
+      return "a boolean";
+    case Type::kInteger:
+      return "an integer";
+    case Type::kFloat:
+      return "a number that is no 64-bit integer";
+    case Type::kString:
+      return "a string";
+    case Type::kArray:
+      return "an array";
+    case Type::kObject:
+      return "an object";
+  }
+  return "?";
+}
+
+}  // namespace
+
+// --- JsonDocument ---
+
+JsonDocument::JsonDocument(std::unique_ptr<JsonData> data) : data_(std::move(data)) {}
+JsonDocument::JsonDocument(JsonDocument&&) noexcept = default;
+JsonDocument& JsonDocument::operator=(JsonDocument&&) noexcept = default;
+JsonDocument::~JsonDocument() = default;
+
+JsonDocument JsonDocument::read(const std::filesystem::path& path) {
+  const std::string text = read_text_file(path, kMaxBytes);
+  auto data = std::make_unique<JsonData>();
+  data->file = path.string();
+  data->arena.reserve(text.size() / 2);
+  Builder builder(*data);
+  nlohmann::json::sax_parse(text, &builder);
+  return JsonDocument(std::move(data));
+}
+
+JsonNode JsonDocument::root() const {
+  return JsonNode(data_.get(), 0);
+}
+
+// --- JsonNode ---
+
+bool JsonNode::is_null() const {
+  return data_->values[index_].type == Type::kNull;
+}
+bool JsonNode::is_string() const {
+  return data_->values[index_].type == Type::kString;
+}
+bool JsonNode::is_array() const {
+  return data_->values[index_].type == Type::kArray;
+}
+
+bool JsonNode::boolean() const {
+  const Value& value = data_->values[index_];
+  if (value.type != Type::kBoolean) refuse("true or false");
+  return value.integer != 0;
+}
+
+std::int64_t JsonNode::integer() const {
+  const Value& value = data_->values[index_];
+  if (value.type != Type::kInteger) refuse("an integer");
+  return value.integer;
+}
+
+std::string_view JsonNode::string() const {
+  const Value& value = data_->values[index_];
+  if (value.type != Type::kString) refuse("a string");
+  return data_->text(value.text);
+}
+
+std::optional<JsonNode> JsonNode::find(std::string_view key) const {
+  std::optional<JsonNode> found;
+  for (const JsonNode member : members()) {
+    if (member.key() != key) continue;
+    if (found) member.refuse("one such field", "two");
+    found = member;
+  }
+  if (found && found->is_null()) return std::nullopt;
+  return found;
+}
+
+JsonNode JsonNode::at(std::string_view key) const {
+  const std::optional<JsonNode> member = find(key);
+  if (!member) refuse(fmt::format("a field '{}'", key), "none");
+  return *member;
+}
+
+bool JsonNode::boolean_or(std::string_view key, bool fallback) const {
+  const std::optional<JsonNode> member = find(key);
+  return member ? member->boolean() : fallback;
+}
+
+JsonNode::Range JsonNode::elements() const {
+  const Value& value = data_->values[index_];
+  if (value.type != Type::kArray) refuse("an array");
+  return {Iterator(data_, value.first_child), Iterator(data_, kNone)};
+}
+
+JsonNode::Range JsonNode::members() const {
+  const Value& value = data_->values[index_];
+  if (value.type != Type::kObject) refuse("an object");
+  return {Iterator(data_, value.first_child), Iterator(data_, kNone)};
+}
+
+std::size_t JsonNode::size() const {
+  return data_->values[index_].n_children;
+}
+
+std::string_view JsonNode::key() const {
+  return data_->text(data_->values[index_].key);
+}
+
+JsonNode::Iterator& JsonNode::Iterator::operator++() {
+  index_ = data_->values[index_].next;
+  return *this;
+}
+
+std::string JsonNode::where() const {
+  std::vector<std::uint32_t> way;
+  for (std::uint32_t at = index_; at != kNone; at = data_->values[at].parent) way.push_back(at);
+  std::string text;
+  for (std::size_t i = way.size() - 1; i-- > 0;) {
+    const Value& value = data_->values[way[i]];
+    if (value.is_member) {
+      text += fmt::format("{}{}", text.empty() ? "" : ".", printable(data_->text(value.key), 40));
+    } else {
+      std::size_t position = 0;
+      std::uint32_t sibling = data_->values[value.parent].first_child;
+      for (; sibling != way[i]; sibling = data_->values[sibling].next) ++position;
+      text += fmt::format("[{}]", position);
+    }
+  }
+  return text.empty() ? data_->file : fmt::format("{}: {}", data_->file, text);
+}
+
+std::string JsonNode::describe() const {
+  const Value& value = data_->values[index_];
+  switch (value.type) {
+    case Type::kBoolean:
+      return value.integer != 0 ? "true" : "false";
+    case Type::kInteger:
+      return fmt::format("{}", value.integer);
+    case Type::kString:
+      return fmt::format("'{}'", printable(data_->text(value.text), 60));
+    default:
+      return name_of(value.type);
+  }
+}
+
+void JsonNode::refuse(std::string_view expected) const {
+  refuse(expected, describe());
+}
+
+void JsonNode::refuse(std::string_view expected, std::string_view found) const {
+  throw Error("{}: expected {}, found {}", where(), expected, found);
+}
+
+}  // namespace stagecraft

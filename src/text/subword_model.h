@@ -1,0 +1,29 @@
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "base/token.h"
+#include "text/json_document.h"
+#include "text/vocabulary.h"
+
+namespace stagecraft {
+
+// The heart of a tokenizer: a piece of text, cut and normalized by all that comes before, to ids.
+class SubwordModel {
+ public:
+  // The "model" of a tokenizer.json. Throws Error naming the type where it is not one of ours
+  // (BPE).
+  static std::unique_ptr<const SubwordModel> read(const JsonNode& model);
+
+  virtual ~SubwordModel() = default;
+
+  // Appends the ids of `piece`, which is UTF-8. Depends on nothing but the piece, so that its
+  // answer can be remembered.
+  virtual void encode(std::string_view piece, std::vector<TokenId>& ids) const = 0;
+
+  virtual const Vocabulary& vocabulary() const = 0;
+};
+
+}  // namespace stagecraft

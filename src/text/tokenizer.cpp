@@ -1,0 +1,195 @@
+#include "text/tokenizer.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+#include "base/error.h"
+#include "base/utf8.h"
+#include "text/tokenizer_impl.h"
+
+namespace stagecraft {
+namespace {
+
+// The ids of pieces met before in this text: a word comes again, and merging it is the expensive
+// part. One for each call of encode(), so threads share nothing.
+class PieceCache {
+ public:
+  explicit PieceCache(const SubwordModel& model) : model_(model) {}
+
+  void encode(std::string_view piece, std::vector<TokenId>& ids) {
+    if (piece.size() > kMaxBytes) return model_.encode(piece, ids);
+    const auto found = known_.find(std::string(piece));
+    if (found != known_.end()) {
+      ids.insert(ids.end(), found->second.begin(), found->second.end());
+      return;
+    }
+    const std::size_t begin = ids.size();
+    model_.encode(piece, ids);
+    if (known_.size() < kMaxPieces) {
+      known_.emplace(
+          piece, std::vector<TokenId>(ids.begin() + static_cast<std::ptrdiff_t>(begin), ids.end()));
+    }
+  }
+
+ private:
+  static constexpr std::size_t kMaxBytes = 64;
+  static constexpr std::size_t kMaxPieces = 50'000;
+
+  const SubwordModel& model_;
+  std::unordered_map<std::string, std::vector<TokenId>> known_;
+};
+
+// One call of encode().
+class Encoder {
+ public:
+  Encoder(const Tokenizer::Impl& parts, bool parse_special)
+      : parts_(parts), parse_special_(parse_special), cache_(*parts.model) {}
+
+  std::vector<TokenId> run(std::string_view text) {
+    for (const auto& segment : parts_.added.split(text, AddedTokens::Kind::kRaw, parse_special_)) {
+      if (segment.id) {
+        ids_.push_back(*segment.id);
+      } else {
+        encode_raw(text.substr(segment.begin, segment.end - segment.begin), segment.begin == 0);
+      }
+    }
+    return std::move(ids_);
+  }
+
+ private:
+  // Text without added tokens, as it came.
+  void encode_raw(std::string_view raw, bool at_start) {
+    std::string text(raw);
+    if (parts_.normalizer) parts_.normalizer->apply(text, at_start);
+    for (const auto& segment :
+         parts_.added.split(text, AddedTokens::Kind::kNormalized, parse_special_)) {
+      if (segment.id) {
+        ids_.push_back(*segment.id);
+      } else {
+        encode_normalized(text.substr(segment.begin, segment.end - segment.begin),
+                          at_start && segment.begin == 0);
+      }
+    }
+  }
+
+  void encode_normalized(std::string text, bool at_start) {
+    const std::size_t size = text.size();
+    Pieces pieces{std::move(text), {{0, size, at_start}}};
+    if (parts_.pre_tokenizer) parts_.pre_tokenizer->apply(pieces);
+    for (const Pieces::Piece& piece : pieces.pieces) {
+      cache_.encode(std::string_view(pieces.text).substr(piece.begin, piece.end - piece.begin),
+                    ids_);
+    }
+  }
+
+  const Tokenizer::Impl& parts_;
+  bool parse_special_;
+  PieceCache cache_;
+  std::vector<TokenId> ids_;
+};
+
+std::filesystem::path file_of(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(path, ignored)) return path;
+  const std::filesystem::path file = path / "tokenizer.json";
+  if (!std::filesystem::exists(file, ignored)) {
+    throw Error("{}: expected a folder with a tokenizer.json, found none", path.string());
+  }
+  return file;
+}
+
+}  // namespace
+
+Tokenizer::Impl::Impl(const std::filesystem::path& path) : file(path.string()) {
+  const JsonDocument document = JsonDocument::read(path);
+  const JsonNode root = document.root();
+  if (const auto version = root.find("version"); version && version->string() != "1.0") {
+    version->refuse("'1.0'");
+  }
+  // Both would change what encode() gives behind the caller's back.
+  for (const std::string_view name : {"truncation", "padding"}) {
+    if (const auto option = root.find(name)) {
+      option->refuse("null (it is not supported: text is neither cut nor padded here)");
+    }
+  }
+  model = SubwordModel::read(root.at("model"));
+  if (const auto part = root.find("normalizer")) normalizer = Normalizer::read(*part);
+  if (const auto part = root.find("pre_tokenizer")) pre_tokenizer = PreTokenizer::read(*part);
+  if (const auto part = root.find("added_tokens")) {
+    added = AddedTokens(*part, model->vocabulary(), normalizer.get());
+  }
+  if (const auto part = root.find("decoder")) decoder = Decoder(*part);
+  if (const auto part = root.find("post_processor")) {
+    post_processor = PostProcessor(*part);
+    for (const TokenId id : post_processor.added_ids()) {
+      if (!model->vocabulary().contains(id) && added.find(id) == nullptr) {
+        part->refuse("ids of the vocabulary", fmt::format("{}", id));
+      }
+    }
+  }
+}
+
+std::size_t Tokenizer::Impl::end_id() const {
+  return std::max(model->vocabulary().end_id(), added.end_id());
+}
+
+// An added token that is looked for in normalized text is decoded from its normalized form, since
+// that is what its steps undo.
+std::optional<std::string_view> Tokenizer::Impl::text_to_decode(TokenId id) const {
+  if (const AddedToken* token = added.find(id)) return token->pattern;
+  if (!model->vocabulary().contains(id)) return std::nullopt;
+  return model->vocabulary().text(id);
+}
+
+Tokenizer::Tokenizer(std::unique_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
+Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
+Tokenizer::~Tokenizer() = default;
+
+Tokenizer Tokenizer::open(const std::filesystem::path& path) {
+  return Tokenizer(std::make_unique<const Impl>(file_of(path)));
+}
+
+std::vector<TokenId> Tokenizer::encode(std::string_view text, EncodeOptions options) const {
+  if (const std::size_t at = utf8_error_offset(text); at != std::string_view::npos) {
+    throw Error("text: expected UTF-8, found the byte 0x{:02x} at offset {}",
+                static_cast<unsigned char>(text[at]), at);
+  }
+  std::vector<TokenId> ids = Encoder(*impl_, options.parse_special).run(text);
+  return impl_->post_processor.apply(std::move(ids), options.add_special);
+}
+
+std::string Tokenizer::decode(std::span<const TokenId> ids) const {
+  Decoding decoding(impl_->decoder);
+  for (const TokenId id : ids) {
+    if (id < 0 || static_cast<std::size_t>(id) >= vocab_size()) {
+      throw Error("{}: expected token ids from 0 to {}, found {}", impl_->file, vocab_size() - 1,
+                  id);
+    }
+    if (const auto text = impl_->text_to_decode(id)) decoding.push(*text);
+  }
+  decoding.finish();
+  return decoding.take();
+}
+
+std::size_t Tokenizer::vocab_size() const {
+  return impl_->end_id();
+}
+
+std::optional<TokenId> Tokenizer::id_of(std::string_view token) const {
+  if (const auto id = impl_->added.find(token)) return id;
+  return impl_->model->vocabulary().find(token);
+}
+
+std::string_view Tokenizer::token_of(TokenId id) const {
+  if (const AddedToken* token = impl_->added.find(id)) return token->content;
+  return impl_->model->vocabulary().text(id);
+}
+
+bool Tokenizer::is_special(TokenId id) const {
+  const AddedToken* token = impl_->added.find(id);
+  return token != nullptr && token->special;
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <memory>
+
+#include "text/added_tokens.h"
+#include "text/decoder.h"
+#include "text/normalizer.h"
+#include "text/post_processor.h"
+#include "text/pre_tokenizer.h"
+#include "text/subword_model.h"
+#include "text/tokenizer.h"
+
+namespace stagecraft {
+
+// The parts of a tokenizer.json, in the order in which text meets them. Text between added tokens
+// is normalized, cut into pieces, and the model turns each piece into ids:
+//
+//   "Hello<|im_end|>"  ->  "Hello" <|im_end|>  ->  "Hello" | 2  ->  [9707] | 2  ->  [9707, 2]
+//                     added tokens        normalizer, cuts      model         post-processor
+struct Tokenizer::Impl {
+  explicit Impl(const std::filesystem::path& path);
+
+  std::string file;
+  std::unique_ptr<const SubwordModel> model;
+  std::unique_ptr<const Normalizer> normalizer;       // may be null
+  std::unique_ptr<const PreTokenizer> pre_tokenizer;  // may be null
+  AddedTokens added;
+  PostProcessor post_processor;
+  Decoder decoder;
+
+  std::size_t end_id() const;
+  // What the decoder is given for an id, or nullopt if no token has it.
+  std::optional<std::string_view> text_to_decode(TokenId id) const;
+};
+
+}  // namespace stagecraft

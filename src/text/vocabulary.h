@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/token.h"
+#include "text/json_document.h"
+
+namespace stagecraft {
+
+// Token text to id and back. One string holds every text and one open-addressing table the ids:
+// a vocabulary of 150,000 is built in milliseconds.
+class Vocabulary {
+ public:
+  // From a JSON object {"text": id, ...}. Throws Error if an id is negative, given twice, or so
+  // large that most ids below it would be missing: memory follows the number of entries, not their
+  // claims.
+  static Vocabulary read(const JsonNode& object);
+
+  std::optional<TokenId> find(std::string_view text) const;
+  // Empty if no token has this id (or its text is empty).
+  std::string_view text(TokenId id) const;
+  bool contains(TokenId id) const;
+
+  std::size_t n_tokens() const { return n_tokens_; }
+  std::size_t end_id() const { return texts_.size(); }  // the largest id + 1
+
+ private:
+  struct Text {
+    std::uint32_t offset = 0;
+    std::uint32_t length = 0;
+    bool used = false;
+  };
+  std::size_t slot_of(std::string_view text) const;
+
+  std::string arena_;
+  std::vector<Text> texts_;     // by id
+  std::vector<TokenId> slots_;  // a power of two of them, at most half in use; -1: free
+  std::size_t n_tokens_ = 0;
+};
+
+}  // namespace stagecraft
