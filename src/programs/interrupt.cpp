@@ -14,17 +14,11 @@ void note(int) {
 
 }  // namespace
 
-InterruptGuard::InterruptGuard() {
-  reset();
-}
+InterruptGuard::InterruptGuard() { reset(); }
 
-InterruptGuard::~InterruptGuard() {
-  std::signal(SIGINT, SIG_DFL);
-}
+InterruptGuard::~InterruptGuard() { std::signal(SIGINT, SIG_DFL); }
 
-bool InterruptGuard::interrupted() const {
-  return noted != 0;
-}
+bool InterruptGuard::interrupted() const { return noted != 0; }
 
 void InterruptGuard::reset() {
   noted = 0;

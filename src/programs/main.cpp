@@ -16,6 +16,7 @@ int run(int argc, char** argv) {
   CLI::App app("A language model engine small enough to read.", "stagecraft");
   app.set_version_flag("--version", version_text());
   app.require_subcommand(1);
+  add_story(app);
   add_tokenize(app);
   try {
     app.parse(argc, argv);

@@ -1,0 +1,43 @@
+#include "generation/generate_text.h"
+
+#include "generation/stop_filter.h"
+#include "text/stream_decoder.h"
+
+namespace stagecraft {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+}  // namespace
+
+TextResult generate_text(const Tokenizer& tokenizer, Session& session,
+                         std::span<const TokenId> prompt, const TextOptions& options,
+                         Random& random, const std::function<bool(std::string_view)>& on_text) {
+  TextResult result;
+  result.prompt_tokens = prompt.size();
+  const Clock::time_point start = Clock::now();
+  session.feed(prompt);
+  result.prompt_seconds = seconds_since(start);
+
+  StreamDecoder decoder(tokenizer, session.tokens());
+  StopFilter filter(options.stops);
+  const auto show = [&](const std::string& text) { return text.empty() || on_text(text); };
+  result.reason = generate(session, options.generation, random, [&](TokenId token) {
+    if (result.tokens.empty()) result.first_token_seconds = seconds_since(start);
+    result.tokens.push_back(token);
+    if (tokenizer.is_special(token)) return true;
+    return show(filter.push(decoder.push(token))) && !filter.stopped();
+  });
+  // After an interruption the rest is not wanted; else it is text like any other.
+  if (result.reason != StopReason::Stopped) {
+    show(filter.push(decoder.finish()) + filter.finish());
+  }
+  result.generation_seconds = seconds_since(start) - result.prompt_seconds;
+  return result;
+}
+
+}  // namespace stagecraft

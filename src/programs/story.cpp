@@ -1,0 +1,131 @@
+#include <unistd.h>
+
+#include <cstdio>
+
+#include <fmt/ranges.h>
+
+#include "base/error.h"
+#include "programs/commands.h"
+#include "programs/interrupt.h"
+#include "programs/model_path.h"
+#include "programs/options.h"
+
+namespace stagecraft {
+namespace {
+
+constexpr const char* kDefaultPrompt = "Once upon a time";
+constexpr std::size_t kDefaultMaxTokens = 400;
+
+struct StoryFlags : GenerationFlags {
+  std::string prompt = kDefaultPrompt;
+  std::string ids;
+  bool print_ids = false;
+};
+
+void print_now(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
+std::size_t context_for(const StoryFlags& flags, const Config& config, std::size_t prompt_tokens,
+                        std::size_t max_tokens) {
+  const std::size_t context =
+      flags.context != 0 ? flags.context : std::min(config.max_seq_len, prompt_tokens + max_tokens);
+  if (prompt_tokens > context) {
+    throw Error("prompt: expected at most {} tokens (the context), found {}", context,
+                prompt_tokens);
+  }
+  if (context > config.max_seq_len) {
+    fmt::print(stderr,
+               "note: the model was trained for {} tokens; beyond, it may lose the thread\n",
+               config.max_seq_len);
+  }
+  return context;
+}
+
+void print_closing_lines(const TextResult& result, const Session& session,
+                         const std::filesystem::path& model, std::uint64_t seed) {
+  if (result.reason == StopReason::ContextFull) {
+    fmt::print(stderr, "[the context of {} tokens is full]\n", session.context());
+  }
+  const auto per_second = [](std::size_t n, double seconds) {
+    return seconds > 0.0 ? static_cast<double>(n) / seconds : 0.0;
+  };
+  fmt::print(stderr,
+             "[{} tokens, {:.0f} tokens/s; prompt {} tokens, {:.0f} tokens/s; first token after "
+             "{:.0f} ms; {}; {} thread{}; seed {}]\n",
+             result.tokens.size(), per_second(result.tokens.size(), result.generation_seconds),
+             result.prompt_tokens, per_second(result.prompt_tokens, result.prompt_seconds),
+             result.first_token_seconds * 1e3, model.string(), session.n_threads(),
+             session.n_threads() == 1 ? "" : "s", seed);
+}
+
+// --ids: exactly these tokens; nothing needs a tokenizer unless text is to be shown.
+void run_on_ids(const StoryFlags& flags, const Model& model) {
+  const std::vector<TokenId> prompt = parse_id_list("--ids", flags.ids);
+  const TextOptions options = flags.text_options(model.config, kDefaultMaxTokens);
+  Session session(model,
+                  context_for(flags, model.config, prompt.size(), options.generation.max_tokens),
+                  flags.thread_count());
+  Random random(flags.chosen_seed());
+  std::vector<TokenId> made;
+  session.feed(prompt);
+  generate(session, options.generation, random, [&](TokenId token) {
+    made.push_back(token);
+    return true;
+  });
+  fmt::print("{}\n", fmt::join(made, ","));
+}
+
+void run_story(const StoryFlags& flags) {
+  const std::filesystem::path path = find_model(flags.model, "story");
+  check_utf8("prompt", flags.prompt);
+  const Model model = Model::open(path);
+  if (!flags.ids.empty() && flags.print_ids) return run_on_ids(flags, model);
+
+  const Tokenizer tokenizer = Tokenizer::open(path);
+  const std::vector<TokenId> prompt = flags.ids.empty()
+                                          ? tokenizer.encode(flags.prompt, {.add_special = true})
+                                          : parse_id_list("--ids", flags.ids);
+  if (prompt.empty()) throw Error("prompt: expected at least one token, found none");
+  const TextOptions options = flags.text_options(model.config, kDefaultMaxTokens);
+  Session session(model,
+                  context_for(flags, model.config, prompt.size(), options.generation.max_tokens),
+                  flags.thread_count());
+  const std::uint64_t seed = flags.chosen_seed();
+  Random random(seed);
+
+  const InterruptGuard guard;
+  char last = '\n';
+  const auto show = [&](std::string_view text) {
+    if (!flags.print_ids && !text.empty()) {
+      print_now(text);
+      last = text.back();
+    }
+    return !guard.interrupted();
+  };
+  show(flags.ids.empty() ? flags.prompt : tokenizer.decode(prompt));
+  const TextResult result = generate_text(tokenizer, session, prompt, options, random, show);
+  if (flags.print_ids) fmt::print("{}", fmt::join(result.tokens, ","));
+  if (flags.print_ids || last != '\n') print_now("\n");
+  print_closing_lines(result, session, path, seed);
+  if (guard.interrupted()) throw CLI::RuntimeError(InterruptGuard::kExitCode);
+}
+
+}  // namespace
+
+void add_story(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("story", "Tell a story");
+  const auto flags = std::make_shared<StoryFlags>();
+  command->add_option("prompt,-p,--prompt", flags->prompt, "How the story begins")
+      ->capture_default_str()
+      ->type_name("TEXT");
+  flags->add_to(*command);
+  command->add_option("--ids", flags->ids, "Begin with these token ids instead of a prompt")
+      ->type_name("1,2,3");
+  command->add_flag("--print-ids", flags->print_ids, "Print only the ids of the new tokens");
+  command->footer("Example: stagecraft story \"One day, a small fox\" --seed 7 --temperature 0.8");
+  command->callback([flags] { run_story(*flags); });
+}
+
+}  // namespace stagecraft
