@@ -22,7 +22,7 @@ class Arithmetic:
 
     name: str
     dtype: torch.dtype
-    order: str = "torch"  # torch, sequential, reversed, blocked8, blocked16, fma
+    order: str = "torch"  # torch, sequential, reversed, blocked8, blocked16, fma, shuffled1, shuffled2, ...
     reciprocal: bool = False  # x * (1 / n) where the formula says x / n
     angles: str = "f32"  # rope: "exact" in f64, "f32" as transformers, "f64_of_f32" exact cos of f32 angles
 
@@ -38,6 +38,8 @@ F32_ORDERS = (
     Arithmetic("blocked8", torch.float32, "blocked8", reciprocal=True, angles="exact"),
     Arithmetic("blocked16", torch.float32, "blocked16"),
     Arithmetic("fma", torch.float32, "fma"),
+    # Any other order is a shuffle; eight of them, so that the largest error no longer depends on luck.
+    *(Arithmetic(f"shuffled{n}", torch.float32, f"shuffled{n}", reciprocal=n % 2 == 0) for n in range(8)),
 )
 
 
@@ -50,7 +52,7 @@ def dot(x: Tensor, y: Tensor, how: Arithmetic) -> Tensor:
     if how.order.startswith("blocked"):
         return _dot_blocked(x, y, int(how.order.removeprefix("blocked")))
     total = (x[..., :, None, :1] * y[..., None, :, :1] * 0).sum(-1)  # zeros [..., M, N], also for K = 0
-    for k in reversed(range(length)) if how.order == "reversed" else range(length):
+    for k in _sequence(length, how.order):
         left, right = x[..., :, None, k], y[..., None, :, k]
         if how.order == "fma":  # one rounding a step: the product is exact in f64
             total = (total.double() + left.double() * right.double()).to(how.dtype)
@@ -59,9 +61,16 @@ def dot(x: Tensor, y: Tensor, how: Arithmetic) -> Tensor:
     return total
 
 
+def _sequence(length: int, order: str) -> list[int]:
+    if order.startswith("shuffled"):
+        generator = torch.Generator().manual_seed(int(order.removeprefix("shuffled")))
+        return torch.randperm(length, generator=generator).tolist()
+    return list(reversed(range(length))) if order == "reversed" else list(range(length))
+
+
 def _dot_blocked(x: Tensor, y: Tensor, lanes: int) -> Tensor:
     """Partial sums over k % lanes, as in SIMD registers, then added in pairs."""
-    pad = -x.shape[-1] % lanes
+    pad = -x.shape[-1] % lanes if x.shape[-1] else lanes
     x = torch.nn.functional.pad(x, (0, pad)).unflatten(-1, (-1, lanes))
     y = torch.nn.functional.pad(y, (0, pad)).unflatten(-1, (-1, lanes))
     total = x[..., :, None, 0, :] * y[..., None, :, 0, :]

@@ -7,6 +7,7 @@ which layers look through a sliding window; config.json says so, sometimes only 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -115,8 +116,10 @@ class Parameters:
     def __getitem__(self, name: str) -> Tensor:
         return self.tensors[name]
 
-    def get(self, name: str) -> Tensor | None:
-        return self.tensors.get(name)
+    def layer(self, n: int) -> dict[str, Tensor]:
+        """The tensors of one layer, named from there on: self_attn.q_proj.weight."""
+        prefix = f"model.layers.{n}."
+        return {name.removeprefix(prefix): tensor for name, tensor in self.tensors.items() if name.startswith(prefix)}
 
     def embedding(self, config: Config) -> Tensor:
         """A tied file may hold the one matrix under either name; two different ones are not tied (transformers 5)."""
@@ -126,46 +129,71 @@ class Parameters:
         return self.tensors[EMBEDDING if config.tied and HEAD not in self.tensors else HEAD]
 
 
+Keep = Callable[[str, Tensor], Tensor]  # records a value under its trace name and returns it
+
+
+def attention_block(
+    config: Config,
+    layer: dict[str, Tensor],
+    x: Tensor,
+    angles: tuple[Tensor, Tensor],
+    past: tuple[Tensor, Tensor] | None,
+    window: int | None,
+    how: Arithmetic,
+    keep: Keep,
+) -> Tensor:
+    """x [S, dim] + o_proj(attention of its norm); past: k (rotated) and v of the tokens before, each [past, G, D]."""
+    h = keep("attn_norm", rms_norm(x, layer["input_layernorm.weight"], config.rms_norm_eps, how))
+    q = keep("q", _project(layer, "self_attn.q_proj", h, how)).unflatten(-1, (config.n_heads, config.head_dim))
+    k = keep("k", _project(layer, "self_attn.k_proj", h, how)).unflatten(-1, (config.n_kv_heads, config.head_dim))
+    v = keep("v", _project(layer, "self_attn.v_proj", h, how)).unflatten(-1, (config.n_kv_heads, config.head_dim))
+    if config.qk_norm:  # each head by itself, before rope
+        q = keep("q_norm", rms_norm(q, layer["self_attn.q_norm.weight"], config.rms_norm_eps, how))
+        k = keep("k_norm", rms_norm(k, layer["self_attn.k_norm.weight"], config.rms_norm_eps, how))
+    q = keep("q_rope", rope(q, *angles, how))
+    k = keep("k_rope", rope(k, *angles, how))
+    if past is not None:
+        k, v = torch.cat((past[0].to(how.dtype), k)), torch.cat((past[1].to(how.dtype), v))
+    probabilities, mixed = attention(q, k, v, window, how)
+    keep("attn_probs", probabilities)
+    mixed = keep("attn_out", mixed).flatten(1)
+    projected = keep("attn_proj", _project(layer, "self_attn.o_proj", mixed, how))
+    return keep("attn_residual", x.to(how.dtype) + projected)
+
+
+def mlp_block(config: Config, layer: dict[str, Tensor], x: Tensor, how: Arithmetic, keep: Keep) -> Tensor:
+    """x [S, dim] + down_proj(swiglu(gate_proj, up_proj) of its norm)."""
+    h = keep("mlp_norm", rms_norm(x, layer["post_attention_layernorm.weight"], config.rms_norm_eps, how))
+    gate = keep("gate", _project(layer, "mlp.gate_proj", h, how))
+    up = keep("up", _project(layer, "mlp.up_proj", h, how))
+    h = keep("swiglu", swiglu(gate, up, how))
+    down = keep("down", _project(layer, "mlp.down_proj", h, how))
+    return keep("mlp_residual", x.to(how.dtype) + down)
+
+
+def _project(layer: dict[str, Tensor], name: str, x: Tensor, how: Arithmetic) -> Tensor:
+    return linear(x, layer[f"{name}.weight"], layer.get(f"{name}.bias"), how)
+
+
+def recorder(trace: dict[str, Tensor], prefix: str = "") -> Keep:
+    """Keeps values in `trace`; heads side by side, [S, H, D] as [S, H * D], except the probabilities [H, S, T]."""
+
+    def keep(name: str, value: Tensor) -> Tensor:
+        trace[prefix + name] = value.flatten(1) if value.dim() == 3 and name != "attn_probs" else value
+        return value
+
+    return keep
+
+
 def forward(config: Config, weights: Parameters, ids: Tensor, how: Arithmetic) -> dict[str, Tensor]:
     """Every activation by its trace name, in the order of computation. ids [S]."""
     trace: dict[str, Tensor] = {}
-
-    def keep(name: str, value: Tensor) -> Tensor:
-        trace[name] = value.flatten(1) if value.dim() == 3 and not name.endswith("attn_probs") else value
-        return value
-
-    def project(x: Tensor, name: str) -> Tensor:
-        return linear(x, weights[f"{name}.weight"], weights.get(f"{name}.bias"), how)
-
-    def norm(x: Tensor, name: str) -> Tensor:
-        return rms_norm(x, weights[f"{name}.weight"], config.rms_norm_eps, how)
-
-    cos, sin = rope_cos_sin(torch.arange(len(ids)), config.head_dim, config.rope, how)
-    x = keep("embedding", weights.embedding(config)[ids].to(how.dtype))
-
-    for layer in range(config.n_layers):
-        at, here = f"model.layers.{layer}", f"layers.{layer}."
-
-        h = keep(here + "attn_norm", norm(x, f"{at}.input_layernorm"))
-        q = keep(here + "q", project(h, f"{at}.self_attn.q_proj")).unflatten(-1, (config.n_heads, config.head_dim))
-        k = keep(here + "k", project(h, f"{at}.self_attn.k_proj")).unflatten(-1, (config.n_kv_heads, config.head_dim))
-        v = keep(here + "v", project(h, f"{at}.self_attn.v_proj")).unflatten(-1, (config.n_kv_heads, config.head_dim))
-        if config.qk_norm:  # each head by itself, before rope
-            q = keep(here + "q_norm", norm(q, f"{at}.self_attn.q_norm"))
-            k = keep(here + "k_norm", norm(k, f"{at}.self_attn.k_norm"))
-        q = keep(here + "q_rope", rope(q, cos, sin, how))
-        k = keep(here + "k_rope", rope(k, cos, sin, how))
-        probabilities, mixed = attention(q, k, v, config.windows[layer], how)
-        keep(here + "attn_probs", probabilities)
-        mixed = keep(here + "attn_out", mixed).flatten(1)
-        x = keep(here + "attn_residual", x + keep(here + "attn_proj", project(mixed, f"{at}.self_attn.o_proj")))
-
-        h = keep(here + "mlp_norm", norm(x, f"{at}.post_attention_layernorm"))
-        gate = keep(here + "gate", project(h, f"{at}.mlp.gate_proj"))
-        up = keep(here + "up", project(h, f"{at}.mlp.up_proj"))
-        h = keep(here + "swiglu", swiglu(gate, up, how))
-        x = keep(here + "mlp_residual", x + keep(here + "down", project(h, f"{at}.mlp.down_proj")))
-
-    x = keep("final_norm", norm(x, "model.norm"))
-    keep("logits", linear(x, weights.head(config), None, how))
+    angles = rope_cos_sin(torch.arange(len(ids)), config.head_dim, config.rope, how)
+    x = recorder(trace)("embedding", weights.embedding(config)[ids].to(how.dtype))
+    for n in range(config.n_layers):
+        layer, keep = weights.layer(n), recorder(trace, f"layers.{n}.")
+        x = attention_block(config, layer, x, angles, None, config.windows[n], how, keep)
+        x = mlp_block(config, layer, x, how, keep)
+    x = recorder(trace)("final_norm", rms_norm(x, weights["model.norm.weight"], config.rms_norm_eps, how))
+    recorder(trace)("logits", linear(x, weights.head(config), None, how))
     return trace

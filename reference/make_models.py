@@ -11,11 +11,9 @@ within the tolerance, in f32; and the config changes of `seen_by` move the logit
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 from pathlib import Path
 
-import numpy
 import torch
 from torch import Tensor
 
@@ -24,18 +22,12 @@ from check_transformers import assert_agrees, transformers_logits
 from definitions import ORACLE
 from llama import EMBEDDING, HEAD, Config, Parameters, forward
 from model_zoo import MODELS, TinyModel
+from seed import random_for
 from tolerance import oracle_and_tolerance
 
-SEED = 20261120
 A_FEATURE_SHOWS = 1000.0  # times the tolerance of the logits
 
 F32, F16, BF16 = torch.float32, torch.float16, torch.bfloat16
-
-
-def random_for(name: str) -> numpy.random.Generator:
-    """One stream a name, so that adding a model changes no other."""
-    digest = hashlib.sha256(f"{SEED}/{name}".encode()).digest()
-    return numpy.random.Generator(numpy.random.PCG64(int.from_bytes(digest[:8], "little")))
 
 
 def random_weights(model: TinyModel) -> dict[str, Tensor]:

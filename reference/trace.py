@@ -12,11 +12,26 @@ import json
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 import dump
 from check_transformers import assert_agrees, transformers_logits
 from definitions import ORACLE, PYTORCH_F32
 from llama import Config, Parameters, forward
+
+
+def write_trace(model: Path, ids: Tensor, out: Path, dtype: str) -> str:
+    """Runs, proves and writes; returns a line that says what."""
+    config = Config.load(model)
+    if ids.min() < 0 or ids.max() >= config.vocab_size:
+        raise SystemExit(f"trace.py: --ids: expected 0 to {config.vocab_size - 1}, found {ids.min()} to {ids.max()}")
+    how = ORACLE if dtype == "f64" else PYTORCH_F32
+    with torch.no_grad():
+        trace = forward(config, Parameters(model), ids, how)
+    theirs = transformers_logits(model, ids, how.dtype, config.model_type)
+    distance = assert_agrees(trace["logits"], theirs, str(model))
+    dump.write(out, trace, {"order": json.dumps(list(trace))})
+    return f"{out}: {len(trace)} tensors, {dtype}; logits within {distance:.1e} of transformers"
 
 
 def main() -> None:
@@ -26,22 +41,11 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="the safetensors file to write")
     parser.add_argument("--dtype", choices=("f32", "f64"), default="f32", help="f64: the oracle (default f32)")
     args = parser.parse_args()
-
-    config = Config.load(args.model)
     try:
         ids = torch.tensor([int(part) for part in args.ids.split(",")])
     except ValueError:
-        raise SystemExit(f"trace.py: --ids: expected numbers separated by commas, found '{args.ids}'")
-    if ids.min() < 0 or ids.max() >= config.vocab_size:
-        raise SystemExit(f"trace.py: --ids: expected 0 to {config.vocab_size - 1}, found '{args.ids}'")
-
-    how = ORACLE if args.dtype == "f64" else PYTORCH_F32
-    with torch.no_grad():
-        trace = forward(config, Parameters(args.model), ids, how)
-    theirs = transformers_logits(args.model, ids, how.dtype, config.model_type)
-    distance = assert_agrees(trace["logits"], theirs, str(args.model))
-    dump.write(args.out, trace, {"order": json.dumps(list(trace))})
-    print(f"{args.out}: {len(trace)} tensors, {args.dtype}; logits within {distance:.1e} of transformers")
+        parser.error(f"--ids: expected numbers separated by commas, found '{args.ids}'")
+    print(write_trace(args.model, ids, args.out, args.dtype))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,182 @@
+"""The cases of the single operators: silu, swiglu, rms_norm, matmul_transb, softmax, rope.
+
+A case holds its inputs, its scalars, the formula to run in any arithmetic and, where PyTorch has the
+operator, PyTorch's own f64 answer as a second opinion. Very large and very small values stand in
+cases of their own: a tolerance is absolute, and belongs to numbers of one size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+import definitions
+from definitions import Arithmetic, RopeScaling
+from seed import random_for
+
+LENGTHS = (1, 7, 8, 33)  # shorter than, equal to and no multiple of a vector
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    inputs: dict[str, Tensor]
+    run: Callable[[Arithmetic], dict[str, Tensor]]
+    scalars: dict[str, Any] = field(default_factory=dict)
+    torch_says: Callable[[], dict[str, Tensor]] | None = None  # in f64
+
+
+def normal(name: str, *shape: int, scale: float = 1.0) -> Tensor:
+    """Seeded N(0, scale^2) in f32, both signs."""
+    return torch.from_numpy(random_for(name).standard_normal(shape) * scale).float()
+
+
+def _elementwise_inputs(operator: str) -> Iterator[tuple[str, Callable[[str], Tensor]]]:
+    """Names of cases, and for each a tensor by the name of an argument."""
+
+    def of(shape: tuple[int, ...], scale: float, case: str) -> Callable[[str], Tensor]:
+        return lambda argument: normal(f"{operator}/{case}/{argument}", *shape, scale=scale)
+
+    for length in LENGTHS:
+        yield f"length-{length}", of((length,), 2.0, f"length-{length}")
+    yield "length-0", of((0,), 1.0, "length-0")
+    yield "large", of((33,), 40.0, "large")
+    yield "tiny", of((33,), 1e-15, "tiny")
+
+
+def silu_cases() -> Iterator[Case]:
+    def case(name: str, x: Tensor) -> Case:
+        return Case(
+            name,
+            {"x": x},
+            lambda how: {"y": definitions.silu(x, how)},
+            torch_says=lambda: {"y": functional.silu(x.double())},
+        )
+
+    for name, of in _elementwise_inputs("silu"):
+        yield case(name, of("x"))
+    yield case("around-zero", torch.tensor([0.0, -0.0, 1e-7, -1e-7, 1e-3, -1e-3, 0.5, -0.5]))
+    yield case("plus-minus-100", torch.tensor([100.0, -100.0, 88.0, -88.0, 90.0, -90.0, 20.0, -20.0]))
+    yield case("negative-tail", -torch.linspace(5.0, 100.0, 33))
+    yield case("largest-f32", torch.tensor([3.4028235e38, 1e38, 2.5e38]))
+    yield case("most-negative-f32", torch.tensor([-3.4028235e38, -1e38, -1e10, -1e4]))
+
+
+def swiglu_cases() -> Iterator[Case]:
+    def case(name: str, gate: Tensor, up: Tensor) -> Case:
+        return Case(
+            name,
+            {"gate": gate, "up": up},
+            lambda how: {"y": definitions.swiglu(gate, up, how)},
+            torch_says=lambda: {"y": functional.silu(gate.double()) * up.double()},
+        )
+
+    for name, of in _elementwise_inputs("swiglu"):
+        yield case(name, of("gate"), of("up"))
+    yield case("gate-and-up-differ-in-size", normal("swiglu/small", 33, scale=0.1), normal("swiglu/big", 33, scale=30.0))
+    yield case("gate-most-negative", torch.tensor([-3.4028235e38, -1e10, -1e4]), torch.tensor([2.0, -3.0, 5.0]))
+
+
+def rms_norm_cases() -> Iterator[Case]:
+    def case(name: str, rows: int, dim: int, eps: float, scale: float = 1.0, x: Tensor | None = None) -> Case:
+        x = normal(f"rms_norm/{name}/x", rows, dim, scale=scale) if x is None else x
+        weight = normal(f"rms_norm/{name}/weight", dim)
+        return Case(
+            name,
+            {"x": x, "weight": weight},
+            lambda how: {"y": definitions.rms_norm(x, weight, eps, how)},
+            {"eps": eps},
+            lambda: {"y": functional.rms_norm(x.double(), (dim,), weight.double(), eps)},
+        )
+
+    for rows, dim in ((1, 1), (3, 7), (2, 8), (5, 33), (2, 130)):
+        yield case(f"{rows}x{dim}", rows, dim, 1e-5)
+    yield case("no-rows", 0, 7, 1e-5)
+    yield case("large-eps", 4, 33, 0.5)
+    yield case("eps-outweighs-x", 3, 33, 1e-5, scale=1e-4)
+    yield case("eps-0", 3, 33, 0.0)
+    yield case("large-x", 3, 33, 1e-5, scale=1e17)
+    yield case("tiny-x", 3, 33, 1e-6, scale=1e-18)
+    rows = normal("rms_norm/rows", 5, 8) * torch.tensor([[1e-3], [1.0], [30.0], [1e3], [0.0]])
+    yield case("rows-of-different-size", 5, 8, 1e-5, x=rows)
+
+
+def matmul_transb_cases() -> Iterator[Case]:
+    def case(name: str, m: int, n: int, k: int, alpha: float = 1.0, beta: float = 0.0, c: Tensor | None = None) -> Case:
+        a, b = normal(f"matmul/{name}/a", m, k), normal(f"matmul/{name}/b", n, k)
+        c = normal(f"matmul/{name}/c", m, n) if c is None else c
+        old = c.double() if beta else torch.zeros(m, n, dtype=torch.float64)
+        return Case(
+            name,
+            {"a": a, "b": b, "c": c},
+            lambda how: {"c": definitions.matmul_transb(a, b, c, alpha, beta, how)},
+            {"alpha": alpha, "beta": beta},
+            lambda: {"c": torch.addmm(old, a.double(), b.double().T, beta=beta, alpha=alpha)},
+        )
+
+    for m, n, k in ((1, 1, 1), (1, 33, 7), (7, 1, 33), (8, 8, 8), (7, 8, 33), (33, 7, 1), (2, 3, 130), (13, 17, 19)):
+        yield case(f"{m}x{n}x{k}", m, n, k)
+    for alpha, beta in ((1.0, 1.0), (0.5, 0.0), (-1.5, 0.25), (0.0, 2.0), (2.0, -1.0)):
+        yield case(f"alpha{alpha:g}-beta{beta:g}", 5, 7, 9, alpha, beta)
+    yield case("beta0-over-nan", 3, 5, 7, 0.75, 0.0, torch.full((3, 5), torch.nan))
+    yield case("k0-beta0", 3, 5, 0)
+    yield case("k0-beta-half", 3, 5, 0, 1.0, 0.5)
+    yield case("no-rows", 0, 5, 7)
+    yield case("no-columns", 3, 0, 7)
+
+
+def softmax_cases() -> Iterator[Case]:
+    def case(name: str, x: Tensor) -> Case:
+        return Case(
+            name,
+            {"x": x},
+            lambda how: {"y": definitions.softmax(x, how)},
+            torch_says=lambda: {"y": torch.softmax(x.double(), -1)},
+        )
+
+    for length in LENGTHS:
+        yield case(f"length-{length}", normal(f"softmax/{length}", 3, length, scale=2.0))
+    yield case("no-rows", torch.zeros(0, 7))
+    yield case("large", normal("softmax/large", 4, 33, scale=1e4))
+    yield case("large-and-close", 1e4 + normal("softmax/close", 3, 33))
+    yield case("all-very-negative", -1e4 + normal("softmax/negative", 3, 7))
+    yield case("largest-f32", torch.tensor([[3.4e38, 3.4e38, -3.4e38], [-3.4e38, -3.4e38, -3.4e38]]))
+    yield case("equal", torch.full((2, 33), -7.25))
+    masked = normal("softmax/masked", 3, 8)
+    masked[0, 1:] = masked[1, 5:] = masked[2, 0] = -torch.inf
+    yield case("minus-infinity", masked)
+
+
+def rope_cases() -> Iterator[Case]:
+    def case(name: str, positions: list[int], n_heads: int, head_dim: int, scaling: RopeScaling) -> Case:
+        x = normal(f"rope/{name}", len(positions), n_heads * head_dim)
+        at = torch.tensor(positions, dtype=torch.int64)
+
+        def run(how: Arithmetic) -> dict[str, Tensor]:
+            angles = definitions.rope_cos_sin(at, head_dim, scaling, how)
+            return {"y": definitions.rope(x.unflatten(1, (n_heads, head_dim)), *angles, how).flatten(1)}
+
+        fields = {"rope_type": scaling.rope_type, "rope_theta": scaling.rope_theta}
+        if scaling.rope_type != "default":
+            fields["factor"] = scaling.factor
+        if scaling.rope_type == "llama3":
+            for name_ in ("low_freq_factor", "high_freq_factor", "original_max_position_embeddings"):
+                fields[name_] = getattr(scaling, name_)
+        return Case(name, {"x": x, "positions": at}, run, {"n_heads": n_heads, "head_dim": head_dim} | fields)
+
+    plain = RopeScaling(10000.0)
+    yield case("from-0", list(range(7)), 1, 8, plain)
+    yield case("heads-3", list(range(5)), 3, 10, plain)
+    yield case("head-dim-2", list(range(9)), 2, 2, plain)
+    yield case("head-dim-66", [0, 1, 33], 2, 66, plain)
+    yield case("past-5", list(range(5, 9)), 2, 8, plain)
+    yield case("one-token-at-17", [17], 4, 6, plain)
+    yield case("far", [500, 1023, 2047], 2, 16, RopeScaling(500000.0))
+    yield case("no-tokens", [], 2, 8, plain)
+    yield case("linear", list(range(3, 10)), 2, 8, RopeScaling(10000.0, "linear", 2.5))
+    yield case("llama3", list(range(20, 29)), 2, 12, RopeScaling(100.0, "llama3", 8.0, 1.0, 4.0, 64))
