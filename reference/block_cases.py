@@ -20,7 +20,13 @@ def attention_cases() -> Iterator[Case]:
     """kv_len = past + q_len; query i stands at position past + i; window 0 is none."""
 
     def case(
-        name: str, heads: tuple[int, int], q_len: int, past: int = 0, head_dim: int = 6, window: int = 0, scale: float = 1.5
+        name: str,
+        heads: tuple[int, int],
+        q_len: int,
+        past: int = 0,
+        head_dim: int = 6,
+        window: int = 0,
+        scale: float = 1.5,
     ) -> Case:
         n_heads, n_kv_heads = heads
         q = normal(f"attention/{name}/q", q_len, n_heads * head_dim, scale=scale)
@@ -31,16 +37,26 @@ def attention_cases() -> Iterator[Case]:
             return x.unflatten(1, (-1, head_dim))
 
         def run(how: Arithmetic) -> dict[str, Tensor]:
-            probabilities, out = definitions.attention(split(q), split(k), split(v), window or None, how)
+            probabilities, out = definitions.attention(
+                split(q), split(k), split(v), window or None, how
+            )
             return {"probabilities": probabilities, "out": out.flatten(1)}
 
         def torch_says() -> dict[str, Tensor]:
             heads_first = [split(x).double().transpose(0, 1) for x in (q, k, v)]
             mask = definitions.causal_mask(q_len, past + q_len, window or None)
-            out = functional.scaled_dot_product_attention(*heads_first, attn_mask=mask, enable_gqa=True)
+            out = functional.scaled_dot_product_attention(
+                *heads_first, attn_mask=mask, enable_gqa=True
+            )
             return {"out": out.transpose(0, 1).flatten(1)}
 
-        scalars = {"n_heads": n_heads, "n_kv_heads": n_kv_heads, "head_dim": head_dim, "past": past, "window": window}
+        scalars = {
+            "n_heads": n_heads,
+            "n_kv_heads": n_kv_heads,
+            "head_dim": head_dim,
+            "past": past,
+            "window": window,
+        }
         return Case(name, {"q": q, "k": k, "v": v}, run, scalars, torch_says if q_len else None)
 
     ratios = {"1to1": (3, 3), "3to1": (6, 2), "8to1": (8, 1)}
@@ -61,7 +77,7 @@ def attention_cases() -> Iterator[Case]:
 
 
 def _layer(name: str, shapes: dict[str, tuple[int, ...]]) -> dict[str, Tensor]:
-    """Seeded weights: projections scaled by their inputs, norms in 0.3 to 2 with some signs turned."""
+    """Seeded weights: projections scaled by their inputs, norms 0.3 to 2, some signs turned."""
     weights: dict[str, Tensor] = {}
     for tensor, shape in shapes.items():
         at = f"{name}/{tensor}"
@@ -70,19 +86,41 @@ def _layer(name: str, shapes: dict[str, tuple[int, ...]]) -> dict[str, Tensor]:
             values = random.choice([-1.0, 1.0, 1.0], shape) * random.uniform(0.3, 2.0, shape)
             weights[tensor] = torch.from_numpy(values).float()
         else:
-            weights[tensor] = normal(at, *shape, scale=1.2 / shape[-1] ** 0.5 if len(shape) == 2 else 0.7)
+            weights[tensor] = normal(
+                at, *shape, scale=1.2 / shape[-1] ** 0.5 if len(shape) == 2 else 0.7
+            )
     return weights
 
 
-def _config(dim: int, heads: tuple[int, int], head_dim: int, eps: float, qk_norm: bool = False) -> Config:
+def _config(
+    dim: int, heads: tuple[int, int], head_dim: int, eps: float, qk_norm: bool = False
+) -> Config:
     return Config(
-        model_type="qwen3" if qk_norm else "llama", vocab_size=0, dim=dim, n_layers=1, n_heads=heads[0], n_kv_heads=heads[1],
-        head_dim=head_dim, rms_norm_eps=eps, rope=RopeScaling(10000.0), tied=False, windows=(None,), qk_norm=qk_norm,
-    )  # fmt: skip
+        model_type="qwen3" if qk_norm else "llama",
+        vocab_size=0,
+        dim=dim,
+        n_layers=1,
+        n_heads=heads[0],
+        n_kv_heads=heads[1],
+        head_dim=head_dim,
+        rms_norm_eps=eps,
+        rope=RopeScaling(10000.0),
+        tied=False,
+        windows=(None,),
+        qk_norm=qk_norm,
+    )
 
 
 def mlp_cases() -> Iterator[Case]:
-    def case(name: str, rows: int, dim: int, hidden: int, eps: float = 1e-5, bias: bool = False, scale: float = 1.0) -> Case:
+    def case(
+        name: str,
+        rows: int,
+        dim: int,
+        hidden: int,
+        eps: float = 1e-5,
+        bias: bool = False,
+        scale: float = 1.0,
+    ) -> Case:
         shapes: dict[str, tuple[int, ...]] = {
             "post_attention_layernorm.weight": (dim,),
             "mlp.gate_proj.weight": (hidden, dim),
@@ -90,7 +128,11 @@ def mlp_cases() -> Iterator[Case]:
             "mlp.down_proj.weight": (dim, hidden),
         }
         if bias:
-            shapes |= {"mlp.gate_proj.bias": (hidden,), "mlp.up_proj.bias": (hidden,), "mlp.down_proj.bias": (dim,)}
+            shapes |= {
+                "mlp.gate_proj.bias": (hidden,),
+                "mlp.up_proj.bias": (hidden,),
+                "mlp.down_proj.bias": (dim,),
+            }
         layer = _layer(f"mlp/{name}", shapes)
         x = normal(f"mlp/{name}/x", rows, dim, scale=scale)
         config = _config(dim, (1, 1), dim, eps)
@@ -113,21 +155,37 @@ def mlp_cases() -> Iterator[Case]:
 
 
 def attention_block_cases() -> Iterator[Case]:
-    """past_k (already rotated) and past_v are what the cache holds before the call: [past, n_kv_heads * head_dim]."""
+    """past_k (already rotated) and past_v, each [past, n_kv_heads * head_dim]: the cache before."""
 
     def case(
-        name: str, heads: tuple[int, int], q_len: int, past: int = 0, head_dim: int = 6, dim: int = 13, window: int = 0,
-        bias: tuple[str, ...] = (), qk_norm: bool = False, eps: float = 1e-5,
-    ) -> Case:  # fmt: skip
+        name: str,
+        heads: tuple[int, int],
+        q_len: int,
+        past: int = 0,
+        head_dim: int = 6,
+        dim: int = 13,
+        window: int = 0,
+        bias: tuple[str, ...] = (),
+        qk_norm: bool = False,
+        eps: float = 1e-5,
+    ) -> Case:
         n_heads, n_kv_heads = heads
-        rows = {"q": n_heads * head_dim, "k": n_kv_heads * head_dim, "v": n_kv_heads * head_dim, "o": dim}
+        rows = {
+            "q": n_heads * head_dim,
+            "k": n_kv_heads * head_dim,
+            "v": n_kv_heads * head_dim,
+            "o": dim,
+        }
         shapes: dict[str, tuple[int, ...]] = {"input_layernorm.weight": (dim,)}
         for which, size in rows.items():
             shapes[f"self_attn.{which}_proj.weight"] = (size, rows["q"] if which == "o" else dim)
             if which in bias:
                 shapes[f"self_attn.{which}_proj.bias"] = (size,)
         if qk_norm:
-            shapes |= {"self_attn.q_norm.weight": (head_dim,), "self_attn.k_norm.weight": (head_dim,)}
+            shapes |= {
+                "self_attn.q_norm.weight": (head_dim,),
+                "self_attn.k_norm.weight": (head_dim,),
+            }
         layer = _layer(f"attention_block/{name}", shapes)
         x = normal(f"attention_block/{name}/x", q_len, dim)
         past_k = normal(f"attention_block/{name}/past_k", past, rows["k"])
@@ -137,16 +195,21 @@ def attention_block_cases() -> Iterator[Case]:
 
         def run(how: Arithmetic) -> dict[str, Tensor]:
             trace: dict[str, Tensor] = {}
-            angles = definitions.rope_cos_sin(positions, head_dim, config.rope, how)
+            angles = definitions.rope_angles(positions, head_dim, config.rope, how)
             cached = tuple(t.unflatten(1, (n_kv_heads, head_dim)) for t in (past_k, past_v))
             attention_block(config, layer, x, angles, cached, window or None, how, recorder(trace))
             return trace
 
         inputs = {"x": x, "past_k": past_k, "past_v": past_v} | layer
         scalars: dict[str, Any] = {
-            "eps": eps, "n_heads": n_heads, "n_kv_heads": n_kv_heads, "head_dim": head_dim,
-            "past": past, "window": window, "rope_theta": config.rope.rope_theta,
-        }  # fmt: skip
+            "eps": eps,
+            "n_heads": n_heads,
+            "n_kv_heads": n_kv_heads,
+            "head_dim": head_dim,
+            "past": past,
+            "window": window,
+            "rope_theta": config.rope.rope_theta,
+        }
         return Case(name, inputs, run, scalars)
 
     yield case("one-token", (2, 1), 1)

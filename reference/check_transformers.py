@@ -34,7 +34,10 @@ class _DoubleTorch:
 
 @contextlib.contextmanager
 def _single_means_double(model_type: str) -> Iterator[None]:
-    names = (f"transformers.models.{model_type}.modeling_{model_type}", "transformers.modeling_rope_utils")
+    names = (
+        f"transformers.models.{model_type}.modeling_{model_type}",
+        "transformers.modeling_rope_utils",
+    )
     modules = [importlib.import_module(name) for name in names]
     for module in modules:
         module.torch = _DoubleTorch()
@@ -66,5 +69,8 @@ def assert_agrees(logits: Tensor, theirs: Tensor, what: str) -> float:
     distance = ((logits - theirs).abs().max() / theirs.abs().max()).item()
     allowed = AGREE_F64 if theirs.dtype == torch.float64 else AGREE_F32
     if not distance <= allowed:
-        raise SystemExit(f"{what}: llama.py departs from transformers by {distance:.2e} of the largest logit (allowed {allowed:.0e})")
+        raise SystemExit(
+            f"{what}: llama.py departs from transformers by {distance:.2e} of the largest logit, "
+            f"allowed {allowed:.0e}"
+        )
     return distance

@@ -1,10 +1,10 @@
-"""The operators as plain formulas, with the arithmetic (precision and order of summation) as an argument.
+"""The operators as plain formulas; precision and order of summation are an argument.
 
 Every sum here goes through `dot`, so one forward pass can be run in f64 (the oracle), in f32 as
 PyTorch does it, and in f32 in each order that a C++ loop, a SIMD kernel or a chain of fused
 multiply-adds would use. How far those runs lie from the oracle is what a tolerance is made of.
 
-Shape letters: S tokens, T keys (past + S), H heads, G key/value heads, D head_dim, M N K of a matmul.
+Shape letters: S tokens, T keys (past + S), H heads, G key/value heads, D head_dim; M, N, K matmul.
 """
 
 from __future__ import annotations
@@ -22,9 +22,13 @@ class Arithmetic:
 
     name: str
     dtype: torch.dtype
-    order: str = "torch"  # torch, sequential, reversed, blocked8, blocked16, fma, shuffled1, shuffled2, ...
+    order: str = (
+        "torch"  # torch, sequential, reversed, blocked8, blocked16, fma, shuffled1, shuffled2, ...
+    )
     reciprocal: bool = False  # x * (1 / n) where the formula says x / n
-    angles: str = "f32"  # rope: "exact" in f64, "f32" as transformers, "f64_of_f32" exact cos of f32 angles
+    angles: str = (
+        "f32"  # rope: "exact" in f64, "f32" as transformers, "f64_of_f32" exact cos of f32 angles
+    )
 
 
 ORACLE = Arithmetic("oracle", torch.float64, angles="exact")
@@ -38,8 +42,11 @@ F32_ORDERS = (
     Arithmetic("blocked8", torch.float32, "blocked8", reciprocal=True, angles="exact"),
     Arithmetic("blocked16", torch.float32, "blocked16"),
     Arithmetic("fma", torch.float32, "fma"),
-    # Any other order is a shuffle; eight of them, so that the largest error no longer depends on luck.
-    *(Arithmetic(f"shuffled{n}", torch.float32, f"shuffled{n}", reciprocal=n % 2 == 0) for n in range(8)),
+    # Any other order is a shuffle; eight, so that the largest error does not depend on luck.
+    *(
+        Arithmetic(f"shuffled{n}", torch.float32, f"shuffled{n}", reciprocal=n % 2 == 0)
+        for n in range(8)
+    ),
 )
 
 
@@ -51,7 +58,9 @@ def dot(x: Tensor, y: Tensor, how: Arithmetic) -> Tensor:
     length = x.shape[-1]
     if how.order.startswith("blocked"):
         return _dot_blocked(x, y, int(how.order.removeprefix("blocked")))
-    total = (x[..., :, None, :1] * y[..., None, :, :1] * 0).sum(-1)  # zeros [..., M, N], also for K = 0
+    total = (x[..., :, None, :1] * y[..., None, :, :1] * 0).sum(
+        -1
+    )  # zeros [..., M, N], also for K = 0
     for k in _sequence(length, how.order):
         left, right = x[..., :, None, k], y[..., None, :, k]
         if how.order == "fma":  # one rounding a step: the product is exact in f64
@@ -109,7 +118,9 @@ def rms_norm(x: Tensor, weight: Tensor, eps: float, how: Arithmetic) -> Tensor:
     return weight.to(how.dtype) * _divide(x, torch.sqrt(mean_square + eps), how)
 
 
-def matmul_transb(a: Tensor, b: Tensor, c: Tensor, alpha: float, beta: float, how: Arithmetic) -> Tensor:
+def matmul_transb(
+    a: Tensor, b: Tensor, c: Tensor, alpha: float, beta: float, how: Arithmetic
+) -> Tensor:
     """alpha * A B^T + beta * C; A [M, K], B [N, K], C [M, N]. beta = 0 never reads C (BLAS)."""
     product = alpha * dot(a, b, how)
     return product if beta == 0 else product + beta * c.to(how.dtype)
@@ -141,7 +152,7 @@ class RopeScaling:
 
 
 def inverse_frequencies(head_dim: int, rope: RopeScaling, dtype: torch.dtype) -> Tensor:
-    """The angle of a pair per position -> [D / 2]. transformers computes it in f32, whatever the model's dtype."""
+    """The angle of each pair per position -> [D / 2]. transformers: f32, whatever the dtype."""
     exponent = torch.arange(0, head_dim, 2, dtype=torch.int64).to(dtype) / head_dim
     frequency = 1.0 / (rope.rope_theta**exponent)
     if rope.rope_type == "default":
@@ -165,13 +176,21 @@ def inverse_frequencies(head_dim: int, rope: RopeScaling, dtype: torch.dtype) ->
     )
 
 
-def rope_cos_sin(positions: Tensor, head_dim: int, rope: RopeScaling, how: Arithmetic) -> tuple[Tensor, Tensor]:
-    """cos and sin of position * inverse frequency: two tensors [S, D / 2]."""
+def rope_cos_sin(positions: Tensor, frequencies: Tensor, how: Arithmetic) -> tuple[Tensor, Tensor]:
+    """cos and sin of position * frequency, [S] and [D / 2] -> two of [S, D / 2]."""
     precision = torch.float64 if how.angles == "exact" else torch.float32
-    angle = positions[:, None].to(precision) * inverse_frequencies(head_dim, rope, precision)
+    angle = positions[:, None].to(precision) * frequencies.to(precision)
     if how.angles != "f32":
         angle = angle.double()
     return torch.cos(angle).to(how.dtype), torch.sin(angle).to(how.dtype)
+
+
+def rope_angles(
+    positions: Tensor, head_dim: int, scaling: RopeScaling, how: Arithmetic
+) -> tuple[Tensor, Tensor]:
+    """cos and sin for a model's config: the frequencies are exact where the angles are."""
+    precision = torch.float64 if how.angles == "exact" else torch.float32
+    return rope_cos_sin(positions, inverse_frequencies(head_dim, scaling, precision), how)
 
 
 def rope(x: Tensor, cos: Tensor, sin: Tensor, how: Arithmetic) -> Tensor:
@@ -198,7 +217,7 @@ def causal_mask(q_len: int, kv_len: int, window: int | None) -> Tensor:
 def attention(
     q: Tensor, k: Tensor, v: Tensor, window: int | None, how: Arithmetic
 ) -> tuple[Tensor, Tensor]:
-    """softmax(q k^T / sqrt(D)) v for each head; q [S, H, D], k and v [T, G, D], head h reads h // (H / G).
+    """softmax(q k^T / sqrt(D)) v; q [S, H, D], k and v [T, G, D]; head h reads k, v h // (H / G).
 
     -> probabilities [H, S, T] (0 where masked), output [S, H, D].
     """
@@ -207,7 +226,9 @@ def attention(
     group = n_heads // n_kv_heads
     keys = k.repeat_interleave(group, dim=1).transpose(0, 1)  # [H, T, D]
     values = v.repeat_interleave(group, dim=1).permute(1, 2, 0)  # [H, D, T]
-    scores = _divide(dot(q.transpose(0, 1), keys, how), torch.tensor(head_dim, dtype=how.dtype).sqrt(), how)
+    scores = _divide(
+        dot(q.transpose(0, 1), keys, how), torch.tensor(head_dim, dtype=how.dtype).sqrt(), how
+    )
     scores = scores.masked_fill(~causal_mask(q_len, kv_len, window), -torch.inf)
     probabilities = softmax(scores, how)
     return probabilities, dot(probabilities, values, how).transpose(0, 1)

@@ -22,13 +22,21 @@ _DTYPES = {
 
 
 def write(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> None:
-    """8 bytes of header length (little endian), the JSON header padded to a multiple of 8, the data in the given order."""
+    """Header length in 8 bytes (little endian), JSON header padded to 8, the data as ordered."""
     header: dict[str, object] = {"__metadata__": metadata} if metadata else {}
     data = bytearray()
     for name, tensor in tensors.items():
-        raw = tensor.detach().contiguous().flatten().view(torch.uint8).numpy().tobytes() if tensor.numel() else b""
+        raw = (
+            tensor.detach().contiguous().flatten().view(torch.uint8).numpy().tobytes()
+            if tensor.numel()
+            else b""
+        )
         span = [len(data), len(data) + len(raw)]
-        header[name] = {"dtype": _DTYPES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": span}
+        header[name] = {
+            "dtype": _DTYPES[tensor.dtype],
+            "shape": list(tensor.shape),
+            "data_offsets": span,
+        }
         data += raw
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)

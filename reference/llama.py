@@ -1,7 +1,7 @@
 """The Llama family in one forward pass that keeps every activation.
 
-Llama, Mistral, Qwen2 and Qwen3 differ in which projections have a bias, in a norm on q and k, and in
-which layers look through a sliding window; config.json says so, sometimes only by its model_type.
+Llama, Mistral, Qwen2 and Qwen3 differ in which projections have a bias, in a norm on q and k, and
+in which layers look through a sliding window; config.json says so, partly by its model_type alone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from definitions import (
     linear,
     rms_norm,
     rope,
-    rope_cos_sin,
+    rope_angles,
     swiglu,
 )
 
@@ -55,7 +55,10 @@ class Config:
     def parse(raw: dict[str, Any]) -> Config:
         model_type = raw["model_type"]
         if model_type not in ("llama", "mistral", "qwen2", "qwen3"):
-            raise SystemExit(f"config.json: model_type: expected llama, mistral, qwen2 or qwen3, found {model_type}")
+            raise SystemExit(
+                "config.json: model_type: expected llama, mistral, qwen2 or qwen3, "
+                f"found {model_type}"
+            )
         if raw.get("hidden_act", "silu") != "silu":
             raise SystemExit(f"config.json: hidden_act: expected silu, found {raw['hidden_act']}")
         n_heads = raw["num_attention_heads"]
@@ -66,7 +69,8 @@ class Config:
             n_layers=raw["num_hidden_layers"],
             n_heads=n_heads,
             n_kv_heads=raw.get("num_key_value_heads") or n_heads,
-            head_dim=raw.get("head_dim") or (128 if model_type == "qwen3" else raw["hidden_size"] // n_heads),
+            head_dim=raw.get("head_dim")
+            or (128 if model_type == "qwen3" else raw["hidden_size"] // n_heads),
             rms_norm_eps=raw.get("rms_norm_eps", 1e-6),
             rope=_rope_scaling(raw),
             tied=raw.get("tie_word_embeddings", False),
@@ -76,18 +80,21 @@ class Config:
 
 
 def _rope_scaling(raw: dict[str, Any]) -> RopeScaling:
-    """`rope_parameters` (newer), or `rope_theta` beside `rope_scaling` (older, with `type` or `rope_type`)."""
+    """`rope_parameters` (newer), or `rope_theta` and `rope_scaling` (older)."""
     fields = dict(raw.get("rope_scaling") or raw.get("rope_parameters") or {})
     fields.setdefault("rope_type", fields.pop("type", "default"))
     fields.setdefault("rope_theta", raw.get("rope_theta", 10000.0))
     if fields["rope_type"] == "llama3":
-        fields.setdefault("original_max_position_embeddings", raw.get("max_position_embeddings", 2048))
+        fields.setdefault(
+            "original_max_position_embeddings", raw.get("max_position_embeddings", 2048)
+        )
     known = RopeScaling.__dataclass_fields__
     return RopeScaling(**{name: value for name, value in fields.items() if name in known})
 
 
 def _windows(raw: dict[str, Any]) -> tuple[int | None, ...]:
-    """Mistral: every layer. Qwen: only with use_sliding_window, from layer max_window_layers on, or as layer_types says."""
+    """Mistral: on every layer. Qwen: only with use_sliding_window, and then from layer
+    max_window_layers on, or where layer_types says so."""
     n_layers, window = raw["num_hidden_layers"], raw.get("sliding_window", 4096)
     if raw["model_type"] == "mistral":
         return (window,) * n_layers
@@ -119,10 +126,16 @@ class Parameters:
     def layer(self, n: int) -> dict[str, Tensor]:
         """The tensors of one layer, named from there on: self_attn.q_proj.weight."""
         prefix = f"model.layers.{n}."
-        return {name.removeprefix(prefix): tensor for name, tensor in self.tensors.items() if name.startswith(prefix)}
+        return {
+            name.removeprefix(prefix): tensor
+            for name, tensor in self.tensors.items()
+            if name.startswith(prefix)
+        }
 
     def embedding(self, config: Config) -> Tensor:
-        """A tied file may hold the one matrix under either name; two different ones are not tied (transformers 5)."""
+        """A tied file may hold the matrix under either name.
+
+        Where it holds two, both are used (transformers 5 unties two that differ)."""
         return self.tensors[HEAD if config.tied and EMBEDDING not in self.tensors else EMBEDDING]
 
     def head(self, config: Config) -> Tensor:
@@ -142,11 +155,19 @@ def attention_block(
     how: Arithmetic,
     keep: Keep,
 ) -> Tensor:
-    """x [S, dim] + o_proj(attention of its norm); past: k (rotated) and v of the tokens before, each [past, G, D]."""
+    """x [S, dim] + o_proj(attention of its norm) -> [S, dim].
+
+    past: k (rotated) and v of the tokens before, each [past, G, D]."""
     h = keep("attn_norm", rms_norm(x, layer["input_layernorm.weight"], config.rms_norm_eps, how))
-    q = keep("q", _project(layer, "self_attn.q_proj", h, how)).unflatten(-1, (config.n_heads, config.head_dim))
-    k = keep("k", _project(layer, "self_attn.k_proj", h, how)).unflatten(-1, (config.n_kv_heads, config.head_dim))
-    v = keep("v", _project(layer, "self_attn.v_proj", h, how)).unflatten(-1, (config.n_kv_heads, config.head_dim))
+    q = keep("q", _project(layer, "self_attn.q_proj", h, how)).unflatten(
+        -1, (config.n_heads, config.head_dim)
+    )
+    k = keep("k", _project(layer, "self_attn.k_proj", h, how)).unflatten(
+        -1, (config.n_kv_heads, config.head_dim)
+    )
+    v = keep("v", _project(layer, "self_attn.v_proj", h, how)).unflatten(
+        -1, (config.n_kv_heads, config.head_dim)
+    )
     if config.qk_norm:  # each head by itself, before rope
         q = keep("q_norm", rms_norm(q, layer["self_attn.q_norm.weight"], config.rms_norm_eps, how))
         k = keep("k_norm", rms_norm(k, layer["self_attn.k_norm.weight"], config.rms_norm_eps, how))
@@ -161,9 +182,13 @@ def attention_block(
     return keep("attn_residual", x.to(how.dtype) + projected)
 
 
-def mlp_block(config: Config, layer: dict[str, Tensor], x: Tensor, how: Arithmetic, keep: Keep) -> Tensor:
+def mlp_block(
+    config: Config, layer: dict[str, Tensor], x: Tensor, how: Arithmetic, keep: Keep
+) -> Tensor:
     """x [S, dim] + down_proj(swiglu(gate_proj, up_proj) of its norm)."""
-    h = keep("mlp_norm", rms_norm(x, layer["post_attention_layernorm.weight"], config.rms_norm_eps, how))
+    h = keep(
+        "mlp_norm", rms_norm(x, layer["post_attention_layernorm.weight"], config.rms_norm_eps, how)
+    )
     gate = keep("gate", _project(layer, "mlp.gate_proj", h, how))
     up = keep("up", _project(layer, "mlp.up_proj", h, how))
     h = keep("swiglu", swiglu(gate, up, how))
@@ -176,10 +201,12 @@ def _project(layer: dict[str, Tensor], name: str, x: Tensor, how: Arithmetic) ->
 
 
 def recorder(trace: dict[str, Tensor], prefix: str = "") -> Keep:
-    """Keeps values in `trace`; heads side by side, [S, H, D] as [S, H * D], except the probabilities [H, S, T]."""
+    """Keeps values in `trace`: [S, H, D] as [S, H * D], but the probabilities as [H, S, T]."""
 
     def keep(name: str, value: Tensor) -> Tensor:
-        trace[prefix + name] = value.flatten(1) if value.dim() == 3 and name != "attn_probs" else value
+        trace[prefix + name] = (
+            value.flatten(1) if value.dim() == 3 and name != "attn_probs" else value
+        )
         return value
 
     return keep
@@ -188,12 +215,14 @@ def recorder(trace: dict[str, Tensor], prefix: str = "") -> Keep:
 def forward(config: Config, weights: Parameters, ids: Tensor, how: Arithmetic) -> dict[str, Tensor]:
     """Every activation by its trace name, in the order of computation. ids [S]."""
     trace: dict[str, Tensor] = {}
-    angles = rope_cos_sin(torch.arange(len(ids)), config.head_dim, config.rope, how)
+    angles = rope_angles(torch.arange(len(ids)), config.head_dim, config.rope, how)
     x = recorder(trace)("embedding", weights.embedding(config)[ids].to(how.dtype))
     for n in range(config.n_layers):
         layer, keep = weights.layer(n), recorder(trace, f"layers.{n}.")
         x = attention_block(config, layer, x, angles, None, config.windows[n], how, keep)
         x = mlp_block(config, layer, x, how, keep)
-    x = recorder(trace)("final_norm", rms_norm(x, weights["model.norm.weight"], config.rms_norm_eps, how))
+    x = recorder(trace)(
+        "final_norm", rms_norm(x, weights["model.norm.weight"], config.rms_norm_eps, how)
+    )
     recorder(trace)("logits", linear(x, weights.head(config), None, how))
     return trace

@@ -1,10 +1,11 @@
 """Make everything that reference/ commits, or check that it comes out the same.
 
-    build/venv/bin/python reference/make_all.py            writes tests/data/{models,operators,manifest.json}
-    build/venv/bin/python reference/make_all.py --check    exit code 1 and one line on the first difference
+    build/venv/bin/python reference/make_all.py            writes tests/data
+    build/venv/bin/python reference/make_all.py --check    exit code 1 and one line if it differs
 
-Another processor may sum in another order, so what is compared is: ids, weights, inputs, configs, names
-and order byte for byte; f64 oracles to 1e-12 of a tensor's largest number; tolerances to a factor of 3.
+Another processor may sum in another order, so what is compared is: ids, weights, inputs, configs,
+names and order byte for byte; f64 oracles to 1e-12 of a tensor's largest number; tolerances to a
+factor of 3.
 On one processor with the pinned versions every file is equal byte for byte, and the check says so.
 """
 
@@ -35,7 +36,12 @@ TOLERANCE_BOUND = 3.0  # measured: up to 1.9, between PyTorch's AVX kernels and 
 
 def files_of(folder: Path) -> dict[str, Path]:
     """What this folder holds that is ours: models/, operators/."""
-    found = [path for part in ("models", "operators") for path in (folder / part).rglob("*") if path.is_file()]
+    found = [
+        path
+        for part in ("models", "operators")
+        for path in (folder / part).rglob("*")
+        if path.is_file()
+    ]
     return {path.relative_to(folder).as_posix(): path for path in sorted(found)}
 
 
@@ -44,7 +50,10 @@ def manifest_of(folder: Path) -> dict[str, Any]:
         "made_by": "reference/make_all.py",
         "seed": SEED,
         "versions": {name: importlib.metadata.version(name) for name in PACKAGES},
-        "files": {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files_of(folder).items()},
+        "files": {
+            name: hashlib.sha256(path.read_bytes()).hexdigest()
+            for name, path in files_of(folder).items()
+        },
     }
 
 
@@ -66,14 +75,21 @@ def difference(name: str, ours: Path, fresh: Path) -> str | None:
     for tensor, value in old.items():
         other = new[tensor]
         if (value.dtype, value.shape) != (other.dtype, other.shape):
-            return f"{name}: {tensor}: expected {value.dtype} {list(value.shape)}, found {other.dtype} {list(other.shape)}"
+            return f"{name}: {tensor}: other dtype or shape"
         if value.dtype != torch.float64:
-            if value.flatten().contiguous().view(torch.uint8).ne(other.flatten().contiguous().view(torch.uint8)).any():
+            if (
+                value.flatten()
+                .contiguous()
+                .view(torch.uint8)
+                .ne(other.flatten().contiguous().view(torch.uint8))
+                .any()
+            ):
                 return f"{name}: {tensor}: differs, but is an input"
         elif value.numel():
             largest, apart = value.abs().max().item(), (value - other).abs().max().item()
             if not apart <= ORACLE_BOUND * largest:
-                return f"{name}: {tensor}: oracle differs by {apart:.1e}, allowed {ORACLE_BOUND * largest:.1e}"
+                allowed = ORACLE_BOUND * largest
+                return f"{name}: {tensor}: oracle differs by {apart:.1e}, allowed {allowed:.1e}"
     old_cases, new_cases = _described(old_notes), _described(new_notes)
     for where, (scalars, tolerances) in old_cases.items():
         if where not in new_cases or new_cases[where][0] != scalars:
@@ -81,14 +97,20 @@ def difference(name: str, ours: Path, fresh: Path) -> str | None:
         for tensor, tolerance in tolerances.items():
             other = new_cases[where][1].get(tensor, -1.0)
             if not tolerance / TOLERANCE_BOUND <= other <= tolerance * TOLERANCE_BOUND:
-                return f"{name}: {where}: tolerance of {tensor}: expected {tolerance:.1e} within a factor of 3, found {other:.1e}"
+                return (
+                    f"{name}: {where}: tolerance of {tensor}: "
+                    f"expected {tolerance:.1e} within a factor of 3, found {other:.1e}"
+                )
     return None
 
 
 def _described(notes: dict[str, str]) -> dict[str, tuple[Any, dict[str, float]]]:
     """Scalars and tolerances by case; a model's trace is one case."""
     if "cases" in notes:
-        return {case["name"]: (case["scalars"], case["tolerance"]) for case in json.loads(notes["cases"])}
+        return {
+            case["name"]: (case["scalars"], case["tolerance"])
+            for case in json.loads(notes["cases"])
+        }
     return {"trace": ({}, json.loads(notes.get("tolerance", "{}")))}
 
 
@@ -98,7 +120,9 @@ def check(folder: Path) -> None:
     mine = manifest_of(folder)
     for name in sorted(manifest["files"].keys() | mine["files"].keys()):
         if manifest["files"].get(name) != mine["files"].get(name):
-            raise SystemExit(f"{folder}/{name}: is not the file that manifest.json was written with")
+            raise SystemExit(
+                f"{folder}/{name}: is not the file that manifest.json was written with"
+            )
     for package, version in manifest["versions"].items():
         if mine["versions"][package] != version:
             print(f"note: made with {package} {version}, checked with {mine['versions'][package]}")
@@ -106,18 +130,29 @@ def check(folder: Path) -> None:
         make_all(Path(scratch))
         ours, fresh = files_of(folder), files_of(Path(scratch))
         if ours.keys() != fresh.keys():
-            raise SystemExit(f"{folder}/{min(ours.keys() ^ fresh.keys())}: is made or committed, but not both")
+            raise SystemExit(
+                f"{folder}/{min(ours.keys() ^ fresh.keys())}: is made or committed, but not both"
+            )
         for name, path in ours.items():
             if problem := difference(name, path, fresh[name]):
                 raise SystemExit(f"{folder}/{problem}")
         same = sum(path.read_bytes() == fresh[name].read_bytes() for name, path in ours.items())
     self_check.run(folder / "models")
-    print(f"reference: {len(ours)} files come out the same, {same} of them byte for byte; trace.py and convert_pytorch_bin.py work")
+    print(
+        f"reference: {len(ours)} files come out the same, {same} of them byte for byte; "
+        "trace.py and convert_pytorch_bin.py work"
+    )
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=DATA, help="the folder to write or check (default tests/data)")
-    parser.add_argument("--check", action="store_true", help="make everything again elsewhere and compare")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--out", type=Path, default=DATA, help="the folder to write or check (default tests/data)"
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="make everything again elsewhere and compare"
+    )
     args = parser.parse_args()
     check(args.out) if args.check else make_all(args.out)

@@ -1,11 +1,13 @@
-"""Make the tiny models of model_zoo.py with their oracle: OUT/NAME/{config.json, model.safetensors, trace.safetensors}.
+"""Make the tiny models of model_zoo.py, each a folder with its oracle in it.
 
     build/venv/bin/python reference/make_models.py --out tests/data/models [--only llama-gqa3]
 
-trace.safetensors holds `ids` (I64), every activation of reference/trace.py in f64, and the metadata
-`order` (a JSON array of names) and `tolerance` (a JSON object, name to absolute tolerance).
-Each model is proved before it is kept: transformers opens it and gives the oracle's logits in f64 and,
-within the tolerance, in f32; and the config changes of `seen_by` move the logits far out of tolerance.
+OUT/NAME holds config.json, model.safetensors (or shards) and trace.safetensors: `ids` (I64), every
+activation of reference/trace.py in f64, and the metadata `order` (a JSON array of names) and
+`tolerance` (a JSON object, name to absolute tolerance).
+
+Each model is proved before it is kept: transformers opens it and gives the oracle's logits in f64
+and, within the tolerance, in f32; the config changes of `seen_by` move the logits far out of it.
 """
 
 from __future__ import annotations
@@ -31,14 +33,16 @@ F32, F16, BF16 = torch.float32, torch.float16, torch.bfloat16
 
 
 def random_weights(model: TinyModel) -> dict[str, Tensor]:
-    """Weights in f32: projections keep the size of what passes through, so that no softmax is flat or one-hot."""
+    """Weights in f32, of such a size that no softmax is flat or one-hot."""
     raw = model.config
     config = Config.parse(raw)
     random = random_for(model.name)
     weights: dict[str, Tensor] = {}
 
     def matrix(name: str, rows: int, columns: int, gain: float) -> None:
-        weights[name] = torch.from_numpy(random.standard_normal((rows, columns)) * gain / columns**0.5).float()
+        weights[name] = torch.from_numpy(
+            random.standard_normal((rows, columns)) * gain / columns**0.5
+        ).float()
 
     def norm(name: str, size: int) -> None:
         sign = random.choice([-1.0, 1.0, 1.0, 1.0], size)
@@ -88,16 +92,24 @@ def stored_dtype(model: TinyModel, name: str) -> torch.dtype:
 def write_model(model: TinyModel, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps(model.config, indent=2) + "\n")
-    weights = {name: tensor.to(stored_dtype(model, name)) for name, tensor in random_weights(model).items()}
+    weights = {
+        name: tensor.to(stored_dtype(model, name)) for name, tensor in random_weights(model).items()
+    }
     metadata = {"format": "pt"}
     if model.shards == 1:
         dump.write(folder / "model.safetensors", weights, metadata)
         return
-    # Neighbours go to different shards: a reader that takes the first file for all of them fails at once.
-    files = [f"model-{shard + 1:05}-of-{model.shards:05}.safetensors" for shard in range(model.shards)]
+    # Neighbours go to different shards: a reader that takes one file for all fails at once.
+    files = [
+        f"model-{shard + 1:05}-of-{model.shards:05}.safetensors" for shard in range(model.shards)
+    ]
     weight_map = {name: files[at % model.shards] for at, name in enumerate(weights)}
     for file in files:
-        dump.write(folder / file, {name: weights[name] for name in weights if weight_map[name] == file}, metadata)
+        dump.write(
+            folder / file,
+            {name: weights[name] for name in weights if weight_map[name] == file},
+            metadata,
+        )
     size = sum(tensor.nbytes for tensor in weights.values())
     index = {"metadata": {"total_size": size}, "weight_map": dict(sorted(weight_map.items()))}
     (folder / "model.safetensors.index.json").write_text(json.dumps(index, indent=2) + "\n")
@@ -112,23 +124,31 @@ def token_ids(model: TinyModel) -> Tensor:
 
 
 def prove(model: TinyModel, folder: Path, ids: Tensor, oracle: Tensor, allowed: float) -> None:
-    """transformers agrees, and the features that the model is named for can be seen in its logits."""
+    """transformers agrees, and the feature that names the model can be seen in its logits."""
     model_type = model.config["model_type"]
     assert_agrees(oracle, transformers_logits(folder, ids, torch.float64, model_type), model.name)
     theirs = transformers_logits(folder, ids, torch.float32, model_type).double()
     if (distance := (theirs - oracle).abs().max().item()) > allowed:
-        raise SystemExit(f"{model.name}: transformers in f32 is {distance:.2e} from the oracle, tolerance {allowed:.2e}")
+        raise SystemExit(
+            f"{model.name}: transformers in f32 is {distance:.2e} from the oracle, "
+            f"tolerance {allowed:.2e}"
+        )
     weights = Parameters(folder)
     for name, value in model.seen_by.items():
         other = forward(Config.parse(model.config | {name: value}), weights, ids, ORACLE)["logits"]
         if (distance := (other - oracle).abs().max().item()) < A_FEATURE_SHOWS * allowed:
-            raise SystemExit(f"{model.name}: {name} = {value} moves the logits by {distance:.2e} only (tolerance {allowed:.2e})")
+            raise SystemExit(
+                f"{model.name}: {name} = {value} moves the logits by {distance:.2e} only, "
+                f"tolerance {allowed:.2e}"
+            )
 
 
 def make_model(model: TinyModel, folder: Path) -> None:
     write_model(model, folder)
     config, weights, ids = Config.load(folder), Parameters(folder), token_ids(model)
-    oracle, tolerance = oracle_and_tolerance(lambda how: forward(config, weights, ids, how), exact=("embedding",))
+    oracle, tolerance = oracle_and_tolerance(
+        lambda how: forward(config, weights, ids, how), exact=("embedding",)
+    )
     prove(model, folder, ids, oracle["logits"], tolerance["logits"])
     metadata = {"order": json.dumps(list(oracle)), "tolerance": json.dumps(tolerance)}
     dump.write(folder / "trace.safetensors", {"ids": ids} | oracle, metadata)
@@ -142,7 +162,9 @@ def make_models(out: Path, only: str | None = None) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--only", choices=[model.name for model in MODELS])
     args = parser.parse_args()

@@ -2,8 +2,9 @@
 
     build/venv/bin/python reference/make_operators.py --out tests/data/operators
 
-A file holds several cases. Tensors: `CASE.input.ARGUMENT` (f32; positions I64) and `CASE.expected.RESULT`
-(f64, the oracle). Metadata: `cases`, a JSON array of {"name", "scalars": {...}, "tolerance": {RESULT: absolute}}.
+A file holds several cases. Tensors: `CASE.input.ARGUMENT` (f32) and `CASE.expected.RESULT` (f64,
+the oracle). Metadata: `cases`, a JSON array of
+{"name", "scalars": {...}, "tolerance": {RESULT: absolute}}.
 Where PyTorch has the operator, the formula is compared with PyTorch's own answer in f64 first.
 """
 
@@ -63,13 +64,19 @@ def make_operators(out: Path) -> None:
             for case in cases():
                 oracle, tolerance = oracle_and_tolerance(case.run)
                 prove(operator, case, oracle)
-                tensors |= {f"{case.name}.input.{name}": value for name, value in case.inputs.items()}
+                tensors |= {
+                    f"{case.name}.input.{name}": value for name, value in case.inputs.items()
+                }
                 tensors |= {f"{case.name}.expected.{name}": value for name, value in oracle.items()}
-                described.append({"name": case.name, "scalars": case.scalars, "tolerance": tolerance})
+                described.append(
+                    {"name": case.name, "scalars": case.scalars, "tolerance": tolerance}
+                )
             dump.write(out / f"{operator}.safetensors", tensors, {"cases": json.dumps(described)})
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--out", type=Path, required=True)
     make_operators(parser.parse_args().out)

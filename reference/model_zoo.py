@@ -1,7 +1,7 @@
 """The tiny random models: what each is there to show, as data.
 
-All are as small as they can be while nothing in them is a power of two by accident, signs are mixed,
-norm weights are far from 1 and biases far from 0. A model differs from `llama-mha` or `llama-gqa2` in
+All are as small as they can be while sizes differ from each other and from powers of two, signs
+are mixed, norm weights are far from 1 and biases far from 0. A model differs from `llama-gqa2` in
 the one feature of its name, so that a failing one points at the feature.
 """
 
@@ -31,8 +31,10 @@ class TinyModel:
 
 
 def _config(model_type: str = "llama", **changes: Any) -> dict[str, Any]:
-    """The older style of config.json, as most checkpoints have it. A change to `...` leaves the field out."""
-    architecture = {"llama": "Llama", "mistral": "Mistral", "qwen2": "Qwen2", "qwen3": "Qwen3"}[model_type]
+    """The older style of config.json, as most checkpoints have it; `...` leaves a field out."""
+    architecture = {"llama": "Llama", "mistral": "Mistral", "qwen2": "Qwen2", "qwen3": "Qwen3"}[
+        model_type
+    ]
     config: dict[str, Any] = {
         "architectures": [f"{architecture}ForCausalLM"],
         "model_type": model_type,
@@ -56,7 +58,9 @@ def _config(model_type: str = "llama", **changes: Any) -> dict[str, Any]:
 
 def _newer(rope_parameters: dict[str, Any], **changes: Any) -> dict[str, Any]:
     """The style that transformers 5 saves: rope_parameters and dtype."""
-    return _config(rope_parameters=rope_parameters, dtype="float32", rope_theta=..., torch_dtype=..., **changes)
+    return _config(
+        rope_parameters=rope_parameters, dtype="float32", rope_theta=..., torch_dtype=..., **changes
+    )
 
 
 MODELS = (
@@ -64,14 +68,24 @@ MODELS = (
     TinyModel("llama-mha", _config(hidden_size=20, num_attention_heads=5, num_key_value_heads=5)),
     TinyModel("llama-gqa2", _config()),
     TinyModel("llama-gqa3", _config(num_attention_heads=6)),
-    TinyModel("llama-mqa8", _config(hidden_size=32, intermediate_size=29, num_attention_heads=8, num_key_value_heads=1)),
+    TinyModel(
+        "llama-mqa8",
+        _config(hidden_size=32, intermediate_size=29, num_attention_heads=8, num_key_value_heads=1),
+    ),
     TinyModel("llama-head-dim", _config(head_dim=8)),
     # What is not written in config.json takes transformers' default.
     TinyModel(
         "llama-config-defaults",
         _config(
-            num_key_value_heads=..., rms_norm_eps=..., rope_theta=..., tie_word_embeddings=..., hidden_act=...,
-            max_position_embeddings=..., torch_dtype=..., bos_token_id=..., eos_token_id=...,
+            num_key_value_heads=...,
+            rms_norm_eps=...,
+            rope_theta=...,
+            tie_word_embeddings=...,
+            hidden_act=...,
+            max_position_embeddings=...,
+            torch_dtype=...,
+            bos_token_id=...,
+            eos_token_id=...,
         ),
     ),
     # Embedding and head.
@@ -85,8 +99,16 @@ MODELS = (
     TinyModel("llama-large-eps", _config(rms_norm_eps=0.3), seen_by={"rms_norm_eps": 1e-5}),
     # Rope, in both styles of config.json.
     TinyModel("llama-rope-theta", _config(rope_theta=500.0), seen_by={"rope_theta": 10000.0}),
-    TinyModel("llama-rope-theta-newer", _newer({"rope_type": "default", "rope_theta": 500.0}), seen_by={"rope_parameters": None}),
-    TinyModel("llama-rope-linear", _config(rope_scaling={"type": "linear", "factor": 2.5}), seen_by={"rope_scaling": None}),
+    TinyModel(
+        "llama-rope-theta-newer",
+        _newer({"rope_type": "default", "rope_theta": 500.0}),
+        seen_by={"rope_parameters": None},
+    ),
+    TinyModel(
+        "llama-rope-linear",
+        _config(rope_scaling={"type": "linear", "factor": 2.5}),
+        seen_by={"rope_scaling": None},
+    ),
     TinyModel(
         "llama-rope-linear-newer",
         _newer({"rope_type": "linear", "factor": 2.5, "rope_theta": 500.0}),
@@ -117,8 +139,10 @@ MODELS = (
         seq_len=9,
         seen_by={"sliding_window": None},
     ),
-    TinyModel("mistral-no-window", _config("mistral", sliding_window=None), seen_by={"sliding_window": 4}),
-    # Qwen2: biases on q, k and v alone; a window only if use_sliding_window, from max_window_layers on.
+    TinyModel(
+        "mistral-no-window", _config("mistral", sliding_window=None), seen_by={"sliding_window": 4}
+    ),
+    # Qwen2: biases on q, k, v; a window only if use_sliding_window, from max_window_layers on.
     TinyModel(
         "qwen2-window-off",
         _config("qwen2", use_sliding_window=False, sliding_window=4, max_window_layers=0),
@@ -145,6 +169,12 @@ MODELS = (
         seen_by={"layer_types": ["full_attention", "sliding_attention"]},
     ),
     # Qwen3: a norm on each head of q and k, an explicit head_dim.
-    TinyModel("qwen3-qk-norm", _config("qwen3", head_dim=8, use_sliding_window=False, sliding_window=None)),
-    TinyModel("qwen3-attention-bias", _config("qwen3", head_dim=4, attention_bias=True, tie_word_embeddings=True), store="embed"),
+    TinyModel(
+        "qwen3-qk-norm", _config("qwen3", head_dim=8, use_sliding_window=False, sliding_window=None)
+    ),
+    TinyModel(
+        "qwen3-attention-bias",
+        _config("qwen3", head_dim=4, attention_bias=True, tie_word_embeddings=True),
+        store="embed",
+    ),
 )

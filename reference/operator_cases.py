@@ -1,8 +1,8 @@
 """The cases of the single operators: silu, swiglu, rms_norm, matmul_transb, softmax, rope.
 
-A case holds its inputs, its scalars, the formula to run in any arithmetic and, where PyTorch has the
-operator, PyTorch's own f64 answer as a second opinion. Very large and very small values stand in
-cases of their own: a tolerance is absolute, and belongs to numbers of one size.
+A case holds its inputs, its scalars, the formula to run in any arithmetic and, where PyTorch has
+the operator, PyTorch's own f64 answer as a second opinion. Very large and very small values stand
+in cases of their own: a tolerance is absolute, and belongs to numbers of one size.
 """
 
 from __future__ import annotations
@@ -61,7 +61,9 @@ def silu_cases() -> Iterator[Case]:
     for name, of in _elementwise_inputs("silu"):
         yield case(name, of("x"))
     yield case("around-zero", torch.tensor([0.0, -0.0, 1e-7, -1e-7, 1e-3, -1e-3, 0.5, -0.5]))
-    yield case("plus-minus-100", torch.tensor([100.0, -100.0, 88.0, -88.0, 90.0, -90.0, 20.0, -20.0]))
+    yield case(
+        "plus-minus-100", torch.tensor([100.0, -100.0, 88.0, -88.0, 90.0, -90.0, 20.0, -20.0])
+    )
     yield case("negative-tail", -torch.linspace(5.0, 100.0, 33))
     yield case("largest-f32", torch.tensor([3.4028235e38, 1e38, 2.5e38]))
     yield case("most-negative-f32", torch.tensor([-3.4028235e38, -1e38, -1e10, -1e4]))
@@ -78,12 +80,22 @@ def swiglu_cases() -> Iterator[Case]:
 
     for name, of in _elementwise_inputs("swiglu"):
         yield case(name, of("gate"), of("up"))
-    yield case("gate-and-up-differ-in-size", normal("swiglu/small", 33, scale=0.1), normal("swiglu/big", 33, scale=30.0))
-    yield case("gate-most-negative", torch.tensor([-3.4028235e38, -1e10, -1e4]), torch.tensor([2.0, -3.0, 5.0]))
+    yield case(
+        "gate-and-up-differ-in-size",
+        normal("swiglu/small", 33, scale=0.1),
+        normal("swiglu/big", 33, scale=30.0),
+    )
+    yield case(
+        "gate-most-negative",
+        torch.tensor([-3.4028235e38, -1e10, -1e4]),
+        torch.tensor([2.0, -3.0, 5.0]),
+    )
 
 
 def rms_norm_cases() -> Iterator[Case]:
-    def case(name: str, rows: int, dim: int, eps: float, scale: float = 1.0, x: Tensor | None = None) -> Case:
+    def case(
+        name: str, rows: int, dim: int, eps: float, scale: float = 1.0, x: Tensor | None = None
+    ) -> Case:
         x = normal(f"rms_norm/{name}/x", rows, dim, scale=scale) if x is None else x
         weight = normal(f"rms_norm/{name}/weight", dim)
         return Case(
@@ -107,7 +119,15 @@ def rms_norm_cases() -> Iterator[Case]:
 
 
 def matmul_transb_cases() -> Iterator[Case]:
-    def case(name: str, m: int, n: int, k: int, alpha: float = 1.0, beta: float = 0.0, c: Tensor | None = None) -> Case:
+    def case(
+        name: str,
+        m: int,
+        n: int,
+        k: int,
+        alpha: float = 1.0,
+        beta: float = 0.0,
+        c: Tensor | None = None,
+    ) -> Case:
         a, b = normal(f"matmul/{name}/a", m, k), normal(f"matmul/{name}/b", n, k)
         c = normal(f"matmul/{name}/c", m, n) if c is None else c
         old = c.double() if beta else torch.zeros(m, n, dtype=torch.float64)
@@ -119,7 +139,16 @@ def matmul_transb_cases() -> Iterator[Case]:
             lambda: {"c": torch.addmm(old, a.double(), b.double().T, beta=beta, alpha=alpha)},
         )
 
-    for m, n, k in ((1, 1, 1), (1, 33, 7), (7, 1, 33), (8, 8, 8), (7, 8, 33), (33, 7, 1), (2, 3, 130), (13, 17, 19)):
+    for m, n, k in (
+        (1, 1, 1),
+        (1, 33, 7),
+        (7, 1, 33),
+        (8, 8, 8),
+        (7, 8, 33),
+        (33, 7, 1),
+        (2, 3, 130),
+        (13, 17, 19),
+    ):
         yield case(f"{m}x{n}x{k}", m, n, k)
     for alpha, beta in ((1.0, 1.0), (0.5, 0.0), (-1.5, 0.25), (0.0, 2.0), (2.0, -1.0)):
         yield case(f"alpha{alpha:g}-beta{beta:g}", 5, 7, 9, alpha, beta)
@@ -145,7 +174,9 @@ def softmax_cases() -> Iterator[Case]:
     yield case("large", normal("softmax/large", 4, 33, scale=1e4))
     yield case("large-and-close", 1e4 + normal("softmax/close", 3, 33))
     yield case("all-very-negative", -1e4 + normal("softmax/negative", 3, 7))
-    yield case("largest-f32", torch.tensor([[3.4e38, 3.4e38, -3.4e38], [-3.4e38, -3.4e38, -3.4e38]]))
+    yield case(
+        "largest-f32", torch.tensor([[3.4e38, 3.4e38, -3.4e38], [-3.4e38, -3.4e38, -3.4e38]])
+    )
     yield case("equal", torch.full((2, 33), -7.25))
     masked = normal("softmax/masked", 3, 8)
     masked[0, 1:] = masked[1, 5:] = masked[2, 0] = -torch.inf
@@ -153,30 +184,29 @@ def softmax_cases() -> Iterator[Case]:
 
 
 def rope_cases() -> Iterator[Case]:
-    def case(name: str, positions: list[int], n_heads: int, head_dim: int, scaling: RopeScaling) -> Case:
-        x = normal(f"rope/{name}", len(positions), n_heads * head_dim)
-        at = torch.tensor(positions, dtype=torch.int64)
+    """Given its frequencies in f32, as a model hands them over."""
+
+    def case(
+        name: str, first: int, seq_len: int, n_heads: int, head_dim: int, theta: float
+    ) -> Case:
+        x = normal(f"rope/{name}", seq_len, n_heads * head_dim)
+        scaling = RopeScaling(theta)
+        frequencies = definitions.inverse_frequencies(head_dim, scaling, torch.float64).float()
+        positions = torch.arange(first, first + seq_len)
 
         def run(how: Arithmetic) -> dict[str, Tensor]:
-            angles = definitions.rope_cos_sin(at, head_dim, scaling, how)
-            return {"y": definitions.rope(x.unflatten(1, (n_heads, head_dim)), *angles, how).flatten(1)}
+            cos, sin = definitions.rope_cos_sin(positions, frequencies, how)
+            heads = x.unflatten(1, (n_heads, head_dim))
+            return {"y": definitions.rope(heads, cos, sin, how).flatten(1)}
 
-        fields = {"rope_type": scaling.rope_type, "rope_theta": scaling.rope_theta}
-        if scaling.rope_type != "default":
-            fields["factor"] = scaling.factor
-        if scaling.rope_type == "llama3":
-            for name_ in ("low_freq_factor", "high_freq_factor", "original_max_position_embeddings"):
-                fields[name_] = getattr(scaling, name_)
-        return Case(name, {"x": x, "positions": at}, run, {"n_heads": n_heads, "head_dim": head_dim} | fields)
+        scalars = {"n_heads": n_heads, "head_dim": head_dim, "first_position": first}
+        return Case(name, {"x": x, "inv_freq": frequencies}, run, scalars)
 
-    plain = RopeScaling(10000.0)
-    yield case("from-0", list(range(7)), 1, 8, plain)
-    yield case("heads-3", list(range(5)), 3, 10, plain)
-    yield case("head-dim-2", list(range(9)), 2, 2, plain)
-    yield case("head-dim-66", [0, 1, 33], 2, 66, plain)
-    yield case("past-5", list(range(5, 9)), 2, 8, plain)
-    yield case("one-token-at-17", [17], 4, 6, plain)
-    yield case("far", [500, 1023, 2047], 2, 16, RopeScaling(500000.0))
-    yield case("no-tokens", [], 2, 8, plain)
-    yield case("linear", list(range(3, 10)), 2, 8, RopeScaling(10000.0, "linear", 2.5))
-    yield case("llama3", list(range(20, 29)), 2, 12, RopeScaling(100.0, "llama3", 8.0, 1.0, 4.0, 64))
+    yield case("from-0", 0, 7, 1, 8, 10000.0)
+    yield case("heads-3", 0, 5, 3, 10, 10000.0)
+    yield case("head-dim-2", 0, 9, 2, 2, 10000.0)
+    yield case("head-dim-66", 31, 3, 2, 66, 10000.0)
+    yield case("past-5", 5, 4, 2, 8, 10000.0)
+    yield case("one-token-at-17", 17, 1, 4, 6, 10000.0)
+    yield case("far", 2045, 3, 2, 16, 500000.0)
+    yield case("no-tokens", 3, 0, 2, 8, 10000.0)

@@ -1,4 +1,4 @@
-"""That the tools of reference/ do what they say, on the tiny models. Run by `make_all.py --check`."""
+"""That the tools of reference/ do what they say, on tiny models. Run by `make_all.py --check`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ def traces_equal_the_committed_oracle(models: Path, scratch: Path) -> None:
         assert traced_notes["order"] == notes["order"], "trace.py: another order than the oracle"
         for name, tolerance in json.loads(notes["tolerance"]).items():
             apart = (traced[name].double() - oracle[name]).abs().max().item()
-            assert apart <= tolerance, f"trace.py --dtype {dtype}: {name} is {apart:.1e} from the oracle"
+            assert apart <= tolerance, (
+                f"trace.py --dtype {dtype}: {name} is {apart:.1e} from the oracle"
+            )
 
 
 def a_bin_converts_to_the_same_tensors(models: Path, scratch: Path) -> None:
@@ -34,15 +36,27 @@ def a_bin_converts_to_the_same_tensors(models: Path, scratch: Path) -> None:
         shutil.copy(models / name / "config.json", folder)
         weights = Parameters(models / name).tensors
         tied = json.loads((folder / "config.json").read_text())["tie_word_embeddings"]
-        stored = weights | ({"lm_head.weight": weights["model.embed_tokens.weight"]} if tied else {})
+        stored = weights | (
+            {"lm_head.weight": weights["model.embed_tokens.weight"]} if tied else {}
+        )
         if shards == 1:
-            torch.save(stored | {"model.layers.0.self_attn.rotary_emb.inv_freq": torch.ones(3)}, folder / "pytorch_model.bin")
+            torch.save(
+                stored | {"model.layers.0.self_attn.rotary_emb.inv_freq": torch.ones(3)},
+                folder / "pytorch_model.bin",
+            )
         else:
             names = list(stored)
-            weight_map = {tensor: f"pytorch_model-{at % shards}.bin" for at, tensor in enumerate(names)}
+            weight_map = {
+                tensor: f"pytorch_model-{at % shards}.bin" for at, tensor in enumerate(names)
+            }
             for file in set(weight_map.values()):
-                torch.save({tensor: stored[tensor] for tensor in names if weight_map[tensor] == file}, folder / file)
-            (folder / "pytorch_model.bin.index.json").write_text(json.dumps({"weight_map": weight_map}))
+                torch.save(
+                    {tensor: stored[tensor] for tensor in names if weight_map[tensor] == file},
+                    folder / file,
+                )
+            (folder / "pytorch_model.bin.index.json").write_text(
+                json.dumps({"weight_map": weight_map})
+            )
         convert(folder)
         converted = Parameters(folder).tensors
         assert converted.keys() == weights.keys(), f"convert_pytorch_bin.py: {name}: other tensors"
@@ -57,4 +71,4 @@ def run(models: Path) -> None:
             traces_equal_the_committed_oracle(models, Path(scratch))
             a_bin_converts_to_the_same_tensors(models, Path(scratch))
         except AssertionError as error:
-            raise SystemExit(str(error))
+            raise SystemExit(str(error)) from None

@@ -1,11 +1,11 @@
 """Tolerances are measured, not guessed.
 
-An f32 implementation may add in any order, use FMA or not, divide or multiply by a reciprocal. So the
-same computation is run in each way of `definitions.F32_ORDERS`; the largest |f32 - f64 oracle| over
-all of them and over a tensor is its spread. An implementation that adds in yet another order has an
-error of the same size but not the same value, hence the margin; a spread can be 0 by luck where a
-tensor is small, hence the floor in units of the last place of the tensor's largest number.
-A real mistake is thousands of times larger: `make_models.py` checks that on every model.
+An f32 implementation may add in any order, use FMA or not, divide or multiply by a reciprocal. So
+the same computation is run in each way of `definitions.F32_ORDERS`; the largest
+|f32 - f64 oracle| over all of them and over a tensor is its spread. An implementation that adds in
+yet another order has an error of the same size but not the same value, hence the margin; a spread
+can be 0 by luck where a tensor is small, hence the floor in units of the last place of the tensor's
+largest number. A real mistake is thousands of times larger: `make_models.py` checks that.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ULP = 2.0**-23  # f32, relative
 def oracle_and_tolerance(
     run: Callable[[Arithmetic], dict[str, Tensor]], exact: tuple[str, ...] = ()
 ) -> tuple[dict[str, Tensor], dict[str, float]]:
-    """The f64 result and the absolute tolerance of each tensor; 0 for those that are only copied."""
+    """The f64 result and the absolute tolerance of each tensor; 0 where it is only copied."""
     oracle = run(ORACLE)
     spread = {name: 0.0 for name in oracle}
     for how in F32_ORDERS:
@@ -35,7 +35,9 @@ def oracle_and_tolerance(
             if value.numel():
                 spread[name] = max(spread[name], (value.double() - oracle[name]).abs().max().item())
     return oracle, {
-        name: 0.0 if name in exact else _round_up(max(MARGIN * spread[name], FLOOR_ULPS * ULP * _largest(value)))
+        name: 0.0
+        if name in exact
+        else _round_up(max(MARGIN * spread[name], FLOOR_ULPS * ULP * _largest(value)))
         for name, value in oracle.items()
     }
 

@@ -1,6 +1,6 @@
 """Write every activation of a model on given ids: the PyTorch side of `./stage trace`.
 
-    build/venv/bin/python reference/trace.py --model models/story --ids 1,2,3 --out trace.safetensors
+    build/venv/bin/python reference/trace.py --model models/story --ids 1,2,3 --out t.safetensors
 
 The logits are compared with transformers' own model in the same run.
 """
@@ -24,7 +24,10 @@ def write_trace(model: Path, ids: Tensor, out: Path, dtype: str) -> str:
     """Runs, proves and writes; returns a line that says what."""
     config = Config.load(model)
     if ids.min() < 0 or ids.max() >= config.vocab_size:
-        raise SystemExit(f"trace.py: --ids: expected 0 to {config.vocab_size - 1}, found {ids.min()} to {ids.max()}")
+        raise SystemExit(
+            f"trace.py: --ids: expected 0 to {config.vocab_size - 1}, "
+            f"found {ids.min()} to {ids.max()}"
+        )
     how = ORACLE if dtype == "f64" else PYTORCH_F32
     with torch.no_grad():
         trace = forward(config, Parameters(model), ids, how)
@@ -35,11 +38,20 @@ def write_trace(model: Path, ids: Tensor, out: Path, dtype: str) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", type=Path, required=True, help="a Hugging Face folder: llama, mistral, qwen2, qwen3")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--model",
+        type=Path,
+        required=True,
+        help="a Hugging Face folder: llama, mistral, qwen2, qwen3",
+    )
     parser.add_argument("--ids", required=True, help="token ids, comma-separated")
     parser.add_argument("--out", type=Path, required=True, help="the safetensors file to write")
-    parser.add_argument("--dtype", choices=("f32", "f64"), default="f32", help="f64: the oracle (default f32)")
+    parser.add_argument(
+        "--dtype", choices=("f32", "f64"), default="f32", help="f64: the oracle (default f32)"
+    )
     args = parser.parse_args()
     try:
         ids = torch.tensor([int(part) for part in args.ids.split(",")])
