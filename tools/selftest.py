@@ -10,6 +10,8 @@ import subprocess
 import sys
 import time
 
+import sysroot
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
 CORES = str(os.cpu_count() or 2)
@@ -95,8 +97,21 @@ def check_tidy():
     """clang-tidy over every source file"""
     packages("clang-16", "clang-tidy-16")
     quietly("clang.log", "cmake", "--preset", "clang")
+    quietly("clang.log", "cmake", "--build", "--preset", "clang", "--target", "version")
     sources = [str(ROOT / name) for name in tracked("src/*.cpp")]
     quietly("tidy.log", "run-clang-tidy-16", "-quiet", "-p", BUILD / "clang", "-j", CORES, *sources)
+
+
+def check_aarch64():
+    """everything built for 64-bit ARM, and its tests run under qemu"""
+    packages("g++-aarch64-linux-gnu", "qemu-user")
+    try:
+        sysroot.make(BUILD / "sysroot-arm64", "arm64")
+    except (OSError, subprocess.CalledProcessError) as problem:
+        raise Failed(f"no arm64 libraries: {problem}") from None
+    preset("aarch64")
+    # what drives a build or a shell is of the machine, not of the processor
+    run("ctest", "--preset", "aarch64", "-j", CORES, "-LE", "^tools$")
 
 
 def run_tests():
@@ -111,6 +126,7 @@ PARTS = {
     "reference": check_reference,
     "clang": check_clang,
     "tidy": check_tidy,
+    "aarch64": check_aarch64,
 }
 
 
