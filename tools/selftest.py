@@ -23,22 +23,27 @@ class Failed(Exception):
     """A part did not pass; the message is one line."""
 
 
-def run(*command, **options):
-    if subprocess.run([str(word) for word in command], cwd=ROOT, **options).returncode != 0:
-        raise Failed(" ".join(str(word) for word in command))
+def run(*command, out=None):
+    words = [str(word) for word in command]
+    try:
+        code = subprocess.run(words, cwd=ROOT, stdout=out, stderr=out and subprocess.STDOUT).returncode
+    except OSError as problem:
+        raise Failed(f"{words[0]}: {problem.strerror}") from None
+    if code != 0:
+        raise Failed(" ".join(words))
 
 
 def quietly(log, *command, show=True):
     """Runs the command with its output in build/LOG; shows that only if it fails."""
     path = BUILD / log
     path.parent.mkdir(exist_ok=True)
-    with path.open("w") as out:
-        code = subprocess.run([str(word) for word in command], cwd=ROOT, stdout=out,
-                              stderr=subprocess.STDOUT).returncode
-    if code != 0:
+    try:
+        with path.open("w") as out:
+            run(*command, out=out)
+    except Failed:
         if show:
             sys.stdout.write(path.read_text(errors="replace"))
-        raise Failed(" ".join(str(word) for word in command))
+        raise
 
 
 def packages(*names):
