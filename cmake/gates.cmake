@@ -1,0 +1,51 @@
+# The judge and the judged of the course. For each stage NN a program worker_NN, which links the
+# student's files for that stage and ours for all others; worker_ours links ours alone. The gate links
+# nothing of a student's: it starts the worker that STAGE_WORKER names.
+set(gates ${CMAKE_SOURCE_DIR}/tests/gates)
+
+add_library(worker OBJECT ${CMAKE_SOURCE_DIR}/tests/stages/worker.cpp
+  ${CMAKE_SOURCE_DIR}/tests/stages/arguments.cpp ${CMAKE_SOURCE_DIR}/tests/stages/exchange.cpp)
+target_include_directories(worker PRIVATE ${CMAKE_SOURCE_DIR})
+target_link_libraries(worker PRIVATE engine_headers stagecraft_flags)
+
+function(add_worker name mine)  # mine: the stage that is the student's, or "none"
+  set(objects "")
+  foreach(id IN LISTS stage_ids)
+    if(id STREQUAL mine)
+      list(APPEND objects $<TARGET_OBJECTS:mine_${id}>)
+    else()
+      list(APPEND objects $<TARGET_OBJECTS:ours_${id}>)
+    endif()
+  endforeach()
+  add_executable(${name} EXCLUDE_FROM_ALL $<TARGET_OBJECTS:worker> $<TARGET_OBJECTS:core> ${objects})
+  target_link_libraries(${name} PRIVATE stagecraft_flags engine_headers Threads::Threads
+    PkgConfig::pcre2 PkgConfig::utf8proc)
+endfunction()
+
+add_worker(worker_ours none)
+set_target_properties(worker_ours PROPERTIES EXCLUDE_FROM_ALL OFF)
+foreach(id IN LISTS stage_ids)
+  add_worker(worker_${id} ${id})
+endforeach()
+
+file(GLOB sources CONFIGURE_DEPENDS ${gates}/*.cpp)
+add_executable(gate ${sources} ${CMAKE_SOURCE_DIR}/tests/stages/exchange.cpp)
+target_include_directories(gate PRIVATE ${CMAKE_SOURCE_DIR})
+target_link_libraries(gate PRIVATE engine stagecraft_flags nlohmann_json::nlohmann_json
+  GTest::gtest_main)
+target_compile_definitions(gate PRIVATE TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data"
+  REPOSITORY="${CMAKE_SOURCE_DIR}")
+gtest_discover_tests(gate TEST_PREFIX ours. DISCOVERY_MODE PRE_TEST
+  PROPERTIES LABELS gates ENVIRONMENT STAGE_WORKER=$<TARGET_FILE:worker_ours>)
+
+# A starter compiles as it is, and its gate says that it is not written yet: no more, no less.
+foreach(id IN LISTS stage_ids)
+  add_test(NAME starters.build_${id}
+    COMMAND ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR} --target worker_${id})
+  set_tests_properties(starters.build_${id} PROPERTIES LABELS gates FIXTURES_SETUP worker_${id}
+    RESOURCE_LOCK build)
+  add_test(NAME starters.unwritten_${id} COMMAND gate --gtest_filter=${stage_suites_${id}})
+  set_tests_properties(starters.unwritten_${id} PROPERTIES LABELS gates
+    FIXTURES_REQUIRED worker_${id} ENVIRONMENT STAGE_WORKER=$<TARGET_FILE:worker_${id}>
+    PASS_REGULAR_EXPRESSION "SKIPPED" FAIL_REGULAR_EXPRESSION "       OK;FAILED")
+endforeach()

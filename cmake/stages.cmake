@@ -1,0 +1,48 @@
+# The pairs of the course, read from stages/stages.json: for each stage NN an OBJECT library ours_NN
+# (our twins) and one mine_NN (the student's files) with the same symbols. A program links one of each.
+#
+#   stage_ids        "00;01;..."
+#   stage_suites_NN  the suites of the gate that judge stage NN
+#   staged_twins     every file of src/ that stands in some ours_NN
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/stages/stages.json)
+file(READ ${CMAKE_SOURCE_DIR}/stages/stages.json registry)
+string(JSON n_stages LENGTH "${registry}" stages)
+math(EXPR last_stage "${n_stages} - 1")
+
+foreach(index RANGE ${last_stage})
+  string(JSON id GET "${registry}" stages ${index} id)
+  string(JSON slug GET "${registry}" stages ${index} slug)
+  if(id LESS 10)
+    set(id 0${id})
+  endif()
+  list(APPEND stage_ids ${id})
+  set(mine "")
+  set(ours "")
+  string(JSON n_units LENGTH "${registry}" stages ${index} units)
+  math(EXPR last_unit "${n_units} - 1")
+  foreach(unit RANGE ${last_unit})
+    string(JSON file GET "${registry}" stages ${index} units ${unit} file)
+    list(APPEND mine ${CMAKE_SOURCE_DIR}/stages/${id}-${slug}/${file})
+    string(JSON n_twins LENGTH "${registry}" stages ${index} units ${unit} twins)
+    math(EXPR last_twin "${n_twins} - 1")
+    foreach(twin RANGE ${last_twin})
+      string(JSON file GET "${registry}" stages ${index} units ${unit} twins ${twin})
+      list(APPEND ours ${CMAKE_SOURCE_DIR}/${file})
+    endforeach()
+  endforeach()
+  list(APPEND staged_twins ${ours})
+
+  set(stage_suites_${id} "")  # what judges it, as a filter of GoogleTest
+  string(JSON n_groups LENGTH "${registry}" stages ${index} groups)
+  math(EXPR last_group "${n_groups} - 1")
+  foreach(group RANGE ${last_group})
+    string(JSON name GET "${registry}" stages ${index} groups ${group} name)
+    string(APPEND stage_suites_${id} "${name}.*:")
+  endforeach()
+  add_library(ours_${id} OBJECT ${ours})
+  add_library(mine_${id} OBJECT EXCLUDE_FROM_ALL ${mine})
+  target_link_libraries(ours_${id} PRIVATE engine_headers stagecraft_flags)
+  # Warnings help a student; only ours are errors.
+  target_link_libraries(mine_${id} PRIVATE engine_headers)
+  target_compile_options(mine_${id} PRIVATE -Wall -Wextra -ffp-contract=off)
+endforeach()

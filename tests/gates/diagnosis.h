@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tests/stages/exchange.h"
+
+namespace stagecraft::stages {
+
+// The right answer for one output: f64 numbers and, for each, how far off is still right.
+struct Expected {
+  std::vector<std::size_t> shape;
+  std::vector<double> values;
+  std::vector<double> allowed;
+};
+
+// True if every element of `got` is within what is allowed (NaN where NaN is expected).
+bool agrees(const Expected& expected, const Tensor& got);
+
+// What is wrong with `got`, in lines for the student: where first, expected and got, how much of
+// it, and what the error looks like (a factor, a shift, a transpose, the right numbers misplaced).
+std::string diagnose(const std::string& function, const std::string& output,
+                     const Expected& expected, const Tensor& got);
+
+}  // namespace stagecraft::stages

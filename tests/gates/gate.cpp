@@ -1,0 +1,145 @@
+#include "tests/gates/gate.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/json.h"
+#include "checkpoint/safetensors.h"
+#include "tests/gates/messages.h"
+#include "tests/gates/worker_process.h"
+
+namespace stagecraft::stages {
+namespace {
+
+constexpr const char* kNotWritten = "not-written";  // tools/ look for this, not for a sentence
+
+std::filesystem::path worker() {
+  const char* path = std::getenv("STAGE_WORKER");
+  if (path == nullptr) throw Error("STAGE_WORKER: expected the path of a worker");
+  return path;
+}
+
+std::string broken_rule(const Outcome& outcome) {
+  switch (outcome.kind) {
+    case Outcome::Kind::Crashed:
+      return say("crashed", outcome.detail);
+    case Outcome::Kind::Hung:
+      return say("hung", outcome.detail);
+    case Outcome::Kind::Exited:
+      return say("exited", outcome.detail);
+    case Outcome::Kind::NoAnswer:
+      return say("no_answer", outcome.detail);
+    case Outcome::Kind::Answered:
+      break;
+  }
+  const Response& response = outcome.response;
+  if (response.status == Response::Status::Threw) return say("threw", response.message);
+  if (!response.overrun.empty()) return say("overrun", response.overrun, response.overrun_side);
+  if (!response.changed_input.empty()) return say("input_changed", response.changed_input);
+  return {};
+}
+
+// Every output of every call against what is expected; empty if all is right.
+std::string compare(const Case& question, const Response& response) {
+  for (std::size_t call = 1; call <= question.request.calls; ++call) {
+    const std::string suffix = call == 1 ? "" : fmt::format("#{}", call);
+    for (const auto& [name, expected] : question.expected) {
+      const auto got = response.outputs.find(name + suffix);
+      if (got == response.outputs.end()) return say("no_answer", name);
+      if (agrees(expected, got->second)) continue;
+      const std::string what = diagnose(question.request.function, name, expected, got->second);
+      return call == 1 ? what : say("same_twice") + "\n  " + what;
+    }
+  }
+  return {};
+}
+
+Tensor read_input(const StoredTensor& stored) {
+  Tensor tensor;
+  tensor.shape = stored.shape;
+  tensor.values.resize(stored.bytes.size() / dtype_size(stored.dtype));
+  if (stored.dtype != DType::F32) throw Error("tensor '{}': expected F32", stored.name);
+  if (!tensor.values.empty()) {
+    std::memcpy(tensor.values.data(), stored.bytes.data(), stored.bytes.size());
+  }
+  return tensor;
+}
+
+Expected read_expected(const StoredTensor& stored, double tolerance) {
+  Expected expected;
+  expected.shape = stored.shape;
+  expected.values.resize(stored.bytes.size() / sizeof(double));
+  if (stored.dtype != DType::F64) throw Error("tensor '{}': expected F64", stored.name);
+  if (!expected.values.empty()) {
+    std::memcpy(expected.values.data(), stored.bytes.data(), stored.bytes.size());
+  }
+  expected.allowed.assign(expected.values.size(), tolerance);
+  return expected;
+}
+
+}  // namespace
+
+bool judge(const Case& question) {
+  const Outcome outcome = run_worker(worker(), question.request);
+  if (outcome.kind == Outcome::Kind::Answered &&
+      outcome.response.status == Response::Status::NotWritten) {
+    ::testing::Test::RecordProperty(kNotWritten, outcome.response.message);
+    [] { GTEST_SKIP() << say("not_written"); }();
+    return false;
+  }
+  std::string problem = broken_rule(outcome);
+  if (problem.empty()) problem = compare(question, outcome.response);
+  if (problem.empty()) return true;
+  if (!outcome.printed.empty()) problem += "\n  " + say("printed") + "\n" + outcome.printed;
+  ADD_FAILURE() << question.name << "\n  " << problem;
+  return false;
+}
+
+std::vector<Case> dumped_cases(const std::string& operator_name) {
+  const std::string path = std::string(TEST_DATA) + "/operators/" + operator_name + ".safetensors";
+  const SafetensorsFile file(path);
+  std::vector<Case> cases;
+  for (const Json& entry : parse_json(file.metadata().at("cases"), path)) {
+    Case& one = cases.emplace_back();
+    one.name = entry.at("name");
+    one.request.function = operator_name;
+    for (const auto& [name, value] : entry.at("scalars").items()) {
+      if (value.is_number()) one.request.scalars[name] = value;
+    }
+    const std::string inputs = one.name + ".input.";
+    const std::string results = one.name + ".expected.";
+    for (const StoredTensor& stored : file.tensors()) {
+      if (stored.name.starts_with(inputs)) {
+        one.request.inputs[stored.name.substr(inputs.size())] = read_input(stored);
+      } else if (stored.name.starts_with(results)) {
+        const std::string result = stored.name.substr(results.size());
+        one.expected[result] = read_expected(stored, entry.at("tolerance").at(result));
+      }
+    }
+  }
+  return cases;
+}
+
+Inputs::Inputs() {
+  const char* seed = std::getenv("STAGE_SEED");
+  engine_.seed(seed != nullptr ? std::stoull(seed) : std::random_device()());
+}
+
+Tensor Inputs::tensor(std::vector<std::size_t> shape, float scale) {
+  Tensor tensor;
+  std::size_t n = 1;
+  for (const std::size_t size : shape) n *= size;
+  tensor.shape = std::move(shape);
+  std::normal_distribution<float> normal(0.0f, scale);
+  for (std::size_t i = 0; i < n; ++i) tensor.values.push_back(normal(engine_));
+  return tensor;
+}
+
+std::size_t Inputs::size(std::size_t min, std::size_t max) {
+  return std::uniform_int_distribution<std::size_t>(min, max)(engine_);
+}
+
+}  // namespace stagecraft::stages

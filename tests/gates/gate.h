@@ -1,0 +1,39 @@
+#pragma once
+
+#include <map>
+#include <random>
+#include <string>
+
+#include "tests/gates/diagnosis.h"
+#include "tests/stages/exchange.h"
+
+namespace stagecraft::stages {
+
+// One question to the student's code and the right answer, output by output.
+struct Case {
+  std::string name;
+  Request request;
+  std::map<std::string, Expected> expected;
+};
+
+// Asks the worker named by STAGE_WORKER and fails the running test with a diagnosis if the answer
+// is not right. Returns whether it was. Code that is not written yet skips the test.
+bool judge(const Case& question);
+
+// The cases of tests/data/operators/NAME.safetensors: PyTorch's answers in f64 with the tolerance
+// that follows from the measured spread of summation orders.
+std::vector<Case> dumped_cases(const std::string& operator_name);
+
+// Numbers for questions made on the spot, from STAGE_SEED (by default another one each run): a
+// student's code never sees the seed, so it cannot know the answer.
+class Inputs {
+ public:
+  Inputs();
+  Tensor tensor(std::vector<std::size_t> shape, float scale = 1.0f);  // normally distributed
+  std::size_t size(std::size_t min, std::size_t max);
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+}  // namespace stagecraft::stages

@@ -1,0 +1,34 @@
+#include "tests/gates/messages.h"
+
+#include <cstdlib>
+
+#include "base/json.h"
+#include "base/mapped_file.h"
+
+namespace stagecraft::stages {
+namespace {
+
+constexpr std::size_t kMaxBytes = 1u << 20;
+
+std::string language() {
+  for (const char* name : {"STAGECRAFT_LANG", "LC_ALL", "LANG"}) {
+    const char* value = std::getenv(name);
+    if (value != nullptr && *value != '\0') {
+      return std::string(value).substr(0, 2) == "zh" ? "zh" : "en";
+    }
+  }
+  return "en";
+}
+
+}  // namespace
+
+const std::string& message_template(const std::string& key) {
+  static const Json messages = [] {
+    const std::string path = std::string(REPOSITORY) + "/stages/messages.json";
+    return parse_json(read_text_file(path, kMaxBytes), path);
+  }();
+  static const std::string chosen = language();
+  return messages.at(key).at(chosen).get_ref<const std::string&>();
+}
+
+}  // namespace stagecraft::stages

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+
+#include <fmt/args.h>
+#include <fmt/format.h>
+
+namespace stagecraft::stages {
+
+// The text of stages/messages.json under `key` in the reader's language (STAGECRAFT_LANG, else
+// LANG: zh..., everything else is English).
+const std::string& message_template(const std::string& key);
+
+template <class... Args>
+std::string say(const std::string& key, const Args&... args) {
+  return fmt::format(fmt::runtime(message_template(key)), args...);
+}
+
+}  // namespace stagecraft::stages

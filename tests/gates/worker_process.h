@@ -1,0 +1,24 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "tests/stages/exchange.h"
+
+namespace stagecraft::stages {
+
+// What became of one run of a worker. Nothing that a student's code does can make it more than
+// this.
+struct Outcome {
+  enum class Kind { Answered, Crashed, Hung, Exited, NoAnswer };
+  Kind kind = Kind::Answered;
+  Response response;    // of Answered
+  std::string detail;   // a signal's name, an exit code, seconds, or why the answer can't be read
+  std::string printed;  // what it wrote to stdout and stderr, cut to its beginning
+};
+
+// Starts `worker` on the request in a process of its own, under limits of time, memory and output.
+Outcome run_worker(const std::filesystem::path& worker, const Request& request);
+
+}  // namespace stagecraft::stages

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "tensor/matrix.h"
+#include "tests/stages/exchange.h"
+
+namespace stagecraft::stages {
+
+// The arguments of one call, each in memory of its own with guard zones around (and, with a gap,
+// between its rows), so that what a function writes where it must not is seen.
+class Arguments {
+ public:
+  explicit Arguments(const Request& request);
+  ~Arguments();
+
+  double scalar(const std::string& name) const;
+  std::span<const float> vector(const std::string& name);
+  MatrixView<const float> matrix(const std::string& name);
+  // An input that the function reads and writes; its values afterwards are an output.
+  MatrixView<float> in_out(const std::string& name);
+  // Outputs: filled with a value that says "untouched". Where the request says that the output is
+  // to be the memory of an input, it is that.
+  std::span<float> out_vector(const std::string& name, std::size_t size);
+  MatrixView<float> out_matrix(const std::string& name, std::size_t rows, std::size_t cols);
+
+  // After the call: the outputs under their names with `suffix`, and what was written wrongly.
+  void collect(const std::string& suffix, Response& response) const;
+
+ private:
+  struct Block;
+  Block& load(const std::string& name);
+  Block& make(const std::string& name, std::size_t rows, std::size_t cols, bool flat);
+
+  const Request& request_;
+  std::vector<std::unique_ptr<Block>> blocks_;
+};
+
+}  // namespace stagecraft::stages

@@ -1,0 +1,95 @@
+#include "tests/stages/exchange.h"
+
+#include <bit>
+#include <cstring>
+
+#include "base/json.h"
+#include "checkpoint/safetensors.h"
+
+namespace stagecraft::stages {
+namespace {
+
+constexpr std::uint32_t kUntouched = 0x7fc5a5a5;
+
+using Metadata = std::map<std::string, std::string>;
+
+void write_file(const std::filesystem::path& path, const std::map<std::string, Tensor>& tensors,
+                const Metadata& metadata) {
+  std::vector<StoredTensor> stored;
+  for (const auto& [name, tensor] : tensors) {
+    stored.push_back({name, DType::F32, tensor.shape, std::as_bytes(std::span(tensor.values))});
+  }
+  write_safetensors(path, stored, metadata);
+}
+
+std::map<std::string, Tensor> tensors_of(const SafetensorsFile& file) {
+  std::map<std::string, Tensor> tensors;
+  for (const StoredTensor& stored : file.tensors()) {
+    if (stored.dtype != DType::F32) throw Error("tensor '{}': expected F32", stored.name);
+    Tensor& tensor = tensors[stored.name];
+    tensor.shape = stored.shape;
+    tensor.values.resize(stored.bytes.size() / sizeof(float));
+    if (!tensor.values.empty()) {
+      std::memcpy(tensor.values.data(), stored.bytes.data(), stored.bytes.size());
+    }
+  }
+  return tensors;
+}
+
+const std::string& field(const SafetensorsFile& file, const std::string& name) {
+  const auto found = file.metadata().find(name);
+  if (found == file.metadata().end()) throw Error("'{}' is missing", name);
+  return found->second;
+}
+
+}  // namespace
+
+void Request::write(const std::filesystem::path& path) const {
+  write_file(path, inputs,
+             {{"function", function},
+              {"scalars", Json(scalars).dump()},
+              {"alias", alias},
+              {"gap", std::to_string(gap)},
+              {"calls", std::to_string(calls)}});
+}
+
+Request Request::read(const std::filesystem::path& path) {
+  const SafetensorsFile file(path);
+  Request request;
+  request.inputs = tensors_of(file);
+  request.function = field(file, "function");
+  request.scalars = Json::parse(field(file, "scalars")).get<std::map<std::string, double>>();
+  request.alias = field(file, "alias");
+  request.gap = std::stoul(field(file, "gap"));
+  request.calls = std::stoul(field(file, "calls"));
+  return request;
+}
+
+void Response::write(const std::filesystem::path& path) const {
+  write_file(path, outputs,
+             {{"status", std::to_string(static_cast<int>(status))},
+              {"message", message},
+              {"overrun", overrun},
+              {"overrun_side", overrun_side},
+              {"changed_input", changed_input}});
+}
+
+Response Response::read(const std::filesystem::path& path) {
+  const SafetensorsFile file(path);
+  Response response;
+  response.outputs = tensors_of(file);
+  const std::string& status = field(file, "status");
+  if (status != "0" && status != "1" && status != "2") throw Error("'status': found {}", status);
+  response.status = static_cast<Status>(status[0] - '0');
+  response.message = field(file, "message");
+  response.overrun = field(file, "overrun");
+  response.overrun_side = field(file, "overrun_side");
+  response.changed_input = field(file, "changed_input");
+  return response;
+}
+
+float untouched_value() { return std::bit_cast<float>(kUntouched); }
+
+bool is_untouched(float value) { return std::bit_cast<std::uint32_t>(value) == kUntouched; }
+
+}  // namespace stagecraft::stages

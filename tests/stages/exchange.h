@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace stagecraft::stages {
+
+// What the judge (the gate) and the judged (a worker, which links a student's code) tell each
+// other: one file there, one file back, both safetensors. Neither trusts the other's memory.
+
+struct Tensor {
+  std::vector<std::size_t> shape;
+  std::vector<float> values;
+
+  std::size_t rows() const { return shape.size() == 2 ? shape[0] : 1; }
+  std::size_t cols() const { return shape.empty() ? 1 : shape.back(); }
+};
+
+struct Request {
+  std::string function;                   // "rms_norm"
+  std::map<std::string, Tensor> inputs;   // by argument
+  std::map<std::string, double> scalars;  // by argument
+  std::string alias = {};  // an output that is to be the same memory as this input; empty: none
+  std::size_t gap = 0;     // rows of matrices lie this many elements apart
+  std::size_t calls = 1;   // how often to call, each time with fresh copies of the inputs
+
+  void write(const std::filesystem::path& path) const;
+  static Request read(const std::filesystem::path& path);
+};
+
+struct Response {
+  enum class Status { Done, NotWritten, Threw };
+  Status status = Status::Done;
+  std::string message;                    // of NotWritten and Threw
+  std::map<std::string, Tensor> outputs;  // "y", and "y#2" from the second call
+  std::string overrun;                    // an argument beside which memory was written, or empty
+  std::string overrun_side;               // "before its beginning" ...
+  std::string changed_input;              // an input that was written to, or empty
+
+  void write(const std::filesystem::path& path) const;
+  static Response read(const std::filesystem::path& path);
+};
+
+// What an output holds before the call: a NaN of a pattern that no arithmetic produces, so that an
+// element nobody wrote can be told from a NaN that was computed.
+float untouched_value();
+bool is_untouched(float value);
+
+}  // namespace stagecraft::stages

@@ -1,0 +1,183 @@
+"""What the course's commands share: the registry, the messages, the build of a stage, its gate."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build" / "release"
+
+
+class Problem(Exception):
+    """Something the person has to change; the message is what they read."""
+
+
+def language():
+    for name in ("STAGECRAFT_LANG", "LC_ALL", "LANG"):
+        if os.environ.get(name):
+            return "zh" if os.environ[name].startswith("zh") else "en"
+    return "en"
+
+
+class Stage:
+    """One entry of stages/stages.json."""
+
+    def __init__(self, entry):
+        self.id = entry["id"]
+        self.slug = entry["slug"]
+        self.title = entry["title"]
+        self.minutes = entry["minutes"]
+        self.functions = entry["functions"]
+        self.groups = entry["groups"]
+        self.units = entry["units"]
+
+    @property
+    def number(self):  # as folders and targets spell it
+        return f"{self.id:02d}"
+
+    @property
+    def folder(self):
+        return ROOT / "stages" / f"{self.number}-{self.slug}"
+
+    @property
+    def points(self):
+        return sum(group["points"] for group in self.groups)
+
+
+def stages():
+    registry = json.loads((ROOT / "stages" / "stages.json").read_text())
+    return [Stage(entry) for entry in registry["stages"]]
+
+
+def find_stage(text, known):
+    for stage in known:
+        if text in (str(stage.id), stage.number, stage.slug):
+            return stage
+    raise Problem(f"no stage '{text}': expected 0 to {known[-1].id}")
+
+
+def parse_selection(text, known):
+    """'1-3', '1,4', 'all' -> stages."""
+    if text == "all":
+        return list(known)
+    chosen = set()
+    for part in text.split(","):
+        first, dash, last = part.partition("-")
+        low = find_stage(first, known).id
+        high = find_stage(last, known).id if dash else low
+        if low > high:
+            raise Problem(f"'{part}': expected the lower stage first")
+        chosen.update(range(low, high + 1))
+    return [stage for stage in known if stage.id in chosen]
+
+
+def build(*targets):
+    """Builds targets quietly; returns the compiler's output where that fails, else None."""
+    command = [str(ROOT / "stage"), "build", *targets]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return done.stdout if done.returncode != 0 else None
+
+
+def first_error(output):
+    """The compiler's first error with its lines of context, without the noise around it."""
+    lines = output.splitlines()
+    for at, line in enumerate(lines):
+        if ": error:" in line or ": fatal error:" in line:
+            context = [line.replace("../../", "")]
+            for more in lines[at + 1:at + 4]:
+                if not more.startswith(" "):
+                    break
+                context.append(more)
+            return "\n".join(context)
+    return output.strip()[-2000:]
+
+
+class Group:
+    """What a gate found for one group of points."""
+
+    def __init__(self, name, points):
+        self.name = name
+        self.points = points
+        self.status = "unwritten"  # or "passed", "wrong"
+        self.failures = []
+
+    @property
+    def earned(self):
+        return self.points if self.status == "passed" else 0
+
+
+class Result:
+    """What became of one stage: its groups, or the reason why there are none."""
+
+    def __init__(self, stage):
+        self.stage = stage
+        self.compile_error = None
+        self.groups = [Group(group["name"], group["points"]) for group in stage.groups]
+
+    @property
+    def status(self):
+        if self.compile_error:
+            return "uncompiled"
+        found = {group.status for group in self.groups}
+        if found == {"passed"}:
+            return "passed"
+        return "unwritten" if found == {"unwritten"} else "wrong"
+
+    @property
+    def earned(self):
+        return 0 if self.compile_error else sum(group.earned for group in self.groups)
+
+
+def run_gate(stage, worker):
+    """Runs the gate of a stage on a worker that is built."""
+    result = Result(stage)
+    suites = ":".join(f"{group.name}.*" for group in result.groups)
+    with tempfile.TemporaryDirectory() as folder:
+        report = pathlib.Path(folder) / "report.json"
+        environment = dict(os.environ, STAGE_WORKER=str(worker))
+        done = subprocess.run(
+            [str(BUILD / "tests" / "gate"), f"--gtest_filter={suites}", f"--gtest_output=json:{report}"],
+            env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if not report.exists():
+            raise Problem(f"the gate did not finish:\n{done.stdout[-2000:]}")
+        suites_found = json.loads(report.read_text())["testsuites"]
+    for group in result.groups:
+        tests = [test for suite in suites_found if suite["name"] == group.name
+                 for test in suite["testsuite"]]
+        for test in tests:
+            for failure in test.get("failures", []):
+                text = failure["failure"]  # "file:line\nFailed\n" and then what the gate said
+                group.failures.append(text.split("Failed\n", 1)[-1].strip())
+        if any("not-written" in test for test in tests):
+            group.status = "unwritten"
+        elif tests and not group.failures:
+            group.status = "passed"
+        else:
+            group.status = "wrong"
+    return result
+
+
+def test_stage(stage):
+    """Builds the student's files of a stage and asks the gate about them."""
+    problem = build("gate", f"worker_{stage.number}")
+    if problem is None:
+        return run_gate(stage, BUILD / "tests" / f"worker_{stage.number}")
+    if f"stages/{stage.number}-{stage.slug}/" not in problem:
+        raise Problem(f"the build failed, but not in your files:\n{first_error(problem)}")
+    result = Result(stage)
+    result.compile_error = first_error(problem)
+    return result
+
+
+def main(function):
+    """Runs a command of the course: problems become one line, Ctrl-C ends quietly."""
+    sys.stdout.reconfigure(encoding="utf-8", line_buffering=True)
+    try:
+        return function()
+    except Problem as problem:
+        print(f"stage: {problem}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
