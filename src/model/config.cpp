@@ -41,6 +41,12 @@ void check_family(const ConfigFields& fields, Config& config) {
   }
 }
 
+// What transformers takes where a file does not say.
+std::size_t default_context(const Config& config) {
+  if (config.model_type == "llama") return 2048;
+  return config.model_type == "mistral" ? 131072 : 32768;
+}
+
 }  // namespace
 
 Config parse_config(const std::string& text, const std::string& where) {
@@ -59,7 +65,7 @@ Config parse_config(const std::string& text, const std::string& where) {
   config.n_layers = fields.size("num_hidden_layers", 1, kMaxLayers);
   config.n_heads = fields.size("num_attention_heads");
   config.n_kv_heads = fields.size_or("num_key_value_heads", config.n_heads);
-  config.max_seq_len = fields.size("max_position_embeddings");
+  config.max_seq_len = fields.size_or("max_position_embeddings", default_context(config));
   config.norm_eps = static_cast<float>(fields.positive_or("rms_norm_eps", 1e-6));
   if (config.n_heads % config.n_kv_heads != 0) {
     throw Error(
@@ -80,7 +86,7 @@ Config parse_config(const std::string& text, const std::string& where) {
                 config.head_dim);
   }
 
-  config.rope = parse_rope(fields);
+  config.rope = parse_rope(fields, config.max_seq_len);
   config.windows = parse_windows(fields, config);
   config.tied_embeddings = fields.flag_or("tie_word_embeddings", false);
   // "attention_bias" of Llama and Qwen3 is for all four projections. Qwen2 always has one on q, k

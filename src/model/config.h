@@ -33,7 +33,7 @@ struct Config {
   std::size_t max_seq_len = 0;  // "max_position_embeddings": the context it was trained for
   float norm_eps = 0.0f;
   RopeConfig rope;
-  bool tied_embeddings = false;  // lm_head is the embedding table
+  bool tied_embeddings = false;  // lm_head is the embedding table, unless the file holds both
   bool qkv_bias = false;
   bool o_bias = false;
   bool mlp_bias = false;

@@ -36,6 +36,10 @@ constexpr std::array kForeignArithmetic = {
     ForeignArithmetic{"attn_temperature", 0},
 };
 
+// What transformers takes where a file does not say. ("sliding_window": null says: none.)
+constexpr std::size_t kDefaultWindow = 4096;
+constexpr std::size_t kDefaultMaxWindowLayers = 28;
+
 bool changes_the_result(std::string_view key, const Json& value) {
   if (key == "rope_scaling" || key == "rope_parameters") return false;  // honoured, see parse_rope
   if (value.is_null() || value == false) return false;
@@ -58,16 +62,23 @@ void refuse_foreign_arithmetic(const ConfigFields& fields) {
   }
 }
 
-RopeConfig parse_rope(const ConfigFields& top) {
+RopeConfig parse_rope(const ConfigFields& top, std::size_t max_seq_len) {
   RopeConfig rope;
   rope.theta = top.positive_or("rope_theta", 10'000.0);
-  const std::string_view key = top.has("rope_parameters") ? "rope_parameters" : "rope_scaling";
+  const Json* scaling = top.find("rope_scaling");
+  const bool older = scaling != nullptr && !scaling->empty();
+  const std::string_view key = older ? "rope_scaling" : "rope_parameters";
   const Json* object = top.find(key);
   if (object == nullptr) return rope;
   if (!object->is_object()) {
     throw Error("{}: '{}': expected an object, found {}", top.where(), key, describe_json(*object));
   }
   const ConfigFields fields(*object, fmt::format("{}: {}", top.where(), key));
+  for (const auto& [name, value] : object->items()) {
+    if (!value.is_structured()) continue;
+    throw Error("{}: '{}': {} is not supported", fields.where(), printable(name),
+                describe_json(value));  // other parameters for each type of layer, say
+  }
   rope.theta = fields.positive_or("rope_theta", rope.theta);
   if (const double part = fields.positive_or("partial_rotary_factor", 1.0); part != 1.0) {
     throw Error("{}: 'partial_rotary_factor': {} is not supported", fields.where(), part);
@@ -84,7 +95,10 @@ RopeConfig parse_rope(const ConfigFields& top) {
     rope.factor = fields.positive("factor");
     rope.low_freq_factor = fields.positive("low_freq_factor");
     rope.high_freq_factor = fields.positive("high_freq_factor");
-    rope.original_max_seq_len = fields.positive("original_max_position_embeddings");
+    // Beside the object it goes before inside; nowhere, the whole context is the original one.
+    constexpr std::string_view kOriginal = "original_max_position_embeddings";
+    rope.original_max_seq_len =
+        top.positive_or(kOriginal, fields.positive_or(kOriginal, static_cast<double>(max_seq_len)));
     if (rope.high_freq_factor <= rope.low_freq_factor) {
       throw Error("{}: expected 'high_freq_factor' above 'low_freq_factor', found {} and {}",
                   fields.where(), rope.high_freq_factor, rope.low_freq_factor);
@@ -107,9 +121,13 @@ std::vector<std::size_t> parse_windows(const ConfigFields& fields, const Config&
     return windows;
   }
   const bool used = !qwen || fields.flag_or("use_sliding_window", false);
-  const std::size_t window =
-      used && fields.has("sliding_window") ? fields.size("sliding_window") : 0;
+  const bool none = !used || fields.is_null("sliding_window");
+  const std::size_t window = none ? 0 : fields.size_or("sliding_window", kDefaultWindow);
   if (const Json* types = fields.find("layer_types")) {
+    if (!qwen) {
+      throw Error("{}: 'layer_types' is not supported for model type '{}'", fields.where(),
+                  config.model_type);
+    }
     if (!types->is_array() || types->size() != config.n_layers) {
       throw Error("{}: 'layer_types': expected one for each of {} layers, found {}", fields.where(),
                   config.n_layers, describe_json(*types));
@@ -128,9 +146,8 @@ std::vector<std::size_t> parse_windows(const ConfigFields& fields, const Config&
     }
     return windows;
   }
-  // 28 is what transformers takes where a Qwen file does not say.
   const std::size_t first =
-      !qwen ? 0 : (fields.has("max_window_layers") ? fields.size("max_window_layers", 0) : 28);
+      qwen ? fields.size_or("max_window_layers", kDefaultMaxWindowLayers, 0) : 0;
   for (std::size_t i = first; i < config.n_layers; ++i) windows[i] = window;
   return windows;
 }

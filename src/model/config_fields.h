@@ -18,6 +18,7 @@ class ConfigFields {
 
   const Json* find(std::string_view key) const { return find_member(object_, key); }
   bool has(std::string_view key) const { return find(key) != nullptr; }
+  bool is_null(std::string_view key) const { return !has(key) && object_.contains(key); }
 
   std::size_t size(std::string_view key, std::size_t min = 1,
                    std::size_t max = kMaxDimension) const {
@@ -25,8 +26,8 @@ class ConfigFields {
     if (value == nullptr) throw Error("{}: '{}' is missing", where_, key);
     return json_size(*value, where_, key, min, max);
   }
-  std::size_t size_or(std::string_view key, std::size_t fallback) const {
-    return has(key) ? size(key) : fallback;
+  std::size_t size_or(std::string_view key, std::size_t fallback, std::size_t min = 1) const {
+    return has(key) ? size(key, min) : fallback;
   }
   double positive(std::string_view key) const {
     const Json* value = find(key);
