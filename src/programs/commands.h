@@ -10,4 +10,7 @@ namespace stagecraft {
 void add_story(CLI::App& app);
 void add_tokenize(CLI::App& app);
 
+void add_compare(CLI::App& app);
+void add_trace(CLI::App& app);
+
 }  // namespace stagecraft

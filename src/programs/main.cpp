@@ -18,6 +18,8 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   add_story(app);
   add_tokenize(app);
+  add_trace(app);
+  add_compare(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::RuntimeError& error) {

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+
+#include "checkpoint/stored_tensor.h"
+
+namespace stagecraft {
+
+// How far two numbers may lie apart and still count as the same:
+//   |a - b| <= absolute + relative * max(|a|, |b|)
+// Neither side is the reference, so swapping them changes nothing. Equal infinities are the same.
+// NaN is the same as NaN (both sides broke in the same place) and differs from every number.
+struct Tolerance {
+  double relative = 1e-4;
+  double absolute = 1e-5;
+
+  double allowed(double a, double b) const;
+  bool same(double a, double b) const;
+};
+
+// Two numbers at the same place of two tensors.
+struct Gap {
+  std::size_t index = 0;  // counted row-major from 0
+  double a = 0.0;
+  double b = 0.0;
+
+  double size() const;  // |a - b|; 0 if both are the same infinity or NaN, infinity if one is NaN
+};
+
+struct Comparison {
+  std::size_t count = 0;      // elements of each tensor
+  std::size_t differing = 0;  // of those
+  std::size_t nan_a = 0;      // elements that are NaN
+  std::size_t nan_b = 0;
+  Gap first;  // that differs; meaningless if none does
+  Gap worst;  // the largest gap, among those that differ if any does
+};
+
+// Compares element by element, in f64. F64, F32, F16 and BF16 may be compared with each other.
+// Throws Error naming the tensor if a dtype is none of these, or if the shapes disagree.
+Comparison compare_tensors(const StoredTensor& a, const StoredTensor& b, Tolerance tolerance);
+
+}  // namespace stagecraft

@@ -1,0 +1,98 @@
+#include "generation/trace.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/json.h"
+#include "checkpoint/safetensors.h"
+#include "model/forward.h"
+
+namespace stagecraft {
+namespace {
+
+// Puts what each pass computes into its rows of the whole. Every pass meets the same activations in
+// the same order; the first one makes them.
+class Collector {
+ public:
+  Collector(std::vector<Activation>& activations, std::size_t seq_len)
+      : activations_(activations), seq_len_(seq_len) {}
+
+  void begin_pass(std::size_t first, std::size_t q_len) {
+    next_ = 0;
+    first_ = first;
+    q_len_ = q_len;
+  }
+
+  // value: [q_len, width], or attention's probabilities [n_heads * q_len, kv_len].
+  void add(int layer, std::string_view name, MatrixView<const float> value) {
+    const std::size_t blocks = value.rows() / q_len_;  // 1, or n_heads
+    if (next_ == activations_.size()) activations_.push_back(make(layer, name, blocks, value));
+    const MatrixView<float> whole = activations_[next_++].values.view();
+    for (std::size_t r = 0; r < value.rows(); ++r) {
+      const auto row = value.row(r);
+      std::copy(row.begin(), row.end(),
+                whole.row(r / q_len_ * seq_len_ + first_ + r % q_len_).begin());
+    }
+  }
+
+ private:
+  Activation make(int layer, std::string_view name, std::size_t blocks,
+                  MatrixView<const float> value) const {
+    const bool per_key = name == "attn_probs";  // columns are keys: as many as the text has tokens
+    const std::size_t width = per_key ? seq_len_ : value.cols();
+    Activation made;
+    made.name = layer < 0 ? std::string(name) : fmt::format("layers.{}.{}", layer, name);
+    made.shape = {seq_len_, width};
+    if (per_key) made.shape.insert(made.shape.begin(), blocks);
+    made.values = Matrix<float>(blocks * seq_len_, width);
+    return made;
+  }
+
+  std::vector<Activation>& activations_;
+  std::size_t seq_len_;
+  std::size_t next_ = 0;   // which activation this pass meets next
+  std::size_t first_ = 0;  // the position of its first token
+  std::size_t q_len_ = 0;  // how many tokens it has
+};
+
+}  // namespace
+
+StoredTensor Activation::stored() const {
+  const std::span<const float> all(values.data(), values.rows() * values.cols());
+  return {name, DType::F32, shape, std::as_bytes(all)};
+}
+
+std::vector<Activation> trace(const Model& model, std::span<const TokenId> ids,
+                              std::span<const std::size_t> passes, std::size_t n_threads) {
+  const std::size_t seq_len = ids.size();
+  if (const std::size_t sum = std::reduce(passes.begin(), passes.end()); sum != seq_len) {
+    throw Error("trace: expected passes that add up to {} tokens, found {}", seq_len, sum);
+  }
+  KvCache cache(model.config, seq_len);
+  Workspace workspace(model.config, seq_len, seq_len, n_threads);
+  Matrix<float> logits(seq_len, model.config.vocab_size);
+
+  std::vector<Activation> activations;
+  Collector collector(activations, seq_len);
+  workspace.probe_sink = [&](int layer, std::string_view name, MatrixView<const float> value) {
+    collector.add(layer, name, value);
+  };
+  for (const std::size_t q_len : passes) {
+    const std::size_t first = cache.length();
+    collector.begin_pass(first, q_len);
+    forward(model, ids.subspan(first, q_len), cache, workspace, logits.top_rows(q_len));
+  }
+  return activations;
+}
+
+void write_trace(const std::filesystem::path& path, std::span<const Activation> activations) {
+  std::vector<StoredTensor> tensors;
+  Json order = Json::array();
+  for (const Activation& activation : activations) {
+    tensors.push_back(activation.stored());
+    order.push_back(activation.name);
+  }
+  write_safetensors(path, tensors, {{"order", order.dump()}});
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,88 @@
+#include "base/error.h"
+#include "generation/trace_file.h"
+#include "programs/commands.h"
+#include "programs/options.h"
+
+namespace stagecraft {
+namespace {
+
+constexpr int kDiffers = 1;
+constexpr int kCannotCompare = 2;
+
+struct CompareFlags {
+  std::string a;
+  std::string b;
+  Tolerance tolerance;
+};
+
+void print_gap(const Gap& gap, Tolerance tolerance) {
+  fmt::print("A {:.7g}, B {:.7g}: off by {:.2g}, allowed {:.2g}\n", gap.a, gap.b, gap.size(),
+             tolerance.allowed(gap.a, gap.b));
+}
+
+void print_difference(const TraceComparison& found, Tolerance tolerance) {
+  const Comparison& result = found.result;
+  fmt::print("{} differs first at {}\n  ", found.name, found.first_place);
+  print_gap(result.first, tolerance);
+  if (result.worst.index != result.first.index) {
+    fmt::print("  worst at {}\n  ", found.worst_place);
+    print_gap(result.worst, tolerance);
+  }
+  fmt::print("  {} of {} values differ", result.differing, result.count);
+  if (result.nan_a + result.nan_b != 0) {
+    fmt::print("; NaN: {} in A, {} in B", result.nan_a, result.nan_b);
+  }
+  if (found.agreeing == 0) {
+    fmt::print("; it is the first of {} tensors\n", found.tensors);
+  } else {
+    fmt::print("; the {} tensors before it agree (of {})\n", found.agreeing, found.tensors);
+  }
+}
+
+void run_compare(const CompareFlags& flags) {
+  TraceComparison found;
+  try {
+    found = compare_traces(TraceFile(flags.a), TraceFile(flags.b), flags.tolerance);
+  } catch (const Error& error) {
+    fmt::print(stderr, "stagecraft: {}\n", error.what());
+    throw CLI::RuntimeError(kCannotCompare);  // 1 is an answer here
+  }
+  if (found.result.differing != 0) {
+    print_difference(found, flags.tolerance);
+    throw CLI::RuntimeError(kDiffers);
+  }
+  fmt::print("same: {} tensors, {} values; ", found.tensors, found.values);
+  if (found.nan != 0) fmt::print("{} of them NaN on both sides; ", found.nan);
+  if (found.result.worst.size() == 0.0) {
+    fmt::print("all equal\n");
+  } else {
+    fmt::print("farthest apart by {:.2g} in {} at {}\n", found.result.worst.size(), found.name,
+               found.worst_place);
+  }
+}
+
+}  // namespace
+
+void add_compare(CLI::App& app) {
+  CLI::App* command =
+      app.add_subcommand("compare", "Find the first activation in which two traces differ");
+  const auto flags = std::make_shared<CompareFlags>();
+  command->add_option("A", flags->a, "A trace; its order counts")->required()->type_name("FILE");
+  command->add_option("B", flags->b, "The trace to compare it with")->required()->type_name("FILE");
+  command
+      ->add_option("--rtol", flags->tolerance.relative,
+                   "Numbers are the same within ATOL + RTOL x the larger of both")
+      ->check(in_range(0, 1e30))
+      ->capture_default_str()
+      ->type_name("RTOL");
+  command->add_option("--atol", flags->tolerance.absolute, "... the part that does not scale")
+      ->check(in_range(0, 1e30))
+      ->capture_default_str()
+      ->type_name("ATOL");
+  command->footer(
+      "Example: stagecraft compare mine.safetensors pytorch.safetensors --rtol 1e-4\n"
+      "Exit code: 0 the same, 1 different, 2 cannot be compared.");
+  command->callback([flags] { run_compare(*flags); });
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,128 @@
+// The engine against PyTorch: every activation of every tiny model that reference/make_models.py
+// made, with the f64 oracle and the tolerance that it measured.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/json.h"
+#include "generation/trace.h"
+#include "generation/trace_file.h"
+#include "tests/support/random_model.h"
+
+namespace stagecraft {
+namespace {
+
+namespace fs = std::filesystem;
+
+using Passes = std::vector<std::size_t>;
+
+std::vector<std::string> model_names() {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(TEST_DATA "/models")) {
+    names.push_back(entry.path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::vector<TokenId> read_ids(const TraceFile& file) {
+  const StoredTensor& tensor = file.tensor("ids");
+  std::vector<std::int64_t> wide(tensor.bytes.size() / sizeof(std::int64_t));
+  std::memcpy(wide.data(), tensor.bytes.data(), tensor.bytes.size());
+  return {wide.begin(), wide.end()};
+}
+
+std::vector<Passes> every_cut_in_two(std::size_t seq_len) {
+  std::vector<Passes> cuts;
+  for (std::size_t first = 1; first < seq_len; ++first) cuts.push_back({first, seq_len - first});
+  return cuts;
+}
+
+std::span<const float> logits_of(const std::vector<Activation>& activations) {
+  const Matrix<float>& logits = activations.back().values;
+  return {logits.data(), logits.rows() * logits.cols()};
+}
+
+bool same_bits(std::span<const float> a, std::span<const float> b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+}
+
+class Reference : public testing::TestWithParam<std::string> {
+ protected:
+  void expect_agreement(const Passes& passes) const {
+    const auto activations = trace(model_, ids_, passes, 1);
+    const Json tolerances = parse_json(oracle_.metadata().at("tolerance"), "tolerance");
+    ASSERT_EQ(activations.size(), oracle_.order().size());
+    for (std::size_t i = 0; i < activations.size(); ++i) {
+      const std::string& name = activations[i].name;
+      ASSERT_EQ(name, oracle_.order()[i]);
+      const double allowed = tolerances.at(name).get<double>();
+      const Comparison result =
+          compare_tensors(oracle_.tensor(name), activations[i].stored(), {0.0, allowed});
+      ASSERT_EQ(result.nan_a + result.nan_b, 0u) << name;
+      ASSERT_EQ(result.differing, 0u)
+          << name << ": " << result.differing << " of " << result.count << " differ, the worst at "
+          << place_in_trace(name, activations[i].shape, result.worst.index, model_.config.head_dim)
+          << ": expected " << result.worst.a << ", got " << result.worst.b << ", off by "
+          << result.worst.size() << " (allowed " << allowed << "); passes of "
+          << testing::PrintToString(passes);
+    }
+  }
+
+  const fs::path folder_ = fs::path(TEST_DATA "/models") / GetParam();
+  const Model model_ = Model::open(folder_);
+  const TraceFile oracle_{folder_ / "trace.safetensors"};
+  const std::vector<TokenId> ids_ = read_ids(oracle_);
+};
+
+TEST_P(Reference, WholePromptAgreesWithPyTorch) { expect_agreement({ids_.size()}); }
+
+TEST_P(Reference, TokenByTokenAgreesWithPyTorch) { expect_agreement(Passes(ids_.size(), 1)); }
+
+TEST_P(Reference, EveryCutInTwoAgreesWithPyTorch) {
+  for (const Passes& passes : every_cut_in_two(ids_.size())) expect_agreement(passes);
+}
+
+TEST_P(Reference, NoCutChangesABitOfAnyActivation) {
+  const auto whole = trace(model_, ids_, Passes{ids_.size()}, 1);
+  std::vector<Passes> cuts = every_cut_in_two(ids_.size());
+  cuts.push_back(Passes(ids_.size(), 1));
+  cuts.push_back({2, 1, ids_.size() - 3});
+  for (const Passes& passes : cuts) {
+    const auto cut = trace(model_, ids_, passes, 1);
+    ASSERT_EQ(cut.size(), whole.size());
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+      const std::span a(whole[i].values.data(), whole[i].values.rows() * whole[i].values.cols());
+      const std::span b(cut[i].values.data(), cut[i].values.rows() * cut[i].values.cols());
+      ASSERT_TRUE(same_bits(a, b))
+          << whole[i].name << ", passes of " << testing::PrintToString(passes);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryModel, Reference, testing::ValuesIn(model_names()),
+                         [](const auto& parameter) {
+                           std::string name = parameter.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+// The tiny models are too small for `linear` to split; this one is not, even for a single token.
+TEST(Determinism, NeitherCutsNorThreadsChangeABitOfTheLogits) {
+  const TemporaryFolder folder;
+  write_random_model(folder.path(), {.vocab_size = 1003});
+  const Model model = Model::open(folder.path());
+  const std::vector<TokenId> ids = {1, 500, 3, 1002, 0, 77, 500, 12, 9, 300, 41};
+  const auto expected = trace(model, ids, Passes{ids.size()}, 1);
+  for (const std::size_t n_threads : {1, 2, 3, 5}) {
+    for (const Passes& passes : {Passes{11}, Passes{1, 10}, Passes{4, 4, 3}, Passes(11, 1)}) {
+      const auto got = trace(model, ids, passes, n_threads);
+      EXPECT_TRUE(same_bits(logits_of(got), logits_of(expected)))
+          << n_threads << " threads, passes of " << testing::PrintToString(passes);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stagecraft

@@ -1,0 +1,191 @@
+// stagecraft trace and stagecraft compare, as a person runs them.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+
+#include "generation/trace.h"
+#include "generation/trace_file.h"
+#include "tests/support/run_program.h"
+
+namespace stagecraft {
+namespace {
+
+const std::string kModels = TEST_DATA "/models/";
+const std::string kModel = kModels + "llama-gqa3";  // 6 heads of 4 over 2 key heads, 2 layers
+
+ProgramResult run_trace(const std::string& out, const std::vector<std::string>& more = {}) {
+  std::vector<std::string> arguments = {"trace",     "--model", kModel, "--ids",
+                                        "1,2,3,4,5", "--out",   out};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return run_program(arguments);
+}
+
+std::vector<Activation> five_tokens() {
+  const std::vector<TokenId> ids = {1, 2, 3, 4, 5};
+  const std::vector<std::size_t> passes = {5};
+  return trace(Model::open(kModel), ids, passes, 1);
+}
+
+// What `compare` says about the trace of five tokens and the same trace after `change`.
+ProgramResult compare_changed(const std::function<void(Activation&)>& change,
+                              const std::vector<std::string>& more = {}) {
+  const TemporaryFolder folder;
+  std::vector<Activation> activations = five_tokens();
+  write_trace(folder.file("a"), activations);
+  for (Activation& activation : activations) change(activation);
+  write_trace(folder.file("b"), activations);
+  std::vector<std::string> arguments = {"compare", folder.file("a"), folder.file("b")};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return run_program(arguments);
+}
+
+TEST(TraceProgram, WritesTheSameWithAndWithoutTheCache) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(run_trace(folder.file("whole")).code, 0);
+  for (const char* cached : {"0", "1", "3", "5"}) {
+    ASSERT_EQ(run_trace(folder.file("cut"), {"--cached", cached}).code, 0) << cached;
+    EXPECT_EQ(read_file(folder.file("whole")), read_file(folder.file("cut"))) << cached;
+  }
+}
+
+TEST(TraceProgram, AgreesWithPyTorch) {
+  const TemporaryFolder folder;
+  const TraceFile oracle(kModel + "/trace.safetensors");
+  const StoredTensor& ids = oracle.tensor("ids");
+  std::string list;
+  for (std::size_t i = 0; i < ids.shape[0]; ++i) {
+    std::int64_t id = 0;
+    std::memcpy(&id, ids.bytes.data() + i * sizeof id, sizeof id);
+    if (i != 0) list += ",";
+    list += std::to_string(id);
+  }
+  const std::string out = folder.file("t");
+  ASSERT_EQ(run_program({"trace", "--model", kModel, "--ids", list, "--out", out}).code, 0);
+  const ProgramResult found = run_program({"compare", out, kModel + "/trace.safetensors"});
+  EXPECT_EQ(found.code, 0) << found.out << found.err;
+  EXPECT_TRUE(found.out.starts_with("same: 35 tensors")) << found.out;
+}
+
+TEST(TraceProgram, RefusesAWrongCommandLineWithCode2) {
+  const TemporaryFolder folder;
+  const std::string out = folder.file("t");
+  EXPECT_EQ(run_trace(out, {"--cached", "6"}).code, 2);
+  EXPECT_EQ(run_trace(out, {"--cached", "-1"}).code, 2);
+  EXPECT_EQ(run_trace(out, {"--threads", "0"}).code, 2);
+  EXPECT_EQ(run_program({"trace", "--model", kModel, "--out", out}).code, 2);
+  EXPECT_EQ(run_program({"trace", "--model", kModel, "--ids", "1,2"}).code, 2);
+  for (const char* ids : {"", "1,,2", "1,2,", "a", "1 2", "99999999999", "-1"}) {
+    const std::string given = std::string("--ids=") + ids;
+    EXPECT_EQ(run_program({"trace", "--model", kModel, given, "--out", out}).code, 2) << ids;
+  }
+}
+
+TEST(TraceProgram, RefusesWrongInputWithCode1AndOneLine) {
+  const TemporaryFolder folder;
+  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+           {"trace", "--model", kModel, "--ids", "1,65", "--out", folder.file("t")},
+           {"trace", "--model", kModel, "--ids", "1", "--out", folder.file("no/such/folder")},
+           {"trace", "--model", "/no/such/model", "--ids", "1", "--out", folder.file("t")}}) {
+    const ProgramResult result = run_program(arguments);
+    EXPECT_EQ(result.code, 1);
+    EXPECT_TRUE(result.err.starts_with("stagecraft: ")) << result.err;
+    EXPECT_EQ(result.err.find('\n'), result.err.size() - 1) << result.err;
+    EXPECT_EQ(result.out, "");
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder.file("t")));
+}
+
+TEST(CompareProgram, SaysSameInOneLine) {
+  const ProgramResult found = compare_changed([](Activation&) {});
+  EXPECT_EQ(found.code, 0);
+  EXPECT_EQ(found.out, "same: 35 tensors, 4375 values; all equal\n");
+}
+
+TEST(CompareProgram, NamesTheFirstTensorThatDiffersAndThePlaceByItsMeaning) {
+  const ProgramResult found = compare_changed([](Activation& a) {
+    if (a.name == "layers.1.attn_probs") {
+      a.values.view()(4 * 5 + 3, 2) += 0.25f;  // head 4, query 3, key 2
+      a.values.view()(5 * 5 + 4, 0) += 0.5f;
+    }
+    if (a.name == "logits") a.values.view()(0, 0) += 9.0f;
+  });
+  EXPECT_EQ(found.code, 1);
+  EXPECT_TRUE(found.out.starts_with(
+      "layers.1.attn_probs differs first at layer 1, head 4, query 3, key 2\n"))
+      << found.out;
+  EXPECT_NE(found.out.find("off by 0.25"), std::string::npos) << found.out;
+  EXPECT_NE(found.out.find("worst at layer 1, head 5, query 4, key 0\n"), std::string::npos)
+      << found.out;
+  EXPECT_NE(found.out.find("2 of 150 values differ; the 23 tensors before it agree (of 35)\n"),
+            std::string::npos)
+      << found.out;
+}
+
+TEST(CompareProgram, FindsTheHeadOfAKeyByTheWidthOfAHead) {
+  const ProgramResult found = compare_changed([](Activation& a) {
+    if (a.name == "layers.0.k_rope") a.values.view()(2, 5) += 1.0f;
+  });
+  EXPECT_TRUE(found.out.starts_with(
+      "layers.0.k_rope differs first at layer 0, head 1, position 2, index 1 of the head\n"))
+      << found.out;
+}
+
+TEST(CompareProgram, CallsANanOnOneSideDifferentWhateverTheTolerance) {
+  const ProgramResult found = compare_changed(
+      [](Activation& a) {
+        if (a.name == "logits") a.values.view()(4, 64) = std::nanf("");
+      },
+      {"--rtol", "1e30", "--atol", "1e30"});
+  EXPECT_EQ(found.code, 1);
+  EXPECT_TRUE(found.out.starts_with("logits differs first at position 4, token 64\n")) << found.out;
+  EXPECT_NE(found.out.find("NaN: 0 in A, 1 in B"), std::string::npos) << found.out;
+}
+
+TEST(CompareProgram, ObeysTheTolerancesGiven) {
+  const auto nudge = [](Activation& a) {
+    if (a.name == "logits") a.values.view()(0, 0) += 0.01f;
+  };
+  EXPECT_EQ(compare_changed(nudge).code, 1);
+  EXPECT_EQ(compare_changed(nudge, {"--atol", "0.02"}).code, 0);
+  EXPECT_EQ(compare_changed(nudge, {"--atol", "0.02", "--rtol", "0"}).code, 0);
+  EXPECT_EQ(compare_changed(nudge, {"--atol", "0", "--rtol", "0"}).code, 1);
+}
+
+TEST(CompareProgram, AnswersWhatCannotBeComparedWithCode2) {
+  const TemporaryFolder folder;
+  const std::string good = folder.file("good");
+  ASSERT_EQ(run_trace(good).code, 0);
+  std::vector<Activation> activations = five_tokens();
+  activations.pop_back();
+  const std::string shorter = folder.file("shorter");
+  write_trace(shorter, activations);
+  const std::string broken = folder.file("broken");
+  write_file(broken, "no safetensors file at all");
+
+  const std::vector<std::vector<std::string>> cases = {
+      {good, folder.file("absent")},
+      {folder.file("absent"), good},
+      {good, broken},
+      {good, folder.path().string()},         // a folder
+      {good, shorter},                        // a tensor is missing in B
+      {shorter, good},                        // ... in A
+      {good, kModel + "/trace.safetensors"},  // seven tokens: other shapes
+      {kModel + "/model.safetensors", good},  // no order
+      {good, good, "--rtol", "x"},
+      {good, good, "--atol", "nan"},
+      {good},
+  };
+  for (std::vector<std::string> arguments : cases) {
+    arguments.insert(arguments.begin(), "compare");
+    const ProgramResult result = run_program(arguments);
+    EXPECT_EQ(result.code, 2) << result.out;
+    EXPECT_EQ(result.out, "");
+    EXPECT_TRUE(result.err.starts_with("stagecraft: ")) << result.err;
+    EXPECT_EQ(result.err.find('\n'), result.err.size() - 1) << result.err;
+  }
+}
+
+}  // namespace
+}  // namespace stagecraft

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <filesystem>
+#include <random>
+
+#include "checkpoint/safetensors.h"
+#include "tensor/matrix.h"
+#include "tests/support/temporary_folder.h"
+
+namespace stagecraft {
+
+// A Llama of arbitrary sizes with random weights, for what the tiny models of tests/data are too
+// small for.
+struct RandomModelSizes {
+  std::size_t vocab_size = 515;
+  std::size_t dim = 128;
+  std::size_t ffn_dim = 333;
+  std::size_t n_layers = 2;
+  std::size_t n_heads = 4;
+  std::size_t n_kv_heads = 2;
+};
+
+inline void write_random_model(const std::filesystem::path& folder,
+                               const RandomModelSizes& sizes = {}) {
+  std::mt19937 engine(7);
+  std::vector<Matrix<float>> owned;
+  std::vector<StoredTensor> tensors;
+  const auto add = [&](const std::string& name, std::vector<std::size_t> shape) {
+    const std::size_t rows = shape.size() == 2 ? shape[0] : 1;
+    Matrix<float>& values = owned.emplace_back(rows, shape.back());
+    for (std::size_t i = 0; i < rows * shape.back(); ++i) {
+      values.data()[i] = static_cast<float>(engine()) * 0x1p-34f - 0.125f;
+    }
+    tensors.push_back({name, DType::F32, std::move(shape),
+                       std::as_bytes(std::span(values.data(), rows * values.cols()))});
+  };
+  const std::size_t kv_dim = sizes.dim / sizes.n_heads * sizes.n_kv_heads;
+  add("model.embed_tokens.weight", {sizes.vocab_size, sizes.dim});
+  for (std::size_t i = 0; i < sizes.n_layers; ++i) {
+    const std::string layer = "model.layers." + std::to_string(i) + ".";
+    add(layer + "input_layernorm.weight", {sizes.dim});
+    add(layer + "self_attn.q_proj.weight", {sizes.dim, sizes.dim});
+    add(layer + "self_attn.k_proj.weight", {kv_dim, sizes.dim});
+    add(layer + "self_attn.v_proj.weight", {kv_dim, sizes.dim});
+    add(layer + "self_attn.o_proj.weight", {sizes.dim, sizes.dim});
+    add(layer + "post_attention_layernorm.weight", {sizes.dim});
+    add(layer + "mlp.gate_proj.weight", {sizes.ffn_dim, sizes.dim});
+    add(layer + "mlp.up_proj.weight", {sizes.ffn_dim, sizes.dim});
+    add(layer + "mlp.down_proj.weight", {sizes.dim, sizes.ffn_dim});
+  }
+  add("model.norm.weight", {sizes.dim});
+  add("lm_head.weight", {sizes.vocab_size, sizes.dim});
+  write_safetensors(folder / "model.safetensors", tensors, {});
+  write_file(folder / "config.json",
+             fmt::format(R"({{"model_type": "llama", "vocab_size": {}, "hidden_size": {},
+                         "intermediate_size": {}, "num_hidden_layers": {},
+                         "num_attention_heads": {}, "num_key_value_heads": {},
+                         "max_position_embeddings": 256, "rms_norm_eps": 1e-5}})",
+                         sizes.vocab_size, sizes.dim, sizes.ffn_dim, sizes.n_layers, sizes.n_heads,
+                         sizes.n_kv_heads));
+}
+
+}  // namespace stagecraft

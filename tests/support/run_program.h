@@ -1,0 +1,50 @@
+#pragma once
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "tests/support/temporary_folder.h"
+
+namespace stagecraft {
+
+struct ProgramResult {
+  int code = -1;  // the exit code; -1 if a signal ended it
+  std::string out;
+  std::string err;
+};
+
+inline std::string shell_quoted(std::string_view text) {
+  std::string quoted(1, '\'');
+  for (const char c : text) {
+    if (c == '\'') {
+      quoted.append("'\\''");
+    } else {
+      quoted.push_back(c);
+    }
+  }
+  quoted.push_back('\'');
+  return quoted;
+}
+
+// Runs `stagecraft` with these arguments, without a terminal. `environment`: "NAME=value ...".
+inline ProgramResult run_program(const std::vector<std::string>& arguments,
+                                 const std::string& input = "",
+                                 const std::string& environment = "") {
+  const TemporaryFolder folder;
+  write_file(folder.file("in"), input);
+  std::string command = fmt::format("{} {}", environment, shell_quoted(PROGRAM));
+  for (const std::string& argument : arguments) {
+    command += fmt::format(" {}", shell_quoted(argument));
+  }
+  command += fmt::format(" <{} >{} 2>{}", shell_quoted(folder.file("in")),
+                         shell_quoted(folder.file("out")), shell_quoted(folder.file("err")));
+  const int status = std::system(command.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(folder.file("out")),
+          read_file(folder.file("err"))};
+}
+
+}  // namespace stagecraft
