@@ -9,7 +9,6 @@ namespace stagecraft {
 // CLI::RuntimeError(code).
 void add_story(CLI::App& app);
 void add_tokenize(CLI::App& app);
-
 void add_compare(CLI::App& app);
 void add_trace(CLI::App& app);
 
