@@ -172,30 +172,25 @@ JsonDocument& JsonDocument::operator=(JsonDocument&&) noexcept = default;
 JsonDocument::~JsonDocument() = default;
 
 JsonDocument JsonDocument::read(const std::filesystem::path& path) {
-  const std::string text = read_text_file(path, kMaxBytes);
+  return parse(read_text_file(path, kMaxBytes), path.string());
+}
+
+JsonDocument JsonDocument::parse(std::string_view text, std::string name) {
   auto data = std::make_unique<JsonData>();
-  data->file = path.string();
+  data->file = std::move(name);
   data->arena.reserve(text.size() / 2);
   Builder builder(*data);
   nlohmann::json::sax_parse(text, &builder);
   return JsonDocument(std::move(data));
 }
 
-JsonNode JsonDocument::root() const {
-  return JsonNode(data_.get(), 0);
-}
+JsonNode JsonDocument::root() const { return JsonNode(data_.get(), 0); }
 
 // --- JsonNode ---
 
-bool JsonNode::is_null() const {
-  return data_->values[index_].type == Type::kNull;
-}
-bool JsonNode::is_string() const {
-  return data_->values[index_].type == Type::kString;
-}
-bool JsonNode::is_array() const {
-  return data_->values[index_].type == Type::kArray;
-}
+bool JsonNode::is_null() const { return data_->values[index_].type == Type::kNull; }
+bool JsonNode::is_string() const { return data_->values[index_].type == Type::kString; }
+bool JsonNode::is_array() const { return data_->values[index_].type == Type::kArray; }
 
 bool JsonNode::boolean() const {
   const Value& value = data_->values[index_];
@@ -249,13 +244,9 @@ JsonNode::Range JsonNode::members() const {
   return {Iterator(data_, value.first_child), Iterator(data_, kNone)};
 }
 
-std::size_t JsonNode::size() const {
-  return data_->values[index_].n_children;
-}
+std::size_t JsonNode::size() const { return data_->values[index_].n_children; }
 
-std::string_view JsonNode::key() const {
-  return data_->text(data_->values[index_].key);
-}
+std::string_view JsonNode::key() const { return data_->text(data_->values[index_].key); }
 
 JsonNode::Iterator& JsonNode::Iterator::operator++() {
   index_ = data_->values[index_].next;
@@ -294,9 +285,7 @@ std::string JsonNode::describe() const {
   }
 }
 
-void JsonNode::refuse(std::string_view expected) const {
-  refuse(expected, describe());
-}
+void JsonNode::refuse(std::string_view expected) const { refuse(expected, describe()); }
 
 void JsonNode::refuse(std::string_view expected, std::string_view found) const {
   throw Error("{}: expected {}, found {}", where(), expected, found);

@@ -62,6 +62,8 @@ class JsonDocument {
   // Throws Error naming the file if it cannot be read, is too large or is not JSON (RFC 8259,
   // UTF-8).
   static JsonDocument read(const std::filesystem::path& path);
+  // The same of a text; `name` stands for the file in errors.
+  static JsonDocument parse(std::string_view text, std::string name);
 
   JsonDocument(JsonDocument&&) noexcept;
   JsonDocument& operator=(JsonDocument&&) noexcept;
