@@ -63,7 +63,10 @@ HARD = [
 def corpus(seed: str, n_lines: int = 1500) -> list[str]:
     """Lines to train on: the sentences, and words of them drawn so that a few are frequent."""
     r = random.Random(seed)
-    words = sorted({word for sentence in SENTENCES for word in sentence.split()})
+    words = list(dict.fromkeys(word for sentence in SENTENCES for word in sentence.split()))
+    the_first_of_them, the_rest = words[:60], words[60:]
+    r.shuffle(the_rest)
+    words = the_first_of_them + the_rest
     lines = [sentence for sentence in SENTENCES for _ in range(3)]
     for _ in range(n_lines):
         lines.append(" ".join(words[min(int(r.expovariate(1 / 60)), len(words) - 1)] for _ in range(r.randint(2, 9))))

@@ -76,8 +76,10 @@ void Bpe::add_merge(const JsonNode& node, std::string_view left, std::string_vie
     }
     return *id;
   };
-  const std::string product = std::string(left) + std::string(right);
-  merges_.set(id_of(left), id_of(right), {static_cast<std::uint32_t>(rank), id_of(product)});
+  const TokenId left_id = id_of(left);
+  const TokenId right_id = id_of(right);
+  const TokenId product = id_of(std::string(left) + std::string(right));
+  merges_.set(left_id, right_id, {static_cast<std::uint32_t>(rank), product});
 }
 
 void Bpe::encode(std::string_view piece, std::vector<TokenId>& ids) const {

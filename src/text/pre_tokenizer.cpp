@@ -1,5 +1,6 @@
 #include "text/pre_tokenizer.h"
 
+#include <optional>
 #include <utility>
 
 #include "text/byte_level.h"
@@ -110,21 +111,24 @@ std::unique_ptr<const PreTokenizer> read_fixed_length(const JsonNode& node) {
                                });
 }
 
-// Every byte becomes a character of GPT-2's alphabet, after a cut by GPT-2's pattern.
+// The cut of GPT-2 (openai/gpt-2, src/encoder.py).
+constexpr std::string_view kGpt2Pattern =
+    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+
+// Every byte becomes a character of GPT-2's alphabet, after that cut.
 class ByteLevelPreTokenizer : public PreTokenizer {
  public:
   explicit ByteLevelPreTokenizer(const JsonNode& node)
-      : add_prefix_space_(node.at("add_prefix_space").boolean()),
-        use_regex_(node.boolean_or("use_regex", true)),
-        regex_(R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)",
-               node.where()) {}
+      : add_prefix_space_(node.at("add_prefix_space").boolean()) {
+    if (node.boolean_or("use_regex", true)) regex_.emplace(kGpt2Pattern, node.where());
+  }
 
   void apply(Pieces& pieces) const override {
     if (add_prefix_space_) prefix_spaces(pieces);
-    if (use_regex_) {
+    if (regex_) {
       split_pieces(
           pieces, SplitBehavior::kIsolated,
-          [this](std::string_view text, std::vector<Match>& out) { regex_.find_all(text, out); });
+          [this](std::string_view text, std::vector<Match>& out) { regex_->find_all(text, out); });
     }
     std::string text;
     text.reserve(pieces.text.size() + pieces.text.size() / 4);
@@ -151,8 +155,7 @@ class ByteLevelPreTokenizer : public PreTokenizer {
   }
 
   bool add_prefix_space_;
-  bool use_regex_;
-  Regex regex_;
+  std::optional<Regex> regex_;
 };
 
 class MetaspacePreTokenizer : public PreTokenizer {

@@ -1,9 +1,9 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
-#include <array>
-#include <cstdio>
-#include <filesystem>
+#include "tests/text/temporary_folder.h"
+
+#include <cstdlib>
 #include <fstream>
 #include <string>
 
@@ -25,11 +25,7 @@ std::string slurp(const std::filesystem::path& path) {
 class TokenizeCommand : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = std::filesystem::temp_directory_path() /
-              (std::string("stagecraft_tokenize_") +
-               testing::UnitTest::GetInstance()->current_test_info()->name());
-    std::filesystem::create_directories(folder_);
-    std::ofstream(folder_ / "tokenizer.json") << R"({
+    folder_.write("tokenizer.json", R"({
       "version": "1.0",
       "added_tokens": [{"id": 6, "content": "<|end|>", "special": true, "normalized": false}],
       "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false, "use_regex": true},
@@ -38,21 +34,20 @@ class TokenizeCommand : public testing::Test {
         "single": [{"SpecialToken": {"id": "<|end|>"}}, {"Sequence": {"id": "A"}}],
         "special_tokens": {"<|end|>": {"ids": [6]}}},
       "model": {"type": "BPE", "merges": ["a b", "Ġ ab"],
-        "vocab": {"a": 0, "b": 1, "Ġ": 2, "ab": 3, "Ġab": 4, "Ċ": 5, "ð": 7, "Ł": 8, "<": 9}}})";
+        "vocab": {"a": 0, "b": 1, "Ġ": 2, "ab": 3, "Ġab": 4, "Ċ": 5, "ð": 7, "Ł": 8, "<": 9}}})");
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
 
   Outcome run(const std::string& flags, const std::string& input) const {
-    std::ofstream(folder_ / "in", std::ios::binary) << input;
-    const std::string at = folder_.string();
+    folder_.write("in", input);
+    const std::string at = folder_.path().string();
     const int status =
         std::system((std::string(PROGRAM) + " tokenize --model '" + at + "' " + flags + " < '" +
                      at + "/in' > '" + at + "/out' 2> '" + at + "/err'")
                         .c_str());
-    return {WEXITSTATUS(status), slurp(folder_ / "out"), slurp(folder_ / "err")};
+    return {WEXITSTATUS(status), slurp(folder_.path() / "out"), slurp(folder_.path() / "err")};
   }
 
-  std::filesystem::path folder_;
+  TemporaryFolder folder_;
 };
 
 TEST_F(TokenizeCommand, WritesTheIdsOfAllOfStdinOnOneLine) {

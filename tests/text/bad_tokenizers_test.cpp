@@ -1,0 +1,374 @@
+// Files that are broken, lie, or ask for what is not supported: one line that names file, field,
+// expected and found.
+#include <functional>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "tests/text/fixtures.h"
+#include "tests/text/temporary_folder.h"
+#include "text/tokenizer.h"
+
+namespace stagecraft {
+namespace {
+
+using nlohmann::json;
+
+json good() {
+  return json::parse(R"({
+    "version": "1.0", "truncation": null, "padding": null,
+    "added_tokens": [{"id": 4, "content": "<s>", "single_word": false, "lstrip": false,
+                      "rstrip": false, "normalized": false, "special": true}],
+    "normalizer": null, "pre_tokenizer": null, "decoder": null, "post_processor": null,
+    "model": {"type": "BPE", "dropout": null, "unk_token": null, "vocab": {"a": 0, "b": 1, "c": 2, "ab": 3},
+              "merges": [["a", "b"]]}})");
+}
+
+std::string message_of(const std::filesystem::path& path) {
+  try {
+    Tokenizer::open(path);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "opened";
+}
+
+struct Case {
+  const char* name;
+  std::function<void(json&)> spoil;
+  const char* message;  // after the file's name
+};
+
+// A pattern that must be spelt in JSON.
+json split(const char* regex) {
+  return {{"type", "Split"},
+          {"pattern", {{"Regex", regex}}},
+          {"behavior", "Isolated"},
+          {"invert", false}};
+}
+
+const Case kCases[] = {
+    {"NoModel", [](json& j) { j.erase("model"); }, "expected a field 'model', found none"},
+    {"ModelIsNull", [](json& j) { j["model"] = nullptr; }, "expected a field 'model', found none"},
+    {"ModelIsAString", [](json& j) { j["model"] = "BPE"; },
+     "model: expected an object, found 'BPE'"},
+    {"Unigram", [](json& j) { j["model"]["type"] = "Unigram"; },
+     "model.type: expected 'BPE' (no other model is supported), found 'Unigram'"},
+    {"WordPiece", [](json& j) { j["model"]["type"] = "WordPiece"; }, "found 'WordPiece'"},
+    {"WordLevel", [](json& j) { j["model"]["type"] = "WordLevel"; }, "found 'WordLevel'"},
+    {"TypeIsANumber", [](json& j) { j["model"]["type"] = 3; },
+     "model.type: expected a string, found 3"},
+    {"NeitherTypeNorMerges",
+     [](json& j) {
+       j["model"] = {{"vocab", json::object()}};
+     },
+     "model: expected a model of type 'BPE', found no type and no merges"},
+    {"NoVocab", [](json& j) { j["model"].erase("vocab"); },
+     "model: expected a field 'vocab', found none"},
+    {"VocabIsAnArray", [](json& j) { j["model"]["vocab"] = {"a"}; },
+     "model.vocab: expected an object, found an array"},
+    {"IdIsAString", [](json& j) { j["model"]["vocab"]["a"] = "0"; },
+     "model.vocab.a: expected an integer, found '0'"},
+    {"IdIsAFraction", [](json& j) { j["model"]["vocab"]["a"] = 0.5; },
+     "model.vocab.a: expected an integer, found a number that is no 64-bit integer"},
+    {"IdIsNegative", [](json& j) { j["model"]["vocab"]["a"] = -1; },
+     "model.vocab.a: expected an id from 0 to 65543 (for 4 entries), found -1"},
+    {"IdIsHuge", [](json& j) { j["model"]["vocab"]["a"] = 2147483648; }, "found 2147483648"},
+    {"IdBeyond64Bits", [](json& j) { j["model"]["vocab"]["a"] = 1e30; }, "expected an integer"},
+    {"IdTwice", [](json& j) { j["model"]["vocab"]["b"] = 0; },
+     "model.vocab.b: expected an id of its own, found 0, which 'a' has too"},
+    {"NoMerges", [](json& j) { j["model"].erase("merges"); },
+     "model: expected a field 'merges', found none"},
+    {"MergesAreAnObject", [](json& j) { j["model"]["merges"] = json::object(); },
+     "model.merges: expected an array, found an object"},
+    {"MergeOfAnUnknownToken",
+     [](json& j) {
+       j["model"]["merges"] = {"a b", "a x"};
+     },
+     "model.merges[1]: expected tokens of model.vocab, merging into one of them, found 'x', which "
+     "it "
+     "does not hold"},
+    {"MergeIntoAnUnknownToken",
+     [](json& j) {
+       j["model"]["merges"] = {{"b", "c"}};
+     },
+     "model.merges: expected"},
+    {"MergePairIntoAnUnknownToken",
+     [](json& j) {
+       j["model"]["merges"] = json::array({{"b", "c"}, {"a", "b"}});
+     },
+     "model.merges[0]: expected tokens of model.vocab, merging into one of them, found 'bc'"},
+    {"MergeOfThree", [](json& j) { j["model"]["merges"] = {"a b c"}; },
+     "model.merges[0]: expected two tokens with a space between, found 'a b c'"},
+    {"MergeIsANumber", [](json& j) { j["model"]["merges"] = {7}; },
+     "model.merges[0]: expected a pair of tokens, found 7"},
+    {"Dropout", [](json& j) { j["model"]["dropout"] = 0.1; }, "model.dropout: expected null"},
+    {"SubwordPrefix", [](json& j) { j["model"]["continuing_subword_prefix"] = "##"; },
+     "model.continuing_subword_prefix: expected null or '' (it is not supported), found '##'"},
+    {"WordSuffix", [](json& j) { j["model"]["end_of_word_suffix"] = "</w>"; },
+     "model.end_of_word_suffix: expected null or '' (it is not supported), found '</w>'"},
+    {"FuseUnkIsAString", [](json& j) { j["model"]["fuse_unk"] = "yes"; },
+     "model.fuse_unk: expected true or false, found 'yes'"},
+    {"Version", [](json& j) { j["version"] = "2.0"; }, "version: expected '1.0', found '2.0'"},
+    {"Truncation",
+     [](json& j) {
+       j["truncation"] = {{"max_length", 5}};
+     },
+     "truncation: expected null"},
+    {"Padding",
+     [](json& j) {
+       j["padding"] = {{"strategy", "Fixed"}};
+     },
+     "padding: expected null"},
+    {"RootIsAnArray", [](json& j) { j = json::array({j}); }, "expected an object, found an array"},
+    {"AddedTokensAreAnObject", [](json& j) { j["added_tokens"] = json::object(); },
+     "added_tokens: expected an array, found an object"},
+    {"AddedTokenHasNoId", [](json& j) { j["added_tokens"][0].erase("id"); },
+     "added_tokens[0]: expected a field 'id', found none"},
+    {"AddedTokenHasNoContent", [](json& j) { j["added_tokens"][0].erase("content"); },
+     "added_tokens[0]: expected a field 'content', found none"},
+    {"AddedIdIsHuge", [](json& j) { j["added_tokens"][0]["id"] = 2147483647; },
+     "added_tokens[0].id: expected an id from 0 to 65541, found 2147483647"},
+    {"AddedIdIsNegative", [](json& j) { j["added_tokens"][0]["id"] = -4; },
+     "added_tokens[0].id: expected an id from 0 to 65541, found -4"},
+    {"AddedIdIsTaken", [](json& j) { j["added_tokens"][0]["id"] = 2; },
+     "added_tokens[0].id: expected an id of its own for '<s>', found 2, which 'c' has in "
+     "model.vocab"},
+    {"AddedIdContradictsTheModel", [](json& j) { j["added_tokens"][0]["content"] = "c"; },
+     "added_tokens[0].id: expected 2, as 'c' has in model.vocab, found 4"},
+    {"AddedIdTwice",
+     [](json& j) {
+       j["added_tokens"].push_back(j["added_tokens"][0]);
+       j["added_tokens"][1]["content"] = "</s>";
+     },
+     "added_tokens[1].id: expected one id for each added token, and one token for each id, found "
+     "4"},
+    {"AddedTokensAreOneWhenNormalized",
+     [](json& j) {
+       j["normalizer"] = {{"type", "Lowercase"}};
+       j["added_tokens"] = {{{"id", 4}, {"content", "Fox"}, {"normalized", true}},
+                            {{"id", 5}, {"content", "fox"}, {"normalized", true}}};
+     },
+     "added_tokens: expected tokens that differ when normalized, found 'Fox' and 'fox'"},
+    {"AddedTokenIsNothingWhenNormalized",
+     [](json& j) {
+       j["normalizer"] = {{"type", "Strip"}, {"strip_left", true}, {"strip_right", true}};
+       j["added_tokens"][0]["content"] = "  ";
+       j["added_tokens"][0]["normalized"] = true;
+     },
+     "added_tokens[0].content: expected text that normalization leaves some of"},
+    {"NormalizerHasNoType", [](json& j) { j["normalizer"] = json::object(); },
+     "normalizer: expected a field 'type', found none"},
+    {"UnknownNormalizer",
+     [](json& j) {
+       j["normalizer"] = {{"type", "Precompiled"}};
+     },
+     "normalizer.type: expected a supported normalizer"},
+    {"UnknownNormalizerInASequence",
+     [](json& j) {
+       j["normalizer"] = {{"type", "Sequence"},
+                          {"normalizers", {{{"type", "NFC"}}, {{"type", "BertNormalizer"}}}}};
+     },
+     "normalizer.normalizers[1].type: expected a supported normalizer"},
+    {"ReplaceWithoutPattern",
+     [](json& j) {
+       j["normalizer"] = {{"type", "Replace"}, {"content", "x"}};
+     },
+     "normalizer: expected a field 'pattern', found none"},
+    {"PatternOfNoKind",
+     [](json& j) {
+       j["normalizer"] = {{"type", "Replace"}, {"content", "x"}, {"pattern", json::object()}};
+     },
+     "normalizer.pattern: expected either a field 'String' or a field 'Regex', found none"},
+    {"UnknownPreTokenizer",
+     [](json& j) {
+       j["pre_tokenizer"] = {{"type", "UnicodeScripts"}};
+     },
+     "pre_tokenizer.type: expected a supported pre-tokenizer"},
+    {"BrokenRegex", [](json& j) { j["pre_tokenizer"] = split("(a"); },
+     "pre_tokenizer.pattern.Regex: expected a regular expression, found '(a'"},
+    {"UnknownProperty", [](json& j) { j["pre_tokenizer"] = split(R"(\p{Nope})"); },
+     "pre_tokenizer.pattern.Regex: expected a regular expression"},
+    {"ClassInAClass", [](json& j) { j["pre_tokenizer"] = split("[a[bc]]"); },
+     "pre_tokenizer.pattern.Regex: a character class in a character class in a pattern is not "
+     "supported"},
+    {"ClassIntersection", [](json& j) { j["pre_tokenizer"] = split("[a-z&&[^b]]"); },
+     "pre_tokenizer.pattern.Regex: && in a character class in a pattern is not supported"},
+    {"SplitBehavior",
+     [](json& j) {
+       j["pre_tokenizer"] = split("a");
+       j["pre_tokenizer"]["behavior"] = "Shredded";
+     },
+     "pre_tokenizer.behavior: expected 'Removed', 'Isolated'"},
+    {"MetaspaceMarkOfTwoCharacters",
+     [](json& j) {
+       j["pre_tokenizer"] = {{"type", "Metaspace"}, {"replacement", "__"}};
+     },
+     "pre_tokenizer.replacement: expected one character, found '__'"},
+    {"MetaspaceScheme",
+     [](json& j) {
+       j["pre_tokenizer"] = {
+           {"type", "Metaspace"}, {"replacement", "_"}, {"prepend_scheme", "often"}};
+     },
+     "pre_tokenizer.prepend_scheme: expected 'first', 'never' or 'always', found 'often'"},
+    {"FixedLengthOfNothing",
+     [](json& j) {
+       j["pre_tokenizer"] = {{"type", "FixedLength"}, {"length", 0}};
+     },
+     "pre_tokenizer.length: expected at least 1, found 0"},
+    {"UnknownDecoder",
+     [](json& j) {
+       j["decoder"] = {{"type", "CTC"}};
+     },
+     "decoder.type: expected a supported decoder"},
+    {"DecoderWithRegex",
+     [](json& j) {
+       j["decoder"] = {{"type", "Replace"}, {"pattern", {{"Regex", "a"}}}, {"content", ""}};
+     },
+     "decoder.pattern: expected a field 'String' (a decoder's Regex is not supported), found none"},
+    {"StripOfManyCharacters",
+     [](json& j) {
+       j["decoder"] = {{"type", "Strip"}, {"content", " "}, {"start", 4000000000}, {"stop", 0}};
+     },
+     "decoder.start: expected a count from 0 to 1000, found 4000000000"},
+    {"UnknownPostProcessor",
+     [](json& j) {
+       j["post_processor"] = {{"type", "RobertaProcessing"}};
+     },
+     "post_processor.type: expected a supported post-processor"},
+    {"TemplateOfAnUnknownToken",
+     [](json& j) {
+       j["post_processor"] = {{"type", "TemplateProcessing"},
+                              {"single", {{{"SpecialToken", {{"id", "<s>"}}}}}},
+                              {"special_tokens", json::object()}};
+     },
+     "post_processor.single[0].SpecialToken.id: expected a key of special_tokens, found '<s>'"},
+    {"TemplateOfAnUnknownId",
+     [](json& j) {
+       j["post_processor"] = {{"type", "TemplateProcessing"},
+                              {"single", {{{"SpecialToken", {{"id", "<s>"}}}}}},
+                              {"special_tokens", {{"<s>", {{"ids", {5}}}}}}};
+     },
+     "post_processor: expected ids of the vocabulary, found 5"},
+    {"TemplateOfTwoTexts",
+     [](json& j) {
+       j["post_processor"] = {{"type", "TemplateProcessing"},
+                              {"single", {{{"Sequence", {{"id", "B"}}}}}},
+                              {"special_tokens", json::object()}};
+     },
+     "post_processor.single[0].Sequence.id: expected 'A', the one text of 'single', found 'B'"},
+};
+
+class BadTokenizer : public testing::TestWithParam<Case> {};
+
+INSTANTIATE_TEST_SUITE_P(Every, BadTokenizer, testing::ValuesIn(kCases),
+                         [](const auto& instance) { return std::string(instance.param.name); });
+
+TEST_P(BadTokenizer, IsRefusedInOneLineThatNamesTheField) {
+  json spoilt = good();
+  GetParam().spoil(spoilt);
+  const TemporaryFolder folder;
+  const auto file = folder.write("tokenizer.json", spoilt.dump());
+  const std::string message = message_of(folder.path());
+  EXPECT_EQ(message.substr(0, file.string().size() + 2), file.string() + ": ");
+  EXPECT_NE(message.find(GetParam().message), std::string::npos) << message;
+  EXPECT_EQ(message.find('\n'), std::string::npos);
+}
+
+TEST(BadTokenizers, AreSpoiltFromAGoodOne) {
+  const TemporaryFolder folder;
+  folder.write("tokenizer.json", good().dump());
+  EXPECT_EQ(message_of(folder.path()), "opened");
+}
+
+TEST(BadTokenizers, AreFilesThatAreNoJson) {
+  const TemporaryFolder folder;
+  const auto expect = [&](const std::string& bytes, const std::string& message) {
+    folder.write("tokenizer.json", bytes);
+    const std::string found = message_of(folder.path());
+    EXPECT_NE(found.find(message), std::string::npos) << found;
+    EXPECT_EQ(found.find('\n'), std::string::npos);
+  };
+  expect("", "expected JSON in UTF-8, found an error at byte");
+  expect("{\"model\": {\"vocab\": {\"a\": 0", "expected JSON in UTF-8, found an error at byte");
+  expect("{\"version\": \"1.0\"} and more", "expected JSON in UTF-8, found an error at byte");
+  expect("{\"version\": \"\xff\"}", "expected JSON in UTF-8, found an error at byte");
+  expect("{\"version\": \"\\ud800\"}", "expected JSON in UTF-8, found an error at byte");
+  expect("{\"version\": \"1.0\", \"version\": \"1.0\"}",
+         "version: expected one such field, found two");
+  expect(R"({"model": {"type": "BPE", "merges": [], "vocab": {"a": 0, "a": 1}}})",
+         "model.vocab.a: expected each token once, found it twice");
+  const std::string deep(100'000, '[');
+  expect(deep, "expected at most 100 brackets one in another, found more");
+  std::string sequences;
+  for (int i = 0; i < 100'000; ++i) sequences += R"({"type":"Sequence","normalizers":[)";
+  expect("{\"normalizer\":" + sequences,
+         "expected at most 100 brackets one in another, found more");
+}
+
+TEST(BadTokenizers, AreFoldersAndFilesThatAreMissing) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(message_of(folder.path()),
+            folder.path().string() + ": expected a folder with a tokenizer.json, found none");
+  EXPECT_NE(message_of(folder.path() / "none").find("cannot be opened"), std::string::npos);
+  std::filesystem::create_directory(folder.path() / "tokenizer.json");
+  EXPECT_EQ(message_of(folder.path()),
+            (folder.path() / "tokenizer.json").string() + ": expected a file, found a folder");
+}
+
+TEST(BadTokenizers, AreNotReadWhenTheyAreTooLarge) {
+  const TemporaryFolder folder;
+  const auto file = folder.write("tokenizer.json", "{}");
+  std::filesystem::resize_file(file, std::uintmax_t{1} << 30);  // sparse: no disk is used
+  EXPECT_EQ(message_of(file),
+            file.string() + ": expected at most 268435456 bytes, found 1073741824");
+}
+
+// Whatever one byte more or less does to a file: it is refused with an Error, or it is a tokenizer.
+TEST(BadTokenizers, NeverCrashWhereverOneByteIsChanged) {
+  std::mt19937 random(20261120);
+  const TemporaryFolder folder;
+  int opened = 0;
+  int refused = 0;
+  for (const std::string& name : kTokenizers) {
+    std::ifstream stream(tokenizers_folder() / name / "tokenizer.json", std::ios::binary);
+    const std::string original{std::istreambuf_iterator<char>(stream), {}};
+    for (int n = 0; n < 40; ++n) {
+      std::string spoilt = original;
+      // Half of the changes in the first part, where the components stand.
+      const std::size_t reach =
+          n % 2 == 0 ? std::min<std::size_t>(1500, spoilt.size()) : spoilt.size();
+      const std::size_t at = random() % reach;
+      switch (random() % 4) {
+        case 0:
+          spoilt[at] = static_cast<char>(random());
+          break;
+        case 1:
+          spoilt.erase(at, 1 + random() % 8);
+          break;
+        case 2:
+          spoilt.insert(at, 1, "\"[]{},:0-"[random() % 9]);
+          break;
+        case 3:
+          spoilt.insert(at, spoilt.substr(random() % reach, random() % 60));
+          break;
+      }
+      const auto file = folder.write("tokenizer.json", spoilt);
+      try {
+        const Tokenizer tokenizer = Tokenizer::open(file);
+        ++opened;
+        const auto ids = tokenizer.encode("Hello, <s> wor\xc3\xa9 123\n  <|im_end|>word!", {});
+        tokenizer.decode(ids);
+      } catch (const Error& error) {
+        ++refused;
+        EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
+      }
+    }
+  }
+  EXPECT_GT(opened, 20);  // else the changes test nothing but the parser
+  EXPECT_GT(refused, 100);
+}
+
+}  // namespace
+}  // namespace stagecraft

@@ -1,0 +1,88 @@
+// Texts that a careless tokenizer takes hours over: time must not grow with the square of a word.
+#include <chrono>
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "tests/text/fixtures.h"
+#include "tests/text/temporary_folder.h"
+#include "text/regex.h"
+#include "text/stream_decoder.h"
+#include "text/tokenizer.h"
+#include "text/unicode.h"
+
+namespace stagecraft {
+namespace {
+
+std::string repeated(std::string_view unit, std::size_t n) {
+  std::string text;
+  for (std::size_t i = 0; i < n; ++i) text += unit;
+  return text;
+}
+
+class LongText : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Every, LongText, testing::ValuesIn(kTokenizers),
+                         [](const auto& instance) { return instance.param; });
+
+// 100,000 of one thing take 10 to 60 ms here; a quadratic merge takes minutes. The bound leaves
+// room for sanitizers and a busy machine.
+TEST_P(LongText, IsEncodedInTimeThatDoesNotExplode) {
+  const Tokenizer tokenizer = Tokenizer::open(tokenizers_folder() / GetParam());
+  for (const std::string_view unit : {"a", "the", " ", "\n", " a", "\xf0\x9f\x98\x80", "1", "!",
+                                      "\xcc\x81\xcc\xa3", "<", "\xe5\xad\x97", "a\n", "\t "}) {
+    const std::string text = repeated(unit, 100'000) + "x";
+    const auto start = std::chrono::steady_clock::now();
+    const std::vector<TokenId> ids = tokenizer.encode(text, {});
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    EXPECT_LT(seconds.count(), 10) << unit;
+    EXPECT_FALSE(ids.empty());
+  }
+}
+
+TEST(LongText, IsTheSameInManyShortOnesWhereALineEndsAWord) {
+  const Tokenizer tokenizer = Tokenizer::open(tokenizers_folder() / "gpt2");
+  const std::vector<TokenId> one = tokenizer.encode("The fox ran over the hill.\n", {});
+  const std::vector<TokenId> many =
+      tokenizer.encode(repeated("The fox ran over the hill.\n", 10'000), {});
+  ASSERT_EQ(many.size(), 10'000 * one.size());
+  for (std::size_t i = 0; i < many.size(); ++i) ASSERT_EQ(many[i], one[i % one.size()]);
+}
+
+TEST(LongText, OfCombiningMarksIsNormalizedInTimeThatDoesNotExplode) {
+  // Classes 230 and 220 in turn: to be sorted all the way.
+  std::string marks("a");
+  marks += repeated("\xcc\x81\xcc\xa3", 200'000);
+  const auto start = std::chrono::steady_clock::now();
+  const std::string form = normalize(marks, NormalForm::kNFC);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  EXPECT_LT(seconds.count(), 10);
+  EXPECT_EQ(form.substr(0, 5), "\xe1\xba\xa1\xcc\xa3");  // a with a dot below, another dot below
+}
+
+// A pattern whose steps grow exponentially: an Error that names it, not a wait and not a wrong cut.
+TEST(LongText, ThatAPatternCannotDecideIsAnError) {
+  const Regex regex("(?:a|aa|aaa)+$(?<=b)", "file: pre_tokenizer.pattern.Regex");
+  std::vector<Match> matches;
+  try {
+    regex.find_all(std::string(5'000, 'a'), matches);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    EXPECT_EQ(message.find("file: pre_tokenizer.pattern.Regex: the pattern '(?:a|aa|aaa)+$(?<=b)' "
+                           "failed on a text of 5000 bytes: "),
+              0u)
+        << message;
+  }
+}
+
+TEST(LongText, NeedsNoStackOfItsLength) {
+  // A group repeated for each character: PCRE2 keeps a frame for each on its stack.
+  const Regex regex("(?:[ab]|c)+", "file: pattern");
+  std::vector<Match> matches;
+  regex.find_all(std::string(300'000, 'a') + "!", matches);
+  ASSERT_EQ(matches.size(), 2u);
+  EXPECT_EQ(matches[0].end, 300'000u);
+}
+
+}  // namespace
+}  // namespace stagecraft

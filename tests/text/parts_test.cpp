@@ -1,0 +1,101 @@
+// The small parts that the tokenizer is made of, where they promise more than the fixtures can see.
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "text/added_tokens.h"
+#include "text/byte_level.h"
+#include "text/json_document.h"
+#include "text/unicode.h"
+#include "text/vocabulary.h"
+
+namespace stagecraft {
+namespace {
+
+TEST(ByteLevel, GivesEveryByteACharacterAndTakesItBack) {
+  for (int byte = 0; byte < 256; ++byte) {
+    const std::string_view character = byte_level_character(static_cast<unsigned char>(byte));
+    EXPECT_EQ(bytes_of_byte_level(character), std::string(1, static_cast<char>(byte)));
+  }
+  EXPECT_EQ(byte_level_character(' '), "Ġ");
+  EXPECT_EQ(byte_level_character('\n'), "Ċ");
+}
+
+TEST(ByteLevel, IsNoAlphabetForOtherText) {
+  EXPECT_EQ(bytes_of_byte_level("a b"), std::nullopt);  // a space is spelt with another character
+  EXPECT_EQ(bytes_of_byte_level("字"), std::nullopt);
+  EXPECT_EQ(bytes_of_byte_level("\xff"), std::nullopt);
+}
+
+TEST(LiteralMatcher, FindsTheLeftmostAndOfThoseTheLongest) {
+  const LiteralMatcher matcher({{"ab", 0}, {"abcd", 1}, {"bc", 2}, {"\xff", 3}});
+  const auto find = [&](std::string_view text, std::size_t from) {
+    const auto found = matcher.find(text, from);
+    return found ? std::tuple(found->begin, found->end, found->value) : std::tuple(9ul, 9ul, 9ul);
+  };
+  EXPECT_EQ(find("xabcd", 0), std::tuple(1ul, 5ul, 1ul));
+  EXPECT_EQ(find("xabcx", 0), std::tuple(1ul, 3ul, 0ul));
+  EXPECT_EQ(find("xabcx", 2), std::tuple(2ul, 4ul, 2ul));
+  EXPECT_EQ(find("abc", 0), std::tuple(0ul, 2ul, 0ul));
+  EXPECT_EQ(find("a\xff", 0), std::tuple(1ul, 2ul, 3ul));
+  EXPECT_EQ(find("xyz", 0), std::tuple(9ul, 9ul, 9ul));
+  EXPECT_EQ(find("", 0), std::tuple(9ul, 9ul, 9ul));
+}
+
+TEST(Vocabulary, FindsTokensByTextAndById) {
+  const auto document = JsonDocument::parse(R"({"a": 7, "": 2, "字": 0})", "file");
+  const Vocabulary vocabulary = Vocabulary::read(document.root());
+  EXPECT_EQ(vocabulary.n_tokens(), 3u);
+  EXPECT_EQ(vocabulary.end_id(), 8u);
+  EXPECT_EQ(vocabulary.find("a"), 7);
+  EXPECT_EQ(vocabulary.find(""), 2);
+  EXPECT_EQ(vocabulary.find("b"), std::nullopt);
+  EXPECT_EQ(vocabulary.text(0), "字");
+  EXPECT_TRUE(vocabulary.contains(2));
+  for (const TokenId id : {-1, 1, 8, 2147483647}) EXPECT_FALSE(vocabulary.contains(id));
+}
+
+TEST(JsonNode, SaysItsWayIntoTheDocument) {
+  const auto document = JsonDocument::parse(R"({"a": [1, {"b\n": {"c": null}}]})", "file");
+  auto element = document.root().at("a").elements().begin();
+  ++element;
+  EXPECT_EQ((*(*element).members().begin()).where(), "file: a[1].b\\x0a");
+  EXPECT_EQ(document.root().where(), "file");
+  EXPECT_THROW(document.root().at("a").string(), Error);
+  EXPECT_EQ(document.root().find("none").has_value(), false);
+}
+
+TEST(Unicode, NormalizesByTheExamplesOfUax15) {
+  EXPECT_EQ(normalize("\u212b", NormalForm::kNFC), "\u00c5");              // Angstrom
+  EXPECT_EQ(normalize("\u1e9b\u0323", NormalForm::kNFC), "\u1e9b\u0323");  // figure 6
+  EXPECT_EQ(normalize("\u1e9b\u0323", NormalForm::kNFD), "\u017f\u0323\u0307");
+  EXPECT_EQ(normalize("\u1e9b\u0323", NormalForm::kNFKC), "\u1e69");
+  EXPECT_EQ(normalize("\u1e9b\u0323", NormalForm::kNFKD), "s\u0323\u0307");
+  EXPECT_EQ(normalize("\u1112\u1161\u11ab", NormalForm::kNFC), "\ud55c");  // Hangul
+  EXPECT_EQ(normalize("\ud55c", NormalForm::kNFD), "\u1112\u1161\u11ab");
+  EXPECT_EQ(normalize("\u0958", NormalForm::kNFC), "\u0915\u093c");  // excluded from composing
+  EXPECT_EQ(normalize("q\u0307\u0323", NormalForm::kNFC), "q\u0323\u0307");  // sorted
+}
+
+TEST(Unicode, LowersEachCharacterByItself) { EXPECT_EQ(lowercase("ΑΣ İ ẞ Ǆ"), "ασ i\u0307 ß ǆ"); }
+
+TEST(Unicode, KnowsLettersInCirclesAsWordCharacters) {
+  EXPECT_TRUE(is_word(U'\u24b6'));
+  EXPECT_TRUE(is_word(U'\u0301'));
+  EXPECT_TRUE(is_word(U'_'));
+  EXPECT_TRUE(is_word(U'\u200d'));
+  EXPECT_FALSE(is_word(U'\u00b2'));
+  EXPECT_FALSE(is_word(U'\U0001f600'));
+}
+
+TEST(Unicode, ReadsCharactersFromBothEnds) {
+  for (const char32_t c : {U'a', U'\u00e9', U'\u5b57', U'\U0010ffff'}) {
+    std::string text;
+    append_utf8(text, c);
+    EXPECT_EQ(first_code_point(text + "z").value, c);
+    EXPECT_EQ(last_code_point("z" + text).value, c);
+    EXPECT_EQ(last_code_point("z" + text).length, text.size());
+  }
+}
+
+}  // namespace
+}  // namespace stagecraft
