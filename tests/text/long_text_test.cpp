@@ -1,5 +1,5 @@
 // Texts that a careless tokenizer takes hours over: time must not grow with the square of a word.
-#include <chrono>
+#include <ctime>
 
 #include <gtest/gtest.h>
 
@@ -20,6 +20,9 @@ std::string repeated(std::string_view unit, std::size_t n) {
   return text;
 }
 
+// Not the time on the wall: other programs may hold the processor.
+double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+
 class LongText : public testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Every, LongText, testing::ValuesIn(kTokenizers),
                          [](const auto& instance) { return instance.param; });
@@ -31,10 +34,9 @@ TEST_P(LongText, IsEncodedInTimeThatDoesNotExplode) {
   for (const std::string_view unit : {"a", "the", " ", "\n", " a", "\xf0\x9f\x98\x80", "1", "!",
                                       "\xcc\x81\xcc\xa3", "<", "\xe5\xad\x97", "a\n", "\t "}) {
     const std::string text = repeated(unit, 100'000) + "x";
-    const auto start = std::chrono::steady_clock::now();
+    const double start = cpu_seconds();
     const std::vector<TokenId> ids = tokenizer.encode(text, {});
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    EXPECT_LT(seconds.count(), 10) << unit;
+    EXPECT_LT(cpu_seconds() - start, 10) << unit;
     EXPECT_FALSE(ids.empty());
   }
 }
@@ -52,10 +54,9 @@ TEST(LongText, OfCombiningMarksIsNormalizedInTimeThatDoesNotExplode) {
   // Classes 230 and 220 in turn: to be sorted all the way.
   std::string marks("a");
   marks += repeated("\xcc\x81\xcc\xa3", 200'000);
-  const auto start = std::chrono::steady_clock::now();
+  const double start = cpu_seconds();
   const std::string form = normalize(marks, NormalForm::kNFC);
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  EXPECT_LT(seconds.count(), 10);
+  EXPECT_LT(cpu_seconds() - start, 10);
   EXPECT_EQ(form.substr(0, 5), "\xe1\xba\xa1\xcc\xa3");  // a with a dot below, another dot below
 }
 
