@@ -25,6 +25,7 @@ import dump
 import self_check
 from make_models import make_models
 from make_operators import make_operators
+from make_tokenizers import make_tokenizers
 from seed import SEED
 
 DATA = Path(__file__).resolve().parent.parent / "tests" / "data"
@@ -35,10 +36,10 @@ TOLERANCE_BOUND = 3.0  # measured: up to 1.9, between PyTorch's AVX kernels and 
 
 
 def files_of(folder: Path) -> dict[str, Path]:
-    """What this folder holds that is ours: models/, operators/."""
+    """What this folder holds that is ours: models/, operators/, tokenizers/."""
     found = [
         path
-        for part in ("models", "operators")
+        for part in ("models", "operators", "tokenizers")
         for path in (folder / part).rglob("*")
         if path.is_file()
     ]
@@ -60,6 +61,7 @@ def manifest_of(folder: Path) -> dict[str, Any]:
 def make_all(folder: Path) -> None:
     make_models(folder / "models")
     make_operators(folder / "operators")
+    make_tokenizers(folder / "tokenizers")
     (folder / "manifest.json").write_text(json.dumps(manifest_of(folder), indent=2) + "\n")
 
 
