@@ -146,10 +146,12 @@ class Translator {
       return copy(2);
     }
     const std::string_view name = in_.substr(at_ + 3, close - at_ - 3);
-    const bool plain_word = name.size() > 3 && std::all_of(name.begin(), name.end(), [](char c) {
-                              return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-                            });
-    if (plain_word && PCRE2_MAJOR * 100 + PCRE2_MINOR >= 1040) {
+    // One letter or two are a general category.
+    const bool is_script =
+        name.size() > 2 && name != "Any" && std::all_of(name.begin(), name.end(), [](char c) {
+          return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+        });
+    if (is_script && PCRE2_MAJOR * 100 + PCRE2_MINOR >= 1040) {
       return replace(close + 1 - at_, fmt::format("\\{}{{sc:{}}}", in_[at_ + 1], name));
     }
     copy(close + 1 - at_);

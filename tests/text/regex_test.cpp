@@ -48,6 +48,12 @@ TEST(Regex, TakesMarksIntoWords) {
   EXPECT_EQ(cut(R"(\b)", "e\xcc\x81 a"), "[]e\xcc\x81[] []a[]");
 }
 
+TEST(Regex, TakesAScriptWithoutWhatItShares) {
+  EXPECT_EQ(cut(R"(\p{Hiragana}+)", "か。"),
+            "[か]。");  // Script_Extensions would take the full stop
+  EXPECT_EQ(cut(R"(\P{Han}+)", "か字"), "[か]字");
+}
+
 TEST(Regex, ReadsLettersOfTheDialectAsItMeansThem) {
   EXPECT_EQ(cut(R"(\h+)", "xbeef \t"), "x[beef] \t");
   EXPECT_EQ(cut(R"((?m)a.b)", "a\nb"), "[a\nb]");
