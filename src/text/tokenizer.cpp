@@ -43,15 +43,19 @@ class PieceCache {
 // One call of encode().
 class Encoder {
  public:
-  Encoder(const Tokenizer::Impl& parts, bool parse_special)
-      : parts_(parts), parse_special_(parse_special), cache_(*parts.model) {}
+  Encoder(const Tokenizer::Impl& parts, Tokenizer::EncodeOptions options)
+      : parts_(parts),
+        parse_special_(options.parse_special),
+        at_start_(options.at_start),
+        cache_(*parts.model) {}
 
   std::vector<TokenId> run(std::string_view text) {
     for (const auto& segment : parts_.added.split(text, AddedTokens::Kind::kRaw, parse_special_)) {
       if (segment.id) {
         ids_.push_back(*segment.id);
       } else {
-        encode_raw(text.substr(segment.begin, segment.end - segment.begin), segment.begin == 0);
+        encode_raw(text.substr(segment.begin, segment.end - segment.begin),
+                   at_start_ && segment.begin == 0);
       }
     }
     return std::move(ids_);
@@ -85,6 +89,7 @@ class Encoder {
 
   const Tokenizer::Impl& parts_;
   bool parse_special_;
+  bool at_start_;
   PieceCache cache_;
   std::vector<TokenId> ids_;
 };
@@ -156,7 +161,7 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, EncodeOptions opti
     throw Error("text: expected UTF-8, found the byte 0x{:02x} at offset {}",
                 static_cast<unsigned char>(text[at]), at);
   }
-  std::vector<TokenId> ids = Encoder(*impl_, options.parse_special).run(text);
+  std::vector<TokenId> ids = Encoder(*impl_, options).run(text);
   return impl_->post_processor.apply(std::move(ids), options.add_special);
 }
 
@@ -173,9 +178,7 @@ std::string Tokenizer::decode(std::span<const TokenId> ids) const {
   return decoding.take();
 }
 
-std::size_t Tokenizer::vocab_size() const {
-  return impl_->end_id();
-}
+std::size_t Tokenizer::vocab_size() const { return impl_->end_id(); }
 
 std::optional<TokenId> Tokenizer::id_of(std::string_view token) const {
   if (const auto id = impl_->added.find(token)) return id;

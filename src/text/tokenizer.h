@@ -27,6 +27,7 @@ class Tokenizer {
   struct EncodeOptions {
     bool parse_special = true;  // text that spells a special token becomes that token
     bool add_special = false;   // add what the post-processor adds (begin-of-text and the like)
+    bool at_start = true;  // false: tokens stand before; some tokenizers add a space at a start
   };
   // Throws Error with the byte offset if `text` is not UTF-8.
   std::vector<TokenId> encode(std::string_view text, EncodeOptions options) const;
