@@ -1,0 +1,82 @@
+"""Writes a checkpoint of train_story.py or train_chat.py as a Hugging Face folder, weights in
+BF16, with its loss plot."""
+
+import argparse
+import json
+import shutil
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+from tokenizers import Tokenizer
+
+from llama import Config
+
+STARTS = {"story": ("<|start_story|>", ["<|end_story|>"], None),
+          "chat": ("<|im_start|>", ["<|im_end|>", "<|endoftext|>"], "<|endoftext|>")}
+
+
+def plot(log, path, tests):
+    import matplotlib
+    matplotlib.use("svg")
+    matplotlib.rcParams["svg.hashsalt"] = "loss"
+    import matplotlib.pyplot as plt
+    entries = [json.loads(x) for x in log.read_text().splitlines()]
+    train = [e for e in entries if "smooth" in e]
+    train = train[::max(1, len(train) // 200)]
+    at = {e["step"]: e["tokens"] / 1e6 for e in entries if "tokens" in e}
+    figure, axes = plt.subplots(figsize=(6, 3))
+    axes.plot([e["tokens"] / 1e6 for e in train], [e["smooth"] for e in train], lw=1,
+              label="training loss, nats a token")
+    held = [e for e in entries if "evaluation" in e and e["step"] in at]
+    for name in (held[0]["evaluation"] if held else []):
+        axes.plot([at[e["step"]] for e in held], [e["evaluation"][name] for e in held],
+                  "o-", ms=3, lw=1, label=name.replace("_", " "))
+    axes.set_xlabel("million tokens")
+    axes.set_ylim(tests)
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False, fontsize=8)
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None})
+
+
+def main():
+    a = argparse.ArgumentParser(description=__doc__)
+    a.add_argument("kind", choices=list(STARTS))
+    a.add_argument("run", help="the training's --out folder")
+    a.add_argument("folder", help="the model folder to write")
+    a.add_argument("--average", action="store_true",
+                   help="the moving average: better than the last weights before the decay")
+    o = a.parse_args()
+    run, folder = Path(o.run), Path(o.folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    s = torch.load(run / "checkpoint.pt", weights_only=False)
+    state = {k: v.to(torch.bfloat16).contiguous()
+             for k, v in s["average" if o.average else "model"].items()}
+    save_file(state, folder / "model.safetensors", metadata={"format": "pt"})
+    t = Tokenizer.from_file(str(run / "tokenizer.json"))
+    start, ends, pad = STARTS[o.kind]
+    ends = [t.token_to_id(x) for x in ends]
+    p = s["options"]
+    c = Config(t.get_vocab_size(), p["dim"], p["ffn"], p["layers"], p["heads"], p["kv_heads"],
+               p["context"])
+    bos, pad = t.token_to_id(start), t.token_to_id(pad) if pad else None
+    if o.kind == "chat":
+        bos = t.token_to_id("<|endoftext|>")  # named because config.json has the field: unused
+    config = c.to_hf(bos, ends[0], pad)
+    (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
+    generation = {"_from_model_config": True, "bos_token_id": bos,
+                  "eos_token_id": ends if len(ends) > 1 else ends[0]}
+    if pad is not None:
+        generation["pad_token_id"] = pad
+    (folder / "generation_config.json").write_text(json.dumps(generation, indent=2) + "\n")
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(run / name, folder / name)
+    plot(run / "log.jsonl", folder / "loss.svg", (0, None))
+    size = sum(f.stat().st_size for f in folder.iterdir())
+    print(f"{folder}: step {s['done']['step']}, {s['done']['tokens']:,} tokens, "
+          f"{size / 1e6:.2f} MB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""Sampling from a trained folder, in batches, as the engine samples: temperature, then top-k,
+then top-p; a story or a turn ends at any of the end tokens."""
+
+import json
+from pathlib import Path
+
+import torch
+from tokenizers import Tokenizer
+
+from llama import read_folder
+
+
+def pick(logits, temperature, top_k, top_p, generator):
+    """One id a row of logits [batch, vocab]."""
+    if temperature == 0:
+        return logits.argmax(-1, keepdim=True)
+    p, order = (logits / temperature).softmax(-1).sort(dim=-1, descending=True, stable=True)
+    if top_k:
+        p[:, top_k:] = 0
+        p /= p.sum(-1, keepdim=True)
+    p[p.cumsum(-1) - p >= top_p] = 0
+    total = p.cumsum(-1)
+    u = torch.rand(len(p), 1, generator=generator) * total[:, -1:]
+    at = torch.searchsorted(total, u, right=True).clamp_(max=p.shape[1] - 1)
+    return order.gather(1, at)
+
+
+class Folder:
+    def __init__(self, path):
+        path = Path(path)
+        self.model = read_folder(path)
+        self.tokenizer = Tokenizer.from_file(str(path / "tokenizer.json"))
+        end = json.loads((path / "generation_config.json").read_text())["eos_token_id"]
+        self.ends = set(end if isinstance(end, list) else [end])
+
+    @torch.no_grad()
+    def continue_all(self, prompt, count, max_tokens, temperature, top_k=0, top_p=1.0, seed=7):
+        """`count` continuations of one prompt (ids): (ids without the end token, ended)."""
+        g = torch.Generator().manual_seed(seed)
+        max_tokens = min(max_tokens, self.model.c.context - len(prompt))
+        cache = self.model.new_cache(count, len(prompt) + max_tokens, torch.float32)
+        x = torch.tensor([prompt] * count)
+        out, ended, past = [[] for _ in range(count)], [False] * count, 0
+        for _ in range(max_tokens):
+            logits = self.model(x, cache, past)[:, -1]
+            past += x.shape[1]
+            x = pick(logits, temperature, top_k, top_p, g)
+            for i, id in enumerate(x[:, 0].tolist()):
+                ended[i] = ended[i] or id in self.ends
+                if not ended[i]:
+                    out[i].append(id)
+            if all(ended):
+                break
+        return list(zip(out, ended))
+
+    def text(self, ids):
+        return self.tokenizer.decode(ids, skip_special_tokens=False)
