@@ -97,11 +97,11 @@ def difference(name: str, ours: Path, fresh: Path) -> str | None:
         if where not in new_cases or new_cases[where][0] != scalars:
             return f"{name}: {where}: its scalars differ"
         for tensor, tolerance in tolerances.items():
-            other = new_cases[where][1].get(tensor, -1.0)
-            if not tolerance / TOLERANCE_BOUND <= other <= tolerance * TOLERANCE_BOUND:
+            found = new_cases[where][1].get(tensor, -1.0)
+            if not tolerance / TOLERANCE_BOUND <= found <= tolerance * TOLERANCE_BOUND:
                 return (
                     f"{name}: {where}: tolerance of {tensor}: "
-                    f"expected {tolerance:.1e} within a factor of 3, found {other:.1e}"
+                    f"expected {tolerance:.1e} within a factor of 3, found {found:.1e}"
                 )
     return None
 

@@ -22,6 +22,8 @@ from llama import Config, Parameters, forward
 
 def write_trace(model: Path, ids: Tensor, out: Path, dtype: str) -> str:
     """Runs, proves and writes; returns a line that says what."""
+    if not (model / "config.json").is_file():
+        raise SystemExit(f"trace.py: {model}: expected a folder with config.json, found none")
     config = Config.load(model)
     if ids.min() < 0 or ids.max() >= config.vocab_size:
         raise SystemExit(
