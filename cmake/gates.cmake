@@ -3,8 +3,8 @@
 # nothing of a student's: it starts the worker that STAGE_WORKER names.
 set(gates ${CMAKE_SOURCE_DIR}/tests/gates)
 
-add_library(worker OBJECT ${CMAKE_SOURCE_DIR}/tests/stages/worker.cpp
-  ${CMAKE_SOURCE_DIR}/tests/stages/arguments.cpp ${CMAKE_SOURCE_DIR}/tests/stages/exchange.cpp)
+file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/stages/*.cpp)
+add_library(worker OBJECT ${sources})
 target_include_directories(worker PRIVATE ${CMAKE_SOURCE_DIR})
 target_link_libraries(worker PRIVATE engine_headers stagecraft_flags)
 

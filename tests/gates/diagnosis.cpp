@@ -16,6 +16,11 @@ bool right(const Expected& expected, std::size_t i, float got) {
 }
 
 std::string place(const Expected& expected, std::size_t i) {
+  if (expected.shape.size() == 3) {
+    const std::size_t keys = expected.shape[2];
+    const std::size_t queries = expected.shape[1];
+    return say("place_head_query_key", i / keys / queries, i / keys % queries, i % keys);
+  }
   if (expected.shape.size() != 2) return say("place_element", i);
   return say("place_row_column", i / expected.shape[1], i % expected.shape[1]);
 }
@@ -79,7 +84,7 @@ std::string pattern(const Expected& expected, const Tensor& got) {
 }  // namespace
 
 bool agrees(const Expected& expected, const Tensor& got) {
-  if (got.shape != expected.shape) return false;
+  if (got.values.size() != expected.values.size()) return false;
   for (std::size_t i = 0; i < got.values.size(); ++i) {
     if (!right(expected, i, got.values[i])) return false;
   }
@@ -88,7 +93,7 @@ bool agrees(const Expected& expected, const Tensor& got) {
 
 std::string diagnose(const std::string& function, const std::string& output,
                      const Expected& expected, const Tensor& got) {
-  if (got.shape != expected.shape) {
+  if (got.values.size() != expected.values.size()) {
     return say("no_answer", fmt::format("{} {}", output, shape_text(got.shape)));
   }
   std::size_t wrong = 0;

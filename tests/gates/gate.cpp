@@ -42,6 +42,17 @@ std::string broken_rule(const Outcome& outcome) {
   return {};
 }
 
+// The first thing on the way that was shown and is wrong, in lines for the student; empty if none.
+std::string first_departure(const Case& question, const Response& response) {
+  for (const auto& [name, expected] : question.on_the_way) {
+    const auto got = response.outputs.find(name);
+    if (got == response.outputs.end() || agrees(expected, got->second)) continue;
+    return diagnose(question.request.function, name, expected, got->second) + "\n  " +
+           say("first_departure");
+  }
+  return {};
+}
+
 // Every output of every call against what is expected; empty if all is right.
 std::string compare(const Case& question, const Response& response) {
   for (std::size_t call = 1; call <= question.request.calls; ++call) {
@@ -51,7 +62,9 @@ std::string compare(const Case& question, const Response& response) {
       if (got == response.outputs.end()) return say("no_answer", name);
       if (agrees(expected, got->second)) continue;
       const std::string what = diagnose(question.request.function, name, expected, got->second);
-      return call == 1 ? what : say("same_twice") + "\n  " + what;
+      if (call > 1) return say("same_twice") + "\n  " + what;
+      const std::string departure = first_departure(question, response);
+      return departure.empty() ? what : departure;
     }
   }
   return {};

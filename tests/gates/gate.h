@@ -14,6 +14,9 @@ struct Case {
   std::string name;
   Request request;
   std::map<std::string, Expected> expected;
+  // What is computed on the way, in order. It need not be shown; where it is, the first that is
+  // wrong tells more than the result.
+  std::vector<std::pair<std::string, Expected>> on_the_way = {};
 };
 
 // Asks the worker named by STAGE_WORKER and fails the running test with a diagnosis if the answer

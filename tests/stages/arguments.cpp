@@ -109,7 +109,18 @@ MatrixView<float> Arguments::out_matrix(const std::string& name, std::size_t row
   return block.view();
 }
 
+bool Arguments::has(const std::string& name) const { return request_.inputs.count(name) != 0; }
+
+void Arguments::record(const std::string& name, MatrixView<const float> value) {
+  Tensor& tensor = recorded_[name];
+  tensor = {{value.rows(), value.cols()}, {}};
+  for (std::size_t r = 0; r < value.rows(); ++r) {
+    tensor.values.insert(tensor.values.end(), value.row(r).begin(), value.row(r).end());
+  }
+}
+
 void Arguments::collect(const std::string& suffix, Response& response) const {
+  for (const auto& [name, tensor] : recorded_) response.outputs[name + suffix] = tensor;
   for (const auto& block : blocks_) {
     if (const std::string side = block->overrun_side(); !side.empty()) {
       response.overrun = block->name;

@@ -25,6 +25,11 @@ class Arguments {
   std::span<float> out_vector(const std::string& name, std::size_t size);
   MatrixView<float> out_matrix(const std::string& name, std::size_t rows, std::size_t cols);
 
+  bool has(const std::string& name) const;  // an input that not every request brings
+
+  // Something the function computed on its way, under the name that it gave it.
+  void record(const std::string& name, MatrixView<const float> value);
+
   // After the call: the outputs under their names with `suffix`, and what was written wrongly.
   void collect(const std::string& suffix, Response& response) const;
 
@@ -34,6 +39,7 @@ class Arguments {
   Block& make(const std::string& name, std::size_t rows, std::size_t cols, bool flat);
 
   const Request& request_;
+  std::map<std::string, Tensor> recorded_;
   std::vector<std::unique_ptr<Block>> blocks_;
 };
 

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "tests/stages/arguments.h"
+
+namespace stagecraft::stages {
+
+// How a worker calls each staged function: from a request's inputs and scalars to its arguments.
+using Call = void (*)(Arguments&);
+using CallTable = std::map<std::string, Call>;
+
+const CallTable& operator_calls();  // silu, rms_norm, attention ...
+const CallTable& block_calls();     // mlp, attention_block
+const CallTable& all_calls();
+
+}  // namespace stagecraft::stages
