@@ -24,7 +24,7 @@ from check_transformers import assert_agrees, transformers_logits
 from definitions import ORACLE
 from llama import EMBEDDING, HEAD, Config, Parameters, forward
 from model_zoo import MODELS, TinyModel
-from seed import random_for
+from seed import one_thread, random_for
 from tolerance import oracle_and_tolerance
 
 A_FEATURE_SHOWS = 1000.0  # times the tolerance of the logits
@@ -155,6 +155,7 @@ def make_model(model: TinyModel, folder: Path) -> None:
 
 
 def make_models(out: Path, only: str | None = None) -> None:
+    one_thread()
     with torch.no_grad():
         for model in MODELS:
             if only in (None, model.name):

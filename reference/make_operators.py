@@ -29,6 +29,7 @@ from operator_cases import (
     softmax_cases,
     swiglu_cases,
 )
+from seed import one_thread
 from tolerance import oracle_and_tolerance
 
 AGREE = 1e-12  # relative to the largest value: two f64 formulas
@@ -57,6 +58,7 @@ def prove(operator: str, case: Case, oracle: dict[str, Tensor]) -> None:
 
 
 def make_operators(out: Path) -> None:
+    one_thread()
     with torch.no_grad():
         for operator, cases in OPERATORS.items():
             tensors: dict[str, Tensor] = {}

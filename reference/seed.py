@@ -1,10 +1,11 @@
-"""The one seed of everything random that is committed."""
+"""What makes committed files come out the same: one seed, one thread."""
 
 from __future__ import annotations
 
 import hashlib
 
 import numpy
+import torch
 
 SEED = 20261120
 
@@ -13,3 +14,8 @@ def random_for(name: str) -> numpy.random.Generator:
     """One stream a name, so that adding a model or a case changes no other."""
     digest = hashlib.sha256(f"{SEED}/{name}".encode()).digest()
     return numpy.random.Generator(numpy.random.PCG64(int.from_bytes(digest[:8], "little")))
+
+
+def one_thread() -> None:
+    """PyTorch splits a sum by the number of threads; and nothing here is large enough to share."""
+    torch.set_num_threads(1)
