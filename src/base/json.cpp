@@ -1,6 +1,6 @@
 #include "base/json.h"
 
-#include <cmath>
+#include <algorithm>
 #include <set>
 #include <vector>
 
@@ -15,7 +15,11 @@ class StrictObjects {
   explicit StrictObjects(const std::string& where) : where_(where) {}
 
   bool operator()(int depth, Json::parse_event_t event, Json& value) {
-    if (depth > kMaxDepth) throw Error("{}: nested deeper than {} levels", where_, kMaxDepth);
+    const bool opens =
+        event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
+    if (opens && depth >= kMaxDepth) {
+      throw Error("{}: nested deeper than {} levels", where_, kMaxDepth);
+    }
     if (event == Json::parse_event_t::object_start) open_.emplace_back();
     if (event == Json::parse_event_t::object_end) open_.pop_back();
     if (event == Json::parse_event_t::key) {
@@ -32,13 +36,31 @@ class StrictObjects {
   std::vector<std::set<std::string>> open_;
 };
 
+// Where a parser gave up, in words: config.json is a file that people edit. `byte` counts from 1.
+std::string place_of(std::string_view text, std::size_t byte) {
+  if (byte > text.size()) return "it ends in the middle";
+  const std::string_view before = text.substr(0, byte == 0 ? 0 : byte - 1);
+  const std::size_t line_start = before.rfind('\n') + 1;  // npos + 1 is 0
+  return fmt::format("line {}, column {}", 1 + std::count(before.begin(), before.end(), '\n'),
+                     before.size() - line_start + 1);
+}
+
 }  // namespace
 
 Json parse_json(std::string_view text, const std::string& where) {
+  if (text.empty()) throw Error("{}: expected JSON, found nothing", where);
+  // The parser takes a zero byte for the end and would not look at what follows.
+  if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos) {
+    throw Error("{}: not valid JSON: a zero byte at {}", where, place_of(text, zero + 1));
+  }
   try {
     return Json::parse(text, StrictObjects(where));
   } catch (const Json::parse_error& error) {
-    throw Error("{}: not valid JSON at byte {}", where, error.byte);
+    throw Error("{}: not valid JSON: {}", where, place_of(text, error.byte));
+  } catch (const Json::out_of_range& error) {
+    const std::string_view what = error.what();  // "... number overflow parsing '1e999'"
+    const std::size_t quote = std::min(what.find('\''), what.size());
+    throw Error("{}: not valid JSON: number out of range {}", where, printable(what.substr(quote)));
   } catch (const Json::exception& error) {
     throw Error("{}: not valid JSON: {}", where, printable(error.what(), 120));
   }
@@ -62,13 +84,20 @@ std::size_t json_size(const Json& value, const std::string& where, std::string_v
     const auto number = value.get<std::uint64_t>();
     if (number >= min && number <= max) return static_cast<std::size_t>(number);
   }
-  throw Error("{}: '{}': expected a whole number from {} to {}, found {}", where, printable(key),
-              min, max, describe_json(value));
+  const std::string range =
+      max == SIZE_MAX ? fmt::format("of at least {}", min) : fmt::format("from {} to {}", min, max);
+  throw Error("{}: '{}': expected a whole number {}, found {}", where, printable(key), range,
+              describe_json(value));
 }
 
-double json_number(const Json& value, const std::string& where, std::string_view key) {
-  if (value.is_number() && std::isfinite(value.get<double>())) return value.get<double>();
-  throw Error("{}: '{}': expected a number, found {}", where, printable(key), describe_json(value));
+double json_number(const Json& value, const std::string& where, std::string_view key, double min,
+                   double max) {
+  if (value.is_number()) {
+    const auto number = value.get<double>();
+    if (number >= min && number <= max) return number;
+  }
+  throw Error("{}: '{}': expected a number from {} to {}, found {}", where, printable(key), min,
+              max, describe_json(value));
 }
 
 bool json_bool(const Json& value, const std::string& where, std::string_view key) {

@@ -22,11 +22,13 @@ std::string describe_json(const Json& value);
 // A member of an object that may be missing; null counts as missing.
 const Json* find_member(const Json& object, std::string_view key);
 
-// A whole number in [min, max], or Error "where: 'key': expected ..., found ...". Floats that are
-// whole numbers are refused too: no writer of such files makes them.
+// A whole number in [min, max] (SIZE_MAX: as large as can be), or Error "where: 'key': expected
+// ..., found ...". Floats that are whole numbers are refused too: no writer of such files makes
+// them.
 std::size_t json_size(const Json& value, const std::string& where, std::string_view key,
                       std::size_t min, std::size_t max);
-double json_number(const Json& value, const std::string& where, std::string_view key);
+double json_number(const Json& value, const std::string& where, std::string_view key, double min,
+                   double max);
 bool json_bool(const Json& value, const std::string& where, std::string_view key);
 const std::string& json_string(const Json& value, const std::string& where, std::string_view key);
 

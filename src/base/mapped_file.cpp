@@ -20,7 +20,7 @@ class Descriptor {
   // O_NONBLOCK: opening a FIFO must not wait for a writer; it is refused as no regular file.
   explicit Descriptor(const std::filesystem::path& path)
       : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-    if (fd_ < 0) throw Error("{}: cannot be opened: {}", path.string(), std::strerror(errno));
+    if (fd_ < 0) refuse(path, errno);
   }
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
@@ -28,6 +28,15 @@ class Descriptor {
   int get() const { return fd_; }
 
  private:
+  [[noreturn]] static void refuse(const std::filesystem::path& path, int error) {
+    std::error_code none;
+    if (error == ENOENT && std::filesystem::is_symlink(path, none)) {
+      throw Error("{}: is a link to '{}', which does not exist", path.string(),
+                  printable(std::filesystem::read_symlink(path, none).string()));
+    }
+    throw Error("{}: cannot be opened: {}", path.string(), std::strerror(error));
+  }
+
   int fd_;
 };
 
@@ -67,6 +76,11 @@ MappedFile::~MappedFile() {
   if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
 }
 
+void refuse_lfs_pointer(std::string_view text, const std::string& where) {
+  if (!text.starts_with("version https://git-lfs.github.com/spec/")) return;
+  throw Error("{}: is a Git LFS pointer, not the file itself: fetch it with 'git lfs pull'", where);
+}
+
 std::string read_text_file(const std::filesystem::path& path, std::size_t max_bytes) {
   const Descriptor file(path);
   const std::size_t size = regular_file_size(file, path);
@@ -82,6 +96,7 @@ std::string read_text_file(const std::filesystem::path& path, std::size_t max_by
     done += static_cast<std::size_t>(got);
   }
   text.resize(done);
+  refuse_lfs_pointer(text, path.string());
   return text;
 }
 

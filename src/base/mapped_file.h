@@ -4,12 +4,17 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace stagecraft {
 
 // A whole file, mapped read-only: pages come from the disk when they are first touched, and are
 // shared by every process that maps the same file. Move-only; views into `bytes()` must not outlive
 // it. Throws Error naming the path if it cannot be opened or is no regular file.
+//
+// A program that cuts the file short while it is mapped takes the pages away: the next touch ends
+// this process with SIGBUS. Replace a model by renaming a new file over it (as write_safetensors
+// does), never by writing into it.
 class MappedFile {
  public:
   explicit MappedFile(const std::filesystem::path& path);
@@ -27,5 +32,9 @@ class MappedFile {
 // The whole of a small text file (config.json, tokenizer.json). Throws Error naming the path if it
 // cannot be read or has more than `max_bytes`.
 std::string read_text_file(const std::filesystem::path& path, std::size_t max_bytes);
+
+// Throws Error if the text is what `git clone` leaves in place of a large file where Git LFS is not
+// installed. read_text_file has asked already.
+void refuse_lfs_pointer(std::string_view text, const std::string& where);
 
 }  // namespace stagecraft

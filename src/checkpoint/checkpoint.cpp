@@ -1,7 +1,5 @@
 #include "checkpoint/checkpoint.h"
 
-#include <set>
-
 #include "base/json.h"
 
 namespace stagecraft {
@@ -9,18 +7,26 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMaxIndexBytes = 64u << 20;
+constexpr std::size_t kMaxIndexBytes = 16u << 20;  // over 100,000 tensors
 constexpr std::size_t kMaxShards = 10'000;
 
-// weight_map of an index: tensor -> the shard that holds it.
-std::map<std::string, std::string> parse_index(const fs::path& path) {
+// Whether there may be something of this name. A link that leads nowhere and a folder that may not
+// be read count too, so that opening it can say what is wrong.
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::symlink_status(path, ignored).type() != fs::file_type::not_found;
+}
+
+// weight_map of an index, turned round: shard -> the tensors that it holds.
+std::map<std::string, std::vector<std::string>> parse_index(const fs::path& path) {
   const std::string where = path.string();
   const Json json = parse_json(read_text_file(path, kMaxIndexBytes), where);
   const Json* weight_map = find_member(json, "weight_map");
   if (weight_map == nullptr || !weight_map->is_object() || weight_map->empty()) {
-    throw Error("{}: 'weight_map': expected an object that names a file for each tensor", where);
+    throw Error("{}: 'weight_map': expected an object that names a file for each tensor, found {}",
+                where, weight_map == nullptr ? "none" : describe_json(*weight_map));
   }
-  std::map<std::string, std::string> shards;
+  std::map<std::string, std::vector<std::string>> shards;
   for (const auto& [tensor, shard] : weight_map->items()) {
     const std::string& file = json_string(shard, where, tensor);
     // A plain file name, or a downloaded index could make us read any file of this machine.
@@ -30,7 +36,7 @@ std::map<std::string, std::string> parse_index(const fs::path& path) {
       throw Error("{}: '{}': expected a file name in this folder, found '{}'", where,
                   printable(tensor), printable(file));
     }
-    shards[tensor] = file;
+    shards[file].push_back(tensor);
   }
   return shards;
 }
@@ -38,42 +44,42 @@ std::map<std::string, std::string> parse_index(const fs::path& path) {
 }  // namespace
 
 Checkpoint Checkpoint::open(const fs::path& folder) {
-  if (!fs::exists(folder)) throw Error("{}: no such folder", folder.string());
-  if (!fs::is_directory(folder)) {
+  std::error_code failed;
+  const fs::file_status status = fs::status(folder, failed);
+  if (status.type() == fs::file_type::not_found) throw Error("{}: no such folder", folder.string());
+  if (failed) throw Error("{}: cannot be opened: {}", folder.string(), failed.message());
+  if (!fs::is_directory(status)) {
     throw Error("{}: expected a model folder, found a file", folder.string());
   }
   const fs::path single = folder / "model.safetensors";
   const fs::path index = folder / "model.safetensors.index.json";
-  if (fs::exists(single)) {
+  if (is_there(single)) {
     Checkpoint checkpoint(single.string());
     checkpoint.add_file(single);
     return checkpoint;
   }
-  if (fs::exists(index)) {
+  if (is_there(index)) {
     Checkpoint checkpoint(index.string());
-    const std::map<std::string, std::string> shard_of = parse_index(index);
-    std::set<std::string> shards;
-    for (const auto& [tensor, shard] : shard_of) shards.insert(shard);
+    const auto shards = parse_index(index);
     if (shards.size() > kMaxShards) {
       throw Error("{}: expected at most {} shards, found {}", index.string(), kMaxShards,
                   shards.size());
     }
-    for (const std::string& shard : shards) {
-      if (!fs::exists(folder / shard)) {
-        throw Error("{}: names '{}', which is not in the folder", index.string(), printable(shard));
+    for (const auto& [shard, tensors] : shards) {
+      if (!is_there(folder / shard)) {
+        throw Error("{}: tensor '{}': expected in '{}', which is not in this folder",
+                    index.string(), printable(tensors.front()), printable(shard));
       }
-      checkpoint.add_file(folder / shard);
-    }
-    for (const auto& [tensor, shard] : shard_of) {
-      if (checkpoint.find(tensor) == nullptr) {
+      const SafetensorsFile& file = checkpoint.add_file(folder / shard);
+      for (const std::string& tensor : tensors) {
+        if (file.find(tensor) != nullptr) continue;
         throw Error("{}: tensor '{}': expected in '{}', which does not hold it", index.string(),
                     printable(tensor), printable(shard));
       }
     }
     return checkpoint;
   }
-  if (fs::exists(folder / "pytorch_model.bin") ||
-      fs::exists(folder / "pytorch_model.bin.index.json")) {
+  if (is_there(folder / "pytorch_model.bin") || is_there(folder / "pytorch_model.bin.index.json")) {
     throw Error(
         "{}: pytorch_model.bin is a Python pickle, which this engine does not run; convert it "
         "once: python3 reference/convert_pytorch_bin.py {}",
@@ -82,7 +88,7 @@ Checkpoint Checkpoint::open(const fs::path& folder) {
   throw Error("{}: expected model.safetensors or model.safetensors.index.json", folder.string());
 }
 
-void Checkpoint::add_file(const fs::path& path) {
+const SafetensorsFile& Checkpoint::add_file(const fs::path& path) {
   files_.push_back(std::make_unique<SafetensorsFile>(path));
   for (const StoredTensor& tensor : files_.back()->tensors()) {
     if (!tensors_.emplace(tensor.name, &tensor).second) {
@@ -90,6 +96,7 @@ void Checkpoint::add_file(const fs::path& path) {
                   printable(tensor.name));
     }
   }
+  return *files_.back();
 }
 
 const StoredTensor* Checkpoint::find(std::string_view name) const {

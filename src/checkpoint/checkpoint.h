@@ -24,7 +24,7 @@ class Checkpoint {
 
  private:
   explicit Checkpoint(std::string name) : name_(std::move(name)) {}
-  void add_file(const std::filesystem::path& path);
+  const SafetensorsFile& add_file(const std::filesystem::path& path);
 
   std::string name_;
   std::vector<std::unique_ptr<SafetensorsFile>> files_;

@@ -27,10 +27,21 @@ std::size_t byte_size(const StoredTensor& tensor, const std::string& where) {
   std::size_t size = dtype_size(tensor.dtype);
   for (const std::size_t n : tensor.shape) {
     if (__builtin_mul_overflow(size, n, &size)) {
-      throw Error("{}: shape {} is too large", where, shape_text(tensor.shape));
+      throw Error("{}: 'shape': {} takes more bytes than 64 bits can count", where,
+                  shape_text(tensor.shape));
     }
   }
   return size;
+}
+
+// "'dtype', 'size'", for errors.
+std::string member_names(const Json& object) {
+  std::string names;
+  for (const auto& [key, value] : object.items()) {
+    names += fmt::format("{}'{}'{}", names.empty() ? "" : ", ", printable(key, 40),
+                         value.is_null() ? " null" : "");
+  }
+  return names.empty() ? "none" : printable(names, 160);
 }
 
 StoredTensor parse_tensor(const std::string& name, const Json& entry,
@@ -42,21 +53,24 @@ StoredTensor parse_tensor(const std::string& name, const Json& entry,
   const Json* shape = find_member(entry, "shape");
   const Json* offsets = find_member(entry, "data_offsets");
   if (dtype == nullptr || shape == nullptr || offsets == nullptr || entry.size() != 3) {
-    throw Error("{}: expected exactly 'dtype', 'shape' and 'data_offsets'", where);
+    throw Error("{}: expected exactly 'dtype', 'shape' and 'data_offsets', found {}", where,
+                member_names(entry));
   }
 
   StoredTensor tensor;
   tensor.name = name;
   const std::string& dtype_text = json_string(*dtype, where, "dtype");
   const auto known = dtype_from_name(dtype_text);
-  if (!known) throw Error("{}: dtype '{}' is not supported", where, printable(dtype_text));
+  if (!known) throw Error("{}: 'dtype': '{}' is not supported", where, printable(dtype_text));
   tensor.dtype = *known;
 
   if (!shape->is_array() || shape->size() > kMaxDimensions) {
     throw Error("{}: 'shape': expected an array of at most {} sizes, found {}", where,
                 kMaxDimensions, describe_json(*shape));
   }
-  for (const Json& n : *shape) tensor.shape.push_back(json_size(n, where, "shape", 0, SIZE_MAX));
+  for (const Json& size : *shape) {
+    tensor.shape.push_back(json_size(size, where, "shape", 0, SIZE_MAX));
+  }
 
   if (!offsets->is_array() || offsets->size() != 2) {
     throw Error("{}: 'data_offsets': expected [begin, end], found {}", where,
@@ -95,7 +109,8 @@ void check_tiling(std::vector<StoredTensor>& tensors, std::span<const std::byte>
     at = begin + tensor.bytes.size();
   }
   if (at != data.size()) {
-    throw Error("{}: expected {} bytes of data, found {}", file, at, data.size());
+    throw Error("{}: expected {} bytes of data, as the tensors need, found {}", file, at,
+                data.size());
   }
 }
 
@@ -107,10 +122,13 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path
   if (bytes.size() < kLengthBytes) {
     throw Error("{}: expected a safetensors file, found {} bytes", file, bytes.size());
   }
+  refuse_lfs_pointer({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, file);
   const std::uint64_t header_size = little_endian_u64(bytes);
   if (header_size > bytes.size() - kLengthBytes || header_size > kMaxHeaderBytes) {
-    throw Error("{}: header length: expected at most {} bytes, found {}", file,
-                std::min(bytes.size() - kLengthBytes, kMaxHeaderBytes), header_size);
+    throw Error(
+        "{}: header length: expected at most {} bytes, found {}: the file is cut short, or no "
+        "safetensors file",
+        file, std::min(bytes.size() - kLengthBytes, kMaxHeaderBytes), header_size);
   }
   const std::string_view header(reinterpret_cast<const char*>(bytes.data()) + kLengthBytes,
                                 static_cast<std::size_t>(header_size));
@@ -127,18 +145,20 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path
       tensors_.push_back(parse_tensor(name, entry, data, where));
       continue;
     }
-    if (!entry.is_object()) throw Error("{}: '__metadata__': expected an object", file);
+    if (!entry.is_object()) {
+      throw Error("{}: '__metadata__': expected an object, found {}", file, describe_json(entry));
+    }
     for (const auto& [key, value] : entry.items()) {
       metadata_[key] = json_string(value, file + ": __metadata__", key);
     }
   }
   check_tiling(tensors_, data, file);
+  for (std::size_t i = 0; i < tensors_.size(); ++i) places_.emplace(tensors_[i].name, i);
 }
 
 const StoredTensor* SafetensorsFile::find(std::string_view name) const {
-  const auto found = std::find_if(tensors_.begin(), tensors_.end(),
-                                  [&](const StoredTensor& t) { return t.name == name; });
-  return found == tensors_.end() ? nullptr : &*found;
+  const auto found = places_.find(name);
+  return found == places_.end() ? nullptr : &tensors_[found->second];
 }
 
 void write_safetensors(const std::filesystem::path& path, std::span<const StoredTensor> tensors,

@@ -27,6 +27,7 @@ class SafetensorsFile {
  private:
   MappedFile file_;
   std::vector<StoredTensor> tensors_;
+  std::map<std::string, std::size_t, std::less<>> places_;  // name -> index into tensors_
   std::map<std::string, std::string> metadata_;
 };
 

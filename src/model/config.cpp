@@ -11,6 +11,14 @@ namespace {
 
 constexpr std::size_t kMaxConfigBytes = 4u << 20;
 constexpr std::size_t kMaxLayers = 4096;
+constexpr double kMinEps = 1e-30;  // what f32 holds, with room for its square
+constexpr double kMaxEps = 1.0;
+
+Json parse_object(const std::string& text, const std::string& where) {
+  Json json = parse_json(text, where);
+  if (json.is_object()) return json;
+  throw Error("{}: expected an object, found {}", where, describe_json(json));
+}
 
 std::vector<TokenId> parse_ids(const Json* value, const Config& config, const std::string& where,
                                std::string_view key) {
@@ -47,13 +55,40 @@ std::size_t default_context(const Config& config) {
   return config.model_type == "mistral" ? 131072 : 32768;
 }
 
+void parse_heads(const ConfigFields& fields, Config& config) {
+  config.n_heads = fields.size("num_attention_heads");
+  // What transformers takes where a file does not say; null says: as many as query heads.
+  const bool as_many = config.model_type == "llama" || fields.is_null("num_key_value_heads");
+  config.n_kv_heads = fields.size_or(
+      "num_key_value_heads", as_many ? config.n_heads : (config.model_type == "mistral" ? 8 : 32));
+  if (config.n_heads % config.n_kv_heads != 0) {
+    throw Error(
+        "{}: 'num_attention_heads': expected a multiple of 'num_key_value_heads' {}, found {}",
+        fields.where(), config.n_kv_heads, config.n_heads);
+  }
+  std::string origin;
+  if (fields.has("head_dim")) {
+    config.head_dim = fields.size("head_dim");
+  } else if (config.model_type == "qwen3") {
+    config.head_dim = 128;  // the one family whose default is a fixed number
+  } else {
+    config.head_dim = config.dim / config.n_heads;
+    origin = fmt::format(" (hidden_size {} / num_attention_heads {})", config.dim, config.n_heads);
+    if (config.dim % config.n_heads != 0) {
+      throw Error("{}: 'hidden_size': expected a multiple of 'num_attention_heads' {}, found {}",
+                  fields.where(), config.n_heads, config.dim);
+    }
+  }
+  if (config.head_dim % 2 != 0) {
+    throw Error("{}: 'head_dim': expected an even number (RoPE turns pairs), found {}{}",
+                fields.where(), config.head_dim, origin);
+  }
+}
+
 }  // namespace
 
 Config parse_config(const std::string& text, const std::string& where) {
-  const Json json = parse_json(text, where);
-  if (!json.is_object()) {
-    throw Error("{}: expected an object, found {}", where, describe_json(json));
-  }
+  const Json json = parse_object(text, where);
   const ConfigFields fields(json, where);
   Config config;
   check_family(fields, config);
@@ -63,29 +98,9 @@ Config parse_config(const std::string& text, const std::string& where) {
   config.dim = fields.size("hidden_size");
   config.ffn_dim = fields.size("intermediate_size");
   config.n_layers = fields.size("num_hidden_layers", 1, kMaxLayers);
-  config.n_heads = fields.size("num_attention_heads");
-  config.n_kv_heads = fields.size_or("num_key_value_heads", config.n_heads);
+  parse_heads(fields, config);
   config.max_seq_len = fields.size_or("max_position_embeddings", default_context(config));
-  config.norm_eps = static_cast<float>(fields.positive_or("rms_norm_eps", 1e-6));
-  if (config.n_heads % config.n_kv_heads != 0) {
-    throw Error(
-        "{}: 'num_attention_heads': expected a multiple of 'num_key_value_heads' {}, "
-        "found {}",
-        where, config.n_kv_heads, config.n_heads);
-  }
-  if (!fields.has("head_dim") && config.model_type != "qwen3" && config.dim % config.n_heads != 0) {
-    throw Error("{}: 'hidden_size': expected a multiple of 'num_attention_heads' {}, found {}",
-                where, config.n_heads, config.dim);
-  }
-  // Qwen3 is the one family whose default is a fixed number.
-  const std::size_t default_head_dim =
-      config.model_type == "qwen3" ? 128 : config.dim / config.n_heads;
-  config.head_dim = fields.size_or("head_dim", default_head_dim);
-  if (config.head_dim == 0 || config.head_dim % 2 != 0) {
-    throw Error("{}: head size: expected an even number (RoPE turns pairs), found {}", where,
-                config.head_dim);
-  }
-
+  config.norm_eps = static_cast<float>(fields.number_or("rms_norm_eps", 1e-6, kMinEps, kMaxEps));
   config.rope = parse_rope(fields, config.max_seq_len);
   config.windows = parse_windows(fields, config);
   config.tied_embeddings = fields.flag_or("tie_word_embeddings", false);
@@ -106,9 +121,11 @@ Config read_config(const std::filesystem::path& folder) {
 
   // generation_config.json, where there is one, has the last word on what ends a text.
   const std::filesystem::path generation = folder / "generation_config.json";
-  if (std::filesystem::exists(generation)) {
+  std::error_code ignored;
+  if (std::filesystem::symlink_status(generation, ignored).type() !=
+      std::filesystem::file_type::not_found) {
     const std::string where = generation.string();
-    const Json json = parse_json(read_text_file(generation, kMaxConfigBytes), where);
+    const Json json = parse_object(read_text_file(generation, kMaxConfigBytes), where);
     if (const Json* ids = find_member(json, "eos_token_id")) {
       config.eos_ids = parse_ids(ids, config, where, "eos_token_id");
     }

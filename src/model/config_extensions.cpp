@@ -7,6 +7,11 @@
 namespace stagecraft {
 namespace {
 
+// Frequencies stay between 0 and 1 radian a position, and in what f32 holds.
+constexpr double kMinTheta = 1.0, kMaxTheta = 1e12;
+constexpr double kMaxFactor = 1e6;
+constexpr double kMinBand = 1e-3;
+
 // What other families put into a config.json to change the arithmetic: a part of the name, because
 // every family coins its own, and the one number that would change nothing.
 struct ForeignArithmetic {
@@ -34,13 +39,17 @@ constexpr std::array kForeignArithmetic = {
     ForeignArithmetic{"qk_norm", 0},
     ForeignArithmetic{"query_pre_attn", 0},
     ForeignArithmetic{"attn_temperature", 0},
+    ForeignArithmetic{"per_layer_config", 0},
 };
 
 // What transformers takes where a file does not say. ("sliding_window": null says: none.)
 constexpr std::size_t kDefaultWindow = 4096;
 constexpr std::size_t kDefaultMaxWindowLayers = 28;
 
+constexpr std::string_view kOriginalContext = "original_max_position_embeddings";
+
 bool changes_the_result(std::string_view key, const Json& value) {
+  if (key == "is_causal") return value == false;  // transformers lets any family see the future so
   if (key == "rope_scaling" || key == "rope_parameters") return false;  // honoured, see parse_rope
   if (value.is_null() || value == false) return false;
   if ((value.is_array() || value.is_object()) && value.empty()) return false;
@@ -49,6 +58,28 @@ bool changes_the_result(std::string_view key, const Json& value) {
                        const bool named = key.find(foreign.part) != std::string_view::npos;
                        return named && !(value.is_number() && value == foreign.neutral);
                      });
+}
+
+RopeConfig::Type rope_type(const ConfigFields& fields, const std::string& name) {
+  if (name == "default") return RopeConfig::Type::Default;
+  if (name == "linear") return RopeConfig::Type::Linear;
+  if (name == "llama3") return RopeConfig::Type::Llama3;
+  throw Error("{}: rope type: expected default, linear or llama3, found '{}'", fields.where(),
+              printable(name));
+}
+
+// Whatever else stands beside the angles would change them and be lost: an attention_factor, an
+// mrope_section, other parameters for each type of layer.
+void refuse_foreign_rope(const ConfigFields& fields) {
+  constexpr std::array<std::string_view, 7> kKnown = {
+      "rope_type",        "type",          "rope_theta", "factor", "low_freq_factor",
+      "high_freq_factor", kOriginalContext};
+  for (const auto& [name, value] : fields.object().items()) {
+    const bool known = std::find(kKnown.begin(), kKnown.end(), name) != kKnown.end();
+    if (known || value.is_null() || (name == "partial_rotary_factor" && value == 1)) continue;
+    throw Error("{}: '{}': {} is not supported", fields.where(), printable(name),
+                describe_json(value));
+  }
 }
 
 }  // namespace
@@ -64,7 +95,7 @@ void refuse_foreign_arithmetic(const ConfigFields& fields) {
 
 RopeConfig parse_rope(const ConfigFields& top, std::size_t max_seq_len) {
   RopeConfig rope;
-  rope.theta = top.positive_or("rope_theta", 10'000.0);
+  rope.theta = top.number_or("rope_theta", 10'000.0, kMinTheta, kMaxTheta);
   const Json* scaling = top.find("rope_scaling");
   const bool older = scaling != nullptr && !scaling->empty();
   const std::string_view key = older ? "rope_scaling" : "rope_parameters";
@@ -74,39 +105,25 @@ RopeConfig parse_rope(const ConfigFields& top, std::size_t max_seq_len) {
     throw Error("{}: '{}': expected an object, found {}", top.where(), key, describe_json(*object));
   }
   const ConfigFields fields(*object, fmt::format("{}: {}", top.where(), key));
-  for (const auto& [name, value] : object->items()) {
-    if (!value.is_structured()) continue;
-    throw Error("{}: '{}': {} is not supported", fields.where(), printable(name),
-                describe_json(value));  // other parameters for each type of layer, say
-  }
-  rope.theta = fields.positive_or("rope_theta", rope.theta);
-  if (const double part = fields.positive_or("partial_rotary_factor", 1.0); part != 1.0) {
-    throw Error("{}: 'partial_rotary_factor': {} is not supported", fields.where(), part);
-  }
   const std::string type = fields.text_or("rope_type", fields.text_or("type", "default"));
-  if (type == "default") return rope;
-  if (type == "linear") {
-    rope.type = RopeConfig::Type::Linear;
-    rope.factor = fields.positive("factor");
-    return rope;
+  rope.type = rope_type(fields, type);
+  refuse_foreign_rope(fields);
+  rope.theta = fields.number_or("rope_theta", rope.theta, kMinTheta, kMaxTheta);
+  if (rope.type == RopeConfig::Type::Default) return rope;
+
+  rope.factor = fields.number("factor", 1.0, kMaxFactor);
+  if (rope.type == RopeConfig::Type::Linear) return rope;
+
+  rope.low_freq_factor = fields.number("low_freq_factor", kMinBand, kMaxFactor);
+  rope.high_freq_factor = fields.number("high_freq_factor", kMinBand, kMaxFactor);
+  // Beside the object it goes before inside; nowhere, the whole context is the original one.
+  const ConfigFields& outer = top.has(kOriginalContext) ? top : fields;
+  rope.original_max_seq_len = static_cast<double>(outer.size_or(kOriginalContext, max_seq_len));
+  if (rope.high_freq_factor <= rope.low_freq_factor) {
+    throw Error("{}: 'high_freq_factor': expected more than 'low_freq_factor' {}, found {}",
+                fields.where(), rope.low_freq_factor, rope.high_freq_factor);
   }
-  if (type == "llama3") {
-    rope.type = RopeConfig::Type::Llama3;
-    rope.factor = fields.positive("factor");
-    rope.low_freq_factor = fields.positive("low_freq_factor");
-    rope.high_freq_factor = fields.positive("high_freq_factor");
-    // Beside the object it goes before inside; nowhere, the whole context is the original one.
-    constexpr std::string_view kOriginal = "original_max_position_embeddings";
-    rope.original_max_seq_len =
-        top.positive_or(kOriginal, fields.positive_or(kOriginal, static_cast<double>(max_seq_len)));
-    if (rope.high_freq_factor <= rope.low_freq_factor) {
-      throw Error("{}: expected 'high_freq_factor' above 'low_freq_factor', found {} and {}",
-                  fields.where(), rope.high_freq_factor, rope.low_freq_factor);
-    }
-    return rope;
-  }
-  throw Error("{}: rope type '{}' is not supported (known: default, linear, llama3)",
-              fields.where(), printable(type));
+  return rope;
 }
 
 // Which layers look back only so far. Newer files list a type for each layer; older ones of Qwen
@@ -114,20 +131,18 @@ RopeConfig parse_rope(const ConfigFields& top, std::size_t max_seq_len) {
 std::vector<std::size_t> parse_windows(const ConfigFields& fields, const Config& config) {
   std::vector<std::size_t> windows(config.n_layers, 0);
   const bool qwen = config.model_type == "qwen2" || config.model_type == "qwen3";
-  if (config.model_type == "llama") {
-    if (fields.has("sliding_window")) {
-      throw Error("{}: 'sliding_window' is not supported for model type 'llama'", fields.where());
+  for (const std::string_view key : {"sliding_window", "layer_types"}) {
+    const bool read = qwen || (key == "sliding_window" && config.model_type == "mistral");
+    if (!read && fields.has(key)) {
+      throw Error("{}: '{}' is not supported for model type '{}'", fields.where(), key,
+                  config.model_type);
     }
-    return windows;
   }
+  if (config.model_type == "llama") return windows;
   const bool used = !qwen || fields.flag_or("use_sliding_window", false);
   const bool none = !used || fields.is_null("sliding_window");
   const std::size_t window = none ? 0 : fields.size_or("sliding_window", kDefaultWindow);
   if (const Json* types = fields.find("layer_types")) {
-    if (!qwen) {
-      throw Error("{}: 'layer_types' is not supported for model type '{}'", fields.where(),
-                  config.model_type);
-    }
     if (!types->is_array() || types->size() != config.n_layers) {
       throw Error("{}: 'layer_types': expected one for each of {} layers, found {}", fields.where(),
                   config.n_layers, describe_json(*types));

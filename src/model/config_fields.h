@@ -29,15 +29,13 @@ class ConfigFields {
   std::size_t size_or(std::string_view key, std::size_t fallback, std::size_t min = 1) const {
     return has(key) ? size(key, min) : fallback;
   }
-  double positive(std::string_view key) const {
+  double number(std::string_view key, double min, double max) const {
     const Json* value = find(key);
     if (value == nullptr) throw Error("{}: '{}' is missing", where_, key);
-    const double number = json_number(*value, where_, key);
-    if (number <= 0.0) throw Error("{}: '{}': expected more than 0, found {}", where_, key, number);
-    return number;
+    return json_number(*value, where_, key, min, max);
   }
-  double positive_or(std::string_view key, double fallback) const {
-    return has(key) ? positive(key) : fallback;
+  double number_or(std::string_view key, double fallback, double min, double max) const {
+    return has(key) ? number(key, min, max) : fallback;
   }
   bool flag_or(std::string_view key, bool fallback) const {
     const Json* value = find(key);

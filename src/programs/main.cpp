@@ -12,6 +12,11 @@ namespace {
 constexpr int kBadInput = 1;
 constexpr int kBadCommandLine = 2;
 
+// One line, whatever is in the message: a path may hold a newline, an argument broken UTF-8.
+void print_error(const char* message) {
+  fmt::print(stderr, "stagecraft: {}\n", printable(message, 4096));
+}
+
 int run(int argc, char** argv) {
   CLI::App app("A language model engine small enough to read.", "stagecraft");
   app.set_version_flag("--version", version_text());
@@ -26,7 +31,7 @@ int run(int argc, char** argv) {
     return error.get_exit_code();  // a command that ran, and answers with a code of its own
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    fmt::print(stderr, "stagecraft: {}\n", error.what());
+    print_error(error.what());
     return kBadCommandLine;
   }
   return 0;
@@ -39,9 +44,9 @@ int main(int argc, char** argv) {
   try {
     return stagecraft::run(argc, argv);
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "stagecraft: not enough memory\n");
+    stagecraft::print_error("not enough memory");
   } catch (const std::exception& error) {
-    fmt::print(stderr, "stagecraft: {}\n", error.what());
+    stagecraft::print_error(error.what());
   }
   return stagecraft::kBadInput;
 }

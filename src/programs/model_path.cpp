@@ -28,14 +28,12 @@ fs::path program_path() {
 }  // namespace
 
 fs::path find_model(const std::string& given, const std::string& default_name) {
-  if (!given.empty()) {
-    if (!fs::exists(given)) throw Error("{}: no such file or folder", given);
-    return given;
-  }
+  if (!given.empty()) return given;
   std::string looked_at;
   const auto try_folder = [&](const fs::path& folder) {
     looked_at += (looked_at.empty() ? "" : ", ") + folder.string();
-    return fs::is_directory(folder);
+    std::error_code ignored;
+    return fs::is_directory(folder, ignored);
   };
   if (const char* home = std::getenv("STAGECRAFT_HOME")) {
     const fs::path folder = fs::path(home) / "models" / default_name;

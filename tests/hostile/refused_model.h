@@ -1,0 +1,20 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <ostream>
+
+#include "tests/hostile/bad_model.h"
+
+namespace stagecraft {
+
+// Every row of every table of bad models is this test (refused_model_test.cpp).
+class RefusedModel : public ::testing::TestWithParam<BadModel> {};
+
+inline std::string row_name(const ::testing::TestParamInfo<BadModel>& row) {
+  return row.param.name;
+}
+
+inline void PrintTo(const BadModel& row, std::ostream* out) { *out << row.name; }
+
+}  // namespace stagecraft

@@ -1,0 +1,54 @@
+// Every row of the tables of bad models beside this file: refused, in one line, for the right
+// reason, by the library and by the program.
+#include "tests/hostile/refused_model.h"
+
+#include <unistd.h>
+
+#include "base/error.h"
+#include "model/model.h"
+#include "tests/hostile/run_limited.h"
+
+namespace stagecraft {
+namespace {
+
+// The message of the Error that opening throws; "" if the model opens.
+std::string refusal(const TinyModel& model) {
+  try {
+    Model::open(model.folder());
+  } catch (const Error& error) {
+    return without_folder(error.what(), model);
+  }
+  return "";
+}
+
+LimitedRun story(const TinyModel& model) {
+  return run_limited({"story", "--model", model.folder().string(), "--ids", "1,2,3", "--print-ids",
+                      "--max-tokens", "2", "--temperature", "0", "--threads", "1"});
+}
+
+TEST(TinyModel, RunsBeforeItIsBroken) {
+  for (const char* name : {"llama-gqa2", "llama-sharded"}) {
+    const TinyModel model(name);
+    EXPECT_EQ(refusal(model), "");
+    const LimitedRun run = story(model);
+    EXPECT_EQ(run.code, 0) << run.ended_by;
+    EXPECT_EQ(run.err, "");
+    EXPECT_NE(run.out, "");
+  }
+}
+
+TEST_P(RefusedModel, InOneLineThatSaysWhatIsWrong) {
+  if (GetParam().name.ends_with("may_not_be_read") && ::geteuid() == 0) {
+    GTEST_SKIP() << "root may read everything";
+  }
+  TinyModel model;
+  GetParam().how(model);
+  EXPECT_EQ(refusal(model), GetParam().message);
+  const LimitedRun run = story(model);
+  EXPECT_EQ(run.code, 1) << run.ended_by;
+  EXPECT_EQ(without_folder(run.err, model), "stagecraft: " + GetParam().message + "\n");
+  EXPECT_EQ(run.out, "");
+}
+
+}  // namespace
+}  // namespace stagecraft
