@@ -1,0 +1,126 @@
+// What `stagecraft story` promises, with the model that comes with the project.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "tests/support/run_program.h"
+
+namespace stagecraft {
+namespace {
+
+const std::string kModel = std::string(REPOSITORY) + "/models/story";
+
+ProgramResult story(std::vector<std::string> arguments) {
+  std::vector<std::string> all = {"story", "--model", kModel};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  return run_program(all);
+}
+
+TEST(Story, PutsTheTextAloneOnStdoutAndOneClosingLineOnStderr) {
+  const ProgramResult result = story({"One day, a small fox", "--seed", "7", "-n", "30"});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_TRUE(result.out.starts_with("One day, a small fox")) << result.out;
+  EXPECT_TRUE(result.out.ends_with("\n"));
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  EXPECT_NE(result.err.find("30 tokens"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("seed 7"), std::string::npos) << result.err;
+}
+
+TEST(Story, TellsTheSameForTheSameSeedOnAnyNumberOfThreads) {
+  const ProgramResult one = story({"--seed", "11", "-n", "60", "--threads", "1"});
+  const ProgramResult again = story({"--seed", "11", "-n", "60", "--threads", "1"});
+  const ProgramResult three = story({"--seed", "11", "-n", "60", "--threads", "3"});
+  const ProgramResult other = story({"--seed", "12", "-n", "60", "--threads", "1"});
+  EXPECT_EQ(one.out, again.out);
+  EXPECT_EQ(one.out, three.out);
+  EXPECT_NE(one.out, other.out);
+}
+
+TEST(Story, IsGreedyAtTemperatureZeroWhateverTheSeed) {
+  const ProgramResult one = story({"--temperature", "0", "--seed", "1", "-n", "40"});
+  const ProgramResult two = story({"--temp", "0", "--seed", "2", "-n", "40"});
+  EXPECT_EQ(one.out, two.out);
+}
+
+TEST(Story, TakesLlamaCppsNamesForItsOptions) {
+  const ProgramResult ours =
+      run_program({"story", "The cat", "--model", kModel, "--max-tokens", "20", "--context", "64",
+                   "--temperature", "0", "--threads", "2"});
+  const ProgramResult theirs = run_program(
+      {"story", "-m", kModel, "-p", "The cat", "-n", "20", "-c", "64", "--temp", "0", "-t", "2"});
+  EXPECT_EQ(ours.code, 0) << ours.err;
+  EXPECT_EQ(theirs.code, 0) << theirs.err;
+  EXPECT_EQ(ours.out, theirs.out);
+}
+
+TEST(Story, PrintsOnlyTheNewIdsOnOneLine) {
+  const ProgramResult result =
+      story({"--ids", "0,100,200", "--print-ids", "--temperature", "0", "-n", "5"});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_EQ(std::count(result.out.begin(), result.out.end(), ','), 4) << result.out;
+  EXPECT_EQ(std::count(result.out.begin(), result.out.end(), '\n'), 1);
+  EXPECT_EQ(result.out.find_first_not_of("0123456789,\n"), std::string::npos) << result.out;
+}
+
+TEST(Story, GivesTheSameIdsForAPromptAsForItsTokens) {
+  const ProgramResult tokens =
+      run_program({"tokenize", "--model", kModel, "--add-special"}, "Once upon a time");
+  const std::string ids = tokens.out.substr(0, tokens.out.find('\n'));
+  const ProgramResult from_text =
+      story({"Once upon a time", "--print-ids", "--temperature", "0", "-n", "12"});
+  const ProgramResult from_ids =
+      story({"--ids", ids, "--print-ids", "--temperature", "0", "-n", "12"});
+  EXPECT_EQ(from_text.out, from_ids.out);
+}
+
+TEST(Story, EndsWhereAStopTextAppearsAndDoesNotPrintIt) {
+  const std::string whole = story({"--temperature", "0", "-n", "60"}).out;
+  const std::string stop = whole.substr(30, 4);  // somewhere in what it tells anyway
+  const ProgramResult stopped = story({"--temperature", "0", "-n", "60", "--stop", stop});
+  const std::string prompt = "Once upon a time";
+  const std::size_t at = whole.find(stop, prompt.size());
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_EQ(stopped.out, whole.substr(0, at) + "\n");
+}
+
+TEST(Story, SaysWhenTheContextIsFull) {
+  const ProgramResult result = story({"Once upon a time", "-c", "12", "-n", "100", "--seed", "3"});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_NE(result.err.find("the context of 12 tokens is full"), std::string::npos) << result.err;
+}
+
+TEST(Story, RefusesAPromptLongerThanTheContext) {
+  const ProgramResult result = story({"Once upon a time there was a little girl", "-c", "4"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_NE(result.err.find("prompt: expected at most 4 tokens"), std::string::npos) << result.err;
+  EXPECT_EQ(result.out, "");
+}
+
+TEST(Story, RefusesTextThatIsNoUtf8) {
+  const ProgramResult result = story({"caf\xe9"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_NE(result.err.find("prompt: expected UTF-8, found byte 0xe9 at offset 3"),
+            std::string::npos)
+      << result.err;
+}
+
+TEST(Story, AnswersAWrongCommandLineWithTwo) {
+  for (const std::vector<std::string>& wrong :
+       std::vector<std::vector<std::string>>{{"--temperature", "nan"},
+                                             {"--temperature", "-1"},
+                                             {"--top-p", "1.5"},
+                                             {"--threads", "0"},
+                                             {"--max-tokens", "many"},
+                                             {"--ids", "1,,2"},
+                                             {"--ids", "-1"},
+                                             {"--no-such-option"},
+                                             {"--seed"}}) {
+    const ProgramResult result = story(wrong);
+    EXPECT_EQ(result.code, 2) << wrong.front() << ": " << result.err;
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  }
+}
+
+}  // namespace
+}  // namespace stagecraft
