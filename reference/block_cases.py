@@ -27,10 +27,11 @@ def attention_cases() -> Iterator[Case]:
         head_dim: int = 6,
         window: int = 0,
         scale: float = 1.5,
+        shift: float = 0.0,
     ) -> Case:
         n_heads, n_kv_heads = heads
-        q = normal(f"attention/{name}/q", q_len, n_heads * head_dim, scale=scale)
-        k = normal(f"attention/{name}/k", past + q_len, n_kv_heads * head_dim, scale=scale)
+        q = shift + normal(f"attention/{name}/q", q_len, n_heads * head_dim, scale=scale)
+        k = -shift + normal(f"attention/{name}/k", past + q_len, n_kv_heads * head_dim, scale=scale)
         v = normal(f"attention/{name}/v", past + q_len, n_kv_heads * head_dim)
 
         def split(x: Tensor) -> Tensor:
@@ -69,6 +70,8 @@ def attention_cases() -> Iterator[Case]:
     yield case("head-dim-1", (4, 2), 5, head_dim=1)
     yield case("long-33", (2, 2), 33, head_dim=2)
     yield case("sharp", (6, 2), 7, past=2, scale=12.0)
+    # Every visible score is near -24,000: a mask that adds or fills in -1e4 lets the future win.
+    yield case("scores-below-a-finite-mask", (4, 2), 5, past=2, scale=0.01, shift=100.0)
     yield case("no-queries", (6, 2), 0, past=3)
     yield case("window4-whole", (6, 2), 9, window=4)
     yield case("window4-past6", (6, 2), 3, past=6, window=4)

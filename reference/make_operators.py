@@ -32,7 +32,7 @@ from operator_cases import (
 from seed import one_thread
 from tolerance import oracle_and_tolerance
 
-AGREE = 1e-12  # relative to the largest value: two f64 formulas
+AGREE = 1e-10  # relative to the largest value: two f64 formulas, one with scores near 2e4
 
 OPERATORS: dict[str, Callable[[], Iterator[Case]]] = {
     "silu": silu_cases,
