@@ -33,7 +33,7 @@ class Loader {
   // A tensor nobody asked for is a model that the config does not describe: one more layer, a bias.
   void refuse_leftovers() const {
     for (const StoredTensor* tensor : checkpoint_.tensors()) {
-      if (taken_.count(tensor->name) != 0) continue;
+      if (taken_.contains(tensor->name)) continue;
       if (tensor->name.ends_with(".rotary_emb.inv_freq")) continue;  // old files; computed here
       throw Error("{}: tensor '{}' {} is not part of the model that config.json describes",
                   checkpoint_.name(), printable(tensor->name), shape_text(tensor->shape));

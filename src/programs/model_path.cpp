@@ -36,10 +36,10 @@ fs::path find_model(const std::string& given, const std::string& default_name) {
     return fs::is_directory(folder, ignored);
   };
   if (const char* home = std::getenv("STAGECRAFT_HOME")) {
-    const fs::path folder = fs::path(home) / "models" / default_name;
+    fs::path folder = fs::path(home) / "models" / default_name;
     if (try_folder(folder)) return folder;
   }
-  const fs::path installed =
+  fs::path installed =
       program_path().parent_path().parent_path() / "share/stagecraft/models" / default_name;
   if (try_folder(installed)) return installed;
   throw Error("no model given, and none found in {}: name one with --model", looked_at);
