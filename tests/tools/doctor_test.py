@@ -26,7 +26,8 @@ class Doctor(unittest.TestCase):
 
     def test_a_missing_tool_comes_with_its_command(self):
         with tempfile.TemporaryDirectory() as folder:
-            for name in "bash env uname id python3 c++ cmake git apt-get dnf pacman".split():
+            os.symlink(sys.executable, f"{folder}/python3")
+            for name in "bash env uname id c++ cmake git apt-get dnf pacman".split():
                 if shutil.which(name):
                     os.symlink(shutil.which(name), f"{folder}/{name}")
             answer = self.ask(path=folder)
