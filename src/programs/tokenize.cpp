@@ -1,11 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cstdio>
-#include <iostream>
-#include <iterator>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -14,6 +12,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "programs/commands.h"
+#include "programs/model_path.h"
 #include "text/tokenizer.h"
 
 namespace stagecraft {
@@ -145,7 +144,9 @@ void decode_lines(const Tokenizer& tokenizer, std::string_view text) {
 }
 
 void run(const Options& options) {
-  const Tokenizer tokenizer = Tokenizer::open(options.model);
+  const std::filesystem::path path =
+      options.model.empty() ? find_model("", "story") : std::filesystem::path(options.model);
+  const Tokenizer tokenizer = Tokenizer::open(path);
   const std::string text = read_stdin();
   if (options.decode && options.jsonl) {
     decode_lines(tokenizer, text);
@@ -166,8 +167,8 @@ void add_tokenize(CLI::App& app) {
   auto options = std::make_shared<Options>();
   command
       ->add_option("-m,--model", options->model,
-                   "A model's folder, or one that holds only a tokenizer.json, or that file")
-      ->required()
+                   "A model's folder, or one that holds only a tokenizer.json, or that file; "
+                   "the story model if not given")
       ->type_name("PATH");
   command->add_flag("--jsonl", options->jsonl, "One JSON string a line in, one array of ids out");
   command->add_flag("--decode", options->decode,

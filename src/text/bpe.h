@@ -24,6 +24,7 @@ class Bpe : public SubwordModel {
 
   void encode(std::string_view piece, std::vector<TokenId>& ids) const override;
   const Vocabulary& vocabulary() const override { return vocabulary_; }
+  std::optional<TokenId> unknown_id() const override { return unknown_id_; }
 
  private:
   // A token and its neighbours in the piece that is being merged.

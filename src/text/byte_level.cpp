@@ -36,9 +36,7 @@ const Alphabet& alphabet() {
 
 }  // namespace
 
-std::string_view byte_level_character(unsigned char byte) {
-  return alphabet().characters[byte];
-}
+std::string_view byte_level_character(unsigned char byte) { return alphabet().characters[byte]; }
 
 void append_byte_level(std::string& text, std::string_view bytes) {
   const Alphabet& letters = alphabet();

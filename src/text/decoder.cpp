@@ -48,9 +48,7 @@ Decoder::Replace read_metaspace(const JsonNode& node) {
 
 Decoder::Decoder() : steps_{Join{}} {}
 
-Decoder::Decoder(const JsonNode& node) {
-  read(node);
-}
+Decoder::Decoder(const JsonNode& node) { read(node); }
 
 void Decoder::read(const JsonNode& node) {
   const JsonNode type = node.at("type");

@@ -263,12 +263,8 @@ void Decoding::push(std::string_view token) {
   stages_.back()->end_token();
 }
 
-void Decoding::finish() {
-  stages_.back()->finish();
-}
+void Decoding::finish() { stages_.back()->finish(); }
 
-std::string Decoding::take() {
-  return output_->take();
-}
+std::string Decoding::take() { return output_->take(); }
 
 }  // namespace stagecraft

@@ -114,9 +114,7 @@ class CharacterMap : public Normalizer {
   char32_t (*map_)(char32_t);
 };
 
-char32_t without_marks(char32_t c) {
-  return is_mark(c) ? CharacterMap::kDropped : c;
-}
+char32_t without_marks(char32_t c) { return is_mark(c) ? CharacterMap::kDropped : c; }
 
 // The clean-up of sentencepiece's "nmt" rules: controls dropped, all sorts of blank a space.
 char32_t nmt(char32_t c) {

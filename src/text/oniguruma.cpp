@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <array>
+#include <utility>
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
@@ -10,12 +10,14 @@
 namespace stagecraft {
 namespace {
 
-// The insides of character classes. White_Space, where PCRE2's \s would add U+180E; \w by UTS 18,
-// where PCRE2's has no marks (before 10.43) and counts all of N*.
+// The insides of character classes. White_Space, where PCRE2's \s would add U+180E; \w by UTS 18
+// and Oniguruma's fractions and superscripts of Latin-1, where PCRE2's has no marks (before 10.43)
+// and counts all of N*; punctuation with symbols.
 constexpr std::string_view kSpace = R"(\t-\r\x{85}\p{Z})";
 constexpr std::string_view kWord =
-    R"(\p{L}\p{M}\p{Nl}\p{Nd}\p{Pc}\x{24b6}-\x{24e9}\x{1f130}-\x{1f149}\x{1f150}-\x{1f169}\x{1f170}-\x{1f189})";
+    R"(\p{L}\p{M}\p{Nl}\p{Nd}\p{Pc}\x{b2}\x{b3}\x{b9}\x{bc}-\x{be}\x{24b6}-\x{24e9}\x{1f130}-\x{1f149}\x{1f150}-\x{1f169}\x{1f170}-\x{1f189})";
 constexpr std::string_view kHexDigit = "0-9a-fA-F";
+constexpr std::string_view kPunctuation = R"(\p{P}\p{S})";
 
 bool is_hex(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
@@ -69,14 +71,22 @@ class Translator {
 
   void class_step() {
     if (next_is("&&")) refuse("&& in a character class");
-    if (next_is("[:")) {
-      const std::size_t end = in_.find(":]", at_);
-      if (end == std::string_view::npos) refuse("'[' in a character class");
-      return copy(end + 2 - at_);
-    }
+    if (next_is("[:")) return posix_class();
     if (in_[at_] == '[') refuse("a character class in a character class");
     if (in_[at_] == ']') in_class_ = false;
     copy(1);
+  }
+
+  void posix_class() {
+    constexpr std::pair<std::string_view, std::string_view> kClasses[] = {
+        {"[:space:]", kSpace},     {"[:word:]", kWord},         {"[:digit:]", R"(\p{Nd})"},
+        {"[:xdigit:]", kHexDigit}, {"[:punct:]", kPunctuation},
+    };
+    for (const auto& [name, inside] : kClasses) {
+      if (next_is(name)) return replace(name.size(), inside);
+    }
+    const std::size_t end = std::min(in_.find(']', at_), in_.size() - 1);
+    refuse(fmt::format("'{}'", printable(in_.substr(at_, end + 1 - at_))));
   }
 
   // (?m) lets the dot match a newline there; that is (?s) here.

@@ -5,9 +5,7 @@
 
 namespace stagecraft {
 
-PostProcessor::PostProcessor(const JsonNode& node) {
-  read(node);
-}
+PostProcessor::PostProcessor(const JsonNode& node) { read(node); }
 
 void PostProcessor::read(const JsonNode& node) {
   const JsonNode type = node.at("type");

@@ -30,9 +30,7 @@ std::string message_of(int code) {
   return reinterpret_cast<const char*>(buffer);
 }
 
-PCRE2_SPTR bytes(std::string_view text) {
-  return reinterpret_cast<PCRE2_SPTR>(text.data());
-}
+PCRE2_SPTR bytes(std::string_view text) { return reinterpret_cast<PCRE2_SPTR>(text.data()); }
 
 template <class Pointer>
 Pointer allocated(Pointer pointer) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -24,6 +25,9 @@ class SubwordModel {
   virtual void encode(std::string_view piece, std::vector<TokenId>& ids) const = 0;
 
   virtual const Vocabulary& vocabulary() const = 0;
+
+  // What stands for text that the model cannot spell.
+  virtual std::optional<TokenId> unknown_id() const = 0;
 };
 
 }  // namespace stagecraft

@@ -7,28 +7,29 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "text/tokenizer_impl.h"
+#include "text/unicode.h"
 
 namespace stagecraft {
 namespace {
 
-// The ids of pieces met before in this text: a word comes again, and merging it is the expensive
-// part. One for each call of encode(), so threads share nothing.
-class PieceCache {
+// The ids of a piece, remembered: a word comes again, and merging it is the expensive part. One for
+// each call of encode(), so threads share nothing.
+class PieceEncoder {
  public:
-  explicit PieceCache(const SubwordModel& model) : model_(model) {}
+  PieceEncoder(const Tokenizer::Impl& parts, bool parse_special)
+      : parts_(parts), parse_special_(parse_special) {}
 
   void encode(std::string_view piece, std::vector<TokenId>& ids) {
-    if (piece.size() > kMaxBytes) return model_.encode(piece, ids);
+    if (piece.size() > kMaxBytes) return encode_anew(piece, ids);
     const auto found = known_.find(std::string(piece));
     if (found != known_.end()) {
       ids.insert(ids.end(), found->second.begin(), found->second.end());
       return;
     }
-    const std::size_t begin = ids.size();
-    model_.encode(piece, ids);
+    const auto begin = static_cast<std::ptrdiff_t>(ids.size());
+    encode_anew(piece, ids);
     if (known_.size() < kMaxPieces) {
-      known_.emplace(
-          piece, std::vector<TokenId>(ids.begin() + static_cast<std::ptrdiff_t>(begin), ids.end()));
+      known_.emplace(piece, std::vector<TokenId>(ids.begin() + begin, ids.end()));
     }
   }
 
@@ -36,7 +37,32 @@ class PieceCache {
   static constexpr std::size_t kMaxBytes = 64;
   static constexpr std::size_t kMaxPieces = 50'000;
 
-  const SubwordModel& model_;
+  void encode_anew(std::string_view piece, std::vector<TokenId>& ids) const {
+    const std::size_t begin = ids.size();
+    parts_.model->encode(piece, ids);
+    if (parse_special_ || std::none_of(ids.begin() + static_cast<std::ptrdiff_t>(begin), ids.end(),
+                                       [this](TokenId id) { return marks_structure(id); })) {
+      return;
+    }
+    // The model itself has merges for a special token, or takes the piece whole. Text must stay
+    // text, so it is spelt character by character.
+    ids.resize(begin);
+    while (!piece.empty()) {
+      const std::size_t length = first_code_point(piece).length;
+      parts_.model->encode(piece.substr(0, length), ids);
+      piece.remove_prefix(length);
+    }
+  }
+
+  // A token of one character is no mark: it has no other spelling.
+  bool marks_structure(TokenId id) const {
+    const AddedToken* token = parts_.added.find(id);
+    return token != nullptr && token->special && parts_.model->unknown_id() != id &&
+           first_code_point(token->content).length < token->content.size();
+  }
+
+  const Tokenizer::Impl& parts_;
+  bool parse_special_;
   std::unordered_map<std::string, std::vector<TokenId>> known_;
 };
 
@@ -47,7 +73,7 @@ class Encoder {
       : parts_(parts),
         parse_special_(options.parse_special),
         at_start_(options.at_start),
-        cache_(*parts.model) {}
+        pieces_(parts, options.parse_special) {}
 
   std::vector<TokenId> run(std::string_view text) {
     for (const auto& segment : parts_.added.split(text, AddedTokens::Kind::kRaw, parse_special_)) {
@@ -82,15 +108,15 @@ class Encoder {
     Pieces pieces{std::move(text), {{0, size, at_start}}};
     if (parts_.pre_tokenizer) parts_.pre_tokenizer->apply(pieces);
     for (const Pieces::Piece& piece : pieces.pieces) {
-      cache_.encode(std::string_view(pieces.text).substr(piece.begin, piece.end - piece.begin),
-                    ids_);
+      pieces_.encode(std::string_view(pieces.text).substr(piece.begin, piece.end - piece.begin),
+                     ids_);
     }
   }
 
   const Tokenizer::Impl& parts_;
   bool parse_special_;
   bool at_start_;
-  PieceCache cache_;
+  PieceEncoder pieces_;
   std::vector<TokenId> ids_;
 };
 

@@ -25,15 +25,19 @@ class Tokenizer {
   ~Tokenizer();
 
   struct EncodeOptions {
-    bool parse_special = true;  // text that spells a special token becomes that token
-    bool add_special = false;   // add what the post-processor adds (begin-of-text and the like)
-    bool at_start = true;  // false: tokens stand before; some tokenizers add a space at a start
+    // Text that spells a special token becomes that token; else it stays text, whatever it spells.
+    // (Added tokens that are not special are text, and found in both.)
+    bool parse_special = true;
+    bool add_special = false;  // add what the post-processor adds (begin-of-text and the like)
+    bool at_start = true;      // false: tokens stand before; some tokenizers add a space at a start
   };
-  // Throws Error with the byte offset if `text` is not UTF-8.
+  // Throws Error with the byte offset if `text` is not UTF-8, and where a character has no token
+  // and the file names none for that, or a pattern of the file takes too long to decide.
   std::vector<TokenId> encode(std::string_view text, EncodeOptions options) const;
 
   // The bytes that the ids stand for, special tokens included. Bytes that are no UTF-8 (half a
-  // character) are given as they are. Throws Error on an id that is out of range.
+  // character) are given as they are. Throws Error on an id that is negative or from vocab_size()
+  // on; one in between that no token has gives nothing.
   std::string decode(std::span<const TokenId> ids) const;
 
   std::size_t vocab_size() const;                              // the largest id + 1

@@ -10,9 +10,7 @@ namespace stagecraft {
 namespace {
 
 // Room for the gaps that real vocabularies have.
-std::size_t largest_end_id(std::size_t n_entries) {
-  return 2 * n_entries + 65536;
-}
+std::size_t largest_end_id(std::size_t n_entries) { return 2 * n_entries + 65536; }
 
 }  // namespace
 

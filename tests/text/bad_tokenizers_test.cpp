@@ -322,7 +322,7 @@ TEST(BadTokenizers, AreNotReadWhenTheyAreTooLarge) {
   const auto file = folder.write("tokenizer.json", "{}");
   std::filesystem::resize_file(file, std::uintmax_t{1} << 30);  // sparse: no disk is used
   EXPECT_EQ(message_of(file),
-            file.string() + ": expected at most 268435456 bytes, found 1073741824");
+            file.string() + ": expected at most 134217728 bytes, found 1073741824");
 }
 
 // Whatever one byte more or less does to a file: it is refused with an Error, or it is a tokenizer.

@@ -44,7 +44,7 @@ TEST(Regex, TakesBlanksFromUnicodesWhiteSpace) {
 }
 
 TEST(Regex, TakesMarksIntoWords) {
-  EXPECT_EQ(cut(R"(\w+)", "e\xcc\x81t\xc2\xb2"), "[e\xcc\x81t]\xc2\xb2");
+  EXPECT_EQ(cut(R"(\w+)", "e\xcc\x81t\xe2\x82\x82"), "[e\xcc\x81t]\xe2\x82\x82");  // a subscript
   EXPECT_EQ(cut(R"(\b)", "e\xcc\x81 a"), "[]e\xcc\x81[] []a[]");
 }
 
@@ -61,11 +61,12 @@ TEST(Regex, ReadsLettersOfTheDialectAsItMeansThem) {
   EXPECT_EQ(cut(R"(\u00e9)", "\xc3\xa9"), "[\xc3\xa9]");
   EXPECT_EQ(cut(R"(\v)", "\n\v"), "\n[\v]");
   EXPECT_EQ(cut(R"([\]\[]+)", "a[]b"), "a[[]]b");
+  EXPECT_EQ(cut(R"([[:punct:][:digit:]]+)", "a+1.b"), "a[+1.]b");
 }
 
 TEST(Regex, RefusesWhatItWouldGetWrong) {
-  for (const char* pattern :
-       {"[a[b]]", "[a&&b]", R"([\W])", R"([\H])", R"(\u12)", R"(\C)", "(", "[a"}) {
+  for (const char* pattern : {"[a[b]]", "[a&&b]", R"([\W])", R"([\H])", "[[:alpha:]]",
+                              "[[:^space:]]", "[[:", R"(\u12)", R"(\C)", "(", "[a"}) {
     EXPECT_THROW(Regex(pattern, "pattern"), Error) << pattern;
   }
 }

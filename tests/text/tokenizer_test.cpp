@@ -1,0 +1,107 @@
+// What the tokenizer promises beyond equality with the library.
+#include "text/tokenizer.h"
+
+#include <array>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "tests/text/fixtures.h"
+#include "tests/text/temporary_folder.h"
+
+namespace stagecraft {
+namespace {
+
+using Ids = std::vector<TokenId>;
+
+Tokenizer tokenizer_of(std::string_view json) {
+  const TemporaryFolder folder;
+  return Tokenizer::open(folder.write("tokenizer.json", json));
+}
+
+TEST(Tokenizer, KeepsTextPlainEvenWhereItsModelCouldSpellASpecialToken) {
+  constexpr std::string_view kMerging = R"({
+    "added_tokens": [{"id": 5, "content": "END", "special": true, "normalized": false, "single_word": true},
+                     {"id": 0, "content": "?", "special": true, "normalized": false}],
+    "model": {"type": "BPE", "ignore_merges": false, "unk_token": "?", "merges": ["N D", "E ND"],
+              "vocab": {"?": 0, "E": 1, "N": 2, "D": 3, "ND": 4, "END": 5}}})";
+  std::string whole(kMerging);
+  whole.replace(whole.find("false, \"unk"), 5, "true");
+  for (const std::string_view json : {kMerging, std::string_view(whole)}) {
+    const Tokenizer tokenizer = tokenizer_of(json);
+    EXPECT_EQ(tokenizer.encode("END", {}), Ids{5});
+    EXPECT_EQ(tokenizer.encode("END", {.parse_special = false}), (Ids{1, 2, 3}));
+    EXPECT_EQ(tokenizer.encode("NDx", {.parse_special = false}), (Ids{4, 0}));
+  }
+}
+
+TEST(Tokenizer, SaysWhereTextIsNoUtf8) {
+  const Tokenizer tokenizer = Tokenizer::open(tokenizers_folder() / "gpt2");
+  try {
+    tokenizer.encode("ab\xff", {});
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "text: expected UTF-8, found the byte 0xff at offset 2");
+  }
+}
+
+TEST(Tokenizer, NamesTheCharacterThatItHasNoTokenFor) {
+  const Tokenizer tokenizer = tokenizer_of(
+      R"({"model": {"type": "BPE", "unk_token": "<unk>", "vocab": {"a": 0}, "merges": []}})");
+  EXPECT_EQ(tokenizer.encode("aa", {}), (Ids{0, 0}));
+  try {
+    tokenizer.encode("ab", {});
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what())
+                  .find("model.unk_token: expected a token of model.vocab, to "
+                        "stand for 'b', found '<unk>'"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(Tokenizer, DecodesBytesThatAreNoUtf8AsTheyAre) {
+  const Tokenizer tokenizer = Tokenizer::open(tokenizers_folder() / "llama2");
+  EXPECT_EQ(tokenizer.decode(Ids{tokenizer.id_of("<0xE4>").value(), tokenizer.id_of("a").value()}),
+            "\xe4"
+            "a");
+}
+
+TEST(Tokenizer, RefusesToDecodeIdsOutOfRange) {
+  const Tokenizer tokenizer = Tokenizer::open(tokenizers_folder() / "gpt2");
+  const auto end = static_cast<TokenId>(tokenizer.vocab_size());
+  EXPECT_THROW(tokenizer.decode(Ids{end}), Error);
+  EXPECT_THROW(tokenizer.decode(Ids{-1}), Error);
+  EXPECT_NO_THROW(tokenizer.decode(Ids{end - 1}));
+}
+
+TEST(Tokenizer, KnowsItsTokensByNameAndById) {
+  const Tokenizer tokenizer = Tokenizer::open(tokenizers_folder() / "qwen2");
+  const TokenId end = tokenizer.id_of("<|im_end|>").value();
+  EXPECT_EQ(tokenizer.token_of(end), "<|im_end|>");
+  EXPECT_TRUE(tokenizer.is_special(end));
+  EXPECT_FALSE(tokenizer.is_special(tokenizer.id_of("<tool_call>").value()));  // added, but text
+  EXPECT_FALSE(tokenizer.is_special(0));
+  EXPECT_EQ(tokenizer.id_of("no such token"), std::nullopt);
+  EXPECT_EQ(tokenizer.token_of(1'000'000), "");
+  EXPECT_FALSE(tokenizer.is_special(-1));
+}
+
+TEST(Tokenizer, IsSharedByThreads) {
+  const Tokenizer tokenizer = Tokenizer::open(tokenizers_folder() / "llama3");
+  const auto cases = read_cases("llama3");
+  std::vector<std::thread> threads;
+  std::array<int, 4> wrong = {};
+  for (int& count : wrong) {
+    threads.emplace_back([&] {
+      for (const TokenizerCase& c : cases) count += tokenizer.encode(c.text, {}) != c.ids;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, (std::array<int, 4>{}));
+}
+
+}  // namespace
+}  // namespace stagecraft
