@@ -95,7 +95,11 @@ Expected read_expected(const StoredTensor& stored, double tolerance) {
 
 }  // namespace
 
-bool judge(const Case& question) {
+namespace {
+
+// Runs the worker and hands its answer to `find_problem`, which says what is wrong with it.
+template <class FindProblem>
+bool judge_by(const Case& question, FindProblem find_problem) {
   const Outcome outcome = run_worker(worker(), question.request);
   if (outcome.kind == Outcome::Kind::Answered &&
       outcome.response.status == Response::Status::NotWritten) {
@@ -104,11 +108,39 @@ bool judge(const Case& question) {
     return false;
   }
   std::string problem = broken_rule(outcome);
-  if (problem.empty()) problem = compare(question, outcome.response);
+  if (problem.empty()) problem = find_problem(outcome.response);
   if (problem.empty()) return true;
   if (!outcome.printed.empty()) problem += "\n  " + say("printed") + "\n" + outcome.printed;
   ADD_FAILURE() << question.name << "\n  " << problem;
   return false;
+}
+
+}  // namespace
+
+bool judge(const Case& question) {
+  return judge_by(question, [&](const Response& response) { return compare(question, response); });
+}
+
+bool judge_counts(const Case& question, const std::string& output,
+                  const std::vector<double>& shares, std::size_t total) {
+  return judge_by(question, [&](const Response& response) -> std::string {
+    const auto found = response.outputs.find(output);
+    if (found == response.outputs.end()) return say("no_answer", output);
+    Expected expected{{shares.size()}, {}, {}};
+    Tensor counts{{shares.size()}, std::vector<float>(shares.size(), 0.0f)};
+    for (const double share : shares) {
+      expected.values.push_back(share * static_cast<double>(total));
+      expected.allowed.push_back(share == 0.0 ? 0.0 : 2.0);
+    }
+    for (const float token : found->second.values) {
+      if (token < 0.0f || token >= static_cast<float>(shares.size())) {
+        return say("no_answer", fmt::format("{} {}", output, token));
+      }
+      ++counts.values[static_cast<std::size_t>(token)];
+    }
+    if (agrees(expected, counts)) return {};
+    return diagnose(question.request.function, "counts", expected, counts);
+  });
 }
 
 std::vector<Case> dumped_cases(const std::string& operator_name) {

@@ -23,6 +23,11 @@ struct Case {
 // is not right. Returns whether it was. Code that is not written yet skips the test.
 bool judge(const Case& question);
 
+// The same for an output of token ids of which only the counts are fixed: each id must come as
+// often as its share of `total`, but for two steps of the sweep.
+bool judge_counts(const Case& question, const std::string& output,
+                  const std::vector<double>& shares, std::size_t total);
+
 // The cases of tests/data/operators/NAME.safetensors: PyTorch's answers in f64 with the tolerance
 // that follows from the measured spread of summation orders.
 std::vector<Case> dumped_cases(const std::string& operator_name);

@@ -50,6 +50,22 @@ double Arguments::scalar(const std::string& name) const {
   return found->second;
 }
 
+std::size_t Arguments::size(const std::string& name) const {
+  return static_cast<std::size_t>(scalar(name));
+}
+
+const std::string& Arguments::text(const std::string& name) const {
+  const auto found = request_.texts.find(name);
+  if (found == request_.texts.end()) throw Error("request: text '{}' is missing", name);
+  return found->second;
+}
+
+std::vector<int> Arguments::integers(const std::string& name) const {
+  const auto found = request_.inputs.find(name);
+  if (found == request_.inputs.end()) throw Error("request: input '{}' is missing", name);
+  return {found->second.values.begin(), found->second.values.end()};
+}
+
 Arguments::Block& Arguments::make(const std::string& name, std::size_t rows, std::size_t cols,
                                   bool flat) {
   auto block = std::make_unique<Block>();
@@ -117,6 +133,10 @@ void Arguments::record(const std::string& name, MatrixView<const float> value) {
   for (std::size_t r = 0; r < value.rows(); ++r) {
     tensor.values.insert(tensor.values.end(), value.row(r).begin(), value.row(r).end());
   }
+}
+
+void Arguments::record(const std::string& name, std::span<const int> numbers) {
+  recorded_[name] = {{numbers.size()}, {numbers.begin(), numbers.end()}};
 }
 
 void Arguments::collect(const std::string& suffix, Response& response) const {

@@ -16,6 +16,8 @@ class Arguments {
   ~Arguments();
 
   double scalar(const std::string& name) const;
+  std::size_t size(const std::string& name) const;  // a scalar that is a whole number
+  const std::string& text(const std::string& name) const;
   std::span<const float> vector(const std::string& name);
   MatrixView<const float> matrix(const std::string& name);
   // An input that the function reads and writes; its values afterwards are an output.
@@ -27,8 +29,11 @@ class Arguments {
 
   bool has(const std::string& name) const;  // an input that not every request brings
 
+  std::vector<int> integers(const std::string& name) const;  // an input of whole numbers
+
   // Something the function computed on its way, under the name that it gave it.
   void record(const std::string& name, MatrixView<const float> value);
+  void record(const std::string& name, std::span<const int> numbers);
 
   // After the call: the outputs under their names with `suffix`, and what was written wrongly.
   void collect(const std::string& suffix, Response& response) const;

@@ -69,12 +69,12 @@ void call_attention_block(Arguments& args) {
   config.dim = x.cols();
   config.ffn_dim = 1;
   config.n_layers = 1;
-  config.n_heads = static_cast<std::size_t>(args.scalar("n_heads"));
-  config.n_kv_heads = static_cast<std::size_t>(args.scalar("n_kv_heads"));
-  config.head_dim = static_cast<std::size_t>(args.scalar("head_dim"));
+  config.n_heads = args.size("n_heads");
+  config.n_kv_heads = args.size("n_kv_heads");
+  config.head_dim = args.size("head_dim");
   config.rope.theta = args.scalar("rope_theta");
   config.qk_norm = qk_norm;
-  config.windows = {static_cast<std::size_t>(args.scalar("window"))};
+  config.windows = {args.size("window")};
 
   const std::size_t kv_len = past_k.rows() + x.rows();
   KvCache cache(config, kv_len);
@@ -93,15 +93,6 @@ void call_attention_block(Arguments& args) {
 
 const CallTable& block_calls() {
   static const CallTable table = {{"mlp", call_mlp}, {"attention_block", call_attention_block}};
-  return table;
-}
-
-const CallTable& all_calls() {
-  static const CallTable table = [] {
-    CallTable all = operator_calls();
-    all.insert(block_calls().begin(), block_calls().end());
-    return all;
-  }();
   return table;
 }
 

@@ -13,6 +13,7 @@ using CallTable = std::map<std::string, Call>;
 
 const CallTable& operator_calls();  // silu, rms_norm, attention ...
 const CallTable& block_calls();     // mlp, attention_block
+const CallTable& model_calls();     // forward, sample, generate
 const CallTable& all_calls();
 
 }  // namespace stagecraft::stages

@@ -48,6 +48,7 @@ void Request::write(const std::filesystem::path& path) const {
   write_file(path, inputs,
              {{"function", function},
               {"scalars", Json(scalars).dump()},
+              {"texts", Json(texts).dump()},
               {"alias", alias},
               {"gap", std::to_string(gap)},
               {"calls", std::to_string(calls)}});
@@ -59,6 +60,7 @@ Request Request::read(const std::filesystem::path& path) {
   request.inputs = tensors_of(file);
   request.function = field(file, "function");
   request.scalars = Json::parse(field(file, "scalars")).get<std::map<std::string, double>>();
+  request.texts = Json::parse(field(file, "texts")).get<std::map<std::string, std::string>>();
   request.alias = field(file, "alias");
   request.gap = std::stoul(field(file, "gap"));
   request.calls = std::stoul(field(file, "calls"));

@@ -20,9 +20,10 @@ struct Tensor {
 };
 
 struct Request {
-  std::string function;                   // "rms_norm"
-  std::map<std::string, Tensor> inputs;   // by argument
-  std::map<std::string, double> scalars;  // by argument
+  std::string function;                           // "rms_norm"
+  std::map<std::string, Tensor> inputs;           // by argument
+  std::map<std::string, double> scalars;          // by argument
+  std::map<std::string, std::string> texts = {};  // by argument: paths, prompts
   std::string alias = {};  // an output that is to be the same memory as this input; empty: none
   std::size_t gap = 0;     // rows of matrices lie this many elements apart
   std::size_t calls = 1;   // how often to call, each time with fresh copies of the inputs

@@ -12,10 +12,6 @@
 namespace stagecraft::stages {
 namespace {
 
-std::size_t size_of(const Arguments& args, const std::string& name) {
-  return static_cast<std::size_t>(args.scalar(name));
-}
-
 void call_add(Arguments& args) {
   const auto x = args.matrix("x");
   add(x, args.in_out("y"));
@@ -54,15 +50,15 @@ void call_softmax(Arguments& args) {
 
 void call_rope(Arguments& args) {
   const auto inv_freq = args.vector("inv_freq");
-  rope(args.in_out("x"), inv_freq, size_of(args, "first_position"));
+  rope(args.in_out("x"), inv_freq, args.size("first_position"));
 }
 
 void call_attention(Arguments& args) {
   const auto q = args.matrix("q");
   const auto k = args.matrix("k");
   const auto v = args.matrix("v");
-  const AttentionShape shape{size_of(args, "n_heads"), size_of(args, "n_kv_heads"),
-                             size_of(args, "head_dim"), size_of(args, "window")};
+  const AttentionShape shape{args.size("n_heads"), args.size("n_kv_heads"), args.size("head_dim"),
+                             args.size("window")};
   const auto probabilities = args.out_matrix("probabilities", shape.n_heads * q.rows(), k.rows());
   attention(q, k, v, shape, probabilities, args.out_matrix("out", q.rows(), q.cols()));
 }

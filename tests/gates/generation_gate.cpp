@@ -1,0 +1,271 @@
+// The gates of stage 7: the pass through the whole model, the choice of a token, the loop.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "base/json.h"
+#include "checkpoint/safetensors.h"
+#include "generation/generate.h"
+#include "tests/gates/questions.h"
+#include "tests/support/random_model.h"
+
+namespace stagecraft::stages {
+namespace {
+
+Tensor numbers(const std::vector<int>& values) {
+  return {{values.size()}, {values.begin(), values.end()}};
+}
+
+Expected exactly(const std::vector<int>& values) {
+  return {{values.size()}, {values.begin(), values.end()}, std::vector<double>(values.size(), 0.0)};
+}
+
+// ---- forward ------------------------------------------------------------------------------------
+
+// PyTorch's logits of a tiny model: [seq, vocab] in f64, and how far off is right.
+struct DumpedLogits {
+  std::string model;
+  std::vector<int> ids;
+  std::size_t vocab_size = 0;
+  std::vector<double> logits;
+  double allowed = 0.0;
+};
+
+DumpedLogits dumped_logits(const std::string& name) {
+  DumpedLogits dump;
+  dump.model = std::string(TEST_DATA) + "/models/" + name;
+  const SafetensorsFile file(dump.model + "/trace.safetensors");
+  const StoredTensor& ids = *file.find("ids");
+  for (std::size_t i = 0; i < ids.shape[0]; ++i) {
+    std::int64_t id = 0;
+    std::memcpy(&id, ids.bytes.data() + i * sizeof id, sizeof id);
+    dump.ids.push_back(static_cast<int>(id));
+  }
+  const StoredTensor& logits = *file.find("logits");
+  dump.vocab_size = logits.shape[1];
+  dump.logits.resize(logits.bytes.size() / sizeof(double));
+  std::memcpy(dump.logits.data(), logits.bytes.data(), logits.bytes.size());
+  dump.allowed = parse_json(file.metadata().at("tolerance"), name).at("logits");
+  return dump;
+}
+
+Case forward_case(const DumpedLogits& dump, const std::vector<int>& pieces, std::size_t rows) {
+  Case one;
+  one.name =
+      fmt::format("{} in passes of {}", std::filesystem::path(dump.model).filename().string(),
+                  fmt::join(pieces, ", "));
+  one.request.function = "forward";
+  one.request.texts = {{"model", dump.model}};
+  one.request.inputs = {{"ids", numbers(dump.ids)}, {"pieces", numbers(pieces)}};
+  one.request.scalars = {{"logit_rows", static_cast<double>(rows)}};
+  std::size_t end = 0;
+  for (std::size_t n = 0; n < pieces.size(); ++n) {
+    end += static_cast<std::size_t>(pieces[n]);
+    const std::size_t kept = std::min(rows, static_cast<std::size_t>(pieces[n]));
+    const auto first =
+        dump.logits.begin() + static_cast<std::ptrdiff_t>((end - kept) * dump.vocab_size);
+    Expected& expected = one.expected[fmt::format("logits of pass {}", n)];
+    expected.shape = {kept, dump.vocab_size};
+    expected.values.assign(first, first + static_cast<std::ptrdiff_t>(kept * dump.vocab_size));
+    expected.allowed.assign(expected.values.size(), dump.allowed);
+  }
+  one.expected["positions in the cache"] = exactly({static_cast<int>(end)});
+  return one;
+}
+
+TEST(Forward, EqualsPyTorchOnAWholePrompt) {
+  for (const char* name : {"llama-mha", "llama-gqa3", "llama-tied-embed-only", "qwen3-qk-norm"}) {
+    const DumpedLogits dump = dumped_logits(name);
+    const int seq_len = static_cast<int>(dump.ids.size());
+    if (!judge(forward_case(dump, {seq_len}, dump.ids.size()))) return;
+  }
+}
+
+TEST(Forward, GivesTheLogitsOfTheLastRowsAlone) {
+  const DumpedLogits dump = dumped_logits("llama-gqa2");
+  const int seq_len = static_cast<int>(dump.ids.size());
+  if (!judge(forward_case(dump, {seq_len}, 1))) return;
+  judge(forward_case(dump, {seq_len}, 3));
+}
+
+TEST(Forward, GoesOnFromTheCacheHoweverThePromptIsCut) {
+  const DumpedLogits dump = dumped_logits("llama-gqa2");
+  const int seq_len = static_cast<int>(dump.ids.size());
+  if (!judge(forward_case(dump, std::vector<int>(dump.ids.size(), 1), 1))) return;
+  if (!judge(forward_case(dump, {3, seq_len - 3}, 1))) return;
+  judge(forward_case(dump, {seq_len - 1, 1}, 1));
+}
+
+// ---- sample -------------------------------------------------------------------------------------
+
+constexpr std::size_t kSweep = 4000;
+
+// Each token's share of [0, 1) by the contract, in f64.
+std::vector<double> shares(const Tensor& logits, double temperature, std::size_t top_k,
+                           double top_p) {
+  std::vector<std::size_t> order(logits.values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return logits.values[a] > logits.values[b];
+  });
+  if (top_k != 0 && top_k < order.size()) order.resize(top_k);
+  std::vector<double> result(logits.values.size(), 0.0);
+  double sum = 0.0;
+  for (const std::size_t i : order) {
+    result[i] = std::exp((logits.values[i] - logits.values[order[0]]) / temperature);
+    sum += result[i];
+  }
+  double kept = 0.0;
+  for (const std::size_t i : order) {
+    const bool enough = top_p < 1.0 && kept >= top_p * sum;
+    if (enough) result[i] = 0.0;
+    kept += result[i];
+  }
+  for (double& share : result) share /= kept;
+  return result;
+}
+
+// Sweeps u through [0, 1) and counts how often each token is chosen.
+void judge_shares(const std::string& name, const Tensor& logits, double temperature,
+                  std::size_t top_k, double top_p) {
+  Case one;
+  one.name = name;
+  one.request.function = "sample";
+  Tensor us{{kSweep}, {}};
+  for (std::size_t i = 0; i < kSweep; ++i) {
+    us.values.push_back((static_cast<float>(i) + 0.5f) / static_cast<float>(kSweep));
+  }
+  one.request.inputs = {{"logits", logits}, {"u", us}};
+  one.request.scalars = {
+      {"temperature", temperature}, {"top_k", static_cast<double>(top_k)}, {"top_p", top_p}};
+  const std::vector<double> expected = shares(logits, temperature, top_k, top_p);
+  judge_counts(one, "tokens", expected, kSweep);
+}
+
+TEST(Sample, TakesTheLargestAtTemperatureZeroAndTheLowerOfEquals) {
+  Case one;
+  one.name = "greedy";
+  one.request.function = "sample";
+  one.request.inputs = {{"logits", {{5}, {0.5f, 3.0f, -1.0f, 3.0f, 2.9f}}},
+                        {"u", {{3}, {0.0f, 0.5f, 0.99f}}}};
+  one.request.scalars = {{"temperature", 0.0}, {"top_k", 3.0}, {"top_p", 0.5}};
+  one.expected = {{"tokens", exactly({1, 1, 1})}};
+  judge(one);
+}
+
+TEST(Sample, GivesEveryTokenItsShare) {
+  Inputs inputs;
+  const Tensor logits = inputs.tensor({inputs.size(5, 30)}, 2.0f);
+  judge_shares("temperature 1", logits, 1.0, 0, 1.0);
+  judge_shares("temperature 0.5", logits, 0.5, 0, 1.0);
+  judge_shares("temperature 2", logits, 2.0, 0, 1.0);
+}
+
+TEST(SampleTopKTopP, CutsAndSharesTheRest) {
+  Inputs inputs;
+  const Tensor logits = inputs.tensor({inputs.size(12, 40)}, 1.5f);
+  judge_shares("top-k 3", logits, 1.0, 3, 1.0);
+  judge_shares("top-p 0.7", logits, 1.0, 0, 0.7);
+  judge_shares("temperature 0.8, top-k 6, top-p 0.6", logits, 0.8, 6, 0.6);
+}
+
+// ---- generate -----------------------------------------------------------------------------------
+
+struct Loop {
+  std::vector<int> prompt = {1, 5, 9};
+  std::size_t context = 40;
+  std::size_t stop_after = 0;
+  std::uint64_t seed = 3;
+  GenerationOptions options;
+};
+
+// What our own loop makes of it: generate composes functions that are judged elsewhere, so there is
+// one right sequence of tokens.
+void judge_loop(const std::string& name, const TemporaryFolder& folder, const Loop& loop) {
+  const Model model = Model::open(folder.path());
+  Session session(model, loop.context, 1);
+  session.feed(loop.prompt);
+  Random random(loop.seed);
+  std::vector<int> made;
+  const StopReason reason = generate(session, loop.options, random, [&](TokenId token) {
+    made.push_back(token);
+    return made.size() != loop.stop_after;
+  });
+  Case one;
+  one.name = name;
+  one.request.function = "generate";
+  one.request.texts = {{"model", folder.path().string()}};
+  one.request.inputs = {{"ids", numbers(loop.prompt)},
+                        {"end_tokens", numbers(loop.options.end_tokens)}};
+  one.request.scalars = {{"context", static_cast<double>(loop.context)},
+                         {"max_tokens", static_cast<double>(loop.options.max_tokens)},
+                         {"temperature", static_cast<double>(loop.options.sampler.temperature)},
+                         {"top_k", static_cast<double>(loop.options.sampler.top_k)},
+                         {"top_p", static_cast<double>(loop.options.sampler.top_p)},
+                         {"repeat_penalty", static_cast<double>(loop.options.repeat_penalty)},
+                         {"repeat_last_n", static_cast<double>(loop.options.repeat_last_n)},
+                         {"seed", static_cast<double>(loop.seed)},
+                         {"stop_after", static_cast<double>(loop.stop_after)}};
+  const auto fed = session.tokens();
+  one.expected = {{"tokens", exactly(made)},
+                  {"reason", exactly({static_cast<int>(reason)})},
+                  {"fed tokens", exactly({fed.begin(), fed.end()})}};
+  judge(one);
+}
+
+class Generate : public ::testing::Test {
+ protected:
+  void SetUp() override { write_random_model(folder_.path()); }
+  TemporaryFolder folder_;
+};
+
+TEST_F(Generate, MakesTheTokensThatFollow) {
+  Loop loop;
+  loop.options.max_tokens = 12;
+  loop.options.sampler.temperature = 0.0f;
+  judge_loop("12 greedy tokens", folder_, loop);
+  loop.options.sampler.temperature = 0.9f;
+  loop.seed = 17;
+  judge_loop("12 tokens by chance: one number a token", folder_, loop);
+}
+
+TEST_F(Generate, PenalizesRepeats) {
+  Loop loop;
+  loop.options.max_tokens = 16;
+  loop.options.sampler.temperature = 0.0f;
+  loop.options.repeat_penalty = 1.5f;
+  loop.options.repeat_last_n = 4;
+  judge_loop("a penalty over the last 4", folder_, loop);
+}
+
+TEST_F(Generate, StopsForEveryReason) {
+  Loop loop;
+  loop.options.sampler.temperature = 0.0f;
+  loop.options.max_tokens = 0;
+  judge_loop("no tokens wanted", folder_, loop);
+  loop.options.max_tokens = 200;
+  loop.context = 9;
+  judge_loop("the context is full", folder_, loop);
+  loop.context = 64;
+  loop.stop_after = 5;
+  judge_loop("the caller says stop after 5", folder_, loop);
+  loop.stop_after = 0;
+  // Whatever comes fourth shall be the end.
+  const Model model = Model::open(folder_.path());
+  Session session(model, 64, 1);
+  session.feed(loop.prompt);
+  Random random(1);
+  std::vector<int> made;
+  GenerationOptions four = loop.options;
+  four.max_tokens = 4;
+  generate(session, four, random, [&](TokenId token) {
+    made.push_back(token);
+    return true;
+  });
+  loop.options.end_tokens = {made.back(), 2};
+  judge_loop("an end token", folder_, loop);
+}
+
+}  // namespace
+}  // namespace stagecraft::stages

@@ -1,0 +1,88 @@
+#include <fmt/format.h>
+
+#include "generation/generate.h"
+#include "generation/sampler.h"
+#include "model/forward.h"
+#include "tests/stages/calls.h"
+
+namespace stagecraft::stages {
+namespace {
+
+// The ids in pieces of the given lengths, one pass each; each pass gives the logits of its last
+// `logit_rows` tokens (or of all, where it has fewer).
+void call_forward(Arguments& args) {
+  const Model model = Model::open(args.text("model"));
+  const std::vector<TokenId> ids = args.integers("ids");
+  const std::vector<int> pieces = args.integers("pieces");
+  KvCache cache(model.config, ids.size());
+  Workspace workspace(model.config, ids.size(), ids.size(), 1);
+  std::span<const TokenId> rest = ids;
+  int n = 0;
+  for (const int length : pieces) {
+    const auto piece = rest.first(static_cast<std::size_t>(length));
+    rest = rest.subspan(piece.size());
+    const std::size_t rows = std::min(args.size("logit_rows"), piece.size());
+    const auto logits =
+        args.out_matrix(fmt::format("logits of pass {}", n++), rows, model.config.vocab_size);
+    forward(model, piece, cache, workspace, logits);
+  }
+  args.record("positions in the cache", std::vector<int>{static_cast<int>(cache.length())});
+}
+
+SamplerOptions sampler_options(const Arguments& args) {
+  return {static_cast<float>(args.scalar("temperature")), args.size("top_k"),
+          static_cast<float>(args.scalar("top_p"))};
+}
+
+// One token for each u.
+void call_sample(Arguments& args) {
+  const auto logits = args.vector("logits");
+  const auto us = args.vector("u");
+  std::vector<TokenProbability> scratch(logits.size());
+  std::vector<int> tokens;
+  for (const float u : us) tokens.push_back(sample(logits, sampler_options(args), u, scratch));
+  args.record("tokens", tokens);
+}
+
+void call_generate(Arguments& args) {
+  const Model model = Model::open(args.text("model"));
+  Session session(model, args.size("context"), 1);
+  session.feed(args.integers("ids"));
+  GenerationOptions options;
+  options.max_tokens = args.size("max_tokens");
+  options.sampler = sampler_options(args);
+  options.repeat_penalty = static_cast<float>(args.scalar("repeat_penalty"));
+  options.repeat_last_n = args.size("repeat_last_n");
+  options.end_tokens = args.integers("end_tokens");
+  Random random(args.size("seed"));
+  const std::size_t stop_after = args.size("stop_after");  // 0: never
+  std::vector<int> made;
+  const StopReason reason = generate(session, options, random, [&](TokenId token) {
+    made.push_back(token);
+    return made.size() != stop_after;
+  });
+  args.record("tokens", made);
+  args.record("reason", std::vector<int>{static_cast<int>(reason)});
+  args.record("fed tokens", session.tokens());
+}
+
+}  // namespace
+
+const CallTable& model_calls() {
+  static const CallTable table = {
+      {"forward", call_forward}, {"sample", call_sample}, {"generate", call_generate}};
+  return table;
+}
+
+const CallTable& all_calls() {
+  static const CallTable table = [] {
+    CallTable all;
+    for (const CallTable* part : {&operator_calls(), &block_calls(), &model_calls()}) {
+      all.insert(part->begin(), part->end());
+    }
+    return all;
+  }();
+  return table;
+}
+
+}  // namespace stagecraft::stages
