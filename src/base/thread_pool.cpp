@@ -1,21 +1,34 @@
 #include "base/thread_pool.h"
 
+#include <system_error>
+
 #include "base/error.h"
 
 namespace stagecraft {
 
 ThreadPool::ThreadPool(std::size_t n_threads) {
   if (n_threads == 0) throw Error("threads: expected at least 1, found 0");
-  for (std::size_t part = 1; part < n_threads; ++part) {
-    workers_.emplace_back([this, part] { worker(part); });
+  workers_.reserve(n_threads - 1);
+  try {
+    for (std::size_t part = 1; part < n_threads; ++part) {
+      workers_.emplace_back([this, part] { worker(part); });
+    }
+  } catch (const std::system_error&) {
+    const std::size_t started = size();
+    stop();
+    throw Error("threads: expected at most {}, as many as this system starts, found {}", started,
+                n_threads);
   }
 }
 
-ThreadPool::~ThreadPool() {
+ThreadPool::~ThreadPool() { stop(); }
+
+void ThreadPool::stop() {
   quit_ = true;
   ++round_;
   round_.notify_all();
   for (std::thread& thread : workers_) thread.join();
+  workers_.clear();
 }
 
 void ThreadPool::start(Call call, void* context) {

@@ -13,7 +13,8 @@ namespace stagecraft {
 // `run`. One caller at a time.
 class ThreadPool {
  public:
-  explicit ThreadPool(std::size_t n_threads);  // at least 1, the caller counted
+  // At least 1, the caller counted. Throws Error if the system does not start that many.
+  explicit ThreadPool(std::size_t n_threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -39,6 +40,7 @@ class ThreadPool {
   void start(Call call, void* context);
   void finish();
   void worker(std::size_t part);
+  void stop();
 
   std::vector<std::thread> workers_;
   Call call_ = nullptr;

@@ -1,6 +1,10 @@
 #include "generation/session.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cmath>
+#include <new>
 
 #include "base/error.h"
 
@@ -11,14 +15,40 @@ namespace {
 // from memory serves many rows, few enough that the workspace stays small.
 constexpr std::size_t kRowsPerPass = 64;
 
+// The context, if this machine could hold it: told now, not by the kernel when half a story is out.
+std::size_t affordable(const Config& config, std::size_t context) {
+  const double memory =
+      static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+  const double needed = session_bytes(config, context);
+  if (memory <= 0.0 || needed <= memory) return context;
+  throw Error(
+      "context: expected at most {:.0f} tokens, as many as {:.1f} GB of memory hold, found {}",
+      std::floor(static_cast<double>(context) * memory / needed), memory * 1e-9, context);
+}
+
 }  // namespace
 
-Session::Session(const Model& model, std::size_t context, std::size_t n_threads)
+double session_bytes(const Config& config, std::size_t context) {
+  const auto rows = static_cast<double>(std::min(kRowsPerPass, context));
+  const auto positions = static_cast<double>(context);
+  const auto count = [](std::size_t n) { return static_cast<double>(n); };  // products stay finite
+  const double cached = 2.0 * count(config.n_layers) * positions * count(config.kv_dim());
+  const double probabilities = count(config.n_heads) * rows * positions;
+  const double row = 3.0 * count(config.dim) + 2.0 * count(config.q_dim()) +
+                     2.0 * count(config.kv_dim()) + 2.0 * count(config.ffn_dim);
+  const double floats = cached + probabilities + rows * row + count(config.vocab_size);
+  return sizeof(float) * floats + sizeof(TokenId) * positions;
+}
+
+Session::Session(const Model& model, std::size_t context, std::size_t n_threads) try
     : model_(model),
-      cache_(model.config, context),
+      cache_(model.config, affordable(model.config, context)),
       workspace_(model.config, std::min(kRowsPerPass, context), context, n_threads),
       logits_(1, model.config.vocab_size) {
   tokens_.reserve(context);
+} catch (const std::bad_alloc&) {  // less than the machine has: a limit, a container
+  throw Error("context: {} tokens take {:.1f} GB, more memory than this program may have", context,
+              session_bytes(model.config, context) * 1e-9);
 }
 
 void Session::feed(std::span<const TokenId> tokens) {

@@ -10,11 +10,16 @@
 
 namespace stagecraft {
 
+// The memory in bytes that a session with room for `context` tokens comes to use: keys, values and
+// what a forward pass writes. Pages that are never reached cost nothing.
+double session_bytes(const Config& config, std::size_t context);
+
 // One sequence in the making: the model, what it has computed so far, and all the memory and
 // threads that computing more will need. Nothing is allocated after it is made.
 class Session {
  public:
-  // context: the most tokens it can hold. The model must outlive the session.
+  // context: the most tokens it can hold. The model must outlive the session. Throws Error if this
+  // machine has not the memory for that many, or starts not as many threads.
   Session(const Model& model, std::size_t context, std::size_t n_threads);
 
   // Computes these tokens after the ones it has. logits() then scores the token that comes next.

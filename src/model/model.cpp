@@ -1,5 +1,7 @@
 #include "model/model.h"
 
+#include <new>
+
 #include "base/error.h"
 
 namespace stagecraft {
@@ -7,8 +9,13 @@ namespace stagecraft {
 Model Model::open(const std::filesystem::path& folder) {
   Checkpoint checkpoint = Checkpoint::open(folder);
   Config config = read_config(folder);
-  Parameters parameters = load_parameters(config, checkpoint);
-  return {std::move(config), std::move(checkpoint), std::move(parameters)};
+  try {
+    Parameters parameters = load_parameters(config, checkpoint);
+    return {std::move(config), std::move(checkpoint), std::move(parameters)};
+  } catch (const std::bad_alloc&) {
+    throw Error("{}: its weights take more memory as f32 than this program may have",
+                checkpoint.name());
+  }
 }
 
 }  // namespace stagecraft

@@ -42,9 +42,11 @@ void print_difference(const TraceComparison& found, Tolerance tolerance) {
 void run_compare(const CompareFlags& flags) {
   TraceComparison found;
   try {
-    found = compare_traces(TraceFile(flags.a), TraceFile(flags.b), flags.tolerance);
+    const TraceFile a(flags.a);
+    const TraceFile b(flags.b);
+    found = compare_traces(a, b, flags.tolerance);
   } catch (const Error& error) {
-    fmt::print(stderr, "stagecraft: {}\n", error.what());
+    fmt::print(stderr, "stagecraft: {}\n", printable(error.what(), 4096));
     throw CLI::RuntimeError(kCannotCompare);  // 1 is an answer here
   }
   if (found.result.differing != 0) {

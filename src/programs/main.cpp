@@ -17,10 +17,21 @@ void print_error(const char* message) {
   fmt::print(stderr, "stagecraft: {}\n", printable(message, 4096));
 }
 
+// What is on the command line and nobody asked for.
+std::string unexpected_argument(const CLI::App& app) {
+  const std::vector<std::string> extra = app.remaining(true);
+  const std::string first = extra.empty() ? "" : extra.front();
+  const auto commands = app.get_subcommands();
+  const bool option = first.starts_with('-');
+  return fmt::format("unexpected {} '{}'; 'stagecraft {}--help' lists what there is",
+                     option ? "option" : (commands.empty() ? "command" : "argument"), first,
+                     commands.empty() ? "" : commands.front()->get_name() + " ");
+}
+
 int run(int argc, char** argv) {
   CLI::App app("A language model engine small enough to read.", "stagecraft");
   app.set_version_flag("--version", version_text());
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);  // none at all is told below, in our own words
   add_story(app);
   add_tokenize(app);
   add_trace(app);
@@ -29,9 +40,16 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::RuntimeError& error) {
     return error.get_exit_code();  // a command that ran, and answers with a code of its own
+  } catch (const CLI::ExtrasError&) {
+    print_error(unexpected_argument(app).c_str());
+    return kBadCommandLine;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
     print_error(error.what());
+    return kBadCommandLine;
+  }
+  if (app.get_subcommands().empty()) {
+    print_error("expected a command; 'stagecraft --help' lists them");
     return kBadCommandLine;
   }
   return 0;

@@ -13,7 +13,7 @@ namespace stagecraft {
 namespace {
 
 constexpr std::size_t kMaxThreads = 256;
-constexpr double kMaxTokens = 1e7;
+constexpr std::size_t kMaxTokens = 10'000'000;
 
 }  // namespace
 
@@ -23,28 +23,52 @@ CLI::Validator in_range(double min, double max) {
         double value = 0.0;
         const bool number = CLI::detail::lexical_cast(text, value);
         if (number && std::isfinite(value) && value >= min && value <= max) return {};
-        return fmt::format("expected {} to {}, found '{}'", min, max, printable(text));
+        return fmt::format("expected a number from {} to {}, found '{}'", min, max,
+                           printable(text));
+      },
+      "");
+}
+
+CLI::Validator whole_in_range(std::uint64_t min, std::uint64_t max) {
+  return CLI::Validator(
+      [min, max](std::string& text) -> std::string {
+        std::uint64_t value = 0;
+        const char* last = text.data() + text.size();
+        const auto [end, failed] = std::from_chars(text.data(), last, value);
+        const bool octal = text.size() > 1 && text[0] == '0';  // what CLI11 would take 010 for
+        const bool number = failed == std::errc() && end == last && !octal;
+        if (number && value >= min && value <= max) return {};
+        return fmt::format("expected a whole number from {} to {}, found '{}'", min, max,
+                           printable(text));
+      },
+      "");
+}
+
+CLI::Validator not_empty() {  // --model "$UNSET" must not mean the default
+  return CLI::Validator(
+      [](std::string& text) {
+        return std::string(text.empty() ? "expected a path, found ''" : "");
       },
       "");
 }
 
 void GenerationFlags::add_model_to(CLI::App& command) {
-  command.add_option("-m,--model", model, "Model folder")->type_name("PATH");
+  command.add_option("-m,--model", model, "Model folder")->check(not_empty())->type_name("PATH");
 }
 
 void GenerationFlags::add_threads_to(CLI::App& command) {
   command.add_option("-t,--threads", threads, "Threads (default: one for each processor)")
-      ->check(in_range(1, kMaxThreads))
+      ->check(whole_in_range(1, kMaxThreads))
       ->type_name("N");
 }
 
 void GenerationFlags::add_to(CLI::App& command) {
   add_model_to(command);
   command.add_option("-n,--max-tokens", max_tokens, "At most this many new tokens")
-      ->check(in_range(1, kMaxTokens))
+      ->check(whole_in_range(1, kMaxTokens))
       ->type_name("N");
   command.add_option("-c,--context", context, "Room for this many tokens in all")
-      ->check(in_range(1, kMaxTokens))
+      ->check(whole_in_range(1, kMaxTokens))
       ->type_name("N");
   add_threads_to(command);
   command.add_option("--temperature,--temp", temperature, "0: always the likeliest token")
@@ -52,7 +76,7 @@ void GenerationFlags::add_to(CLI::App& command) {
       ->capture_default_str()
       ->type_name("T");
   command.add_option("--top-k", top_k, "Choose among the K likeliest; 0: all")
-      ->check(in_range(0, kMaxTokens))
+      ->check(whole_in_range(0, kMaxTokens))
       ->capture_default_str()
       ->type_name("K");
   command.add_option("--top-p", top_p, "Choose among the likeliest that reach P together")
@@ -64,14 +88,15 @@ void GenerationFlags::add_to(CLI::App& command) {
       ->capture_default_str()
       ->type_name("X");
   command.add_option("--repeat-last-n", repeat_last_n, "How far back the penalty looks")
-      ->check(in_range(0, kMaxTokens))
+      ->check(whole_in_range(0, kMaxTokens))
       ->capture_default_str()
       ->type_name("N");
   command.add_option("--stop", stops, "End where this text appears (may be given again)")
       ->type_name("TEXT")
       ->allow_extra_args(false);
-  seed_option =
-      command.add_option("--seed", seed, "The same seed gives the same text")->type_name("N");
+  seed_option = command.add_option("--seed", seed, "The same seed gives the same text")
+                    ->check(whole_in_range(0, UINT64_MAX))
+                    ->type_name("N");
 }
 
 std::size_t GenerationFlags::thread_count() const {
@@ -97,19 +122,39 @@ TextOptions GenerationFlags::text_options(const Config& config,
 
 std::vector<TokenId> parse_id_list(std::string_view option, std::string_view text) {
   std::vector<TokenId> ids;
-  while (true) {
-    const std::string_view part = text.substr(0, text.find(','));
+  for (std::string_view rest = text;;) {
+    const std::string_view part = rest.substr(0, rest.find(','));
     TokenId id = 0;
     const auto [end, failed] = std::from_chars(part.data(), part.data() + part.size(), id);
     if (failed != std::errc() || end != part.data() + part.size() || id < 0) {
       throw CLI::ValidationError(
           std::string(option),
-          fmt::format("expected ids as in 1,2,3; '{}' is none", printable(part)));
+          fmt::format("expected ids as in 1,2,3, found '{}'", printable(text)));
     }
     ids.push_back(id);
-    if (part.size() == text.size()) return ids;
-    text.remove_prefix(part.size() + 1);
+    if (part.size() == rest.size()) return ids;
+    rest.remove_prefix(part.size() + 1);
   }
+}
+
+void check_ids(std::string_view option, std::span<const TokenId> ids, std::size_t vocab_size) {
+  for (const TokenId id : ids) {
+    if (static_cast<std::size_t>(id) < vocab_size) continue;
+    throw CLI::ValidationError(
+        std::string(option),
+        fmt::format("expected ids from 0 to {} (the model's vocabulary), found {}", vocab_size - 1,
+                    id));
+  }
+}
+
+void check_tokens(std::span<const TokenId> ids, const std::filesystem::path& folder,
+                  const Config& config) {
+  if (ids.empty()) throw Error("prompt: expected at least one token, found none");
+  const TokenId largest = *std::max_element(ids.begin(), ids.end());
+  if (static_cast<std::size_t>(largest) < config.vocab_size) return;
+  throw Error("{}: expected ids from 0 to {} (config.json: vocab_size {}), found {} in the prompt",
+              (folder / "tokenizer.json").string(), config.vocab_size - 1, config.vocab_size,
+              largest);
 }
 
 void check_utf8(std::string_view what, std::string_view text) {

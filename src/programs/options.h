@@ -11,6 +11,9 @@ namespace stagecraft {
 
 // Accepts a finite number in [min, max]; the error says so. (CLI::Range lets NaN pass.)
 CLI::Validator in_range(double min, double max);
+// Decimal digits only, as 12 and not as 1e1, 0x0c or 014.
+CLI::Validator whole_in_range(std::uint64_t min, std::uint64_t max);
+CLI::Validator not_empty();  // for a path
 
 // What every command that generates text offers. Defaults stand here, the same for all.
 struct GenerationFlags {
@@ -36,8 +39,14 @@ struct GenerationFlags {
   TextOptions text_options(const Config& config, std::size_t default_max_tokens) const;
 };
 
-// "1,2,3" to ids; throws CLI::ValidationError naming the option and the part that is no id.
+// "1,2,3" to ids, none negative; throws CLI::ValidationError naming the option.
 std::vector<TokenId> parse_id_list(std::string_view option, std::string_view text);
+// Throws CLI::ValidationError if one of them is no row of the model's embedding.
+void check_ids(std::string_view option, std::span<const TokenId> ids, std::size_t vocab_size);
+
+// Throws Error if the tokenizer of `folder` made a prompt of ids that its model does not have.
+void check_tokens(std::span<const TokenId> ids, const std::filesystem::path& folder,
+                  const Config& config);
 
 // Throws Error if the text is not UTF-8; `what` names it ("prompt").
 void check_utf8(std::string_view what, std::string_view text);

@@ -19,7 +19,10 @@ constexpr std::size_t kDefaultMaxTokens = 400;
 struct StoryFlags : GenerationFlags {
   std::string prompt = kDefaultPrompt;
   std::string ids;
+  CLI::Option* ids_option = nullptr;
   bool print_ids = false;
+
+  bool has_ids() const { return ids_option->count() > 0; }
 };
 
 void print_now(std::string_view text) {
@@ -35,12 +38,14 @@ std::size_t context_for(const StoryFlags& flags, const Config& config, std::size
     throw Error("prompt: expected at most {} tokens (the context), found {}", context,
                 prompt_tokens);
   }
-  if (context > config.max_seq_len) {
-    fmt::print(stderr,
-               "note: the model was trained for {} tokens; beyond, it may lose the thread\n",
-               config.max_seq_len);
-  }
   return context;
+}
+
+void note_long_context(const Session& session) {
+  const std::size_t trained_for = session.model().config.max_seq_len;
+  if (session.context() <= trained_for) return;
+  fmt::print(stderr, "note: the model was trained for {} tokens; beyond, it may lose the thread\n",
+             trained_for);
 }
 
 void print_closing_lines(const TextResult& result, const Session& session,
@@ -61,12 +66,12 @@ void print_closing_lines(const TextResult& result, const Session& session,
 }
 
 // --ids: exactly these tokens; nothing needs a tokenizer unless text is to be shown.
-void run_on_ids(const StoryFlags& flags, const Model& model) {
-  const std::vector<TokenId> prompt = parse_id_list("--ids", flags.ids);
+void run_on_ids(const StoryFlags& flags, const Model& model, const std::vector<TokenId>& prompt) {
   const TextOptions options = flags.text_options(model.config, kDefaultMaxTokens);
   Session session(model,
                   context_for(flags, model.config, prompt.size(), options.generation.max_tokens),
                   flags.thread_count());
+  note_long_context(session);
   Random random(flags.chosen_seed());
   std::vector<TokenId> made;
   session.feed(prompt);
@@ -78,20 +83,26 @@ void run_on_ids(const StoryFlags& flags, const Model& model) {
 }
 
 void run_story(const StoryFlags& flags) {
-  const std::filesystem::path path = find_model(flags.model, "story");
+  if (flags.prompt.empty()) throw Error("prompt: expected some text, found none");
   check_utf8("prompt", flags.prompt);
+  std::vector<TokenId> prompt;
+  if (flags.has_ids()) prompt = parse_id_list("--ids", flags.ids);
+
+  const std::filesystem::path path = find_model(flags.model, "story");
   const Model model = Model::open(path);
-  if (!flags.ids.empty() && flags.print_ids) return run_on_ids(flags, model);
+  check_ids("--ids", prompt, model.config.vocab_size);
+  if (flags.has_ids() && flags.print_ids) return run_on_ids(flags, model, prompt);
 
   const Tokenizer tokenizer = Tokenizer::open(path);
-  const std::vector<TokenId> prompt = flags.ids.empty()
-                                          ? tokenizer.encode(flags.prompt, {.add_special = true})
-                                          : parse_id_list("--ids", flags.ids);
-  if (prompt.empty()) throw Error("prompt: expected at least one token, found none");
+  if (!flags.has_ids()) {
+    prompt = tokenizer.encode(flags.prompt, {.add_special = true});
+    check_tokens(prompt, path, model.config);
+  }
   const TextOptions options = flags.text_options(model.config, kDefaultMaxTokens);
   Session session(model,
                   context_for(flags, model.config, prompt.size(), options.generation.max_tokens),
                   flags.thread_count());
+  note_long_context(session);
   const std::uint64_t seed = flags.chosen_seed();
   Random random(seed);
 
@@ -104,7 +115,7 @@ void run_story(const StoryFlags& flags) {
     }
     return !guard.interrupted();
   };
-  show(flags.ids.empty() ? flags.prompt : tokenizer.decode(prompt));
+  show(!flags.has_ids() ? flags.prompt : tokenizer.decode(prompt));
   const TextResult result = generate_text(tokenizer, session, prompt, options, random, show);
   if (flags.print_ids) fmt::print("{}", fmt::join(result.tokens, ","));
   if (flags.print_ids || last != '\n') print_now("\n");
@@ -117,12 +128,15 @@ void run_story(const StoryFlags& flags) {
 void add_story(CLI::App& app) {
   CLI::App* command = app.add_subcommand("story", "Tell a story");
   const auto flags = std::make_shared<StoryFlags>();
-  command->add_option("prompt,-p,--prompt", flags->prompt, "How the story begins")
-      ->capture_default_str()
-      ->type_name("TEXT");
+  CLI::Option* prompt =
+      command->add_option("prompt,-p,--prompt", flags->prompt, "How the story begins")
+          ->capture_default_str()
+          ->type_name("TEXT");
   flags->add_to(*command);
-  command->add_option("--ids", flags->ids, "Begin with these token ids instead of a prompt")
-      ->type_name("1,2,3");
+  flags->ids_option =
+      command->add_option("--ids", flags->ids, "Begin with these token ids instead of a prompt")
+          ->excludes(prompt)
+          ->type_name("1,2,3");
   command->add_flag("--print-ids", flags->print_ids, "Print only the ids of the new tokens");
   command->footer("Example: stagecraft story \"One day, a small fox\" --seed 7 --temperature 0.8");
   command->callback([flags] { run_story(*flags); });

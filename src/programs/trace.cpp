@@ -25,6 +25,7 @@ void run_trace(const TraceFlags& flags) {
   if (flags.cached < ids.size()) passes.push_back(ids.size() - flags.cached);
 
   const Model model = Model::open(find_model(flags.model, "story"));
+  check_ids("--ids", ids, model.config.vocab_size);
   const std::vector<Activation> activations = trace(model, ids, passes, flags.thread_count());
   write_trace(flags.out, activations);
   fmt::print("{}: {} activations of {} token{}\n", flags.out, activations.size(), ids.size(),
@@ -47,7 +48,7 @@ void add_trace(CLI::App& app) {
   command
       ->add_option("--cached", flags->cached,
                    "Run the first N ids one at a time through the KV cache, the rest at once")
-      ->check(in_range(0, 1e7))
+      ->check(whole_in_range(0, 10'000'000))
       ->type_name("N");
   flags->add_threads_to(*command);
   command->footer(

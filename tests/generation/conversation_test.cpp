@@ -37,7 +37,7 @@ TEST(Conversation, RefusesBadFilesInOneLineThatSaysWhy) {
   const std::string system = R"({"role":"system","content":"s"})";
   const auto file = [](const std::string& messages) { return "{\"messages\":[" + messages + "]}"; };
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {"", "not valid JSON"},
+      {"", "expected JSON, found nothing"},
       {"{\"messages\":[", "not valid JSON"},
       {"[]", "expected an object with an array 'messages', found an array of 0"},
       {"{}", "expected an object with an array 'messages', found an object"},

@@ -20,15 +20,24 @@
 #endif
 
 namespace stagecraft {
+
+bool limits_memory() {
+#if defined(STAGECRAFT_ASAN)
+  return false;
+#else
+  return true;
+#endif
+}
+
 namespace {
 
 constexpr std::chrono::seconds kMostTime{20};  // a busy machine, sanitizers: far above the need
 
 void limit_memory() {
-#if !defined(STAGECRAFT_ASAN)  // whose shadow alone takes terabytes of addresses
+  if (!limits_memory())
+    return;  // the shadow of AddressSanitizer alone takes terabytes of addresses
   const rlimit limit{1u << 30, 1u << 30};
   ::setrlimit(RLIMIT_AS, &limit);
-#endif
 }
 
 [[noreturn]] void become_program(std::vector<char*>& arguments, const TemporaryFolder& folder) {

@@ -16,4 +16,6 @@ struct LimitedRun {
 // little time.
 LimitedRun run_limited(const std::vector<std::string>& arguments);
 
+bool limits_memory();  // false under AddressSanitizer
+
 }  // namespace stagecraft

@@ -1,0 +1,92 @@
+// What a claim or a wish may cost: an Error where memory or threads do not suffice, never a kill.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "generation/session.h"
+#include "tests/hostile/bad_model.h"
+#include "tests/hostile/run_limited.h"
+
+namespace stagecraft {
+namespace {
+
+std::vector<std::string> story_with(const TinyModel& model, std::vector<std::string> more) {
+  std::vector<std::string> arguments = {
+      "story", "--model", model.folder().string(), "--ids", "1,2,3", "--print-ids",
+      "-n",    "4",       "--temperature",         "0"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+TEST(Limits, AContextThatNoMachineHoldsIsRefusedBeforeAnythingIsAllocated) {
+  const TinyModel tiny;
+  const Model model = Model::open(tiny.folder());
+  for (const std::size_t context : {std::size_t{1} << 50, SIZE_MAX}) {
+    try {
+      Session(model, context, 1);
+      ADD_FAILURE() << "a session of " << context << " tokens";
+    } catch (const Error& error) {
+      EXPECT_TRUE(std::string_view(error.what()).starts_with("context: expected at most "))
+          << error.what();
+    }
+  }
+}
+
+TEST(Limits, SessionBytesCountsKeysAndValues) {
+  const TinyModel tiny;
+  const Config config = read_config(tiny.folder());
+  const double a_position = session_bytes(config, 2000) - session_bytes(config, 1999);
+  // 2 layers of keys and values of 2 heads of 6; 4 heads x 64 rows of probabilities; the token.
+  EXPECT_EQ(a_position, 4.0 * (2 * 2 * 12 + 4 * 64) + 4.0);
+}
+
+TEST(Limits, ALongContextCostsOnlyWhatIsUsed) {
+  TinyModel tiny;
+  config(R"({"max_position_embeddings": 16777216})")(tiny);
+  const LimitedRun run = run_limited(story_with(tiny, {"--threads", "1"}));
+  EXPECT_EQ(run.code, 0) << run.ended_by << run.err;
+  EXPECT_EQ(run.err, "");
+}
+
+TEST(Limits, AContextBeyondTheMemoryThatAProgramMayHaveIsOneLine) {
+  if (!limits_memory()) GTEST_SKIP() << "AddressSanitizer needs all addresses";
+  const TinyModel tiny;
+  const LimitedRun run = run_limited(story_with(tiny, {"--threads", "1", "--context", "10000000"}));
+  EXPECT_EQ(run.code, 1) << run.ended_by;
+  EXPECT_TRUE(run.err.starts_with("stagecraft: context: ")) << run.err;
+  EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1);
+}
+
+TEST(Limits, ThreadsBeyondWhatTheSystemStartsAreOneLine) {
+  if (!limits_memory()) GTEST_SKIP() << "AddressSanitizer needs all addresses";
+  const TinyModel tiny;  // 255 stacks of 8 MB do not fit into 1 GB
+  const LimitedRun run = run_limited(story_with(tiny, {"--threads", "256"}));
+  EXPECT_EQ(run.code, 1) << run.ended_by;
+  EXPECT_TRUE(run.err.starts_with("stagecraft: threads: expected at most ")) << run.err;
+  EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1);
+}
+
+TEST(Limits, ATokenOfTheModelThatTheTokenizerLacksHasNoText) {
+  const TinyModel tiny;
+  write_file(tiny.file("tokenizer.json"),
+             R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}})");
+  const LimitedRun run = run_limited({"story", "--model", tiny.folder().string(), "aaa"});
+  EXPECT_EQ(run.code, 0) << run.ended_by << run.err;
+  EXPECT_TRUE(run.out.starts_with("aaa")) << run.out;
+}
+
+TEST(Limits, WeightsThatAreNoNumbersEndInOneLine) {
+  TinyModel tiny;
+  with_tensor("model.norm.weight", DType::F32, {24})(tiny);
+  std::string file = read_file(tiny.file("model.safetensors"));
+  file.replace(file.size() - 4, 4, std::string("\0\0\xc0\x7f", 4));  // its last number: NaN
+  write_file(tiny.file("model.safetensors"), file);
+  const LimitedRun run = run_limited(story_with(tiny, {"--threads", "1"}));
+  EXPECT_EQ(run.code, 1) << run.ended_by;
+  EXPECT_EQ(run.err,
+            "stagecraft: the model computed the logit nan for token 0: its weights are broken\n");
+}
+
+}  // namespace
+}  // namespace stagecraft

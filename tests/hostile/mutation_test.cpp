@@ -1,0 +1,169 @@
+// Thousands of broken files that nobody thought of: bytes of a good model changed at random (the
+// same ones in every run). Opening either throws Error or gives a model that runs; nothing else.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "base/error.h"
+#include "generation/sampler.h"
+#include "generation/session.h"
+#include "tests/hostile/bad_model.h"
+
+namespace stagecraft {
+namespace {
+
+// What mutations put in besides random bytes: what JSON is made of and where numbers end.
+constexpr std::string_view kPieces[] = {
+    "0",
+    "-1",
+    "2",
+    "65",
+    "1e999",
+    "0.5",
+    "18446744073709551616",
+    "9223372036854775807",
+    "null",
+    "true",
+    "{}",
+    "[]",
+    "[",
+    "{",
+    "}",
+    "]",
+    "\"\"",
+    "\"x\"",
+    ",",
+    ":",
+    "\"",
+    "\\",
+    "\\u0000",
+    "NaN",
+    "F16",
+    "I64",
+    "..",
+    "/etc",
+    "\xff",
+    "\n",
+    "4294967296",
+    "model.norm.weight",
+};
+
+class Mutator {
+ public:
+  explicit Mutator(std::uint32_t seed) : engine_(seed) {}
+
+  // One to three changes, all within the first `end` bytes.
+  std::string operator()(std::string text, std::size_t end) {
+    for (std::size_t n = 1 + below(3); n > 0; --n) change(text, std::min(end, text.size()));
+    return text;
+  }
+
+ private:
+  std::size_t below(std::size_t n) { return n == 0 ? 0 : engine_() % n; }
+
+  void change(std::string& text, std::size_t end) {
+    const std::size_t at = below(end);
+    const std::size_t some = 1 + below(12);
+    switch (below(7)) {
+      case 0:
+        if (at < text.size()) text[at] = static_cast<char>(text[at] ^ (1 << below(8)));
+        break;
+      case 1:
+        text.insert(at, 1, static_cast<char>(below(256)));
+        break;
+      case 2:
+        text.erase(at, some);
+        break;
+      case 3:
+        text.insert(at, text.substr(below(end), some));
+        break;  // a splice
+      case 4:
+        text.replace(at, some, kPieces[below(std::size(kPieces))]);
+        break;
+      case 5:
+        replace_number(text, at);
+        break;
+      default:
+        if (below(4) == 0) text.resize(at);  // rarer: little is left to look at
+    }
+  }
+
+  // The next number becomes another one: what stays valid JSON goes deepest.
+  void replace_number(std::string& text, std::size_t at) {
+    const std::size_t first = text.find_first_of("0123456789", at);
+    if (first == std::string::npos) return;
+    const std::size_t end = std::min(text.find_first_not_of("0123456789", first), text.size());
+    constexpr std::string_view kNumbers[] = {
+        "0",   "1",   "3", "24", "64", "6240", "48096", "16777216", "9223372036854775808",
+        "-24", "0.25"};
+    text.replace(first, end - first, kNumbers[below(std::size(kNumbers))]);
+  }
+
+  std::mt19937 engine_;
+};
+
+struct Outcomes {
+  std::size_t refused = 0;
+  std::size_t ran = 0;
+};
+
+void run_three_tokens(const Model& model) {
+  Session session(model, 4, 1);
+  session.feed(std::vector<TokenId>{0, 0, 0});
+  std::vector<TokenProbability> scratch(model.config.vocab_size);
+  sample(session.logits(), {.temperature = 0.5f, .top_k = 3, .top_p = 0.9f}, 0.5f, scratch);
+}
+
+// Mutates `file` of the model `count` times. `mutable_bytes`: how far from its start.
+Outcomes mutate(std::string_view model_name, std::string_view file, std::size_t mutable_bytes,
+                std::uint32_t first_seed, std::size_t count) {
+  const TinyModel model(model_name);
+  const std::string good = read_file(model.file(file));
+  Outcomes outcomes;
+  for (std::uint32_t seed = first_seed; seed < first_seed + count; ++seed) {
+    const std::string bad = Mutator(seed)(good, mutable_bytes);
+    write_file(model.file(file), bad);
+    SCOPED_TRACE(fmt::format("{}, seed {}", file, seed));
+    try {
+      run_three_tokens(Model::open(model.folder()));
+      ++outcomes.ran;
+    } catch (const Error& error) {
+      ++outcomes.refused;
+      EXPECT_EQ(printable(error.what(), 10'000), error.what()) << "not fit for one line";
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << "expected an Error, found " << error.what() << "\n" << bad.substr(0, 4000);
+    }
+  }
+  return outcomes;
+}
+
+// Both must occur, or the mutations are too wild or too tame to show anything.
+void expect_both(const Outcomes& outcomes) {
+  EXPECT_GT(outcomes.refused, 100u);
+  EXPECT_GT(outcomes.ran, 10u);
+}
+
+TEST(Mutation, OfConfigIsRefusedOrRuns) {
+  expect_both(mutate("llama-gqa2", "config.json", SIZE_MAX, 1, 1500));
+}
+
+TEST(Mutation, OfANewerConfigIsRefusedOrRuns) {
+  expect_both(mutate("qwen2-layer-types", "config.json", SIZE_MAX, 2, 500));
+  expect_both(mutate("llama-rope-llama3-newer", "config.json", SIZE_MAX, 3, 500));
+}
+
+TEST(Mutation, OfASafetensorsHeaderIsRefusedOrRuns) {
+  expect_both(mutate("llama-bf16", "model.safetensors", 2100, 4, 1500));
+}
+
+TEST(Mutation, OfWeightsIsRefusedOrRuns) {
+  const Outcomes outcomes = mutate("llama-bf16", "model.safetensors", SIZE_MAX, 5, 300);
+  EXPECT_GT(outcomes.ran, 10u);
+}
+
+TEST(Mutation, OfAnIndexIsRefusedOrRuns) {
+  expect_both(mutate("llama-sharded", "model.safetensors.index.json", SIZE_MAX, 6, 500));
+}
+
+}  // namespace
+}  // namespace stagecraft
