@@ -14,7 +14,7 @@ namespace stagecraft {
 void refuse_foreign_arithmetic(const ConfigFields& fields);
 
 // Both styles: "rope_theta" and "rope_scaling" at the top, or both inside "rope_parameters".
-RopeConfig parse_rope(const ConfigFields& fields, std::size_t max_seq_len);
+RopeConfig parse_rope(const ConfigFields& top, std::size_t max_seq_len);
 
 // Which layers look back only so far, as positions; 0: all the way. [config.n_layers]
 // Needs config.model_type and config.n_layers.
