@@ -7,15 +7,18 @@
 namespace stagecraft {
 
 // How far two numbers may lie apart and still count as the same:
-//   |a - b| <= absolute + relative * max(|a|, |b|)
+//   |a - b| <= absolute + relative * max(|a|, |b|, rms)
+// rms is the root mean square of the row (along the last dimension) that they stand in, of the side
+// where it is smaller. It is there because a sum rounds as its terms do, not as its result: a small
+// number in a row of large ones is no more exact than they are. On a real model two correct f32
+// implementations are 4 times farther apart than without it the defaults allow, and with it 5 times
+// closer.
+//
 // Neither side is the reference, so swapping them changes nothing. Equal infinities are the same.
 // NaN is the same as NaN (both sides broke in the same place) and differs from every number.
 struct Tolerance {
   double relative = 1e-4;
   double absolute = 1e-5;
-
-  double allowed(double a, double b) const;
-  bool same(double a, double b) const;
 };
 
 // Two numbers at the same place of two tensors.
@@ -23,8 +26,10 @@ struct Gap {
   std::size_t index = 0;  // counted row-major from 0
   double a = 0.0;
   double b = 0.0;
+  double allowed = 0.0;
 
-  double size() const;  // |a - b|; 0 if both are the same infinity or NaN, infinity if one is NaN
+  double size() const;  // |a - b|; 0 if both are NaN or the same infinity, infinity if one is NaN
+  bool differs() const;
 };
 
 struct Comparison {

@@ -15,18 +15,18 @@ struct CompareFlags {
   Tolerance tolerance;
 };
 
-void print_gap(const Gap& gap, Tolerance tolerance) {
+void print_gap(const Gap& gap) {
   fmt::print("A {:.7g}, B {:.7g}: off by {:.2g}, allowed {:.2g}\n", gap.a, gap.b, gap.size(),
-             tolerance.allowed(gap.a, gap.b));
+             gap.allowed);
 }
 
-void print_difference(const TraceComparison& found, Tolerance tolerance) {
+void print_difference(const TraceComparison& found) {
   const Comparison& result = found.result;
   fmt::print("{} differs first at {}\n  ", found.name, found.first_place);
-  print_gap(result.first, tolerance);
+  print_gap(result.first);
   if (result.worst.index != result.first.index) {
     fmt::print("  worst at {}\n  ", found.worst_place);
-    print_gap(result.worst, tolerance);
+    print_gap(result.worst);
   }
   fmt::print("  {} of {} values differ", result.differing, result.count);
   if (result.nan_a + result.nan_b != 0) {
@@ -50,7 +50,7 @@ void run_compare(const CompareFlags& flags) {
     throw CLI::RuntimeError(kCannotCompare);  // 1 is an answer here
   }
   if (found.result.differing != 0) {
-    print_difference(found, flags.tolerance);
+    print_difference(found);
     throw CLI::RuntimeError(kDiffers);
   }
   fmt::print("same: {} tensors, {} values; ", found.tensors, found.values);
@@ -73,11 +73,12 @@ void add_compare(CLI::App& app) {
   command->add_option("B", flags->b, "The trace to compare it with")->required()->type_name("FILE");
   command
       ->add_option("--rtol", flags->tolerance.relative,
-                   "Numbers are the same within ATOL + RTOL x the larger of both")
+                   "Two numbers are the same within ATOL + RTOL x the largest of both and of the "
+                   "root mean square of their row")
       ->check(in_range(0, 1e30))
       ->capture_default_str()
       ->type_name("RTOL");
-  command->add_option("--atol", flags->tolerance.absolute, "... the part that does not scale")
+  command->add_option("--atol", flags->tolerance.absolute, "See --rtol")
       ->check(in_range(0, 1e30))
       ->capture_default_str()
       ->type_name("ATOL");

@@ -34,8 +34,13 @@ TEST(CompareTensors, FindsTheFirstAndTheWorstPlace) {
 }
 
 TEST(CompareTensors, TakesTheWorstAmongThoseThatDiffer) {
-  // 1e6 is allowed to be off by 100; 1 is not allowed to be off by 0.5.
-  const Comparison found = compare({1e6f, 1.0f}, {1e6f + 50.0f, 1.5f});
+  // Each in a row of its own: 1e6 may be off by 100, but 1 not by 0.5.
+  const std::vector<float> values = {1e6f, 1.0f};
+  const std::vector<float> changed = {1e6f + 50.0f, 1.5f};
+  StoredTensor a = tensor(DType::F32, values);
+  StoredTensor b = tensor(DType::F32, changed);
+  a.shape = b.shape = {2, 1};
+  const Comparison found = compare_tensors(a, b, {});
   EXPECT_EQ(found.differing, 1u);
   EXPECT_EQ(found.worst.index, 1u);
 }
@@ -60,6 +65,27 @@ TEST(CompareTensors, IsTheSameBothWaysRound) {
   EXPECT_EQ(compare({110.5}, {100}, tolerance).differing, 0u);
 }
 
+TEST(CompareTensors, HoldsASmallNumberToTheSizeOfItsRow) {
+  const Tolerance tolerance{.relative = 0.01, .absolute = 0.0};
+  // The root mean square of {100, 0} is 71, so 0.7 is allowed.
+  EXPECT_EQ(compare({100, 0}, {100, 0.5}, tolerance).differing, 0u);
+  EXPECT_EQ(compare({100, 0}, {100, 0.8f}, tolerance).differing, 1u);
+  // Another row is no excuse.
+  const std::vector<float> values = {100, 100, 0, 0};
+  const std::vector<float> changed = {100, 100, 0.5, 0};
+  StoredTensor a = tensor(DType::F32, values);
+  StoredTensor b = tensor(DType::F32, changed);
+  a.shape = b.shape = {2, 2};
+  EXPECT_EQ(compare_tensors(a, b, tolerance).differing, 1u);
+}
+
+TEST(CompareTensors, DoesNotLetABrokenNumberExcuseItsNeighbours) {
+  const Comparison found = compare({1, 2, 3}, {1, 1e30f, 3.5});
+  EXPECT_EQ(found.differing, 2u);
+  EXPECT_EQ(compare({1, kInfinity, 3}, {1, kInfinity, 3.5}).differing, 1u);
+  EXPECT_EQ(compare({1, kNan, 3}, {1, kNan, 3.5}).differing, 1u);
+}
+
 TEST(CompareTensors, NanDiffersFromEveryNumberAndOnlyFromNumbers) {
   const Comparison found =
       compare({kNan, 1, kNan, 2}, {1, kNan, kNan, 2}, {.relative = 1e30, .absolute = 1e30});
@@ -68,6 +94,13 @@ TEST(CompareTensors, NanDiffersFromEveryNumberAndOnlyFromNumbers) {
   EXPECT_EQ(found.nan_b, 2u);
   EXPECT_EQ(found.first.index, 0u);
   EXPECT_EQ(found.worst.size(), std::numeric_limits<double>::infinity());
+  // Not even where the tolerance itself overflows.
+  const std::vector<double> huge = {1e300, std::nan("")};
+  const std::vector<double> number = {1e300, 1.0};
+  EXPECT_EQ(compare_tensors(tensor(DType::F64, huge), tensor(DType::F64, number),
+                            {.relative = 1e30, .absolute = 1e30})
+                .differing,
+            1u);
 }
 
 TEST(CompareTensors, InfinityEqualsOnlyItself) {
@@ -109,6 +142,13 @@ TEST(CompareTensors, AgreesOnNothing) {
   const Comparison found = compare({}, {});
   EXPECT_EQ(found.count, 0u);
   EXPECT_EQ(found.differing, 0u);
+}
+
+TEST(CompareTensors, AllocatesNothingForTheOtherSizesOfAnEmptyShape) {
+  const std::vector<float> nothing;
+  StoredTensor empty = tensor(DType::F32, nothing);
+  empty.shape = {0, std::size_t{1} << 60};
+  EXPECT_EQ(compare_tensors(empty, empty, {}).count, 0u);
 }
 
 }  // namespace
