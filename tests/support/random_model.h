@@ -1,5 +1,7 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <random>
 
@@ -18,6 +20,7 @@ struct RandomModelSizes {
   std::size_t n_layers = 2;
   std::size_t n_heads = 4;
   std::size_t n_kv_heads = 2;
+  float gain = 0.125f;  // weights are uniform between -gain and gain
 };
 
 inline void write_random_model(const std::filesystem::path& folder,
@@ -29,7 +32,7 @@ inline void write_random_model(const std::filesystem::path& folder,
     const std::size_t rows = shape.size() == 2 ? shape[0] : 1;
     Matrix<float>& values = owned.emplace_back(rows, shape.back());
     for (std::size_t i = 0; i < rows * shape.back(); ++i) {
-      values.data()[i] = static_cast<float>(engine()) * 0x1p-34f - 0.125f;
+      values.data()[i] = sizes.gain * (static_cast<float>(engine()) * 0x1p-31f - 1.0f);
     }
     tensors.push_back({name, DType::F32, std::move(shape),
                        std::as_bytes(std::span(values.data(), rows * values.cols()))});

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "base/token.h"
+#include "generation/sampler.h"
+#include "model/model.h"
+#include "tensor/matrix.h"
+
+namespace stagecraft {
+
+// Which head of which layer to watch.
+struct HeadIndex {
+  std::size_t layer = 0;
+  std::size_t head = 0;
+};
+
+// What a model thinks of a text, position by position.
+struct Peek {
+  Matrix<float> next;       // [shown, vocab_size]: the probabilities of what follows each of the
+                            // last `shown` positions
+  Matrix<float> attention;  // [seq_len, seq_len]: how much each position (row) looks at each
+                            // (column), for the one head that was asked for; else empty
+};
+
+// One pass over the whole text.
+//
+//   ids    [seq_len]  at least one
+//   shown  1 to seq_len
+//   head   whose attention to keep, or nullptr; must be one that the model has
+Peek peek(const Model& model, std::span<const TokenId> ids, std::size_t shown,
+          const HeadIndex* head, std::size_t n_threads);
+
+// The `count` likeliest tokens, likeliest first; of equals the lower id first.
+std::vector<TokenProbability> likeliest(std::span<const float> probabilities, std::size_t count);
+
+// How many tokens are likelier than this one by the same rule: 0 for the likeliest.
+std::size_t rank_of(std::span<const float> probabilities, TokenId token);
+
+}  // namespace stagecraft

@@ -1,0 +1,130 @@
+#include "programs/terminal.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include <utf8proc.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+
+#include "base/utf8.h"
+
+namespace stagecraft {
+namespace {
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+bool locale_is_utf8() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    std::string value = environment(name);
+    if (value.empty()) continue;  // the first that is set decides
+    std::transform(value.begin(), value.end(), value.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return value.find("utf-8") != std::string::npos || value.find("utf8") != std::string::npos;
+  }
+  return false;
+}
+
+std::size_t character_width(std::string_view character) {
+  utf8proc_int32_t code_point = 0;
+  utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(character.data()),
+                   static_cast<utf8proc_ssize_t>(character.size()), &code_point);
+  return static_cast<std::size_t>(std::max(0, utf8proc_charwidth(code_point)));
+}
+
+}  // namespace
+
+Terminal Terminal::of_stdout() {
+  Terminal terminal;
+  terminal.utf8 = locale_is_utf8();
+  if (::isatty(STDOUT_FILENO) == 0) return terminal;
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col != 0) {
+    terminal.width = std::clamp<std::size_t>(size.ws_col, 40, 200);
+  }
+  terminal.color = environment("NO_COLOR").empty() && environment("TERM") != "dumb";
+  return terminal;
+}
+
+std::string Terminal::bold(std::string_view text) const {
+  return color ? fmt::format("\x1b[1m{}\x1b[0m", text) : std::string(text);
+}
+
+std::string Terminal::dim(std::string_view text) const {
+  return color ? fmt::format("\x1b[2m{}\x1b[0m", text) : std::string(text);
+}
+
+std::string visible(std::string_view text, bool utf8) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t length = utf8_sequence_length(text);
+    const auto byte = static_cast<unsigned char>(text[0]);
+    if (byte == ' ') {
+      out += utf8 ? "·" : "_";
+    } else if (byte == '\n') {
+      out += utf8 ? "↵" : "\\n";
+    } else if (byte == '\t') {
+      out += utf8 ? "⇥" : "\\t";
+    } else if (length == 0 || byte < 0x20 || byte == 0x7f || (length > 1 && !utf8)) {
+      for (const char c : text.substr(0, std::max<std::size_t>(1, length))) {
+        out += fmt::format("<{:02x}>", static_cast<unsigned char>(c));
+      }
+    } else {
+      out += text.substr(0, length);
+    }
+    text.remove_prefix(std::max<std::size_t>(1, length));
+  }
+  return out;
+}
+
+std::size_t display_width(std::string_view text) {
+  std::size_t width = 0;
+  while (!text.empty()) {
+    const std::size_t length = std::max<std::size_t>(1, utf8_sequence_length(text));
+    width += character_width(text.substr(0, length));
+    text.remove_prefix(length);
+  }
+  return width;
+}
+
+std::string pad_right(std::string_view text, std::size_t columns) {
+  const std::size_t width = display_width(text);
+  return std::string(text) + std::string(columns > width ? columns - width : 0, ' ');
+}
+
+std::string pad_left(std::string_view text, std::size_t columns) {
+  const std::size_t width = display_width(text);
+  return std::string(columns > width ? columns - width : 0, ' ') + std::string(text);
+}
+
+std::string cut_to(std::string_view text, std::size_t columns, bool utf8) {
+  if (display_width(text) <= columns) return std::string(text);
+  const std::string_view mark = utf8 ? "…" : "~";
+  std::size_t end = 0;
+  std::size_t width = 1;  // the mark's
+  while (end < text.size()) {
+    const std::size_t length = std::max<std::size_t>(1, utf8_sequence_length(text.substr(end)));
+    width += character_width(text.substr(end, length));
+    if (width > columns) break;
+    end += length;
+  }
+  return fmt::format("{}{}", text.substr(0, end), mark);
+}
+
+std::string bar(double share, std::size_t columns, bool utf8) {
+  constexpr std::array<std::string_view, 8> kEighths = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+  const double length = std::clamp(share, 0.0, 1.0) * static_cast<double>(columns);
+  std::string out;
+  if (!utf8) return std::string(static_cast<std::size_t>(std::lround(length)), '#');
+  const auto eighths = static_cast<std::size_t>(std::lround(length * 8.0));
+  for (std::size_t i = 0; i < eighths / 8; ++i) out += "█";
+  return out + std::string(kEighths[eighths % 8]);
+}
+
+}  // namespace stagecraft
