@@ -119,7 +119,7 @@ TEST_F(ChatSessionTest, AnswersAMessageThatFillsTheContextAsFarAsThereIsRoom) {
 }
 
 TEST_F(ChatSessionTest, KeepsAnAnswerThatWasStoppedOnTheWayAndNoneThatNeverBegan) {
-  const TinyChatModel talkative({.end_weight = 0.0f});
+  const TinyChatModel talkative({.endless = true});
   const Model model = Model::open(talkative.folder());
   ChatSession chat(model, tokenizer_, 512, 1);
   options_.generation.max_tokens = 100;

@@ -23,7 +23,7 @@ class TinyChatModel {
   struct Options {
     bool chat_tokens = true;  // without: a tokenizer that knows no ChatML
     bool special = true;      // are they marked as special?
-    float end_weight = 2.2f;  // how much the model likes to end: its row for <|im_end|> is scaled
+    bool endless = false;     // never ends an answer
   };
 
   TinyChatModel() : TinyChatModel(Options()) {}
@@ -143,7 +143,9 @@ class TinyChatModel {
     }
     add_ones("model.norm.weight");
     float* head = add("lm_head.weight", {vocab_size_, kDim}, 1.0);
-    for (std::size_t i = 0; i < kDim; ++i) head[2 * kDim + i] *= options.end_weight;
+    if (options.endless) std::fill(head, head + 3 * kDim, 0.0f);
+    // An <|im_end|> louder than the others: answers of a few dozen tokens.
+    for (std::size_t i = 0; i < kDim; ++i) head[2 * kDim + i] *= 2.2f;
     write_safetensors(folder_.path() / "model.safetensors", tensors_, {});
   }
 

@@ -1,0 +1,338 @@
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.h"
+#include "base/mapped_file.h"
+#include "generation/chat_session.h"
+#include "programs/commands.h"
+#include "programs/console.h"
+#include "programs/interrupt.h"
+#include "programs/line_editor.h"
+#include "programs/model_path.h"
+#include "programs/options.h"
+
+namespace stagecraft {
+namespace {
+
+constexpr std::size_t kDefaultMaxTokens = 256;
+constexpr std::size_t kDefaultContext = 4096;  // or what the model was trained for, if less
+constexpr std::size_t kMaxFileBytes = 64 << 20;
+constexpr std::string_view kBlock = "\"\"\"";
+
+struct ChatFlags : GenerationFlags {
+  std::string question;
+  std::string system;
+  bool verbose = false;
+  CLI::Option* question_option = nullptr;
+};
+
+constexpr const char* kHelp =
+    R"(/reset         forget what was said; the system prompt stays
+/system TEXT   tell the model who it is; without TEXT, no more
+/retry         answer the last question again, differently
+/undo          take back the last question and its answer
+/save FILE     keep the conversation in a file
+/load FILE     go on with a conversation from a file
+/help          this list
+/quit          leave; so do Ctrl-D, and Ctrl-C on an empty line
+""" opens and closes a message of several lines, or one that begins with /.
+Ctrl-C stops an answer.)";
+
+// What was computed in all, for the closing line.
+struct Totals {
+  std::size_t answers = 0, tokens = 0, prompt_tokens = 0;
+  double seconds = 0.0, prompt_seconds = 0.0;
+
+  void add(const TextResult& result) {
+    answers += 1;
+    tokens += result.tokens.size();
+    prompt_tokens += result.prompt_tokens;
+    seconds += result.generation_seconds;
+    prompt_seconds += result.prompt_seconds;
+  }
+  std::string text() const {
+    const auto per_second = [](std::size_t n, double time) {
+      return time > 0.0 ? static_cast<double>(n) / time : 0.0;
+    };
+    return fmt::format("{} tokens, {:.0f} tokens/s; prompt {} tokens, {:.0f} tokens/s", tokens,
+                       per_second(tokens, seconds), prompt_tokens,
+                       per_second(prompt_tokens, prompt_seconds));
+  }
+};
+
+class Chat {
+ public:
+  Chat(const ChatFlags& flags, const std::filesystem::path& path, const Tokenizer& tokenizer,
+       const Model& model)
+      : flags_(flags),
+        path_(path),
+        options_(flags.text_options(model.config, kDefaultMaxTokens)),
+        seed_(flags.chosen_seed()),
+        random_(seed_),
+        session_(model, tokenizer, context_for(flags, model.config), flags.thread_count()) {
+    if (!flags.system.empty()) session_.conversation().system = flags.system;
+  }
+
+  void ask(const std::string& question) {
+    answer([&](const ChatSession::Listener& listener) {
+      return session_.say(question, options_, random_, listener);
+    });
+  }
+
+  // Each line a message or a command, until there are no more. Returns the exit code.
+  int converse() {
+    if (interactive()) {
+      print_note(fmt::format("[{}, context {} tokens; /help lists the commands, Ctrl-D leaves]",
+                             path_.string(), session_.session().context()));
+    }
+    bool failed = false;
+    while (!done_) {
+      std::string message;
+      try {
+        if (read_message(message)) ask(message);
+      } catch (const Error& error) {
+        fmt::print(stderr, "stagecraft: {}\n", error.what());
+        failed = true;
+      }
+    }
+    return failed && !interactive() ? 1 : 0;
+  }
+
+  void print_closing_line() const {
+    if (totals_.answers == 0) return;
+    const std::size_t threads = session_.session().n_threads();
+    print_note(fmt::format("[{} answer{}: {}; {}; {} thread{}; seed {}]", totals_.answers,
+                           totals_.answers == 1 ? "" : "s", totals_.text(), path_.string(), threads,
+                           threads == 1 ? "" : "s", seed_));
+  }
+
+ private:
+  static std::size_t context_for(const ChatFlags& flags, const Config& config) {
+    if (flags.context == 0) return std::min(config.max_seq_len, kDefaultContext);
+    if (flags.context > config.max_seq_len) {
+      print_note(
+          fmt::format("note: the model was trained for {} tokens; beyond, it may lose the thread",
+                      config.max_seq_len));
+    }
+    return flags.context;
+  }
+
+  bool interactive() const { return editor_.is_interactive(); }
+
+  // Runs one answer, showing it as it comes.
+  void answer(const std::function<TextResult(const ChatSession::Listener&)>& run) {
+    const InterruptGuard guard;
+    bool began = false;
+    char last = '\0';
+    const ChatSession::Listener listener = {
+        .on_text =
+            [&](std::string_view text) {
+              if (!text.empty()) {
+                print_now(text);
+                began = true;
+                last = text.back();
+              }
+              return !guard.interrupted();
+            },
+        .on_forgotten =
+            [&](std::size_t exchanges) {
+              print_note(fmt::format(
+                  "[the context of {} tokens is full: forgot the oldest {}]",
+                  session_.session().context(),
+                  exchanges == 1 ? "exchange" : fmt::format("{} exchanges", exchanges)));
+            },
+    };
+    const TextResult result = run(listener);
+    totals_.add(result);
+    if (last != '\n') print_now("\n");
+    print_remarks(result, guard.interrupted(), began);
+    if (interactive()) print_now("\n");
+    if (guard.interrupted() && !interactive()) {
+      print_closing_line();
+      throw CLI::RuntimeError(InterruptGuard::kExitCode);
+    }
+  }
+
+  void print_remarks(const TextResult& result, bool interrupted, bool began) const {
+    if (interrupted) {
+      print_note(began ? "[stopped]" : "[stopped before the answer began: nothing has changed]");
+    } else if (result.reason == StopReason::MaxTokens) {
+      print_note(fmt::format("[cut after {} tokens: --max-tokens]", result.tokens.size()));
+    } else if (result.reason == StopReason::ContextFull) {
+      print_note(
+          fmt::format("[cut: the context of {} tokens is full]", session_.session().context()));
+    }
+    if (flags_.verbose) {
+      Totals one;
+      one.add(result);
+      print_note(fmt::format("[{}; first token after {:.0f} ms]", one.text(),
+                             result.first_token_seconds * 1e3));
+    }
+  }
+
+  // False if there is nothing to ask: an empty line, a command, the end.
+  bool read_message(std::string& message) {
+    const LineEditor::Status status = read_line("> ", message);
+    if (status != LineEditor::Status::Line) {
+      done_ = true;
+      return false;
+    }
+    const std::size_t begin = message.find_first_not_of(" \t");
+    if (begin == std::string::npos) return false;
+    if (message.compare(begin, kBlock.size(), kBlock) == 0) {
+      message.erase(0, begin + kBlock.size());
+      return read_block(message);
+    }
+    if (message[begin] == '/') {
+      run_command(std::string_view(message).substr(begin));
+      return false;
+    }
+    return true;
+  }
+
+  // `message` holds what followed the opening mark; reads on to the closing one.
+  bool read_block(std::string& message) {
+    while (!message.ends_with(kBlock)) {
+      std::string line;
+      const LineEditor::Status status = read_line(". ", line);
+      if (status == LineEditor::Status::Interrupted) return false;  // never mind this message
+      if (status == LineEditor::Status::End) {
+        done_ = true;
+        return !interactive() && !message.empty();
+      }
+      message += (message.empty() ? "" : "\n") + line;
+    }
+    message.resize(message.size() - kBlock.size());
+    if (message.ends_with('\n')) message.pop_back();
+    return message.find_first_not_of(" \t\n") != std::string::npos;
+  }
+
+  LineEditor::Status read_line(const std::string& marker, std::string& line) {
+    const LineEditor::Status status = editor_.read(marker, line);
+    if (status == LineEditor::Status::Line) {
+      ++line_number_;
+      check_utf8(interactive() ? "message" : fmt::format("stdin, line {}", line_number_), line);
+    }
+    return status;
+  }
+
+  void run_command(std::string_view line) {
+    const std::string_view name = line.substr(0, line.find_first_of(" \t"));
+    line.remove_prefix(name.size());
+    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+    const std::string argument(line.substr(0, line.find_last_not_of(" \t") + 1));
+    Conversation& conversation = session_.conversation();
+    if (name == "/quit" || name == "/exit") {
+      done_ = true;
+    } else if (name == "/help") {
+      print_note(kHelp);
+    } else if (name == "/reset") {
+      conversation.exchanges.clear();
+      print_note("[forgotten; a new conversation]");
+    } else if (name == "/system") {
+      conversation.system = argument.empty() ? std::nullopt : std::optional(argument);
+      print_note(argument.empty() ? "[no system prompt]" : "[system prompt set]");
+    } else if (name == "/retry") {
+      answer([&](const ChatSession::Listener& listener) {
+        return session_.retry(options_, random_, listener);
+      });
+    } else if (name == "/undo") {
+      if (conversation.exchanges.empty()) throw Error("/undo: there is nothing to take back");
+      print_note(
+          fmt::format("[taken back: {}]", printable(conversation.exchanges.back().question, 50)));
+      conversation.exchanges.pop_back();
+    } else if (name == "/save") {
+      save(argument);
+    } else if (name == "/load") {
+      load(argument);
+    } else {
+      throw Error("{}: no such command; /help lists them", printable(name, 40));
+    }
+  }
+
+  static std::filesystem::path file_named(std::string_view command, const std::string& argument) {
+    if (argument.empty()) throw Error("{}: expected the name of a file, found none", command);
+    const char* home = std::getenv("HOME");
+    if (argument.starts_with("~/") && home != nullptr) return home + argument.substr(1);
+    return argument;
+  }
+
+  void save(const std::string& argument) {
+    const std::filesystem::path file = file_named("/save", argument);
+    std::ofstream out(file, std::ios::binary);
+    out << to_json(session_.conversation());
+    out.close();
+    if (!out) throw Error("{}: cannot be written", printable(file.string()));
+    print_note(fmt::format("[kept in {}]", printable(file.string())));
+  }
+
+  void load(const std::string& argument) {
+    const std::filesystem::path file = file_named("/load", argument);
+    session_.conversation() =
+        parse_conversation(read_text_file(file, kMaxFileBytes), printable(file.string()));
+    const std::size_t n = session_.conversation().exchanges.size();
+    print_note(fmt::format("[{} exchange{}{}]", n, n == 1 ? "" : "s",
+                           session_.conversation().system ? " and a system prompt" : ""));
+  }
+
+  const ChatFlags& flags_;
+  std::filesystem::path path_;
+  TextOptions options_;
+  std::uint64_t seed_;
+  Random random_;
+  ChatSession session_;
+  LineEditor editor_;
+  Totals totals_;
+  std::size_t line_number_ = 0;
+  bool done_ = false;
+};
+
+void run_chat(const ChatFlags& flags) {
+  check_utf8("question", flags.question);
+  check_utf8("--system", flags.system);
+  const bool one_question = flags.question_option->count() > 0;
+  if (one_question && flags.question.empty()) {
+    throw Error("question: expected text, found none");
+  }
+  const std::filesystem::path path = find_model(flags.model, "chat");
+  const Tokenizer tokenizer = Tokenizer::open(path);
+  try {
+    answer_opening(tokenizer);
+  } catch (const Error& error) {
+    throw Error("{}: {}; is it a model for stories?", path.string(), error.what());
+  }
+  const Model model = Model::open(path);
+
+  Chat chat(flags, path, tokenizer, model);
+  int code = 0;
+  if (one_question) {
+    chat.ask(flags.question);
+  } else {
+    code = chat.converse();
+  }
+  chat.print_closing_line();
+  if (code != 0) throw CLI::RuntimeError(code);
+}
+
+}  // namespace
+
+void add_chat(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("chat", "Talk with a chat model");
+  const auto flags = std::make_shared<ChatFlags>();
+  flags->question_option = command
+                               ->add_option("question,-p,--prompt", flags->question,
+                                            "Answer this once; without it, a conversation")
+                               ->type_name("TEXT");
+  command->add_option("--system", flags->system, "Tell the model first who it is")
+      ->type_name("TEXT");
+  command->add_flag("--verbose", flags->verbose, "Say after each answer how fast it was");
+  flags->add_to(*command);
+  command->footer(
+      "Examples: stagecraft chat --system \"You are a pirate.\"\n"
+      "          stagecraft chat \"What do you like to eat?\" --seed 7\n"
+      "          printf 'hi\\nbye\\n' | stagecraft chat");
+  command->callback([flags] { run_chat(*flags); });
+}
+
+}  // namespace stagecraft

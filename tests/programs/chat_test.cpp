@@ -1,0 +1,261 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "generation/chat_session.h"
+#include "tests/support/pseudo_terminal.h"
+#include "tests/support/run_program.h"
+#include "tests/support/tiny_chat_model.h"
+
+namespace stagecraft {
+namespace {
+
+class ChatCommand : public testing::Test {
+ protected:
+  ProgramResult chat(std::vector<std::string> arguments, const std::string& input = "") {
+    arguments.insert(arguments.begin(), {"chat", "--model", files_.folder().string(), "-t", "1",
+                                         "--temperature", "0", "-n", "12"});
+    return run_program(arguments, input);
+  }
+
+  // What stdout should be after these questions, one after the other.
+  std::string answers(const std::vector<std::string>& questions, const std::string& system = "") {
+    const Model model = Model::open(files_.folder());
+    const Tokenizer tokenizer = Tokenizer::open(files_.folder());
+    ChatSession session(model, tokenizer, 512, 1);
+    if (!system.empty()) session.conversation().system = system;
+    TextOptions options;
+    options.generation.max_tokens = 12;
+    options.generation.end_tokens = model.config.eos_ids;
+    options.generation.sampler.temperature = 0.0f;
+    Random random(0);
+    std::string out;
+    for (const std::string& question : questions) {
+      session.say(question, options, random, {[](std::string_view) { return true; }});
+      const std::string& answer = session.conversation().exchanges.back().answer;
+      out += answer + (answer.ends_with('\n') ? "" : "\n");
+    }
+    return out;
+  }
+
+  static void expect_one_line(const std::string& text, const std::string& part) {
+    EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << text;
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  }
+
+  TinyChatModel files_;
+  TemporaryFolder folder_;
+};
+
+TEST_F(ChatCommand, TakesEachLineOfAPipeAsATurn) {
+  const ProgramResult result = chat({}, "hello\nthe user\nhell\n");
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(result.out, answers({"hello", "the user", "hell"}));
+  EXPECT_EQ(result.err.find('\033'), std::string::npos);
+  EXPECT_NE(result.err.find("[3 answers: "), std::string::npos) << result.err;
+}
+
+TEST_F(ChatCommand, TakesTheLastLineWithoutItsNewlineAndLinesOfWindows) {
+  EXPECT_EQ(chat({}, "hello\r\n\n  \nthe user").out, answers({"hello", "the user"}));
+}
+
+TEST_F(ChatCommand, AnswersOneQuestion) {
+  const ProgramResult result = chat({"hello"}, "not read");
+  EXPECT_EQ(result.code, 0);
+  EXPECT_EQ(result.out, answers({"hello"}));
+  EXPECT_EQ(chat({"/quit"}).out, answers({"/quit"}));  // a question, no command
+}
+
+TEST_F(ChatCommand, GivesTheModelASystemPrompt) {
+  const std::string expected = answers({"hello"}, "the user");
+  EXPECT_NE(expected, answers({"hello"}));
+  EXPECT_EQ(chat({"--system", "the user", "hello"}).out, expected);
+  EXPECT_EQ(chat({}, "/system the user\nhello\n").out, expected);
+  EXPECT_EQ(chat({"--system", "the user"}, "/system\nhello\n").out, answers({"hello"}));
+}
+
+TEST_F(ChatCommand, TakesSeveralLinesBetweenTripleQuotes) {
+  EXPECT_EQ(chat({}, "\"\"\"hello\n\nthe user\"\"\"\nhell\n").out,
+            answers({"hello\n\nthe user", "hell"}));
+  EXPECT_EQ(chat({}, "\"\"\"\nhello\n/reset\n\"\"\"\n").out, answers({"hello\n/reset"}));
+  EXPECT_EQ(chat({}, "\"\"\"/quit\"\"\"\n\"\"\"never closed").out,
+            answers({"/quit", "never closed"}));
+  EXPECT_EQ(chat({}, "\"\"\"\n\"\"\"\n\"\"\"\"\"\"\n").out, "");
+}
+
+TEST_F(ChatCommand, UndoesRetriesAndResets) {
+  const std::string hello = answers({"hello"});
+  EXPECT_EQ(chat({}, "hello\n/undo\nhello\n").out, hello + hello);
+  EXPECT_EQ(chat({}, "hello\n/retry\n").out, hello + hello);  // greedy: the same once more
+  EXPECT_EQ(chat({}, "hell\nthe user\n/reset\nhello\n").out, answers({"hell", "the user"}) + hello);
+  EXPECT_EQ(chat({}, "hello\n/quit\nhello\n").out, hello);
+}
+
+TEST_F(ChatCommand, KeepsAConversationInAFile) {
+  const std::string file = folder_.file("talk.json");
+  const std::string all = answers({"hello", "the user"});
+  EXPECT_EQ(chat({"--system", "s"}, "hello\n/save " + file + "\n").code, 0);
+  const Conversation saved = parse_conversation(read_file(file), file);
+  EXPECT_EQ(saved.system, "s");
+  ASSERT_EQ(saved.exchanges.size(), 1u);
+  EXPECT_EQ(saved.exchanges[0].question, "hello");
+  EXPECT_EQ(chat({}, "hello\n/save " + file + "\n/reset\n/load " + file + "\nthe user\n").out, all);
+}
+
+TEST_F(ChatCommand, SaysWhatIsWrongAndGoesOnWithTheNextLine) {
+  const std::string bad = folder_.file("bad.json");
+  write_file(bad, R"({"messages": [{"role": "user", "content": "hi"}]})");
+  const std::string hello = answers({"hello"});
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"/bogus\x1b[2J 1", "stagecraft: /bogus\\x1b[2J: no such command"},
+      {"caf\xe9", "stagecraft: stdin, line 1: expected UTF-8, found byte 0xe9 at offset 3"},
+      {std::string(600, 'x'), "more than the context of 512"},
+      {"/undo", "nothing to take back"},
+      {"/retry", "no answer yet"},
+      {"/save", "/save: expected the name of a file"},
+      {"/load", "/load: expected the name of a file"},
+      {"/save " + folder_.file("no/such/folder"), "cannot be written"},
+      {"/load " + folder_.file("missing.json"), "missing.json"},
+      {"/load " + folder_.path().string(), "stagecraft: " + folder_.path().string()},
+      {"/load " + bad, "bad.json: expected an answer"},
+  };
+  for (const auto& [line, expected] : cases) {
+    const ProgramResult result = chat({}, line + "\nhello\n");
+    EXPECT_EQ(result.out, hello) << line;
+    EXPECT_EQ(result.code, 1) << line;
+    expect_one_line(result.err.substr(0, result.err.rfind('[')), expected);
+  }
+}
+
+TEST_F(ChatCommand, RefusesWhatItCannotAnswer) {
+  const TinyChatModel story({.chat_tokens = false});
+  const auto expect = [](const ProgramResult& result, int code, const std::string& part) {
+    EXPECT_EQ(result.code, code);
+    EXPECT_EQ(result.out, "");
+    expect_one_line(result.err, part);
+  };
+  expect(run_program({"chat", "--model", story.folder(), "hello"}), 1, "<|im_start|>");
+  expect(run_program({"chat", "--model", folder_.file("none"), "hello"}), 1, "none");
+  expect(chat({"caf\xe9"}), 1, "question: expected UTF-8");
+  expect(chat({"--system", "\xff", "hello"}), 1, "--system: expected UTF-8");
+  expect(chat({""}), 1, "question: expected text");
+  expect(chat({std::string(600, 'x')}), 1, "more than the context of 512");
+  expect(chat({"--context", "0", "hello"}), 2, "--context");
+  expect(chat({"hello", "world"}), 2, "world");
+}
+
+TEST_F(ChatCommand, SaysWhenTheContextIsFullAndGoesOn) {
+  const ProgramResult result = chat({"-c", "100"}, "hello\nthe user\nhell\nin hell\nthe end\n");
+  EXPECT_EQ(result.code, 0);
+  EXPECT_NE(result.err.find("[the context of 100 tokens is full: forgot the oldest "),
+            std::string::npos)
+      << result.err;
+  EXPECT_GE(std::count(result.out.begin(), result.out.end(), '\n'), 5);
+}
+
+// The model that never ends an answer, at a terminal.
+class ChatAtATerminal : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!PseudoTerminal::available()) GTEST_SKIP() << "this system gives no pseudo-terminals";
+  }
+
+  PseudoTerminal start(const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments = {"chat", "--model", files_.folder(), "-t", "1",
+                                          "-c",   "20000",   "--seed",        "1"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return PseudoTerminal(PROGRAM, arguments, home_.path());
+  }
+
+  TinyChatModel files_{{.endless = true}};
+  TemporaryFolder home_;
+};
+
+TEST_F(ChatAtATerminal, LeavesWithCtrlCOrCtrlDOnAnEmptyLine) {
+  for (const char* key : {"\x03", "\x04"}) {
+    PseudoTerminal terminal = start();
+    terminal.wait_for("> ");
+    terminal.type(key);
+    EXPECT_EQ(terminal.wait_for_end(), 0);
+  }
+}
+
+TEST_F(ChatAtATerminal, ClearsALineWithTextAtCtrlC) {
+  PseudoTerminal terminal = start();
+  terminal.wait_for("> ");
+  terminal.type("/bogus");
+  terminal.wait_for("/bogus");
+  terminal.type("\x03");
+  terminal.type("/undo\r");
+  EXPECT_EQ(terminal.wait_for("nothing to take back").find("no such command"), std::string::npos);
+  terminal.wait_for("> ");
+  terminal.type("\x03");
+  EXPECT_EQ(terminal.wait_for_end(), 0);
+}
+
+TEST_F(ChatAtATerminal, StopsAnAnswerAtCtrlCAndKeepsTheConversation) {
+  PseudoTerminal terminal = start({"-n", "15000"});
+  const std::string file = home_.file("talk.json");
+  terminal.wait_for("> ");
+  terminal.type("hello\r");
+  terminal.wait_for("hello\r\n");
+  ASSERT_FALSE(terminal.wait_for("e").empty());  // something of the answer
+  terminal.type("\x03");
+  terminal.wait_for("[stopped]");
+  terminal.wait_for("> ");
+  terminal.type("/save " + file + "\r");
+  terminal.wait_for("[kept in ");
+  terminal.wait_for("> ");
+  terminal.type("/quit\r");
+  EXPECT_EQ(terminal.wait_for_end(), 0);
+  const Conversation saved = parse_conversation(read_file(file), file);
+  ASSERT_EQ(saved.exchanges.size(), 1u);
+  EXPECT_EQ(saved.exchanges[0].question, "hello");
+  EXPECT_NE(saved.exchanges[0].answer.find('e'), std::string::npos);
+}
+
+TEST_F(ChatAtATerminal, RemembersLinesAndEditsThemCharacterByCharacter) {
+  PseudoTerminal terminal = start({"-n", "1"});
+  const std::string file = home_.file("talk.json");
+  terminal.wait_for("> ");
+  terminal.type("你好吗\x7f\r");  // the last character is rubbed out, all three bytes of it
+  terminal.wait_for("[cut after 1 tokens");
+  terminal.wait_for("> ");
+  terminal.type("\x1b[A!\r");  // arrow up: the same line again, with an end
+  terminal.wait_for("[cut after 1 tokens");
+  terminal.wait_for("> ");
+  terminal.type("/save " + file + "\r");
+  terminal.wait_for("[kept in ");
+  terminal.type("\x04");
+  EXPECT_EQ(terminal.wait_for_end(), 0);
+  const Conversation saved = parse_conversation(read_file(file), file);
+  ASSERT_EQ(saved.exchanges.size(), 2u);
+  EXPECT_EQ(saved.exchanges[0].question, "你好");
+  EXPECT_EQ(saved.exchanges[1].question, "你好!");
+}
+
+TEST_F(ChatAtATerminal, ForgetsAMessageOfSeveralLinesAtCtrlC) {
+  PseudoTerminal terminal = start({"-n", "1"});
+  terminal.wait_for("> ");
+  terminal.type("\"\"\"one\r");
+  terminal.wait_for(". ");
+  terminal.type("\x03");
+  terminal.wait_for("> ");
+  terminal.type("/undo\r");
+  terminal.wait_for("nothing to take back");
+}
+
+TEST_F(ChatAtATerminal, ShowsNoControlCharactersOfTheModel) {
+  PseudoTerminal terminal = start({"-n", "600", "--temperature", "3", "hello"});
+  EXPECT_EQ(terminal.wait_for_end(), 0);
+  const std::string& shown = terminal.unread();
+  EXPECT_GT(shown.size(), 600u);
+  for (const char c : shown) {
+    const auto byte = static_cast<unsigned char>(c);
+    ASSERT_TRUE(byte >= 0x20 || c == '\n' || c == '\r' || c == '\t') << static_cast<int>(byte);
+    ASSERT_NE(byte, 0x7f);
+  }
+}
+
+}  // namespace
+}  // namespace stagecraft
