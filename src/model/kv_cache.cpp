@@ -45,8 +45,6 @@ MatrixView<const float> KvCache::values(std::size_t layer, std::size_t count) co
   return layers_.at(layer).values.view().row_range(0, count);
 }
 
-void KvCache::truncate(std::size_t length) {
-  length_ = std::min(length_, length);
-}
+void KvCache::truncate(std::size_t length) { length_ = std::min(length_, length); }
 
 }  // namespace stagecraft

@@ -27,13 +27,9 @@ const Entry& entry_of(DType dtype) {
 
 }  // namespace
 
-std::size_t dtype_size(DType dtype) {
-  return entry_of(dtype).size;
-}
+std::size_t dtype_size(DType dtype) { return entry_of(dtype).size; }
 
-std::string_view dtype_name(DType dtype) {
-  return entry_of(dtype).name;
-}
+std::string_view dtype_name(DType dtype) { return entry_of(dtype).name; }
 
 std::optional<DType> dtype_from_name(std::string_view name) {
   for (const Entry& entry : kEntries) {
