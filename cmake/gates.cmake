@@ -32,7 +32,7 @@ file(GLOB sources CONFIGURE_DEPENDS ${gates}/*.cpp)
 add_executable(gate ${sources} ${CMAKE_SOURCE_DIR}/tests/stages/exchange.cpp)
 target_include_directories(gate PRIVATE ${CMAKE_SOURCE_DIR})
 target_link_libraries(gate PRIVATE engine stagecraft_flags nlohmann_json::nlohmann_json
-  GTest::gtest_main)
+  GTest::gtest)
 target_compile_definitions(gate PRIVATE TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data"
   REPOSITORY="${CMAKE_SOURCE_DIR}")
 gtest_discover_tests(gate TEST_PREFIX ours. DISCOVERY_MODE PRE_TEST

@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import secrets
 import subprocess
 import sys
 import tempfile
@@ -102,6 +103,8 @@ class Group:
         self.points = points
         self.status = "unwritten"  # or "passed", "wrong"
         self.failures = []
+        self.mistake = None  # the name of the known mistake that explains them ...
+        self.mistake_says = None  # ... and a sentence about it
 
     @property
     def earned(self):
@@ -130,13 +133,21 @@ class Result:
         return 0 if self.compile_error else sum(group.earned for group in self.groups)
 
 
-def run_gate(stage, worker):
-    """Runs the gate of a stage on a worker that is built."""
+def run_gate(stage, worker, seed=None, mistakes=None):
+    """Runs the gate of a stage on a worker that is built.
+
+    seed: of the numbers made on the spot, by default another one each time. mistakes: the folder of
+    the stage's wrong programs, if failures are to be explained by them.
+    """
     result = Result(stage)
     suites = ":".join(f"{group.name}.*" for group in result.groups)
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder) / "report.json"
         environment = dict(os.environ, STAGE_WORKER=str(worker))
+        if seed is not None:
+            environment["STAGE_SEED"] = str(seed)
+        if mistakes is not None:
+            environment["STAGE_MISTAKES"] = str(mistakes)
         done = subprocess.run(
             [str(BUILD / "tests" / "gate"), f"--gtest_filter={suites}", f"--gtest_output=json:{report}"],
             env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -144,8 +155,10 @@ def run_gate(stage, worker):
             raise Problem(f"the gate did not finish:\n{done.stdout[-2000:]}")
         suites_found = json.loads(report.read_text())["testsuites"]
     for group in result.groups:
-        tests = [test for suite in suites_found if suite["name"] == group.name
-                 for test in suite["testsuite"]]
+        suite = next((suite for suite in suites_found if suite["name"] == group.name), {})
+        tests = suite.get("testsuite", [])
+        group.mistake = suite.get("known-mistake")
+        group.mistake_says = suite.get("known-mistake-says")
         for test in tests:
             for failure in test.get("failures", []):
                 text = failure["failure"]  # "file:line\nFailed\n" and then what the gate said
@@ -159,11 +172,35 @@ def run_gate(stage, worker):
     return result
 
 
-def test_stage(stage):
-    """Builds the student's files of a stage and asks the gate about them."""
+def mistakes_folder(stage):
+    """Where the wrong programs of a stage lie once they are built."""
+    return BUILD / "tests" / "mistakes" / f"{stage.number}-{stage.slug}"
+
+
+def build_mistakes(stage):
+    """Builds the wrong programs that explain failures; their folder, or None if there are none."""
+    if not (ROOT / "tests" / "mistakes" / mistakes_folder(stage).name / "mistakes.json").exists():
+        return None
+    if not mistakes_folder(stage).exists() and language() == "en":
+        print("comparing with well-known mistakes; they are built once ...", file=sys.stderr)
+    elif not mistakes_folder(stage).exists():
+        print("与常见的错误比较；只需构建一次 ...", file=sys.stderr)
+    # A student's verdict never hangs on whether this works.
+    return mistakes_folder(stage) if build(f"mistakes_{stage.number}") is None else None
+
+
+def test_stage(stage, explain=False):
+    """Builds the student's files of a stage and asks the gate about them.
+
+    explain: where they are wrong, look for the known mistake that they make.
+    """
     problem = build("gate", f"worker_{stage.number}")
     if problem is None:
-        return run_gate(stage, BUILD / "tests" / f"worker_{stage.number}")
+        worker = BUILD / "tests" / f"worker_{stage.number}"
+        seed = os.environ.get("STAGE_SEED") or secrets.randbits(63)
+        result = run_gate(stage, worker, seed)
+        mistakes = build_mistakes(stage) if explain and result.status == "wrong" else None
+        return run_gate(stage, worker, seed, mistakes) if mistakes else result
     if f"stages/{stage.number}-{stage.slug}/" not in problem:
         raise Problem(f"the build failed, but not in your files:\n{first_error(problem)}")
     result = Result(stage)

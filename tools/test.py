@@ -21,6 +21,8 @@ def tell(result, en):
         print(f"  {group.name:<24} {group.earned:>3}/{group.points:<3} {word}")
         for failure in group.failures[:1]:  # one thing at a time
             print(indent(failure))
+        if group.mistake_says:
+            print(indent(group.mistake_says))
         if len(group.failures) > 1:
             more = len(group.failures) - 1
             print(f"    (and {more} more)" if en else f"    （还有 {more} 个）")
@@ -51,7 +53,7 @@ def run():
     known = course.stages()
     en = course.language() == "en"
     if options.stages:
-        results = [course.test_stage(stage) for stage in course.parse_selection(options.stages, known)]
+        results = [course.test_stage(stage, explain=True) for stage in course.parse_selection(options.stages, known)]
     else:
         results = [next_unfinished(known)]
     for result in results:
@@ -62,7 +64,7 @@ def run():
 
 def next_unfinished(known):
     for stage in known:
-        result = course.test_stage(stage)
+        result = course.test_stage(stage, explain=True)
         if result.status != "passed":
             return result
     return result

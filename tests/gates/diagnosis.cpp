@@ -91,6 +91,13 @@ bool agrees(const Expected& expected, const Tensor& got) {
   return true;
 }
 
+std::size_t count_wrong(const Expected& expected, const Tensor& got) {
+  if (got.shape != expected.shape) return expected.values.size();
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < got.values.size(); ++i) wrong += !right(expected, i, got.values[i]);
+  return wrong;
+}
+
 std::string diagnose(const std::string& function, const std::string& output,
                      const Expected& expected, const Tensor& got) {
   if (got.values.size() != expected.values.size()) {

@@ -17,6 +17,9 @@ struct Expected {
 // True if every element of `got` is within what is allowed (NaN where NaN is expected).
 bool agrees(const Expected& expected, const Tensor& got);
 
+// How many elements are not; all of them where the shape is another.
+std::size_t count_wrong(const Expected& expected, const Tensor& got);
+
 // What is wrong with `got`, in lines for the student: where first, expected and got, how much of
 // it, and what the error looks like (a factor, a shift, a transpose, the right numbers misplaced).
 std::string diagnose(const std::string& function, const std::string& output,

@@ -9,7 +9,6 @@
 #include "base/json.h"
 #include "checkpoint/safetensors.h"
 #include "tests/gates/messages.h"
-#include "tests/gates/worker_process.h"
 
 namespace stagecraft::stages {
 namespace {
@@ -56,9 +55,8 @@ std::string first_departure(const Case& question, const Response& response) {
 // Every output of every call against what is expected; empty if all is right.
 std::string compare(const Case& question, const Response& response) {
   for (std::size_t call = 1; call <= question.request.calls; ++call) {
-    const std::string suffix = call == 1 ? "" : fmt::format("#{}", call);
     for (const auto& [name, expected] : question.expected) {
-      const auto got = response.outputs.find(name + suffix);
+      const auto got = response.outputs.find(output_name(name, call));
       if (got == response.outputs.end()) return say("no_answer", name);
       if (agrees(expected, got->second)) continue;
       const std::string what = diagnose(question.request.function, name, expected, got->second);
@@ -93,13 +91,21 @@ Expected read_expected(const StoredTensor& stored, double tolerance) {
   return expected;
 }
 
-}  // namespace
+std::vector<Asked>& history() {
+  static std::vector<Asked> all;
+  return all;
+}
 
-namespace {
+// What is wrong with an answer, as `judge` and `judge_counts` find it; empty if nothing is.
+using FindProblem = std::function<std::string(const Response&)>;
 
-// Runs the worker and hands its answer to `find_problem`, which says what is wrong with it.
-template <class FindProblem>
-bool judge_by(const Case& question, FindProblem find_problem) {
+std::string problem_with(const Outcome& outcome, const FindProblem& find_problem) {
+  const std::string problem = broken_rule(outcome);
+  return problem.empty() ? find_problem(outcome.response) : problem;
+}
+
+// Runs the worker and fails the running test if its answer is not right.
+bool judge_by(const Case& question, const FindProblem& find_problem) {
   const Outcome outcome = run_worker(worker(), question.request);
   if (outcome.kind == Outcome::Kind::Answered &&
       outcome.response.status == Response::Status::NotWritten) {
@@ -107,8 +113,10 @@ bool judge_by(const Case& question, FindProblem find_problem) {
     [] { GTEST_SKIP() << say("not_written"); }();
     return false;
   }
-  std::string problem = broken_rule(outcome);
-  if (problem.empty()) problem = find_problem(outcome.response);
+  std::string problem = problem_with(outcome, find_problem);
+  history().push_back({question, outcome, problem.empty(), [=](const Outcome& other) {
+                         return problem_with(other, find_problem).empty();
+                       }});
   if (problem.empty()) return true;
   if (!outcome.printed.empty()) problem += "\n  " + say("printed") + "\n" + outcome.printed;
   ADD_FAILURE() << question.name << "\n  " << problem;
@@ -117,13 +125,19 @@ bool judge_by(const Case& question, FindProblem find_problem) {
 
 }  // namespace
 
+const std::vector<Asked>& asked() { return history(); }
+
+std::string output_name(const std::string& name, std::size_t call) {
+  return call == 1 ? name : fmt::format("{}#{}", name, call);
+}
+
 bool judge(const Case& question) {
-  return judge_by(question, [&](const Response& response) { return compare(question, response); });
+  return judge_by(question, [=](const Response& response) { return compare(question, response); });
 }
 
 bool judge_counts(const Case& question, const std::string& output,
                   const std::vector<double>& shares, std::size_t total) {
-  return judge_by(question, [&](const Response& response) -> std::string {
+  return judge_by(question, [=](const Response& response) -> std::string {
     const auto found = response.outputs.find(output);
     if (found == response.outputs.end()) return say("no_answer", output);
     Expected expected{{shares.size()}, {}, {}};

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <random>
 #include <string>
 
 #include "tests/gates/diagnosis.h"
+#include "tests/gates/worker_process.h"
 #include "tests/stages/exchange.h"
 
 namespace stagecraft::stages {
@@ -27,6 +29,20 @@ bool judge(const Case& question);
 // often as its share of `total`, but for two steps of the sweep.
 bool judge_counts(const Case& question, const std::string& output,
                   const std::vector<double>& shares, std::size_t total);
+
+// A question that was asked, and what became of it.
+struct Asked {
+  Case question;
+  Outcome outcome;
+  bool right = false;
+  std::function<bool(const Outcome&)> is_right;  // would this answer be?
+};
+
+// Everything that was judged in this process, in order.
+const std::vector<Asked>& asked();
+
+// Under which name a response holds an output: "y", and from the second call on "y#2".
+std::string output_name(const std::string& name, std::size_t call);
 
 // The cases of tests/data/operators/NAME.safetensors: PyTorch's answers in f64 with the tolerance
 // that follows from the measured spread of summation orders.

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kMaxBytes = 1u << 20;
 
-std::string language() {
+std::string find_language() {
   for (const char* name : {"STAGECRAFT_LANG", "LC_ALL", "LANG"}) {
     const char* value = std::getenv(name);
     if (value != nullptr && *value != '\0') {
@@ -22,13 +22,17 @@ std::string language() {
 
 }  // namespace
 
+const std::string& language() {
+  static const std::string chosen = find_language();
+  return chosen;
+}
+
 const std::string& message_template(const std::string& key) {
   static const Json messages = [] {
     const std::string path = std::string(REPOSITORY) + "/stages/messages.json";
     return parse_json(read_text_file(path, kMaxBytes), path);
   }();
-  static const std::string chosen = language();
-  return messages.at(key).at(chosen).get_ref<const std::string&>();
+  return messages.at(key).at(language()).get_ref<const std::string&>();
 }
 
 }  // namespace stagecraft::stages

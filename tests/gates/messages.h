@@ -7,6 +7,9 @@
 
 namespace stagecraft::stages {
 
+// "en" or "zh", as STAGECRAFT_LANG, else LC_ALL, else LANG say.
+const std::string& language();
+
 // The text of stages/messages.json under `key` in the reader's language (STAGECRAFT_LANG, else
 // LANG: zh..., everything else is English).
 const std::string& message_template(const std::string& key);

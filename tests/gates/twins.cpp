@@ -8,8 +8,9 @@ namespace {
 
 constexpr double kUlp = 0x1p-24;        // half a unit in the last place, relative
 constexpr double kSmallest = 0x1p-126;  // below this, f32 loses bits
-// silu is 3e-37 where exp(-x) overflows f32 (x = -88.7), so from there on 0 is right too.
-constexpr double kSiluVanishes = 1e-36;
+// How far off a sigmoid may be below zero, where it is small: a formula like (1 + tanh(x / 2)) / 2
+// is as right as another and knows it to a few units in the last place of 1.
+constexpr double kSigmoid = 4 * kUlp;
 
 double silu(double x) { return x / (1.0 + std::exp(-x)); }
 constexpr double kSiluSteepest = 1.1;  // the largest slope of silu
@@ -72,7 +73,9 @@ Expected twin_silu(const Expected& x) {
   Expected e{x.shape, {}, {}};
   for (std::size_t i = 0; i < x.values.size(); ++i) {
     const double y = silu(x.values[i]);
-    push(e, y, kSiluSteepest * x.allowed[i] + 16 * kUlp * std::fabs(y) + kSiluVanishes);
+    push(e, y,
+         kSiluSteepest * x.allowed[i] + 16 * kUlp * std::fabs(y) +
+             kSigmoid * std::fabs(x.values[i]));
   }
   return e;
 }

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <sstream>
@@ -57,7 +58,8 @@ void limit(int resource, rlim_t value) {
   ::dup2(in, STDIN_FILENO);
   ::dup2(out, STDOUT_FILENO);
   ::dup2(out, STDERR_FILENO);
-  ::setpgid(0, 0);  // so that whatever it starts can be ended with it
+  ::unsetenv("STAGE_SEED");  // who knows the seed knows the questions
+  ::setpgid(0, 0);           // so that whatever it starts can be ended with it
   limit(RLIMIT_CPU, kSeconds);
   limit(RLIMIT_FSIZE, kMaxFile);
   limit(RLIMIT_CORE, 0);

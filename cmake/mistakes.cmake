@@ -1,0 +1,67 @@
+# The catalogue of tests/mistakes: programs that are wrong in ways people are wrong in, and others that
+# are right in ways of their own. Each is one file with the functions of a stage, as a student would
+# write them. For a program NAME of stage NN:
+#
+#   worker_NN_NAME  a worker like the student's: tests/mistakes/NN-slug/NAME in the build folder
+#   broken_NN_NAME  the program of `./stage broken NN NAME` (wrong ones that have a sentence)
+#
+#   mistakes_NN     the workers that the diagnosis of a failure asks
+#   catalogue_NN    all workers of a stage
+#
+# None of them is part of `all`. What a file does not define comes from the engine's archive, whose
+# members are the twins one by one, so only what is needed is linked.
+set(mistakes ${CMAKE_SOURCE_DIR}/tests/mistakes)
+file(GLOB registries CONFIGURE_DEPENDS ${mistakes}/*/mistakes.json)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${registries})
+
+foreach(registry IN LISTS registries)
+  get_filename_component(folder ${registry} DIRECTORY)
+  get_filename_component(slug ${folder} NAME)
+  string(SUBSTRING ${slug} 0 2 id)
+  add_custom_target(mistakes_${id})
+  add_custom_target(catalogue_${id})
+  file(READ ${registry} text)
+  string(JSON n_programs LENGTH "${text}" programs)
+  math(EXPR last "${n_programs} - 1")
+  foreach(index RANGE ${last})
+    string(JSON file GET "${text}" programs ${index} file)
+    string(JSON n_flags ERROR_VARIABLE none LENGTH "${text}" programs ${index} flags)
+    string(JSON sentence ERROR_VARIABLE none TYPE "${text}" programs ${index} en)
+    get_filename_component(name ${file} NAME_WE)
+    set(programs worker_${id}_${name})
+    add_executable(worker_${id}_${name} EXCLUDE_FROM_ALL
+      ${folder}/${file} $<TARGET_OBJECTS:worker>)
+    set_target_properties(worker_${id}_${name} PROPERTIES OUTPUT_NAME ${name}
+      RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/mistakes/${slug})
+    add_dependencies(catalogue_${id} worker_${id}_${name})
+    if(sentence STREQUAL "STRING")
+      add_dependencies(mistakes_${id} worker_${id}_${name})
+      add_executable(broken_${id}_${name} EXCLUDE_FROM_ALL
+        ${folder}/${file} $<TARGET_OBJECTS:programs>)
+      target_link_libraries(broken_${id}_${name} PRIVATE PkgConfig::libedit)
+      list(APPEND programs broken_${id}_${name})
+    endif()
+    foreach(program IN LISTS programs)
+      target_link_libraries(${program} PRIVATE engine stagecraft_flags)
+      if(n_flags GREATER 0)
+        math(EXPR last_flag "${n_flags} - 1")
+        foreach(flag RANGE ${last_flag})
+          string(JSON flag GET "${text}" programs ${index} flags ${flag})
+          target_compile_options(${program} PRIVATE ${flag})
+        endforeach()
+      endif()
+    endforeach()
+  endforeach()
+
+  # An emulator runs the gate, but nothing that the gate starts.
+  if(NOT CMAKE_CROSSCOMPILING)
+    add_test(NAME mistakes.build_${id}
+      COMMAND ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR} --target gate catalogue_${id})
+    set_tests_properties(mistakes.build_${id} PROPERTIES LABELS mistakes
+      FIXTURES_SETUP catalogue_${id} RESOURCE_LOCK build)
+    add_test(NAME mistakes.catalogue_${id}
+      COMMAND ${Python3_EXECUTABLE} ${mistakes}/catalogue_test.py ${CMAKE_BINARY_DIR} ${id})
+    set_tests_properties(mistakes.catalogue_${id} PROPERTIES LABELS mistakes
+      FIXTURES_REQUIRED catalogue_${id})
+  endif()
+endforeach()

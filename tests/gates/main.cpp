@@ -1,0 +1,46 @@
+// The gate: GoogleTest over the cases of the stages. Where STAGE_MISTAKES names the built programs
+// of a stage's catalogue, each suite that fails ends with the mistake that explains it, if one
+// does.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "tests/gates/messages.h"
+#include "tests/gates/mistakes.h"
+
+namespace stagecraft::stages {
+namespace {
+
+class KnownMistakes : public ::testing::EmptyTestEventListener {
+ public:
+  explicit KnownMistakes(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+  void OnTestSuiteStart(const ::testing::TestSuite&) override { first_ = asked().size(); }
+
+  void OnTestSuiteEnd(const ::testing::TestSuite& suite) override {
+    if (!suite.Failed()) return;
+    const std::string name = find_mistake(folder_, asked(), first_);
+    if (name.empty()) return;
+    const std::string text = say("known_mistake", mistake_sentence(folder_, name));
+    // tools/ read these from the report.
+    ::testing::Test::RecordProperty("known-mistake", name);
+    ::testing::Test::RecordProperty("known-mistake-says", text);
+    fmt::print("{}\n", text);
+  }
+
+ private:
+  std::filesystem::path folder_;
+  std::size_t first_ = 0;
+};
+
+}  // namespace
+}  // namespace stagecraft::stages
+
+int main(int argc, char** argv) {
+  ::testing::InitGoogleTest(&argc, argv);
+  if (const char* folder = std::getenv("STAGE_MISTAKES"); folder != nullptr && *folder != '\0') {
+    auto listener = std::make_unique<stagecraft::stages::KnownMistakes>(folder);
+    ::testing::UnitTest::GetInstance()->listeners().Append(listener.release());  // GoogleTest's now
+  }
+  return RUN_ALL_TESTS();
+}

@@ -1,0 +1,20 @@
+// Right: sums in double.
+#include "operators/rms_norm.h"
+
+#include <cmath>
+
+namespace stagecraft {
+
+void rms_norm(MatrixView<const float> x, std::span<const float> weight, float eps,
+              MatrixView<float> y) {
+  for (std::size_t t = 0; t < x.rows(); ++t) {
+    double sum = 0.0;
+    for (const double value : x.row(t)) sum += value * value;
+    const double root = std::sqrt(sum / static_cast<double>(x.cols()) + eps);
+    for (std::size_t i = 0; i < x.cols(); ++i) {
+      y(t, i) = static_cast<float>(x(t, i) / root * weight[i]);
+    }
+  }
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,18 @@
+// Mistake: c = alpha * a * b + beta * c at every k.
+#include "operators/matmul_transb.h"
+
+namespace stagecraft {
+
+void matmul_transb(float alpha, MatrixView<const float> a, MatrixView<const float> b, float beta,
+                   MatrixView<float> c) {
+  for (std::size_t m = 0; m < a.rows(); ++m) {
+    for (std::size_t n = 0; n < b.rows(); ++n) {
+      for (std::size_t k = 0; k < a.cols(); ++k) {
+        const float old = beta == 0.0f ? 0.0f : beta * c(m, n);
+        c(m, n) = alpha * a(m, k) * b(n, k) + old;
+      }
+    }
+  }
+}
+
+}  // namespace stagecraft

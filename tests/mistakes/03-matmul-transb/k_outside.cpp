@@ -1,0 +1,18 @@
+// Right: k outside, backwards, C filled step by step.
+#include "operators/matmul_transb.h"
+
+namespace stagecraft {
+
+void matmul_transb(float alpha, MatrixView<const float> a, MatrixView<const float> b, float beta,
+                   MatrixView<float> c) {
+  for (std::size_t m = 0; m < c.rows(); ++m) {
+    for (std::size_t n = 0; n < c.cols(); ++n) c(m, n) = beta == 0.0f ? 0.0f : beta * c(m, n);
+  }
+  for (std::size_t k = a.cols(); k-- > 0;) {
+    for (std::size_t n = 0; n < b.rows(); ++n) {
+      for (std::size_t m = 0; m < a.rows(); ++m) c(m, n) += alpha * a(m, k) * b(n, k);
+    }
+  }
+}
+
+}  // namespace stagecraft
