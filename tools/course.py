@@ -95,6 +95,14 @@ def first_error(output):
     return output.strip()[-2000:]
 
 
+def reported(text):
+    """A text from GoogleTest's JSON, which some versions write byte by byte."""
+    try:
+        return text.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        return text
+
+
 class Group:
     """What a gate found for one group of points."""
 
@@ -104,7 +112,7 @@ class Group:
         self.status = "unwritten"  # or "passed", "wrong"
         self.failures = []
         self.mistake = None  # the name of the known mistake that explains them ...
-        self.mistake_says = None  # ... and a sentence about it
+        self.mistake_says = ""  # ... and a sentence about it
 
     @property
     def earned(self):
@@ -158,10 +166,10 @@ def run_gate(stage, worker, seed=None, mistakes=None):
         suite = next((suite for suite in suites_found if suite["name"] == group.name), {})
         tests = suite.get("testsuite", [])
         group.mistake = suite.get("known-mistake")
-        group.mistake_says = suite.get("known-mistake-says")
+        group.mistake_says = reported(suite.get("known-mistake-says", ""))
         for test in tests:
             for failure in test.get("failures", []):
-                text = failure["failure"]  # "file:line\nFailed\n" and then what the gate said
+                text = reported(failure["failure"])  # "file:line\nFailed\n" and then what the gate said
                 group.failures.append(text.split("Failed\n", 1)[-1].strip())
         if any("not-written" in test for test in tests):
             group.status = "unwritten"
@@ -172,6 +180,13 @@ def run_gate(stage, worker, seed=None, mistakes=None):
     return result
 
 
+def mistakes(stage):
+    """The mistakes of a stage that have a sentence: {name: {"en", "zh"}}."""
+    path = ROOT / "tests" / "mistakes" / f"{stage.number}-{stage.slug}" / "mistakes.json"
+    programs = json.loads(path.read_text(encoding="utf-8"))["programs"] if path.exists() else []
+    return {pathlib.Path(program["file"]).stem: program for program in programs if "en" in program}
+
+
 def mistakes_folder(stage):
     """Where the wrong programs of a stage lie once they are built."""
     return BUILD / "tests" / "mistakes" / f"{stage.number}-{stage.slug}"
@@ -179,7 +194,7 @@ def mistakes_folder(stage):
 
 def build_mistakes(stage):
     """Builds the wrong programs that explain failures; their folder, or None if there are none."""
-    if not (ROOT / "tests" / "mistakes" / mistakes_folder(stage).name / "mistakes.json").exists():
+    if not mistakes(stage):
         return None
     if not mistakes_folder(stage).exists() and language() == "en":
         print("comparing with well-known mistakes; they are built once ...", file=sys.stderr)

@@ -15,6 +15,9 @@ bool right(const Expected& expected, std::size_t i, float got) {
   return std::fabs(static_cast<double>(got) - expected.values[i]) <= expected.allowed[i];
 }
 
+// "-nan" says nothing that "nan" does not.
+double without_sign_of_nan(float value) { return std::isnan(value) ? NAN : value; }
+
 std::string place(const Expected& expected, std::size_t i) {
   if (expected.shape.size() == 3) {
     const std::size_t keys = expected.shape[2];
@@ -106,6 +109,7 @@ std::string diagnose(const std::string& function, const std::string& output,
   std::size_t wrong = 0;
   std::size_t not_finite = 0;
   std::size_t untouched = 0;
+  std::size_t from_outside = 0;
   std::size_t first = 0;
   std::size_t worst = 0;
   double worst_error = -1.0;
@@ -116,6 +120,8 @@ std::string diagnose(const std::string& function, const std::string& output,
     first = i;
     if (is_untouched(g)) {
       ++untouched;
+    } else if (is_made_of_untouched(g)) {
+      ++from_outside;
     } else if (!std::isfinite(g)) {
       ++not_finite;
     }
@@ -129,10 +135,14 @@ std::string diagnose(const std::string& function, const std::string& output,
   lines.push_back(
       say("wrong_at", function, output + " " + shape_text(expected.shape), place(expected, first)));
   lines.push_back(say("expected_got", expected.values[first],
-                      static_cast<double>(got.values[first]), expected.allowed[first]));
-  lines.push_back(
-      say("share", wrong, got.values.size(), std::max(worst_error, 0.0), place(expected, worst)));
+                      without_sign_of_nan(got.values[first]), expected.allowed[first]));
+  if (worst_error >= 0.0) {
+    lines.push_back(say("share", wrong, got.values.size(), worst_error, place(expected, worst)));
+  } else {
+    lines.push_back(say("share_only", wrong, got.values.size()));
+  }
   if (untouched > 0) lines.push_back(say("untouched", untouched));
+  if (from_outside > 0) lines.push_back(say("from_outside", from_outside));
   if (not_finite > 0) lines.push_back(say("not_finite", not_finite));
   if (const std::string looks = pattern(expected, got); !looks.empty()) lines.push_back(looks);
   std::string text = lines[0];

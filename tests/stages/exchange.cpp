@@ -9,7 +9,9 @@
 namespace stagecraft::stages {
 namespace {
 
-constexpr std::uint32_t kUntouched = 0x7fc5a5a5;
+constexpr std::uint32_t kUntouched = 0x7f85a5a5;  // a NaN that any arithmetic makes quiet:
+constexpr std::uint32_t kQuiet = 0x7fc5a5a5;
+constexpr std::uint32_t kSign = 0x80000000;
 
 using Metadata = std::map<std::string, std::string>;
 
@@ -93,5 +95,9 @@ Response Response::read(const std::filesystem::path& path) {
 float untouched_value() { return std::bit_cast<float>(kUntouched); }
 
 bool is_untouched(float value) { return std::bit_cast<std::uint32_t>(value) == kUntouched; }
+
+bool is_made_of_untouched(float value) {
+  return (std::bit_cast<std::uint32_t>(value) & ~kSign) == kQuiet;
+}
 
 }  // namespace stagecraft::stages

@@ -49,5 +49,7 @@ struct Response {
 // element nobody wrote can be told from a NaN that was computed.
 float untouched_value();
 bool is_untouched(float value);
+// Was it computed from such an element: one that was never written, or lies outside an argument?
+bool is_made_of_untouched(float value);
 
 }  // namespace stagecraft::stages

@@ -1,0 +1,110 @@
+"""./stage broken: hear what a mistake does to a story.
+
+The mistakes are the wrong programs of tests/mistakes: the same that the gates know by name.
+"""
+import argparse
+import difflib
+import subprocess
+import sys
+import textwrap
+
+import course
+
+# What makes the two stories comparable; every option of story that follows NAME comes after these.
+SAME_FOR_BOTH = ("--temperature", "0", "--max-tokens", "60")
+
+
+def pick(stage, name):
+    known = course.mistakes(stage)
+    wanted = name.replace("-", "_")
+    if wanted in known:
+        return wanted, known[wanted]
+    near = difflib.get_close_matches(wanted, known, 1)
+    hint = f", did you mean '{near[0]}'?" if near else ""
+    raise course.Problem(f"stage {stage.id} has no mistake '{name}'{hint} "
+                         f"(./stage broken {stage.id} lists them)")
+
+
+def tell_story(program, options):
+    """What the program tells, or where it tells nothing, why."""
+    done = subprocess.run([str(program), "story", *SAME_FOR_BOTH, *options],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    text = done.stdout.decode("utf-8", "replace").strip()
+    if done.returncode == 0:
+        return text, None
+    if done.returncode < 0:
+        return text, f"ended by signal {-done.returncode}"
+    return text, done.stderr.decode("utf-8", "replace").strip()
+
+
+def show(title, text):
+    print(title)
+    for paragraph in (text or "...").splitlines():
+        print(textwrap.fill(paragraph, 96, initial_indent="    ", subsequent_indent="    "))
+    print()
+
+
+def same_words(ours, theirs):
+    same = 0
+    for one, other in zip(ours.split(), theirs.split()):
+        if one != other:
+            break
+        same += 1
+    return same
+
+
+def compare(ours, theirs, en):
+    if ours == theirs:
+        return ("word for word the same: here the mistake cannot be heard, which is why there are gates"
+                if en else "一字不差：在这里听不出这个错误，所以才需要测试")
+    same = same_words(ours, theirs)
+    return (f"the first {same} words are the same, of {len(ours.split())}" if en
+            else f"前 {same} 个词相同（共 {len(ours.split())} 个）")
+
+
+def list_mistakes(stage, en):
+    known = course.mistakes(stage)
+    if not known:
+        raise course.Problem(f"stage {stage.id} has no catalogue of mistakes yet")
+    print(f"{'stage' if en else '阶段'} {stage.id} · {stage.title['en' if en else 'zh']}")
+    for name, sentence in known.items():
+        print(f"  {name}")
+        print(textwrap.fill(sentence["en" if en else "zh"], 92, initial_indent="      ",
+                            subsequent_indent="      "))
+    print(f"{'hear one' if en else '听听其中一个'}: ./stage broken {stage.id} {next(iter(known))}")
+
+
+def run():
+    parser = argparse.ArgumentParser(
+        prog="./stage broken", description="Tells a story with a well-known mistake in it, beside ours.",
+        epilog="e.g. ./stage broken 2, then ./stage broken 2 no_mean -p 'A dog' --model PATH; "
+               "what follows NAME goes to story")
+    parser.add_argument("stage", help="2, say")
+    parser.add_argument("name", nargs="?", help="of the mistake; without it, those of the stage are listed")
+    parser.add_argument("options", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    en = course.language() == "en"
+    stage = course.find_stage(options.stage, course.stages())
+    if options.name is None:
+        list_mistakes(stage, en)
+        return 0
+    name, sentence = pick(stage, options.name)
+    target = f"broken_{stage.number}_{name}"
+    problem = course.build(target)
+    if problem is not None:
+        raise course.Problem(course.first_error(problem))
+    ours, ours_problem = tell_story(course.BUILD / "src" / "stagecraft", options.options)
+    if ours_problem:  # a wrong option, no model: nothing to do with the mistake
+        print(ours_problem, file=sys.stderr)
+        return 1
+    theirs, theirs_problem = tell_story(course.BUILD / "tests" / target, options.options)
+    show("ours" if en else "我们的", ours)
+    show(f"{name}: {sentence['en' if en else 'zh']}", theirs)
+    if theirs_problem:
+        print(f"{'then' if en else '然后'}: {theirs_problem}")
+    print(compare(ours, theirs, en))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(course.main(run))
