@@ -65,3 +65,11 @@ foreach(registry IN LISTS registries)
       FIXTURES_REQUIRED catalogue_${id})
   endif()
 endforeach()
+
+# What a student reads when a gate fails. The numbers are those of libstdc++'s generators.
+if(NOT CMAKE_CROSSCOMPILING AND NOT APPLE)
+  add_test(NAME mistakes.golden
+    COMMAND ${Python3_EXECUTABLE} ${gates}/golden_test.py ${CMAKE_BINARY_DIR})
+  set_tests_properties(mistakes.golden PROPERTIES LABELS mistakes
+    FIXTURES_REQUIRED "catalogue_00;catalogue_01;catalogue_02;catalogue_03")
+endif()

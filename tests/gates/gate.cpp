@@ -36,7 +36,9 @@ std::string broken_rule(const Outcome& outcome) {
   }
   const Response& response = outcome.response;
   if (response.status == Response::Status::Threw) return say("threw", response.message);
-  if (!response.overrun.empty()) return say("overrun", response.overrun, response.overrun_side);
+  if (!response.overrun.empty()) {
+    return say("overrun", response.overrun, say("side_" + response.overrun_side));
+  }
   if (!response.changed_input.empty()) return say("input_changed", response.changed_input);
   return {};
 }

@@ -34,8 +34,8 @@ struct Arguments::Block {
   std::string overrun_side() const {
     for (std::size_t i = 0; i < memory.size(); ++i) {
       if (inside(i) || is_untouched(memory[i])) continue;
-      if (i < kGuard) return "before its beginning";
-      return i < kGuard + rows * stride ? "between its rows" : "after its end";
+      if (i < kGuard) return "before";
+      return i < kGuard + rows * stride ? "between" : "after";
     }
     return {};
   }

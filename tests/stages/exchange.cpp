@@ -88,6 +88,10 @@ Response Response::read(const std::filesystem::path& path) {
   response.message = field(file, "message");
   response.overrun = field(file, "overrun");
   response.overrun_side = field(file, "overrun_side");
+  const std::string& side = response.overrun_side;
+  if (!response.overrun.empty() && side != "before" && side != "between" && side != "after") {
+    throw Error("'overrun_side': found {}", side);
+  }
   response.changed_input = field(file, "changed_input");
   return response;
 }

@@ -38,7 +38,7 @@ struct Response {
   std::string message;                    // of NotWritten and Threw
   std::map<std::string, Tensor> outputs;  // "y", and "y#2" from the second call
   std::string overrun;                    // an argument beside which memory was written, or empty
-  std::string overrun_side;               // "before its beginning" ...
+  std::string overrun_side;               // "before", "between" (its rows) or "after"
   std::string changed_input;              // an input that was written to, or empty
 
   void write(const std::filesystem::path& path) const;
