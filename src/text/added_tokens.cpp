@@ -9,6 +9,9 @@
 namespace stagecraft {
 namespace {
 
+// Looking for a token takes, at worst, its length at each byte of a text.
+constexpr std::size_t kMaxBytes = 1024;
+
 bool ends_with_word(std::string_view text) {
   return !text.empty() && is_word(last_code_point(text).value);
 }
@@ -114,6 +117,10 @@ void AddedTokens::add(const JsonNode& node, const Vocabulary& vocabulary,
   AddedToken token;
   token.content = node.at("content").string();
   if (token.content.empty()) return;
+  if (token.content.size() > kMaxBytes) {
+    node.at("content").refuse(fmt::format("at most {} bytes", kMaxBytes),
+                              fmt::format("{}", token.content.size()));
+  }
   const JsonNode id_node = node.at("id");
   const std::int64_t id = id_node.integer();
   if (id < 0 || static_cast<std::uint64_t>(id) >= largest_end_id) {

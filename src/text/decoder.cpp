@@ -10,8 +10,10 @@
 namespace stagecraft {
 namespace {
 
-// More would be no decoder: each step costs time on each token.
+// More would be no decoder: each step costs time on each token, and replacements that each double a
+// token would fill any memory.
 constexpr std::size_t kMaxSteps = 64;
+constexpr int kMaxGrowth = 1'000'000;
 
 Decoder::Replace read_replace(const JsonNode& node) {
   const JsonNode pattern_node = node.at("pattern");
@@ -48,7 +50,20 @@ Decoder::Replace read_metaspace(const JsonNode& node) {
 
 Decoder::Decoder() : steps_{Join{}} {}
 
-Decoder::Decoder(const JsonNode& node) { read(node); }
+Decoder::Decoder(const JsonNode& node) {
+  read(node);
+  double growth = 1;
+  for (const Step& step : steps_) {
+    const auto* replace = std::get_if<Replace>(&step);
+    if (replace == nullptr || replace->content.size() <= replace->pattern.size()) continue;
+    growth *=
+        static_cast<double>(replace->content.size()) / static_cast<double>(replace->pattern.size());
+  }
+  if (growth > kMaxGrowth) {
+    node.refuse(fmt::format("steps that make a token at most {} times as long", kMaxGrowth),
+                "some that may make it longer");
+  }
+}
 
 void Decoder::read(const JsonNode& node) {
   const JsonNode type = node.at("type");

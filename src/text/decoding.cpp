@@ -179,17 +179,17 @@ class Decoding::StripStage : public Stage {
   void bytes(std::string_view bytes) override {
     held_ += bytes;
     const std::string_view character = step_.character;
-    while (to_strip_ > 0 && held_.size() >= character.size()) {
+    while (to_strip_ > 0) {
       if (held_.starts_with(character)) {
         held_.erase(0, character.size());
         --to_strip_;
+      } else if (character.starts_with(held_)) {
+        return;  // it may become one yet
       } else {
         to_strip_ = 0;
       }
     }
-    // While the beginning is not decided nothing goes on; afterwards all but the characters at the
-    // end that may have to go, and bytes that may become one.
-    if (to_strip_ > 0) return;
+    // All goes on but the characters at the end that may have to go, and bytes that may become one.
     if (step_.stop == 0) {
       pass_on(held_.size());
       return;

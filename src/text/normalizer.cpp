@@ -1,5 +1,6 @@
 #include "text/normalizer.h"
 
+#include <algorithm>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -20,6 +21,11 @@ class SequenceNormalizer : public Normalizer {
     for (const auto& part : parts_) {
       if (!text.empty()) part->apply(text, at_start);
     }
+  }
+  double growth() const override {
+    double product = 1;
+    for (const auto& part : parts_) product *= part->growth();
+    return product;
   }
 
  private:
@@ -55,6 +61,14 @@ class Replace : public Normalizer {
       }
     }
     text = std::move(out);
+  }
+
+  double growth() const override {
+    const auto content = static_cast<double>(content_.size());
+    if (const std::string* literal = pattern_.literal()) {
+      return std::max(1.0, content / static_cast<double>(literal->size()));
+    }
+    return 1 + content;  // a regular expression may match nothing before each byte
   }
 
  private:
@@ -131,16 +145,20 @@ char32_t nmt(char32_t c) {
 // The text as a whole, by a function.
 class Rewrite : public Normalizer {
  public:
-  explicit Rewrite(std::function<std::string(std::string_view)> rewrite)
-      : rewrite_(std::move(rewrite)) {}
+  Rewrite(double growth, std::function<std::string(std::string_view)> rewrite)
+      : growth_(growth), rewrite_(std::move(rewrite)) {}
   void apply(std::string& text, bool&) const override { text = rewrite_(text); }
+  double growth() const override { return growth_; }
 
  private:
+  double growth_;
   std::function<std::string(std::string_view)> rewrite_;
 };
 
 std::unique_ptr<const Normalizer> to_form(NormalForm form) {
-  return std::make_unique<Rewrite>([form](std::string_view text) { return normalize(text, form); });
+  constexpr double kGrowth = 11;  // U+FDFA: 3 bytes to 33
+  return std::make_unique<Rewrite>(kGrowth,
+                                   [form](std::string_view text) { return normalize(text, form); });
 }
 
 std::string to_byte_level(std::string_view text) {
@@ -162,10 +180,10 @@ std::unique_ptr<const Normalizer> Normalizer::read(const JsonNode& node) {
   if (name == "NFD") return to_form(NormalForm::kNFD);
   if (name == "NFKC") return to_form(NormalForm::kNFKC);
   if (name == "NFKD") return to_form(NormalForm::kNFKD);
-  if (name == "Lowercase") return std::make_unique<Rewrite>(lowercase);
+  if (name == "Lowercase") return std::make_unique<Rewrite>(2, lowercase);
   if (name == "StripAccents") return std::make_unique<CharacterMap>(without_marks);
   if (name == "Nmt") return std::make_unique<CharacterMap>(nmt);
-  if (name == "ByteLevel") return std::make_unique<Rewrite>(to_byte_level);
+  if (name == "ByteLevel") return std::make_unique<Rewrite>(2, to_byte_level);
   type.refuse(
       "a supported normalizer (Sequence, Prepend, Replace, Strip, NFC, NFD, NFKC, NFKD, Lowercase, "
       "StripAccents, Nmt, ByteLevel)");

@@ -19,6 +19,9 @@ class Normalizer {
   // `text` is UTF-8 and not empty. `at_start` says whether its first character comes from the first
   // character of the input, and is kept true to that: Metaspace's "first" asks for it later.
   virtual void apply(std::string& text, bool& at_start) const = 0;
+
+  // How many bytes may come out for each that goes in.
+  virtual double growth() const { return 1; }
 };
 
 }  // namespace stagecraft

@@ -20,6 +20,11 @@ class SequencePreTokenizer : public PreTokenizer {
   void apply(Pieces& pieces) const override {
     for (const auto& part : parts_) part->apply(pieces);
   }
+  double growth() const override {
+    double product = 1;
+    for (const auto& part : parts_) product *= part->growth();
+    return product;
+  }
 
  private:
   std::vector<std::unique_ptr<const PreTokenizer>> parts_;
@@ -141,6 +146,8 @@ class ByteLevelPreTokenizer : public PreTokenizer {
     pieces.text = std::move(text);
   }
 
+  double growth() const override { return 2; }
+
  private:
   static void prefix_spaces(Pieces& pieces) {
     std::string text;
@@ -192,6 +199,8 @@ class MetaspacePreTokenizer : public PreTokenizer {
                        piece, [=](char32_t c) { return c == wanted; }, matches);
                  });
   }
+
+  double growth() const override { return 4; }  // a mark for a space
 
  private:
   MetaspaceOptions options_;

@@ -31,6 +31,9 @@ class PreTokenizer {
 
   // Cuts each piece further, by itself, and may rewrite it.
   virtual void apply(Pieces& pieces) const = 0;
+
+  // How many bytes may come out for each that goes in.
+  virtual double growth() const { return 1; }
 };
 
 }  // namespace stagecraft

@@ -120,10 +120,13 @@ class Encoder {
   std::vector<TokenId> ids_;
 };
 
+// Forty steps that each double a text would fill any memory.
+constexpr int kMaxGrowth = 1'000'000;
+
 std::filesystem::path file_of(const std::filesystem::path& path) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(path, ignored)) return path;
-  const std::filesystem::path file = path / "tokenizer.json";
+  std::filesystem::path file = path / "tokenizer.json";
   if (!std::filesystem::exists(file, ignored)) {
     throw Error("{}: expected a folder with a tokenizer.json, found none", path.string());
   }
@@ -147,6 +150,12 @@ Tokenizer::Impl::Impl(const std::filesystem::path& path) : file(path.string()) {
   model = SubwordModel::read(root.at("model"));
   if (const auto part = root.find("normalizer")) normalizer = Normalizer::read(*part);
   if (const auto part = root.find("pre_tokenizer")) pre_tokenizer = PreTokenizer::read(*part);
+  const double growth =
+      (normalizer ? normalizer->growth() : 1) * (pre_tokenizer ? pre_tokenizer->growth() : 1);
+  if (growth > kMaxGrowth) {
+    root.refuse(fmt::format("steps that make a text at most {} times as long", kMaxGrowth),
+                "a normalizer and pre_tokenizer that may make it longer");
+  }
   if (const auto part = root.find("added_tokens")) {
     added = AddedTokens(*part, model->vocabulary(), normalizer.get());
   }

@@ -232,6 +232,29 @@ const Case kCases[] = {
        j["decoder"] = {{"type", "Strip"}, {"content", " "}, {"start", 4000000000}, {"stop", 0}};
      },
      "decoder.start: expected a count from 0 to 1000, found 4000000000"},
+    {"NormalizersThatEachDoubleTheText",
+     [](json& j) {
+       const json twice = {{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", "aa"}};
+       j["normalizer"] = {{"type", "Sequence"}, {"normalizers", json::array()}};
+       for (int i = 0; i < 40; ++i) j["normalizer"]["normalizers"].push_back(twice);
+     },
+     "expected steps that make a text at most 1000000 times as long"},
+    {"PreTokenizersThatEachDoubleTheText",
+     [](json& j) {
+       const json twice = {{"type", "ByteLevel"}, {"add_prefix_space", false}};
+       j["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", json::array()}};
+       for (int i = 0; i < 40; ++i) j["pre_tokenizer"]["pretokenizers"].push_back(twice);
+     },
+     "expected steps that make a text at most 1000000 times as long"},
+    {"DecodersThatEachDoubleTheText",
+     [](json& j) {
+       const json twice = {{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", "aa"}};
+       j["decoder"] = {{"type", "Sequence"}, {"decoders", json::array()}};
+       for (int i = 0; i < 40; ++i) j["decoder"]["decoders"].push_back(twice);
+     },
+     "decoder: expected steps that make a token at most 1000000 times as long"},
+    {"AddedTokenOfAPage", [](json& j) { j["added_tokens"][0]["content"] = std::string(2000, 'a'); },
+     "added_tokens[0].content: expected at most 1024 bytes, found 2000"},
     {"UnknownPostProcessor",
      [](json& j) {
        j["post_processor"] = {{"type", "RobertaProcessing"}};
