@@ -58,13 +58,23 @@ foreach(registry IN LISTS registries)
     add_test(NAME mistakes.build_${id}
       COMMAND ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR} --target gate catalogue_${id})
     set_tests_properties(mistakes.build_${id} PROPERTIES LABELS mistakes
-      FIXTURES_SETUP catalogue_${id} RESOURCE_LOCK build)
+      FIXTURES_SETUP catalogue_${id} RESOURCE_LOCK build TIMEOUT 900)
     add_test(NAME mistakes.catalogue_${id}
       COMMAND ${Python3_EXECUTABLE} ${mistakes}/catalogue_test.py ${CMAKE_BINARY_DIR} ${id})
     set_tests_properties(mistakes.catalogue_${id} PROPERTIES LABELS mistakes
       FIXTURES_REQUIRED catalogue_${id})
   endif()
 endforeach()
+
+if(NOT CMAKE_CROSSCOMPILING)
+  add_test(NAME mistakes.build_broken
+    COMMAND ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR} --target stagecraft broken_02_no_mean)
+  set_tests_properties(mistakes.build_broken PROPERTIES LABELS mistakes
+    FIXTURES_SETUP broken RESOURCE_LOCK build TIMEOUT 900)
+  add_test(NAME mistakes.broken
+    COMMAND ${Python3_EXECUTABLE} ${mistakes}/broken_test.py ${CMAKE_BINARY_DIR})
+  set_tests_properties(mistakes.broken PROPERTIES LABELS mistakes FIXTURES_REQUIRED broken)
+endif()
 
 # What a student reads when a gate fails. The numbers are those of libstdc++'s generators.
 if(NOT CMAKE_CROSSCOMPILING AND NOT APPLE)

@@ -10,8 +10,9 @@ import textwrap
 
 import course
 
-# What makes the two stories comparable; every option of story that follows NAME comes after these.
-SAME_FOR_BOTH = ("--temperature", "0", "--max-tokens", "60")
+# What makes the two stories comparable, where it is not said otherwise after NAME: the option's
+# spellings and its value.
+SAME_FOR_BOTH = ((("--temperature", "--temp"), "0"), (("--max-tokens", "-n"), "60"), (("--seed",), "7"))
 
 
 def pick(stage, name):
@@ -25,9 +26,16 @@ def pick(stage, name):
                          f"(./stage broken {stage.id} lists them)")
 
 
+def complete(options):
+    given = {word.partition("=")[0] for word in options}
+    added = [word for names, value in SAME_FOR_BOTH if not given.intersection(names)
+             for word in (names[0], value)]
+    return added + options
+
+
 def tell_story(program, options):
     """What the program tells, or where it tells nothing, why."""
-    done = subprocess.run([str(program), "story", *SAME_FOR_BOTH, *options],
+    done = subprocess.run([str(program), "story", *complete(options)],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     text = done.stdout.decode("utf-8", "replace").strip()
     if done.returncode == 0:
