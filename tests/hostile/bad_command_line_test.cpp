@@ -174,7 +174,6 @@ const BadCommand kBadCommands[] = {
      {"compare", "--rtol", "nan", "a", "b"},
      2,
      "--rtol: expected a number from 0 to 1e+30, found 'nan'"},
-    {"tokenize_without_a_model", {"tokenize"}, 2, "--model is required"},
 };
 
 class RefusedCommand : public ::testing::TestWithParam<BadCommand> {};
