@@ -8,6 +8,7 @@ namespace stagecraft {
 // throws Error for what is wrong with its input; to end with another exit code it throws
 // CLI::RuntimeError(code).
 void add_chat(CLI::App& app);
+void add_info(CLI::App& app);
 void add_peek(CLI::App& app);
 void add_story(CLI::App& app);
 void add_tokenize(CLI::App& app);

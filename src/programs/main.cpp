@@ -38,6 +38,7 @@ int run(int argc, char** argv) {
   add_peek(app);
   add_trace(app);
   add_compare(app);
+  add_info(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::RuntimeError& error) {

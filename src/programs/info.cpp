@@ -1,0 +1,314 @@
+#include <algorithm>
+#include <map>
+
+#include <fmt/ranges.h>
+
+#include "base/json.h"
+#include "base/mapped_file.h"
+#include "checkpoint/checkpoint.h"
+#include "generation/session.h"
+#include "model/config.h"
+#include "programs/commands.h"
+#include "programs/model_path.h"
+#include "programs/options.h"
+#include "programs/terminal.h"
+#include "text/chat_template.h"
+#include "text/tokenizer.h"
+
+namespace stagecraft {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMaxTokenizerConfigBytes = 16u << 20;
+constexpr std::size_t kShownSpecials = 8;
+
+struct InfoFlags {
+  std::string path;
+  std::size_t context = 0;
+  bool every_tensor = false;
+};
+
+using Tensors = std::vector<const StoredTensor*>;
+
+// "1,234,567"
+std::string grouped(std::size_t n) {
+  std::string digits = std::to_string(n);
+  for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
+  return digits;
+}
+
+std::string bytes_text(double bytes) {
+  if (bytes >= 1e9) return fmt::format("{:.2f} GB", bytes * 1e-9);
+  if (bytes >= 1e6) return fmt::format("{:.2f} MB", bytes * 1e-6);
+  return fmt::format("{:.2f} KB", bytes * 1e-3);
+}
+
+std::size_t elements(const StoredTensor& tensor) {
+  return tensor.bytes.size() / dtype_size(tensor.dtype);
+}
+
+void print_heading(const std::string& text, const Terminal& terminal) {
+  fmt::print("\n{}\n", terminal.bold(text));
+}
+
+void print_line(std::string_view what, const std::string& value) {
+  fmt::print("  {:<15} {}\n", what, value);
+}
+
+// ---- architecture
+// --------------------------------------------------------------------------------
+
+std::string attention_text(const Config& config) {
+  std::string text = fmt::format("{} heads of {}", config.n_heads, config.head_dim);
+  if (config.n_kv_heads != config.n_heads) {
+    text += fmt::format(", {} for keys and values", config.n_kv_heads);
+  }
+  if (config.qk_norm) text += ", norm on q and k";
+  if (config.qkv_bias) text += config.o_bias ? ", biases" : ", biases on q, k and v";
+  return text;
+}
+
+std::string window_text(const Config& config) {
+  std::vector<std::size_t> layers;
+  for (std::size_t i = 0; i < config.n_layers; ++i) {
+    if (config.windows[i] != 0) layers.push_back(i);
+  }
+  if (layers.empty()) return "none";
+  const std::size_t window = config.windows[layers.front()];
+  if (layers.size() == config.n_layers) return fmt::format("{} tokens", grouped(window));
+  return fmt::format("{} tokens, on {} of {} layers", grouped(window), layers.size(),
+                     config.n_layers);
+}
+
+std::string rope_text(const RopeConfig& rope) {
+  std::string text = fmt::format("RoPE, theta {}", rope.theta);
+  if (rope.type == RopeConfig::Type::Linear) text += fmt::format(", linear x {}", rope.factor);
+  if (rope.type == RopeConfig::Type::Llama3) text += fmt::format(", llama3 x {}", rope.factor);
+  return text;
+}
+
+// What the model learned: old files also hold frequencies, and tied ones may hold one table twice.
+std::size_t parameter_count(const Checkpoint& checkpoint, const Config& config) {
+  std::size_t count = 0;
+  for (const StoredTensor* tensor : checkpoint.tensors()) {
+    if (!tensor->name.ends_with(".rotary_emb.inv_freq")) count += elements(*tensor);
+  }
+  const StoredTensor* table = checkpoint.find("model.embed_tokens.weight");
+  const StoredTensor* head = checkpoint.find("lm_head.weight");
+  if (config.tied_embeddings && table != nullptr && head != nullptr &&
+      table->dtype == head->dtype && std::ranges::equal(table->bytes, head->bytes)) {
+    count -= elements(*head);
+  }
+  return count;
+}
+
+void print_architecture(const Checkpoint& checkpoint, const Config& config) {
+  print_line("architecture", fmt::format("{}, {} layer{}", config.model_type, config.n_layers,
+                                         config.n_layers == 1 ? "" : "s"));
+  print_line("parameters", grouped(parameter_count(checkpoint, config)));
+  print_line("width", fmt::format("{}, feed-forward {}{}", config.dim, config.ffn_dim,
+                                  config.mlp_bias ? ", biases" : ""));
+  print_line("attention", attention_text(config));
+  print_line("window", window_text(config));
+  print_line("positions", rope_text(config.rope));
+  print_line("context", fmt::format("{} tokens", grouped(config.max_seq_len)));
+  print_line("vocabulary", fmt::format("{} rows, {}", grouped(config.vocab_size),
+                                       config.tied_embeddings ? "tied to the output head"
+                                                              : "with an output head"));
+  print_line("end tokens",
+             config.eos_ids.empty() ? "none" : fmt::format("{}", fmt::join(config.eos_ids, ", ")));
+}
+
+// ---- tokenizer
+// -----------------------------------------------------------------------------------
+
+std::string template_text(const fs::path& folder) {
+  std::string text;
+  std::string where = "chat_template.jinja";
+  if (fs::exists(folder / where)) {
+    text = read_text_file(folder / where, kMaxTokenizerConfigBytes);
+  } else if (where = "tokenizer_config.json"; fs::exists(folder / where)) {
+    const std::string name = (folder / where).string();
+    const Json json = parse_json(read_text_file(name, kMaxTokenizerConfigBytes), name);
+    if (const Json* found = find_member(json, "chat_template")) text = found->dump();
+  }
+  if (text.empty()) return "none";
+  const bool chatml = text.find(kChatStart) != std::string::npos;
+  return fmt::format("{} ({})", chatml ? "ChatML" : "not ChatML", where);
+}
+
+void print_tokenizer(const fs::path& folder) {
+  if (!fs::exists(folder / "tokenizer.json")) return print_line("kind", "none");
+  const Tokenizer tokenizer = Tokenizer::open(folder);
+  std::size_t count = 0;
+  std::vector<std::string> specials;
+  for (std::size_t i = 0; i < tokenizer.vocab_size(); ++i) {
+    const auto id = static_cast<TokenId>(i);
+    if (tokenizer.token_of(id).empty()) continue;
+    ++count;
+    if (tokenizer.is_special(id)) {
+      specials.push_back(fmt::format("{} {}", printable(tokenizer.token_of(id)), id));
+    }
+  }
+  // How the vocabulary spells a space tells the two kinds apart.
+  const char* kind = tokenizer.id_of("\xc4\xa0")       ? "byte-level BPE"
+                     : tokenizer.id_of("\xe2\x96\x81") ? "sentencepiece-style BPE"
+                                                       : "BPE";
+  const std::size_t more = specials.size() - std::min(specials.size(), kShownSpecials);
+  specials.resize(specials.size() - more);
+  print_line("kind", kind);
+  print_line("tokens", grouped(count));
+  print_line("special", specials.empty()
+                            ? "none"
+                            : fmt::format("{}{}", fmt::join(specials, ", "),
+                                          more == 0 ? "" : fmt::format(" and {} more", more)));
+  print_line("chat template", template_text(folder));
+}
+
+// ---- tensors
+// -------------------------------------------------------------------------------------
+
+// Layers alike stand in one row: "model.layers.*.mlp.up_proj.weight".
+std::string without_numbers(const std::string& name) {
+  std::string out;
+  std::size_t begin = 0;
+  while (begin <= name.size()) {
+    const std::size_t end = std::min(name.find('.', begin), name.size());
+    const std::string part = name.substr(begin, end - begin);
+    const bool number = !part.empty() && part.find_first_not_of("0123456789") == std::string::npos;
+    out += (begin == 0 ? "" : ".");
+    out += number ? "*" : part;
+    begin = end + 1;
+  }
+  return out;
+}
+
+struct TensorRow {
+  std::string name;
+  std::string shape;
+  std::string dtype;
+  std::size_t count = 0;
+};
+
+std::vector<TensorRow> tensor_rows(const Tensors& tensors, bool every_tensor) {
+  std::vector<TensorRow> rows;
+  std::map<std::string, std::size_t> place;
+  for (const StoredTensor* tensor : tensors) {
+    TensorRow row{printable(every_tensor ? tensor->name : without_numbers(tensor->name)),
+                  shape_text(tensor->shape), std::string(dtype_name(tensor->dtype))};
+    const auto [found, is_new] =
+        place.emplace(fmt::format("{} {} {}", row.name, row.shape, row.dtype), rows.size());
+    if (is_new) rows.push_back(row);
+    ++rows[found->second].count;
+  }
+  return rows;
+}
+
+void print_tensors(const Tensors& tensors, bool every_tensor) {
+  const std::vector<TensorRow> rows = tensor_rows(tensors, every_tensor);
+  std::size_t names = 0;
+  std::size_t shapes = 0;
+  for (const TensorRow& row : rows) {
+    names = std::max(names, display_width(row.name));
+    shapes = std::max(shapes, row.shape.size());
+  }
+  for (const TensorRow& row : rows) {
+    fmt::print("  {}  {:<{}}  {}{}\n", pad_right(row.name, names), row.shape, shapes, row.dtype,
+               row.count == 1 ? "" : fmt::format("  x {}", row.count));
+  }
+}
+
+std::size_t stored_bytes(const Tensors& tensors) {
+  std::size_t bytes = 0;
+  for (const StoredTensor* tensor : tensors) bytes += tensor->bytes.size();
+  return bytes;
+}
+
+std::string tensors_heading(const Tensors& tensors) {
+  return fmt::format("{} tensors, {}", tensors.size(),
+                     bytes_text(static_cast<double>(stored_bytes(tensors))));
+}
+
+// ---- memory
+// --------------------------------------------------------------------------------------
+
+// What load_parameters cannot use in place: everything but aligned F32.
+double widened_bytes(const Tensors& tensors) {
+  double bytes = 0.0;
+  for (const StoredTensor* tensor : tensors) {
+    const bool aligned =
+        reinterpret_cast<std::uintptr_t>(tensor->bytes.data()) % alignof(float) == 0;
+    if (tensor->dtype == DType::F32 && aligned) continue;
+    bytes += static_cast<double>(elements(*tensor)) * sizeof(float);
+  }
+  return bytes;
+}
+
+void print_memory(const Tensors& tensors, const Config& config, std::size_t context) {
+  const double mapped = static_cast<double>(stored_bytes(tensors));
+  const double widened = widened_bytes(tensors);
+  const double per_token = 2.0 * static_cast<double>(config.n_layers) *
+                           static_cast<double>(config.kv_dim()) * sizeof(float);
+  const double cache = per_token * static_cast<double>(context);
+  const double session = session_bytes(config, context);
+  const auto line = [](std::string_view what, double bytes, const std::string& note) {
+    fmt::print("  {:<15} {:>10}{}\n", what, bytes_text(bytes), note);
+  };
+  line("weights", mapped, "  mapped from the file, shared with other processes");
+  if (widened != 0.0) line("widened", widened, "  the same as f32");
+  line("KV cache", cache, fmt::format("  {} a token", bytes_text(per_token)));
+  line("workspace", session - cache, "");
+  line("in all", mapped + widened + session, "");
+}
+
+// ---- the command
+// ---------------------------------------------------------------------------------
+
+// Any safetensors file: a shard, a trace.
+void print_file(const fs::path& path, const InfoFlags& flags, const Terminal& terminal) {
+  const SafetensorsFile file(path);
+  Tensors tensors;
+  for (const StoredTensor& tensor : file.tensors()) tensors.push_back(&tensor);
+  fmt::print("{}\n", terminal.bold(path.string()));
+  for (const auto& [key, value] : file.metadata()) print_line(printable(key), printable(value, 60));
+  print_heading(tensors_heading(tensors), terminal);
+  print_tensors(tensors, flags.every_tensor);
+}
+
+void run_info(const InfoFlags& flags) {
+  const fs::path path = find_model(flags.path, "story");
+  const Terminal terminal = Terminal::of_stdout();
+  if (fs::is_regular_file(path)) return print_file(path, flags, terminal);
+
+  const Checkpoint checkpoint = Checkpoint::open(path);
+  const Config config = read_config(path);
+  const Tensors tensors = checkpoint.tensors();
+  const std::size_t context = flags.context != 0 ? flags.context : config.max_seq_len;
+  fmt::print("{}\n", terminal.bold(path.string()));
+  print_architecture(checkpoint, config);
+  print_heading("tokenizer", terminal);
+  print_tokenizer(path);
+  print_heading(tensors_heading(tensors), terminal);
+  print_tensors(tensors, flags.every_tensor);
+  print_heading(fmt::format("memory at a context of {} tokens", grouped(context)), terminal);
+  print_memory(tensors, config, context);
+}
+
+}  // namespace
+
+void add_info(CLI::App& app) {
+  CLI::App* command =
+      app.add_subcommand("info", "What a model folder holds, and the memory it takes");
+  const auto flags = std::make_shared<InfoFlags>();
+  command->add_option("path,-m,--model", flags->path, "A model folder, or a safetensors file")
+      ->type_name("PATH");
+  command->add_option("-c,--context", flags->context, "Memory for this many tokens")
+      ->check(in_range(1, 1e9))
+      ->type_name("N");
+  command->add_flag("--tensors", flags->every_tensor, "Each tensor in a row of its own");
+  command->footer("Example: stagecraft info models/story --context 256");
+  command->callback([flags] { run_info(*flags); });
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,108 @@
+// After a session is made, a token costs no allocation.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "generation/generate.h"
+#include "tests/support/random_model.h"
+
+// Counts what goes through malloc, which operator new and Matrix both end in. Where malloc cannot
+// be replaced (sanitizers bring their own, macOS has another way), operator new alone is counted.
+namespace {
+
+std::atomic<std::size_t> allocations{0};
+
+}  // namespace
+
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
+extern "C" {
+void* __libc_malloc(std::size_t size);
+void* __libc_calloc(std::size_t count, std::size_t size);
+void* __libc_realloc(void* memory, std::size_t size);
+
+void* malloc(std::size_t size) {
+  ++allocations;
+  return __libc_malloc(size);
+}
+void* calloc(std::size_t count, std::size_t size) {
+  ++allocations;
+  return __libc_calloc(count, size);
+}
+void* realloc(void* memory, std::size_t size) {
+  ++allocations;
+  return __libc_realloc(memory, size);
+}
+}
+#else
+void* operator new(std::size_t size) {
+  ++allocations;
+  if (void* memory = std::malloc(size)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+#endif
+
+namespace stagecraft {
+namespace {
+
+class Allocations : public testing::TestWithParam<std::size_t> {
+ protected:
+  Allocations() { write_random_model(folder_.path()); }
+
+  // The allocations of generating this many tokens after a prompt.
+  std::size_t while_generating(std::size_t max_tokens) const {
+    const Model model = Model::open(folder_.path());
+    Session session(model, 120, GetParam());
+    Random random(3);
+    GenerationOptions options;
+    options.max_tokens = max_tokens;
+    options.sampler = {.temperature = 0.8f, .top_k = 40, .top_p = 0.9f};
+    options.repeat_penalty = 1.1f;
+    const std::vector<TokenId> prompt = {1, 2, 3, 4, 5};
+    session.feed(prompt);
+    std::size_t made = 0;
+    const std::function<bool(TokenId)> count = [&made](TokenId) { return ++made != 0; };
+
+    const std::size_t before = allocations;
+    generate(session, options, random, count);
+    const std::size_t after = allocations;
+    EXPECT_EQ(made, max_tokens);
+    return after - before;
+  }
+
+  const TemporaryFolder folder_;
+};
+
+TEST_P(Allocations, CountsWhatItShould) {
+  const std::size_t before = allocations;
+  const Matrix<float> matrix(3, 3);
+  const auto number = std::make_unique<int>(7);
+  EXPECT_GT(allocations, before);
+  EXPECT_EQ(*number, 7);
+}
+
+TEST_P(Allocations, DoNotGrowWithTheNumberOfTokens) {
+  EXPECT_EQ(while_generating(100), while_generating(2));
+}
+
+TEST_P(Allocations, FeedingAPromptMakesNone) {
+  const Model model = Model::open(folder_.path());
+  Session session(model, 120, GetParam());
+  std::vector<TokenId> prompt(100);
+  for (std::size_t i = 0; i < prompt.size(); ++i) prompt[i] = static_cast<TokenId>(3 * i);
+  const std::size_t before = allocations;
+  session.feed(prompt);  // more than one pass
+  for (TokenId id = 0; id < 10; ++id) session.feed({&id, 1});
+  session.truncate(50);
+  session.feed(std::span(prompt).first(20));
+  const std::size_t after = allocations;
+  EXPECT_EQ(after - before, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Threads, Allocations, testing::Values(1, 3));
+
+}  // namespace
+}  // namespace stagecraft

@@ -1,0 +1,316 @@
+// What the operators' headers promise beyond the formula: aliasing, strides, lengths, errors, and
+// that a row alone gives what it gives among many.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <random>
+
+#include "base/error.h"
+#include "operators/add.h"
+#include "operators/attention.h"
+#include "operators/matmul_transb.h"
+#include "operators/rms_norm.h"
+#include "operators/rope.h"
+#include "operators/silu.h"
+#include "operators/softmax.h"
+#include "operators/swiglu.h"
+#include "operators/widen.h"
+
+namespace stagecraft {
+namespace {
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+std::vector<float> numbers(std::size_t n, unsigned seed = 1) {
+  std::mt19937 engine(seed);
+  std::vector<float> values(n);
+  for (float& value : values) value = static_cast<float>(engine()) * 0x1p-30f - 2.0f;
+  return values;
+}
+
+Matrix<float> matrix(std::size_t rows, std::size_t cols, unsigned seed = 1) {
+  Matrix<float> result(rows, cols);
+  const std::vector<float> values = numbers(rows * cols, seed);
+  std::copy(values.begin(), values.end(), result.data());
+  return result;
+}
+
+bool same_bits(std::span<const float> a, std::span<const float> b) {
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
+}
+
+// Sizes shorter than, equal to and no multiple of any vector register.
+constexpr std::size_t kLengths[] = {0, 1, 7, 8, 33, 130};
+
+TEST(ElementwiseOperators, MayWriteOverTheirInput) {
+  for (const std::size_t n : kLengths) {
+    const std::vector<float> x = numbers(n);
+    const std::vector<float> up = numbers(n, 2);
+    std::vector<float> y(n);
+    std::vector<float> over = x;
+
+    silu(x, y);
+    silu(over, over);
+    EXPECT_TRUE(same_bits(over, y)) << "silu " << n;
+
+    swiglu(x, up, y);
+    over = x;
+    swiglu(over, up, over);
+    EXPECT_TRUE(same_bits(over, y)) << "swiglu over gate " << n;
+    over = up;
+    swiglu(x, over, over);
+    EXPECT_TRUE(same_bits(over, y)) << "swiglu over up " << n;
+
+    softmax(x, y);
+    over = x;
+    softmax(over, over);
+    EXPECT_TRUE(same_bits(over, y)) << "softmax " << n;
+  }
+}
+
+TEST(RmsNorm, MayWriteOverItsInput) {
+  const Matrix<float> x = matrix(3, 33);
+  Matrix<float> y(3, 33);
+  Matrix<float> over = matrix(3, 33);
+  const std::vector<float> weight = numbers(33, 5);
+  rms_norm(x.view(), weight, 0.5f, y.view());
+  rms_norm(over.view(), weight, 0.5f, over.view());
+  EXPECT_TRUE(same_bits({over.data(), 99}, {y.data(), 99}));
+}
+
+TEST(RmsNorm, RowsDoNotDependOnSeqLen) {
+  const Matrix<float> x = matrix(5, 130);
+  const std::vector<float> weight = numbers(130, 5);
+  Matrix<float> all(5, 130);
+  Matrix<float> one(1, 130);
+  rms_norm(x.view(), weight, 1e-5f, all.view());
+  for (std::size_t r = 0; r < 5; ++r) {
+    rms_norm(x.view().row_range(r, 1), weight, 1e-5f, one.view());
+    EXPECT_TRUE(same_bits(one.view().row(0), all.view().row(r)));
+  }
+}
+
+TEST(RmsNorm, DividesByTheMeanSquareNotTheSum) {
+  const std::vector<float> weight(4, 1.0f);
+  Matrix<float> x(1, 4);
+  for (std::size_t i = 0; i < 4; ++i) x.data()[i] = 3.0f;
+  rms_norm(x.view(), weight, 0.0f, x.view());
+  EXPECT_FLOAT_EQ(x.data()[0], 1.0f);
+}
+
+TEST(MatmulTransB, NeverReadsCWhereBetaIs0) {
+  for (const std::size_t k : kLengths) {
+    const Matrix<float> a = matrix(3, k);
+    const Matrix<float> b = matrix(5, k, 2);
+    Matrix<float> fresh(3, 5);
+    Matrix<float> poisoned(3, 5);
+    for (std::size_t i = 0; i < 15; ++i) poisoned.data()[i] = i % 2 == 0 ? kNan : kInfinity;
+    matmul_transb(1.5f, a.view(), b.view(), 0.0f, fresh.view());
+    matmul_transb(1.5f, a.view(), b.view(), 0.0f, poisoned.view());
+    EXPECT_TRUE(same_bits({poisoned.data(), 15}, {fresh.data(), 15})) << k;
+  }
+}
+
+TEST(MatmulTransB, OfNoColumnsIsBetaTimesC) {
+  Matrix<float> c = matrix(2, 3);
+  const Matrix<float> before = matrix(2, 3);
+  matmul_transb(7.0f, MatrixView<const float>(nullptr, 2, 0),
+                MatrixView<const float>(nullptr, 3, 0), 0.5f, c.view());
+  for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(c.data()[i], 0.5f * before.data()[i]);
+}
+
+TEST(MatmulTransB, OneRowAloneGivesWhatItGivesAmongMany) {
+  for (const std::size_t k : kLengths) {
+    const Matrix<float> a = matrix(7, k);
+    const Matrix<float> b = matrix(9, k, 2);
+    Matrix<float> all(7, 9);
+    matmul_transb(1.0f, a.view(), b.view(), 0.0f, all.view());
+    for (std::size_t m = 0; m < 7; ++m) {
+      Matrix<float> one(1, 4);
+      matmul_transb(1.0f, a.view().row_range(m, 1), b.view().row_range(3, 4), 0.0f, one.view());
+      EXPECT_TRUE(same_bits(one.view().row(0), all.view().row(m).subspan(3, 4))) << k;
+    }
+  }
+}
+
+TEST(MatmulTransB, WritesThroughAStrideAndNothingBeside) {
+  const Matrix<float> a = matrix(3, 8);
+  const Matrix<float> b = matrix(2, 8, 2);
+  Matrix<float> wide(3, 5);
+  for (std::size_t i = 0; i < 15; ++i) wide.data()[i] = 42.0f;
+  matmul_transb(1.0f, a.view(), b.view(), 0.0f, wide.view().col_range(1, 2));
+  Matrix<float> plain(3, 2);
+  matmul_transb(1.0f, a.view(), b.view(), 0.0f, plain.view());
+  for (std::size_t r = 0; r < 3; ++r) {
+    EXPECT_TRUE(same_bits(wide.view().row(r).subspan(1, 2), plain.view().row(r)));
+    EXPECT_EQ(wide.view()(r, 0), 42.0f);
+    EXPECT_EQ(wide.view()(r, 3), 42.0f);
+    EXPECT_EQ(wide.view()(r, 4), 42.0f);
+  }
+}
+
+TEST(Softmax, SumsToOneAndSurvivesLargeNumbers) {
+  std::vector<float> x = {1000.0f, 1001.0f, -kInfinity};
+  softmax(x, x);
+  EXPECT_FLOAT_EQ(x[0] + x[1], 1.0f);
+  EXPECT_FLOAT_EQ(x[1] / x[0], std::exp(1.0f));
+  EXPECT_EQ(x[2], 0.0f);
+}
+
+TEST(Softmax, OfNothingButMinusInfinityIsNan) {
+  std::vector<float> x = {-kInfinity, -kInfinity};
+  softmax(x, x);
+  EXPECT_TRUE(std::isnan(x[0]) && std::isnan(x[1]));
+}
+
+TEST(Silu, IsZeroFarBelowZeroAndNeverNan) {
+  std::vector<float> x = {-200.0f, -std::numeric_limits<float>::max(), 0.0f};
+  silu(x, x);
+  EXPECT_EQ(x[0], 0.0f);
+  EXPECT_EQ(x[1], 0.0f);
+  EXPECT_EQ(x[2], 0.0f);
+}
+
+TEST(Rope, GoesOnFromThePositionsInTheCache) {
+  const std::vector<float> inv_freq = {1.0f, 0.1f, 0.01f};
+  Matrix<float> whole = matrix(5, 12);
+  Matrix<float> last = matrix(5, 12);
+  rope(whole.view(), inv_freq, 0);
+  rope(last.view().row_range(3, 2), inv_freq, 3);
+  EXPECT_TRUE(same_bits(last.view().row(3), whole.view().row(3)));
+  EXPECT_TRUE(same_bits(last.view().row(4), whole.view().row(4)));
+}
+
+TEST(Rope, LeavesPosition0AsItIs) {
+  const std::vector<float> inv_freq = {1.0f, 0.5f};
+  Matrix<float> x = matrix(1, 4);
+  rope(x.view(), inv_freq, 0);
+  EXPECT_TRUE(same_bits(x.view().row(0), matrix(1, 4).view().row(0)));
+}
+
+struct AttentionCall {
+  Matrix<float> probabilities;
+  Matrix<float> out;
+};
+
+AttentionCall attend(MatrixView<const float> q, MatrixView<const float> k,
+                     MatrixView<const float> v, const AttentionShape& shape) {
+  AttentionCall call{Matrix<float>(shape.n_heads * q.rows(), k.rows()),
+                     Matrix<float>(q.rows(), q.cols())};
+  attention(q, k, v, shape, call.probabilities.view(), call.out.view());
+  return call;
+}
+
+TEST(Attention, OfAQueryDoesNotDependOnTheOtherQueries) {
+  for (const std::size_t window : {std::size_t{0}, std::size_t{3}}) {
+    const AttentionShape shape{4, 2, 6, window};
+    const Matrix<float> q = matrix(7, 24);
+    const Matrix<float> k = matrix(9, 12, 2);
+    const Matrix<float> v = matrix(9, 12, 3);
+    const AttentionCall all = attend(q.view(), k.view(), v.view(), shape);
+    for (std::size_t i = 0; i < 7; ++i) {
+      const AttentionCall one = attend(q.view().row_range(i, 1), k.view().row_range(0, 3 + i),
+                                       v.view().row_range(0, 3 + i), shape);
+      EXPECT_TRUE(same_bits(one.out.view().row(0), all.out.view().row(i))) << i;
+    }
+  }
+}
+
+TEST(Attention, NeverReadsTheFuture) {
+  const AttentionShape shape{2, 1, 4, 0};
+  const Matrix<float> q = matrix(2, 8);
+  Matrix<float> k = matrix(5, 4, 2);
+  Matrix<float> v = matrix(5, 4, 3);
+  const AttentionCall clean = attend(q.view(), k.view(), v.view(), shape);
+  for (float& value : k.view().row(4)) value = kNan;
+  for (float& value : v.view().row(4)) value = kInfinity;
+  const AttentionCall broken = attend(q.view(), k.view(), v.view(), shape);
+  EXPECT_TRUE(same_bits(broken.out.view().row(0), clean.out.view().row(0)));
+  EXPECT_EQ(broken.probabilities.view()(0, 4), 0.0f);
+  EXPECT_TRUE(std::isnan(broken.out.view()(1, 0)));
+}
+
+TEST(Attention, OfNoQueriesWritesNothing) {
+  const AttentionShape shape{2, 1, 4, 0};
+  attention(MatrixView<const float>(nullptr, 0, 8), matrix(3, 4).view(), matrix(3, 4).view(), shape,
+            MatrixView<float>(nullptr, 0, 3), MatrixView<float>(nullptr, 0, 8));
+}
+
+TEST(Widen, KeepsEveryKindOfNumber) {
+  const std::vector<std::uint16_t> f16 = {0x0000, 0x8000, 0x0001, 0x03ff, 0x0400, 0x3c00,
+                                          0x7bff, 0x7c00, 0xfc00, 0x7e01, 0xc000};
+  std::vector<float> out(f16.size());
+  widen_f16(f16, out);
+  EXPECT_TRUE(out[0] == 0.0f && !std::signbit(out[0]));
+  EXPECT_TRUE(out[1] == 0.0f && std::signbit(out[1]));
+  EXPECT_EQ(out[2], 0x1p-24f);
+  EXPECT_EQ(out[3], 0x3ffp-24f);
+  EXPECT_EQ(out[4], 0x1p-14f);
+  EXPECT_EQ(out[5], 1.0f);
+  EXPECT_EQ(out[6], 65504.0f);
+  EXPECT_EQ(out[7], kInfinity);
+  EXPECT_EQ(out[8], -kInfinity);
+  EXPECT_TRUE(std::isnan(out[9]));
+  EXPECT_EQ(out[10], -2.0f);
+
+  const std::vector<std::uint16_t> bf16 = {0x3f80, 0x8000, 0x0001, 0x7f80, 0x7fc0, 0xc040};
+  out.resize(bf16.size());
+  widen_bf16(bf16, out);
+  EXPECT_EQ(out[0], 1.0f);
+  EXPECT_TRUE(out[1] == 0.0f && std::signbit(out[1]));
+  EXPECT_EQ(out[2], 0x1p-133f);
+  EXPECT_EQ(out[3], kInfinity);
+  EXPECT_TRUE(std::isnan(out[4]));
+  EXPECT_EQ(out[5], -3.0f);
+}
+
+TEST(Operators, RefuseShapesThatDisagree) {
+  std::vector<float> three(3);
+  std::vector<float> four(4);
+  Matrix<float> m23(2, 3);
+  Matrix<float> m24(2, 4);
+  Matrix<float> m32(3, 2);
+  const std::vector<std::uint16_t> words(3);
+  const AttentionShape shape{2, 1, 2, 0};
+  Matrix<float> q(2, 4);
+  Matrix<float> kv(3, 2);
+  Matrix<float> p(4, 3);
+  const std::vector<std::function<void()>> calls = {
+      [&] { silu(three, four); },
+      [&] { softmax(three, four); },
+      [&] { swiglu(three, four, three); },
+      [&] { swiglu(three, three, four); },
+      [&] { add(m23.view(), m32.view()); },
+      [&] { rms_norm(m23.view(), four, 1.0f, m23.view()); },
+      [&] { rms_norm(m23.view(), three, 1.0f, m32.view()); },
+      [&] { matmul_transb(1, m23.view(), m24.view(), 0, m23.view()); },
+      [&] { matmul_transb(1, m23.view(), m23.view(), 0, m23.view()); },
+      [&] { rope(m23.view(), four, 0); },
+      [&] { rope(m23.view(), {}, 0); },
+      [&] { widen_f16(words, four); },
+      [&] { widen_bf16(words, four); },
+      [&] { attention(m23.view(), kv.view(), kv.view(), shape, p.view(), q.view()); },
+      [&] { attention(q.view(), m23.view(), kv.view(), shape, p.view(), q.view()); },
+      [&] { attention(q.view(), kv.view(), m23.view(), shape, p.view(), q.view()); },
+      [&] { attention(q.view(), kv.view(), kv.view(), shape, q.view(), q.view()); },
+      [&] { attention(q.view(), kv.view(), kv.view(), shape, p.view(), m23.view()); },
+      [&] {
+        attention(q.view(), kv.view(), kv.view(), {3, 2, 2, 0}, p.view(), q.view());
+      },
+      [&] {
+        attention(q.view(), kv.view(), kv.view(), {2, 0, 2, 0}, p.view(), q.view());
+      },
+      [&] {  // more queries than positions
+        attention(q.view(), kv.view().row_range(0, 1), kv.view().row_range(0, 1), shape,
+                  MatrixView<float>(p.data(), 4, 1), q.view());
+      },
+  };
+  for (std::size_t i = 0; i < calls.size(); ++i) EXPECT_THROW(calls[i](), Error) << "call " << i;
+}
+
+}  // namespace
+}  // namespace stagecraft

@@ -1,0 +1,155 @@
+#include <gtest/gtest.h>
+
+#include "tests/support/random_model.h"
+#include "tests/support/run_program.h"
+
+namespace stagecraft {
+namespace {
+
+const std::string kModels = TEST_DATA "/models/";
+
+bool says(const ProgramResult& result, const std::string& text) {
+  return result.out.find(text) != std::string::npos;
+}
+
+TEST(InfoProgram, DescribesAFolderWithoutATokenizer) {
+  const ProgramResult result = run_program({"info", kModels + "qwen3-qk-norm", "--context", "100"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  const std::string first = kModels + "qwen3-qk-norm\n";
+  ASSERT_TRUE(result.out.starts_with(first)) << result.out;
+  EXPECT_EQ(result.out.substr(first.size()), R"(  architecture    qwen3, 2 layers
+  parameters      13,208
+  width           24, feed-forward 37
+  attention       4 heads of 8, 2 for keys and values, norm on q and k
+  window          none
+  positions       RoPE, theta 10000
+  context         64 tokens
+  vocabulary      65 rows, with an output head
+  end tokens      2
+
+tokenizer
+  kind            none
+
+25 tensors, 52.83 KB
+  lm_head.weight                                  [65, 24]  F32
+  model.embed_tokens.weight                       [65, 24]  F32
+  model.layers.*.input_layernorm.weight           [24]      F32  x 2
+  model.layers.*.mlp.down_proj.weight             [24, 37]  F32  x 2
+  model.layers.*.mlp.gate_proj.weight             [37, 24]  F32  x 2
+  model.layers.*.mlp.up_proj.weight               [37, 24]  F32  x 2
+  model.layers.*.post_attention_layernorm.weight  [24]      F32  x 2
+  model.layers.*.self_attn.k_norm.weight          [8]       F32  x 2
+  model.layers.*.self_attn.k_proj.weight          [16, 24]  F32  x 2
+  model.layers.*.self_attn.o_proj.weight          [24, 32]  F32  x 2
+  model.layers.*.self_attn.q_norm.weight          [8]       F32  x 2
+  model.layers.*.self_attn.q_proj.weight          [32, 24]  F32  x 2
+  model.layers.*.self_attn.v_proj.weight          [16, 24]  F32  x 2
+  model.norm.weight                               [24]      F32
+
+memory at a context of 100 tokens
+  weights           52.83 KB  mapped from the file, shared with other processes
+  KV cache          25.60 KB  0.26 KB a token
+  workspace        165.01 KB
+  in all           243.44 KB
+)");
+}
+
+// 24 wide, 37 inside, 4 heads of 6 over 2, 65 tokens, 2 layers; no head of its own.
+TEST(InfoProgram, CountsATiedTableOnce) {
+  const std::size_t layer = 2 * 24 + 2 * 24 * 24 + 2 * 12 * 24 + 3 * 24 * 37;
+  const std::string tied =
+      fmt::format("parameters      {},{:03}\n", (2 * layer + 24 + 65 * 24) / 1000,
+                  (2 * layer + 24 + 65 * 24) % 1000);
+  EXPECT_TRUE(says(run_program({"info", kModels + "llama-tied-embed-only"}), tied));
+  EXPECT_TRUE(says(run_program({"info", kModels + "llama-tied-lm-head-only"}), tied));
+  // Two tables that differ are two.
+  EXPECT_FALSE(says(run_program({"info", kModels + "llama-tied-both-differ"}), tied));
+}
+
+TEST(InfoProgram, CountsWhatMustBeWidened) {
+  EXPECT_FALSE(says(run_program({"info", kModels + "llama-gqa2"}), "widened"));
+  const ProgramResult bf16 = run_program({"info", kModels + "llama-bf16"});
+  EXPECT_TRUE(says(bf16, "weights           24.05 KB")) << bf16.out;
+  EXPECT_TRUE(says(bf16, "widened           48.10 KB")) << bf16.out;
+  EXPECT_TRUE(says(run_program({"info", kModels + "llama-mixed-dtypes"}), "F16"));
+}
+
+TEST(InfoProgram, ReadsShardsAsOne) {
+  const ProgramResult whole = run_program({"info", kModels + "llama-gqa2"});
+  const ProgramResult sharded = run_program({"info", kModels + "llama-sharded"});
+  EXPECT_EQ(whole.out.substr(whole.out.find('\n')), sharded.out.substr(sharded.out.find('\n')));
+}
+
+TEST(InfoProgram, ListsEachTensorWhenAsked) {
+  const ProgramResult result = run_program({"info", kModels + "llama-gqa2", "--tensors"});
+  EXPECT_TRUE(says(result, "model.layers.1.mlp.gate_proj.weight")) << result.out;
+  EXPECT_FALSE(says(result, "*"));
+}
+
+TEST(InfoProgram, SaysWhichLayersLookThroughAWindow) {
+  EXPECT_TRUE(
+      says(run_program({"info", kModels + "mistral-window4"}), "window          4 tokens\n"));
+  EXPECT_TRUE(says(run_program({"info", kModels + "qwen2-window4-second-layer"}),
+                   "window          4 tokens, on 1 of 2 layers\n"));
+  EXPECT_TRUE(says(run_program({"info", kModels + "qwen2-window-off"}), "window          none\n"));
+}
+
+TEST(InfoProgram, DescribesTheTokenizerAndItsTemplate) {
+  const TemporaryFolder folder;
+  write_random_model(folder.path(), {.vocab_size = 7});
+  write_file(folder.file("tokenizer.json"), R"({"version": "1.0",
+      "added_tokens": [{"id": 0, "content": "<s>", "special": true, "normalized": false},
+                       {"id": 6, "content": "</s>", "special": true, "normalized": false}],
+      "decoder": {"type": "ByteLevel"},
+      "model": {"type": "BPE", "merges": [], "vocab": {"a": 1, "b": 2, "Ġ": 3}}})");
+  const std::string path = folder.path().string();
+  ProgramResult result = run_program({"info", path});
+  EXPECT_TRUE(says(result, "kind            byte-level BPE\n")) << result.out << result.err;
+  EXPECT_TRUE(says(result, "tokens          5\n")) << result.out;
+  EXPECT_TRUE(says(result, "special         <s> 0, </s> 6\n")) << result.out;
+  EXPECT_TRUE(says(result, "chat template   none\n")) << result.out;
+
+  write_file(folder.file("tokenizer_config.json"), R"({"chat_template": "<|im_start|>{{ x }}"})");
+  EXPECT_TRUE(
+      says(run_program({"info", path}), "chat template   ChatML (tokenizer_config.json)\n"));
+  write_file(folder.file("chat_template.jinja"), "[INST]");
+  EXPECT_TRUE(
+      says(run_program({"info", path}), "chat template   not ChatML (chat_template.jinja)\n"));
+}
+
+TEST(InfoProgram, DescribesASingleSafetensorsFile) {
+  const ProgramResult result = run_program({"info", kModels + "llama-gqa2/trace.safetensors"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_TRUE(says(result, "36 tensors, ")) << result.out;
+  EXPECT_TRUE(says(result, "layers.*.attn_probs")) << result.out;
+}
+
+TEST(InfoProgram, HasNoColourWithoutATerminal) {
+  EXPECT_FALSE(says(run_program({"info", kModels + "llama-gqa2"}), "\x1b"));
+}
+
+TEST(InfoProgram, ReckonsWithContextsThatNoMachineHolds) {
+  const ProgramResult result =
+      run_program({"info", kModels + "llama-gqa2", "--context", "1000000000"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_TRUE(says(result, "memory at a context of 1,000,000,000 tokens")) << result.out;
+}
+
+TEST(InfoProgram, RefusesBadInputInOneLine) {
+  const TemporaryFolder folder;
+  write_file(folder.file("text"), "not a model");
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{"info", "/no/such/folder"},
+                                             {"info", folder.path().string()},
+                                             {"info", folder.file("text")}}) {
+    const ProgramResult result = run_program(arguments);
+    EXPECT_EQ(result.code, 1);
+    EXPECT_TRUE(result.err.starts_with("stagecraft: ")) << result.err;
+    EXPECT_EQ(result.err.find('\n'), result.err.size() - 1) << result.err;
+    EXPECT_EQ(result.out, "");
+  }
+  EXPECT_EQ(run_program({"info", kModels + "llama-gqa2", "--context", "0"}).code, 2);
+}
+
+}  // namespace
+}  // namespace stagecraft
