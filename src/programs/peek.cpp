@@ -192,7 +192,7 @@ void run_peek(const PeekFlags& flags) {
   const Tokenizer tokenizer = Tokenizer::open(path);
   const std::optional<HeadIndex> head = parse_head(flags.attention, model.config);
   const std::vector<TokenId> ids = tokenizer.encode(flags.text, {.add_special = true});
-  if (ids.empty()) throw Error("text: expected at least one token, found none");
+  check_tokens(ids, path, model.config);
   if (ids.size() > model.config.max_seq_len) {
     throw Error("text: expected at most {} tokens (the context), found {}",
                 model.config.max_seq_len, ids.size());

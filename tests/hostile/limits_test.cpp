@@ -50,7 +50,7 @@ TEST(Limits, ALongContextCostsOnlyWhatIsUsed) {
 }
 
 TEST(Limits, AContextBeyondTheMemoryThatAProgramMayHaveIsOneLine) {
-  if (!limits_memory()) GTEST_SKIP() << "AddressSanitizer needs all addresses";
+  if (!limits_memory()) GTEST_SKIP() << "memory has no limit here";
   const TinyModel tiny;
   const LimitedRun run = run_limited(story_with(tiny, {"--threads", "1", "--context", "10000000"}));
   EXPECT_EQ(run.code, 1) << run.ended_by;
@@ -59,7 +59,7 @@ TEST(Limits, AContextBeyondTheMemoryThatAProgramMayHaveIsOneLine) {
 }
 
 TEST(Limits, ThreadsBeyondWhatTheSystemStartsAreOneLine) {
-  if (!limits_memory()) GTEST_SKIP() << "AddressSanitizer needs all addresses";
+  if (!limits_memory()) GTEST_SKIP() << "memory has no limit here";
   const TinyModel tiny;  // 255 stacks of 8 MB do not fit into 1 GB
   const LimitedRun run = run_limited(story_with(tiny, {"--threads", "256"}));
   EXPECT_EQ(run.code, 1) << run.ended_by;
@@ -84,8 +84,8 @@ TEST(Limits, WeightsThatAreNoNumbersEndInOneLine) {
   write_file(tiny.file("model.safetensors"), file);
   const LimitedRun run = run_limited(story_with(tiny, {"--threads", "1"}));
   EXPECT_EQ(run.code, 1) << run.ended_by;
-  EXPECT_EQ(run.err,
-            "stagecraft: the model computed the logit nan for token 0: its weights are broken\n");
+  EXPECT_TRUE(run.err.starts_with("stagecraft: the model computed the logit ")) << run.err;
+  EXPECT_TRUE(run.err.ends_with("nan for token 0: its weights are broken\n")) << run.err;
 }
 
 }  // namespace

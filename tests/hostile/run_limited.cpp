@@ -1,6 +1,7 @@
 #include "tests/hostile/run_limited.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,24 +21,17 @@
 #endif
 
 namespace stagecraft {
-
-bool limits_memory() {
-#if defined(STAGECRAFT_ASAN)
-  return false;
-#else
-  return true;
-#endif
-}
-
 namespace {
 
-constexpr std::chrono::seconds kMostTime{20};  // a busy machine, sanitizers: far above the need
+constexpr std::chrono::seconds kMostTime{60};  // a busy machine, an emulator: far above the need
+
+constexpr std::size_t kMostMemory = std::size_t{1} << 30;
 
 void limit_memory() {
-  if (!limits_memory())
-    return;  // the shadow of AddressSanitizer alone takes terabytes of addresses
-  const rlimit limit{1u << 30, 1u << 30};
+#if !defined(STAGECRAFT_ASAN)  // whose shadow alone takes terabytes of addresses
+  const rlimit limit{kMostMemory, kMostMemory};
   ::setrlimit(RLIMIT_AS, &limit);
+#endif
 }
 
 [[noreturn]] void become_program(std::vector<char*>& arguments, const TemporaryFolder& folder) {
@@ -67,6 +61,18 @@ bool wait_for(pid_t child, int& status) {
 }
 
 }  // namespace
+
+bool limits_memory() {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    limit_memory();
+    void* beyond = ::mmap(nullptr, 2 * kMostMemory, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ::_exit(beyond == MAP_FAILED ? 0 : 1);
+  }
+  int status = 1;
+  ::waitpid(child, &status, 0);
+  return status == 0;
+}
 
 LimitedRun run_limited(const std::vector<std::string>& arguments) {
   const TemporaryFolder folder;

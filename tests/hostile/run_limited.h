@@ -16,6 +16,7 @@ struct LimitedRun {
 // little time.
 LimitedRun run_limited(const std::vector<std::string>& arguments);
 
-bool limits_memory();  // false under AddressSanitizer
+// Whether that limit holds: not under AddressSanitizer, not under qemu, not on macOS.
+bool limits_memory();
 
 }  // namespace stagecraft
