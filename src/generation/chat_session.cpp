@@ -58,7 +58,7 @@ TextResult ChatSession::answer(Conversation conversation, TextOptions options, R
     stopped = !listener.on_text(text);
     return !stopped;
   };
-  const TextResult result = chat_turn(tokenizer_, session_, tokens, options, random, on_text);
+  TextResult result = chat_turn(tokenizer_, session_, tokens, options, random, on_text);
   if (!stopped || !answer.empty()) conversation_ = std::move(conversation);
   return result;
 }

@@ -61,12 +61,19 @@ struct Totals {
   }
 };
 
+// A path as short as it can be said from here.
+std::string short_name(const std::filesystem::path& path) {
+  std::error_code failed;
+  const std::string from_here = std::filesystem::proximate(path, failed).string();
+  return failed || from_here.size() > path.string().size() ? path.string() : from_here;
+}
+
 class Chat {
  public:
   Chat(const ChatFlags& flags, const std::filesystem::path& path, const Tokenizer& tokenizer,
        const Model& model)
       : flags_(flags),
-        path_(path),
+        name_(short_name(path)),
         options_(flags.text_options(model.config, kDefaultMaxTokens)),
         seed_(flags.chosen_seed()),
         random_(seed_),
@@ -84,8 +91,8 @@ class Chat {
   // Each line a message or a command, until there are no more. Returns the exit code.
   int converse() {
     if (interactive()) {
-      print_note(fmt::format("[{}, context {} tokens; /help lists the commands, Ctrl-D leaves]",
-                             path_.string(), session_.session().context()));
+      print_note(fmt::format("[{}; context {} tokens; /help lists the commands]", name_,
+                             session_.session().context()));
     }
     bool failed = false;
     while (!done_) {
@@ -104,7 +111,7 @@ class Chat {
     if (totals_.answers == 0) return;
     const std::size_t threads = session_.session().n_threads();
     print_note(fmt::format("[{} answer{}: {}; {}; {} thread{}; seed {}]", totals_.answers,
-                           totals_.answers == 1 ? "" : "s", totals_.text(), path_.string(), threads,
+                           totals_.answers == 1 ? "" : "s", totals_.text(), name_, threads,
                            threads == 1 ? "" : "s", seed_));
   }
 
@@ -279,7 +286,7 @@ class Chat {
   }
 
   const ChatFlags& flags_;
-  std::filesystem::path path_;
+  std::string name_;
   TextOptions options_;
   std::uint64_t seed_;
   Random random_;
