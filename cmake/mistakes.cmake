@@ -62,7 +62,7 @@ foreach(registry IN LISTS registries)
     add_test(NAME mistakes.catalogue_${id}
       COMMAND ${Python3_EXECUTABLE} ${mistakes}/catalogue_test.py ${CMAKE_BINARY_DIR} ${id})
     set_tests_properties(mistakes.catalogue_${id} PROPERTIES LABELS mistakes
-      FIXTURES_REQUIRED catalogue_${id})
+      FIXTURES_REQUIRED catalogue_${id} TIMEOUT 900)
   endif()
 endforeach()
 

@@ -95,7 +95,7 @@ bool agrees(const Expected& expected, const Tensor& got) {
 }
 
 std::size_t count_wrong(const Expected& expected, const Tensor& got) {
-  if (got.shape != expected.shape) return expected.values.size();
+  if (got.values.size() != expected.values.size()) return expected.values.size();
   std::size_t wrong = 0;
   for (std::size_t i = 0; i < got.values.size(); ++i) wrong += !right(expected, i, got.values[i]);
   return wrong;

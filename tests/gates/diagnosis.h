@@ -17,7 +17,7 @@ struct Expected {
 // True if every element of `got` is within what is allowed (NaN where NaN is expected).
 bool agrees(const Expected& expected, const Tensor& got);
 
-// How many elements are not; all of them where the shape is another.
+// How many elements are not; all of them where there are more or fewer.
 std::size_t count_wrong(const Expected& expected, const Tensor& got);
 
 // What is wrong with `got`, in lines for the student: where first, expected and got, how much of

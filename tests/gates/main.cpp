@@ -19,8 +19,9 @@ class KnownMistakes : public ::testing::EmptyTestEventListener {
 
   void OnTestSuiteEnd(const ::testing::TestSuite& suite) override {
     if (!suite.Failed()) return;
-    const std::string name = find_mistake(folder_, asked(), first_);
+    const std::string name = find_mistake(folder_, asked(), first_, last_);
     if (name.empty()) return;
+    last_ = name;
     const std::string text = say("known_mistake", mistake_sentence(folder_, name));
     // tools/ read these from the report.
     ::testing::Test::RecordProperty("known-mistake", name);
@@ -31,6 +32,7 @@ class KnownMistakes : public ::testing::EmptyTestEventListener {
  private:
   std::filesystem::path folder_;
   std::size_t first_ = 0;
+  std::string last_;  // the mistake found before
 };
 
 }  // namespace

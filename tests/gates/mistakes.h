@@ -16,6 +16,7 @@ namespace stagecraft::stages {
 //           tests/mistakes, whose mistakes.json lists them
 //   asked   everything the student's code was asked so far
 //   first   where those begin that are to be explained; the ones before are evidence too
+//   likely  tried first, because it explained what went before; may be empty
 //
 // A mistake is out if it fails a question to the same function that the student's code passed. Of
 // the others that one is named which explains all failures; of several the one that also fits what
@@ -24,7 +25,7 @@ namespace stagecraft::stages {
 // read beyond an array's end, say, follows no rule. Returns its name (its file's, without .cpp), or
 // nothing if none fits.
 std::string find_mistake(const std::filesystem::path& folder, std::span<const Asked> asked,
-                         std::size_t first);
+                         std::size_t first, const std::string& likely);
 
 // What to say about it, in the reader's language.
 std::string mistake_sentence(const std::filesystem::path& folder, const std::string& name);
