@@ -302,9 +302,10 @@ void add_info(CLI::App& app) {
       app.add_subcommand("info", "What a model folder holds, and the memory it takes");
   const auto flags = std::make_shared<InfoFlags>();
   command->add_option("path,-m,--model", flags->path, "A model folder, or a safetensors file")
+      ->check(not_empty())
       ->type_name("PATH");
   command->add_option("-c,--context", flags->context, "Memory for this many tokens")
-      ->check(in_range(1, 1e9))
+      ->check(whole_in_range(1, 1'000'000'000))
       ->type_name("N");
   command->add_flag("--tensors", flags->every_tensor, "Each tensor in a row of its own");
   command->footer("Example: stagecraft info models/story --context 256");

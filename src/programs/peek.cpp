@@ -222,11 +222,11 @@ void add_peek(CLI::App& app) {
   command->add_option("text", flags->text, "The text to look into")->required()->type_name("TEXT");
   flags->add_model_to(*command);
   command->add_option("--top", flags->top, "The likeliest K after each token; 0: none")
-      ->check(in_range(0, 1000))
+      ->check(whole_in_range(0, 1000))
       ->capture_default_str()
       ->type_name("K");
   command->add_option("--max", flags->max, "Only after the last N tokens")
-      ->check(in_range(1, 1e6))
+      ->check(whole_in_range(1, 1'000'000))
       ->capture_default_str()
       ->type_name("N");
   command->add_option("--attention", flags->attention, "Draw what one attention head looks at")

@@ -13,6 +13,7 @@
 #include "base/utf8.h"
 #include "programs/commands.h"
 #include "programs/model_path.h"
+#include "programs/options.h"
 #include "text/tokenizer.h"
 
 namespace stagecraft {
@@ -169,6 +170,7 @@ void add_tokenize(CLI::App& app) {
       ->add_option("-m,--model", options->model,
                    "A model's folder, or one that holds only a tokenizer.json, or that file; "
                    "the story model if not given")
+      ->check(not_empty())
       ->type_name("PATH");
   command->add_flag("--jsonl", options->jsonl, "One JSON string a line in, one array of ids out");
   command->add_flag("--decode", options->decode,

@@ -44,6 +44,7 @@ void add_trace(CLI::App& app) {
       ->type_name("1,2,3");
   command->add_option("-o,--out", flags->out, "The safetensors file to write")
       ->required()
+      ->check(not_empty())
       ->type_name("FILE");
   command
       ->add_option("--cached", flags->cached,
