@@ -162,7 +162,7 @@ const BadCommand kBadCommands[] = {
      2,
      "--ids: expected ids from 0 to 64 (the model's vocabulary), found 65"},
     {"trace_into_a_folder_that_is_not_there",
-     {"trace", "--model", "TINY", "--ids", "1", "--out", "TINY/none/t"},
+     {"trace", "--model", "TINY", "--ids", "1", "--out", "TINY/none/t", "--threads", "1"},
      1,
      "TINY/none/t: cannot be written"},
     {"compare_one_file", {"compare", "TINY/model.safetensors"}, 2, "B is required"},
