@@ -6,6 +6,7 @@
 
 #include <clocale>
 #include <csignal>
+#include <cwchar>
 #include <iostream>
 #include <string_view>
 
@@ -50,8 +51,9 @@ struct LineEditor::Terminal {
     // While a line is edited Ctrl-C is a key and no signal, so that none can come at a bad moment;
     // Ctrl-Z, which then is a key too, sends its signal as before.
     ::el_set(editor, EL_SETTY, "-d", "-isig", nullptr);
-    ::el_set(editor, EL_ADDFN, "interrupt", "Clear the line, or leave", &Terminal::on_interrupt);
-    ::el_set(editor, EL_ADDFN, "suspend", "Stop the program for now", &Terminal::on_suspend);
+    // Wide, since el_set() would copy the names and never free them.
+    ::el_wset(editor, EL_ADDFN, L"interrupt", L"Clear the line, or leave", &Terminal::on_interrupt);
+    ::el_wset(editor, EL_ADDFN, L"suspend", L"Stop the program for now", &Terminal::on_suspend);
     ::el_set(editor, EL_BIND, "^C", "interrupt", nullptr);
     ::el_set(editor, EL_BIND, "^Z", "suspend", nullptr);
   }
@@ -70,7 +72,7 @@ struct LineEditor::Terminal {
 
   static char* show_prompt(EditLine* editor) { return of(editor).prompt.data(); }
 
-  static unsigned char on_interrupt(EditLine* editor, int) {
+  static unsigned char on_interrupt(EditLine* editor, wint_t) {
     const LineInfoW* line = ::el_wline(editor);
     const auto length = line->lastchar - line->buffer;
     if (length == 0) {
@@ -82,7 +84,7 @@ struct LineEditor::Terminal {
     return CC_REFRESH;
   }
 
-  static unsigned char on_suspend(EditLine*, int) {
+  static unsigned char on_suspend(EditLine*, wint_t) {
     std::raise(SIGTSTP);
     return CC_REDISPLAY;
   }
