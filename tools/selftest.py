@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
 CORES = str(os.cpu_count() or 2)
 # Rooms whose tests feed files and text from outside to a parser.
-PARSER_ROOMS = ("base", "checkpoint", "model", "programs", "text")
+PARSER_ROOMS = ("base", "checkpoint", "hostile", "model", "programs", "text")
 
 
 class Failed(Exception):
