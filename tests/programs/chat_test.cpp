@@ -226,6 +226,7 @@ TEST_F(ChatAtATerminal, RemembersLinesAndEditsThemCharacterByCharacter) {
   terminal.wait_for("> ");
   terminal.type("/save " + file + "\r");
   terminal.wait_for("[kept in ");
+  terminal.wait_for("> ");  // before it the terminal would take Ctrl-D for itself
   terminal.type("\x04");
   EXPECT_EQ(terminal.wait_for_end(), 0);
   const Conversation saved = parse_conversation(read_file(file), file);

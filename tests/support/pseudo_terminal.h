@@ -82,12 +82,16 @@ class PseudoTerminal {
     return seen;
   }
 
-  // Waits for the end of the program; its exit code, or minus the signal that ended it.
+  // Waits for the end of the program; its exit code, or minus the signal that ended it. One that
+  // says nothing for a long time and does not end is ended: -SIGKILL.
   int wait_for_end() {
     while (read_more()) {
     }
     int status = 0;
-    ::waitpid(child_, &status, 0);
+    if (!ends_soon(status)) {
+      ::kill(child_, SIGKILL);
+      ::waitpid(child_, &status, 0);
+    }
     child_ = -1;
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
   }
@@ -104,6 +108,15 @@ class PseudoTerminal {
     }
     ::close(terminal);
     return -1;
+  }
+
+  // Has the program ended within two seconds of its last word?
+  bool ends_soon(int& status) const {
+    for (int i = 0; i < 200; ++i) {
+      if (::waitpid(child_, &status, WNOHANG) == child_) return true;
+      ::usleep(10'000);
+    }
+    return false;
   }
 
   // False at the end, or when nothing came for a long time.
