@@ -1,11 +1,10 @@
-#include <unistd.h>
-
 #include <cstdio>
 
 #include <fmt/ranges.h>
 
 #include "base/error.h"
 #include "programs/commands.h"
+#include "programs/console.h"
 #include "programs/interrupt.h"
 #include "programs/model_path.h"
 #include "programs/options.h"
@@ -24,11 +23,6 @@ struct StoryFlags : GenerationFlags {
 
   bool has_ids() const { return ids_option->count() > 0; }
 };
-
-void print_now(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
-}
 
 std::size_t context_for(const StoryFlags& flags, const Config& config, std::size_t prompt_tokens,
                         std::size_t max_tokens) {
