@@ -3,17 +3,12 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/stopwatch.h"
 
 namespace stagecraft {
 namespace {
 
 constexpr std::size_t kTokensBetweenChecks = 64;
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 std::size_t common_prefix(std::span<const TokenId> a, std::span<const TokenId> b) {
   const auto [end, unused] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
@@ -29,7 +24,7 @@ TextResult chat_turn(const Tokenizer& tokenizer, Session& session,
     throw Error("chat: expected a conversation of 1 to {} tokens, found {}", session.context(),
                 conversation.size());
   }
-  const Clock::time_point start = Clock::now();
+  const Stopwatch watch;
 
   // The last token is computed in any case: the scores that the answer begins with come from it.
   const std::size_t known = common_prefix(session.tokens(), conversation);
@@ -43,7 +38,7 @@ TextResult chat_turn(const Tokenizer& tokenizer, Session& session,
     session.feed(rest.first(kTokensBetweenChecks));
     rest = rest.subspan(kTokensBetweenChecks);
     computed.prompt_tokens += kTokensBetweenChecks;
-    computed.prompt_seconds = seconds_since(start);
+    computed.prompt_seconds = watch.seconds();
     if (!on_text({})) return computed;
   }
 

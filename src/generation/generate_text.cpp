@@ -1,33 +1,24 @@
 #include "generation/generate_text.h"
 
+#include "base/stopwatch.h"
 #include "generation/stop_filter.h"
 #include "text/stream_decoder.h"
 
 namespace stagecraft {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-}  // namespace
-
 TextResult generate_text(const Tokenizer& tokenizer, Session& session,
                          std::span<const TokenId> prompt, const TextOptions& options,
                          Random& random, const std::function<bool(std::string_view)>& on_text) {
   TextResult result;
   result.prompt_tokens = prompt.size();
-  const Clock::time_point start = Clock::now();
+  const Stopwatch watch;
   session.feed(prompt);
-  result.prompt_seconds = seconds_since(start);
+  result.prompt_seconds = watch.seconds();
 
   StreamDecoder decoder(tokenizer, session.tokens());
   StopFilter filter(options.stops);
   const auto show = [&](const std::string& text) { return text.empty() || on_text(text); };
   result.reason = generate(session, options.generation, random, [&](TokenId token) {
-    if (result.tokens.empty()) result.first_token_seconds = seconds_since(start);
+    if (result.tokens.empty()) result.first_token_seconds = watch.seconds();
     result.tokens.push_back(token);
     if (tokenizer.is_special(token)) return true;
     return show(filter.push(decoder.push(token))) && !filter.stopped();
@@ -36,7 +27,7 @@ TextResult generate_text(const Tokenizer& tokenizer, Session& session,
   if (result.reason != StopReason::Stopped) {
     show(filter.push(decoder.finish()) + filter.finish());
   }
-  result.generation_seconds = seconds_since(start) - result.prompt_seconds;
+  result.generation_seconds = watch.seconds() - result.prompt_seconds;
   return result;
 }
 

@@ -63,7 +63,7 @@ Break index_text(std::string text);
 Break all_of(std::vector<Break> breaks);
 
 // A row of a table: how a model is broken, and what is said about it. In the message the folder's
-// path is left out: "config.json: ..." for "/tmp/x/model/config.json: ...", FOLDER for itself.
+// path is left out: "config.json: ..." for "FOLDER/config.json: ...", FOLDER for itself.
 struct BadModel {
   std::string name;
   Break how;

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <chrono>
+
+namespace stagecraft {
+
+// Wall time since it was made, by a clock that never goes back.
+class Stopwatch {
+ public:
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start_ = Clock::now();
+};
+
+}  // namespace stagecraft
