@@ -35,6 +35,16 @@ def passing(known):
     return [stage for stage in known if course.test_stage(stage).status == "passed"]
 
 
+def select(chosen):
+    """Tells CMake which stages stagecraft_mine takes from the student, if that is news to it."""
+    setting = "STAGECRAFT_MINE", ";".join(stage.number for stage in chosen)
+    cache = course.BUILD / "CMakeCache.txt"
+    if "{}:STRING={}".format(*setting) in cache.read_text(encoding="utf-8").splitlines():
+        return
+    configure = ["cmake", "-S", str(course.ROOT), "-B", str(course.BUILD), "-D{}={}".format(*setting)]
+    subprocess.run(configure, check=True, stdout=subprocess.DEVNULL)
+
+
 def run():
     known = course.stages()
     chosen, rest = split_mine(sys.argv[1:], known)
@@ -51,9 +61,7 @@ def run():
                 raise course.Problem(f"--mine: stage {stage.id} does not compile: ./stage test {stage.id}")
             if status == "wrong":
                 print(f"stage {stage.id} does not pass its gate; running it all the same", file=sys.stderr)
-    numbers = ";".join(stage.number for stage in chosen)
-    configure = ["cmake", "-S", str(course.ROOT), "-B", str(course.BUILD), f"-DSTAGECRAFT_MINE={numbers}"]
-    subprocess.run(configure, check=True, stdout=subprocess.DEVNULL)
+    select(chosen)
     problem = course.build("stagecraft_mine")
     if problem is not None:
         raise course.Problem(course.first_error(problem))
