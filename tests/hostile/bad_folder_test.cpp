@@ -4,7 +4,6 @@
 namespace stagecraft {
 namespace {
 
-constexpr const char* kIndex = "model.safetensors.index.json";
 constexpr const char* kShard = "model-00002-of-00003.safetensors";
 
 // A weight_map that leads elsewhere, and what is said of it.
