@@ -38,14 +38,13 @@ target_compile_definitions(gate PRIVATE TEST_DATA="${CMAKE_SOURCE_DIR}/tests/dat
 gtest_discover_tests(gate TEST_PREFIX ours. DISCOVERY_MODE PRE_TEST
   PROPERTIES LABELS gates ENVIRONMENT STAGE_WORKER=$<TARGET_FILE:worker_ours>)
 
-# A starter compiles as it is, and its gate says that it is not written yet: no more, no less.
-foreach(id IN LISTS stage_ids)
-  add_test(NAME starters.build_${id}
-    COMMAND ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR} --target worker_${id})
-  set_tests_properties(starters.build_${id} PROPERTIES LABELS gates FIXTURES_SETUP worker_${id}
-    RESOURCE_LOCK build)
-  add_test(NAME starters.unwritten_${id} COMMAND gate --gtest_filter=${stage_suites_${id}})
-  set_tests_properties(starters.unwritten_${id} PROPERTIES LABELS gates
-    FIXTURES_REQUIRED worker_${id} ENVIRONMENT STAGE_WORKER=$<TARGET_FILE:worker_${id}>
-    PASS_REGULAR_EXPRESSION "SKIPPED" FAIL_REGULAR_EXPRESSION "       OK;FAILED")
-endforeach()
+# A starter compiles as it is, and its gate says that it is not written yet: no more, no less. A stage
+# that a student has begun is skipped. (An emulator would run the gate, but nothing that it starts.)
+if(NOT CMAKE_CROSSCOMPILING)
+  foreach(id IN LISTS stage_ids)
+    add_test(NAME starters.unwritten_${id}
+      COMMAND ${Python3_EXECUTABLE} ${gates}/starter_test.py ${CMAKE_BINARY_DIR} ${id})
+    set_tests_properties(starters.unwritten_${id} PROPERTIES LABELS gates RESOURCE_LOCK build
+      SKIP_RETURN_CODE 77 TIMEOUT 900)
+  endforeach()
+endif()

@@ -1,4 +1,6 @@
 """What the course's commands share: the registry, the messages, the build of a stage, its gate."""
+import functools
+import hashlib
 import json
 import os
 import pathlib
@@ -20,6 +22,21 @@ def language():
         if os.environ.get(name):
             return "zh" if os.environ[name].startswith("zh") else "en"
     return "en"
+
+
+@functools.cache
+def messages():
+    return json.loads((ROOT / "stages" / "messages.json").read_text(encoding="utf-8"))
+
+
+def say(key, *values):
+    """A text of stages/messages.json in the reader's language, as the gates' own say() does."""
+    return messages()[key][language()].format(*values)
+
+
+def blob_hash(text):
+    """The name that git gives to a file with these bytes."""
+    return hashlib.sha1(b"blob %d\0" % len(text) + text).hexdigest()
 
 
 class Stage:
@@ -45,6 +62,32 @@ class Stage:
     @property
     def points(self):
         return sum(group["points"] for group in self.groups)
+
+    def path(self, unit):
+        return self.folder / unit["file"]
+
+    def is_handed_out(self, unit):
+        """Is the file of a unit its starter, byte for byte?"""
+        path = self.path(unit)
+        return path.exists() and blob_hash(path.read_bytes()) == unit.get("starter")
+
+    @property
+    def is_started(self):
+        return not all(map(self.is_handed_out, self.units))
+
+    def starter(self, unit):
+        """The starter of a unit, byte for byte, whatever stands in its file now: git still has it."""
+        if self.is_handed_out(unit):
+            return self.path(unit).read_bytes()
+        ask = ["git", "-C", str(ROOT), "cat-file", "blob", unit.get("starter", "none")]
+        try:
+            done = subprocess.run(ask, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        except OSError:
+            raise Problem("git is missing, and only git has the starters") from None
+        if done.returncode != 0:
+            raise Problem(f"git does not have the starter of {self.path(unit).relative_to(ROOT)} "
+                          "(a shallow clone, or a copy without its history?)")
+        return done.stdout
 
 
 def stages():
@@ -111,6 +154,7 @@ class Group:
         self.points = points
         self.status = "unwritten"  # or "passed", "wrong"
         self.failures = []
+        self.n_passed = 0  # tests
         self.mistake = None  # the name of the known mistake that explains them ...
         self.mistake_says = ""  # ... and a sentence about it
 
@@ -168,6 +212,7 @@ def run_gate(stage, worker, seed=None, mistakes=None):
         group.mistake = suite.get("known-mistake")
         group.mistake_says = reported(suite.get("known-mistake-says", ""))
         for test in tests:
+            group.n_passed += "failures" not in test and "not-written" not in test
             for failure in test.get("failures", []):
                 text = reported(failure["failure"])  # "file:line\nFailed\n" and then what the gate said
                 group.failures.append(text.split("Failed\n", 1)[-1].strip())

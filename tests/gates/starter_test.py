@@ -1,0 +1,36 @@
+"""A starter compiles as it was handed out, and its gate finds nothing but "not written yet":
+
+    starter_test.py BUILD STAGE
+
+Exit 77 where a student has begun the stage. Standard library only; ctest runs it.
+"""
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(ROOT / "tools"))
+import course  # noqa: E402
+
+SKIPPED = 77
+
+
+def main():
+    course.BUILD = pathlib.Path(sys.argv[1])
+    stage = course.find_stage(sys.argv[2], course.stages())
+    if stage.is_started:
+        print(f"stage {stage.id} has been begun: its starter is not there to be tried")
+        return SKIPPED
+    worker = f"worker_{stage.number}"
+    subprocess.run(["cmake", "--build", str(course.BUILD), "--target", "gate", worker], check=True)
+    result = course.run_gate(stage, course.BUILD / "tests" / worker)
+    wrong = [group.name for group in result.groups
+             if group.status != "unwritten" or group.failures or group.n_passed]
+    for name in wrong:
+        print(f"{stage.folder.name}: {name}: expected 'not written yet' from the starter")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
