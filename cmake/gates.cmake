@@ -47,4 +47,19 @@ if(NOT CMAKE_CROSSCOMPILING)
     set_tests_properties(starters.unwritten_${id} PROPERTIES LABELS gates RESOURCE_LOCK build
       SKIP_RETURN_CODE 77 TIMEOUT 900)
   endforeach()
+
+  # What student code prints is shown also where it crashes before its line ends.
+  add_executable(worker_prints EXCLUDE_FROM_ALL
+    ${gates}/workers/prints_then_crashes.cpp $<TARGET_OBJECTS:worker>)
+  target_link_libraries(worker_prints PRIVATE engine stagecraft_flags)
+  add_test(NAME gates.build_printing
+    COMMAND ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR} --target gate worker_prints)
+  set_tests_properties(gates.build_printing PROPERTIES LABELS gates FIXTURES_SETUP worker_prints
+    RESOURCE_LOCK build)
+  add_test(NAME gates.shows_what_was_printed COMMAND gate --gtest_filter=Silu.*)
+  set_tests_properties(gates.shows_what_was_printed PROPERTIES LABELS gates
+    FIXTURES_REQUIRED worker_prints
+    ENVIRONMENT "STAGE_WORKER=$<TARGET_FILE:worker_prints>;STAGECRAFT_LANG=en"
+    PASS_REGULAR_EXPRESSION
+      "crashed[^\n]*\n  your code printed:\nx .1.\ntensor[^\n]*\nsize [0-9]+\nbefore the loop")
 endif()

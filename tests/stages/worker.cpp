@@ -3,6 +3,7 @@
 //
 //   worker REQUEST RESPONSE
 #include <cstdio>
+
 #include "base/error.h"
 #include "base/not_implemented.h"
 #include "tests/stages/calls.h"
@@ -44,6 +45,8 @@ int main(int argc, char** argv) {
     std::fputs("usage: worker REQUEST RESPONSE\n", stderr);
     return 2;
   }
+  // What student code prints is to be read also where it crashes or hangs next.
+  std::setvbuf(stdout, nullptr, _IONBF, 0);
   using namespace stagecraft::stages;
   answer(Request::read(argv[1])).write(argv[2]);
   return 0;
