@@ -66,6 +66,12 @@ Json parse_json(std::string_view text, const std::string& where) {
   }
 }
 
+Json parse_json_object(std::string_view text, const std::string& where) {
+  Json json = parse_json(text, where);
+  if (json.is_object()) return json;
+  throw Error("{}: expected an object, found {}", where, describe_json(json));
+}
+
 std::string describe_json(const Json& value) {
   if (value.is_object()) return "an object";
   if (value.is_array()) return fmt::format("an array of {}", value.size());

@@ -15,6 +15,8 @@ using Json = nlohmann::json;
 // Parses `text`; `where` names it in errors ("models/story/config.json"). Refuses what JSON leaves
 // open and files use to lie: duplicate keys, and nesting deeper than 64.
 Json parse_json(std::string_view text, const std::string& where);
+// The same for a text that must be one object.
+Json parse_json_object(std::string_view text, const std::string& where);
 
 // "expected a string, found [1,2]", for errors: the kind and the beginning of a value.
 std::string describe_json(const Json& value);

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,6 +19,21 @@ struct StoredTensor {
   std::vector<std::size_t> shape;
   std::span<const std::byte> bytes;
 };
+
+// The elements of a tensor, where they lie. A file may put them at a byte where no T can lie: then
+// they are copied into `copy`, which is left alone otherwise, and the view is of that. T is as
+// large as the tensor's dtype.
+template <class T>
+std::span<const T> elements(const StoredTensor& tensor, std::vector<T>& copy) {
+  const std::byte* bytes = tensor.bytes.data();
+  const std::size_t n = tensor.bytes.size() / sizeof(T);
+  if (reinterpret_cast<std::uintptr_t>(bytes) % alignof(T) == 0) {
+    return {reinterpret_cast<const T*>(bytes), n};
+  }
+  copy.resize(n);
+  std::memcpy(copy.data(), bytes, n * sizeof(T));
+  return copy;
+}
 
 // "[576, 1536]"; "[]" for a scalar.
 std::string shape_text(std::span<const std::size_t> shape);

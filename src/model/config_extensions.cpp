@@ -167,4 +167,20 @@ std::vector<std::size_t> parse_windows(const ConfigFields& fields, const Config&
   return windows;
 }
 
+std::vector<TokenId> parse_eos_ids(const ConfigFields& fields, std::size_t vocab_size) {
+  constexpr std::string_view kKey = "eos_token_id";
+  std::vector<TokenId> ids;
+  const auto add = [&](const Json& id) {
+    ids.push_back(static_cast<TokenId>(json_size(id, fields.where(), kKey, 0, vocab_size - 1)));
+  };
+  const Json* value = fields.find(kKey);
+  if (value == nullptr) return ids;
+  if (value->is_array()) {
+    for (const Json& id : *value) add(id);
+  } else {
+    add(*value);
+  }
+  return ids;
+}
+
 }  // namespace stagecraft

@@ -20,4 +20,7 @@ RopeConfig parse_rope(const ConfigFields& top, std::size_t max_seq_len);
 // Needs config.model_type and config.n_layers.
 std::vector<std::size_t> parse_windows(const ConfigFields& fields, const Config& config);
 
+// "eos_token_id": one token, several, or none.
+std::vector<TokenId> parse_eos_ids(const ConfigFields& fields, std::size_t vocab_size);
+
 }  // namespace stagecraft

@@ -10,6 +10,10 @@ namespace stagecraft {
 // No dimension of a model may be larger: far above real models, and two of them multiplied stay far
 // below what a 64-bit size can hold.
 inline constexpr std::size_t kMaxDimension = 1u << 24;
+inline constexpr std::size_t kMaxLayers = 4096;
+// "rms_norm_eps": what f32 holds, with room for its square.
+inline constexpr double kMinEps = 1e-30;
+inline constexpr double kMaxEps = 1.0;
 
 // The members of one JSON object, with defaults and one kind of error.
 class ConfigFields {

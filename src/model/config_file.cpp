@@ -1,0 +1,30 @@
+// read_config: the files of a model folder that make its Config.
+#include "base/mapped_file.h"
+#include "model/config.h"
+#include "model/config_extensions.h"
+
+namespace stagecraft {
+namespace {
+
+constexpr std::size_t kMaxConfigBytes = 4u << 20;
+
+}  // namespace
+
+Config read_config(const std::filesystem::path& folder) {
+  const std::filesystem::path path = folder / "config.json";
+  Config config = parse_config(read_text_file(path, kMaxConfigBytes), path.string());
+
+  // generation_config.json, where there is one, has the last word on what ends a text.
+  const std::filesystem::path generation = folder / "generation_config.json";
+  std::error_code ignored;
+  if (std::filesystem::symlink_status(generation, ignored).type() !=
+      std::filesystem::file_type::not_found) {
+    const std::string where = generation.string();
+    const Json json = parse_json_object(read_text_file(generation, kMaxConfigBytes), where);
+    const ConfigFields fields(json, where);
+    if (fields.has("eos_token_id")) config.eos_ids = parse_eos_ids(fields, config.vocab_size);
+  }
+  return config;
+}
+
+}  // namespace stagecraft

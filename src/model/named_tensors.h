@@ -1,0 +1,31 @@
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "checkpoint/checkpoint.h"
+
+namespace stagecraft {
+
+// The tensors of a checkpoint while a model takes them by name, one after the other.
+class NamedTensors {
+ public:
+  explicit NamedTensors(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {}
+
+  bool has(const std::string& name) const { return checkpoint_.find(name) != nullptr; }
+  // The tensor of that name, or nullptr if there is none. It lives as long as the checkpoint.
+  const StoredTensor* take(const std::string& name);
+
+  // A tensor that nobody took is a model that the config does not describe: one more layer, a bias.
+  // Throws Error naming it.
+  void refuse_leftovers() const;
+
+  // The file, for errors: "models/story/model.safetensors".
+  const std::string& where() const { return checkpoint_.name(); }
+
+ private:
+  const Checkpoint& checkpoint_;
+  std::set<std::string, std::less<>> taken_;
+};
+
+}  // namespace stagecraft
