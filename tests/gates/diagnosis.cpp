@@ -104,7 +104,7 @@ std::size_t count_wrong(const Expected& expected, const Tensor& got) {
 std::string diagnose(const std::string& function, const std::string& output,
                      const Expected& expected, const Tensor& got) {
   if (got.values.size() != expected.values.size()) {
-    return say("no_answer", fmt::format("{} {}", output, shape_text(got.shape)));
+    return say("wrong_shape", function, output, shape_text(expected.shape), shape_text(got.shape));
   }
   std::size_t wrong = 0;
   std::size_t not_finite = 0;
@@ -148,6 +148,38 @@ std::string diagnose(const std::string& function, const std::string& output,
   std::string text = lines[0];
   for (std::size_t i = 1; i < lines.size(); ++i) text += "\n  " + lines[i];
   return text;
+}
+
+std::string diagnose_tokens(const std::string& what, const std::vector<double>& expected,
+                            const std::vector<float>& got,
+                            const std::function<std::string(int)>& spell) {
+  const auto id = [](auto number) { return static_cast<int>(number); };
+  const std::size_t both = std::min(expected.size(), got.size());
+  std::size_t first = 0;
+  while (first < both && id(expected[first]) == id(got[first])) ++first;
+  if (first < both) {
+    return say("token_wrong", what, first + 1, spell(id(expected[first])), spell(id(got[first])));
+  }
+  if (got.size() < expected.size()) {
+    return say("tokens_short", what, got.size(), expected.size(), spell(id(expected[first])));
+  }
+  return say("tokens_long", what, got.size(), expected.size(), spell(id(got[first])));
+}
+
+std::string diagnose_shares(const Expected& expected, const Tensor& counts, std::size_t total) {
+  const auto percent = [&](double count) { return 100.0 * count / static_cast<double>(total); };
+  std::size_t worst = 0;
+  std::size_t wrong = 0;
+  double worst_error = -1.0;
+  for (std::size_t i = 0; i < expected.values.size(); ++i) {
+    wrong += !right(expected, i, counts.values[i]);
+    const double error = std::fabs(counts.values[i] - expected.values[i]);
+    if (right(expected, i, counts.values[i]) || error <= worst_error) continue;
+    worst_error = error;
+    worst = i;
+  }
+  return say("share_wrong", worst, percent(expected.values[worst]), percent(counts.values[worst])) +
+         "\n  " + say("shares_wrong", wrong, expected.values.size());
 }
 
 }  // namespace stagecraft::stages

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -24,5 +25,14 @@ std::size_t count_wrong(const Expected& expected, const Tensor& got);
 // it, and what the error looks like (a factor, a shift, a transpose, the right numbers misplaced).
 std::string diagnose(const std::string& function, const std::string& output,
                      const Expected& expected, const Tensor& got);
+
+// The same for a sequence of tokens: which is the first that is wrong, by `spell`'s name for it, or
+// that there are too few or too many. `what` begins the sentence ("the tokens that were chosen").
+std::string diagnose_tokens(const std::string& what, const std::vector<double>& expected,
+                            const std::vector<float>& got,
+                            const std::function<std::string(int)>& spell);
+
+// The same for how often each token was drawn in `total` draws.
+std::string diagnose_shares(const Expected& expected, const Tensor& counts, std::size_t total);
 
 }  // namespace stagecraft::stages

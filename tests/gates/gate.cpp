@@ -43,6 +43,12 @@ std::string broken_rule(const Outcome& outcome) {
   return {};
 }
 
+std::string what_is_wrong(const Case& question, const std::string& output, const Expected& expected,
+                          const Tensor& got) {
+  const std::string told = question.tell ? question.tell(output, got) : std::string();
+  return told.empty() ? diagnose(question.request.function, output, expected, got) : told;
+}
+
 // The first thing on the way that was shown and is wrong, in lines for the student; empty if none.
 std::string first_departure(const Case& question, const Response& response) {
   for (const auto& [name, expected] : question.on_the_way) {
@@ -61,7 +67,7 @@ std::string compare(const Case& question, const Response& response) {
       const auto got = response.outputs.find(output_name(name, call));
       if (got == response.outputs.end()) return say("no_answer", name);
       if (agrees(expected, got->second)) continue;
-      const std::string what = diagnose(question.request.function, name, expected, got->second);
+      const std::string what = what_is_wrong(question, name, expected, got->second);
       if (call > 1) return say("same_twice") + "\n  " + what;
       const std::string departure = first_departure(question, response);
       return departure.empty() ? what : departure;
@@ -155,7 +161,7 @@ bool judge_counts(const Case& question, const std::string& output,
       ++counts.values[static_cast<std::size_t>(token)];
     }
     if (agrees(expected, counts)) return {};
-    return diagnose(question.request.function, "counts", expected, counts);
+    return diagnose_shares(expected, counts, total);
   });
 }
 

@@ -19,6 +19,10 @@ struct Case {
   // What is computed on the way, in order. It need not be shown; where it is, the first that is
   // wrong tells more than the result.
   std::vector<std::pair<std::string, Expected>> on_the_way = {};
+  // What is wrong with an output that stands for more than numbers (tokens, a reason), in lines for
+  // the student; empty where `diagnose` may say it.
+  using Tell = std::function<std::string(const std::string& output, const Tensor& got)>;
+  Tell tell = {};
 };
 
 // Asks the worker named by STAGE_WORKER and fails the running test with a diagnosis if the answer

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "checkpoint/safetensors.h"
 #include "generation/generate.h"
+#include "tests/gates/messages.h"
 #include "tests/gates/questions.h"
 #include "tests/support/random_model.h"
 
@@ -50,19 +51,23 @@ DumpedLogits dumped_logits(const std::string& name) {
   return dump;
 }
 
-Case forward_case(const DumpedLogits& dump, const std::vector<int>& pieces, std::size_t rows) {
+// `rows` logits are asked of each pass, or of one with fewer tokens all. The cache has room for
+// more than the text, so that code which loses count does not end there.
+Case forward_case(const DumpedLogits& dump, const std::vector<int>& pieces,
+                  const std::vector<int>& rows) {
   Case one;
   one.name =
       fmt::format("{} in passes of {}", std::filesystem::path(dump.model).filename().string(),
                   fmt::join(pieces, ", "));
   one.request.function = "forward";
   one.request.texts = {{"model", dump.model}};
-  one.request.inputs = {{"ids", numbers(dump.ids)}, {"pieces", numbers(pieces)}};
-  one.request.scalars = {{"logit_rows", static_cast<double>(rows)}};
+  one.request.inputs = {
+      {"ids", numbers(dump.ids)}, {"pieces", numbers(pieces)}, {"logit_rows", numbers(rows)}};
+  one.request.scalars = {{"capacity", static_cast<double>(8 * dump.ids.size())}};
   std::size_t end = 0;
   for (std::size_t n = 0; n < pieces.size(); ++n) {
     end += static_cast<std::size_t>(pieces[n]);
-    const std::size_t kept = std::min(rows, static_cast<std::size_t>(pieces[n]));
+    const auto kept = static_cast<std::size_t>(rows[n]);
     const auto first =
         dump.logits.begin() + static_cast<std::ptrdiff_t>((end - kept) * dump.vocab_size);
     Expected& expected = one.expected[fmt::format("logits of pass {}", n)];
@@ -71,30 +76,63 @@ Case forward_case(const DumpedLogits& dump, const std::vector<int>& pieces, std:
     expected.allowed.assign(expected.values.size(), dump.allowed);
   }
   one.expected["positions in the cache"] = exactly({static_cast<int>(end)});
+  one.tell = [end](const std::string& output, const Tensor& got) -> std::string {
+    if (output != "positions in the cache" || got.values.empty()) return {};
+    return say("positions_wrong", end, got.values[0]);
+  };
   return one;
+}
+
+// Does it refuse the second of two passes, and leave the cache as it was?
+bool judge_refused_pass(const std::string& name, const DumpedLogits& dump,
+                        const std::vector<int>& ids, std::size_t capacity) {
+  const std::vector<int> pieces = {3, static_cast<int>(ids.size()) - 3};
+  Case one = forward_case(dump, pieces, {0, 1});
+  one.name = name;
+  one.request.inputs["ids"] = numbers(ids);
+  one.request.inputs["refusable"] = numbers({1});
+  one.request.scalars["capacity"] = static_cast<double>(capacity);
+  one.expected = {{"refused", exactly({1})}, {"positions in the cache", exactly({3})}};
+  one.tell = [](const std::string& output, const Tensor&) {
+    return output == "refused" ? say("not_refused") : say("changed_by_refusal", output);
+  };
+  return judge(one);
 }
 
 TEST(Forward, EqualsPyTorchOnAWholePrompt) {
   for (const char* name : {"llama-mha", "llama-gqa3", "llama-tied-embed-only", "qwen3-qk-norm"}) {
     const DumpedLogits dump = dumped_logits(name);
     const int seq_len = static_cast<int>(dump.ids.size());
-    if (!judge(forward_case(dump, {seq_len}, dump.ids.size()))) return;
+    if (!judge(forward_case(dump, {seq_len}, {seq_len}))) return;
   }
 }
 
 TEST(Forward, GivesTheLogitsOfTheLastRowsAlone) {
   const DumpedLogits dump = dumped_logits("llama-gqa2");
   const int seq_len = static_cast<int>(dump.ids.size());
-  if (!judge(forward_case(dump, {seq_len}, 1))) return;
-  judge(forward_case(dump, {seq_len}, 3));
+  if (!judge(forward_case(dump, {seq_len}, {1}))) return;
+  judge(forward_case(dump, {seq_len}, {3}));
 }
 
 TEST(Forward, GoesOnFromTheCacheHoweverThePromptIsCut) {
   const DumpedLogits dump = dumped_logits("llama-gqa2");
   const int seq_len = static_cast<int>(dump.ids.size());
-  if (!judge(forward_case(dump, std::vector<int>(dump.ids.size(), 1), 1))) return;
-  if (!judge(forward_case(dump, {3, seq_len - 3}, 1))) return;
-  judge(forward_case(dump, {seq_len - 1, 1}, 1));
+  const std::vector<int> ones(dump.ids.size(), 1);
+  if (!judge(forward_case(dump, ones, ones))) return;
+  if (!judge(forward_case(dump, {3, seq_len - 3}, {1, 1}))) return;
+  judge(forward_case(dump, {seq_len - 1, 1}, {0, 1}));
+}
+
+TEST(Forward, RefusesWhatItHasNoRowOrNoRoomForAndLeavesTheCacheAsItWas) {
+  const DumpedLogits dump = dumped_logits("llama-gqa2");
+  const int vocab_size = static_cast<int>(dump.vocab_size);
+  const std::size_t room = 8;
+  if (!judge_refused_pass("a token one beyond the vocabulary", dump, {1, 2, 3, 4, vocab_size},
+                          room)) {
+    return;
+  }
+  if (!judge_refused_pass("the token -1", dump, {1, 2, 3, -1, 5}, room)) return;
+  judge_refused_pass("five tokens where there is room for four", dump, {1, 2, 3, 4, 5}, 4);
 }
 
 // ---- sample -------------------------------------------------------------------------------------
@@ -126,9 +164,8 @@ std::vector<double> shares(const Tensor& logits, double temperature, std::size_t
   return result;
 }
 
-// Sweeps u through [0, 1) and counts how often each token is chosen.
-void judge_shares(const std::string& name, const Tensor& logits, double temperature,
-                  std::size_t top_k, double top_p) {
+Case sample_case(const std::string& name, const Tensor& logits, double temperature,
+                 std::size_t top_k, double top_p) {
   Case one;
   one.name = name;
   one.request.function = "sample";
@@ -139,8 +176,46 @@ void judge_shares(const std::string& name, const Tensor& logits, double temperat
   one.request.inputs = {{"logits", logits}, {"u", us}};
   one.request.scalars = {
       {"temperature", temperature}, {"top_k", static_cast<double>(top_k)}, {"top_p", top_p}};
+  return one;
+}
+
+// The token for each u: shares side by side, likeliest first. Where u comes so close to the end of
+// one that rounding decides, any token will do.
+Expected draws(const Tensor& us, const std::vector<double>& shares) {
+  constexpr double kRounding = 1e-5;
+  std::vector<std::size_t> order(shares.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return shares[a] > shares[b]; });
+  Expected expected{{us.values.size()}, {}, {}};
+  std::size_t rank = 0;
+  double begin = 0.0;
+  for (const double u : us.values) {
+    while (rank + 1 < order.size() && u >= begin + shares[order[rank]]) {
+      begin += shares[order[rank++]];
+    }
+    const double end = begin + shares[order[rank]];
+    const bool close = u - begin < kRounding || end - u < kRounding;
+    expected.values.push_back(static_cast<double>(order[rank]));
+    expected.allowed.push_back(close ? static_cast<double>(shares.size()) : 0.0);
+  }
+  return expected;
+}
+
+// Sweeps u through [0, 1): counts how often each token is chosen, and then looks at the order.
+bool judge_shares(const std::string& name, const Tensor& logits, double temperature,
+                  std::size_t top_k, double top_p) {
+  Case one = sample_case(name, logits, temperature, top_k, top_p);
   const std::vector<double> expected = shares(logits, temperature, top_k, top_p);
-  judge_counts(one, "tokens", expected, kSweep);
+  if (!judge_counts(one, "tokens", expected, kSweep)) return false;
+  const Expected drawn = draws(one.request.inputs["u"], expected);
+  one.expected = {{"tokens", drawn}};
+  one.tell = [us = one.request.inputs["u"], drawn](const std::string&, const Tensor& got) {
+    std::size_t i = 0;
+    while (std::fabs(got.values[i] - drawn.values[i]) <= drawn.allowed[i]) ++i;
+    return say("draw_wrong", us.values[i], drawn.values[i], got.values[i]);
+  };
+  return judge(one);
 }
 
 TEST(Sample, TakesTheLargestAtTemperatureZeroAndTheLowerOfEquals) {
@@ -156,18 +231,57 @@ TEST(Sample, TakesTheLargestAtTemperatureZeroAndTheLowerOfEquals) {
 
 TEST(Sample, GivesEveryTokenItsShare) {
   Inputs inputs;
-  const Tensor logits = inputs.tensor({inputs.size(5, 30)}, 2.0f);
-  judge_shares("temperature 1", logits, 1.0, 0, 1.0);
-  judge_shares("temperature 0.5", logits, 0.5, 0, 1.0);
-  judge_shares("temperature 2", logits, 2.0, 0, 1.0);
+  Tensor logits = inputs.tensor({inputs.size(5, 30)}, 2.0f);
+  if (!judge_shares("temperature 1", logits, 1.0, 0, 1.0)) return;
+  if (!judge_shares("temperature 0.5", logits, 0.5, 0, 1.0)) return;
+  if (!judge_shares("temperature 2", logits, 2.0, 0, 1.0)) return;
+  for (float& logit : logits.values) logit += 150.0f;
+  if (!judge_shares("logits around 150, whose exp is no float", logits, 1.0, 0, 1.0)) return;
+  for (float& logit : logits.values) logit -= 300.0f;
+  logits.values[2] = -INFINITY;
+  judge_shares("logits around -150, and one -infinity", logits, 1.0, 0, 1.0);
+}
+
+TEST(Sample, RefusesWhatIsNoNumber) {
+  for (const float broken : {NAN, INFINITY}) {
+    Case one = sample_case(fmt::format("a logit that is {}", broken),
+                           {{4}, {0.5f, 1.0f, broken, 2.0f}}, 1.0, 0, 1.0);
+    one.request.inputs["refusable"] = numbers({1});
+    one.expected = {{"refused", exactly({1})}};
+    one.tell = [](const std::string&, const Tensor&) { return say("not_refused"); };
+    if (!judge(one)) return;
+  }
+}
+
+// Logits whose softmax are these shares; in any order, and nowhere near 0.
+Tensor logits_of(const std::vector<double>& shares) {
+  Tensor logits{{shares.size()}, {}};
+  for (const double share : shares) {
+    logits.values.push_back(static_cast<float>(std::log(share) + 3.0));
+  }
+  return logits;
 }
 
 TEST(SampleTopKTopP, CutsAndSharesTheRest) {
   Inputs inputs;
   const Tensor logits = inputs.tensor({inputs.size(12, 40)}, 1.5f);
-  judge_shares("top-k 3", logits, 1.0, 3, 1.0);
-  judge_shares("top-p 0.7", logits, 1.0, 0, 0.7);
+  if (!judge_shares("top-k 3", logits, 1.0, 3, 1.0)) return;
+  if (!judge_shares("top-p 0.7", logits, 1.0, 0, 0.7)) return;
+  if (!judge_shares("top-k 1000, of fewer", logits, 1.0, 1000, 1.0)) return;
   judge_shares("temperature 0.8, top-k 6, top-p 0.6", logits, 0.8, 6, 0.6);
+}
+
+TEST(SampleTopKTopP, TakesTopPOfWhatTopKLeaves) {
+  const Tensor logits = logits_of({0.04, 0.18, 0.10, 0.26, 0.02, 0.14, 0.08, 0.12, 0.06});
+  // 0.26 + 0.18 are more than 0.6 of the first four, and of all only with 0.14 and 0.12 as well.
+  if (!judge_shares("top-k 4, top-p 0.6", logits, 1.0, 4, 0.6)) return;
+  judge_shares("top-p 0.1, which the first alone reaches", logits, 1.0, 0, 0.1);
+}
+
+TEST(SampleTopKTopP, CountsTheLowerOfEqualsAsLikelier) {
+  const Tensor logits = logits_of({0.1, 0.2, 0.2, 0.05, 0.2, 0.05, 0.2});
+  if (!judge_shares("top-k 2 of four equals", logits, 1.0, 2, 1.0)) return;
+  judge_shares("top-p 0.5 of four equals", logits, 1.0, 0, 0.5);
 }
 
 // ---- generate -----------------------------------------------------------------------------------
@@ -180,9 +294,14 @@ struct Loop {
   GenerationOptions options;
 };
 
+std::string reason_name(double reason) {
+  constexpr const char* kNames[] = {"EndToken", "MaxTokens", "ContextFull", "Stopped"};
+  return kNames[static_cast<std::size_t>(reason) % std::size(kNames)];
+}
+
 // What our own loop makes of it: generate composes functions that are judged elsewhere, so there is
 // one right sequence of tokens.
-void judge_loop(const std::string& name, const TemporaryFolder& folder, const Loop& loop) {
+bool judge_loop(const std::string& name, const TemporaryFolder& folder, const Loop& loop) {
   const Model model = Model::open(folder.path());
   Session session(model, loop.context, 1);
   session.feed(loop.prompt);
@@ -208,10 +327,18 @@ void judge_loop(const std::string& name, const TemporaryFolder& folder, const Lo
                          {"seed", static_cast<double>(loop.seed)},
                          {"stop_after", static_cast<double>(loop.stop_after)}};
   const auto fed = session.tokens();
-  one.expected = {{"tokens", exactly(made)},
+  one.expected = {{"chosen tokens", exactly(made)},
                   {"reason", exactly({static_cast<int>(reason)})},
                   {"fed tokens", exactly({fed.begin(), fed.end()})}};
-  judge(one);
+  one.tell = [expected = one.expected](const std::string& output, const Tensor& got) {
+    const std::vector<double>& right = expected.at(output).values;
+    if (output == "reason") {
+      return say("reason_wrong", reason_name(right[0]), reason_name(got.values.at(0)));
+    }
+    return diagnose_tokens(say(output == "fed tokens" ? "fed_tokens" : "chosen_tokens"), right,
+                           got.values, [](int token) { return fmt::format("token {}", token); });
+  };
+  return judge(one);
 }
 
 class Generate : public ::testing::Test {
@@ -224,7 +351,7 @@ TEST_F(Generate, MakesTheTokensThatFollow) {
   Loop loop;
   loop.options.max_tokens = 12;
   loop.options.sampler.temperature = 0.0f;
-  judge_loop("12 greedy tokens", folder_, loop);
+  if (!judge_loop("12 greedy tokens", folder_, loop)) return;
   loop.options.sampler.temperature = 0.9f;
   loop.seed = 17;
   judge_loop("12 tokens by chance: one number a token", folder_, loop);
@@ -243,13 +370,13 @@ TEST_F(Generate, StopsForEveryReason) {
   Loop loop;
   loop.options.sampler.temperature = 0.0f;
   loop.options.max_tokens = 0;
-  judge_loop("no tokens wanted", folder_, loop);
+  if (!judge_loop("no tokens wanted", folder_, loop)) return;
   loop.options.max_tokens = 200;
   loop.context = 9;
-  judge_loop("the context is full", folder_, loop);
+  if (!judge_loop("the context is full", folder_, loop)) return;
   loop.context = 64;
   loop.stop_after = 5;
-  judge_loop("the caller says stop after 5", folder_, loop);
+  if (!judge_loop("the caller says stop after 5", folder_, loop)) return;
   loop.stop_after = 0;
   // Whatever comes fourth shall be the end.
   const Model model = Model::open(folder_.path());
@@ -263,8 +390,8 @@ TEST_F(Generate, StopsForEveryReason) {
     made.push_back(token);
     return true;
   });
-  loop.options.end_tokens = {made.back(), 2};
-  judge_loop("an end token", folder_, loop);
+  loop.options.end_tokens = {2, made.back()};
+  judge_loop("an end token, the second of two", folder_, loop);
 }
 
 }  // namespace

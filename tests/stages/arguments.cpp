@@ -139,6 +139,17 @@ void Arguments::record(const std::string& name, std::span<const int> numbers) {
   recorded_[name] = {{numbers.size()}, {numbers.begin(), numbers.end()}};
 }
 
+void Arguments::call(const std::function<void()>& function) {
+  if (!has("refusable")) return function();
+  int refused = 0;
+  try {
+    function();
+  } catch (const Error&) {
+    refused = 1;
+  }
+  record("refused", std::vector<int>{refused});
+}
+
 void Arguments::collect(const std::string& suffix, Response& response) const {
   for (const auto& [name, tensor] : recorded_) response.outputs[name + suffix] = tensor;
   for (const auto& block : blocks_) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -34,6 +35,10 @@ class Arguments {
   // Something the function computed on its way, under the name that it gave it.
   void record(const std::string& name, MatrixView<const float> value);
   void record(const std::string& name, std::span<const int> numbers);
+
+  // Makes a call that may have to be refused with an Error, where the request says so
+  // ("refusable"): then whether it was is an output, "refused". Elsewhere an Error goes on its way.
+  void call(const std::function<void()>& function);
 
   // After the call: the outputs under their names with `suffix`, and what was written wrongly.
   void collect(const std::string& suffix, Response& response) const;

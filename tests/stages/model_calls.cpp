@@ -8,24 +8,27 @@
 namespace stagecraft::stages {
 namespace {
 
-// The ids in pieces of the given lengths, one pass each; each pass gives the logits of its last
-// `logit_rows` tokens (or of all, where it has fewer).
+// The ids in pieces of the given lengths, one pass each, with the logits of as many of its last
+// tokens as `logit_rows` says.
 void call_forward(Arguments& args) {
   const Model model = Model::open(args.text("model"));
   const std::vector<TokenId> ids = args.integers("ids");
   const std::vector<int> pieces = args.integers("pieces");
-  KvCache cache(model.config, ids.size());
-  Workspace workspace(model.config, ids.size(), ids.size(), 1);
-  std::span<const TokenId> rest = ids;
-  int n = 0;
-  for (const int length : pieces) {
-    const auto piece = rest.first(static_cast<std::size_t>(length));
-    rest = rest.subspan(piece.size());
-    const std::size_t rows = std::min(args.size("logit_rows"), piece.size());
-    const auto logits =
-        args.out_matrix(fmt::format("logits of pass {}", n++), rows, model.config.vocab_size);
-    forward(model, piece, cache, workspace, logits);
-  }
+  const std::vector<int> logit_rows = args.integers("logit_rows");
+  const std::size_t capacity = args.size("capacity");
+  KvCache cache(model.config, capacity);
+  Workspace workspace(model.config, ids.size(), capacity, 1);
+  args.call([&] {
+    std::span<const TokenId> rest = ids;
+    for (std::size_t n = 0; n < pieces.size(); ++n) {
+      const auto piece = rest.first(static_cast<std::size_t>(pieces[n]));
+      rest = rest.subspan(piece.size());
+      const auto logits =
+          args.out_matrix(fmt::format("logits of pass {}", n),
+                          static_cast<std::size_t>(logit_rows[n]), model.config.vocab_size);
+      forward(model, piece, cache, workspace, logits);
+    }
+  });
   args.record("positions in the cache", std::vector<int>{static_cast<int>(cache.length())});
 }
 
@@ -40,7 +43,9 @@ void call_sample(Arguments& args) {
   const auto us = args.vector("u");
   std::vector<TokenProbability> scratch(logits.size());
   std::vector<int> tokens;
-  for (const float u : us) tokens.push_back(sample(logits, sampler_options(args), u, scratch));
+  args.call([&] {
+    for (const float u : us) tokens.push_back(sample(logits, sampler_options(args), u, scratch));
+  });
   args.record("tokens", tokens);
 }
 
@@ -61,7 +66,7 @@ void call_generate(Arguments& args) {
     made.push_back(token);
     return made.size() != stop_after;
   });
-  args.record("tokens", made);
+  args.record("chosen tokens", made);
   args.record("reason", std::vector<int>{static_cast<int>(reason)});
   args.record("fed tokens", session.tokens());
 }
