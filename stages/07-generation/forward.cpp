@@ -22,7 +22,7 @@ void forward([[maybe_unused]] const Model& model, [[maybe_unused]] std::span<con
   //    anything
   // 2. x = the rows of parameters.embedding for these tokens, into w.hidden
   // 3. for each layer: attention_block, then mlp
-  // 4. once, at the end: cache.advance by the number of tokens
+  // 4. once, at the end: cache.advance by the number of tokens, also where no logits are wanted
   // 5. only for the last logits.rows() rows: rms_norm with parameters.final_norm, then the linear
   //    map parameters.lm_head into logits (there may be none to do)
   NOT_IMPLEMENTED("stage 7.1: forward");

@@ -13,7 +13,8 @@ namespace {
 TokenId sample([[maybe_unused]] std::span<const float> logits,
                [[maybe_unused]] const SamplerOptions& options, [[maybe_unused]] float u,
                [[maybe_unused]] std::span<TokenProbability> scratch) {
-  // 1. temperature 0: the largest logit; of equal ones the lower id
+  // 1. the largest logit; one that is NaN or +infinity is an Error (base/error.h): a broken model
+  //    must not talk on. Temperature 0: that token; of equal ones the lower id
   // 2. scratch: every token with exp((logit - largest) / temperature)
   // 3. sort it, likeliest first; of equal ones the lower id first
   // 4. top-k (where it is not 0): keep the first k

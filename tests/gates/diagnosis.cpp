@@ -157,6 +157,9 @@ std::string diagnose_tokens(const std::string& what, const std::vector<double>& 
   const std::size_t both = std::min(expected.size(), got.size());
   std::size_t first = 0;
   while (first < both && id(expected[first]) == id(got[first])) ++first;
+  if (first == 0 && both > 0) {
+    return say("token_wrong_first", what, spell(id(expected[0])), spell(id(got[0])));
+  }
   if (first < both) {
     return say("token_wrong", what, first + 1, spell(id(expected[first])), spell(id(got[first])));
   }

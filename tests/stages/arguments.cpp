@@ -147,7 +147,7 @@ void Arguments::call(const std::function<void()>& function) {
   } catch (const Error&) {
     refused = 1;
   }
-  record("refused", std::vector<int>{refused});
+  record("Error", std::vector<int>{refused});
 }
 
 void Arguments::collect(const std::string& suffix, Response& response) const {

@@ -37,7 +37,7 @@ class Arguments {
   void record(const std::string& name, std::span<const int> numbers);
 
   // Makes a call that may have to be refused with an Error, where the request says so
-  // ("refusable"): then whether it was is an output, "refused". Elsewhere an Error goes on its way.
+  // ("refusable"): then whether it was is an output, "Error". Elsewhere an Error goes on its way.
   void call(const std::function<void()>& function);
 
   // After the call: the outputs under their names with `suffix`, and what was written wrongly.
