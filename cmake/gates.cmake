@@ -1,6 +1,10 @@
 # The judge and the judged of the course. For each stage NN a program worker_NN, which links the
 # student's files for that stage and ours for all others; worker_ours links ours alone. The gate links
-# nothing of a student's: it starts the worker that STAGE_WORKER names.
+# nothing of a student's: it starts the worker that STAGE_WORKER names. Also, built only when asked for:
+#
+#   worker_NN_debug  for ./stage debug: the student's files with what a debugger wants to know
+#   worker_NN_asan   for code that crashed: they under AddressSanitizer and UndefinedBehaviorSanitizer
+#   my_tests_NN      the student's own tests, where there is a my_tests.cpp beside the starter
 set(gates ${CMAKE_SOURCE_DIR}/tests/gates)
 
 file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/stages/*.cpp)
@@ -8,24 +12,44 @@ add_library(worker OBJECT ${sources})
 target_include_directories(worker PRIVATE ${CMAKE_SOURCE_DIR})
 target_link_libraries(worker PRIVATE engine_headers stagecraft_flags)
 
-function(add_worker name mine)  # mine: the stage that is the student's, or "none"
-  set(objects "")
-  foreach(id IN LISTS stage_ids)
-    if(id STREQUAL mine)
-      list(APPEND objects $<TARGET_OBJECTS:mine_${id}>)
-    else()
-      list(APPEND objects $<TARGET_OBJECTS:ours_${id}>)
+# A program of these sources and objects, of the engine's core and of our stages but for `id`. Compiled
+# as a student's code is: the warnings of our own are no matter here.
+function(add_student_program name id)
+  set(ours "")
+  foreach(other IN LISTS stage_ids)
+    if(NOT other STREQUAL id)
+      list(APPEND ours $<TARGET_OBJECTS:ours_${other}>)
     endif()
   endforeach()
-  add_executable(${name} EXCLUDE_FROM_ALL $<TARGET_OBJECTS:worker> $<TARGET_OBJECTS:core> ${objects})
-  target_link_libraries(${name} PRIVATE stagecraft_flags engine_headers Threads::Threads
-    PkgConfig::pcre2 PkgConfig::utf8proc)
+  add_executable(${name} EXCLUDE_FROM_ALL ${ARGN} $<TARGET_OBJECTS:core> ${ours})
+  target_link_libraries(${name} PRIVATE engine_headers Threads::Threads PkgConfig::pcre2
+    PkgConfig::utf8proc)
+  target_compile_options(${name} PRIVATE -Wall -Wextra -ffp-contract=off)
+  target_link_options(${name} PRIVATE $<TARGET_PROPERTY:stagecraft_flags,INTERFACE_LINK_OPTIONS>)
 endfunction()
 
-add_worker(worker_ours none)
+set(debug -O0 -g -UNDEBUG -D_GLIBCXX_ASSERTIONS)
+set(sanitizers -fsanitize=address,undefined -fno-sanitize-recover=all)
+file(GLOB my_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/stages/*/my_tests.cpp)
+
+add_student_program(worker_ours none $<TARGET_OBJECTS:worker>)
 set_target_properties(worker_ours PROPERTIES EXCLUDE_FROM_ALL OFF)
 foreach(id IN LISTS stage_ids)
-  add_worker(worker_${id} ${id})
+  add_student_program(worker_${id} ${id} $<TARGET_OBJECTS:mine_${id}> $<TARGET_OBJECTS:worker>)
+
+  # The student's objects first: where an inline function is in several, theirs is linked.
+  add_student_program(worker_${id}_debug ${id} ${stage_files_${id}} $<TARGET_OBJECTS:worker>)
+  target_compile_options(worker_${id}_debug PRIVATE ${debug})
+  add_student_program(worker_${id}_asan ${id} ${stage_files_${id}} $<TARGET_OBJECTS:worker>)
+  target_compile_options(worker_${id}_asan PRIVATE ${debug} ${sanitizers})
+  target_link_options(worker_${id}_asan PRIVATE ${sanitizers})
+
+  foreach(source IN LISTS my_tests)
+    if(source MATCHES "/${id}-[^/]*/my_tests.cpp$")
+      add_student_program(my_tests_${id} ${id} ${source} $<TARGET_OBJECTS:mine_${id}>)
+      target_link_libraries(my_tests_${id} PRIVATE GTest::gtest_main)
+    endif()
+  endforeach()
 endforeach()
 
 file(GLOB sources CONFIGURE_DEPENDS ${gates}/*.cpp)

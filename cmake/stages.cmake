@@ -2,7 +2,7 @@
 # (our twins) and one mine_NN (the student's files) with the same symbols. A program links one of each.
 #
 #   stage_ids        "00;01;..."
-#   stage_suites_NN  the suites of the gate that judge stage NN
+#   stage_files_NN   the student's files of stage NN
 #   staged_twins     every file of src/ that stands in some ours_NN
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/stages/stages.json)
 file(READ ${CMAKE_SOURCE_DIR}/stages/stages.json registry)
@@ -31,14 +31,8 @@ foreach(index RANGE ${last_stage})
     endforeach()
   endforeach()
   list(APPEND staged_twins ${ours})
+  set(stage_files_${id} ${mine})
 
-  set(stage_suites_${id} "")  # what judges it, as a filter of GoogleTest
-  string(JSON n_groups LENGTH "${registry}" stages ${index} groups)
-  math(EXPR last_group "${n_groups} - 1")
-  foreach(group RANGE ${last_group})
-    string(JSON name GET "${registry}" stages ${index} groups ${group} name)
-    string(APPEND stage_suites_${id} "${name}.*:")
-  endforeach()
   add_library(ours_${id} OBJECT ${ours})
   add_library(mine_${id} OBJECT EXCLUDE_FROM_ALL ${mine})
   target_link_libraries(ours_${id} PRIVATE engine_headers stagecraft_flags)

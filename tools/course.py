@@ -5,12 +5,15 @@ import json
 import os
 import pathlib
 import secrets
+import shutil
 import subprocess
 import sys
 import tempfile
+import unicodedata
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "release"
+HANDOUTS = {"en": "README.md", "zh": "README.zh.md"}
 
 
 class Problem(Exception):
@@ -34,6 +37,21 @@ def say(key, *values):
     return messages()[key][language()].format(*values)
 
 
+def width(text):
+    """How many columns of a terminal it takes."""
+    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
+
+
+def padded(text, columns):
+    return text + " " * (columns - width(text))
+
+
+def paint(text, colour):
+    """In that colour (of ANSI: "31" is red) where a person is looking and has not declined."""
+    plain = not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return text if plain or not colour else f"\033[{colour}m{text}\033[0m"
+
+
 def blob_hash(text):
     """The name that git gives to a file with these bytes."""
     return hashlib.sha1(b"blob %d\0" % len(text) + text).hexdigest()
@@ -50,6 +68,7 @@ class Stage:
         self.functions = entry["functions"]
         self.groups = entry["groups"]
         self.units = entry["units"]
+        self.needs = entry["needs"]
 
     @property
     def number(self):  # as folders and targets spell it
@@ -62,6 +81,14 @@ class Stage:
     @property
     def points(self):
         return sum(group["points"] for group in self.groups)
+
+    @property
+    def requests(self):  # where the last gate that judged it kept what it asked
+        return ROOT / "build" / "course" / f"requests-{self.number}"
+
+    @property
+    def my_tests(self):
+        return self.folder / "my_tests.cpp"
 
     def path(self, unit):
         return self.folder / unit["file"]
@@ -119,8 +146,14 @@ def parse_selection(text, known):
 
 def build(*targets):
     """Builds targets quietly; returns the compiler's output where that fails, else None."""
-    command = [str(ROOT / "stage"), "build", *targets]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    command = [str(ROOT / "stage"), "build"]
+    if not (BUILD / "tests" / "gate").exists():
+        # The first time takes minutes and may ask for packages: that is for the person to see.
+        print(say("first_build"), file=sys.stderr)
+        if subprocess.run([*command, "gate"], stdout=sys.stderr).returncode != 0:
+            raise Problem(say("first_build_failed"))
+    done = subprocess.run([*command, *targets], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True)
     return done.stdout if done.returncode != 0 else None
 
 
@@ -155,6 +188,7 @@ class Group:
         self.status = "unwritten"  # or "passed", "wrong"
         self.failures = []
         self.n_passed = 0  # tests
+        self.failed_requests = []  # (how it failed, the request's file), where they were kept
         self.mistake = None  # the name of the known mistake that explains them ...
         self.mistake_says = ""  # ... and a sentence about it
 
@@ -185,11 +219,12 @@ class Result:
         return 0 if self.compile_error else sum(group.earned for group in self.groups)
 
 
-def run_gate(stage, worker, seed=None, mistakes=None):
+def run_gate(stage, worker, seed=None, mistakes=None, keep=None):
     """Runs the gate of a stage on a worker that is built.
 
     seed: of the numbers made on the spot, by default another one each time. mistakes: the folder of
-    the stage's wrong programs, if failures are to be explained by them.
+    the stage's wrong programs, if failures are to be explained by them. keep: a folder for everything
+    that the worker is asked.
     """
     result = Result(stage)
     suites = ":".join(f"{group.name}.*" for group in result.groups)
@@ -200,6 +235,10 @@ def run_gate(stage, worker, seed=None, mistakes=None):
             environment["STAGE_SEED"] = str(seed)
         if mistakes is not None:
             environment["STAGE_MISTAKES"] = str(mistakes)
+        if keep is not None:
+            shutil.rmtree(keep, ignore_errors=True)
+            keep.mkdir(parents=True)
+            environment["STAGE_KEEP"] = str(keep)
         done = subprocess.run(
             [str(BUILD / "tests" / "gate"), f"--gtest_filter={suites}", f"--gtest_output=json:{report}"],
             env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -222,7 +261,17 @@ def run_gate(stage, worker, seed=None, mistakes=None):
             group.status = "passed"
         else:
             group.status = "wrong"
+        group.failed_requests = failed_requests(keep, group.name) if keep else []
     return result
+
+
+def failed_requests(folder, suite=None):
+    """(how it failed, the request's file) for each failure of the gate that kept its requests there,
+    or of one of its suites."""
+    notes = folder / "failed"
+    lines = notes.read_text().splitlines() if notes.exists() else []
+    failures = [line.split(" ") for line in lines]
+    return [(kind, folder / name) for kind, of, name in failures if suite in (None, of)]
 
 
 def mistakes(stage):
@@ -241,10 +290,8 @@ def build_mistakes(stage):
     """Builds the wrong programs that explain failures; their folder, or None if there are none."""
     if not mistakes(stage):
         return None
-    if not mistakes_folder(stage).exists() and language() == "en":
-        print("comparing with well-known mistakes; they are built once ...", file=sys.stderr)
-    elif not mistakes_folder(stage).exists():
-        print("与常见的错误比较；只需构建一次 ...", file=sys.stderr)
+    if not mistakes_folder(stage).exists():
+        print(say("first_mistakes"), file=sys.stderr)
     # A student's verdict never hangs on whether this works.
     return mistakes_folder(stage) if build(f"mistakes_{stage.number}") is None else None
 
@@ -254,13 +301,16 @@ def test_stage(stage, explain=False):
 
     explain: where they are wrong, look for the known mistake that they make.
     """
+    for unit in stage.units:
+        if not stage.path(unit).exists():
+            raise Problem(say("file_missing", stage.path(unit).relative_to(ROOT), stage.id, unit["file"]))
     problem = build("gate", f"worker_{stage.number}")
     if problem is None:
         worker = BUILD / "tests" / f"worker_{stage.number}"
         seed = os.environ.get("STAGE_SEED") or secrets.randbits(63)
-        result = run_gate(stage, worker, seed)
+        result = run_gate(stage, worker, seed, keep=stage.requests)
         mistakes = build_mistakes(stage) if explain and result.status == "wrong" else None
-        return run_gate(stage, worker, seed, mistakes) if mistakes else result
+        return run_gate(stage, worker, seed, mistakes, stage.requests) if mistakes else result
     if f"stages/{stage.number}-{stage.slug}/" not in problem:
         raise Problem(f"the build failed, but not in your files:\n{first_error(problem)}")
     result = Result(stage)
@@ -277,4 +327,6 @@ def main(function):
         print(f"stage: {problem}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
+        if sys.stderr.isatty():
+            print(file=sys.stderr)  # the prompt begins a line of its own
         return 130

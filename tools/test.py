@@ -1,47 +1,101 @@
 """./stage test: is my code right, and if not, why?"""
 import argparse
+import subprocess
 import sys
 
 import course
+import progress
+import sanitized
+
+SECONDS = 60  # for the student's own tests
+LINES = 40
+SANITIZED = ("crashed", "overrun")  # failures of which the sanitizers know the line
 
 
-def tell(result, en):
-    """The verdict on one stage, for a person."""
+def tell(result, brief=False):
+    """The verdict on one stage, for a person; brief: in one line where there is nothing to mend."""
     stage = result.stage
-    title = stage.title["en" if en else "zh"]
-    print(f"{'stage' if en else '阶段'} {stage.id} · {title}: {result.earned} "
-          f"{'of' if en else '/'} {stage.points} {'points' if en else '分'}")
-    if result.compile_error:
-        print(("  it does not compile:\n" if en else "  不能编译：\n") + indent(result.compile_error))
+    head = course.say("test_head", stage.id, stage.title[course.language()], result.earned, stage.points)
+    if brief and result.status in ("passed", "unwritten"):
+        print(f"{head}, {course.say(f'test_{result.status}')}")
         return
-    words = {"passed": ("right", "正确"), "wrong": ("wrong", "不对"),
-             "unwritten": ("not written yet", "还没有写")}
+    print(head)
+    if result.compile_error:
+        print(f"  {course.say('test_uncompiled')}\n{indent(result.compile_error)}")
+        return
+    explained = False
     for group in result.groups:
-        word = words[group.status][0 if en else 1]
-        print(f"  {group.name:<24} {group.earned:>3}/{group.points:<3} {word}")
-        for failure in group.failures[:1]:  # one thing at a time
-            print(indent(failure))
-        if group.mistake_says:
-            print(indent(group.mistake_says))
-        if len(group.failures) > 1:
-            more = len(group.failures) - 1
-            print(f"    (and {more} more)" if en else f"    （还有 {more} 个）")
+        lines = []
+        if not explained and group.failed_requests and group.failed_requests[0][0] in SANITIZED:
+            lines = sanitized.where_it_happens(stage, group.failed_requests[0][1])
+            explained = True  # one thing at a time
+        tell_group(group, lines)
+    if result.status == "wrong" and stage.needs:
+        print("  " + course.say("test_needs", ", ".join(map(str, stage.needs))))
 
 
-def indent(text):
-    return "\n".join("    " + line for line in text.splitlines())
+def tell_group(group, where_it_happens):
+    word = course.say(f"test_{group.status}")
+    print(f"  {group.name:<24} {group.earned:>3}/{group.points:<3} {word}")
+    for failure in group.failures[:1]:  # one thing at a time
+        print(indent(failure))
+    for line in where_it_happens:
+        print(indent(line, 6))
+    if group.mistake_says:
+        print(indent(group.mistake_says))
+    if len(group.failures) > 1:
+        print(indent(course.say("test_more", len(group.failures) - 1)))
 
 
-def next_step(result, en):
+def indent(text, columns=4):
+    return "\n".join(" " * columns + line for line in text.splitlines())
+
+
+def next_step(result):
     stage = result.stage
-    files = ", ".join(f"stages/{stage.number}-{stage.slug}/{unit['file']}" for unit in stage.units)
+    files = ", ".join(f"stages/{stage.folder.name}/{unit['file']}" for unit in stage.units)
     if result.status == "passed":
-        return (f"hear it: ./stage story --mine {stage.id}" if en
-                else f"听听看：./stage story --mine {stage.id}")
-    if result.status == "unwritten":
-        return (f"write it in {files}; the handout is beside it" if en
-                else f"请在 {files} 里写；讲义就在旁边")
-    return f"edit {files}, then ./stage test {stage.id}" if en else f"修改 {files}，再运行 ./stage test {stage.id}"
+        return course.say("test_hear", stage.id)
+    return course.say("test_write" if result.status == "unwritten" else "test_mend", files, stage.id)
+
+
+def run_my_tests(stage):
+    """What the student's own tests say: shown, never graded."""
+    print(course.say("test_mine", stage.my_tests.relative_to(course.ROOT)))
+    target = f"my_tests_{stage.number}"
+    problem = course.build(target)
+    if problem is not None:
+        print(f"  {course.say('test_uncompiled')}\n{indent(course.first_error(problem))}")
+        return
+    try:
+        done = subprocess.run(
+            [str(course.BUILD / "tests" / target), "--gtest_brief=1"], stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS, errors="replace")
+    except subprocess.TimeoutExpired:
+        print(indent(course.say("test_mine_hung", SECONDS)))
+        return
+    print(indent("\n".join(done.stdout.splitlines()[:LINES])))
+    if done.returncode < 0:
+        print(indent(course.say("test_mine_ended", -done.returncode)))
+
+
+def test_and_tell(stage, brief=False):
+    result = progress.judge(stage, explain=True)
+    tell(result, brief)
+    if stage.my_tests.exists() and not result.compile_error:
+        run_my_tests(stage)
+    return result
+
+
+def up_to_the_next_unfinished(known):
+    """Tests the stages that are not known to pass, as far as the first that does not."""
+    for stage in known:
+        before = progress.remembered(stage, official_too=False)
+        if before is None or before.status != "passed" or stage is known[-1]:
+            result = test_and_tell(stage, brief=True)
+            yield result
+            if result.status != "passed":
+                return
 
 
 def run():
@@ -51,23 +105,19 @@ def run():
     parser.add_argument("stages", nargs="?", help="3, 1-4, or all")
     options = parser.parse_args()
     known = course.stages()
-    en = course.language() == "en"
     if options.stages:
-        results = [course.test_stage(stage, explain=True) for stage in course.parse_selection(options.stages, known)]
+        chosen = course.parse_selection(options.stages, known)
+        results = [test_and_tell(stage, brief=len(chosen) > 1) for stage in chosen]
     else:
-        results = [next_unfinished(known)]
-    for result in results:
-        tell(result, en)
-    print(next_step(results[-1], en))
-    return 0 if all(result.status == "passed" for result in results) else 1
-
-
-def next_unfinished(known):
-    for stage in known:
-        result = course.test_stage(stage, explain=True)
-        if result.status != "passed":
-            return result
-    return result
+        results = list(up_to_the_next_unfinished(known))
+    if options.stages and len(results) > 1:
+        print(course.say("test_total", sum(result.earned for result in results),
+                         sum(result.stage.points for result in results)))
+    passed = [result for result in results if result.status == "passed"]
+    unfinished = [result for result in results if result.status != "passed"]
+    for result in passed[-1:] + unfinished[:1]:
+        print(next_step(result))
+    return 1 if unfinished else 0
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "checkpoint/safetensors.h"
+#include "tests/gates/kept_requests.h"
 #include "tests/gates/messages.h"
 
 namespace stagecraft::stages {
@@ -114,6 +115,7 @@ std::string problem_with(const Outcome& outcome, const FindProblem& find_problem
 
 // Runs the worker and fails the running test if its answer is not right.
 bool judge_by(const Case& question, const FindProblem& find_problem) {
+  const std::string kept = keep_request(question);
   const Outcome outcome = run_worker(worker(), question.request);
   if (outcome.kind == Outcome::Kind::Answered &&
       outcome.response.status == Response::Status::NotWritten) {
@@ -126,6 +128,7 @@ bool judge_by(const Case& question, const FindProblem& find_problem) {
                          return problem_with(other, find_problem).empty();
                        }});
   if (problem.empty()) return true;
+  keep_failure(kept, outcome);
   if (!outcome.printed.empty()) problem += "\n  " + say("printed") + "\n" + outcome.printed;
   ADD_FAILURE() << question.name << "\n  " << problem;
   return false;

@@ -86,8 +86,15 @@ class Help(Tree):
         self.assertNotIn("Teach", answer.stdout)
         self.assertNotIn("\033", answer.stdout)
 
-    def test_is_what_no_command_shows(self):
+    def test_is_what_no_command_shows_where_there_is_no_course(self):
         self.assertEqual(self.stage().stdout, self.stage("--help").stdout)
+
+    def test_no_command_says_where_i_am(self):
+        where = self.root / "tools" / "where.py"
+        where.write_text("import sys\nprint('here', sys.argv[1:])\n")
+        self.addCleanup(where.unlink)
+        self.assertEqual(self.stage().stdout, "here []\n")
+        self.assertIn("usage", self.stage("--help").stdout)
 
     def test_unknown_command_is_one_line_and_exit_2(self):
         answer = self.stage("stroy")

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include "tests/gates/gate.h"
+
+namespace stagecraft::stages {
+
+// Where STAGE_KEEP names a folder, everything that is asked stays there, so that a worker can be
+// started on it again, in a debugger say. Elsewhere these do nothing.
+
+// Writes the request of a case, before it is asked; its name is made of the running test and the
+// case. Returns that, or nothing.
+std::string keep_request(const Case& question);
+
+// Adds a line to the folder's `failed`: how it failed ("crashed", "hung", "exited", "no_answer",
+// "overrun" or "wrong"), the suite and the request's name.
+void keep_failure(const std::string& name, const Outcome& outcome);
+
+}  // namespace stagecraft::stages

@@ -1,0 +1,115 @@
+"""What the student's loop asks of gate and build: requests that are kept, workers for a debugger and for
+the sanitizers, tests of the student's own:
+
+    loop_test.py BUILD    (where the catalogue of stage 0 is built)
+
+Standard library only; ctest runs it. What the commands make of it: tests/tools/loop_test.py.
+"""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(ROOT / "tools"))
+import course  # noqa: E402
+import debug  # noqa: E402
+
+STAGE = course.stages()[0]
+
+
+def build(*targets):
+    subprocess.run(["cmake", "--build", str(course.BUILD), "--target", *targets], check=True,
+                   stdout=subprocess.DEVNULL)
+
+
+class Scratch(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="stage-loop-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def ask(self, worker, request):
+        response = self.folder / "response"
+        subprocess.run([str(worker), str(request), str(response)], check=True)
+        return response.read_bytes()
+
+
+class KeptRequests(Scratch):
+    def judge(self, worker):
+        """(the requests kept, how each failed)"""
+        keep = self.folder / "kept"
+        result = course.run_gate(STAGE, worker, keep=keep)
+        failed = result.groups[0].failed_requests
+        for _, path in failed:
+            self.assertTrue(path.is_file(), path)
+        return sorted(keep.glob("*-*")), [kind for kind, _ in failed]
+
+    def worker(self, text):
+        path = self.folder / "worker"
+        path.write_text(f"#!/bin/sh\n{text}\n")
+        path.chmod(0o755)
+        return path
+
+    def test_are_named_by_test_and_case_and_can_be_asked_again(self):
+        build("gate", "worker_ours")
+        ours = course.BUILD / "tests" / "worker_ours"
+        requests, failed = self.judge(ours)
+        self.assertEqual(failed, [])
+        self.assertEqual(requests[0].name, "000-Add.AddsXToY-y_x")  # the case is called "y += x"
+        self.assertEqual(debug.function_of(requests[0]), "add")
+        self.assertGreater(len(self.ask(ours, requests[0])), 100)
+
+    def test_are_listed_with_the_way_they_failed(self):
+        self.assertEqual(self.judge(self.worker("kill -SEGV $$"))[1], ["crashed"])
+        self.assertEqual(self.judge(self.worker("exit 3"))[1], ["exited"])
+        self.assertEqual(self.judge(self.worker("echo >$2"))[1], ["no_answer"])
+        catalogue = course.mistakes_folder(STAGE)
+        self.assertEqual(self.judge(catalogue / "assigns")[1], ["wrong"])
+        self.assertEqual(self.judge(catalogue / "stride_ignored")[1], ["overrun"])
+
+
+class Workers(Scratch):
+    @unittest.skipIf(STAGE.is_started, "a student has begun it")
+    def test_for_debuggers_and_sanitizers_answer_as_the_others_do(self):
+        names = [f"worker_{STAGE.number}{kind}" for kind in ("", "_debug", "_asan")]
+        build("gate", *names)
+        keep = self.folder / "kept"
+        course.run_gate(STAGE, course.BUILD / "tests" / names[0], keep=keep)
+        request = next(keep.glob("*-*"))
+        answers = {self.ask(course.BUILD / "tests" / name, request) for name in names}
+        self.assertEqual(len(answers), 1)
+
+
+class MyTests(Scratch):
+    def test_are_a_target_of_their_own_that_nothing_else_builds(self):
+        """A repository with a my_tests.cpp that no compiler would take; configured, not built."""
+        tree, out = self.folder / "tree", self.folder / "out"
+        tree.mkdir()
+        for path in ROOT.iterdir():
+            if path.name not in ("build", "stages", ".git"):
+                (tree / path.name).symlink_to(path)
+        shutil.copytree(ROOT / "stages", tree / "stages", ignore=shutil.ignore_patterns("my_tests.cpp"))
+        (tree / "stages" / STAGE.folder.name / "my_tests.cpp").write_text("no C++")
+        cache = (course.BUILD / "CMakeCache.txt").read_text().splitlines()
+        same = [f"-D{line}" for line in cache if line.startswith("CMAKE_CXX_COMPILER:")]
+        configured = subprocess.run(["cmake", "-G", "Ninja", "-S", str(tree), "-B", str(out), *same],
+                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.assertEqual(configured.returncode, 0, configured.stdout)
+        self.assertNotIn("my_tests", self.steps(out, "all"))
+        self.assertNotIn("my_tests", self.steps(out, f"worker_{STAGE.number}"))
+        steps = self.steps(out, f"my_tests_{STAGE.number}")
+        for name in "my_tests.cpp", f"mine_{STAGE.number}.dir/__/stages":
+            self.assertIn(name, steps)
+
+    def steps(self, out, target):
+        return subprocess.run(["ninja", "-C", str(out), "-t", "commands", target], check=True, text=True,
+                              stdout=subprocess.PIPE).stdout
+
+
+if __name__ == "__main__":
+    course.BUILD = pathlib.Path(os.path.abspath(sys.argv.pop(1)))
+    unittest.main()

@@ -1,0 +1,465 @@
+"""The student's loop, in a repository of its own: the real tools, registry, handouts and starters, but a
+./stage that compiles nothing and a gate that reads its verdict from a word in the student's file.
+
+Standard library only; ctest runs it. What the gates themselves say is tested elsewhere.
+"""
+import contextlib
+import io
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from unittest import mock
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(ROOT / "tools"))
+import course  # noqa: E402
+import hint  # noqa: E402
+import sanitized  # noqa: E402
+import watch  # noqa: E402
+
+STAGE = r"""#!/usr/bin/env python3
+import pathlib, sys
+root = pathlib.Path(__file__).parent
+(root / "build").mkdir(exist_ok=True)
+with (root / "build" / "calls").open("a") as calls:
+    print(*sys.argv[1:], file=calls)
+for path in root.glob("stages/*/*.cpp"):
+    number = path.parent.name[:2]
+    if "SYNTAX" in path.read_text() and any(number in target for target in sys.argv[2:]):
+        print(f"stages/{path.parent.name}/{path.name}:3:1: error: that is no C++")
+        sys.exit(1)
+"""
+GATE = r"""#!/usr/bin/env python3
+import json, os, pathlib, sys
+options = dict(word[2:].split("=", 1) for word in sys.argv[1:])
+number = os.environ["STAGE_WORKER"][-2:]
+text = "".join(path.read_text() for path in pathlib.Path(r"ROOT").glob(f"stages/{number}-*/*.cpp"))
+suites = []
+for name in options["gtest_filter"].replace(".*", "").split(":"):
+    test = {"name": "T"}
+    if "WRONG" in text or "CRASH" in text:
+        test["failures"] = [{"failure": f"gate.cpp:1\nFailed\na case\n  {name} is wrong"}]
+        if "STAGE_KEEP" in os.environ:
+            kept = pathlib.Path(os.environ["STAGE_KEEP"])
+            header = json.dumps({"__metadata__": {"function": "swiglu"}}).encode()
+            for n, case in enumerate(("a_case", "another_case")):
+                (kept / f"00{n}-{name}.T-{case}").write_bytes(len(header).to_bytes(8, "little") + header)
+            with (kept / "failed").open("a") as failed:
+                print("crashed" if "CRASH" in text else "wrong", name, f"001-{name}.T-another_case",
+                      file=failed)
+    elif "RIGHT" not in text:
+        test["not-written"] = "x"
+    suites.append({"name": name, "testsuite": [test]})
+report = {"testsuites": suites}
+pathlib.Path(options["gtest_output"].partition(":")[2]).write_text(json.dumps(report))
+"""
+
+
+class Repository(unittest.TestCase):
+    """A student's clone, everything committed."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.made = pathlib.Path(tempfile.mkdtemp(prefix="stage loop ")).resolve()
+        for name in ("tools", "stages", "src", "cmake"):
+            shutil.copytree(ROOT / name, cls.made / name, ignore=shutil.ignore_patterns(
+                "__pycache__", "my_tests.cpp", "*.cpp.[0-9]*"))
+        for stage in course.stages():  # whatever a student of ours has written
+            for unit in stage.units:
+                try:
+                    text = stage.starter(unit)
+                except course.Problem as problem:
+                    raise unittest.SkipTest(str(problem)) from None
+                (cls.made / stage.path(unit).relative_to(ROOT)).write_bytes(text)
+        (cls.made / ".gitignore").write_text((ROOT / ".gitignore").read_text())
+        cls.put("stage", STAGE)
+        cls.git("init", "-q")
+        cls.git("config", "user.name", "student")
+        cls.git("config", "user.email", "student@example.org")
+        cls.git("add", "-A")
+        cls.git("commit", "-qm", "as it was handed out")
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.made)
+
+    def setUp(self):
+        self.git("reset", "-q", "--hard", "HEAD")
+        self.git("clean", "-fdxq", "stages")
+        shutil.rmtree(self.made / "build", ignore_errors=True)
+        self.put("build/release/tests/gate", GATE.replace("ROOT", str(self.made)))
+        for name in "lldb", "gdb":
+            self.put(f"bin/{name}", '#!/bin/sh\nprintf "[%s]" "$@"\n')
+
+    @classmethod
+    def git(cls, *words):
+        return subprocess.run(["git", "-C", str(cls.made), *words], check=True, text=True,
+                              stdout=subprocess.PIPE).stdout
+
+    @classmethod
+    def put(cls, name, text):
+        path = cls.made / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(0o755)
+
+    def environment(self, language="en", **more):
+        path = f"{self.made / 'bin'}{os.pathsep}{os.environ['PATH']}"
+        return dict(os.environ, **{"STAGECRAFT_LANG": language, "PATH": path, **more})
+
+    def command(self, *words):
+        return [sys.executable, str(self.made / "tools" / f"{words[0]}.py"), *words[1:]]
+
+    def run_tool(self, *words, language="en", code=0, **more):
+        """What a tool prints; it must end with that code."""
+        done = subprocess.run(self.command(*words), env=self.environment(language, **more), text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        self.assertNotIn("Traceback", done.stderr)
+        self.stderr = done.stderr
+        return done.stdout
+
+    def write(self, name, text):
+        (self.made / "stages" / name).write_text(f"// {text}\n")
+
+    def calls(self):
+        path = self.made / "build" / "calls"
+        return path.read_text().splitlines() if path.exists() else []
+
+
+class Where(Repository):
+    def states(self, **options):
+        """{stage: (points, state)}, and the lines after the table."""
+        table, _, rest = self.run_tool("where", **options).partition("\n\n")
+        rows = re.findall(r"^ +(\d+)  .*?(\d+ / \d+)   (.+)$", table, re.M)
+        return {int(number): (points, state) for number, points, state in rows}, rest
+
+    def test_a_new_student_waits_for_nothing(self):
+        shutil.rmtree(self.made / "build")
+        states, rest = self.states()
+        self.assertEqual({state for _, state in states.values()}, {"not written yet"})
+        self.assertFalse((self.made / "build").exists())
+        self.assertIn("stages/00-hello/README.md", rest)
+        self.assertIn("./stage test 0", rest)
+        self.assertIn("./stage help", rest.splitlines()[-1])
+
+    def test_says_what_became_of_every_stage(self):
+        self.write("00-hello/add.cpp", "RIGHT")
+        self.write("01-silu/silu.cpp", "WRONG")
+        self.write("02-rms-norm/rms_norm.cpp", "SYNTAX")
+        self.write("03-matmul-transb/matmul_transb.cpp", "RIGHT")
+        self.write("04-mlp/mlp.cpp", "changed, and not written")
+        states, rest = self.states()
+        self.assertEqual(states[0], ("0 / 0", "done"))
+        self.assertEqual(states[1], ("0 / 10", "wrong"))
+        self.assertEqual(states[2], ("0 / 20", "does not compile"))
+        self.assertEqual(states[3], ("30 / 30", "done"))
+        self.assertEqual(states[4], ("0 / 20", "not written yet"))
+        self.assertIn("total", self.run_tool("where"))
+        self.assertIn("./stage test 1", rest)
+        states, rest = self.states(language="zh")
+        self.assertEqual(states[3], ("30 / 30", "完成"))
+        self.assertIn("下一步", rest)
+
+    def test_finds_nothing_out_twice(self):
+        self.write("00-hello/add.cpp", "RIGHT")
+        first, _ = self.states()
+        self.assertIn("testing stage 0", self.stderr)
+        n = len(self.calls())
+        self.assertGreater(n, 0)
+        self.assertEqual(self.states()[0], first)
+        self.assertEqual((len(self.calls()), self.stderr), (n, ""))
+
+    def test_a_change_of_the_students_or_of_ours_is_looked_at(self):
+        self.write("00-hello/add.cpp", "RIGHT")
+        self.states()
+        self.write("00-hello/add.cpp", "WRONG")
+        self.assertEqual(self.states()[0][0][1], "wrong")
+        n = len(self.calls())
+        twin = self.made / "src" / "operators" / "add.cpp"
+        twin.write_text(twin.read_text() + "\n")
+        self.states()
+        self.assertGreater(len(self.calls()), n)
+
+    def test_writes_nothing_outside_build(self):
+        self.write("00-hello/add.cpp", "WRONG")
+        self.states()
+        self.run_tool("hint")
+        self.assertEqual(self.git("status", "--porcelain").split(), ["M", "stages/00-hello/add.cpp"]
+                         + ["??", "bin/"])
+
+    def test_columns_stand_below_each_other_in_chinese(self):
+        table = self.run_tool("where", language="zh").partition("\n\n")[0].splitlines()
+        ends = {course.width(line[:line.index("/")]) for line in table if "/" in line}
+        self.assertEqual(len(ends), 1 + len({len(str(stage.points)) for stage in course.stages()}), ends)
+
+
+class Test(Repository):
+    def test_a_passed_stage_takes_one_line_among_several(self):
+        self.write("00-hello/add.cpp", "RIGHT")
+        self.write("01-silu/silu.cpp", "RIGHT")
+        self.write("02-rms-norm/rms_norm.cpp", "WRONG")
+        lines = self.run_tool("test", "0-3", code=1).splitlines()
+        self.assertTrue(lines[0].startswith("stage 0 "))
+        self.assertTrue(lines[1].startswith("stage 1 "))
+        self.assertTrue(lines[2].startswith("stage 2 "))
+        self.assertIn("a case", "".join(lines[3:]))
+        self.assertIn("together: 10 of 60 points", lines)
+        self.assertIn("./stage test 2", lines[-1])
+
+    def test_without_a_number_it_is_the_next_unfinished(self):
+        self.write("00-hello/add.cpp", "RIGHT")
+        self.write("01-silu/silu.cpp", "WRONG")
+        lines = self.run_tool("test", code=1).splitlines()
+        self.assertEqual(lines[0], "stage 0 · Hello, residual: 0 of 0 points, right")
+        self.assertTrue(lines[1].startswith("stage 1 "), lines)
+        self.assertEqual(lines[-2], "hear it: ./stage story --mine 0")
+        self.assertIn("./stage test 1", lines[-1])
+        self.assertTrue(self.run_tool("test", code=1).startswith("stage 1 "))  # 0 is known by now
+
+    def test_a_composed_stage_says_what_it_was_composed_of(self):
+        self.write("04-mlp/mlp.cpp", "WRONG")
+        self.assertIn("(1, 2, 3) is ours here", self.run_tool("test", "4", code=1))
+        self.write("04-mlp/mlp.cpp", "RIGHT")
+        self.assertNotIn("ours", self.run_tool("test", "4"))
+
+    def test_a_file_that_is_gone_is_one_line(self):
+        (self.made / "stages" / "02-rms-norm" / "rms_norm.cpp").unlink()
+        self.run_tool("test", "2", code=2)
+        self.assertIn("./stage reset 2 rms_norm.cpp", self.stderr)
+
+    def test_own_tests_are_shown_and_count_for_nothing(self):
+        self.write("01-silu/silu.cpp", "RIGHT")
+        self.write("01-silu/my_tests.cpp", "mine")
+        self.put("build/release/tests/my_tests_01", "#!/bin/sh\necho one of mine failed\nexit 1\n")
+        text = self.run_tool("test", "1")
+        self.assertIn("stage 1 · SiLU and SwiGLU: 10 of 10 points", text)
+        self.assertIn("    one of mine failed", text)
+        self.assertIn("build my_tests_01", self.calls())
+        self.put("build/release/tests/my_tests_01", "#!/bin/sh\nkill -SEGV $$\n")
+        self.assertIn("ended by signal 11", self.run_tool("test", "1"))
+
+
+class Hint(Repository):
+    def test_one_more_a_call_and_then_no_more(self):
+        shown = [self.run_tool("hint", "2") for _ in range(5)]
+        self.assertEqual(len(set(shown)), 4)
+        for n in range(3):
+            self.assertIn(f"hint {n + 1} of 3", shown[n])
+        self.assertIn("./stage broken 2", shown[3])
+        self.assertEqual(shown[3], shown[4])
+        self.assertIn("hint 1 of 3", self.run_tool("hint", "3"))
+
+    def test_in_the_readers_language_and_of_the_next_stage(self):
+        self.write("00-hello/add.cpp", "RIGHT")
+        self.assertIn("阶段 1，提示 1 / 3", self.run_tool("hint", language="zh"))
+
+    def test_every_handout_has_three_of_plain_text(self):
+        for language in ("en", "zh"):
+            with mock.patch.dict(os.environ, STAGECRAFT_LANG=language):
+                for stage in course.stages():
+                    found = hint.hints(stage)
+                    self.assertEqual(len(found), 3, stage.slug)
+                    for text in found:
+                        self.assertNotRegex(text, r"</?(code|details|summary)>|&lt;|&gt;|^$")
+                        for line in hint.wrapped(text):
+                            self.assertLessEqual(course.width(line), hint.COLUMNS)
+
+
+class Diff(Repository):
+    def test_ours_is_shown_only_after_passing(self):
+        for text in "WRONG", "SYNTAX", "changed":
+            self.write("00-hello/add.cpp", text)
+            self.assertEqual(self.run_tool("diff", "0", code=2), "")
+            self.assertEqual(self.stderr.splitlines()[-1],
+                             "stage: ours is shown once stage 0 passes: ./stage test 0")
+        self.write("00-hello/add.cpp", "RIGHT")
+        lines = self.run_tool("diff", "0").splitlines()
+        self.assertEqual(lines[0], "--- stages/00-hello/add.cpp (yours)")
+        self.assertIn("-// RIGHT", lines)
+        self.assertTrue(any(line.startswith("+void add(") for line in lines))
+
+    def test_colour_is_for_a_terminal_that_wants_it(self):
+        terminal = mock.Mock(isatty=lambda: True)
+        for environment, painted in (({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)):
+            with mock.patch.dict(os.environ, {"NO_COLOR": "", "TERM": "xterm", **environment}), \
+                    mock.patch.object(sys, "stdout", terminal):
+                self.assertEqual(course.paint("x", "31") != "x", painted)
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.assertEqual(course.paint("x", "31"), "x")
+
+
+class Reset(Repository):
+    def starter(self):
+        return self.git("show", "HEAD:stages/02-rms-norm/rms_norm.cpp")
+
+    def test_gives_back_what_was_committed_over_and_keeps_what_stood_there(self):
+        folder = self.made / "stages" / "02-rms-norm"
+        starter, head = self.starter(), self.git("rev-parse", "HEAD").strip()
+        for text in ("first", "second"):
+            self.write("02-rms-norm/rms_norm.cpp", text)
+            self.git("commit", "-qam", text)
+            self.assertIn("rms_norm.cpp", self.run_tool("reset", "2"))
+            self.assertEqual((folder / "rms_norm.cpp").read_text(), starter)
+        self.assertEqual((folder / "rms_norm.cpp.1").read_text(), "// first\n")
+        self.assertEqual((folder / "rms_norm.cpp.2").read_text(), "// second\n")
+        self.assertNotIn("cpp.1", self.git("status", "--porcelain"))
+        self.assertIn("nothing to do", self.run_tool("reset", "2"))
+        self.assertFalse((folder / "rms_norm.cpp.3").exists())
+        self.git("reset", "-q", "--hard", head)
+
+    def test_one_file_of_several_and_one_that_is_gone(self):
+        self.write("06-self-attention/softmax.cpp", "mine")
+        self.write("06-self-attention/rope.cpp", "mine")
+        (self.made / "stages" / "06-self-attention" / "attention.cpp").unlink()
+        self.run_tool("reset", "6", "rope.cpp")
+        self.assertEqual(self.git("status", "--porcelain", "stages").split(),
+                         ["D", "stages/06-self-attention/attention.cpp",
+                          "M", "stages/06-self-attention/softmax.cpp"])
+        self.run_tool("reset", "6")
+        self.assertEqual(self.git("status", "--porcelain", "stages"), "")
+        self.run_tool("reset", "6", "other.cpp", code=2)
+        self.assertIn("softmax.cpp", self.stderr)
+
+    def test_without_the_history_nothing_is_moved(self):
+        self.write("02-rms-norm/rms_norm.cpp", "mine")
+        (self.made / ".git").rename(self.made / "away")
+        try:
+            self.run_tool("reset", "2", code=2, GIT_CEILING_DIRECTORIES=str(self.made.parent))
+        finally:
+            (self.made / "away").rename(self.made / ".git")
+        self.assertIn("git does not have the starter", self.stderr)
+        self.assertFalse((self.made / "stages" / "02-rms-norm" / "rms_norm.cpp.1").exists())
+
+    def test_renew_takes_over_a_starter_that_was_edited_and_no_solution(self):
+        registry = self.made / "stages" / "stages.json"
+        before = registry.read_text()
+        path = self.made / "stages" / "02-rms-norm" / "rms_norm.cpp"
+        path.write_text(path.read_text() + "// more\n")
+        self.write("01-silu/silu.cpp", "RIGHT")
+        self.run_tool("reset", "--renew")
+        after = registry.read_text()
+        self.assertEqual(len(before), len(after))
+        self.assertIn(self.git("hash-object", str(path)).strip(), after)
+        changed = [line for line in after.splitlines() if line not in before.splitlines()]
+        self.assertEqual(len(changed), 1, changed)
+        self.run_tool("reset", code=2)
+
+
+class Watch(Repository):
+    def setUp(self):
+        super().setUp()
+        self.seen = self.made / "build" / "seen"
+
+    def start(self, *words):
+        with self.seen.open("w") as out:
+            running = subprocess.Popen(self.command("watch", *words), env=self.environment(),
+                                       stdout=out, stderr=subprocess.STDOUT)
+        self.addCleanup(running.wait, 10)
+        self.addCleanup(running.kill)
+        return running
+
+    def wait_for(self, words, seconds=10.0):
+        start = time.monotonic()
+        while words not in self.seen.read_text():
+            self.assertLess(time.monotonic() - start, seconds, self.seen.read_text())
+            time.sleep(0.02)
+
+    def test_every_save_is_tested_and_passing_leads_on(self):
+        self.assertLess(watch.SECONDS, 1.0)  # two seconds are promised; a busy machine may take more
+        running = self.start()
+        self.wait_for("watching stages/00-hello")
+        self.write("00-hello/add.cpp", "WRONG")
+        self.wait_for("Add is wrong", 5.0)
+        self.write("00-hello/add.cpp", "RIGHT")
+        self.wait_for("watching stages/01-silu", 5.0)
+        self.assertIn("stage 0 passes. On to stage 1", self.seen.read_text())
+        running.send_signal(signal.SIGINT)
+        self.assertEqual(running.wait(10), 130)
+        self.assertNotIn("Traceback", self.seen.read_text())
+        self.assertNotIn("\033", self.seen.read_text())
+
+    def test_a_stage_that_was_named_is_kept(self):
+        self.write("01-silu/silu.cpp", "RIGHT")
+        self.start("1")
+        self.wait_for("watching stages/01-silu")
+        self.write("01-silu/silu.cpp", "SYNTAX")
+        self.wait_for("that is no C++", 5.0)
+
+
+class Debug(Repository):
+    def test_starts_the_worker_on_the_case_that_fails(self):
+        self.write("01-silu/silu.cpp", "WRONG")
+        self.run_tool("test", "1", code=1)
+        n = len(self.calls())
+        text = self.run_tool("debug", "1")
+        self.assertIn("worker_01_debug][", text)
+        self.assertIn("001-Silu.T-another_case][", text)
+        self.assertIn("stagecraft::swiglu", text)  # as the request says
+        self.assertNotIn("stagecraft::silu", text)
+        self.assertEqual(self.calls()[n:], ["build worker_01_debug"])
+
+    def test_or_on_the_one_that_is_named(self):
+        self.write("01-silu/silu.cpp", "WRONG")
+        self.assertIn("000-Silu.T-a_case][", self.run_tool("debug", "1", "silu.t-a case"))
+        self.run_tool("debug", "1", "no such", code=2)
+        self.assertIn("\n  000-Silu.T-a_case\n", self.stderr)
+
+    def test_says_why_there_is_nothing_to_debug(self):
+        self.run_tool("debug", "1", code=2)
+        self.assertIn("not written yet", self.stderr)
+        self.write("01-silu/silu.cpp", "WRONG")
+        self.run_tool("test", "1", code=1)
+        self.write("01-silu/silu.cpp", "SYNTAX")
+        self.run_tool("debug", "1", code=2)
+        self.assertIn("does not compile", self.stderr)
+
+    def test_without_a_debugger_it_says_how_to_get_one(self):
+        tools = pathlib.Path(tempfile.mkdtemp(dir=self.made / "build"))
+        (tools / "git").symlink_to(shutil.which("git"))
+        self.run_tool("debug", "1", code=2, **{"PATH": str(tools)})
+        self.assertRegex(self.stderr, "./stage packages gdb|xcode-select")
+
+
+class Sanitized(unittest.TestCase):
+    STAGE = next(stage for stage in course.stages() if stage.id == 2)
+
+    def test_the_first_complaint_without_addresses(self):
+        for text, expected in {
+            "==7==ERROR: AddressSanitizer: heap-buffer-overflow on address 0x602 at pc 0x1 bp 0x2\nREAD of":
+                "AddressSanitizer: heap-buffer-overflow",
+            "==7==ERROR: AddressSanitizer: stack-overflow on address 0x7ffe (pc 0x56 bp 0x7)":
+                "AddressSanitizer: stack-overflow",
+            "../../stages/a.cpp:8:29: runtime error: store to null pointer of type 'int'\n":
+                "runtime error: store to null pointer of type 'int'",
+            "/usr/include/c++/12/span:278: constexpr std::span<_Type, _Extent>::element_type& std::span<"
+            "_Type, _Extent>::operator[](size_type) const [with _Type = float]: Assertion "
+            "'__idx < size()' failed.\nAddressSanitizer: ABRT":
+                "span::operator[]: Assertion '__idx < size()' failed",
+            "worker: ../../src/tensor/matrix.h:45: T& stagecraft::MatrixView<T>::operator()(std::size_t, "
+            "std::size_t) const [with T = float]: Assertion `r < rows_ && c < cols_' failed.":
+                "MatrixView::operator(): Assertion `r < rows_ && c < cols_' failed",
+            "nothing of that kind": "",
+        }.items():
+            self.assertEqual(sanitized.first_complaint(text), expected)
+
+    def test_the_first_place_in_the_students_own_files(self):
+        trace = ("    #0 0x1 in operator() ../../src/tensor/matrix.h:46\n"
+                 "    #1 0x2 in stagecraft::rms_norm ../../stages/02-rms-norm/rms_norm.cpp:21\n"
+                 "    #2 0x3 in f ../../stages/02-rms-norm/rms_norm.cpp:30\n")
+        self.assertEqual(sanitized.own_line(trace, self.STAGE),
+                         (self.STAGE.folder / "rms_norm.cpp", 21))
+        self.assertIsNone(sanitized.own_line("#0 in main worker.cpp:3", self.STAGE))
+
+
+if __name__ == "__main__":
+    unittest.main()

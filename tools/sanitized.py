@@ -1,0 +1,54 @@
+"""Code that crashed or wrote where it must not, once more under AddressSanitizer and
+UndefinedBehaviorSanitizer and with every assertion: where, and why."""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+import course
+
+SECONDS = 30
+COMPLAINT = re.compile(r"AddressSanitizer: .*|runtime error: .*|.*Assertion .* failed")
+WHOSE = re.compile(r"(\w+)(?:<[^()]*?>)?::(operator\(\)|operator\[\]|\w+)\(.*(Assertion .*)")
+# Addresses tell nobody anything, and differ from run to run.
+NOISE = re.compile(r" on (unknown )?address 0x.*| \(pc 0x.*")
+
+
+def first_complaint(text):
+    found = COMPLAINT.search(text)
+    if not found:
+        return ""
+    asserted = WHOSE.search(found[0])  # a view's or a span's own, in all the words of the compiler
+    return "{}::{}: {}".format(*asserted.groups()) if asserted else NOISE.sub("", found[0])
+
+
+def own_line(text, stage):
+    """The first place in the student's files: ("stages/02-rms-norm/rms_norm.cpp", 17), or None."""
+    found = re.search(rf"stages/{stage.folder.name}/([^\s:/]+):(\d+)", text)
+    return (stage.folder / found[1], int(found[2])) if found else None
+
+
+def where_it_happens(stage, request):
+    """Lines for the student; none where this machine has no sanitizer, or it finds nothing."""
+    target = f"worker_{stage.number}_asan"
+    print(course.say("crash_building"), file=sys.stderr)
+    if course.build(target) is not None:
+        return []
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            done = subprocess.run(
+                [str(course.BUILD / "tests" / target), str(request), f"{folder}/response"],
+                env=dict(os.environ, ASAN_OPTIONS="handle_abort=1", UBSAN_OPTIONS="print_stacktrace=1"),
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                timeout=SECONDS, errors="replace")
+        except subprocess.TimeoutExpired:
+            return []
+    complaint = first_complaint(done.stdout)
+    place = own_line(done.stdout, stage)
+    if not complaint or place is None:
+        return [complaint] if complaint else []
+    path, number = place
+    source = path.read_text(errors="replace").splitlines()[number - 1].strip()
+    return [complaint, course.say("crash_at", f"{path.relative_to(course.ROOT)}:{number}"),
+            f"  {source}"]

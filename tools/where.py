@@ -1,0 +1,57 @@
+"""./stage alone: where am I, and what is next?"""
+import sys
+
+import course
+import progress
+
+COLOURS = {"passed": "32", "wrong": "31", "uncompiled": "31", "begun": "33"}
+
+
+def state(result):
+    """status, but half of a stage right and the rest not written is no mistake yet."""
+    if result.status == "wrong" and not any(group.status == "wrong" for group in result.groups):
+        return "begun"
+    return result.status
+
+
+def row(number, title, points, word, width):
+    room = " " * (9 - course.width(points))
+    return f" {number:>2}  {course.padded(title, width)}  {room}{points}   {word}".rstrip()
+
+
+def table(results):
+    titles = [result.stage.title[course.language()] for result in results]
+    width = max(map(course.width, titles))
+    yield row("", course.say("where_stage"), course.say("where_points"), course.say("where_state"), width)
+    for result, title in zip(results, titles):
+        found = state(result)
+        yield row(result.stage.id, title, f"{result.earned} / {result.stage.points}",
+                  course.paint(course.say(f"where_{found}"), COLOURS.get(found)), width)
+    earned = sum(result.earned for result in results)
+    points = sum(result.stage.points for result in results)
+    yield row("", course.say("where_total"), f"{earned} / {points}", "", width)
+
+
+def what_next(results):
+    ahead = next((result for result in results if result.status != "passed"), None)
+    if ahead is None:
+        return course.say("where_all_done")
+    stage = ahead.stage
+    if ahead.status == "unwritten":
+        files = ", ".join(unit["file"] for unit in stage.units)
+        folder = stage.folder.relative_to(course.ROOT)
+        return course.say("where_next_write", stage.id, stage.title[course.language()], stage.minutes,
+                          folder / course.HANDOUTS[course.language()], files)
+    return course.say("where_next_mend", stage.id, stage.title[course.language()])
+
+
+def run():
+    results = [progress.result_of(stage) for stage in course.stages()]
+    for line in table(results):
+        print(line)
+    print(f"\n{what_next(results)}\n{course.say('where_help')}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(course.main(run))
