@@ -59,8 +59,9 @@ target_link_libraries(gate PRIVATE engine stagecraft_flags nlohmann_json::nlohma
   GTest::gtest)
 target_compile_definitions(gate PRIVATE TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data"
   REPOSITORY="${CMAKE_SOURCE_DIR}")
+runnable(worker_ours worker_ours)
 gtest_discover_tests(gate TEST_PREFIX ours. DISCOVERY_MODE PRE_TEST
-  PROPERTIES LABELS gates ENVIRONMENT STAGE_WORKER=$<TARGET_FILE:worker_ours>)
+  PROPERTIES LABELS gates ENVIRONMENT STAGE_WORKER=${worker_ours})
 
 # A starter compiles as it is, and its gate says that it is not written yet: no more, no less. A stage
 # that a student has begun is skipped. (An emulator would run the gate, but nothing that it starts.)
