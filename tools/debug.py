@@ -14,7 +14,8 @@ import progress
 
 # The rest of a debugger's command line is one breakpoint after the other, then run.
 DEBUGGERS = {
-    "gdb": (["-q", "-iex", "set debuginfod enabled off", "-iex", "set print frame-arguments all"],
+    "gdb": (["-q", "-iex", "set debuginfod enabled off", "-iex", "set print frame-arguments all",
+             "-x", str(course.ROOT / "tools" / "views.gdb")],
             "-ex", "break stagecraft::{}", "--args"),
     "lldb": ([], "-o", "breakpoint set --name stagecraft::{}", "--"),
 }
@@ -90,6 +91,7 @@ def run():
     function = function_of(request)
     functions = [function] if function in stage.functions else stage.functions
     print(course.say("debug_case", request.name, ", ".join(functions)), file=sys.stderr)
+    print(course.say(f"debug_keys_{debugger}"), file=sys.stderr)
     sys.stderr.flush()
     words = command(debugger, stage, request, functions)
     os.execvp(words[0], words)

@@ -84,6 +84,20 @@ class Workers(Scratch):
         self.assertEqual(len(answers), 1)
 
 
+    @unittest.skipIf(STAGE.is_started or not shutil.which("gdb"), "begun, or no gdb")
+    def test_gdb_stops_at_the_staged_function_and_prints_a_row(self):
+        build("gate", f"worker_{STAGE.number}", f"worker_{STAGE.number}_debug")
+        keep = self.folder / "kept"
+        course.run_gate(STAGE, course.BUILD / "tests" / f"worker_{STAGE.number}", keep=keep)
+        command = debug.command("gdb", STAGE, next(keep.glob("*-*")), STAGE.functions)
+        said = subprocess.run(command, input="row x 1\nkill\nquit\n", text=True, timeout=60,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout
+        if "ptrace" in said:
+            self.skipTest("no debugging allowed here")
+        self.assertIn("Breakpoint 1, stagecraft::add", said)
+        self.assertRegex(said, r"\$1 = \{(-?[\d.]+,\s+){6}-?[\d.]+\}")  # the first case is 3 x 7
+
+
 class MyTests(Scratch):
     def test_are_a_target_of_their_own_that_nothing_else_builds(self):
         """A repository with a my_tests.cpp that no compiler would take; configured, not built."""
