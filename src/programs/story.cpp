@@ -1,4 +1,5 @@
 #include <cstdio>
+#include <fstream>
 
 #include <fmt/ranges.h>
 
@@ -20,6 +21,7 @@ struct StoryFlags : GenerationFlags {
   std::string ids;
   CLI::Option* ids_option = nullptr;
   bool print_ids = false;
+  std::string save_ids;
 
   bool has_ids() const { return ids_option->count() > 0; }
 };
@@ -59,6 +61,27 @@ void print_closing_lines(const TextResult& result, const Session& session,
              session.n_threads() == 1 ? "" : "s", seed);
 }
 
+// Where the ids of the new tokens are kept, opened before the story begins: a path that cannot be
+// written is known then, not when the story is over.
+class IdsFile {
+ public:
+  explicit IdsFile(const std::string& path) : path_(path) {
+    if (path_.empty()) return;
+    file_.open(path_, std::ios::binary | std::ios::trunc);
+    if (!file_) throw Error("--save-ids: {}: cannot be written", printable(path_));
+  }
+  void write(const std::vector<TokenId>& ids) {
+    if (path_.empty()) return;
+    file_ << fmt::format("{}\n", fmt::join(ids, ","));
+    file_.close();
+    if (!file_) throw Error("--save-ids: {}: cannot be written", printable(path_));
+  }
+
+ private:
+  std::string path_;
+  std::ofstream file_;
+};
+
 // --ids: exactly these tokens; nothing needs a tokenizer unless text is to be shown.
 void run_on_ids(const StoryFlags& flags, const Model& model, const std::vector<TokenId>& prompt) {
   const TextOptions options = flags.text_options(model.config, kDefaultMaxTokens);
@@ -66,6 +89,7 @@ void run_on_ids(const StoryFlags& flags, const Model& model, const std::vector<T
                   context_for(flags, model.config, prompt.size(), options.generation.max_tokens),
                   flags.thread_count());
   note_long_context(session);
+  IdsFile ids_file(flags.save_ids);
   Random random(flags.chosen_seed());
   std::vector<TokenId> made;
   session.feed(prompt);
@@ -74,6 +98,7 @@ void run_on_ids(const StoryFlags& flags, const Model& model, const std::vector<T
     return true;
   });
   fmt::print("{}\n", fmt::join(made, ","));
+  ids_file.write(made);
 }
 
 void run_story(const StoryFlags& flags) {
@@ -99,6 +124,7 @@ void run_story(const StoryFlags& flags) {
   note_long_context(session);
   const std::uint64_t seed = flags.chosen_seed();
   Random random(seed);
+  IdsFile ids_file(flags.save_ids);
 
   const InterruptGuard guard;
   char last = '\n';
@@ -113,6 +139,7 @@ void run_story(const StoryFlags& flags) {
   const TextResult result = generate_text(tokenizer, session, prompt, options, random, show);
   if (flags.print_ids) fmt::print("{}", fmt::join(result.tokens, ","));
   if (flags.print_ids || last != '\n') print_now("\n");
+  ids_file.write(result.tokens);
   print_closing_lines(result, session, path, seed);
   if (guard.interrupted()) throw CLI::RuntimeError(InterruptGuard::kExitCode);
 }
@@ -132,6 +159,11 @@ void add_story(CLI::App& app) {
           ->excludes(prompt)
           ->type_name("1,2,3");
   command->add_flag("--print-ids", flags->print_ids, "Print only the ids of the new tokens");
+  command
+      ->add_option("--save-ids", flags->save_ids,
+                   "Also write the ids of the new tokens to this file, as --ids takes them")
+      ->check(not_empty())
+      ->type_name("FILE");
   command->footer("Example: stagecraft story \"One day, a small fox\" --seed 7 --temperature 0.8");
   command->callback([flags] { run_story(*flags); });
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tests/support/run_program.h"
+#include "tests/support/temporary_folder.h"
 
 namespace stagecraft {
 namespace {
@@ -72,6 +73,23 @@ TEST(Story, GivesTheSameIdsForAPromptAsForItsTokens) {
   const ProgramResult from_ids =
       story({"--ids", ids, "--print-ids", "--temperature", "0", "-n", "12"});
   EXPECT_EQ(from_text.out, from_ids.out);
+}
+
+TEST(Story, SavesTheNewIdsAndStillTellsTheStory) {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("ids");
+  const ProgramResult ids = story({"A dog", "--print-ids", "--seed", "4", "-n", "9"});
+  const ProgramResult told = story({"A dog", "--save-ids", file, "--seed", "4", "-n", "9"});
+  EXPECT_EQ(told.code, 0) << told.err;
+  EXPECT_TRUE(told.out.starts_with("A dog")) << told.out;
+  EXPECT_EQ(read_file(file), ids.out);
+}
+
+TEST(Story, RefusesAFileForIdsThatCannotBeWrittenBeforeItTellsAnything) {
+  const ProgramResult result = story({"--save-ids", "/no/such/folder/ids"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_EQ(result.out, "");
+  EXPECT_EQ(result.err, "stagecraft: --save-ids: /no/such/folder/ids: cannot be written\n");
 }
 
 TEST(Story, EndsWhereAStopTextAppearsAndDoesNotPrintIt) {
