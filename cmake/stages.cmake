@@ -1,5 +1,6 @@
 # The pairs of the course, read from stages/stages.json: for each stage NN an OBJECT library ours_NN
 # (our twins) and one mine_NN (the student's files) with the same symbols. A program links one of each.
+# counted_NN is mine_NN for `./stage story --mine`, which tells how often it was called.
 #
 #   stage_ids        "00;01;..."
 #   stage_files_NN   the student's files of stage NN
@@ -34,9 +35,12 @@ foreach(index RANGE ${last_stage})
   set(stage_files_${id} ${mine})
 
   add_library(ours_${id} OBJECT ${ours})
-  add_library(mine_${id} OBJECT EXCLUDE_FROM_ALL ${mine})
   target_link_libraries(ours_${id} PRIVATE engine_headers stagecraft_flags)
   # Warnings help a student; only ours are errors.
-  target_link_libraries(mine_${id} PRIVATE engine_headers)
-  target_compile_options(mine_${id} PRIVATE -Wall -Wextra -ffp-contract=off)
+  foreach(library IN ITEMS mine_${id} counted_${id})
+    add_library(${library} OBJECT EXCLUDE_FROM_ALL ${mine})
+    target_link_libraries(${library} PRIVATE engine_headers)
+    target_compile_options(${library} PRIVATE -Wall -Wextra -ffp-contract=off)
+  endforeach()
+  count_calls(counted_${id})
 endforeach()

@@ -11,6 +11,8 @@ import sys
 import tempfile
 import unicodedata
 
+import links
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "release"
 HANDOUTS = {"en": "README.md", "zh": "README.zh.md"}
@@ -161,7 +163,7 @@ def first_error(output):
     """The compiler's first error with its lines of context, without the noise around it."""
     lines = output.splitlines()
     for at, line in enumerate(lines):
-        if ": error:" in line or ": fatal error:" in line:
+        if (": error:" in line or ": fatal error:" in line) and not links.failed(line):
             context = [line.replace("../../", "")]
             for more in lines[at + 1:at + 4]:
                 if not more.startswith(" "):
@@ -169,6 +171,15 @@ def first_error(output):
                 context.append(more)
             return "\n".join(context)
     return output.strip()[-2000:]
+
+
+def why_not_built(output, program):
+    """The first thing to mend, from the output of a build that failed; program: relative to BUILD."""
+    found = []
+    if links.failed(output):
+        functions = {stage.id: stage.functions for stage in stages()}
+        found = links.why_not_linked(BUILD, program, functions)
+    return "\n".join(say(*problem) for problem in found) or first_error(output)
 
 
 def reported(text):
@@ -314,7 +325,7 @@ def test_stage(stage, explain=False):
     if f"stages/{stage.number}-{stage.slug}/" not in problem:
         raise Problem(f"the build failed, but not in your files:\n{first_error(problem)}")
     result = Result(stage)
-    result.compile_error = first_error(problem)
+    result.compile_error = why_not_built(problem, f"tests/worker_{stage.number}")
     return result
 
 

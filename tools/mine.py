@@ -3,10 +3,21 @@
 Called by ./stage with the whole command line; takes --mine out of it.
 """
 import os
+import pathlib
+import secrets
+import signal
 import subprocess
 import sys
+import tempfile
+import time
 
+import calls
 import course
+import links
+
+PROGRAM = "src/stagecraft_mine"  # below the build folder
+ENDED_FROM_OUTSIDE = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE)
+SLOWER = 1.5  # times as long as ours, which is worth a word
 
 
 def split_mine(arguments, known):
@@ -17,6 +28,8 @@ def split_mine(arguments, known):
     words = iter(range(len(arguments)))
     for at in words:
         word = arguments[at]
+        if word == "--":
+            return chosen, rest + arguments[at:]
         if word == "--mine":
             following = arguments[at + 1] if at + 1 < len(arguments) else ""
             if following and (following[0].isdigit() or following == "all"):
@@ -32,7 +45,21 @@ def split_mine(arguments, known):
 
 
 def passing(known):
-    return [stage for stage in known if course.test_stage(stage).status == "passed"]
+    return [stage for stage in known
+            if stage.is_started and course.test_stage(stage).status == "passed"]
+
+
+def check_gates(chosen):
+    """Only what is written can run; what is wrong may, after a warning. True where none is wrong."""
+    right = True
+    for stage in chosen:
+        status = course.test_stage(stage).status if stage.is_started else "unwritten"
+        if status in ("unwritten", "uncompiled"):
+            raise course.Problem(course.say(f"mine_{status}", stage.id))
+        if status == "wrong":
+            print(course.say("mine_wrong", stage.id), file=sys.stderr)
+            right = False
+    return right
 
 
 def select(chosen):
@@ -45,31 +72,131 @@ def select(chosen):
     subprocess.run(configure, check=True, stdout=subprocess.DEVNULL)
 
 
-def run():
-    known = course.stages()
-    chosen, rest = split_mine(sys.argv[1:], known)
-    if not chosen:
-        chosen = passing(known)
-        if not chosen:
-            raise course.Problem("--mine: none of your stages passes its gate yet: ./stage test 0")
-    else:
-        for stage in chosen:
-            status = course.test_stage(stage).status
-            if status == "unwritten":
-                raise course.Problem(f"--mine: stage {stage.id} is not written yet: ./stage test {stage.id}")
-            if status == "uncompiled":
-                raise course.Problem(f"--mine: stage {stage.id} does not compile: ./stage test {stage.id}")
-            if status == "wrong":
-                print(f"stage {stage.id} does not pass its gate; running it all the same", file=sys.stderr)
-    select(chosen)
-    problem = course.build("stagecraft_mine")
+def build(chosen):
+    """Compiles the chosen stages, looks for helpers that two of them define, and links the program."""
+    problem = course.build(*(f"counted_{stage.number}" for stage in chosen))
     if problem is not None:
         raise course.Problem(course.first_error(problem))
-    names = ", ".join(function for stage in chosen for function in stage.functions)
-    print(f"yours: {names}; the rest is ours. Textbook code, compiled as you wrote it.", file=sys.stderr)
-    sys.stderr.flush()
-    program = course.BUILD / "src" / "stagecraft_mine"
-    os.execv(program, [str(program), *rest])
+    objects = [file for file in links.object_files(course.BUILD, PROGRAM) if links.stage_of(file)]
+    found = links.clashes(course.BUILD, course.ROOT, objects)
+    if found:
+        raise course.Problem("\n".join(course.say(*clash) for clash in found))
+    problem = course.build("stagecraft_mine")
+    if problem is not None:
+        raise course.Problem(course.why_not_built(problem, PROGRAM))
+
+
+def run_program(program, words, **options):
+    """Runs a program to its end. What ends us is for the program to answer; it says how it ended."""
+    running = []
+    before = {}
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        before[number] = signal.getsignal(number)
+        if before[number] != signal.SIG_IGN:  # the terminal sends Ctrl-C to the program itself
+            signal.signal(number, lambda number, _: [child.send_signal(number) for child in running
+                                                     if number != signal.SIGINT])
+    try:
+        running.append(subprocess.Popen([str(course.BUILD / program), *words], **options))
+        return running[0].wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def has_option(words, *names):
+    options = words[:words.index("--")] if "--" in words else words
+    return any(word.partition("=")[0] in names for word in options)
+
+
+def share(part, whole):
+    percent = 100 * part / whole if whole else 0
+    return f"{percent:.0f}%" if percent >= 1 else "<1%"
+
+
+def tell_calls(table, code, with_shares):
+    """One line a function, and where the program crashed."""
+    calls, inside, total = table.read()
+    if code == 0 or any(one.count for one in calls.values()):
+        for name, one in calls.items():
+            if one.count == 0:
+                print(course.say("mine_never_called", name), file=sys.stderr)
+            elif with_shares:
+                part = share(one.nanoseconds, total)
+                key = "mine_called" if one.count > 1 else "mine_called_once"
+                print(course.say(key, name, one.count, part), file=sys.stderr)
+            else:
+                print(course.say("mine_called_often", name, one.count), file=sys.stderr)
+    if code < 0 and -code not in ENDED_FROM_OUTSIDE:
+        died = -code, signal.strsignal(-code)
+        print(course.say("mine_died_in", *died, inside, calls[inside].count) if inside
+              else course.say("mine_died", *died), file=sys.stderr)
+
+
+def read_ids(path):
+    return path.read_text().strip().split(",") if path.exists() else []
+
+
+def compare(mine, ours, right, times):
+    """What became of the tokens, as one line."""
+    same = 0
+    while same < min(len(mine), len(ours)) and mine[same] == ours[same]:
+        same += 1
+    if same < max(len(mine), len(ours)):
+        return course.say("mine_tipped" if right else "mine_differs", same, len(ours))
+    line = course.say("mine_same", same)
+    if times[0] > SLOWER * times[1]:
+        line += ("；" if course.language() == "zh" else "; ") + course.say("mine_slower", times[0] / times[1])
+    return line
+
+
+def story(words, run_mine, right, folder):
+    """Tells the story, then ours with the same options, and says whether the tokens are the same."""
+    options = [] if has_option(words, "--seed") else ["--seed", str(secrets.randbits(32))]
+    files = folder / "mine", folder / "ours"
+    begin = time.monotonic()
+    code = run_mine([words[0], *options, "--save-ids", str(files[0]), *words[1:]])
+    middle = time.monotonic()
+    if code != 0:
+        return code, None
+    quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    failed = run_program("src/stagecraft", [words[0], *options, "--save-ids", str(files[1]), *words[1:]],
+                         **quiet)
+    times = middle - begin, time.monotonic() - middle
+    return code, None if failed else compare(*map(read_ids, files), right, times)
+
+
+def run():
+    known = course.stages()
+    chosen, words = split_mine(sys.argv[1:], known)
+    right = True
+    if chosen:
+        right = check_gates(chosen)
+    else:
+        chosen = passing(known)
+        if not chosen:
+            raise course.Problem(course.say("mine_none", known[0].id))
+    select(chosen)
+    build(chosen)
+    functions = [function for stage in chosen for function in stage.functions]
+    print(course.say("mine_begins", ", ".join(functions)), file=sys.stderr, flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        table = calls.Table(folder / "calls", course.BUILD, PROGRAM, functions)
+        environment = dict(os.environ, STAGECRAFT_CALLS=str(table.path))
+
+        def run_mine(words):
+            return run_program(PROGRAM, words, env=environment)
+
+        if has_option(words, "--help", "-h"):
+            return run_mine(words)
+        if words[0] == "story" and not has_option(words, "--save-ids"):
+            code, tokens = story(words, run_mine, right, folder)
+        else:
+            code, tokens = run_mine(words), None
+        tell_calls(table, code, with_shares=words[0] != "chat")  # who types takes most of its time
+        if tokens:
+            print(tokens, file=sys.stderr)
+    return code if code >= 0 else 128 - code
 
 
 if __name__ == "__main__":

@@ -65,7 +65,7 @@ def run_my_tests(stage):
     target = f"my_tests_{stage.number}"
     problem = course.build(target)
     if problem is not None:
-        print(f"  {course.say('test_uncompiled')}\n{indent(course.first_error(problem))}")
+        print(f"  {course.say('test_uncompiled')}\n{indent(course.why_not_built(problem, f'tests/{target}'))}")
         return
     try:
         done = subprocess.run(
