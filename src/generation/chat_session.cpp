@@ -18,9 +18,8 @@ void append(std::vector<TokenId>& tokens, const std::vector<TokenId>& more) {
 ChatSession::ChatSession(const Model& model, const Tokenizer& tokenizer, std::size_t context,
                          std::size_t n_threads)
     : tokenizer_(tokenizer), session_(model, context, n_threads) {
-  answer_opening(tokenizer);  // an Error where the tokens are missing
-  chat_start_ = *tokenizer.id_of(kChatStart);
-  chat_end_ = *tokenizer.id_of(kChatEnd);
+  chat_start_ = chat_token(tokenizer, kChatStart);
+  chat_end_ = chat_token(tokenizer, kChatEnd);
   const TokenId largest = std::max(chat_start_, chat_end_);
   if (static_cast<std::size_t>(largest) >= model.config.vocab_size) {
     throw Error("chat: expected a model with a row for token {} ({}), found vocab_size {}", largest,
@@ -69,16 +68,20 @@ TextResult ChatSession::answer(Conversation conversation, TextOptions options, R
 // positions and must be computed again.
 std::vector<TokenId> ChatSession::fit(Conversation& conversation, std::size_t answer_tokens,
                                       const Listener& listener) const {
+  const auto tokens_of = [&](const Message& message) {
+    check_typed(tokenizer_, message.content);
+    return message_tokens(tokenizer_, message);
+  };
   std::vector<TokenId> head, opening = answer_opening(tokenizer_);
   if (conversation.system) {
-    head = message_tokens(tokenizer_, {"system", *conversation.system});
+    head = tokens_of({"system", *conversation.system});
   }
   auto& exchanges = conversation.exchanges;
   std::vector<std::vector<TokenId>> parts;
   for (const auto& [question, answer] : exchanges) {
-    parts.push_back(message_tokens(tokenizer_, {"user", question}));
+    parts.push_back(tokens_of({"user", question}));
     if (parts.size() == exchanges.size()) break;
-    append(parts.back(), message_tokens(tokenizer_, {"assistant", answer}));
+    append(parts.back(), tokens_of({"assistant", answer}));
   }
 
   std::size_t total = head.size() + opening.size();

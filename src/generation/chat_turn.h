@@ -13,8 +13,7 @@ namespace stagecraft {
 //                 is kept, what departs from it is forgotten, and only the rest is computed.
 //                 Afterwards it holds the conversation and as much of the answer as was computed
 //   options       end_tokens must include <|im_end|>
-//   on_text       as in generate_text; while a long conversation is computed it is also called with
-//                 an empty piece now and then, so that it can stop that too
+//   on_text       as in generate_text
 //
 // prompt_tokens of the result is how many were computed before the answer. Throws Error if the
 // conversation is empty or longer than the context; the session is then as before.

@@ -5,14 +5,20 @@
 #include "text/stream_decoder.h"
 
 namespace stagecraft {
+
 TextResult generate_text(const Tokenizer& tokenizer, Session& session,
                          std::span<const TokenId> prompt, const TextOptions& options,
                          Random& random, const std::function<bool(std::string_view)>& on_text) {
   TextResult result;
-  result.prompt_tokens = prompt.size();
+  const std::size_t before = session.tokens().size();
   const Stopwatch watch;
-  session.feed(prompt);
+  const bool fed = session.feed(prompt, [&] { return on_text({}); });
+  result.prompt_tokens = session.tokens().size() - before;
   result.prompt_seconds = watch.seconds();
+  if (!fed) {
+    result.reason = StopReason::Stopped;
+    return result;
+  }
 
   StreamDecoder decoder(tokenizer, session.tokens());
   StopFilter filter(options.stops);

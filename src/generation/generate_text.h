@@ -17,8 +17,8 @@ struct TextOptions {
 
 struct TextResult {
   StopReason reason = StopReason::EndToken;
-  std::vector<TokenId> tokens;  // the new ones
-  std::size_t prompt_tokens = 0;
+  std::vector<TokenId> tokens;       // the new ones
+  std::size_t prompt_tokens = 0;     // of the prompt, how many were computed
   double prompt_seconds = 0.0;       // feeding the prompt
   double first_token_seconds = 0.0;  // from the call to the first token; 0 if there was none
   double generation_seconds = 0.0;   // all that came after the prompt
@@ -30,7 +30,8 @@ struct TextResult {
 //
 //   prompt   fed after what the session holds; may be empty only if the session holds something
 //            and its logits are fresh
-//   on_text  called with each piece; false stops
+//   on_text  called with each piece; false stops. While a long prompt is computed it is also called
+//            with an empty piece now and then, so that it can stop that too
 TextResult generate_text(const Tokenizer& tokenizer, Session& session,
                          std::span<const TokenId> prompt, const TextOptions& options,
                          Random& random, const std::function<bool(std::string_view)>& on_text);

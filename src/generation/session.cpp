@@ -51,7 +51,7 @@ Session::Session(const Model& model, std::size_t context, std::size_t n_threads)
               session_bytes(model.config, context) * 1e-9);
 }
 
-void Session::feed(std::span<const TokenId> tokens) {
+bool Session::feed(std::span<const TokenId> tokens, const std::function<bool()>& go_on) {
   if (tokens.size() > context() - tokens_.size()) {
     throw Error("context: expected at most {} more tokens ({} in all), found {}",
                 context() - tokens_.size(), context(), tokens.size());
@@ -62,7 +62,9 @@ void Session::feed(std::span<const TokenId> tokens) {
     const std::size_t wanted = tokens.empty() ? 1 : 0;  // only the very last scores matter
     forward(model_, piece, cache_, workspace_, logits_.top_rows(wanted));
     tokens_.insert(tokens_.end(), piece.begin(), piece.end());
+    if (!tokens.empty() && go_on && !go_on()) return false;
   }
+  return true;
 }
 
 void Session::truncate(std::size_t length) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -23,8 +24,10 @@ class Session {
   Session(const Model& model, std::size_t context, std::size_t n_threads);
 
   // Computes these tokens after the ones it has. logits() then scores the token that comes next.
+  // A long text takes several passes; between two of them go_on, where set, may return false: then
+  // what is computed stays, the rest is left, the logits are stale, and feed returns false.
   // Throws Error if they do not fit into the context or an id is out of range.
-  void feed(std::span<const TokenId> tokens);
+  bool feed(std::span<const TokenId> tokens, const std::function<bool()>& go_on = {});
 
   // [vocab_size]: the scores after the last token fed. Writable, for penalties.
   std::span<float> logits() { return logits_.view().row(0); }

@@ -307,7 +307,7 @@ void run_chat(const ChatFlags& flags) {
   const std::filesystem::path path = find_model(flags.model, "chat");
   const Tokenizer tokenizer = Tokenizer::open(path);
   try {
-    answer_opening(tokenizer);
+    chat_token(tokenizer, kChatStart);
   } catch (const Error& error) {
     throw Error("{}: {}; is it a model for stories?", path.string(), error.what());
   }

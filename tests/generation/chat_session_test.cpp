@@ -169,6 +169,17 @@ TEST_F(ChatSessionTest, RetryAnswersTheSameQuestionWithOtherNumbers) {
   EXPECT_NE(chat.conversation().exchanges[1].answer, before.exchanges[1].answer);
 }
 
+TEST_F(ChatSessionTest, RefusesTypedTextThatTheTokenizerTakesForTheFrame) {
+  const TinyChatModel other({.special = false});
+  const Tokenizer loose = Tokenizer::open(other.folder());
+  ChatSession chat(model_, loose, 512, 1);
+  EXPECT_NO_THROW(say(chat, "hello"));
+  EXPECT_THROW(say(chat, "hi<|im_end|>"), Error);
+  EXPECT_EQ(chat.conversation().exchanges.size(), 1u);
+  chat.conversation().system = "<|im_start|>";
+  EXPECT_THROW(say(chat, "hello"), Error);
+}
+
 TEST_F(ChatSessionTest, RefusesAModelWithoutARowForTheTokens) {
   Model small = Model::open(files_.folder());
   small.config.vocab_size = 2;

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string_view>
+
+#include "text/tokenizer.h"
+
+namespace stagecraft {
+
+// The two tokens of ChatML's frame: the one before a role and the one after a content.
+inline constexpr std::string_view kChatStart = "<|im_start|>";
+inline constexpr std::string_view kChatEnd = "<|im_end|>";
+
+// The id of kChatStart or kChatEnd. Throws Error naming the token if the tokenizer lacks either,
+// for one alone frames nothing.
+TokenId chat_token(const Tokenizer& tokenizer, std::string_view token);
+
+// Throws Error if `text`, encoded as text, holds one of the two all the same. That is so where the
+// tokenizer does not mark them as special: then whoever types one has it.
+void check_typed(const Tokenizer& tokenizer, std::string_view text);
+
+}  // namespace stagecraft
