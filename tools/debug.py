@@ -66,8 +66,10 @@ def find_debugger():
     for name in names:
         if shutil.which(name):
             return name
-    raise course.Problem(course.say(
-        "debug_no_debugger_mac" if sys.platform == "darwin" else "debug_no_debugger"))
+    if sys.platform == "darwin":
+        raise course.Problem(course.say("debug_no_debugger_mac"))
+    kind = "debug_no_debugger" if shutil.which("apt-get") else "debug_no_debugger_other"
+    raise course.Problem(course.say(kind))
 
 
 def run():

@@ -427,6 +427,9 @@ class Debug(Repository):
         tools = pathlib.Path(tempfile.mkdtemp(dir=self.made / "build"))
         (tools / "git").symlink_to(shutil.which("git"))
         self.run_tool("debug", "1", code=2, **{"PATH": str(tools)})
+        self.assertRegex(self.stderr, "no debugger here: (install gdb|xcode-select)")
+        (tools / "apt-get").symlink_to("/bin/true")
+        self.run_tool("debug", "1", code=2, **{"PATH": str(tools)})
         self.assertRegex(self.stderr, "./stage packages gdb|xcode-select")
 
 
