@@ -14,6 +14,7 @@ import time
 import calls
 import course
 import links
+import progress
 
 PROGRAM = "src/stagecraft_mine"  # below the build folder
 ENDED_FROM_OUTSIDE = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE)
@@ -45,15 +46,14 @@ def split_mine(arguments, known):
 
 
 def passing(known):
-    return [stage for stage in known
-            if stage.is_started and course.test_stage(stage).status == "passed"]
+    return [stage for stage in known if progress.result_of(stage).status == "passed"]
 
 
 def check_gates(chosen):
     """Only what is written can run; what is wrong may, after a warning. True where none is wrong."""
     right = True
     for stage in chosen:
-        status = course.test_stage(stage).status if stage.is_started else "unwritten"
+        status = progress.result_of(stage).status
         if status in ("unwritten", "uncompiled"):
             raise course.Problem(course.say(f"mine_{status}", stage.id))
         if status == "wrong":
@@ -66,6 +66,8 @@ def select(chosen):
     """Tells CMake which stages stagecraft_mine takes from the student, if that is news to it."""
     setting = "STAGECRAFT_MINE", ";".join(stage.number for stage in chosen)
     cache = course.BUILD / "CMakeCache.txt"
+    if not cache.exists():  # verdicts are remembered longer than a build may last
+        course.build()
     if "{}:STRING={}".format(*setting) in cache.read_text(encoding="utf-8").splitlines():
         return
     configure = ["cmake", "-S", str(course.ROOT), "-B", str(course.BUILD), "-D{}={}".format(*setting)]

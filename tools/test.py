@@ -113,10 +113,14 @@ def run():
     if options.stages and len(results) > 1:
         print(course.say("test_total", sum(result.earned for result in results),
                          sum(result.stage.points for result in results)))
-    passed = [result for result in results if result.status == "passed"]
+    passed = [result.stage for result in results if result.status == "passed"]
     unfinished = [result for result in results if result.status != "passed"]
-    for result in passed[-1:] + unfinished[:1]:
-        print(next_step(result))
+    if passed and not unfinished and options.stages:
+        print(course.say("test_hear", options.stages))
+    elif passed:
+        print(course.say("test_hear", passed[-1].id))
+    if unfinished:
+        print(next_step(unfinished[0]))
     return 1 if unfinished else 0
 
 

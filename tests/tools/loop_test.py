@@ -214,7 +214,10 @@ class Test(Repository):
         self.assertTrue(lines[2].startswith("stage 2 "))
         self.assertIn("a case", "".join(lines[3:]))
         self.assertIn("together: 10 of 60 points", lines)
+        self.assertEqual(lines[-2], "hear it: ./stage story --mine 1")
         self.assertIn("./stage test 2", lines[-1])
+        self.assertEqual(self.run_tool("test", "0-1").splitlines()[-1],
+                         "hear it: ./stage story --mine 0-1")
 
     def test_without_a_number_it_is_the_next_unfinished(self):
         self.write("00-hello/add.cpp", "RIGHT")
