@@ -53,7 +53,7 @@ def indent(text, columns=4):
 
 def next_step(result):
     stage = result.stage
-    files = ", ".join(f"stages/{stage.folder.name}/{unit['file']}" for unit in stage.units)
+    files = f"stages/{stage.folder.name}/" + ", ".join(unit["file"] for unit in stage.units)
     if result.status == "passed":
         return course.say("test_hear", stage.id)
     return course.say("test_write" if result.status == "unwritten" else "test_mend", files, stage.id)
