@@ -74,7 +74,7 @@ class Walk:
             self.problems.append(f"{path}: expected commands ('$ ./stage ...') and what they print")
         if language == "en":  # those between the words are the same in every language
             for command in INLINE.findall(text):
-                self.try_command(path, command, "...", language, 0)
+                self.try_command(path, " ".join(command.split()), "...", language, 0)
         if self.update and new != text:
             path.write_text(new)
 
