@@ -27,10 +27,11 @@ class Table:
         self.slots = []
         found = links.symbols(build, [program])
         hook = next((symbol.address for symbol in found if symbol.mangled == HOOK), None)
+        self.counts = hook is not None  # else nm is missing, or the program is another
         entries = []
         for symbol in found:
             name = links.last_name(symbol.name)
-            if hook is None or name not in functions or symbol.kind not in "TW":
+            if not self.counts or name not in functions or symbol.kind not in "TW":
                 continue
             self.slots.append(name)
             entries.append(FUNCTION.pack(symbol.address - hook, 0, 0))

@@ -18,7 +18,7 @@ import progress
 
 PROGRAM = "src/stagecraft_mine"  # below the build folder
 ENDED_FROM_OUTSIDE = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE)
-SLOWER = 1.5  # times as long as ours, which is worth a word
+SLOWER = 1.5, 0.5  # times as long as ours and as many seconds more are worth a word
 
 
 def split_mine(arguments, known):
@@ -117,6 +117,9 @@ def share(part, whole):
 
 def tell_calls(table, code, with_shares):
     """One line a function, and where the program crashed."""
+    if not table.counts:
+        print(course.say("mine_uncounted"), file=sys.stderr)
+        return
     calls, inside, total = table.read()
     if code == 0 or any(one.count for one in calls.values()):
         for name, one in calls.items():
@@ -146,7 +149,7 @@ def compare(mine, ours, right, times):
     if same < max(len(mine), len(ours)):
         return course.say("mine_tipped" if right else "mine_differs", same, len(ours))
     line = course.say("mine_same", same)
-    if times[0] > SLOWER * times[1]:
+    if times[0] > SLOWER[0] * times[1] and times[0] > times[1] + SLOWER[1]:
         line += ("；" if course.language() == "zh" else "; ") + course.say("mine_slower", times[0] / times[1])
     return line
 

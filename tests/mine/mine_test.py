@@ -196,6 +196,13 @@ class Mine(Temporary):
         code, lines = self.run_mine("story", "--threads", "0")
         self.assertEqual((code, lines[1:]), (2, []))
 
+    @unittest.skipUnless((STORY / "config.json").exists(), "no model")
+    def test_no_function_is_called_uncalled_where_calls_cannot_be_counted(self):
+        with mock.patch.object(links, "nm_of", lambda build: "/no/such/nm"):
+            code, lines = self.run_mine("peek", "One day")
+        self.assertEqual((code, len(lines)), (0, 2))
+        self.assertIn("nm (of binutils) is missing", lines[1])
+
     def test_a_crash_is_one_line_and_a_shells_exit_code(self):
         known = course.stages()
         known[1].functions = ["inner", "crashes"]
@@ -207,6 +214,7 @@ class Mine(Temporary):
     def test_says_where_two_stories_part(self):
         ours = ["5", "6", "7", "8"]
         self.assertEqual(mine.compare(ours, ours, True, (1, 1)), "same tokens as ours: 4 of 4")
+        self.assertEqual(mine.compare(ours, ours, True, (0.3, 0.1)), "same tokens as ours: 4 of 4")
         self.assertEqual(mine.compare(ours, ours, True, (6, 2)), "same tokens as ours: 4 of 4; "
                          "textbook operators, so 3.0 times as long as plain story")
         for other in (["5", "6", "9", "8"], ["5", "6"]):
