@@ -73,6 +73,12 @@ if(NOT CMAKE_CROSSCOMPILING)
       SKIP_RETURN_CODE 77 TIMEOUT 900)
   endforeach()
 
+  # What ./stage debug, the sanitizers and my_tests.cpp stand on.
+  add_test(NAME gates.loop
+    COMMAND ${Python3_EXECUTABLE} ${gates}/loop_test.py ${CMAKE_BINARY_DIR})
+  set_tests_properties(gates.loop PROPERTIES LABELS gates RESOURCE_LOCK build TIMEOUT 900
+    FIXTURES_REQUIRED catalogue_00)
+
   # What student code prints is shown also where it crashes before its line ends.
   add_executable(worker_prints EXCLUDE_FROM_ALL
     ${gates}/workers/prints_then_crashes.cpp $<TARGET_OBJECTS:worker>)
