@@ -1,3 +1,4 @@
+// This gives away stage 7: it is our answer to stages/07-generation/generate.cpp.
 #include "generation/generate.h"
 
 #include <algorithm>

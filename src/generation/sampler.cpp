@@ -1,3 +1,4 @@
+// This gives away stage 7: it is our answer to stages/07-generation/sampler.cpp.
 #include "generation/sampler.h"
 
 #include <algorithm>

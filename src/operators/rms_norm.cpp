@@ -1,3 +1,4 @@
+// This gives away stage 2: it is our answer to stages/02-rms-norm/rms_norm.cpp.
 #include "operators/rms_norm.h"
 
 #include <cmath>

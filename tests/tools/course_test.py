@@ -48,6 +48,18 @@ class Registry(unittest.TestCase):
                 for twin in unit["twins"]:
                     self.assertTrue((ROOT / twin).is_file(), twin)
 
+    def test_our_answers_say_what_they_give_away_and_no_editor_leads_there(self):
+        clangd = (ROOT / ".clangd").read_text()
+        hidden = re.findall(r"^    - (.*)$", clangd, re.M)
+        for stage in STAGES:
+            for unit in stage["units"]:
+                for twin in unit["twins"]:
+                    self.assertEqual(
+                        (ROOT / twin).read_text().split("\n", 1)[0],
+                        f"// This gives away stage {stage['id']}: it is our answer to "
+                        f"stages/{folder(stage).name}/{unit['file']}.")
+                    self.assertTrue(any(re.fullmatch(path, twin) for path in hidden), twin)
+
     def test_ids_rise_and_needs_look_back(self):
         ids = [stage["id"] for stage in STAGES]
         self.assertEqual(ids, sorted(set(ids)))
