@@ -23,7 +23,8 @@ def files():
     else:
         names = [str(path.relative_to(ROOT)) for path in ROOT.rglob("*")
                  if path.relative_to(ROOT).parts[0] not in ("build", ".git")]
-    return {name for name in names if name and (ROOT / name).is_file()}
+    return {name for name in names  # but for tests of a student's own, who may be right or wrong
+            if name and (ROOT / name).is_file() and not name.endswith("/my_tests.cpp")}
 
 
 class Copy:
