@@ -371,7 +371,7 @@ class Watch(Repository):
         self.addCleanup(running.kill)
         return running
 
-    def wait_for(self, words, seconds=10.0):
+    def wait_for(self, words, seconds=30.0):
         start = time.monotonic()
         while words not in self.seen.read_text():
             self.assertLess(time.monotonic() - start, seconds, self.seen.read_text())
@@ -382,9 +382,9 @@ class Watch(Repository):
         running = self.start()
         self.wait_for("watching stages/00-hello")
         self.write("00-hello/add.cpp", "WRONG")
-        self.wait_for("Add is wrong", 5.0)
+        self.wait_for("Add is wrong", 10.0)
         self.write("00-hello/add.cpp", "RIGHT")
-        self.wait_for("watching stages/01-silu", 5.0)
+        self.wait_for("watching stages/01-silu", 10.0)
         self.assertIn("stage 0 passes. On to stage 1", self.seen.read_text())
         running.send_signal(signal.SIGINT)
         self.assertEqual(running.wait(10), 130)
@@ -396,7 +396,7 @@ class Watch(Repository):
         self.start("1")
         self.wait_for("watching stages/01-silu")
         self.write("01-silu/silu.cpp", "SYNTAX")
-        self.wait_for("that is no C++", 5.0)
+        self.wait_for("that is no C++", 10.0)
 
 
 class Debug(Repository):
