@@ -17,8 +17,8 @@
 #include <cstdint>
 #include <cstdlib>
 
-extern "C" void __cyg_profile_func_enter(void* function, void* caller);
-extern "C" void __cyg_profile_func_exit(void* function, void* caller);
+extern "C" void __cyg_profile_func_enter(void* code, void* caller);
+extern "C" void __cyg_profile_func_exit(void* code, void* caller);
 
 namespace {
 
@@ -131,14 +131,14 @@ Function* find(void* code) {
 
 }  // namespace
 
-void __cyg_profile_func_enter(void* code, void*) {
+void __cyg_profile_func_enter(void* code, void* /*caller*/) {
   Function* function = find(code);
   if (function == nullptr) return;
   ++function->calls;
   if (main_thread != nullptr) main_thread->enter(function);
 }
 
-void __cyg_profile_func_exit(void* code, void*) {
+void __cyg_profile_func_exit(void* code, void* /*caller*/) {
   Function* function = find(code);
   if (function != nullptr && main_thread != nullptr) main_thread->leave(function);
 }

@@ -75,7 +75,7 @@ std::string row_text(const Printable& tensor, std::size_t row, const Places& col
                      const Format& format, std::size_t indent) {
   std::vector<std::string> words;
   for (const std::size_t col : cols.shown) {
-    if (cols.gap && words.size() == kEdge) words.push_back(" ...");
+    if (cols.gap && words.size() == kEdge) words.emplace_back(" ...");
     words.push_back(format(tensor.at(row, col)));
   }
   const std::size_t a_line = std::max<std::size_t>(1, (kLineWidth - indent) / (format.width() + 2));
