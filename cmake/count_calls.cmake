@@ -4,6 +4,7 @@ add_library(call_counter OBJECT EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/src/mine/ca
 target_link_libraries(call_counter PRIVATE stagecraft_flags)
 
 function(count_calls target)
+  set_target_properties(${target} PROPERTIES EXPORT_COMPILE_COMMANDS OFF)  # not for an editor
   if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     # After inlining: what stands in headers is gone by then.
     target_compile_options(${target} PRIVATE -finstrument-functions-after-inlining)
