@@ -226,6 +226,11 @@ class Result:
         return "unwritten" if found == {"unwritten"} else "wrong"
 
     @property
+    def is_begun(self):
+        """Does it lack functions, with no mistake so far?"""
+        return self.status == "wrong" and all(group.status != "wrong" for group in self.groups)
+
+    @property
     def earned(self):
         return 0 if self.compile_error else sum(group.earned for group in self.groups)
 

@@ -30,7 +30,7 @@ def tell(result, brief=False):
             lines = sanitized.where_it_happens(stage, group.failed_requests[0][1])
             explained = True  # one thing at a time
         tell_group(group, lines)
-    if result.status == "wrong" and stage.needs:
+    if result.status == "wrong" and stage.needs and not result.is_begun:
         print("  " + course.say("test_needs", ", ".join(map(str, stage.needs))))
 
 
@@ -56,7 +56,8 @@ def next_step(result):
     files = f"stages/{stage.folder.name}/" + ", ".join(unit["file"] for unit in stage.units)
     if result.status == "passed":
         return course.say("test_hear", stage.id)
-    return course.say("test_write" if result.status == "unwritten" else "test_mend", files, stage.id)
+    to_write = result.status == "unwritten" or result.is_begun
+    return course.say("test_write" if to_write else "test_mend", files, stage.id)
 
 
 def run_my_tests(stage):

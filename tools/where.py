@@ -7,13 +7,6 @@ import progress
 COLOURS = {"passed": "32", "wrong": "31", "uncompiled": "31", "begun": "33"}
 
 
-def state(result):
-    """status, but half of a stage right and the rest not written is no mistake yet."""
-    if result.status == "wrong" and not any(group.status == "wrong" for group in result.groups):
-        return "begun"
-    return result.status
-
-
 def row(number, title, points, word, width):
     room = " " * (9 - course.width(points))
     return f" {number:>2}  {course.padded(title, width)}  {room}{points}   {word}".rstrip()
@@ -24,7 +17,7 @@ def table(results):
     width = max(map(course.width, titles))
     yield row("", course.say("where_stage"), course.say("where_points"), course.say("where_state"), width)
     for result, title in zip(results, titles):
-        found = state(result)
+        found = "begun" if result.is_begun else result.status
         yield row(result.stage.id, title, f"{result.earned} / {result.stage.points}",
                   course.paint(course.say(f"where_{found}"), COLOURS.get(found)), width)
     earned = sum(result.earned for result in results)
@@ -37,7 +30,7 @@ def what_next(results):
     if ahead is None:
         return course.say("where_all_done")
     stage = ahead.stage
-    if ahead.status == "unwritten":
+    if ahead.status == "unwritten" or ahead.is_begun:
         files = ", ".join(unit["file"] for unit in stage.units)
         folder = stage.folder.relative_to(course.ROOT)
         return course.say("where_next_write", stage.id, stage.title[course.language()], stage.minutes,
