@@ -12,6 +12,21 @@ add_library(worker OBJECT ${sources})
 target_include_directories(worker PRIVATE ${CMAKE_SOURCE_DIR})
 target_link_libraries(worker PRIVATE engine_headers stagecraft_flags)
 
+# Our operators once more, under the names plain_..., and around them what tells a composed stage's worker
+# what they made (tests/stages/operator_record.h).
+set(told rms_norm linear swiglu)
+add_library(recorded OBJECT ${CMAKE_SOURCE_DIR}/tests/stages/recorded/operators.cpp)
+target_include_directories(recorded PRIVATE ${CMAKE_SOURCE_DIR})
+add_library(plain OBJECT ${CMAKE_SOURCE_DIR}/src/operators/rms_norm.cpp
+  ${CMAKE_SOURCE_DIR}/src/operators/swiglu.cpp ${CMAKE_SOURCE_DIR}/src/model/linear.cpp)
+foreach(name IN LISTS told)
+  target_compile_definitions(plain PRIVATE ${name}=plain_${name})
+endforeach()
+target_link_libraries(recorded PRIVATE engine_headers stagecraft_flags)
+target_link_libraries(plain PRIVATE engine_headers stagecraft_flags)
+set(recorded_objects $<TARGET_OBJECTS:recorded> $<TARGET_OBJECTS:plain>)
+list(JOIN told "|" told)
+
 # A program of these sources and objects, of the engine's core and of our stages but for `id`. Compiled
 # as a student's code is: the warnings of our own are no matter here.
 function(add_student_program name id)
@@ -21,7 +36,11 @@ function(add_student_program name id)
       list(APPEND ours $<TARGET_OBJECTS:ours_${other}>)
     endif()
   endforeach()
-  add_executable(${name} EXCLUDE_FROM_ALL ${ARGN} $<TARGET_OBJECTS:core> ${ours})
+  set(objects $<TARGET_OBJECTS:core> ${ours})
+  if(id IN_LIST composed_stages)
+    set(objects "$<FILTER:${objects},EXCLUDE,/(${told})[.]cpp>" ${recorded_objects})
+  endif()
+  add_executable(${name} EXCLUDE_FROM_ALL ${ARGN} ${objects})
   target_link_libraries(${name} PRIVATE engine_headers Threads::Threads PkgConfig::pcre2
     PkgConfig::utf8proc)
   target_compile_options(${name} PRIVATE -Wall -Wextra -ffp-contract=off)

@@ -3,6 +3,7 @@
 # counted_NN is mine_NN for `./stage story --mine`, which tells how often it was called.
 #
 #   stage_ids        "00;01;..."
+#   composed_stages  those of them that need others
 #   stage_files_NN   the student's files of stage NN
 #   staged_twins     every file of src/ that stands in some ours_NN
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/stages/stages.json)
@@ -17,6 +18,10 @@ foreach(index RANGE ${last_stage})
     set(id 0${id})
   endif()
   list(APPEND stage_ids ${id})
+  string(JSON n_needs LENGTH "${registry}" stages ${index} needs)
+  if(n_needs GREATER 0)
+    list(APPEND composed_stages ${id})
+  endif()
   set(mine "")
   set(ours "")
   string(JSON n_units LENGTH "${registry}" stages ${index} units)

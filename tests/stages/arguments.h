@@ -35,6 +35,7 @@ class Arguments {
   // Something the function computed on its way, under the name that it gave it.
   void record(const std::string& name, MatrixView<const float> value);
   void record(const std::string& name, std::span<const int> numbers);
+  void record_if_new(const std::string& name, MatrixView<const float> value);
 
   // Makes a call that may have to be refused with an Error, where the request says so
   // ("refusable"): then whether it was is an output, "Error". Elsewhere an Error goes on its way.

@@ -4,6 +4,7 @@
 #include "model/mlp.h"
 #include "model/rope_frequencies.h"
 #include "tests/stages/calls.h"
+#include "tests/stages/operator_record.h"
 
 namespace stagecraft::stages {
 namespace {
@@ -42,7 +43,14 @@ void call_mlp(Arguments& args) {
   config.head_dim = 2;
   Workspace workspace = recording_workspace(config, x.rows(), x.rows());
   record_probes(workspace, args);
+  start_operator_record();
   mlp(config, p, x, workspace);
+  name_operators({{p.norm.data(), "mlp_norm"},
+                  {p.gate.weight.data(), "gate"},
+                  {p.up.weight.data(), "up"},
+                  {nullptr, "swiglu"},
+                  {p.down.weight.data(), "down"}},
+                 x.rows(), args);
   // What the contract says is left behind, whether or not the code probed it.
   args.record("scratch gate", workspace.gate.top_rows(x.rows()));
   args.record("scratch up", workspace.up.top_rows(x.rows()));
@@ -82,7 +90,21 @@ void call_attention_block(Arguments& args) {
   cache.advance(past_k.rows());
   Workspace workspace = recording_workspace(config, x.rows(), kv_len);
   record_probes(workspace, args);
+  start_operator_record();
   attention_block(config, p, 0, x, cache, workspace);
+  name_operators({{p.norm.data(), "attn_norm"},
+                  {p.q.weight.data(), "q"},
+                  {p.k.weight.data(), "k"},
+                  {p.v.weight.data(), "v"},
+                  {p.o.weight.data(), "attn_proj"}},
+                 x.rows(), args);
+  // What the contract says is left behind shows three steps more.
+  const auto new_rows = [&](MatrixView<const float> all) {
+    return all.row_range(past_k.rows(), x.rows());
+  };
+  args.record_if_new("v", new_rows(cache.values(0, kv_len)));
+  args.record_if_new("k_rope", new_rows(cache.keys(0, kv_len)));
+  args.record_if_new("attn_probs", workspace.probabilities_for(config.n_heads, x.rows(), kv_len));
   args.record("cached keys", cache.keys(0, kv_len));
   args.record("cached values", cache.values(0, kv_len));
   args.record("scratch probabilities",
