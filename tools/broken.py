@@ -1,4 +1,4 @@
-"""./stage broken: hear what a mistake does to a story.
+"""./stage broken: hear what a mistake does to a story, or to a chat.
 
 The mistakes are the wrong programs of tests/mistakes: the same that the gates know by name.
 """
@@ -10,8 +10,9 @@ import textwrap
 
 import course
 
-# What makes the two stories comparable, where it is not said otherwise after NAME: the option's
-# spellings and its value.
+QUESTIONS = b"Hello!\nWhat do you do on weekends?\nDo you have a dog?\n"
+# What makes the two comparable, where it is not said otherwise after NAME: the option's spellings and
+# its value.
 SAME_FOR_BOTH = ((("--temperature", "--temp"), "0"), (("--max-tokens", "-n"), "60"), (("--seed",), "7"))
 
 
@@ -33,9 +34,10 @@ def complete(options):
     return added + options
 
 
-def tell_story(program, options):
-    """What the program tells, or where it tells nothing, why."""
-    done = subprocess.run([str(program), "story", *complete(options)],
+def tell(program, stage, options):
+    """What the program tells, or where it tells nothing, why. A chat is of three questions, unless
+    the options bring one."""
+    done = subprocess.run([str(program), stage.program, *complete(options)], input=QUESTIONS,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     text = done.stdout.decode("utf-8", "replace").strip()
     if done.returncode == 0:
@@ -84,9 +86,9 @@ def list_mistakes(stage, en):
 
 def run():
     parser = argparse.ArgumentParser(
-        prog="./stage broken", description="Tells a story with a well-known mistake in it, beside ours.",
+        prog="./stage broken", description="Tells a story (or chats) with a well-known mistake in it, beside ours.",
         epilog="e.g. ./stage broken 2, then ./stage broken 2 no_mean -p 'A dog' --model PATH; "
-               "what follows NAME goes to story")
+               "what follows NAME goes to story, or for stage 8 to chat")
     parser.add_argument("stage", help="2, say")
     parser.add_argument("name", nargs="?", help="of the mistake; without it, those of the stage are listed")
     parser.add_argument("options", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
@@ -101,11 +103,11 @@ def run():
     problem = course.build(target)
     if problem is not None:
         raise course.Problem(course.first_error(problem))
-    ours, ours_problem = tell_story(course.BUILD / "src" / "stagecraft", options.options)
+    ours, ours_problem = tell(course.BUILD / "src" / "stagecraft", stage, options.options)
     if ours_problem:  # a wrong option, no model: nothing to do with the mistake
         print(ours_problem, file=sys.stderr)
         return 1
-    theirs, theirs_problem = tell_story(course.BUILD / "tests" / target, options.options)
+    theirs, theirs_problem = tell(course.BUILD / "tests" / target, stage, options.options)
     show("ours" if en else "我们的", ours)
     show(f"{name}: {sentence['en' if en else 'zh']}", theirs)
     if theirs_problem:

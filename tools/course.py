@@ -71,6 +71,7 @@ class Stage:
         self.groups = entry["groups"]
         self.units = entry["units"]
         self.needs = entry["needs"]
+        self.program = entry.get("program", "story")  # in which one hears it
 
     @property
     def number(self):  # as folders and targets spell it

@@ -130,7 +130,8 @@ def tell_calls(table, code, with_shares):
                 key = "mine_called" if one.count > 1 else "mine_called_once"
                 print(course.say(key, name, one.count, part), file=sys.stderr)
             else:
-                print(course.say("mine_called_often", name, one.count), file=sys.stderr)
+                key = "mine_called_often" if one.count > 1 else "mine_called_just_once"
+                print(course.say(key, name, one.count), file=sys.stderr)
     if code < 0 and -code not in ENDED_FROM_OUTSIDE:
         died = -code, signal.strsignal(-code)
         print(course.say("mine_died_in", *died, inside, calls[inside].count) if inside

@@ -55,7 +55,7 @@ def next_step(result):
     stage = result.stage
     files = f"stages/{stage.folder.name}/" + ", ".join(unit["file"] for unit in stage.units)
     if result.status == "passed":
-        return course.say("test_hear", stage.id)
+        return course.say("test_hear", stage.id, stage.program)
     to_write = result.status == "unwritten" or result.is_begun
     return course.say("test_write" if to_write else "test_mend", files, stage.id)
 
@@ -117,9 +117,9 @@ def run():
     passed = [result.stage for result in results if result.status == "passed"]
     unfinished = [result for result in results if result.status != "passed"]
     if passed and not unfinished and options.stages:
-        print(course.say("test_hear", options.stages))
+        print(course.say("test_hear", options.stages, passed[-1].program))
     elif passed:
-        print(course.say("test_hear", passed[-1].id))
+        print(course.say("test_hear", passed[-1].id, passed[-1].program))
     if unfinished:
         print(next_step(unfinished[0]))
     return 1 if unfinished else 0

@@ -1,3 +1,4 @@
+// This gives away stage 8: it is our answer to stages/08-chat/chat_turn.cpp.
 #include "generation/chat_turn.h"
 
 #include <algorithm>

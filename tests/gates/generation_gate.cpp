@@ -14,14 +14,6 @@
 namespace stagecraft::stages {
 namespace {
 
-Tensor numbers(const std::vector<int>& values) {
-  return {{values.size()}, {values.begin(), values.end()}};
-}
-
-Expected exactly(const std::vector<int>& values) {
-  return {{values.size()}, {values.begin(), values.end()}, std::vector<double>(values.size(), 0.0)};
-}
-
 // ---- forward ------------------------------------------------------------------------------------
 
 // PyTorch's logits of a tiny model: [seq, vocab] in f64, and how far off is right.
@@ -339,11 +331,6 @@ Answer our_answer(const Loop& loop) {
   return answer;
 }
 
-std::string reason_name(double reason) {
-  constexpr const char* kNames[] = {"EndToken", "MaxTokens", "ContextFull", "Stopped"};
-  return kNames[static_cast<std::size_t>(reason) % std::size(kNames)];
-}
-
 // generate composes functions that are judged elsewhere, so there is one right sequence of tokens:
 // that of our own loop.
 bool judge_loop(const std::string& name, const Loop& loop) {
@@ -372,7 +359,7 @@ bool judge_loop(const std::string& name, const Loop& loop) {
       return say("reason_wrong", reason_name(right[0]), reason_name(got.values.at(0)));
     }
     return diagnose_tokens(say(output == "fed tokens" ? "fed_tokens" : "chosen_tokens"), right,
-                           got.values, [](int token) { return fmt::format("token {}", token); });
+                           got.values, [](int token) { return fmt::format("{}", token); });
   };
   return judge(one);
 }

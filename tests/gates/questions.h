@@ -1,6 +1,9 @@
 #pragma once
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <iterator>
 
 #include "tests/gates/gate.h"
 
@@ -26,6 +29,22 @@ inline Tensor filled(std::vector<std::size_t> shape, float value) {
   tensor.shape = std::move(shape);
   tensor.values.assign(n, value);
   return tensor;
+}
+
+// Whole numbers (tokens, lengths) as an input, and as the one right answer.
+inline Tensor numbers(const std::vector<int>& values) {
+  return {{values.size()}, {values.begin(), values.end()}};
+}
+
+inline Expected exactly(const std::vector<int>& values) {
+  return {{values.size()}, {values.begin(), values.end()}, std::vector<double>(values.size(), 0.0)};
+}
+
+// A StopReason that came as a number.
+inline std::string reason_name(double reason) {
+  constexpr const char* kNames[] = {"EndToken", "MaxTokens", "ContextFull", "Stopped"};
+  const bool known = reason >= 0.0 && reason < static_cast<double>(std::size(kNames));
+  return known ? kNames[static_cast<std::size_t>(reason)] : fmt::format("{}", reason);
 }
 
 }  // namespace stagecraft::stages

@@ -82,7 +82,8 @@ const CallTable& model_calls() {
 const CallTable& all_calls() {
   static const CallTable table = [] {
     CallTable all;
-    for (const CallTable* part : {&operator_calls(), &block_calls(), &model_calls()}) {
+    for (const CallTable* part :
+         {&operator_calls(), &block_calls(), &model_calls(), &chat_calls()}) {
       all.insert(part->begin(), part->end());
     }
     return all;

@@ -1,0 +1,17 @@
+// Mistake: the whole conversation after what the cache holds.
+#include "generation/chat_turn.h"
+
+#include "base/error.h"
+
+namespace stagecraft {
+
+TextResult chat_turn(const Tokenizer& tokenizer, Session& session,
+                     std::span<const TokenId> conversation, const TextOptions& options,
+                     Random& random, const std::function<bool(std::string_view)>& on_text) {
+  if (conversation.empty() || conversation.size() > session.context()) {
+    throw Error("chat: found a conversation of {} tokens", conversation.size());
+  }
+  return generate_text(tokenizer, session, conversation, options, random, on_text);
+}
+
+}  // namespace stagecraft

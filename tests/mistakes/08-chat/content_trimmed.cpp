@@ -1,0 +1,34 @@
+// Mistake: spaces and newlines around a content are cut off.
+#include "text/chat_template.h"
+
+namespace stagecraft {
+namespace {
+
+void append(std::vector<TokenId>& tokens, const std::vector<TokenId>& more) {
+  tokens.insert(tokens.end(), more.begin(), more.end());
+}
+
+std::vector<TokenId> encode(const Tokenizer& tokenizer, const std::string& text) {
+  return tokenizer.encode(text, {.parse_special = false, .at_start = false});
+}
+
+}  // namespace
+
+std::vector<TokenId> message_tokens(const Tokenizer& tokenizer, const Message& message) {
+  std::vector<TokenId> tokens = {chat_token(tokenizer, kChatStart)};
+  std::string content = message.content;
+  content.erase(0, content.find_first_not_of(" \n"));
+  content.erase(content.find_last_not_of(" \n") + 1);
+  append(tokens, encode(tokenizer, message.role + "\n" + content));
+  tokens.push_back(chat_token(tokenizer, kChatEnd));
+  append(tokens, encode(tokenizer, "\n"));
+  return tokens;
+}
+
+std::vector<TokenId> answer_opening(const Tokenizer& tokenizer) {
+  std::vector<TokenId> tokens = {chat_token(tokenizer, kChatStart)};
+  append(tokens, encode(tokenizer, "assistant\n"));
+  return tokens;
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,28 @@
+// Mistake: the frame is encoded as text.
+#include "text/chat_template.h"
+
+namespace stagecraft {
+namespace {
+
+void append(std::vector<TokenId>& tokens, const std::vector<TokenId>& more) {
+  tokens.insert(tokens.end(), more.begin(), more.end());
+}
+
+std::vector<TokenId> encode(const Tokenizer& tokenizer, const std::string& text) {
+  return tokenizer.encode(text, {.parse_special = false, .at_start = false});
+}
+
+}  // namespace
+
+std::vector<TokenId> message_tokens(const Tokenizer& tokenizer, const Message& message) {
+  chat_token(tokenizer, kChatStart);
+  return encode(tokenizer, "<|im_start|>" + message.role + "\n" + message.content + "<|im_end|>\n");
+}
+
+std::vector<TokenId> answer_opening(const Tokenizer& tokenizer) {
+  std::vector<TokenId> tokens = {chat_token(tokenizer, kChatStart)};
+  append(tokens, encode(tokenizer, "assistant\n"));
+  return tokens;
+}
+
+}  // namespace stagecraft
