@@ -1,3 +1,4 @@
+// This gives away stage 5: it is our answer to stages/05-parameters/config.cpp.
 #include "model/config.h"
 
 #include "model/config_extensions.h"

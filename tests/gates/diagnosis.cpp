@@ -77,9 +77,11 @@ bool is_permuted(const Expected& expected, const Tensor& got) {
 std::string pattern(const Expected& expected, const Tensor& got) {
   if (is_transposed(expected, got)) return say("looks_transposed");
   const double factor = common(expected, got, [](double e, double g) { return g / e; });
-  if (std::isfinite(factor) && factor != 0.0) return say("looks_scaled", factor);
+  if (std::isfinite(factor) && factor != 0.0 && std::fabs(factor - 1.0) > 1e-3) {
+    return say("looks_scaled", factor);
+  }
   const double shift = common(expected, got, [](double e, double g) { return g - e; });
-  if (std::isfinite(shift)) return say("looks_shifted", shift);
+  if (std::isfinite(shift) && shift != 0.0) return say("looks_shifted", shift);
   if (is_permuted(expected, got)) return say("looks_permuted");
   return {};
 }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -20,28 +21,6 @@ std::filesystem::path worker() {
   const char* path = std::getenv("STAGE_WORKER");
   if (path == nullptr) throw Error("STAGE_WORKER: expected the path of a worker");
   return path;
-}
-
-std::string broken_rule(const Outcome& outcome) {
-  switch (outcome.kind) {
-    case Outcome::Kind::Crashed:
-      return say("crashed", outcome.detail);
-    case Outcome::Kind::Hung:
-      return say("hung", outcome.detail);
-    case Outcome::Kind::Exited:
-      return say("exited", outcome.detail);
-    case Outcome::Kind::NoAnswer:
-      return say("no_answer", outcome.detail);
-    case Outcome::Kind::Answered:
-      break;
-  }
-  const Response& response = outcome.response;
-  if (response.status == Response::Status::Threw) return say("threw", response.message);
-  if (!response.overrun.empty()) {
-    return say("overrun", response.overrun, say("side_" + response.overrun_side));
-  }
-  if (!response.changed_input.empty()) return say("input_changed", response.changed_input);
-  return {};
 }
 
 std::string what_is_wrong(const Case& question, const std::string& output, const Expected& expected,
@@ -105,33 +84,13 @@ std::vector<Asked>& history() {
   return all;
 }
 
-// What is wrong with an answer, as `judge` and `judge_counts` find it; empty if nothing is.
-using FindProblem = std::function<std::string(const Response&)>;
-
-std::string problem_with(const Outcome& outcome, const FindProblem& find_problem) {
-  const std::string problem = broken_rule(outcome);
-  return problem.empty() ? find_problem(outcome.response) : problem;
-}
-
-// Runs the worker and fails the running test if its answer is not right.
-bool judge_by(const Case& question, const FindProblem& find_problem) {
-  const std::string kept = keep_request(question);
-  const Outcome outcome = run_worker(worker(), question.request);
-  if (outcome.kind == Outcome::Kind::Answered &&
-      outcome.response.status == Response::Status::NotWritten) {
-    ::testing::Test::RecordProperty(kNotWritten, outcome.response.message);
-    [] { GTEST_SKIP() << say("not_written"); }();
-    return false;
-  }
-  std::string problem = problem_with(outcome, find_problem);
-  history().push_back({question, outcome, problem.empty(), [=](const Outcome& other) {
-                         return problem_with(other, find_problem).empty();
-                       }});
-  if (problem.empty()) return true;
-  keep_failure(kept, outcome);
-  if (!outcome.printed.empty()) problem += "\n  " + say("printed") + "\n" + outcome.printed;
-  ADD_FAILURE() << question.name << "\n  " << problem;
-  return false;
+// Judges an answer that breaks no rule by its numbers.
+bool judge_answer(const Case& question,
+                  const std::function<std::string(const Response&)>& find_problem) {
+  return judge_by(question, [=](const Outcome& outcome) {
+    const std::string problem = broken_rule(outcome);
+    return problem.empty() ? find_problem(outcome.response) : problem;
+  });
 }
 
 }  // namespace
@@ -142,13 +101,55 @@ std::string output_name(const std::string& name, std::size_t call) {
   return call == 1 ? name : fmt::format("{}#{}", name, call);
 }
 
+std::string broken_rule(const Outcome& outcome) {
+  switch (outcome.kind) {
+    case Outcome::Kind::Crashed:
+      return say("crashed", outcome.detail);
+    case Outcome::Kind::Hung:
+      return say("hung", outcome.detail);
+    case Outcome::Kind::Exited:
+      return say("exited", outcome.detail);
+    case Outcome::Kind::NoAnswer:
+      return say("no_answer", outcome.detail);
+    case Outcome::Kind::Answered:
+      break;
+  }
+  const Response& response = outcome.response;
+  if (response.status == Response::Status::Threw) return say("threw", response.message);
+  if (!response.overrun.empty()) {
+    return say("overrun", response.overrun, say("side_" + response.overrun_side));
+  }
+  if (!response.changed_input.empty()) return say("input_changed", response.changed_input);
+  return {};
+}
+
+bool judge_by(const Case& question, const FindProblem& find_problem) {
+  const std::string kept = keep_request(question);
+  const Outcome outcome = run_worker(worker(), question.request);
+  if (outcome.kind == Outcome::Kind::Answered &&
+      outcome.response.status == Response::Status::NotWritten) {
+    ::testing::Test::RecordProperty(kNotWritten, outcome.response.message);
+    [] { GTEST_SKIP() << say("not_written"); }();
+    return false;
+  }
+  std::string problem = find_problem(outcome);
+  history().push_back({question, outcome, problem.empty(),
+                       [=](const Outcome& other) { return find_problem(other).empty(); }});
+  if (problem.empty()) return true;
+  keep_failure(kept, outcome);
+  if (!outcome.printed.empty()) problem += "\n  " + say("printed") + "\n" + outcome.printed;
+  ADD_FAILURE() << question.name << "\n  " << problem;
+  return false;
+}
+
 bool judge(const Case& question) {
-  return judge_by(question, [=](const Response& response) { return compare(question, response); });
+  return judge_answer(question,
+                      [=](const Response& response) { return compare(question, response); });
 }
 
 bool judge_counts(const Case& question, const std::string& output,
                   const std::vector<double>& shares, std::size_t total) {
-  return judge_by(question, [=](const Response& response) -> std::string {
+  return judge_answer(question, [=](const Response& response) -> std::string {
     const auto found = response.outputs.find(output);
     if (found == response.outputs.end()) return say("no_answer", output);
     Expected expected{{shares.size()}, {}, {}};
@@ -165,6 +166,21 @@ bool judge_counts(const Case& question, const std::string& output,
     }
     if (agrees(expected, counts)) return {};
     return diagnose_shares(expected, counts, total);
+  });
+}
+
+bool judge_refused(const Case& question, const std::vector<std::string>& any_of) {
+  return judge_by(question, [=](const Outcome& outcome) -> std::string {
+    const bool threw = outcome.kind == Outcome::Kind::Answered &&
+                       outcome.response.status == Response::Status::Threw;
+    if (!threw) {
+      const std::string problem = broken_rule(outcome);
+      return problem.empty() ? say("not_refused") : problem;
+    }
+    const std::string& message = outcome.response.message;
+    const bool named = std::ranges::any_of(
+        any_of, [&](const std::string& name) { return message.find(name) != std::string::npos; });
+    return named ? std::string() : say("not_named", any_of.front(), message);
   });
 }
 

@@ -23,6 +23,8 @@ struct Case {
   // the student; empty where `diagnose` may say it.
   using Tell = std::function<std::string(const std::string& output, const Tensor& got)>;
   Tell tell = {};
+  // What an error about it may name: two errors that name the same of these are the same mistake.
+  std::vector<std::string> names = {};
 };
 
 // Asks the worker named by STAGE_WORKER and fails the running test with a diagnosis if the answer
@@ -33,6 +35,18 @@ bool judge(const Case& question);
 // often as its share of `total`, but for two steps of the sweep.
 bool judge_counts(const Case& question, const std::string& output,
                   const std::vector<double>& shares, std::size_t total);
+
+// The same by a rule of the gate's own: what is wrong with an outcome, in lines for the student;
+// empty if nothing is. The rule sees every outcome but "not written yet".
+using FindProblem = std::function<std::string(const Outcome&)>;
+bool judge_by(const Case& question, const FindProblem& find_problem);
+
+// What no answer may do: crash, hang, throw, write elsewhere. In lines for the student; empty if it
+// did none of these.
+std::string broken_rule(const Outcome& outcome);
+
+// The same for what must be refused with an Error that names at least one of these.
+bool judge_refused(const Case& question, const std::vector<std::string>& any_of);
 
 // A question that was asked, and what became of it.
 struct Asked {

@@ -47,7 +47,8 @@ bool same(float student, float mistake, double allowed) {
            is_untouched(student) == is_untouched(mistake);
   }
   const double off = std::fabs(static_cast<double>(student) - mistake);
-  return student == mistake || off <= allowed + kRounding * std::fabs(mistake);
+  if (student == mistake || std::isinf(mistake)) return student == mistake;
+  return off <= allowed + kRounding * std::fabs(mistake);
 }
 
 // Two wrong answers are the same if they are as near to each other as the case allows a right one
@@ -66,9 +67,17 @@ bool same(const Tensor& student, const Tensor& mistake, const Expected& expected
   return true;
 }
 
-bool can_be_compared(const Outcome& outcome) {
-  return outcome.kind == Outcome::Kind::Answered &&
-         outcome.response.status == Response::Status::Done;
+// Errors can be compared where it is known what they may name.
+bool can_be_compared(const Case& question, const Outcome& outcome) {
+  if (outcome.kind != Outcome::Kind::Answered) return false;
+  return outcome.response.status == Response::Status::Done ||
+         (outcome.response.status == Response::Status::Threw && !question.names.empty());
+}
+
+bool name_the_same(const Case& question, const std::string& one, const std::string& other) {
+  return std::ranges::all_of(question.names, [&](const std::string& name) {
+    return (one.find(name) == std::string::npos) == (other.find(name) == std::string::npos);
+  });
 }
 
 // Outputs for which nothing is expected one by one are the tokens of a sweep, where the same
@@ -83,6 +92,10 @@ bool nearly_equal(const Tensor& student, const Tensor& mistake) {
 }
 
 bool behave_alike(const Case& question, const Response& student, const Response& mistake) {
+  if (student.status != mistake.status) return false;
+  if (student.status == Response::Status::Threw) {
+    return name_the_same(question, student.message, mistake.message);
+  }
   if (student.overrun != mistake.overrun || student.changed_input != mistake.changed_input) {
     return false;
   }
@@ -90,8 +103,9 @@ bool behave_alike(const Case& question, const Response& student, const Response&
     for (const auto& [name, expected] : question.expected) {
       const auto ours = student.outputs.find(output_name(name, call));
       const auto theirs = mistake.outputs.find(output_name(name, call));
-      if (ours == student.outputs.end() || theirs == mistake.outputs.end()) return false;
-      if (!same(ours->second, theirs->second, expected)) return false;
+      const bool both = theirs != mistake.outputs.end();
+      if ((ours != student.outputs.end()) != both) return false;
+      if (both && !same(ours->second, theirs->second, expected)) return false;
     }
   }
   if (!question.expected.empty()) return true;
@@ -127,7 +141,7 @@ struct Evidence {
 Evidence sorted_out(std::span<const Asked> asked, std::size_t first) {
   Evidence found;
   for (const Asked& one : asked.subspan(first)) {
-    if (!one.right && can_be_compared(one.outcome)) found.failed.push_back(&one);
+    if (!one.right && can_be_compared(one.question, one.outcome)) found.failed.push_back(&one);
   }
   const auto same_function = [&](const Asked& one) {
     return std::ranges::any_of(found.failed, [&](const Asked* failed) {
@@ -137,7 +151,7 @@ Evidence sorted_out(std::span<const Asked> asked, std::size_t first) {
   for (const Asked& one : asked) {
     if (one.right && same_function(one)) {
       found.passed.push_back(&one);
-    } else if (&one < asked.data() + first && can_be_compared(one.outcome)) {
+    } else if (&one < asked.data() + first && can_be_compared(one.question, one.outcome)) {
       found.earlier.push_back(&one);
     }
   }
@@ -150,7 +164,7 @@ Evidence sorted_out(std::span<const Asked> asked, std::size_t first) {
 
 bool explains(const fs::path& worker, const Asked& failed) {
   const Outcome outcome = run_worker(worker, failed.question.request);
-  return can_be_compared(outcome) && !failed.is_right(outcome) &&
+  return can_be_compared(failed.question, outcome) && !failed.is_right(outcome) &&
          behave_alike(failed.question, failed.outcome.response, outcome.response);
 }
 

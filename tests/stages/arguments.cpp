@@ -135,6 +135,10 @@ void Arguments::record(const std::string& name, MatrixView<const float> value) {
   }
 }
 
+void Arguments::record(const std::string& name, std::span<const float> values) {
+  recorded_[name] = {{values.size()}, {values.begin(), values.end()}};
+}
+
 void Arguments::record(const std::string& name, std::span<const int> numbers) {
   recorded_[name] = {{numbers.size()}, {numbers.begin(), numbers.end()}};
 }

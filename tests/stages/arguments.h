@@ -34,6 +34,7 @@ class Arguments {
 
   // Something the function computed on its way, under the name that it gave it.
   void record(const std::string& name, MatrixView<const float> value);
+  void record(const std::string& name, std::span<const float> values);
   void record(const std::string& name, std::span<const int> numbers);
   void record_if_new(const std::string& name, MatrixView<const float> value);
 

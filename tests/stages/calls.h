@@ -13,6 +13,7 @@ using CallTable = std::map<std::string, Call>;
 
 const CallTable& operator_calls();  // silu, rms_norm, attention ...
 const CallTable& block_calls();     // mlp, attention_block
+const CallTable& loading_calls();   // parse_config, load_parameters
 const CallTable& model_calls();     // forward, sample, generate
 const CallTable& chat_calls();      // message_tokens, answer_opening, chat_turn
 const CallTable& all_calls();

@@ -83,7 +83,7 @@ const CallTable& all_calls() {
   static const CallTable table = [] {
     CallTable all;
     for (const CallTable* part :
-         {&operator_calls(), &block_calls(), &model_calls(), &chat_calls()}) {
+         {&operator_calls(), &block_calls(), &loading_calls(), &model_calls(), &chat_calls()}) {
       all.insert(part->begin(), part->end());
     }
     return all;

@@ -1,0 +1,274 @@
+// The gate of stage 5.1, second half: the named tensors of a checkpoint become the parameters.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "checkpoint/checkpoint.h"
+#include "tests/gates/messages.h"
+#include "tests/gates/model_files.h"
+#include "tests/gates/questions.h"
+#include "tests/stages/config_numbers.h"
+
+namespace stagecraft::stages {
+namespace {
+
+namespace fs = std::filesystem;
+
+// ---- what is asked, and what is right -----------------------------------------------------------
+
+Expected flag(bool value) { return {{1}, {value ? 1.0 : 0.0}, {0.0}}; }
+
+// A question about the model in `folder`, without what is right.
+Case question_about(const std::string& name, const fs::path& folder, const Config& config) {
+  Case one;
+  one.name = name;
+  one.request.function = "load_parameters";
+  one.request.texts = {{"model", folder.string()}};
+  visit_numbers(config, [&](const std::string& member, const char*, auto value) {
+    one.request.scalars[member] = static_cast<double>(value);
+  });
+  one.names = every_name(config);
+  return one;
+}
+
+// Every parameter is to hold the tensor of its name; where tied, of the one table's name.
+Case parameters_case(const std::string& name, const fs::path& folder, const Config& config) {
+  Case one = question_about(name, folder, config);
+  const Checkpoint checkpoint = Checkpoint::open(folder);
+  const bool one_table = config.tied_embeddings && (checkpoint.find(kEmbedding) == nullptr ||
+                                                    checkpoint.find(kHead) == nullptr);
+  for (const Weight& weight : weights_of(config)) {
+    const StoredTensor* tensor = checkpoint.find(weight.name);
+    if (tensor == nullptr && one_table) {
+      tensor = checkpoint.find(weight.name == kHead ? kEmbedding : kHead);
+    }
+    if (tensor == nullptr) throw Error("{}: no tensor '{}'", folder.string(), weight.name);
+    one.expected[weight.name] = values_of(*tensor);
+  }
+  one.expected["layers"] = {{1}, {static_cast<double>(config.n_layers)}, {0.0}};
+  if (config.tied_embeddings) one.expected["lm_head is the embedding"] = flag(one_table);
+  return one;
+}
+
+Case fresh_case(const std::string& name, Inputs& inputs, const Config& config,
+                const FileOptions& options = {}) {
+  return parameters_case(name, write_model(tensors_of(config, inputs), options), config);
+}
+
+// ---- what is wrong, in words --------------------------------------------------------------------
+
+// The tensor of the file whose numbers these are; empty if there is none.
+std::string true_name(const Case& question, const Tensor& got) {
+  for (const auto& [name, expected] : question.expected) {
+    if (expected.shape.size() == got.shape.size() && agrees(expected, got) && !got.values.empty() &&
+        expected.values.size() > 1) {
+      return name;
+    }
+  }
+  return {};
+}
+
+std::string problem_with_weight(const Case& question, const Weight& weight,
+                                const std::map<std::string, Tensor>& outputs) {
+  const Expected& expected = question.expected.at(weight.name);
+  const auto got = outputs.find(weight.name);
+  if (got == outputs.end()) return say("parameter_empty", weight.place, weight.name);
+  if (got->second.shape != expected.shape) {
+    return say("parameter_shape", weight.place, weight.name, shape_text(expected.shape),
+               shape_text(got->second.shape));
+  }
+  if (agrees(expected, got->second)) return {};
+  const std::string other = true_name(question, got->second);
+  if (!other.empty()) return say("parameter_holds", weight.place, weight.name, other);
+  return diagnose("load_parameters", weight.place, expected, got->second);
+}
+
+std::string problem_with_parameters(const Case& question, const Config& config,
+                                    const Outcome& outcome) {
+  if (const std::string broken = broken_rule(outcome); !broken.empty()) return broken;
+  const auto& outputs = outcome.response.outputs;
+  const auto layers = outputs.find("layers");
+  if (layers == outputs.end() || layers->second.values.size() != 1)
+    return say("no_answer", "layers");
+  if (layers->second.values[0] != static_cast<float>(config.n_layers)) {
+    return say("layers_wrong", config.n_layers, layers->second.values[0]);
+  }
+  std::string first;
+  std::size_t wrong = 0;
+  const std::vector<Weight> weights = weights_of(config);
+  for (const Weight& weight : weights) {
+    const std::string problem = problem_with_weight(question, weight, outputs);
+    if (problem.empty()) continue;
+    if (wrong++ == 0) first = problem;
+  }
+  if (wrong > 1) first += "\n  " + say("parameters_wrong", wrong, weights.size());
+  if (wrong != 0) return first;
+  for (const auto& [name, expected] : question.expected) {
+    const auto got = outputs.find(name);
+    if (got != outputs.end() && agrees(expected, got->second)) continue;
+    if (name == "lm_head is the embedding") {
+      return say(expected.values[0] == 1.0 ? "head_is_no_view" : "head_is_embedding");
+    }
+    return say("parameter_copied", name.substr(0, name.find(' ')));
+  }
+  return {};
+}
+
+bool judge_parameters(const Case& question, const Config& config) {
+  return judge_by(question, [=](const Outcome& outcome) {
+    return problem_with_parameters(question, config, outcome);
+  });
+}
+
+// ---- the tests ----------------------------------------------------------------------------------
+
+TEST(Parameters, HoldTheTensorsOfTheirNames) {
+  Inputs inputs;
+  const Config plain = fresh_config(inputs);
+  if (!judge_parameters(fresh_case("sizes that are all different", inputs, plain), plain) &&
+      IsSkipped()) {
+    return;
+  }
+  Config full = plain;
+  full.qkv_bias = full.o_bias = full.mlp_bias = full.qk_norm = true;
+  judge_parameters(fresh_case("every bias, and norms of q and k", inputs, full), full);
+  Config square = plain;  // where every matrix is square, only names tell them apart
+  square.n_kv_heads = square.n_heads;
+  square.dim = square.ffn_dim = square.vocab_size = square.n_heads * square.head_dim;
+  judge_parameters(fresh_case("matrices that are all square", inputs, square), square);
+}
+
+TEST(Parameters, OfTinyModelsOfEveryFamily) {
+  for (const char* name :
+       {"llama-mha", "llama-gqa3", "llama-mqa8", "llama-head-dim", "llama-attention-bias",
+        "llama-mlp-bias", "llama-sharded", "qwen2-window-off", "qwen3-qk-norm"}) {
+    const fs::path folder = fs::path(TEST_DATA) / "models" / name;
+    const Config config = read_config(folder);
+    if (!judge_parameters(parameters_case(name, folder, config), config) && IsSkipped()) return;
+  }
+}
+
+TEST(Parameters, AreUsedWhereTheyLieIfTheyAreF32) {
+  Inputs inputs;
+  const Config config = fresh_config(inputs);
+  Case one = fresh_case("F32 tensors are not copied", inputs, config);
+  for (const Weight& weight : weights_of(config)) {
+    one.expected[weight.name + " lies in the file"] = flag(true);
+  }
+  judge_parameters(one, config);
+}
+
+TEST(Parameters, RefuseATensorThatIsMissing) {
+  Inputs inputs;
+  Config config = fresh_config(inputs);
+  config.o_bias = config.qkv_bias = true;
+  const auto tensors = tensors_of(config, inputs);
+  const std::string last = fmt::format("model.layers.{}.", config.n_layers - 1);
+  for (const std::string& name :
+       {std::string(kEmbedding), last + "mlp.down_proj.weight", last + "self_attn.k_proj.bias",
+        std::string("model.layers.0.post_attention_layernorm.weight"),
+        std::string("model.norm.weight"), std::string(kHead)}) {
+    auto others = tensors;
+    std::erase_if(others, [&](const FileTensor& tensor) { return tensor.name == name; });
+    const fs::path folder = write_model(others);
+    const Case one = question_about("a file without " + name, folder, config);
+    if (!judge_refused(one, {name}) && IsSkipped()) return;
+  }
+}
+
+TEST(Parameters, RefuseAnotherShape) {
+  Inputs inputs;
+  const Config config = fresh_config(inputs);
+  const auto tensors = tensors_of(config, inputs);
+  for (const std::string& name : {std::string("model.layers.1.self_attn.k_proj.weight"),
+                                  std::string("model.layers.0.mlp.down_proj.weight"),
+                                  std::string(kEmbedding), std::string("model.norm.weight")}) {
+    auto changed = tensors;
+    FileTensor& tensor = *std::ranges::find(changed, name, &FileTensor::name);
+    const std::vector<std::size_t> right = tensor.shape;
+    const auto judge_as = [&](std::vector<std::size_t> shape) {
+      tensor.shape = std::move(shape);
+      tensor.values.resize(inputs.tensor(tensor.shape).values.size());
+      const Case one = question_about(
+          fmt::format("{} {}, not {}", name, shape_text(tensor.shape), shape_text(right)),
+          write_model(changed), config);
+      return judge_refused(one, {name});
+    };
+    const bool is_matrix = right.size() == 2;
+    const auto turned = is_matrix ? std::vector<std::size_t>{right[1], right[0]}
+                                  : std::vector<std::size_t>{right[0], 1};
+    if (!judge_as(turned) && IsSkipped()) return;
+    if (is_matrix) judge_as({right[0] + 1, right[1]});
+  }
+}
+
+TEST(Parameters, RefuseWhatTheConfigHasNoPlaceFor) {
+  Inputs inputs;
+  const Config config = fresh_config(inputs);
+  Config more = config;
+  more.mlp_bias = true;
+  fs::path folder = write_model(tensors_of(more, inputs));
+  Case one = question_about("biases where the config says that there are none", folder, config);
+  if (!judge_refused(one, {"_proj.bias"}) && IsSkipped()) return;
+  more = config;
+  ++more.n_layers;
+  folder = write_model(tensors_of(more, inputs));
+  one = question_about("one layer more than the config says", folder, config);
+  judge_refused(one, {fmt::format("model.layers.{}.", config.n_layers)});
+}
+
+TEST(ParametersTied, ShareOneTableUnlessTheFileHoldsTwo) {
+  for (const char* name :
+       {"llama-tied-embed-only", "llama-tied-lm-head-only", "llama-tied-both-differ"}) {
+    const fs::path folder = fs::path(TEST_DATA) / "models" / name;
+    const Config config = read_config(folder);
+    if (!judge_parameters(parameters_case(name, folder, config), config) && IsSkipped()) return;
+  }
+  Inputs inputs;
+  Config config = fresh_config(inputs);
+  judge_parameters(fresh_case("not tied: two tables", inputs, config), config);
+  config.tied_embeddings = true;
+  for (const char* stored : {kEmbedding, kHead}) {
+    auto tensors = tensors_of(config, inputs);
+    std::erase_if(tensors, [&](const FileTensor& tensor) {
+      return tensor.name == (stored == kHead ? kEmbedding : kHead);
+    });
+    const fs::path folder = write_model(tensors);
+    judge_parameters(
+        parameters_case(fmt::format("tied: one table, called {}", stored), folder, config), config);
+  }
+}
+
+TEST(ParametersWidened, FromF16AndBf16) {
+  for (const char* name : {"llama-bf16", "llama-f16", "llama-mixed-dtypes"}) {
+    const fs::path folder = fs::path(TEST_DATA) / "models" / name;
+    const Config config = read_config(folder);
+    if (!judge_parameters(parameters_case(name, folder, config), config) && IsSkipped()) return;
+  }
+  Inputs inputs;
+  const Config config = fresh_config(inputs);
+  for (const FileOptions& options :
+       {FileOptions{{DType::BF16}}, FileOptions{{DType::F16}},
+        FileOptions{{DType::F16, DType::F32, DType::BF16, DType::F32, DType::F32}}}) {
+    std::string name = "of";
+    for (const DType dtype : options.dtypes) name += fmt::format(" {}", dtype_name(dtype));
+    judge_parameters(fresh_case(name, inputs, config, options), config);
+  }
+}
+
+TEST(ParametersWidened, RefuseEveryOtherDtype) {
+  Inputs inputs;
+  const Config config = fresh_config(inputs);
+  const auto tensors = tensors_of(config, inputs);
+  fs::path folder = write_model(tensors, {{DType::BF16}});
+  Case one = parameters_case("BF16", folder, config);
+  if (!judge_parameters(one, config)) return;
+  folder = write_model(tensors, {{DType::I16}});
+  one = question_about("I16", folder, config);
+  judge_refused(one, {kEmbedding});
+}
+
+}  // namespace
+}  // namespace stagecraft::stages
