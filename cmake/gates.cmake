@@ -78,6 +78,9 @@ target_link_libraries(gate PRIVATE engine stagecraft_flags nlohmann_json::nlohma
   GTest::gtest)
 target_compile_definitions(gate PRIVATE TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data"
   REPOSITORY="${CMAKE_SOURCE_DIR}")
+# All that ./stage grade links a student's objects with, and the judge.
+add_custom_target(grading)
+add_dependencies(grading gate worker_ours recorded plain)
 runnable(worker_ours worker_ours)
 gtest_discover_tests(gate TEST_PREFIX ours. DISCOVERY_MODE PRE_TEST
   PROPERTIES LABELS gates ENVIRONMENT STAGE_WORKER=${worker_ours})
@@ -97,6 +100,16 @@ if(NOT CMAKE_CROSSCOMPILING)
     COMMAND ${Python3_EXECUTABLE} ${gates}/loop_test.py ${CMAKE_BINARY_DIR})
   set_tests_properties(gates.loop PROPERTIES LABELS gates RESOURCE_LOCK build TIMEOUT 900
     FIXTURES_REQUIRED catalogue_00)
+
+  # One repository, graded.
+  add_test(NAME gates.build_grading
+    COMMAND ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR} --target grading)
+  set_tests_properties(gates.build_grading PROPERTIES LABELS gates FIXTURES_SETUP grading
+    RESOURCE_LOCK build TIMEOUT 900)
+  add_test(NAME gates.grade
+    COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/tools/grade_test.py ${CMAKE_BINARY_DIR})
+  set_tests_properties(gates.grade PROPERTIES LABELS gates TIMEOUT 900
+    FIXTURES_REQUIRED "grading;catalogue_00;catalogue_01")
 
   # What student code prints is shown also where it crashes before its line ends.
   add_executable(worker_prints EXCLUDE_FROM_ALL

@@ -120,6 +120,11 @@ class Stage:
         return done.stdout
 
 
+def unit_name(stage, unit):
+    """Of a unit's file in any repository."""
+    return f"stages/{stage.folder.name}/{unit['file']}"
+
+
 def stages():
     registry = json.loads((ROOT / "stages" / "stages.json").read_text())
     return [Stage(entry) for entry in registry["stages"]]
@@ -176,10 +181,16 @@ def first_error(output):
 
 def why_not_built(output, program):
     """The first thing to mend, from the output of a build that failed; program: relative to BUILD."""
+    files = links.object_files(BUILD, program) if links.failed(output) else []
+    return why_not_made(output, files)
+
+
+def why_not_made(output, files):
+    """The same; files: the objects, where they were to be linked."""
     found = []
     if links.failed(output):
         functions = {stage.id: stage.functions for stage in stages()}
-        found = links.why_not_linked(BUILD, program, functions)
+        found = links.why_not_linked(BUILD, files, functions)
     return "\n".join(say(*problem) for problem in found) or first_error(output)
 
 

@@ -144,12 +144,11 @@ def clashes(build, root, files):
     return found
 
 
-def why_not_linked(build, program, functions):
-    """Why the linker refused a program with a student's objects in it.
+def why_not_linked(build, files, functions):
+    """Why the linker refused a program of these objects, of which some are a student's.
 
     functions: {stage: names of its functions}
     """
-    files = object_files(build, program)
     every = symbols(build, files)
     strong = collections.defaultdict(list)
     for symbol in every:

@@ -25,8 +25,36 @@ def first_complaint(text):
 
 def own_line(text, stage):
     """The first place in the student's files: ("stages/02-rms-norm/rms_norm.cpp", 17), or None."""
-    found = re.search(rf"stages/{stage.folder.name}/([^\s:/]+):(\d+)", text)
-    return (stage.folder / found[1], int(found[2])) if found else None
+    found = re.search(rf"(stages/{stage.folder.name}/[^\s:/]+):(\d+)", text)
+    return (found[1], int(found[2])) if found else None
+
+
+def ask(worker, request, stage, command=list):
+    """(what the sanitizers say, where in the student's files) of a worker that was built with them.
+
+    command: makes of the words those to run.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            done = subprocess.run(
+                command([str(worker), str(request), f"{folder}/response"]),
+                env=dict(os.environ, ASAN_OPTIONS="handle_abort=1", UBSAN_OPTIONS="print_stacktrace=1"),
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                timeout=SECONDS, errors="replace")
+        except subprocess.TimeoutExpired:
+            return "", None
+    complaint = first_complaint(done.stdout)
+    return complaint, own_line(done.stdout, stage) if complaint else None
+
+
+def told(complaint, place, source):
+    """Lines for the student; source: the text of the file in which the place is."""
+    if not complaint or place is None:
+        return [complaint] if complaint else []
+    name, number = place
+    lines = source.splitlines()
+    line = lines[number - 1].strip() if number <= len(lines) else ""
+    return [complaint, course.say("crash_at", f"{name}:{number}"), f"  {line}"]
 
 
 def where_it_happens(stage, request):
@@ -35,20 +63,5 @@ def where_it_happens(stage, request):
     print(course.say("crash_building"), file=sys.stderr)
     if course.build(target) is not None:
         return []
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            done = subprocess.run(
-                [str(course.BUILD / "tests" / target), str(request), f"{folder}/response"],
-                env=dict(os.environ, ASAN_OPTIONS="handle_abort=1", UBSAN_OPTIONS="print_stacktrace=1"),
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                timeout=SECONDS, errors="replace")
-        except subprocess.TimeoutExpired:
-            return []
-    complaint = first_complaint(done.stdout)
-    place = own_line(done.stdout, stage)
-    if not complaint or place is None:
-        return [complaint] if complaint else []
-    path, number = place
-    source = path.read_text(errors="replace").splitlines()[number - 1].strip()
-    return [complaint, course.say("crash_at", f"{path.relative_to(course.ROOT)}:{number}"),
-            f"  {source}"]
+    complaint, place = ask(course.BUILD / "tests" / target, request, stage)
+    return told(complaint, place, (course.ROOT / place[0]).read_text(errors="replace") if place else "")

@@ -1,0 +1,72 @@
+"""How a program with a student's files in it is made: what ninja would run, for files that lie elsewhere.
+
+So one build serves a whole class: only what is the student's is compiled, and then linked with ours.
+"""
+import functools
+import shlex
+import subprocess
+
+import course
+
+WITH_ONE = ("-MT", "-MF", "-o", "-c")  # options of a compiler that take the next word
+
+
+def ninja_runs(output):
+    """The words of the command that makes a file, relative to BUILD."""
+    done = subprocess.run(["ninja", "-C", str(course.BUILD), "-t", "commands", "-s", output], check=True,
+                          stdout=subprocess.PIPE, text=True)
+    words = shlex.split(done.stdout)
+    while ":" in words and "&&" in words:  # ": && c++ ... && :"
+        words = words[words.index("&&") + 1:]
+        words = words[:words.index("&&")]
+    return words
+
+
+def without_outputs(words):
+    """A compiler's command without what it reads, what it writes and the notes for ninja."""
+    rest = []
+    skip = False
+    for word in words:
+        if not skip and word not in (*WITH_ONE, "-MD"):
+            rest.append(word)
+        skip = word in WITH_ONE and not skip
+    return rest
+
+
+class Recipe:
+    """A program of tests/ for one stage: worker_02, worker_02_asan."""
+
+    def __init__(self, stage, program):
+        link = ninja_runs(f"tests/{program}")
+        self.program = program
+        self.compile = {}  # {"stages/02-rms-norm/rms_norm.cpp": words}
+        self.link = []  # the student's objects are names in it
+        for word in link[:]:
+            name = next((name for name in map(functools.partial(course.unit_name, stage), stage.units)
+                         if word.endswith(f"{name}.o")), None)
+            if name:
+                self.compile[name] = without_outputs(ninja_runs(word))
+            self.link.append(name or word)
+        at = self.link.index("-o")
+        del self.link[at:at + 2]
+
+    @property
+    def compiler(self):
+        return self.link[0]
+
+    def compile_command(self, name, out, headers):
+        """headers: stands for our src/, of which a student sees the headers alone."""
+        words = [f"-I{headers}" if word == f"-I{course.ROOT / 'src'}" else word
+                 for word in self.compile[name]]
+        return [*words, "-o", str(out), "-c", name]
+
+    def link_command(self, objects, out):
+        """objects: {name: its object}. To be run in BUILD."""
+        return [*(str(objects.get(word, word)) for word in self.link), "-o", str(out)]
+
+
+@functools.lru_cache(maxsize=None)
+def recipe(number, kind=""):
+    """Of worker_NN, or worker_NN with that ending."""
+    stage = course.find_stage(number, course.stages())
+    return Recipe(stage, f"worker_{number}{kind}")
