@@ -76,8 +76,8 @@ add_executable(gate ${sources} ${CMAKE_SOURCE_DIR}/tests/stages/exchange.cpp)
 target_include_directories(gate PRIVATE ${CMAKE_SOURCE_DIR})
 target_link_libraries(gate PRIVATE engine stagecraft_flags nlohmann_json::nlohmann_json
   GTest::gtest)
-target_compile_definitions(gate PRIVATE TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data"
-  REPOSITORY="${CMAKE_SOURCE_DIR}")
+set_source_files_properties(${gates}/places.cpp PROPERTIES
+  COMPILE_DEFINITIONS REPOSITORY="${CMAKE_SOURCE_DIR}")
 # All that ./stage grade links a student's objects with, and the judge.
 add_custom_target(grading)
 add_dependencies(grading gate worker_ours recorded plain)

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "generation/chat_turn.h"
 #include "tests/gates/messages.h"
+#include "tests/gates/places.h"
 #include "tests/gates/questions.h"
 #include "tests/support/tiny_chat_model.h"
 #include "text/chat_template.h"
@@ -163,7 +164,7 @@ TEST(ChatTemplate, PutsTheFrameAroundEveryMessage) {
 
 TEST(ChatTemplate, IsTheSameForTokenizersOfOtherModels) {
   Inputs inputs;
-  const std::filesystem::path folders = std::string(TEST_DATA) + "/tokenizers";
+  const std::filesystem::path folders = test_data() / "tokenizers";
   for (const char* name : {"qwen2", "smollm"}) {
     if (!judge_messages(fmt::format("{}'s tokenizer", name), folders / name,
                         {{"user", words(inputs, 5)}, {"assistant", "\n\n" + words(inputs, 3)}})) {

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/mapped_file.h"
 #include "tests/gates/messages.h"
+#include "tests/gates/places.h"
 #include "tests/gates/questions.h"
 #include "tests/stages/config_numbers.h"
 
@@ -222,7 +223,7 @@ TEST(Config, ReadsTheFilesOfTinyModels) {
   for (const char* name : {"llama-mha", "llama-gqa3", "llama-mqa8", "llama-head-dim",
                            "llama-config-defaults", "llama-tied-embed-only", "llama-large-eps",
                            "mistral-window4", "qwen2-layer-types", "qwen3-qk-norm"}) {
-    const std::string path = fmt::format("{}/models/{}/config.json", TEST_DATA, name);
+    const std::string path = test_data() / "models" / name / "config.json";
     const std::string file = read_text_file(path, kMaxConfigBytes);
     const Config right = parse_config(file, path);  // ours, which runs these models as PyTorch does
     if (!judge_config(config_case(name, Json::parse(file), right)) && IsSkipped()) return;

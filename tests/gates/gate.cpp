@@ -11,6 +11,7 @@
 #include "checkpoint/safetensors.h"
 #include "tests/gates/kept_requests.h"
 #include "tests/gates/messages.h"
+#include "tests/gates/places.h"
 
 namespace stagecraft::stages {
 namespace {
@@ -185,7 +186,7 @@ bool judge_refused(const Case& question, const std::vector<std::string>& any_of)
 }
 
 std::vector<Case> dumped_cases(const std::string& operator_name) {
-  const std::string path = std::string(TEST_DATA) + "/operators/" + operator_name + ".safetensors";
+  const std::string path = (test_data() / "operators" / (operator_name + ".safetensors")).string();
   const SafetensorsFile file(path);
   std::vector<Case> cases;
   for (const Json& entry : parse_json(file.metadata().at("cases"), path)) {

@@ -8,6 +8,7 @@
 #include "checkpoint/safetensors.h"
 #include "generation/generate.h"
 #include "tests/gates/messages.h"
+#include "tests/gates/places.h"
 #include "tests/gates/questions.h"
 #include "tests/support/random_model.h"
 
@@ -27,7 +28,7 @@ struct DumpedLogits {
 
 DumpedLogits dumped_logits(const std::string& name) {
   DumpedLogits dump;
-  dump.model = std::string(TEST_DATA) + "/models/" + name;
+  dump.model = (test_data() / "models" / name).string();
   const SafetensorsFile file(dump.model + "/trace.safetensors");
   const StoredTensor& ids = *file.find("ids");
   for (std::size_t i = 0; i < ids.shape[0]; ++i) {

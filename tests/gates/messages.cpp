@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "base/mapped_file.h"
+#include "tests/gates/places.h"
 
 namespace stagecraft::stages {
 namespace {
@@ -29,7 +30,7 @@ const std::string& language() {
 
 const std::string& message_template(const std::string& key) {
   static const Json messages = [] {
-    const std::string path = std::string(REPOSITORY) + "/stages/messages.json";
+    const std::string path = (repository() / "stages" / "messages.json").string();
     return parse_json(read_text_file(path, kMaxBytes), path);
   }();
   return messages.at(key).at(language()).get_ref<const std::string&>();

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/mapped_file.h"
 #include "tests/gates/messages.h"
+#include "tests/gates/places.h"
 
 namespace stagecraft::stages {
 namespace {
@@ -20,7 +21,7 @@ constexpr std::size_t kMaxFailures = 8;  // questions put to every wrong program
 // The wrong programs that have a sentence, in the order of the registry.
 Json sentences(const fs::path& folder) {
   const std::string path =
-      std::string(REPOSITORY) + "/tests/mistakes/" + folder.filename().string() + "/mistakes.json";
+      (repository() / "tests" / "mistakes" / folder.filename() / "mistakes.json").string();
   const Json registry = parse_json(read_text_file(path, kMaxRegistryBytes), path);
   Json found = Json::array();
   for (const Json& program : registry.at("programs")) {

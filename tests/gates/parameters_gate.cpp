@@ -8,6 +8,7 @@
 #include "checkpoint/checkpoint.h"
 #include "tests/gates/messages.h"
 #include "tests/gates/model_files.h"
+#include "tests/gates/places.h"
 #include "tests/gates/questions.h"
 #include "tests/stages/config_numbers.h"
 
@@ -144,7 +145,7 @@ TEST(Parameters, OfTinyModelsOfEveryFamily) {
   for (const char* name :
        {"llama-mha", "llama-gqa3", "llama-mqa8", "llama-head-dim", "llama-attention-bias",
         "llama-mlp-bias", "llama-sharded", "qwen2-window-off", "qwen3-qk-norm"}) {
-    const fs::path folder = fs::path(TEST_DATA) / "models" / name;
+    const fs::path folder = test_data() / "models" / name;
     const Config config = read_config(folder);
     if (!judge_parameters(parameters_case(name, folder, config), config) && IsSkipped()) return;
   }
@@ -222,7 +223,7 @@ TEST(Parameters, RefuseWhatTheConfigHasNoPlaceFor) {
 TEST(ParametersTied, ShareOneTableUnlessTheFileHoldsTwo) {
   for (const char* name :
        {"llama-tied-embed-only", "llama-tied-lm-head-only", "llama-tied-both-differ"}) {
-    const fs::path folder = fs::path(TEST_DATA) / "models" / name;
+    const fs::path folder = test_data() / "models" / name;
     const Config config = read_config(folder);
     if (!judge_parameters(parameters_case(name, folder, config), config) && IsSkipped()) return;
   }
@@ -243,7 +244,7 @@ TEST(ParametersTied, ShareOneTableUnlessTheFileHoldsTwo) {
 
 TEST(ParametersWidened, FromF16AndBf16) {
   for (const char* name : {"llama-bf16", "llama-f16", "llama-mixed-dtypes"}) {
-    const fs::path folder = fs::path(TEST_DATA) / "models" / name;
+    const fs::path folder = test_data() / "models" / name;
     const Config config = read_config(folder);
     if (!judge_parameters(parameters_case(name, folder, config), config) && IsSkipped()) return;
   }

@@ -111,11 +111,8 @@ void call_attention_block(Arguments& args) {
               workspace.probabilities_for(config.n_heads, x.rows(), kv_len));
 }
 
-}  // namespace
+const Callable kBlockCalls{{"mlp", call_mlp}, {"attention_block", call_attention_block}};
 
-const CallTable& block_calls() {
-  static const CallTable table = {{"mlp", call_mlp}, {"attention_block", call_attention_block}};
-  return table;
-}
+}  // namespace
 
 }  // namespace stagecraft::stages

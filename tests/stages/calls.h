@@ -1,21 +1,23 @@
 #pragma once
 
-#include <map>
+#include <initializer_list>
 #include <string>
+#include <utility>
 
 #include "tests/stages/arguments.h"
 
 namespace stagecraft::stages {
 
-// How a worker calls each staged function: from a request's inputs and scalars to its arguments.
+// How a worker calls a staged function: from a request's inputs and scalars to its arguments.
 using Call = void (*)(Arguments&);
-using CallTable = std::map<std::string, Call>;
 
-const CallTable& operator_calls();  // silu, rms_norm, attention ...
-const CallTable& block_calls();     // mlp, attention_block
-const CallTable& loading_calls();   // parse_config, load_parameters
-const CallTable& model_calls();     // forward, sample, generate
-const CallTable& chat_calls();      // message_tokens, answer_opening, chat_turn
-const CallTable& all_calls();
+// Tells the worker how: `const Callable kBlocks{{"mlp", call_mlp}};` in any file of this folder.
+class Callable {
+ public:
+  Callable(std::initializer_list<std::pair<const char*, Call>> functions);
+};
+
+// Throws Error for a function that no file told of.
+Call find_call(const std::string& function);
 
 }  // namespace stagecraft::stages

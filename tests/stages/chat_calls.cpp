@@ -79,13 +79,10 @@ void call_chat_turn(Arguments& args) {
   }
 }
 
-}  // namespace
+const Callable kChatCalls{{"message_tokens", call_message_tokens},
+                          {"answer_opening", call_answer_opening},
+                          {"chat_turn", call_chat_turn}};
 
-const CallTable& chat_calls() {
-  static const CallTable table = {{"message_tokens", call_message_tokens},
-                                  {"answer_opening", call_answer_opening},
-                                  {"chat_turn", call_chat_turn}};
-  return table;
-}
+}  // namespace
 
 }  // namespace stagecraft::stages

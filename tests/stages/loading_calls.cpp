@@ -79,12 +79,9 @@ void call_load_parameters(Arguments& args) {
               std::vector<int>{parameters.lm_head.weight.data() == parameters.embedding.data()});
 }
 
-}  // namespace
+const Callable kLoadingCalls{{"parse_config", call_parse_config},
+                             {"load_parameters", call_load_parameters}};
 
-const CallTable& loading_calls() {
-  static const CallTable table = {{"parse_config", call_parse_config},
-                                  {"load_parameters", call_load_parameters}};
-  return table;
-}
+}  // namespace
 
 }  // namespace stagecraft::stages

@@ -71,24 +71,9 @@ void call_generate(Arguments& args) {
   args.record("fed tokens", session.tokens());
 }
 
+const Callable kModelCalls{
+    {"forward", call_forward}, {"sample", call_sample}, {"generate", call_generate}};
+
 }  // namespace
-
-const CallTable& model_calls() {
-  static const CallTable table = {
-      {"forward", call_forward}, {"sample", call_sample}, {"generate", call_generate}};
-  return table;
-}
-
-const CallTable& all_calls() {
-  static const CallTable table = [] {
-    CallTable all;
-    for (const CallTable* part :
-         {&operator_calls(), &block_calls(), &loading_calls(), &model_calls(), &chat_calls()}) {
-      all.insert(part->begin(), part->end());
-    }
-    return all;
-  }();
-  return table;
-}
 
 }  // namespace stagecraft::stages

@@ -71,22 +71,19 @@ void call_widen(Arguments& args, void (*widen)(std::span<const std::uint16_t>, s
   widen(bits, args.out_vector("out", bits.size()));
 }
 
-}  // namespace
+const Callable kOperatorCalls{
+    {"add", call_add},
+    {"silu", call_silu},
+    {"swiglu", call_swiglu},
+    {"rms_norm", call_rms_norm},
+    {"matmul_transb", call_matmul_transb},
+    {"softmax", call_softmax},
+    {"rope", call_rope},
+    {"attention", call_attention},
+    {"widen_bf16", [](Arguments& args) { call_widen(args, widen_bf16); }},
+    {"widen_f16", [](Arguments& args) { call_widen(args, widen_f16); }},
+};
 
-const CallTable& operator_calls() {
-  static const CallTable table = {
-      {"add", call_add},
-      {"silu", call_silu},
-      {"swiglu", call_swiglu},
-      {"rms_norm", call_rms_norm},
-      {"matmul_transb", call_matmul_transb},
-      {"softmax", call_softmax},
-      {"rope", call_rope},
-      {"attention", call_attention},
-      {"widen_bf16", [](Arguments& args) { call_widen(args, widen_bf16); }},
-      {"widen_f16", [](Arguments& args) { call_widen(args, widen_f16); }},
-  };
-  return table;
-}
+}  // namespace
 
 }  // namespace stagecraft::stages

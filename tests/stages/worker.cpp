@@ -12,13 +12,12 @@ namespace stagecraft::stages {
 namespace {
 
 Response answer(const Request& request) {
-  const auto call = all_calls().find(request.function);
-  if (call == all_calls().end()) throw Error("request: no function '{}'", request.function);
+  const Call call = find_call(request.function);
   Response response;
   for (std::size_t n = 1; n <= request.calls; ++n) {
     Arguments args(request);
     try {
-      call->second(args);
+      call(args);
     } catch (const NotImplemented& unwritten) {
       response.status = Response::Status::NotWritten;
       response.message = unwritten.what();

@@ -1,0 +1,12 @@
+#include "tests/gates/places.h"
+
+namespace stagecraft::stages {
+
+const std::filesystem::path& repository() {
+  static const std::filesystem::path path = REPOSITORY;
+  return path;
+}
+
+std::filesystem::path test_data() { return repository() / "tests" / "data"; }
+
+}  // namespace stagecraft::stages
