@@ -23,8 +23,8 @@ Config parse_config(const std::string& text, const std::string& where) {
 
   Config config;
   config.model_type = family.model_type;
-  // 1. the four sizes that every file gives: vocab_size, dim, ffn_dim, n_layers (at most
-  // kMaxLayers)
+  // 1. the four sizes that every file gives: vocab_size, dim, ffn_dim, and n_layers, which is at
+  //    most kMaxLayers
   // 2. n_heads; then n_kv_heads: what the file says; where it says nothing family.n_kv_heads; where
   //    that is 0, or where the file says null, as many as n_heads
   // 3. head_dim: what the file says; else family.head_dim; where that is 0, dim / n_heads

@@ -26,9 +26,8 @@ Parameters load_parameters([[maybe_unused]] const Config& config, const Checkpoi
   // 3. F16 and BF16: elements(tensor, copy) gives the words; make room in parameters.widened
   //    (emplace_back(1, n)) and widen_f16 or widen_bf16 into it. Any other dtype is an Error
   //
-  // 4. the embedding; for each layer its two norms, seven linear maps, their biases and the norms
-  // of
-  //    q and k where the config says so; final_norm; lm_head
+  // 4. the embedding; for each layer its two norms, its seven linear maps, and where the config
+  //    says so their biases and the norms of q and k; final_norm; lm_head
   // 5. tied: where config.tied_embeddings, and the file holds only one of embedding and lm_head,
   //    that one is both, and lm_head.weight is the embedding itself
   NOT_IMPLEMENTED("stage 5.1: load_parameters");
