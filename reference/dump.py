@@ -18,6 +18,7 @@ _DTYPES = {
     torch.float16: "F16",
     torch.bfloat16: "BF16",
     torch.int64: "I64",
+    torch.uint8: "U8",
 }
 
 

@@ -23,23 +23,24 @@ import torch
 
 import dump
 import self_check
+from make_gguf import make_gguf
 from make_models import make_models
 from make_operators import make_operators
 from make_tokenizers import make_tokenizers
 from seed import SEED
 
 DATA = Path(__file__).resolve().parent.parent / "tests" / "data"
-PACKAGES = ("numpy", "safetensors", "tokenizers", "torch", "transformers")
+PACKAGES = ("gguf", "numpy", "safetensors", "tokenizers", "torch", "transformers")
 
 ORACLE_BOUND = 1e-10  # of the largest magnitude; measured: 3e-15
 TOLERANCE_BOUND = 3.0  # measured: up to 1.9, between PyTorch's AVX kernels and its plain ones
 
 
 def files_of(folder: Path) -> dict[str, Path]:
-    """What this folder holds that is ours: models/, operators/, tokenizers/."""
+    """What this folder holds that is ours: gguf/, models/, operators/, tokenizers/."""
     found = [
         path
-        for part in ("models", "operators", "tokenizers")
+        for part in ("gguf", "models", "operators", "tokenizers")
         for path in (folder / part).rglob("*")
         if path.is_file()
     ]
@@ -62,6 +63,7 @@ def make_all(folder: Path) -> None:
     make_models(folder / "models")
     make_operators(folder / "operators")
     make_tokenizers(folder / "tokenizers")
+    make_gguf(folder)
     (folder / "manifest.json").write_text(json.dumps(manifest_of(folder), indent=2) + "\n")
 
 

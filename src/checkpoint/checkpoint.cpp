@@ -48,8 +48,14 @@ Checkpoint Checkpoint::open(const fs::path& folder) {
   const fs::file_status status = fs::status(folder, failed);
   if (status.type() == fs::file_type::not_found) throw Error("{}: no such folder", folder.string());
   if (failed) throw Error("{}: cannot be opened: {}", folder.string(), failed.message());
+  if (is_gguf(folder)) {
+    Checkpoint checkpoint(folder.string());
+    checkpoint.gguf_ = std::make_unique<GgufWeights>(folder);
+    checkpoint.add_tensors(checkpoint.gguf_->tensors(), folder);
+    return checkpoint;
+  }
   if (!fs::is_directory(status)) {
-    throw Error("{}: expected a model folder, found a file", folder.string());
+    throw Error("{}: expected a model folder or a GGUF file, found another file", folder.string());
   }
   const fs::path single = folder / "model.safetensors";
   const fs::path index = folder / "model.safetensors.index.json";
@@ -85,18 +91,27 @@ Checkpoint Checkpoint::open(const fs::path& folder) {
         "once: python3 reference/convert_pytorch_bin.py {}",
         folder.string(), folder.string());
   }
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, failed)) {
+    if (entry.path().extension() != ".gguf") continue;
+    throw Error("{}: expected model.safetensors; for the GGUF file in it say {}", folder.string(),
+                printable(entry.path().string(), 1000));
+  }
   throw Error("{}: expected model.safetensors or model.safetensors.index.json", folder.string());
 }
 
 const SafetensorsFile& Checkpoint::add_file(const fs::path& path) {
   files_.push_back(std::make_unique<SafetensorsFile>(path));
-  for (const StoredTensor& tensor : files_.back()->tensors()) {
+  add_tensors(files_.back()->tensors(), path);
+  return *files_.back();
+}
+
+void Checkpoint::add_tensors(const std::vector<StoredTensor>& tensors, const fs::path& path) {
+  for (const StoredTensor& tensor : tensors) {
     if (!tensors_.emplace(tensor.name, &tensor).second) {
-      throw Error("{}: tensor '{}' is also in another shard", path.string(),
-                  printable(tensor.name));
+      throw Error("{}: tensor '{}' is {}", path.string(), printable(tensor.name),
+                  gguf_ ? "there under two names" : "also in another shard");
     }
   }
-  return *files_.back();
 }
 
 const StoredTensor* Checkpoint::find(std::string_view name) const {

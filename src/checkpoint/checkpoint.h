@@ -6,16 +6,18 @@
 #include <string>
 #include <vector>
 
+#include "checkpoint/gguf_weights.h"
 #include "checkpoint/safetensors.h"
 
 namespace stagecraft {
 
-// The named tensors of a model folder, wherever they lie: in model.safetensors, or in the shards
-// that model.safetensors.index.json lists. Owns the mapped files; the tensors point into them.
+// The named tensors of a model, wherever they lie: in model.safetensors of its folder, in the
+// shards that model.safetensors.index.json lists, or in a GGUF file. Names, shapes and the order of
+// rows are those of Hugging Face in all three. Owns the mapped files; the tensors point into them.
 class Checkpoint {
  public:
   // Throws Error naming the file and what is wrong with it.
-  static Checkpoint open(const std::filesystem::path& folder);
+  static Checkpoint open(const std::filesystem::path& model);
 
   const StoredTensor* find(std::string_view name) const;  // nullptr if absent
   std::vector<const StoredTensor*> tensors() const;       // all, in order of names
@@ -25,9 +27,11 @@ class Checkpoint {
  private:
   explicit Checkpoint(std::string name) : name_(std::move(name)) {}
   const SafetensorsFile& add_file(const std::filesystem::path& path);
+  void add_tensors(const std::vector<StoredTensor>& tensors, const std::filesystem::path& path);
 
   std::string name_;
   std::vector<std::unique_ptr<SafetensorsFile>> files_;
+  std::unique_ptr<GgufWeights> gguf_;
   std::map<std::string, const StoredTensor*, std::less<>> tensors_;
 };
 

@@ -35,6 +35,9 @@ std::span<const T> elements(const StoredTensor& tensor, std::vector<T>& copy) {
   return copy;
 }
 
+// How many numbers the tensor holds.
+std::size_t element_count(const StoredTensor& tensor);
+
 // "[576, 1536]"; "[]" for a scalar.
 std::string shape_text(std::span<const std::size_t> shape);
 

@@ -18,6 +18,8 @@ struct RopeConfig {
   double low_freq_factor = 1.0;       // llama3
   double high_freq_factor = 4.0;      // llama3
   double original_max_seq_len = 0.0;  // llama3: "original_max_position_embeddings"
+  std::vector<float> factors;         // each pair's frequency is divided by its own, where a GGUF
+                                      // file says so. [head_dim / 2], or empty
 };
 
 // The shape of a Llama-family model: what config.json says, checked, defaults filled in.
@@ -45,9 +47,10 @@ struct Config {
   std::size_t kv_dim() const { return n_kv_heads * head_dim; }
 };
 
-// Reads `folder`/config.json. A value that would change the result and that this engine does not
-// know how to honour is an Error with its name, never ignored.
-Config read_config(const std::filesystem::path& folder);
+// Reads config.json of a model's folder, or the metadata of a GGUF file. A value that would change
+// the result and that this engine does not know how to honour is an Error with its name, never
+// ignored.
+Config read_config(const std::filesystem::path& model);
 
 // The same from the text of a config.json; `where` names it in errors.
 Config parse_config(const std::string& text, const std::string& where);

@@ -1,7 +1,8 @@
-// read_config: the files of a model folder that make its Config.
+// read_config: the files of a model that make its Config.
 #include "base/mapped_file.h"
 #include "model/config.h"
 #include "model/config_extensions.h"
+#include "model/gguf_config.h"
 
 namespace stagecraft {
 namespace {
@@ -10,12 +11,13 @@ constexpr std::size_t kMaxConfigBytes = 4u << 20;
 
 }  // namespace
 
-Config read_config(const std::filesystem::path& folder) {
-  const std::filesystem::path path = folder / "config.json";
+Config read_config(const std::filesystem::path& model) {
+  if (is_gguf(model)) return gguf_config(GgufFile(model));
+  const std::filesystem::path path = model / "config.json";
   Config config = parse_config(read_text_file(path, kMaxConfigBytes), path.string());
 
   // generation_config.json, where there is one, has the last word on what ends a text.
-  const std::filesystem::path generation = folder / "generation_config.json";
+  const std::filesystem::path generation = model / "generation_config.json";
   std::error_code ignored;
   if (std::filesystem::symlink_status(generation, ignored).type() !=
       std::filesystem::file_type::not_found) {

@@ -6,9 +6,9 @@
 
 namespace stagecraft {
 
-Model Model::open(const std::filesystem::path& folder) {
-  Checkpoint checkpoint = Checkpoint::open(folder);
-  Config config = read_config(folder);
+Model Model::open(const std::filesystem::path& path) {
+  Checkpoint checkpoint = Checkpoint::open(path);
+  Config config = read_config(path);
   try {
     Parameters parameters = load_parameters(config, checkpoint);
     return {std::move(config), std::move(checkpoint), std::move(parameters)};

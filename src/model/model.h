@@ -14,8 +14,8 @@ struct Model {
   Checkpoint checkpoint;  // owns the mapped bytes that `parameters` looks at
   Parameters parameters;
 
-  // `folder` holds config.json and the weights. Throws Error.
-  static Model open(const std::filesystem::path& folder);
+  // `path` is a folder with config.json and the weights, or a GGUF file. Throws Error.
+  static Model open(const std::filesystem::path& path);
 };
 
 }  // namespace stagecraft

@@ -35,7 +35,7 @@ struct LayerParameters {
 };
 
 // Every weight of a model as f32. F32 tensors are views straight into the mapped checkpoint, which
-// must outlive this; F16 and BF16 ones were widened into `widened`.
+// must outlive this; F16, BF16 and quantised ones were widened into `widened`.
 struct Parameters {
   MatrixView<const float> embedding;  // [vocab_size, dim]
   std::vector<LayerParameters> layers;
@@ -46,7 +46,7 @@ struct Parameters {
 };
 
 // Takes the named tensors of a Hugging Face checkpoint. Throws Error naming the tensor where one is
-// missing, has another shape or a dtype that is none of F32, F16 and BF16, or where the checkpoint
+// missing, has another shape or a dtype that is none of F32, F16, BF16 and quantised, or where the checkpoint
 // holds a tensor that the config leaves no place for.
 Parameters load_parameters(const Config& config, const Checkpoint& checkpoint);
 

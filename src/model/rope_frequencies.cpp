@@ -29,6 +29,7 @@ std::vector<float> rope_frequencies(const RopeConfig& rope, std::size_t head_dim
     float frequency = 1.0f / std::pow(static_cast<float>(rope.theta), exponent);
     if (rope.type == RopeConfig::Type::Linear) frequency /= static_cast<float>(rope.factor);
     if (rope.type == RopeConfig::Type::Llama3) frequency = llama3_frequency(frequency, rope);
+    if (!rope.factors.empty()) frequency /= rope.factors[i];
     inv_freq[i] = frequency;
   }
   return inv_freq;

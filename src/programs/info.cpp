@@ -44,10 +44,6 @@ std::string bytes_text(double bytes) {
   return fmt::format("{:.2f} KB", bytes * 1e-3);
 }
 
-std::size_t elements(const StoredTensor& tensor) {
-  return tensor.bytes.size() / dtype_size(tensor.dtype);
-}
-
 void print_heading(const std::string& text, const Terminal& terminal) {
   fmt::print("\n{}\n", terminal.bold(text));
 }
@@ -84,6 +80,7 @@ std::string window_text(const Config& config) {
 std::string rope_text(const RopeConfig& rope) {
   std::string text = fmt::format("RoPE, theta {}", rope.theta);
   if (rope.type == RopeConfig::Type::Linear) text += fmt::format(", linear x {}", rope.factor);
+  if (!rope.factors.empty()) text += ", slowed by a factor for each pair";
   if (rope.type == RopeConfig::Type::Llama3) text += fmt::format(", llama3 x {}", rope.factor);
   return text;
 }
@@ -92,13 +89,13 @@ std::string rope_text(const RopeConfig& rope) {
 std::size_t parameter_count(const Checkpoint& checkpoint, const Config& config) {
   std::size_t count = 0;
   for (const StoredTensor* tensor : checkpoint.tensors()) {
-    if (!tensor->name.ends_with(".rotary_emb.inv_freq")) count += elements(*tensor);
+    if (!tensor->name.ends_with(".rotary_emb.inv_freq")) count += element_count(*tensor);
   }
   const StoredTensor* table = checkpoint.find("model.embed_tokens.weight");
   const StoredTensor* head = checkpoint.find("lm_head.weight");
   if (config.tied_embeddings && table != nullptr && head != nullptr &&
       table->dtype == head->dtype && std::ranges::equal(table->bytes, head->bytes)) {
-    count -= elements(*head);
+    count -= element_count(*head);
   }
   return count;
 }
@@ -123,13 +120,16 @@ void print_architecture(const Checkpoint& checkpoint, const Config& config) {
 // ---- tokenizer
 // -----------------------------------------------------------------------------------
 
-std::string template_text(const fs::path& folder) {
+std::string template_text(const fs::path& model) {
   std::string text;
   std::string where = "chat_template.jinja";
-  if (fs::exists(folder / where)) {
-    text = read_text_file(folder / where, kMaxTokenizerConfigBytes);
-  } else if (where = "tokenizer_config.json"; fs::exists(folder / where)) {
-    const std::string name = (folder / where).string();
+  if (is_gguf(model)) {
+    where = "tokenizer.chat_template";
+    text = GgufFile(model).metadata().text_or(where, "");
+  } else if (fs::exists(model / where)) {
+    text = read_text_file(model / where, kMaxTokenizerConfigBytes);
+  } else if (where = "tokenizer_config.json"; fs::exists(model / where)) {
+    const std::string name = (model / where).string();
     const Json json = parse_json(read_text_file(name, kMaxTokenizerConfigBytes), name);
     if (const Json* found = find_member(json, "chat_template")) text = found->dump();
   }
@@ -138,9 +138,14 @@ std::string template_text(const fs::path& folder) {
   return fmt::format("{} ({})", chatml ? "ChatML" : "not ChatML", where);
 }
 
-void print_tokenizer(const fs::path& folder) {
-  if (!fs::exists(folder / "tokenizer.json")) return print_line("kind", "none");
-  const Tokenizer tokenizer = Tokenizer::open(folder);
+bool has_tokenizer(const fs::path& model) {
+  if (is_gguf(model)) return GgufFile(model).metadata().has("tokenizer.ggml.tokens");
+  return fs::exists(model / "tokenizer.json");
+}
+
+void print_tokenizer(const fs::path& model) {
+  if (!has_tokenizer(model)) return print_line("kind", "none");
+  const Tokenizer tokenizer = Tokenizer::open(model);
   std::size_t count = 0;
   std::vector<std::string> specials;
   for (std::size_t i = 0; i < tokenizer.vocab_size(); ++i) {
@@ -163,7 +168,7 @@ void print_tokenizer(const fs::path& folder) {
                             ? "none"
                             : fmt::format("{}{}", fmt::join(specials, ", "),
                                           more == 0 ? "" : fmt::format(" and {} more", more)));
-  print_line("chat template", template_text(folder));
+  print_line("chat template", template_text(model));
 }
 
 // ---- tensors
@@ -240,7 +245,7 @@ double widened_bytes(const Tensors& tensors) {
     const bool aligned =
         reinterpret_cast<std::uintptr_t>(tensor->bytes.data()) % alignof(float) == 0;
     if (tensor->dtype == DType::F32 && aligned) continue;
-    bytes += static_cast<double>(elements(*tensor)) * sizeof(float);
+    bytes += static_cast<double>(element_count(*tensor)) * sizeof(float);
   }
   return bytes;
 }
@@ -279,7 +284,7 @@ void print_file(const fs::path& path, const InfoFlags& flags, const Terminal& te
 void run_info(const InfoFlags& flags) {
   const fs::path path = find_model(flags.path, "story");
   const Terminal terminal = Terminal::of_stdout();
-  if (fs::is_regular_file(path)) return print_file(path, flags, terminal);
+  if (fs::is_regular_file(path) && !is_gguf(path)) return print_file(path, flags, terminal);
 
   const Checkpoint checkpoint = Checkpoint::open(path);
   const Config config = read_config(path);
@@ -299,9 +304,9 @@ void run_info(const InfoFlags& flags) {
 
 void add_info(CLI::App& app) {
   CLI::App* command =
-      app.add_subcommand("info", "What a model folder holds, and the memory it takes");
+      app.add_subcommand("info", "What a model holds, and the memory it takes");
   const auto flags = std::make_shared<InfoFlags>();
-  command->add_option("path,-m,--model", flags->path, "A model folder, or a safetensors file")
+  command->add_option("path,-m,--model", flags->path, "A model's folder, a GGUF file, or any safetensors file")
       ->check(not_empty())
       ->type_name("PATH");
   command->add_option("-c,--context", flags->context, "Memory for this many tokens")

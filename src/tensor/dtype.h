@@ -8,12 +8,44 @@
 
 namespace stagecraft {
 
-// How one element of a stored tensor is written. The engine computes in f32; the integer types and
-// F64 occur in test dumps.
-enum class DType { F64, F32, F16, BF16, I64, I32, I16, I8, U8, Bool };
+// How the elements of a stored tensor are written. The engine computes in f32; the integer types
+// and F64 occur in test dumps, the quantised ones (Q4_0 and on) in GGUF files.
+enum class DType {
+  F64,
+  F32,
+  F16,
+  BF16,
+  I64,
+  I32,
+  I16,
+  I8,
+  U8,
+  Bool,  // safetensors
+  Q4_0,
+  Q4_1,
+  Q5_0,
+  Q5_1,
+  Q8_0,
+  Q2_K,
+  Q3_K,
+  Q4_K,
+  Q5_K,
+  Q6_K,
+  Q8_K,  // blocks, see dequantize.h
+};
 
-std::size_t dtype_size(DType dtype);                          // bytes of one element
-std::string_view dtype_name(DType dtype);                     // "F32", as safetensors spells it
-std::optional<DType> dtype_from_name(std::string_view name);  // nullopt if unknown
+// The least that can be read by itself: so many elements in so many bytes. One element, but for the
+// quantised types, where a block of them shares its scale.
+struct DTypeBlock {
+  std::size_t elements;
+  std::size_t bytes;
+};
+DTypeBlock dtype_block(DType dtype);
+bool is_quantized(DType dtype);
+
+std::size_t dtype_size(DType dtype);  // bytes of one element, which is no quantised one
+std::string_view dtype_name(DType dtype);
+// As safetensors spells it ("F32"); nullopt if it has no such type.
+std::optional<DType> dtype_from_name(std::string_view name);
 
 }  // namespace stagecraft

@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "checkpoint/gguf.h"
+#include "text/gguf_tokenizer.h"
 #include "text/tokenizer_impl.h"
 #include "text/unicode.h"
 
@@ -133,10 +135,16 @@ std::filesystem::path file_of(const std::filesystem::path& path) {
   return file;
 }
 
+JsonDocument read_document(const std::filesystem::path& path) {
+  if (!is_gguf(path)) return JsonDocument::read(path);
+  const GgufFile file(path);
+  return JsonDocument::parse(gguf_tokenizer_json(file.metadata()), path.string() + ": tokenizer");
+}
+
 }  // namespace
 
 Tokenizer::Impl::Impl(const std::filesystem::path& path) : file(path.string()) {
-  const JsonDocument document = JsonDocument::read(path);
+  const JsonDocument document = read_document(path);
   const JsonNode root = document.root();
   if (const auto version = root.find("version"); version && version->string() != "1.0") {
     version->refuse("'1.0'");

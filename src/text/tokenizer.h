@@ -12,11 +12,11 @@
 
 namespace stagecraft {
 
-// Text to token ids and back, as a Hugging Face tokenizer.json defines it. Immutable once open, so
+// Text to token ids and back, as a Hugging Face tokenizer.json or a GGUF file defines it. Immutable once open, so
 // threads may share it.
 class Tokenizer {
  public:
-  // `path`: a tokenizer.json, or a folder that holds one. Throws Error naming the file and the part
+  // `path`: a tokenizer.json, a folder that holds one, or a GGUF file. Throws Error naming the file and the part
   // that is missing, wrong or not supported.
   static Tokenizer open(const std::filesystem::path& path);
 

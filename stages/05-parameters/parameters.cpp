@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/not_implemented.h"
 #include "model/named_tensors.h"
+#include "operators/dequantize.h"
 #include "operators/widen.h"
 
 namespace stagecraft {
@@ -24,7 +25,9 @@ Parameters load_parameters([[maybe_unused]] const Config& config, const Checkpoi
   // 2. F32: elements(tensor, copy) is a view of the file; use it as it is. Only where `copy` is not
   //    empty (a tensor at an odd byte) keep the copy, in parameters.widened
   // 3. F16 and BF16: elements(tensor, copy) gives the words; make room in parameters.widened
-  //    (emplace_back(1, n)) and widen_f16 or widen_bf16 into it. Any other dtype is an Error
+  //    (emplace_back(1, n)) and widen_f16 or widen_bf16 into it. The quantised ones of GGUF files
+  //    (is_quantized(dtype), element_count(tensor) numbers) go the same way, through dequantize,
+  //    which is given. Any other dtype is an Error
   //
   // 4. the embedding; for each layer its two norms, its seven linear maps, and where the config
   //    says so their biases and the norms of q and k; final_norm; lm_head

@@ -8,6 +8,7 @@
 #include "generation/sampler.h"
 #include "generation/session.h"
 #include "tests/hostile/bad_model.h"
+#include "text/tokenizer.h"
 
 namespace stagecraft {
 namespace {
@@ -114,18 +115,18 @@ void run_three_tokens(const Model& model) {
   sample(session.logits(), {.temperature = 0.5f, .top_k = 3, .top_p = 0.9f}, 0.5f, scratch);
 }
 
-// Mutates `file` of the model `count` times. `mutable_bytes`: how far from its start.
-Outcomes mutate(std::string_view model_name, std::string_view file, std::size_t mutable_bytes,
-                std::uint32_t first_seed, std::size_t count) {
-  const TinyModel model(model_name);
-  const std::string good = read_file(model.file(file));
+// Mutates `file` `count` times and calls `use` each time. `mutable_bytes`: how far from its start.
+Outcomes mutate_file(const std::filesystem::path& file, std::size_t mutable_bytes,
+                     std::uint32_t first_seed, std::size_t count,
+                     const std::function<void()>& use) {
+  const std::string good = read_file(file);
   Outcomes outcomes;
   for (std::uint32_t seed = first_seed; seed < first_seed + count; ++seed) {
     const std::string bad = Mutator(seed)(good, mutable_bytes);
-    write_file(model.file(file), bad);
-    SCOPED_TRACE(fmt::format("{}, seed {}", file, seed));
+    write_file(file, bad);
+    SCOPED_TRACE(fmt::format("{}, seed {}", file.filename().string(), seed));
     try {
-      run_three_tokens(Model::open(model.folder()));
+      use();
       ++outcomes.ran;
     } catch (const Error& error) {
       ++outcomes.refused;
@@ -135,6 +136,14 @@ Outcomes mutate(std::string_view model_name, std::string_view file, std::size_t 
     }
   }
   return outcomes;
+}
+
+// The same of a file of a model's folder, and the model is run.
+Outcomes mutate(std::string_view model_name, std::string_view file, std::size_t mutable_bytes,
+                std::uint32_t first_seed, std::size_t count) {
+  const TinyModel model(model_name);
+  return mutate_file(model.file(file), mutable_bytes, first_seed, count,
+                     [&] { run_three_tokens(Model::open(model.folder())); });
 }
 
 // Both must occur, or the mutations are too wild or too tame to show anything.
@@ -163,6 +172,27 @@ TEST(Mutation, OfWeightsIsRefusedOrRuns) {
 
 TEST(Mutation, OfAnIndexIsRefusedOrRuns) {
   expect_both(mutate("llama-sharded", "model.safetensors.index.json", SIZE_MAX, 6, 500));
+}
+
+constexpr std::size_t kGgufHead = 2800;  // of whole.gguf, about: its pairs and its tensors' entries
+
+TEST(Mutation, OfAGgufFileIsRefusedOrRuns) {
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / "model.gguf";
+  write_file(file, read_file(TEST_DATA "/gguf/whole.gguf"));
+  expect_both(mutate_file(file, kGgufHead, 7, 1500, [&] { run_three_tokens(Model::open(file)); }));
+}
+
+TEST(Mutation, OfAVocabularyInAGgufFileIsRefusedOrRuns) {
+  for (const std::string name : {"tokenizer-llama2", "tokenizer-qwen2", "whole"}) {
+    const TemporaryFolder folder;
+    const std::filesystem::path file = folder.path() / "model.gguf";
+    write_file(file, read_file(TEST_DATA "/gguf/" + name + ".gguf"));
+    expect_both(mutate_file(file, SIZE_MAX, 8, 700, [&] {
+      const Tokenizer tokenizer = Tokenizer::open(file);
+      tokenizer.decode(tokenizer.encode("The cat and the  dog \xc3\xa9", {.add_special = true}));
+    }));
+  }
 }
 
 }  // namespace

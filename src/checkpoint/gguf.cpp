@@ -1,0 +1,181 @@
+#include "checkpoint/gguf.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <fstream>
+#include <optional>
+
+#include "base/utf8.h"
+
+namespace stagecraft {
+namespace {
+
+constexpr std::size_t kMaxNameBytes = 1024;
+constexpr std::uint32_t kMaxDimensions = 4;
+constexpr std::size_t kDefaultAlignment = 32;
+constexpr std::size_t kMaxAlignment = 1u << 20;
+
+// ggml's numbers for the types that we read.
+constexpr std::array<std::pair<std::uint32_t, DType>, 19> kTypes = {{
+    {0, DType::F32},   {1, DType::F16},   {2, DType::Q4_0},  {3, DType::Q4_1},  {6, DType::Q5_0},
+    {7, DType::Q5_1},  {8, DType::Q8_0},  {10, DType::Q2_K}, {11, DType::Q3_K}, {12, DType::Q4_K},
+    {13, DType::Q5_K}, {14, DType::Q6_K}, {15, DType::Q8_K}, {24, DType::I8},   {25, DType::I16},
+    {26, DType::I32},  {27, DType::I64},  {28, DType::F64},  {30, DType::BF16},
+}};
+
+DType dtype_of(std::uint32_t type, const std::string& where) {
+  const auto* found = std::ranges::find(kTypes, type, &std::pair<std::uint32_t, DType>::first);
+  if (found == kTypes.end()) throw Error("{}: type {} is not supported", where, type);
+  return found->second;
+}
+
+// The header's first word is right and the numbers are ours to read.
+std::uint32_t read_version(ByteReader& reader) {
+  const auto version = reader.number<std::uint32_t>("version");
+  if (version == 2 || version == 3) return version;
+  if ((version & 0xffffu) == 0 && version != 0) {
+    throw Error("{}: version: expected 2 or 3, found {}: a big-endian file", reader.file(),
+                version);
+  }
+  throw Error("{}: version: expected 2 or 3, found {}", reader.file(), version);
+}
+
+// A tensor's entry, its bytes not yet set.
+struct Entry {
+  StoredTensor tensor;
+  std::uint64_t offset = 0;
+  std::size_t size = 0;  // in bytes
+};
+
+Entry read_entry(ByteReader& reader, std::uint64_t index) {
+  const std::string number = fmt::format("tensor {}", index);
+  const std::string_view name = reader.text(number);
+  if (name.empty() || name.size() > kMaxNameBytes ||
+      utf8_error_offset(name) != std::string_view::npos) {
+    throw Error("{}: {}: expected a name in UTF-8 of 1 to {} bytes, found {} ('{}')", reader.file(),
+                number, kMaxNameBytes, name.size(), printable(name, 40));
+  }
+  const std::string what = fmt::format("tensor '{}'", printable(name));
+  const std::string where = fmt::format("{}: {}", reader.file(), what);
+
+  Entry entry;
+  entry.tensor.name = name;
+  const auto n_dimensions = reader.number<std::uint32_t>(what);
+  if (n_dimensions < 1 || n_dimensions > kMaxDimensions) {
+    throw Error("{}: expected 1 to {} dimensions, found {}", where, kMaxDimensions, n_dimensions);
+  }
+  for (std::uint32_t i = 0; i < n_dimensions; ++i) {
+    entry.tensor.shape.push_back(reader.number<std::uint64_t>(what));
+  }
+  std::ranges::reverse(entry.tensor.shape);
+  entry.tensor.dtype = dtype_of(reader.number<std::uint32_t>(what), where);
+  entry.offset = reader.number<std::uint64_t>(what);
+
+  const DTypeBlock block = dtype_block(entry.tensor.dtype);
+  const std::size_t columns = entry.tensor.shape.back();
+  if (columns % block.elements != 0) {
+    throw Error("{}: {}: expected rows of a multiple of {} elements, found {}", where,
+                dtype_name(entry.tensor.dtype), block.elements, columns);
+  }
+  entry.size = columns / block.elements;
+  bool too_large = __builtin_mul_overflow(entry.size, block.bytes, &entry.size);
+  std::size_t n_elements = 1;  // counts too must not wrap: of a block's, there are more than bytes
+  for (std::size_t i = 0; i < entry.tensor.shape.size(); ++i) {
+    const std::size_t n = entry.tensor.shape[i];
+    if (n == 0)
+      throw Error("{}: expected sizes of at least 1, found {}", where,
+                  shape_text(entry.tensor.shape));
+    too_large |= __builtin_mul_overflow(n_elements, n, &n_elements);
+    if (i + 1 < entry.tensor.shape.size()) {
+      too_large |= __builtin_mul_overflow(entry.size, n, &entry.size);
+    }
+  }
+  if (too_large) {
+    throw Error("{}: {} takes more bytes than 64 bits can count", where,
+                shape_text(entry.tensor.shape));
+  }
+  return entry;
+}
+
+std::size_t padded(std::size_t size, std::size_t alignment) {
+  return (size + alignment - 1) / alignment * alignment;
+}
+
+// Gives each tensor its bytes: they follow one another in the order of their entries.
+void place(std::vector<Entry>& entries, std::span<const std::byte> data, std::size_t alignment,
+           const std::string& file) {
+  std::size_t at = 0;  // at most one alignment beyond the data
+  for (Entry& entry : entries) {
+    const std::string where = fmt::format("{}: tensor '{}'", file, printable(entry.tensor.name));
+    if (entry.offset != at) {
+      throw Error("{}: expected to begin at byte {} of the data, found {}", where, at,
+                  entry.offset);
+    }
+    if (at > data.size() || entry.size > data.size() - at) {
+      throw Error("{}: {} {} takes {} bytes, the file has {}: it is cut short or damaged", where,
+                  dtype_name(entry.tensor.dtype), shape_text(entry.tensor.shape), entry.size,
+                  at > data.size() ? 0 : data.size() - at);
+    }
+    entry.tensor.bytes = data.subspan(at, entry.size);
+    at = padded(at + entry.size, alignment);
+  }
+  if (data.size() > at) {
+    throw Error("{}: expected {} bytes of data, as the tensors need, found {}", file, at,
+                data.size());
+  }
+}
+
+}  // namespace
+
+GgufFile::GgufFile(const std::filesystem::path& path) : file_(path) {
+  const std::string file = path.string();
+  const std::span<const std::byte> bytes = file_.bytes();
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  refuse_lfs_pointer(text, file);
+  if (!text.starts_with(kMagic)) {
+    throw Error("{}: expected a GGUF file, found one that begins with '{}'", file,
+                printable(text.substr(0, kMagic.size())));
+  }
+  ByteReader reader(bytes, file);
+  reader.take(kMagic.size(), "magic");
+  version_ = read_version(reader);
+  const auto n_tensors = reader.number<std::uint64_t>("number of tensors");
+  const auto n_pairs = reader.number<std::uint64_t>("number of metadata pairs");
+  metadata_ = GgufMetadata(reader, n_pairs);
+
+  constexpr std::string_view kAlignment = "general.alignment";
+  const std::size_t alignment =
+      metadata_.find_size(kAlignment, 1, kMaxAlignment).value_or(kDefaultAlignment);
+  if (!std::has_single_bit(alignment)) metadata_.refuse(kAlignment, "a power of two");
+
+  std::vector<Entry> entries;  // grows as they are read: the count is only a claim
+  for (std::uint64_t i = 0; i < n_tensors; ++i) entries.push_back(read_entry(reader, i));
+  if (!entries.empty()) {
+    const std::size_t begin = padded(reader.position(), alignment);
+    place(entries, bytes.subspan(std::min(begin, bytes.size())), alignment, file);
+  }
+  tensors_.reserve(entries.size());
+  for (Entry& entry : entries) tensors_.push_back(std::move(entry.tensor));
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    if (places_.emplace(tensors_[i].name, i).second) continue;
+    throw Error("{}: tensor '{}' is given twice", file, printable(tensors_[i].name));
+  }
+}
+
+const StoredTensor* GgufFile::find(std::string_view name) const {
+  const auto found = places_.find(name);
+  return found == places_.end() ? nullptr : &tensors_[found->second];
+}
+
+bool is_gguf(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) return false;
+  if (path.extension() == ".gguf") return true;
+  if (!std::filesystem::is_regular_file(path, ignored)) return false;
+  std::array<char, GgufFile::kMagic.size()> start = {};
+  std::ifstream(path, std::ios::binary).read(start.data(), start.size());
+  return std::string_view(start.data(), start.size()) == GgufFile::kMagic;
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+#include <vector>
+
+#include "base/mapped_file.h"
+#include "checkpoint/gguf_metadata.h"
+#include "checkpoint/stored_tensor.h"
+
+namespace stagecraft {
+
+// One GGUF file (github.com/ggml-org/ggml, docs/gguf.md), version 2 or 3, mapped; little-endian:
+//   "GGUF", version, number of tensors, number of metadata pairs
+//   the pairs         key, type, value
+//   for each tensor   name, dimensions (the innermost first), type, offset into the data
+//   the data          from the next multiple of "general.alignment"; so begins each tensor
+// Every rule of the format is checked before a byte of data is used. It holds what a model folder
+// does: config.json, tokenizer.json and the weights.
+class GgufFile {
+ public:
+  // Throws Error naming the file, the key or tensor, what was expected and what was found.
+  explicit GgufFile(const std::filesystem::path& path);
+
+  const GgufMetadata& metadata() const { return metadata_; }
+  // In the order of the file and by its names ("blk.0.attn_q.weight"); shapes are turned round, as
+  // everywhere here: [rows, columns].
+  const std::vector<StoredTensor>& tensors() const { return tensors_; }
+  const StoredTensor* find(std::string_view name) const;  // nullptr if absent
+  std::uint32_t version() const { return version_; }
+
+  static constexpr std::string_view kMagic = "GGUF";
+
+ private:
+  MappedFile file_;
+  GgufMetadata metadata_;
+  std::vector<StoredTensor> tensors_;
+  std::map<std::string_view, std::size_t> places_;  // name -> index into tensors_
+  std::uint32_t version_ = 0;
+};
+
+// Whether `path` is a file that calls itself GGUF, by its name or its first bytes (a download cache
+// gives files other names). A folder is none.
+bool is_gguf(const std::filesystem::path& path);
+
+}  // namespace stagecraft

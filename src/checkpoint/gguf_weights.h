@@ -1,0 +1,36 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "checkpoint/gguf.h"
+
+namespace stagecraft {
+
+// The weights of a GGUF model as a Hugging Face checkpoint would hold them, so that a model needs
+// to know of one naming only:
+//   names      blk.3.attn_q.weight -> model.layers.3.self_attn.q_proj.weight; one that we do not
+//              know stays as it is
+//   row order  architecture "llama" stores each head of q and k with the two rows of a RoPE pair
+//              side by side (0, d/2, 1, d/2 + 1, ...); here the first halves come first
+//   the rest   bytes as they lie in the file; "rope_freqs.weight" is no weight (gguf_config.h)
+class GgufWeights {
+ public:
+  // Throws Error, also where the file is only one part of a model.
+  explicit GgufWeights(const std::filesystem::path& path);
+
+  const std::vector<StoredTensor>& tensors() const { return tensors_; }
+
+ private:
+  void reorder_pairs(StoredTensor& tensor, std::size_t n_heads);
+
+  GgufFile file_;
+  std::vector<StoredTensor> tensors_;
+  std::vector<std::vector<std::byte>> reordered_;  // bytes of tensors that do not lie in the file
+};
+
+// Frequency factors of RoPE, which GGUF keeps among the tensors.
+inline constexpr std::string_view kGgufRopeFactors = "rope_freqs.weight";
+
+}  // namespace stagecraft

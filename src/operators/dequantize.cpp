@@ -1,0 +1,207 @@
+#include "operators/dequantize.h"
+
+#include <cstdint>
+#include <cstring>
+
+#include "base/error.h"
+#include "operators/check.h"
+#include "operators/widen.h"
+
+namespace stagecraft {
+namespace {
+
+using Bytes = const std::uint8_t*;
+
+// An f16 at any byte.
+float half_at(Bytes bytes) {
+  const std::uint16_t bits = static_cast<std::uint16_t>(bytes[0] | bytes[1] << 8);
+  float value = 0.0f;
+  widen_f16({&bits, 1}, {&value, 1});
+  return value;
+}
+
+// The two numbers of 4 bits in a byte: in a block of 32 the low ones come first, then the high.
+int low(std::uint8_t byte) { return byte & 0xf; }
+int high(std::uint8_t byte) { return byte >> 4; }
+int bit(Bytes bits, int i) { return bits[i / 8] >> (i % 8) & 1; }
+float f32(int i) { return static_cast<float>(i); }
+
+// ---- blocks of 32 -------------------------------------------------------------------------------
+
+void q4_0(Bytes block, float* out) {  // d, 16 bytes
+  const float d = half_at(block);
+  for (int i = 0; i < 16; ++i) {
+    out[i] = f32(low(block[2 + i]) - 8) * d;
+    out[16 + i] = f32(high(block[2 + i]) - 8) * d;
+  }
+}
+
+void q4_1(Bytes block, float* out) {  // d, m, 16 bytes
+  const float d = half_at(block);
+  const float m = half_at(block + 2);
+  for (int i = 0; i < 16; ++i) {
+    out[i] = f32(low(block[4 + i])) * d + m;
+    out[16 + i] = f32(high(block[4 + i])) * d + m;
+  }
+}
+
+void q5_0(Bytes block, float* out) {  // d, the fifth bits of all 32, 16 bytes
+  const float d = half_at(block);
+  const Bytes fifth = block + 2;
+  for (int i = 0; i < 16; ++i) {
+    out[i] = f32((low(block[6 + i]) | bit(fifth, i) << 4) - 16) * d;
+    out[16 + i] = f32((high(block[6 + i]) | bit(fifth, 16 + i) << 4) - 16) * d;
+  }
+}
+
+void q5_1(Bytes block, float* out) {  // d, m, the fifth bits of all 32, 16 bytes
+  const float d = half_at(block);
+  const float m = half_at(block + 2);
+  const Bytes fifth = block + 4;
+  for (int i = 0; i < 16; ++i) {
+    out[i] = f32(low(block[8 + i]) | bit(fifth, i) << 4) * d + m;
+    out[16 + i] = f32(high(block[8 + i]) | bit(fifth, 16 + i) << 4) * d + m;
+  }
+}
+
+void q8_0(Bytes block, float* out) {  // d, 32 signed bytes
+  const float d = half_at(block);
+  for (int i = 0; i < 32; ++i) out[i] = f32(static_cast<std::int8_t>(block[2 + i])) * d;
+}
+
+// ---- blocks of 256 ------------------------------------------------------------------------------
+
+// The 2 bits of element i, of 16 (or 4) rows in which they lie: 32 bytes hold 128 elements, the
+// first 32 in their lowest bits.
+int two_bits(Bytes bytes, int i) { return bytes[i / 128 * 32 + i % 32] >> (i % 128 / 32 * 2) & 3; }
+
+void q2_k(Bytes block, float* out) {  // 16 bytes of scale and min, 64 of q, d, dmin
+  const float d = half_at(block + 80);
+  const float dmin = half_at(block + 82);
+  for (int i = 0; i < 256; ++i) {
+    const std::uint8_t scale = block[i / 16];
+    const float dl = d * f32(low(scale));
+    const float ml = dmin * f32(high(scale));
+    out[i] = dl * f32(two_bits(block + 16, i)) - ml;
+  }
+}
+
+void q3_k(Bytes block, float* out) {  // 32 bytes of third bits, 64 of q, 12 of scales, d
+  const Bytes third = block;
+  const Bytes q = block + 32;
+  const Bytes scales = block + 96;
+  const float d = half_at(block + 108);
+  for (int i = 0; i < 256; ++i) {
+    const int group = i / 16;  // its scale: 4 bits in the first 8 bytes, 2 in the last 4
+    const int lowest = group < 8 ? low(scales[group]) : high(scales[group - 8]);
+    const int highest = scales[8 + group % 4] >> (group / 4 * 2) & 3;
+    const float dl = d * f32((lowest | highest << 4) - 32);
+    const int third_bit = third[i % 32] >> (i / 32) & 1;
+    out[i] = dl * f32(two_bits(q, i) - (third_bit != 0 ? 0 : 4));
+  }
+}
+
+// Of Q4_K and Q5_K: eight scales and eight mins of 6 bits in 12 bytes.
+struct ScaleAndMin {
+  int scale;
+  int min;
+};
+ScaleAndMin scale_and_min(Bytes packed, int i) {
+  if (i < 4) return {packed[i] & 63, packed[4 + i] & 63};
+  return {low(packed[4 + i]) | packed[i - 4] >> 6 << 4, high(packed[4 + i]) | packed[i] >> 6 << 4};
+}
+
+// Each 32 bytes hold 64 elements: the first 32 in their low halves.
+int four_bits(Bytes bytes, int i) {
+  const std::uint8_t byte = bytes[i / 64 * 32 + i % 32];
+  return i % 64 < 32 ? low(byte) : high(byte);
+}
+
+void q4_k(Bytes block, float* out) {  // d, dmin, 12 bytes of scales, 128 of q
+  const float d = half_at(block);
+  const float dmin = half_at(block + 2);
+  for (int i = 0; i < 256; ++i) {
+    const ScaleAndMin of = scale_and_min(block + 4, i / 32);
+    const float dl = d * f32(of.scale);
+    const float ml = dmin * f32(of.min);
+    out[i] = dl * f32(four_bits(block + 16, i)) - ml;
+  }
+}
+
+void q5_k(Bytes block, float* out) {  // d, dmin, 12 bytes of scales, 32 of fifth bits, 128 of q
+  const float d = half_at(block);
+  const float dmin = half_at(block + 2);
+  const Bytes fifth = block + 16;
+  for (int i = 0; i < 256; ++i) {
+    const ScaleAndMin of = scale_and_min(block + 4, i / 32);
+    const float dl = d * f32(of.scale);
+    const float ml = dmin * f32(of.min);
+    const int fifth_bit = fifth[i % 32] >> (i / 32) & 1;
+    out[i] = dl * f32(four_bits(block + 48, i) | fifth_bit << 4) - ml;
+  }
+}
+
+void q6_k(Bytes block, float* out) {  // 128 bytes of low 4 bits, 64 of high 2, 16 scales, d
+  const Bytes high_bits = block + 128;
+  const Bytes scales = block + 192;
+  const float d = half_at(block + 208);
+  for (int i = 0; i < 256; ++i) {
+    // 64 bytes hold 128 elements: the first 64 in their low halves.
+    const std::uint8_t byte = block[i / 128 * 64 + i % 64];
+    const int lowest = i % 128 < 64 ? low(byte) : high(byte);
+    const float dl = d * f32(static_cast<std::int8_t>(scales[i / 16]));
+    out[i] = dl * f32((lowest | two_bits(high_bits, i) << 4) - 32);
+  }
+}
+
+void q8_k(Bytes block, float* out) {  // d as f32, 256 signed bytes, 16 sums that nobody needs here
+  float d = 0.0f;
+  std::memcpy(&d, block, sizeof d);
+  for (int i = 0; i < 256; ++i) out[i] = d * f32(static_cast<std::int8_t>(block[4 + i]));
+}
+
+using OneBlock = void (*)(Bytes block, float* out);
+
+OneBlock function_for(DType dtype) {
+  switch (dtype) {
+    case DType::Q4_0:
+      return q4_0;
+    case DType::Q4_1:
+      return q4_1;
+    case DType::Q5_0:
+      return q5_0;
+    case DType::Q5_1:
+      return q5_1;
+    case DType::Q8_0:
+      return q8_0;
+    case DType::Q2_K:
+      return q2_k;
+    case DType::Q3_K:
+      return q3_k;
+    case DType::Q4_K:
+      return q4_k;
+    case DType::Q5_K:
+      return q5_k;
+    case DType::Q6_K:
+      return q6_k;
+    case DType::Q8_K:
+      return q8_k;
+    default:
+      throw Error("dequantize: expected a quantised type, found {}", dtype_name(dtype));
+  }
+}
+
+}  // namespace
+
+void dequantize(DType dtype, std::span<const std::byte> blocks, std::span<float> out) {
+  const OneBlock one_block = function_for(dtype);
+  const DTypeBlock size = dtype_block(dtype);
+  check_size("dequantize", "blocks", blocks.size() / size.bytes * size.bytes, blocks.size());
+  check_size("dequantize", "out", blocks.size() / size.bytes * size.elements, out.size());
+  Bytes block = reinterpret_cast<Bytes>(blocks.data());
+  for (std::size_t at = 0; at < out.size(); at += size.elements, block += size.bytes) {
+    one_block(block, out.data() + at);
+  }
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string_view>
+
+namespace stagecraft {
+
+// What a name in "tokenizer.ggml.pre" stands for, in the words of a tokenizer.json.
+struct GgufPreTokenizer {
+  std::string_view normalizer;     // JSON
+  std::string_view pre_tokenizer;  // JSON
+  bool ignore_merges = false;      // a piece that is a token is that token
+  bool adds_bos = false;           // where "tokenizer.ggml.add_bos_token" says nothing
+};
+
+// nullptr if the name is not known.
+const GgufPreTokenizer* find_gguf_pre_tokenizer(std::string_view name);
+
+}  // namespace stagecraft

@@ -1,0 +1,96 @@
+#include "checkpoint/gguf.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "checkpoint/checkpoint.h"
+#include "tests/support/temporary_folder.h"
+
+namespace stagecraft {
+namespace {
+
+const std::string kFolder = TEST_DATA "/gguf/";
+
+// What reference/make_gguf.py wrote with the gguf package.
+TEST(Gguf, ReadsTheMetadataThatThePackageWrote) {
+  const GgufFile file(kFolder + "whole.gguf");
+  const GgufMetadata& metadata = file.metadata();
+  EXPECT_EQ(file.version(), 3u);
+  EXPECT_EQ(metadata.text("general.architecture"), "llama");
+  EXPECT_EQ(metadata.size("llama.embedding_length", 1, 100), 32u);
+  EXPECT_EQ(metadata.number("llama.rope.freq_base"), 10000.0);
+  EXPECT_EQ(metadata.flag_or("tokenizer.ggml.add_bos_token", true), false);
+  const auto tokens = metadata.texts("tokenizer.ggml.tokens");
+  ASSERT_EQ(tokens.size(), 62u);
+  EXPECT_EQ(tokens[1], "<|im_start|>");
+  EXPECT_EQ(metadata.integers("tokenizer.ggml.token_type").at(1), 3);
+  EXPECT_FALSE(metadata.has("llama.no_such_key"));
+  EXPECT_EQ(metadata.text_or("llama.no_such_key", "else"), "else");
+}
+
+TEST(Gguf, TurnsShapesRoundAndKeepsBlocksAsTheyAre) {
+  const GgufFile file(kFolder + "whole.gguf");
+  const StoredTensor* down = file.find("blk.0.ffn_down.weight");
+  ASSERT_NE(down, nullptr);
+  EXPECT_EQ(down->shape, (std::vector<std::size_t>{32, 64}));
+  EXPECT_EQ(down->dtype, DType::Q4_0);
+  EXPECT_EQ(down->bytes.size(), 32u * 2 * 18);
+  EXPECT_EQ(element_count(*down), 32u * 64);
+  EXPECT_EQ(file.find("model.embed_tokens.weight"), nullptr);
+}
+
+TEST(Gguf, ReadsVersion2) {
+  const TemporaryFolder folder;
+  std::string bytes = read_file(kFolder + "llama-gqa2.gguf");
+  bytes[4] = 2;  // the two differ in no byte but this where a file is little-endian
+  write_file(folder.file("model.gguf"), bytes);
+  const GgufFile file(folder.file("model.gguf"));
+  EXPECT_EQ(file.version(), 2u);
+  EXPECT_EQ(file.tensors().size(), 21u);
+}
+
+TEST(Gguf, IsKnownByItsNameOrItsFirstBytes) {
+  const TemporaryFolder folder;
+  write_file(folder.file("blob"), read_file(kFolder + "whole.gguf"));
+  write_file(folder.file("page.gguf"), "<html>");
+  write_file(folder.file("model.safetensors"), "{}");
+  EXPECT_TRUE(is_gguf(folder.file("blob")));
+  EXPECT_TRUE(is_gguf(folder.file("page.gguf")));
+  EXPECT_TRUE(is_gguf(folder.file("missing.gguf")));
+  EXPECT_FALSE(is_gguf(folder.file("model.safetensors")));
+  EXPECT_FALSE(is_gguf(folder.file("missing")));
+  EXPECT_FALSE(is_gguf(folder.path()));
+}
+
+// Names, shapes, order of rows and bytes: nothing is left for a model to know.
+TEST(Gguf, GivesTheTensorsOfTheFolderThatItWasMadeFrom) {
+  for (const std::string name : {"llama-gqa2", "llama-attention-bias", "llama-f16", "llama-bf16",
+                                 "qwen2-window-off", "qwen3-qk-norm", "llama-rope-llama3"}) {
+    const Checkpoint expected = Checkpoint::open(TEST_DATA "/models/" + name);
+    const Checkpoint found = Checkpoint::open(kFolder + name + ".gguf");
+    EXPECT_EQ(found.tensors().size(), expected.tensors().size()) << name;
+    for (const StoredTensor* tensor : expected.tensors()) {
+      const StoredTensor* other = found.find(tensor->name);
+      ASSERT_NE(other, nullptr) << name << ": " << tensor->name;
+      EXPECT_EQ(other->shape, tensor->shape) << name << ": " << tensor->name;
+      EXPECT_EQ(other->dtype, tensor->dtype) << name << ": " << tensor->name;
+      EXPECT_TRUE(std::ranges::equal(other->bytes, tensor->bytes)) << name << ": " << tensor->name;
+    }
+  }
+}
+
+TEST(Gguf, InAFolderIsNamedInTheError) {
+  const TemporaryFolder folder;
+  write_file(folder.file("small.gguf"), "GGUF");
+  try {
+    Checkpoint::open(folder.path());
+    FAIL() << "opened";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.what(), folder.path().string() +
+                                ": expected model.safetensors; for the GGUF file in it say " +
+                                folder.file("small.gguf"));
+  }
+}
+
+}  // namespace
+}  // namespace stagecraft

@@ -1,0 +1,366 @@
+// What is said about a GGUF file that is wrong: its frame, its tensors, its config, its vocabulary.
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <ostream>
+
+#include "base/error.h"
+#include "model/model.h"
+#include "tests/hostile/raw_gguf.h"
+#include "tests/hostile/run_limited.h"
+#include "tests/support/temporary_folder.h"
+#include "text/tokenizer.h"
+
+namespace stagecraft {
+namespace {
+
+using Break = std::function<void(RawGguf&)>;
+
+// A row: how whole.gguf is broken, and what is said about it after "FILE: ".
+struct BadGguf {
+  std::string name;
+  Break how;
+  std::string message;
+  std::size_t cut = SIZE_MAX;  // bytes that are left of the file
+};
+
+void PrintTo(const BadGguf& row, std::ostream* out) { *out << row.name; }
+
+std::string row_name(const testing::TestParamInfo<BadGguf>& row) { return row.param.name; }
+
+Break set(std::string key, std::string value) {
+  return [=](RawGguf& file) { file.set(key, value); };
+}
+Break without(std::string key) {
+  return [=](RawGguf& file) { file.erase(key); };
+}
+Break llama(std::string key, std::string value) { return set("llama." + key, value); }
+Break vocabulary(std::string key, std::string value) { return set("tokenizer.ggml." + key, value); }
+Break tensor(std::string name, std::function<void(RawGguf::Tensor&)> how) {
+  return [=](RawGguf& file) { how(file.tensor(name)); };
+}
+
+constexpr const char* kDown = "blk.0.ffn_down.weight";
+constexpr const char* kNorm = "output_norm.weight";
+const std::string kBeyond = u64_bytes(std::numeric_limits<std::uint64_t>::max());
+constexpr std::uint32_t kArray = 9, kText = 8, kU8 = 0, kF32 = 6;
+
+const BadGguf kBadFrames[] = {
+    {"is_empty", [](RawGguf&) {}, "expected a GGUF file, found one that begins with ''", 0},
+    {"has_3_bytes", [](RawGguf&) {}, "expected a GGUF file, found one that begins with 'GGU'", 3},
+    {"has_the_magic_only", [](RawGguf&) {},
+     "version: expected 4 bytes, found 0: the file is cut short or damaged", 4},
+    {"is_another_format", [](RawGguf& file) { file.magic = "ggjt"; },
+     "expected a GGUF file, found one that begins with 'ggjt'"},
+    {"is_a_git_lfs_pointer",
+     [](RawGguf& file) { file.magic = "version https://git-lfs.github.com/spec/v1\noid"; },
+     "is a Git LFS pointer, not the file itself: fetch it with 'git lfs pull'"},
+    {"is_of_version_1", [](RawGguf& file) { file.version = 1; },
+     "version: expected 2 or 3, found 1"},
+    {"is_of_version_4", [](RawGguf& file) { file.version = 4; },
+     "version: expected 2 or 3, found 4"},
+    {"is_big_endian", [](RawGguf& file) { file.version = 3u << 24; },
+     "version: expected 2 or 3, found 50331648: a big-endian file"},
+    {"claims_more_pairs_than_bytes", [](RawGguf& file) { file.n_pairs = UINT64_MAX; },
+     // The entries of the tensors are read as pairs, until one makes no sense.
+     "metadata key 23: expected 17451448556060672 bytes, found 9745: the file is cut short or "
+     "damaged"},
+    {"claims_fewer_pairs", [](RawGguf& file) { file.n_pairs = 1; },
+     "tensor 'general.name': expected 1 to 4 dimensions, found 8"},
+    {"claims_more_tensors_than_bytes", [](RawGguf& file) { file.n_tensors = UINT64_MAX; },
+     "tensor 11: expected a name in UTF-8 of 1 to 1024 bytes, found 0 ('')"},
+    {"has_an_empty_key", [](RawGguf& file) { file.pairs[0].key = ""; },
+     "metadata key 0: expected UTF-8 of 1 to 65535 bytes, found 0 ('')"},
+    {"has_a_key_twice",
+     [](RawGguf& file) {
+       file.pairs.push_back({"general.name", text_value("x")});
+     },
+     "'general.name' is given twice"},
+    {"has_a_key_that_is_not_utf8", [](RawGguf& file) { file.pairs[1].key = "a\xff"; },
+     "metadata key 1: expected UTF-8 of 1 to 65535 bytes, found 2 ('a\\xff')"},
+    {"has_a_value_of_no_type", set("general.name", u32_bytes(13)),
+     "'general.name': expected a type from 0 to 12, found 13"},
+    {"has_a_text_beyond_the_end", set("general.name", u32_bytes(kText) + kBeyond),
+     "'general.name': expected 18446744073709551615 bytes, found 11867: the file is cut short or "
+     "damaged"},
+    {"has_an_array_beyond_the_end",
+     set("general.name", u32_bytes(kArray) + u32_bytes(kF32) + kBeyond),
+     "'general.name': expected 18446744073709551615 bytes, found 11863: the file is cut short or "
+     "damaged"},
+    {"has_an_array_of_as_many_bytes_as_wrap_around",
+     set("general.name", u32_bytes(kArray) + u32_bytes(kF32) + u64_bytes(std::uint64_t{1} << 62)),
+     "'general.name': expected 18446744073709551615 bytes, found 11863: the file is cut short or "
+     "damaged"},
+    {"has_an_array_of_texts_beyond_the_end",
+     set("general.name", u32_bytes(kArray) + u32_bytes(kText) + kBeyond),
+     "'general.name': expected 549755813892 bytes, found 11827: the file is cut short or damaged"},
+    {"has_an_array_of_arrays",
+     set("general.name", u32_bytes(kArray) + u32_bytes(kArray) + u64_bytes(0)),
+     "'general.name': an array of arrays is not supported"},
+    {"has_a_flag_that_is_2", set("tokenizer.ggml.add_bos_token", boolean(2)),
+     "'tokenizer.ggml.add_bos_token': expected true or false as 1 or 0, found 2"},
+    {"has_an_alignment_of_0", set("general.alignment", u32(0)),
+     "'general.alignment': expected a whole number from 1 to 1048576, found 0"},
+    {"has_an_alignment_of_33", set("general.alignment", u32(33)),
+     "'general.alignment': expected a power of two, found 33"},
+    {"has_an_alignment_in_words", set("general.alignment", text_value("32")),
+     "'general.alignment': expected a whole number from 1 to 1048576, found '32'"},
+    {"is_one_part_of_several", set("split.count", u32(3)),
+     "'split.count': expected a model in one file (merge the parts), found 3"},
+};
+
+const BadGguf kBadTensors[] = {
+    {"has_a_tensor_without_a_name", tensor(kDown, [](auto& t) { t.name = ""; }),
+     "tensor 9: expected a name in UTF-8 of 1 to 1024 bytes, found 0 ('')"},
+    {"has_a_tensor_twice", tensor(kNorm, [](auto& t) { t.name = "blk.0.ffn_norm.weight"; }),
+     "tensor 'blk.0.ffn_norm.weight' is given twice"},
+    {"has_a_tensor_under_two_names",
+     tensor("blk.0.ffn_norm.weight", [](auto& t) { t.name = "model.norm.weight"; }),
+     "tensor 'model.norm.weight' is there under two names"},
+    {"has_a_tensor_of_no_dimensions", tensor(kDown, [](auto& t) { t.sizes.clear(); }),
+     "tensor 'blk.0.ffn_down.weight': expected 1 to 4 dimensions, found 0"},
+    {"has_a_tensor_of_5_dimensions",
+     tensor(kDown,
+            [](auto& t) {
+              t.sizes = {64, 32, 1, 1, 1};
+            }),
+     "tensor 'blk.0.ffn_down.weight': expected 1 to 4 dimensions, found 5"},
+    {"has_a_size_of_0",
+     tensor(kDown,
+            [](auto& t) {
+              t.sizes = {64, 0};
+            }),
+     "tensor 'blk.0.ffn_down.weight': expected sizes of at least 1, found [0, 64]"},
+    {"has_sizes_that_multiply_past_64_bits",
+     tensor(kDown,
+            [](auto& t) {
+              t.sizes = {std::uint64_t{1} << 40, std::uint64_t{1} << 40};
+            }),
+     "tensor 'blk.0.ffn_down.weight': [1099511627776, 1099511627776] takes more bytes than 64 bits "
+     "can count"},
+    {"has_elements_that_multiply_past_64_bits",
+     tensor(kDown,
+            [](auto& t) {
+              t.sizes = {std::uint64_t{1} << 63, 2};
+            }),
+     "tensor 'blk.0.ffn_down.weight': [2, 9223372036854775808] takes more bytes than 64 bits can "
+     "count"},
+    {"has_rows_that_end_within_a_block",
+     tensor(kDown,
+            [](auto& t) {
+              t.sizes = {63, 32};
+            }),
+     "tensor 'blk.0.ffn_down.weight': Q4_0: expected rows of a multiple of 32 elements, found 63"},
+    {"has_rows_that_are_no_super_block", tensor(kDown, [](auto& t) { t.type = 12; }),
+     "tensor 'blk.0.ffn_down.weight': Q4_K: expected rows of a multiple of 256 elements, found 64"},
+    {"has_a_type_that_is_gone", tensor(kDown, [](auto& t) { t.type = 4; }),
+     "tensor 'blk.0.ffn_down.weight': type 4 is not supported"},
+    {"has_a_type_that_nobody_knows", tensor(kDown, [](auto& t) { t.type = 4000000000; }),
+     "tensor 'blk.0.ffn_down.weight': type 4000000000 is not supported"},
+    {"has_tensors_that_overlap", tensor(kDown, [](auto& t) { t.offset -= 32; }),
+     "tensor 'blk.0.ffn_down.weight': expected to begin at byte 7840 of the data, found 7808"},
+    {"has_a_hole", tensor(kDown, [](auto& t) { t.offset += 32; }),
+     "tensor 'blk.0.ffn_down.weight': expected to begin at byte 7840 of the data, found 7872"},
+    {"has_an_offset_of_2_to_the_64", tensor(kDown, [](auto& t) { t.offset = UINT64_MAX - 31; }),
+     "tensor 'blk.0.ffn_down.weight': expected to begin at byte 7840 of the data, found "
+     "18446744073709551584"},
+    {"is_cut_in_the_data", [](RawGguf& file) { file.data.resize(5000); },
+     "tensor 'blk.0.ffn_gate.weight': Q8_0 [64, 32] takes 2176 bytes, the file has 616: it is cut "
+     "short or damaged"},
+    {"has_no_data", [](RawGguf& file) { file.data = ""; },
+     "tensor 'token_embd.weight': Q8_0 [62, 32] takes 2108 bytes, the file has 0: it is cut short "
+     "or damaged"},
+    {"has_data_that_belongs_to_nothing", [](RawGguf& file) { file.data += std::string(32, 'x'); },
+     "expected 9120 bytes of data, as the tensors need, found 9152"},
+    {"lacks_a_tensor", tensor(kNorm, [](auto& t) { t.name = "output_norms.weight"; }),
+     "tensor 'model.norm.weight': expected [32], found none"},
+    {"has_a_tensor_turned_round",
+     tensor(kDown,
+            [](auto& t) {
+              t.sizes = {32, 64};
+            }),
+     "tensor 'model.layers.0.mlp.down_proj.weight': expected [32, 64], found [64, 32]"},
+    {"has_a_layer_more_than_it_says",
+     tensor("blk.0.attn_norm.weight", [](auto& t) { t.name = "blk.1.attn_norm.weight"; }),
+     "tensor 'model.layers.0.input_layernorm.weight': expected [32], found none"},
+    {"has_weights_of_integers", tensor("blk.0.attn_norm.weight", [](auto& t) { t.type = 26; }),
+     "tensor 'model.layers.0.input_layernorm.weight': expected F32, F16 or BF16, found I32"},
+};
+
+const BadGguf kBadConfigs[] = {
+    {"has_no_architecture", without("general.architecture"), "'general.architecture' is missing"},
+    {"has_another_architecture", set("general.architecture", text_value("mamba")),
+     "'general.architecture': expected llama, qwen2 or qwen3, found 'mamba'"},
+    {"has_a_number_for_an_architecture", set("general.architecture", u32(1)),
+     "'general.architecture': expected a text, found 1"},
+    {"has_no_layers", llama("block_count", u32(0)),
+     "'llama.block_count': expected a whole number from 1 to 4096, found 0"},
+    {"has_4097_layers", llama("block_count", u32(4097)),
+     "'llama.block_count': expected a whole number from 1 to 4096, found 4097"},
+    {"has_a_negative_width", llama("embedding_length", i32(-32)),
+     "'llama.embedding_length': expected a whole number from 1 to 16777216, found -32"},
+    {"has_a_width_of_2_to_the_64", llama("embedding_length", u64(UINT64_MAX)),
+     "'llama.embedding_length': expected a whole number from 1 to 16777216, found "
+     "18446744073709551615"},
+    {"has_a_fractional_width", llama("embedding_length", f32(32)),
+     "'llama.embedding_length': expected a whole number from 1 to 16777216, found 32"},
+    {"has_no_heads", without("llama.attention.head_count"),
+     "'llama.attention.head_count' is missing"},
+    {"has_other_heads_in_each_layer", llama("attention.head_count", i32_array({4})),
+     "'llama.attention.head_count': expected a whole number from 1 to 16777216, found an array of "
+     "1"},
+    {"has_heads_that_do_not_divide", llama("attention.head_count", u32(5)),
+     "'llama.attention.head_count': expected a divisor of 32 (embedding_length), found 5"},
+    {"has_a_window", llama("attention.sliding_window", u32(16)),
+     "'llama.attention.sliding_window': expected no such key (it is not supported), found 16"},
+    {"has_experts", llama("expert_count", u32(8)),
+     "'llama.expert_count': expected no such key (it is not supported), found 8"},
+    {"turns_half_of_a_head", llama("rope.dimension_count", u32(4)),
+     "'llama.rope.dimension_count': expected 8, as a head has, found 4"},
+    {"has_values_of_another_width", llama("attention.value_length", u32(16)),
+     "'llama.attention.value_length': expected 8, as a head has, found 16"},
+    {"stretches_its_context_otherwise", llama("rope.scaling.type", text_value("yarn")),
+     "'llama.rope.scaling.type': expected 'none' or 'linear', found 'yarn'"},
+    {"has_a_rope_base_that_is_no_number",
+     llama("rope.freq_base", f32(std::numeric_limits<float>::quiet_NaN())),
+     "'llama.rope.freq_base': expected a number, found nan"},
+    {"has_an_eps_of_0", llama("attention.layer_norm_rms_epsilon", f32(0)),
+     "'llama.attention.layer_norm_rms_epsilon': expected a number from 1e-30 to 1, found 0"},
+    {"ends_with_a_token_that_is_not_there", vocabulary("eos_token_id", u32(62)),
+     "'tokenizer.ggml.eos_token_id': expected a whole number from 0 to 61, found 62"},
+    {"has_more_tokens_than_rows",
+     [](RawGguf& file) {
+       file.erase("tokenizer.ggml.tokens");
+       file.set("llama.vocab_size", u32(63));
+     },
+     "tensor 'model.embed_tokens.weight': expected [63, 32], found [62, 32]"},
+    {"has_no_vocabulary_at_all",
+     [](RawGguf& file) {
+       file.erase("tokenizer.ggml.tokens");
+       file.erase("llama.vocab_size");
+     },
+     "'tokenizer.ggml.tokens' is missing"},
+};
+
+const BadGguf kBadVocabularies[] = {
+    {"has_no_tokenizer", without("tokenizer.ggml.model"), "'tokenizer.ggml.model' is missing"},
+    {"has_another_tokenizer", vocabulary("model", text_value("t5")),
+     "'tokenizer.ggml.model': expected 'gpt2' or 'llama', found 't5'"},
+    {"cuts_text_in_a_way_nobody_knows", vocabulary("pre", text_value("klingon")),
+     "'tokenizer.ggml.pre': expected a way to cut text that is known here, found 'klingon'"},
+    {"has_no_types", without("tokenizer.ggml.token_type"),
+     "'tokenizer.ggml.token_type' is missing"},
+    {"has_too_few_types", vocabulary("token_type", i32_array({1, 1, 1})),
+     "'tokenizer.ggml.token_type': expected one for each of 62 tokens, found an array of 3"},
+    {"has_a_type_of_token_that_nobody_knows",
+     vocabulary("token_type", i32_array(std::vector<std::int32_t>(62, 7))),
+     "'tokenizer.ggml.token_type': token 0: expected a type from 1 to 6, found 7"},
+    {"has_types_in_words", vocabulary("token_type", texts({"control"})),
+     "'tokenizer.ggml.token_type': expected an array of whole numbers, found an array of 1"},
+    {"has_a_token_that_is_not_utf8",
+     [](RawGguf& file) {
+       std::vector<std::string> tokens(62, "x");
+       tokens[9] = "\xf0\x9f";
+       file.set("tokenizer.ggml.tokens", texts(tokens));
+     },
+     "'tokenizer.ggml.tokens': token 9: expected UTF-8, found '\\xf0\\x9f'"},
+    {"has_a_token_twice",
+     [](RawGguf& file) {
+       file.set("tokenizer.ggml.tokens", texts(std::vector<std::string>(62, "x")));
+       file.set("tokenizer.ggml.merges", texts({}));
+     },
+     "tokenizer: model.vocab.x: expected each token once, found it twice"},
+    {"has_no_merges", without("tokenizer.ggml.merges"), "'tokenizer.ggml.merges' is missing"},
+    {"has_a_merge_of_one_token", vocabulary("merges", texts({"t h", "the"})),
+     "'tokenizer.ggml.merges': merge 1: expected two tokens with a space between, found 'the'"},
+    {"merges_tokens_that_are_not_there", vocabulary("merges", texts({"t h", "t Q"})),
+     "tokenizer: model.merges[1]: expected tokens of model.vocab, merging into one of them, found "
+     "'Q', which it does not hold"},
+    {"begins_with_a_token_that_is_not_there",
+     [](RawGguf& file) {
+       file.set("tokenizer.ggml.add_bos_token", boolean(1));
+       file.set("tokenizer.ggml.bos_token_id", u32(62));
+     },
+     "'tokenizer.ggml.bos_token_id': expected a whole number from 0 to 61, found 62"},
+    {"begins_with_a_token_that_it_does_not_name",
+     [](RawGguf& file) {
+       file.set("tokenizer.ggml.add_bos_token", boolean(1));
+       file.erase("tokenizer.ggml.bos_token_id");
+     },
+     "'tokenizer.ggml.bos_token_id' is missing, which 'tokenizer.ggml.add_bos_token' asks for"},
+    {"has_no_scores", vocabulary("model", text_value("llama")),
+     "'tokenizer.ggml.scores' is missing"},
+    {"has_a_score_too_few",
+     [](RawGguf& file) {
+       file.set("tokenizer.ggml.model", text_value("llama"));
+       file.set("tokenizer.ggml.scores", u32_bytes(kArray) + u32_bytes(kU8) + u64_bytes(1) + "x");
+     },
+     "'tokenizer.ggml.scores': expected one for each of 62 tokens, found an array of 1"},
+    {"has_a_scored_token_without_end",
+     [](RawGguf& file) {
+       std::vector<std::string> tokens;
+       for (int i = 0; i < 62; ++i) tokens.push_back(std::string(300, static_cast<char>('A' + i)));
+       file.set("tokenizer.ggml.model", text_value("llama"));
+       file.set("tokenizer.ggml.tokens", texts(tokens));
+       file.set("tokenizer.ggml.token_type", i32_array(std::vector<std::int32_t>(62, 1)));
+       file.set("tokenizer.ggml.scores", i32_array(std::vector<std::int32_t>(62, 0)));
+     },
+     "'tokenizer.ggml.tokens': token 0: expected at most 256 bytes, found 300"},
+};
+
+class RefusedGguf : public testing::TestWithParam<BadGguf> {
+ protected:
+  RefusedGguf() {
+    RawGguf raw = RawGguf::read(TEST_DATA "/gguf/whole.gguf");
+    GetParam().how(raw);
+    write_file(path_, raw.bytes().substr(0, GetParam().cut));
+  }
+  std::string message() const { return path_ + ": " + GetParam().message; }
+
+  const TemporaryFolder folder_;
+  const std::string path_ = folder_.file("model.gguf");
+};
+
+template <class Open>
+std::string refusal(Open open) {
+  try {
+    open();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+class RefusedGgufModel : public RefusedGguf {};
+class RefusedGgufVocabulary : public RefusedGguf {};
+
+TEST_P(RefusedGgufModel, InOneLineThatSaysWhatIsWrong) {
+  EXPECT_EQ(refusal([&] { Model::open(path_); }), message());
+  const LimitedRun run = run_limited({"story", "--model", path_, "--ids", "1,2,3", "--print-ids",
+                                      "--max-tokens", "2", "--threads", "1"});
+  EXPECT_EQ(run.code, 1) << run.ended_by;
+  EXPECT_EQ(run.err, "stagecraft: " + message() + "\n");
+  EXPECT_EQ(run.out, "");
+}
+
+TEST_P(RefusedGgufVocabulary, InOneLineThatSaysWhatIsWrong) {
+  EXPECT_EQ(refusal([&] { Tokenizer::open(path_); }), message());
+  const LimitedRun run = run_limited({"tokenize", "--model", path_});
+  EXPECT_EQ(run.code, 1) << run.ended_by;
+  EXPECT_EQ(run.err, "stagecraft: " + message() + "\n");
+  EXPECT_EQ(run.out, "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Frames, RefusedGgufModel, testing::ValuesIn(kBadFrames), row_name);
+INSTANTIATE_TEST_SUITE_P(Tensors, RefusedGgufModel, testing::ValuesIn(kBadTensors), row_name);
+INSTANTIATE_TEST_SUITE_P(Configs, RefusedGgufModel, testing::ValuesIn(kBadConfigs), row_name);
+INSTANTIATE_TEST_SUITE_P(All, RefusedGgufVocabulary, testing::ValuesIn(kBadVocabularies), row_name);
+
+TEST(RefusedGguf, RunsBeforeItIsBroken) {
+  const TemporaryFolder folder;
+  const RawGguf raw = RawGguf::read(TEST_DATA "/gguf/whole.gguf");
+  EXPECT_EQ(raw.bytes(), read_file(TEST_DATA "/gguf/whole.gguf"));
+}
+
+}  // namespace
+}  // namespace stagecraft

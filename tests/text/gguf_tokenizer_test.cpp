@@ -1,0 +1,57 @@
+// The vocabulary in a GGUF file makes the ids that the tokenizer.json makes which it was made from.
+#include <gtest/gtest.h>
+
+#include "base/utf8.h"
+#include "tests/text/fixtures.h"
+#include "text/tokenizer.h"
+
+namespace stagecraft {
+namespace {
+
+class GgufTokenizer : public testing::TestWithParam<std::string> {
+ protected:
+  const std::vector<TokenizerCase> cases_ = read_cases(GetParam());
+  const Tokenizer tokenizer_ = Tokenizer::open(TEST_DATA "/gguf/tokenizer-" + GetParam() + ".gguf");
+};
+
+INSTANTIATE_TEST_SUITE_P(Every, GgufTokenizer,
+                         testing::Values("gpt2", "llama2", "llama3", "qwen2", "smollm"),
+                         [](const auto& instance) { return instance.param; });
+
+TEST_P(GgufTokenizer, MakesTheSameIds) {
+  EXPECT_GE(cases_.size(), 200u);
+  for (const TokenizerCase& c : cases_) {
+    EXPECT_EQ(tokenizer_.encode(c.text, {}), c.ids) << c.text;
+    EXPECT_EQ(tokenizer_.encode(c.text, {.parse_special = false}), c.plain) << c.text;
+  }
+}
+
+TEST_P(GgufTokenizer, PutsTheSameTokensAroundAText) {
+  for (const TokenizerCase& c : cases_) {
+    std::vector<TokenId> expected = c.before;
+    expected.insert(expected.end(), c.ids.begin(), c.ids.end());
+    expected.insert(expected.end(), c.after.begin(), c.after.end());
+    EXPECT_EQ(tokenizer_.encode(c.text, {.add_special = true}), expected) << c.text;
+  }
+}
+
+TEST_P(GgufTokenizer, DecodesTheSameText) {
+  for (const TokenizerCase& c : cases_) {
+    EXPECT_EQ(utf8_with_replacements(tokenizer_.decode(c.ids)), c.decoded) << c.text;
+  }
+}
+
+TEST(GgufTokenizerKinds, TellControlFromUserDefinedAndUnused) {
+  const Tokenizer tokenizer = Tokenizer::open(TEST_DATA "/gguf/whole.gguf");
+  EXPECT_TRUE(tokenizer.is_special(1));
+  const auto two_spaces = tokenizer.id_of("  ");  // user-defined
+  ASSERT_TRUE(two_spaces.has_value());
+  EXPECT_FALSE(tokenizer.is_special(*two_spaces));
+  EXPECT_EQ(tokenizer.encode("a  b", {.parse_special = false}).at(1), *two_spaces);
+  EXPECT_EQ(tokenizer.decode(std::vector<TokenId>{*two_spaces}), "  ");
+  EXPECT_FALSE(tokenizer.id_of("[PAD0]").has_value());
+  EXPECT_EQ(tokenizer.vocab_size(), static_cast<std::size_t>(*two_spaces) + 1);  // the rest: unused
+}
+
+}  // namespace
+}  // namespace stagecraft
