@@ -6,7 +6,7 @@
 namespace stagecraft {
 namespace {
 
-const std::array<Family, 4> kFamilies = {{
+constexpr std::array<Family, 4> kFamilies = {{
     //                                    biases: attention, q/k/v always, MLP; norm of q and k
     {"llama", 2048, 0, 0, true, false, true, false},
     {"mistral", 131072, 8, 0, false, false, false, false},

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
+#include <string_view>
 
 #include "model/config_fields.h"
 
@@ -9,7 +9,7 @@ namespace stagecraft {
 
 // What all models of one family share, beside what their config.json says.
 struct Family {
-  std::string model_type;  // "llama", "mistral", "qwen2" or "qwen3"
+  std::string_view model_type;  // "llama", "mistral", "qwen2" or "qwen3"
 
   // What transformers takes where a file does not say.
   std::size_t max_seq_len;  // "max_position_embeddings"

@@ -105,7 +105,7 @@ Parameters load_parameters(const Config& config, const Checkpoint& checkpoint) {
   Loader load(tensors, parameters);
 
   // A tied model needs one table, and files store it under either name. Where both are there they
-  // are two, whatever config.json says: so transformers reads it, and equal ones do no harm.
+  // are two: so transformers reads it, and equal ones do no harm.
   const bool one_table = config.tied_embeddings && tensors.has(embedding) != tensors.has(lm_head);
   parameters.embedding = load.matrix(one_table && tensors.has(lm_head) ? lm_head : embedding,
                                      config.vocab_size, config.dim);

@@ -45,9 +45,11 @@ struct Parameters {
   std::vector<Matrix<float>> widened;
 };
 
-// Takes the named tensors of a Hugging Face checkpoint. Throws Error naming the tensor where one is
-// missing, has another shape or a dtype that is none of F32, F16, BF16 and quantised, or where the checkpoint
-// holds a tensor that the config leaves no place for.
+// Takes the named tensors of a Hugging Face checkpoint. Where config.tied_embeddings and the file
+// holds only one of model.embed_tokens.weight and lm_head.weight, that table is both; where it
+// holds both, they are two, whatever the config says. Throws Error naming the tensor where one is
+// missing, has another shape or a dtype that is none of F32, F16, BF16 and the quantised ones, or
+// where the checkpoint holds a tensor that the config leaves no place for.
 Parameters load_parameters(const Config& config, const Checkpoint& checkpoint);
 
 }  // namespace stagecraft

@@ -12,10 +12,9 @@ namespace {
 
 }  // namespace
 
-// 5.1, first half. The contract is in src/model/config.h, which also says what config.json calls
-// each member. `fields` reads a member by its name and complains by that name if it is missing or
-// makes no sense; src/model/config_fields.h has its five questions (size, size_or, number_or,
-// flag_or, is_null).
+// 5.1, first half. The contract is in src/model/config.h; the names in config.json are in the
+// handout. `fields` reads a member by its name, and complains by that name if it is missing or
+// makes no sense: size, size_or, number_or, flag_or, has, is_null (src/model/config_fields.h).
 Config parse_config(const std::string& text, const std::string& where) {
   const Json json = parse_json_object(text, where);
   const ConfigFields fields(json, where);

@@ -22,12 +22,13 @@ Parameters load_parameters([[maybe_unused]] const Config& config, const Checkpoi
   // For each tensor:
   // 1. tensors.take(name): none is an Error (base/error.h) that names it; so is another shape than
   //    the config says, with both shapes in it (shape_text makes "[192, 576]")
-  // 2. F32: elements(tensor, copy) is a view of the file; use it as it is. Only where `copy` is not
-  //    empty (a tensor at an odd byte) keep the copy, in parameters.widened
-  // 3. F16 and BF16: elements(tensor, copy) gives the words; make room in parameters.widened
-  //    (emplace_back(1, n)) and widen_f16 or widen_bf16 into it. The quantised ones of GGUF files
-  //    (is_quantized(dtype), element_count(tensor) numbers) go the same way, through dequantize,
-  //    which is given. Any other dtype is an Error
+  // 2. F32: elements(tensor, copy), with a std::vector<float> copy, is a view of the file: use it
+  //    as it is. Only where `copy` is not empty afterwards (a tensor at an odd byte) put the
+  //    numbers into parameters.widened, where they stay (src/checkpoint/stored_tensor.h)
+  // 3. F16 and BF16: elements(tensor, copy), with a std::vector<std::uint16_t> copy, gives the
+  //    words; make room, parameters.widened.emplace_back(1, n), and widen_f16 or widen_bf16 into
+  //    its data(). Any other dtype is an Error. (The quantised ones of GGUF files as well, unless
+  //    you like: is_quantized(dtype), element_count(tensor), and dequantize, which is given)
   //
   // 4. the embedding; for each layer its two norms, its seven linear maps, and where the config
   //    says so their biases and the norms of q and k; final_norm; lm_head

@@ -26,6 +26,7 @@ CASES = {  # each shows another part of a diagnosis
     "02": ("no_mean", "left_in_a_static", "in_double"),
     "03": ("b_not_transposed", "c_read_at_beta_zero"),
     "04": ("gate_and_up_swapped",),  # unprobed: the first wrong step is seen all the same
+    "05": ("k_and_v_swapped", "kv_heads_ignored", "f16_hidden_one"),
 }
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 

@@ -209,7 +209,8 @@ std::string find_mistake(const fs::path& folder, std::span<const Asked> asked, s
   for (const Json& program : sentences(folder)) {
     if (fs::exists(folder / name_of(program))) names.push_back(name_of(program));
   }
-  std::ranges::stable_partition(names, [&](const std::string& name) { return name == likely; });
+  std::stable_partition(names.begin(), names.end(),
+                        [&](const std::string& name) { return name == likely; });
   // Nearly always one explains everything, and the first question rules out nearly all others.
   std::string best;
   for (const std::string& name : names) {
