@@ -7,6 +7,8 @@ Beside OUT/models and OUT/tokenizers, which must be there, it writes OUT/gguf:
     whole.gguf            a model with everything in it: quantised weights, vocabulary, template
     whole-f32.gguf        the same with its weights dequantised
     tokenizer-NAME.gguf   a vocabulary of OUT/tokenizers, without a model
+    pre_tokenizers.jsonl  a line for each way that "tokenizer.ggml.pre" can name: its `names`, and
+                          `cases`, pairs of a text and the pieces that the tokenizers library makes
     blocks.safetensors    for each quantised type: random `TYPE.blocks` (U8), and `TYPE.expected`,
                           the f32 that they stand for
 
@@ -27,9 +29,12 @@ import numpy
 import torch
 from gguf import GGMLQuantizationType as Type
 from gguf import GGUFWriter, TokenType
+from tokenizers import Regex, pre_tokenizers
 
 import dump
+from make_tokenizers import LLAMA3_SPLIT, QWEN2_SPLIT
 from seed import random_for
+from tokenizer_texts import HARD
 
 Json = dict[str, Any]
 Array = numpy.ndarray
@@ -349,6 +354,71 @@ def write_blocks(path: Path) -> None:
     dump.write(path, tensors)
 
 
+# --- how text is cut ---
+
+GPT2_SPLIT = (
+    r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+)
+
+
+def splits(*patterns: str) -> list[pre_tokenizers.PreTokenizer]:
+    return [pre_tokenizers.Split(Regex(pattern), "isolated") for pattern in patterns]
+
+
+def in_bytes(use_regex: bool) -> pre_tokenizers.PreTokenizer:
+    return pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=use_regex)
+
+
+def cutters() -> list[tuple[list[str], list[pre_tokenizers.PreTokenizer]]]:
+    digits = pre_tokenizers.Digits
+    return [
+        (["gpt-2", "phi-2"], [in_bytes(True)]),
+        (
+            ["smollm", "starcoder", "refact"],
+            [digits(individual_digits=True), in_bytes(True)],
+        ),
+        (
+            ["llama-bpe", "llama3", "llama-v3", "falcon3"],
+            [*splits(LLAMA3_SPLIT), in_bytes(False)],
+        ),
+        (["qwen2", "deepseek-r1-qwen"], [*splits(QWEN2_SPLIT), in_bytes(False)]),
+        (
+            ["deepseek-coder"],
+            [
+                *splits(r"[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", "[一-龥ࠀ-一가-\ud7ff]+"),
+                digits(individual_digits=True),
+                in_bytes(False),
+            ],
+        ),
+        (
+            ["falcon"],
+            [
+                pre_tokenizers.Punctuation("contiguous"),
+                in_bytes(True),
+                digits(individual_digits=False),
+                *splits("[0-9][0-9][0-9]"),
+            ],
+        ),
+        (
+            ["default"],
+            [
+                *splits(r"[\p{P}\$\+<=>\^~\|]+", GPT2_SPLIT, r"\p{N}+", "[0-9][0-9][0-9]"),
+                in_bytes(False),
+            ],
+        ),
+    ]
+
+
+def write_pre_tokenizers(path: Path) -> None:
+    texts = [text for text in HARD if text]
+    lines = []
+    for names, parts in cutters():
+        cutter = pre_tokenizers.Sequence(parts)
+        cases = [[text, [piece for piece, _ in cutter.pre_tokenize_str(text)]] for text in texts]
+        lines.append(json.dumps({"names": names, "cases": cases}, ensure_ascii=False))
+    path.write_text("\n".join(lines) + "\n")
+
+
 def make_gguf(data: Path) -> None:
     """Writes data/gguf from data/models and data/tokenizers."""
     out = data / "gguf"
@@ -359,6 +429,7 @@ def make_gguf(data: Path) -> None:
         write_tokenizer(out / f"tokenizer-{name}.gguf", name, data / "tokenizers" / name)
     write_whole(out / "whole.gguf", dequantised=False)
     write_whole(out / "whole-f32.gguf", dequantised=True)
+    write_pre_tokenizers(out / "pre_tokenizers.jsonl")
     write_blocks(out / "blocks.safetensors")
 
 

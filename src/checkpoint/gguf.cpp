@@ -24,10 +24,31 @@ constexpr std::array<std::pair<std::uint32_t, DType>, 19> kTypes = {{
     {26, DType::I32},  {27, DType::I64},  {28, DType::F64},  {30, DType::BF16},
 }};
 
+// Those that we do not read and people meet, by name.
+constexpr std::array<std::pair<std::uint32_t, std::string_view>, 12> kOtherTypes = {{
+    {16, "IQ2_XXS"},
+    {17, "IQ2_XS"},
+    {18, "IQ3_XXS"},
+    {19, "IQ1_S"},
+    {20, "IQ4_NL"},
+    {21, "IQ3_S"},
+    {22, "IQ2_S"},
+    {23, "IQ4_XS"},
+    {29, "IQ1_M"},
+    {34, "TQ1_0"},
+    {35, "TQ2_0"},
+    {39, "MXFP4"},
+}};
+
 DType dtype_of(std::uint32_t type, const std::string& where) {
-  const auto* found = std::ranges::find(kTypes, type, &std::pair<std::uint32_t, DType>::first);
-  if (found == kTypes.end()) throw Error("{}: type {} is not supported", where, type);
-  return found->second;
+  for (const auto& [number, dtype] : kTypes) {
+    if (number == type) return dtype;
+  }
+  for (const auto& [number, name] : kOtherTypes) {
+    if (number == type)
+      throw Error("{}: {} is not supported (Q4_0 to Q8_0 and Q2_K to Q8_K are)", where, name);
+  }
+  throw Error("{}: type {} is not supported", where, type);
 }
 
 // The header's first word is right and the numbers are ours to read.

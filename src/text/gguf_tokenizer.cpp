@@ -142,18 +142,19 @@ std::string post_processor_json(const GgufMetadata& metadata, const std::vector<
 
 // ---- model "gpt2" -------------------------------------------------------------------------------
 
+// A byte that has no token is left out, as transformers and llama.cpp do with such a file:
+// "tokenizer.ggml.unknown_token_id" is only what a tokenizer_config.json once said.
+
 // An added token is no part of the model's vocabulary, unless something there needs it.
 std::vector<bool> byte_level_vocabulary(const GgufMetadata& metadata,
                                         const std::vector<Token>& tokens,
-                                        const std::vector<std::string_view>& merges,
-                                        std::optional<std::size_t> unknown) {
+                                        const std::vector<std::string_view>& merges) {
   std::vector<bool> in_vocabulary(tokens.size());
   Index added;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     in_vocabulary[i] = tokens[i].kind == Kind::Normal || tokens[i].kind == Kind::Byte;
     if (tokens[i].is_added()) added.emplace(tokens[i].text, i);
   }
-  if (unknown) in_vocabulary[*unknown] = true;
   const auto need = [&](const std::string& text) {
     if (const auto found = added.find(text); found != added.end()) {
       in_vocabulary[found->second] = true;
@@ -178,8 +179,7 @@ std::string byte_level_json(const GgufMetadata& metadata, const std::vector<Toke
   const GgufPreTokenizer* pre = find_gguf_pre_tokenizer(metadata.text_or(kPre, "default"));
   if (pre == nullptr) metadata.refuse(kPre, "a way to cut text that is known here");
   const std::vector<std::string_view> merges = metadata.texts(kMerges);
-  const auto unknown = find_id(metadata, "tokenizer.ggml.unknown_token_id", tokens);
-  const auto in_vocabulary = byte_level_vocabulary(metadata, tokens, merges, unknown);
+  const auto in_vocabulary = byte_level_vocabulary(metadata, tokens, merges);
   std::string merges_json;
   for (const std::string_view merge : merges) {
     if (!merges_json.empty()) merges_json += ',';
@@ -188,10 +188,9 @@ std::string byte_level_json(const GgufMetadata& metadata, const std::vector<Toke
   return fmt::format(
       R"({{"version":"1.0","added_tokens":{},"normalizer":{},"pre_tokenizer":{},)"
       R"("post_processor":{},"decoder":{{"type":"ByteLevel"}},"model":{{"type":"BPE",)"
-      R"("unk_token":{},"ignore_merges":{},"vocab":{},"merges":[{}]}}}})",
+      R"("ignore_merges":{},"vocab":{},"merges":[{}]}}}})",
       added_tokens_json(tokens), pre->normalizer, pre->pre_tokenizer,
-      post_processor_json(metadata, tokens, pre->adds_bos),
-      unknown ? quoted(tokens[*unknown].text) : "null", pre->ignore_merges,
+      post_processor_json(metadata, tokens, pre->adds_bos), pre->ignore_merges,
       vocab_json(tokens, in_vocabulary), merges_json);
 }
 

@@ -3,6 +3,8 @@
 
 #include "base/utf8.h"
 #include "tests/text/fixtures.h"
+#include "text/gguf_pre_tokenizers.h"
+#include "text/pre_tokenizer.h"
 #include "text/tokenizer.h"
 
 namespace stagecraft {
@@ -51,6 +53,36 @@ TEST(GgufTokenizerKinds, TellControlFromUserDefinedAndUnused) {
   EXPECT_EQ(tokenizer.decode(std::vector<TokenId>{*two_spaces}), "  ");
   EXPECT_FALSE(tokenizer.id_of("[PAD0]").has_value());
   EXPECT_EQ(tokenizer.vocab_size(), static_cast<std::size_t>(*two_spaces) + 1);  // the rest: unused
+}
+
+std::vector<std::string> pieces_of(const PreTokenizer& cutter, const std::string& text) {
+  Pieces pieces{text, {{0, text.size(), true}}};
+  cutter.apply(pieces);
+  std::vector<std::string> cut;
+  for (const auto& piece : pieces.pieces) {
+    cut.push_back(pieces.text.substr(piece.begin, piece.end - piece.begin));
+  }
+  return cut;
+}
+
+// Each name, against the tokenizers library (reference/make_gguf.py).
+TEST(GgufPreTokenizers, CutAsTheLibraryCuts) {
+  std::size_t n_names = 0;
+  for (const auto& line : read_json_lines(TEST_DATA "/gguf/pre_tokenizers.jsonl")) {
+    for (const std::string name : line.at("names")) {
+      ++n_names;
+      const GgufPreTokenizer* found = find_gguf_pre_tokenizer(name);
+      ASSERT_NE(found, nullptr) << name;
+      const JsonDocument document = JsonDocument::parse(found->pre_tokenizer, name);
+      const auto cutter = PreTokenizer::read(document.root());
+      for (const auto& c : line.at("cases")) {
+        EXPECT_EQ(pieces_of(*cutter, c.at(0)), c.at(1).get<std::vector<std::string>>())
+            << name << " of " << c.at(0);
+      }
+    }
+  }
+  EXPECT_EQ(n_names, 14u);
+  EXPECT_EQ(find_gguf_pre_tokenizer("klingon"), nullptr);
 }
 
 }  // namespace
