@@ -11,6 +11,7 @@ namespace stagecraft {
 namespace {
 
 using Bytes = const std::uint8_t*;
+using Index = std::uint32_t;  // of an element in its block
 
 // An f16 at any byte.
 float half_at(Bytes bytes) {
@@ -23,14 +24,14 @@ float half_at(Bytes bytes) {
 // The two numbers of 4 bits in a byte: in a block of 32 the low ones come first, then the high.
 int low(std::uint8_t byte) { return byte & 0xf; }
 int high(std::uint8_t byte) { return byte >> 4; }
-int bit(Bytes bits, int i) { return bits[i / 8] >> (i % 8) & 1; }
+int bit(Bytes bits, Index i) { return bits[i / 8] >> (i % 8) & 1; }
 float f32(int i) { return static_cast<float>(i); }
 
 // ---- blocks of 32 -------------------------------------------------------------------------------
 
 void q4_0(Bytes block, float* out) {  // d, 16 bytes
   const float d = half_at(block);
-  for (int i = 0; i < 16; ++i) {
+  for (Index i = 0; i < 16; ++i) {
     out[i] = f32(low(block[2 + i]) - 8) * d;
     out[16 + i] = f32(high(block[2 + i]) - 8) * d;
   }
@@ -39,7 +40,7 @@ void q4_0(Bytes block, float* out) {  // d, 16 bytes
 void q4_1(Bytes block, float* out) {  // d, m, 16 bytes
   const float d = half_at(block);
   const float m = half_at(block + 2);
-  for (int i = 0; i < 16; ++i) {
+  for (Index i = 0; i < 16; ++i) {
     out[i] = f32(low(block[4 + i])) * d + m;
     out[16 + i] = f32(high(block[4 + i])) * d + m;
   }
@@ -48,7 +49,7 @@ void q4_1(Bytes block, float* out) {  // d, m, 16 bytes
 void q5_0(Bytes block, float* out) {  // d, the fifth bits of all 32, 16 bytes
   const float d = half_at(block);
   const Bytes fifth = block + 2;
-  for (int i = 0; i < 16; ++i) {
+  for (Index i = 0; i < 16; ++i) {
     out[i] = f32((low(block[6 + i]) | bit(fifth, i) << 4) - 16) * d;
     out[16 + i] = f32((high(block[6 + i]) | bit(fifth, 16 + i) << 4) - 16) * d;
   }
@@ -58,7 +59,7 @@ void q5_1(Bytes block, float* out) {  // d, m, the fifth bits of all 32, 16 byte
   const float d = half_at(block);
   const float m = half_at(block + 2);
   const Bytes fifth = block + 4;
-  for (int i = 0; i < 16; ++i) {
+  for (Index i = 0; i < 16; ++i) {
     out[i] = f32(low(block[8 + i]) | bit(fifth, i) << 4) * d + m;
     out[16 + i] = f32(high(block[8 + i]) | bit(fifth, 16 + i) << 4) * d + m;
   }
@@ -66,23 +67,26 @@ void q5_1(Bytes block, float* out) {  // d, m, the fifth bits of all 32, 16 byte
 
 void q8_0(Bytes block, float* out) {  // d, 32 signed bytes
   const float d = half_at(block);
-  for (int i = 0; i < 32; ++i) out[i] = f32(static_cast<std::int8_t>(block[2 + i])) * d;
+  for (Index i = 0; i < 32; ++i) out[i] = f32(static_cast<std::int8_t>(block[2 + i])) * d;
 }
 
 // ---- blocks of 256 ------------------------------------------------------------------------------
+// All elements of a group, which share a scale, in the inner loop.
 
-// The 2 bits of element i, of 16 (or 4) rows in which they lie: 32 bytes hold 128 elements, the
-// first 32 in their lowest bits.
-int two_bits(Bytes bytes, int i) { return bytes[i / 128 * 32 + i % 32] >> (i % 128 / 32 * 2) & 3; }
+// Each 32 bytes hold 128 elements: the first 32 in their lowest two bits, and so on.
+int two_bits(Bytes bytes, Index i) {
+  return bytes[i / 128 * 32 + i % 32] >> (i % 128 / 32 * 2) & 3;
+}
 
 void q2_k(Bytes block, float* out) {  // 16 bytes of scale and min, 64 of q, d, dmin
   const float d = half_at(block + 80);
   const float dmin = half_at(block + 82);
-  for (int i = 0; i < 256; ++i) {
-    const std::uint8_t scale = block[i / 16];
-    const float dl = d * f32(low(scale));
-    const float ml = dmin * f32(high(scale));
-    out[i] = dl * f32(two_bits(block + 16, i)) - ml;
+  for (Index group = 0; group < 16; ++group) {
+    const float dl = d * f32(low(block[group]));
+    const float ml = dmin * f32(high(block[group]));
+    for (Index i = 16 * group; i < 16 * group + 16; ++i) {
+      out[i] = dl * f32(two_bits(block + 16, i)) - ml;
+    }
   }
 }
 
@@ -91,13 +95,15 @@ void q3_k(Bytes block, float* out) {  // 32 bytes of third bits, 64 of q, 12 of 
   const Bytes q = block + 32;
   const Bytes scales = block + 96;
   const float d = half_at(block + 108);
-  for (int i = 0; i < 256; ++i) {
-    const int group = i / 16;  // its scale: 4 bits in the first 8 bytes, 2 in the last 4
+  for (Index group = 0; group < 16; ++group) {
+    // A scale has 4 bits in the first 8 bytes and 2 in the last 4.
     const int lowest = group < 8 ? low(scales[group]) : high(scales[group - 8]);
     const int highest = scales[8 + group % 4] >> (group / 4 * 2) & 3;
     const float dl = d * f32((lowest | highest << 4) - 32);
-    const int third_bit = third[i % 32] >> (i / 32) & 1;
-    out[i] = dl * f32(two_bits(q, i) - (third_bit != 0 ? 0 : 4));
+    for (Index i = 16 * group; i < 16 * group + 16; ++i) {
+      const int third_bit = third[i % 32] >> (i / 32) & 1;
+      out[i] = dl * f32(two_bits(q, i) - (1 - third_bit) * 4);
+    }
   }
 }
 
@@ -106,25 +112,27 @@ struct ScaleAndMin {
   int scale;
   int min;
 };
-ScaleAndMin scale_and_min(Bytes packed, int i) {
-  if (i < 4) return {packed[i] & 63, packed[4 + i] & 63};
-  return {low(packed[4 + i]) | packed[i - 4] >> 6 << 4, high(packed[4 + i]) | packed[i] >> 6 << 4};
+ScaleAndMin scale_and_min(Bytes packed, Index group) {
+  if (group < 4) return {packed[group] & 63, packed[4 + group] & 63};
+  return {low(packed[4 + group]) | packed[group - 4] >> 6 << 4,
+          high(packed[4 + group]) | packed[group] >> 6 << 4};
 }
 
 // Each 32 bytes hold 64 elements: the first 32 in their low halves.
-int four_bits(Bytes bytes, int i) {
-  const std::uint8_t byte = bytes[i / 64 * 32 + i % 32];
-  return i % 64 < 32 ? low(byte) : high(byte);
+int four_bits(Bytes bytes, Index i) {
+  return bytes[i / 64 * 32 + i % 32] >> (i % 64 / 32 * 4) & 0xf;
 }
 
 void q4_k(Bytes block, float* out) {  // d, dmin, 12 bytes of scales, 128 of q
   const float d = half_at(block);
   const float dmin = half_at(block + 2);
-  for (int i = 0; i < 256; ++i) {
-    const ScaleAndMin of = scale_and_min(block + 4, i / 32);
+  for (Index group = 0; group < 8; ++group) {
+    const ScaleAndMin of = scale_and_min(block + 4, group);
     const float dl = d * f32(of.scale);
     const float ml = dmin * f32(of.min);
-    out[i] = dl * f32(four_bits(block + 16, i)) - ml;
+    for (Index i = 32 * group; i < 32 * group + 32; ++i) {
+      out[i] = dl * f32(four_bits(block + 16, i)) - ml;
+    }
   }
 }
 
@@ -132,12 +140,14 @@ void q5_k(Bytes block, float* out) {  // d, dmin, 12 bytes of scales, 32 of fift
   const float d = half_at(block);
   const float dmin = half_at(block + 2);
   const Bytes fifth = block + 16;
-  for (int i = 0; i < 256; ++i) {
-    const ScaleAndMin of = scale_and_min(block + 4, i / 32);
+  for (Index group = 0; group < 8; ++group) {
+    const ScaleAndMin of = scale_and_min(block + 4, group);
     const float dl = d * f32(of.scale);
     const float ml = dmin * f32(of.min);
-    const int fifth_bit = fifth[i % 32] >> (i / 32) & 1;
-    out[i] = dl * f32(four_bits(block + 48, i) | fifth_bit << 4) - ml;
+    for (Index i = 32 * group; i < 32 * group + 32; ++i) {
+      const int fifth_bit = fifth[i % 32] >> group & 1;
+      out[i] = dl * f32(four_bits(block + 48, i) | fifth_bit << 4) - ml;
+    }
   }
 }
 
@@ -145,19 +155,20 @@ void q6_k(Bytes block, float* out) {  // 128 bytes of low 4 bits, 64 of high 2, 
   const Bytes high_bits = block + 128;
   const Bytes scales = block + 192;
   const float d = half_at(block + 208);
-  for (int i = 0; i < 256; ++i) {
-    // 64 bytes hold 128 elements: the first 64 in their low halves.
-    const std::uint8_t byte = block[i / 128 * 64 + i % 64];
-    const int lowest = i % 128 < 64 ? low(byte) : high(byte);
-    const float dl = d * f32(static_cast<std::int8_t>(scales[i / 16]));
-    out[i] = dl * f32((lowest | two_bits(high_bits, i) << 4) - 32);
+  for (Index group = 0; group < 16; ++group) {
+    const float dl = d * f32(static_cast<std::int8_t>(scales[group]));
+    for (Index i = 16 * group; i < 16 * group + 16; ++i) {
+      // Each 64 bytes hold 128 elements: the first 64 in their low halves.
+      const int lowest = block[i / 128 * 64 + i % 64] >> (i % 128 / 64 * 4) & 0xf;
+      out[i] = dl * f32((lowest | two_bits(high_bits, i) << 4) - 32);
+    }
   }
 }
 
 void q8_k(Bytes block, float* out) {  // d as f32, 256 signed bytes, 16 sums that nobody needs here
   float d = 0.0f;
   std::memcpy(&d, block, sizeof d);
-  for (int i = 0; i < 256; ++i) out[i] = d * f32(static_cast<std::int8_t>(block[4 + i]));
+  for (Index i = 0; i < 256; ++i) out[i] = d * f32(static_cast<std::int8_t>(block[4 + i]));
 }
 
 using OneBlock = void (*)(Bytes block, float* out);
