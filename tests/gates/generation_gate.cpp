@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "checkpoint/safetensors.h"
 #include "generation/generate.h"
+#include "tests/gates/kept_requests.h"
 #include "tests/gates/messages.h"
 #include "tests/gates/places.h"
 #include "tests/gates/questions.h"
@@ -280,18 +281,18 @@ TEST(SampleTopKTopP, CountsTheLowerOfEqualsAsLikelier) {
 // ---- generate -----------------------------------------------------------------------------------
 
 // A small vocabulary, so that a text repeats itself and a penalty shows.
-// It lies there until the end, for a diagnosis asks the questions again.
 const std::filesystem::path& small_model() {
-  static const TemporaryFolder folder;
-  if (!std::filesystem::exists(folder.path() / "config.json")) {
+  static const std::filesystem::path folder = [] {
     RandomModelSizes sizes;
     sizes.vocab_size = 24;
     sizes.dim = 32;
     sizes.ffn_dim = 48;
     sizes.gain = 0.3f;
-    write_random_model(folder.path(), sizes);
-  }
-  return folder.path();
+    const std::filesystem::path written = folder_for_files("small model");
+    write_random_model(written, sizes);
+    return written;
+  }();
+  return folder;
 }
 
 struct Loop {

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "tests/support/temporary_folder.h"
+
 namespace stagecraft::stages {
 namespace {
 
@@ -69,6 +71,16 @@ void keep_failure(const std::string& name, const Outcome& outcome) {
   if (name.empty()) return;
   std::ofstream(folder() / "failed", std::ios::app)
       << kind_of(outcome) << ' ' << running_test().test_suite_name() << ' ' << name << '\n';
+}
+
+fs::path folder_for_files(const std::string& name) {
+  fs::path parent = folder() / "files";
+  if (folder().empty()) {
+    static const TemporaryFolder temporary;
+    parent = temporary.path();
+  }
+  fs::create_directories(parent / name);
+  return parent / name;
 }
 
 }  // namespace stagecraft::stages

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 #include "tests/gates/gate.h"
@@ -16,5 +17,9 @@ std::string keep_request(const Case& question);
 // Adds a line to the folder's `failed`: how it failed ("crashed", "hung", "exited", "no_answer",
 // "overrun" or "wrong"), the suite and the request's name.
 void keep_failure(const std::string& name, const Outcome& outcome);
+
+// A folder of that name for files that a request is about (a model's), there until the gate ends
+// or, where requests are kept, as long as they are. Empty when it is first asked for.
+std::filesystem::path folder_for_files(const std::string& name);
 
 }  // namespace stagecraft::stages

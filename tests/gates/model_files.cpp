@@ -6,7 +6,7 @@
 
 #include "checkpoint/safetensors.h"
 #include "tests/gates/half_format.h"
-#include "tests/support/temporary_folder.h"
+#include "tests/gates/kept_requests.h"
 
 namespace stagecraft::stages {
 namespace {
@@ -92,10 +92,8 @@ std::vector<FileTensor> tensors_of(const Config& config, Inputs& inputs) {
 
 std::filesystem::path write_model(const std::vector<FileTensor>& tensors,
                                   const FileOptions& options) {
-  static const TemporaryFolder all;
   static int count = 0;
-  const std::filesystem::path folder = all.path() / std::to_string(count++);
-  std::filesystem::create_directory(folder);
+  const std::filesystem::path folder = folder_for_files(fmt::format("model {}", ++count));
   Inputs inputs;
   std::vector<std::vector<std::uint16_t>> halves(tensors.size());
   std::vector<StoredTensor> stored;

@@ -43,8 +43,8 @@ std::vector<FileTensor> tensors_of(const Config& config, Inputs& inputs);
 struct FileOptions {
   std::vector<DType> dtypes = {DType::F32};  // dealt out in turn; of a half, the words are random
 };
-// Writes them into a folder of their own, which stays until this process ends: known mistakes are
-// asked the same questions later. Returns the folder.
+// Writes them into a folder of their own and returns it. It stays: known mistakes are asked the
+// same questions later.
 std::filesystem::path write_model(const std::vector<FileTensor>& tensors,
                                   const FileOptions& options = {});
 
