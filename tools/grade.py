@@ -20,21 +20,23 @@ def run():
         prog="./stage grade", description="Grades every stage of a repository. Exit 1 if a stage that was "
         "started is wrong; what is not written yet is no fault.",
         epilog="e.g. ./stage grade --repo https://example.org/ann/stagecraft.git --json ann.json")
-    parser.add_argument("--repo", default=str(course.ROOT), metavar="PATH-OR-URL",
+    parser.add_argument("--repo", metavar="PATH-OR-URL",
                         help="a folder, as it is now, or what git can clone, as committed; by default this one")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write the result there too")
     parser.add_argument("--seed", type=int, help="of the numbers made on the spot; by default a new one")
     parser.add_argument("--jobs", type=int, help="stages at a time; by default as many as there are cores")
-    parser.add_argument("--language", choices=course.HANDOUTS, help="by default that of LANG")
+    parser.add_argument("--language", choices=course.HANDOUTS, help="by default STAGECRAFT_LANG, --repo's (course.json), LANG")
     parser.add_argument("--summary", type=pathlib.Path, metavar="FILE", help="append the table, in Markdown")
     parser.add_argument("--annotations", action="store_true", help="mark lines as GitHub's workflows do")
     options = parser.parse_args()
     if options.seed is not None and not 0 <= options.seed < 1 << 63:
         parser.error("--seed: expected a number from 0 to 2^63 - 1")
-    if options.language:
-        os.environ["STAGECRAFT_LANG"] = options.language
-
-    handed_in = submission.collect(options.repo, course.stages())
+    handed_in = submission.collect(options.repo or str(course.ROOT), course.stages())
+    language = options.language or os.environ.get("STAGECRAFT_LANG")
+    if options.repo and not language:  # another's: in the words that they read
+        language = handed_in.language
+    if language:
+        os.environ["STAGECRAFT_LANG"] = language  # the gate's too
     result = grading.grade(handed_in, options.seed, options.jobs)
     if options.json:
         options.json.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -21,17 +21,19 @@ import sanitized
 import submission
 
 try:
-    from confine import confined
-except ImportError:
+    from confine import TOO_LONG, confined, why_not
+except ImportError:  # the seam for what keeps a student's compiler and code from all but these paths
+    TOO_LONG = 124
 
-    def confined(command, reads=(), writes=()):
-        """The seam for what keeps a student's compiler and code from everything but these paths."""
-        del reads, writes
+    def confined(command, **_):
         return list(command)
+
+    def why_not():
+        return "not built yet"
 
 
 SCHEMA = 1
-PLACE = course.BUILD.parent / "grading"  # all is as deep below it: ccache sees the same relative paths
+PLACE = course.BUILD.parent / "grading"
 COMPILE_SECONDS = 60
 MAX_OUTPUT = 256 << 10
 ERROR_LINE = re.compile(r"^(stages/[^:\s]+):(\d+):(?:\d+:)? (?:fatal )?error: (.*)", re.M)
@@ -100,7 +102,7 @@ def run_limited(command, folder, seconds):
                 os.killpg(child.pid, signal.SIGKILL)
                 child.wait()
         said.seek(0)
-        return code, said.read(MAX_OUTPUT).decode("utf-8", "replace")
+        return None if code == TOO_LONG else code, said.read(MAX_OUTPUT).decode("utf-8", "replace")
 
 
 class NotMade(Exception):
@@ -127,8 +129,9 @@ class Work:
         for name, out in objects.items():
             out.parent.mkdir(parents=True, exist_ok=True)
             command = confined(steps.compile_command(name, out, headers=prepare()),
-                               reads=[prepare(), self.folder / "stages"], writes=[out.parent])
-            code, said = run_limited(command, self.folder, COMPILE_SECONDS)
+                               reads=[prepare(), self.folder / "stages"], writes=[out.parent],
+                               compiles=True, seconds=COMPILE_SECONDS)
+            code, said = run_limited(command, self.folder, COMPILE_SECONDS + 5)
             if code is None:
                 raise NotMade(course.say("grade_endless_compile", name, COMPILE_SECONDS))
             if code != 0:
@@ -148,7 +151,8 @@ class Work:
             return "", None
 
         def command(words):
-            return confined(words, reads=[worker, request], writes=[pathlib.Path(words[-1]).parent])
+            return confined(words, reads=[request], writes=[pathlib.Path(words[-1]).parent], sanitized=True,
+                            seconds=sanitized.SECONDS)
 
         return sanitized.ask(worker, request, stage, command)
 
@@ -219,7 +223,7 @@ def grade(handed_in, seed=None, jobs=None):
             entries = list(pool.map(work.grade, course.stages()))
     return {
         "schema": SCHEMA, "official": official(), "seed": seed, "compiler": compiler(),
-        "language": course.language(),
+        "language": course.language(), "confined": not why_not(), "not_confined_because": why_not(),
         "repository": {"source": handed_in.source, "sha": handed_in.sha, "changed": handed_in.is_changed},
         "earned": sum(entry["earned"] for entry in entries),
         "points": sum(entry["points"] for entry in entries),

@@ -3,6 +3,7 @@
 Whoever wrote them may be hostile: a folder is read without following a link anywhere below it, a
 repository by git's plumbing without ever being checked out, and no name comes from either.
 """
+import contextlib
 import os
 import pathlib
 import re
@@ -11,6 +12,7 @@ import subprocess
 import tempfile
 
 import course
+import official
 
 MAX_BYTES = 256 << 10  # of one file; our own longest answer has 5 KB
 SECONDS = 300  # for git to fetch a repository
@@ -18,7 +20,8 @@ SECONDS = 300  # for git to fetch a repository
 
 class Submission:
     """files: {"stages/02-rms-norm/rms_norm.cpp": bytes}. refused: {such a name: why, a key of
-    messages.json}. sha: the commit, or None; is_changed: do the files differ from it?"""
+    messages.json}. sha: the commit, or None; is_changed: do the files differ from it? language: that of
+    its course.json, or None."""
 
     def __init__(self, source, sha=None):
         self.source = str(source)
@@ -26,6 +29,14 @@ class Submission:
         self.is_changed = False
         self.files = {}
         self.refused = {}
+        self.language = None
+
+    def take_language(self, text):
+        try:
+            found = official.parse(text)["language"]
+            self.language = found if found in course.HANDOUTS else None
+        except course.Problem:
+            pass
 
 
 class Refused(Exception):
@@ -107,6 +118,8 @@ def from_folder(folder, stages):
             handed_in.refused[name] = str(problem)
             continue
         handed_in.is_changed |= committed.get(name, ("", ""))[1] != course.blob_hash(text)
+    with contextlib.suppress(Refused):
+        handed_in.take_language(read_below(folder, official.FILE))
     return handed_in
 
 
@@ -125,7 +138,7 @@ def from_git(folder, stages, source=None):
     handed_in = Submission(source or folder, head(folder))
     if handed_in.sha is None:
         raise course.Problem(course.say("grade_no_commit", handed_in.source))
-    committed = tree(folder, names(stages))
+    committed = tree(folder, [*names(stages), official.FILE])
     for name in names(stages):
         try:
             if name not in committed:
@@ -133,6 +146,8 @@ def from_git(folder, stages, source=None):
             handed_in.files[name] = read_blob(folder, committed[name])
         except Refused as problem:
             handed_in.refused[name] = str(problem)
+    with contextlib.suppress(Refused, KeyError):
+        handed_in.take_language(read_blob(folder, committed[official.FILE]))
     return handed_in
 
 

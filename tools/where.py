@@ -3,6 +3,7 @@ import sys
 
 import course
 import progress
+import update
 
 COLOURS = {"passed": "32", "wrong": "31", "uncompiled": "31", "begun": "33"}
 
@@ -43,6 +44,8 @@ def run():
     for line in table(results):
         print(line)
     print(f"\n{what_next(results)}\n{course.say('where_help')}")
+    if update.is_behind():
+        print(course.say("update_behind"))
     return 0
 
 
