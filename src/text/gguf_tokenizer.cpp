@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <optional>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
 #include "base/error.h"
 #include "base/utf8.h"
 #include "text/gguf_pre_tokenizers.h"
+#include "text/json_document.h"
 #include "text/unicode.h"
 
 namespace stagecraft {
@@ -23,6 +25,9 @@ constexpr std::string_view kMerges = "tokenizer.ggml.merges";
 constexpr std::size_t kMaxTokens = std::size_t{1} << 24;
 // Of a scored token: all ways to cut it in two are tried. Real ones have 16 characters.
 constexpr std::size_t kMaxScoredBytes = 256;
+// All those ways, written down; Llama 2's take a fortieth of it.
+constexpr std::size_t kMaxScoredMergeBytes = std::size_t{32} << 20;
+constexpr std::size_t kMaxVocabularyBytes = JsonDocument::kMaxBytes / 2;
 
 enum class Kind { Normal = 1, Unknown = 2, Control = 3, UserDefined = 4, Unused = 5, Byte = 6 };
 
@@ -57,8 +62,19 @@ std::string quoted(std::string_view text) {
   return json;
 }
 
+// An array of texts that is not too large to be written down once more.
+std::vector<std::string_view> read_texts(const GgufMetadata& metadata, std::string_view key) {
+  std::vector<std::string_view> texts = metadata.texts(key);
+  std::size_t n_bytes = 0;
+  for (const std::string_view text : texts) n_bytes += text.size();
+  if (n_bytes > kMaxVocabularyBytes) {
+    metadata.refuse(key, fmt::format("at most {} bytes of text", kMaxVocabularyBytes));
+  }
+  return texts;
+}
+
 std::vector<Token> read_tokens(const GgufMetadata& metadata) {
-  const std::vector<std::string_view> texts = metadata.texts(kTokens);
+  const std::vector<std::string_view> texts = read_texts(metadata, kTokens);
   const std::vector<std::int64_t> types = metadata.integers(kTypes);
   if (texts.empty() || texts.size() > kMaxTokens) {
     metadata.refuse(kTokens, fmt::format("1 to {} tokens", kMaxTokens));
@@ -178,7 +194,7 @@ std::vector<bool> byte_level_vocabulary(const GgufMetadata& metadata,
 std::string byte_level_json(const GgufMetadata& metadata, const std::vector<Token>& tokens) {
   const GgufPreTokenizer* pre = find_gguf_pre_tokenizer(metadata.text_or(kPre, "default"));
   if (pre == nullptr) metadata.refuse(kPre, "a way to cut text that is known here");
-  const std::vector<std::string_view> merges = metadata.texts(kMerges);
+  const std::vector<std::string_view> merges = read_texts(metadata, kMerges);
   const auto in_vocabulary = byte_level_vocabulary(metadata, tokens, merges);
   std::string merges_json;
   for (const std::string_view merge : merges) {
@@ -205,13 +221,14 @@ struct Merge {
 // Sentencepiece merges whichever neighbours make the token with the best score. As a list of
 // merges: all ways to cut each token in two others, the best first; of equal ones in the order in
 // which Hugging Face's conversion has them.
-std::vector<Merge> merges_by_score(const std::vector<Token>& tokens,
+std::vector<Merge> merges_by_score(const GgufMetadata& metadata, const std::vector<Token>& tokens,
                                    const std::vector<double>& scores) {
   Index index;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     if (tokens[i].kind == Kind::Normal) index.emplace(tokens[i].text, i);
   }
   std::vector<Merge> merges;
+  std::size_t n_bytes = 0;
   std::vector<std::pair<std::pair<std::size_t, std::size_t>, Merge>> cuts;  // by the parts' ids
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     if (tokens[i].kind != Kind::Normal) continue;
@@ -235,6 +252,10 @@ std::vector<Merge> merges_by_score(const std::vector<Token>& tokens,
     }
     std::ranges::sort(cuts, {}, [](const auto& cut) { return cut.first; });
     for (const auto& [ids, merge] : cuts) merges.push_back(merge);
+    n_bytes += cuts.size() * (text.size() + 8);
+    if (n_bytes > kMaxScoredMergeBytes) {
+      metadata.refuse(kTokens, "tokens that can be merged in fewer ways");
+    }
   }
   std::ranges::stable_sort(merges, [](const Merge& a, const Merge& b) {
     return std::tuple(a.score, a.left_length, a.right_length) >
@@ -273,7 +294,7 @@ std::string sentencepiece_json(const GgufMetadata& metadata, const std::vector<T
   }
   if (unknown) in_vocabulary[*unknown] = true;
   std::string merges;
-  for (const Merge& merge : merges_by_score(tokens, scores)) {
+  for (const Merge& merge : merges_by_score(metadata, tokens, scores)) {
     merges += merges.empty() ? "[" : ",[";
     append_quoted(merges, merge.left);
     merges += ',';

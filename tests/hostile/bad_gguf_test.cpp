@@ -3,6 +3,7 @@
 
 #include <limits>
 #include <ostream>
+#include <random>
 
 #include "base/error.h"
 #include "model/model.h"
@@ -244,6 +245,23 @@ const BadGguf kBadConfigs[] = {
      "'tokenizer.ggml.tokens' is missing"},
 };
 
+// Every piece of a text: each token is two others in as many ways as it has places to cut.
+void use_every_substring(RawGguf& file) {
+  std::mt19937 random(1);
+  std::string text(400, ' ');
+  for (char& c : text) c = static_cast<char>('a' + random() % 26);
+  std::vector<std::string> tokens;
+  for (std::size_t begin = 0; begin < 150; ++begin) {
+    for (std::size_t length = begin == 0 ? 1 : 6; length < 250; ++length) {
+      tokens.push_back(text.substr(begin, length));
+    }
+  }
+  file.set("tokenizer.ggml.model", text_value("llama"));
+  file.set("tokenizer.ggml.tokens", texts(tokens));
+  file.set("tokenizer.ggml.token_type", i32_array(std::vector<std::int32_t>(tokens.size(), 1)));
+  file.set("tokenizer.ggml.scores", i32_array(std::vector<std::int32_t>(tokens.size(), 0)));
+}
+
 const BadGguf kBadVocabularies[] = {
     {"has_no_tokenizer", without("tokenizer.ggml.model"), "'tokenizer.ggml.model' is missing"},
     {"has_another_tokenizer", vocabulary("model", text_value("t5")),
@@ -308,6 +326,9 @@ const BadGguf kBadVocabularies[] = {
        file.set("tokenizer.ggml.scores", i32_array(std::vector<std::int32_t>(62, 0)));
      },
      "'tokenizer.ggml.tokens': token 0: expected at most 256 bytes, found 300"},
+    {"merges_in_millions_of_ways", use_every_substring,
+     "'tokenizer.ggml.tokens': expected tokens that can be merged in fewer ways, found an array of "
+     "36605"},
 };
 
 class RefusedGguf : public testing::TestWithParam<BadGguf> {
