@@ -3,12 +3,12 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "checkpoint/byte_reader.h"
+#include "checkpoint/gguf_value.h"
 
 namespace stagecraft {
 
@@ -49,44 +49,12 @@ class GgufMetadata {
   [[noreturn]] void refuse(std::string_view key, std::string_view expected) const;
 
  private:
-  // As the format numbers them.
-  enum class Type : std::uint32_t {
-    U8,
-    I8,
-    U16,
-    I16,
-    U32,
-    I32,
-    F32,
-    Bool,
-    Text,
-    Array,
-    U64,
-    I64,
-    F64
-  };
-  struct Value {
-    Type type = Type::U8;  // of an array: that of its elements
-    bool is_array = false;
-    std::uint64_t count = 1;
-    std::span<const std::byte> bytes;  // the elements; each text has its length before it
-  };
-
-  static std::optional<std::size_t> width(Type type);
-  static bool is_signed(Type type);
-  static bool is_integer(Type type);
-  static Type read_type(ByteReader& reader, const std::string& what);
-  static Value read_value(ByteReader& reader, const std::string& what);
-  static std::int64_t integer(const Value& value, std::size_t index);
-  static double real(const Value& value, std::size_t index);
-  static std::string_view first_text(std::span<const std::byte> bytes);
-  const Value& at(std::string_view key) const;
+  const GgufValue& at(std::string_view key) const;
   // The array of that key, or Error: expected `what`.
-  const Value& array(std::string_view key, std::string_view what) const;
-  static std::string describe(const Value& value);
+  const GgufValue& array(std::string_view key, std::string_view what) const;
 
   std::string file_;
-  std::map<std::string, Value, std::less<>> values_;
+  std::map<std::string, GgufValue, std::less<>> values_;
 };
 
 }  // namespace stagecraft
