@@ -124,5 +124,5 @@ if(NOT CMAKE_CROSSCOMPILING)
     FIXTURES_REQUIRED worker_prints
     ENVIRONMENT "STAGE_WORKER=$<TARGET_FILE:worker_prints>;STAGECRAFT_LANG=en"
     PASS_REGULAR_EXPRESSION
-      "crashed[^\n]*\n  your code printed:\nx .1.\ntensor[^\n]*\nsize [0-9]+\nbefore the loop")
+      "crashed[^\n]*\n(  with [^\n]*\n)?  your code printed:\n    x .1.\n    tensor[^\n]*\n    size [0-9]+\n    before the loop")
 endif()

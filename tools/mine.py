@@ -117,6 +117,9 @@ def share(part, whole):
 
 def tell_calls(table, code, with_shares):
     """One line a function, and where the program crashed."""
+    crashed = code < 0 and -code not in ENDED_FROM_OUTSIDE
+    if crashed:
+        print(file=sys.stderr)  # the story ended in the middle of a line
     if not table.counts:
         print(course.say("mine_uncounted"), file=sys.stderr)
         return
@@ -132,10 +135,13 @@ def tell_calls(table, code, with_shares):
             else:
                 key = "mine_called_often" if one.count > 1 else "mine_called_just_once"
                 print(course.say(key, name, one.count), file=sys.stderr)
-    if code < 0 and -code not in ENDED_FROM_OUTSIDE:
+    if crashed:
         died = -code, signal.strsignal(-code)
         print(course.say("mine_died_in", *died, inside, calls[inside].count) if inside
               else course.say("mine_died", *died), file=sys.stderr)
+        for stage in course.stages():
+            if inside in stage.functions:
+                print(course.say("mine_where", stage.id), file=sys.stderr)
 
 
 def read_ids(path):

@@ -1,12 +1,15 @@
 """./stage test: is my code right, and if not, why?"""
 import argparse
+import shutil
 import subprocess
 import sys
+import textwrap
 
 import course
 import progress
 import sanitized
 
+COLOURS = {"passed": "32", "wrong": "31"}
 SECONDS = 60  # for the student's own tests
 LINES = 40
 SANITIZED = ("crashed", "overrun")  # failures of which the sanitizers know the line
@@ -29,13 +32,16 @@ def tell(result, brief=False):
         if not explained and group.failed_requests and group.failed_requests[0][0] in SANITIZED:
             lines = sanitized.where_it_happens(stage, group.failed_requests[0][1])
             explained = True  # one thing at a time
+        elif not explained and group.failed_requests and group.failed_requests[0][0] == "hung":
+            lines = [course.say("test_hung", stage.id)]
+            explained = True
         tell_group(group, lines)
     if result.status == "wrong" and stage.needs and not result.is_begun:
         print("  " + course.say("test_needs", ", ".join(map(str, stage.needs))))
 
 
 def tell_group(group, where_it_happens):
-    word = course.say(f"test_{group.status}")
+    word = course.paint(course.say(f"test_{group.status}"), COLOURS.get(group.status))
     print(f"  {group.name:<24} {group.earned:>3}/{group.points:<3} {word}")
     for failure in group.failures[:1]:  # one thing at a time
         print(indent(failure))
@@ -48,14 +54,22 @@ def tell_group(group, where_it_happens):
 
 
 def indent(text, columns=4):
-    return "\n".join(" " * columns + line for line in text.splitlines())
+    """Each line so far to the right, broken between words where a terminal would break it anywhere."""
+    lines = (" " * columns + line for line in text.splitlines())
+    return "\n".join(piece for line in lines for piece in fitted(line))
+
+
+def fitted(line):
+    room = shutil.get_terminal_size().columns
+    if not sys.stdout.isatty() or len(line) <= room:
+        return [line]
+    margin = line[:len(line) - len(line.lstrip())]
+    return textwrap.wrap(line, room, subsequent_indent=margin + "  ", break_long_words=False)
 
 
 def next_step(result):
     stage = result.stage
     files = f"stages/{stage.folder.name}/" + ", ".join(unit["file"] for unit in stage.units)
-    if result.status == "passed":
-        return course.say("test_hear", stage.id, stage.program)
     to_write = result.status == "unwritten" or result.is_begun
     return course.say("test_write" if to_write else "test_mend", files, stage.id)
 
@@ -116,12 +130,11 @@ def run():
                          sum(result.stage.points for result in results)))
     passed = [result.stage for result in results if result.status == "passed"]
     unfinished = [result for result in results if result.status != "passed"]
-    if passed and not unfinished and options.stages:
-        print(course.say("test_hear", options.stages, passed[-1].program))
-    elif passed:
-        print(course.say("test_hear", passed[-1].id, passed[-1].program))
     if unfinished:
         print(next_step(unfinished[0]))
+    else:
+        selection = options.stages or passed[-1].id
+        print(course.say("test_hear", selection, passed[-1].program, passed[-1].id))
     return 1 if unfinished else 0
 
 

@@ -94,6 +94,37 @@ bool judge_answer(const Case& question,
   });
 }
 
+bool has_hung(const std::string& function) {
+  return std::ranges::any_of(history(), [&](const Asked& one) {
+    return one.outcome.kind == Outcome::Kind::Hung && one.question.request.function == function;
+  });
+}
+
+// What a case asks with, where that is short enough to be followed by hand; else empty.
+std::string small_inputs(const Request& request) {
+  constexpr std::size_t kMaxNumbers = 12;
+  std::size_t n = 0;
+  std::vector<std::string> all;
+  for (const auto& [name, tensor] : request.inputs) {
+    n += tensor.values.size();
+    if (n > kMaxNumbers) return {};
+    all.push_back(fmt::format("{} = [{}]", name, fmt::join(tensor.values, ", ")));
+  }
+  for (const auto& [name, value] : request.scalars) {
+    all.push_back(fmt::format("{} = {}", name, static_cast<float>(value)));
+  }
+  return request.inputs.empty() ? "" : fmt::format("{}", fmt::join(all, ", "));
+}
+
+std::string indented(const std::string& lines) {
+  std::string result = "    ";
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    result += lines[i];
+    if (lines[i] == '\n' && i + 1 < lines.size()) result += "    ";
+  }
+  return result;
+}
+
 }  // namespace
 
 const std::vector<Asked>& asked() { return history(); }
@@ -125,6 +156,10 @@ std::string broken_rule(const Outcome& outcome) {
 }
 
 bool judge_by(const Case& question, const FindProblem& find_problem) {
+  if (has_hung(question.request.function)) {  // ten seconds are enough
+    ADD_FAILURE() << question.name << "\n  " << say("not_asked", question.request.function);
+    return false;
+  }
   const std::string kept = keep_request(question);
   const Outcome outcome = run_worker(worker(), question.request);
   if (outcome.kind == Outcome::Kind::Answered &&
@@ -138,7 +173,12 @@ bool judge_by(const Case& question, const FindProblem& find_problem) {
                        [=](const Outcome& other) { return find_problem(other).empty(); }});
   if (problem.empty()) return true;
   keep_failure(kept, outcome);
-  if (!outcome.printed.empty()) problem += "\n  " + say("printed") + "\n" + outcome.printed;
+  if (const std::string inputs = small_inputs(question.request); !inputs.empty()) {
+    problem += "\n  " + say("inputs", inputs);
+  }
+  if (!outcome.printed.empty()) {
+    problem += "\n  " + say("printed") + "\n" + indented(outcome.printed);
+  }
   ADD_FAILURE() << question.name << "\n  " << problem;
   return false;
 }
