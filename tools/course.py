@@ -161,7 +161,7 @@ def build(*targets):
         if subprocess.run([*command, "gate"], stdout=sys.stderr).returncode != 0:
             raise Problem(say("first_build_failed"))
     done = subprocess.run([*command, *targets], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          text=True)
+                          text=True, errors="replace")
     return done.stdout if done.returncode != 0 else None
 
 
@@ -270,10 +270,10 @@ def run_gate(stage, worker, seed=None, mistakes=None, keep=None):
             environment["STAGE_KEEP"] = str(keep)
         done = subprocess.run(
             [str(BUILD / "tests" / "gate"), f"--gtest_filter={suites}", f"--gtest_output=json:{report}"],
-            env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
         if not report.exists():
             raise Problem(f"the gate did not finish:\n{done.stdout[-2000:]}")
-        suites_found = json.loads(report.read_text())["testsuites"]
+        suites_found = json.loads(report.read_text(errors="replace"))["testsuites"]
     for group in result.groups:
         suite = next((suite for suite in suites_found if suite["name"] == group.name), {})
         tests = suite.get("testsuite", [])

@@ -8,6 +8,12 @@ import secrets
 import course
 
 
+def plain(quoted):
+    """Without what a terminal would obey."""
+    return "".join(letter if letter.isprintable() or letter in "\n\t" else "\N{REPLACEMENT CHARACTER}"
+                   for letter in quoted)
+
+
 def indent(text, columns):
     return "\n".join(" " * columns + line for line in text.splitlines())
 
@@ -17,7 +23,7 @@ def words(group):
     lines = [group["message"], group["mistake_says"]]
     if group["more"]:
         lines.append(course.say("test_more", group["more"]))
-    return "\n".join(line for line in lines if line)
+    return plain("\n".join(line for line in lines if line))
 
 
 def state(entry):
@@ -36,7 +42,7 @@ def text(result):
         if entry["status"] in ("passed", "unwritten"):
             continue
         if "message" in entry:
-            yield indent(entry["message"], 4)
+            yield indent(plain(entry["message"]), 4)
             continue
         for group in entry["groups"]:
             yield f"  {group['name']:<24} {group['earned']:>3}/{group['points']:<3} {state(group)}"
@@ -64,7 +70,7 @@ def markdown(result):
             continue
         yield f"\n### {course.say('test_head', entry['id'], title(entry), entry['earned'], entry['points'])}\n"
         if "message" in entry:
-            yield fenced(entry["message"])
+            yield fenced(plain(entry["message"]))
             continue
         for group in entry["groups"]:
             if words(group):
@@ -88,7 +94,7 @@ def annotations(result):
         if line:
             head = escaped(f"{entry['id']} · {title(entry)}", ":,")
             yield (f"::error file={escaped(line['file'], ':,')},line={line['line']},title={head}::"
-                   f"{escaped(line['message'])}")
+                   f"{escaped(plain(line['message']))}")
 
 
 def without_commands(lines):

@@ -24,6 +24,12 @@ import report  # noqa: E402
 import submission  # noqa: E402
 
 STAGES = course.stages()
+RUDE = r"""#include "operators/add.h"
+#include <cstdio>
+namespace stagecraft {
+void add(MatrixView<const float>, MatrixView<float>) { std::printf("\xff\xed\xa0\x80 \x1b[2J::error::x"); }
+}
+"""
 CRASH = """#include "operators/swiglu.h"
 namespace stagecraft {
 void silu(std::span<const float>, std::span<float>);
@@ -188,6 +194,24 @@ class Grade(Repository):
         marks = list(report.annotations(result))
         self.assertTrue(any(mark.startswith(
             "::error file=stages/03-matmul-transb/matmul_transb.cpp,line=2,") for mark in marks), marks)
+
+    def test_of_code_that_prints_bytes_that_are_no_text_is_shown_harmlessly(self):
+        stage = STAGES[0]
+        self.put(course.unit_name(stage, stage.units[0]), RUDE)
+        result = grading.grade(self.collect())
+        self.assertEqual(result["failed"], [stage.id])
+        text = "\n".join(report.text(result))
+        self.assertIn("[2J::error::x", text)
+        self.assertNotIn("\x1b", text)
+        json.dumps(result, ensure_ascii=False).encode()
+
+    def test_that_hung_says_so(self):
+        work = grading.Work(self.collect(), 7, self.folder / "work")
+        group = course.Group("Add", 3)
+        group.status, group.failures, group.failed_requests = "wrong", ["it hung"], [("hung", "request")]
+        self.assertEqual(work.describe(group, STAGES[0], {})["status"], "hung")
+        group.failed_requests = [("exited", "request")]
+        self.assertEqual(work.describe(group, STAGES[0], {})["status"], "wrong")
 
     def test_of_starters_is_nothing_and_no_fault_and_compiles_nothing(self):
         with mock.patch.object(grading.Work, "make", side_effect=AssertionError):
