@@ -81,6 +81,12 @@ set_source_files_properties(${gates}/places.cpp PROPERTIES
 # All that ./stage grade links a student's objects with, and the judge.
 add_custom_target(grading)
 add_dependencies(grading gate worker_ours recorded plain)
+# How the gate starts a worker, for what tools/ start: a student's compiler (tools/confine.py).
+add_executable(confine ${gates}/confine/confine.cpp ${gates}/confinement.cpp ${gates}/landlock.cpp
+  ${gates}/syscall_filter.cpp)
+target_include_directories(confine PRIVATE ${CMAKE_SOURCE_DIR})
+target_link_libraries(confine PRIVATE engine stagecraft_flags)
+add_dependencies(gate confine)
 runnable(worker_ours worker_ours)
 gtest_discover_tests(gate TEST_PREFIX ours. DISCOVERY_MODE PRE_TEST
   PROPERTIES LABELS gates ENVIRONMENT STAGE_WORKER=${worker_ours})

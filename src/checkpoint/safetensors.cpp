@@ -161,7 +161,7 @@ const StoredTensor* SafetensorsFile::find(std::string_view name) const {
   return found == places_.end() ? nullptr : &tensors_[found->second];
 }
 
-void write_safetensors(const std::filesystem::path& path, std::span<const StoredTensor> tensors,
+void write_safetensors(std::ostream& out, std::span<const StoredTensor> tensors,
                        const std::map<std::string, std::string>& metadata) {
   Json header = Json::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
@@ -174,10 +174,6 @@ void write_safetensors(const std::filesystem::path& path, std::span<const Stored
   }
   std::string text = header.dump();
   text.resize((text.size() + 7) / 8 * 8, ' ');  // so that the data begins 8-byte aligned
-
-  std::filesystem::path unfinished = path;
-  unfinished += ".part";
-  std::ofstream out(unfinished, std::ios::binary | std::ios::trunc);
   char length[kLengthBytes];
   for (std::size_t i = 0; i < kLengthBytes; ++i) {
     length[i] = static_cast<char>(text.size() >> (8 * i) & 0xff);
@@ -188,6 +184,14 @@ void write_safetensors(const std::filesystem::path& path, std::span<const Stored
     out.write(reinterpret_cast<const char*>(tensor.bytes.data()),
               static_cast<std::streamsize>(tensor.bytes.size()));
   }
+}
+
+void write_safetensors(const std::filesystem::path& path, std::span<const StoredTensor> tensors,
+                       const std::map<std::string, std::string>& metadata) {
+  std::filesystem::path unfinished = path;
+  unfinished += ".part";
+  std::ofstream out(unfinished, std::ios::binary | std::ios::trunc);
+  write_safetensors(out, tensors, metadata);
   out.close();
   std::error_code failed;
   if (out) std::filesystem::rename(unfinished, path, failed);

@@ -36,4 +36,8 @@ class SafetensorsFile {
 void write_safetensors(const std::filesystem::path& path, std::span<const StoredTensor> tensors,
                        const std::map<std::string, std::string>& metadata);
 
+// The same to a stream, whose state says whether it worked.
+void write_safetensors(std::ostream& out, std::span<const StoredTensor> tensors,
+                       const std::map<std::string, std::string>& metadata = {});
+
 }  // namespace stagecraft

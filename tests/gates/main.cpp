@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 
+#include "tests/gates/confinement.h"
 #include "tests/gates/messages.h"
 #include "tests/gates/mistakes.h"
 
@@ -40,9 +41,12 @@ class KnownMistakes : public ::testing::EmptyTestEventListener {
 
 int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
+  stagecraft::stages::guard_own_memory();
   if (const char* folder = std::getenv("STAGE_MISTAKES"); folder != nullptr && *folder != '\0') {
     auto listener = std::make_unique<stagecraft::stages::KnownMistakes>(folder);
     ::testing::UnitTest::GetInstance()->listeners().Append(listener.release());  // GoogleTest's now
   }
+  const std::string why = stagecraft::stages::not_confined_because();
+  if (!why.empty()) ::testing::Test::RecordProperty("not-confined", why);  // for the report
   return RUN_ALL_TESTS();
 }

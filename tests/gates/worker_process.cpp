@@ -1,28 +1,25 @@
 #include "tests/gates/worker_process.h"
 
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <sstream>
-#include <thread>
 
 #include "base/error.h"
+#include "tests/gates/confinement.h"
 
 namespace stagecraft::stages {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kSeconds = 10;
-constexpr rlim_t kMaxMemory = rlim_t{2} << 30;
-constexpr rlim_t kMaxFile = rlim_t{64} << 20;
+constexpr unsigned kSeconds = 10;
+constexpr unsigned kPatience = 2;  // workers that hang, until the others get less time:
+constexpr unsigned kSecondsLater = 2;
 constexpr std::size_t kMaxPrintedLines = 40;
 constexpr std::size_t kMaxPrintedBytes = 16u << 10;
 
@@ -46,48 +43,77 @@ class ScratchFolder {
   fs::path path_;
 };
 
-void limit(int resource, rlim_t value) {
-  const rlimit both{value, value};
-  ::setrlimit(resource, &both);
+// A worker's time. Code that hangs does so at each of a hundred questions.
+unsigned seconds_for(unsigned hung_before) {
+  const char* text = std::getenv("STAGE_SECONDS");
+  const auto all = text != nullptr ? static_cast<unsigned>(std::atoi(text)) : kSeconds;
+  return hung_before < kPatience ? all : std::min(all, kSecondsLater);
 }
 
-[[noreturn]] void become(const fs::path& worker, const fs::path& request, const fs::path& response,
-                         const fs::path& printed) {
-  const int out = ::open(printed.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  const int in = ::open("/dev/null", O_RDONLY);
-  ::dup2(in, STDIN_FILENO);
-  ::dup2(out, STDOUT_FILENO);
-  ::dup2(out, STDERR_FILENO);
-  ::unsetenv("STAGE_SEED");  // who knows the seed knows the questions
-  ::setpgid(0, 0);           // so that whatever it starts can be ended with it
-  limit(RLIMIT_CPU, kSeconds);
-  limit(RLIMIT_FSIZE, kMaxFile);
-  limit(RLIMIT_CORE, 0);
-#if !defined(__SANITIZE_ADDRESS__)
-  limit(RLIMIT_AS, kMaxMemory);  // the sanitizer's own shadow takes terabytes of addresses
-#endif
-  ::execl(worker.c_str(), worker.c_str(), request.c_str(), response.c_str(), nullptr);
-  ::_exit(127);
+// A model's files, and not what a dump lays beside them.
+bool is_of_a_model(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return name.ends_with(".json") || name.ends_with(".txt") || name.starts_with("model");
 }
 
-// The status of the child, or nullopt if it had to be killed.
-std::optional<int> wait_for(pid_t child) {
-  using Clock = std::chrono::steady_clock;
-  const auto deadline = Clock::now() + std::chrono::seconds(kSeconds);
-  auto pause = std::chrono::microseconds(200);
-  int status = 0;
-  while (::waitpid(child, &status, WNOHANG) == 0) {
-    if (Clock::now() > deadline) {
-      ::kill(-child, SIGKILL);
-      ::waitpid(child, &status, 0);
-      return std::nullopt;
+// As tests write them in a worker's place.
+bool is_script(const fs::path& worker) {
+  std::ifstream in(worker, std::ios::binary);
+  return in.get() == '#' && in.get() == '!';
+}
+
+// What the worker is to read by the request: itself, or the paths in it.
+std::vector<fs::path> read_by(const Request& request) {
+  std::vector<fs::path> found;
+  for (const auto& [name, text] : request.texts) {
+    std::error_code none;
+    if (!text.starts_with('/') || !fs::exists(text, none)) continue;
+    if (!fs::is_directory(text, none)) found.push_back(text);
+    for (const auto& entry : fs::directory_iterator(text, none)) {
+      if (is_of_a_model(entry.path())) found.push_back(entry.path());
     }
-    std::this_thread::sleep_for(pause);
-    pause = std::min(pause * 2, std::chrono::microseconds(20'000));
   }
-  ::kill(-child, SIGKILL);  // what it may have left running
-  return status;
+  return found;
 }
+
+// Nothing of the judge's environment but where libraries lie, and the sanitizers' options.
+std::vector<std::string> environment() {
+  std::vector<std::string> kept;
+  for (const char* name : {"LD_LIBRARY_PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS"}) {
+    if (const char* value = std::getenv(name)) kept.push_back(fmt::format("{}={}", name, value));
+  }
+  return kept;
+}
+
+Confinement confinement(const fs::path& worker, const Request& request, unsigned seconds) {
+  Confinement walls;
+  walls.seconds = seconds;
+#if defined(__SANITIZE_ADDRESS__)
+  walls.memory = 0;  // the sanitizer's own shadow takes terabytes of addresses
+#endif
+  walls.reads = own_libraries();
+  for (const fs::path& path : read_by(request)) walls.reads.push_back(path);
+  walls.programs = {worker, own_loader()};
+  if (is_script(worker)) walls.programs.push_back("/bin/sh");
+  walls.writes = {"/dev/null"};
+  return walls;
+}
+
+// An empty file that the judge has made, for a worker to write.
+class File {
+ public:
+  explicit File(const fs::path& path)
+      : file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)) {
+    if (file_ < 0) throw Error("{}: cannot be made: {}", path.string(), std::strerror(errno));
+  }
+  ~File() { ::close(file_); }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  int get() const { return file_; }
+
+ private:
+  int file_;
+};
 
 std::string first_lines(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
@@ -100,14 +126,15 @@ std::string first_lines(const fs::path& path) {
   return text;
 }
 
-void judge_status(std::optional<int> status, const fs::path& response, Outcome& outcome) {
+void judge_status(std::optional<int> status, const fs::path& response, unsigned seconds,
+                  Outcome& outcome) {
   if (!status || (WIFSIGNALED(*status) && WTERMSIG(*status) == SIGXCPU)) {
     outcome.kind = Outcome::Kind::Hung;
-    outcome.detail = std::to_string(kSeconds);
+    outcome.detail = std::to_string(seconds);
   } else if (WIFSIGNALED(*status)) {
     outcome.kind = Outcome::Kind::Crashed;
     outcome.detail = ::strsignal(WTERMSIG(*status));
-  } else if (WEXITSTATUS(*status) != 0 || !fs::exists(response)) {
+  } else if (WEXITSTATUS(*status) != 0 || fs::is_empty(response)) {
     outcome.kind = Outcome::Kind::Exited;
     outcome.detail = std::to_string(WEXITSTATUS(*status));
   } else {
@@ -123,14 +150,23 @@ void judge_status(std::optional<int> status, const fs::path& response, Outcome& 
 }  // namespace
 
 Outcome run_worker(const fs::path& worker, const Request& request) {
+  static unsigned hung = 0;
+  const unsigned seconds = seconds_for(hung);
   const ScratchFolder folder;
-  request.write(folder / "request");
-  const pid_t child = ::fork();
-  if (child < 0) throw Error("a worker cannot be started: {}", std::strerror(errno));
-  if (child == 0) become(worker, folder / "request", folder / "response", folder / "printed");
-  const std::optional<int> status = wait_for(child);
+  const fs::path asked = folder / "request";
+  const fs::path response = folder / "response";
+  request.write(asked);
+  const File answer(response);
+  const File printed(folder / "printed");
+  Confinement walls = confinement(worker, request, seconds);
+  walls.reads.push_back(asked);
+  walls.writes.push_back(response);
+  const Command command{
+      {worker.string(), asked.string(), response.string()}, environment(), printed.get()};
+  const std::optional<int> status = run_confined(command, walls);
   Outcome outcome;
-  judge_status(status, folder / "response", outcome);
+  judge_status(status, response, seconds, outcome);
+  hung += outcome.kind == Outcome::Kind::Hung;
   outcome.printed = first_lines(folder / "printed");
   return outcome;
 }

@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cstring>
+#include <fstream>
 
 #include "base/json.h"
 #include "checkpoint/safetensors.h"
@@ -15,13 +16,12 @@ constexpr std::uint32_t kSign = 0x80000000;
 
 using Metadata = std::map<std::string, std::string>;
 
-void write_file(const std::filesystem::path& path, const std::map<std::string, Tensor>& tensors,
-                const Metadata& metadata) {
+std::vector<StoredTensor> stored_as(const std::map<std::string, Tensor>& tensors) {
   std::vector<StoredTensor> stored;
   for (const auto& [name, tensor] : tensors) {
     stored.push_back({name, DType::F32, tensor.shape, std::as_bytes(std::span(tensor.values))});
   }
-  write_safetensors(path, stored, metadata);
+  return stored;
 }
 
 std::map<std::string, Tensor> tensors_of(const SafetensorsFile& file) {
@@ -47,13 +47,13 @@ const std::string& field(const SafetensorsFile& file, const std::string& name) {
 }  // namespace
 
 void Request::write(const std::filesystem::path& path) const {
-  write_file(path, inputs,
-             {{"function", function},
-              {"scalars", Json(scalars).dump()},
-              {"texts", Json(texts).dump()},
-              {"alias", alias},
-              {"gap", std::to_string(gap)},
-              {"calls", std::to_string(calls)}});
+  write_safetensors(path, stored_as(inputs),
+                    {{"function", function},
+                     {"scalars", Json(scalars).dump()},
+                     {"texts", Json(texts).dump()},
+                     {"alias", alias},
+                     {"gap", std::to_string(gap)},
+                     {"calls", std::to_string(calls)}});
 }
 
 Request Request::read(const std::filesystem::path& path) {
@@ -70,12 +70,14 @@ Request Request::read(const std::filesystem::path& path) {
 }
 
 void Response::write(const std::filesystem::path& path) const {
-  write_file(path, outputs,
-             {{"status", std::to_string(static_cast<int>(status))},
-              {"message", message},
-              {"overrun", overrun},
-              {"overrun_side", overrun_side},
-              {"changed_input", changed_input}});
+  std::ofstream out(path, std::ios::binary);  // in place: a worker may make no other file
+  write_safetensors(out, stored_as(outputs),
+                    {{"status", std::to_string(static_cast<int>(status))},
+                     {"message", message},
+                     {"overrun", overrun},
+                     {"overrun_side", overrun_side},
+                     {"changed_input", changed_input}});
+  if (!out.flush()) throw Error("{}: cannot be written", path.string());
 }
 
 Response Response::read(const std::filesystem::path& path) {

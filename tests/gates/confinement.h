@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stagecraft::stages {
+
+// What a confined command may do (docs/confinement.md says what holds where). Everything else of
+// the machine it cannot read, write, execute or signal, and there is no network.
+struct Confinement {
+  std::vector<std::filesystem::path> reads;     // files; of a folder, all that is below
+  std::vector<std::filesystem::path> programs;  // to execute; read as well
+  std::vector<std::filesystem::path> writes;    // files that exist; in a folder, files of any name
+  bool starts_processes = false;                // as a compiler does; else threads only
+
+  // Limits; 0 is none.
+  unsigned seconds = 10;                          // of wall time, and of CPU time of a process
+  std::uint64_t memory = std::uint64_t{2} << 30;  // bytes of addresses of a process
+  std::uint64_t file = std::uint64_t{64} << 20;   // bytes of a file that it writes
+  unsigned open_files = 64;
+  unsigned processes = 512;  // and threads, beside those that the machine runs at the start
+};
+
+// Empty where all of it holds; else what is missing here, for a person. The limits hold anywhere.
+std::string not_confined_because();
+
+// Files and folders that any program needs which is linked as this one is: the libraries.
+std::vector<std::filesystem::path> own_libraries();
+std::filesystem::path own_loader();  // what executes a program that has shared libraries
+
+struct Command {
+  std::vector<std::string> words;        // the first: the path of the program
+  std::vector<std::string> environment;  // "NAME=value": all of it
+  int output = -1;                       // where stdout and stderr go; -1: as here
+};
+
+// Runs a command to its end, confined as far as this machine can. Its status as of waitpid, or
+// nullopt if it took more than its time. Nothing that it started is left, if it was confined; else
+// nothing of its process group. Throws Error if it cannot be started.
+std::optional<int> run_confined(const Command& command, const Confinement& confinement);
+
+// For a judge: its memory cannot be read or written by other processes of the same user.
+void guard_own_memory();
+
+}  // namespace stagecraft::stages

@@ -1,0 +1,57 @@
+"""Commands that touch what a student wrote, run so that they can read, write and start only what they need.
+
+The work is done by the program tests/confine (tests/gates/confinement.h); docs/confinement.md says what
+holds where. Build it first: course.build("gate") does.
+"""
+import functools
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import course
+
+TOO_LONG = 124  # the exit code of a command that was ended for taking too long
+NOT_STARTED = 125
+SYSTEM = ("/usr", "/bin", "/lib", "/lib64")  # where compilers and their headers are
+
+
+@functools.lru_cache(maxsize=None)
+def why_not():
+    """Why nothing is confined here, for a person; empty where it is."""
+    if not sys.platform.startswith("linux"):
+        return "only Linux has what it takes"
+    done = subprocess.run([str(course.BUILD / "tests" / "confine"), "--why"], stdout=subprocess.PIPE, text=True)
+    return done.stdout.strip()
+
+
+def headers():
+    """Files: all that a student's code may include of ours, and none of our answers."""
+    return sorted((course.ROOT / "src").rglob("*.h"))
+
+
+def confined(command, reads=(), writes=(), programs=(), compiles=False, sanitized=False, seconds=10,
+             memory=2 << 30, file=64 << 20):
+    """The words that run a command confined, for subprocess; its exit code is the command's own, 128 +
+    the signal that ended it, TOO_LONG or NOT_STARTED.
+
+    reads: files, and folders with all below them. writes: files that exist, and folders in which files are
+    made; the first folder is its TMPDIR. programs: what it executes, beside its own first word. compiles:
+    it is a compiler or linker, which reads and starts what the system has. sanitized: it was built with
+    AddressSanitizer. seconds, and bytes a process and a file: its limits. Of the environment it sees what
+    compilers and sanitizers look for. On a machine that cannot confine (why_not) the limits hold.
+    """
+    words = [str(course.BUILD / "tests" / "confine"), "--seconds", str(seconds), "--file", str(file),
+             "--memory", "0" if sanitized else str(memory), "--libraries"]
+    if compiles:
+        words += ["--starts-processes", "--read", "/etc/alternatives"]
+        compiler = shutil.which(command[0])
+        home = [pathlib.Path(compiler).resolve().parent.parent] if compiler else []
+        programs = [*programs, *SYSTEM, *home]
+    elif sanitized:
+        reads = [*reads, "/proc/self"]  # where its memory is mapped
+    for option, paths in (("--read", reads), ("--execute", [*programs, command[0]]),
+                          ("--write", ["/dev/null", *writes])):
+        for path in paths:
+            words += [option, str(path)]
+    return [*words, "--", *map(str, command)]
