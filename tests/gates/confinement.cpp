@@ -37,7 +37,7 @@ struct Limit {
 };
 
 // How many processes and threads the machine runs: no user has more.
-unsigned running_now() {
+[[maybe_unused]] unsigned running_now() {
   std::ifstream in("/proc/loadavg");  // "0.20 0.18 0.12 1/80 11206"
   std::string skipped;
   unsigned running = 0;
@@ -135,7 +135,7 @@ class Walls {
 #endif
 
   std::vector<Limit> limits_;
-  bool compiles_;
+  [[maybe_unused]] bool compiles_;
   std::optional<Landlock> landlock_;
 #ifdef STAGECRAFT_CAN_FILTER_SYSCALLS
   std::optional<SyscallFilter> filter_;

@@ -34,8 +34,8 @@ class Landlock {
 
   void allow(const std::filesystem::path& path, std::uint64_t rights);
 
-  int rules_ = -1;
-  std::uint64_t handled_ = 0;
+  [[maybe_unused]] int rules_ = -1;
+  [[maybe_unused]] std::uint64_t handled_ = 0;
 };
 
 }  // namespace stagecraft::stages

@@ -1,0 +1,3 @@
+// Attack: lets the compiler read what the worker may not.
+// Ends as: uncompiled
+#include "/proc/self/environ"

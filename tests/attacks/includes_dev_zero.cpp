@@ -1,0 +1,3 @@
+// Attack: a source without end.
+// Ends as: uncompiled
+#include "/dev/zero"

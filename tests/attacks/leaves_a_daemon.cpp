@@ -1,0 +1,23 @@
+// Attack: leaves something running that nobody waits for, to change what comes later.
+// Ends as: wrong
+// Without walls: harms
+#include <sys/wait.h>
+
+#include "attack.h"
+
+static void attack() {
+  harmed_if(setsid() >= 0, "setsid");
+  const pid_t child = fork();
+  if (child < 0) return;
+  if (child > 0) {
+    harmed("fork");
+    waitpid(child, nullptr, 0);
+    return;
+  }
+  setsid();
+  if (fork() != 0) _exit(0);
+  close(STDOUT_FILENO);  // it lives for a moment, and is gone
+  close(STDERR_FILENO);
+  sleep(1);
+  _exit(0);
+}
