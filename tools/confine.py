@@ -25,6 +25,26 @@ def why_not():
     return done.stdout.strip()
 
 
+@functools.lru_cache(maxsize=None)
+def cache():
+    """The folder in which ccache keeps what was compiled."""
+    done = subprocess.run(["ccache", "-k", "cache_dir"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          text=True)
+    folder = pathlib.Path(done.stdout.strip() or pathlib.Path.home() / ".ccache")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def homes(command):
+    """Where the programs are installed that begin a command: "env NAME=value ccache /opt/gcc/bin/c++"."""
+    for word in command:
+        if word.startswith("-"):
+            return
+        path = shutil.which(word)
+        if path:
+            yield pathlib.Path(path).resolve().parent.parent
+
+
 def headers():
     """Files: all that a student's code may include of ours, and none of our answers."""
     return sorted((course.ROOT / "src").rglob("*.h"))
@@ -41,17 +61,20 @@ def confined(command, reads=(), writes=(), programs=(), compiles=False, sanitize
     AddressSanitizer. seconds, and bytes a process and a file: its limits. Of the environment it sees what
     compilers and sanitizers look for. On a machine that cannot confine (why_not) the limits hold.
     """
+    command = list(map(str, command))
     words = [str(course.BUILD / "tests" / "confine"), "--seconds", str(seconds), "--file", str(file),
              "--memory", "0" if sanitized else str(memory), "--libraries"]
+    programs = [*programs, command[0]]
     if compiles:
-        words += ["--starts-processes", "--read", "/etc/alternatives"]
-        compiler = shutil.which(command[0])
-        home = [pathlib.Path(compiler).resolve().parent.parent] if compiler else []
-        programs = [*programs, *SYSTEM, *home]
+        words += ["--starts-processes", "--open-files", "1024"]
+        reads = [*reads, "/etc/alternatives"]
+        programs += [*SYSTEM, *homes(command)]
+        if any(pathlib.Path(word).name == "ccache" for word in command[:3]):
+            writes = [*writes, cache()]
+            command = ["/usr/bin/env", f"CCACHE_DIR={cache()}", f"CCACHE_TEMPDIR={cache()}/tmp", *command]
     elif sanitized:
         reads = [*reads, "/proc/self"]  # where its memory is mapped
-    for option, paths in (("--read", reads), ("--execute", [*programs, command[0]]),
-                          ("--write", ["/dev/null", *writes])):
+    for option, paths in (("--read", reads), ("--execute", programs), ("--write", ["/dev/null", *writes])):
         for path in paths:
             words += [option, str(path)]
-    return [*words, "--", *map(str, command)]
+    return [*words, "--", *command]

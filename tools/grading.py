@@ -19,18 +19,7 @@ import course
 import recipe
 import sanitized
 import submission
-
-try:
-    from confine import TOO_LONG, confined, why_not
-except ImportError:  # the seam for what keeps a student's compiler and code from all but these paths
-    TOO_LONG = 124
-
-    def confined(command, **_):
-        return list(command)
-
-    def why_not():
-        return "not built yet"
-
+from confine import NOT_STARTED, TOO_LONG, confined, why_not
 
 SCHEMA = 1
 PLACE = course.BUILD.parent / "grading"
@@ -89,12 +78,13 @@ def compiler():
 
 
 def run_limited(command, folder, seconds):
-    """(exit code, the beginning of what it said); the code is None where it did not end in time."""
+    """(exit code, the beginning of what it said) of a confined command; the code is None where it did not
+    end in time."""
     with tempfile.TemporaryFile() as said:
         child = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=said,
                                  stderr=subprocess.STDOUT, start_new_session=True)
         try:
-            code = child.wait(seconds)
+            code = child.wait(seconds)  # the command's own limit comes first
         except subprocess.TimeoutExpired:
             code = None
         finally:
@@ -102,7 +92,10 @@ def run_limited(command, folder, seconds):
                 os.killpg(child.pid, signal.SIGKILL)
                 child.wait()
         said.seek(0)
-        return None if code == TOO_LONG else code, said.read(MAX_OUTPUT).decode("utf-8", "replace")
+        text = said.read(MAX_OUTPUT).decode("utf-8", "replace")
+    if code == NOT_STARTED or text.startswith("ccache: error"):  # no fault of the student's
+        raise course.Problem(text)
+    return None if code == TOO_LONG else code, text
 
 
 class NotMade(Exception):
@@ -137,7 +130,9 @@ class Work:
             if code != 0:
                 raise NotMade(course.first_error(said))
         worker = made / "worker"
-        code, said = run_limited(steps.link_command(objects, worker), course.BUILD, COMPILE_SECONDS)
+        command = confined(steps.link_command(objects, worker), reads=[course.BUILD], writes=[made],
+                           compiles=True, seconds=COMPILE_SECONDS)
+        code, said = run_limited(command, course.BUILD, COMPILE_SECONDS + 5)
         if code != 0:
             files = [str(objects.get(word, word)) for word in steps.link if word.endswith((".o", ".cpp"))]
             raise NotMade(course.why_not_made(said, files).replace(f"{made}/", ""))
@@ -151,7 +146,8 @@ class Work:
             return "", None
 
         def command(words):
-            return confined(words, reads=[request], writes=[pathlib.Path(words[-1]).parent], sanitized=True,
+            return confined(words, reads=[request.parent, course.ROOT / "tests" / "data" / "models"],
+                            writes=[pathlib.Path(words[-1]).parent], sanitized=True,
                             seconds=sanitized.SECONDS)
 
         return sanitized.ask(worker, request, stage, command)

@@ -75,6 +75,7 @@ std::vector<std::string> environment(const Confinement& confinement) {
   for (const std::filesystem::path& path : confinement.writes) {
     if (!std::filesystem::is_directory(path)) continue;
     kept.push_back(fmt::format("TMPDIR={}", path.string()));
+    kept.push_back(fmt::format("HOME={}", path.string()));  // ccache wants to know one
     break;
   }
   return kept;
