@@ -4,6 +4,7 @@ The work is done by the program tests/confine (tests/gates/confinement.h); docs/
 holds where. Build it first: course.build("gate") does.
 """
 import functools
+import itertools
 import pathlib
 import shutil
 import subprocess
@@ -35,14 +36,10 @@ def cache():
     return folder
 
 
-def homes(command):
-    """Where the programs are installed that begin a command: "env NAME=value ccache /opt/gcc/bin/c++"."""
-    for word in command:
-        if word.startswith("-"):
-            return
-        path = shutil.which(word)
-        if path:
-            yield pathlib.Path(path).resolve().parent.parent
+def programs_of(command):
+    """Those that begin it: "env NAME=value ccache /opt/gcc/bin/c++ -c x.cpp" starts three."""
+    words = itertools.takewhile(lambda word: not word.startswith("-"), command)
+    return [pathlib.Path(path) for path in map(shutil.which, words) if path]
 
 
 def headers():
@@ -68,8 +65,9 @@ def confined(command, reads=(), writes=(), programs=(), compiles=False, sanitize
     if compiles:
         words += ["--starts-processes", "--open-files", "1024"]
         reads = [*reads, "/etc/alternatives"]
-        programs += [*SYSTEM, *homes(command)]
-        if any(pathlib.Path(word).name == "ccache" for word in command[:3]):
+        started = programs_of(command)
+        programs += [*SYSTEM, *(path.resolve().parent.parent for path in started)]
+        if "ccache" in [path.name for path in started]:
             writes = [*writes, cache()]
             command = ["/usr/bin/env", f"CCACHE_DIR={cache()}", f"CCACHE_TEMPDIR={cache()}/tmp", *command]
     elif sanitized:

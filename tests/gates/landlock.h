@@ -28,9 +28,10 @@ class Landlock {
  private:
   static constexpr std::uint64_t kExecute = 1u << 0;
   static constexpr std::uint64_t kRead = 1u << 2 | 1u << 3;  // files and folders
-  // Files: written, cut; in a folder also: removed, made (no links, devices, pipes or sockets).
+  // Files: written, cut; in a folder also: removed, made, moved, links made (ccache locks by them),
+  // but no devices, pipes or sockets.
   static constexpr std::uint64_t kWrite =
-      1u << 1 | 1u << 14 | 1u << 4 | 1u << 5 | 1u << 7 | 1u << 8;
+      1u << 1 | 1u << 14 | 1u << 4 | 1u << 5 | 1u << 7 | 1u << 8 | 1u << 12 | 1u << 13;
 
   void allow(const std::filesystem::path& path, std::uint64_t rights);
 

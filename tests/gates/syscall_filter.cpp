@@ -124,13 +124,13 @@ constexpr unsigned kForAll[] = {
 };
 
 constexpr unsigned kForCompilers[] = {
-    __NR_wait4,    __NR_waitid,    __NR_chdir,           __NR_fchdir,    __NR_mkdirat,
-    __NR_unlinkat, __NR_renameat2, __NR_renameat,        __NR_fchmod,    __NR_fchmodat,
-    __NR_truncate, __NR_fallocate, __NR_copy_file_range, __NR_sendfile,  __NR_utimensat,
-    __NR_flock,    __NR_statfs,    __NR_fstatfs,         __NR_fadvise64,
+    __NR_symlinkat, __NR_wait4,    __NR_waitid,    __NR_chdir,           __NR_fchdir,
+    __NR_mkdirat,   __NR_unlinkat, __NR_renameat2, __NR_renameat,        __NR_fchmod,
+    __NR_fchmodat,  __NR_truncate, __NR_fallocate, __NR_copy_file_range, __NR_sendfile,
+    __NR_utimensat, __NR_flock,    __NR_statfs,    __NR_fstatfs,         __NR_fadvise64,
 #if defined(__x86_64__)
-    __NR_fork,     __NR_vfork,     __NR_mkdir,           __NR_rmdir,     __NR_unlink,
-    __NR_rename,   __NR_chmod,
+    __NR_symlink,   __NR_fork,     __NR_vfork,     __NR_mkdir,           __NR_rmdir,
+    __NR_unlink,    __NR_rename,   __NR_chmod,
 #endif
 };
 

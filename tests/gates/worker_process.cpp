@@ -76,10 +76,11 @@ std::vector<fs::path> read_by(const Request& request) {
   return found;
 }
 
-// Nothing of the judge's environment but where libraries lie, and the sanitizers' options.
+// Nothing of the judge's environment but where programs (of an emulator) and libraries lie, and the
+// options of sanitizers.
 std::vector<std::string> environment() {
   std::vector<std::string> kept;
-  for (const char* name : {"LD_LIBRARY_PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS"}) {
+  for (const char* name : {"PATH", "LD_LIBRARY_PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS"}) {
     if (const char* value = std::getenv(name)) kept.push_back(fmt::format("{}={}", name, value));
   }
   return kept;
