@@ -5,8 +5,8 @@
 
 Both read the same file: transformers dequantises a GGUF file to f32 as the engine does. Where they
 part, the gap between the two likeliest tokens says whether that means anything: f32 rounds, and the
-spread is how far transformers' own logits move when it is asked for f64. Exit code 1 where they part
-at a gap above twice the spread.
+spread is how far transformers' own logits move when it is asked for f64. Exit code 1 where they
+part at a gap above twice the spread.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ def check(args: argparse.Namespace) -> bool:
     exact = open_model(args.model, torch.float64)
     right = True
     for prompt in PROMPTS:
-        ids = json.loads(ours(args.program, args.model, ["tokenize", "--jsonl"], json.dumps(prompt)))
+        encoded = ours(args.program, args.model, ["tokenize", "--jsonl"], json.dumps(prompt))
+        ids = json.loads(encoded)
         story = ["story", "--ids", ",".join(map(str, ids)), "--print-ids", "--temperature", "0"]
         made = ours(args.program, args.model, [*story, "--max-tokens", str(args.tokens)]).strip()
         made_ids = [int(i) for i in made.split(",")] if made else []
