@@ -43,22 +43,24 @@ std::map<std::string, std::vector<std::string>> parse_index(const fs::path& path
 
 }  // namespace
 
-Checkpoint Checkpoint::open(const fs::path& folder) {
+Checkpoint Checkpoint::open(const fs::path& model) {
   std::error_code failed;
-  const fs::file_status status = fs::status(folder, failed);
-  if (status.type() == fs::file_type::not_found) throw Error("{}: no such folder", folder.string());
-  if (failed) throw Error("{}: cannot be opened: {}", folder.string(), failed.message());
-  if (is_gguf(folder)) {
-    Checkpoint checkpoint(folder.string());
-    checkpoint.gguf_ = std::make_unique<GgufWeights>(folder);
-    checkpoint.add_tensors(checkpoint.gguf_->tensors(), folder);
+  const fs::file_status status = fs::status(model, failed);
+  if (status.type() == fs::file_type::not_found) {
+    throw Error("{}: no such {}", model.string(), model.extension() == ".gguf" ? "file" : "folder");
+  }
+  if (failed) throw Error("{}: cannot be opened: {}", model.string(), failed.message());
+  if (is_gguf(model)) {
+    Checkpoint checkpoint(model.string());
+    checkpoint.gguf_ = std::make_unique<GgufWeights>(model);
+    checkpoint.add_tensors(checkpoint.gguf_->tensors(), model);
     return checkpoint;
   }
   if (!fs::is_directory(status)) {
-    throw Error("{}: expected a model folder or a GGUF file, found another file", folder.string());
+    throw Error("{}: expected a model folder or a GGUF file, found another file", model.string());
   }
-  const fs::path single = folder / "model.safetensors";
-  const fs::path index = folder / "model.safetensors.index.json";
+  const fs::path single = model / "model.safetensors";
+  const fs::path index = model / "model.safetensors.index.json";
   if (is_there(single)) {
     Checkpoint checkpoint(single.string());
     checkpoint.add_file(single);
@@ -72,11 +74,11 @@ Checkpoint Checkpoint::open(const fs::path& folder) {
                   shards.size());
     }
     for (const auto& [shard, tensors] : shards) {
-      if (!is_there(folder / shard)) {
+      if (!is_there(model / shard)) {
         throw Error("{}: tensor '{}': expected in '{}', which is not in this folder",
                     index.string(), printable(tensors.front()), printable(shard));
       }
-      const SafetensorsFile& file = checkpoint.add_file(folder / shard);
+      const SafetensorsFile& file = checkpoint.add_file(model / shard);
       for (const std::string& tensor : tensors) {
         if (file.find(tensor) != nullptr) continue;
         throw Error("{}: tensor '{}': expected in '{}', which does not hold it", index.string(),
@@ -85,18 +87,18 @@ Checkpoint Checkpoint::open(const fs::path& folder) {
     }
     return checkpoint;
   }
-  if (is_there(folder / "pytorch_model.bin") || is_there(folder / "pytorch_model.bin.index.json")) {
+  if (is_there(model / "pytorch_model.bin") || is_there(model / "pytorch_model.bin.index.json")) {
     throw Error(
         "{}: pytorch_model.bin is a Python pickle, which this engine does not run; convert it "
         "once: python3 reference/convert_pytorch_bin.py {}",
-        folder.string(), folder.string());
+        model.string(), model.string());
   }
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, failed)) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(model, failed)) {
     if (entry.path().extension() != ".gguf") continue;
-    throw Error("{}: expected model.safetensors; for the GGUF file in it say {}", folder.string(),
+    throw Error("{}: expected model.safetensors; for the GGUF file in it say {}", model.string(),
                 printable(entry.path().string(), 1000));
   }
-  throw Error("{}: expected model.safetensors or model.safetensors.index.json", folder.string());
+  throw Error("{}: expected model.safetensors or model.safetensors.index.json", model.string());
 }
 
 const SafetensorsFile& Checkpoint::add_file(const fs::path& path) {

@@ -79,17 +79,25 @@ TEST(Gguf, GivesTheTensorsOfTheFolderThatItWasMadeFrom) {
   }
 }
 
+std::string refusal(const std::filesystem::path& path) {
+  try {
+    Checkpoint::open(path);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
 TEST(Gguf, InAFolderIsNamedInTheError) {
   const TemporaryFolder folder;
   write_file(folder.file("small.gguf"), "GGUF");
-  try {
-    Checkpoint::open(folder.path());
-    FAIL() << "opened";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.what(), folder.path().string() +
-                                ": expected model.safetensors; for the GGUF file in it say " +
-                                folder.file("small.gguf"));
-  }
+  EXPECT_EQ(refusal(folder.path()),
+            folder.path().string() + ": expected model.safetensors; for the GGUF file in it say " +
+                folder.file("small.gguf"));
+}
+
+TEST(Gguf, IsAFileWhereItIsMissing) {
+  EXPECT_EQ(refusal("no/such.gguf"), "no/such.gguf: no such file");
 }
 
 }  // namespace
