@@ -152,9 +152,10 @@ def parse_selection(text, known):
     return [stage for stage in known if stage.id in chosen]
 
 
-def build(*targets):
-    """Builds targets quietly; returns the compiler's output where that fails, else None."""
-    command = [str(ROOT / "stage"), "build"]
+def build(*targets, only=False):
+    """Builds targets quietly, and unless `only` is True the program too; returns the compiler's output where
+    that fails, else None."""
+    command = [str(ROOT / "stage"), "build", *(["--only"] if only else [])]
     if not (BUILD / "tests" / "gate").exists():
         # The first time takes minutes and may ask for packages: that is for the person to see.
         print(say("first_build"), file=sys.stderr)
@@ -315,14 +316,14 @@ def mistakes_folder(stage):
     return BUILD / "tests" / "mistakes" / f"{stage.number}-{stage.slug}"
 
 
-def build_mistakes(stage):
+def build_mistakes(stage, only=False):
     """Builds the wrong programs that explain failures; their folder, or None if there are none."""
     if not mistakes(stage):
         return None
     if not mistakes_folder(stage).exists():
         print(say("first_mistakes"), file=sys.stderr)
     # A student's verdict never hangs on whether this works.
-    return mistakes_folder(stage) if build(f"mistakes_{stage.number}") is None else None
+    return mistakes_folder(stage) if build(f"mistakes_{stage.number}", only=only) is None else None
 
 
 def test_stage(stage, explain=False, seed=None):

@@ -51,7 +51,7 @@ def headers():
 @functools.lru_cache(maxsize=None)
 def prepare():
     """Builds what every student is graded with; the folder of the headers."""
-    problem = course.build("grading")
+    problem = course.build("grading", only=True)
     if problem is not None:
         raise course.Problem(f"the official tree does not build:\n{course.first_error(problem)}")
     return headers()
@@ -61,7 +61,7 @@ def prepare():
 def mistakes(number):
     """The built wrong programs of a stage, or None."""
     with building:
-        return course.build_mistakes(course.find_stage(number, course.stages()))
+        return course.build_mistakes(course.find_stage(number, course.stages()), only=True)
 
 
 def official():

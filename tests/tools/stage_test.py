@@ -59,7 +59,7 @@ class Tree(unittest.TestCase):
         (cls.root / "CMakeLists.txt").write_text(CMAKE)
         (cls.root / "CMakePresets.json").write_text(PRESETS)
         (cls.root / "src" / "CMakeLists.txt").write_text(
-            "add_executable(stagecraft programs/story.cpp)\n")
+            "add_executable(stagecraft programs/story.cpp)\nadd_custom_target(other)\n")
         cls.source = cls.root / "src" / "programs" / "story.cpp"
         cls.source.write_text(PROGRAM.replace("MARK", "first"))
         (cls.root / "src" / "programs" / "info.cpp").write_text("")
@@ -127,6 +127,15 @@ class Run(Tree):
         answer = self.stage("story")
         self.assertEqual(answer.stdout, "<story>first")
         self.assertIn("building", answer.stderr)
+
+    def test_what_only_grades_does_without_the_program(self):
+        program = self.root / "build" / "release" / "src" / "stagecraft"
+        self.stage("story")
+        program.unlink()
+        self.assertEqual(self.stage("build", "--only", "other").returncode, 0)
+        self.assertFalse(program.exists())
+        self.assertEqual(self.stage("build", "--only", "no_such_target").returncode, 1)
+        self.assertEqual(self.stage("story").stdout, "<story>first")
 
     def test_second_call_says_nothing_of_its_own(self):
         self.stage("story")
