@@ -49,6 +49,13 @@ def text(result):
             if words(group):
                 yield indent(words(group), 4)
     yield course.say("test_total", result["earned"], result["points"])
+    yield from walls(result)
+
+
+def walls(result):
+    """That there were none, where there were none."""
+    if not result["confined"]:
+        yield course.say("grade_not_confined", result["not_confined_because"])
 
 
 def fenced(quoted):
@@ -76,6 +83,7 @@ def markdown(result):
             if words(group):
                 yield (f"**{group['name']}** {group['earned']}/{group['points']}, {state(group)}\n\n"
                        f"{fenced(words(group))}\n")
+    yield from (f"\n**{line}**" for line in walls(result))
     commit = (result["official"]["commit"] or "")[:10]
     yield f"\n{course.say('grade_how', sha or '-', commit or '-', result['seed'], result['compiler'])}"
 

@@ -189,6 +189,10 @@ class Grade(Repository):
         text = "\n".join(report.text(json.loads(json.dumps(result))))
         for stage in STAGES:
             self.assertIn(f"stage {stage.id} · {stage.title['en']}: ", text)
+        open_to_all = {**result, "confined": False, "not_confined_because": "no walls here"}
+        for told in report.text, report.markdown:
+            self.assertIn("no walls here", "\n".join(told(open_to_all)))
+            self.assertNotIn("not confined", "\n".join(told({**result, "confined": True})))
         table = "\n".join(report.markdown(result))
         self.assertIn("| 2 | RMSNorm | 20 / 20 | right |", table)
         marks = list(report.annotations(result))
