@@ -76,6 +76,11 @@ MappedFile::~MappedFile() {
   if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
 }
 
+void MappedFile::release_pages() const {
+  // Only advice: where it is refused, the pages stay until memory is short.
+  if (data_ != nullptr) ::madvise(const_cast<std::byte*>(data_), size_, MADV_DONTNEED);
+}
+
 void refuse_lfs_pointer(std::string_view text, const std::string& where) {
   if (!text.starts_with("version https://git-lfs.github.com/spec/")) return;
   throw Error("{}: is a Git LFS pointer, not the file itself: fetch it with 'git lfs pull'", where);

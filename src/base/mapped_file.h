@@ -24,6 +24,10 @@ class MappedFile {
 
   std::span<const std::byte> bytes() const { return {data_, size_}; }
 
+  // Lets go of the memory of all pages touched so far, for whoever has copied what he needs. A page
+  // that is touched again comes back from the disk, or from the system's cache of it.
+  void release_pages() const;
+
  private:
   const std::byte* data_ = nullptr;
   std::size_t size_ = 0;

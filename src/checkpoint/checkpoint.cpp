@@ -128,4 +128,9 @@ std::vector<const StoredTensor*> Checkpoint::tensors() const {
   return all;
 }
 
+void Checkpoint::release_pages() const {
+  for (const auto& file : files_) file->release_pages();
+  if (gguf_) gguf_->release_pages();
+}
+
 }  // namespace stagecraft

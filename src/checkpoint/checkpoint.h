@@ -21,6 +21,8 @@ class Checkpoint {
 
   const StoredTensor* find(std::string_view name) const;  // nullptr if absent
   std::vector<const StoredTensor*> tensors() const;       // all, in order of names
+  // Lets go of the memory of the files' pages, once tensors were widened: see MappedFile.
+  void release_pages() const;
   // What errors about a tensor are to be called: "models/story/model.safetensors".
   const std::string& name() const { return name_; }
 

@@ -28,6 +28,7 @@ class GgufFile {
   const std::vector<StoredTensor>& tensors() const { return tensors_; }
   const StoredTensor* find(std::string_view name) const;  // nullptr if absent
   std::uint32_t version() const { return version_; }
+  void release_pages() const { file_.release_pages(); }  // see MappedFile
 
   static constexpr std::string_view kMagic = "GGUF";
 

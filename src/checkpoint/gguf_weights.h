@@ -21,6 +21,7 @@ class GgufWeights {
   explicit GgufWeights(const std::filesystem::path& path);
 
   const std::vector<StoredTensor>& tensors() const { return tensors_; }
+  void release_pages() const { file_.release_pages(); }  // see MappedFile
 
  private:
   void reorder_pairs(StoredTensor& tensor, std::size_t n_heads);

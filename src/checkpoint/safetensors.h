@@ -23,6 +23,7 @@ class SafetensorsFile {
   const std::vector<StoredTensor>& tensors() const { return tensors_; }  // in order of their bytes
   const StoredTensor* find(std::string_view name) const;                 // nullptr if absent
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
+  void release_pages() const { file_.release_pages(); }  // see MappedFile
 
  private:
   MappedFile file_;

@@ -11,6 +11,7 @@ Model Model::open(const std::filesystem::path& path) {
   Config config = read_config(path);
   try {
     Parameters parameters = load_parameters(config, checkpoint);
+    if (!parameters.widened.empty()) checkpoint.release_pages();  // F32 tensors come back as needed
     return {std::move(config), std::move(checkpoint), std::move(parameters)};
   } catch (const std::bad_alloc&) {
     throw Error("{}: its weights take more memory as f32 than this program may have",
