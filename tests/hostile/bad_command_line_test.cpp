@@ -197,7 +197,7 @@ const BadCommand kBadCommands[] = {
      {"chat", "--model", "TINY", "Hello"},
      1,
      "TINY: chat template: expected a tokenizer with the tokens <|im_start|> and <|im_end|>, found "
-     "no <|im_end|>; is it a model for stories?"},
+     "no <|im_start|>; is it a model for stories?"},
     {"chat_without_a_question",
      {"chat", "--model", "TINY", ""},
      1,
