@@ -303,10 +303,11 @@ void run_info(const InfoFlags& flags) {
 }  // namespace
 
 void add_info(CLI::App& app) {
-  CLI::App* command =
-      app.add_subcommand("info", "What a model holds, and the memory it takes");
+  CLI::App* command = app.add_subcommand("info", "What a model holds, and the memory it takes");
   const auto flags = std::make_shared<InfoFlags>();
-  command->add_option("path,-m,--model", flags->path, "A model's folder, a GGUF file, or any safetensors file")
+  command
+      ->add_option("path,-m,--model", flags->path,
+                   "A model's folder, a GGUF file, or any safetensors file")
       ->check(not_empty())
       ->type_name("PATH");
   command->add_option("-c,--context", flags->context, "Memory for this many tokens")
