@@ -1,5 +1,7 @@
 #include "text/gguf_tokenizer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <tuple>
