@@ -93,6 +93,23 @@ class Walk:
                 self.problems.append(f"with the stages up to {written[-1].id if written else None} "
                                      f"written: expected '{state}' of stage {stage.id}, found '{row}'")
 
+    def check_chat_by_hand(self):
+        """The ids and counts that stage 8's handout works out by hand are those of models/chat."""
+        tokenize = "./stage tokenize --plain --model models/chat"
+        _, message = self.copy.run(f"printf 'user\\nHello!' | {tokenize}")
+        _, opening = self.copy.run(f"printf 'assistant\\n' | {tokenize}")
+        ids = ["1", *message.split(","), "2", "201", "1", *opening.split(",")]
+        line = r"\s+".join(map(str.strip, ids))
+        _, told = self.copy.run("printf 'Hello!\\nDo you have a dog?\\n' | "
+                                "./stage chat --model models/chat --temperature 0 --verbose")
+        answer, first, second = re.search(r"\[(\d+) tokens,.*?prompt (\d+) tokens.*?prompt (\d+) tokens",
+                                          told, re.S).groups()
+        for name in course.HANDOUTS.values():
+            text = next((ROOT / "stages").glob(f"*-chat/{name}")).read_text()
+            counts = [first, answer, str(int(first) + int(answer)), second]
+            if not re.search(line, text) or not all(re.search(rf"\b{n}\b", text) for n in counts):
+                self.problems.append(f"stage 8, {name}: expected by hand the ids {ids} and {counts}")
+
     def walk(self):
         known = course.stages()
         written = []
@@ -103,6 +120,7 @@ class Walk:
                 self.walk_handout(stage, language)
             written.append(stage)
             self.check_table(written, known)
+        self.check_chat_by_hand()
 
 
 def main():
