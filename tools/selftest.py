@@ -98,7 +98,8 @@ def check_clang():
     """everything built and tested with Clang 16"""
     packages("clang-16")
     preset("clang")
-    run("ctest", "--preset", "clang", "-j", CORES)
+    # what drives a build by ./stage is of the machine, not of the compiler
+    run("ctest", "--preset", "clang", "-j", CORES, "-LE", "^tools$")
 
 
 def check_tidy():
