@@ -6,7 +6,9 @@
 
 static void attack() {
   for (int n = 0; n < 100; ++n) {
-    if (new (std::nothrow) char[64 << 20] == nullptr) throw std::bad_alloc();
+    char* volatile room =
+        new (std::nothrow) char[64 << 20];  // or Clang leaves it out: nobody looks
+    if (room == nullptr) throw std::bad_alloc();
   }
   harmed("6 GB of memory");
 }

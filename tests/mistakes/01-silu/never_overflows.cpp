@@ -1,4 +1,4 @@
-// Right: two branches, so that exp only shrinks; built with -ffast-math.
+// Right: two branches, so that exp only shrinks.
 #include "operators/silu.h"
 
 #include <cmath>
