@@ -23,6 +23,7 @@ import torch
 
 import dump
 import self_check
+from make_formats import make_formats
 from make_gguf import make_gguf
 from make_models import make_models
 from make_operators import make_operators
@@ -37,10 +38,10 @@ TOLERANCE_BOUND = 3.0  # measured: up to 1.9, between PyTorch's AVX kernels and 
 
 
 def files_of(folder: Path) -> dict[str, Path]:
-    """What this folder holds that is ours: gguf/, models/, operators/, tokenizers/."""
+    """What this folder holds that is ours."""
     found = [
         path
-        for part in ("gguf", "models", "operators", "tokenizers")
+        for part in ("formats", "gguf", "models", "operators", "tokenizers")
         for path in (folder / part).rglob("*")
         if path.is_file()
     ]
@@ -64,6 +65,7 @@ def make_all(folder: Path) -> None:
     make_operators(folder / "operators")
     make_tokenizers(folder / "tokenizers")
     make_gguf(folder)
+    make_formats(folder)
     (folder / "manifest.json").write_text(json.dumps(manifest_of(folder), indent=2) + "\n")
 
 
