@@ -52,8 +52,7 @@ void print_line(std::string_view what, const std::string& value) {
   fmt::print("  {:<15} {}\n", what, value);
 }
 
-// ---- architecture
-// --------------------------------------------------------------------------------
+// ---- architecture -------------------------------------------------------------------------------
 
 std::string attention_text(const Config& config) {
   std::string text = fmt::format("{} heads of {}", config.n_heads, config.head_dim);
@@ -117,8 +116,7 @@ void print_architecture(const Checkpoint& checkpoint, const Config& config) {
              config.eos_ids.empty() ? "none" : fmt::format("{}", fmt::join(config.eos_ids, ", ")));
 }
 
-// ---- tokenizer
-// -----------------------------------------------------------------------------------
+// ---- tokenizer ----------------------------------------------------------------------------------
 
 std::string template_text(const fs::path& model) {
   std::string text;
@@ -171,8 +169,7 @@ void print_tokenizer(const fs::path& model) {
   print_line("chat template", template_text(model));
 }
 
-// ---- tensors
-// -------------------------------------------------------------------------------------
+// ---- tensors ------------------------------------------------------------------------------------
 
 // Layers alike stand in one row: "model.layers.*.mlp.up_proj.weight".
 std::string without_numbers(const std::string& name) {
@@ -235,8 +232,7 @@ std::string tensors_heading(const Tensors& tensors) {
                      bytes_text(static_cast<double>(stored_bytes(tensors))));
 }
 
-// ---- memory
-// --------------------------------------------------------------------------------------
+// ---- memory -------------------------------------------------------------------------------------
 
 // What load_parameters cannot use in place: everything but aligned F32.
 double widened_bytes(const Tensors& tensors) {
@@ -267,8 +263,7 @@ void print_memory(const Tensors& tensors, const Config& config, std::size_t cont
   line("in all", mapped + widened + session, "");
 }
 
-// ---- the command
-// ---------------------------------------------------------------------------------
+// ---- the command --------------------------------------------------------------------------------
 
 // Any safetensors file: a shard, a trace.
 void print_file(const fs::path& path, const InfoFlags& flags, const Terminal& terminal) {

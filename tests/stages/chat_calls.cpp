@@ -8,16 +8,10 @@
 namespace stagecraft::stages {
 namespace {
 
-// Texts of messages come as bytes, for a content need not be UTF-8.
-std::string bytes(const Arguments& args, const std::string& name) {
+// A text that came as the numbers of its bytes.
+std::string text_of(const Arguments& args, const std::string& name) {
   const std::vector<int> numbers = args.integers(name);
   return {numbers.begin(), numbers.end()};
-}
-
-std::vector<int> as_numbers(const std::string& text) {
-  std::vector<int> numbers;
-  for (const char byte : text) numbers.push_back(static_cast<unsigned char>(byte));
-  return numbers;
 }
 
 void call_message_tokens(Arguments& args) {
@@ -25,8 +19,8 @@ void call_message_tokens(Arguments& args) {
   args.call([&] {
     for (std::size_t n = 1; n <= args.size("messages"); ++n) {
       const std::string name = fmt::format("message {}", n);
-      args.record(name, message_tokens(tokenizer, {bytes(args, name + " role"),
-                                                   bytes(args, name + " content")}));
+      args.record(name, message_tokens(tokenizer, {text_of(args, name + " role"),
+                                                   text_of(args, name + " content")}));
     }
   });
 }
@@ -74,7 +68,7 @@ void call_chat_turn(Arguments& args) {
     args.record(turn + " computed", std::vector<int>{rows});
     args.record(turn + " prompt_tokens", std::vector{static_cast<int>(result.prompt_tokens)});
     args.record(turn + " reason", std::vector{static_cast<int>(result.reason)});
-    args.record(turn + " text", as_numbers(text));
+    args.record(turn + " text", bytes_of(text));
     args.record(turn + " tokens", result.tokens);
   }
 }

@@ -98,6 +98,12 @@ Response Response::read(const std::filesystem::path& path) {
   return response;
 }
 
+std::vector<int> bytes_of(const std::string& text) {
+  std::vector<int> numbers;
+  for (const char byte : text) numbers.push_back(static_cast<unsigned char>(byte));
+  return numbers;
+}
+
 float untouched_value() { return std::bit_cast<float>(kUntouched); }
 
 bool is_untouched(float value) { return std::bit_cast<std::uint32_t>(value) == kUntouched; }

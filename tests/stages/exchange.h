@@ -45,6 +45,9 @@ struct Response {
   static Response read(const std::filesystem::path& path);
 };
 
+// A text that need not be UTF-8 travels as the numbers of its bytes.
+std::vector<int> bytes_of(const std::string& text);
+
 // What an output holds before the call: a NaN of a pattern that no arithmetic produces, so that an
 // element nobody wrote can be told from a NaN that was computed.
 float untouched_value();

@@ -1,0 +1,122 @@
+"""What the parts of a GGUF file stand for, each alone: blocks of quantised numbers, and the ways in which
+"tokenizer.ggml.pre" says that text is cut. make_gguf.py writes both."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import gguf
+import numpy
+import torch
+from gguf import GGMLQuantizationType as Type
+from tokenizers import Regex, pre_tokenizers
+
+import dump
+from make_tokenizers import LLAMA3_SPLIT, QWEN2_SPLIT
+from seed import random_for
+from tokenizer_texts import HARD
+
+# --- blocks ---
+
+# Where a block has its f16 numbers; all other bytes may be anything.
+HALVES = {
+    Type.Q4_0: (0,),
+    Type.Q4_1: (0, 2),
+    Type.Q5_0: (0,),
+    Type.Q5_1: (0, 2),
+    Type.Q8_0: (0,),
+    Type.Q2_K: (80, 82),
+    Type.Q3_K: (108,),
+    Type.Q4_K: (0, 2),
+    Type.Q5_K: (0, 2),
+    Type.Q6_K: (208,),
+}
+
+
+def write_blocks(path: Path) -> None:
+    tensors: dict[str, torch.Tensor] = {}
+    for kind in (*HALVES, Type.Q8_K):
+        random = random_for(f"gguf/{kind.name}")
+        n_elements, n_bytes = gguf.GGML_QUANT_SIZES[kind]
+        blocks = random.integers(0, 256, (5, n_bytes), numpy.uint8)
+        # Any sign and any size that is finite, a zero and a subnormal among them.
+        for at in HALVES.get(kind, ()):
+            halves = random.normal(0, 1, 5) * 10.0 ** random.integers(-4, 4, 5)
+            halves[0], halves[1] = 0.0, 3e-6
+            blocks[:, at : at + 2] = halves.astype(numpy.float16).view(numpy.uint8).reshape(5, 2)
+        if kind == Type.Q8_K:  # which the package cannot read: f32, 256 signed bytes, 16 sums
+            scales = random.normal(0, 1, 5).astype(numpy.float32)
+            blocks[:, :4] = scales.view(numpy.uint8).reshape(5, 4)
+            expected = scales[:, None] * blocks[:, 4:260].view(numpy.int8).astype(numpy.float32)
+        else:
+            expected = gguf.dequantize(blocks, kind)
+        assert expected.shape == (5, n_elements) and expected.dtype == numpy.float32
+        tensors[f"{kind.name}.blocks"] = torch.from_numpy(blocks)
+        tensors[f"{kind.name}.expected"] = torch.from_numpy(expected.copy())
+    dump.write(path, tensors)
+
+
+# --- how text is cut ---
+
+GPT2_SPLIT = (
+    r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+)
+
+
+def splits(*patterns: str) -> list[pre_tokenizers.PreTokenizer]:
+    return [pre_tokenizers.Split(Regex(pattern), "isolated") for pattern in patterns]
+
+
+def in_bytes(use_regex: bool) -> pre_tokenizers.PreTokenizer:
+    return pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=use_regex)
+
+
+def cutters() -> list[tuple[list[str], list[pre_tokenizers.PreTokenizer]]]:
+    digits = pre_tokenizers.Digits
+    return [
+        (["gpt-2", "phi-2"], [in_bytes(True)]),
+        (
+            ["smollm", "starcoder", "refact"],
+            [digits(individual_digits=True), in_bytes(True)],
+        ),
+        (
+            ["llama-bpe", "llama3", "llama-v3", "falcon3"],
+            [*splits(LLAMA3_SPLIT), in_bytes(False)],
+        ),
+        (["qwen2", "deepseek-r1-qwen"], [*splits(QWEN2_SPLIT), in_bytes(False)]),
+        (
+            ["deepseek-coder"],
+            [
+                *splits(r"[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", "[一-龥ࠀ-一가-\ud7ff]+"),
+                digits(individual_digits=True),
+                in_bytes(False),
+            ],
+        ),
+        (
+            ["falcon"],
+            [
+                pre_tokenizers.Punctuation("contiguous"),
+                in_bytes(True),
+                digits(individual_digits=False),
+                *splits("[0-9][0-9][0-9]"),
+            ],
+        ),
+        (
+            ["default"],
+            [
+                *splits(r"[\p{P}\$\+<=>\^~\|]+", GPT2_SPLIT, r"\p{N}+", "[0-9][0-9][0-9]"),
+                in_bytes(False),
+            ],
+        ),
+    ]
+
+
+def write_pre_tokenizers(path: Path) -> None:
+    texts = [text for text in HARD if text]
+    lines = []
+    for names, parts in cutters():
+        cutter = pre_tokenizers.Sequence(parts)
+        cases = [[text, [piece for piece, _ in cutter.pre_tokenize_str(text)]] for text in texts]
+        lines.append(json.dumps({"names": names, "cases": cases}, ensure_ascii=False))
+    path.write_text("\n".join(lines) + "\n")

@@ -1,0 +1,48 @@
+#include "tests/gates/chat_questions.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "text/tokenizer.h"
+
+namespace stagecraft::stages {
+
+std::string quoted(const std::string& text) {
+  std::string shown = "\"";
+  for (std::size_t begin = 0;;) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    shown += printable(text.substr(begin, end - begin));
+    if (end == text.size()) return shown + "\"";
+    shown += "\\n";
+    begin = end + 1;
+  }
+}
+
+const TinyChatModel& usual() {
+  static const TinyChatModel model;
+  return model;
+}
+
+std::string words(Inputs& inputs, std::size_t count) {
+  static const std::vector<std::string> kWords = {"hello", "the",  "user", "order", "in", "an",
+                                                  "2 + 2", "你好", "é",    "?",     "\n", "hell"};
+  std::string text;
+  for (std::size_t n = 0; n < count; ++n) {
+    if (n > 0 && inputs.size(0, 3) > 0) text += " ";
+    text += kWords[inputs.size(0, kWords.size() - 1)];
+  }
+  return text;
+}
+
+Spell spelling(const std::filesystem::path& folder) {
+  const auto tokenizer = std::make_shared<const Tokenizer>(Tokenizer::open(folder));
+  return [tokenizer](int token) -> std::string {
+    if (token < 0 || static_cast<std::size_t>(token) >= tokenizer->vocab_size()) {
+      return fmt::format("{}", token);
+    }
+    if (tokenizer->is_special(token)) return std::string(tokenizer->token_of(token));
+    return quoted(tokenizer->decode(std::vector<TokenId>{token}));
+  };
+}
+
+}  // namespace stagecraft::stages
