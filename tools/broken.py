@@ -79,8 +79,7 @@ def list_mistakes(stage, en):
     print(f"{'stage' if en else '阶段'} {stage.id} · {stage.title['en' if en else 'zh']}")
     for name, sentence in known.items():
         print(f"  {name}")
-        print(textwrap.fill(sentence["en" if en else "zh"], 92, initial_indent="      ",
-                            subsequent_indent="      "))
+        print("\n".join(course.wrapped(sentence["en" if en else "zh"], 92, "      ", "      ")))
     print(f"{'hear one' if en else '听听其中一个'}: ./stage broken {stage.id} {next(iter(known))}")
 
 

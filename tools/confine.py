@@ -42,11 +42,6 @@ def programs_of(command):
     return [pathlib.Path(path) for path in map(shutil.which, words) if path]
 
 
-def headers():
-    """Files: all that a student's code may include of ours, and none of our answers."""
-    return sorted((course.ROOT / "src").rglob("*.h"))
-
-
 def confined(command, reads=(), writes=(), programs=(), compiles=False, sanitized=False, seconds=10,
              memory=2 << 30, file=64 << 20):
     """The words that run a command confined, for subprocess; its exit code is the command's own, 128 +

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import secrets
 import shutil
 import subprocess
@@ -16,6 +17,7 @@ import links
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "release"
 HANDOUTS = {"en": "README.md", "zh": "README.zh.md"}
+WORDS = re.compile(r"\s+|[^\s\u2e80-\uffef]+|.")  # Chinese may be broken anywhere
 
 
 class Problem(Exception):
@@ -46,6 +48,19 @@ def width(text):
 
 def padded(text, columns):
     return text + " " * (columns - width(text))
+
+
+def wrapped(text, columns, first="", then=""):
+    """Lines of at most so many columns, broken between words, Chinese anywhere. They begin with `first`,
+    the others with `then`; a word that is longer than a line stays whole."""
+    line, empty = first, True
+    for word in WORDS.findall(text):
+        if not empty and width(line + word.rstrip()) > columns:
+            yield line.rstrip()
+            line, empty = then, True
+        if not (empty and word.isspace()):
+            line, empty = line + word, False
+    yield line.rstrip()
 
 
 def paint(text, colour):
@@ -80,6 +95,14 @@ class Stage:
     @property
     def folder(self):
         return ROOT / "stages" / f"{self.number}-{self.slug}"
+
+    @property
+    def handout(self):  # in the reader's language
+        return self.folder / HANDOUTS[language()]
+
+    @property
+    def file_names(self):  # as a sentence names them
+        return ", ".join(unit["file"] for unit in self.units)
 
     @property
     def points(self):
@@ -128,6 +151,11 @@ def unit_name(stage, unit):
 def stages():
     registry = json.loads((ROOT / "stages" / "stages.json").read_text())
     return [Stage(entry) for entry in registry["stages"]]
+
+
+def starters():
+    """Every starter: {its name in any repository: its bytes}."""
+    return {unit_name(stage, unit): stage.starter(unit) for stage in stages() for unit in stage.units}
 
 
 def find_stage(text, known):
@@ -240,9 +268,14 @@ class Result:
         return "unwritten" if found == {"unwritten"} else "wrong"
 
     @property
+    def has_mistake(self):
+        """Is anything that is written wrong?"""
+        return any(group.status == "wrong" for group in self.groups)
+
+    @property
     def is_begun(self):
         """Does it lack functions, with no mistake so far?"""
-        return self.status == "wrong" and all(group.status != "wrong" for group in self.groups)
+        return self.status == "wrong" and not self.has_mistake
 
     @property
     def earned(self):
@@ -326,6 +359,17 @@ def build_mistakes(stage, only=False):
     return mistakes_folder(stage) if build(f"mistakes_{stage.number}", only=only) is None else None
 
 
+def ask_gate(stage, worker, seed, keep, known_mistakes):
+    """run_gate, and where something is wrong once more, to find the known mistake that it is.
+
+    known_mistakes: called then; gives the folder of the stage's wrong programs, or None.
+    """
+    result = run_gate(stage, worker, seed, keep=keep)
+    hung = any(kind == "hung" for kind, _ in failed_requests(keep))  # which is explanation enough
+    folder = known_mistakes() if result.has_mistake and not hung else None
+    return run_gate(stage, worker, seed, folder, keep) if folder else result
+
+
 def test_stage(stage, explain=False, seed=None):
     """Builds the student's files of a stage and asks the gate about them.
 
@@ -338,12 +382,8 @@ def test_stage(stage, explain=False, seed=None):
     if problem is None:
         worker = BUILD / "tests" / f"worker_{stage.number}"
         seed = os.environ.get("STAGE_SEED") or seed or secrets.randbits(63)
-        result = run_gate(stage, worker, seed, keep=stage.requests)
-        hung = any(kind == "hung" for kind, _ in failed_requests(stage.requests))
-        explain = explain and result.status == "wrong" and not hung
-        mistakes = build_mistakes(stage) if explain else None
-        if mistakes:
-            result = run_gate(stage, worker, seed, mistakes, stage.requests)
+        known_mistakes = functools.partial(build_mistakes, stage) if explain else lambda: None
+        result = ask_gate(stage, worker, seed, stage.requests, known_mistakes)
         result.seed = seed
         return result
     if f"stages/{stage.number}-{stage.slug}/" not in problem:

@@ -27,8 +27,7 @@ def committed():
 
 
 def write_tree(folder):
-    starters = {course.unit_name(stage, unit): stage.starter(unit)
-                for stage in course.stages() for unit in stage.units}
+    starters = course.starters()
     with committed() as tree:
         for member in tree.getmembers():
             if not member.isfile() or is_left_out(member.name):

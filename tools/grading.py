@@ -156,11 +156,7 @@ class Work:
         """What the gate says, with the known mistake where there is one."""
         worker = self.make(stage)
         kept = self.folder / f"{stage.number}-asked"
-        result = course.run_gate(stage, worker, self.seed, keep=kept)
-        hung = any(kind == "hung" for group in result.groups for kind, _ in group.failed_requests)
-        if result.status == "wrong" and not result.is_begun and not hung and mistakes(stage.number):
-            result = course.run_gate(stage, worker, self.seed, mistakes(stage.number), kept)
-        return result
+        return course.ask_gate(stage, worker, self.seed, kept, functools.partial(mistakes, stage.number))
 
     def describe(self, group, stage, entry):
         """A group of points for the result; entry: its stage's, which gets the line."""

@@ -8,25 +8,15 @@ import course
 import progress
 
 COLUMNS = 96
+INDENT = "    "
 HINT = re.compile(r"<details><summary>(?:Hint|提示) \d</summary>(.*?)</details>", re.DOTALL)
-WORDS = re.compile(r"\s+|[^\s\u2e80-\uffef]+|.")  # Chinese may be broken anywhere
 
 
 def hints(stage):
     """The folded hints of the handout in the reader's language, as plain text."""
-    text = (stage.folder / course.HANDOUTS[course.language()]).read_text(encoding="utf-8")
-    return [html.unescape(re.sub(r"<[^>]*>", "", found)).strip() for found in HINT.findall(text)]
-
-
-def wrapped(text, indent="    "):
-    line = indent
-    for word in WORDS.findall(text):
-        word = " " if word.isspace() else word
-        if course.width(line + word) > COLUMNS and line.strip():
-            yield line.rstrip()
-            line = indent
-        line += word.lstrip() if line == indent else word
-    yield line.rstrip()
+    text = stage.handout.read_text(encoding="utf-8")
+    plain = (html.unescape(re.sub(r"<[^>]*>", "", found)) for found in HINT.findall(text))
+    return [" ".join(hint.split()) for hint in plain]
 
 
 def run():
@@ -41,11 +31,10 @@ def run():
     all_hints = hints(stage)
     shown = progress.recall("hints", stage) or 0
     if shown >= len(all_hints):
-        handout = (stage.folder / course.HANDOUTS[course.language()]).relative_to(course.ROOT)
-        print(course.say("hint_last", stage.id, handout))
+        print(course.say("hint_last", stage.id, stage.handout.relative_to(course.ROOT)))
         return 0
     print(course.say("hint", stage.id, shown + 1, len(all_hints)))
-    print("\n".join(wrapped(all_hints[shown])))
+    print("\n".join(course.wrapped(all_hints[shown], COLUMNS, INDENT, INDENT)))
     progress.note("hints", stage, shown + 1)
     if shown + 1 < len(all_hints):
         print(course.say("hint_next", stage.id))

@@ -21,8 +21,7 @@ def keep_aside(path):
 def reset(stage, name=None):
     units = [unit for unit in stage.units if name in (None, unit["file"])]
     if not units:
-        names = ", ".join(unit["file"] for unit in stage.units)
-        raise course.Problem(course.say("reset_no_file", stage.id, name, names))
+        raise course.Problem(course.say("reset_no_file", stage.id, name, stage.file_names))
     changed = [unit for unit in units if not stage.is_handed_out(unit)]
     starters = [stage.starter(unit) for unit in changed]  # all of them, before anything is moved
     for unit, starter in zip(changed, starters):

@@ -3,7 +3,6 @@ import argparse
 import shutil
 import subprocess
 import sys
-import textwrap
 
 import course
 import progress
@@ -61,16 +60,19 @@ def indent(text, columns=4):
 
 def fitted(line):
     room = shutil.get_terminal_size().columns
-    if not sys.stdout.isatty() or len(line) <= room:
+    if not sys.stdout.isatty() or course.width(line) <= room:
         return [line]
     margin = line[:len(line) - len(line.lstrip())]
-    return textwrap.wrap(line, room, subsequent_indent=margin + "  ", break_long_words=False)
+    return course.wrapped(line.lstrip(), room, margin, margin + "  ")
 
 
-def next_step(result):
+def next_step(result, selection=None):
+    """selection: the stages to be heard, where it is not this one alone."""
     stage = result.stage
-    files = f"stages/{stage.folder.name}/" + ", ".join(unit["file"] for unit in stage.units)
+    if result.status == "passed":
+        return course.say("test_hear", selection or stage.id, stage.program, stage.id)
     to_write = result.status == "unwritten" or result.is_begun
+    files = f"{stage.folder.relative_to(course.ROOT)}/{stage.file_names}"
     return course.say("test_write" if to_write else "test_mend", files, stage.id)
 
 
@@ -128,13 +130,8 @@ def run():
     if options.stages and len(results) > 1:
         print(course.say("test_total", sum(result.earned for result in results),
                          sum(result.stage.points for result in results)))
-    passed = [result.stage for result in results if result.status == "passed"]
-    unfinished = [result for result in results if result.status != "passed"]
-    if unfinished:
-        print(next_step(unfinished[0]))
-    else:
-        selection = options.stages or passed[-1].id
-        print(course.say("test_hear", selection, passed[-1].program, passed[-1].id))
+    unfinished = next((result for result in results if result.status != "passed"), None)
+    print(next_step(unfinished or results[-1], options.stages))
     return 1 if unfinished else 0
 
 

@@ -39,10 +39,8 @@ def test_once(stage):
 
 
 def announce(stage, after):
-    language = course.language()
-    files = ", ".join(unit["file"] for unit in stage.units)
-    handout = (stage.folder / course.HANDOUTS[language]).relative_to(course.ROOT)
-    print("\n" + course.say("watch_next", after.id, stage.id, stage.title[language], handout, files))
+    print("\n" + course.say("watch_next", after.id, stage.id, stage.title[course.language()],
+                            stage.handout.relative_to(course.ROOT), stage.file_names))
 
 
 def run():

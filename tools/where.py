@@ -32,10 +32,8 @@ def what_next(results):
         return course.say("where_all_done")
     stage = ahead.stage
     if ahead.status == "unwritten" or ahead.is_begun:
-        files = ", ".join(unit["file"] for unit in stage.units)
-        folder = stage.folder.relative_to(course.ROOT)
         return course.say("where_next_write", stage.id, stage.title[course.language()], stage.minutes,
-                          folder / course.HANDOUTS[course.language()], files)
+                          stage.handout.relative_to(course.ROOT), stage.file_names)
     return course.say("where_next_mend", stage.id, stage.title[course.language()])
 
 

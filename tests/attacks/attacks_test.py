@@ -11,7 +11,6 @@ skipped.
 import os
 import pathlib
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -25,6 +24,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "tools"))
 import confine  # noqa: E402
 import course  # noqa: E402
+import recipe  # noqa: E402
 
 STAGE = course.find_stage("2", course.stages())
 SKIPPED = 77
@@ -34,12 +34,9 @@ MOST = 60  # for all of an attack, on a machine that has other things to do
 ENDINGS = {"exited", "crashed", "hung", "no_answer", "wrong", "uncompiled"}
 
 
-def link_words():
-    """The words that link worker_attacked, run in BUILD."""
-    done = subprocess.run(["ninja", "-C", str(course.BUILD), "-t", "commands", "-s", "tests/worker_attacked"],
-                          check=True, stdout=subprocess.PIPE, text=True)
-    words = shlex.split(done.stdout)
-    return words[words.index("&&") + 1:-2] if words[0] == ":" else words
+def headers():
+    """All that a student's code may include of ours, and none of our answers."""
+    return (ROOT / "src").rglob("*.h")
 
 
 class Attacked(unittest.TestCase):
@@ -47,7 +44,7 @@ class Attacked(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.link = link_words()
+        cls.link = recipe.ninja_runs("tests/worker_attacked")
 
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="stage-attacked-"))
@@ -71,7 +68,7 @@ class Attacked(unittest.TestCase):
         words = [self.link[0], "-std=c++20", "-O1", "-w", "-I", ROOT / "src", "-I", HERE,
                  *(f"-D{name}={value}" for name, value in names.items()),
                  "-c", source, "-o", self.folder / "out" / "object"]
-        reads = [source, HERE / "attack.h", *confine.headers(), *reads]
+        reads = [source, HERE / "attack.h", *headers(), *reads]
         return self.run_confined(words, reads)
 
     def run_confined(self, words, reads, cwd=None):

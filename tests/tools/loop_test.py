@@ -1,7 +1,7 @@
-"""The student's loop, in a repository of its own: the real tools, registry, handouts and starters, but a
-./stage that compiles nothing and a gate that reads its verdict from a word in the student's file.
+"""The student's loop, in a repository of its own (student_repository.py). What the gates themselves say is
+tested elsewhere.
 
-Standard library only; ctest runs it. What the gates themselves say is tested elsewhere.
+Standard library only; ctest runs it.
 """
 import contextlib
 import io
@@ -18,122 +18,10 @@ import time
 import unittest
 from unittest import mock
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.dont_write_bytecode = True
-sys.path.insert(0, str(ROOT / "tools"))
-import course  # noqa: E402
-import hint  # noqa: E402
-import sanitized  # noqa: E402
-import watch  # noqa: E402
-
-STAGE = r"""#!/usr/bin/env python3
-import pathlib, sys
-root = pathlib.Path(__file__).parent
-(root / "build").mkdir(exist_ok=True)
-with (root / "build" / "calls").open("a") as calls:
-    print(*sys.argv[1:], file=calls)
-for path in root.glob("stages/*/*.cpp"):
-    number = path.parent.name[:2]
-    if "SYNTAX" in path.read_text() and any(number in target for target in sys.argv[2:]):
-        print(f"stages/{path.parent.name}/{path.name}:3:1: error: that is no C++")
-        sys.exit(1)
-"""
-GATE = r"""#!/usr/bin/env python3
-import json, os, pathlib, sys
-options = dict(word[2:].split("=", 1) for word in sys.argv[1:])
-number = os.environ["STAGE_WORKER"][-2:]
-text = "".join(path.read_text() for path in pathlib.Path(r"ROOT").glob(f"stages/{number}-*/*.cpp"))
-suites = []
-for name in options["gtest_filter"].replace(".*", "").split(":"):
-    test = {"name": "T"}
-    if "WRONG" in text or "CRASH" in text:
-        test["failures"] = [{"failure": f"gate.cpp:1\nFailed\na case\n  {name} is wrong"}]
-        if "STAGE_KEEP" in os.environ:
-            kept = pathlib.Path(os.environ["STAGE_KEEP"])
-            header = json.dumps({"__metadata__": {"function": "swiglu"}}).encode()
-            for n, case in enumerate(("a_case", "another_case")):
-                (kept / f"00{n}-{name}.T-{case}").write_bytes(len(header).to_bytes(8, "little") + header)
-            with (kept / "failed").open("a") as failed:
-                print("crashed" if "CRASH" in text else "wrong", name, f"001-{name}.T-another_case",
-                      file=failed)
-    elif "RIGHT" not in text and name not in text:
-        test["not-written"] = "x"
-    suites.append({"name": name, "testsuite": [test]})
-report = {"testsuites": suites}
-pathlib.Path(options["gtest_output"].partition(":")[2]).write_text(json.dumps(report))
-"""
-
-
-class Repository(unittest.TestCase):
-    """A student's clone, everything committed."""
-
-    @classmethod
-    def setUpClass(cls):
-        cls.made = pathlib.Path(tempfile.mkdtemp(prefix="stage loop ")).resolve()
-        for name in ("tools", "stages", "src", "cmake"):
-            shutil.copytree(ROOT / name, cls.made / name, ignore=shutil.ignore_patterns(
-                "__pycache__", "my_tests.cpp", "*.cpp.[0-9]*"))
-        for stage in course.stages():  # whatever a student of ours has written
-            for unit in stage.units:
-                try:
-                    text = stage.starter(unit)
-                except course.Problem as problem:
-                    raise unittest.SkipTest(str(problem)) from None
-                (cls.made / stage.path(unit).relative_to(ROOT)).write_bytes(text)
-        (cls.made / ".gitignore").write_text((ROOT / ".gitignore").read_text())
-        cls.put("stage", STAGE)
-        cls.git("init", "-q")
-        cls.git("config", "user.name", "student")
-        cls.git("config", "user.email", "student@example.org")
-        cls.git("add", "-A")
-        cls.git("commit", "-qm", "as it was handed out")
-
-    @classmethod
-    def tearDownClass(cls):
-        shutil.rmtree(cls.made)
-
-    def setUp(self):
-        self.git("reset", "-q", "--hard", "HEAD")
-        self.git("clean", "-fdxq", "stages")
-        shutil.rmtree(self.made / "build", ignore_errors=True)
-        self.put("build/release/tests/gate", GATE.replace("ROOT", str(self.made)))
-        for name in "lldb", "gdb":
-            self.put(f"bin/{name}", '#!/bin/sh\nprintf "[%s]" "$@"\n')
-
-    @classmethod
-    def git(cls, *words):
-        return subprocess.run(["git", "-C", str(cls.made), *words], check=True, text=True,
-                              stdout=subprocess.PIPE).stdout
-
-    @classmethod
-    def put(cls, name, text):
-        path = cls.made / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-        path.chmod(0o755)
-
-    def environment(self, language="en", **more):
-        path = f"{self.made / 'bin'}{os.pathsep}{os.environ['PATH']}"
-        return dict(os.environ, **{"STAGECRAFT_LANG": language, "PATH": path, **more})
-
-    def command(self, *words):
-        return [sys.executable, str(self.made / "tools" / f"{words[0]}.py"), *words[1:]]
-
-    def run_tool(self, *words, language="en", code=0, **more):
-        """What a tool prints; it must end with that code."""
-        done = subprocess.run(self.command(*words), env=self.environment(language, **more), text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
-        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
-        self.assertNotIn("Traceback", done.stderr)
-        self.stderr = done.stderr
-        return done.stdout
-
-    def write(self, name, text):
-        (self.made / "stages" / name).write_text(f"// {text}\n")
-
-    def calls(self):
-        path = self.made / "build" / "calls"
-        return path.read_text().splitlines() if path.exists() else []
+from student_repository import Repository, course
+import hint
+import sanitized
+import watch
 
 
 class Where(Repository):
@@ -284,7 +172,7 @@ class Hint(Repository):
                     self.assertEqual(len(found), 3, stage.slug)
                     for text in found:
                         self.assertNotRegex(text, r"</?(code|details|summary)>|&lt;|&gt;|^$")
-                        for line in hint.wrapped(text):
+                        for line in course.wrapped(text, hint.COLUMNS, hint.INDENT, hint.INDENT):
                             self.assertLessEqual(course.width(line), hint.COLUMNS)
 
 
@@ -405,6 +293,7 @@ class Watch(Repository):
         self.write("01-silu/silu.cpp", "RIGHT")
         self.start("1")
         self.wait_for("watching stages/01-silu")
+        self.assertIn("hear it: ./stage story --mine 1", self.seen.read_text())  # nothing to edit
         self.write("01-silu/silu.cpp", "SYNTAX")
         self.wait_for("that is no C++", 10.0)
 

@@ -33,8 +33,7 @@ class Copy:
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
         wanted = files()
-        starters = {course.Stage.path(stage, unit).relative_to(ROOT).as_posix(): stage.starter(unit)
-                    for stage in course.stages() for unit in stage.units}
+        starters = course.starters()
         for path in [path for path in self.folder.rglob("*") if path.is_file()]:
             name = path.relative_to(self.folder)
             if name.parts[0] not in ("build", ".git") and name.as_posix() not in wanted:
@@ -56,7 +55,12 @@ class Copy:
         """Our answer, in the student's file."""
         for unit in stage.units:
             answer = "\n".join((ROOT / twin).read_text() for twin in unit["twins"])
-            self.write(f"stages/{stage.folder.name}/{unit['file']}", answer)
+            self.write(course.unit_name(stage, unit), answer)
+
+    def hand_out(self, stage):
+        """Its starters, in place of what was written."""
+        for unit in stage.units:
+            self.write(course.unit_name(stage, unit), stage.starter(unit))
 
     def run(self, command, language="en"):
         """(exit code, stdout and stderr as they come) of a line of shell in the copy."""

@@ -78,10 +78,6 @@ class Walk:
         if self.update and new != text:
             path.write_text(new)
 
-    def hand_out(self, stage):
-        for unit in stage.units:
-            self.copy.write(f"stages/{stage.folder.name}/{unit['file']}", stage.starter(unit))
-
     def check_table(self, written, known):
         """./stage alone: exactly the stages after the last written one are not written yet."""
         _, table = self.copy.run("./stage 2>/dev/null")
@@ -116,7 +112,7 @@ class Walk:
         self.check_table(written, known)
         for stage in known:
             for language in reversed(course.HANDOUTS):
-                self.hand_out(stage)
+                self.copy.hand_out(stage)
                 self.walk_handout(stage, language)
             written.append(stage)
             self.check_table(written, known)
