@@ -6,9 +6,12 @@ closing lines are the last ones, whatever else was asked for.
 import argparse
 import os
 import pathlib
+import re
+import shutil
 import subprocess
 import sys
 import time
+from concurrent import futures
 
 import sysroot
 
@@ -16,7 +19,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
 CORES = str(os.cpu_count() or 2)
 # Rooms whose tests feed files and text from outside to a parser.
-PARSER_ROOMS = ("base", "checkpoint", "hostile", "model", "programs", "text")
+PARSER_ROOMS = ("base", "checkpoint", "fuzz", "hostile", "model", "programs", "text")
+FUZZ_SECONDS, FUZZ_SECONDS_OF_ALL = 10, 60  # for each target
 
 
 class Failed(Exception):
@@ -65,13 +69,13 @@ def preset(name, *targets):
 # ---- parts --------------------------------------------------------------------------------------
 
 
-def check_format():
+def check_format(_):
     """clang-format over every tracked C++ file"""
     packages("clang-format-14")  # each version formats a little differently: all use this one
     run("clang-format-14", "--dry-run", "-Werror", *tracked("*.h", "*.cpp"))
 
 
-def check_reference():
+def check_reference(_):
     """the PyTorch dumps, made again and compared with the committed ones"""
     packages("python3-venv")
     python = BUILD / "venv" / "bin" / "python"
@@ -87,14 +91,50 @@ def check_reference():
     run(python, ROOT / "reference" / "make_all.py", "--check")
 
 
-def check_asan():
+def check_asan(_):
     """the tests of all that parses, under AddressSanitizer and UndefinedBehaviorSanitizer"""
-    rooms = [room for room in PARSER_ROOMS if list((ROOT / "tests" / room).glob("*_test.cpp"))]
-    preset("asan", *(f"{room}_tests" for room in rooms))
-    run("ctest", "--preset", "asan", "-j", CORES, "-L", f"^({'|'.join(rooms)})$")
+    preset("asan", *(f"{room}_tests" for room in PARSER_ROOMS))
+    run("ctest", "--preset", "asan", "-j", CORES, "-L", f"^({'|'.join(PARSER_ROOMS)})$")
 
 
-def check_clang():
+def fuzz(name, seconds):
+    """One target for some seconds. What it learns is kept in build/fuzz for the next time."""
+    folder = BUILD / "fuzz" / "tests" / "fuzz"
+    learned, scratch = BUILD / "fuzz" / "learned" / name, BUILD / "fuzz" / "scratch"
+    for needed in (learned, scratch):
+        needed.mkdir(parents=True, exist_ok=True)
+    found = BUILD / "fuzz" / f"{name}-"
+    environment = dict(os.environ, TMPDIR=str(scratch))
+    log = BUILD / f"fuzz_{name}.log"
+    with log.open("w") as out:
+        code = subprocess.run(
+            [str(folder / f"fuzz_{name}"), f"-max_total_time={seconds}", "-timeout=20",
+             "-rss_limit_mb=2048", "-print_final_stats=1", f"-artifact_prefix={found}",
+             f"-seed_inputs=@{folder / name}.inputs", str(learned)],
+            cwd=ROOT, env=environment, stdout=out, stderr=subprocess.STDOUT).returncode
+    text = log.read_text(errors="replace")
+    runs = re.findall(r"number_of_executed_units: (\d+)", text)
+    print(f"  {name}: {runs[-1] if runs else 'no'} inputs tried", flush=True)
+    if code != 0:
+        print(text[-6000:])
+        raise Failed(f"{name}: the input is {found}*; mended, it goes to tests/fuzz/inputs/{name}/")
+
+
+def check_fuzz(options):
+    """libFuzzer feeds each parser 10 s with inputs of its own (with --all a minute; --seconds N)"""
+    packages("clang-16", "libclang-rt-16-dev")
+    preset("fuzz", "fuzz_tests")
+    seconds = options.seconds or (FUZZ_SECONDS_OF_ALL if options.all else FUZZ_SECONDS)
+    names = sorted(path.stem for path in (BUILD / "fuzz" / "tests" / "fuzz").glob("*.inputs"))
+    with futures.ThreadPoolExecutor(int(CORES)) as pool:
+        runs = [pool.submit(fuzz, name, seconds) for name in names]
+    shutil.rmtree(BUILD / "fuzz" / "scratch")
+    problems = [str(run.exception()) for run in runs if run.exception()]
+    if problems:
+        raise Failed("; ".join(problems))
+
+
+def check_clang(_):
     """everything built and tested with Clang 16"""
     packages("clang-16")
     preset("clang")
@@ -102,7 +142,7 @@ def check_clang():
     run("ctest", "--preset", "clang", "-j", CORES, "-LE", "^tools$")
 
 
-def check_tidy():
+def check_tidy(_):
     """clang-tidy over every source file"""
     packages("clang-16", "clang-tidy-16")
     preset("clang", "version")  # for compile_commands.json and the one header that is made
@@ -110,7 +150,7 @@ def check_tidy():
     quietly("tidy.log", "run-clang-tidy-16", "-quiet", "-p", BUILD / "clang", "-j", CORES, *sources)
 
 
-def check_aarch64():
+def check_aarch64(_):
     """everything built for 64-bit ARM, and its tests run under qemu"""
     packages("g++-aarch64-linux-gnu", "qemu-user")
     try:
@@ -131,6 +171,7 @@ def run_tests():
 PARTS = {
     "format": check_format,
     "asan": check_asan,
+    "fuzz": check_fuzz,
     "reference": check_reference,
     "clang": check_clang,
     "tidy": check_tidy,
@@ -145,19 +186,22 @@ def main():
     for name, part in PARTS.items():
         parser.add_argument(f"--{name}", action="store_true", help=f"before them: {part.__doc__}")
     parser.add_argument("--all", action="store_true", help="all of these")
+    parser.add_argument("--seconds", type=int, help="how long --fuzz looks for inputs, each parser")
     parser.add_argument("--only", action="store_true", help="what is named, without the tests")
     options = parser.parse_args()
 
     chosen = [name for name in PARTS if options.all or getattr(options, name)]
     if options.only and not chosen:
         parser.error("--only: expected one of " + ", ".join(f"--{name}" for name in PARTS))
+    if options.seconds is not None and options.seconds < 1:
+        parser.error(f"--seconds: expected at least 1, found {options.seconds}")
     failed = []
     for name in chosen:
         part = PARTS[name]
         print(f"== {name}: {part.__doc__}", flush=True)
         start = time.monotonic()
         try:
-            part()
+            part(options)
             print(f"== {name}: passed in {time.monotonic() - start:.0f} s", flush=True)
         except Failed as problem:
             failed.append(name)

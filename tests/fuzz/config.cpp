@@ -1,0 +1,19 @@
+// Any config.json gives a shape that is whole, or an Error.
+#include "model/config.h"
+
+#include "base/error.h"
+#include "tests/fuzz/fuzz.h"
+
+using namespace stagecraft;
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  try {
+    const Config config = parse_config(std::string(as_text(data, size)), "config.json");
+    require(config.n_heads > 0 && config.n_kv_heads > 0 && config.n_heads % config.n_kv_heads == 0,
+            "heads share keys evenly");
+    require(config.head_dim > 0 && config.head_dim % 2 == 0, "RoPE turns pairs");
+    require(config.windows.size() == config.n_layers, "a window for each layer");
+  } catch (const Error&) {
+  }
+  return 0;
+}

@@ -1,0 +1,52 @@
+// A GGUF file is an Error, or metadata that answers any question with an answer or an Error, a
+// shape, and weights that lie within the file.
+#include "checkpoint/gguf.h"
+
+#include "base/error.h"
+#include "checkpoint/checkpoint.h"
+#include "model/config.h"
+#include "tests/fuzz/fuzz.h"
+
+using namespace stagecraft;
+
+namespace {
+
+template <class Ask>
+void try_to(Ask ask) {
+  try {
+    ask();
+  } catch (const Error&) {
+  }
+}
+
+}  // namespace
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const InputFolder folder;
+  const std::filesystem::path path = folder.write("model.gguf", as_text(data, size));
+  try_to([&] {
+    const GgufFile file(path);
+    const GgufMetadata& metadata = file.metadata();
+    for (const std::string_view key : metadata.keys()) {
+      metadata.is_neutral(key);
+      try_to([&] { metadata.size(key, 0, SIZE_MAX); });
+      try_to([&] { metadata.number(key); });
+      try_to([&] { metadata.flag_or(key, false); });
+      try_to([&] { metadata.text(key); });
+      try_to([&] { metadata.texts(key); });
+      try_to([&] { metadata.integers(key); });
+      try_to([&] { metadata.numbers(key); });
+    }
+  });
+  try_to([&] { read_config(path); });
+  try_to([&] {
+    const Checkpoint checkpoint = Checkpoint::open(path);
+    unsigned sum = 0;
+    for (const StoredTensor* tensor : checkpoint.tensors()) {
+      for (const std::byte byte : tensor->bytes) sum += std::to_integer<unsigned>(byte);
+    }
+    volatile unsigned touched = sum;  // every byte was read
+    static_cast<void>(touched);
+  });
+  return 0;
+}

@@ -1,0 +1,25 @@
+// The inputs of a fuzz target that are known, once each: its seeds, and whatever was ever found.
+#include <iterator>
+#include <vector>
+
+#include "tests/fuzz/fuzz.h"
+
+int main(int argc, char** argv) {
+  std::vector<std::filesystem::path> files;
+  for (int i = 1; i < argc; ++i) {
+    if (!std::filesystem::is_directory(argv[i])) {
+      files.emplace_back(argv[i]);
+      continue;
+    }
+    for (const auto& entry : std::filesystem::directory_iterator(argv[i])) files.push_back(entry);
+  }
+  stagecraft::require(!files.empty(), "a target has inputs");
+  for (const std::filesystem::path& file : files) {
+    std::ifstream in(file, std::ios::binary);
+    const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+    stagecraft::require(in.good() || in.eof(), "an input can be read");
+    std::printf("%s: %zu bytes\n", file.filename().c_str(), bytes.size());
+    std::fflush(stdout);  // the last one named is the one that crashed
+    LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+  }
+}
