@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <optional>
-#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -12,7 +10,7 @@
 #include "base/utf8.h"
 #include "text/gguf_pre_tokenizers.h"
 #include "text/json_document.h"
-#include "text/unicode.h"
+#include "text/vocabulary_json.h"
 
 namespace stagecraft {
 namespace {
@@ -25,44 +23,7 @@ constexpr std::string_view kScores = "tokenizer.ggml.scores";
 constexpr std::string_view kMerges = "tokenizer.ggml.merges";
 
 constexpr std::size_t kMaxTokens = std::size_t{1} << 24;
-// Of a scored token: all ways to cut it in two are tried. Real ones have 16 characters.
-constexpr std::size_t kMaxScoredBytes = 256;
-// All those ways, written down; Llama 2's take a fortieth of it.
-constexpr std::size_t kMaxScoredMergeBytes = std::size_t{32} << 20;
 constexpr std::size_t kMaxVocabularyBytes = JsonDocument::kMaxBytes / 2;
-
-enum class Kind { Normal = 1, Unknown = 2, Control = 3, UserDefined = 4, Unused = 5, Byte = 6 };
-
-struct Token {
-  std::string_view text;
-  Kind kind;
-
-  bool is_added() const {
-    return kind == Kind::Unknown || kind == Kind::Control || kind == Kind::UserDefined;
-  }
-};
-
-// JSON by hand: a vocabulary has hundreds of thousands of texts.
-void append_quoted(std::string& json, std::string_view text) {
-  json += '"';
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      json += '\\';
-      json += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      json += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    } else {
-      json += c;
-    }
-  }
-  json += '"';
-}
-
-std::string quoted(std::string_view text) {
-  std::string json;
-  append_quoted(json, text);
-  return json;
-}
 
 // An array of texts that is not too large to be written down once more.
 std::vector<std::string_view> read_texts(const GgufMetadata& metadata, std::string_view key) {
@@ -75,7 +36,7 @@ std::vector<std::string_view> read_texts(const GgufMetadata& metadata, std::stri
   return texts;
 }
 
-std::vector<Token> read_tokens(const GgufMetadata& metadata) {
+std::vector<VocabularyToken> read_tokens(const GgufMetadata& metadata) {
   const std::vector<std::string_view> texts = read_texts(metadata, kTokens);
   const std::vector<std::int64_t> types = metadata.integers(kTypes);
   if (texts.empty() || texts.size() > kMaxTokens) {
@@ -84,7 +45,7 @@ std::vector<Token> read_tokens(const GgufMetadata& metadata) {
   if (types.size() != texts.size()) {
     metadata.refuse(kTypes, fmt::format("one for each of {} tokens", texts.size()));
   }
-  std::vector<Token> tokens(texts.size());
+  std::vector<VocabularyToken> tokens(texts.size());
   for (std::size_t i = 0; i < texts.size(); ++i) {
     const std::int64_t type = types[i];
     if (type < 1 || type > 6) {
@@ -95,67 +56,35 @@ std::vector<Token> read_tokens(const GgufMetadata& metadata) {
       throw Error("{}: '{}': token {}: expected UTF-8, found '{}'", metadata.file(), kTokens, i,
                   printable(texts[i], 40));
     }
-    tokens[i] = {texts[i], static_cast<Kind>(type)};
-    if (texts[i].empty()) tokens[i].kind = Kind::Unused;  // text has no place for it
+    tokens[i] = {texts[i], static_cast<TokenKind>(type)};
+    if (texts[i].empty()) tokens[i].kind = TokenKind::Unused;  // text has no place for it
   }
   return tokens;
 }
 
-// Texts of tokens -> their ids.
-using Index = std::unordered_map<std::string_view, std::size_t>;
-
-// The "vocab" of the model: what it can spell, by `in_vocabulary`.
-std::string vocab_json(const std::vector<Token>& tokens, const std::vector<bool>& in_vocabulary) {
-  std::string json = "{";
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    if (!in_vocabulary[i]) continue;
-    if (json.size() > 1) json += ',';
-    append_quoted(json, tokens[i].text);
-    json += fmt::format(":{}", i);
-  }
-  return json + "}";
-}
-
-std::string added_tokens_json(const std::vector<Token>& tokens) {
-  std::string json = "[";
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    if (!tokens[i].is_added()) continue;
-    if (json.size() > 1) json += ',';
-    json +=
-        fmt::format(R"({{"id":{},"content":{},"single_word":false,"lstrip":false,"rstrip":false,)"
-                    R"("normalized":false,"special":{}}})",
-                    i, quoted(tokens[i].text), tokens[i].kind != Kind::UserDefined);
-  }
-  return json + "]";
-}
-
 std::optional<std::size_t> find_id(const GgufMetadata& metadata, std::string_view key,
-                                   const std::vector<Token>& tokens) {
+                                   const std::vector<VocabularyToken>& tokens) {
   return metadata.find_size(key, 0, tokens.size() - 1);
 }
 
-// The begin and end tokens that are put around a text, where they are.
-std::string post_processor_json(const GgufMetadata& metadata, const std::vector<Token>& tokens,
-                                bool adds_bos) {
-  std::vector<std::string> single;
-  std::string specials;
-  const auto add = [&](std::string_view flag, std::string_view key, bool fallback) {
-    if (!metadata.flag_or(flag, fallback)) return;
-    const auto id = find_id(metadata, key, tokens);
-    if (!id) throw Error("{}: '{}' is missing, which '{}' asks for", metadata.file(), key, flag);
-    const std::string text = quoted(tokens[*id].text);
-    single.push_back(fmt::format(R"({{"SpecialToken":{{"id":{},"type_id":0}}}})", text));
-    if (specials.find(text + ":{") == std::string::npos) {
-      specials += fmt::format(R"({}{}:{{"id":{},"ids":[{}],"tokens":[{}]}})",
-                              specials.empty() ? "" : ",", text, text, *id, text);
-    }
-  };
-  add("tokenizer.ggml.add_bos_token", "tokenizer.ggml.bos_token_id", adds_bos);
-  single.emplace_back(R"({"Sequence":{"id":"A","type_id":0}})");
-  add("tokenizer.ggml.add_eos_token", "tokenizer.ggml.eos_token_id", false);
-  if (single.size() == 1) return "null";
-  return fmt::format(R"({{"type":"TemplateProcessing","single":[{}],"special_tokens":{{{}}}}})",
-                     fmt::join(single, ","), specials);
+// The token that is put before or behind every text, where the file says so.
+std::optional<std::size_t> frame_token(const GgufMetadata& metadata,
+                                       const std::vector<VocabularyToken>& tokens,
+                                       std::string_view flag, std::string_view key, bool fallback) {
+  if (!metadata.flag_or(flag, fallback)) return std::nullopt;
+  const auto id = find_id(metadata, key, tokens);
+  if (!id) throw Error("{}: '{}' is missing, which '{}' asks for", metadata.file(), key, flag);
+  return id;
+}
+std::optional<std::size_t> begin_token(const GgufMetadata& metadata,
+                                       const std::vector<VocabularyToken>& tokens, bool fallback) {
+  return frame_token(metadata, tokens, "tokenizer.ggml.add_bos_token",
+                     "tokenizer.ggml.bos_token_id", fallback);
+}
+std::optional<std::size_t> end_token(const GgufMetadata& metadata,
+                                     const std::vector<VocabularyToken>& tokens) {
+  return frame_token(metadata, tokens, "tokenizer.ggml.add_eos_token",
+                     "tokenizer.ggml.eos_token_id", false);
 }
 
 // ---- model "gpt2" -------------------------------------------------------------------------------
@@ -165,12 +94,12 @@ std::string post_processor_json(const GgufMetadata& metadata, const std::vector<
 
 // An added token is no part of the model's vocabulary, unless something there needs it.
 std::vector<bool> byte_level_vocabulary(const GgufMetadata& metadata,
-                                        const std::vector<Token>& tokens,
+                                        const std::vector<VocabularyToken>& tokens,
                                         const std::vector<std::string_view>& merges) {
   std::vector<bool> in_vocabulary(tokens.size());
-  Index added;
+  std::unordered_map<std::string_view, std::size_t> added;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
-    in_vocabulary[i] = tokens[i].kind == Kind::Normal || tokens[i].kind == Kind::Byte;
+    in_vocabulary[i] = tokens[i].kind == TokenKind::Normal || tokens[i].kind == TokenKind::Byte;
     if (tokens[i].is_added()) added.emplace(tokens[i].text, i);
   }
   const auto need = [&](const std::string& text) {
@@ -193,7 +122,8 @@ std::vector<bool> byte_level_vocabulary(const GgufMetadata& metadata,
   return in_vocabulary;
 }
 
-std::string byte_level_json(const GgufMetadata& metadata, const std::vector<Token>& tokens) {
+std::string byte_level_json(const GgufMetadata& metadata,
+                            const std::vector<VocabularyToken>& tokens) {
   const GgufPreTokenizer* pre = find_gguf_pre_tokenizer(metadata.text_or(kPre, "default"));
   if (pre == nullptr) metadata.refuse(kPre, "a way to cut text that is known here");
   const std::vector<std::string_view> merges = read_texts(metadata, kMerges);
@@ -208,65 +138,15 @@ std::string byte_level_json(const GgufMetadata& metadata, const std::vector<Toke
       R"("post_processor":{},"decoder":{{"type":"ByteLevel"}},"model":{{"type":"BPE",)"
       R"("ignore_merges":{},"vocab":{},"merges":[{}]}}}})",
       added_tokens_json(tokens), pre->normalizer, pre->pre_tokenizer,
-      post_processor_json(metadata, tokens, pre->adds_bos), pre->ignore_merges,
-      vocab_json(tokens, in_vocabulary), merges_json);
+      post_processor_json(tokens, begin_token(metadata, tokens, pre->adds_bos),
+                          end_token(metadata, tokens)),
+      pre->ignore_merges, vocab_json(tokens, in_vocabulary), merges_json);
 }
 
 // ---- model "llama" ------------------------------------------------------------------------------
 
-struct Merge {
-  std::string_view left, right;
-  double score;
-  std::size_t left_length, right_length;  // in characters
-};
-
-// Sentencepiece merges whichever neighbours make the token with the best score. As a list of
-// merges: all ways to cut each token in two others, the best first; of equal ones in the order in
-// which Hugging Face's conversion has them.
-std::vector<Merge> merges_by_score(const GgufMetadata& metadata, const std::vector<Token>& tokens,
-                                   const std::vector<double>& scores) {
-  Index index;
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    if (tokens[i].kind == Kind::Normal) index.emplace(tokens[i].text, i);
-  }
-  std::vector<Merge> merges;
-  std::size_t n_bytes = 0;
-  std::vector<std::pair<std::pair<std::size_t, std::size_t>, Merge>> cuts;  // by the parts' ids
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    if (tokens[i].kind != Kind::Normal) continue;
-    const std::string_view text = tokens[i].text;
-    std::size_t n_characters = 0;
-    for (std::size_t at = 0; at < text.size(); ++n_characters) {
-      at += first_code_point(text.substr(at)).length;
-    }
-    cuts.clear();
-    std::size_t length = 0;
-    for (std::size_t at = 0; at < text.size(); ++length) {
-      if (at != 0) {
-        const auto left = index.find(text.substr(0, at));
-        const auto right = left == index.end() ? left : index.find(text.substr(at));
-        if (right != index.end()) {
-          cuts.push_back({{left->second, right->second},
-                          {left->first, right->first, scores[i], length, n_characters - length}});
-        }
-      }
-      at += first_code_point(text.substr(at)).length;
-    }
-    std::ranges::sort(cuts, {}, [](const auto& cut) { return cut.first; });
-    for (const auto& [ids, merge] : cuts) merges.push_back(merge);
-    n_bytes += cuts.size() * (text.size() + 8);
-    if (n_bytes > kMaxScoredMergeBytes) {
-      metadata.refuse(kTokens, "tokens that can be merged in fewer ways");
-    }
-  }
-  std::ranges::stable_sort(merges, [](const Merge& a, const Merge& b) {
-    return std::tuple(a.score, a.left_length, a.right_length) >
-           std::tuple(b.score, b.left_length, b.right_length);
-  });
-  return merges;
-}
-
-std::string sentencepiece_json(const GgufMetadata& metadata, const std::vector<Token>& tokens) {
+std::string sentencepiece_json(const GgufMetadata& metadata,
+                               const std::vector<VocabularyToken>& tokens) {
   const std::vector<double> scores = metadata.numbers(kScores);
   if (scores.size() != tokens.size()) {
     metadata.refuse(kScores, fmt::format("one for each of {} tokens", tokens.size()));
@@ -277,45 +157,16 @@ std::string sentencepiece_json(const GgufMetadata& metadata, const std::vector<T
       metadata.refuse(key, "none (it is not supported)");
     }
   }
-  std::vector<bool> in_vocabulary(tokens.size());
-  std::optional<std::size_t> unknown = find_id(metadata, "tokenizer.ggml.unknown_token_id", tokens);
-  bool has_bytes = false;
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    const Kind kind = tokens[i].kind;
-    in_vocabulary[i] = kind == Kind::Normal || kind == Kind::Byte || kind == Kind::Unknown;
-    if (kind == Kind::Byte) has_bytes = true;
-    if (kind == Kind::Unknown && !unknown) unknown = i;
-    if (kind == Kind::Normal && tokens[i].text.size() > kMaxScoredBytes) {
-      throw Error("{}: '{}': token {}: expected at most {} bytes, found {}", metadata.file(),
-                  kTokens, i, kMaxScoredBytes, tokens[i].text.size());
-    }
-    if (!(scores[i] == scores[i])) {
-      throw Error("{}: '{}': token {}: expected a number, found {}", metadata.file(), kScores, i,
-                  scores[i]);
-    }
-  }
-  if (unknown) in_vocabulary[*unknown] = true;
-  std::string merges;
-  for (const Merge& merge : merges_by_score(metadata, tokens, scores)) {
-    merges += merges.empty() ? "[" : ",[";
-    append_quoted(merges, merge.left);
-    merges += ',';
-    append_quoted(merges, merge.right);
-    merges += ']';
-  }
-  const bool space_first = metadata.flag_or("tokenizer.ggml.add_space_prefix", true);
-  return fmt::format(
-      R"({{"version":"1.0","added_tokens":{},"normalizer":{{"type":"Sequence","normalizers":[{})"
-      R"({{"type":"Replace","pattern":{{"String":" "}},"content":"▁"}}]}},"pre_tokenizer":null,)"
-      R"("post_processor":{},"decoder":{{"type":"Sequence","decoders":[)"
-      R"({{"type":"Replace","pattern":{{"String":"▁"}},"content":" "}},{{"type":"ByteFallback"}},)"
-      R"({{"type":"Fuse"}}{}]}},"model":{{"type":"BPE","unk_token":{},"fuse_unk":true,)"
-      R"("byte_fallback":{},"vocab":{},"merges":[{}]}}}})",
-      added_tokens_json(tokens), space_first ? R"({"type":"Prepend","prepend":"▁"},)" : "",
-      post_processor_json(metadata, tokens, true),
-      space_first ? R"(,{"type":"Strip","content":" ","start":1,"stop":0})" : "",
-      unknown ? quoted(tokens[*unknown].text) : "null", has_bytes,
-      vocab_json(tokens, in_vocabulary), merges);
+  ScoredVocabulary vocabulary;
+  vocabulary.tokens = tokens;
+  vocabulary.scores = scores;
+  vocabulary.unknown = find_id(metadata, "tokenizer.ggml.unknown_token_id", tokens);
+  vocabulary.begin = begin_token(metadata, tokens, true);
+  vocabulary.end = end_token(metadata, tokens);
+  vocabulary.space_first = metadata.flag_or("tokenizer.ggml.add_space_prefix", true);
+  vocabulary.tokens_where = fmt::format("{}: '{}'", metadata.file(), kTokens);
+  vocabulary.scores_where = fmt::format("{}: '{}'", metadata.file(), kScores);
+  return scored_vocabulary_json(vocabulary);
 }
 
 }  // namespace
@@ -323,7 +174,7 @@ std::string sentencepiece_json(const GgufMetadata& metadata, const std::vector<T
 std::string gguf_tokenizer_json(const GgufMetadata& metadata) {
   const std::string_view model = metadata.text(kModel);
   if (model != "gpt2" && model != "llama") metadata.refuse(kModel, "'gpt2' or 'llama'");
-  const std::vector<Token> tokens = read_tokens(metadata);
+  const std::vector<VocabularyToken> tokens = read_tokens(metadata);
   return model == "gpt2" ? byte_level_json(metadata, tokens) : sentencepiece_json(metadata, tokens);
 }
 

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stagecraft {
+
+// Parts of a tokenizer.json, written from a vocabulary that another kind of file brings (GGUF,
+// llama2.c, .flm), so that there is one tokenizer and not one for each.
+
+// What a token is; numbered as GGUF and sentencepiece do.
+enum class TokenKind {
+  Normal = 1,
+  Unknown = 2,
+  Control = 3,
+  UserDefined = 4,
+  Unused = 5,
+  Byte = 6
+};
+
+struct VocabularyToken {
+  std::string_view text;  // UTF-8, as the vocabulary spells it
+  TokenKind kind;
+
+  // Unknown, control and user-defined ones: found in text before it is cut.
+  bool is_added() const;
+};
+
+// `text` as a JSON string, quotes and all. By hand: a vocabulary has hundreds of thousands.
+void append_quoted(std::string& json, std::string_view text);
+std::string quoted(std::string_view text);
+
+// The "vocab" of the model: {"text": id} of those tokens that are `in_vocabulary`.
+std::string vocab_json(const std::vector<VocabularyToken>& tokens,
+                       const std::vector<bool>& in_vocabulary);
+// All but user-defined ones are special.
+std::string added_tokens_json(const std::vector<VocabularyToken>& tokens);
+// A "post_processor" that puts one token before a text and one behind it; "null" for none.
+std::string post_processor_json(const std::vector<VocabularyToken>& tokens,
+                                std::optional<std::size_t> begin, std::optional<std::size_t> end);
+
+// A sentencepiece vocabulary of type BPE: tokens with a score each, a space written as U+2581.
+struct ScoredVocabulary {
+  std::vector<VocabularyToken> tokens;
+  std::vector<double> scores;          // one each
+  std::optional<std::size_t> unknown;  // for what cannot be spelt
+  std::optional<std::size_t> begin;    // put before every text
+  std::optional<std::size_t> end;      // put behind it
+  bool space_first = true;             // a text begins with a space
+  std::string tokens_where;            // for errors: "FILE: 'tokenizer.ggml.tokens'"
+  std::string scores_where;
+};
+
+// The whole tokenizer.json. What two tokens merge into goes by the scores: written down as a list
+// of merges, as Hugging Face's conversion does. Throws Error for a score that is no number, and for
+// tokens so long or so many that all ways to cut them would fill the memory.
+std::string scored_vocabulary_json(const ScoredVocabulary& vocabulary);
+
+}  // namespace stagecraft
