@@ -1,6 +1,9 @@
 #include "programs/model_path.h"
 
+#include <algorithm>
 #include <cstdlib>
+#include <optional>
+#include <vector>
 
 #include "base/error.h"
 
@@ -25,23 +28,99 @@ fs::path program_path() {
 #endif
 }
 
+std::optional<fs::path> folder_of(const char* variable, const char* below) {
+  const char* value = std::getenv(variable);
+  if (value == nullptr || *value == '\0') return std::nullopt;
+  return fs::path(value) / below;
+}
+
+// Where the models lie that come with the project.
+std::vector<fs::path> own_folders() {
+  std::vector<fs::path> folders;
+  if (const auto home = folder_of("STAGECRAFT_HOME", "models")) folders.push_back(*home);
+  folders.push_back(program_path().parent_path().parent_path() / "share/stagecraft/models");
+  return folders;
+}
+
+// Where others lie under their names: the classroom's, then those that were pulled.
+std::vector<fs::path> pulled_folders() {
+  std::vector<fs::path> folders;
+  if (const auto shared = folder_of("STAGECRAFT_MODELS", "")) folders.push_back(*shared);
+  auto cache = folder_of("XDG_CACHE_HOME", "stagecraft/models");
+  if (!cache || !cache->is_absolute()) cache = folder_of("HOME", ".cache/stagecraft/models");
+  if (cache) folders.push_back(*cache);
+  return folders;
+}
+
+// NAME or OWNER/NAME, as tools/pulled.py has them, and no path.
+bool is_model_name(std::string_view text) {
+  const auto is_part = [](std::string_view part) {
+    return !part.empty() && part.front() != '.' && part.front() != '-' &&
+           part.find("..") == std::string_view::npos && std::ranges::all_of(part, [](char c) {
+             return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                    c == '.' || c == '_' || c == '-';
+           });
+  };
+  const std::size_t slash = text.find('/');
+  if (slash == std::string_view::npos) return is_part(text);
+  return is_part(text.substr(0, slash)) && is_part(text.substr(slash + 1));
+}
+
+// What in a model's folder the engine opens: the folder itself, or the one file that holds it all.
+fs::path model_in(const fs::path& folder, const std::string& name) {
+  std::error_code ignored;
+  if (fs::exists(folder / "config.json", ignored)) return folder;
+  std::vector<fs::path> files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
+    const fs::path& path = entry.path();
+    if (path.extension() == ".gguf" || path.extension() == ".flm" ||
+        (path.extension() == ".bin" && path.filename() != "tokenizer.bin")) {
+      files.push_back(path);
+    }
+  }
+  if (files.empty()) return folder;
+  std::ranges::sort(files);
+  if (files.size() == 1) return files.front();
+  throw Error("--model: '{}' holds {} models, say which: {}:{}", name, files.size(), name,
+              printable(files.front().filename().string()));
+}
+
+// The pulled model of this name, or of NAME:FILE.
+std::optional<fs::path> find_named(const std::string& given) {
+  const std::string name = given.substr(0, given.find(':'));
+  if (!is_model_name(name)) return std::nullopt;
+  const std::string file = name.size() == given.size() ? "" : given.substr(name.size() + 1);
+  if (!file.empty() && (!is_model_name(file) || file.find('/') != std::string::npos)) {
+    return std::nullopt;
+  }
+  std::error_code ignored;
+  std::vector<fs::path> folders = pulled_folders();
+  for (const fs::path& own : own_folders()) folders.push_back(own);
+  for (const fs::path& folder : folders) {
+    if (!fs::is_directory(folder / name, ignored)) continue;
+    if (file.empty()) return model_in(folder / name, name);
+    if (fs::is_regular_file(folder / name / file, ignored)) return folder / name / file;
+  }
+  // Or a slip in the name of a file, or of a folder beside others?
+  const bool is_file = file.empty() && fs::path(given).extension() == ".gguf";
+  if (is_file || fs::is_directory(fs::path(given).parent_path(), ignored)) return std::nullopt;
+  throw Error("{}: no such folder, and no model of that name was pulled: ./stage pull {}", given,
+              given);
+}
+
 }  // namespace
 
 fs::path find_model(const std::string& given, const std::string& default_name) {
-  if (!given.empty()) return given;
-  std::string looked_at;
-  const auto try_folder = [&](const fs::path& folder) {
-    looked_at += (looked_at.empty() ? "" : ", ") + folder.string();
-    std::error_code ignored;
-    return fs::is_directory(folder, ignored);
-  };
-  if (const char* home = std::getenv("STAGECRAFT_HOME")) {
-    fs::path folder = fs::path(home) / "models" / default_name;
-    if (try_folder(folder)) return folder;
+  std::error_code ignored;
+  if (!given.empty()) {
+    if (fs::symlink_status(given, ignored).type() != fs::file_type::not_found) return given;
+    return find_named(given).value_or(given);
   }
-  fs::path installed =
-      program_path().parent_path().parent_path() / "share/stagecraft/models" / default_name;
-  if (try_folder(installed)) return installed;
+  std::string looked_at;
+  for (const fs::path& folder : own_folders()) {
+    looked_at += (looked_at.empty() ? "" : ", ") + (folder / default_name).string();
+    if (fs::is_directory(folder / default_name, ignored)) return folder / default_name;
+  }
   throw Error("no model given, and none found in {}: name one with --model", looked_at);
 }
 

@@ -5,9 +5,15 @@
 
 namespace stagecraft {
 
-// The folder of a model: what the person gave, or where the model of that name ("story", "chat")
-// comes with the project: under $STAGECRAFT_HOME/models, else beside the installed program in
-// ../share/stagecraft/models. Throws Error naming the places looked at.
+// The folder or file of a model. `given` is a path, or the name of a model that `./stage pull`
+// brought, NAME or OWNER/NAME, also NAME:FILE where a folder holds several: under
+// $STAGECRAFT_MODELS, else under
+// ${XDG_CACHE_HOME:-~/.cache}/stagecraft/models. A path that exists is never taken for a name.
+//
+// Where it is empty: the model of that default name ("story", "chat") that comes with the project,
+// under $STAGECRAFT_HOME/models, else beside the installed program in ../share/stagecraft/models.
+//
+// Throws Error naming the command that pulls what is not there, or the places looked at.
 std::filesystem::path find_model(const std::string& given, const std::string& default_name);
 
 }  // namespace stagecraft

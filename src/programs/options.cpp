@@ -53,7 +53,11 @@ CLI::Validator not_empty() {  // --model "$UNSET" must not mean the default
 }
 
 void GenerationFlags::add_model_to(CLI::App& command) {
-  command.add_option("-m,--model", model, "Model folder")->check(not_empty())->type_name("PATH");
+  command
+      .add_option("-m,--model", model,
+                  "A model: its folder, its file, or the name it was pulled by")
+      ->check(not_empty())
+      ->type_name("PATH");
 }
 
 void GenerationFlags::add_threads_to(CLI::App& command) {

@@ -145,8 +145,7 @@ void decode_lines(const Tokenizer& tokenizer, std::string_view text) {
 }
 
 void run(const Options& options) {
-  const std::filesystem::path path =
-      options.model.empty() ? find_model("", "story") : std::filesystem::path(options.model);
+  const std::filesystem::path path = find_model(options.model, "story");
   const Tokenizer tokenizer = Tokenizer::open(path);
   const std::string text = read_stdin();
   if (options.decode && options.jsonl) {
