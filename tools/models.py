@@ -1,0 +1,28 @@
+"""./stage models: what is here and what can be pulled; ./stage models rm NAME takes one back."""
+import argparse
+import sys
+
+import pulled
+from fetch import Problem
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        prog="./stage models", description="What is here, and what ./stage pull can bring.",
+        epilog="e.g. ./stage models rm smollm2-135m")
+    parser.add_argument("action", nargs="?", choices=["rm"], help="rm: remove one that was pulled")
+    parser.add_argument("name", nargs="?", help="which")
+    options = parser.parse_args()
+    if options.action and not options.name:
+        parser.error("rm: expected a name, found none")
+    try:
+        for line in [pulled.remove(options.name)] if options.action else pulled.listing():
+            print(line)
+        return 0
+    except (Problem, OSError) as problem:
+        print(f"stage: models: {problem}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

