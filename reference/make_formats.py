@@ -2,15 +2,21 @@
 
     build/venv/bin/python reference/make_formats.py --out tests/data
 
-It writes OUT/formats:
+Beside OUT/models and OUT/tokenizers, which must be there, it writes OUT/formats:
     quantize.safetensors   f32 `values`, and `TYPE.blocks`: what the gguf package quantises them to
     narrow.safetensors     f32 `values`, `F16` and `BF16`: what PyTorch rounds them to
+    llama2c-v*.bin         models of OUT/models as llama2.c's export.py writes them; v2 is random, with
+                           what it holds in llama2c-v2.safetensors; story is one for the vocabulary below
+    tokenizer-*.bin        OUT/tokenizers/llama2 as its tokenizer.py does, bytes spelt in two ways
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import struct
 from pathlib import Path
+from typing import Any
 
 import gguf
 import numpy
@@ -20,7 +26,9 @@ from gguf import GGMLQuantizationType as Type
 import dump
 from seed import random_for
 
+Json = dict[str, Any]
 Array = numpy.ndarray
+Weights = dict[str, Array]
 
 DATA = Path(__file__).resolve().parent.parent / "tests" / "data"
 
@@ -76,12 +84,178 @@ def write_narrowed(path: Path) -> None:
     dump.write(path, {"values": tensor, **narrowed})
 
 
+# --- llama2.c ---
+
+HEADER = 256
+
+
+def pairs(weight: Array, n_heads: int) -> Array:
+    """The rows of each head so that the two of a RoPE pair stand side by side."""
+    rows = weight.shape[0]
+    halves = weight.reshape(n_heads, 2, rows // n_heads // 2, *weight.shape[1:])
+    return halves.swapaxes(1, 2).reshape(weight.shape)
+
+
+def in_layers(config: Json, weights: Weights, part: str) -> list[Array]:
+    found = [weights[f"model.layers.{i}.{part}.weight"] for i in range(config["num_hidden_layers"])]
+    heads = {"self_attn.q_proj": "num_attention_heads", "self_attn.k_proj": "num_key_value_heads"}
+    return [pairs(w, config[heads[part]]) for w in found] if part in heads else found
+
+
+def llama2c_header(config: Json) -> list[int]:
+    return [
+        config["hidden_size"],
+        config["intermediate_size"],
+        config["num_hidden_layers"],
+        config["num_attention_heads"],
+        config["num_key_value_heads"],
+        config["vocab_size"],
+        config["max_position_embeddings"],
+    ]
+
+
+def quantize_q80(weight: Array, group_size: int) -> tuple[Array, Array]:
+    groups = weight.reshape(-1, group_size)
+    scale = (abs(groups).max(axis=1) / 127.0).astype(numpy.float32)
+    return (groups / scale[:, None]).round().astype(numpy.int8), scale
+
+
+def write_llama2c(path: Path, config: Json, weights: Weights, version: int, group: int = 0) -> None:
+    """As legacy_export, version1_export and version2_export of llama2.c's export.py."""
+    tied = "lm_head.weight" not in weights
+
+    def each(*parts: str) -> list[Array]:
+        return [w for part in parts for w in in_layers(config, weights, part)]
+
+    attention = ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj")
+    mlp = ("mlp.gate_proj", "mlp.down_proj", "mlp.up_proj")
+    embedding, norm = weights["model.embed_tokens.weight"], weights["model.norm.weight"]
+    head = [] if tied else [weights["lm_head.weight"]]
+    numbers = llama2c_header(config)
+    if version == 0:
+        numbers[5] *= 1 if tied else -1
+        room = numpy.zeros((config["max_position_embeddings"], numbers[0] // numbers[3]))
+        out = struct.pack("<7i", *numbers)
+        parts = [embedding, *each("input_layernorm", *attention, "post_attention_layernorm", *mlp)]
+        for weight in (*parts, norm, room, *head):
+            out += weight.astype(numpy.float32).tobytes()
+        path.write_bytes(out)
+        return
+    out = struct.pack("<Ii7iB", 0x616B3432, version, *numbers, int(tied))
+    if version == 2:
+        out += struct.pack("<i", group)
+    out = out.ljust(HEADER, b"\0")
+    for weight in (*each("input_layernorm", "post_attention_layernorm"), norm):
+        out += weight.tobytes()
+    for weight in (embedding, *each(*attention, *mlp), *head):
+        if version == 1:
+            out += weight.tobytes()
+        else:
+            numbers8, scales = quantize_q80(weight, group)
+            out += numbers8.tobytes() + scales.tobytes()
+    path.write_bytes(out)
+
+
+def weights_of(folder: Path) -> tuple[Json, Weights]:
+    config = json.loads((folder / "config.json").read_text())
+    tensors, _ = dump.read(folder / "model.safetensors")
+    return config, {name: tensor.float().numpy() for name, tensor in tensors.items()}
+
+
+def random_weights(name: str, config: Json) -> Weights:
+    random = random_for(f"formats/{name}")
+    dim, ffn = config["hidden_size"], config["intermediate_size"]
+    kv = dim // config["num_attention_heads"] * config["num_key_value_heads"]
+    shapes: dict[str, tuple[int, ...]] = {"model.embed_tokens": (config["vocab_size"], dim)}
+    for i in range(config["num_hidden_layers"]):
+        layer = f"model.layers.{i}."
+        shapes |= {
+            layer + "input_layernorm": (dim,),
+            layer + "self_attn.q_proj": (dim, dim),
+            layer + "self_attn.k_proj": (kv, dim),
+            layer + "self_attn.v_proj": (kv, dim),
+            layer + "self_attn.o_proj": (dim, dim),
+            layer + "post_attention_layernorm": (dim,),
+            layer + "mlp.gate_proj": (ffn, dim),
+            layer + "mlp.up_proj": (ffn, dim),
+            layer + "mlp.down_proj": (dim, ffn),
+        }
+    shapes["model.norm"] = (dim,)
+    return {
+        f"{name}.weight": random.normal(1.0 if len(shape) == 1 else 0.0, 0.3, shape).astype(
+            numpy.float32
+        )
+        for name, shape in shapes.items()
+    }
+
+
+STORY = {
+    "hidden_size": 16,
+    "intermediate_size": 24,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "vocab_size": 700,
+    "max_position_embeddings": 32,
+}
+
+
+def write_llama2c_v2(path: Path, expected: Path) -> None:
+    """Groups of 12, and beside it what the weights are then, by Hugging Face's names."""
+    config = {
+        "hidden_size": 24,
+        "intermediate_size": 36,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "vocab_size": 65,
+        "max_position_embeddings": 64,
+    }
+    weights = random_weights("llama2c-v2", config)
+    write_llama2c(path, config, weights, 2, 12)
+    for name, weight in weights.items():
+        if weight.ndim == 2:  # a group lies in one row, so the order of rows does not matter to it
+            numbers, scales = quantize_q80(weight, 12)
+            rounded = numbers.astype(numpy.float32) * scales[:, None]
+            weights[name] = rounded.astype(numpy.float32).reshape(weight.shape)
+    dump.write(expected, {name: torch.from_numpy(w) for name, w in weights.items()})
+
+
+def write_llama2c_tokenizer(path: Path, folder: Path, in_bytes: bool) -> None:
+    """Llama's vocabulary as tokenizer.py of llama2.c writes it; scores are the merges' ranks."""
+    model = json.loads((folder / "tokenizer.json").read_text())["model"]
+    texts = sorted(model["vocab"], key=model["vocab"].get)
+    merges = [m if isinstance(m, str) else " ".join(m) for m in model["merges"]]
+    scores = {merge.replace(" ", ""): -float(rank) for rank, merge in reversed([*enumerate(merges)])}
+    entries = []
+    for i, text in enumerate(texts):
+        spelt = text.replace("▁", " ").encode()
+        if i in (1, 2):
+            spelt = b"\n" + spelt + b"\n"
+        if 3 <= i < 259 and in_bytes:
+            spelt = chr(i - 3).encode()  # as the file that came with stories15M has it
+        entries.append((0.0 if i < 259 else scores.get(text, -1e6), spelt))
+    out = struct.pack("<i", max(len(text) for _, text in entries))
+    for score, text in entries:
+        out += struct.pack("<fi", score, len(text)) + text
+    path.write_bytes(out)
+
+
 def make_formats(data: Path) -> None:
     """Writes data/formats."""
     out = data / "formats"
     out.mkdir(parents=True, exist_ok=True)
     write_quantized(out / "quantize.safetensors")
     write_narrowed(out / "narrow.safetensors")
+    write_llama2c(out / "llama2c-v0.bin", *weights_of(data / "models" / "llama-gqa2"), 0)
+    tied = weights_of(data / "models" / "llama-tied-embed-only")
+    write_llama2c(out / "llama2c-v0-tied.bin", *tied, 0)
+    write_llama2c(out / "llama2c-v1.bin", *weights_of(data / "models" / "llama-gqa2"), 1)
+    write_llama2c_v2(out / "llama2c-v2.bin", out / "llama2c-v2.safetensors")
+    write_llama2c(out / "llama2c-story.bin", STORY, random_weights("llama2c-story", STORY), 1)
+    llama2 = data / "tokenizers" / "llama2"
+    write_llama2c_tokenizer(out / "tokenizer-angles.bin", llama2, in_bytes=False)
+    write_llama2c_tokenizer(out / "tokenizer-bytes.bin", llama2, in_bytes=True)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,9 @@
 #include "checkpoint/checkpoint.h"
 
 #include "base/json.h"
+#include "checkpoint/gguf_weights.h"
+#include "checkpoint/llama2c.h"
+#include "checkpoint/safetensors.h"
 
 namespace stagecraft {
 namespace {
@@ -41,7 +44,16 @@ std::map<std::string, std::vector<std::string>> parse_index(const fs::path& path
   return shards;
 }
 
+std::unique_ptr<WeightFile> open_model_file(const fs::path& path) {
+  if (is_gguf(path)) return std::make_unique<GgufWeights>(path);
+  if (is_llama2c(path)) return std::make_unique<Llama2cFile>(path);
+  throw Error("{}: expected a model folder, a GGUF file or llama2.c's .bin, found another file",
+              path.string());
+}
+
 }  // namespace
+
+bool is_model_file(const fs::path& path) { return is_gguf(path) || is_llama2c(path); }
 
 Checkpoint Checkpoint::open(const fs::path& model) {
   std::error_code failed;
@@ -50,20 +62,16 @@ Checkpoint Checkpoint::open(const fs::path& model) {
     throw Error("{}: no such {}", model.string(), model.extension() == ".gguf" ? "file" : "folder");
   }
   if (failed) throw Error("{}: cannot be opened: {}", model.string(), failed.message());
-  if (is_gguf(model)) {
-    Checkpoint checkpoint(model.string());
-    checkpoint.gguf_ = std::make_unique<GgufWeights>(model);
-    checkpoint.add_tensors(checkpoint.gguf_->tensors(), model);
-    return checkpoint;
-  }
   if (!fs::is_directory(status)) {
-    throw Error("{}: expected a model folder or a GGUF file, found another file", model.string());
+    Checkpoint checkpoint(model.string());
+    checkpoint.add(open_model_file(model), model);
+    return checkpoint;
   }
   const fs::path single = model / "model.safetensors";
   const fs::path index = model / "model.safetensors.index.json";
   if (is_there(single)) {
     Checkpoint checkpoint(single.string());
-    checkpoint.add_file(single);
+    checkpoint.add(std::make_unique<SafetensorsFile>(single), single);
     return checkpoint;
   }
   if (is_there(index)) {
@@ -78,7 +86,9 @@ Checkpoint Checkpoint::open(const fs::path& model) {
         throw Error("{}: tensor '{}': expected in '{}', which is not in this folder",
                     index.string(), printable(tensors.front()), printable(shard));
       }
-      const SafetensorsFile& file = checkpoint.add_file(model / shard);
+      auto opened = std::make_unique<SafetensorsFile>(model / shard);
+      const SafetensorsFile& file = *opened;
+      checkpoint.add(std::move(opened), model / shard);
       for (const std::string& tensor : tensors) {
         if (file.find(tensor) != nullptr) continue;
         throw Error("{}: tensor '{}': expected in '{}', which does not hold it", index.string(),
@@ -101,17 +111,12 @@ Checkpoint Checkpoint::open(const fs::path& model) {
   throw Error("{}: expected model.safetensors or model.safetensors.index.json", model.string());
 }
 
-const SafetensorsFile& Checkpoint::add_file(const fs::path& path) {
-  files_.push_back(std::make_unique<SafetensorsFile>(path));
-  add_tensors(files_.back()->tensors(), path);
-  return *files_.back();
-}
-
-void Checkpoint::add_tensors(const std::vector<StoredTensor>& tensors, const fs::path& path) {
-  for (const StoredTensor& tensor : tensors) {
+void Checkpoint::add(std::unique_ptr<WeightFile> file, const fs::path& path) {
+  files_.push_back(std::move(file));
+  for (const StoredTensor& tensor : files_.back()->tensors()) {
     if (!tensors_.emplace(tensor.name, &tensor).second) {
       throw Error("{}: tensor '{}' is {}", path.string(), printable(tensor.name),
-                  gguf_ ? "there under two names" : "also in another shard");
+                  files_.size() == 1 ? "there under two names" : "also in another shard");
     }
   }
 }
@@ -130,7 +135,6 @@ std::vector<const StoredTensor*> Checkpoint::tensors() const {
 
 void Checkpoint::release_pages() const {
   for (const auto& file : files_) file->release_pages();
-  if (gguf_) gguf_->release_pages();
 }
 
 }  // namespace stagecraft

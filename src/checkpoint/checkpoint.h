@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/gguf_weights.h"
-#include "checkpoint/safetensors.h"
+#include "checkpoint/weight_file.h"
 
 namespace stagecraft {
 
 // The named tensors of a model, wherever they lie: in model.safetensors of its folder, in the
-// shards that model.safetensors.index.json lists, or in a GGUF file. Names, shapes and the order of
-// rows are those of Hugging Face in all three. Owns the mapped files; the tensors point into them.
+// shards that model.safetensors.index.json lists, or in one file of another format. Names, shapes
+// and the order of rows are those of Hugging Face everywhere. Owns the mapped files; the tensors
+// point into them.
 class Checkpoint {
  public:
   // Throws Error naming the file and what is wrong with it.
@@ -28,13 +28,14 @@ class Checkpoint {
 
  private:
   explicit Checkpoint(std::string name) : name_(std::move(name)) {}
-  const SafetensorsFile& add_file(const std::filesystem::path& path);
-  void add_tensors(const std::vector<StoredTensor>& tensors, const std::filesystem::path& path);
+  void add(std::unique_ptr<WeightFile> file, const std::filesystem::path& path);
 
   std::string name_;
-  std::vector<std::unique_ptr<SafetensorsFile>> files_;
-  std::unique_ptr<GgufWeights> gguf_;
+  std::vector<std::unique_ptr<WeightFile>> files_;
   std::map<std::string, const StoredTensor*, std::less<>> tensors_;
 };
+
+// Whether `path` is a model in one file: GGUF, llama2.c.
+bool is_model_file(const std::filesystem::path& path);
 
 }  // namespace stagecraft

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <utility>
+
+#include "checkpoint/rope_pairs.h"
 
 namespace stagecraft {
 namespace {
@@ -90,18 +91,7 @@ void GgufWeights::reorder_pairs(StoredTensor& tensor, std::size_t n_heads) {
   // Of another shape than the model has room for, or a bias in blocks: it will be refused by its
   // shape when the model is loaded.
   if (rows % (2 * n_heads) != 0 || tensor.bytes.size() % rows != 0) return;
-  const std::size_t row_bytes = tensor.bytes.size() / rows;
-  const std::size_t head_dim = rows / n_heads;
-  std::vector<std::byte>& bytes = reordered_.emplace_back(tensor.bytes.size());
-  for (std::size_t row = 0; row < rows; ++row) {
-    const std::size_t head = row / head_dim;
-    const std::size_t in_head = row % head_dim;
-    const std::size_t pair = in_head / 2;
-    const std::size_t half = in_head % 2;
-    const std::size_t place = head * head_dim + half * (head_dim / 2) + pair;
-    std::memcpy(bytes.data() + place * row_bytes, tensor.bytes.data() + row * row_bytes, row_bytes);
-  }
-  tensor.bytes = bytes;
+  tensor.bytes = reordered_.emplace_back(halves_from_pairs(tensor.bytes, rows, n_heads));
 }
 
 }  // namespace stagecraft

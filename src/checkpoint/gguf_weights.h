@@ -1,10 +1,10 @@
 #pragma once
 
 #include <filesystem>
-#include <memory>
 #include <vector>
 
 #include "checkpoint/gguf.h"
+#include "checkpoint/weight_file.h"
 
 namespace stagecraft {
 
@@ -13,15 +13,15 @@ namespace stagecraft {
 //   names      blk.3.attn_q.weight -> model.layers.3.self_attn.q_proj.weight; one that we do not
 //              know stays as it is
 //   row order  architecture "llama" stores each head of q and k with the two rows of a RoPE pair
-//              side by side (0, d/2, 1, d/2 + 1, ...); here the first halves come first
+//              side by side; here the first halves come first (rope_pairs.h)
 //   the rest   bytes as they lie in the file; "rope_freqs.weight" is no weight (gguf_config.h)
-class GgufWeights {
+class GgufWeights : public WeightFile {
  public:
   // Throws Error, also where the file is only one part of a model.
   explicit GgufWeights(const std::filesystem::path& path);
 
-  const std::vector<StoredTensor>& tensors() const { return tensors_; }
-  void release_pages() const { file_.release_pages(); }  // see MappedFile
+  const std::vector<StoredTensor>& tensors() const override { return tensors_; }
+  void release_pages() const override { file_.release_pages(); }
 
  private:
   void reorder_pairs(StoredTensor& tensor, std::size_t n_heads);

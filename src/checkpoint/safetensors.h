@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/mapped_file.h"
-#include "checkpoint/stored_tensor.h"
+#include "checkpoint/weight_file.h"
 
 namespace stagecraft {
 
@@ -15,15 +15,16 @@ namespace stagecraft {
 //   N bytes     JSON: name -> {"dtype", "shape", "data_offsets": [begin, end]}, "__metadata__"
 //   the rest    the tensors' bytes, without holes or overlaps, little-endian, row-major
 // Every rule of the format is checked before a byte of data is used.
-class SafetensorsFile {
+class SafetensorsFile : public WeightFile {
  public:
   // Throws Error naming the file, the tensor, what was expected and what was found.
   explicit SafetensorsFile(const std::filesystem::path& path);
 
-  const std::vector<StoredTensor>& tensors() const { return tensors_; }  // in order of their bytes
-  const StoredTensor* find(std::string_view name) const;                 // nullptr if absent
+  // In order of their bytes.
+  const std::vector<StoredTensor>& tensors() const override { return tensors_; }
+  const StoredTensor* find(std::string_view name) const;  // nullptr if absent
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
-  void release_pages() const { file_.release_pages(); }  // see MappedFile
+  void release_pages() const override { file_.release_pages(); }
 
  private:
   MappedFile file_;

@@ -305,7 +305,7 @@ void run_chat(const ChatFlags& flags) {
     throw Error("question: expected text, found none");
   }
   const std::filesystem::path path = find_model(flags.model, "chat");
-  const Tokenizer tokenizer = Tokenizer::open(path);
+  const Tokenizer tokenizer = Tokenizer::open(flags.tokenizer_path(path));
   try {
     chat_token(tokenizer, kChatStart);
   } catch (const Error& error) {

@@ -6,6 +6,9 @@
 #include "base/json.h"
 #include "base/mapped_file.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/gguf.h"
+#include "checkpoint/llama2c.h"
+#include "checkpoint/safetensors.h"
 #include "generation/session.h"
 #include "model/config.h"
 #include "programs/commands.h"
@@ -13,6 +16,7 @@
 #include "programs/options.h"
 #include "programs/terminal.h"
 #include "text/chat_template.h"
+#include "text/llama2c_tokenizer.h"
 #include "text/tokenizer.h"
 
 namespace stagecraft {
@@ -124,7 +128,7 @@ std::string template_text(const fs::path& model) {
   if (is_gguf(model)) {
     where = "tokenizer.chat_template";
     text = GgufFile(model).metadata().text_or(where, "");
-  } else if (fs::exists(model / where)) {
+  } else if (fs::is_directory(model) && fs::exists(model / where)) {
     text = read_text_file(model / where, kMaxTokenizerConfigBytes);
   } else if (where = "tokenizer_config.json"; fs::exists(model / where)) {
     const std::string name = (model / where).string();
@@ -138,6 +142,9 @@ std::string template_text(const fs::path& model) {
 
 bool has_tokenizer(const fs::path& model) {
   if (is_gguf(model)) return GgufFile(model).metadata().has("tokenizer.ggml.tokens");
+  if (is_llama2c(model)) {
+    return find_llama2c_tokenizer(model, Llama2cHeader::read(model).vocab_size).has_value();
+  }
   return fs::exists(model / "tokenizer.json");
 }
 
@@ -155,9 +162,9 @@ void print_tokenizer(const fs::path& model) {
     }
   }
   // How the vocabulary spells a space tells the two kinds apart.
-  const char* kind = tokenizer.id_of("\xc4\xa0")       ? "byte-level BPE"
-                     : tokenizer.id_of("\xe2\x96\x81") ? "sentencepiece-style BPE"
-                                                       : "BPE";
+  const char* kind = tokenizer.id_of("\xe2\x96\x81") ? "sentencepiece-style BPE"
+                     : tokenizer.id_of("\xc4\xa0")   ? "byte-level BPE"
+                                                     : "BPE";
   const std::size_t more = specials.size() - std::min(specials.size(), kShownSpecials);
   specials.resize(specials.size() - more);
   print_line("kind", kind);
@@ -279,7 +286,7 @@ void print_file(const fs::path& path, const InfoFlags& flags, const Terminal& te
 void run_info(const InfoFlags& flags) {
   const fs::path path = find_model(flags.path, "story");
   const Terminal terminal = Terminal::of_stdout();
-  if (fs::is_regular_file(path) && !is_gguf(path)) return print_file(path, flags, terminal);
+  if (fs::is_regular_file(path) && !is_model_file(path)) return print_file(path, flags, terminal);
 
   const Checkpoint checkpoint = Checkpoint::open(path);
   const Config config = read_config(path);

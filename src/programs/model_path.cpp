@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "checkpoint/checkpoint.h"
 
 #if defined(__APPLE__)
 #include <mach-o/dyld.h>
@@ -72,11 +73,7 @@ fs::path model_in(const fs::path& folder, const std::string& name) {
   if (fs::exists(folder / "config.json", ignored)) return folder;
   std::vector<fs::path> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
-    const fs::path& path = entry.path();
-    if (path.extension() == ".gguf" || path.extension() == ".flm" ||
-        (path.extension() == ".bin" && path.filename() != "tokenizer.bin")) {
-      files.push_back(path);
-    }
+    if (is_model_file(entry.path())) files.push_back(entry.path());
   }
   if (files.empty()) return folder;
   std::ranges::sort(files);

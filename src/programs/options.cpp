@@ -58,6 +58,17 @@ void GenerationFlags::add_model_to(CLI::App& command) {
                   "A model: its folder, its file, or the name it was pulled by")
       ->check(not_empty())
       ->type_name("PATH");
+  command
+      .add_option(
+          "--tokenizer", tokenizer,
+          "Vocabulary, where it is not in the model or beside it: tokenizer.bin, tokenizer.json")
+      ->check(not_empty())
+      ->type_name("PATH");
+}
+
+std::filesystem::path GenerationFlags::tokenizer_path(
+    const std::filesystem::path& model_path) const {
+  return tokenizer.empty() ? model_path : std::filesystem::path(tokenizer);
 }
 
 void GenerationFlags::add_threads_to(CLI::App& command) {

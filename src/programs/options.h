@@ -18,6 +18,7 @@ CLI::Validator not_empty();  // for a path
 // What every command that generates text offers. Defaults stand here, the same for all.
 struct GenerationFlags {
   std::string model;
+  std::string tokenizer;       // empty: what the model brings
   std::size_t context = 0;     // 0: what the task needs, up to what the model was trained for
   std::size_t max_tokens = 0;  // 0: the command's own default
   std::size_t threads = 0;     // 0: one for each processor
@@ -31,9 +32,10 @@ struct GenerationFlags {
   CLI::Option* seed_option = nullptr;
 
   void add_to(CLI::App& command);
-  void add_model_to(CLI::App& command);    // --model alone
+  void add_model_to(CLI::App& command);    // --model and --tokenizer alone
   void add_threads_to(CLI::App& command);  // --threads alone
 
+  std::filesystem::path tokenizer_path(const std::filesystem::path& model_path) const;
   std::size_t thread_count() const;
   std::uint64_t chosen_seed() const;  // as given, or one that nobody could guess
   TextOptions text_options(const Config& config, std::size_t default_max_tokens) const;

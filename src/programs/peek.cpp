@@ -189,7 +189,7 @@ void run_peek(const PeekFlags& flags) {
   const std::filesystem::path path = find_model(flags.model, "story");
   check_utf8("text", flags.text);
   const Model model = Model::open(path);
-  const Tokenizer tokenizer = Tokenizer::open(path);
+  const Tokenizer tokenizer = Tokenizer::open(flags.tokenizer_path(path));
   const std::optional<HeadIndex> head = parse_head(flags.attention, model.config);
   const std::vector<TokenId> ids = tokenizer.encode(flags.text, {.add_special = true});
   check_tokens(ids, path, model.config);

@@ -112,7 +112,7 @@ void run_story(const StoryFlags& flags) {
   check_ids("--ids", prompt, model.config.vocab_size);
   if (flags.has_ids() && flags.print_ids) return run_on_ids(flags, model, prompt);
 
-  const Tokenizer tokenizer = Tokenizer::open(path);
+  const Tokenizer tokenizer = Tokenizer::open(flags.tokenizer_path(path));
   if (!flags.has_ids()) {
     prompt = tokenizer.encode(flags.prompt, {.add_special = true});
     check_tokens(prompt, path, model.config);

@@ -7,7 +7,9 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "checkpoint/gguf.h"
+#include "checkpoint/llama2c.h"
 #include "text/gguf_tokenizer.h"
+#include "text/llama2c_tokenizer.h"
 #include "text/tokenizer_impl.h"
 #include "text/unicode.h"
 
@@ -136,9 +138,13 @@ std::filesystem::path file_of(const std::filesystem::path& path) {
 }
 
 JsonDocument read_document(const std::filesystem::path& path) {
-  if (!is_gguf(path)) return JsonDocument::read(path);
-  const GgufFile file(path);
-  return JsonDocument::parse(gguf_tokenizer_json(file.metadata()), path.string() + ": tokenizer");
+  const auto parse = [&](std::string_view text) {
+    return JsonDocument::parse(text, path.string() + ": tokenizer");
+  };
+  if (is_gguf(path)) return parse(gguf_tokenizer_json(GgufFile(path).metadata()));
+  if (is_llama2c(path)) return parse(llama2c_tokenizer_json_beside(path));
+  if (path.extension() == ".bin") return parse(llama2c_tokenizer_json(path, std::nullopt));
+  return JsonDocument::read(path);
 }
 
 }  // namespace

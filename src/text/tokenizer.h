@@ -12,12 +12,14 @@
 
 namespace stagecraft {
 
-// Text to token ids and back, as a Hugging Face tokenizer.json or a GGUF file defines it. Immutable
+// Text to token ids and back, as a Hugging Face tokenizer.json or a model of another format
+// defines it. Immutable
 // once open, so threads may share it.
 class Tokenizer {
  public:
-  // `path`: a tokenizer.json, a folder that holds one, or a GGUF file. Throws Error naming the file
-  // and the part that is missing, wrong or not supported.
+  // `path`: a tokenizer.json, a folder that holds one, a GGUF file, a llama2.c model with its
+  // tokenizer.bin beside it, or that file. Throws Error naming the file and the part that is
+  // missing, wrong or not supported.
   static Tokenizer open(const std::filesystem::path& path);
 
   Tokenizer(Tokenizer&&) noexcept;

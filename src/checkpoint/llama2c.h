@@ -1,0 +1,56 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "base/mapped_file.h"
+#include "checkpoint/weight_file.h"
+
+namespace stagecraft {
+
+// What a llama2.c file says before its weights (github.com/karpathy/llama2.c, export.py).
+struct Llama2cHeader {
+  int version = 0;  // 0, 1 or 2
+  std::size_t dim = 0, ffn_dim = 0, n_layers = 0, n_heads = 0, n_kv_heads = 0;
+  std::size_t vocab_size = 0, max_seq_len = 0;
+  bool tied = false;           // no output head of its own
+  std::size_t group_size = 0;  // version 2: so many int8 share a scale
+  std::size_t size = 0;        // of this header, in bytes
+
+  // Throws Error naming the file and the field; also where the file is not exactly as large as a
+  // header with these sizes makes it.
+  static Llama2cHeader read(const std::filesystem::path& path);
+};
+
+// One llama2.c file ("stories15M.bin"), mapped; little-endian:
+//   version 0   7 int32 (a negative vocab_size: not tied), then f32
+//   version 1   "ak42" as a number, version, 7 int32, a byte "tied", zeros up to 256; then f32
+//   version 2   the same with the group size behind the byte; norms in f32, matrices as all their
+//               int8 and then an f32 scale for each group
+// The order of the tensors is fixed. Each head of q and k has its rows in pairs, and they are
+// copied into the order of Hugging Face (rope_pairs.h). Matrices of version 2 become f32: int8 *
+// scale.
+class Llama2cFile : public WeightFile {
+ public:
+  // Throws Error as Llama2cHeader::read.
+  explicit Llama2cFile(const std::filesystem::path& path);
+
+  const std::vector<StoredTensor>& tensors() const override { return tensors_; }
+  void release_pages() const override { file_.release_pages(); }
+
+ private:
+  void add(std::string name, std::vector<std::size_t> shape, std::span<const std::byte> bytes);
+
+  MappedFile file_;
+  Llama2cHeader header_;
+  std::vector<StoredTensor> tensors_;
+  std::vector<std::vector<std::byte>> copies_;  // bytes of tensors that do not lie in the file so
+};
+
+// Whether `path` is a file that calls itself one of these: by its first bytes, by its name (.bin,
+// but not tok*.bin, which is a vocabulary), or, as version 0 says nothing, by sizes that are those
+// of the file to the byte. A folder is none.
+bool is_llama2c(const std::filesystem::path& path);
+
+}  // namespace stagecraft

@@ -1,0 +1,84 @@
+// A llama2.c file computes what the model computes that it was made from
+// (reference/make_formats.py).
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "checkpoint/llama2c.h"
+#include "checkpoint/safetensors.h"
+#include "generation/trace.h"
+#include "model/model.h"
+#include "tests/support/temporary_folder.h"
+
+namespace stagecraft {
+namespace {
+
+std::vector<float> logits_of(const Model& model) {
+  const std::vector<TokenId> ids = {1, 7, 40, 61, 3, 3, 12, 55};
+  const std::vector<std::size_t> passes = {ids.size()};
+  const auto activations = trace(model, ids, passes, 1);
+  const Matrix<float>& logits = activations.back().values;
+  return {logits.data(), logits.data() + logits.rows() * logits.cols()};
+}
+
+Model file(const std::string& name) { return Model::open(TEST_DATA "/formats/" + name); }
+
+TEST(Llama2cModel, GivesTheLogitsOfItsFolderBitForBit) {
+  const std::pair<std::string, std::string> pairs[] = {
+      {"llama2c-v0.bin", "llama-gqa2"},
+      {"llama2c-v0-tied.bin", "llama-tied-embed-only"},
+      {"llama2c-v1.bin", "llama-gqa2"},
+  };
+  for (const auto& [bin, folder] : pairs) {
+    const std::vector<float> found = logits_of(file(bin));
+    const std::vector<float> expected = logits_of(Model::open(TEST_DATA "/models/" + folder));
+    ASSERT_EQ(found.size(), expected.size());
+    EXPECT_EQ(std::memcmp(found.data(), expected.data(), found.size() * sizeof(float)), 0) << bin;
+  }
+}
+
+TEST(Llama2cModel, OfInt8HoldsEachTimesTheScaleOfItsGroup) {
+  const Checkpoint found = Checkpoint::open(TEST_DATA "/formats/llama2c-v2.bin");
+  const SafetensorsFile expected(TEST_DATA "/formats/llama2c-v2.safetensors");
+  EXPECT_EQ(found.tensors().size(), expected.tensors().size());
+  for (const StoredTensor& tensor : expected.tensors()) {
+    const StoredTensor* same = found.find(tensor.name);
+    ASSERT_NE(same, nullptr) << tensor.name;
+    EXPECT_EQ(same->shape, tensor.shape) << tensor.name;
+    EXPECT_TRUE(std::ranges::equal(same->bytes, tensor.bytes)) << tensor.name;
+  }
+  EXPECT_NO_THROW(logits_of(file("llama2c-v2.bin")));
+}
+
+TEST(Llama2cModel, HasTheConfigOfItsHeaderAndOfRunC) {
+  const Config config = read_config(TEST_DATA "/formats/llama2c-v0.bin");
+  EXPECT_EQ(config.model_type, "llama");
+  EXPECT_EQ(config.dim, 24u);
+  EXPECT_EQ(config.ffn_dim, 37u);
+  EXPECT_EQ(config.n_layers, 2u);
+  EXPECT_EQ(config.n_heads, 4u);
+  EXPECT_EQ(config.n_kv_heads, 2u);
+  EXPECT_EQ(config.vocab_size, 65u);
+  EXPECT_EQ(config.max_seq_len, 64u);
+  EXPECT_EQ(config.norm_eps, 1e-5f);
+  EXPECT_EQ(config.rope.theta, 10'000.0);
+  EXPECT_FALSE(config.tied_embeddings);
+  EXPECT_EQ(config.eos_ids, (std::vector<TokenId>{1, 2}));
+  EXPECT_TRUE(read_config(TEST_DATA "/formats/llama2c-v0-tied.bin").tied_embeddings);
+}
+
+TEST(Llama2cModel, IsKnownByNameOrContents) {
+  const TemporaryFolder folder;
+  for (const std::string name : {"llama2c-v0.bin", "llama2c-v1.bin", "llama2c-v2.bin"}) {
+    std::filesystem::copy_file(TEST_DATA "/formats/" + name, folder.file(name + "-blob"));
+    EXPECT_TRUE(is_llama2c(folder.file(name + "-blob"))) << name;
+  }
+  EXPECT_TRUE(is_llama2c("missing.bin"));
+  EXPECT_FALSE(is_llama2c("missing"));
+  EXPECT_FALSE(is_llama2c("tokenizer.bin"));
+  EXPECT_FALSE(is_llama2c(TEST_DATA "/formats/llama2c-v2.safetensors"));
+  EXPECT_FALSE(is_llama2c(folder.path()));
+}
+
+}  // namespace
+}  // namespace stagecraft
