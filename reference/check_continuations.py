@@ -3,10 +3,11 @@
     build/venv/bin/python reference/check_continuations.py MODEL.gguf
     build/venv/bin/python reference/check_continuations.py FOLDER --tokens 64
 
-Both read the same file: transformers dequantises a GGUF file to f32 as the engine does. Where they
-part, the gap between the two likeliest tokens says whether that means anything: f32 rounds, and the
-spread is how far transformers' own logits move when it is asked for f64. Exit code 1 where they
-part at a gap above twice the spread.
+Both read the same file: transformers dequantises a GGUF file to f32 as the engine does. At each place
+of what the engine wrote, transformers says what it would have chosen, the end included. f32 rounds,
+and the spread is how far transformers' own logits move when it is asked for f64: where the two
+likeliest tokens are closer than twice that, neither choice means anything, which is said whether they
+agree there or not. Exit code 1 where they part at a larger gap.
 """
 
 from __future__ import annotations
@@ -51,6 +52,11 @@ def logits_of(model: torch.nn.Module, ids: list[int]) -> torch.Tensor:
         return model(torch.tensor([ids])).logits[0]
 
 
+def end_tokens(model: torch.nn.Module) -> list[int]:
+    ids = model.generation_config.eos_token_id
+    return ids if isinstance(ids, list) else [ids]
+
+
 def check(args: argparse.Namespace) -> bool:
     model = open_model(args.model, torch.float32)
     exact = open_model(args.model, torch.float64)
@@ -61,22 +67,26 @@ def check(args: argparse.Namespace) -> bool:
         story = ["story", "--ids", ",".join(map(str, ids)), "--print-ids", "--temperature", "0"]
         made = ours(args.program, args.model, [*story, "--max-tokens", str(args.tokens)]).strip()
         made_ids = [int(i) for i in made.split(",")] if made else []
-        # One pass over what the engine wrote: at each place, what would transformers have chosen?
         logits = logits_of(model, ids + made_ids)[len(ids) - 1 :]
         truth = logits_of(exact, ids + made_ids)[len(ids) - 1 :]
         spread = (logits.double() - truth).abs().max().item()
-        chosen = logits.argmax(-1).tolist()
-        part = next((i for i, token in enumerate(made_ids) if chosen[i] != token), None)
-        top = logits.topk(2).values
-        gaps = (top[:, 0] - top[:, 1]).tolist()
-        line = f"{prompt!r}: {len(made_ids)} tokens, spread {spread:.1e}, least gap {min(gaps):.1e}"
-        if part is None:
-            print(f"{line}: equal")
-            continue
-        means_something = gaps[part] > 2 * spread
-        verdict = "WRONG" if means_something else "undecided: closer than f32 can tell"
-        print(f"{line}: part at token {part}, gap {gaps[part]:.1e}: {verdict}")
-        right = right and not means_something
+        top = logits.topk(2)
+        gaps = (top.values[:, 0] - top.values[:, 1]).tolist()
+        chosen = top.indices[:, 0].tolist()
+        parts = [i for i, token in enumerate(made_ids) if chosen[i] != token]
+        ended = len(made_ids) < args.tokens
+        if ended and chosen[len(made_ids)] not in end_tokens(model):
+            parts.append(len(made_ids))
+        places = range(len(made_ids) + ended)
+        ties = [i for i in places if gaps[i] <= 2 * spread]
+        wrong = [i for i in parts if i not in ties]
+        print(
+            f"{prompt!r}: {len(made_ids)} tokens{' and the end' if ended else ''}, "
+            f"spread {spread:.1e}, least gap {min(gaps[i] for i in places):.1e}: "
+            + (f"WRONG at {wrong}" if wrong else "parts where undecided" if parts else "equal")
+            + (f"; closer than f32 can tell at {ties}" if ties else "")
+        )
+        right = right and not wrong
     return right
 
 

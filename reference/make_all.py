@@ -27,6 +27,7 @@ from make_formats import make_formats
 from make_gguf import make_gguf
 from make_models import make_models
 from make_operators import make_operators
+from make_perplexity import make_perplexity
 from make_tokenizers import make_tokenizers
 from seed import SEED
 
@@ -41,7 +42,7 @@ def files_of(folder: Path) -> dict[str, Path]:
     """What this folder holds that is ours."""
     found = [
         path
-        for part in ("formats", "gguf", "models", "operators", "tokenizers")
+        for part in ("formats", "gguf", "models", "operators", "perplexity", "tokenizers")
         for path in (folder / part).rglob("*")
         if path.is_file()
     ]
@@ -66,6 +67,7 @@ def make_all(folder: Path) -> None:
     make_tokenizers(folder / "tokenizers")
     make_gguf(folder)
     make_formats(folder)
+    make_perplexity(folder / "perplexity", folder / "models")
     (folder / "manifest.json").write_text(json.dumps(manifest_of(folder), indent=2) + "\n")
 
 

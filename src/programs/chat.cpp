@@ -78,7 +78,7 @@ class Chat {
         seed_(flags.chosen_seed()),
         random_(seed_),
         session_(model, tokenizer, context_for(flags, model.config), flags.thread_count()) {
-    note_long_context();
+    note_long_context(model.config, session_.session().context());
     if (!flags.system.empty()) session_.conversation().system = flags.system;
   }
 
@@ -118,13 +118,6 @@ class Chat {
  private:
   static std::size_t context_for(const ChatFlags& flags, const Config& config) {
     return flags.context != 0 ? flags.context : std::min(config.max_seq_len, kDefaultContext);
-  }
-
-  void note_long_context() const {
-    const std::size_t trained_for = session_.session().model().config.max_seq_len;
-    if (session_.session().context() <= trained_for) return;
-    print_note(fmt::format(
-        "note: the model was trained for {} tokens; beyond, it may lose the thread", trained_for));
   }
 
   bool interactive() const { return editor_.is_interactive(); }

@@ -10,6 +10,7 @@ namespace stagecraft {
 void add_chat(CLI::App& app);
 void add_info(CLI::App& app);
 void add_peek(CLI::App& app);
+void add_perplexity(CLI::App& app);
 void add_story(CLI::App& app);
 void add_tokenize(CLI::App& app);
 void add_compare(CLI::App& app);

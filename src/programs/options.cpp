@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "programs/console.h"
 
 namespace stagecraft {
 namespace {
@@ -170,6 +171,13 @@ void check_tokens(std::span<const TokenId> ids, const std::filesystem::path& fol
   throw Error("{}: expected ids from 0 to {} (config.json: vocab_size {}), found {} in the prompt",
               (folder / "tokenizer.json").string(), config.vocab_size - 1, config.vocab_size,
               largest);
+}
+
+void note_long_context(const Config& config, std::size_t context) {
+  if (context <= config.max_seq_len) return;
+  print_note(
+      fmt::format("note: the model was trained for {} tokens; beyond, it may lose the thread",
+                  config.max_seq_len));
 }
 
 void check_utf8(std::string_view what, std::string_view text) {

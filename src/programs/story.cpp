@@ -37,13 +37,6 @@ std::size_t context_for(const StoryFlags& flags, const Config& config, std::size
   return context;
 }
 
-void note_long_context(const Session& session) {
-  const std::size_t trained_for = session.model().config.max_seq_len;
-  if (session.context() <= trained_for) return;
-  fmt::print(stderr, "note: the model was trained for {} tokens; beyond, it may lose the thread\n",
-             trained_for);
-}
-
 void print_closing_lines(const TextResult& result, const Session& session,
                          const std::filesystem::path& model, std::uint64_t seed) {
   if (result.reason == StopReason::ContextFull) {
@@ -88,7 +81,7 @@ void run_on_ids(const StoryFlags& flags, const Model& model, const std::vector<T
   Session session(model,
                   context_for(flags, model.config, prompt.size(), options.generation.max_tokens),
                   flags.thread_count());
-  note_long_context(session);
+  note_long_context(model.config, session.context());
   IdsFile ids_file(flags.save_ids);
   Random random(flags.chosen_seed());
   std::vector<TokenId> made;
@@ -121,7 +114,7 @@ void run_story(const StoryFlags& flags) {
   Session session(model,
                   context_for(flags, model.config, prompt.size(), options.generation.max_tokens),
                   flags.thread_count());
-  note_long_context(session);
+  note_long_context(model.config, session.context());
   const std::uint64_t seed = flags.chosen_seed();
   Random random(seed);
   IdsFile ids_file(flags.save_ids);

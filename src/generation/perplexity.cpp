@@ -1,0 +1,69 @@
+#include "generation/perplexity.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "model/forward.h"
+
+namespace stagecraft {
+namespace {
+
+constexpr std::size_t kRowsPerPass = 64;  // as many logits are kept at a time
+
+// ln(sum(exp(logits))) - logits[token]
+double surprisal(std::span<const float> logits, TokenId token) {
+  const auto largest = static_cast<double>(*std::ranges::max_element(logits));
+  double sum = 0.0;
+  for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - largest);
+  const double result =
+      std::log(sum) + largest - static_cast<double>(logits[static_cast<std::size_t>(token)]);
+  if (!std::isfinite(result)) {
+    throw Error("perplexity: expected logits that are finite numbers, found others");
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<double> surprisals(const Model& model, std::span<const TokenId> ids,
+                               const Windows& windows, std::size_t n_threads,
+                               const std::function<bool(std::size_t scored)>& progress) {
+  if (ids.size() < 2) throw Error("text: expected at least 2 tokens, found {}", ids.size());
+  if (windows.stride == 0 || windows.stride >= windows.context) {
+    throw Error("stride: expected 1 to {} (less than the context), found {}",
+                std::max<std::size_t>(windows.context, 1) - 1, windows.stride);
+  }
+  for (const TokenId id : ids) {  // the last one is no input of a pass, which would look at it
+    if (id >= 0 && static_cast<std::size_t>(id) < model.config.vocab_size) continue;
+    throw Error("perplexity: token id: expected 0 to {}, found {}", model.config.vocab_size - 1,
+                id);
+  }
+  const std::size_t context = std::min(windows.context, ids.size());
+  const std::size_t rows = std::min(kRowsPerPass, context);
+  KvCache cache(model.config, context);
+  Workspace workspace(model.config, rows, context, n_threads);
+  Matrix<float> logits(rows, model.config.vocab_size);
+  std::vector<double> result;
+  result.reserve(ids.size() - 1);
+
+  for (std::size_t begin = 0; result.size() + 1 < ids.size(); begin += windows.stride) {
+    cache.truncate(0);
+    // The window's last token is only predicted, so it need not be computed.
+    const std::size_t end = std::min(begin + windows.context, ids.size()) - 1;
+    for (std::size_t at = begin; at < end;) {
+      const std::size_t n = std::min(rows, end - at);
+      const std::size_t first = std::clamp(result.size(), at, at + n);  // whose next is not scored
+      const std::size_t scored = at + n - first;
+      forward(model, ids.subspan(at, n), cache, workspace, logits.top_rows(scored));
+      for (std::size_t i = 0; i < scored; ++i) {
+        result.push_back(surprisal(logits.view().row(i), ids[first + i + 1]));
+      }
+      at += n;
+      if (progress && !progress(result.size())) return result;
+    }
+  }
+  return result;
+}
+
+}  // namespace stagecraft

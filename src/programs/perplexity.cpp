@@ -1,0 +1,156 @@
+#include "generation/perplexity.h"
+
+#include <cmath>
+#include <numbers>
+#include <numeric>
+
+#include "base/error.h"
+#include "base/mapped_file.h"
+#include "base/stopwatch.h"
+#include "programs/commands.h"
+#include "programs/console.h"
+#include "programs/interrupt.h"
+#include "programs/model_path.h"
+#include "programs/options.h"
+#include "programs/terminal.h"
+
+namespace stagecraft {
+namespace {
+
+constexpr std::size_t kMaxTextBytes = 1u << 30;
+constexpr std::size_t kDefaultWindow = 512;  // or what the model was trained for, if less
+
+struct PerplexityFlags : GenerationFlags {
+  std::string text;
+  std::size_t stride = 0;  // 0: half the context
+  bool json = false;
+};
+
+// On a terminal, one line that says how far it is.
+class Progress {
+ public:
+  explicit Progress(std::size_t total) : total_(total), shown_(is_terminal(stderr)) {}
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  ~Progress() {
+    if (shown_) fmt::print(stderr, "\r\033[K");
+  }
+  void show(std::size_t done) const {
+    if (!shown_) return;
+    const double share = static_cast<double>(done) / static_cast<double>(total_);
+    const double seconds = watch_.seconds();
+    fmt::print(stderr, "\r[{}] {:3.0f}% of {} tokens, {:.0f} s left\033[K",
+               pad_right(bar(share, 24, false), 24), share * 100.0, total_,
+               share > 0.0 ? seconds / share - seconds : 0.0);
+    std::fflush(stderr);
+  }
+  double seconds() const { return watch_.seconds(); }
+
+ private:
+  std::size_t total_;
+  bool shown_;
+  Stopwatch watch_;
+};
+
+Windows windows_for(const PerplexityFlags& flags, const Config& config) {
+  Windows windows;
+  windows.context =
+      flags.context != 0 ? flags.context : std::min(config.max_seq_len, kDefaultWindow);
+  windows.stride = flags.stride != 0 ? flags.stride : std::max<std::size_t>(windows.context / 2, 1);
+  if (windows.stride >= windows.context) {
+    throw CLI::ValidationError("--stride",
+                               fmt::format("expected 1 to {} (less than the context), found {}",
+                                           windows.context - 1, windows.stride));
+  }
+  return windows;
+}
+
+void run_perplexity(const PerplexityFlags& flags) {
+  const std::filesystem::path path = find_model(flags.model, "story");
+  const std::string text = read_text_file(flags.text, kMaxTextBytes);
+  check_utf8(flags.text, text);
+  const Model model = Model::open(path);
+  const Tokenizer tokenizer = Tokenizer::open(path);
+  std::vector<TokenId> ids = tokenizer.encode(text, {.add_special = true});
+  const std::vector<TokenId> alone = tokenizer.encode("", {.add_special = true});
+  const bool has_bos = !alone.empty() && !ids.empty() && ids.front() == alone.front();
+  if (flags.max_tokens != 0 && flags.max_tokens < ids.size()) ids.resize(flags.max_tokens);
+  if (ids.size() < 2) {
+    throw Error("{}: expected a text of at least 2 tokens, found {}", flags.text, ids.size());
+  }
+  check_tokens(ids, path, model.config);
+  const Windows windows = windows_for(flags, model.config);
+  note_long_context(model.config, std::min(windows.context, ids.size()));
+
+  const InterruptGuard guard;
+  std::vector<double> nats;
+  double seconds = 0.0;
+  {
+    const Progress progress(ids.size() - 1);
+    nats = surprisals(model, ids, windows, flags.thread_count(), [&](std::size_t scored) {
+      progress.show(scored);
+      return !guard.interrupted();
+    });
+    seconds = progress.seconds();
+  }
+  if (nats.empty()) throw CLI::RuntimeError(InterruptGuard::kExitCode);
+
+  // The bytes of what was scored: not those of the first token, unless the tokenizer put it there.
+  ids.resize(nats.size() + 1);
+  const std::span<const TokenId> all(ids);
+  const std::size_t bytes =
+      has_bos ? tokenizer.decode(all.subspan(1)).size()
+              : tokenizer.decode(all).size() - tokenizer.decode(all.first(1)).size();
+  if (bytes == 0) throw Error("{}: expected tokens that spell text, found none", flags.text);
+  const double sum = std::accumulate(nats.begin(), nats.end(), 0.0);
+  const double perplexity = std::exp(sum / static_cast<double>(nats.size()));
+  const double bits = sum / std::numbers::ln2 / static_cast<double>(bytes);
+  if (flags.json) {
+    fmt::print(
+        "{{\"perplexity\": {:.17g}, \"bits_per_byte\": {:.17g}, \"nats\": {:.17g}, \"tokens\": {}, "
+        "\"bytes\": {}, \"context\": {}, \"stride\": {}}}\n",
+        perplexity, bits, sum, nats.size(), bytes, windows.context, windows.stride);
+  } else {
+    fmt::print("bits per byte  {:.4f}\nperplexity     {:.4f} a token\n", bits, perplexity);
+  }
+  print_note(fmt::format("[{} tokens, {} bytes; context {}, stride {}; {:.0f} tokens/s; {}]",
+                         nats.size(), bytes, windows.context, windows.stride,
+                         static_cast<double>(nats.size()) / std::max(seconds, 1e-9),
+                         path.string()));
+  if (guard.interrupted()) throw CLI::RuntimeError(InterruptGuard::kExitCode);
+}
+
+}  // namespace
+
+void add_perplexity(CLI::App& app) {
+  CLI::App* command =
+      app.add_subcommand("perplexity", "How well a model foresees a text, token by token");
+  const auto flags = std::make_shared<PerplexityFlags>();
+  flags->add_model_to(*command);
+  command->add_option("--text,-f,--file", flags->text, "The text, UTF-8")
+      ->required()
+      ->check(not_empty())
+      ->type_name("FILE");
+  command
+      ->add_option("-c,--context", flags->context,
+                   "Tokens in a window (default: 512, or what the model was trained for)")
+      ->check(whole_in_range(2, 10'000'000))
+      ->type_name("N");
+  command
+      ->add_option("--stride", flags->stride,
+                   "How far each window lies behind the one before (default: half the context)")
+      ->check(whole_in_range(1, 10'000'000))
+      ->type_name("N");
+  command->add_option("-n,--max-tokens", flags->max_tokens, "Only the text's first N tokens")
+      ->check(whole_in_range(2, 10'000'000))
+      ->type_name("N");
+  flags->add_threads_to(*command);
+  command->add_flag("--json", flags->json, "One line of JSON, with all digits");
+  command->footer(
+      "Bits per byte compares models whatever their tokens are; perplexity only those that share "
+      "a\n"
+      "tokenizer. Example: stagecraft perplexity --model models/story --text stories.txt");
+  command->callback([flags] { run_perplexity(*flags); });
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,109 @@
+#include "generation/perplexity.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "base/error.h"
+#include "checkpoint/safetensors.h"
+#include "tests/support/random_model.h"
+
+namespace stagecraft {
+namespace {
+
+const std::string kModel = TEST_DATA "/models/llama-gqa2";
+// A surprisal moves by at most twice what the logits do, and theirs may move by 1.8e-5 (the tolerance
+// of this model's trace). Measured: 2.7e-6.
+constexpr double kAllowed = 2 * 1.8e-5;
+
+template <class T>
+std::vector<T> values(const SafetensorsFile& file, const std::string& name) {
+  const StoredTensor* tensor = file.find(name);
+  if (tensor == nullptr) throw Error("no tensor {}", name);
+  std::vector<T> copy;
+  const auto all = elements(*tensor, copy);
+  return {all.begin(), all.end()};
+}
+
+std::vector<TokenId> test_ids() {
+  const SafetensorsFile file(TEST_DATA "/perplexity/windows.safetensors");
+  const auto ids = values<std::int64_t>(file, "ids");
+  return {ids.begin(), ids.end()};
+}
+
+// The tensors are called nats.CONTEXT.STRIDE.
+TEST(Perplexity, EachTokenCostsWhatItCostsInPyTorchWindowByWindow) {
+  const SafetensorsFile file(TEST_DATA "/perplexity/windows.safetensors");
+  const std::vector<TokenId> ids = test_ids();
+  const Model model = Model::open(kModel);
+  std::size_t compared = 0;
+  for (const StoredTensor& tensor : file.tensors()) {
+    Windows windows;
+    if (std::sscanf(tensor.name.c_str(), "nats.%zu.%zu", &windows.context, &windows.stride) != 2) {
+      continue;
+    }
+    const auto expected = values<double>(file, tensor.name);
+    const std::vector<double> got = surprisals(model, ids, windows, 1);
+    ASSERT_EQ(got.size(), expected.size()) << tensor.name;
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      EXPECT_NEAR(got[i], expected[i], kAllowed) << tensor.name << ", token " << i + 1;
+    }
+    ++compared;
+  }
+  EXPECT_EQ(compared, 5u);
+}
+
+TEST(Perplexity, TheBitsDependOnNoThreadsAndOnNoPasses) {
+  const TemporaryFolder folder;
+  write_random_model(folder.path());
+  const Model model = Model::open(folder.path());
+  std::vector<TokenId> ids(300);
+  for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<TokenId>(i * 7919 % 515);
+  const auto one = surprisals(model, ids, {200, 70}, 1);  // windows of more than one pass
+  EXPECT_EQ(one, surprisals(model, ids, {200, 70}, 3));
+  // The first window knows nothing of how far the next one is.
+  const auto other = surprisals(model, ids, {200, 199}, 1);
+  EXPECT_TRUE(std::equal(one.begin(), one.begin() + 199, other.begin()));
+  EXPECT_NE(one[250], other[250]);
+}
+
+TEST(Perplexity, CountsEachTokenOnceWhateverTheWindows) {
+  const Model model = Model::open(kModel);
+  const std::vector<TokenId> ids = test_ids();
+  for (std::size_t n = 2; n <= 12; ++n) {
+    for (std::size_t context = 2; context <= 9; ++context) {
+      for (std::size_t stride = 1; stride < context; ++stride) {
+        const std::span<const TokenId> text(ids.data(), n);
+        EXPECT_EQ(surprisals(model, text, {context, stride}, 1).size(), n - 1);
+      }
+    }
+  }
+}
+
+TEST(Perplexity, SaysHowFarItIsAndStopsWhenAsked) {
+  const Model model = Model::open(kModel);
+  std::vector<std::size_t> seen;
+  const auto all = surprisals(model, test_ids(), {8, 4}, 1, [&](std::size_t scored) {
+    seen.push_back(scored);
+    return scored < 20;
+  });
+  EXPECT_TRUE(std::ranges::is_sorted(seen));
+  EXPECT_EQ(seen.back(), all.size());
+  EXPECT_EQ(all.size(), 23u);  // 7, then 4 a window
+}
+
+TEST(Perplexity, RefusesWindowsAndTextsThatGiveNothing) {
+  const Model model = Model::open(kModel);
+  const std::vector<TokenId> ids = test_ids();
+  EXPECT_THROW(surprisals(model, ids, {8, 0}, 1), Error);
+  EXPECT_THROW(surprisals(model, ids, {8, 8}, 1), Error);
+  EXPECT_THROW(surprisals(model, ids, {0, 0}, 1), Error);
+  EXPECT_THROW(surprisals(model, {ids.data(), 1}, {8, 4}, 1), Error);
+  EXPECT_THROW(surprisals(model, std::vector<TokenId>{1, 65, 2}, {8, 4}, 1), Error);
+  EXPECT_THROW(surprisals(model, std::vector<TokenId>{1, 65}, {8, 4}, 1), Error);  // only scored
+  EXPECT_THROW(surprisals(model, std::vector<TokenId>{1, -1}, {8, 4}, 1), Error);
+}
+
+}  // namespace
+}  // namespace stagecraft

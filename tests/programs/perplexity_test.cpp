@@ -1,0 +1,97 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/run_program.h"
+
+namespace stagecraft {
+namespace {
+
+const std::string kModel = TEST_DATA "/gguf/whole-f32.gguf";
+const std::string kText = "the cat and the hat\nthe cat and the hat\n";
+
+class PerplexityProgram : public ::testing::Test {
+ protected:
+  PerplexityProgram() { write_file(file("text"), kText); }
+  std::string file(const std::string& name) const { return folder_.file(name); }
+  ProgramResult run(std::vector<std::string> more) const {
+    more.insert(more.begin(), {"perplexity", "--model", kModel, "--threads", "1"});
+    return run_program(more);
+  }
+  nlohmann::json json(std::vector<std::string> more) const {
+    more.insert(more.end(), {"--text", file("text"), "--json"});
+    const ProgramResult result = run(more);
+    EXPECT_EQ(result.code, 0) << result.err;
+    return nlohmann::json::parse(result.out, nullptr, false);
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(PerplexityProgram, SaysBitsPerByteAndPerplexity) {
+  const ProgramResult result = run({"--text", file("text")});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_TRUE(result.out.starts_with("bits per byte  ")) << result.out;
+  EXPECT_NE(result.out.find("\nperplexity     "), std::string::npos) << result.out;
+  EXPECT_EQ(result.err.find('\r'), std::string::npos) << "a bar where there is no terminal";
+}
+
+TEST_F(PerplexityProgram, TheFiguresFollowFromOneAnother) {
+  const auto got = json({"--context", "8", "--stride", "3"});
+  const double nats = got.at("nats"), tokens = got.at("tokens"), bytes = got.at("bytes");
+  EXPECT_DOUBLE_EQ(got.at("perplexity"), std::exp(nats / tokens));
+  EXPECT_DOUBLE_EQ(got.at("bits_per_byte"), nats / std::log(2.0) / bytes);
+  const ProgramResult ids = run_program({"tokenize", "--model", kModel}, kText);
+  EXPECT_EQ(tokens, std::count(ids.out.begin(), ids.out.end(), ','));  // all but the first
+  EXPECT_EQ(bytes, static_cast<double>(kText.size() - 2));             // whose "th" is not foreseen
+}
+
+TEST_F(PerplexityProgram, OnlyTheFirstTokensWhenAsked) {
+  const auto some = json({"--max-tokens", "5"});
+  EXPECT_EQ(some.at("tokens"), 4);
+  EXPECT_LT(some.at("nats"), json({}).at("nats"));
+}
+
+TEST_F(PerplexityProgram, WarnsBeyondWhatTheModelWasTrainedFor) {
+  std::string longer;
+  for (int i = 0; i < 40; ++i) longer += kText;
+  write_file(file("text"), longer);
+  const ProgramResult result = run({"--text", file("text"), "--context", "200"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_TRUE(result.err.starts_with("note: the model was trained for 128 tokens")) << result.err;
+}
+
+TEST_F(PerplexityProgram, RefusesBadInputInOneLine) {
+  write_file(file("empty"), "");
+  write_file(file("one"), "t");
+  write_file(file("broken"), "the \xc3(");
+  const std::vector<std::pair<std::vector<std::string>, std::string>> table = {
+      {{"--text", file("none")}, file("none") + ": cannot be opened: No such file or directory"},
+      {{"--text", file("empty")},
+       file("empty") + ": expected a text of at least 2 tokens, found 0"},
+      {{"--text", file("one")}, file("one") + ": expected a text of at least 2 tokens, found 1"},
+      {{"--text", file("broken")},
+       file("broken") + ": expected UTF-8, found byte 0xc3 at offset 4"},
+      {{"--text", folder_.path().string()},
+       folder_.path().string() + ": expected a file, found a folder"},
+  };
+  for (const auto& [arguments, message] : table) {
+    const ProgramResult result = run(arguments);
+    EXPECT_EQ(result.code, 1);
+    EXPECT_EQ(result.out, "");
+    EXPECT_EQ(result.err, "stagecraft: " + message + "\n");
+  }
+  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+           {},
+           {"--text", ""},
+           {"--text", file("text"), "--stride", "0"},
+           {"--text", file("text"), "--stride", "8", "--context", "8"},
+           {"--text", file("text"), "--context", "1"},
+           {"--text", file("text"), "--max-tokens", "1"}}) {
+    EXPECT_EQ(run(arguments).code, 2);
+  }
+}
+
+}  // namespace
+}  // namespace stagecraft
