@@ -8,6 +8,8 @@ Beside OUT/models and OUT/tokenizers, which must be there, it writes OUT/formats
     llama2c-v*.bin         models of OUT/models as llama2.c's export.py writes them; v2 is random, with
                            what it holds in llama2c-v2.safetensors; story is one for the vocabulary below
     tokenizer-*.bin        OUT/tokenizers/llama2 as its tokenizer.py does, bytes spelt in two ways
+    *.flm                  models and vocabularies as FastLLM writes them
+    flm.jsonl              texts, and their ids by the longest match in story.flm and gpt2.flm
 """
 
 from __future__ import annotations
@@ -22,9 +24,11 @@ import gguf
 import numpy
 import torch
 from gguf import GGMLQuantizationType as Type
+from tokenizers import pre_tokenizers
 
 import dump
 from seed import random_for
+from tokenizer_texts import HARD
 
 Json = dict[str, Any]
 Array = numpy.ndarray
@@ -241,6 +245,112 @@ def write_llama2c_tokenizer(path: Path, folder: Path, in_bytes: bool) -> None:
     path.write_bytes(out)
 
 
+# --- FastLLM ---
+
+
+def flm_text(text: bytes) -> bytes:
+    return struct.pack("<i", len(text)) + text
+
+
+def write_flm(
+    path: Path, pairs: dict[str, Any], vocabulary: dict[str, int], weights: Weights
+) -> None:
+    """As tools/fastllm_pytools/torch2flm.py writes a model, its matrices in f16 where they fit."""
+    out = struct.pack("<ii", 2, len(pairs))
+    for key, value in pairs.items():
+        out += flm_text(key.encode()) + flm_text(str(value).encode())
+    out += struct.pack("<i", len(vocabulary))
+    for text, i in vocabulary.items():
+        spelt = text.encode()
+        out += struct.pack(f"<i{len(spelt)}ii", len(spelt), *spelt, i)
+    out += struct.pack("<i", len(weights))
+    for name, weight in weights.items():
+        half = weight.dtype == numpy.float16
+        shape = weight.shape
+        out += flm_text(name.encode())
+        out += struct.pack(f"<i{len(shape)}ii", len(shape), *shape, 7 if half else 0)
+        out += weight.tobytes()
+    path.write_bytes(out)
+
+
+FLM_CHAT = {
+    "pre_prompt": "<s>Be 'brief'.\n",
+    "user_role": "USER: ",
+    "bot_role": "\nBOT: ",
+    "history_sep": "</s>\n",
+}
+
+
+def vocabulary_of(folder: Path) -> dict[str, int]:
+    tokenizer = json.loads((folder / "tokenizer.json").read_text())
+    added = {token["content"]: token["id"] for token in tokenizer["added_tokens"]}
+    return tokenizer["model"]["vocab"] | added
+
+
+def write_flm_model(path: Path, folder: Path) -> None:
+    config, weights = weights_of(folder)
+    write_flm(path, config, {}, weights)
+
+
+def write_flm_story(path: Path, llama2: Path) -> None:
+    """Matrices in f16; a pair of each kind that Python prints."""
+    weights = random_weights("flm-story", STORY)
+    for name, weight in weights.items():
+        weights[name] = weight.astype(numpy.float16) if weight.ndim == 2 else weight
+    pairs = STORY | {
+        "model_type": "llama",
+        "architectures": ["LlamaForCausalLM"],
+        "rms_norm_eps": 1e-06,
+        "rope_theta": 5000.0,
+        "rope_scaling": {"rope_type": "linear", "factor": 2.0},
+        "head_dim": None,
+        "tie_word_embeddings": True,
+        "torch_dtype": "torch.float16",
+        "bos_token_id": 1,
+        "eos_token_id": 2,
+        "unk_token_id": 0,
+    }
+    write_flm(path, pairs | FLM_CHAT, vocabulary_of(llama2), weights)
+
+
+def longest_matches(text: bytes, vocabulary: dict[bytes, int], missing: Any) -> list[int]:
+    ids: list[int] = []
+    longest = max(map(len, vocabulary))
+    while text:
+        size = next((n for n in range(min(longest, len(text)), 0, -1) if text[:n] in vocabulary), 0)
+        if size:
+            ids.append(vocabulary[text[:size]])
+        else:
+            size = next(n for n in range(1, 5) if len(text) == n or text[n] & 0xC0 != 0x80)
+            ids += missing(text[:size])
+        text = text[size:]
+    return ids
+
+
+GPT2_PAD = 472  # half a Hebrew word: no text spells it
+
+
+def write_flm_cases(path: Path, llama2: Path, gpt2: Path) -> None:
+    """What the vocabularies of story.flm and gpt2.flm make of texts, by the longest match."""
+    marks = vocabulary_of(llama2)
+    plain = {t.encode(): i for t, i in marks.items() if i >= 259}
+    cutter = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    letters = {t.encode(): i for t, i in vocabulary_of(gpt2).items() if i not in (GPT2_PAD, 480)}
+    lines = []
+    for text in HARD:
+        if not text or "<" in text:
+            continue
+        spelt = ("▁" + text.replace(" ", "▁")).encode()
+        in_bytes = "".join(piece for piece, _ in cutter.pre_tokenize_str(text)).encode()
+        case = {
+            "text": text,
+            "story": longest_matches(spelt, plain, lambda bad: [byte + 3 for byte in bad]),
+            "gpt2": longest_matches(in_bytes, letters, lambda _: []),
+        }
+        lines.append(json.dumps(case, ensure_ascii=False))
+    path.write_text("\n".join(lines) + "\n")
+
+
 def make_formats(data: Path) -> None:
     """Writes data/formats."""
     out = data / "formats"
@@ -256,6 +366,11 @@ def make_formats(data: Path) -> None:
     llama2 = data / "tokenizers" / "llama2"
     write_llama2c_tokenizer(out / "tokenizer-angles.bin", llama2, in_bytes=False)
     write_llama2c_tokenizer(out / "tokenizer-bytes.bin", llama2, in_bytes=True)
+    gpt2 = data / "tokenizers" / "gpt2"
+    write_flm_model(out / "llama-gqa2.flm", data / "models" / "llama-gqa2")
+    write_flm_story(out / "story.flm", llama2)
+    write_flm(out / "gpt2.flm", {"eos_token_id": 480, "pad_token_id": GPT2_PAD}, vocabulary_of(gpt2), {})
+    write_flm_cases(out / "flm.jsonl", llama2, gpt2)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 #include "checkpoint/checkpoint.h"
 
 #include "base/json.h"
+#include "checkpoint/flm.h"
 #include "checkpoint/gguf_weights.h"
 #include "checkpoint/llama2c.h"
 #include "checkpoint/safetensors.h"
@@ -47,19 +48,22 @@ std::map<std::string, std::vector<std::string>> parse_index(const fs::path& path
 std::unique_ptr<WeightFile> open_model_file(const fs::path& path) {
   if (is_gguf(path)) return std::make_unique<GgufWeights>(path);
   if (is_llama2c(path)) return std::make_unique<Llama2cFile>(path);
-  throw Error("{}: expected a model folder, a GGUF file or llama2.c's .bin, found another file",
+  if (is_flm(path)) return std::make_unique<FlmFile>(path);
+  throw Error("{}: expected a model folder or a model file (GGUF, .bin, .flm), found another file",
               path.string());
 }
 
 }  // namespace
 
-bool is_model_file(const fs::path& path) { return is_gguf(path) || is_llama2c(path); }
+bool is_model_file(const fs::path& path) {
+  return is_gguf(path) || is_llama2c(path) || is_flm(path);
+}
 
 Checkpoint Checkpoint::open(const fs::path& model) {
   std::error_code failed;
   const fs::file_status status = fs::status(model, failed);
   if (status.type() == fs::file_type::not_found) {
-    throw Error("{}: no such {}", model.string(), model.extension() == ".gguf" ? "file" : "folder");
+    throw Error("{}: no such {}", model.string(), is_model_file(model) ? "file" : "folder");
   }
   if (failed) throw Error("{}: cannot be opened: {}", model.string(), failed.message());
   if (!fs::is_directory(status)) {

@@ -35,7 +35,7 @@ class Checkpoint {
   std::map<std::string, const StoredTensor*, std::less<>> tensors_;
 };
 
-// Whether `path` is a model in one file: GGUF, llama2.c.
+// Whether `path` is a model in one file: GGUF, llama2.c, .flm.
 bool is_model_file(const std::filesystem::path& path);
 
 }  // namespace stagecraft

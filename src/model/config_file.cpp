@@ -2,6 +2,7 @@
 #include "base/mapped_file.h"
 #include "model/config.h"
 #include "model/config_extensions.h"
+#include "model/flm_config.h"
 #include "model/gguf_config.h"
 #include "model/llama2c_config.h"
 
@@ -15,6 +16,7 @@ constexpr std::size_t kMaxConfigBytes = 4u << 20;
 Config read_config(const std::filesystem::path& model) {
   if (is_gguf(model)) return gguf_config(GgufFile(model));
   if (is_llama2c(model)) return llama2c_config(model);
+  if (is_flm(model)) return flm_config(FlmFile(model));
   const std::filesystem::path path = model / "config.json";
   Config config = parse_config(read_text_file(path, kMaxConfigBytes), path.string());
 

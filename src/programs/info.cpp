@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/mapped_file.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/flm.h"
 #include "checkpoint/gguf.h"
 #include "checkpoint/llama2c.h"
 #include "checkpoint/safetensors.h"
@@ -16,6 +17,7 @@
 #include "programs/options.h"
 #include "programs/terminal.h"
 #include "text/chat_template.h"
+#include "text/flm_tokenizer.h"
 #include "text/llama2c_tokenizer.h"
 #include "text/tokenizer.h"
 
@@ -128,6 +130,9 @@ std::string template_text(const fs::path& model) {
   if (is_gguf(model)) {
     where = "tokenizer.chat_template";
     text = GgufFile(model).metadata().text_or(where, "");
+  } else if (is_flm(model)) {
+    where = "user_role and others";
+    text = flm_chat_template(FlmFile(model));
   } else if (fs::is_directory(model) && fs::exists(model / where)) {
     text = read_text_file(model / where, kMaxTokenizerConfigBytes);
   } else if (where = "tokenizer_config.json"; fs::exists(model / where)) {
@@ -145,6 +150,7 @@ bool has_tokenizer(const fs::path& model) {
   if (is_llama2c(model)) {
     return find_llama2c_tokenizer(model, Llama2cHeader::read(model).vocab_size).has_value();
   }
+  if (is_flm(model)) return !FlmFile(model).vocabulary().empty();
   return fs::exists(model / "tokenizer.json");
 }
 
@@ -162,9 +168,10 @@ void print_tokenizer(const fs::path& model) {
     }
   }
   // How the vocabulary spells a space tells the two kinds apart.
-  const char* kind = tokenizer.id_of("\xe2\x96\x81") ? "sentencepiece-style BPE"
-                     : tokenizer.id_of("\xc4\xa0")   ? "byte-level BPE"
-                                                     : "BPE";
+  const char* kind = is_flm(model)                     ? "longest match (no scores, no merges)"
+                     : tokenizer.id_of("\xe2\x96\x81") ? "sentencepiece-style BPE"
+                     : tokenizer.id_of("\xc4\xa0")     ? "byte-level BPE"
+                                                       : "BPE";
   const std::size_t more = specials.size() - std::min(specials.size(), kShownSpecials);
   specials.resize(specials.size() - more);
   print_line("kind", kind);

@@ -6,8 +6,10 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "checkpoint/flm.h"
 #include "checkpoint/gguf.h"
 #include "checkpoint/llama2c.h"
+#include "text/flm_tokenizer.h"
 #include "text/gguf_tokenizer.h"
 #include "text/llama2c_tokenizer.h"
 #include "text/tokenizer_impl.h"
@@ -143,6 +145,7 @@ JsonDocument read_document(const std::filesystem::path& path) {
   };
   if (is_gguf(path)) return parse(gguf_tokenizer_json(GgufFile(path).metadata()));
   if (is_llama2c(path)) return parse(llama2c_tokenizer_json_beside(path));
+  if (is_flm(path)) return parse(flm_tokenizer_json(FlmFile(path)));
   if (path.extension() == ".bin") return parse(llama2c_tokenizer_json(path, std::nullopt));
   return JsonDocument::read(path);
 }

@@ -17,8 +17,8 @@ namespace stagecraft {
 // once open, so threads may share it.
 class Tokenizer {
  public:
-  // `path`: a tokenizer.json, a folder that holds one, a GGUF file, a llama2.c model with its
-  // tokenizer.bin beside it, or that file. Throws Error naming the file and the part that is
+  // `path`: a tokenizer.json, a folder that holds one, a GGUF or .flm file, a llama2.c model with
+  // its tokenizer.bin beside it, or that file. Throws Error naming the file and the part that is
   // missing, wrong or not supported.
   static Tokenizer open(const std::filesystem::path& path);
 

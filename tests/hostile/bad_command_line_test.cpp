@@ -144,7 +144,7 @@ const BadCommand kBadCommands[] = {
     {"model_that_is_a_file",
      {"story", "--model", "TINY/config.json"},
      1,
-     "TINY/config.json: expected a model folder, a GGUF file or llama2.c's .bin, found "
+     "TINY/config.json: expected a model folder or a model file (GGUF, .bin, .flm), found "
      "another file"},
     {"model_with_a_newline_in_its_name",
      {"story", "--model", "a\nb"},

@@ -72,7 +72,7 @@ const BadModel kBadIndexes[] = {
 const BadModel kBadFolders[] = {
     {"is_missing", removed(""), "FOLDER: no such folder"},
     {"is_a_file", all_of({removed(""), text("", "text")}),
-     "FOLDER: expected a model folder, a GGUF file or llama2.c's .bin, found "
+     "FOLDER: expected a model folder or a model file (GGUF, .bin, .flm), found "
      "another file"},
     {"may_not_be_read", unreadable(""), "model.safetensors: cannot be opened: Permission denied"},
     {"is_empty", all_of({removed("config.json"), removed("model.safetensors")}),

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <array>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/mapped_file.h"
+#include "checkpoint/byte_reader.h"
+#include "checkpoint/weight_file.h"
+
+namespace stagecraft {
+
+struct FlmToken {
+  std::string text;  // as the vocabulary spells it, any bytes
+  std::size_t id;
+};
+
+// One model file of FastLLM (github.com/ztxz16/fastllm), version 2, mapped. All numbers are int32,
+// little-endian:
+//   version
+//   the pairs       their count; each a key and a value, each of these a length and the bytes
+//   the vocabulary  its count; each token a length, as many int32 that hold a byte each, an id
+//   the weights     their count; each a name, the number of dimensions, these, a type (0: f32,
+//                   7: f16), the data
+// Names, shapes and the order of rows are Hugging Face's; the pairs are what its config.json said,
+// and how a chat is spelt. The file ends where the last weight does.
+class FlmFile : public WeightFile {
+ public:
+  // Throws Error naming the file, the pair, token or tensor, what was expected and what was found.
+  explicit FlmFile(const std::filesystem::path& path);
+
+  const std::map<std::string, std::string, std::less<>>& pairs() const { return pairs_; }
+  // The value of a key, or "" where it is missing.
+  std::string_view value(std::string_view key) const;
+  const std::vector<FlmToken>& vocabulary() const { return vocabulary_; }  // as in the file
+  const std::vector<StoredTensor>& tensors() const override { return tensors_; }
+  void release_pages() const override { file_.release_pages(); }
+  const std::string& name() const { return name_; }  // for errors
+
+  static constexpr std::array<std::string_view, 4> kChatKeys = {"pre_prompt", "user_role",
+                                                                "bot_role", "history_sep"};
+  // Whether a pair of this key is about text, and was in no config.json.
+  static bool is_about_text(std::string_view key);
+
+ private:
+  void read_pairs(ByteReader& reader);
+  void read_vocabulary(ByteReader& reader);
+  void read_tensors(ByteReader& reader);
+
+  std::string name_;
+  MappedFile file_;
+  std::map<std::string, std::string, std::less<>> pairs_;
+  std::vector<FlmToken> vocabulary_;
+  std::vector<StoredTensor> tensors_;
+};
+
+// Whether `path` is named .flm: the format has nothing else to be known by. A folder is none.
+bool is_flm(const std::filesystem::path& path);
+
+}  // namespace stagecraft

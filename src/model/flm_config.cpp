@@ -1,0 +1,51 @@
+#include "model/flm_config.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/json.h"
+
+namespace stagecraft {
+namespace {
+
+// Python's words and quotes, as JSON has them. Texts with quotes in them do not survive, and are no
+// JSON afterwards.
+std::string as_json(std::string_view text) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kWords = {
+      {{"True", "true"}, {"False", "false"}, {"None", "null"}, {"'", "\""}}};
+  std::string json;
+  while (!text.empty()) {
+    const auto* word = std::ranges::find_if(
+        kWords, [&](const auto& pair) { return text.starts_with(pair.first); });
+    const std::size_t length = word == kWords.end() ? 1 : word->first.size();
+    json += word == kWords.end() ? text.substr(0, 1) : word->second;
+    text.remove_prefix(length);
+  }
+  return json;
+}
+
+// A number, True, None, a list, a dict; anything else is a text.
+Json value_of(const std::string& text, const std::string& where) {
+  try {
+    return parse_json(as_json(text), where);
+  } catch (const Error&) {
+    return text;
+  }
+}
+
+}  // namespace
+
+std::string flm_config_json(const FlmFile& file) {
+  Json config = Json::object();
+  for (const auto& [key, text] : file.pairs()) {
+    if (FlmFile::is_about_text(key)) continue;
+    config[key] = value_of(text, file.name());
+  }
+  return config.dump();
+}
+
+Config flm_config(const FlmFile& file) {
+  return parse_config(flm_config_json(file), file.name() + ": pairs");
+}
+
+}  // namespace stagecraft

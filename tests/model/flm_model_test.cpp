@@ -1,0 +1,47 @@
+// A .flm file computes what the model computes that it was made from (reference/make_formats.py).
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "generation/trace.h"
+#include "model/flm_config.h"
+#include "model/model.h"
+
+namespace stagecraft {
+namespace {
+
+std::vector<float> logits_of(const Model& model) {
+  const std::vector<TokenId> ids = {1, 7, 40, 61, 3, 3, 12, 55};
+  const std::vector<std::size_t> passes = {ids.size()};
+  const auto activations = trace(model, ids, passes, 1);
+  const Matrix<float>& logits = activations.back().values;
+  return {logits.data(), logits.data() + logits.rows() * logits.cols()};
+}
+
+TEST(FlmModel, GivesTheLogitsOfItsFolderBitForBit) {
+  const std::vector<float> found = logits_of(Model::open(TEST_DATA "/formats/llama-gqa2.flm"));
+  const std::vector<float> expected = logits_of(Model::open(TEST_DATA "/models/llama-gqa2"));
+  ASSERT_EQ(found.size(), expected.size());
+  EXPECT_EQ(std::memcmp(found.data(), expected.data(), found.size() * sizeof(float)), 0);
+}
+
+TEST(FlmModel, HasHalfPrecisionAndTheConfigThatPythonPrinted) {
+  const Model model = Model::open(TEST_DATA "/formats/story.flm");
+  EXPECT_EQ(model.checkpoint.find("model.embed_tokens.weight")->dtype, DType::F16);
+  EXPECT_EQ(model.checkpoint.find("model.norm.weight")->dtype, DType::F32);
+  const Config& config = model.config;
+  EXPECT_EQ(config.model_type, "llama");
+  EXPECT_EQ(config.dim, 16u);
+  EXPECT_EQ(config.n_kv_heads, 2u);
+  EXPECT_EQ(config.head_dim, 4u);  // "None"
+  EXPECT_EQ(config.vocab_size, 700u);
+  EXPECT_EQ(config.norm_eps, 1e-6f);
+  EXPECT_EQ(config.rope.theta, 5000.0);
+  EXPECT_EQ(config.rope.type, RopeConfig::Type::Linear);
+  EXPECT_EQ(config.rope.factor, 2.0);
+  EXPECT_TRUE(config.tied_embeddings);
+  EXPECT_EQ(config.eos_ids, (std::vector<TokenId>{2}));
+}
+
+}  // namespace
+}  // namespace stagecraft
