@@ -31,9 +31,9 @@ list(JOIN told "|" told)
 # as a student's code is: the warnings of our own are no matter here.
 function(add_student_program name id)
   set(ours "")
-  foreach(other IN LISTS stage_ids)
-    if(NOT other STREQUAL id)
-      list(APPEND ours $<TARGET_OBJECTS:ours_${other}>)
+  foreach(other IN LISTS judged_stages)
+    if(NOT other MATCHES "_${id}$")
+      list(APPEND ours $<TARGET_OBJECTS:${other}>)
     endif()
   endforeach()
   set(objects $<TARGET_OBJECTS:core> ${ours})
@@ -58,9 +58,9 @@ foreach(id IN LISTS stage_ids)
 
   # The student's objects first: where an inline function is in several, theirs is linked.
   add_student_program(worker_${id}_debug ${id} ${stage_files_${id}} $<TARGET_OBJECTS:worker>)
-  target_compile_options(worker_${id}_debug PRIVATE ${debug})
+  target_compile_options(worker_${id}_debug PRIVATE ${stage_flags_${id}} ${debug})
   add_student_program(worker_${id}_asan ${id} ${stage_files_${id}} $<TARGET_OBJECTS:worker>)
-  target_compile_options(worker_${id}_asan PRIVATE ${debug} ${sanitizers})
+  target_compile_options(worker_${id}_asan PRIVATE ${stage_flags_${id}} ${debug} ${sanitizers})
   target_link_options(worker_${id}_asan PRIVATE ${sanitizers})
 
   foreach(source IN LISTS my_tests)
@@ -78,9 +78,26 @@ target_link_libraries(gate PRIVATE engine stagecraft_flags nlohmann_json::nlohma
   GTest::gtest)
 set_source_files_properties(${gates}/places.cpp PROPERTIES
   COMPILE_DEFINITIONS REPOSITORY="${CMAKE_SOURCE_DIR}")
+
+# What a student's speed is measured by: a worker with the textbook's loops in the student's place, as
+# plain as they are written, and with loops that show what a core can do. Speed is judged where it is that
+# of the machine: in a release build, under no emulator or sanitizer.
+set(yardsticks ${CMAKE_SOURCE_DIR}/tests/stages/yardsticks)
+add_executable(yardsticks EXCLUDE_FROM_ALL ${yardsticks}/textbook.cpp ${yardsticks}/ceilings.cpp
+  $<TARGET_OBJECTS:worker>)
+target_include_directories(yardsticks PRIVATE ${CMAKE_SOURCE_DIR})
+target_link_libraries(yardsticks PRIVATE engine stagecraft_flags)
+set_source_files_properties(${yardsticks}/textbook.cpp PROPERTIES
+  COMPILE_OPTIONS "-O2;-fno-tree-vectorize")
+set_source_files_properties(${yardsticks}/ceilings.cpp PROPERTIES COMPILE_OPTIONS "${stage_flags_09}")
+if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT CMAKE_CROSSCOMPILING AND NOT STAGECRAFT_SANITIZE)
+  set_property(SOURCE ${gates}/places.cpp APPEND PROPERTY
+    COMPILE_DEFINITIONS YARDSTICKS="$<TARGET_FILE:yardsticks>")
+endif()
+add_dependencies(gate yardsticks)
 # All that ./stage grade links a student's objects with, and the judge.
 add_custom_target(grading)
-add_dependencies(grading gate worker_ours recorded plain)
+add_dependencies(grading gate worker_ours recorded plain ${judged_stages})
 # How the gate starts a worker, for what tools/ start: a student's compiler (tools/confine.py).
 add_executable(confine ${gates}/confine/confine.cpp ${gates}/confinement.cpp ${gates}/landlock.cpp
   ${gates}/syscall_filter.cpp)

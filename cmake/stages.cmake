@@ -2,14 +2,32 @@
 # (our twins) and one mine_NN (the student's files) with the same symbols. A program links one of each.
 # counted_NN is mine_NN for `./stage story --mine`, which tells how often it was called.
 #
+# A stage may name compiler flags ("flags", by processor): so that a mark for speed does not depend on
+# the machine, the student's files have them, and ours where they are judged, in judged_NN. What is
+# shipped, ours_NN, runs anywhere and has none.
+#
 #   stage_ids        "00;01;..."
 #   composed_stages  those of them that need others
 #   stage_files_NN   the student's files of stage NN
+#   stage_flags_NN   its flags on this processor
+#   judged_stages    ours_NN of every stage, or judged_NN
 #   staged_twins     every file of src/ that stands in some ours_NN
+#
+# Where the model does not call a stage's function by itself, the stage says which file of src/model
+# another takes the place of, in a program that has it from the student ("in_the_model"):
+#
+#   linked_NN        an OBJECT library of that file
+#   in_place_NN      the name of the other: "linear"
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/stages/stages.json)
 file(READ ${CMAKE_SOURCE_DIR}/stages/stages.json registry)
 string(JSON n_stages LENGTH "${registry}" stages)
 math(EXPR last_stage "${n_stages} - 1")
+
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
+  set(processor x86_64)
+else()
+  set(processor aarch64)
+endif()
 
 foreach(index RANGE ${last_stage})
   string(JSON id GET "${registry}" stages ${index} id)
@@ -39,13 +57,40 @@ foreach(index RANGE ${last_stage})
   list(APPEND staged_twins ${ours})
   set(stage_files_${id} ${mine})
 
+  set(stage_flags_${id} "")
+  string(JSON n_flags ERROR_VARIABLE none LENGTH "${registry}" stages ${index} flags ${processor})
+  if(n_flags GREATER 0)
+    math(EXPR last_flag "${n_flags} - 1")
+    foreach(flag RANGE ${last_flag})
+      string(JSON flag GET "${registry}" stages ${index} flags ${processor} ${flag})
+      list(APPEND stage_flags_${id} ${flag})
+    endforeach()
+  endif()
+
   add_library(ours_${id} OBJECT ${ours})
   target_link_libraries(ours_${id} PRIVATE engine_headers stagecraft_flags)
+  if(stage_flags_${id})
+    add_library(judged_${id} OBJECT EXCLUDE_FROM_ALL ${ours})
+    target_link_libraries(judged_${id} PRIVATE engine_headers stagecraft_flags)
+    target_compile_options(judged_${id} PRIVATE ${stage_flags_${id}})
+    list(APPEND judged_stages judged_${id})
+  else()
+    list(APPEND judged_stages ours_${id})
+  endif()
   # Warnings help a student; only ours are errors.
   foreach(library IN ITEMS mine_${id} counted_${id})
     add_library(${library} OBJECT EXCLUDE_FROM_ALL ${mine})
     target_link_libraries(${library} PRIVATE engine_headers)
-    target_compile_options(${library} PRIVATE -Wall -Wextra -ffp-contract=off)
+    target_compile_options(${library} PRIVATE -Wall -Wextra -ffp-contract=off ${stage_flags_${id}})
   endforeach()
   count_calls(counted_${id})
+
+  string(JSON in_place_${id} ERROR_VARIABLE none GET "${registry}" stages ${index} in_the_model in_place_of)
+  if(none)
+    set(in_place_${id} "")
+  else()
+    string(JSON file GET "${registry}" stages ${index} in_the_model file)
+    add_library(linked_${id} OBJECT EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/${file})
+    target_link_libraries(linked_${id} PRIVATE engine_headers stagecraft_flags)
+  endif()
 endforeach()

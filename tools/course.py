@@ -232,20 +232,24 @@ def reported(text):
 
 
 class Group:
-    """What a gate found for one group of points."""
+    """What a gate found for one group of points. Of one in bands, each test is a band and has its share."""
 
-    def __init__(self, name, points):
+    def __init__(self, name, points, bands=1):
         self.name = name
         self.points = points
-        self.status = "unwritten"  # or "passed", "wrong"
+        self.bands = bands
+        self.status = "unwritten"  # or "passed", "wrong", "slow" (right, not in all bands), "unjudged"
         self.failures = []
         self.n_passed = 0  # tests
+        self.measured = None  # how fast it was, in words
         self.failed_requests = []  # (how it failed, the request's file), where they were kept
         self.mistake = None  # the name of the known mistake that explains them ...
         self.mistake_says = ""  # ... and a sentence about it
 
     @property
     def earned(self):
+        if self.status == "slow":
+            return self.points * self.n_passed // self.bands
         return self.points if self.status == "passed" else 0
 
 
@@ -256,16 +260,21 @@ class Result:
         self.stage = stage
         self.compile_error = None
         self.seed = None  # of the numbers it was asked with
-        self.groups = [Group(group["name"], group["points"]) for group in stage.groups]
+        self.groups = [Group(group["name"], group["points"], group.get("bands", 1)) for group in stage.groups]
 
     @property
     def status(self):
         if self.compile_error:
             return "uncompiled"
         found = {group.status for group in self.groups}
-        if found == {"passed"}:
-            return "passed"
-        return "unwritten" if found == {"unwritten"} else "wrong"
+        if len(found) == 1 and "wrong" not in found:
+            return found.pop()
+        return "slow" if found == {"passed", "slow"} else "wrong"
+
+    @property
+    def is_right(self):
+        """Is all of it written and nothing wrong, be it slow?"""
+        return self.status in ("passed", "slow")
 
     @property
     def has_mistake(self):
@@ -282,14 +291,16 @@ class Result:
         return 0 if self.compile_error else sum(group.earned for group in self.groups)
 
 
-def run_gate(stage, worker, seed=None, mistakes=None, keep=None):
-    """Runs the gate of a stage on a worker that is built.
+def run_gate(stage, worker, seed=None, mistakes=None, keep=None, only=None):
+    """Runs the gate of a stage on a worker that is built; only: of these groups.
 
     seed: of the numbers made on the spot, by default another one each time. mistakes: the folder of
     the stage's wrong programs, if failures are to be explained by them. keep: a folder for everything
     that the worker is asked.
     """
     result = Result(stage)
+    if only is not None:
+        result.groups = [group for group in result.groups if group.name in only]
     suites = ":".join(f"{group.name}.*" for group in result.groups)
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder) / "report.json"
@@ -318,10 +329,16 @@ def run_gate(stage, worker, seed=None, mistakes=None, keep=None):
             for failure in test.get("failures", []):
                 text = reported(failure["failure"])  # "file:line\nFailed\n" and then what the gate said
                 group.failures.append(text.split("Failed\n", 1)[-1].strip())
+        group.measured = next((reported(test["measured"]) for test in tests if "measured" in test), None)
         if any("not-written" in test for test in tests):
             group.status = "unwritten"
+        elif any("not-judged" in test for test in tests):
+            group.status = "unjudged"
+            group.failures = [reported(tests[0]["not-judged"])]
         elif tests and not group.failures:
             group.status = "passed"
+        elif tests and all("too-slow" in test for test in tests if "failures" in test):
+            group.status = "slow"
         else:
             group.status = "wrong"
         group.failed_requests = failed_requests(keep, group.name) if keep else []

@@ -27,6 +27,7 @@ COMPILE_SECONDS = 60
 MAX_OUTPUT = 256 << 10
 ERROR_LINE = re.compile(r"^(stages/[^:\s]+):(\d+):(?:\d+:)? (?:fatal )?error: (.*)", re.M)
 GROUPS = {"passed", "unwritten", "crashed", "hung"}  # other ways to fail are "wrong"
+NO_FAULT = ("passed", "unwritten", "begun", "slow", "unjudged")
 building = threading.Lock()
 
 
@@ -193,14 +194,14 @@ class Work:
             if found:
                 entry["line"] = {"file": found[1], "line": int(found[2]), "message": found[3]}
         groups = entry["groups"] = [self.describe(group, stage, entry) for group in result.groups]
-        failed = [group["status"] for group in groups if group["status"] not in ("passed", "unwritten")]
+        failed = [group["status"] for group in groups if group["status"] not in NO_FAULT]
         if refused:
             entry["status"] = "refused"
         elif result.compile_error:
             entry["status"] = "uncompiled"
         else:  # "begun": functions are missing, and nothing is wrong
             entry["status"] = failed[0] if failed else "begun" if result.is_begun else result.status
-        entry["failed"] = entry["status"] not in ("passed", "unwritten", "begun")
+        entry["failed"] = entry["status"] not in NO_FAULT
         return {**entry, "earned": result.earned, "started": started}
 
 

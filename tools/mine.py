@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 
+import bench
 import calls
 import course
 import links
@@ -46,7 +47,7 @@ def split_mine(arguments, known):
 
 
 def passing(known):
-    return [stage for stage in known if progress.result_of(stage).status == "passed"]
+    return [stage for stage in known if progress.result_of(stage).is_right]
 
 
 def check_gates(chosen):
@@ -180,6 +181,8 @@ def story(words, run_mine, right, folder):
 def run():
     known = course.stages()
     chosen, words = split_mine(sys.argv[1:], known)
+    if words[0] == "bench" and chosen and all(map(bench.timed, chosen)):  # by their gates, without a model
+        return max(map(bench.bench, chosen))
     right = True
     if chosen:
         right = check_gates(chosen)

@@ -62,7 +62,8 @@ def judge(stage, explain=False):
         # The same numbers until it is right, so that a person sees what an edit changed.
         "seed": None if result.status == "passed" else result.seed or before.get("seed"),
         "files": mine, "official": official(), "compile_error": result.compile_error,
-        "groups": {group.name: group.status for group in result.groups}})
+        "groups": {group.name: group.status for group in result.groups},
+        "passed": {group.name: group.n_passed for group in result.groups}})
     return result
 
 
@@ -78,6 +79,7 @@ def remembered(stage, official_too=True):
     result.compile_error = verdict["compile_error"]
     for group in result.groups:
         group.status = verdict["groups"].get(group.name, "unwritten")
+        group.n_passed = verdict.get("passed", {}).get(group.name, 0)
     return result
 
 

@@ -8,7 +8,7 @@ import course
 import progress
 import sanitized
 
-COLOURS = {"passed": "32", "wrong": "31"}
+COLOURS = {"passed": "32", "wrong": "31", "slow": "33"}
 SECONDS = 60  # for the student's own tests
 LINES = 40
 SANITIZED = ("crashed", "overrun")  # failures of which the sanitizers know the line
@@ -48,7 +48,7 @@ def tell_group(group, where_it_happens):
         print(indent(line, 6))
     if group.mistake_says:
         print(indent(group.mistake_says))
-    if len(group.failures) > 1:
+    if len(group.failures) > 1 and group.status != "slow":
         print(indent(course.say("test_more", len(group.failures) - 1)))
 
 
@@ -73,6 +73,8 @@ def next_step(result, selection=None):
         return course.say("test_hear", selection or stage.id, stage.program, stage.id)
     to_write = result.status == "unwritten" or result.is_begun
     files = f"{stage.folder.relative_to(course.ROOT)}/{stage.file_names}"
+    if result.status == "slow":
+        return course.say("test_faster", files, stage.id)
     return course.say("test_write" if to_write else "test_mend", files, stage.id)
 
 

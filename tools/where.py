@@ -5,7 +5,7 @@ import course
 import progress
 import update
 
-COLOURS = {"passed": "32", "wrong": "31", "uncompiled": "31", "begun": "33"}
+COLOURS = {"passed": "32", "wrong": "31", "uncompiled": "31", "begun": "33", "slow": "33"}
 
 
 def row(number, title, points, word, width):
@@ -34,6 +34,8 @@ def what_next(results):
     if ahead.status == "unwritten" or ahead.is_begun:
         return course.say("where_next_write", stage.id, stage.title[course.language()], stage.minutes,
                           stage.handout.relative_to(course.ROOT), stage.file_names)
+    if ahead.status == "slow":
+        return course.say("where_next_faster", stage.id, stage.title[course.language()])
     return course.say("where_next_mend", stage.id, stage.title[course.language()])
 
 

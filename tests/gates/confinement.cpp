@@ -171,13 +171,18 @@ struct Failure {
   ::_exit(127);
 }
 
+double seconds_of(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+}
+
 // The status of the child, or nullopt if it had to be killed.
-std::optional<int> wait_for(pid_t child, unsigned seconds) {
+std::optional<int> wait_for(pid_t child, unsigned seconds, double* used) {
   using Clock = std::chrono::steady_clock;
   const auto deadline = Clock::now() + std::chrono::seconds(seconds);
   auto pause = std::chrono::microseconds(200);
   int status = 0;
-  while (::waitpid(child, &status, WNOHANG) == 0) {
+  rusage usage{};
+  while (::wait4(child, &status, WNOHANG, &usage) == 0) {
     if (seconds != 0 && Clock::now() > deadline) {
       ::kill(-child, SIGKILL);
       ::waitpid(child, &status, 0);
@@ -187,6 +192,7 @@ std::optional<int> wait_for(pid_t child, unsigned seconds) {
     pause = std::min(pause * 2, std::chrono::microseconds(20'000));
   }
   ::kill(-child, SIGKILL);  // what it may have left running
+  if (used != nullptr) *used = seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
   return status;
 }
 
@@ -248,7 +254,8 @@ fs::path own_loader() { return {}; }
 void guard_own_memory() {}
 #endif
 
-std::optional<int> run_confined(const Command& command, const Confinement& confinement) {
+std::optional<int> run_confined(const Command& command, const Confinement& confinement,
+                                double* seconds) {
   Walls walls(confinement);
   const std::vector<char*> words = pointers(command.words);
   const std::vector<char*> environment = pointers(command.environment);
@@ -262,7 +269,7 @@ std::optional<int> run_confined(const Command& command, const Confinement& confi
   const bool failed = child > 0 && ::read(report[0], &failure, sizeof failure) > 0;
   ::close(report[0]);
   if (child < 0) throw Error("{}: cannot be started: {}", command.words[0], std::strerror(error));
-  const std::optional<int> status = wait_for(child, confinement.seconds);
+  const std::optional<int> status = wait_for(child, confinement.seconds, seconds);
   if (failed) {
     throw Error("{}: cannot be started: {}: {}", command.words[0], failure.step,
                 std::strerror(failure.error));

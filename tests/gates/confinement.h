@@ -38,9 +38,11 @@ struct Command {
 };
 
 // Runs a command to its end, confined as far as this machine can. Its status as of waitpid, or
-// nullopt if it took more than its time. Nothing that it started is left, if it was confined; else
-// nothing of its process group. Throws Error if it cannot be started.
-std::optional<int> run_confined(const Command& command, const Confinement& confinement);
+// nullopt if it took more than its time. `seconds` becomes the processor time that the kernel
+// charged to it and all its threads, in whatever order they ran. Nothing that it started is left,
+// if it was confined; else nothing of its process group. Throws Error if it cannot be started.
+std::optional<int> run_confined(const Command& command, const Confinement& confinement,
+                                double* seconds = nullptr);
 
 // For a judge: its memory cannot be read or written by other processes of the same user.
 void guard_own_memory();

@@ -20,12 +20,6 @@ namespace {
 
 constexpr const char* kNotWritten = "not-written";  // tools/ look for this, not for a sentence
 
-std::filesystem::path worker() {
-  const char* path = std::getenv("STAGE_WORKER");
-  if (path == nullptr) throw Error("STAGE_WORKER: expected the path of a worker");
-  return path;
-}
-
 std::string what_is_wrong(const Case& question, const std::string& output, const Expected& expected,
                           const Tensor& got) {
   const std::string told = question.tell ? question.tell(output, got) : std::string();
@@ -131,6 +125,22 @@ std::string indented(const std::string& lines) {
 
 const std::vector<Asked>& asked() { return history(); }
 
+std::filesystem::path worker() {
+  const char* path = std::getenv("STAGE_WORKER");
+  if (path == nullptr) throw Error("STAGE_WORKER: expected the path of a worker");
+  return path;
+}
+
+bool skips_unwritten(const Outcome& outcome) {
+  if (outcome.kind != Outcome::Kind::Answered ||
+      outcome.response.status != Response::Status::NotWritten) {
+    return false;
+  }
+  ::testing::Test::RecordProperty(kNotWritten, outcome.response.message);
+  [] { GTEST_SKIP() << say("not_written"); }();
+  return true;
+}
+
 std::string output_name(const std::string& name, std::size_t call) {
   return call == 1 ? name : fmt::format("{}#{}", name, call);
 }
@@ -164,12 +174,7 @@ bool judge_by(const Case& question, const FindProblem& find_problem) {
   }
   const std::string kept = keep_request(question);
   const Outcome outcome = run_worker(worker(), question.request);
-  if (outcome.kind == Outcome::Kind::Answered &&
-      outcome.response.status == Response::Status::NotWritten) {
-    ::testing::Test::RecordProperty(kNotWritten, outcome.response.message);
-    [] { GTEST_SKIP() << say("not_written"); }();
-    return false;
-  }
+  if (skips_unwritten(outcome)) return false;
   std::string problem = find_problem(outcome);
   history().push_back({question, outcome, problem.empty(),
                        [=](const Outcome& other) { return find_problem(other).empty(); }});

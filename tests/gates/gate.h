@@ -48,6 +48,11 @@ std::string broken_rule(const Outcome& outcome);
 // The same for what must be refused with an Error that names at least one of these.
 bool judge_refused(const Case& question, const std::vector<std::string>& any_of);
 
+// The worker that is judged, and whether it said that its function is not written yet, which skips
+// the running test.
+std::filesystem::path worker();
+bool skips_unwritten(const Outcome& outcome);
+
 // A question that was asked, and what became of it.
 struct Asked {
   Case question;

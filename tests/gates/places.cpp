@@ -7,6 +7,14 @@ const std::filesystem::path& repository() {
   return path;
 }
 
+std::filesystem::path yardsticks() {
+#ifdef YARDSTICKS
+  return YARDSTICKS;
+#else
+  return {};
+#endif
+}
+
 std::filesystem::path test_data() { return repository() / "tests" / "data"; }
 
 }  // namespace stagecraft::stages

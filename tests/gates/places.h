@@ -9,4 +9,7 @@ namespace stagecraft::stages {
 const std::filesystem::path& repository();
 std::filesystem::path test_data();  // tests/data in it
 
+// The worker that speed is measured by; empty where this build's speed says nothing.
+std::filesystem::path yardsticks();
+
 }  // namespace stagecraft::stages

@@ -164,8 +164,8 @@ Outcome run_worker(const fs::path& worker, const Request& request) {
   walls.writes.push_back(response);
   const Command command{
       {worker.string(), asked.string(), response.string()}, environment(), printed.get()};
-  const std::optional<int> status = run_confined(command, walls);
   Outcome outcome;
+  const std::optional<int> status = run_confined(command, walls, &outcome.seconds);
   judge_status(status, response, seconds, outcome);
   hung += outcome.kind == Outcome::Kind::Hung;
   outcome.printed = first_lines(folder / "printed");

@@ -13,9 +13,10 @@ namespace stagecraft::stages {
 struct Outcome {
   enum class Kind { Answered, Crashed, Hung, Exited, NoAnswer };
   Kind kind = Kind::Answered;
-  Response response;    // of Answered
-  std::string detail;   // a signal's name, an exit code, seconds, or why the answer can't be read
-  std::string printed;  // what it wrote to stdout and stderr, cut to its beginning
+  Response response;     // of Answered
+  std::string detail;    // a signal's name, an exit code, seconds, or why the answer can't be read
+  std::string printed;   // what it wrote to stdout and stderr, cut to its beginning
+  double seconds = 0.0;  // of processor time, by the kernel's account
 };
 
 // Starts `worker` on the request in a process of its own, under limits of time, memory and output.

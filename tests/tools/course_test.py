@@ -231,6 +231,7 @@ def by_hand():
                        f"{2.0 ** -24:.8f}"],
         "self-attention": [numbers(softmax([0, 1])), f"({math.cos(1):.4f}, {math.sin(1):.4f})",
                            numbers([0, score]), numbers(seen), numbers([10 * seen[0], 10 * seen[1]], 3)],
+        "simd": [numbers([1 * 5 + 3 * 7, 2 * 6 + 4 * 8]), f"`{1 * 5 + 2 * 6 + 3 * 7 + 4 * 8}`"],
         "generation": [numbers(shares), numbers(cold), f"{shares[0] / (shares[0] + shares[1]):.4f}"],
     }
 

@@ -70,6 +70,26 @@ class Where(Repository):
         self.assertNotIn("ours here", text)
         self.assertTrue(text.splitlines()[-1].startswith("write it in "), text)
 
+    def test_what_is_right_and_slow_has_the_points_of_its_bands_and_is_no_mistake(self):
+        self.write("09-simd/matmul_packed.cpp", "SLOW")
+        states, _ = self.states()
+        self.assertEqual(states[9], ("15 / 30", "right, and can be faster"))
+        self.assertEqual(self.states()[0][9], states[9])  # as it is remembered
+        text = self.run_tool("test", "9", code=1)
+        self.assertIn("SpeedOfOneRow              2/8   right, and can be faster\n    this band begins at", text)
+        self.assertNotIn("more)", text)
+        self.assertTrue(text.splitlines()[-1].startswith("right; to make it faster edit "), text)
+
+    def test_speed_is_shown_band_by_band_to_who_asks_for_it(self):
+        self.write("09-simd/matmul_packed.cpp", "SLOW")
+        text = self.run_tool("bench", "--mine", "9")
+        self.assertEqual(text.splitlines()[1:3], ["  7 GFLOP/s", "    bands: 1 of 4"])
+        self.run_tool("bench", "--mine", "2", code=2)
+        self.assertIn("judged by their speed: 9", self.stderr)
+        self.write("09-simd/matmul_packed.cpp", "changed, and not written")
+        self.run_tool("bench", "--mine", "9", code=2)
+        self.assertIn("stage 9 is not written yet", self.stderr)
+
     def test_finds_nothing_out_twice(self):
         self.write("00-hello/add.cpp", "RIGHT")
         first, _ = self.states()

@@ -1,0 +1,52 @@
+// linear() of a --mine program that has stage 9 in it: the same as model/linear.cpp, whose place it
+// takes, but through matmul_packed. Each weight is packed when it is first needed, in as many parts
+// as there are threads.
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "model/linear.h"
+#include "operators/check.h"
+#include "operators/matmul_packed.h"
+
+namespace stagecraft {
+namespace {
+
+using Parts = std::vector<PackedMatrix>;
+
+// A program opens one model and keeps it, so a weight is known by where it lies.
+Parts& parts_of(MatrixView<const float> weight, std::size_t n_threads) {
+  static std::map<std::pair<const float*, std::size_t>, Parts> all;
+  Parts& parts = all[{weight.data(), n_threads}];
+  if (parts.empty()) {
+    for (std::size_t part = 0; part < n_threads; ++part) {
+      const std::size_t first = weight.rows() * part / n_threads;
+      const std::size_t end = weight.rows() * (part + 1) / n_threads;
+      parts.push_back(pack_b(weight.row_range(first, end - first)));
+    }
+  }
+  return parts;
+}
+
+}  // namespace
+
+void linear(const Linear& layer, MatrixView<const float> x, MatrixView<float> y,
+            ThreadPool& threads) {
+  const std::size_t outputs = layer.weight.rows();
+  check_shape("linear", "x", x.rows(), layer.weight.cols(), x);
+  check_shape("linear", "y", x.rows(), outputs, y);
+  const Parts& parts = parts_of(layer.weight, threads.size());
+  threads.run([&](std::size_t part) {
+    const std::size_t first = outputs * part / parts.size();
+    const auto out = y.col_range(first, parts[part].rows);
+    matmul_packed(x, parts[part], out);
+    if (layer.bias.empty()) return;
+    const auto bias = layer.bias.subspan(first, out.cols());
+    for (std::size_t t = 0; t < out.rows(); ++t) {
+      std::ranges::transform(out.row(t), bias, out.row(t).begin(), std::plus<>());
+    }
+  });
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,260 @@
+// The gate of stage 9: first right, then fast.
+#include <cmath>
+#include <cstring>
+
+#include "operators/matmul_transb.h"
+#include "tests/gates/messages.h"
+#include "tests/gates/questions.h"
+#include "tests/gates/speed.h"
+#include "tests/gates/twins.h"
+#include "tests/stages/chain.h"
+
+namespace stagecraft::stages {
+namespace {
+
+constexpr double kUlp = 0x1p-24;
+
+Case packed_case(const std::string& name, const Tensor& a, const Tensor& b) {
+  Tensor other = b;
+  for (float& value : other.values) value = 3.0f - value;
+  const Tensor c = filled({a.rows(), b.rows()}, 0.0f);
+  return {name,
+          {"matmul_packed", {{"a", a}, {"b", b}, {"other", other}}, {}},
+          {{"c", twin_matmul_transb(1.0, exact(a), b, 0.0, c)}}};
+}
+
+std::string sizes(std::size_t m, std::size_t n, std::size_t k) {
+  return fmt::format("m = {}, n = {}, k = {}", m, n, k);
+}
+
+Case packed_case(Inputs& inputs, std::size_t m, std::size_t n, std::size_t k) {
+  return packed_case(sizes(m, n, k), inputs.tensor({m, k}), inputs.tensor({n, k}));
+}
+
+// ---- right --------------------------------------------------------------------------------------
+
+TEST(MatmulPacked, EqualsPyTorch) {
+  if (skips_for_lack_of_instructions()) return;
+  for (Case one : dumped_cases("matmul_transb")) {
+    if (one.request.scalars.at("alpha") != 1.0 || one.request.scalars.at("beta") != 0.0) continue;
+    const auto& inputs = one.request.inputs;
+    Case question = packed_case(one.name, inputs.at("a"), inputs.at("b"));
+    question.expected = one.expected;
+    if (!judge(question) && IsSkipped()) return;
+  }
+}
+
+// Shorter than, equal to and no multiple of vectors, panels and tiles of any usual size.
+TEST(MatmulPacked, EqualsItsTwinAtSizesOfEveryKind) {
+  if (skips_for_lack_of_instructions()) return;
+  Inputs inputs;
+  const std::size_t kSizes[][3] = {
+      {6, 16, 32}, {12, 32, 64}, {24, 64, 128}, {1, 16, 8},  {1, 64, 32}, {1, 1, 1},  {7, 16, 32},
+      {5, 16, 32}, {12, 17, 32}, {12, 15, 32},  {12, 32, 9}, {12, 32, 7}, {2, 3, 65}, {1, 130, 50}};
+  for (const auto& [m, n, k] : kSizes) {
+    if (!judge(packed_case(inputs, m, n, k))) return;
+  }
+  for (int i = 0; i < 4; ++i) {
+    Case one = packed_case(inputs, inputs.size(1, 20), inputs.size(1, 70), inputs.size(1, 100));
+    one.request.calls = 2;
+    if (!judge(one)) return;
+  }
+}
+
+TEST(MatmulPacked, GoesFromRowToRowByTheStride) {
+  if (skips_for_lack_of_instructions()) return;
+  Inputs inputs;
+  for (const std::size_t rows : {std::size_t{1}, std::size_t{13}}) {
+    Case one = packed_case(inputs, rows, 37, 41);
+    one.name = "rows that lie apart, " + one.name;
+    one.request.gap = 3;
+    if (!judge(one)) return;
+  }
+}
+
+TEST(MatmulPacked, AllowsEverySizeToBeZero) {
+  if (skips_for_lack_of_instructions()) return;
+  Inputs inputs;
+  if (!judge(packed_case(inputs, 0, 3, 4)) && IsSkipped()) return;
+  judge(packed_case(inputs, 3, 0, 4));
+  judge(packed_case(inputs, 3, 4, 0));
+}
+
+// A model's weights in a row, activations in the same memory each time.
+TEST(MatmulPacked, AnswersForTheNumbersThatAreThereNow) {
+  if (skips_for_lack_of_instructions()) return;
+  Inputs inputs;
+  constexpr std::size_t kWidth = 24;
+  constexpr std::size_t kSteps = 9;
+  for (const std::size_t rows : {std::size_t{1}, std::size_t{6}}) {
+    const Tensor b = inputs.tensor({kWidth, kWidth}, 0.2f);
+    const Tensor noise = inputs.tensor({kNoise});
+    Matrix<float> c(rows, kWidth);
+    Matrix<float> a(rows, kWidth);
+    Expected last;
+    Expected sum{{rows, kWidth}, std::vector<double>(rows * kWidth, 0.0), {}};
+    sum.allowed = sum.values;
+    for (std::size_t step = 0; step < kSteps; ++step) {
+      next_input(noise.values, step, c.view(), a.view());
+      const Tensor input{{rows, kWidth}, {a.data(), a.data() + rows * kWidth}};
+      last = twin_matmul_transb(1.0, exact(input), b, 0.0, filled({rows, kWidth}, 0.0f));
+      for (std::size_t i = 0; i < last.values.size(); ++i) {
+        c.data()[i] = static_cast<float>(last.values[i]);
+        last.allowed[i] *= 2.0;  // what the answer before it was off by
+        sum.values[i] += last.values[i];
+        sum.allowed[i] += last.allowed[i] + kUlp * std::fabs(sum.values[i]);
+      }
+    }
+    const auto scalar = [](std::size_t value) { return static_cast<double>(value); };
+    if (!judge({fmt::format("{} calls, m = {}", kSteps, rows),
+                {"matmul_packed, again and again",
+                 {{"b", b}, {"noise", noise}},
+                 {{"rows", scalar(rows)}, {"steps", scalar(kSteps)}}},
+                {{"last", last}, {"sum", sum}}})) {
+      return;
+    }
+  }
+}
+
+// ---- fast ---------------------------------------------------------------------------------------
+
+constexpr Band kBands[] = {{4, 0.05}, {8, 0.15}, {12, 0.30}, {18, 0.45}};
+
+struct Size {
+  std::size_t rows;
+  std::size_t width;  // B is [width, width]
+  std::size_t steps;
+  std::size_t textbook_steps;  // it takes its time
+};
+constexpr Size kOneRow{1, 192, 12000, 1500};
+constexpr Size kManyRows{256, 512, 12, 2};
+
+double norm(std::span<const float> values) {
+  double squares = 0.0;
+  for (const float value : values) squares += static_cast<double>(value) * value;
+  return std::sqrt(squares);
+}
+
+// The chain by our own matmul_transb. A sum of k products, in any order, strays from the truth like
+// a walk of k steps, each of a rounding of the largest sum that these rows can have; eight such
+// walks are allowed, and over all steps a walk of walks. Numbers of half the precision stray ten
+// times as far.
+std::string problem_with_chain(const Size& size, const Tensor& b, const Tensor& noise,
+                               const Response& response) {
+  const MatrixView<const float> weight(b.values.data(), size.width, size.width);
+  Matrix<float> a(size.rows, size.width);
+  Matrix<float> c(size.rows, size.width);
+  std::vector<double> sums(size.rows * size.width, 0.0);
+  for (std::size_t step = 0; step < size.steps; ++step) {
+    next_input(noise.values, step, c.view(), a.view());
+    matmul_transb(1.0f, std::as_const(a).view(), weight, 0.0f, c.view());
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += static_cast<double>(c.data()[i]);
+  }
+  Expected last{{size.rows, size.width}, {c.data(), c.data() + sums.size()}, {}};
+  Expected sum{{size.rows, size.width}, sums, {}};
+  std::vector<double> norms;
+  for (std::size_t n = 0; n < size.width; ++n) norms.push_back(norm(weight.row(n)));
+  const double walk = 8.0 * std::sqrt(static_cast<double>(size.width)) * kUlp;
+  for (std::size_t r = 0; r < size.rows; ++r) {
+    const double length = norm(std::as_const(a).view().row(r));
+    for (std::size_t n = 0; n < size.width; ++n) {
+      const double allowed = walk * length * norms[n];
+      last.allowed.push_back(allowed);
+      sum.allowed.push_back(std::sqrt(static_cast<double>(size.steps)) * allowed +
+                            2 * kUlp * std::fabs(sums[r * size.width + n]));
+    }
+  }
+  for (const auto& [name, expected] : {std::pair{"last", last}, std::pair{"sum", sum}}) {
+    const auto got = response.outputs.find(name);
+    if (got == response.outputs.end()) return say("no_answer", name);
+    if (!agrees(expected, got->second)) {
+      return diagnose("matmul_packed", name, expected, got->second);
+    }
+  }
+  return {};
+}
+
+Race race(const Size& size) {
+  Inputs inputs;
+  const Tensor b =
+      inputs.tensor({size.width, size.width}, 1.0f / std::sqrt(static_cast<float>(size.width)));
+  const Tensor noise = inputs.tensor({kNoise});
+  const auto request = [&](const char* function, std::size_t steps) {
+    return Request{
+        function,
+        {{"b", b}, {"noise", noise}},
+        {{"rows", static_cast<double>(size.rows)}, {"steps", static_cast<double>(steps)}}};
+  };
+  const double product = 2.0 * static_cast<double>(size.rows * size.width * size.width);
+  return {request("matmul_packed, again and again", size.steps),
+          request("textbook, again and again", size.textbook_steps),
+          request("nothing, again and again", size.steps),
+          product * static_cast<double>(size.steps),
+          product * static_cast<double>(size.textbook_steps),
+          [=](const Response& response) { return problem_with_chain(size, b, noise, response); }};
+}
+
+void one_row(std::size_t band) {
+  judge_speed(
+      say("speed_one_row", kOneRow.width), [] { return race(kOneRow); }, kBands[band]);
+}
+void many_rows(std::size_t band) {
+  judge_speed(
+      say("speed_many_rows", kManyRows.rows, kManyRows.width), [] { return race(kManyRows); },
+      kBands[band]);
+}
+
+TEST(SpeedOfOneRow, ReachesTheFirstBand) { one_row(0); }
+TEST(SpeedOfOneRow, ReachesTheSecondBand) { one_row(1); }
+TEST(SpeedOfOneRow, ReachesTheThirdBand) { one_row(2); }
+TEST(SpeedOfOneRow, ReachesTheLastBand) { one_row(3); }
+
+TEST(SpeedOfManyRows, ReachesTheFirstBand) { many_rows(0); }
+TEST(SpeedOfManyRows, ReachesTheSecondBand) { many_rows(1); }
+TEST(SpeedOfManyRows, ReachesTheThirdBand) { many_rows(2); }
+TEST(SpeedOfManyRows, ReachesTheLastBand) { many_rows(3); }
+
+// ---- and the same alone as among many: the last, for speed is measured where this alone is wrong
+// ----
+
+std::string problem_with_rows(const Response& response) {
+  const auto many = response.outputs.find("c");
+  const auto alone = response.outputs.find("alone");
+  if (many == response.outputs.end()) return say("no_answer", "c");
+  if (alone == response.outputs.end() || alone->second.shape != many->second.shape) {
+    return say("no_answer", "alone");
+  }
+  const std::vector<float>& expected = many->second.values;
+  const std::vector<float>& got = alone->second.values;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    if (std::memcmp(&expected[i], &got[i], sizeof(float)) == 0) continue;
+    const std::size_t columns = many->second.shape[1];
+    return say("rows_differ", i / columns, i % columns, expected[i], got[i]);
+  }
+  return {};
+}
+
+TEST(MatmulPackedRows, GiveAloneWhatTheyGiveAmongMany) {
+  if (skips_for_lack_of_instructions()) return;
+  Inputs inputs;
+  const std::size_t kSizes[][3] = {{6, 16, 64}, {12, 64, 200}, {13, 70, 101}, {4, 150, 77}};
+  for (const auto& [m, n, k] : kSizes) {
+    Case one = packed_case(inputs, m, n, k);
+    one.request.inputs["each row alone"] = {{0}, {}};
+    one.expected["alone"] = one.expected.at("c");
+    const bool right = judge_by(one, [one](const Outcome& outcome) -> std::string {
+      const std::string broken = broken_rule(outcome);
+      if (!broken.empty()) return broken;
+      const auto got = outcome.response.outputs.find("c");
+      if (got == outcome.response.outputs.end()) return say("no_answer", "c");
+      if (!agrees(one.expected.at("c"), got->second)) {
+        return diagnose("matmul_packed", "c", one.expected.at("c"), got->second);
+      }
+      return problem_with_rows(outcome.response);
+    });
+    if (!right) return;
+  }
+}
+
+}  // namespace
+}  // namespace stagecraft::stages

@@ -1,0 +1,29 @@
+// Right: sums in double.
+#include "operators/matmul_packed.h"
+
+#include <algorithm>
+
+namespace stagecraft {
+
+PackedMatrix pack_b(MatrixView<const float> b) {
+  PackedMatrix packed{b.rows(), b.cols(), Matrix<float>(b.rows(), b.cols())};
+  for (std::size_t n = 0; n < b.rows(); ++n) {
+    std::ranges::copy(b.row(n), packed.data.view().row(n).begin());
+  }
+  return packed;
+}
+
+void matmul_packed(MatrixView<const float> a, const PackedMatrix& b, MatrixView<float> c) {
+  const auto rows = b.data.view();
+  for (std::size_t m = 0; m < a.rows(); ++m) {
+    for (std::size_t n = 0; n < b.rows; ++n) {
+      double sum = 0.0;
+      for (std::size_t k = 0; k < b.cols; ++k) {
+        sum += static_cast<double>(a(m, k)) * static_cast<double>(rows(n, k));
+      }
+      c(m, n) = static_cast<float>(sum);
+    }
+  }
+}
+
+}  // namespace stagecraft

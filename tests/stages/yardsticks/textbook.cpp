@@ -1,0 +1,37 @@
+// The loops of the textbook, one number after the other, which is what they are compiled to. And
+// nothing in their place: what a worker spends on the rest.
+#include "tests/stages/calls.h"
+#include "tests/stages/chain.h"
+
+namespace stagecraft::stages {
+namespace {
+
+void multiply(MatrixView<const float> a, MatrixView<const float> b, MatrixView<float> c) {
+  for (std::size_t m = 0; m < a.rows(); ++m) {
+    for (std::size_t n = 0; n < b.rows(); ++n) {
+      float sum = 0.0f;
+      for (std::size_t k = 0; k < a.cols(); ++k) sum += a(m, k) * b(n, k);
+      c(m, n) = sum;
+    }
+  }
+}
+
+void call_textbook(Arguments& args) {
+  const auto noise = args.vector("noise");
+  const auto b = args.matrix("b");
+  run_chain(args, noise, b.cols(),
+            [&](MatrixView<const float> a, MatrixView<float> c) { multiply(a, b, c); });
+}
+
+void call_nothing(Arguments& args) {
+  const auto noise = args.vector("noise");
+  const auto b = args.matrix("b");
+  run_chain(args, noise, b.cols(), [](MatrixView<const float>, MatrixView<float>) {});
+}
+
+const Callable kTextbookCalls{{"textbook, again and again", call_textbook},
+                              {"nothing, again and again", call_nothing}};
+
+}  // namespace
+
+}  // namespace stagecraft::stages
