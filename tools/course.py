@@ -309,6 +309,8 @@ def run_gate(stage, worker, seed=None, mistakes=None, keep=None, only=None):
             environment["STAGE_SEED"] = str(seed)
         if mistakes is not None:
             environment["STAGE_MISTAKES"] = str(mistakes)
+            if "STAGE_ANSWERS" not in environment:  # theirs, for whoever asks them again
+                environment["STAGE_ANSWERS"] = tempfile.mkdtemp(dir=folder)
         if keep is not None:
             shutil.rmtree(keep, ignore_errors=True)
             keep.mkdir(parents=True)

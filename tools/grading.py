@@ -6,29 +6,39 @@ only that. What comes out is a dictionary, the result.json of docs/teaching.md.
 """
 import concurrent.futures
 import functools
+import hashlib
+import json
 import os
 import pathlib
 import re
 import secrets
-import signal
+import shutil
 import subprocess
 import tempfile
 import threading
 
 import course
+import limited
+import links
+import progress
 import recipe
 import sanitized
 import submission
-from confine import NOT_STARTED, TOO_LONG, confined, why_not
+from confine import confined, why_not
 
 SCHEMA = 1
 PLACE = course.BUILD.parent / "grading"
 COMPILE_SECONDS = 60
-MAX_OUTPUT = 256 << 10
 ERROR_LINE = re.compile(r"^(stages/[^:\s]+):(\d+):(?:\d+:)? (?:fatal )?error: (.*)", re.M)
+SOURCE_LINE = re.compile(r"^[^:\s][^:\n]*:\d+:(?:\d+:)? (?:fatal )?error: ", re.M)
 GROUPS = {"passed", "unwritten", "crashed", "hung"}  # other ways to fail are "wrong"
 NO_FAULT = ("passed", "unwritten", "begun", "slow", "unjudged")
+# What a verdict hangs on, besides the student's files, the seed and the compiler.
+TOOLS = ("confine", "course", "grading", "limited", "links", "recipe", "sanitized", "submission")
+OFFICIAL = (*progress.OFFICIAL, "tests/mistakes", "stages/messages.json", "CMakeLists.txt",
+            *(f"tools/{name}.py" for name in TOOLS))
 building = threading.Lock()
+prepared = None  # the folder of the headers, if another process has made it
 
 
 # ---- the official side, once --------------------------------------------------------------------
@@ -52,10 +62,34 @@ def headers():
 @functools.lru_cache(maxsize=None)
 def prepare():
     """Builds what every student is graded with; the folder of the headers."""
+    if prepared is not None:
+        return prepared
     problem = course.build("grading", only=True)
     if problem is not None:
         raise course.Problem(f"the official tree does not build:\n{course.first_error(problem)}")
     return headers()
+
+
+def use(folder):
+    """Another process has built all that, and the headers are in that folder."""
+    global prepared
+    prepared = folder
+
+
+def precompile(folder):
+    """Lays compiled headers beside those with which the starters begin, in a copy of the headers: a student's
+    file that begins with the same #include means the same and is compiled in half the time. (GCC looks for
+    them by itself, and takes none that was made with other options; Clang does not look.)"""
+    shutil.copytree(prepare(), folder)
+    for stage in course.stages():
+        steps = recipe.recipe(stage.number)
+        for unit in stage.units:
+            first = re.search(r'^#include "(.*)"', stage.starter(unit).decode(), re.M)
+            name = course.unit_name(stage, unit)
+            if first and (folder / first[1]).exists() and not (folder / f"{first[1]}.gch").exists():
+                words = steps.compile_command(name, folder / f"{first[1]}.gch", headers=folder)[:-2]
+                subprocess.run([*words, "-w", "-x", "c++-header", str(folder / first[1])], check=True,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 @functools.lru_cache(maxsize=None)
@@ -70,6 +104,15 @@ def official():
     return {"commit": submission.head(course.ROOT)}
 
 
+@functools.lru_cache(maxsize=None)
+def official_files():
+    """The same by what is in it, which a commit does not tell of a tree that was changed."""
+    roots = [course.ROOT / name for name in OFFICIAL]
+    return progress.fingerprint(path for root in roots for path in (root, *root.rglob("*"))
+                                if path.is_file() and path.suffix != ".pyc")
+
+
+@functools.lru_cache(maxsize=None)
 def compiler():
     words = [recipe.recipe(course.stages()[0].number).compiler, "--version"]
     return subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()[0]
@@ -78,29 +121,13 @@ def compiler():
 # ---- a student's side ---------------------------------------------------------------------------
 
 
-def run_limited(command, folder, seconds):
-    """(exit code, the beginning of what it said) of a confined command; the code is None where it did not
-    end in time."""
-    with tempfile.TemporaryFile() as said:
-        child = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=said,
-                                 stderr=subprocess.STDOUT, start_new_session=True)
-        try:
-            code = child.wait(seconds)  # the command's own limit comes first
-        except subprocess.TimeoutExpired:
-            code = None
-        finally:
-            if child.poll() is None:
-                os.killpg(child.pid, signal.SIGKILL)
-                child.wait()
-        said.seek(0)
-        text = said.read(MAX_OUTPUT).decode("utf-8", "replace")
-    if code == NOT_STARTED or text.startswith("ccache: error"):  # no fault of the student's
-        raise course.Problem(text)
-    return None if code == TOO_LONG else code, text
-
-
 class NotMade(Exception):
     """A student's program cannot be made; the message is for the student."""
+
+
+def is_a_verdict(said):
+    """Does a compiler complain about a source, or a linker about names? Else the machine may be to blame."""
+    return SOURCE_LINE.search(said) or links.failed(said)
 
 
 class Work:
@@ -125,19 +152,25 @@ class Work:
             command = confined(steps.compile_command(name, out, headers=prepare()),
                                reads=[prepare(), self.folder / "stages"], writes=[out.parent],
                                compiles=True, seconds=COMPILE_SECONDS)
-            code, said = run_limited(command, self.folder, COMPILE_SECONDS + 5)
-            if code is None:
-                raise NotMade(course.say("grade_endless_compile", name, COMPILE_SECONDS))
-            if code != 0:
-                raise NotMade(course.first_error(said))
+            self.run(command, self.folder, name)
         worker = made / "worker"
         command = confined(steps.link_command(objects, worker), reads=[course.BUILD], writes=[made],
                            compiles=True, seconds=COMPILE_SECONDS)
-        code, said = run_limited(command, course.BUILD, COMPILE_SECONDS + 5)
-        if code != 0:
-            files = [str(objects.get(word, word)) for word in steps.link if word.endswith((".o", ".cpp"))]
-            raise NotMade(course.why_not_made(said, files).replace(f"{made}/", ""))
+        files = [str(objects.get(word, word)) for word in steps.link if word.endswith((".o", ".cpp"))]
+        self.run(command, course.BUILD, worker.name, files)
         return worker
+
+    def run(self, command, folder, what, files=()):
+        """A step of the compiler's; files: the objects, where they are to be linked."""
+        ended = limited.run_patiently(command, folder, COMPILE_SECONDS, is_a_verdict)
+        if ended.code == 0:
+            return
+        if ended.code is None or ended.cpu >= COMPILE_SECONDS - 1:
+            raise NotMade(course.say("grade_endless_compile", what, COMPILE_SECONDS, ended.cpu))
+        if not is_a_verdict(ended.said):
+            raise NotMade(course.say("grade_compiler_ended", what, ended.how, ended.said.strip()[-1000:]))
+        told = course.why_not_made(ended.said, files) if files else course.first_error(ended.said)
+        raise NotMade(told.replace(f"{self.folder}/", ""))
 
     def where_it_happens(self, stage, request):
         """What the sanitizers say about a request that the student's code did not survive."""
@@ -173,6 +206,27 @@ class Work:
                 "message": message, "more": max(len(group.failures) - 1, 0), "mistake": group.mistake,
                 "mistake_says": group.mistake_says}
 
+    def key(self, stage):
+        """By which its entry can be remembered: all that it hangs on."""
+        names = [course.unit_name(stage, unit) for unit in stage.units]
+        mine = [self.handed_in.refused.get(name) or course.blob_hash(self.handed_in.files[name])
+                for name in names]
+        all_of_it = [SCHEMA, stage.id, mine, official_files(), self.seed, compiler(), course.language(),
+                     why_not()]
+        return hashlib.sha1(json.dumps(all_of_it).encode()).hexdigest()
+
+    def remembered(self, stage, memory):
+        """grade, unless the same was graded before. memory: has get(key), put(key, entry), and turn(stage), a
+        context to grade it in."""
+        key = self.key(stage)
+        entry = memory.get(key)
+        if entry is None:
+            with memory.turn(stage):
+                entry = self.grade(stage)
+            if entry["status"] not in ("hung", "slow", "unjudged"):  # that may have been the machine's fault
+                memory.put(key, entry)
+        return entry
+
     def grade(self, stage):
         """The entry of a stage in the result."""
         result = course.Result(stage)
@@ -205,15 +259,17 @@ class Work:
         return {**entry, "earned": result.earned, "started": started}
 
 
-def grade(handed_in, seed=None, jobs=None):
-    """Grades every stage of a submission. seed: of the numbers made on the spot."""
+def grade(handed_in, seed=None, jobs=None, stages=None, memory=None):
+    """Grades a submission. seed: of the numbers made on the spot. stages: by default all. memory: as in
+    Work.remembered."""
     seed = secrets.randbits(63) if seed is None else seed
     prepare()
     PLACE.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=PLACE, prefix="student-") as folder:
+    with tempfile.TemporaryDirectory(dir=PLACE, prefix=f"student-{os.getpid()}-") as folder:
         work = Work(handed_in, seed, folder)
+        one = functools.partial(work.remembered, memory=memory) if memory else work.grade
         with concurrent.futures.ThreadPoolExecutor(jobs or os.cpu_count()) as pool:
-            entries = list(pool.map(work.grade, course.stages()))
+            entries = list(pool.map(one, stages or course.stages()))
     return {
         "schema": SCHEMA, "official": official(), "seed": seed, "compiler": compiler(),
         "language": course.language(), "confined": not why_not(), "not_confined_because": why_not(),

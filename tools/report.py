@@ -66,23 +66,33 @@ def fenced(quoted):
 
 def markdown(result):
     """For the summary of a run: a table of the stages, and below it what is wrong."""
-    sha = (result["repository"]["sha"] or "")[:10]
     yield f"## {course.say('test_total', result['earned'], result['points'])}\n"
     yield f"| | {course.say('where_stage')} | {course.say('where_points')} | {course.say('where_state')} |"
     yield "|--:|---|--:|---|"
     for entry in result["stages"]:
         yield f"| {entry['id']} | {title(entry)} | {entry['earned']} / {entry['points']} | {state(entry)} |"
     for entry in result["stages"]:
-        if not entry["failed"]:
-            continue
-        yield f"\n### {course.say('test_head', entry['id'], title(entry), entry['earned'], entry['points'])}\n"
-        if "message" in entry:
-            yield fenced(plain(entry["message"]))
-            continue
-        for group in entry["groups"]:
-            if words(group):
-                yield (f"**{group['name']}** {group['earned']}/{group['points']}, {state(group)}\n\n"
-                       f"{fenced(words(group))}\n")
+        yield from problems(entry)
+    yield from ending(result)
+
+
+def problems(entry):
+    """What is wrong with a stage, where that is something, under a heading of its own."""
+    if not entry["failed"]:
+        return
+    yield f"\n### {course.say('test_head', entry['id'], title(entry), entry['earned'], entry['points'])}\n"
+    if "message" in entry:
+        yield fenced(plain(entry["message"]))
+        return
+    for group in entry["groups"]:
+        if words(group):
+            yield (f"**{group['name']}** {group['earned']}/{group['points']}, {state(group)}\n\n"
+                   f"{fenced(words(group))}\n")
+
+
+def ending(result):
+    """By what it was graded."""
+    sha = (result["repository"]["sha"] or "")[:10]
     yield from (f"\n**{line}**" for line in walls(result))
     commit = (result["official"]["commit"] or "")[:10]
     yield f"\n{course.say('grade_how', sha or '-', commit or '-', result['seed'], result['compiler'])}"

@@ -1,14 +1,19 @@
 """Code that crashed or wrote where it must not, once more under AddressSanitizer and
 UndefinedBehaviorSanitizer and with every assertion: where, and why."""
+import contextlib
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 
 import course
 
 SECONDS = 30
+MOST_BYTES = 4 << 20
+MOST_LETTERS = 2000  # of a line
 COMPLAINT = re.compile(r"AddressSanitizer: .*|runtime error: .*|.*Assertion .* failed")
 WHOSE = re.compile(r"(\w+)(?:<[^()]*?>)?::(operator\(\)|operator\[\]|\w+)\(.*(Assertion .*)")
 # Addresses tell nobody anything, and differ from run to run.
@@ -29,22 +34,36 @@ def own_line(text, stage):
     return (found[1], int(found[2])) if found else None
 
 
+def printed(words):
+    """What a command says before it ends, or ""; the code under it may print without end, and in one line."""
+    environment = dict(os.environ, ASAN_OPTIONS="handle_abort=1", UBSAN_OPTIONS="print_stacktrace=1")
+    with subprocess.Popen(words, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, start_new_session=True) as child:
+        timer = threading.Timer(SECONDS, end, [child])
+        timer.start()
+        said = child.stdout.read(MOST_BYTES + 1)
+        end(child)
+        timer.cancel()
+    if len(said) > MOST_BYTES:
+        return ""
+    lines = said.decode("utf-8", "replace").splitlines()
+    return "\n".join(line[:MOST_LETTERS] for line in lines)
+
+
+def end(child):
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+
+
 def ask(worker, request, stage, command=list):
     """(what the sanitizers say, where in the student's files) of a worker that was built with them.
 
     command: makes of the words those to run.
     """
     with tempfile.TemporaryDirectory() as folder:
-        try:
-            done = subprocess.run(
-                command([str(worker), str(request), f"{folder}/response"]),
-                env=dict(os.environ, ASAN_OPTIONS="handle_abort=1", UBSAN_OPTIONS="print_stacktrace=1"),
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                timeout=SECONDS, errors="replace")
-        except subprocess.TimeoutExpired:
-            return "", None
-    complaint = first_complaint(done.stdout)
-    return complaint, own_line(done.stdout, stage) if complaint else None
+        said = printed(command([str(worker), str(request), f"{folder}/response"]))
+    complaint = first_complaint(said)
+    return complaint, own_line(said, stage) if complaint else None
 
 
 def told(complaint, place, source):

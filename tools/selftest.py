@@ -162,6 +162,13 @@ def check_aarch64(_):
     run("ctest", "--preset", "aarch64", "-j", CORES, "-LE", "^tools$")
 
 
+def check_class():
+    """a class of 500 from the catalogue, pulled and graded, killed once and resumed (most of an hour)"""
+    stages = [path.name[:2] for path in sorted((ROOT / "tests" / "mistakes").glob("[0-9][0-9]-*"))]
+    run(ROOT / "stage", "build", "--only", "grading", *(f"catalogue_{number}" for number in stages))
+    run(sys.executable, ROOT / "tests" / "class" / "class_test.py", BUILD / "release", "all")
+
+
 def run_tests():
     """every test, built as it is shipped"""
     run(ROOT / "stage", "build", "all")
@@ -176,6 +183,7 @@ PARTS = {
     "clang": check_clang,
     "tidy": check_tidy,
     "aarch64": check_aarch64,
+    "class": check_class,
 }
 
 

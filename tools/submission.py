@@ -7,6 +7,7 @@ import contextlib
 import os
 import pathlib
 import re
+import signal
 import stat
 import subprocess
 import tempfile
@@ -16,6 +17,12 @@ import official
 
 MAX_BYTES = 256 << 10  # of one file; our own longest answer has 5 KB
 SECONDS = 300  # for git to fetch a repository
+MAX_FETCHED = 256 << 20  # bytes of it; the course has 42 MB with all its history
+MAX_ADDRESSES = 4 << 30  # of each git
+# Nothing that a repository or this machine's settings say is run, and what comes is one file.
+FETCHING = ("-c", "core.hooksPath=/dev/null", "-c", "fetch.unpackLimit=1", "-c", "gc.auto=0",
+            "-c", "fetch.recurseSubmodules=false", "-c", "maintenance.auto=false")
+URL = re.compile(r"\w+://|[\w.-]+@[\w.-]+:")
 
 
 class Submission:
@@ -47,20 +54,45 @@ def names(stages):
     return [course.unit_name(stage, unit) for stage in stages for unit in stage.units]
 
 
-def run_git(*words, protocols="", most=None, folder=None):
-    """What git prints, or None where it fails. protocols: those it may use ("file:https")."""
+def limited(words):
+    """The words that run a command under limits for which git has no option. (Where a system lacks one of
+    them, as macOS does, the others hold.)"""
+    limits = f"ulimit -f {MAX_FETCHED // 512}; ulimit -v {MAX_ADDRESSES // 1024}"
+    return ["sh", "-c", f'{{ {limits}; }} 2>/dev/null; exec "$@"', "sh", *words]
+
+
+def run_for(words, seconds, **options):
+    """What a command prints, or None where it fails or takes longer: then it ends with all it started."""
+    child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.DEVNULL, start_new_session=True, **options)
+    try:
+        said = child.communicate(timeout=seconds)[0]
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        with contextlib.suppress(OSError):
+            os.killpg(child.pid, signal.SIGKILL)
+        child.stdout.close()
+        child.wait()
+    return said if child.returncode == 0 else None
+
+
+def run_git(*words, protocols="", most=None, folder=None, trusts=None, seconds=SECONDS):
+    """What git prints, or None where it fails. protocols: those it may use ("file:https"). trusts: a file of
+    settings in the place of the user's own, for repositories of other users."""
     environment = dict(os.environ, GIT_TERMINAL_PROMPT="0", GIT_ALLOW_PROTOCOL=protocols or "none",
-                       GIT_SSH_COMMAND="ssh -o BatchMode=yes")
+                       GIT_SSH_COMMAND="ssh -o BatchMode=yes -o ConnectTimeout=30")
+    if trusts is not None:
+        environment["GIT_CONFIG_GLOBAL"] = str(trusts)
     if folder is not None:  # it is a repository itself or none, whatever it lies in and whosever it is
         environment.update(GIT_CEILING_DIRECTORIES=str(pathlib.Path(folder).parent), GIT_CONFIG_COUNT="1",
                            GIT_CONFIG_KEY_0="safe.directory", GIT_CONFIG_VALUE_0="*")
         words = ("-C", str(folder), *words)
     try:
-        done = subprocess.run(["git", *words], env=environment, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=SECONDS)
-    except (OSError, subprocess.TimeoutExpired):
+        said = run_for(limited(["git", *words]), seconds, env=environment)
+    except OSError:
         return None
-    return done.stdout[:most] if done.returncode == 0 else None
+    return None if said is None else said[:most]
 
 
 def read_below(folder, name):
@@ -151,18 +183,48 @@ def from_git(folder, stages, source=None):
     return handed_in
 
 
-def from_url(url, stages):
-    with tempfile.TemporaryDirectory() as folder:
+@contextlib.contextmanager
+def rights(place):
+    """What run_git may use to ask a URL, or the git folder at a path, whoever's that is."""
+    if URL.match(place):
+        yield {"protocols": "file:git:http:https:ssh"}
+        return
+    with tempfile.NamedTemporaryFile("w") as settings:
+        settings.write("[safe]\n\tdirectory = *\n")
+        settings.flush()
+        yield {"protocols": "file", "trusts": settings.name}
+
+
+def head_of(place):
+    """The commit that a URL or a git folder has checked out; "" if there is none, None if nobody answers."""
+    with rights(place) as allowed:
+        said = run_git("ls-remote", "--", place, "HEAD", **allowed)
+    return None if said is None else said.decode("ascii", "replace").partition("\t")[0].strip()
+
+
+@contextlib.contextmanager
+def fetched(place):
+    """A git folder with that commit; nothing of it has been run, submodules and what is large have been left
+    where they are."""
+    with tempfile.TemporaryDirectory() as folder, rights(place) as allowed:
         clone = pathlib.Path(folder) / "clone"
-        if run_git("clone", "-q", "--bare", "--depth", "1", "--single-branch", "--filter=blob:limit=1m", "--",
-                   url, str(clone), protocols="file:git:http:https:ssh") is None:
-            raise course.Problem(course.say("grade_no_clone", url))
+        asked = ("--depth", "1", "--no-tags", "--filter=blob:limit=1m", "--", place,
+                 "+HEAD:refs/heads/main")
+        if (run_git("init", "-q", "--bare", "--template=", str(clone)) is None
+                or run_git(*FETCHING, "-C", str(clone), "fetch", "-q", *asked, **allowed) is None):
+            raise course.Problem(course.say("grade_no_clone", place))
+        (clone / "HEAD").write_text("ref: refs/heads/main\n")
+        yield clone
+
+
+def from_url(url, stages):
+    with fetched(url) as clone:
         return from_git(clone, stages, url)
 
 
 def collect(place, stages):
     """What is handed in at a path or URL."""
-    if re.match(r"\w+://|[\w.-]+@[\w.-]+:", place):
+    if URL.match(place):
         return from_url(place, stages)
     folder = pathlib.Path(place)
     if not folder.is_dir():

@@ -20,6 +20,7 @@ namespace fs = std::filesystem;
 constexpr unsigned kSeconds = 10;
 constexpr unsigned kPatience = 2;  // workers that hang, until the others get less time:
 constexpr unsigned kSecondsLater = 2;
+constexpr double kPatienceInAll = 60.0;  // seconds of all together, and the same from there on
 constexpr std::size_t kMaxPrintedLines = 40;
 constexpr std::size_t kMaxPrintedBytes = 16u << 10;
 
@@ -43,11 +44,13 @@ class ScratchFolder {
   fs::path path_;
 };
 
-// A worker's time. Code that hangs does so at each of a hundred questions.
-unsigned seconds_for(unsigned hung_before) {
+// A worker's time. Code that hangs does so at each of a hundred questions; so may code that is
+// slow.
+unsigned seconds_for(unsigned hung_before, double spent) {
   const char* text = std::getenv("STAGE_SECONDS");
   const auto all = text != nullptr ? static_cast<unsigned>(std::atoi(text)) : kSeconds;
-  return hung_before < kPatience ? all : std::min(all, kSecondsLater);
+  const bool patient = hung_before < kPatience && spent < kPatienceInAll;
+  return patient ? all : std::min(all, kSecondsLater);
 }
 
 // A model's files, and not what a dump lays beside them.
@@ -152,7 +155,8 @@ void judge_status(std::optional<int> status, const fs::path& response, unsigned 
 
 Outcome run_worker(const fs::path& worker, const Request& request) {
   static unsigned hung = 0;
-  const unsigned seconds = seconds_for(hung);
+  static double spent = 0.0;
+  const unsigned seconds = seconds_for(hung, spent);
   const ScratchFolder folder;
   const fs::path asked = folder / "request";
   const fs::path response = folder / "response";
@@ -166,6 +170,7 @@ Outcome run_worker(const fs::path& worker, const Request& request) {
       {worker.string(), asked.string(), response.string()}, environment(), printed.get()};
   Outcome outcome;
   const std::optional<int> status = run_confined(command, walls, &outcome.seconds);
+  spent += outcome.seconds;
   judge_status(status, response, seconds, outcome);
   hung += outcome.kind == Outcome::Kind::Hung;
   outcome.printed = first_lines(folder / "printed");

@@ -10,7 +10,9 @@ import concurrent.futures
 import json
 import os
 import pathlib
+import secrets
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -49,9 +51,9 @@ def registry_problems(folder, programs):
             yield f"expected at least {least} {kind} programs, found {found}"
 
 
-def judge(stage, program):
+def judge(stage, program, seed):
     worker = course.mistakes_folder(stage) / program["file"][:-4]
-    return program, course.run_gate(stage, worker, mistakes=course.mistakes_folder(stage))
+    return program, course.run_gate(stage, worker, seed, course.mistakes_folder(stage))
 
 
 def verdict(program, result):
@@ -79,8 +81,12 @@ def main():
     programs = json.loads((folder / "mistakes.json").read_text())["programs"]
     problems = list(registry_problems(folder, programs))
     untold = []
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for program, result in pool.map(lambda one: judge(stage, one), programs):
+    # All are asked the same, with another seed each time this runs, so that no wrong one is asked twice.
+    seed = secrets.randbits(63)
+    print(f"seed {seed}")
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool, tempfile.TemporaryDirectory() as answers:
+        os.environ["STAGE_ANSWERS"] = answers
+        for program, result in pool.map(lambda one: judge(stage, one, seed), programs):
             problem, told = verdict(program, result)
             if problem and not told and result.status != "passed" and "same_as" not in program:
                 untold.append(problem)

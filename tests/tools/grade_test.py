@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from unittest import mock
 
@@ -20,7 +21,9 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "tools"))
 import course  # noqa: E402
 import grading  # noqa: E402
+import limited  # noqa: E402
 import report  # noqa: E402
+import sanitized  # noqa: E402
 import submission  # noqa: E402
 
 STAGES = course.stages()
@@ -224,8 +227,26 @@ class Grade(Repository):
         self.assertEqual({entry["status"] for entry in result["stages"]}, {"unwritten"})
 
     def test_a_compiler_that_does_not_end_is_ended(self):
-        code, said = grading.run_limited(["sh", "-c", "echo so far; sleep 60 & sleep 60"], self.folder, 0.5)
-        self.assertEqual((code, said), (None, "so far\n"))
+        ended = limited.run(["sh", "-c", "echo so far; sleep 60 & sleep 60"], self.folder, 0.5)
+        self.assertEqual((ended.code, ended.said), (None, "so far\n"))
+
+    def test_a_compiler_that_ends_without_a_word_is_asked_again_and_the_verdict_says_how_it_ended(self):
+        starved = ["sh", "-c", "echo x >>tries; kill -KILL $$"]
+        ended = limited.run_patiently(starved, self.folder, 60, grading.is_a_verdict)
+        self.assertEqual((ended.how, (self.folder / "tries").read_text()), ("signal 9 (Killed)", "x\nx\n"))
+        complains = ["sh", "-c", "echo x >>tries; echo 'stages/a.cpp:3:1: error: no'; exit 1"]
+        limited.run_patiently(complains, self.folder, 60, grading.is_a_verdict)
+        self.assertEqual((self.folder / "tries").read_text(), "x\nx\nx\n")
+        work = grading.Work(self.collect(), 7, self.folder / "work")
+        with self.assertRaisesRegex(grading.NotMade, r"signal 9 \(Killed\)"):
+            work.run(starved, self.folder, "a.cpp")
+
+    def test_code_that_prints_without_end_is_not_listened_to_for_long(self):
+        start = time.monotonic()
+        self.assertEqual(sanitized.printed(["yes"]), "")
+        self.assertEqual(sanitized.printed(["sh", "-c", "head -c 3000000 /dev/zero; echo; echo Assertion x failed"])
+                         [-18:], "Assertion x failed")
+        self.assertLess(time.monotonic() - start, sanitized.SECONDS)
 
     def test_two_definitions_are_named_with_their_files(self):
         stage = course.find_stage("6", STAGES)

@@ -1,0 +1,116 @@
+"""Likeness, by programs of the catalogue: a copy in other names and another dress is found, right programs that
+were written apart are not taken for copies of each other.
+
+    likeness_test.py
+"""
+import sys
+import unittest
+
+from make_class import ROOT, STAGES, catalogue_folder, programs, renamed
+import course
+import likeness
+import submission
+
+OWN = """#include "model/mlp.h"
+namespace stagecraft {
+void mlp(const MlpWeights& w, MatrixView<const float> in, MatrixView<float> out) {
+  for (std::size_t r = 0; r != in.rows(); r += 1) {
+    std::vector<double> t(w.gate.rows());
+    double biggest = -1e30;
+    for (std::size_t k = 0; k != t.size(); ++k) {
+      double a = 0, b = 0;
+      for (std::size_t c = 0; c != in.cols(); ++c) { a += w.gate(k, c) * in(r, c); b += w.up(k, c) * in(r, c); }
+      t[k] = a / (1.0 + std::exp(-a)) * b;
+      if (t[k] > biggest) biggest = t[k];
+    }
+    if (!(biggest < 1e30)) throw Error("mlp: row {} is not finite, its largest is {}", r, biggest);
+    for (std::size_t c = 0; c != out.cols(); ++c) {
+      double sum = in(r, c);
+      for (std::size_t k = 0; k != t.size(); ++k) sum += w.down(c, k) * t[k];
+      out(r, c) = static_cast<float>(sum);
+    }
+  }
+}
+}
+"""
+OTHER = """namespace stagecraft {
+static float dot(const float* p, const float* q, int n) { return n ? *p * *q + dot(p + 1, q + 1, n - 1) : 0; }
+void mlp(const MlpWeights& w, MatrixView<const float> in, MatrixView<float> out) {
+  auto each = [&](auto&& self, int r) -> void {
+    if (r < 0) return;
+    std::map<int, float> hidden;
+    while (hidden.size() < w.gate.rows()) {
+      const int at = hidden.size();
+      const float g = dot(&w.gate(at, 0), &in(r, 0), in.cols());
+      hidden.emplace(at, g * 0.5f * (1 + std::tanh(g / 2)) * dot(&w.up(at, 0), &in(r, 0), in.cols()));
+    }
+    for (auto [at, value] : hidden) for (int c = 0; c < out.cols(); c++) out(r, c) += w.down(c, at) * value;
+    self(self, r - 1);
+  };
+  each(each, in.rows() - 1);
+}
+}
+"""
+
+
+def lines(text):
+    return {line.strip() for line in text.splitlines() if len(line.strip()) > 5}
+
+
+class Likeness(unittest.TestCase):
+    def names(self, text):
+        return list(likeness.tokens(text))
+
+    def test_sees_neither_names_nor_numbers_nor_comments_nor_formatting_nor_includes(self):
+        one = "#include <cmath>\nfloat f(float x) {\n  return x * 2.0f;  // twice\n}\n"
+        other = "float  g ( float yes )\n{ /* 3 */ return yes*0x1p+3 ; }"
+        self.assertEqual(self.names(one), self.names(other))
+        self.assertNotEqual(self.names(one), self.names(one.replace("*", "/")))
+
+    def test_finds_a_copy_in_other_names_and_another_dress(self):
+        for stage in STAGES[likeness.FIRST_STAGE:]:
+            right = [program["file"] for program in programs(stage) if program["is"] == "right"]
+            for file in right:
+                text = (catalogue_folder(stage) / file).read_text() + OWN
+                files = {"ann": text, "bob": renamed(text), "cat": OTHER}
+                found = likeness.clusters(files, likeness.handed_out(stage))
+                self.assertEqual([ids for _, ids in found], [["ann", "bob"]], f"{stage.id}: {file}")
+                self.assertGreater(found[0][0], 0.8)
+
+    def test_leaves_programs_that_were_written_apart_alone(self):
+        """Some of the catalogue's were made of each other: those share most of their lines."""
+        for stage in STAGES[likeness.FIRST_STAGE:]:
+            right = [program["file"] for program in programs(stage) if program["is"] == "right"]
+            files = {file: (catalogue_folder(stage) / file).read_text() for file in right}
+            for share, one, other in likeness.pairs(files, likeness.handed_out(stage)):
+                mine, theirs = lines(files[one]), lines(files[other])
+                if len(mine & theirs) < min(len(mine), len(theirs)) / 2:
+                    self.assertLess(share, likeness.SHARED, f"{one}, {other}")
+        self.assertEqual(likeness.clusters({"ann": OWN, "bob": OTHER}, likeness.handed_out(STAGES[4])), [])
+
+    def test_counts_nothing_that_was_handed_out_or_that_a_whole_class_has(self):
+        stage = STAGES[likeness.FIRST_STAGE]
+        ours = "\n".join((ROOT / twin).read_text() for unit in stage.units for twin in unit["twins"])
+        self.assertEqual(likeness.clusters({id: ours for id in "abc"}, likeness.handed_out(stage)), [])
+        files = {f"{at}": OWN for at in range(40)}  # as the lecture had it
+        self.assertEqual(likeness.clusters(files, set()), [])
+        self.assertEqual(likeness.clusters(dict(list(files.items())[:3]), set()), [(1.0, ["0", "1", "2"])])
+
+    def test_looks_at_nothing_before_stage_4_and_at_no_starter(self):
+        handed_in = {}
+        for id in "ann", "bob":
+            handed_in[id] = submission.Submission(id)
+            for stage in STAGES:
+                for unit in stage.units:
+                    handed_in[id].files[course.unit_name(stage, unit)] = stage.starter(unit)
+            handed_in[id].files[course.unit_name(STAGES[3], STAGES[3].units[0])] = OWN.encode()
+        self.assertEqual(likeness.look_at_these(STAGES, handed_in), [])
+        handed_in["ann"].files["stages/04-mlp/mlp.cpp"] = OWN.encode()
+        handed_in["bob"].files["stages/04-mlp/mlp.cpp"] = renamed(OWN).encode()
+        found = likeness.look_at_these(STAGES, handed_in)
+        self.assertEqual([(name, ids) for _, name, _, ids in found], [("stages/04-mlp/mlp.cpp", ["ann", "bob"])])
+
+
+if __name__ == "__main__":
+    sys.dont_write_bytecode = True
+    unittest.main()
