@@ -19,6 +19,10 @@ CodePoint first_code_point(std::string_view text);
 CodePoint last_code_point(std::string_view text);
 void append_utf8(std::string& text, char32_t c);
 
+// How many bytes of `text`, which must not be empty, its first extended grapheme cluster has (UAX
+// 29).
+std::size_t grapheme_length(std::string_view text);
+
 bool is_ascii(std::string_view text);
 
 // The Unicode property White_Space (PropList.txt), which is Rust's char::is_whitespace.
@@ -33,7 +37,8 @@ bool is_punctuation(char32_t c);
 bool is_word(char32_t c);
 
 enum class NormalForm { kNFC, kNFD, kNFKC, kNFKD };
-// Unicode normalization (UAX 15). Time is O(n log n) on any text, runs of combining marks included.
+// Unicode normalization (UAX 15) by Unicode 9, as Hugging Face tokenizers has it. Time is O(n log n)
+// on any text, runs of combining marks included.
 std::string normalize(std::string_view text, NormalForm form);
 
 // Every character mapped by itself, as Rust's char::to_lowercase: a final sigma is not special.
