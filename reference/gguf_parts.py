@@ -13,7 +13,7 @@ from gguf import GGMLQuantizationType as Type
 from tokenizers import Regex, pre_tokenizers
 
 import dump
-from make_tokenizers import LLAMA3_SPLIT, QWEN2_SPLIT
+from tokenizer_parts import LLAMA3_SPLIT, QWEN2_SPLIT
 from seed import random_for
 from tokenizer_texts import HARD
 

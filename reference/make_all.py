@@ -32,7 +32,7 @@ from make_tokenizers import make_tokenizers
 from seed import SEED
 
 DATA = Path(__file__).resolve().parent.parent / "tests" / "data"
-PACKAGES = ("gguf", "numpy", "safetensors", "tokenizers", "torch", "transformers")
+PACKAGES = ("gguf", "numpy", "safetensors", "sentencepiece", "tokenizers", "torch", "transformers")
 
 ORACLE_BOUND = 1e-10  # of the largest magnitude; measured: 3e-15
 TOLERANCE_BOUND = 3.0  # measured: up to 1.9, between PyTorch's AVX kernels and its plain ones

@@ -151,7 +151,7 @@ bool has_tokenizer(const fs::path& model) {
     return find_llama2c_tokenizer(model, Llama2cHeader::read(model).vocab_size).has_value();
   }
   if (is_flm(model)) return !FlmFile(model).vocabulary().empty();
-  return fs::exists(model / "tokenizer.json");
+  return tokenizer_file(model).has_value();
 }
 
 void print_tokenizer(const fs::path& model) {
@@ -168,10 +168,10 @@ void print_tokenizer(const fs::path& model) {
     }
   }
   // How the vocabulary spells a space tells the two kinds apart.
-  const char* kind = is_flm(model)                     ? "longest match (no scores, no merges)"
-                     : tokenizer.id_of("\xe2\x96\x81") ? "sentencepiece-style BPE"
-                     : tokenizer.id_of("\xc4\xa0")     ? "byte-level BPE"
-                                                       : "BPE";
+  const char* spaces = tokenizer.id_of("\xe2\x96\x81") ? "sentencepiece-style "
+                       : tokenizer.id_of("\xc4\xa0")   ? "byte-level "
+                                                       : "";
+  const std::string kind = fmt::format("{}{}", spaces, tokenizer.algorithm());
   const std::size_t more = specials.size() - std::min(specials.size(), kShownSpecials);
   specials.resize(specials.size() - more);
   print_line("kind", kind);
@@ -248,18 +248,33 @@ std::string tensors_heading(const Tensors& tensors) {
 
 // ---- memory -------------------------------------------------------------------------------------
 
-void print_memory(const Checkpoint& checkpoint, const Config& config, std::size_t context) {
-  const auto packed = static_cast<double>(packed_bytes(config, checkpoint));
-  const double cache = sequence_bytes(config, Layers::Fast, context).cache;
-  const double session = session_bytes(config, Layers::Fast, context);
+// What load_parameters cannot use in place: everything but aligned F32.
+double widened_bytes(const Tensors& tensors) {
+  double bytes = 0.0;
+  for (const StoredTensor* tensor : tensors) {
+    const bool aligned =
+        reinterpret_cast<std::uintptr_t>(tensor->bytes.data()) % alignof(float) == 0;
+    if (tensor->dtype == DType::F32 && aligned) continue;
+    bytes += static_cast<double>(element_count(*tensor)) * sizeof(float);
+  }
+  return bytes;
+}
+
+void print_memory(const Tensors& tensors, const Config& config, std::size_t context) {
+  const double mapped = static_cast<double>(stored_bytes(tensors));
+  const double widened = widened_bytes(tensors);
+  const double per_token = 2.0 * static_cast<double>(config.n_layers) *
+                           static_cast<double>(config.kv_dim()) * sizeof(float);
+  const double cache = per_token * static_cast<double>(context);
+  const double session = session_bytes(config, context);
   const auto line = [](std::string_view what, double bytes, const std::string& note) {
     fmt::print("  {:<15} {:>10}{}\n", what, bytes_text(bytes), note);
   };
-  line("weights", packed, "  in panels; the file's own pages are let go of");
-  line("KV cache", cache,
-       fmt::format("  {} a token", bytes_text(cache / static_cast<double>(context))));
+  line("weights", mapped, "  mapped from the file, shared with other processes");
+  if (widened != 0.0) line("widened", widened, "  the same as f32");
+  line("KV cache", cache, fmt::format("  {} a token", bytes_text(per_token)));
   line("workspace", session - cache, "");
-  line("in all", packed + session, "");
+  line("in all", mapped + widened + session, "");
 }
 
 // ---- the command --------------------------------------------------------------------------------
@@ -291,7 +306,7 @@ void run_info(const InfoFlags& flags) {
   print_heading(tensors_heading(tensors), terminal);
   print_tensors(tensors, flags.every_tensor);
   print_heading(fmt::format("memory at a context of {} tokens", grouped(context)), terminal);
-  print_memory(checkpoint, config, context);
+  print_memory(tensors, config, context);
 }
 
 }  // namespace

@@ -4,11 +4,10 @@
 #include <charconv>
 #include <cmath>
 #include <random>
+#include <thread>
 
 #include "base/error.h"
-#include "base/processors.h"
 #include "base/utf8.h"
-#include "mine/students_code.h"
 #include "programs/console.h"
 
 namespace stagecraft {
@@ -74,13 +73,9 @@ std::filesystem::path GenerationFlags::tokenizer_path(
 }
 
 void GenerationFlags::add_threads_to(CLI::App& command) {
-  command.add_option("-t,--threads", threads, "Threads (default: one for each core)")
+  command.add_option("-t,--threads", threads, "Threads (default: one for each processor)")
       ->check(whole_in_range(1, kMaxThreads))
       ->type_name("N");
-}
-
-void GenerationFlags::add_layers_to(CLI::App& command) {
-  command.add_flag("--textbook", textbook, "Run the layers of the course, not the fast ones");
 }
 
 void GenerationFlags::add_to(CLI::App& command) {
@@ -92,7 +87,6 @@ void GenerationFlags::add_to(CLI::App& command) {
       ->check(whole_in_range(1, kMaxTokens))
       ->type_name("N");
   add_threads_to(command);
-  add_layers_to(command);
   command.add_option("--temperature,--temp", temperature, "0: always the likeliest token")
       ->check(in_range(0, 100))
       ->capture_default_str()
@@ -123,11 +117,7 @@ void GenerationFlags::add_to(CLI::App& command) {
 
 std::size_t GenerationFlags::thread_count() const {
   if (threads != 0) return threads;
-  return std::min(usable_cores(), kMaxThreads);
-}
-
-Layers GenerationFlags::layers() const {
-  return textbook || kRunsStudentsCode ? Layers::Textbook : Layers::Fast;
+  return std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, kMaxThreads);
 }
 
 std::uint64_t GenerationFlags::chosen_seed() const {

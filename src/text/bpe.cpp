@@ -38,9 +38,7 @@ Bpe::Bpe(const JsonNode& model) {
     unknown_token_ = token->string();
     unknown_id_ = vocabulary_.find(*unknown_token_);
   }
-  for (std::size_t byte = 0; byte < byte_tokens_.size(); ++byte) {
-    byte_tokens_[byte] = vocabulary_.find(fmt::format("<0x{:02X}>", byte));
-  }
+  byte_tokens_ = ByteTokens(vocabulary_);
 }
 
 // Two encodings: "left right", where tokens hold no space, and ["left", "right"].
@@ -114,7 +112,7 @@ std::vector<Bpe::Symbol> Bpe::characters(std::string_view piece) const {
       if (waiting != kNone) append(waiting);
       waiting = kNone;
       append(*id);
-    } else if (byte_fallback_ && append_bytes(character, symbols)) {
+    } else if (byte_fallback_ && byte_tokens_.spell(character, append)) {
     } else if (unknown_token_) {
       if (waiting != kNone && !fuse_unknown_) append(waiting);
       waiting = unknown(character);
@@ -126,14 +124,6 @@ std::vector<Bpe::Symbol> Bpe::characters(std::string_view piece) const {
     symbols[i].next = i + 1 < symbols.size() ? static_cast<std::int32_t>(i + 1) : -1;
   }
   return symbols;
-}
-
-// False, and nothing appended, if the vocabulary lacks one of the bytes.
-bool Bpe::append_bytes(std::string_view character, std::vector<Symbol>& symbols) const {
-  const auto token = [&](char byte) { return byte_tokens_[static_cast<unsigned char>(byte)]; };
-  if (!std::all_of(character.begin(), character.end(), token)) return false;
-  for (const char byte : character) symbols.push_back({*token(byte), 0, 0});
-  return true;
 }
 
 TokenId Bpe::unknown(std::string_view character) const {

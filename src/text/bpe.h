@@ -1,13 +1,13 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "text/merge_table.h"
+#include "text/byte_tokens.h"
+#include "text/pair_table.h"
 #include "text/subword_model.h"
 
 namespace stagecraft {
@@ -23,6 +23,7 @@ class Bpe : public SubwordModel {
   explicit Bpe(const JsonNode& model);
 
   void encode(std::string_view piece, std::vector<TokenId>& ids) const override;
+  std::string_view name() const override { return "BPE"; }
   const Vocabulary& vocabulary() const override { return vocabulary_; }
   std::optional<TokenId> unknown_id() const override { return unknown_id_; }
 
@@ -32,6 +33,11 @@ class Bpe : public SubwordModel {
     TokenId id;  // kMerged once it has become part of the one on its left
     std::int32_t previous;
     std::int32_t next;  // -1 at the ends
+  };
+  // What two adjacent tokens merge into.
+  struct Merge {
+    std::uint32_t rank;  // 0 was learnt first
+    TokenId product;
   };
   // A pair that could be merged: the symbol at `position` and the one after it.
   struct Candidate {
@@ -48,16 +54,15 @@ class Bpe : public SubwordModel {
   void add_merge(const JsonNode& node, std::string_view left, std::string_view right,
                  std::size_t rank);
   std::vector<Symbol> characters(std::string_view piece) const;
-  bool append_bytes(std::string_view character, std::vector<Symbol>& symbols) const;
   TokenId unknown(std::string_view character) const;
   void merge(std::vector<Symbol>& symbols) const;
 
   Vocabulary vocabulary_;
-  MergeTable merges_;
+  PairTable<Merge> merges_;                   // of a pair that is there twice the later one counts
   std::string unknown_where_;                 // for its error message
   std::optional<std::string> unknown_token_;  // as the file names it
   std::optional<TokenId> unknown_id_;
-  std::array<std::optional<TokenId>, 256> byte_tokens_ = {};  // <0x00> to <0xFF>
+  ByteTokens byte_tokens_;
   bool fuse_unknown_ = false;
   bool byte_fallback_ = false;
   bool ignore_merges_ = false;

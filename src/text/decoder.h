@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -35,7 +36,12 @@ class Decoder {
     std::size_t start;
     std::size_t stop;
   };
-  using Step = std::variant<Join, ByteLevel, ByteFallback, Fuse, Replace, Strip>;
+  struct DropFirst {  // this text, where the first token begins with it
+    std::string text;
+    bool until_any;  // and the next ones, as long as nothing has been put out
+  };
+  using Step = std::variant<Join, ByteLevel, ByteFallback, Fuse, Replace, Strip, DropFirst>;
+  explicit Decoder(std::vector<Step> steps) : steps_(std::move(steps)) {}
   const std::vector<Step>& steps() const { return steps_; }
 
  private:
@@ -66,6 +72,7 @@ class Decoding {
   class Output;
   class ByteLevelStage;
   class ByteFallbackStage;
+  class DropFirstStage;
   class FuseStage;
   class JoinStage;
   class ReplaceStage;

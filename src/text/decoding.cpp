@@ -228,6 +228,35 @@ class Decoding::StripStage : public Stage {
   std::string held_;
 };
 
+class Decoding::DropFirstStage : public Stage {
+ public:
+  DropFirstStage(Stage* next, Decoder::DropFirst step) : Stage(next), step_(std::move(step)) {}
+
+  void bytes(std::string_view bytes) override {
+    if (dropping_) {
+      held_ += bytes;
+    } else {
+      next().bytes(bytes);
+    }
+  }
+  void end_token() override {
+    if (dropping_) {
+      const bool drops = held_.starts_with(step_.text);
+      const std::string_view rest = std::string_view(held_).substr(drops ? step_.text.size() : 0);
+      if (!rest.empty() || (drops && !step_.until_any)) dropping_ = false;
+      if (!rest.empty()) next().bytes(rest);
+      held_.clear();
+    }
+    next().end_token();
+  }
+  void finish() override { next().finish(); }
+
+ private:
+  Decoder::DropFirst step_;
+  std::string held_;
+  bool dropping_ = true;
+};
+
 Decoding::Decoding(const Decoder& decoder) {
   auto output = std::make_unique<Output>();
   output_ = output.get();
@@ -249,6 +278,9 @@ Decoding::Decoding(const Decoder& decoder) {
     }
     if (const auto* strip = std::get_if<Decoder::Strip>(&*step)) {
       stage = std::make_unique<StripStage>(next, *strip);
+    }
+    if (const auto* drop = std::get_if<Decoder::DropFirst>(&*step)) {
+      stage = std::make_unique<DropFirstStage>(next, *drop);
     }
     stages_.push_back(std::move(stage));
   }

@@ -1,6 +1,7 @@
 #include "text/json_document.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -31,7 +32,7 @@ struct Value {
   std::uint32_t n_children = 0;
   Text key = {};
   Text text = {};            // of a string
-  std::int64_t integer = 0;  // of an integer or a boolean
+  std::int64_t integer = 0;  // of an integer or a boolean; the bits of a float
 };
 
 }  // namespace
@@ -64,10 +65,10 @@ class Builder : public nlohmann::json::json_sax_t {
     if (std::in_range<std::int64_t>(value)) {
       return append({.type = Type::kInteger, .integer = static_cast<std::int64_t>(value)});
     }
-    return append({.type = Type::kFloat});
+    return number_float(static_cast<double>(value), {});
   }
-  bool number_float(number_float_t, const string_t&) override {
-    return append({.type = Type::kFloat});
+  bool number_float(number_float_t value, const string_t&) override {
+    return append({.type = Type::kFloat, .integer = std::bit_cast<std::int64_t>(value)});
   }
   bool string(string_t& text) override {
     return append({.type = Type::kString, .text = store(text)});
@@ -202,6 +203,13 @@ std::int64_t JsonNode::integer() const {
   const Value& value = data_->values[index_];
   if (value.type != Type::kInteger) refuse("an integer");
   return value.integer;
+}
+
+double JsonNode::number() const {
+  const Value& value = data_->values[index_];
+  if (value.type == Type::kInteger) return static_cast<double>(value.integer);
+  if (value.type != Type::kFloat) refuse("a number");
+  return std::bit_cast<double>(value.integer);
 }
 
 std::string_view JsonNode::string() const {

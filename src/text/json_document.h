@@ -23,6 +23,7 @@ class JsonNode {
 
   bool boolean() const;
   std::int64_t integer() const;
+  double number() const;  // also of an integer
   std::string_view string() const;
 
   // The member `key` of this object: throws if it is missing / nullopt if it is missing or null.

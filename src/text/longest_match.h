@@ -18,6 +18,7 @@ class LongestMatch : public SubwordModel {
   explicit LongestMatch(const JsonNode& model);
 
   void encode(std::string_view piece, std::vector<TokenId>& ids) const override;
+  std::string_view name() const override { return "longest match (no scores, no merges)"; }
   const Vocabulary& vocabulary() const override { return vocabulary_; }
   std::optional<TokenId> unknown_id() const override { return unknown_id_; }
 

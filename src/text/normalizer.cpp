@@ -7,6 +7,7 @@
 
 #include "text/byte_level.h"
 #include "text/pattern.h"
+#include "text/precompiled.h"
 #include "text/unicode.h"
 
 namespace stagecraft {
@@ -183,10 +184,11 @@ std::unique_ptr<const Normalizer> Normalizer::read(const JsonNode& node) {
   if (name == "Lowercase") return std::make_unique<Rewrite>(2, lowercase);
   if (name == "StripAccents") return std::make_unique<CharacterMap>(without_marks);
   if (name == "Nmt") return std::make_unique<CharacterMap>(nmt);
+  if (name == "Precompiled") return std::make_unique<Precompiled>(node);
   if (name == "ByteLevel") return std::make_unique<Rewrite>(2, to_byte_level);
   type.refuse(
       "a supported normalizer (Sequence, Prepend, Replace, Strip, NFC, NFD, NFKC, NFKD, Lowercase, "
-      "StripAccents, Nmt, ByteLevel)");
+      "StripAccents, Nmt, Precompiled, ByteLevel)");
 }
 
 }  // namespace stagecraft

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -15,7 +16,7 @@ namespace stagecraft {
 class SubwordModel {
  public:
   // The "model" of a tokenizer.json. Throws Error naming the type where it is not one of ours
-  // (BPE).
+  // (BPE, Unigram).
   static std::unique_ptr<const SubwordModel> read(const JsonNode& model);
 
   virtual ~SubwordModel() = default;
@@ -24,6 +25,13 @@ class SubwordModel {
   // answer can be remembered.
   virtual void encode(std::string_view piece, std::vector<TokenId>& ids) const = 0;
 
+  // The same without the tokens that are `forbidden`, for a piece that encode() spells with one.
+  // Here character by character; a model that can do better does.
+  using Forbidden = std::function<bool(TokenId)>;
+  virtual void encode_without(const Forbidden& forbidden, std::string_view piece,
+                              std::vector<TokenId>& ids) const;
+
+  virtual std::string_view name() const = 0;  // "BPE", "Unigram" ...
   virtual const Vocabulary& vocabulary() const = 0;
 
   // What stands for text that the model cannot spell.

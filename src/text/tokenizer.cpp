@@ -11,7 +11,9 @@
 #include "checkpoint/llama2c.h"
 #include "text/flm_tokenizer.h"
 #include "text/gguf_tokenizer.h"
+#include "text/json_document.h"
 #include "text/llama2c_tokenizer.h"
+#include "text/sentencepiece_tokenizer.h"
 #include "text/tokenizer_impl.h"
 #include "text/unicode.h"
 
@@ -50,14 +52,9 @@ class PieceEncoder {
                                        [this](TokenId id) { return marks_structure(id); })) {
       return;
     }
-    // The model itself has merges for a special token, or takes the piece whole. Text must stay
-    // text, so it is spelt character by character.
+    // The model itself spells a special token, by merges or whole. Text must stay text.
     ids.resize(begin);
-    while (!piece.empty()) {
-      const std::size_t length = first_code_point(piece).length;
-      parts_.model->encode(piece.substr(0, length), ids);
-      piece.remove_prefix(length);
-    }
+    parts_.model->encode_without([this](TokenId id) { return marks_structure(id); }, piece, ids);
   }
 
   // A token of one character is no mark: it has no other spelling.
@@ -129,31 +126,7 @@ class Encoder {
 // Forty steps that each double a text would fill any memory.
 constexpr int kMaxGrowth = 1'000'000;
 
-std::filesystem::path file_of(const std::filesystem::path& path) {
-  std::error_code ignored;
-  if (!std::filesystem::is_directory(path, ignored)) return path;
-  std::filesystem::path file = path / "tokenizer.json";
-  if (!std::filesystem::exists(file, ignored)) {
-    throw Error("{}: expected a folder with a tokenizer.json, found none", path.string());
-  }
-  return file;
-}
-
-JsonDocument read_document(const std::filesystem::path& path) {
-  const auto parse = [&](std::string_view text) {
-    return JsonDocument::parse(text, path.string() + ": tokenizer");
-  };
-  if (is_gguf(path)) return parse(gguf_tokenizer_json(GgufFile(path).metadata()));
-  if (is_llama2c(path)) return parse(llama2c_tokenizer_json_beside(path));
-  if (is_flm(path)) return parse(flm_tokenizer_json(FlmFile(path)));
-  if (path.extension() == ".bin") return parse(llama2c_tokenizer_json(path, std::nullopt));
-  return JsonDocument::read(path);
-}
-
-}  // namespace
-
-Tokenizer::Impl::Impl(const std::filesystem::path& path) : file(path.string()) {
-  const JsonDocument document = read_document(path);
+Tokenizer::Impl read_tokenizer_json(const JsonDocument& document, std::string file) {
   const JsonNode root = document.root();
   if (const auto version = root.find("version"); version && version->string() != "1.0") {
     version->refuse("'1.0'");
@@ -164,27 +137,57 @@ Tokenizer::Impl::Impl(const std::filesystem::path& path) : file(path.string()) {
       option->refuse("null (it is not supported: text is neither cut nor padded here)");
     }
   }
-  model = SubwordModel::read(root.at("model"));
-  if (const auto part = root.find("normalizer")) normalizer = Normalizer::read(*part);
-  if (const auto part = root.find("pre_tokenizer")) pre_tokenizer = PreTokenizer::read(*part);
-  const double growth =
-      (normalizer ? normalizer->growth() : 1) * (pre_tokenizer ? pre_tokenizer->growth() : 1);
+  Tokenizer::Impl parts;
+  parts.file = std::move(file);
+  parts.model = SubwordModel::read(root.at("model"));
+  const Vocabulary& vocabulary = parts.model->vocabulary();
+  if (const auto part = root.find("normalizer")) parts.normalizer = Normalizer::read(*part);
+  if (const auto part = root.find("pre_tokenizer")) parts.pre_tokenizer = PreTokenizer::read(*part);
+  const double growth = (parts.normalizer ? parts.normalizer->growth() : 1) *
+                        (parts.pre_tokenizer ? parts.pre_tokenizer->growth() : 1);
   if (growth > kMaxGrowth) {
     root.refuse(fmt::format("steps that make a text at most {} times as long", kMaxGrowth),
                 "a normalizer and pre_tokenizer that may make it longer");
   }
   if (const auto part = root.find("added_tokens")) {
-    added = AddedTokens(*part, model->vocabulary(), normalizer.get());
+    parts.added = AddedTokens(*part, vocabulary, parts.normalizer.get());
   }
-  if (const auto part = root.find("decoder")) decoder = Decoder(*part);
+  if (const auto part = root.find("decoder")) parts.decoder = Decoder(*part);
   if (const auto part = root.find("post_processor")) {
-    post_processor = PostProcessor(*part);
-    for (const TokenId id : post_processor.added_ids()) {
-      if (!model->vocabulary().contains(id) && added.find(id) == nullptr) {
+    parts.post_processor = PostProcessor(*part);
+    for (const TokenId id : parts.post_processor.added_ids()) {
+      if (!vocabulary.contains(id) && parts.added.find(id) == nullptr) {
         part->refuse("ids of the vocabulary", fmt::format("{}", id));
       }
     }
   }
+  return parts;
+}
+
+}  // namespace
+
+std::optional<std::filesystem::path> tokenizer_file(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(path, ignored)) return path;
+  for (const char* name : {"tokenizer.json", "tokenizer.model"}) {
+    if (std::filesystem::exists(path / name, ignored)) return path / name;
+  }
+  return std::nullopt;
+}
+
+Tokenizer::Impl Tokenizer::Impl::read(const std::filesystem::path& path) {
+  if (path.extension() == ".model") return read_sentencepiece(path);
+  const auto parse = [&](std::string_view json) {
+    return JsonDocument::parse(json, path.string() + ": tokenizer");
+  };
+  const auto document = [&] {
+    if (is_gguf(path)) return parse(gguf_tokenizer_json(GgufFile(path).metadata()));
+    if (is_llama2c(path)) return parse(llama2c_tokenizer_json_beside(path));
+    if (is_flm(path)) return parse(flm_tokenizer_json(FlmFile(path)));
+    if (path.extension() == ".bin") return parse(llama2c_tokenizer_json(path, std::nullopt));
+    return JsonDocument::read(path);
+  };
+  return read_tokenizer_json(document(), path.string());
 }
 
 std::size_t Tokenizer::Impl::end_id() const {
@@ -205,7 +208,12 @@ Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 Tokenizer::~Tokenizer() = default;
 
 Tokenizer Tokenizer::open(const std::filesystem::path& path) {
-  return Tokenizer(std::make_unique<const Impl>(file_of(path)));
+  const auto file = tokenizer_file(path);
+  if (!file) {
+    throw Error("{}: expected a folder with a tokenizer.json or a tokenizer.model, found neither",
+                path.string());
+  }
+  return Tokenizer(std::make_unique<const Impl>(Impl::read(*file)));
 }
 
 std::vector<TokenId> Tokenizer::encode(std::string_view text, EncodeOptions options) const {
@@ -229,6 +237,8 @@ std::string Tokenizer::decode(std::span<const TokenId> ids) const {
   decoding.finish();
   return decoding.take();
 }
+
+std::string_view Tokenizer::algorithm() const { return impl_->model->name(); }
 
 std::size_t Tokenizer::vocab_size() const { return impl_->end_id(); }
 

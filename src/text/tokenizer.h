@@ -12,14 +12,13 @@
 
 namespace stagecraft {
 
-// Text to token ids and back, as a Hugging Face tokenizer.json or a model of another format
-// defines it. Immutable
-// once open, so threads may share it.
+// Text to token ids and back, as a Hugging Face tokenizer.json, a sentencepiece tokenizer.model or
+// a model of another format defines it. Immutable once open, so threads may share it.
 class Tokenizer {
  public:
-  // `path`: a tokenizer.json, a folder that holds one, a GGUF or .flm file, a llama2.c model with
-  // its tokenizer.bin beside it, or that file. Throws Error naming the file and the part that is
-  // missing, wrong or not supported.
+  // `path`: one of these two files, or a folder that holds a tokenizer.json or, if not, a
+  // tokenizer.model; a GGUF or .flm file; a llama2.c model with its tokenizer.bin beside it, or
+  // that file. Throws Error naming the file and the part that is missing, wrong or not supported.
   static Tokenizer open(const std::filesystem::path& path);
 
   Tokenizer(Tokenizer&&) noexcept;
@@ -42,6 +41,7 @@ class Tokenizer {
   // on; one in between that no token has gives nothing.
   std::string decode(std::span<const TokenId> ids) const;
 
+  std::string_view algorithm() const;                          // "BPE", "Unigram" ...
   std::size_t vocab_size() const;                              // the largest id + 1
   std::optional<TokenId> id_of(std::string_view token) const;  // as the vocabulary spells it
   std::string_view token_of(TokenId id) const;                 // empty where no token has this id
@@ -54,5 +54,8 @@ class Tokenizer {
   explicit Tokenizer(std::unique_ptr<const Impl> impl);
   std::unique_ptr<const Impl> impl_;
 };
+
+// The file that Tokenizer::open reads for this path, or nullopt where a folder holds none.
+std::optional<std::filesystem::path> tokenizer_file(const std::filesystem::path& path);
 
 }  // namespace stagecraft

@@ -17,8 +17,10 @@ namespace stagecraft {
 //
 //   "Hello<|im_end|>"  ->  "Hello" <|im_end|>  ->  "Hello" | 2  ->  [9707] | 2  ->  [9707, 2]
 //                     added tokens        normalizer, cuts      model         post-processor
+// A GGUF file and a sentencepiece model are made of the same parts.
 struct Tokenizer::Impl {
-  explicit Impl(const std::filesystem::path& path);
+  // Of the file that tokenizer_file() found.
+  static Impl read(const std::filesystem::path& path);
 
   std::string file;
   std::unique_ptr<const SubwordModel> model;

@@ -27,27 +27,48 @@ Vocabulary Vocabulary::read(const JsonNode& object) {
     end_id = std::max(end_id, id + 1);
     n_bytes += entry.key().size();
   }
-  vocabulary.texts_.resize(static_cast<std::size_t>(end_id));
-  vocabulary.arena_.reserve(n_bytes);
-  vocabulary.slots_.assign(std::bit_ceil(2 * object.size() + 2), -1);
+  vocabulary.reserve(object.size(), static_cast<std::size_t>(end_id), n_bytes);
 
   for (const JsonNode entry : object.members()) {
     const auto id = static_cast<TokenId>(entry.integer());
-    const std::string_view text = entry.key();
-    TokenId& slot = vocabulary.slots_[vocabulary.slot_of(text)];
-    if (slot >= 0) entry.refuse("each token once", "it twice");
-    Text& place = vocabulary.texts_[static_cast<std::size_t>(id)];
-    if (place.used) {
+    if (vocabulary.find(entry.key())) entry.refuse("each token once", "it twice");
+    if (vocabulary.contains(id)) {
       entry.refuse("an id of its own",
                    fmt::format("{}, which '{}' has too", id, printable(vocabulary.text(id), 40)));
     }
-    place = {static_cast<std::uint32_t>(vocabulary.arena_.size()),
-             static_cast<std::uint32_t>(text.size()), true};
-    vocabulary.arena_ += text;
-    slot = id;
-    ++vocabulary.n_tokens_;
+    vocabulary.add(entry.key(), id);
   }
   return vocabulary;
+}
+
+Vocabulary Vocabulary::of(std::span<const std::string_view> texts, const std::string& where) {
+  Vocabulary vocabulary;
+  std::size_t n_bytes = 0;
+  for (const std::string_view text : texts) n_bytes += text.size();
+  vocabulary.reserve(texts.size(), texts.size(), n_bytes);
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    if (vocabulary.add(texts[i], static_cast<TokenId>(i))) continue;
+    throw Error("{}[{}]: expected each token once, found '{}', which is {} too", where, i,
+                printable(texts[i], 40), *vocabulary.find(texts[i]));
+  }
+  return vocabulary;
+}
+
+void Vocabulary::reserve(std::size_t n_tokens, std::size_t end_id, std::size_t n_bytes) {
+  texts_.resize(end_id);
+  arena_.reserve(n_bytes);
+  slots_.assign(std::bit_ceil(2 * n_tokens + 2), -1);
+}
+
+bool Vocabulary::add(std::string_view text, TokenId id) {
+  TokenId& slot = slots_[slot_of(text)];
+  if (slot >= 0) return false;
+  texts_[static_cast<std::size_t>(id)] = {static_cast<std::uint32_t>(arena_.size()),
+                                          static_cast<std::uint32_t>(text.size()), true};
+  arena_ += text;
+  slot = id;
+  ++n_tokens_;
+  return true;
 }
 
 std::size_t Vocabulary::slot_of(std::string_view text) const {

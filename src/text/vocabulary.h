@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,8 @@ class Vocabulary {
   // large that most ids below it would be missing: memory follows the number of entries, not their
   // claims.
   static Vocabulary read(const JsonNode& object);
+  // From texts in the order of their ids. Throws Error "WHERE[ID]: ..." if one comes twice.
+  static Vocabulary of(std::span<const std::string_view> texts, const std::string& where);
 
   std::optional<TokenId> find(std::string_view text) const;
   // Empty if no token has this id (or its text is empty).
@@ -35,6 +38,9 @@ class Vocabulary {
     std::uint32_t length = 0;
     bool used = false;
   };
+  void reserve(std::size_t n_tokens, std::size_t end_id, std::size_t n_bytes);
+  // False, and nothing added, if the text is there already. No other token has this id.
+  bool add(std::string_view text, TokenId id);
   std::size_t slot_of(std::string_view text) const;
 
   std::string arena_;

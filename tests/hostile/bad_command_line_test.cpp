@@ -188,8 +188,8 @@ const BadCommand kBadCommands[] = {
     {"story_without_a_tokenizer",
      {"story", "--model", REPOSITORY "/tests/data/models/llama-gqa2"},
      1,
-     REPOSITORY
-     "/tests/data/models/llama-gqa2: expected a folder with a tokenizer.json, found none"},
+     REPOSITORY "/tests/data/models/llama-gqa2: expected a folder with a tokenizer.json or a "
+                "tokenizer.model, found neither"},
     {"tokenize_without_a_tokenizer",
      {"tokenize", "--model", "TINY/none"},
      1,

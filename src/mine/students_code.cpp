@@ -1,3 +1,0 @@
-#include "mine/students_code.h"
-
-const bool stagecraft::kRunsStudentsCode = true;
