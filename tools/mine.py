@@ -172,7 +172,8 @@ def story(words, run_mine, right, folder):
     if code != 0:
         return code, None
     quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    failed = run_program("src/stagecraft", [words[0], *options, "--save-ids", str(files[1]), *words[1:]],
+    failed = run_program("src/stagecraft",
+                         [words[0], "--textbook", *options, "--save-ids", str(files[1]), *words[1:]],
                          **quiet)
     times = middle - begin, time.monotonic() - middle
     return code, None if failed else compare(*map(read_ids, files), right, times)

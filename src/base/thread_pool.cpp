@@ -3,15 +3,38 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "base/processors.h"
 
 namespace stagecraft {
+namespace {
+
+// Tells the processor that this is a loop that waits.
+void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("isb");
+#endif
+}
+
+constexpr int kLooks = 4'000;  // about a tenth of a millisecond
+
+}  // namespace
 
 ThreadPool::ThreadPool(std::size_t n_threads) {
   if (n_threads == 0) throw Error("threads: expected at least 1, found 0");
+  if (n_threads == 1) return;
+  const std::vector<int> processors = allowed_processors();
+  may_spin_ = n_threads <= usable_cores();
+  const bool pin = n_threads == processors.size();
   workers_.reserve(n_threads - 1);
   try {
     for (std::size_t part = 1; part < n_threads; ++part) {
-      workers_.emplace_back([this, part] { worker(part); });
+      const int processor = pin ? processors[part] : -1;
+      workers_.emplace_back([this, part, processor] {
+        if (processor >= 0) pin_to(processor);
+        worker(part);
+      });
     }
   } catch (const std::system_error&) {
     const std::size_t started = size();
@@ -34,23 +57,45 @@ void ThreadPool::stop() {
 void ThreadPool::start(Call call, void* context) {
   call_ = call;
   context_ = context;
-  working_ = workers_.size();
+  working_ = static_cast<std::uint32_t>(workers_.size());
   ++round_;  // publishes the three above
   round_.notify_all();
 }
 
 void ThreadPool::finish() {
-  for (std::size_t left = working_; left != 0; left = working_) working_.wait(left);
+  for (std::uint32_t left = working_; left != 0;) left = wait_for_other_than(working_, left);
 }
 
 void ThreadPool::worker(std::size_t part) {
-  for (std::size_t seen = 0;;) {
-    round_.wait(seen);
+  for (std::uint32_t seen = 0;;) {
+    wait_for_other_than(round_, seen);
     ++seen;  // the caller waits for every worker, so a round is never missed
     if (quit_) return;
     call_(context_, part);
     if (--working_ == 0) working_.notify_one();
   }
+}
+
+void ThreadPool::barrier() {
+  if (workers_.empty()) return;
+  const std::uint32_t before = barriers_;
+  if (++arrived_ != size()) {
+    wait_for_other_than(barriers_, before);
+    return;
+  }
+  arrived_ = 0;  // nobody comes here again before the count below has changed
+  ++barriers_;
+  barriers_.notify_all();
+}
+
+std::uint32_t ThreadPool::wait_for_other_than(const Count& count, std::uint32_t value) const {
+  for (int look = 0; may_spin_ && look < kLooks; ++look) {
+    const std::uint32_t now = count.load(std::memory_order_acquire);
+    if (now != value) return now;
+    pause();
+  }
+  count.wait(value);
+  return count;
 }
 
 }  // namespace stagecraft

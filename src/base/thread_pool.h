@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <thread>
 #include <type_traits>
 #include <vector>
@@ -11,6 +12,11 @@ namespace stagecraft {
 // A fixed crew of threads that a session keeps. `run` gives each one part of a piece of work and
 // returns when all parts are done; the calling thread does part 0 itself. Nothing is allocated by
 // `run`. One caller at a time.
+//
+// Whoever waits looks again and again for a tenth of a millisecond before it goes to sleep, because
+// being woken takes longer than most pieces of work; but not where there are more threads than
+// processors, which would only keep the others from working. Where a crew has all the processors
+// that the process may use, its workers are tied to one each.
 class ThreadPool {
  public:
   // At least 1, the caller counted. Throws Error if the system does not start that many.
@@ -35,19 +41,29 @@ class ThreadPool {
     finish();
   }
 
+  // Within `run`, to be called by every part: returns when all of them have. What each wrote before
+  // is there for all to read.
+  void barrier();
+
  private:
   using Call = void (*)(void* context, std::size_t part);
+  using Count = std::atomic<std::uint32_t>;
   void start(Call call, void* context);
   void finish();
   void worker(std::size_t part);
   void stop();
+  std::uint32_t wait_for_other_than(const Count& count, std::uint32_t value) const;
 
   std::vector<std::thread> workers_;
+  bool may_spin_ = false;
   Call call_ = nullptr;
   void* context_ = nullptr;
-  std::atomic<std::size_t> round_{0};    // counts pieces of work; workers wait for it to change
-  std::atomic<std::size_t> working_{0};  // workers that have not finished this round
-  std::atomic<bool> quit_{false};
+  bool quit_ = false;
+  // Each on a cache line of its own: threads that wait for one do not disturb the others.
+  alignas(64) Count round_{0};     // counts pieces of work; workers wait for it to change
+  alignas(64) Count working_{0};   // workers that have not finished this round
+  alignas(64) Count arrived_{0};   // parts that have come to the barrier
+  alignas(64) Count barriers_{0};  // counts barriers that all have come to
 };
 
 }  // namespace stagecraft

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "model/forward.h"
+#include "model/sequence.h"
 
 namespace stagecraft {
 namespace {
@@ -41,21 +41,20 @@ std::vector<double> surprisals(const Model& model, std::span<const TokenId> ids,
   }
   const std::size_t context = std::min(windows.context, ids.size());
   const std::size_t rows = std::min(kRowsPerPass, context);
-  KvCache cache(model.config, context);
-  Workspace workspace(model.config, rows, context, n_threads);
+  const auto sequence = make_sequence(model, context, n_threads);
   Matrix<float> logits(rows, model.config.vocab_size);
   std::vector<double> result;
   result.reserve(ids.size() - 1);
 
   for (std::size_t begin = 0; result.size() + 1 < ids.size(); begin += windows.stride) {
-    cache.truncate(0);
+    sequence->truncate(0);
     // The window's last token is only predicted, so it need not be computed.
     const std::size_t end = std::min(begin + windows.context, ids.size()) - 1;
     for (std::size_t at = begin; at < end;) {
       const std::size_t n = std::min(rows, end - at);
       const std::size_t first = std::clamp(result.size(), at, at + n);  // whose next is not scored
       const std::size_t scored = at + n - first;
-      forward(model, ids.subspan(at, n), cache, workspace, logits.top_rows(scored));
+      sequence->forward(ids.subspan(at, n), logits.top_rows(scored));
       for (std::size_t i = 0; i < scored; ++i) {
         result.push_back(surprisal(logits.view().row(i), ids[first + i + 1]));
       }

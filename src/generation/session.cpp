@@ -11,15 +11,11 @@
 namespace stagecraft {
 namespace {
 
-// A prompt goes through the model in pieces of this many tokens: enough that each weight fetched
-// from memory serves many rows, few enough that the workspace stays small.
-constexpr std::size_t kRowsPerPass = 64;
-
 // The context, if this machine could hold it: told now, not by the kernel when half a story is out.
-std::size_t affordable(const Config& config, std::size_t context) {
+std::size_t affordable(const Model& model, std::size_t context) {
   const double memory =
       static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
-  const double needed = session_bytes(config, context);
+  const double needed = session_bytes(model.config, model.layers(), context);
   if (memory <= 0.0 || needed <= memory) return context;
   throw Error(
       "context: expected at most {:.0f} tokens, as many as {:.1f} GB of memory hold, found {}",
@@ -28,27 +24,21 @@ std::size_t affordable(const Config& config, std::size_t context) {
 
 }  // namespace
 
-double session_bytes(const Config& config, std::size_t context) {
-  const auto rows = static_cast<double>(std::min(kRowsPerPass, context));
-  const auto positions = static_cast<double>(context);
-  const auto count = [](std::size_t n) { return static_cast<double>(n); };  // products stay finite
-  const double cached = 2.0 * count(config.n_layers) * positions * count(config.kv_dim());
-  const double probabilities = count(config.n_heads) * rows * positions;
-  const double row = 3.0 * count(config.dim) + 2.0 * count(config.q_dim()) +
-                     2.0 * count(config.kv_dim()) + 2.0 * count(config.ffn_dim);
-  const double floats = cached + probabilities + rows * row + count(config.vocab_size);
-  return sizeof(float) * floats + sizeof(TokenId) * positions;
+double session_bytes(const Config& config, Layers layers, std::size_t context) {
+  const SequenceBytes sequence = sequence_bytes(config, layers, context);
+  return sequence.cache + sequence.workspace +
+         sizeof(float) * static_cast<double>(config.vocab_size) +
+         sizeof(TokenId) * static_cast<double>(context);
 }
 
 Session::Session(const Model& model, std::size_t context, std::size_t n_threads) try
     : model_(model),
-      cache_(model.config, affordable(model.config, context)),
-      workspace_(model.config, std::min(kRowsPerPass, context), context, n_threads),
+      sequence_(make_sequence(model, affordable(model, context), n_threads)),
       logits_(1, model.config.vocab_size) {
   tokens_.reserve(context);
 } catch (const std::bad_alloc&) {  // less than the machine has: a limit, a container
   throw Error("context: {} tokens take {:.1f} GB, more memory than this program may have", context,
-              session_bytes(model.config, context) * 1e-9);
+              session_bytes(model.config, model.layers(), context) * 1e-9);
 }
 
 bool Session::feed(std::span<const TokenId> tokens, const std::function<bool()>& go_on) {
@@ -57,10 +47,10 @@ bool Session::feed(std::span<const TokenId> tokens, const std::function<bool()>&
                 context() - tokens_.size(), context(), tokens.size());
   }
   while (!tokens.empty()) {
-    const auto piece = tokens.first(std::min(tokens.size(), workspace_.max_rows));
+    const auto piece = tokens.first(std::min(tokens.size(), sequence_->max_rows()));
     tokens = tokens.subspan(piece.size());
     const std::size_t wanted = tokens.empty() ? 1 : 0;  // only the very last scores matter
-    forward(model_, piece, cache_, workspace_, logits_.top_rows(wanted));
+    sequence_->forward(piece, logits_.top_rows(wanted));
     tokens_.insert(tokens_.end(), piece.begin(), piece.end());
     if (!tokens.empty() && go_on && !go_on()) return false;
   }
@@ -69,7 +59,7 @@ bool Session::feed(std::span<const TokenId> tokens, const std::function<bool()>&
 
 void Session::truncate(std::size_t length) {
   if (length >= tokens_.size()) return;
-  cache_.truncate(length);
+  sequence_->truncate(length);
   tokens_.resize(length);
 }
 

@@ -4,16 +4,13 @@
 #include <span>
 #include <vector>
 
-#include "model/forward.h"
-#include "model/kv_cache.h"
-#include "model/model.h"
-#include "model/workspace.h"
+#include "model/sequence.h"
 
 namespace stagecraft {
 
 // The memory in bytes that a session with room for `context` tokens comes to use: keys, values and
 // what a forward pass writes. Pages that are never reached cost nothing.
-double session_bytes(const Config& config, std::size_t context);
+double session_bytes(const Config& config, Layers layers, std::size_t context);
 
 // One sequence in the making: the model, what it has computed so far, and all the memory and
 // threads that computing more will need. Nothing is allocated after it is made.
@@ -36,17 +33,16 @@ class Session {
   void truncate(std::size_t length);
 
   std::span<const TokenId> tokens() const { return tokens_; }  // all that were fed
-  std::size_t context() const { return cache_.capacity(); }
-  std::size_t n_threads() const { return workspace_.threads.size(); }
+  std::size_t context() const { return sequence_->capacity(); }
+  std::size_t n_threads() const { return sequence_->n_threads(); }
   const Model& model() const { return model_; }
 
-  // Sees every intermediate result of the passes to come; see Workspace::probe_sink.
-  void set_probe(Workspace::Probe probe) { workspace_.probe_sink = std::move(probe); }
+  // Sees every intermediate result of the passes to come; see Sequence::set_probe.
+  void set_probe(Workspace::Probe probe) { sequence_->set_probe(std::move(probe)); }
 
  private:
   const Model& model_;
-  KvCache cache_;
-  Workspace workspace_;
+  std::unique_ptr<Sequence> sequence_;
   Matrix<float> logits_;
   std::vector<TokenId> tokens_;
 };

@@ -6,16 +6,23 @@
 
 namespace stagecraft {
 
-Model Model::open(const std::filesystem::path& path) {
-  Checkpoint checkpoint = Checkpoint::open(path);
-  Config config = read_config(path);
+Model Model::open(const std::filesystem::path& path, Layers layers, std::size_t n_threads) {
+  Checkpoint checkpoint = Checkpoint::open(path);  // first: where both are broken, this is told
+  Model model{read_config(path), std::move(checkpoint), {}, nullptr};
   try {
-    Parameters parameters = load_parameters(config, checkpoint);
-    if (!parameters.widened.empty()) checkpoint.release_pages();  // F32 tensors come back as needed
-    return {std::move(config), std::move(checkpoint), std::move(parameters)};
+    if (layers == Layers::Fast) {
+      ThreadPool threads(n_threads);
+      model.packed =
+          std::make_unique<PackedModel>(pack_model(model.config, model.checkpoint, threads));
+    } else {
+      model.parameters = load_parameters(model.config, model.checkpoint);
+      // F32 tensors come back as needed.
+      if (!model.parameters.widened.empty()) model.checkpoint.release_pages();
+    }
+    return model;
   } catch (const std::bad_alloc&) {
-    throw Error("{}: its weights take more memory as f32 than this program may have",
-                checkpoint.name());
+    throw Error("{}: its weights take more memory{} than this program may have",
+                model.checkpoint.name(), layers == Layers::Fast ? "" : " as f32");
   }
 }
 

@@ -304,7 +304,7 @@ void run_chat(const ChatFlags& flags) {
   } catch (const Error& error) {
     throw Error("{}: {}; is it a model for stories?", path.string(), error.what());
   }
-  const Model model = Model::open(path);
+  const Model model = Model::open(path, flags.layers(), flags.thread_count());
 
   Chat chat(flags, path, tokenizer, model);
   int code = 0;

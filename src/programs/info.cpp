@@ -248,33 +248,18 @@ std::string tensors_heading(const Tensors& tensors) {
 
 // ---- memory -------------------------------------------------------------------------------------
 
-// What load_parameters cannot use in place: everything but aligned F32.
-double widened_bytes(const Tensors& tensors) {
-  double bytes = 0.0;
-  for (const StoredTensor* tensor : tensors) {
-    const bool aligned =
-        reinterpret_cast<std::uintptr_t>(tensor->bytes.data()) % alignof(float) == 0;
-    if (tensor->dtype == DType::F32 && aligned) continue;
-    bytes += static_cast<double>(element_count(*tensor)) * sizeof(float);
-  }
-  return bytes;
-}
-
-void print_memory(const Tensors& tensors, const Config& config, std::size_t context) {
-  const double mapped = static_cast<double>(stored_bytes(tensors));
-  const double widened = widened_bytes(tensors);
-  const double per_token = 2.0 * static_cast<double>(config.n_layers) *
-                           static_cast<double>(config.kv_dim()) * sizeof(float);
-  const double cache = per_token * static_cast<double>(context);
-  const double session = session_bytes(config, context);
+void print_memory(const Checkpoint& checkpoint, const Config& config, std::size_t context) {
+  const auto packed = static_cast<double>(packed_bytes(config, checkpoint));
+  const double cache = sequence_bytes(config, Layers::Fast, context).cache;
+  const double session = session_bytes(config, Layers::Fast, context);
   const auto line = [](std::string_view what, double bytes, const std::string& note) {
     fmt::print("  {:<15} {:>10}{}\n", what, bytes_text(bytes), note);
   };
-  line("weights", mapped, "  mapped from the file, shared with other processes");
-  if (widened != 0.0) line("widened", widened, "  the same as f32");
-  line("KV cache", cache, fmt::format("  {} a token", bytes_text(per_token)));
+  line("weights", packed, "  in panels; the file's own pages are let go of");
+  line("KV cache", cache,
+       fmt::format("  {} a token", bytes_text(cache / static_cast<double>(context))));
   line("workspace", session - cache, "");
-  line("in all", mapped + widened + session, "");
+  line("in all", packed + session, "");
 }
 
 // ---- the command --------------------------------------------------------------------------------
@@ -306,7 +291,7 @@ void run_info(const InfoFlags& flags) {
   print_heading(tensors_heading(tensors), terminal);
   print_tensors(tensors, flags.every_tensor);
   print_heading(fmt::format("memory at a context of {} tokens", grouped(context)), terminal);
-  print_memory(tensors, config, context);
+  print_memory(checkpoint, config, context);
 }
 
 }  // namespace

@@ -4,10 +4,11 @@
 #include <charconv>
 #include <cmath>
 #include <random>
-#include <thread>
 
 #include "base/error.h"
+#include "base/processors.h"
 #include "base/utf8.h"
+#include "mine/students_code.h"
 #include "programs/console.h"
 
 namespace stagecraft {
@@ -73,9 +74,13 @@ std::filesystem::path GenerationFlags::tokenizer_path(
 }
 
 void GenerationFlags::add_threads_to(CLI::App& command) {
-  command.add_option("-t,--threads", threads, "Threads (default: one for each processor)")
+  command.add_option("-t,--threads", threads, "Threads (default: one for each core)")
       ->check(whole_in_range(1, kMaxThreads))
       ->type_name("N");
+}
+
+void GenerationFlags::add_layers_to(CLI::App& command) {
+  command.add_flag("--textbook", textbook, "Run the layers of the course, not the fast ones");
 }
 
 void GenerationFlags::add_to(CLI::App& command) {
@@ -87,6 +92,7 @@ void GenerationFlags::add_to(CLI::App& command) {
       ->check(whole_in_range(1, kMaxTokens))
       ->type_name("N");
   add_threads_to(command);
+  add_layers_to(command);
   command.add_option("--temperature,--temp", temperature, "0: always the likeliest token")
       ->check(in_range(0, 100))
       ->capture_default_str()
@@ -117,7 +123,11 @@ void GenerationFlags::add_to(CLI::App& command) {
 
 std::size_t GenerationFlags::thread_count() const {
   if (threads != 0) return threads;
-  return std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, kMaxThreads);
+  return std::min(usable_cores(), kMaxThreads);
+}
+
+Layers GenerationFlags::layers() const {
+  return textbook || kRunsStudentsCode ? Layers::Textbook : Layers::Fast;
 }
 
 std::uint64_t GenerationFlags::chosen_seed() const {

@@ -21,7 +21,8 @@ struct GenerationFlags {
   std::string tokenizer;       // empty: what the model brings
   std::size_t context = 0;     // 0: what the task needs, up to what the model was trained for
   std::size_t max_tokens = 0;  // 0: the command's own default
-  std::size_t threads = 0;     // 0: one for each processor
+  std::size_t threads = 0;     // 0: one for each core
+  bool textbook = false;       // run the textbook's layers, not the fast ones
   float temperature = 0.8f;
   std::size_t top_k = 40;
   float top_p = 0.95f;
@@ -34,9 +35,11 @@ struct GenerationFlags {
   void add_to(CLI::App& command);
   void add_model_to(CLI::App& command);    // --model and --tokenizer alone
   void add_threads_to(CLI::App& command);  // --threads alone
+  void add_layers_to(CLI::App& command);   // --textbook alone
 
   std::filesystem::path tokenizer_path(const std::filesystem::path& model_path) const;
   std::size_t thread_count() const;
+  Layers layers() const;  // the textbook's where asked for, or where they are the student's
   std::uint64_t chosen_seed() const;  // as given, or one that nobody could guess
   TextOptions text_options(const Config& config, std::size_t default_max_tokens) const;
 };

@@ -69,7 +69,7 @@ void run_perplexity(const PerplexityFlags& flags) {
   const std::filesystem::path path = find_model(flags.model, "story");
   const std::string text = read_text_file(flags.text, kMaxTextBytes);
   check_utf8(flags.text, text);
-  const Model model = Model::open(path);
+  const Model model = Model::open(path, flags.layers(), flags.thread_count());
   const Tokenizer tokenizer = Tokenizer::open(path);
   std::vector<TokenId> ids = tokenizer.encode(text, {.add_special = true});
   const std::vector<TokenId> alone = tokenizer.encode("", {.add_special = true});
@@ -145,6 +145,7 @@ void add_perplexity(CLI::App& app) {
       ->check(whole_in_range(2, 10'000'000))
       ->type_name("N");
   flags->add_threads_to(*command);
+  flags->add_layers_to(*command);
   command->add_flag("--json", flags->json, "One line of JSON, with all digits");
   command->footer(
       "Bits per byte compares models whatever their tokens are; perplexity only those that share "

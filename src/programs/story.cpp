@@ -101,7 +101,7 @@ void run_story(const StoryFlags& flags) {
   if (flags.has_ids()) prompt = parse_id_list("--ids", flags.ids);
 
   const std::filesystem::path path = find_model(flags.model, "story");
-  const Model model = Model::open(path);
+  const Model model = Model::open(path, flags.layers(), flags.thread_count());
   check_ids("--ids", prompt, model.config.vocab_size);
   if (flags.has_ids() && flags.print_ids) return run_on_ids(flags, model, prompt);
 

@@ -229,7 +229,8 @@ class Gates(Temporary):
         stages = course.stages()[:len(statuses)]
         by_id = dict(zip((stage.id for stage in stages), statuses.values()))
         mock.patch.object(progress, "result_of",
-                          lambda stage: mock.Mock(status=by_id[stage.id])).start()
+                          lambda stage: mock.Mock(status=by_id[stage.id],
+                                                 is_right=by_id[stage.id] == "passed")).start()
         return stages
 
     def test_warn_once_about_what_is_wrong_and_let_it_run(self):

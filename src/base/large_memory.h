@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace stagecraft {
+
+// Zeroed memory for what is large and read over and over: in huge pages where the system has them,
+// which spares the processor most of its address look-ups. Pages that are never touched cost
+// nothing.
+class LargeMemory {
+ public:
+  LargeMemory() = default;
+  explicit LargeMemory(std::size_t bytes);  // throws std::bad_alloc
+  ~LargeMemory();
+  LargeMemory(LargeMemory&& other) noexcept;
+  LargeMemory& operator=(LargeMemory&& other) noexcept;
+
+  std::byte* data() { return data_; }
+  const std::byte* data() const { return data_; }
+  std::size_t size() const { return size_; }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace stagecraft

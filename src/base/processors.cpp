@@ -1,0 +1,86 @@
+#include "base/processors.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#if defined(__linux__)
+#include <sched.h>
+#endif
+
+namespace stagecraft {
+namespace {
+
+std::string first_line(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+// The first of the processors that share a core with this one: itself where nobody says.
+int first_sibling(int processor) {
+  const std::string list = first_line("/sys/devices/system/cpu/cpu" + std::to_string(processor) +
+                                      "/topology/thread_siblings_list");  // "0,64" or "0-1"
+  return list.empty() ? processor : std::atoi(list.c_str());
+}
+
+// Processors' worth of time that the container may use; 0: no limit. cgroup v2's "max 100000" or
+// "150000 100000" (microseconds of every so many), v1's two files.
+double cpu_quota() {
+  double allowed = 0.0, period = 0.0;
+  std::ifstream v2("/sys/fs/cgroup/cpu.max");
+  if (v2) {
+    if (!(v2 >> allowed >> period)) return 0.0;
+  } else {
+    std::ifstream("/sys/fs/cgroup/cpu/cpu.cfs_quota_us") >> allowed;
+    std::ifstream("/sys/fs/cgroup/cpu/cpu.cfs_period_us") >> period;
+  }
+  return allowed > 0.0 && period > 0.0 ? allowed / period : 0.0;
+}
+
+}  // namespace
+
+std::vector<int> allowed_processors() {
+  std::vector<int> first, siblings;
+#if defined(__linux__)
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return {};
+  std::vector<int> cores;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &set)) continue;
+    const int core = first_sibling(cpu);
+    const bool known = std::ranges::find(cores, core) != cores.end();
+    (known ? siblings : first).push_back(cpu);
+    if (!known) cores.push_back(core);
+  }
+#endif
+  first.insert(first.end(), siblings.begin(), siblings.end());
+  return first;
+}
+
+std::size_t usable_cores() {
+  std::vector<int> cores = allowed_processors();
+  for (int& cpu : cores) cpu = first_sibling(cpu);
+  std::ranges::sort(cores);
+  const auto repeated = std::ranges::unique(cores);
+  cores.erase(repeated.begin(), repeated.end());
+  std::size_t n = cores.empty() ? std::thread::hardware_concurrency() : cores.size();
+  const double quota = cpu_quota();
+  if (quota > 0.0) n = std::min(n, static_cast<std::size_t>(std::ceil(quota)));
+  return std::max<std::size_t>(n, 1);
+}
+
+void pin_to([[maybe_unused]] int processor) {
+#if defined(__linux__)
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(processor, &set);
+  ::sched_setaffinity(0, sizeof set, &set);
+#endif
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,3 @@
+#include "mine/students_code.h"
+
+const bool stagecraft::kRunsStudentsCode = false;

@@ -1,0 +1,51 @@
+#pragma once
+
+// The body of avx2.cpp, avx512.cpp and so on, which say for what they are compiled.
+#include "operators/kernels/rows.h"
+#include "operators/kernels/tiles.h"
+
+namespace stagecraft::STAGECRAFT_ISA {
+
+#define STAGECRAFT_STRING_(x) #x
+#define STAGECRAFT_STRING(x) STAGECRAFT_STRING_(x)
+#define STAGECRAFT_TILES(tile, most)                                                    \
+  {                                                                                     \
+    tile<1>, tile<2 <= most ? 2 : 1>, tile<3 <= most ? 3 : 1>, tile<4 <= most ? 4 : 1>, \
+        tile<5 <= most ? 5 : 1>, tile<6 <= most ? 6 : 1>, tile<7 <= most ? 7 : 1>,      \
+        tile<8 <= most ? 8 : 1>, tile<9 <= most ? 9 : 1>, tile<10 <= most ? 10 : 1>,    \
+        tile<11 <= most ? 11 : 1>, tile<12 <= most ? 12 : 1>                            \
+  }
+
+extern const Kernels table;
+constexpr RowForm kRoundedRows =
+#if defined(__AVX512BF16__)
+    RowForm::BF16;
+#else
+    RowForm::F32;
+#endif
+
+const Kernels table = {
+    .name = STAGECRAFT_STRING(STAGECRAFT_ISA),
+    .tile = {STAGECRAFT_TILES(tile_f32, kRowsF32), STAGECRAFT_TILES(tile_f16, kRowsF32),
+             STAGECRAFT_TILES(tile_bf16, kRowsF32),
+#if defined(__AVX512BF16__)
+             STAGECRAFT_TILES(tile_rounded_bf16, kRowsF32),
+#else
+             STAGECRAFT_TILES(tile_bf16, kRowsF32),
+#endif
+             STAGECRAFT_TILES(tile_q8, kRowsQ8), STAGECRAFT_TILES(tile_q4, kRowsQ8),
+             STAGECRAFT_TILES(tile_q4m, kRowsQ8)},
+    .max_rows = {kRowsF32, kRowsF32, kRowsF32, kRowsF32, kRowsQ8, kRowsQ8, kRowsQ8},
+    .row_form = {RowForm::F32, RowForm::F32, RowForm::F32, kRoundedRows, RowForm::Q8, RowForm::Q8,
+                 RowForm::Q8},
+    .to_bf16 = to_bf16,
+    .to_q8 = to_q8,
+    .rms_norm = rms_norm,
+    .swiglu = swiglu,
+    .rope = rope,
+    .add = add,
+    .softmax_block = softmax_block,
+    .scale = scale,
+};
+
+}  // namespace stagecraft::STAGECRAFT_ISA

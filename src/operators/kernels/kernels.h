@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace stagecraft {
+
+// How the fast path keeps weights: in panels of 32 outputs, laid out so that a kernel reads a panel
+// once, from its first byte to its last. packed_matrix.h has the layouts.
+enum class Form : std::uint8_t {
+  F32,
+  F16,
+  BF16,         // multiplied with activations as they are
+  RoundedBF16,  // the same weights; activations are rounded to bf16 where that is faster
+  Q8,
+  Q4,
+  Q4M  // GGUF's Q4_1
+};
+constexpr std::size_t kForms = 7;
+
+constexpr std::size_t kPanelOutputs = 32;  // outputs a panel
+constexpr std::size_t kQuantBlock = 32;    // inputs that share a scale
+
+// How a kernel wants the activations that it multiplies with a panel.
+enum class RowForm : std::uint8_t { F32, BF16, Q8 };
+
+// One panel times `n` rows: out[r][o] = sum over k of rows[r][k] * panel[o][k].
+struct TileArgs {
+  const std::byte* panel;
+  std::size_t inputs;        // BF16: even; Q8, Q4, Q4M: a multiple of 32
+  const void* rows;          // float, bf16 or int8, as the kernel's RowForm says
+  std::size_t row_stride;    // elements from row to row
+  const float* scales;       // of Q8 rows: [rows][block_stride], what a byte is multiplied with
+  const std::int32_t* sums;  // and the sum of the bytes of each block
+  std::size_t block_stride;
+  float* out;              // [n][32]
+  std::size_t out_stride;  // floats from row to row
+};
+using Tile = void (*)(const TileArgs&);
+
+// The operators of the fast path for one instruction set. Sizes are checked by who calls; nothing
+// is allocated; rows may be read and written at any alignment.
+struct Kernels {
+  const char* name;  // "avx512_bf16"
+
+  // tile[form][n - 1] is for n rows; max_rows[form] says how many there are.
+  Tile tile[kForms][12];
+  std::size_t max_rows[kForms];
+  RowForm row_form[kForms];
+
+  // Rounds n floats to bf16, to nearest even.
+  void (*to_bf16)(const float* x, std::size_t n, std::uint16_t* out);
+  // Quantises n floats (a multiple of 32) by blocks of 32: scale = max |x| / 127, byte = x / scale.
+  void (*to_q8)(const float* x, std::size_t n, std::int8_t* bytes, float* scales,
+                std::int32_t* sums);
+
+  // out = weight * x / sqrt(mean(x^2) + eps); out may be x.
+  void (*rms_norm)(const float* x, const float* weight, std::size_t n, float eps, float* out);
+  // out = gate / (1 + e^-gate) * up; out may be either.
+  void (*swiglu)(const float* gate, const float* up, std::size_t n, float* out);
+  // Rotates the pairs (x[i], x[i + half]) by the angles whose cos and sin are given. [half] each.
+  void (*rope)(float* x, const float* cos, const float* sin, std::size_t half);
+  // x[i] += y[i]
+  void (*add)(const float* y, std::size_t n, float* x);
+
+  // One block of online softmax (Milakov and Gimelshein 2018): scores[i] becomes
+  // e^(scores[i] * scale - max) and its sum is added to `sum`, where max is the largest so far,
+  // this block's included. Returns what everything summed before has to be multiplied with.
+  // n is a multiple of 32; masked scores are -infinity, and not all of them are masked.
+  float (*softmax_block)(float* scores, std::size_t n, float scale, float* max, float* sum);
+  // x[i] *= factor
+  void (*scale)(float factor, std::size_t n, float* x);
+};
+
+// Those of all instruction sets that this processor and its system can run, the best one last.
+std::vector<const Kernels*> runnable_kernels();
+
+// The kernels that this program uses: the best of them, or those that
+// the environment's STAGECRAFT_ISA names. Throws Error if that names none, or one that can't run
+// here.
+const Kernels& kernels();
+
+}  // namespace stagecraft

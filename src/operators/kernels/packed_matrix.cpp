@@ -1,0 +1,216 @@
+#include "operators/kernels/packed_matrix.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <vector>
+
+#include "base/error.h"
+#include "operators/dequantize.h"
+#include "operators/narrow.h"
+#include "operators/widen.h"
+
+namespace stagecraft {
+namespace {
+
+constexpr std::size_t kScaleBytes = kPanelOutputs * sizeof(std::uint16_t);
+
+std::span<const std::byte> row_bytes(const StoredTensor& matrix, std::size_t row) {
+  const std::size_t bytes = matrix.bytes.size() / matrix.shape[0];
+  return matrix.bytes.subspan(row * bytes, bytes);
+}
+
+// Moves `T`s of up to 32 rows: to[i][row] = from_row(row)[i], `step` T apart at the source. Sixteen
+// of one row at a time, so that the lines written stay in the cache until they are full.
+template <class T, class Rows, class Change>
+void transpose(const Rows& from_row, std::size_t rows, std::size_t count, std::byte* to,
+               Change change) {
+  constexpr std::size_t kStep = 16;
+  for (std::size_t begin = 0; begin < count; begin += kStep) {
+    const std::size_t end = std::min(count, begin + kStep);
+    for (std::size_t row = 0; row < rows; ++row) {
+      const std::byte* from = from_row(row);
+      for (std::size_t i = begin; i < end; ++i) {
+        T value;
+        std::memcpy(&value, from + i * sizeof(T), sizeof(T));
+        value = change(value);
+        std::memcpy(to + (i * kPanelOutputs + row) * sizeof(T), &value, sizeof(T));
+      }
+    }
+  }
+}
+
+const auto kAsIs = [](auto value) { return value; };
+
+// Blocks of quantised weights as a file has them: where the scale, the minimum and the integers
+// lie.
+struct BlockLayout {
+  std::size_t bytes;
+  std::size_t quants;  // where the integers begin; the scale stands first, the minimum after it
+  std::size_t words;   // 32-bit words of integers
+};
+BlockLayout layout_of(DType dtype) {
+  if (dtype == DType::Q8_0) return {34, 2, 8};
+  if (dtype == DType::Q4_0) return {18, 2, 4};
+  return {20, 4, 4};  // Q4_1
+}
+
+void pack_blocks(const StoredTensor& matrix, std::size_t first, std::size_t rows,
+                 std::span<std::byte> panel) {
+  const BlockLayout layout = layout_of(matrix.dtype);
+  const std::size_t blocks = matrix.shape[1] / kQuantBlock;
+  const bool has_minima = matrix.dtype == DType::Q4_1;
+  const std::uint32_t bias = matrix.dtype == DType::Q8_0 ? 0x80808080u : 0u;
+  std::byte* to = panel.data();
+  for (std::size_t b = 0; b < blocks; ++b) {
+    const auto block = [&](std::size_t row) {
+      return row_bytes(matrix, first + row).data() + b * layout.bytes;
+    };
+    const auto quants = [&](std::size_t row) { return block(row) + layout.quants; };
+    // Two's complement and + 128 differ in the highest bit alone.
+    transpose<std::uint32_t>(quants, rows, layout.words, to,
+                             [bias](std::uint32_t word) { return word ^ bias; });
+    to += layout.words * 4 * kPanelOutputs;
+    transpose<std::uint16_t>(block, rows, has_minima ? 2 : 1, to, kAsIs);
+    to += kScaleBytes * (has_minima ? 2 : 1);
+  }
+}
+
+// Q5_0 is d * q with q from -16 to 15: a Q8_0 block with the same d.
+std::vector<std::byte> q5_0_as_q8_0(std::span<const std::byte> row) {
+  constexpr std::size_t kBlock = 22;
+  std::vector<std::byte> out(row.size() / kBlock * 34);
+  for (std::size_t b = 0; b < row.size() / kBlock; ++b) {
+    const std::byte* from = row.data() + b * kBlock;
+    std::byte* to = out.data() + b * 34;
+    std::memcpy(to, from, 2);
+    std::uint32_t fifth_bits;
+    std::memcpy(&fifth_bits, from + 2, 4);
+    for (std::size_t i = 0; i < kQuantBlock; ++i) {
+      const auto both = std::to_integer<std::uint32_t>(from[6 + i % 16]);
+      const std::uint32_t low = i < 16 ? both & 15u : both >> 4;
+      const std::uint32_t q = low | (fifth_bits >> i & 1u) << 4;
+      to[2 + i] = static_cast<std::byte>(q - 16);
+    }
+  }
+  return out;
+}
+
+void pack_q5_0(const StoredTensor& matrix, std::size_t first, std::size_t rows,
+               std::span<std::byte> panel) {
+  std::vector<std::byte> bytes;
+  for (std::size_t row = 0; row < rows; ++row) {
+    const auto converted = q5_0_as_q8_0(row_bytes(matrix, first + row));
+    bytes.insert(bytes.end(), converted.begin(), converted.end());
+  }
+  pack_blocks({{}, DType::Q8_0, {rows, matrix.shape[1]}, bytes}, 0, rows, panel);
+}
+
+void pack_as_f32(const StoredTensor& matrix, std::size_t first, std::size_t rows,
+                 std::span<std::byte> panel) {
+  std::vector<float> values(matrix.shape[1]);
+  const auto bytes = std::as_bytes(std::span(values));
+  for (std::size_t row = 0; row < rows; ++row) {
+    read_row(matrix, first + row, values);
+    transpose<std::uint32_t>([&](std::size_t) { return bytes.data(); }, 1, values.size(),
+                             panel.data() + row * sizeof(float), kAsIs);
+  }
+}
+
+void pack_as_bf16(const StoredTensor& matrix, std::size_t first, std::size_t rows,
+                  std::span<std::byte> panel) {
+  std::vector<float> values(matrix.shape[1]);
+  std::vector<std::uint16_t> halves(values.size());
+  const auto bytes = std::as_bytes(std::span(halves));
+  for (std::size_t row = 0; row < rows; ++row) {
+    read_row(matrix, first + row, values);
+    narrow_bf16(values, halves);
+    transpose<std::uint32_t>([&](std::size_t) { return bytes.data(); }, 1, values.size() / 2,
+                             panel.data() + row * sizeof(std::uint32_t), kAsIs);
+  }
+}
+
+}  // namespace
+
+Form packed_form(const StoredTensor& matrix) {
+  const bool even = matrix.shape[1] % 2 == 0;
+  switch (matrix.dtype) {
+    case DType::F32:
+      return Form::F32;
+    case DType::F16:
+      return Form::F16;
+    case DType::BF16:
+      return even ? Form::BF16 : Form::F32;
+    case DType::Q8_0:
+    case DType::Q5_0:
+      return Form::Q8;
+    case DType::Q4_0:
+      return Form::Q4;
+    case DType::Q4_1:
+      return Form::Q4M;
+    // Scales of their own for 16 or 32 weights, in six bits or with a minimum: rounded to bf16.
+    default:
+      return Form::BF16;
+  }
+}
+
+std::size_t panel_bytes(Form form, std::size_t inputs) {
+  const std::size_t blocks = inputs / kQuantBlock;
+  switch (form) {
+    case Form::F32:
+      return inputs * kPanelOutputs * 4;
+    case Form::F16:
+    case Form::BF16:
+    case Form::RoundedBF16:
+      return inputs * kPanelOutputs * 2;
+    case Form::Q8:
+      return blocks * (kQuantBlock * kPanelOutputs + kScaleBytes);
+    case Form::Q4:
+      return blocks * (kQuantBlock / 2 * kPanelOutputs + kScaleBytes);
+    case Form::Q4M:
+      return blocks * (kQuantBlock / 2 * kPanelOutputs + 2 * kScaleBytes);
+  }
+  return 0;
+}
+
+void pack_panel(const StoredTensor& matrix, std::size_t first, std::span<std::byte> panel) {
+  const std::size_t inputs = matrix.shape[1];
+  const std::size_t rows = std::min(kPanelOutputs, matrix.shape[0] - first);
+  if (rows < kPanelOutputs) std::ranges::fill(panel, std::byte{});
+  const auto stored = [&](std::size_t row) { return row_bytes(matrix, first + row).data(); };
+  switch (matrix.dtype) {
+    case DType::F32:
+      return transpose<std::uint32_t>(stored, rows, inputs, panel.data(), kAsIs);
+    case DType::F16:
+      return transpose<std::uint16_t>(stored, rows, inputs, panel.data(), kAsIs);
+    case DType::BF16:
+      if (inputs % 2 != 0) return pack_as_f32(matrix, first, rows, panel);
+      return transpose<std::uint32_t>(stored, rows, inputs / 2, panel.data(), kAsIs);
+    case DType::Q8_0:
+    case DType::Q4_0:
+    case DType::Q4_1:
+      return pack_blocks(matrix, first, rows, panel);
+    case DType::Q5_0:
+      return pack_q5_0(matrix, first, rows, panel);
+    default:
+      return pack_as_bf16(matrix, first, rows, panel);
+  }
+}
+
+void read_row(const StoredTensor& matrix, std::size_t row, std::span<float> out) {
+  const std::span<const std::byte> bytes = row_bytes(matrix, row);
+  if (matrix.dtype == DType::F32) {
+    std::memcpy(out.data(), bytes.data(), bytes.size());
+  } else if (is_quantized(matrix.dtype)) {
+    dequantize(matrix.dtype, bytes, out);
+  } else {  // two bytes each, which need not be aligned in the file
+    std::array<std::uint16_t, 256> part;
+    for (std::size_t i = 0; i < out.size(); i += part.size()) {
+      const std::size_t n = std::min(part.size(), out.size() - i);
+      std::memcpy(part.data(), bytes.data() + 2 * i, 2 * n);
+      (matrix.dtype == DType::F16 ? widen_f16 : widen_bf16)({part.data(), n}, out.subspan(i, n));
+    }
+  }
+}
+
+}  // namespace stagecraft

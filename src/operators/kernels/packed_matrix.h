@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "checkpoint/stored_tensor.h"
+#include "operators/kernels/kernels.h"
+
+namespace stagecraft {
+
+// A weight matrix [outputs, inputs] in panels of 32 outputs; the last one is filled up with zeros.
+// For each k, or few, a panel holds what its 32 outputs need:
+//
+//   F32    [inputs][32] floats
+//   F16    [inputs][32] halves
+//   BF16   [inputs / 2][32][2] halves; RoundedBF16 the same
+//   Q8     a block of 32 inputs after the other: [8][32][4] bytes, each weight + 128,
+//          then [32] scales as f16
+//   Q4     the same with [4][32][4] bytes: byte (w, o, i) holds input 4w + i in its low half and
+//          input 16 + 4w + i in its high half, each weight + 8
+//   Q4M    as Q4 (weights from 0), then also [32] minima as f16
+//
+// One copy serves a prompt (many rows to a panel) and a single token (a panel is read straight
+// through). A view: the memory is somebody else's, with `stride` bytes from panel to panel.
+struct PackedMatrix {
+  Form form = Form::F32;
+  std::size_t outputs = 0;
+  std::size_t inputs = 0;
+  const std::byte* panels = nullptr;
+  std::size_t stride = 0;
+
+  std::size_t panel_count() const { return (outputs + kPanelOutputs - 1) / kPanelOutputs; }
+  const std::byte* panel(std::size_t i) const { return panels + i * stride; }
+};
+
+// The form in which a stored matrix loses nothing: its own; Q8 for Q5_0, whose integers fit. Where
+// no form is (Q5_1 and the K-quants; F16 and BF16 with an odd number of inputs), F32 or BF16: see
+// .cpp.
+Form packed_form(const StoredTensor& matrix);
+
+// Bytes of a panel.
+std::size_t panel_bytes(Form form, std::size_t inputs);
+
+// Writes the panel of outputs [first, first + 32) of a stored [outputs, inputs] matrix, in the form
+// that packed_form names (or RoundedBF16 for BF16). panel: panel_bytes(...) bytes.
+void pack_panel(const StoredTensor& matrix, std::size_t first, std::span<std::byte> panel);
+
+// Row `row` of a stored matrix as floats; out: [inputs].
+void read_row(const StoredTensor& matrix, std::size_t row, std::span<float> out);
+
+}  // namespace stagecraft

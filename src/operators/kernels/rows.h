@@ -1,0 +1,118 @@
+#pragma once
+
+#include "operators/kernels/kernels.h"
+#include "operators/kernels/simd.h"
+
+// What is done to rows between the matrices. Every function goes over whole vectors first and over
+// the rest in a last one filled up with zeros.
+
+namespace stagecraft::STAGECRAFT_ISA {
+namespace {
+
+STAGECRAFT_INLINE Vec load_part(const float* from, std::size_t n) {
+  float lanes[kLanes] = {};
+  for (std::size_t i = 0; i < n; ++i) lanes[i] = from[i];
+  return load(lanes);
+}
+STAGECRAFT_INLINE void store_part(float* to, Vec v, std::size_t n) {
+  float lanes[kLanes];
+  store(lanes, v);
+  for (std::size_t i = 0; i < n; ++i) to[i] = lanes[i];
+}
+
+// each(i, n, whole): at i stand n numbers, kLanes of them but for the last time.
+template <class Each>
+STAGECRAFT_INLINE void for_vectors(std::size_t n, Each each) {
+  std::size_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    each([i](const float* x) { return load(x + i); }, [i](float* x, Vec v) { store(x + i, v); });
+  }
+  if (i == n) return;
+  each([i, n](const float* x) { return load_part(x + i, n - i); },
+       [i, n](float* x, Vec v) { store_part(x + i, v, n - i); });
+}
+
+void rms_norm(const float* x, const float* weight, std::size_t n, float eps, float* out) {
+  Vec squares = {};
+  for_vectors(n, [&](auto get, auto) { squares = fma(get(x), get(x), squares); });
+  const float mean = sum(squares) / static_cast<float>(n);
+  const Vec scale = broadcast(1.0f / __builtin_sqrtf(mean + eps));
+  for_vectors(n, [&](auto get, auto put) { put(out, get(weight) * (get(x) * scale)); });
+}
+
+void swiglu(const float* gate, const float* up, std::size_t n, float* out) {
+  for_vectors(n, [&](auto get, auto put) {
+    const Vec g = get(gate);
+    put(out, g / (broadcast(1.0f) + exp(-g)) * get(up));
+  });
+}
+
+void rope(float* x, const float* cos, const float* sin, std::size_t half) {
+  for_vectors(half, [&](auto get, auto put) {
+    const Vec a = get(x), b = get(x + half), c = get(cos), s = get(sin);
+    put(x, a * c - b * s);
+    put(x + half, b * c + a * s);
+  });
+}
+
+void add(const float* y, std::size_t n, float* x) {
+  for_vectors(n, [&](auto get, auto put) { put(x, get(x) + get(y)); });
+}
+
+void scale(float factor, std::size_t n, float* x) {
+  const Vec f = broadcast(factor);
+  for_vectors(n, [&](auto get, auto put) { put(x, get(x) * f); });
+}
+
+float softmax_block(float* scores, std::size_t n, float scale, float* max_so_far,
+                    float* sum_so_far) {
+  const Vec s = broadcast(scale);
+  Vec largest = broadcast(*max_so_far);
+  for (std::size_t i = 0; i < n; i += kLanes) largest = max(largest, load(scores + i) * s);
+  const float new_max = max(largest);
+  const float factor = exp(broadcast(*max_so_far - new_max))[0];
+  const Vec m = broadcast(new_max);
+  Vec total = {};
+  for (std::size_t i = 0; i < n; i += kLanes) {
+    const Vec p = exp(load(scores + i) * s - m);
+    store(scores + i, p);
+    total += p;
+  }
+  *max_so_far = new_max;
+  *sum_so_far = *sum_so_far * factor + sum(total);
+  return factor;
+}
+
+void to_bf16(const float* x, std::size_t n, std::uint16_t* out) {
+  for (std::size_t i = 0; i < n; ++i) {
+    std::uint32_t bits;
+    std::memcpy(&bits, x + i, sizeof bits);
+    const std::uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+    const bool nan = (bits & 0x7fffffff) > 0x7f800000;
+    out[i] = static_cast<std::uint16_t>(nan ? bits >> 16 | 0x40 : rounded);
+  }
+}
+
+void to_q8(const float* x, std::size_t n, std::int8_t* bytes, float* scales, std::int32_t* sums) {
+  for (std::size_t b = 0; b < n / kQuantBlock; ++b, x += kQuantBlock, bytes += kQuantBlock) {
+    Vec largest = {};
+    for (std::size_t i = 0; i < kQuantBlock; i += kLanes) largest = max(largest, abs(load(x + i)));
+    const float top = max(largest);
+    const Vec inverse = broadcast(top > 0.0f ? 127.0f / top : 0.0f);
+    Ints total = {};
+    for (std::size_t i = 0; i < kQuantBlock; i += kLanes) {
+      const Ints q = to_ints(nearest(load(x + i) * inverse));
+      total += q;
+      for (std::size_t lane = 0; lane < kLanes; ++lane) {
+        bytes[i + lane] = static_cast<std::int8_t>(q[lane]);
+      }
+    }
+    std::int32_t block_sum = 0;
+    for (std::size_t lane = 0; lane < kLanes; ++lane) block_sum += total[lane];
+    scales[b] = top / 127.0f;
+    sums[b] = block_sum;
+  }
+}
+
+}  // namespace
+}  // namespace stagecraft::STAGECRAFT_ISA

@@ -1,0 +1,231 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+// The thin vector type that all kernels are written over. This file is compiled once for each
+// instruction set, with that set's compiler flags, and STAGECRAFT_ISA is its name: everything
+// stands in a namespace of that name and is inlined, so that the linker can never take code made
+// for one processor for code made for another.
+//
+// Vec is kLanes floats, Ints as many 32-bit integers. Both take + - * from the compiler.
+
+#define STAGECRAFT_INLINE [[gnu::always_inline]] static inline
+#if defined(__clang__)
+#define STAGECRAFT_UNROLL _Pragma("unroll")
+#else
+#define STAGECRAFT_UNROLL _Pragma("GCC unroll 16")
+#endif
+
+namespace stagecraft::STAGECRAFT_ISA {
+namespace {
+
+#if defined(__AVX512F__)
+constexpr std::size_t kLanes = 16;
+#elif defined(__AVX2__)
+constexpr std::size_t kLanes = 8;
+#else
+constexpr std::size_t kLanes = 4;
+#endif
+
+typedef float Vec __attribute__((vector_size(4 * kLanes)));
+typedef std::int32_t Ints __attribute__((vector_size(4 * kLanes)));
+typedef std::uint32_t Words __attribute__((vector_size(4 * kLanes)));
+
+// Memory of any alignment, and type.
+template <class V>
+STAGECRAFT_INLINE V load_as(const void* from) {
+  V v;
+  std::memcpy(&v, from, sizeof v);
+  return v;
+}
+STAGECRAFT_INLINE Vec load(const float* from) { return load_as<Vec>(from); }
+STAGECRAFT_INLINE Ints load_ints(const void* from) { return load_as<Ints>(from); }
+STAGECRAFT_INLINE void store(float* to, Vec v) { std::memcpy(to, &v, sizeof v); }
+
+STAGECRAFT_INLINE Vec broadcast(float x) { return x - Vec{}; }
+STAGECRAFT_INLINE Ints broadcast(std::int32_t x) { return x - Ints{}; }
+
+STAGECRAFT_INLINE Vec to_float(Ints v) { return __builtin_convertvector(v, Vec); }
+STAGECRAFT_INLINE Vec as_float(Ints v) { return reinterpret_cast<Vec>(v); }
+STAGECRAFT_INLINE Ints as_ints(Vec v) { return reinterpret_cast<Ints>(v); }
+
+STAGECRAFT_INLINE Vec max(Vec a, Vec b) { return a > b ? a : b; }
+STAGECRAFT_INLINE Vec min(Vec a, Vec b) { return a < b ? a : b; }
+STAGECRAFT_INLINE Vec abs(Vec v) { return as_float(as_ints(v) & 0x7fffffff); }
+
+// a * b + c; rounded once wherever the processor can.
+STAGECRAFT_INLINE Vec fma(Vec a, Vec b, Vec c) {
+#if defined(__AVX512F__)
+  return _mm512_fmadd_ps(a, b, c);
+#elif defined(__AVX2__)
+  return _mm256_fmadd_ps(a, b, c);
+#elif defined(__aarch64__)
+  return vfmaq_f32(c, a, b);
+#else
+  return a * b + c;
+#endif
+}
+
+// The nearest whole number, ties to even; |v| < 2^22.
+STAGECRAFT_INLINE Vec nearest(Vec v) {
+  const Vec shift = broadcast(0x1.8p23f);  // pushes the fraction out of the mantissa
+  return (v + shift) - shift;
+}
+STAGECRAFT_INLINE Ints to_ints(Vec v) { return __builtin_convertvector(v, Ints); }
+
+// Sums and maxima over the lanes: halves onto halves, so in the same order for every row.
+STAGECRAFT_INLINE float sum(Vec v) {
+  float lanes[kLanes];
+  store(lanes, v);
+  for (std::size_t half = kLanes / 2; half != 0; half /= 2) {
+    for (std::size_t i = 0; i < half; ++i) lanes[i] += lanes[i + half];
+  }
+  return lanes[0];
+}
+STAGECRAFT_INLINE float max(Vec v) {
+  float lanes[kLanes];
+  store(lanes, v);
+  for (std::size_t half = kLanes / 2; half != 0; half /= 2) {
+    for (std::size_t i = 0; i < half; ++i) {
+      lanes[i] = lanes[i] > lanes[i + half] ? lanes[i] : lanes[i + half];
+    }
+  }
+  return lanes[0];
+}
+
+// kLanes halves to floats.
+STAGECRAFT_INLINE Vec load_f16(const std::uint16_t* from) {
+#if defined(__AVX512F__)
+  return _mm512_cvtph_ps(load_as<__m256i>(from));
+#elif defined(__AVX2__)
+  return _mm256_cvtph_ps(load_as<__m128i>(from));
+#elif defined(__aarch64__)
+  return vcvt_f32_f16(load_as<float16x4_t>(from));
+#else
+  // Exponent and mantissa into an f32's place; multiplying by 2^112 mends the exponent's bias and
+  // makes a subnormal half normal. Infinity and NaN come out as 2^16 and more: put right after.
+  Ints bits;
+  for (std::size_t i = 0; i < kLanes; ++i) bits[i] = from[i];
+  const Ints magnitude = bits & 0x7fff;
+  const Vec scaled = as_float(magnitude << 13) * broadcast(0x1p112f);
+  const Ints special = (magnitude >= 0x7c00) & 0x7f800000;
+  return as_float((as_ints(scaled) | special) | ((bits & 0x8000) << 16));
+#endif
+}
+
+// Where the dot product of bytes takes w + 128 without a sign, the sum has to start at
+// -128 * sum(a); elsewhere the sign is restored from the bytes, and it starts at 0.
+#if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
+constexpr std::int32_t kByteBias = 128;
+#else
+constexpr std::int32_t kByteBias = 0;
+#endif
+
+#if !defined(__AVX512VNNI__) && !defined(__AVXVNNI__)
+// Per lane: sum += the four products of unsigned bytes u <= 128 with signed bytes s. Exact.
+STAGECRAFT_INLINE Ints dot_bytes(Ints sum, Ints u, Ints s) {
+#if defined(__AVX512BW__)
+  const __m512i pairs = _mm512_maddubs_epi16((__m512i)u, (__m512i)s);  // at most 2 * 128 * 127
+  return sum + (Ints)_mm512_madd_epi16(pairs, _mm512_set1_epi16(1));
+#elif defined(__AVX2__)
+  const __m256i pairs = _mm256_maddubs_epi16((__m256i)u, (__m256i)s);
+  return sum + (Ints)_mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+#else
+  for (int byte = 0; byte < 4; ++byte) {
+    const Ints wide_u = (Ints)((Words)u >> (8 * byte)) & 0xff;
+    const Ints wide_s = ((Ints)((Words)s << (24 - 8 * byte))) >> 24;
+    sum += wide_u * wide_s;
+  }
+  return sum;
+#endif
+}
+#endif
+
+// Per lane: sum += the four products of (w - 128) with a, if the sum began at -kByteBias * sum(a).
+//   w  unsigned bytes: a weight from -127 to 127, plus 128;  a  signed bytes from -127 to 127
+STAGECRAFT_INLINE Ints dot_q8(Ints sum, Ints w, Ints a) {
+#if defined(__AVX512VNNI__)
+  return (Ints)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)w, (__m512i)a);
+#elif defined(__AVXVNNI__)
+  return (Ints)_mm256_dpbusd_avx_epi32((__m256i)sum, (__m256i)w, (__m256i)a);
+#elif defined(__AVX512BW__)
+  const __m512i sign_off = (__m512i)(w ^ (Ints)(Words{} + 0x80808080u));
+  const __mmask64 negative = _mm512_movepi8_mask(sign_off);
+  const __m512i signed_a =
+      _mm512_mask_sub_epi8((__m512i)a, negative, _mm512_setzero_si512(), (__m512i)a);
+  return dot_bytes(sum, (Ints)_mm512_abs_epi8(sign_off), (Ints)signed_a);
+#elif defined(__AVX2__)
+  const __m256i sign_off = (__m256i)(w ^ (Ints)(Words{} + 0x80808080u));
+  return dot_bytes(sum, (Ints)_mm256_abs_epi8(sign_off),
+                   (Ints)_mm256_sign_epi8((__m256i)a, sign_off));
+#elif defined(__ARM_FEATURE_DOTPROD)
+  return vdotq_s32(sum, vreinterpretq_s8_s32(w ^ (Ints)(Words{} + 0x80808080u)),
+                   vreinterpretq_s8_s32(a));
+#elif defined(__aarch64__)
+  const int8x16_t weight = vreinterpretq_s8_s32(w ^ (Ints)(Words{} + 0x80808080u));
+  const int8x16_t other = vreinterpretq_s8_s32(a);
+  const int16x8_t low = vmull_s8(vget_low_s8(weight), vget_low_s8(other));
+  const int16x8_t high = vmull_high_s8(weight, other);
+  return sum + (Ints)vpaddq_s32(vpaddlq_s16(low), vpaddlq_s16(high));
+#else
+  for (int byte = 0; byte < 4; ++byte) {
+    const Ints wide_w = ((Ints)((Words)w >> (8 * byte)) & 0xff) - 128;
+    const Ints wide_a = ((Ints)((Words)a << (24 - 8 * byte))) >> 24;
+    sum += wide_w * wide_a;
+  }
+  return sum;
+#endif
+}
+
+// Per lane: sum += the four products of small unsigned bytes, 0 to 15, with a.
+STAGECRAFT_INLINE Ints dot_q4(Ints sum, Ints w, Ints a) {
+#if defined(__AVX512VNNI__)
+  return (Ints)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)w, (__m512i)a);
+#elif defined(__AVXVNNI__)
+  return (Ints)_mm256_dpbusd_avx_epi32((__m256i)sum, (__m256i)w, (__m256i)a);
+#elif defined(__ARM_FEATURE_DOTPROD)
+  return vdotq_s32(sum, vreinterpretq_s8_s32(w), vreinterpretq_s8_s32(a));
+#else
+  return dot_bytes(sum, w, a);
+#endif
+}
+
+// Per lane: sum += the products of two bf16 with two bf16.
+#if defined(__AVX512BF16__)
+STAGECRAFT_INLINE Vec dot_bf16(Vec sum, Ints w, Ints a) {
+  return _mm512_dpbf16_ps(sum, (__m512bh)w, (__m512bh)a);
+}
+#endif
+
+// e^x to about 2 units in the last place; 0 below -87.33, e^88 above 88. e^x = 2^n * e^r with n
+// whole and |r| <= log(2) / 2; e^r by its Taylor polynomial.
+STAGECRAFT_INLINE Vec exp(Vec x) {
+  const Vec low = broadcast(-87.33f);
+  const Vec clamped = max(min(x, broadcast(88.0f)), low);
+  const Vec n = nearest(clamped * broadcast(1.44269504f));
+  Vec r =
+      fma(n, broadcast(-0.693359375f), clamped);  // log(2) in two parts, the first exact in n * it
+  r = fma(n, broadcast(2.12194440e-4f), r);
+  Vec p = broadcast(1.0f / 5040.0f);
+  p = fma(p, r, broadcast(1.0f / 720.0f));
+  p = fma(p, r, broadcast(1.0f / 120.0f));
+  p = fma(p, r, broadcast(1.0f / 24.0f));
+  p = fma(p, r, broadcast(1.0f / 6.0f));
+  p = fma(p, r, broadcast(0.5f));
+  p = fma(p, r, broadcast(1.0f));
+  p = fma(p, r, broadcast(1.0f));
+  const Vec power = as_float((to_ints(n) + 127) << 23);
+  const Vec result = p * power;
+  return x != x ? x : x < low ? Vec{} : result;
+}
+
+}  // namespace
+}  // namespace stagecraft::STAGECRAFT_ISA
