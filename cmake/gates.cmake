@@ -40,6 +40,9 @@ function(add_student_program name id)
   if(id IN_LIST composed_stages)
     set(objects "$<FILTER:${objects},EXCLUDE,/(${told})[.]cpp>" ${recorded_objects})
   endif()
+  if(in_place_${id})
+    set(objects "$<FILTER:${objects},EXCLUDE,/${in_place_${id}}[.]cpp>" $<TARGET_OBJECTS:linked_${id}>)
+  endif()
   add_executable(${name} EXCLUDE_FROM_ALL ${ARGN} ${objects})
   target_link_libraries(${name} PRIVATE engine_headers Threads::Threads PkgConfig::pcre2
     PkgConfig::utf8proc)
@@ -97,7 +100,7 @@ endif()
 add_dependencies(gate yardsticks)
 # All that ./stage grade links a student's objects with, and the judge.
 add_custom_target(grading)
-add_dependencies(grading gate worker_ours recorded plain ${judged_stages})
+add_dependencies(grading gate worker_ours recorded plain ${judged_stages} ${linked_stages})
 # How the gate starts a worker, for what tools/ start: a student's compiler (tools/confine.py).
 add_executable(confine ${gates}/confine/confine.cpp ${gates}/confinement.cpp ${gates}/landlock.cpp
   ${gates}/syscall_filter.cpp)
@@ -105,8 +108,17 @@ target_include_directories(confine PRIVATE ${CMAKE_SOURCE_DIR})
 target_link_libraries(confine PRIVATE engine stagecraft_flags)
 add_dependencies(gate confine)
 runnable(worker_ours worker_ours)
-gtest_discover_tests(gate TEST_PREFIX ours. DISCOVERY_MODE PRE_TEST
+# Where a stage's functions stand in the model in another place, the model is asked through them.
+set(in_place_ours 10)
+set(in_place_tests QuantizedModel.*)
+add_executable(worker_ours_${in_place_ours} $<TARGET_OBJECTS:worker> $<TARGET_OBJECTS:judged_${in_place_ours}>
+  $<TARGET_OBJECTS:linked_${in_place_ours}>)
+target_link_libraries(worker_ours_${in_place_ours} PRIVATE engine stagecraft_flags)
+runnable(worker_ours_${in_place_ours} worker_in_place)
+gtest_discover_tests(gate TEST_PREFIX ours. DISCOVERY_MODE PRE_TEST TEST_FILTER -${in_place_tests}
   PROPERTIES LABELS gates ENVIRONMENT STAGE_WORKER=${worker_ours})
+gtest_discover_tests(gate TEST_PREFIX ours. DISCOVERY_MODE PRE_TEST TEST_FILTER ${in_place_tests}
+  PROPERTIES LABELS gates ENVIRONMENT STAGE_WORKER=${worker_in_place})
 
 # A starter compiles as it is, and its gate says that it is not written yet: no more, no less. A stage
 # that a student has begun is skipped. (An emulator would run the gate, but nothing that it starts.)

@@ -86,6 +86,7 @@ class Stage:
         self.groups = entry["groups"]
         self.units = entry["units"]
         self.needs = entry["needs"]
+        self.rounds = entry.get("in_the_model", {}).get("rounds", False)  # otherwise than f32 does
         self.program = entry.get("program", "story")  # in which one hears it
 
     @property

@@ -149,20 +149,26 @@ def read_ids(path):
     return path.read_text().strip().split(",") if path.exists() else []
 
 
-def compare(mine, ours, right, times):
-    """What became of the tokens, as one line."""
+def compare(mine, ours, why_not, times):
+    """What became of the tokens, as one line; why_not: the key of what is said where they part."""
     same = 0
     while same < min(len(mine), len(ours)) and mine[same] == ours[same]:
         same += 1
     if same < max(len(mine), len(ours)):
-        return course.say("mine_tipped" if right else "mine_differs", same, len(ours))
+        return course.say(why_not, same, len(ours))
     line = course.say("mine_same", same)
     if times[0] > SLOWER[0] * times[1] and times[0] > times[1] + SLOWER[1]:
         line += ("；" if course.language() == "zh" else "; ") + course.say("mine_slower", times[0] / times[1])
     return line
 
 
-def story(words, run_mine, right, folder):
+def why_tokens_part(chosen, right):
+    if not right:
+        return "mine_differs"
+    return "mine_rounded" if any(stage.rounds for stage in chosen) else "mine_tipped"
+
+
+def story(words, run_mine, why_not, folder):
     """Tells the story, then ours with the same options, and says whether the tokens are the same."""
     options = [] if has_option(words, "--seed") else ["--seed", str(secrets.randbits(32))]
     files = folder / "mine", folder / "ours"
@@ -176,7 +182,7 @@ def story(words, run_mine, right, folder):
                          [words[0], "--textbook", *options, "--save-ids", str(files[1]), *words[1:]],
                          **quiet)
     times = middle - begin, time.monotonic() - middle
-    return code, None if failed else compare(*map(read_ids, files), right, times)
+    return code, None if failed else compare(*map(read_ids, files), why_not, times)
 
 
 def run():
@@ -206,7 +212,7 @@ def run():
         if has_option(words, "--help", "-h"):
             return run_mine(words)
         if words[0] == "story" and not has_option(words, "--save-ids"):
-            code, tokens = story(words, run_mine, right, folder)
+            code, tokens = story(words, run_mine, why_tokens_part(chosen, right), folder)
         else:
             code, tokens = run_mine(words), None
         tell_calls(table, code, with_shares=words[0] != "chat")  # who types takes most of its time

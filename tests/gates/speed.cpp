@@ -32,6 +32,7 @@ struct Speeds {  // operations a second
 // What was found in the races so far, in this process.
 struct Record {
   std::string problem;
+  std::string unit;
   std::vector<Speeds> tries;
 };
 
@@ -62,6 +63,7 @@ double ceiling() {
 
 // False where there is nothing to judge.
 bool run_race(const Race& race, Record& record) {
+  record.unit = race.unit;
   const Outcome outcome = run_worker(worker(), race.mine);
   if (skips_unwritten(outcome)) return false;
   record.problem = broken_rule(outcome);
@@ -116,12 +118,13 @@ void judge_speed(const std::string& name, const std::function<Race()>& new_race,
   const Speeds& speeds = *best();
   const std::string measured =
       say("speed_measured", name, speeds.mine * kGiga, speeds.mine / speeds.textbook,
-          100.0 * speeds.mine / speeds.ceiling);
+          100.0 * speeds.mine / speeds.ceiling, record.unit);
   ::testing::Test::RecordProperty("measured", measured);
   if (speeds.reached(band) >= kTolerance) return;
   ::testing::Test::RecordProperty("too-slow", "yes");
   ADD_FAILURE() << measured << "\n  "
-                << say("speed_short", speeds.edge(band) * kGiga, band.times, 100.0 * band.share);
+                << say("speed_short", speeds.edge(band) * kGiga, band.times, 100.0 * band.share,
+                       record.unit);
 }
 
 }  // namespace stagecraft::stages

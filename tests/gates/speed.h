@@ -21,6 +21,7 @@ struct Race {
   double operations = 0;           // of `mine`
   double textbook_operations = 0;  // it need not do as many
   std::function<std::string(const Response&)> find_problem;
+  std::string unit = "GFLOP/s";  // a thousand million operations a second, of which kind
 };
 
 // A band begins at so many times the textbook's speed, or at this share of the ceiling.

@@ -214,13 +214,13 @@ class Mine(Temporary):
 
     def test_says_where_two_stories_part(self):
         ours = ["5", "6", "7", "8"]
-        self.assertEqual(mine.compare(ours, ours, True, (1, 1)), "same tokens as ours: 4 of 4")
-        self.assertEqual(mine.compare(ours, ours, True, (0.3, 0.1)), "same tokens as ours: 4 of 4")
-        self.assertEqual(mine.compare(ours, ours, True, (6, 2)), "same tokens as ours: 4 of 4; "
+        self.assertEqual(mine.compare(ours, ours, "mine_tipped", (1, 1)), "same tokens as ours: 4 of 4")
+        self.assertEqual(mine.compare(ours, ours, "mine_tipped", (0.3, 0.1)), "same tokens as ours: 4 of 4")
+        self.assertEqual(mine.compare(ours, ours, "mine_tipped", (6, 2)), "same tokens as ours: 4 of 4; "
                          "textbook operators, so 3.0 times as long as plain story")
         for other in (["5", "6", "9", "8"], ["5", "6"]):
-            self.assertRegex(mine.compare(other, ours, False, (1, 1)), "the first 2 of 4.*another story")
-            self.assertRegex(mine.compare(other, ours, True, (1, 1)), "the first 2 of 4.*a close choice")
+            self.assertRegex(mine.compare(other, ours, "mine_differs", (1, 1)), "the first 2 of 4.*another story")
+            self.assertRegex(mine.compare(other, ours, "mine_tipped", (1, 1)), "the first 2 of 4.*a close choice")
 
 
 class Gates(Temporary):

@@ -217,6 +217,8 @@ def by_hand():
     shares, cold = softmax([2, 1, 0]), softmax([2, 1, 0], 0.5)
     score = 2 / math.sqrt(2)
     seen = softmax([0, score])
+    scale = struct.unpack("<e", struct.pack("<e", 0.01))[0]
+    q8 = [round(value / 0.01) for value in (0.5, -1.27, 0.8, 0)]
     return {
         "hello": [numbers([1 + 10, 2 + 20])],
         "silu": [f"| {' | '.join(numbers([silu(x)])[1:-1] for x in (-2, -1, 0, 1, 2))} |",
@@ -232,6 +234,10 @@ def by_hand():
         "self-attention": [numbers(softmax([0, 1])), f"({math.cos(1):.4f}, {math.sin(1):.4f})",
                            numbers([0, score]), numbers(seen), numbers([10 * seen[0], 10 * seen[1]], 3)],
         "simd": [numbers([1 * 5 + 3 * 7, 2 * 6 + 4 * 8]), f"`{1 * 5 + 2 * 6 + 3 * 7 + 4 * 8}`"],
+        "quantization": [numbers(q8), f"0x{struct.unpack('<H', struct.pack('<e', 0.01))[0]:04x}",
+                         f"[{', '.join(f'{value * scale:.4f}' for value in q8)}]",
+                         f"{sum(map(lambda a, b: a * b, q8, (10, 20, -30, 40)))}",
+                         f"{sum(map(lambda a, b: a * b, q8, (10, 20, -30, 40))) * 0.5 * scale:.4f}"],
         "generation": [numbers(shares), numbers(cold), f"{shares[0] / (shares[0] + shares[1]):.4f}"],
     }
 

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace stagecraft {
+
+// 32 numbers in 34 bytes, ggml's Q8_0 as GGUF files hold it: number i is scale * q[i].
+struct BlockQ8_0 {
+  static constexpr std::size_t kSize = 32;
+  std::uint16_t scale;  // the bits of an f16
+  std::int8_t q[kSize];
+};
+static_assert(sizeof(BlockQ8_0) == 34);
+
+// f32 to blocks, bit for bit as ggml's reference does it (ggml-quants.c, quantize_row_q8_0_ref). In
+// each block, all of it in f32:
+//   d     = max_i |x[i]| / 127
+//   scale = d as f16: to the nearest, of two to the even one (operators/narrow.h does that)
+//   q[i]  = round(x[i] * (1 / d)), halves away from zero; by the d that is not yet rounded
+// A block of zeros is all zeros, its scale too.
+//
+//   x       [32 * n]  read; finite, and no d is too large or too small for an f16
+//   blocks  [n]       written; must not overlap x
+//
+// Throws Error if sizes disagree.
+void quantize_q8_0(std::span<const float> x, std::span<BlockQ8_0> blocks);
+
+// Blocks to f32: x[i] = scale * q[i], exactly.
+//
+//   blocks  [n]       read; any q there is, -128 too
+//   x       [32 * n]  written; must not overlap blocks
+//
+// Throws Error if sizes disagree.
+void dequantize_q8_0(std::span<const BlockQ8_0> blocks, std::span<float> x);
+
+// The dot product of two rows in blocks: the sum over blocks of scale_a * scale_b * s, where s is
+// the sum of the block's 32 products q_a * q_b in whole numbers, none of which is rounded.
+//
+//   a, b  [n]  read; any q there is, -128 too
+//
+// Throws Error if sizes disagree.
+float dot_q8_0(std::span<const BlockQ8_0> a, std::span<const BlockQ8_0> b);
+
+}  // namespace stagecraft

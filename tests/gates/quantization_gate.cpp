@@ -1,0 +1,399 @@
+// The gate of stage 10: the bytes, the numbers they stand for, their products, the story model
+// through them, and the speed of a product.
+#include <bit>
+#include <cmath>
+
+#include "model/forward.h"
+#include "model/model.h"
+#include "operators/narrow.h"
+#include "operators/q8_0.h"
+#include "operators/widen.h"
+#include "tests/gates/messages.h"
+#include "tests/gates/places.h"
+#include "tests/gates/questions.h"
+#include "tests/gates/speed.h"
+#include "tests/stages/chain.h"
+#include "text/tokenizer.h"
+
+namespace stagecraft::stages {
+namespace {
+
+constexpr std::size_t kBlock = BlockQ8_0::kSize;
+constexpr double kUlp = 0x1p-24;
+
+float widened(std::uint16_t bits) {
+  float value = 0.0f;
+  widen_f16({&bits, 1}, {&value, 1});
+  return value;
+}
+
+// The formula of the header, word for word.
+struct Blocks {
+  std::vector<int> scales;
+  std::vector<int> q;
+
+  float scale(std::size_t block) const {
+    return widened(static_cast<std::uint16_t>(scales[block]));
+  }
+  double value(std::size_t i) const { return static_cast<double>(scale(i / kBlock)) * q[i]; }
+};
+
+Blocks quantized(std::span<const float> x) {
+  Blocks blocks;
+  for (std::size_t first = 0; first < x.size(); first += kBlock) {
+    const auto values = x.subspan(first, kBlock);
+    float largest = 0.0f;
+    for (const float value : values) largest = std::max(largest, std::fabs(value));
+    const float d = largest / 127.0f;
+    std::uint16_t bits = 0;
+    narrow_f16({&d, 1}, {&bits, 1});
+    blocks.scales.push_back(bits);
+    for (const float value : values) {
+      const float scaled = d == 0.0f ? 0.0f : value * (1.0f / d);
+      blocks.q.push_back(static_cast<int>(std::lround(scaled)));
+    }
+  }
+  return blocks;
+}
+
+// ---- quantize_q8_0 ------------------------------------------------------------------------------
+
+bool judge_quantize(const std::string& name, const Tensor& x) {
+  if (skips_for_lack_of_instructions()) return false;
+  const Blocks blocks = quantized(x.values);
+  Case one{name,
+           {"quantize_q8_0", {{"x", x}}, {}},
+           {{"scales", exactly(blocks.scales)},
+            {"q", exactly(blocks.q)},
+            {"bytes written beside the blocks", exactly(std::vector<int>{0})}}};
+  one.request.calls = 2;
+  return judge(one);
+}
+
+TEST(Quantize, MakesTheBytesOfTheFormat) {
+  Inputs inputs;
+  if (!judge_quantize("one block", inputs.tensor({kBlock}))) return;
+  Tensor x = inputs.tensor({inputs.size(3, 8) * kBlock});
+  for (std::size_t i = 0; i < x.values.size(); ++i) {
+    x.values[i] *= std::exp2(static_cast<float>(i / kBlock));  // blocks of different size
+  }
+  if (!judge_quantize("blocks of different size", x)) return;
+  judge_quantize("no blocks", {{0}, {}});
+}
+
+TEST(Quantize, TakesTheLargestOnEitherSideOfZero) {
+  Inputs inputs;
+  for (const float sign : {1.0f, -1.0f}) {
+    Tensor x = inputs.tensor({2 * kBlock}, 0.5f);
+    x.values[inputs.size(0, kBlock - 1)] = 4.0f * sign;
+    x.values[kBlock + inputs.size(0, kBlock - 1)] = -4.0f * sign;
+    if (!judge_quantize("one number far out", x)) return;
+  }
+}
+
+// d is 1, so that each number lies in the middle of two whole ones.
+TEST(Quantize, RoundsHalvesAwayFromZero) {
+  Tensor x{{2 * kBlock}, {}};
+  for (std::size_t i = 0; i < 2 * kBlock; ++i) {
+    x.values.push_back(static_cast<float>(i) - 31.5f);
+  }
+  x.values[0] = 127.0f;
+  x.values[kBlock] = -127.0f;
+  judge_quantize("halves", x);
+}
+
+TEST(Quantize, OfZerosIsZeros) {
+  Inputs inputs;
+  Tensor x = inputs.tensor({3 * kBlock});
+  for (std::size_t i = kBlock; i < 2 * kBlock; ++i) x.values[i] = 0.0f;
+  judge_quantize("a block of zeros between two others", x);
+}
+
+// Blocks in which another way to the same number rounds to another one: by x / d, or by the d that
+// was rounded.
+TEST(Quantize, MultipliesByTheInverseOfTheUnroundedD) {
+  Inputs inputs;
+  Tensor x{{0}, {}};
+  std::size_t divided = 0;
+  std::size_t rounded = 0;
+  for (int tried = 0; tried < 200'000 && (divided < 2 || rounded < 2); ++tried) {
+    Tensor block = inputs.tensor({kBlock});
+    float largest = 0.0f;
+    for (const float value : block.values) largest = std::max(largest, std::fabs(value));
+    const float d = largest / 127.0f;
+    std::uint16_t bits = 0;
+    narrow_f16({&d, 1}, {&bits, 1});
+    // A number between two steps, where the ways part.
+    block.values[kBlock / 2] = (static_cast<float>(inputs.size(1, 100)) + 0.5f) * d;
+    bool by_division = false;
+    bool by_rounded = false;
+    for (const float value : block.values) {
+      const long right = std::lround(value * (1.0f / d));
+      by_division |= std::lround(value / d) != right;
+      by_rounded |= std::lround(value / widened(bits)) != right;
+    }
+    if (!(by_division && divided < 2) && !(by_rounded && rounded < 2)) continue;
+    divided += by_division;
+    rounded += by_rounded;
+    x.values.insert(x.values.end(), block.values.begin(), block.values.end());
+  }
+  x.shape = {x.values.size()};
+  judge_quantize("numbers between two steps", x);
+}
+
+// ---- dequantize_q8_0 ----------------------------------------------------------------------------
+
+Request with_blocks(const std::string& function, const std::map<std::string, Blocks>& all) {
+  Request request;
+  request.function = function;
+  for (const auto& [name, blocks] : all) {
+    request.inputs[name + " scales"] = numbers(blocks.scales);
+    request.inputs[name + " q"] = numbers(blocks.q);
+  }
+  return request;
+}
+
+bool judge_dequantize(const std::string& name, const Blocks& blocks) {
+  if (skips_for_lack_of_instructions()) return false;
+  Case one{name, with_blocks("dequantize_q8_0", {{"blocks", blocks}}), {}};
+  one.request.calls = 2;
+  Expected& expected = one.expected["x"];
+  expected.shape = {blocks.q.size()};
+  for (std::size_t i = 0; i < blocks.q.size(); ++i) expected.values.push_back(blocks.value(i));
+  expected.allowed.assign(blocks.q.size(), 0.0);
+  return judge(one);
+}
+
+Blocks random_blocks(Inputs& inputs, std::size_t n) {
+  Blocks blocks = quantized(inputs.tensor({n * kBlock}).values);
+  blocks.q[0] = -128;  // no quantiser of ours makes it, a file may hold it
+  return blocks;
+}
+
+TEST(Dequantize, GivesEveryNumberExactly) {
+  Inputs inputs;
+  if (!judge_dequantize("some blocks", random_blocks(inputs, inputs.size(3, 9)))) return;
+  judge_dequantize("no blocks", {});
+}
+
+TEST(Dequantize, ReadsEveryKindOfScale) {
+  Inputs inputs;
+  Blocks blocks;
+  for (const int bits : {0x3c00, 0x0001, 0x03ff, 0x0400, 0x7bff, 0xbc00, 0x8000, 0x2e66}) {
+    const Blocks one = random_blocks(inputs, 1);
+    blocks.scales.push_back(bits);
+    blocks.q.insert(blocks.q.end(), one.q.begin(), one.q.end());
+  }
+  judge_dequantize("large, small, subnormal and negative scales", blocks);
+}
+
+// ---- dot_q8_0 -----------------------------------------------------------------------------------
+
+// Each row of b with a.
+bool judge_dot(const std::string& name, const Blocks& a, const Blocks& b) {
+  if (skips_for_lack_of_instructions()) return false;
+  const std::size_t rows = a.q.empty() ? 1 : b.q.size() / a.q.size();
+  Case one{name, with_blocks("dot_q8_0", {{"a", a}, {"b", b}}), {}};
+  one.request.scalars["rows"] = static_cast<double>(rows);
+  one.request.calls = 2;
+  Expected& expected = one.expected["products"];
+  expected.shape = {rows};
+  for (std::size_t r = 0; r < rows; ++r) {
+    double sum = 0.0;
+    double size = 0.0;
+    for (std::size_t i = 0; i < a.scales.size(); ++i) {
+      double whole = 0.0;
+      double largest = 0.0;  // of a partial sum
+      for (std::size_t j = i * kBlock; j < (i + 1) * kBlock; ++j) {
+        whole += static_cast<double>(a.q[j]) * b.q[r * a.q.size() + j];
+        largest += std::fabs(static_cast<double>(a.q[j]) * b.q[r * a.q.size() + j]);
+      }
+      const double scale =
+          static_cast<double>(a.scale(i)) * static_cast<double>(b.scale(r * a.scales.size() + i));
+      sum += scale * whole;
+      size += std::fabs(scale) * largest;
+    }
+    // Whole numbers are exact; what is rounded is a product and a sum a block, in eight lanes.
+    expected.values.push_back(sum);
+    expected.allowed.push_back(static_cast<double>(a.scales.size() + 11) * kUlp * size + 0x1p-126);
+  }
+  return judge(one);
+}
+
+TEST(DotOfBlocks, IsTheProductOfWhatTheyStandFor) {
+  Inputs inputs;
+  if (!judge_dot("one block", random_blocks(inputs, 1), random_blocks(inputs, 12))) return;
+  const std::size_t n = inputs.size(2, 9);
+  if (!judge_dot("rows of blocks", random_blocks(inputs, n), random_blocks(inputs, 11 * n))) return;
+  judge_dot("no blocks", {}, {});
+}
+
+TEST(DotOfBlocks, KeepsTheScaleOfEachBlock) {
+  Inputs inputs;
+  Tensor a = inputs.tensor({5 * kBlock});
+  Tensor b = inputs.tensor({10 * 5 * kBlock});
+  for (std::size_t i = 0; i < a.values.size(); ++i) a.values[i] *= static_cast<float>(1 + i / 32);
+  for (std::size_t i = 0; i < b.values.size(); ++i)
+    b.values[i] *= static_cast<float>(9 - i / 32 % 5);
+  judge_dot("blocks of different size", quantized(a.values), quantized(b.values));
+}
+
+// The largest products there are, all of one sign: 32 times 128 times 128 is 524,288.
+TEST(DotOfBlocks, HasRoomForTheLargestSum) {
+  Inputs inputs;
+  for (const int extreme : {127, -127, -128}) {
+    Blocks a = random_blocks(inputs, 1);
+    a.q.assign(kBlock, extreme);
+    Blocks b = random_blocks(inputs, 9);
+    b.q.assign(9 * kBlock, extreme);
+    if (!judge_dot(fmt::format("every q {}", extreme), a, b)) return;
+  }
+}
+
+// ---- the story model ----------------------------------------------------------------------------
+
+constexpr double kMayRise = 0.01;  // of the perplexity; ours makes it rise by a tenth of that
+
+const char* const kStory =
+    "Once upon a time, there was a little fox who lived near a big river. Every day she went to "
+    "the "
+    "water to play with her friend, a small gray mouse. One day, the mouse was sad. \"I lost my "
+    "red "
+    "ball,\" he said. The fox looked under the tree, and behind the rock, and in the tall grass. "
+    "Then "
+    "she saw something red in the water. She jumped in and got the ball. The mouse was very happy. "
+    "\"Thank you, fox,\" he said. \"You are a good friend.\" They played all day, and when the sun "
+    "went down they went home. From that day on, the mouse took good care of his ball.";
+
+double perplexity(std::span<const float> logits, std::size_t vocab_size,
+                  std::span<const TokenId> ids) {
+  double surprise = 0.0;
+  for (std::size_t t = 0; t + 1 < ids.size(); ++t) {
+    const auto row = logits.subspan(t * vocab_size, vocab_size);
+    const double largest = *std::max_element(row.begin(), row.end());
+    double sum = 0.0;
+    for (const float logit : row) sum += std::exp(static_cast<double>(logit) - largest);
+    const double chosen = row[static_cast<std::size_t>(ids[t + 1])];
+    surprise += largest + std::log(sum) - chosen;
+  }
+  return std::exp(surprise / static_cast<double>(ids.size() - 1));
+}
+
+TEST(QuantizedModel, IsHardlyMoreSurprisedThanTheModel) {
+  if (skips_for_lack_of_instructions()) return;
+  const std::string path = (repository() / "models" / "story").string();
+  const Model model = Model::open(path);
+  const std::vector<TokenId> ids = Tokenizer::open(path).encode(kStory, {});
+  const std::size_t vocab_size = model.config.vocab_size;
+  KvCache cache(model.config, ids.size());
+  Workspace workspace(model.config, ids.size(), ids.size(), 1);
+  Matrix<float> logits(ids.size(), vocab_size);
+  forward(model, ids, cache, workspace, logits.view());
+  const double plain = perplexity({logits.data(), logits.rows() * logits.cols()}, vocab_size, ids);
+
+  const auto length = static_cast<int>(ids.size());
+  Case one{"models/story", {"forward", {}, {}}, {}};
+  one.request.texts = {{"model", path}};
+  one.request.inputs = {
+      {"ids", numbers(ids)}, {"pieces", numbers({length})}, {"logit_rows", numbers({length})}};
+  one.request.scalars = {{"capacity", static_cast<double>(length)}};
+  judge_by(one, [=](const Outcome& outcome) -> std::string {
+    const std::string broken = broken_rule(outcome);
+    if (!broken.empty()) return broken;
+    const auto got = outcome.response.outputs.find("logits of pass 0");
+    if (got == outcome.response.outputs.end() ||
+        got->second.values.size() != ids.size() * vocab_size) {
+      return say("no_answer", "logits");
+    }
+    const double through = perplexity(got->second.values, vocab_size, ids);
+    if (through <= plain * (1.0 + kMayRise)) return {};
+    return say("perplexity_high", plain, through, 100.0 * (through / plain - 1.0),
+               100.0 * kMayRise);
+  });
+}
+
+// ---- fast ---------------------------------------------------------------------------------------
+
+constexpr Band kBands[] = {{2, 0.05}, {4, 0.10}, {6, 0.20}, {8, 0.30}};
+constexpr std::size_t kWidth = 512;
+constexpr std::size_t kSteps = 2000;
+constexpr std::size_t kTextbookSteps = 250;
+
+// The chain by our own functions. A last bit of one answer may tip the rounding of a number in the
+// next: two numbers of a row may be a step of d off, beside the roundings of the sums.
+std::string problem_with_chain(const Blocks& weight, const Tensor& noise,
+                               const Response& response) {
+  std::vector<BlockQ8_0> blocks(weight.scales.size());
+  double largest = 0.0;
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    blocks[i].scale = static_cast<std::uint16_t>(weight.scales[i]);
+    largest = std::max(largest, 127.0 * static_cast<double>(weight.scale(i)));
+    for (std::size_t j = 0; j < kBlock; ++j) {
+      blocks[i].q[j] = static_cast<std::int8_t>(weight.q[i * kBlock + j]);
+    }
+  }
+  constexpr std::size_t n = kWidth / kBlock;
+  Matrix<float> a(1, kWidth);
+  Matrix<float> c(1, kWidth);
+  std::vector<double> sums(kWidth, 0.0);
+  std::vector<BlockQ8_0> x(n);
+  double step_of_x = 0.0;
+  for (std::size_t step = 0; step < kSteps; ++step) {
+    next_input(noise.values, step, c.view(), a.view());
+    quantize_q8_0(a.view().row(0), x);
+    for (const BlockQ8_0& block : x) {
+      step_of_x = std::max(step_of_x, static_cast<double>(widened(block.scale)));
+    }
+    for (std::size_t row = 0; row < kWidth; ++row) {
+      c.data()[row] = dot_q8_0(std::span(blocks).subspan(row * n, n), x);
+      sums[row] += static_cast<double>(c.data()[row]);
+    }
+  }
+  const double tipped = 2.0 * step_of_x * largest;
+  Expected last{{1, kWidth}, {c.data(), c.data() + kWidth}, {}};
+  last.allowed.assign(kWidth, tipped);
+  Expected sum{{1, kWidth}, sums, {}};
+  sum.allowed.assign(kWidth, std::sqrt(static_cast<double>(kSteps)) * tipped);
+  for (const auto& [name, expected] : {std::pair{"last", last}, std::pair{"sum", sum}}) {
+    const auto got = response.outputs.find(name);
+    if (got == response.outputs.end()) return say("no_answer", name);
+    if (!agrees(expected, got->second)) return diagnose("dot_q8_0", name, expected, got->second);
+  }
+  return {};
+}
+
+Race race() {
+  Inputs inputs;
+  const Tensor b = inputs.tensor({kWidth * kWidth}, 1.0f / std::sqrt(static_cast<float>(kWidth)));
+  const Blocks weight = quantized(b.values);
+  const Tensor noise = inputs.tensor({kNoise});
+  const auto request = [&](const char* function, std::size_t steps) {
+    Request one = with_blocks(function, {{"b", weight}});
+    one.inputs["noise"] = noise;
+    one.scalars = {{"rows", 1.0},
+                   {"width", static_cast<double>(kWidth)},
+                   {"steps", static_cast<double>(steps)}};
+    return one;
+  };
+  constexpr double kProduct = 2.0 * kWidth * kWidth;
+  return {request("dot_q8_0, again and again", kSteps),
+          request("textbook of bytes, again and again", kTextbookSteps),
+          request("nothing of bytes, again and again", kSteps),
+          kProduct * kSteps,
+          kProduct * kTextbookSteps,
+          [=](const Response& response) { return problem_with_chain(weight, noise, response); },
+          "GOP/s"};
+}
+
+void reaches(std::size_t band) {
+  judge_speed(
+      say("speed_blocks", kWidth), [] { return race(); }, kBands[band]);
+}
+
+TEST(SpeedOfBlocks, ReachesTheFirstBand) { reaches(0); }
+TEST(SpeedOfBlocks, ReachesTheSecondBand) { reaches(1); }
+TEST(SpeedOfBlocks, ReachesTheThirdBand) { reaches(2); }
+TEST(SpeedOfBlocks, ReachesTheLastBand) { reaches(3); }
+
+}  // namespace
+}  // namespace stagecraft::stages

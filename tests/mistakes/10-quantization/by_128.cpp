@@ -1,0 +1,56 @@
+// Mistake: the largest becomes 128, which an int8 does not have.
+#include "operators/q8_0.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "operators/narrow.h"
+#include "operators/widen.h"
+
+namespace stagecraft {
+namespace {
+
+constexpr std::size_t kBlock = BlockQ8_0::kSize;
+
+float value_of(std::uint16_t bits) {
+  float value = 0.0f;
+  widen_f16({&bits, 1}, {&value, 1});
+  return value;
+}
+
+}  // namespace
+
+void quantize_q8_0(std::span<const float> x, std::span<BlockQ8_0> blocks) {
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    float largest = 0.0f;
+    for (const float value : x.subspan(i * kBlock, kBlock)) {
+      largest = std::max(largest, std::fabs(value));
+    }
+    const float d = largest / 128.0f;
+    narrow_f16({&d, 1}, {&blocks[i].scale, 1});
+    const float inverse = d == 0.0f ? 0.0f : 1.0f / d;
+    for (std::size_t j = 0; j < kBlock; ++j) {
+      blocks[i].q[j] = static_cast<std::int8_t>(
+          std::clamp(std::round(x[i * kBlock + j] * inverse), -128.0f, 127.0f));
+    }
+  }
+}
+
+void dequantize_q8_0(std::span<const BlockQ8_0> blocks, std::span<float> x) {
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const BlockQ8_0& block = blocks[i / kBlock];
+    x[i] = value_of(block.scale) * static_cast<float>(block.q[i % kBlock]);
+  }
+}
+
+float dot_q8_0(std::span<const BlockQ8_0> a, std::span<const BlockQ8_0> b) {
+  float sum = 0.0f;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    int whole = 0;
+    for (std::size_t j = 0; j < kBlock; ++j) whole += a[i].q[j] * b[i].q[j];
+    sum += value_of(a[i].scale) * value_of(b[i].scale) * static_cast<float>(whole);
+  }
+  return sum;
+}
+
+}  // namespace stagecraft
