@@ -45,7 +45,8 @@ foreach(registry IN LISTS registries)
     if(sentence STREQUAL "STRING")
       add_dependencies(mistakes_${id} worker_${id}_${name})
       add_executable(broken_${id}_${name} EXCLUDE_FROM_ALL
-        ${folder}/${file} $<TARGET_OBJECTS:programs> ${linked})
+        ${folder}/${file} ${CMAKE_SOURCE_DIR}/src/mine/students_code.cpp
+        $<TARGET_OBJECTS:programs> ${linked})
       target_link_libraries(broken_${id}_${name} PRIVATE PkgConfig::libedit)
       list(APPEND programs broken_${id}_${name})
     endif()
