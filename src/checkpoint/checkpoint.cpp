@@ -141,4 +141,10 @@ void Checkpoint::release_pages() const {
   for (const auto& file : files_) file->release_pages();
 }
 
+std::size_t Checkpoint::copied_bytes() const {
+  std::size_t bytes = 0;
+  for (const auto& file : files_) bytes += file->copied_bytes();
+  return bytes;
+}
+
 }  // namespace stagecraft

@@ -23,6 +23,7 @@ class Checkpoint {
   std::vector<const StoredTensor*> tensors() const;       // all, in order of names
   // Lets go of the memory of the files' pages, once tensors were widened: see MappedFile.
   void release_pages() const;
+  std::size_t copied_bytes() const;  // see WeightFile
   // What errors about a tensor are to be called: "models/story/model.safetensors".
   const std::string& name() const { return name_; }
 

@@ -4,7 +4,6 @@
 #include <array>
 #include <utility>
 
-#include "checkpoint/rope_pairs.h"
 
 namespace stagecraft {
 namespace {

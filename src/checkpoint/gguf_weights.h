@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "checkpoint/gguf.h"
+#include "checkpoint/rope_pairs.h"
 #include "checkpoint/weight_file.h"
 
 namespace stagecraft {
@@ -22,6 +23,7 @@ class GgufWeights : public WeightFile {
 
   const std::vector<StoredTensor>& tensors() const override { return tensors_; }
   void release_pages() const override { file_.release_pages(); }
+  std::size_t copied_bytes() const override { return total_size(reordered_); }
 
  private:
   void reorder_pairs(StoredTensor& tensor, std::size_t n_heads);

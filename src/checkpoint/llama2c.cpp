@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "checkpoint/byte_reader.h"
-#include "checkpoint/rope_pairs.h"
 
 namespace stagecraft {
 namespace {

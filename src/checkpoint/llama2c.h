@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/mapped_file.h"
+#include "checkpoint/rope_pairs.h"
 #include "checkpoint/weight_file.h"
 
 namespace stagecraft {
@@ -38,6 +39,7 @@ class Llama2cFile : public WeightFile {
 
   const std::vector<StoredTensor>& tensors() const override { return tensors_; }
   void release_pages() const override { file_.release_pages(); }
+  std::size_t copied_bytes() const override { return total_size(copies_); }
 
  private:
   void add(std::string name, std::vector<std::size_t> shape, std::span<const std::byte> bytes);

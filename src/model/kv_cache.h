@@ -13,7 +13,7 @@ namespace stagecraft {
 // A forward pass over q_len tokens appends q_len rows to each layer and then, once, advances.
 //
 // Addresses for the whole capacity are taken at once and memory comes page by page as positions are
-// first written (4 KB; 2 MB where the system gives huge pages): it grows in steps with what is used,
+// first written (4 KB): it grows in steps with what is used,
 // nothing is allocated for a token, nothing moves. tests/generation/memory_test.cpp measures it.
 class KvCache {
  public:

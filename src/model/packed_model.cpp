@@ -144,7 +144,7 @@ void plan_model(Planner& plan, NamedTensors& tensors, const Config& config, Pack
 void pack(const std::vector<Job>& jobs, const Checkpoint& checkpoint, std::byte* memory,
           ThreadPool& threads) {
   constexpr std::size_t kPanels = 4;
-  constexpr std::size_t kReleaseEvery = std::size_t{32} << 20;
+  constexpr std::size_t kReleaseEvery = std::size_t{4} << 20;
   for (const Job& job : jobs) job.packed->panels = memory + job.offset;
   std::atomic<std::size_t> next = 0;
   std::atomic<std::size_t> done = 0;  // bytes since the last release

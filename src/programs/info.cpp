@@ -250,16 +250,18 @@ std::string tensors_heading(const Tensors& tensors) {
 
 void print_memory(const Checkpoint& checkpoint, const Config& config, std::size_t context) {
   const auto packed = static_cast<double>(packed_bytes(config, checkpoint));
+  const auto copied = static_cast<double>(checkpoint.copied_bytes());
   const double cache = sequence_bytes(config, Layers::Fast, context).cache;
   const double session = session_bytes(config, Layers::Fast, context);
   const auto line = [](std::string_view what, double bytes, const std::string& note) {
     fmt::print("  {:<15} {:>10}{}\n", what, bytes_text(bytes), note);
   };
   line("weights", packed, "  in panels; the file's own pages are let go of");
+  if (copied != 0.0) line("copied", copied, "  what the file has in another order");
   line("KV cache", cache,
        fmt::format("  {} a token", bytes_text(cache / static_cast<double>(context))));
   line("workspace", session - cache, "");
-  line("in all", packed + session, "");
+  line("in all", packed + copied + session, "");
 }
 
 // ---- the command --------------------------------------------------------------------------------
