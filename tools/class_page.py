@@ -99,7 +99,7 @@ def common_mistakes(records, stages):
     for record in records:
         for entry in record.result["stages"] if record.result else ():
             names = {group["mistake"] for group in entry["groups"] if group["mistake"]}
-            if entry["failed"]:
+            if entry["failed"] and entry["status"] != "refused":
                 for name in names or {entry["status"]}:
                     who[entry["id"], name, bool(names)].add(record.id)
     known = {stage.id: course.mistakes(stage) for stage in stages}
@@ -108,7 +108,8 @@ def common_mistakes(records, stages):
         yield f"<p>{say('class_no_mistakes')}</p>"
         return
     yield "<ol>"
-    for (stage, name, is_known), ids in sorted(who.items(), key=lambda one: (-len(one[1]), one[0])):
+    by_number = sorted(who.items(), key=lambda one: (not one[0][2], -len(one[1]), one[0]))  # what is known first
+    for (stage, name, is_known), ids in by_number:
         sentence = (known[stage].get(name, {}).get(course.language(), name) if is_known
                     else course.say("class_unknown_mistake") if name == "wrong" else course.say(f"grade_{name}"))
         yield (f"<li><b>{len(ids)}</b> · {say('where_stage')} {stage} · {text(sentence)}<br>"

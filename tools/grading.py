@@ -74,6 +74,7 @@ def use(folder):
     """Another process has built all that, and the headers are in that folder."""
     global prepared
     prepared = folder
+    prepare.cache_clear()
 
 
 def precompile(folder):

@@ -389,7 +389,7 @@ class Class:
         for student in self.students:
             for number, worker in student.worker.items():
                 stage = STAGES[number]
-                result = course.run_gate(stage, worker, seed, course.mistakes_folder(stage))
+                result = course.run_gate(stage, worker, seed)
                 student.earned[number] = result.earned
 
 
