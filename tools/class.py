@@ -8,6 +8,7 @@ A roster has a line for each student: id,repository (a path or a URL). docs/teac
 import argparse
 import collections
 import concurrent.futures
+import contextlib
 import errno
 import hashlib
 import json
@@ -125,12 +126,26 @@ class Graders:
                                 env=self.environment)
 
     def ask(self, child, seed, task):
-        try:
-            print(json.dumps({**task._asdict(), "seed": seed}), file=child.stdin, flush=True)
-            line = child.stdout.readline()
-        except OSError:
-            line = ""
-        return json.loads(line)["problem"] if line else course.say("class_grader_ended")
+        """(what the matter is or None, the grader for what comes next): another one, if this one ended."""
+        for _ in range(2):
+            try:
+                print(json.dumps({**task._asdict(), "seed": seed}), file=child.stdin, flush=True)
+                line = child.stdout.readline()
+            except OSError:
+                line = ""
+            if line:
+                return json.loads(line)["problem"], child
+            child.kill()
+            self.end(child)
+            child = self.start()
+        return course.say("class_grader_ended"), child
+
+    @staticmethod
+    def end(child):
+        with contextlib.suppress(OSError):
+            child.stdin.close()
+        child.stdout.close()
+        child.wait()
 
     def run(self, tasks, seed, bar):
         """{out: problem} of the tasks that could not be done."""
@@ -144,16 +159,13 @@ class Graders:
                         if not left:
                             return
                         task = left.popleft()
-                    problem = self.ask(child, seed, task)
-                    if child.poll() is not None:
-                        child = self.start()
+                    problem, child = self.ask(child, seed, task)
                     with taking:
                         if problem:
                             problems[task.out] = problem
                         bar.step(task.id)
             finally:
-                child.stdin.close()
-                child.wait()
+                self.end(child)
 
         try:
             with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:

@@ -4,6 +4,7 @@
 """
 import datetime
 import html.parser
+import importlib
 import json
 import os
 import pathlib
@@ -13,6 +14,7 @@ import tempfile
 import time
 import types
 import unittest
+from unittest import mock
 
 from make_class import ROOT, STAGES, git
 import class_page
@@ -191,6 +193,33 @@ class Pulling(Folder):
         with room.log.open("a") as log:
             log.write("ann,12")  # the machine went off
         self.assertEqual(len(room.seen()["ann"]), 1)
+
+
+class Graders(Folder):
+    """Programs of which each dies at its first task, unless that was tried before."""
+
+    FAKE = """import json, pathlib, sys
+for line in sys.stdin:
+    task = json.loads(line)
+    tried = pathlib.Path(task["out"])
+    if task["id"] == "hopeless" or not tried.exists():
+        tried.touch()
+        sys.exit(1)
+    print(json.dumps({"out": task["out"], "problem": None}), flush=True)
+"""
+
+    def test_that_die_are_started_again_and_cost_only_the_task_that_kills_them(self):
+        stage_class = importlib.import_module("class")
+        room = types.SimpleNamespace(folder=self.folder)
+        with mock.patch.object(stage_class.grading, "PLACE", self.folder / "place"):
+            graders = stage_class.Graders(room, 2, self.folder)
+            graders.words = [sys.executable, "-c", self.FAKE]
+            tasks = [stage_class.Task(id, "a", [0], str(self.folder / id), False, "en")
+                     for id in ("ann", "hopeless", "bob", "cat", "dan")]
+            bar = stage_class.Bar(len(tasks))
+            self.assertEqual(graders.run(tasks, 7, bar),
+                             {str(self.folder / "hopeless"): course.say("class_grader_ended")})
+        self.assertEqual(bar.done, len(tasks))
 
 
 EVIL = "<script>alert(1)</script>\x1b[2J&amp;`|\n# x"
