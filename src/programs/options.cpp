@@ -179,8 +179,8 @@ void check_tokens(std::span<const TokenId> ids, const std::filesystem::path& fol
   const TokenId largest = *std::max_element(ids.begin(), ids.end());
   if (static_cast<std::size_t>(largest) < config.vocab_size) return;
   throw Error("{}: expected ids from 0 to {} (config.json: vocab_size {}), found {} in the prompt",
-              (folder / "tokenizer.json").string(), config.vocab_size - 1, config.vocab_size,
-              largest);
+              tokenizer_file(folder).value_or(folder).string(), config.vocab_size - 1,
+              config.vocab_size, largest);
 }
 
 void note_long_context(const Config& config, std::size_t context) {

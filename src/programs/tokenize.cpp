@@ -166,9 +166,11 @@ void add_tokenize(CLI::App& app) {
   CLI::App* command = app.add_subcommand("tokenize", "Text to token ids, and back");
   auto options = std::make_shared<Options>();
   command
-      ->add_option("-m,--model", options->model,
-                   "A model's folder, or one that holds only a tokenizer.json, or that file; "
-                   "the story model if not given")
+      ->add_option(
+          "-m,--model", options->model,
+          "A model, or a folder with no more than a tokenizer.json or tokenizer.model, or one of "
+          "these files; "
+          "the story model if not given")
       ->check(not_empty())
       ->type_name("PATH");
   command->add_flag("--jsonl", options->jsonl, "One JSON string a line in, one array of ids out");

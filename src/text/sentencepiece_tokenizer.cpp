@@ -71,13 +71,15 @@ std::string added_tokens_json(const SentencepieceModel& model,
 
 PostProcessor post_processor_for(const SentencepieceModel& model,
                                  const std::optional<JsonDocument>& config) {
-  const auto wanted = [&](const char* flag, bool fallback) {
-    return config ? config->root().boolean_or(flag, fallback) : fallback;
+  const auto place = [&](const char* flag, bool fallback,
+                         std::optional<TokenId> id) -> std::optional<std::size_t> {
+    const auto node = config ? config->root().find(flag) : std::nullopt;
+    if (!(node ? node->boolean() : fallback)) return std::nullopt;
+    if (!id && node) node->refuse("false, since " + model.file + " has no control piece for that");
+    return id;
   };
-  std::optional<std::size_t> begin;
-  std::optional<std::size_t> end;
-  if (wanted("add_bos_token", true)) begin = model.bos_id;
-  if (wanted("add_eos_token", false)) end = model.eos_id;
+  const auto begin = place("add_bos_token", true, model.bos_id);
+  const auto end = place("add_eos_token", false, model.eos_id);
   if (!begin && !end) return {};
   const std::string json = post_processor_json(model.pieces, begin, end);
   return PostProcessor(JsonDocument::parse(json, model.file).root());

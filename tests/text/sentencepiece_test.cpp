@@ -1,0 +1,84 @@
+// What library_test.cpp does not ask of a sentencepiece model: the files beside it.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "tests/text/fixtures.h"
+#include "tests/text/temporary_folder.h"
+#include "text/tokenizer.h"
+
+namespace stagecraft {
+namespace {
+
+class Sentencepiece : public testing::Test {
+ protected:
+  Sentencepiece() {
+    std::filesystem::copy_file(tokenizers_folder() / "spm_bpe" / "tokenizer.model",
+                               folder_.path() / "tokenizer.model");
+  }
+
+  std::vector<TokenId> around_nothing() const {
+    return Tokenizer::open(folder_.path()).encode("", {.add_special = true});
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(Sentencepiece, IsReadWhereThereIsNoTokenizerJson) {
+  const Tokenizer tokenizer = Tokenizer::open(folder_.path());
+  EXPECT_EQ(tokenizer.algorithm(), "BPE");
+  EXPECT_EQ(tokenizer.id_of("</s>"), 2);
+  std::filesystem::copy_file(tokenizers_folder() / "unigram" / "tokenizer.json",
+                             folder_.path() / "tokenizer.json");
+  EXPECT_EQ(Tokenizer::open(folder_.path()).algorithm(), "Unigram");
+}
+
+TEST_F(Sentencepiece, PutsItsBeginTokenBeforeATextUnlessItsConfigSaysOtherwise) {
+  EXPECT_EQ(around_nothing(), (std::vector<TokenId>{1}));
+  folder_.write("tokenizer_config.json", R"({"add_bos_token": false})");
+  EXPECT_EQ(around_nothing(), (std::vector<TokenId>{}));
+  folder_.write("tokenizer_config.json", R"({"add_bos_token": null, "add_eos_token": true})");
+  EXPECT_EQ(around_nothing(), (std::vector<TokenId>{1, 2}));
+}
+
+TEST_F(Sentencepiece, HasTheTokensThatWereAddedSince) {
+  const auto size = static_cast<TokenId>(Tokenizer::open(folder_.path()).vocab_size());
+  folder_.write("added_tokens.json", fmt::format(R"({{"<|im_end|>": {}}})", size));
+  {
+    const Tokenizer tokenizer = Tokenizer::open(folder_.path());
+    EXPECT_EQ(tokenizer.encode("<|im_end|>", {}), (std::vector<TokenId>{size}));
+    EXPECT_TRUE(tokenizer.is_special(size));
+    EXPECT_EQ(tokenizer.decode(std::vector<TokenId>{size}), "<|im_end|>");
+  }
+  folder_.write("tokenizer_config.json",
+                fmt::format(R"({{"added_tokens_decoder": {{"{}": {{"content": "word", )"
+                            R"("special": false, "lstrip": true}}}}}})",
+                            size));
+  const Tokenizer tokenizer = Tokenizer::open(folder_.path());
+  EXPECT_EQ(tokenizer.encode("  word", {}), (std::vector<TokenId>{size}));
+  EXPECT_FALSE(tokenizer.is_special(size));
+}
+
+TEST_F(Sentencepiece, RefusesAConfigThatContradictsIt) {
+  const auto refusal = [&] {
+    try {
+      Tokenizer::open(folder_.path());
+    } catch (const Error& error) {
+      return std::string(error.what()).substr(folder_.path().string().size());
+    }
+    return std::string();
+  };
+  folder_.write("tokenizer_config.json", R"({"added_tokens_decoder": {"3x": {"content": "a"}}})");
+  EXPECT_EQ(refusal(),
+            "/tokenizer_config.json: added_tokens_decoder.3x: expected an id as its name, found an "
+            "object");
+  folder_.write("tokenizer_config.json", R"({"added_tokens_decoder": {"2": {"content": "</t>"}}})");
+  EXPECT_EQ(
+      refusal(),
+      "/tokenizer.model: added tokens: [2].id: expected an id of its own for '</t>', found 2, "
+      "which '</s>' has in model.vocab");
+}
+
+}  // namespace
+}  // namespace stagecraft
