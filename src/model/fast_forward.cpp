@@ -15,6 +15,9 @@ constexpr std::size_t kTileRows = 12;  // the most rows that any kernel takes
 // Up to so many rows each thread prepares all of them for itself, which is less than waiting.
 constexpr std::size_t kFewRows = 4;
 constexpr std::size_t kChunk = PanelCache::kChunk;
+// Rows times bytes of weights below which one thread is done before a second one has been told, or
+// is not much later; and it need not wait where the machine has other work.
+constexpr std::size_t kWorthSharing = std::size_t{8} << 20;
 constexpr float kMasked = -std::numeric_limits<float>::infinity();
 
 std::size_t round_up(std::size_t n, std::size_t step) { return (n + step - 1) / step * step; }
@@ -36,14 +39,14 @@ struct Rows {
 class Pass {
  public:
   Pass(const Config& config, const PackedModel& model, std::span<const SequenceTokens> batch,
-       FastWorkspace& w, MatrixView<float> logits, std::size_t part)
+       FastWorkspace& w, MatrixView<float> logits, std::size_t part, std::size_t parts)
       : config_(config),
         model_(model),
         batch_(batch),
         w_(w),
         logits_(logits),
         part_(part),
-        parts_(w.threads.size()),
+        parts_(parts),
         scratch_(w.scratch[part]),
         k_(w.kernels) {
     for (const SequenceTokens& one : batch) rows_ += one.tokens.size();
@@ -61,7 +64,9 @@ class Pass {
   }
 
  private:
-  void barrier() { w_.threads.barrier(); }
+  void barrier() {
+    if (parts_ > 1) w_.threads.barrier();
+  }
 
   void embed() {
     std::size_t row = 0;
@@ -471,7 +476,8 @@ FastWorkspace::FastWorkspace(const Config& config, const Kernels& table, std::si
   const std::size_t padded = round_up(config.head_dim, kPanelOutputs);
   if (n_threads > 1) prepared = PreparedRows(rows, width);
   for (Scratch& one : scratch) {
-    one.prepared = PreparedRows(n_threads > 1 ? std::min(rows, kFewRows) : rows, width);
+    const bool first = &one == &scratch.front();  // may have to do small passes alone
+    one.prepared = PreparedRows(first ? rows : std::min(rows, kFewRows), width);
     one.tile = Matrix<float>(2 * kTileRows, kPanelOutputs);
     one.queries = Matrix<float>(queries, config.head_dim);
     one.scores = Matrix<float>(queries, kChunk);
@@ -495,7 +501,15 @@ void fast_forward(const Config& config, const PackedModel& model,
                   MatrixView<float> logits) {
   check(config, batch, w, logits);
   for (auto& next : w.next_task) next = 0;
-  w.threads.run([&](std::size_t part) { Pass(config, model, batch, w, logits, part).run(); });
+  std::size_t rows = 0;
+  for (const SequenceTokens& one : batch) rows += one.tokens.size();
+  if (w.threads.size() == 1 || rows * model.memory.size() < kWorthSharing) {
+    Pass(config, model, batch, w, logits, 0, 1).run();
+  } else {
+    w.threads.run([&](std::size_t part) {
+      Pass(config, model, batch, w, logits, part, w.threads.size()).run();
+    });
+  }
   for (const SequenceTokens& one : batch) one.cache->advance(one.tokens.size());
 }
 

@@ -3,8 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/processors.h"
-#include "model/fast_forward.h"
+#include "model/batch.h"
 #include "model/forward.h"
 
 namespace stagecraft {
@@ -14,7 +13,6 @@ namespace {
 // from memory serves many rows, few enough that the workspace stays small.
 constexpr std::size_t kTextbookRows = 64;
 constexpr std::size_t kFastRows = 512;
-constexpr Form kCacheForm = Form::F32;
 
 class TextbookSequence final : public Sequence {
  public:
@@ -40,29 +38,23 @@ class TextbookSequence final : public Sequence {
 
 class FastSequence final : public Sequence {
  public:
-  // More threads than cores would wait for each other, and nothing would be faster.
   FastSequence(const Model& model, std::size_t context, std::size_t n_threads)
-      : model_(model),
-        cache_(model.config, context, kCacheForm),
-        workspace_(model.config, kernels(), std::min(kFastRows, context),
-                   std::min(n_threads, usable_cores())) {}
+      : batch_(model, 1, context, std::min(kFastRows, context), n_threads) {}
 
   void forward(std::span<const TokenId> tokens, MatrixView<float> logits) override {
-    const SequenceTokens one{&cache_, tokens, logits.rows()};
-    fast_forward(model_.config, *model_.packed, {&one, 1}, workspace_, logits);
+    const Batch::Part part{0, tokens, logits.rows()};
+    batch_.forward({&part, 1}, logits);
   }
-  void truncate(std::size_t length) override { cache_.truncate(length); }
-  std::size_t capacity() const override { return cache_.capacity(); }
-  std::size_t max_rows() const override { return workspace_.max_rows; }
-  std::size_t n_threads() const override { return workspace_.threads.size(); }
+  void truncate(std::size_t length) override { batch_.truncate(0, length); }
+  std::size_t capacity() const override { return batch_.context(); }
+  std::size_t max_rows() const override { return batch_.max_rows(); }
+  std::size_t n_threads() const override { return batch_.n_threads(); }
   void set_probe(Workspace::Probe) override {
     throw Error("probe: expected a model opened for the textbook's layers, found the fast ones");
   }
 
  private:
-  const Model& model_;
-  PanelCache cache_;
-  FastWorkspace workspace_;
+  Batch batch_;
 };
 
 double count(std::size_t n) { return static_cast<double>(n); }  // products of these stay finite
@@ -86,8 +78,8 @@ std::unique_ptr<Sequence> make_sequence(const Model& model, std::size_t context,
 
 SequenceBytes sequence_bytes(const Config& config, Layers layers, std::size_t context) {
   if (layers == Layers::Textbook) return textbook_bytes(config, context);
-  return {panel_cache_bytes(config, context, kCacheForm),
-          fast_workspace_bytes(config, std::min(kFastRows, context))};
+  const double workspace = fast_workspace_bytes(config, std::min(kFastRows, context));
+  return {batch_bytes(config, 1, context, std::min(kFastRows, context)) - workspace, workspace};
 }
 
 }  // namespace stagecraft

@@ -7,6 +7,7 @@ namespace stagecraft {
 // Each adds one subcommand: its options, its help and, as the callback, what it does. A callback
 // throws Error for what is wrong with its input; to end with another exit code it throws
 // CLI::RuntimeError(code).
+void add_bench(CLI::App& app);
 void add_chat(CLI::App& app);
 void add_info(CLI::App& app);
 void add_peek(CLI::App& app);

@@ -36,6 +36,7 @@ int run(int argc, char** argv) {
   add_chat(app);
   add_tokenize(app);
   add_peek(app);
+  add_bench(app);
   add_perplexity(app);
   add_trace(app);
   add_compare(app);

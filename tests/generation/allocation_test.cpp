@@ -50,7 +50,7 @@ constexpr bool kCounted = false;
 namespace stagecraft {
 namespace {
 
-class Allocations : public testing::TestWithParam<std::size_t> {
+class Allocations : public testing::TestWithParam<std::tuple<Layers, std::size_t>> {
  protected:
   void SetUp() override {
     if (!kCounted) GTEST_SKIP() << "malloc cannot be replaced here";
@@ -59,8 +59,9 @@ class Allocations : public testing::TestWithParam<std::size_t> {
 
   // The allocations of generating this many tokens after a prompt.
   std::size_t while_generating(std::size_t max_tokens) const {
-    const Model model = Model::open(folder_.path());
-    Session session(model, 120, GetParam());
+    const auto [layers, n_threads] = GetParam();
+    const Model model = Model::open(folder_.path(), layers);
+    Session session(model, 120, n_threads);
     Random random(3);
     GenerationOptions options;
     options.max_tokens = max_tokens;
@@ -94,8 +95,9 @@ TEST_P(Allocations, DoNotGrowWithTheNumberOfTokens) {
 }
 
 TEST_P(Allocations, FeedingAPromptMakesNone) {
-  const Model model = Model::open(folder_.path());
-  Session session(model, 120, GetParam());
+  const auto [layers, n_threads] = GetParam();
+  const Model model = Model::open(folder_.path(), layers);
+  Session session(model, 120, n_threads);
   std::vector<TokenId> prompt(100);
   for (std::size_t i = 0; i < prompt.size(); ++i) prompt[i] = static_cast<TokenId>(3 * i);
   const std::size_t before = allocations;
@@ -107,7 +109,9 @@ TEST_P(Allocations, FeedingAPromptMakesNone) {
   EXPECT_EQ(after - before, 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Threads, Allocations, testing::Values(1, 3));
+INSTANTIATE_TEST_SUITE_P(LayersAndThreads, Allocations,
+                         testing::Combine(testing::Values(Layers::Textbook, Layers::Fast),
+                                          testing::Values(1, 3)));
 
 }  // namespace
 }  // namespace stagecraft

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <optional>
 #include <random>
 
 #include "base/json.h"
@@ -102,6 +104,100 @@ INSTANTIATE_TEST_SUITE_P(EveryModel, FastReference,
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });
+
+// Larger than the tiny models: panels that all threads have a share of, more heads than a tile has
+// rows for, keys of several chunks.
+class FastRandom : public testing::TestWithParam<const char*> {
+ protected:
+  FastRandom() {
+    write_random_model(folder_.path(), {.vocab_size = 1003, .dim = 192, .ffn_dim = 333});
+    model_.emplace(Model::open(folder_.path(), Layers::Fast, 2));
+    std::mt19937 engine(11);
+    for (int i = 0; i < 150; ++i) ids_.push_back(static_cast<TokenId>(engine() % 1003));
+  }
+  const Kernels& kernels() const { return kernels_of(GetParam()); }
+
+  TemporaryFolder folder_;
+  std::optional<Model> model_;
+  std::vector<TokenId> ids_;
+};
+
+TEST_P(FastRandom, GivesTheSameBitsForAnyPassesAndThreads) {
+  const Matrix<float> whole = logits_of(*model_, kernels(), ids_, {150}, 1);
+  std::mt19937 engine(12);
+  for (std::size_t n_threads = 1; n_threads <= 4; ++n_threads) {
+    std::vector<std::size_t> passes;
+    for (std::size_t left = 150; left != 0; left -= passes.back()) {
+      passes.push_back(std::min<std::size_t>(left, 1 + engine() % (n_threads * 20)));
+    }
+    EXPECT_TRUE(same_bits(whole, logits_of(*model_, kernels(), ids_, passes, n_threads)))
+        << n_threads << " threads, passes of " << testing::PrintToString(passes);
+  }
+}
+
+// Sequences of different lengths that join and leave: each is given what it would be alone.
+TEST_P(FastRandom, GivesEachSequenceOfABatchWhatItIsGivenAlone) {
+  const Matrix<float> alone = logits_of(*model_, kernels(), ids_, {150}, 1);
+  for (const std::size_t n_threads : {1, 3}) {
+    FastWorkspace workspace(model_->config, kernels(), 64, n_threads);
+    std::vector<PanelCache> caches;
+    for (int i = 0; i < 5; ++i) caches.emplace_back(model_->config, 150, Form::F32);
+    Matrix<float> logits(64, model_->config.vocab_size);
+    std::mt19937 engine(13);
+    for (int pass = 0; pass < 40; ++pass) {
+      std::vector<SequenceTokens> batch;
+      std::vector<std::size_t> rows;  // of `alone`, in the order of the logits
+      for (PanelCache& cache : caches) {
+        if (engine() % 3 == 0) continue;
+        const std::size_t n = pass % 4 == 0 ? 1 + engine() % 12 : 1;
+        if (cache.length() + n > ids_.size()) continue;
+        const std::size_t scored = engine() % (n + 1);
+        batch.push_back({&cache, std::span(ids_).subspan(cache.length(), n), scored});
+        for (std::size_t i = n - scored; i < n; ++i) rows.push_back(cache.length() + i);
+      }
+      if (batch.empty()) continue;
+      fast_forward(model_->config, *model_->packed, batch, workspace, logits.top_rows(rows.size()));
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        const auto got = logits.view().row(i);
+        const auto expected = alone.view().row(rows[i]);
+        ASSERT_TRUE(std::equal(got.begin(), got.end(), expected.begin()))
+            << "pass " << pass << ", row " << i;
+      }
+    }
+  }
+}
+
+TEST_P(FastRandom, KeepsKeysAndValuesAsHalvesNearlyAsWell) {
+  const Matrix<float> f32 = logits_of(*model_, kernels(), ids_, {150}, 2);
+  const Matrix<float> f16 = logits_of(*model_, kernels(), ids_, {150}, 2, Form::F16);
+  EXPECT_FALSE(same_bits(f32, f16));
+  double largest = 0.0, off = 0.0;
+  for (std::size_t i = 0; i < f32.rows() * f32.cols(); ++i) {
+    largest = std::max(largest, std::abs(static_cast<double>(f32.data()[i])));
+    off = std::max(off, std::abs(static_cast<double>(f32.data()[i] - f16.data()[i])));
+  }
+  EXPECT_LT(off, largest * 0x1p-8);  // halves have 11 bits
+}
+
+TEST_P(FastRandom, RefusesWhatDoesNotFitAndForgetsNothing) {
+  FastWorkspace workspace(model_->config, kernels(), 8, 1);
+  PanelCache cache(model_->config, 10, Form::F32);
+  Matrix<float> logits(8, model_->config.vocab_size);
+  const auto pass = [&](std::vector<TokenId> ids) {
+    const SequenceTokens one{&cache, ids, 0};
+    fast_forward(model_->config, *model_->packed, {&one, 1}, workspace, logits.top_rows(0));
+  };
+  pass({1, 2, 3, 4, 5, 6});
+  EXPECT_THROW(pass({}), Error);
+  EXPECT_THROW(pass({1, 2, 3, 4, 5}), Error);
+  EXPECT_THROW(pass({1003}), Error);
+  EXPECT_THROW(pass({-1}), Error);
+  EXPECT_THROW(pass(std::vector<TokenId>(9, 1)), Error);
+  EXPECT_EQ(cache.length(), 6u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Isa, FastRandom, testing::ValuesIn(isa_names()),
+                         [](const auto& parameter) { return std::string(parameter.param); });
 
 }  // namespace
 }  // namespace stagecraft

@@ -1,6 +1,7 @@
 #pragma once
 
 // The body of avx2.cpp, avx512.cpp and so on, which say for what they are compiled.
+#include "operators/kernels/peaks.h"
 #include "operators/kernels/rows.h"
 #include "operators/kernels/tiles.h"
 
@@ -17,25 +18,27 @@ namespace stagecraft::STAGECRAFT_ISA {
   }
 
 extern const Kernels table;
-constexpr RowForm kRoundedRows =
 #if defined(__AVX512BF16__)
-    RowForm::BF16;
+constexpr RowForm kRoundedRows = RowForm::BF16;
+constexpr int kRoundedMost = kFloats.rows;
 #else
-    RowForm::F32;
+constexpr RowForm kRoundedRows = RowForm::F32;
+constexpr int kRoundedMost = kPairs.rows;
 #endif
 
 const Kernels table = {
     .name = STAGECRAFT_STRING(STAGECRAFT_ISA),
-    .tile = {STAGECRAFT_TILES(tile_f32, kRowsF32), STAGECRAFT_TILES(tile_f16, kRowsF32),
-             STAGECRAFT_TILES(tile_bf16, kRowsF32),
+    .tile = {STAGECRAFT_TILES(tile_f32, kFloats.rows), STAGECRAFT_TILES(tile_f16, kHalves.rows),
+             STAGECRAFT_TILES(tile_bf16, kPairs.rows),
 #if defined(__AVX512BF16__)
-             STAGECRAFT_TILES(tile_rounded_bf16, kRowsF32),
+             STAGECRAFT_TILES(tile_rounded_bf16, kFloats.rows),
 #else
-             STAGECRAFT_TILES(tile_bf16, kRowsF32),
+             STAGECRAFT_TILES(tile_bf16, kPairs.rows),
 #endif
-             STAGECRAFT_TILES(tile_q8, kRowsQ8), STAGECRAFT_TILES(tile_q4, kRowsQ8),
-             STAGECRAFT_TILES(tile_q4m, kRowsQ8)},
-    .max_rows = {kRowsF32, kRowsF32, kRowsF32, kRowsF32, kRowsQ8, kRowsQ8, kRowsQ8},
+             STAGECRAFT_TILES(tile_q8, kBytes.rows), STAGECRAFT_TILES(tile_q4, kBytes.rows),
+             STAGECRAFT_TILES(tile_q4m, kBytes.rows)},
+    .max_rows = {kFloats.rows, kHalves.rows, kPairs.rows, kRoundedMost, kBytes.rows, kBytes.rows,
+                 kBytes.rows},
     .row_form = {RowForm::F32, RowForm::F32, RowForm::F32, kRoundedRows, RowForm::Q8, RowForm::Q8,
                  RowForm::Q8},
     .to_bf16 = to_bf16,
@@ -46,6 +49,12 @@ const Kernels table = {
     .add = add,
     .softmax_block = softmax_block,
     .scale = scale,
+    .sum = sum_of,
+#if defined(__AVX512BF16__)
+    .peak = {peak_f32, peak_bf16, peak_bytes},
+#else
+    .peak = {peak_f32, peak_f32, peak_bytes},
+#endif
 };
 
 }  // namespace stagecraft::STAGECRAFT_ISA

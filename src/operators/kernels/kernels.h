@@ -71,6 +71,12 @@ struct Kernels {
   float (*softmax_block)(float* scores, std::size_t n, float scale, float* max, float* sum);
   // x[i] *= factor
   void (*scale)(float factor, std::size_t n, float* x);
+
+  // The sum of n numbers, a multiple of 128: how fast memory can be read.
+  float (*sum)(const float* x, std::size_t n);
+  // What the processor does at most for rows of each form: multiply-adds on registers, `rounds`
+  // times some. Returns how many operations that was; *sink (not 0) keeps the compiler honest.
+  double (*peak[3])(std::size_t rounds, float* sink);
 };
 
 // Those of all instruction sets that this processor and its system can run, the best one last.

@@ -18,6 +18,7 @@
 // Vec is kLanes floats, Ints as many 32-bit integers. Both take + - * from the compiler.
 
 #define STAGECRAFT_INLINE [[gnu::always_inline]] static inline
+#define STAGECRAFT_INLINED __attribute__((always_inline))  // of a lambda
 #if defined(__clang__)
 #define STAGECRAFT_UNROLL _Pragma("unroll")
 #else
@@ -205,11 +206,11 @@ STAGECRAFT_INLINE Vec dot_bf16(Vec sum, Ints w, Ints a) {
 }
 #endif
 
-// e^x to about 2 units in the last place; 0 below -87.33, e^88 above 88. e^x = 2^n * e^r with n
-// whole and |r| <= log(2) / 2; e^r by its Taylor polynomial.
+// e^x to about 2 units in the last place; 0 below -87.33, infinity above 88.37. e^x = 2^n * e^r
+// with n whole and |r| <= log(2) / 2; e^r by its Taylor polynomial.
 STAGECRAFT_INLINE Vec exp(Vec x) {
   const Vec low = broadcast(-87.33f);
-  const Vec clamped = max(min(x, broadcast(88.0f)), low);
+  const Vec clamped = max(min(x, broadcast(89.0f)), low);
   const Vec n = nearest(clamped * broadcast(1.44269504f));
   Vec r =
       fma(n, broadcast(-0.693359375f), clamped);  // log(2) in two parts, the first exact in n * it

@@ -21,100 +21,121 @@ namespace {
 
 constexpr std::size_t kVecs = kPanelOutputs / kLanes;
 
-// As many rows at a time as there are registers for.
+// As many rows and vectors of a panel at a time as there are registers for their sums: 24 of 32, 12
+// of 16 or so. Where kVecs is more than that, the panel is gone through again for the rest of it.
+struct TileShape {
+  int rows;
+  std::size_t vecs;
+};
 #if defined(__AVX512F__)
-constexpr int kRowsF32 = 12;  // 12 x 2 sums of 32 registers
-constexpr int kRowsQ8 = 6;    // 6 x 2 whole and as many float ones
+constexpr TileShape kFloats{12, 2}, kHalves{12, 2}, kPairs{6, 2}, kBytes{6, 2};
 #elif defined(__aarch64__)
-constexpr int kRowsF32 = 3;  // 3 x 8 of 32
-constexpr int kRowsQ8 = 1;
+constexpr TileShape kFloats{6, 4}, kHalves{6, 4}, kPairs{3, 4}, kBytes{3, 4};
 #elif defined(__AVX2__)
-constexpr int kRowsF32 = 3;  // 3 x 4 of 16
-constexpr int kRowsQ8 = 2;
+constexpr TileShape kFloats{3, 4}, kHalves{6, 2}, kPairs{2, 2}, kBytes{3, 2};
 #else
-constexpr int kRowsF32 = 1;
-constexpr int kRowsQ8 = 1;
+constexpr TileShape kFloats{2, 4}, kHalves{1, 4}, kPairs{1, 4}, kBytes{1, 4};
 #endif
 
-template <int Rows>
-STAGECRAFT_INLINE void store_tile(const Vec (&acc)[Rows][kVecs], const TileArgs& t) {
-  STAGECRAFT_UNROLL
-  for (int r = 0; r < Rows; ++r) {
+// Makes the sums of some vectors of a panel: sums(first, acc) for the kVecs from `first` on.
+template <int Rows, std::size_t Vecs, class Sums>
+STAGECRAFT_INLINE void tile(const TileArgs& t, Sums sums) {
+  for (std::size_t first = 0; first < kVecs; first += Vecs) {
+    Vec acc[Rows][Vecs] = {};
+    sums(first, acc);
     STAGECRAFT_UNROLL
-    for (std::size_t v = 0; v < kVecs; ++v) {
-      store(t.out + r * t.out_stride + v * kLanes, acc[r][v]);
+    for (int r = 0; r < Rows; ++r) {
+      STAGECRAFT_UNROLL
+      for (std::size_t v = 0; v < Vecs; ++v) {
+        store(t.out + r * t.out_stride + (first + v) * kLanes, acc[r][v]);
+      }
     }
   }
 }
 
-// A panel in 32-bit words or halves, [k][32]: `Load` makes a vector of floats of those at an
-// address.
-template <int Rows, class Stored, Vec (*Load)(const Stored*)>
-void tile_by_one(const TileArgs& t) {
-  const auto* w = reinterpret_cast<const Stored*>(t.panel);
+// f32 and f16, [k][32]: `Load` makes a vector of floats of those at an address.
+template <int Rows, std::size_t Vecs, class Stored, Vec (*Load)(const Stored*)>
+void tile_floats(const TileArgs& t) {
   const auto* a = static_cast<const float*>(t.rows);
-  Vec acc[Rows][kVecs] = {};
-  for (std::size_t k = 0; k < t.inputs; ++k, w += kPanelOutputs) {
-    Vec weight[kVecs];
-    STAGECRAFT_UNROLL
-    for (std::size_t v = 0; v < kVecs; ++v) weight[v] = Load(w + v * kLanes);
-    STAGECRAFT_UNROLL
-    for (int r = 0; r < Rows; ++r) {
-      const Vec x = broadcast(a[r * t.row_stride + k]);
+  tile<Rows, Vecs>(t, [&](std::size_t first, Vec(&acc)[Rows][Vecs]) STAGECRAFT_INLINED {
+    const auto* w = reinterpret_cast<const Stored*>(t.panel) + first * kLanes;
+    for (std::size_t k = 0; k < t.inputs; ++k, w += kPanelOutputs) {
+      Vec weight[Vecs];
       STAGECRAFT_UNROLL
-      for (std::size_t v = 0; v < kVecs; ++v) acc[r][v] = fma(x, weight[v], acc[r][v]);
+      for (std::size_t v = 0; v < Vecs; ++v) weight[v] = Load(w + v * kLanes);
+      STAGECRAFT_UNROLL
+      for (int r = 0; r < Rows; ++r) {
+        const Vec x = broadcast(a[r * t.row_stride + k]);
+        STAGECRAFT_UNROLL
+        for (std::size_t v = 0; v < Vecs; ++v) acc[r][v] = fma(x, weight[v], acc[r][v]);
+      }
     }
-  }
-  store_tile<Rows>(acc, t);
+  });
 }
 template <int Rows>
 void tile_f32(const TileArgs& t) {
-  tile_by_one<Rows, float, load>(t);
+  tile_floats<Rows, kFloats.vecs, float, load>(t);
 }
 template <int Rows>
 void tile_f16(const TileArgs& t) {
-  tile_by_one<Rows, std::uint16_t, load_f16>(t);
+  tile_floats<Rows, kHalves.vecs, std::uint16_t, load_f16>(t);
 }
 
-// bf16, [k / 2][32][2]: a 32-bit word holds the weights of two inputs. `Multiply` adds its products
-// with the row's two inputs at `a` to a sum.
-template <int Rows, class Number, class Multiply>
-STAGECRAFT_INLINE void tile_by_two(const TileArgs& t, Multiply multiply) {
-  const std::byte* w = t.panel;
-  Vec acc[Rows][kVecs] = {};
-  for (std::size_t k = 0; k < t.inputs; k += 2, w += 4 * kPanelOutputs) {
-    Ints pair[kVecs];
-    STAGECRAFT_UNROLL
-    for (std::size_t v = 0; v < kVecs; ++v) pair[v] = load_ints(w + 4 * kLanes * v);
-    STAGECRAFT_UNROLL
-    for (int r = 0; r < Rows; ++r) {
-      multiply(pair, static_cast<const Number*>(t.rows) + r * t.row_stride + k, acc[r]);
-    }
-  }
-  store_tile<Rows>(acc, t);
-}
+// bf16, [k / 2][32][2]: a 32-bit word holds the weights of two inputs. Those of even and of odd k
+// have sums of their own, so that a single row has four chains of additions and not two that wait
+// twice.
 template <int Rows>
 void tile_bf16(const TileArgs& t) {
-  tile_by_two<Rows, float>(
-      t, [](const Ints* pair, const float* a, Vec* acc) __attribute__((always_inline)) {
-        const Vec even = broadcast(a[0]);
-        const Vec odd = broadcast(a[1]);
+  constexpr std::size_t Vecs = kPairs.vecs;
+  tile<Rows, Vecs>(t, [&](std::size_t first, Vec(&acc)[Rows][Vecs]) STAGECRAFT_INLINED {
+    const std::byte* w = t.panel + 4 * kLanes * first;
+    Vec odd[Rows][Vecs] = {};
+    for (std::size_t k = 0; k < t.inputs; k += 2, w += 4 * kPanelOutputs) {
+      Vec low[Vecs], high[Vecs];
+      STAGECRAFT_UNROLL
+      for (std::size_t v = 0; v < Vecs; ++v) {
+        const Ints pair = load_ints(w + 4 * kLanes * v);
+        low[v] = as_float(pair << 16);
+        high[v] = as_float(pair & -65536);
+      }
+      STAGECRAFT_UNROLL
+      for (int r = 0; r < Rows; ++r) {
+        const auto* a = static_cast<const float*>(t.rows) + r * t.row_stride + k;
+        const Vec x = broadcast(a[0]), y = broadcast(a[1]);
         STAGECRAFT_UNROLL
-        for (std::size_t v = 0; v < kVecs; ++v) {
-          acc[v] = fma(even, as_float(pair[v] << 16), acc[v]);
-          acc[v] = fma(odd, as_float(pair[v] & -65536), acc[v]);
+        for (std::size_t v = 0; v < Vecs; ++v) {
+          acc[r][v] = fma(x, low[v], acc[r][v]);
+          odd[r][v] = fma(y, high[v], odd[r][v]);
         }
-      });
+      }
+    }
+    STAGECRAFT_UNROLL
+    for (int r = 0; r < Rows; ++r) {
+      STAGECRAFT_UNROLL
+      for (std::size_t v = 0; v < Vecs; ++v) acc[r][v] += odd[r][v];
+    }
+  });
 }
+
 #if defined(__AVX512BF16__)
 template <int Rows>
 void tile_rounded_bf16(const TileArgs& t) {
-  tile_by_two<Rows, std::uint16_t>(
-      t, [](const Ints* pair, const std::uint16_t* a, Vec* acc) __attribute__((always_inline)) {
+  constexpr std::size_t Vecs = kFloats.vecs;
+  tile<Rows, Vecs>(t, [&](std::size_t first, Vec(&acc)[Rows][Vecs]) STAGECRAFT_INLINED {
+    const std::byte* w = t.panel + 4 * kLanes * first;
+    for (std::size_t k = 0; k < t.inputs; k += 2, w += 4 * kPanelOutputs) {
+      Ints pair[Vecs];
+      STAGECRAFT_UNROLL
+      for (std::size_t v = 0; v < Vecs; ++v) pair[v] = load_ints(w + 4 * kLanes * v);
+      STAGECRAFT_UNROLL
+      for (int r = 0; r < Rows; ++r) {
+        const auto* a = static_cast<const std::uint16_t*>(t.rows) + r * t.row_stride + k;
         const Ints both = broadcast(load_as<std::int32_t>(a));
         STAGECRAFT_UNROLL
-        for (std::size_t v = 0; v < kVecs; ++v) acc[v] = dot_bf16(acc[v], pair[v], both);
-      });
+        for (std::size_t v = 0; v < Vecs; ++v) acc[r][v] = dot_bf16(acc[r][v], pair[v], both);
+      }
+    }
+  });
 }
 #endif
 
@@ -123,95 +144,88 @@ void tile_rounded_bf16(const TileArgs& t) {
 //   q8   block: [8][32][4] bytes w + 128, then [32] f16 scales d           value: d * (byte - 128)
 //   q4   block: [4][32][4] bytes, two weights each, then [32] f16 scales   value: d * (nibble - 8)
 //   q4m  block: as q4, then [32] f16 minima m                              value: d * nibble + m
-enum class Bytes { Q8, Q4, Q4M };
+enum class Quants { Q8, Q4, Q4M };
 
-template <int Rows, Bytes kKind>
+template <int Rows, Quants kKind>
 void tile_bytes(const TileArgs& t) {
-  constexpr std::size_t kQuants = kPanelOutputs * (kKind == Bytes::Q8 ? 32 : 16);
-  constexpr std::size_t kScales = kPanelOutputs * sizeof(std::uint16_t);
-  const std::byte* block = t.panel;
-  const auto* a = static_cast<const std::int8_t*>(t.rows);
-  Vec acc[Rows][kVecs] = {};
-  for (std::size_t b = 0; b < t.inputs / kQuantBlock; ++b) {
-    Ints dot[Rows][kVecs];
-    STAGECRAFT_UNROLL
-    for (int r = 0; r < Rows; ++r) {
-      const std::int32_t bias = kKind == Bytes::Q8 ? kByteBias : kKind == Bytes::Q4 ? 8 : 0;
-      const Ints start = broadcast(-bias * t.sums[r * t.block_stride + b]);
+  constexpr std::size_t Vecs = kBytes.vecs;
+  constexpr std::size_t kQuantBytes = kPanelOutputs * (kKind == Quants::Q8 ? 32 : 16);
+  constexpr std::size_t kScaleBytes = kPanelOutputs * sizeof(std::uint16_t);
+  constexpr std::size_t kBlockBytes = kQuantBytes + kScaleBytes * (kKind == Quants::Q4M ? 2 : 1);
+  constexpr std::int32_t kBias = kKind == Quants::Q8 ? kByteBias : kKind == Quants::Q4 ? 8 : 0;
+  tile<Rows, Vecs>(t, [&](std::size_t first, Vec(&acc)[Rows][Vecs]) STAGECRAFT_INLINED {
+    const std::byte* block = t.panel;
+    for (std::size_t b = 0; b < t.inputs / kQuantBlock; ++b, block += kBlockBytes) {
+      const auto* a = static_cast<const std::int8_t*>(t.rows) + b * kQuantBlock;
+      const auto four = [&](int r, int group) STAGECRAFT_INLINED {  // bytes of a row, in all lanes
+        return broadcast(load_as<std::int32_t>(a + r * t.row_stride + 4 * group));
+      };
+      const auto quants = [&](int group, std::size_t v) STAGECRAFT_INLINED {
+        return load_ints(block + 4 * (kPanelOutputs * group + kLanes * (first + v)));
+      };
+      Ints dot[Rows][Vecs];
       STAGECRAFT_UNROLL
-      for (std::size_t v = 0; v < kVecs; ++v) dot[r][v] = start;
-    }
-    const auto four = [&](int r, int group) {
-      return broadcast(load_as<std::int32_t>(a + r * t.row_stride + b * kQuantBlock + 4 * group));
-    };
-    if constexpr (kKind == Bytes::Q8) {
-      STAGECRAFT_UNROLL
-      for (int group = 0; group < 8; ++group) {
-        Ints w[kVecs];
+      for (int r = 0; r < Rows; ++r) {
+        const Ints start = broadcast(-kBias * t.sums[r * t.block_stride + b]);
         STAGECRAFT_UNROLL
-        for (std::size_t v = 0; v < kVecs; ++v) {
-          w[v] = load_ints(block + 4 * (kPanelOutputs * group + kLanes * v));
+        for (std::size_t v = 0; v < Vecs; ++v) dot[r][v] = start;
+      }
+      STAGECRAFT_UNROLL
+      for (int group = 0; group < (kKind == Quants::Q8 ? 8 : 4); ++group) {
+        Ints low[Vecs], high[Vecs];
+        STAGECRAFT_UNROLL
+        for (std::size_t v = 0; v < Vecs; ++v) {
+          low[v] = quants(group, v);
+          if constexpr (kKind == Quants::Q8) continue;
+          high[v] = (low[v] >> 4) & 0x0f0f0f0f;
+          low[v] &= 0x0f0f0f0f;
         }
         STAGECRAFT_UNROLL
         for (int r = 0; r < Rows; ++r) {
           const Ints x = four(r, group);
           STAGECRAFT_UNROLL
-          for (std::size_t v = 0; v < kVecs; ++v) dot[r][v] = dot_q8(dot[r][v], w[v], x);
+          for (std::size_t v = 0; v < Vecs; ++v) {
+            if constexpr (kKind == Quants::Q8) {
+              dot[r][v] = dot_q8(dot[r][v], low[v], x);
+            } else {
+              dot[r][v] = dot_q4(dot_q4(dot[r][v], low[v], x), high[v], four(r, group + 4));
+            }
+          }
         }
       }
-    } else {
+      const auto* scales = reinterpret_cast<const std::uint16_t*>(block + kQuantBytes);
       STAGECRAFT_UNROLL
-      for (int group = 0; group < 4; ++group) {
-        Ints low[kVecs], high[kVecs];
-        STAGECRAFT_UNROLL
-        for (std::size_t v = 0; v < kVecs; ++v) {
-          const Ints both = load_ints(block + 4 * (kPanelOutputs * group + kLanes * v));
-          low[v] = both & 0x0f0f0f0f;
-          high[v] = (both >> 4) & 0x0f0f0f0f;
-        }
+      for (std::size_t v = 0; v < Vecs; ++v) {
+        const std::uint16_t* at = scales + (first + v) * kLanes;
+        const Vec d = load_f16(at);
         STAGECRAFT_UNROLL
         for (int r = 0; r < Rows; ++r) {
-          const Ints x = four(r, group), y = four(r, group + 4);
+          const float scale = t.scales[r * t.block_stride + b];
+          acc[r][v] = fma(to_float(dot[r][v]), d * broadcast(scale), acc[r][v]);
+        }
+        if constexpr (kKind == Quants::Q4M) {
+          const Vec m = load_f16(at + kPanelOutputs);
           STAGECRAFT_UNROLL
-          for (std::size_t v = 0; v < kVecs; ++v) {
-            dot[r][v] = dot_q4(dot_q4(dot[r][v], low[v], x), high[v], y);
+          for (int r = 0; r < Rows; ++r) {
+            const std::size_t i = r * t.block_stride + b;
+            acc[r][v] = fma(m, broadcast(t.scales[i] * static_cast<float>(t.sums[i])), acc[r][v]);
           }
         }
       }
     }
-    const auto* scales = reinterpret_cast<const std::uint16_t*>(block + kQuants);
-    STAGECRAFT_UNROLL
-    for (std::size_t v = 0; v < kVecs; ++v) {
-      const Vec d = load_f16(scales + v * kLanes);
-      STAGECRAFT_UNROLL
-      for (int r = 0; r < Rows; ++r) {
-        const Vec scale = d * broadcast(t.scales[r * t.block_stride + b]);
-        acc[r][v] = fma(to_float(dot[r][v]), scale, acc[r][v]);
-      }
-      if constexpr (kKind == Bytes::Q4M) {
-        const Vec m = load_f16(scales + kPanelOutputs + v * kLanes);
-        STAGECRAFT_UNROLL
-        for (int r = 0; r < Rows; ++r) {
-          const std::size_t i = r * t.block_stride + b;
-          acc[r][v] = fma(m, broadcast(t.scales[i] * static_cast<float>(t.sums[i])), acc[r][v]);
-        }
-      }
-    }
-    block += kQuants + kScales * (kKind == Bytes::Q4M ? 2 : 1);
-  }
-  store_tile<Rows>(acc, t);
+  });
 }
 template <int Rows>
 void tile_q8(const TileArgs& t) {
-  tile_bytes<Rows, Bytes::Q8>(t);
+  tile_bytes<Rows, Quants::Q8>(t);
 }
 template <int Rows>
 void tile_q4(const TileArgs& t) {
-  tile_bytes<Rows, Bytes::Q4>(t);
+  tile_bytes<Rows, Quants::Q4>(t);
 }
 template <int Rows>
 void tile_q4m(const TileArgs& t) {
-  tile_bytes<Rows, Bytes::Q4M>(t);
+  tile_bytes<Rows, Quants::Q4M>(t);
 }
 
 }  // namespace

@@ -1,0 +1,39 @@
+#include "model/batch.h"
+
+#include <algorithm>
+
+#include "base/processors.h"
+
+namespace stagecraft {
+namespace {
+
+constexpr Form kCacheForm = Form::F32;
+
+}  // namespace
+
+// More threads than cores would wait for each other, and nothing would be faster.
+Batch::Batch(const Model& model, std::size_t n_sequences, std::size_t context, std::size_t max_rows,
+             std::size_t n_threads)
+    : model_(model),
+      workspace_(model.config, kernels(), max_rows, std::min(n_threads, usable_cores())) {
+  for (std::size_t i = 0; i < n_sequences; ++i) {
+    caches_.emplace_back(model.config, context, kCacheForm);
+  }
+  tokens_.reserve(n_sequences);
+}
+
+void Batch::forward(std::span<const Part> parts, MatrixView<float> logits) {
+  tokens_.clear();
+  for (const Part& part : parts) {
+    tokens_.push_back({&caches_.at(part.sequence), part.tokens, part.n_logits});
+  }
+  fast_forward(model_.config, *model_.packed, tokens_, workspace_, logits);
+}
+
+double batch_bytes(const Config& config, std::size_t n_sequences, std::size_t context,
+                   std::size_t max_rows) {
+  return static_cast<double>(n_sequences) * panel_cache_bytes(config, context, kCacheForm) +
+         fast_workspace_bytes(config, max_rows);
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,64 @@
+#pragma once
+
+#include "operators/kernels/kernels.h"
+#include "operators/kernels/simd.h"
+
+// What this processor could do at most: multiply-adds on registers alone, enough of them at a time
+// that none waits for another. Benchmarks compare kernels with these.
+
+namespace stagecraft::STAGECRAFT_ISA {
+namespace {
+
+constexpr int kChains = 12;
+
+// `multiply` makes the next value of a chain; returns something of all, so that all are computed.
+template <class V, class Multiply>
+STAGECRAFT_INLINE float run_chains(std::size_t rounds, V start, Multiply multiply) {
+  V chain[kChains];
+  for (int i = 0; i < kChains; ++i) chain[i] = start;
+  for (std::size_t round = 0; round < rounds; ++round) {
+    STAGECRAFT_UNROLL
+    for (int i = 0; i < kChains; ++i) chain[i] = multiply(chain[i]);
+  }
+  float total = 0.0f;
+  for (int i = 0; i < kChains; ++i) total += static_cast<float>(chain[i][0]);
+  return total;
+}
+
+// Each does kChains * rounds * kLanes multiply-adds of `per_lane` products; returns how many
+// operations (a multiplication and an addition are two) that is.
+double peak_f32(std::size_t rounds, float* sink) {
+  const Vec a = broadcast(*sink), b = broadcast(1e-9f);
+  *sink = run_chains(rounds, a, [&](Vec v) STAGECRAFT_INLINED { return fma(v, b, a); });
+  return 2.0 * kChains * kLanes * static_cast<double>(rounds);
+}
+
+double peak_bytes(std::size_t rounds, float* sink) {
+  const Ints a = broadcast(static_cast<std::int32_t>(*sink));
+  *sink = run_chains(rounds, a, [&](Ints v) STAGECRAFT_INLINED { return dot_q8(v, v, a); });
+  return 2.0 * 4.0 * kChains * kLanes * static_cast<double>(rounds);
+}
+
+#if defined(__AVX512BF16__)
+double peak_bf16(std::size_t rounds, float* sink) {
+  const Ints a = broadcast(static_cast<std::int32_t>(*sink));
+  *sink = run_chains(rounds, broadcast(*sink),
+                     [&](Vec v) STAGECRAFT_INLINED { return dot_bf16(v, a, a); });
+  return 2.0 * 2.0 * kChains * kLanes * static_cast<double>(rounds);
+}
+#endif
+
+float sum_of(const float* x, std::size_t n) {
+  constexpr std::size_t kSums = 8;
+  Vec sums[kSums] = {};
+  for (std::size_t i = 0; i < n; i += kSums * kLanes) {
+    STAGECRAFT_UNROLL
+    for (std::size_t s = 0; s < kSums; ++s) sums[s] += load(x + i + s * kLanes);
+  }
+  Vec total = {};
+  for (const Vec& one : sums) total += one;
+  return sum(total);
+}
+
+}  // namespace
+}  // namespace stagecraft::STAGECRAFT_ISA

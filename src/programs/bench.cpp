@@ -1,0 +1,263 @@
+#include "generation/benchmark.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/processors.h"
+#include "base/stopwatch.h"
+#include "operators/kernels/ceilings.h"
+#include "programs/commands.h"
+#include "programs/console.h"
+#include "programs/interrupt.h"
+#include "programs/model_path.h"
+#include "programs/options.h"
+#include "programs/terminal.h"
+
+namespace stagecraft {
+namespace {
+
+struct BenchFlags : GenerationFlags {
+  std::vector<std::size_t> prompts = {512};
+  std::vector<std::size_t> generated = {128};
+  std::vector<std::size_t> depths = {0};
+  std::vector<std::size_t> batches = {1};
+  std::vector<std::size_t> thread_counts;
+  std::size_t repetitions = 5;
+  bool operators = false;
+  std::string json;
+};
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+// What a token costs: operations of the linear maps, bytes of weights that are read.
+struct TokenCost {
+  double operations = 0.0;
+  double bytes = 0.0;
+  RowForm rows = RowForm::F32;  // of most of the weights
+
+  explicit TokenCost(const PackedModel& model) {
+    double largest = 0.0;
+    double by_form[3] = {};
+    const auto add = [&](const PackedMatrix& m) {
+      const double n = static_cast<double>(m.outputs) * static_cast<double>(m.inputs);
+      operations += 2.0 * n;
+      bytes += static_cast<double>(m.panel_count() * panel_bytes(m.form, m.inputs));
+      const RowForm form = kernels().row_form[static_cast<std::size_t>(m.form)];
+      double& of_form = by_form[static_cast<std::size_t>(form)];
+      of_form += n;
+      if (of_form > largest) {
+        largest = of_form;
+        rows = form;
+      }
+    };
+    for (const PackedLayer& layer : model.layers) {
+      for (const PackedLinear* one :
+           {&layer.q, &layer.k, &layer.v, &layer.o, &layer.gate, &layer.up, &layer.down}) {
+        add(one->weight);
+      }
+    }
+    in_layers = operations;
+    add(model.lm_head.weight);
+  }
+  double in_layers = 0.0;  // operations without the head, which a prompt needs once
+};
+
+class Bench {
+ public:
+  Bench(const BenchFlags& flags, const std::filesystem::path& path, const Model& model)
+      : flags_(flags), model_(model), path_(path) {}
+
+  void run(std::size_t n_threads) {
+    ThreadPool threads(std::min(n_threads, usable_cores()));
+    ceilings_ = measure_ceilings(kernels(), threads);
+    fmt::print(
+        "\n{} thread{}; this machine, measured now: {:.0f} f32, {:.0f} bf16, {:.0f} int8 "
+        "Gop/s; reads {:.1f} GB/s\n",
+        threads.size(), threads.size() == 1 ? "" : "s", ceilings_.operations[0] * 1e-9,
+        ceilings_.operations[1] * 1e-9, ceilings_.operations[2] * 1e-9, ceilings_.read * 1e-9);
+    fmt::print("  {:<26} {:>12}  {:<21} {}\n", "test", "tokens/s", "lowest - highest", "");
+    for (const std::size_t depth : flags_.depths) {
+      for (const std::size_t batch : flags_.batches) {
+        for (const std::size_t n : flags_.prompts) measure(n_threads, n, 0, depth, batch);
+        for (const std::size_t n : flags_.generated) measure(n_threads, 0, n, depth, batch);
+      }
+    }
+  }
+
+  const Json& results() const { return results_; }
+
+ private:
+  void measure(std::size_t n_threads, std::size_t prompt, std::size_t generate, std::size_t depth,
+               std::size_t batch) {
+    if (prompt + generate == 0 || guard_.interrupted()) return;
+    const BenchmarkSizes sizes{prompt, generate, depth, batch, flags_.repetitions};
+    const BenchmarkResult result =
+        benchmark(model_, sizes, n_threads, [&] { return !guard_.interrupted(); });
+    const auto& seconds = prompt != 0 ? result.prompt_seconds : result.generate_seconds;
+    if (seconds.empty()) return;
+    const double tokens = static_cast<double>((prompt + generate) * batch);
+    std::vector<double> rates;
+    for (const double s : seconds) rates.push_back(tokens / s);
+    const auto [lowest, highest] = std::ranges::minmax(rates);
+    std::string name = fmt::format("{} {}", prompt != 0 ? "prompt" : "generate", prompt + generate);
+    if (depth != 0) name += fmt::format(" after {}", depth);
+    if (batch != 1) name += fmt::format(", {} at once", batch);
+    fmt::print("  {:<26} {:>12.1f}  {:<21} {}\n", name, median(rates),
+               fmt::format("{:.1f} - {:.1f}", lowest, highest),
+               share(median(rates), prompt, batch));
+    results_.push_back({{"model", path_.string()},
+                        {"isa", kernels().name},
+                        {"layers", model_.packed != nullptr ? "fast" : "textbook"},
+                        {"threads", n_threads},
+                        {"prompt", prompt},
+                        {"generate", generate},
+                        {"depth", depth},
+                        {"batch", batch},
+                        {"seconds", seconds},
+                        {"tokens_per_second", median(rates)},
+                        {"logits_hash", fmt::format("{:016x}", result.logits_hash)},
+                        {"read_ceiling", ceilings_.read},
+                        {"operation_ceilings", ceilings_.operations}});
+  }
+
+  // How near that is to what the machine could do.
+  std::string share(double rate, std::size_t prompt, std::size_t batch) const {
+    if (model_.packed == nullptr) return "";
+    const TokenCost cost(*model_.packed);
+    if (prompt != 0) {
+      const double reached = rate * cost.in_layers;
+      return fmt::format("{:.0f} Gop/s, {:.0f}% of the most", reached * 1e-9,
+                         100.0 * reached / ceilings_.operations[static_cast<int>(cost.rows)]);
+    }
+    const double reached = rate / static_cast<double>(batch) * cost.bytes;
+    return fmt::format("{:.1f} GB/s, {:.0f}% of reading from memory", reached * 1e-9,
+                       100.0 * reached / ceilings_.read);
+  }
+
+  const BenchFlags& flags_;
+  const Model& model_;
+  std::filesystem::path path_;
+  Ceilings ceilings_{};
+  Json results_ = Json::array();
+  InterruptGuard guard_;
+};
+
+// ---- the kernels alone --------------------------------------------------------------------------
+
+struct Shape {
+  std::size_t rows, outputs, inputs;
+};
+
+// Seconds of the best of some products of random panels with random rows, on one thread.
+double time_form(const Kernels& k, Form form, const Shape& shape) {
+  const auto f = static_cast<std::size_t>(form);
+  const std::size_t bytes = panel_bytes(form, shape.inputs);
+  const std::size_t panels = shape.outputs / kPanelOutputs;
+  const std::size_t blocks = shape.inputs / kQuantBlock;
+  LargeMemory weights(bytes * panels), rows(shape.rows * shape.inputs * sizeof(float));
+  // 0x1c is a small number in all types; what is multiplied does not change how long it takes.
+  std::fill_n(weights.data(), weights.size(), std::byte{0x1c});
+  std::fill_n(rows.data(), rows.size(), std::byte{0x1c});
+  std::vector<float> scales(shape.rows * blocks, 0.01f);
+  std::vector<std::int32_t> sums(shape.rows * blocks, 3);
+  const std::size_t sizes[] = {4, 2, 1};
+  const std::size_t row_bytes = shape.inputs * sizes[static_cast<std::size_t>(k.row_form[f])];
+  alignas(64) float out[12 * kPanelOutputs];
+  double best = 1e30;
+  for (int repetition = 0; repetition < 20; ++repetition) {
+    const Stopwatch watch;
+    for (std::size_t panel = 0; panel < panels; ++panel) {
+      for (std::size_t r = 0; r < shape.rows; r += k.max_rows[f]) {
+        const std::size_t n = std::min(k.max_rows[f], shape.rows - r);
+        k.tile[f][n - 1]({weights.data() + panel * bytes, shape.inputs, rows.data() + r * row_bytes,
+                          shape.inputs, &scales[r * blocks], &sums[r * blocks], blocks, out,
+                          kPanelOutputs});
+      }
+    }
+    best = std::min(best, watch.seconds());
+  }
+  return best;
+}
+
+void run_operators() {
+  ThreadPool one(1);
+  const Ceilings ceilings = measure_ceilings(kernels(), one);
+  constexpr const char* kNames[] = {"f32",  "f16",  "bf16", "bf16, rows rounded",
+                                    "q8_0", "q4_0", "q4_1"};
+  constexpr Shape kMany{512, 1536, 576}, kOne{1, 49152, 576};
+  fmt::print("{}, 1 thread, the best of 20; reads {:.1f} GB/s\n", kernels().name,
+             ceilings.read * 1e-9);
+  fmt::print("  {:<20} {:>24} {:>28}\n", "", "512 x 1536 x 576", "1 x 49152 x 576");
+  for (std::size_t form = 0; form < kForms; ++form) {
+    const Kernels& k = kernels();
+    const double many = time_form(k, static_cast<Form>(form), kMany);
+    const double single = time_form(k, static_cast<Form>(form), kOne);
+    const double rate = 2.0 * 512 * 1536 * 576 / many;
+    const double read =
+        static_cast<double>(panel_bytes(static_cast<Form>(form), 576)) * (49152 / 32) / single;
+    fmt::print(
+        "  {:<20} {:>24} {:>28}\n", kNames[form],
+        fmt::format("{:.0f} Gop/s, {:.0f}%", rate * 1e-9,
+                    100.0 * rate / ceilings.operations[static_cast<std::size_t>(k.row_form[form])]),
+        fmt::format("{:.1f} GB/s", read * 1e-9));
+  }
+}
+
+void run_bench(const BenchFlags& flags) {
+  if (flags.operators) return run_operators();
+  const std::filesystem::path path = find_model(flags.model, "story");
+  const std::size_t all = flags.thread_count();
+  const Model model = Model::open(path, flags.layers(), all);
+  fmt::print("{}: {} layers, kernels {}; the median of {}\n", path.string(),
+             model.packed != nullptr ? "fast" : "textbook", kernels().name, flags.repetitions);
+  Bench bench(flags, path, model);
+  for (const std::size_t n : flags.thread_counts.empty() ? std::vector{all} : flags.thread_counts) {
+    bench.run(n);
+  }
+  if (flags.json.empty()) return;
+  std::ofstream file(flags.json);
+  file << bench.results().dump(1) << '\n';
+  file.close();
+  if (!file) throw Error("--json: {}: cannot be written", printable(flags.json));
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("bench", "How fast a model runs here");
+  const auto flags = std::make_shared<BenchFlags>();
+  const auto list = [&](const char* name, std::vector<std::size_t>& value, const char* help,
+                        std::uint64_t least, std::uint64_t most) {
+    command->add_option(name, value, help)
+        ->delimiter(',')
+        ->check(whole_in_range(least, most))
+        ->capture_default_str()
+        ->type_name("N,N");
+  };
+  flags->add_model_to(*command);
+  list("-p,--prompt", flags->prompts, "Tokens read at once; 0: none", 0, 1'000'000);
+  list("-n,--generate", flags->generated, "Tokens made one by one; 0: none", 0, 1'000'000);
+  list("-d,--depth", flags->depths, "Tokens that stand before them", 0, 1'000'000);
+  list("-b,--batch", flags->batches, "Sequences side by side", 1, 512);
+  list("-t,--threads", flags->thread_counts, "Threads (default: one for each core)", 1, 256);
+  command->add_option("-r,--repetitions", flags->repetitions, "Counted runs of each")
+      ->check(whole_in_range(1, 1000))
+      ->capture_default_str()
+      ->type_name("N");
+  flags->add_layers_to(*command);
+  command->add_flag("--operators", flags->operators, "Only the kernels of the linear maps");
+  command->add_option("--json", flags->json, "Also write all figures to this file")
+      ->check(not_empty())
+      ->type_name("FILE");
+  command->footer("Example: stagecraft bench --model smollm2-135m -d 0,1024 -t 1,2");
+  command->callback([flags] { run_bench(*flags); });
+}
+
+}  // namespace stagecraft

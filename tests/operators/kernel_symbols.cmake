@@ -1,0 +1,24 @@
+# Included with NM and OBJECTS set.
+#
+# What is compiled for one instruction set must be nobody else's: a weak symbol (an inline function or
+# template that was not inlined) could be taken by the linker for the whole program, which then ends
+# with an illegal instruction on a processor that lacks the set.
+set(seen 0)
+foreach(object IN LISTS OBJECTS)
+  if(NOT object MATCHES "/kernels/(portable|avx[a-z0-9_]*|neon[a-z_]*)[.]cpp[.]o")
+    continue()
+  endif()
+  execute_process(COMMAND ${NM} -C ${object} OUTPUT_VARIABLE symbols COMMAND_ERROR_IS_FATAL ANY)
+  string(REGEX MATCHALL "[^\n]* [WwVvu] [^\n]*" weak "${symbols}")
+  list(FILTER weak EXCLUDE REGEX "__(asan|ubsan|sanitizer)|DW.ref|_GLOBAL_OFFSET_TABLE_")
+  if(weak)
+    message(FATAL_ERROR "${object}: expected no weak symbols, found: ${weak}")
+  endif()
+  if(symbols MATCHES "::table")
+    math(EXPR seen "${seen} + 1")
+  endif()
+endforeach()
+if(seen EQUAL 0)
+  message(FATAL_ERROR "no kernels among the objects")
+endif()
+message(STATUS "${seen} instruction sets, no weak symbols")

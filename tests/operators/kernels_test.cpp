@@ -1,0 +1,286 @@
+// Each kernel of each instruction set that this processor runs, against sums in double precision,
+// on sizes that are multiples of nothing.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "operators/dequantize.h"
+#include "operators/kernels/packed_matrix.h"
+#include "operators/narrow.h"
+#include "operators/quantize.h"
+#include "tensor/matrix.h"
+
+namespace stagecraft {
+namespace {
+
+std::vector<float> random_floats(std::size_t n, unsigned seed) {
+  std::mt19937 engine(seed);
+  std::normal_distribution<float> normal;
+  std::vector<float> values(n);
+  for (float& value : values) value = normal(engine);
+  return values;
+}
+
+// A matrix as a file of this dtype would hold it, and the floats that it stands for.
+struct Stored {
+  std::vector<std::byte> bytes;
+  std::vector<float> values;
+  StoredTensor tensor;
+
+  Stored(DType dtype, std::size_t outputs, std::size_t inputs)
+      : values(random_floats(outputs * inputs, 3)) {
+    const auto bytes_of = [&](auto& words) {
+      const auto view = std::as_bytes(std::span(words));
+      bytes.assign(view.begin(), view.end());
+    };
+    if (dtype == DType::F32) {
+      bytes_of(values);
+    } else if (dtype == DType::F16 || dtype == DType::BF16) {
+      std::vector<std::uint16_t> halves(values.size());
+      (dtype == DType::F16 ? narrow_f16 : narrow_bf16)(values, halves);
+      bytes_of(halves);
+    } else if (dtype == DType::Q5_0 || dtype == DType::Q6_K) {
+      // Nothing here writes these types; any bytes are blocks of one. The scales must be small
+      // numbers.
+      const DTypeBlock block = dtype_block(dtype);
+      std::mt19937 engine(5);
+      bytes.resize(values.size() / block.elements * block.bytes);
+      for (std::byte& byte : bytes) byte = static_cast<std::byte>(engine());
+      const std::size_t scale_at = dtype == DType::Q5_0 ? 0 : block.bytes - 2;
+      for (std::size_t i = 0; i < bytes.size(); i += block.bytes) {
+        bytes[i + scale_at] = std::byte{0x12};
+        bytes[i + scale_at + 1] = std::byte{0x1c};
+      }
+    } else {
+      bytes.resize(values.size() / dtype_block(dtype).elements * dtype_block(dtype).bytes);
+      quantize(dtype, values, bytes);
+    }
+    tensor = {"matrix", dtype, {outputs, inputs}, bytes};
+    for (std::size_t row = 0; row < outputs; ++row) {
+      read_row(tensor, row, std::span(values).subspan(row * inputs, inputs));
+    }
+  }
+};
+
+// Rows in the form that a kernel takes, and the floats that they stand for.
+struct Rows {
+  std::vector<float> values;
+  std::vector<std::uint16_t> bf16;
+  std::vector<std::int8_t> bytes;
+  std::vector<float> scales;
+  std::vector<std::int32_t> sums;
+
+  Rows(const Kernels& k, RowForm form, std::size_t n, std::size_t inputs)
+      : values(random_floats(n * inputs, 4)),
+        bf16(values.size()),
+        bytes(values.size()),
+        scales(values.size() / kQuantBlock),
+        sums(scales.size()) {
+    if (form == RowForm::BF16) {
+      k.to_bf16(values.data(), values.size(), bf16.data());
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const std::uint32_t bits = std::uint32_t{bf16[i]} << 16;
+        std::memcpy(&values[i], &bits, sizeof bits);
+      }
+    } else if (form == RowForm::Q8) {
+      k.to_q8(values.data(), values.size(), bytes.data(), scales.data(), sums.data());
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        values[i] = scales[i / kQuantBlock] * static_cast<float>(bytes[i]);
+      }
+    }
+  }
+};
+
+struct Product {
+  DType dtype;
+  Form form;
+  std::size_t inputs;
+};
+
+void PrintTo(const Product& p, std::ostream* out) { *out << dtype_name(p.dtype); }
+
+class EveryKernel : public testing::TestWithParam<std::tuple<Product, const Kernels*>> {};
+
+TEST_P(EveryKernel, GivesThePanelsProductWhateverTheNumberOfRows) {
+  const auto& [product, k] = GetParam();
+  constexpr std::size_t kOutputs = 45;  // a panel and a part of one
+  const Stored stored(product.dtype, kOutputs, product.inputs);
+  const std::size_t f = static_cast<std::size_t>(product.form);
+  const std::size_t most = k->max_rows[f];
+  const Rows rows(*k, k->row_form[f], most, product.inputs);
+  const std::size_t blocks = product.inputs / kQuantBlock;
+  const bool floats = k->row_form[f] == RowForm::F32;
+  const void* data = floats ? static_cast<const void*>(rows.values.data())
+                     : k->row_form[f] == RowForm::BF16
+                         ? static_cast<const void*>(rows.bf16.data())
+                         : static_cast<const void*>(rows.bytes.data());
+
+  std::vector<std::byte> panel(panel_bytes(product.form, product.inputs));
+  for (std::size_t first = 0; first < kOutputs; first += kPanelOutputs) {
+    pack_panel(stored.tensor, first, panel);
+    std::vector<float> whole;
+    for (std::size_t n = most; n >= 1; --n) {
+      constexpr std::size_t kStride = kPanelOutputs + 3;
+      std::vector<float> out(n * kStride, -7.0f);
+      k->tile[f][n - 1]({panel.data(), product.inputs, data, product.inputs, rows.scales.data(),
+                         rows.sums.data(), blocks, out.data(), kStride});
+      if (whole.empty()) whole = out;
+      for (std::size_t r = 0; r < n; ++r) {
+        for (std::size_t o = 0; o < kStride; ++o) {
+          const float got = out[r * kStride + o];
+          ASSERT_EQ(got, whole[r * kStride + o]) << "row " << r << " of " << n << ", output " << o;
+          if (o >= kPanelOutputs) {
+            ASSERT_EQ(got, -7.0f) << "written beside the tile";
+            continue;
+          }
+          double expected = 0.0, magnitude = 0.0;
+          for (std::size_t i = 0; first + o < kOutputs && i < product.inputs; ++i) {
+            const double one = static_cast<double>(rows.values[r * product.inputs + i]) *
+                               static_cast<double>(stored.values[(first + o) * product.inputs + i]);
+            expected += one;
+            magnitude += std::abs(one);
+          }
+          // A sum of n products in f32 is off by at most n half units in the last place of the sum
+          // of their magnitudes (Higham, Accuracy and Stability, 3.1); a product of rounded scales,
+          // and K-quants' bf16, add theirs.
+          const double n_rounding = static_cast<double>(product.inputs + 8) * 0x1p-24;
+          const double form_rounding = product.dtype == DType::Q6_K ? 0x1p-8 : 0.0;
+          ASSERT_NEAR(got, expected, magnitude * (n_rounding + form_rounding))
+              << "row " << r << ", output " << first + o;
+        }
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Forms, EveryKernel,
+    testing::Combine(
+        testing::Values(Product{DType::F32, Form::F32, 1}, Product{DType::F32, Form::F32, 77},
+                        Product{DType::F16, Form::F16, 77}, Product{DType::BF16, Form::BF16, 78},
+                        Product{DType::BF16, Form::F32, 77},
+                        Product{DType::BF16, Form::RoundedBF16, 78},
+                        Product{DType::Q8_0, Form::Q8, 96}, Product{DType::Q5_0, Form::Q8, 96},
+                        Product{DType::Q4_0, Form::Q4, 96}, Product{DType::Q4_1, Form::Q4M, 96},
+                        Product{DType::Q6_K, Form::BF16, 512}),
+        testing::ValuesIn(runnable_kernels())),
+    [](const auto& parameter) {
+      const Product& p = std::get<0>(parameter.param);
+      return fmt::format("{}_{}_{}_{}", dtype_name(p.dtype), static_cast<int>(p.form), p.inputs,
+                         std::get<1>(parameter.param)->name);
+    });
+
+class EveryTable : public testing::TestWithParam<const Kernels*> {
+ protected:
+  const Kernels& k_ = *GetParam();
+};
+
+// The largest and the least of what a byte can hold, and a weight of -128, which a file may have.
+TEST_P(EveryTable, MultipliesTheExtremesOfBytesExactly) {
+  for (const int weight : {-128, -127, 127, 0}) {
+    for (const float x : {-3.0f, 3.0f}) {
+      std::vector<std::byte> block(34 * 32);
+      for (std::size_t o = 0; o < 32; ++o) {
+        block[o * 34 + 1] = std::byte{0x3c};  // a scale of 1
+        for (std::size_t i = 0; i < 32; ++i) block[o * 34 + 2 + i] = static_cast<std::byte>(weight);
+      }
+      std::vector<std::byte> panel(panel_bytes(Form::Q8, 32));
+      pack_panel({"w", DType::Q8_0, {32, 32}, block}, 0, panel);
+      std::vector<float> row(32, x), out(32);
+      std::int8_t bytes[32];
+      float scale;
+      std::int32_t sum;
+      k_.to_q8(row.data(), 32, bytes, &scale, &sum);
+      EXPECT_EQ(sum, x > 0.0f ? 32 * 127 : -32 * 127);
+      k_.tile[static_cast<int>(Form::Q8)][0](
+          {panel.data(), 32, bytes, 32, &scale, &sum, 1, out.data(), 32});
+      for (const float got : out) EXPECT_FLOAT_EQ(got, 32.0f * x * static_cast<float>(weight));
+    }
+  }
+}
+
+TEST_P(EveryTable, QuantisesToTheNearestByteAndZerosToZeros) {
+  std::vector<float> x = random_floats(320, 9);
+  std::fill_n(x.begin() + 64, 32, 0.0f);
+  std::vector<std::int8_t> bytes(x.size());
+  std::vector<float> scales(10);
+  std::vector<std::int32_t> sums(10);
+  k_.to_q8(x.data(), x.size(), bytes.data(), scales.data(), sums.data());
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    EXPECT_LE(std::abs(x[i] - scales[i / 32] * static_cast<float>(bytes[i])),
+              scales[i / 32] * 0.5001f);
+  }
+  EXPECT_EQ(scales[2], 0.0f);
+  EXPECT_EQ(sums[2], 0);
+}
+
+TEST_P(EveryTable, NormsRowsOfAnyWidth) {
+  for (const std::size_t n : {1u, 3u, 16u, 37u, 64u, 333u}) {
+    const auto x = random_floats(n, 1), weight = random_floats(n, 2);
+    std::vector<float> out(n + 1, -7.0f);
+    k_.rms_norm(x.data(), weight.data(), n, 1e-5f, out.data());
+    double squares = 0.0;
+    for (const float value : x) squares += static_cast<double>(value) * value;
+    const double scale = 1.0 / std::sqrt(squares / static_cast<double>(n) + 1e-5);
+    for (std::size_t i = 0; i < n; ++i) {
+      EXPECT_NEAR(out[i], weight[i] * (x[i] * scale), 1e-5 * std::abs(weight[i] * x[i] * scale));
+    }
+    EXPECT_EQ(out[n], -7.0f);
+  }
+}
+
+TEST_P(EveryTable, SwigluIsThatOfTheFormulaAlsoFarOut) {
+  std::vector<float> gate = random_floats(37, 1), up = random_floats(37, 2), out(38, -7.0f);
+  const float far[] = {-1e30f, -200.0f, -88.5f, -87.0f, 0.0f, 87.0f, 88.5f, 200.0f, 1e30f};
+  std::copy(std::begin(far), std::end(far), gate.begin());
+  k_.swiglu(gate.data(), up.data(), 37, out.data());
+  for (std::size_t i = 0; i < 37; ++i) {
+    const double g = gate[i];
+    const double expected = g / (1.0 + std::exp(-g)) * up[i];
+    EXPECT_NEAR(out[i], expected, 1e-6 * std::abs(expected) + 1e-35) << gate[i];
+  }
+  EXPECT_EQ(out[37], -7.0f);
+  gate[0] = std::nanf("");
+  k_.swiglu(gate.data(), up.data(), 37, out.data());
+  EXPECT_TRUE(std::isnan(out[0]));
+}
+
+// Block after block gives the softmax of all of them, masked ones left out.
+TEST_P(EveryTable, SoftmaxByBlocksIsTheSoftmax) {
+  std::vector<float> scores = random_floats(192, 6);
+  for (float& score : scores) score *= 20.0f;
+  for (std::size_t i = 100; i < 128; ++i) scores[i] = -INFINITY;
+  const float scale = 0.125f;
+  double total = 0.0;
+  for (const float score : scores) total += std::exp(static_cast<double>(score * scale));
+  std::vector<double> expected;
+  for (const float score : scores) expected.push_back(std::exp(score * scale) / total);
+
+  float max = -INFINITY, sum = 0.0f;
+  for (std::size_t block = 0; block < 192; block += 64) {
+    const float factor = k_.softmax_block(scores.data() + block, 64, scale, &max, &sum);
+    k_.scale(factor, block, scores.data());
+  }
+  for (std::size_t i = 0; i < 192; ++i) EXPECT_NEAR(scores[i] / sum, expected[i], 1e-6) << i;
+}
+
+TEST_P(EveryTable, RoundsToBf16AsTheTextbookDoes) {
+  std::vector<float> x = random_floats(100, 8);
+  x[0] = INFINITY;
+  x[1] = -0.0f;
+  x[2] = 1e-40f;
+  x[3] = 0x1.01p0f;  // half-way, to even
+  x[4] = 0x1.03p0f;
+  std::vector<std::uint16_t> got(100), expected(100);
+  k_.to_bf16(x.data(), 100, got.data());
+  narrow_bf16(x, expected);
+  EXPECT_EQ(got, expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(Isa, EveryTable, testing::ValuesIn(runnable_kernels()),
+                         [](const auto& parameter) { return std::string(parameter.param->name); });
+
+}  // namespace
+}  // namespace stagecraft
