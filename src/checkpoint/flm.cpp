@@ -10,7 +10,6 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::uint32_t kVersion = 2;
 constexpr std::size_t kMaxNameBytes = 1024;
 constexpr std::size_t kMaxDimensions = 4;
 
@@ -46,8 +45,8 @@ std::string_view read_text(ByteReader& reader, const std::string& what) {
 
 DType read_type(ByteReader& reader, const std::string& what) {
   const std::size_t type = read_count(reader, what);
-  if (type == 0) return DType::F32;
-  if (type == 7) return DType::F16;
+  if (type == FlmFile::kF32) return DType::F32;
+  if (type == FlmFile::kF16) return DType::F16;
   throw Error("{}: {}: type {} is not supported (0, f32, and 7, f16, are)", reader.file(), what,
               type);
 }

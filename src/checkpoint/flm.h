@@ -39,6 +39,8 @@ class FlmFile : public WeightFile {
   void release_pages() const override { file_.release_pages(); }
   const std::string& name() const { return name_; }  // for errors
 
+  static constexpr std::uint32_t kVersion = 2;
+  static constexpr std::uint32_t kF32 = 0, kF16 = 7;  // types of weights
   static constexpr std::array<std::string_view, 4> kChatKeys = {"pre_prompt", "user_role",
                                                                 "bot_role", "history_sep"};
   // Whether a pair of this key is about text, and was in no config.json.

@@ -189,6 +189,13 @@ const StoredTensor* GgufFile::find(std::string_view name) const {
   return found == places_.end() ? nullptr : &tensors_[found->second];
 }
 
+std::uint32_t gguf_type(DType dtype) {
+  for (const auto& [number, known] : kTypes) {
+    if (known == dtype) return number;
+  }
+  throw Error("GGUF: expected a type that it has, found {}", dtype_name(dtype));
+}
+
 bool is_gguf(const std::filesystem::path& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) return false;

@@ -40,6 +40,9 @@ class GgufFile {
   std::uint32_t version_ = 0;
 };
 
+// The number that GGUF has for a type. Throws Error if it has none.
+std::uint32_t gguf_type(DType dtype);
+
 // Whether `path` is a file that calls itself GGUF, by its name or its first bytes (a download cache
 // gives files other names). A folder is none.
 bool is_gguf(const std::filesystem::path& path);

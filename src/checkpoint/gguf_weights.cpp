@@ -62,7 +62,28 @@ std::string hugging_face_name(const std::string& name) {
   return fmt::format("model.layers.{}.{}{}", parts.layer, found, parts.kind);
 }
 
+std::string_view find_gguf_name(std::span<const Names> names, std::string_view name) {
+  const auto found = std::ranges::find(names, name, &Names::second);
+  return found == names.end() ? std::string_view() : found->first;
+}
+
 }  // namespace
+
+std::string gguf_name(const std::string& hugging_face_name) {
+  const std::size_t dot = std::min(hugging_face_name.rfind('.'), hugging_face_name.size());
+  std::string_view part = std::string_view(hugging_face_name).substr(0, dot);
+  const std::string_view kind = std::string_view(hugging_face_name).substr(dot);
+  constexpr std::string_view kLayers = "model.layers.";
+  if (!part.starts_with(kLayers)) {
+    const std::string_view found = find_gguf_name(kModelNames, part);
+    return found.empty() ? "" : fmt::format("{}{}", found, kind);
+  }
+  part.remove_prefix(kLayers.size());
+  const std::size_t end = std::min(part.find('.'), part.size());
+  const std::string_view found =
+      find_gguf_name(kLayerNames, part.substr(std::min(end + 1, part.size())));
+  return found.empty() ? "" : fmt::format("blk.{}.{}{}", part.substr(0, end), found, kind);
+}
 
 GgufWeights::GgufWeights(const std::filesystem::path& path) : file_(path) {
   const GgufMetadata& metadata = file_.metadata();

@@ -33,6 +33,9 @@ class GgufWeights : public WeightFile {
   std::vector<std::vector<std::byte>> reordered_;  // bytes of tensors that do not lie in the file
 };
 
+// The name that GGUF has for a tensor of a Hugging Face checkpoint, "" if it has none.
+std::string gguf_name(const std::string& hugging_face_name);
+
 // Frequency factors of RoPE, which GGUF keeps among the tensors.
 inline constexpr std::string_view kGgufRopeFactors = "rope_freqs.weight";
 

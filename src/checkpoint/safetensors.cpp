@@ -161,25 +161,33 @@ const StoredTensor* SafetensorsFile::find(std::string_view name) const {
   return found == places_.end() ? nullptr : &tensors_[found->second];
 }
 
-void write_safetensors(std::ostream& out, std::span<const StoredTensor> tensors,
-                       const std::map<std::string, std::string>& metadata) {
+std::string safetensors_header(std::span<const StoredTensor> tensors,
+                               std::span<const std::size_t> sizes,
+                               const std::map<std::string, std::string>& metadata) {
   Json header = Json::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
   std::size_t at = 0;
-  for (const StoredTensor& tensor : tensors) {
-    header[tensor.name] = {{"dtype", dtype_name(tensor.dtype)},
-                           {"shape", tensor.shape},
-                           {"data_offsets", {at, at + tensor.bytes.size()}}};
-    at += tensor.bytes.size();
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    header[tensors[i].name] = {{"dtype", dtype_name(tensors[i].dtype)},
+                               {"shape", tensors[i].shape},
+                               {"data_offsets", {at, at + sizes[i]}}};
+    at += sizes[i];
   }
   std::string text = header.dump();
   text.resize((text.size() + 7) / 8 * 8, ' ');  // so that the data begins 8-byte aligned
-  char length[kLengthBytes];
+  std::string length;
   for (std::size_t i = 0; i < kLengthBytes; ++i) {
-    length[i] = static_cast<char>(text.size() >> (8 * i) & 0xff);
+    length += static_cast<char>(text.size() >> (8 * i) & 0xff);
   }
-  out.write(length, kLengthBytes);
-  out.write(text.data(), static_cast<std::streamsize>(text.size()));
+  return length + text;
+}
+
+void write_safetensors(std::ostream& out, std::span<const StoredTensor> tensors,
+                       const std::map<std::string, std::string>& metadata) {
+  std::vector<std::size_t> sizes;
+  for (const StoredTensor& tensor : tensors) sizes.push_back(tensor.bytes.size());
+  const std::string header = safetensors_header(tensors, sizes, metadata);
+  out.write(header.data(), static_cast<std::streamsize>(header.size()));
   for (const StoredTensor& tensor : tensors) {
     out.write(reinterpret_cast<const char*>(tensor.bytes.data()),
               static_cast<std::streamsize>(tensor.bytes.size()));

@@ -33,6 +33,12 @@ class SafetensorsFile : public WeightFile {
   std::map<std::string, std::string> metadata_;
 };
 
+// What stands before the data of a file with these tensors, in this order; their bytes are not
+// asked for, so that they may still be made. `sizes`: of each tensor's data.
+std::string safetensors_header(std::span<const StoredTensor> tensors,
+                               std::span<const std::size_t> sizes,
+                               const std::map<std::string, std::string>& metadata);
+
 // Writes tensors and metadata as a safetensors file, in the order given. Throws Error naming the
 // path if it cannot be written; a half-written file is not left behind.
 void write_safetensors(const std::filesystem::path& path, std::span<const StoredTensor> tensors,

@@ -55,4 +55,7 @@ Config read_config(const std::filesystem::path& model);
 // The same from the text of a config.json; `where` names it in errors.
 Config parse_config(const std::string& text, const std::string& where);
 
+// The text of the config.json that a model has, or that says what a file of another format does.
+std::string config_json(const std::filesystem::path& model);
+
 }  // namespace stagecraft

@@ -13,6 +13,13 @@ constexpr std::size_t kMaxConfigBytes = 4u << 20;
 
 }  // namespace
 
+std::string config_json(const std::filesystem::path& model) {
+  if (is_gguf(model)) return gguf_config_json(GgufFile(model));
+  if (is_llama2c(model)) return llama2c_config_json(Llama2cHeader::read(model));
+  if (is_flm(model)) return flm_config_json(FlmFile(model));
+  return read_text_file(model / "config.json", kMaxConfigBytes);
+}
+
 Config read_config(const std::filesystem::path& model) {
   if (is_gguf(model)) return gguf_config(GgufFile(model));
   if (is_llama2c(model)) return llama2c_config(model);

@@ -9,6 +9,7 @@ namespace stagecraft {
 // CLI::RuntimeError(code).
 void add_bench(CLI::App& app);
 void add_chat(CLI::App& app);
+void add_convert(CLI::App& app);
 void add_info(CLI::App& app);
 void add_peek(CLI::App& app);
 void add_perplexity(CLI::App& app);

@@ -41,6 +41,7 @@ int run(int argc, char** argv) {
   add_trace(app);
   add_compare(app);
   add_info(app);
+  add_convert(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::RuntimeError& error) {

@@ -80,6 +80,12 @@ constexpr std::array kPreTokenizers = {
 
 }  // namespace
 
+std::vector<std::string_view> gguf_pre_tokenizer_names() {
+  std::vector<std::string_view> names;
+  for (const Named& named : kPreTokenizers) names.push_back(named.name);
+  return names;
+}
+
 const GgufPreTokenizer* find_gguf_pre_tokenizer(std::string_view name) {
   const auto* found = std::ranges::find(kPreTokenizers, name, &Named::name);
   return found == kPreTokenizers.end() ? nullptr : &found->what;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 namespace stagecraft {
 
@@ -11,6 +12,9 @@ struct GgufPreTokenizer {
   bool ignore_merges = false;      // a piece that is a token is that token
   bool adds_bos = false;           // where "tokenizer.ggml.add_bos_token" says nothing
 };
+
+// All names that are known, of several for one thing the most usual first.
+std::vector<std::string_view> gguf_pre_tokenizer_names();
 
 // nullptr if the name is not known.
 const GgufPreTokenizer* find_gguf_pre_tokenizer(std::string_view name);

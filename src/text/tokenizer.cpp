@@ -6,15 +6,10 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
-#include "checkpoint/flm.h"
-#include "checkpoint/gguf.h"
-#include "checkpoint/llama2c.h"
-#include "text/flm_tokenizer.h"
-#include "text/gguf_tokenizer.h"
 #include "text/json_document.h"
-#include "text/llama2c_tokenizer.h"
 #include "text/sentencepiece_tokenizer.h"
 #include "text/tokenizer_impl.h"
+#include "text/tokenizer_source.h"
 #include "text/unicode.h"
 
 namespace stagecraft {
@@ -177,17 +172,14 @@ std::optional<std::filesystem::path> tokenizer_file(const std::filesystem::path&
 
 Tokenizer::Impl Tokenizer::Impl::read(const std::filesystem::path& path) {
   if (path.extension() == ".model") return read_sentencepiece(path);
-  const auto parse = [&](std::string_view json) {
-    return JsonDocument::parse(json, path.string() + ": tokenizer");
-  };
-  const auto document = [&] {
-    if (is_gguf(path)) return parse(gguf_tokenizer_json(GgufFile(path).metadata()));
-    if (is_llama2c(path)) return parse(llama2c_tokenizer_json_beside(path));
-    if (is_flm(path)) return parse(flm_tokenizer_json(FlmFile(path)));
-    if (path.extension() == ".bin") return parse(llama2c_tokenizer_json(path, std::nullopt));
-    return JsonDocument::read(path);
-  };
-  return read_tokenizer_json(document(), path.string());
+  if (const auto derived = derived_tokenizer_json(path)) {
+    return parse(*derived, path.string() + ": tokenizer");
+  }
+  return read_tokenizer_json(JsonDocument::read(path), path.string());
+}
+
+Tokenizer::Impl Tokenizer::Impl::parse(std::string_view json, const std::string& name) {
+  return read_tokenizer_json(JsonDocument::parse(json, name), name);
 }
 
 std::size_t Tokenizer::Impl::end_id() const {
@@ -214,6 +206,10 @@ Tokenizer Tokenizer::open(const std::filesystem::path& path) {
                 path.string());
   }
   return Tokenizer(std::make_unique<const Impl>(Impl::read(*file)));
+}
+
+Tokenizer Tokenizer::parse(std::string_view tokenizer_json, const std::string& name) {
+  return Tokenizer(std::make_unique<const Impl>(Impl::parse(tokenizer_json, name)));
 }
 
 std::vector<TokenId> Tokenizer::encode(std::string_view text, EncodeOptions options) const {

@@ -21,6 +21,9 @@ class Tokenizer {
   // that file. Throws Error naming the file and the part that is missing, wrong or not supported.
   static Tokenizer open(const std::filesystem::path& path);
 
+  // From the text of a tokenizer.json; `name` stands for its file in errors.
+  static Tokenizer parse(std::string_view tokenizer_json, const std::string& name);
+
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;
   ~Tokenizer();

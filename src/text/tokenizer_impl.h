@@ -21,6 +21,8 @@ namespace stagecraft {
 struct Tokenizer::Impl {
   // Of the file that tokenizer_file() found.
   static Impl read(const std::filesystem::path& path);
+  // Of the text of a tokenizer.json; `name` stands for its file.
+  static Impl parse(std::string_view json, const std::string& name);
 
   std::string file;
   std::unique_ptr<const SubwordModel> model;

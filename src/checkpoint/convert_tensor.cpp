@@ -1,0 +1,88 @@
+#include "checkpoint/convert_tensor.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "operators/dequantize.h"
+#include "operators/narrow.h"
+#include "operators/quantize.h"
+#include "operators/widen.h"
+
+namespace stagecraft {
+namespace {
+
+constexpr std::size_t kPiece = 1u << 16;  // elements: whole blocks of any type
+
+// These elements of the tensor as f32.
+void widen(const StoredTensor& piece, std::vector<float>& out, const std::string& where) {
+  out.resize(element_count(piece));
+  if (is_quantized(piece.dtype)) return dequantize(piece.dtype, piece.bytes, out);
+  if (piece.dtype == DType::F32) {
+    std::memcpy(out.data(), piece.bytes.data(), piece.bytes.size());
+    return;
+  }
+  if (piece.dtype != DType::F16 && piece.dtype != DType::BF16) {
+    throw Error("{}: tensor '{}': expected F32, F16 or BF16, found {}", where,
+                printable(piece.name), dtype_name(piece.dtype));
+  }
+  std::vector<std::uint16_t> copy;
+  (piece.dtype == DType::F16 ? widen_f16 : widen_bf16)(elements(piece, copy), out);
+}
+
+void narrow(std::span<const float> values, DType dtype, std::span<std::byte> out) {
+  std::vector<std::uint16_t> bits(values.size());
+  (dtype == DType::F16 ? narrow_f16 : narrow_bf16)(values, bits);
+  for (std::size_t i = 0; i < bits.size(); ++i) {
+    const unsigned largest = dtype == DType::F16 ? 0x7c00u : 0x7f80u;
+    if ((bits[i] & 0x7fffu) < largest || !std::isfinite(values[i])) continue;
+    throw Error("element {}: expected a number that {} can hold, found {}", i, dtype_name(dtype),
+                values[i]);
+  }
+  std::memcpy(out.data(), bits.data(), out.size());
+}
+
+void from_f32(std::span<const float> values, DType dtype, std::span<std::byte> out) {
+  if (dtype == DType::F32) {
+    std::memcpy(out.data(), values.data(), out.size());
+  } else if (dtype == DType::F16 || dtype == DType::BF16) {
+    narrow(values, dtype, out);
+  } else {
+    quantize(dtype, values, out);
+  }
+}
+
+}  // namespace
+
+bool fits_in(const StoredTensor& tensor, DType dtype) {
+  return !tensor.shape.empty() && tensor.shape.back() % dtype_block(dtype).elements == 0;
+}
+
+std::size_t bytes_as(const StoredTensor& tensor, DType dtype) {
+  const DTypeBlock block = dtype_block(dtype);
+  return element_count(tensor) / block.elements * block.bytes;
+}
+
+void convert_tensor(const StoredTensor& tensor, DType dtype, const std::string& where,
+                    const std::function<void(std::span<const std::byte>)>& sink) {
+  if (tensor.dtype == dtype) return sink(tensor.bytes);
+  const DTypeBlock block = dtype_block(tensor.dtype);
+  const std::size_t piece_bytes = kPiece / block.elements * block.bytes;
+  std::vector<float> values;
+  std::vector<std::byte> out;
+  for (std::size_t at = 0; at < tensor.bytes.size(); at += piece_bytes) {
+    StoredTensor piece = tensor;
+    piece.bytes = tensor.bytes.subspan(at, std::min(piece_bytes, tensor.bytes.size() - at));
+    widen(piece, values, where);
+    out.resize(bytes_as(piece, dtype));
+    try {
+      from_f32(values, dtype, out);
+    } catch (const Error& error) {
+      throw Error("{}: tensor '{}': from element {} on: {}", where, printable(tensor.name),
+                  at / block.bytes * block.elements, error.what());
+    }
+    sink(out);
+  }
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+
+#include "checkpoint/stored_tensor.h"
+
+namespace stagecraft {
+
+// A tensor's elements in another type, piece by piece, so that no whole tensor need be in memory:
+// `sink` is called with the bytes one after the other. What has that type already is passed on as
+// it lies, bit for bit; the rest goes through f32 (dequantize.h, widen.h, quantize.h, narrow.h).
+//
+//   dtype   F32, F16, BF16, Q8_0, Q4_0 or Q4_1; or the tensor's own. For blocks of n elements a row
+//           must be a multiple of n (fits_in)
+//   where   the file, for errors
+//
+// Throws Error naming the tensor and the element where a number is beyond what dtype can hold.
+void convert_tensor(const StoredTensor& tensor, DType dtype, const std::string& where,
+                    const std::function<void(std::span<const std::byte>)>& sink);
+
+// Whether each row consists of whole blocks of dtype.
+bool fits_in(const StoredTensor& tensor, DType dtype);
+
+// How many bytes the tensor takes as dtype.
+std::size_t bytes_as(const StoredTensor& tensor, DType dtype);
+
+}  // namespace stagecraft

@@ -1,0 +1,110 @@
+#include "checkpoint/gguf_writer.h"
+
+#include <bit>
+
+#include "checkpoint/gguf.h"
+
+namespace stagecraft {
+namespace {
+
+// As the format numbers the types of values.
+enum Type : std::uint32_t { kU32 = 4, kI32 = 5, kF32 = 6, kBool = 7, kText = 8, kArray = 9 };
+
+template <class T>
+void put(std::string& out, T value) {
+  for (std::size_t i = 0; i < sizeof(T); ++i) {
+    out += static_cast<char>(static_cast<std::uint64_t>(value) >> (8 * i) & 0xff);
+  }
+}
+
+void put_text(std::string& out, std::string_view text) {
+  put<std::uint64_t>(out, text.size());
+  out += text;
+}
+
+void put_array(std::string& out, Type type, std::size_t count) {
+  put<std::uint32_t>(out, type);
+  put<std::uint64_t>(out, count);
+}
+
+}  // namespace
+
+void GgufWriter::begin(std::string_view key, std::uint32_t type) {
+  put_text(pairs_, key);
+  put<std::uint32_t>(pairs_, type);
+  ++n_pairs_;
+}
+
+void GgufWriter::add(std::string_view key, std::uint32_t value) {
+  begin(key, kU32);
+  put(pairs_, value);
+}
+
+void GgufWriter::add(std::string_view key, float value) {
+  begin(key, kF32);
+  put(pairs_, std::bit_cast<std::uint32_t>(value));
+}
+
+void GgufWriter::add(std::string_view key, bool value) {
+  begin(key, kBool);
+  put<std::uint8_t>(pairs_, value ? 1 : 0);
+}
+
+void GgufWriter::add(std::string_view key, std::string_view value) {
+  begin(key, kText);
+  put_text(pairs_, value);
+}
+
+void GgufWriter::add(std::string_view key, const std::vector<std::string>& values) {
+  begin(key, kArray);
+  put_array(pairs_, kText, values.size());
+  for (const std::string& value : values) put_text(pairs_, value);
+}
+
+void GgufWriter::add(std::string_view key, const std::vector<std::int32_t>& values) {
+  begin(key, kArray);
+  put_array(pairs_, kI32, values.size());
+  for (const std::int32_t value : values) put(pairs_, static_cast<std::uint32_t>(value));
+}
+
+void GgufWriter::add(std::string_view key, const std::vector<float>& values) {
+  begin(key, kArray);
+  put_array(pairs_, kF32, values.size());
+  for (const float value : values) put(pairs_, std::bit_cast<std::uint32_t>(value));
+}
+
+void GgufWriter::add_tensor(std::string_view name, DType dtype,
+                            std::span<const std::size_t> shape) {
+  put_text(tensors_, name);
+  put<std::uint32_t>(tensors_, static_cast<std::uint32_t>(shape.size()));
+  std::size_t n_elements = 1;
+  for (std::size_t i = shape.size(); i-- > 0;) {  // the innermost first
+    put<std::uint64_t>(tensors_, shape[i]);
+    n_elements *= shape[i];
+  }
+  put<std::uint32_t>(tensors_, gguf_type(dtype));
+  put<std::uint64_t>(tensors_, data_size_);
+  const DTypeBlock block = dtype_block(dtype);
+  data_size_ += n_elements / block.elements * block.bytes;
+  data_size_ += padding(data_size_).size();
+  ++n_tensors_;
+}
+
+std::string GgufWriter::put_together(std::uint64_t n_tensors, std::string_view tensors) const {
+  std::string out(GgufFile::kMagic);
+  put<std::uint32_t>(out, 3);
+  put(out, n_tensors);
+  put(out, n_pairs_);
+  out += pairs_;
+  out += tensors;
+  return out + padding(out.size());
+}
+
+std::string GgufWriter::header() const { return put_together(n_tensors_, tensors_); }
+std::string GgufWriter::header_without_tensors() const { return put_together(0, ""); }
+
+std::string GgufWriter::padding(std::size_t size) {
+  return std::string((kAlignment - size % kAlignment) % kAlignment, '\0');
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+
+#include "convert/convert.h"
+
+namespace stagecraft {
+
+// What a model says about text, gathered from wherever its format keeps it.
+struct SourceTokenizer {
+  std::string json;           // of a tokenizer.json
+  std::string where;          // its file, for errors
+  std::string chat_template;  // Jinja; "" if there is none
+};
+
+// Throws Error, also for a vocabulary by the longest match, which nobody else has.
+SourceTokenizer source_tokenizer(const Conversion& conversion);
+
+// The Jinja template of a model, wherever its format keeps it; "" if it has none.
+std::string source_chat_template(const std::filesystem::path& model);
+
+// "SmolLM2-135M" for .../SmolLM2-135M.gguf, "story" for models/story/
+std::string model_name(const std::filesystem::path& model);
+
+// Throws Error if the RoPE of the model is such that config.json has no words for it.
+void refuse_rope_factors(const std::filesystem::path& model);
+
+}  // namespace stagecraft

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "checkpoint/checkpoint.h"
+#include "model/config.h"
+
+namespace stagecraft {
+
+// One tensor that is to be written.
+struct PlannedTensor {
+  std::string name;  // Hugging Face's
+  const StoredTensor* stored;
+  DType dtype;
+  std::size_t pairs = 0;  // rows are to stand in RoPE pairs, for so many heads (rope_pairs.h)
+};
+
+// The tensors of a model, in the order of its layers, each as stored: all that the config asks for
+// and no other. A tied model has one table, called the embedding, unless its file holds two that
+// differ. Throws Error naming the tensor that is missing, of another shape or too many.
+std::vector<PlannedTensor> plan_tensors(const Config& config, const Checkpoint& checkpoint);
+
+// Calls `sink` with the tensor's bytes as planned, piece by piece, and lets go of the pages that
+// were read.
+void write_tensor(const PlannedTensor& tensor, const Checkpoint& checkpoint,
+                  const std::function<void(std::span<const std::byte>)>& sink);
+
+}  // namespace stagecraft

@@ -1,0 +1,166 @@
+// convert_to_folder: what Hugging Face transformers opens.
+#include <unistd.h>
+
+#include <array>
+
+#include "base/atomic_file.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/mapped_file.h"
+#include "checkpoint/convert_tensor.h"
+#include "checkpoint/safetensors.h"
+#include "convert/convert.h"
+#include "convert/sources.h"
+#include "convert/tensor_plan.h"
+#include "text/tokenizer.h"
+
+namespace stagecraft {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMaxCopiedBytes = std::size_t{128} << 20;
+constexpr std::array<std::string_view, 9> kTokenizerFiles = {"tokenizer.json",
+                                                             "tokenizer_config.json",
+                                                             "special_tokens_map.json",
+                                                             "added_tokens.json",
+                                                             "vocab.json",
+                                                             "merges.txt",
+                                                             "tokenizer.model",
+                                                             "chat_template.jinja",
+                                                             "chat_template.json"};
+
+// A folder that becomes `path` at the end, or whose files become those of a folder that is there.
+class AtomicFolder {
+ public:
+  AtomicFolder(fs::path path, bool replace) : path_(std::move(path)) {
+    if (!path_.has_filename()) path_ = path_.parent_path();  // "models/new/"
+    if (!replace) refuse_existing(path_);
+    unfinished_ = path_;
+    unfinished_ += fmt::format(".part-{}", ::getpid());
+    std::error_code failed;
+    fs::create_directory(unfinished_, failed);
+    if (failed) refuse(failed);
+  }
+  AtomicFolder(const AtomicFolder&) = delete;
+  AtomicFolder& operator=(const AtomicFolder&) = delete;
+  ~AtomicFolder() {
+    std::error_code ignored;
+    fs::remove_all(unfinished_, ignored);
+  }
+
+  fs::path file(std::string_view name) const { return unfinished_ / name; }
+  void write(std::string_view name, std::string_view text) const {
+    AtomicFile out(file(name), true);
+    out.write(text);
+    out.commit();
+  }
+  void commit() const {
+    std::error_code failed;
+    if (fs::is_directory(path_)) {
+      for (const fs::directory_entry& entry : fs::directory_iterator(unfinished_)) {
+        fs::rename(entry.path(), path_ / entry.path().filename(), failed);
+        if (failed) refuse(failed);
+      }
+    } else {
+      fs::rename(unfinished_, path_, failed);
+      if (failed) refuse(failed);
+    }
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::error_code& why) const {
+    throw Error("{}: cannot be written: {}", printable(path_.string(), 1000), why.message());
+  }
+  fs::path path_;
+  fs::path unfinished_;
+};
+
+std::string_view torch_name(DType dtype) {
+  return dtype == DType::F16 ? "float16" : dtype == DType::BF16 ? "bfloat16" : "float32";
+}
+
+// The number that a person would write: 1e-05 for what f32 made 9.999999747378752e-06 of.
+Json shortest(const Json& value) {
+  return Json::parse(fmt::format("{}", static_cast<float>(value.get<double>())));
+}
+
+std::string config_text(const fs::path& model, const Config& config, DType dtype) {
+  Json json = parse_json_object(config_json(model), model.string());
+  const std::string family = config.model_type;
+  if (!json.contains("architectures")) {
+    std::string name = family;
+    name[0] = static_cast<char>(name[0] - 'a' + 'A');
+    json["architectures"] = {name + "ForCausalLM"};
+  }
+  if (!json.contains("hidden_act")) json["hidden_act"] = "silu";
+  for (const char* key : {"rms_norm_eps", "rope_theta"}) {
+    if (json.contains(key) && json[key].is_number_float()) json[key] = shortest(json[key]);
+  }
+  json.erase("dtype");
+  json["torch_dtype"] = torch_name(dtype);
+  return json.dump(2) + "\n";
+}
+
+// tokenizer.json and tokenizer_config.json for a model that has none.
+void write_tokenizer(const AtomicFolder& folder, const Conversion& conversion,
+                     const Config& config) {
+  const SourceTokenizer source = source_tokenizer(conversion);
+  const Tokenizer tokenizer = Tokenizer::parse(source.json, source.where);
+  folder.write("tokenizer.json", source.json);
+  Json json = {{"tokenizer_class", "PreTrainedTokenizerFast"},
+               {"clean_up_tokenization_spaces", false},
+               {"model_max_length", config.max_seq_len}};
+  const auto framed = tokenizer.encode("", {.add_special = true});
+  if (!framed.empty()) json["bos_token"] = tokenizer.token_of(framed.front());
+  if (!config.eos_ids.empty()) json["eos_token"] = tokenizer.token_of(config.eos_ids.front());
+  if (!source.chat_template.empty()) json["chat_template"] = source.chat_template;
+  folder.write("tokenizer_config.json", json.dump(2) + "\n");
+}
+
+void copy_or_write_tokenizer(const AtomicFolder& folder, const Conversion& conversion,
+                             const Config& config) {
+  const fs::path& from = conversion.tokenizer.empty() ? conversion.model : conversion.tokenizer;
+  std::error_code ignored;
+  if (!fs::is_directory(from, ignored)) return write_tokenizer(folder, conversion, config);
+  for (const std::string_view name : kTokenizerFiles) {
+    if (!fs::exists(from / name, ignored)) continue;
+    folder.write(name, read_text_file(from / name, kMaxCopiedBytes));
+  }
+}
+
+}  // namespace
+
+Converted convert_to_folder(const Conversion& conversion) {
+  if (!conversion.replace) refuse_existing(conversion.out);
+  const Checkpoint checkpoint = Checkpoint::open(conversion.model);
+  const Config config = read_config(conversion.model);
+  refuse_rope_factors(conversion.model);
+  std::vector<PlannedTensor> plan = plan_tensors(config, checkpoint);
+  std::vector<StoredTensor> tensors;
+  std::vector<std::size_t> sizes;
+  for (PlannedTensor& tensor : plan) {
+    if (is_quantized(tensor.dtype)) tensor.dtype = DType::F32;
+    tensor.dtype = conversion.dtype.value_or(tensor.dtype);
+    tensors.push_back({tensor.name, tensor.dtype, tensor.stored->shape, {}});
+    sizes.push_back(bytes_as(*tensor.stored, tensor.dtype));
+  }
+  const AtomicFolder folder(conversion.out, conversion.replace);
+  folder.write("config.json", config_text(conversion.model, config, plan.front().dtype));
+  std::error_code ignored;
+  const fs::path generation = conversion.model / "generation_config.json";
+  if (fs::exists(generation, ignored)) {
+    folder.write("generation_config.json", read_text_file(generation, kMaxCopiedBytes));
+  }
+  if (conversion.with_tokenizer) copy_or_write_tokenizer(folder, conversion, config);
+  AtomicFile file(folder.file("model.safetensors"), true);
+  file.write(safetensors_header(tensors, sizes, {{"format", "pt"}}));
+  for (const PlannedTensor& tensor : plan) {
+    write_tensor(tensor, checkpoint, [&](std::span<const std::byte> piece) { file.write(piece); });
+  }
+  file.commit();
+  folder.commit();
+  return {plan.size(), file.size(), {}};
+}
+
+}  // namespace stagecraft

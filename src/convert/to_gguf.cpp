@@ -1,0 +1,119 @@
+// convert_to_gguf: keys, vocabulary and tensors as llama.cpp's convert_hf_to_gguf.py has them.
+#include "base/atomic_file.h"
+#include "base/error.h"
+#include "checkpoint/convert_tensor.h"
+#include "checkpoint/gguf_weights.h"
+#include "checkpoint/gguf_writer.h"
+#include "convert/convert.h"
+#include "convert/sources.h"
+#include "convert/tensor_plan.h"
+#include "model/gguf_keys.h"
+#include "text/gguf_vocabulary.h"
+
+namespace stagecraft {
+namespace {
+
+// "general.file_type", llama.cpp's number for what most tensors are; nullopt for a mixture.
+std::optional<std::uint32_t> file_type(DType dtype) {
+  switch (dtype) {
+    case DType::F32:
+      return 0;
+    case DType::F16:
+      return 1;
+    case DType::Q4_0:
+      return 2;
+    case DType::Q4_1:
+      return 3;
+    case DType::Q8_0:
+      return 7;
+    case DType::BF16:
+      return 32;
+    default:
+      return std::nullopt;
+  }
+}
+
+void choose_types(std::vector<PlannedTensor>& plan, const Conversion& conversion,
+                  Converted& result) {
+  std::size_t n_others = 0;
+  for (PlannedTensor& tensor : plan) {
+    const bool matrix = tensor.stored->shape.size() == 2;
+    if (!matrix) {
+      tensor.dtype = DType::F32;
+    } else if (conversion.dtype) {
+      const bool fits = fits_in(*tensor.stored, *conversion.dtype);
+      tensor.dtype = fits ? *conversion.dtype : DType::F16;
+      if (!fits) ++n_others;
+    }
+  }
+  if (n_others == 0) return;
+  result.notes.push_back(fmt::format(
+      "{} matrices became F16: their rows are no multiple of the 32 elements of a block",
+      n_others));
+}
+
+// The architecture "llama" has the rows of q and k in pairs.
+void reorder_heads(std::vector<PlannedTensor>& plan, const Config& config) {
+  for (PlannedTensor& tensor : plan) {
+    if (tensor.name.find(".q_proj.") != std::string::npos) tensor.pairs = config.n_heads;
+    if (tensor.name.find(".k_proj.") != std::string::npos) tensor.pairs = config.n_kv_heads;
+  }
+}
+
+void write_data(AtomicFile& file, const std::vector<PlannedTensor>& plan,
+                const Checkpoint& checkpoint) {
+  for (const PlannedTensor& tensor : plan) {
+    write_tensor(tensor, checkpoint, [&](std::span<const std::byte> piece) { file.write(piece); });
+    file.write(GgufWriter::padding(file.size()));
+  }
+}
+
+}  // namespace
+
+Converted convert_to_gguf(const Conversion& conversion) {
+  if (!conversion.replace) refuse_existing(conversion.out);
+  const Checkpoint checkpoint = Checkpoint::open(conversion.model);
+  const Config config = read_config(conversion.model);
+  const std::string where = conversion.model.string();
+  Converted result;
+  std::vector<PlannedTensor> plan = plan_tensors(config, checkpoint);
+  choose_types(plan, conversion, result);
+  if (gguf_architecture(config, where) == "llama") reorder_heads(plan, config);
+
+  GgufWriter writer;
+  add_gguf_config(writer, config, where);
+  writer.add("general.name", std::string_view(model_name(conversion.model)));
+  writer.add("general.quantization_version", std::uint32_t{2});
+  if (const auto type = file_type(conversion.dtype.value_or(plan.front().dtype))) {
+    writer.add("general.file_type", *type);
+  }
+  if (conversion.with_tokenizer) {
+    const SourceTokenizer tokenizer = source_tokenizer(conversion);
+    add_gguf_vocabulary(writer, tokenizer.json, tokenizer.where, config.vocab_size, config.eos_ids);
+    if (!tokenizer.chat_template.empty()) {
+      writer.add("tokenizer.chat_template", std::string_view(tokenizer.chat_template));
+    }
+  } else {
+    writer.add("tokenizer.ggml.model", "none");
+  }
+
+  const std::vector<float> factors = gguf_rope_factors(config);
+  StoredTensor rope{std::string(kGgufRopeFactors),
+                    DType::F32,
+                    {factors.size()},
+                    std::as_bytes(std::span(factors))};
+  if (!factors.empty()) plan.insert(plan.begin(), {rope.name, &rope, DType::F32});
+  for (const PlannedTensor& tensor : plan) {
+    const std::string name = &rope == tensor.stored ? rope.name : gguf_name(tensor.name);
+    writer.add_tensor(name, tensor.dtype, tensor.stored->shape);
+  }
+  AtomicFile file(conversion.out, conversion.replace);
+  file.write(writer.header());
+  write_data(file, plan, checkpoint);
+  file.commit();
+  result.n_tensors = plan.size();
+  result.bytes = file.size();
+  return result;
+}
+
+}  // namespace stagecraft

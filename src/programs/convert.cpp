@@ -1,0 +1,101 @@
+#include "convert/convert.h"
+
+#include <array>
+
+#include "base/error.h"
+#include "programs/commands.h"
+#include "programs/console.h"
+#include "programs/model_path.h"
+#include "programs/options.h"
+
+namespace stagecraft {
+namespace {
+
+struct ConvertFlags {
+  std::string model;
+  std::string out;
+  std::string to;
+  std::string type;
+  std::string tokenizer;
+  bool without_tokenizer = false;
+  bool force = false;
+};
+
+constexpr std::array<std::pair<std::string_view, DType>, 6> kTypes = {{
+    {"f32", DType::F32},
+    {"f16", DType::F16},
+    {"bf16", DType::BF16},
+    {"q8_0", DType::Q8_0},
+    {"q4_0", DType::Q4_0},
+    {"q4_1", DType::Q4_1},
+}};
+
+std::string target_of(const ConvertFlags& flags) {
+  if (!flags.to.empty()) return flags.to;
+  const std::string extension = std::filesystem::path(flags.out).extension().string();
+  return extension == ".gguf" ? "gguf" : extension == ".flm" ? "flm" : "folder";
+}
+
+void check_type(const std::string& target, const ConvertFlags& flags) {
+  const bool blocks = flags.type.starts_with('q');
+  if (flags.type.empty() || target == "gguf") return;
+  if (target == "folder" && !blocks) return;
+  if (target == "flm" && flags.type == "f32") return;
+  throw CLI::ValidationError(
+      "--type",
+      fmt::format("expected {} for a {}, found '{}'", target == "flm" ? "f32" : "f32, f16 or bf16",
+                  target == "flm" ? ".flm file" : "folder", flags.type));
+}
+
+void run_convert(const ConvertFlags& flags) {
+  const std::string target = target_of(flags);
+  check_type(target, flags);
+  Conversion conversion;
+  conversion.model = find_model(flags.model, "story");
+  conversion.out = flags.out;
+  for (const auto& [name, dtype] : kTypes) {
+    if (flags.type == name) conversion.dtype = dtype;
+  }
+  conversion.tokenizer = flags.tokenizer;
+  conversion.with_tokenizer = !flags.without_tokenizer;
+  conversion.replace = flags.force;
+  const Converted result = target == "gguf"  ? convert_to_gguf(conversion)
+                           : target == "flm" ? convert_to_flm(conversion)
+                                             : convert_to_folder(conversion);
+  for (const std::string& note : result.notes) print_note("note: " + note);
+  fmt::print("{}: {} tensors, {:.2f} MB\n", printable(flags.out, 1000), result.n_tensors,
+             static_cast<double>(result.bytes) * 1e-6);
+}
+
+}  // namespace
+
+void add_convert(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("convert", "Write a model in another format or type");
+  const auto flags = std::make_shared<ConvertFlags>();
+  command->add_option("model", flags->model, "A model: its folder, its file (GGUF, llama2.c, .flm)")
+      ->required()
+      ->check(not_empty())
+      ->type_name("MODEL");
+  command->add_option("out", flags->out, "What to write: NAME.gguf, NAME.flm, or a folder")
+      ->required()
+      ->check(not_empty())
+      ->type_name("OUT");
+  command->add_option("--to", flags->to, "Its format, where the name does not say")
+      ->check(CLI::IsMember({"gguf", "folder", "flm"}));
+  command
+      ->add_option(
+          "--type", flags->type,
+          "Of matrices: f32, f16, bf16; in GGUF also q8_0, q4_0, q4_1 (default: as stored)")
+      ->check(CLI::IsMember({"f32", "f16", "bf16", "q8_0", "q4_0", "q4_1"}));
+  command->add_option("--tokenizer", flags->tokenizer, "Vocabulary, where the model brings none")
+      ->check(not_empty())
+      ->type_name("PATH");
+  command->add_flag("--without-tokenizer", flags->without_tokenizer, "Weights and sizes alone");
+  command->add_flag("--force", flags->force, "Replace what is there");
+  command->footer(
+      "Examples: stagecraft convert models/story story.gguf --type q8_0\n"
+      "          stagecraft convert stories15M.bin stories15M/");
+  command->callback([flags] { run_convert(*flags); });
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,225 @@
+// A model that was converted is the model that it was.
+#include "convert/convert.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "base/error.h"
+#include "checkpoint/flm.h"
+#include "checkpoint/gguf.h"
+#include "checkpoint/safetensors.h"
+#include "generation/trace.h"
+#include "model/model.h"
+#include "tests/support/temporary_folder.h"
+#include "text/tokenizer.h"
+
+namespace stagecraft {
+namespace {
+
+const std::string kModels = TEST_DATA "/models/";
+const std::string kGguf = TEST_DATA "/gguf/";
+const std::string kFormats = TEST_DATA "/formats/";
+
+std::vector<float> logits_of(const std::filesystem::path& path) {
+  const std::vector<TokenId> ids = {1, 7, 40, 61, 3, 3, 12, 55};
+  const std::vector<std::size_t> passes = {ids.size()};
+  const auto activations = trace(Model::open(path), ids, passes, 1);
+  const Matrix<float>& logits = activations.back().values;
+  return {logits.data(), logits.data() + logits.rows() * logits.cols()};
+}
+
+bool same_logits(const std::filesystem::path& a, const std::filesystem::path& b) {
+  const std::vector<float> x = logits_of(a), y = logits_of(b);
+  return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) == 0;
+}
+
+class Convert : public testing::Test {
+ protected:
+  std::filesystem::path out(const std::string& name) const { return folder_.file(name); }
+
+  // The message of the Error that this throws; "" for none.
+  template <class Function>
+  static std::string refusal(Function convert, const Conversion& conversion) {
+    try {
+      convert(conversion);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  const TemporaryFolder folder_;
+};
+
+// A tensor of each file in turn, those of the reference having been written by the gguf package.
+TEST_F(Convert, ToGgufGivesTheTensorsAndLogitsOfTheReference) {
+  for (const std::string name :
+       {"llama-gqa2", "llama-attention-bias", "llama-f16", "llama-bf16", "llama-rope-linear",
+        "llama-tied-lm-head-only", "qwen2-window-off", "qwen3-qk-norm"}) {
+    const auto path = out(name + ".gguf");
+    convert_to_gguf({.model = kModels + name, .out = path, .with_tokenizer = false});
+    EXPECT_TRUE(same_logits(path, kModels + name)) << name;
+    if (name == "llama-f16" || name == "llama-bf16") continue;  // whose norms became F32
+    const GgufFile found(path), expected(kGguf + name + ".gguf");
+    EXPECT_EQ(found.tensors().size(), expected.tensors().size()) << name;
+    for (const StoredTensor& tensor : expected.tensors()) {
+      const StoredTensor* same = found.find(tensor.name);
+      ASSERT_NE(same, nullptr) << name << ": " << tensor.name;
+      EXPECT_EQ(same->dtype, tensor.dtype) << tensor.name;
+      EXPECT_EQ(same->shape, tensor.shape) << tensor.name;
+      EXPECT_TRUE(std::ranges::equal(same->bytes, tensor.bytes)) << name << ": " << tensor.name;
+    }
+  }
+}
+
+TEST_F(Convert, ToGgufWritesTheSlowingDownOfRopeAsFactors) {
+  const std::string name = "llama-rope-llama3";
+  convert_to_gguf({.model = kModels + name, .out = out("a.gguf"), .with_tokenizer = false});
+  const std::vector<float> found = logits_of(out("a.gguf")), expected = logits_of(kModels + name);
+  for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 2e-5f);
+  EXPECT_EQ(refusal(convert_to_folder,
+                    {.model = out("a.gguf"), .out = out("b"), .with_tokenizer = false}),
+            out("a.gguf").string() +
+                ": tensor 'rope_freqs.weight': config.json has no words for factors of RoPE");
+}
+
+TEST_F(Convert, FromGgufToGgufKeepsBlocksVocabularyAndTemplate) {
+  convert_to_gguf({.model = kGguf + "whole.gguf", .out = out("a.gguf")});
+  const GgufFile found(out("a.gguf")), expected(kGguf + "whole.gguf");
+  for (const StoredTensor& tensor : expected.tensors()) {
+    const StoredTensor* same = found.find(tensor.name);
+    ASSERT_NE(same, nullptr) << tensor.name;
+    EXPECT_EQ(same->dtype, tensor.dtype) << tensor.name;
+    EXPECT_TRUE(std::ranges::equal(same->bytes, tensor.bytes)) << tensor.name;
+  }
+  EXPECT_EQ(found.metadata().text("tokenizer.chat_template"),
+            expected.metadata().text("tokenizer.chat_template"));
+  EXPECT_EQ(found.metadata().text("tokenizer.ggml.pre"), "smollm");
+  EXPECT_EQ(read_config(out("a.gguf")).eos_ids, (std::vector<TokenId>{2, 0}));
+}
+
+TEST_F(Convert, QuantisesMatricesAloneAndSaysWhichCouldNotBe) {
+  const Conversion conversion = {
+      .model = kGguf + "whole-f32.gguf", .out = out("a.gguf"), .dtype = DType::Q8_0};
+  EXPECT_TRUE(convert_to_gguf(conversion).notes.empty());
+  const GgufFile file(out("a.gguf"));
+  EXPECT_EQ(file.find("blk.0.ffn_down.weight")->dtype, DType::Q8_0);
+  EXPECT_EQ(file.find("blk.0.ffn_norm.weight")->dtype, DType::F32);
+  EXPECT_EQ(file.metadata().size("general.file_type", 0, 100), 7u);
+  // Blocks that were Q8_0 before they became f32 come out the same.
+  const GgufFile before(kGguf + "whole.gguf");
+  for (const char* name : {"token_embd.weight", "blk.0.ffn_gate.weight"}) {
+    EXPECT_TRUE(std::ranges::equal(file.find(name)->bytes, before.find(name)->bytes)) << name;
+  }
+  const Converted result = convert_to_gguf({.model = kModels + "llama-gqa2",
+                                            .out = out("b.gguf"),
+                                            .dtype = DType::Q4_0,
+                                            .with_tokenizer = false});
+  EXPECT_EQ(result.notes, (std::vector<std::string>{
+                              "16 matrices became F16: their rows are no multiple of the 32 "
+                              "elements of a block"}));
+}
+
+TEST_F(Convert, ToAFolderGivesTheSameLogitsAndTokens) {
+  convert_to_folder({.model = kGguf + "whole.gguf", .out = out("whole")});
+  EXPECT_TRUE(same_logits(out("whole"), kGguf + "whole.gguf"));
+  const Tokenizer before = Tokenizer::open(kGguf + "whole.gguf");
+  const Tokenizer after = Tokenizer::open(out("whole"));
+  EXPECT_EQ(after.encode("<|im_start|>the cat  and", {}),
+            before.encode("<|im_start|>the cat  and", {}));
+  EXPECT_NE(read_file(out("whole/tokenizer_config.json")).find("<|im_start|>"), std::string::npos);
+
+  convert_to_folder(
+      {.model = kFormats + "llama2c-v0.bin", .out = out("l"), .with_tokenizer = false});
+  EXPECT_TRUE(same_logits(out("l"), kModels + "llama-gqa2"));
+}
+
+TEST_F(Convert, ToAFolderRoundsWhereAsked) {
+  for (const DType dtype : {DType::F16, DType::BF16}) {
+    const auto path = out(std::string(dtype_name(dtype)));
+    convert_to_folder(
+        {.model = kModels + "llama-gqa2", .out = path, .dtype = dtype, .with_tokenizer = false});
+    const SafetensorsFile file(path / "model.safetensors");
+    for (const StoredTensor& tensor : file.tensors()) EXPECT_EQ(tensor.dtype, dtype);
+    EXPECT_EQ(file.metadata().at("format"), "pt");
+    EXPECT_FALSE(same_logits(path, kModels + "llama-gqa2"));
+  }
+}
+
+TEST_F(Convert, ToFlmAndBackGivesTheSameLogits) {
+  for (const std::string name :
+       {"llama-gqa2", "llama-tied-lm-head-only", "llama-rope-llama3", "qwen3-qk-norm"}) {
+    convert_to_flm({.model = kModels + name, .out = out(name + ".flm"), .with_tokenizer = false});
+    EXPECT_TRUE(same_logits(out(name + ".flm"), kModels + name)) << name;
+  }
+  convert_to_flm({.model = kGguf + "whole.gguf", .out = out("whole.flm")});
+  const FlmFile file(out("whole.flm"));
+  EXPECT_EQ(file.value("user_role"), "<|im_start|>user\n");
+  EXPECT_EQ(file.value("bot_role"), "<|im_end|>\n<|im_start|>assistant\n");
+  const Tokenizer tokenizer = Tokenizer::open(out("whole.flm"));
+  EXPECT_EQ(tokenizer.decode(tokenizer.encode("the cat", {})), "the cat");
+  EXPECT_EQ(tokenizer.id_of("<|im_end|>"), 2);
+  EXPECT_EQ(refusal(convert_to_gguf, {.model = out("whole.flm"), .out = out("x.gguf")}),
+            out("whole.flm").string() +
+                ": its vocabulary has no scores and no merges, so nobody else can read it; name "
+                "the model's own: --tokenizer PATH, or --without-tokenizer");
+}
+
+TEST_F(Convert, RefusesWhatTheTargetHasNoWordsFor) {
+  const auto gguf = [&](const std::string& name, std::optional<DType> dtype = {}) {
+    return refusal(
+        convert_to_gguf,
+        {.model = kModels + name, .out = out("x.gguf"), .dtype = dtype, .with_tokenizer = false});
+  };
+  EXPECT_EQ(gguf("mistral-window4"),
+            kModels +
+                "mistral-window4: a sliding window of 4 tokens cannot be expressed in GGUF "
+                "for mistral");
+  EXPECT_EQ(gguf("mistral-no-window"), "");
+}
+
+TEST_F(Convert, RefusesANumberThatDoesNotFitAndLeavesNothing) {
+  convert_to_folder({.model = kModels + "llama-gqa2", .out = out("big"), .with_tokenizer = false});
+  std::string file = read_file(out("big/model.safetensors"));
+  const float big = 70'000.0f;
+  std::memcpy(file.data() + file.size() - sizeof big, &big, sizeof big);  // of lm_head
+  write_file(out("big/model.safetensors"), file);
+  EXPECT_EQ(
+      refusal(
+          convert_to_folder,
+          {.model = out("big"), .out = out("half"), .dtype = DType::F16, .with_tokenizer = false}),
+      out("big/model.safetensors").string() +
+          ": tensor 'lm_head.weight': from element 0 on: element 1559: expected a number "
+          "that F16 can hold, found 70000");
+  EXPECT_FALSE(std::filesystem::exists(out("half")));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_.path()), {}), 1);
+}
+
+TEST_F(Convert, ReplacesOnlyWhereAsked) {
+  const Conversion conversion = {
+      .model = kModels + "llama-gqa2", .out = out("a.gguf"), .with_tokenizer = false};
+  write_file(out("a.gguf"), "mine");
+  EXPECT_EQ(refusal(convert_to_gguf, conversion),
+            out("a.gguf").string() + ": is there already (--force replaces it)");
+  EXPECT_EQ(read_file(out("a.gguf")), "mine");
+  Conversion forced = conversion;
+  forced.replace = true;
+  convert_to_gguf(forced);
+  EXPECT_TRUE(same_logits(out("a.gguf"), kModels + "llama-gqa2"));
+
+  forced.out = out("folder");
+  std::filesystem::create_directory(out("folder"));
+  write_file(out("folder/notes.txt"), "mine");
+  convert_to_folder(forced);
+  EXPECT_EQ(read_file(out("folder/notes.txt")), "mine");
+  EXPECT_TRUE(same_logits(out("folder"), kModels + "llama-gqa2"));
+
+  forced.out = out("missing/a.gguf");
+  EXPECT_EQ(refusal(convert_to_gguf, forced),
+            out("missing/a.gguf").string() + ": cannot be written: No such file or directory");
+}
+
+}  // namespace
+}  // namespace stagecraft

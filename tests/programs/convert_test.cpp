@@ -1,0 +1,41 @@
+// ./stage convert, as it is called.
+#include <gtest/gtest.h>
+
+#include "tests/support/run_program.h"
+#include "tests/support/temporary_folder.h"
+
+namespace stagecraft {
+namespace {
+
+const std::string kWhole = TEST_DATA "/gguf/whole.gguf";
+
+TEST(ConvertProgram, WritesWhatTheNameSays) {
+  const TemporaryFolder folder;
+  for (const std::string name : {"a.gguf", "a.flm", "a"}) {
+    const ProgramResult result = run_program({"convert", kWhole, folder.file(name)});
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_TRUE(result.out.starts_with(folder.file(name) + ": 1")) << result.out;
+    const ProgramResult story = run_program(
+        {"story", "the cat", "--model", folder.file(name), "--temperature", "0", "-n", "5"});
+    EXPECT_EQ(story.code, 0) << story.err;
+  }
+  EXPECT_TRUE(std::filesystem::is_directory(folder.file("a")));
+  const ProgramResult again = run_program({"convert", kWhole, folder.file("a.gguf")});
+  EXPECT_EQ(again.code, 1);
+  EXPECT_EQ(again.err,
+            "stagecraft: " + folder.file("a.gguf") + ": is there already (--force replaces it)\n");
+  EXPECT_EQ(run_program({"convert", kWhole, folder.file("a.gguf"), "--force"}).code, 0);
+}
+
+TEST(ConvertProgram, RefusesATypeThatTheTargetDoesNotHave) {
+  const ProgramResult folder = run_program({"convert", kWhole, "nowhere", "--type", "q8_0"});
+  EXPECT_EQ(folder.code, 2);
+  EXPECT_EQ(folder.err,
+            "stagecraft: --type: expected f32, f16 or bf16 for a folder, found 'q8_0'\n");
+  const ProgramResult flm = run_program({"convert", kWhole, "nowhere.flm", "--type", "f16"});
+  EXPECT_EQ(flm.code, 2);
+  EXPECT_EQ(flm.err, "stagecraft: --type: expected f32 for a .flm file, found 'f16'\n");
+}
+
+}  // namespace
+}  // namespace stagecraft

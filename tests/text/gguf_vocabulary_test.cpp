@@ -1,0 +1,69 @@
+// A tokenizer.json that was written as the keys of a GGUF file makes the same ids.
+#include "text/gguf_vocabulary.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/text/fixtures.h"
+
+namespace stagecraft {
+namespace {
+
+constexpr std::size_t kRows = 1000;  // more than any of them has tokens
+
+Tokenizer by_way_of_gguf(const std::string& json) {
+  GgufWriter writer;
+  add_gguf_vocabulary(writer, json, "x.json", kRows, {});
+  const TemporaryFolder folder;
+  write_file(folder.file("x.gguf"), writer.header_without_tensors());
+  return Tokenizer::open(folder.file("x.gguf"));
+}
+
+std::string json_of(const std::string& name) {
+  return read_file(TEST_DATA "/tokenizers/" + name + "/tokenizer.json");
+}
+
+std::string refusal(const std::string& json) {
+  try {
+    by_way_of_gguf(json);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(GgufVocabulary, MakesTheSameIds) {
+  for (const std::string name : {"gpt2", "llama2", "llama3", "qwen2", "smollm"}) {
+    const Tokenizer tokenizer = by_way_of_gguf(json_of(name));
+    for (const TokenizerCase& c : read_cases(name)) {
+      EXPECT_EQ(tokenizer.encode(c.text, {}), c.ids) << name << ": " << c.text;
+      EXPECT_EQ(tokenizer.encode(c.text, {.parse_special = false}), c.plain) << name;
+      std::vector<TokenId> framed = c.before;
+      framed.insert(framed.end(), c.ids.begin(), c.ids.end());
+      framed.insert(framed.end(), c.after.begin(), c.after.end());
+      EXPECT_EQ(tokenizer.encode(c.text, {.add_special = true}), framed) << name;
+    }
+  }
+}
+
+TEST(GgufVocabulary, NamesWhatGgufHasNoWordsFor) {
+  EXPECT_EQ(refusal(R"({"model":{"type":"BPE","vocab":{"a":0},"merges":[]},)"
+                    R"("pre_tokenizer":{"type":"Digits","individual_digits":true}})"),
+            "x.json: its tokenizer cannot be expressed in GGUF, which has no name for the "
+            "normalizer null with the pre_tokenizer Digits");
+  EXPECT_EQ(refusal(R"({"model":{"type":"BPE","vocab":{"a":0,"b":2000},"merges":[]}})"),
+            "x.json: model.vocab.b: expected ids below 1000, the rows of the model, found 2000");
+  // "ab▁" can be made of "ab" and "▁" by the scores, though no merge does that.
+  const std::string message =
+      refusal(R"({"normalizer":{"type":"Replace","pattern":{"String":" "},"content":"▁"},)"
+              R"("model":{"type":"BPE","unk_token":null,"vocab":)"
+              R"({"a":0,"b":1,"▁":2,"ab":3,"b▁":4,"ab▁":5},"merges":["a b","b ▁","a b▁"]}})");
+  EXPECT_TRUE(message.starts_with("x.json: its tokenizer cannot be expressed in GGUF: '"));
+  EXPECT_TRUE(
+      message.ends_with("would become other tokens (--without-tokenizer writes the weights alone)"))
+      << message;
+}
+
+}  // namespace
+}  // namespace stagecraft
