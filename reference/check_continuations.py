@@ -3,11 +3,12 @@
     build/venv/bin/python reference/check_continuations.py MODEL.gguf
     build/venv/bin/python reference/check_continuations.py FOLDER --tokens 64
 
-Both read the same file: transformers dequantises a GGUF file to f32 as the engine does. At each place
-of what the engine wrote, transformers says what it would have chosen, the end included. f32 rounds,
-and the spread is how far transformers' own logits move when it is asked for f64: where the two
-likeliest tokens are closer than twice that, neither choice means anything, which is said whether they
-agree there or not. Exit code 1 where they part at a larger gap.
+Both read the same file: transformers dequantises a GGUF file to f32 as the engine does, which runs
+its textbook layers unless --fast. At each place of what the engine wrote, transformers says what it
+would have chosen, the end included. f32 rounds, and the spread is how far transformers' own logits
+move when it is asked for f64: where the two likeliest tokens are closer than twice that, neither
+choice means anything, which is said whether they agree there or not. Exit code 1 where they part at
+a larger gap.
 """
 
 from __future__ import annotations
@@ -65,6 +66,7 @@ def check(args: argparse.Namespace) -> bool:
         encoded = ours(args.program, args.model, ["tokenize", "--jsonl"], json.dumps(prompt))
         ids = json.loads(encoded)
         story = ["story", "--ids", ",".join(map(str, ids)), "--print-ids", "--temperature", "0"]
+        story += [] if args.fast else ["--textbook"]
         made = ours(args.program, args.model, [*story, "--max-tokens", str(args.tokens)]).strip()
         made_ids = [int(i) for i in made.split(",")] if made else []
         logits = logits_of(model, ids + made_ids)[len(ids) - 1 :]
@@ -96,6 +98,7 @@ if __name__ == "__main__":
     )
     parser.add_argument("model", type=Path, help="a GGUF file or a model folder")
     parser.add_argument("--tokens", type=int, default=64)
+    parser.add_argument("--fast", action="store_true", help="the fast layers, not --textbook")
     parser.add_argument("--program", type=Path, default=ROOT / "build/release/src/stagecraft")
     one_thread()
     sys.exit(0 if check(parser.parse_args()) else 1)
