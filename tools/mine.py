@@ -216,6 +216,9 @@ def run():
         else:
             code, tokens = run_mine(words), None
         tell_calls(table, code, with_shares=words[0] != "chat")  # who types takes most of its time
+        faster = next((stage for stage in known if bench.timed(stage) and stage not in chosen), None)
+        if faster and code == 0 and words[0] in ("chat", "story") and has_option(words, "--model", "-m"):
+            print(course.say("mine_plain", faster.id), file=sys.stderr)
         if tokens:
             print(tokens, file=sys.stderr)
     return code if code >= 0 else 128 - code

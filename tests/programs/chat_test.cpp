@@ -47,6 +47,15 @@ class ChatCommand : public testing::Test {
   TemporaryFolder folder_;
 };
 
+TEST_F(ChatCommand, SaysOnceThatItGoesBeyondWhatTheModelWasTrainedFor) {
+  const std::string note = "note: the model was trained for 512 tokens";
+  const ProgramResult result = chat({"--context", "600"}, "hello\nthe end\n");
+  EXPECT_EQ(result.code, 0);
+  EXPECT_TRUE(result.err.starts_with(note)) << result.err;
+  EXPECT_EQ(result.err.rfind(note), 0u);
+  EXPECT_EQ(chat({"--context", "512"}, "hello\n").err.find(note), std::string::npos);
+}
+
 TEST_F(ChatCommand, TakesEachLineOfAPipeAsATurn) {
   const ProgramResult result = chat({}, "hello\nthe user\nhell\n");
   EXPECT_EQ(result.code, 0) << result.err;

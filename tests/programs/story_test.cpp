@@ -28,6 +28,13 @@ TEST(Story, PutsTheTextAloneOnStdoutAndOneClosingLineOnStderr) {
   EXPECT_NE(result.err.find("seed 7"), std::string::npos) << result.err;
 }
 
+TEST(Story, SaysOnceThatItGoesBeyondWhatTheModelWasTrainedFor) {
+  const ProgramResult result = story({"--context", "100000", "-n", "3"});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_TRUE(result.err.starts_with("note: the model was trained for ")) << result.err;
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 2) << result.err;
+}
+
 TEST(Story, TellsTheSameForTheSameSeedOnAnyNumberOfThreads) {
   const ProgramResult one = story({"--seed", "11", "-n", "60", "--threads", "1"});
   const ProgramResult again = story({"--seed", "11", "-n", "60", "--threads", "1"});
