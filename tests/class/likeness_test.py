@@ -58,6 +58,13 @@ def lines(text):
 
 
 class Likeness(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        try:
+            course.starters()
+        except course.Problem as problem:  # a clone without its history
+            raise unittest.SkipTest(str(problem)) from None
+
     def names(self, text):
         return list(likeness.tokens(text))
 
