@@ -198,13 +198,14 @@ class Work:
         kind, request = group.failed_requests[0] if group.failed_requests else (group.status, None)
         status = kind if group.status == "wrong" and kind in GROUPS else group.status
         message = group.failures[0] if group.failures else ""
+        more = 0 if status == "slow" else max(len(group.failures) - 1, 0)  # the next band says enough
         if kind in ("crashed", "overrun") and "line" not in entry:
             complaint, place = self.where_it_happens(stage, request)
             source = self.handed_in.files[place[0]].decode("utf-8", "replace") if place else ""
             message = "\n".join([message, *sanitized.told(complaint, place, source)])
             entry["line"] = place and {"file": place[0], "line": place[1], "message": complaint}
         return {"name": group.name, "points": group.points, "earned": group.earned, "status": status,
-                "message": message, "more": max(len(group.failures) - 1, 0), "mistake": group.mistake,
+                "message": message, "more": more, "mistake": group.mistake,
                 "mistake_says": group.mistake_says}
 
     def key(self, stage):
