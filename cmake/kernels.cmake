@@ -6,7 +6,7 @@ function(kernel_flags isa)
   set(flags ${ARGN} -fno-math-errno)
   # GCC 12 takes the undefined upper half of its own intrinsics for a variable nobody set.
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    list(APPEND flags -Wno-maybe-uninitialized)
+    list(APPEND flags -Wno-uninitialized -Wno-maybe-uninitialized)
   endif()
   set_source_files_properties(${kernels}/${isa}.cpp TARGET_DIRECTORY core
     PROPERTIES COMPILE_OPTIONS "${flags}")

@@ -103,14 +103,10 @@ void to_q8(const float* x, std::size_t n, std::int8_t* bytes, float* scales, std
     for (std::size_t i = 0; i < kQuantBlock; i += kLanes) {
       const Ints q = to_ints(nearest(load(x + i) * inverse));
       total += q;
-      for (std::size_t lane = 0; lane < kLanes; ++lane) {
-        bytes[i + lane] = static_cast<std::int8_t>(q[lane]);
-      }
+      store_bytes(bytes + i, q);
     }
-    std::int32_t block_sum = 0;
-    for (std::size_t lane = 0; lane < kLanes; ++lane) block_sum += total[lane];
     scales[b] = top / 127.0f;
-    sums[b] = block_sum;
+    sums[b] = sum(total);
   }
 }
 

@@ -83,23 +83,34 @@ STAGECRAFT_INLINE Vec nearest(Vec v) {
 STAGECRAFT_INLINE Ints to_ints(Vec v) { return __builtin_convertvector(v, Ints); }
 
 // Sums and maxima over the lanes: halves onto halves, so in the same order for every row.
-STAGECRAFT_INLINE float sum(Vec v) {
-  float lanes[kLanes];
-  store(lanes, v);
+#if defined(__AVX512F__)
+STAGECRAFT_INLINE float sum(Vec v) { return _mm512_reduce_add_ps(v); }
+STAGECRAFT_INLINE float max(Vec v) { return _mm512_reduce_max_ps(v); }
+STAGECRAFT_INLINE std::int32_t sum(Ints v) { return _mm512_reduce_add_epi32((__m512i)v); }
+#else
+template <class V, class Join>
+STAGECRAFT_INLINE auto fold(V v, Join join) {
   for (std::size_t half = kLanes / 2; half != 0; half /= 2) {
-    for (std::size_t i = 0; i < half; ++i) lanes[i] += lanes[i + half];
+    for (std::size_t i = 0; i < half; ++i) v[i] = join(v[i], v[i + half]);
   }
-  return lanes[0];
+  return v[0];
+}
+STAGECRAFT_INLINE float sum(Vec v) {
+  return fold(v, [](float a, float b) { return a + b; });
 }
 STAGECRAFT_INLINE float max(Vec v) {
-  float lanes[kLanes];
-  store(lanes, v);
-  for (std::size_t half = kLanes / 2; half != 0; half /= 2) {
-    for (std::size_t i = 0; i < half; ++i) {
-      lanes[i] = lanes[i] > lanes[i + half] ? lanes[i] : lanes[i + half];
-    }
-  }
-  return lanes[0];
+  return fold(v, [](float a, float b) { return a > b ? a : b; });
+}
+STAGECRAFT_INLINE std::int32_t sum(Ints v) {
+  return fold(v, [](std::int32_t a, std::int32_t b) { return a + b; });
+}
+#endif
+
+// The lowest byte of each lane, kLanes of them.
+STAGECRAFT_INLINE void store_bytes(std::int8_t* to, Ints v) {
+  typedef std::int8_t Bytes __attribute__((vector_size(kLanes)));
+  const Bytes bytes = __builtin_convertvector(v, Bytes);
+  std::memcpy(to, &bytes, sizeof bytes);
 }
 
 // kLanes halves to floats.
