@@ -51,7 +51,7 @@ constexpr std::string_view kPieces[] = {
 
 class Mutator {
  public:
-  explicit Mutator(std::uint32_t seed) : engine_(seed) {}
+  explicit Mutator(std::uint32_t seed, bool bits_alone) : engine_(seed), bits_alone_(bits_alone) {}
 
   // One to three changes, all within the first `end` bytes.
   std::string operator()(std::string text, std::size_t end) {
@@ -65,7 +65,7 @@ class Mutator {
   void change(std::string& text, std::size_t end) {
     const std::size_t at = below(end);
     const std::size_t some = 1 + below(12);
-    switch (below(7)) {
+    switch (bits_alone_ ? 0 : below(7)) {
       case 0:
         if (at < text.size()) text[at] = static_cast<char>(text[at] ^ (1 << below(8)));
         break;
@@ -101,6 +101,7 @@ class Mutator {
   }
 
   std::mt19937 engine_;
+  bool bits_alone_;
 };
 
 struct Outcomes {
@@ -116,13 +117,14 @@ void run_three_tokens(const Model& model) {
 }
 
 // Mutates `file` `count` times and calls `use` each time. `mutable_bytes`: how far from its start.
+// `bits_alone`: for formats where everything has its place, so that a byte more is always refused.
 Outcomes mutate_file(const std::filesystem::path& file, std::size_t mutable_bytes,
-                     std::uint32_t first_seed, std::size_t count,
-                     const std::function<void()>& use) {
+                     std::uint32_t first_seed, std::size_t count, const std::function<void()>& use,
+                     bool bits_alone = false) {
   const std::string good = read_file(file);
   Outcomes outcomes;
   for (std::uint32_t seed = first_seed; seed < first_seed + count; ++seed) {
-    const std::string bad = Mutator(seed)(good, mutable_bytes);
+    const std::string bad = Mutator(seed, bits_alone)(good, mutable_bytes);
     write_file(file, bad);
     SCOPED_TRACE(fmt::format("{}, seed {}", file.filename().string(), seed));
     try {
@@ -135,6 +137,7 @@ Outcomes mutate_file(const std::filesystem::path& file, std::size_t mutable_byte
       ADD_FAILURE() << "expected an Error, found " << error.what() << "\n" << bad.substr(0, 4000);
     }
   }
+  write_file(file, good);
   return outcomes;
 }
 
@@ -193,6 +196,43 @@ TEST(Mutation, OfAVocabularyInAGgufFileIsRefusedOrRuns) {
       tokenizer.decode(tokenizer.encode("The cat and the  dog \xc3\xa9", {.add_special = true}));
     }));
   }
+}
+
+TEST(Mutation, OfALlama2cHeaderIsRefusedOrRuns) {
+  for (const std::string name : {"llama2c-v0.bin", "llama2c-v2.bin"}) {
+    const TemporaryFolder folder;
+    const std::filesystem::path file = folder.path() / "model.bin";
+    write_file(file, read_file(TEST_DATA "/formats/" + name));
+    const auto run = [&] { run_three_tokens(Model::open(file)); };
+    expect_both(mutate_file(file, 60, 9, 300, run, true));
+    EXPECT_GT(mutate_file(file, 300, 13, 300, run).refused, 200u);
+  }
+}
+
+TEST(Mutation, OfATokenizerBinIsRefusedOrRuns) {
+  for (const std::string name : {"tokenizer-angles.bin", "tokenizer-bytes.bin"}) {
+    const TemporaryFolder folder;
+    const std::filesystem::path file = folder.path() / "tokenizer.bin";
+    write_file(file, read_file(TEST_DATA "/formats/" + name));
+    expect_both(mutate_file(file, SIZE_MAX, 10, 500, [&] {
+      const Tokenizer tokenizer = Tokenizer::open(file);
+      tokenizer.decode(tokenizer.encode("The cat and the  dog \xc3\xa9", {.add_special = true}));
+    }));
+  }
+}
+
+TEST(Mutation, OfAFlmFileIsRefusedOrRuns) {
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / "model.flm";
+  write_file(file, read_file(TEST_DATA "/formats/story.flm"));
+  expect_both(mutate_file(
+      file, 900, 11, 300, [&] { run_three_tokens(Model::open(file)); }, true));
+  const auto encode = [&] {
+    const Tokenizer tokenizer = Tokenizer::open(file);
+    tokenizer.decode(tokenizer.encode("The cat and the  dog \xc3\xa9", {.add_special = true}));
+  };
+  expect_both(mutate_file(file, 18'000, 12, 500, encode, true));
+  EXPECT_GT(mutate_file(file, 18'000, 14, 300, encode).refused, 100u);
 }
 
 }  // namespace
