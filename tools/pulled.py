@@ -90,7 +90,8 @@ def listing():
         unfinished = top / UNFINISHED
         for path in sorted(unfinished.iterdir()) if unfinished.is_dir() else ():
             size = contents(path)[1]
-            rows.append((path.name.replace("__", "/", 1), fetch.megabytes(size), "", "unfinished: pull it again to go on"))
+            rows.append((path.name.replace("__", "/", 1), fetch.megabytes(size), "",
+                         "unfinished: pull it again to go on"))
     yield from table("here", rows)
     if rows:
         yield ""
@@ -123,7 +124,8 @@ def remove(name):
     elif not folder.exists():
         for top in folders()[:-1]:
             if (top / name).exists():
-                raise Problem(f"{top / name}: is in the folder that STAGECRAFT_MODELS names, which is not ours to change")
+                raise Problem(f"{top / name}: is in the folder that STAGECRAFT_MODELS names, which is not ours to "
+                              "change")
         raise Problem(f"{name}: is not here; ./stage models says what is")
     if folder.exists():
         files = note_of(folder).get("files")

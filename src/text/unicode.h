@@ -37,8 +37,8 @@ bool is_punctuation(char32_t c);
 bool is_word(char32_t c);
 
 enum class NormalForm { kNFC, kNFD, kNFKC, kNFKD };
-// Unicode normalization (UAX 15) by Unicode 9, as Hugging Face tokenizers has it. Time is O(n log n)
-// on any text, runs of combining marks included.
+// Unicode normalization (UAX 15) by Unicode 9, as Hugging Face tokenizers has it. Time is O(n log
+// n) on any text, runs of combining marks included.
 std::string normalize(std::string_view text, NormalForm form);
 
 // Every character mapped by itself, as Rust's char::to_lowercase: a final sigma is not special.

@@ -13,8 +13,8 @@ namespace stagecraft {
 namespace {
 
 const std::string kModel = TEST_DATA "/models/llama-gqa2";
-// A surprisal moves by at most twice what the logits do, and theirs may move by 1.8e-5 (the tolerance
-// of this model's trace). Measured: 2.7e-6.
+// A surprisal moves by at most twice what the logits do, and theirs may move by 1.8e-5 (the
+// tolerance of this model's trace). Measured: 2.7e-6.
 constexpr double kAllowed = 2 * 1.8e-5;
 
 template <class T>
