@@ -165,8 +165,10 @@ void AddedTokens::add(const JsonNode& node, const Vocabulary& vocabulary,
 }
 
 std::vector<AddedTokens::Segment> AddedTokens::split(std::string_view text, Kind kind,
-                                                     bool parse_special) const {
+                                                     bool parse_special,
+                                                     std::span<const TextSpan> typed) const {
   const LiteralMatcher& matcher = kind == Kind::kRaw ? raw_ : normalized_;
+  auto next_typed = typed.begin();  // the first that does not end before the match
   std::vector<Segment> segments;
   std::size_t covered = 0;
   for (std::size_t from = 0;;) {
@@ -176,6 +178,13 @@ std::vector<AddedTokens::Segment> AddedTokens::split(std::string_view text, Kind
     from = found->end;
     const AddedToken& token = tokens_[found->value];
     if (token.special && !parse_special) continue;
+    while (next_typed != typed.end() && next_typed->end <= found->begin) ++next_typed;
+    if (token.special && next_typed != typed.end() && next_typed->begin < found->end) {
+      // Where only a part of it was typed, a token of the frame may begin inside.
+      const bool inside = next_typed->begin <= found->begin && found->end <= next_typed->end;
+      if (!inside) from = found->begin + 1;
+      continue;
+    }
     if (token.single_word && (ends_with_word(text.substr(0, found->begin)) ||
                               starts_with_word(text.substr(found->end)))) {
       continue;

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -10,6 +11,7 @@
 
 #include "base/token.h"
 #include "text/json_document.h"
+#include "text/marked_text.h"
 #include "text/normalizer.h"
 #include "text/vocabulary.h"
 
@@ -63,8 +65,9 @@ class AddedTokens {
   };
   enum class Kind { kRaw, kNormalized };
   // The segments of `text` for the tokens of one kind, in order. With `parse_special` false a
-  // special token's text stays text.
-  std::vector<Segment> split(std::string_view text, Kind kind, bool parse_special) const;
+  // special token's text stays text, and so it does everywhere if it reaches into one of `typed`.
+  std::vector<Segment> split(std::string_view text, Kind kind, bool parse_special,
+                             std::span<const TextSpan> typed = {}) const;
 
   const AddedToken* find(TokenId id) const;
   std::optional<TokenId> find(std::string_view content) const;

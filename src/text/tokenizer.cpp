@@ -71,42 +71,89 @@ class Encoder {
       : parts_(parts),
         parse_special_(options.parse_special),
         at_start_(options.at_start),
-        pieces_(parts, options.parse_special) {}
+        frame_pieces_(parts, options.parse_special),
+        typed_pieces_(parts, false) {}
 
-  std::vector<TokenId> run(std::string_view text) {
-    for (const auto& segment : parts_.added.split(text, AddedTokens::Kind::kRaw, parse_special_)) {
+  std::vector<TokenId> run(std::string_view text, std::span<const TextSpan> typed) {
+    for (const auto& segment :
+         parts_.added.split(text, AddedTokens::Kind::kRaw, parse_special_, typed)) {
       if (segment.id) {
         ids_.push_back(*segment.id);
-      } else {
-        encode_raw(text.substr(segment.begin, segment.end - segment.begin),
-                   at_start_ && segment.begin == 0);
+        continue;
       }
+      MarkedText raw;
+      std::size_t begin = segment.begin;
+      while (!typed.empty() && typed.front().end <= begin) typed = typed.subspan(1);
+      for (const TextSpan& span : typed) {
+        if (span.begin >= segment.end) break;
+        const std::size_t from = std::max(span.begin, begin);
+        const std::size_t to = std::min(span.end, segment.end);
+        raw.append(text.substr(begin, from - begin), false);
+        raw.append(text.substr(from, to - from), true);
+        begin = to;
+      }
+      raw.append(text.substr(begin, segment.end - begin), false);
+      encode_marked(raw, at_start_ && segment.begin == 0);
     }
     return std::move(ids_);
   }
 
  private:
-  // Text without added tokens, as it came.
-  void encode_raw(std::string_view raw, bool at_start) {
+  // Text without added tokens, as it came. Tokens that are looked for in normalized text may still
+  // be in it, and there the marks are lost: where some may be spelt by what was typed, frame and
+  // typed text are encoded apart.
+  void encode_marked(const MarkedText& raw, bool at_start) {
+    if (!raw.has_typed() || !parse_special_) {
+      return encode_raw(raw.bytes(), at_start, parse_special_, frame_pieces_);
+    }
+    std::size_t of_frame = 0, of_typed = 0;
+    bool first = at_start;
+    raw.for_each_stretch(0, raw.size(), [&](std::string_view bytes, bool typed) {
+      (typed ? of_typed : of_frame) += count_special(bytes, std::exchange(first, false));
+    });
+    if (of_typed == 0 && of_frame == count_special(raw.bytes(), at_start)) {
+      return encode_raw(raw.bytes(), at_start, true, typed_pieces_);
+    }
+    first = at_start;
+    raw.for_each_stretch(0, raw.size(), [&](std::string_view bytes, bool typed) {
+      encode_raw(bytes, std::exchange(first, false), !typed, typed ? typed_pieces_ : frame_pieces_);
+    });
+  }
+
+  std::string normalized(std::string_view raw, bool at_start) const {
     std::string text(raw);
     if (parts_.normalizer) parts_.normalizer->apply(text, at_start);
+    return text;
+  }
+
+  std::size_t count_special(std::string_view raw, bool at_start) const {
+    std::size_t count = 0;
+    const std::string text = normalized(raw, at_start);
+    for (const auto& segment : parts_.added.split(text, AddedTokens::Kind::kNormalized, true)) {
+      count += segment.id && parts_.added.find(*segment.id)->special;
+    }
+    return count;
+  }
+
+  void encode_raw(std::string_view raw, bool at_start, bool parse_special, PieceEncoder& pieces) {
+    const std::string text = normalized(raw, at_start);
     for (const auto& segment :
-         parts_.added.split(text, AddedTokens::Kind::kNormalized, parse_special_)) {
+         parts_.added.split(text, AddedTokens::Kind::kNormalized, parse_special)) {
       if (segment.id) {
         ids_.push_back(*segment.id);
       } else {
         encode_normalized(text.substr(segment.begin, segment.end - segment.begin),
-                          at_start && segment.begin == 0);
+                          at_start && segment.begin == 0, pieces);
       }
     }
   }
 
-  void encode_normalized(std::string text, bool at_start) {
+  void encode_normalized(std::string text, bool at_start, PieceEncoder& encoder) {
     const std::size_t size = text.size();
     Pieces pieces{std::move(text), {{0, size, at_start}}};
     if (parts_.pre_tokenizer) parts_.pre_tokenizer->apply(pieces);
     for (const Pieces::Piece& piece : pieces.pieces) {
-      pieces_.encode(std::string_view(pieces.text).substr(piece.begin, piece.end - piece.begin),
+      encoder.encode(std::string_view(pieces.text).substr(piece.begin, piece.end - piece.begin),
                      ids_);
     }
   }
@@ -114,9 +161,17 @@ class Encoder {
   const Tokenizer::Impl& parts_;
   bool parse_special_;
   bool at_start_;
-  PieceEncoder pieces_;
+  PieceEncoder frame_pieces_;  // of segments without typed text
+  PieceEncoder typed_pieces_;  // of those with some: the model itself may make no special token
   std::vector<TokenId> ids_;
 };
+
+void check_utf8(std::string_view text) {
+  if (const std::size_t at = utf8_error_offset(text); at != std::string_view::npos) {
+    throw Error("text: expected UTF-8, found the byte 0x{:02x} at offset {}",
+                static_cast<unsigned char>(text[at]), at);
+  }
+}
 
 // Forty steps that each double a text would fill any memory.
 constexpr int kMaxGrowth = 1'000'000;
@@ -213,11 +268,14 @@ Tokenizer Tokenizer::parse(std::string_view tokenizer_json, const std::string& n
 }
 
 std::vector<TokenId> Tokenizer::encode(std::string_view text, EncodeOptions options) const {
-  if (const std::size_t at = utf8_error_offset(text); at != std::string_view::npos) {
-    throw Error("text: expected UTF-8, found the byte 0x{:02x} at offset {}",
-                static_cast<unsigned char>(text[at]), at);
-  }
-  std::vector<TokenId> ids = Encoder(*impl_, options).run(text);
+  check_utf8(text);
+  std::vector<TokenId> ids = Encoder(*impl_, options).run(text, {});
+  return impl_->post_processor.apply(std::move(ids), options.add_special);
+}
+
+std::vector<TokenId> Tokenizer::encode(const MarkedText& text, EncodeOptions options) const {
+  check_utf8(text.bytes());
+  std::vector<TokenId> ids = Encoder(*impl_, options).run(text.bytes(), text.typed_spans());
   return impl_->post_processor.apply(std::move(ids), options.add_special);
 }
 

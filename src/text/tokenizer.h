@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/token.h"
+#include "text/marked_text.h"
 
 namespace stagecraft {
 
@@ -38,6 +39,9 @@ class Tokenizer {
   // Throws Error with the byte offset if `text` is not UTF-8, and where a character has no token
   // and the file names none for that, or a pattern of the file takes too long to decide.
   std::vector<TokenId> encode(std::string_view text, EncodeOptions options) const;
+  // The same, but what was typed stays text, whatever it spells, alone or with the frame around it.
+  // Where it spells no special token, these are the ids of the whole as one text.
+  std::vector<TokenId> encode(const MarkedText& text, EncodeOptions options) const;
 
   // The bytes that the ids stand for, special tokens included. Bytes that are no UTF-8 (half a
   // character) are given as they are. Throws Error on an id that is negative or from vocab_size()
