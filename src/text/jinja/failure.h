@@ -1,0 +1,26 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <string>
+
+namespace stagecraft::jinja {
+
+// What is wrong with a template or with what it does. Whoever renders adds the file and the line
+// and makes it an Error.
+class Failure : public std::runtime_error {
+ public:
+  template <class... Args>
+  explicit Failure(fmt::format_string<Args...> format, Args&&... args)
+      : std::runtime_error(fmt::format(format, std::forward<Args>(args)...)) {}
+};
+
+// The same while a template is read: it knows its line.
+class SyntaxFailure : public Failure {
+ public:
+  SyntaxFailure(int at_line, const std::string& message) : Failure("{}", message), line(at_line) {}
+  int line;
+};
+
+}  // namespace stagecraft::jinja

@@ -1,0 +1,319 @@
+#include "text/jinja/interpreter.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/error.h"
+#include "text/jinja/filters.h"
+#include "text/jinja/operations.h"
+#include "text/jinja/printing.h"
+
+namespace stagecraft::jinja {
+namespace {
+
+// `loop` inside of a {% for %}.
+class Loop : public Object {
+ public:
+  explicit Loop(const Values& values) : values_(values) {}
+
+  std::string name() const override { return "loop"; }
+
+  void go_to(std::size_t index) { index_ = index; }
+
+  std::optional<Value> attribute(Runtime& runtime, std::string_view name) override;
+
+  // loop.changed(value): not what it was in the last turn that asked.
+  bool changed(Runtime& runtime, const Value& value) {
+    const bool same = last_ && equal(runtime, *last_, value);
+    last_ = value;
+    return !same;
+  }
+  std::size_t index() const { return index_; }
+
+ private:
+  const Values& values_;
+  std::size_t index_ = 0;
+  std::optional<Value> last_;
+};
+
+// loop.cycle(a, b) and loop.changed(value)
+class LoopMethod : public Object {
+ public:
+  LoopMethod(Loop& loop, bool cycles) : loop_(loop), cycles_(cycles) {}
+  std::string name() const override { return cycles_ ? "loop.cycle" : "loop.changed"; }
+  bool is_callable() const override { return true; }
+  Value call(Runtime& runtime, const Arguments& arguments) override {
+    const Values& given = arguments.by_place;
+    if (!cycles_) return Value::of_bool(loop_.changed(runtime, runtime.tuple(given)));
+    if (given.empty()) throw Failure("loop.cycle: expected something to choose from");
+    return given[loop_.index() % given.size()];
+  }
+
+ private:
+  Loop& loop_;
+  bool cycles_;
+};
+
+std::optional<Value> Loop::attribute(Runtime& runtime, std::string_view name) {
+  const auto number = [](std::size_t n) { return Value::of_integer(static_cast<std::int64_t>(n)); };
+  if (name == "index") return number(index_ + 1);
+  if (name == "index0") return number(index_);
+  if (name == "revindex") return number(values_.size() - index_);
+  if (name == "revindex0") return number(values_.size() - index_ - 1);
+  if (name == "first") return Value::of_bool(index_ == 0);
+  if (name == "last") return Value::of_bool(index_ + 1 == values_.size());
+  if (name == "length") return number(values_.size());
+  if (name == "depth") return number(1);  // for ... recursive is refused
+  if (name == "depth0") return number(0);
+  if (name == "previtem") {
+    return index_ == 0 ? runtime.undefined("'loop.previtem' of the first") : values_[index_ - 1];
+  }
+  if (name == "nextitem") {
+    return index_ + 1 == values_.size() ? runtime.undefined("'loop.nextitem' of the last")
+                                        : values_[index_ + 1];
+  }
+  if (name == "cycle") return runtime.object<LoopMethod>(*this, true);
+  if (name == "changed") return runtime.object<LoopMethod>(*this, false);
+  return std::nullopt;
+}
+
+class Macro : public Object {
+ public:
+  Macro(Interpreter& interpreter, std::shared_ptr<const MacroBody> body, Scope& outer)
+      : interpreter_(interpreter), body_(std::move(body)), outer_(outer) {
+    outer.keep();
+  }
+  std::string name() const override { return "macro " + body_->name; }
+  bool is_callable() const override { return true; }
+  Value call(Runtime&, const Arguments& arguments) override {
+    return interpreter_.call_macro(*body_, outer_, arguments);
+  }
+
+ private:
+  Interpreter& interpreter_;
+  std::shared_ptr<const MacroBody> body_;
+  Scope& outer_;
+};
+
+// Takes the argument of this name out of `named`, if it is there.
+std::optional<Value> take(std::vector<std::pair<std::string, Value>>& named,
+                          std::string_view name) {
+  const auto found = std::ranges::find(named, name, [](const auto& pair) { return pair.first; });
+  if (found == named.end()) return std::nullopt;
+  const Value value = found->second;
+  named.erase(found);
+  return value;
+}
+
+}  // namespace
+
+const Value* Scope::find(std::string_view name) const {
+  for (const Scope* scope = this; scope != nullptr; scope = scope->outer_) {
+    for (const auto& [known, value] : scope->values_) {
+      if (known == name) return &value;
+    }
+  }
+  return nullptr;
+}
+
+void Scope::set(const std::string& name, const Value& value) {
+  for (auto& [known, old] : values_) {
+    if (known == name) {
+      old = value;
+      return;
+    }
+  }
+  values_.emplace_back(name, value);
+}
+
+void Scope::keep() {
+  for (Scope* scope = this; scope != nullptr; scope = scope->outer_) scope->is_kept_ = true;
+}
+
+MarkedText Interpreter::render(const Block& block, Scope& variables) {
+  MarkedText text;
+  out_ = &text;
+  run(block, variables);
+  return text;
+}
+
+// Scopes stay as long as the values do, for a macro may be called when its scope is left.
+Scope& Interpreter::new_scope(Scope& outer) {
+  return runtime_.keep(std::make_unique<Scope>(&outer));
+}
+
+void Interpreter::print(const MarkedText& text) {
+  runtime_.use_bytes(text.size() + sizeof(TextSpan) * text.typed_spans().size());
+  runtime_.look_at(text.size());
+  out_->append(text);
+}
+
+Value Interpreter::captured(const Block& block, Scope& scope) {
+  MarkedText text;
+  MarkedText* const before = std::exchange(out_, &text);
+  run(block, scope);
+  out_ = before;
+  return runtime_.text(std::move(text));
+}
+
+Interpreter::Flow Interpreter::run(const Block& block, Scope& scope) {
+  const Runtime::Level level(runtime_);
+  for (const Statement& statement : block) {
+    runtime_.step();
+    line_ = statement.line;
+    const Flow flow = run(statement, scope);
+    if (flow != Flow::Next) return flow;
+  }
+  return Flow::Next;
+}
+
+Interpreter::Flow Interpreter::run(const Statement& statement, Scope& scope) {
+  const auto& is = statement.is;
+  if (const auto* data = std::get_if<DataStatement>(&is)) {
+    print(MarkedText(data->text));
+  } else if (const auto* output = std::get_if<OutputStatement>(&is)) {
+    print(to_text(runtime_, evaluate(*output->value, scope)));
+  } else if (const auto* if_ = std::get_if<IfStatement>(&is)) {
+    return run_if(*if_, scope);
+  } else if (const auto* for_ = std::get_if<ForStatement>(&is)) {
+    return run_for(*for_, scope);
+  } else if (const auto* set = std::get_if<SetStatement>(&is)) {
+    assign(set->target, evaluate(*set->value, scope), scope);
+  } else if (const auto* set_block = std::get_if<SetBlockStatement>(&is)) {
+    const Value text = captured(set_block->body, new_scope(scope));
+    assign(set_block->target, set_block->filter ? filter(*set_block->filter, scope, &text) : text,
+           scope);
+  } else if (const auto* with = std::get_if<WithStatement>(&is)) {
+    Scope& inner = new_scope(scope);
+    for (const auto& [target, value] : with->values) {
+      assign(target, evaluate(*value, scope), inner);
+    }
+    return run(with->body, inner);
+  } else if (const auto* macro = std::get_if<MacroStatement>(&is)) {
+    scope.set(macro->macro->name, runtime_.object<Macro>(*this, macro->macro, scope));
+  } else if (const auto* call = std::get_if<CallStatement>(&is)) {
+    run_call(*call, scope);
+  } else if (const auto* filtered = std::get_if<FilterStatement>(&is)) {
+    const Value text = captured(filtered->body, new_scope(scope));
+    print(to_text(runtime_, filter(*filtered->filter, scope, &text)));
+  } else if (const auto* generation = std::get_if<GenerationStatement>(&is)) {
+    print(*captured(generation->body, new_scope(scope)).text);
+  } else {
+    return std::holds_alternative<BreakStatement>(is) ? Flow::Break : Flow::Continue;
+  }
+  return Flow::Next;
+}
+
+Interpreter::Flow Interpreter::run_if(const IfStatement& statement, Scope& scope) {
+  for (const auto& branch : statement.branches) {
+    if (!branch.condition || is_true(evaluate(*branch.condition, scope))) {
+      return run(branch.body, scope);
+    }
+  }
+  return Flow::Next;
+}
+
+// The elements for which {% for x in sequence if condition %} runs.
+Value Interpreter::passing(const ForStatement& statement, const Value& sequence, Scope& scope) {
+  Values chosen;
+  Scope& turn = new_scope(scope);
+  for (const Value& value : elements(runtime_, sequence)) {
+    turn.clear();
+    assign(statement.target, value, turn);
+    if (is_true(evaluate(*statement.condition, turn))) chosen.push_back(value);
+  }
+  return runtime_.list(std::move(chosen));
+}
+
+Interpreter::Flow Interpreter::run_for(const ForStatement& statement, Scope& scope) {
+  const Value sequence = evaluate(*statement.sequence, scope);
+  // They outlive the loop, for `loop` may be kept in a namespace.
+  const Values& values = *(statement.condition      ? passing(statement, sequence, scope)
+                           : sequence.is_sequence() ? sequence
+                                                    : runtime_.list(elements(runtime_, sequence)))
+                              .list;
+  if (values.empty()) return run(statement.otherwise, new_scope(scope));
+  const Value loop = runtime_.object<Loop>(values);
+  Scope* turn = &new_scope(scope);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    runtime_.step();
+    if (turn->is_kept()) turn = &new_scope(scope);
+    turn->clear();
+    static_cast<Loop*>(loop.object)->go_to(i);
+    turn->set("loop", loop);
+    assign(statement.target, values[i], *turn);
+    if (run(statement.body, *turn) == Flow::Break) break;
+  }
+  return Flow::Next;
+}
+
+void Interpreter::run_call(const CallStatement& statement, Scope& scope) {
+  const Value caller = runtime_.object<Macro>(*this, statement.caller, scope);
+  print(to_text(runtime_, call(*statement.call, scope, &caller)));
+}
+
+void Interpreter::assign(const Target& target, const Value& value, Scope& scope) {
+  if (!target.parts.empty()) {
+    const Values values = elements(runtime_, value);
+    if (values.size() != target.parts.size()) {
+      throw Failure("expected {} values to assign, found {}", target.parts.size(), values.size());
+    }
+    for (std::size_t i = 0; i < values.size(); ++i) assign(target.parts[i], values[i], scope);
+  } else if (target.attribute.empty()) {
+    scope.set(target.name, value);
+  } else {
+    const Value* found = scope.find(target.name);
+    auto* space = found != nullptr && found->is(Value::Kind::Object)
+                      ? dynamic_cast<Namespace*>(found->object)
+                      : nullptr;
+    if (space == nullptr) {
+      throw Failure("expected '{}' to be a namespace, found {}", printable(target.name, 40),
+                    found == nullptr ? "nothing" : kind_name(*found));
+    }
+    space->set(runtime_, target.attribute, value);
+  }
+}
+
+Value Interpreter::call_macro(const MacroBody& macro, Scope& outer, const Arguments& arguments) {
+  const Runtime::Level level(runtime_);
+  Scope& scope = new_scope(outer);
+  auto named = arguments.by_name;
+  const Values& by_place = arguments.by_place;
+  if (macro.takes_caller || macro.name == "caller") {
+    if (const auto caller = take(named, "caller")) scope.set("caller", *caller);
+  }
+  for (std::size_t i = 0; i < macro.parameters.size(); ++i) {
+    const Parameter& parameter = macro.parameters[i];
+    const auto by_name = take(named, parameter.name);
+    if (i < by_place.size()) {
+      if (by_name) throw Failure("{}: argument '{}' is given twice", macro.name, parameter.name);
+      scope.set(parameter.name, by_place[i]);
+    } else if (by_name) {
+      scope.set(parameter.name, *by_name);
+    } else if (parameter.fallback) {
+      scope.set(parameter.name, evaluate(*parameter.fallback, scope));
+    } else {
+      scope.set(parameter.name, runtime_.undefined("argument '" + parameter.name + "'"));
+    }
+  }
+  if (macro.takes_more) {
+    const auto more = std::min(by_place.size(), macro.parameters.size());
+    scope.set("varargs", runtime_.tuple(Values(by_place.begin() + static_cast<std::ptrdiff_t>(more),
+                                               by_place.end())));
+  } else if (by_place.size() > macro.parameters.size()) {
+    throw Failure("{}: expected at most {} arguments, found {}", macro.name,
+                  macro.parameters.size(), by_place.size());
+  }
+  if (macro.takes_more_named) {
+    Dict dict;
+    for (const auto& [name, value] : named) {
+      dict.items.emplace_back(runtime_.text(MarkedText(name)), value);
+    }
+    scope.set("kwargs", runtime_.dict(std::move(dict)));
+  } else if (!named.empty()) {
+    throw Failure("{}: has no argument '{}'", macro.name, printable(named.front().first, 40));
+  }
+  return captured(macro.body, scope);
+}
+
+}  // namespace stagecraft::jinja

@@ -1,0 +1,335 @@
+// The filters that work on lists and dicts.
+#include <algorithm>
+
+#include "base/error.h"
+#include "text/jinja/filters.h"
+#include "text/jinja/methods.h"
+#include "text/jinja/operations.h"
+#include "text/jinja/printing.h"
+
+namespace stagecraft::jinja {
+namespace {
+
+using Kind = Value::Kind;
+
+// value.a.b.0 for "a.b.0", as filters take the names of attributes; each that is not there is
+// `otherwise`, where that is given.
+Value attribute_path(Runtime& runtime, Value value, const Value& path,
+                     const std::optional<Value>& otherwise = {}) {
+  const auto step_to = [&](const Value& key) {
+    value = item(runtime, value, key);
+    if (value.is(Kind::Undefined) && otherwise && !otherwise->is(Kind::None)) value = *otherwise;
+  };
+  if (path.is_whole()) {
+    step_to(path);
+    return value;
+  }
+  std::string_view rest = text_of(path, "attribute").bytes();
+  for (;;) {
+    const std::string_view name = rest.substr(0, rest.find('.'));
+    const bool is_index = !name.empty() && name.size() < 10 &&
+                          name.find_first_not_of("0123456789") == std::string_view::npos;
+    const Value key = is_index ? Value::of_integer(std::stoll(std::string(name)))
+                               : runtime.text(MarkedText(name));
+    step_to(key);
+    if (name.size() == rest.size()) return value;
+    rest.remove_prefix(name.size() + 1);
+  }
+}
+
+// What is compared: the value or its attribute, texts in lower case unless asked otherwise.
+Value sort_key(Runtime& runtime, const Value& value, const std::optional<Value>& path,
+               bool case_sensitive) {
+  const bool has_path = path && !path->is(Kind::None);
+  const Value key = has_path ? attribute_path(runtime, value, *path) : value;
+  return key.is(Kind::String) && !case_sensitive ? in_case(runtime, *key.text, Case::Lower) : key;
+}
+
+Value count(Runtime& runtime, const Value& value, const Arguments& arguments) {
+  arguments.take("length", {});
+  return Value::of_integer(static_cast<std::int64_t>(length(runtime, value)));
+}
+
+Value first(Runtime& runtime, const Value& value, const Arguments& arguments) {
+  arguments.take("first", {});
+  const Values all = elements(runtime, value);
+  return all.empty() ? runtime.undefined("the first of nothing") : all.front();
+}
+
+Value last(Runtime& runtime, const Value& value, const Arguments& arguments) {
+  arguments.take("last", {});
+  const Values all = elements(runtime, value);
+  return all.empty() ? runtime.undefined("the last of nothing") : all.back();
+}
+
+Value list(Runtime& runtime, const Value& value, const Arguments& arguments) {
+  arguments.take("list", {});
+  return runtime.list(elements(runtime, value));
+}
+
+Value join(Runtime& runtime, const Value& value, const Arguments& arguments) {
+  const auto given = arguments.take("join", {"d", "attribute"});
+  Values values = elements(runtime, value);
+  if (given[1] && !given[1]->is(Kind::None)) {
+    for (Value& one : values) one = attribute_path(runtime, one, *given[1]);
+  }
+  return joined(runtime, values, given[0] ? to_text(runtime, *given[0]) : MarkedText());
+}
+
+Value fallback(Runtime&, const Value& value, const Arguments& arguments) {
+  const auto given = arguments.take("default", {"default_value", "boolean"});
+  const bool absent =
+      value.is(Kind::Undefined) || (given[1] && is_true(*given[1]) && !is_true(value));
+  static const MarkedText kEmpty;
+  return absent ? given[0].value_or(Value::of_text(kEmpty)) : value;
+}
+
+Value reverse(Runtime& runtime, const Value& value, const Arguments& arguments) {
+  arguments.take("reverse", {});
+  Values all = elements(runtime, value);
+  std::ranges::reverse(all);
+  if (!value.is(Kind::String)) return runtime.list(std::move(all));
+  return joined(runtime, all, {});
+}
+
+Value sort(Runtime& runtime, const Value& value, const Arguments& arguments) {
+  const auto given = arguments.take("sort", {"reverse", "case_sensitive", "attribute"});
+  Values all = elements(runtime, value), keys;
+  const bool case_sensitive = given[1] && is_true(*given[1]);
+  for (const Value& one : all) {
+    if (!given[2] || !given[2]->is(Kind::String)) {
+      keys.push_back(sort_key(runtime, one, given[2], case_sensitive));
+      continue;
+    }
+    Values several;  // attribute="age,name"
+    std::string_view rest = given[2]->bytes();
+    for (bool more = true; more;) {
+      const std::string_view path = rest.substr(0, rest.find(','));
+      more = path.size() < rest.size();
+      rest.remove_prefix(path.size() + (more ? 1 : 0));
+      several.push_back(sort_key(runtime, one, runtime.text(MarkedText(path)), case_sensitive));
+    }
+    keys.push_back(runtime.list(std::move(several)));
+  }
+  sort_by(runtime, all, keys, given[0] && is_true(*given[0]));
+  return runtime.list(std::move(all));
+}
+
+Value dictsort(Runtime& runtime, const Value& value, const Arguments& arguments) {
+  const auto given = arguments.take("dictsort", {"case_sensitive", "by", "reverse"});
+  if (!value.is(Kind::Dict)) throw Failure("dictsort: expected a dict, found {}", kind_name(value));
+  const std::string by = given[1] ? text_of(*given[1], "dictsort").bytes() : "key";
+  if (by != "key" && by != "value") throw Failure("dictsort: expected by 'key' or 'value'");
+  Values pairs, keys;
+  for (const auto& [key, one] : value.dict->items) {
+    pairs.push_back(runtime.tuple({key, one}));
+    keys.push_back(sort_key(runtime, by == "key" ? key : one, {}, given[0] && is_true(*given[0])));
+  }
+  sort_by(runtime, pairs, keys, given[2] && is_true(*given[2]));
+  return runtime.list(std::move(pairs));
+}
+
+Value unique(Runtime& runtime, const Value& value, const Arguments& arguments) {
+  const auto given = arguments.take("unique", {"case_sensitive", "attribute"});
+  Values chosen, keys;
+  for (const Value& one : elements(runtime, value)) {
+    const Value key = sort_key(runtime, one, given[1], given[0] && is_true(*given[0]));
+    if (std::ranges::any_of(keys, [&](const Value& known) { return equal(runtime, known, key); })) {
+      continue;
+    }
+    keys.push_back(key);
+    chosen.push_back(one);
+  }
+  return runtime.list(std::move(chosen));
+}
+
+Value extreme(Runtime& runtime, const Value& value, const Arguments& arguments, bool largest) {
+  const auto given = arguments.take(largest ? "max" : "min", {"case_sensitive", "attribute"});
+  const bool case_sensitive = given[0] && is_true(*given[0]);
+  const Values all = elements(runtime, value);
+  if (all.empty()) return runtime.undefined("the largest or smallest of nothing");
+  Value best = all.front();
+  for (const Value& one : all) {
+    const Value a = sort_key(runtime, one, given[1], case_sensitive);
+    const Value b = sort_key(runtime, best, given[1], case_sensitive);
+    if (largest ? less(runtime, b, a) : less(runtime, a, b)) best = one;
+  }
+  return best;
+}
+Value min(Runtime& runtime, const Value& value, const Arguments& arguments) {
+  return extreme(runtime, value, arguments, false);
+}
+Value max(Runtime& runtime, const Value& value, const Arguments& arguments) {
+  return extreme(runtime, value, arguments, true);
+}
+
+Value sum(Runtime& runtime, const Value& value, const Arguments& arguments) {
+  const auto given = arguments.take("sum", {"attribute", "start"});
+  Value total = given[1].value_or(Value::of_integer(0));
+  if (total.is(Kind::String)) throw Failure("sum: strings are joined, not summed");
+  for (const Value& one : elements(runtime, value)) {
+    const bool has_path = given[0] && !given[0]->is(Kind::None);
+    total = binary(runtime, "+", total, has_path ? attribute_path(runtime, one, *given[0]) : one);
+  }
+  return total;
+}
+
+Value items(Runtime& runtime, const Value& value, const Arguments& arguments) {
+  arguments.take("items", {});
+  if (value.is(Kind::Undefined)) return runtime.list({});
+  if (!value.is(Kind::Dict)) throw Failure("items: expected a dict, found {}", kind_name(value));
+  Values pairs;
+  for (const auto& [key, one] : value.dict->items) pairs.push_back(runtime.tuple({key, one}));
+  return runtime.list(std::move(pairs));
+}
+
+Value attr(Runtime& runtime, const Value& value, const Arguments& arguments) {
+  const Value name = *arguments.take("attr", {"name"}, 1)[0];
+  text_of(name, "attr");
+  if (!value.is(Kind::Dict)) return attribute(runtime, value, name.bytes());
+  if (auto own = method(runtime, value, name.bytes())) return *own;  // no key, unlike value.name
+  return runtime.undefined("an attribute of a dict");
+}
+
+Value groupby(Runtime& runtime, const Value& value, const Arguments& arguments) {
+  const auto given = arguments.take("groupby", {"attribute", "default", "case_sensitive"}, 1);
+  const bool case_sensitive = given[2] && is_true(*given[2]);
+  const auto value_of = [&](const Value& one) {
+    return attribute_path(runtime, one, *given[0], given[1]);
+  };
+  Values all = elements(runtime, value), keys;
+  for (const Value& one : all) {
+    keys.push_back(sort_key(runtime, value_of(one), {}, case_sensitive));
+  }
+  Values sorted_keys = keys;
+  sort_by(runtime, sorted_keys, keys, false);
+  sort_by(runtime, all, keys, false);
+  Values groups;
+  for (std::size_t i = 0; i < all.size();) {
+    Values group;
+    std::size_t end = i;
+    for (; end < all.size() && equal(runtime, sorted_keys[i], sorted_keys[end]); ++end) {
+      group.push_back(all[end]);
+    }
+    groups.push_back(runtime.tuple({value_of(all[i]), runtime.list(std::move(group))}));
+    i = end;
+  }
+  return runtime.list(std::move(groups));
+}
+
+Value batch(Runtime& runtime, const Value& value, const Arguments& arguments) {
+  const auto given = arguments.take("batch", {"linecount", "fill_with"}, 1);
+  const std::int64_t size = whole_of(*given[0], "batch");
+  if (size < 1) throw Failure("batch: expected at least 1, found {}", size);
+  const Values all = elements(runtime, value);
+  Values rows, row;
+  for (const Value& one : all) {
+    row.push_back(one);
+    if (static_cast<std::int64_t>(row.size()) < size) continue;
+    rows.push_back(runtime.list(std::move(row)));
+    row.clear();
+  }
+  if (!row.empty()) {
+    while (given[1] && !given[1]->is(Kind::None) && static_cast<std::int64_t>(row.size()) < size) {
+      runtime.use_bytes(sizeof(Value));
+      row.push_back(*given[1]);
+    }
+    rows.push_back(runtime.list(std::move(row)));
+  }
+  return runtime.list(std::move(rows));
+}
+
+// map('filter', arguments) or map(attribute='name', default=...).
+Value map(Runtime& runtime, const Value& value, const Arguments& arguments) {
+  if (!is_true(value)) return runtime.list({});  // None too, as in Jinja
+  Values values = elements(runtime, value);
+  if (arguments.by_place.empty()) {
+    const auto given = arguments.take("map", {"attribute", "default"}, 1);
+    for (Value& one : values) {
+      runtime.step();
+      one = attribute_path(runtime, one, *given[0], given[1]);
+    }
+    return runtime.list(std::move(values));
+  }
+  const std::string& name = text_of(arguments.by_place[0], "map").bytes();
+  Arguments rest = arguments;
+  rest.by_place.erase(rest.by_place.begin());
+  for (Value& one : values) one = apply_filter(runtime, name, one, rest);
+  return runtime.list(std::move(values));
+}
+
+// select('test', arguments), and where `by_attribute` selectattr('name', 'test', arguments).
+template <bool wanted, bool by_attribute>
+Value chosen(Runtime& runtime, const Value& value, const Arguments& arguments) {
+  if (!is_true(value)) return runtime.list({});  // None too, as in Jinja
+  Arguments rest = arguments;
+  Value path;
+  if (by_attribute) {
+    if (rest.by_place.empty()) throw Failure("selectattr: argument 'attribute' is missing");
+    path = rest.by_place.front();
+    rest.by_place.erase(rest.by_place.begin());
+  }
+  std::string test;
+  if (!rest.by_place.empty()) {
+    test = text_of(rest.by_place.front(), "select").bytes();
+    rest.by_place.erase(rest.by_place.begin());
+  }
+  Values result;
+  for (const Value& one : elements(runtime, value)) {
+    runtime.step();
+    const Value tested = by_attribute ? attribute_path(runtime, one, path) : one;
+    const bool passes = test.empty() ? is_true(tested) : apply_test(runtime, test, tested, rest);
+    if (passes == wanted) result.push_back(one);
+  }
+  return runtime.list(std::move(result));
+}
+
+}  // namespace
+
+FilterFunction find_sequence_filter(std::string_view name) {
+  static constexpr std::pair<std::string_view, FilterFunction> kFilters[] = {
+      {"length", count},
+      {"count", count},
+      {"first", first},
+      {"last", last},
+      {"list", list},
+      {"join", join},
+      {"default", fallback},
+      {"d", fallback},
+      {"reverse", reverse},
+      {"sort", sort},
+      {"dictsort", dictsort},
+      {"unique", unique},
+      {"min", min},
+      {"max", max},
+      {"sum", sum},
+      {"items", items},
+      {"attr", attr},
+      {"groupby", groupby},
+      {"batch", batch},
+      {"map", map},
+      {"select", chosen<true, false>},
+      {"reject", chosen<false, false>},
+      {"selectattr", chosen<true, true>},
+      {"rejectattr", chosen<false, true>},
+  };
+  for (const auto& [known, filter] : kFilters) {
+    if (known == name) return filter;
+  }
+  return nullptr;
+}
+
+FilterFunction find_filter(std::string_view name) {
+  const FilterFunction text = find_text_filter(name);
+  return text != nullptr ? text : find_sequence_filter(name);
+}
+
+Value apply_filter(Runtime& runtime, std::string_view name, const Value& value,
+                   const Arguments& arguments) {
+  runtime.step();
+  const FilterFunction filter = find_filter(name);
+  if (filter == nullptr) throw Failure("no filter named '{}' is known here", printable(name, 40));
+  return filter(runtime, value, arguments);
+}
+
+}  // namespace stagecraft::jinja

@@ -1,0 +1,40 @@
+#include "text/jinja/template.h"
+
+#include "base/error.h"
+#include "base/utf8.h"
+#include "text/jinja/interpreter.h"
+#include "text/jinja/parser.h"
+
+namespace stagecraft::jinja {
+
+Template::Template(std::string_view source, std::string name) : name_(std::move(name)) {
+  if (source.size() > kMaxBytes) {
+    throw Error("{}: expected a template of at most {} bytes, found {}", name_, kMaxBytes,
+                source.size());
+  }
+  if (const std::size_t at = utf8_error_offset(source); at != std::string_view::npos) {
+    throw Error("{}: expected UTF-8, found the byte 0x{:02x} at offset {}", name_,
+                static_cast<unsigned char>(source[at]), at);
+  }
+  try {
+    block_ = parse(source);
+  } catch (const SyntaxFailure& failure) {
+    throw Error("{}: line {}: {}", name_, failure.line, failure.what());
+  }
+}
+
+MarkedText Template::render(const Variables& variables, const std::tm& now,
+                            const Limits& limits) const {
+  Runtime runtime(limits, now);
+  Interpreter interpreter(runtime);
+  try {
+    Scope scope;
+    for (const auto& [variable, value] : variables(runtime)) scope.set(variable, value);
+    Scope& top = runtime.keep(std::make_unique<Scope>(&scope));
+    return interpreter.render(block_, top);
+  } catch (const Failure& failure) {
+    throw Error("{}: line {}: {}", name_, interpreter.line(), failure.what());
+  }
+}
+
+}  // namespace stagecraft::jinja
