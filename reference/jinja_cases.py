@@ -1,5 +1,5 @@
-"""Small templates, one feature or one trap each, for make_jinja.py; jinja_expressions.txt has those that
-are one expression. No output is written here: that comes from jinja2."""
+"""Small templates, one feature or one trap each, for make_jinja.py; jinja_expressions.txt has those
+that are one expression. No output is written here: that comes from jinja2."""
 
 from __future__ import annotations
 
@@ -100,11 +100,13 @@ TEMPLATES = [
     "{% if 1 %}a{% else %}b{% else %}c{% endif %}",
     # for
     "{% for x in numbers %}{{ x }}{% endfor %}",
-    "{% for x in numbers %}{{ loop.index }}/{{ loop.length }}{{ ',' if not loop.last }}{% endfor %}",
+    "{% for x in numbers %}{{ loop.index }}/{{ loop.length }}{{ ',' if not loop.last }}"
+    "{% endfor %}",
     "{% for x in numbers %}{{ loop.index0 }}{{ loop.revindex }}{{ loop.revindex0 }}{{ loop.first }}"
     "{{ loop.depth }}{{ loop.depth0 }};{% endfor %}",
     "{% for x in numbers %}[{{ loop.previtem }}<{{ x }}<{{ loop.nextitem }}]{% endfor %}",
-    "{% for x in numbers %}{{ loop.previtem is defined }}{{ loop.nextitem.y is defined }}{% endfor %}",
+    "{% for x in numbers %}{{ loop.previtem is defined }}{{ loop.nextitem.y is defined }}"
+    "{% endfor %}",
     "{% for x in numbers %}{{ loop.cycle('a', 'b') }}{{ loop.changed(x > 1) }}{% endfor %}",
     "{% for x in numbers %}{{ loop.nosuch }}{% endfor %}",
     "{% for x in none_of_it %}a{% else %}b{% endfor %}",
@@ -126,7 +128,8 @@ TEMPLATES = [
     "{% for x in numbers[1:] | reverse %}{{ x }}{% endfor %}",
     "{% for x in numbers %}{% if x == 2 %}{% break %}{% endif %}{{ x }}{% endfor %}",
     "{% for x in numbers %}{% if x == 1 %}{% continue %}{% endif %}{{ x }}{% endfor %}",
-    "{% for x in numbers %}{% for y in words %}{{ x }}{{ y[0] }}{% break %}{% endfor %};{% endfor %}",
+    "{% for x in numbers %}{% for y in words %}{{ x }}{{ y[0] }}{% break %}{% endfor %};"
+    "{% endfor %}",
     "{% break %}",
     "{% for x in numbers %}{% macro f() %}{% break %}{% endmacro %}{% endfor %}",
     "{% for x in numbers %}{{ x }}{% else %}{% break %}{% endfor %}",
@@ -145,12 +148,14 @@ TEMPLATES = [
     "{% for true in numbers %}{% endfor %}",
     "{% for x in numbers %}{% endfor x %}",
     "{% for m in messages %}{{ m.role }}:{{ m['content'] | trim }};{% endfor %}",
-    "{% for m in messages if m.role != 'system' %}{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}"
+    "{% for m in messages if m.role != 'system' %}"
+    "{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}"
     "{{ raise_exception('alternate') }}{% endif %}{{ m.content }}{% endfor %}",
     "{% for m in messages[1:] %}{% if (m.role == 'user') == (loop.index0 % 2 == 0) %}"
     "{{ raise_exception('alternate: ' + m.role) }}{% endif %}{% endfor %}",
     "{% for m in messages %}{{ m.content.split('</think>')[-1].lstrip('\\n') }}|{% endfor %}",
-    "{% for m in messages[::-1] %}{{ (messages | length - 1) - loop.index0 }}{{ m.role[0] }}{% endfor %}",
+    "{% for m in messages[::-1] %}{{ (messages | length - 1) - loop.index0 }}{{ m.role[0] }}"
+    "{% endfor %}",
     # set
     "{% set x = 1 %}{{ x }}{% set x = x + 1 %}{{ x }}",
     "{% set a, b = 1, 2 %}{{ a }}{{ b }}",
@@ -166,7 +171,8 @@ TEMPLATES = [
     "{% set ns = namespace(found=false) %}{% for x in numbers %}{% if x == 2 %}"
     "{% set ns.found = true %}{% endif %}{% endfor %}{{ ns.found }}",
     "{% set ns = namespace() %}{% set ns.a = 1 %}{% set ns.b = ns.a + 1 %}{{ ns.a }}{{ ns.b }}",
-    "{% set ns = namespace(a='x') %}{% for w in words %}{% set ns.a = ns.a ~ w %}{% endfor %}{{ ns.a }}",
+    "{% set ns = namespace(a='x') %}{% for w in words %}{% set ns.a = ns.a ~ w %}"
+    "{% endfor %}{{ ns.a }}",
     "{% set ns = namespace(a=1) %}{{ ns['a'] }}{{ ns.b is defined }}{{ ns.b }}",
     "{% set ns = namespace(_a=1) %}",
     "{% set ns = namespace() %}{% set ns._a = 1 %}",
@@ -192,7 +198,8 @@ TEMPLATES = [
     "{% set a = 3 %}{% with a = a + 1 %}{{ a }}{% endwith %}{{ a }}",
     "{% with a = 1, b = a %}{{ b }}{% endwith %}",
     # macro, call, filter, generation
-    "{% macro f(a, b=2) %}[{{ a }}{{ b }}]{% endmacro %}{{ f(1) }}{{ f(1, 3) }}{{ f(b=4, a=5) }}{{ f() }}",
+    "{% macro f(a, b=2) %}[{{ a }}{{ b }}]{% endmacro %}{{ f(1) }}{{ f(1, 3) }}"
+    "{{ f(b=4, a=5) }}{{ f() }}",
     "{% macro f(a) %}{{ a }}{% endmacro %}{{ f(1, 2) }}",
     "{% macro f(a) %}{{ a }}{% endmacro %}{{ f(b=2) }}",
     "{% macro f(a) %}{{ a }}{% endmacro %}{{ f(1, a=2) }}",
@@ -225,7 +232,8 @@ TEMPLATES = [
     "{% generation %}{% set x = 1 %}{{ x }}{% endgeneration %}{{ x is defined }}",
     "{% generation %}",
     "{% set j = joiner('; ') %}{% for x in numbers %}{{ j() }}{{ x }}{% endfor %}",
-    "{% for a in people | groupby('age') %}{{ a.0 }}:{{ a.1 | map(attribute='name') | join(',') }} {% endfor %}",
+    "{% for a in people | groupby('age') %}{{ a.0 }}:"
+    "{{ a.1 | map(attribute='name') | join(',') }} {% endfor %}",
     "{% for age, all in people | groupby('age') %}{{ age }}{{ all | length }};{% endfor %}",
     # what is not there
     "{% nosuch %}",
@@ -237,7 +245,8 @@ TEMPLATES = [
     "{{ 'a'|upper }}{{ 'b' | upper|lower }}{{'c'}}{{-'d'-}}{{- 'e' -}}",
     "{{messages[0]['role']}}{{messages[0].role=='system'}}",
     "{%if messages[0]['role']=='system'%}{{messages[0]['content']}}{%endif%}",
-    "{%- for m in messages -%}\n{{- '<|' + m.role + '|>\\n' + m.content | trim + '<|end|>\\n' -}}\n{%- endfor -%}",
+    "{%- for m in messages -%}\n"
+    "{{- '<|' + m.role + '|>\\n' + m.content | trim + '<|end|>\\n' -}}\n{%- endfor -%}",
     "{{ messages | selectattr('role', 'equalto', 'user') | map(attribute='content') | join(';') }}",
     "{{ (messages | selectattr('role', 'equalto', 'user') | list)[-1].content }}",
     "{{ (messages | selectattr('role', 'ne', 'user') | list | length) > 1 }}",
@@ -251,9 +260,11 @@ TEMPLATES = [
 ]
 
 # Every one of these with every value: what a filter does with what it is not made for.
-FILTERS = ("upper", "title", "trim", "length", "first", "list", "int", "string", "tojson", "default(1)", "join")
+FILTERS = ("upper", "title", "trim", "length", "first", "list", "int", "string", "tojson",
+           "default(1)", "join")  # fmt: skip
 TESTED = ("defined", "none", "string", "number", "mapping", "iterable", "sequence", "true")
-VALUES = ("missing", "none", "true", "7", "2.50", "'a b'", "''", "[]", "[1, 'x']", "(1,)", "{}", "{'k': 1}")
+VALUES = ("missing", "none", "true", "7", "2.50", "'a b'", "''", "[]", "[1, 'x']", "(1,)",
+          "{}", "{'k': 1}")  # fmt: skip
 
 
 def expressions() -> list[str]:

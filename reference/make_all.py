@@ -23,8 +23,10 @@ import torch
 
 import dump
 import self_check
+from make_chat_templates import make_chat_templates
 from make_formats import make_formats
 from make_gguf import make_gguf
+from make_jinja import make_jinja
 from make_models import make_models
 from make_operators import make_operators
 from make_perplexity import make_perplexity
@@ -32,7 +34,27 @@ from make_tokenizers import make_tokenizers
 from seed import SEED
 
 DATA = Path(__file__).resolve().parent.parent / "tests" / "data"
-PACKAGES = ("gguf", "numpy", "safetensors", "sentencepiece", "tokenizers", "torch", "transformers")
+PACKAGES = (
+    "gguf",
+    "jinja2",
+    "numpy",
+    "safetensors",
+    "sentencepiece",
+    "tokenizers",
+    "torch",
+    "transformers",
+)
+
+PARTS = (
+    "chat_templates",
+    "formats",
+    "gguf",
+    "jinja",
+    "models",
+    "operators",
+    "perplexity",
+    "tokenizers",
+)
 
 ORACLE_BOUND = 1e-10  # of the largest magnitude; measured: 3e-15
 TOLERANCE_BOUND = 3.0  # measured: up to 1.9, between PyTorch's AVX kernels and its plain ones
@@ -42,7 +64,7 @@ def files_of(folder: Path) -> dict[str, Path]:
     """What this folder holds that is ours."""
     found = [
         path
-        for part in ("formats", "gguf", "models", "operators", "perplexity", "tokenizers")
+        for part in PARTS
         for path in (folder / part).rglob("*")
         if path.is_file()
     ]
@@ -68,6 +90,8 @@ def make_all(folder: Path) -> None:
     make_gguf(folder)
     make_formats(folder)
     make_perplexity(folder / "perplexity", folder / "models")
+    make_jinja(folder / "jinja")
+    make_chat_templates(folder / "chat_templates", folder / "tokenizers")
     (folder / "manifest.json").write_text(json.dumps(manifest_of(folder), indent=2) + "\n")
 
 

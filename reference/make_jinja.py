@@ -2,8 +2,8 @@
 
     build/venv/bin/python reference/make_jinja.py --out tests/data/jinja
 
-OUT/variables.json, and OUT/cases.jsonl, a line a small template: `template`, and what jinja2 makes of
-it with these variables and transformers' settings: `text`, or `error`, "syntax" or "run". Today is
+OUT/variables.json, and OUT/cases.jsonl, a line a small template: `template`, and what jinja2 makes
+of it with these variables and transformers' settings: `text`, or `error`, "syntax" or "run". Today is
 the 26th of July 2024 there, for strftime_now.
 """
 

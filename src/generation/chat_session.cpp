@@ -1,30 +1,29 @@
 #include "generation/chat_session.h"
 
 #include <algorithm>
-#include <deque>
-#include <numeric>
+#include <ranges>
 
 #include "base/error.h"
 
 namespace stagecraft {
 namespace {
 
-void append(std::vector<TokenId>& tokens, const std::vector<TokenId>& more) {
-  tokens.insert(tokens.end(), more.begin(), more.end());
+// Throws Error if one of these is no row of the model's embedding.
+void check_rows(const std::vector<TokenId>& tokens, const Tokenizer& tokenizer,
+                const Config& config) {
+  for (const TokenId token : tokens) {
+    if (static_cast<std::size_t>(token) < config.vocab_size) continue;
+    throw Error("chat: expected a model with a row for token {} ({}), found vocab_size {}", token,
+                printable(tokenizer.token_of(token), 40), config.vocab_size);
+  }
 }
 
 }  // namespace
 
-ChatSession::ChatSession(const Model& model, const Tokenizer& tokenizer, std::size_t context,
-                         std::size_t n_threads)
-    : tokenizer_(tokenizer), session_(model, context, n_threads) {
-  chat_start_ = chat_token(tokenizer, kChatStart);
-  chat_end_ = chat_token(tokenizer, kChatEnd);
-  const TokenId largest = std::max(chat_start_, chat_end_);
-  if (static_cast<std::size_t>(largest) >= model.config.vocab_size) {
-    throw Error("chat: expected a model with a row for token {} ({}), found vocab_size {}", largest,
-                tokenizer.token_of(largest), model.config.vocab_size);
-  }
+ChatSession::ChatSession(const Model& model, const Tokenizer& tokenizer, ChatFormat format,
+                         std::size_t context, std::size_t n_threads)
+    : tokenizer_(tokenizer), format_(std::move(format)), session_(model, context, n_threads) {
+  check_rows(format_.end_tokens(), tokenizer, model.config);
 }
 
 TextResult ChatSession::say(std::string question, const TextOptions& options, Random& random,
@@ -46,8 +45,8 @@ TextResult ChatSession::retry(const TextOptions& options, Random& random,
 TextResult ChatSession::answer(Conversation conversation, TextOptions options, Random& random,
                                const Listener& listener) {
   GenerationOptions& generation = options.generation;
-  // A model that opens the next message instead of ending its own has ended it all the same.
-  generation.end_tokens.insert(generation.end_tokens.end(), {chat_end_, chat_start_});
+  const auto& ends = format_.end_tokens();
+  generation.end_tokens.insert(generation.end_tokens.end(), ends.begin(), ends.end());
   const std::vector<TokenId> tokens = fit(conversation, generation.max_tokens, listener);
 
   std::string& answer = conversation.exchanges.back().answer;
@@ -62,49 +61,34 @@ TextResult ChatSession::answer(Conversation conversation, TextOptions options, R
   return result;
 }
 
-// The tokens of the conversation up to the opening of the last answer. Where they leave no room
-// for an answer of `answer_tokens`, or of a quarter of the context if that is less, the oldest
-// exchanges are removed; more of them than needed at once, since what remains moves to other
-// positions and must be computed again.
+// The tokens of the conversation up to the opening of the last answer, which is still empty. Where
+// they leave no room for an answer of `answer_tokens`, or of a quarter of the context if that is
+// less, the oldest exchanges are removed; more of them than needed at once, since what remains
+// moves to other positions and must be computed again.
 std::vector<TokenId> ChatSession::fit(Conversation& conversation, std::size_t answer_tokens,
                                       const Listener& listener) const {
-  const auto tokens_of = [&](const Message& message) {
-    check_typed(tokenizer_, message.content);
-    return message_tokens(tokenizer_, message);
-  };
-  std::vector<TokenId> head, opening = answer_opening(tokenizer_);
-  if (conversation.system) {
-    head = tokens_of({"system", *conversation.system});
-  }
   auto& exchanges = conversation.exchanges;
-  std::vector<std::vector<TokenId>> parts;
-  for (const auto& [question, answer] : exchanges) {
-    parts.push_back(tokens_of({"user", question}));
-    if (parts.size() == exchanges.size()) break;
-    append(parts.back(), tokens_of({"assistant", answer}));
-  }
-
-  std::size_t total = head.size() + opening.size();
-  for (const auto& part : parts) total += part.size();
+  const auto tokens_without = [&](std::size_t forgotten) {
+    return format_.tokens(messages_of(conversation, forgotten));
+  };
+  std::vector<TokenId> tokens = tokens_without(0);
   const std::size_t context = session_.context();
-  std::size_t forgotten = 0;
-  if (total + std::min(answer_tokens, context / 4) > context) {
-    while (total > context / 2 && forgotten + 1 < parts.size()) total -= parts[forgotten++].size();
-  }
-  if (total > context) {
-    throw Error(
-        "the message has {} tokens and the system prompt {}: together more than the "
-        "context of {}",
-        parts.back().size() + opening.size(), head.size(), context);
-  }
-  if (forgotten > 0) {
+  if (tokens.size() + std::min(answer_tokens, context / 4) > context) {
+    const auto counts = std::views::iota(std::size_t{0}, exchanges.size() - 1);
+    const auto enough = std::ranges::partition_point(
+        counts, [&](std::size_t n) { return tokens_without(n).size() > context / 2; });
+    const auto forgotten = static_cast<std::size_t>(enough - counts.begin());
+    tokens = tokens_without(forgotten);
+    if (tokens.size() > context) {
+      throw Error(
+          "the message has {} tokens with its frame and the system prompt: more than the context "
+          "of {}",
+          tokens.size(), context);
+    }
     exchanges.erase(exchanges.begin(), exchanges.begin() + static_cast<std::ptrdiff_t>(forgotten));
-    listener.on_forgotten(forgotten);
+    if (forgotten > 0) listener.on_forgotten(forgotten);
   }
-
-  std::vector<TokenId> tokens = std::move(head);
-  for (std::size_t i = forgotten; i < parts.size(); ++i) append(tokens, parts[i]);
-  append(tokens, opening);
+  check_rows(tokens, tokenizer_, session_.model().config);
   return tokens;
 }
 

@@ -4,6 +4,7 @@
 
 #include "generation/chat_turn.h"
 #include "generation/conversation.h"
+#include "text/chat_format.h"
 
 namespace stagecraft {
 
@@ -19,9 +20,9 @@ namespace stagecraft {
 class ChatSession {
  public:
   // context: the most tokens it can hold, answers included. Model and tokenizer must outlive it.
-  // Throws Error if the tokenizer lacks ChatML's tokens or the model has no row for them.
-  ChatSession(const Model& model, const Tokenizer& tokenizer, std::size_t context,
-              std::size_t n_threads);
+  // Throws Error if the model has no row for the tokens of the format's frame.
+  ChatSession(const Model& model, const Tokenizer& tokenizer, ChatFormat format,
+              std::size_t context, std::size_t n_threads);
 
   struct Listener {
     // Each piece of the answer; also called with an empty one now and then. False stops it.
@@ -43,6 +44,7 @@ class ChatSession {
 
   Conversation& conversation() { return conversation_; }
   const Session& session() const { return session_; }
+  const ChatFormat& format() const { return format_; }
 
  private:
   TextResult answer(Conversation conversation, TextOptions options, Random& random,
@@ -51,9 +53,8 @@ class ChatSession {
                            const Listener& listener) const;
 
   const Tokenizer& tokenizer_;
+  ChatFormat format_;
   Session session_;
-  TokenId chat_start_ = 0;
-  TokenId chat_end_ = 0;
   Conversation conversation_;
 };
 

@@ -26,6 +26,18 @@ Message read_message(const Json& json, const std::string& where) {
 
 }  // namespace
 
+std::vector<Message> messages_of(const Conversation& conversation, std::size_t first) {
+  std::vector<Message> messages;
+  if (conversation.system) messages.push_back({"system", *conversation.system});
+  const auto& exchanges = conversation.exchanges;
+  for (std::size_t i = first; i < exchanges.size(); ++i) {
+    messages.push_back({"user", exchanges[i].question});
+    const bool to_come = i + 1 == exchanges.size() && exchanges[i].answer.empty();
+    if (!to_come) messages.push_back({"assistant", exchanges[i].answer});
+  }
+  return messages;
+}
+
 std::string to_json(const Conversation& conversation) {
   Json messages = Json::array();
   if (conversation.system) messages.push_back(message_json("system", *conversation.system));

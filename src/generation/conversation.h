@@ -23,6 +23,10 @@ struct Conversation {
   bool operator==(const Conversation&) const = default;
 };
 
+// Its messages from the exchange `first` on, the system prompt before them; the last answer is left
+// out where it is empty: it is yet to be written.
+std::vector<Message> messages_of(const Conversation& conversation, std::size_t first = 0);
+
 // As a file keeps it: {"messages": [{"role": "user", "content": "..."}, ...]}, the form in which
 // most programs that talk to chat models take and give conversations.
 std::string to_json(const Conversation& conversation);

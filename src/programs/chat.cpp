@@ -11,6 +11,7 @@
 #include "programs/line_editor.h"
 #include "programs/model_path.h"
 #include "programs/options.h"
+#include "text/builtin_chat_templates.h"
 
 namespace stagecraft {
 namespace {
@@ -23,6 +24,7 @@ constexpr std::string_view kBlock = "\"\"\"";
 struct ChatFlags : GenerationFlags {
   std::string question;
   std::string system;
+  std::string chat_template;
   bool verbose = false;
   CLI::Option* question_option = nullptr;
 };
@@ -71,14 +73,16 @@ std::string short_name(const std::filesystem::path& path) {
 class Chat {
  public:
   Chat(const ChatFlags& flags, const std::filesystem::path& path, const Tokenizer& tokenizer,
-       const Model& model)
+       ChatFormat format, const Model& model)
       : flags_(flags),
         name_(short_name(path)),
         options_(flags.text_options(model.config, kDefaultMaxTokens)),
         seed_(flags.chosen_seed()),
         random_(seed_),
-        session_(model, tokenizer, context_for(flags, model.config), flags.thread_count()) {
+        session_(model, tokenizer, std::move(format), context_for(flags, model.config),
+                 flags.thread_count()) {
     note_long_context(model.config, session_.session().context());
+    note_guessed_template();
     if (!flags.system.empty()) session_.conversation().system = flags.system;
   }
 
@@ -118,6 +122,15 @@ class Chat {
  private:
   static std::size_t context_for(const ChatFlags& flags, const Config& config) {
     return flags.context != 0 ? flags.context : std::min(config.max_seq_len, kDefaultContext);
+  }
+
+  void note_guessed_template() const {
+    const ChatFormat& format = session_.format();
+    if (!flags_.chat_template.empty() || format.is_chatml()) return;
+    if (find_builtin_chat_template(format.name()) == nullptr) return;
+    print_note(fmt::format(
+        "note: the model brings no chat template; by its vocabulary it is {} (--chat-template)",
+        format.name()));
   }
 
   bool interactive() const { return editor_.is_interactive(); }
@@ -299,14 +312,10 @@ void run_chat(const ChatFlags& flags) {
   }
   const std::filesystem::path path = find_model(flags.model, "chat");
   const Tokenizer tokenizer = Tokenizer::open(flags.tokenizer_path(path));
-  try {
-    chat_token(tokenizer, kChatStart);
-  } catch (const Error& error) {
-    throw Error("{}: {}; is it a model for stories?", path.string(), error.what());
-  }
+  ChatFormat format = ChatFormat::open(path, tokenizer, flags.chat_template);
   const Model model = Model::open(path, flags.layers(), flags.thread_count());
 
-  Chat chat(flags, path, tokenizer, model);
+  Chat chat(flags, path, tokenizer, std::move(format), model);
   int code = 0;
   if (one_question) {
     chat.ask(flags.question);
@@ -328,6 +337,12 @@ void add_chat(CLI::App& app) {
                                ->type_name("TEXT");
   command->add_option("--system", flags->system, "Tell the model first who it is")
       ->type_name("TEXT");
+  command
+      ->add_option("--chat-template", flags->chat_template,
+                   "How the model wants a conversation written, where it does not say so itself: "
+                   "chatml, llama2, llama3, zephyr, mistral, gemma, phi3, or a file with a Jinja "
+                   "template")
+      ->type_name("NAME|FILE");
   command->add_flag("--verbose", flags->verbose, "Say after each answer how fast it was");
   flags->add_to(*command);
   command->footer(

@@ -1,5 +1,7 @@
 #include "text/chat_tokens.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace stagecraft {
@@ -13,17 +15,21 @@ TokenId chat_token(const Tokenizer& tokenizer, std::string_view token) {
   return *tokenizer.id_of(token);
 }
 
-void check_typed(const Tokenizer& tokenizer, std::string_view text) {
-  const TokenId start = chat_token(tokenizer, kChatStart);
-  const TokenId end = chat_token(tokenizer, kChatEnd);
-  if (tokenizer.is_special(start) && tokenizer.is_special(end)) return;
+void check_typed(const Tokenizer& tokenizer, std::string_view text,
+                 std::span<const TokenId> control) {
+  if (std::ranges::all_of(control, [&](TokenId id) { return tokenizer.is_special(id); })) return;
   for (const TokenId token : tokenizer.encode(text, {.parse_special = false, .at_start = false})) {
-    if (token != start && token != end) continue;
+    if (std::ranges::count(control, token) == 0) continue;
     throw Error(
         "chat template: expected a tokenizer in which {} is special, found one in which "
         "typing it makes it",
         tokenizer.token_of(token));
   }
+}
+
+void check_typed(const Tokenizer& tokenizer, std::string_view text) {
+  const TokenId both[] = {chat_token(tokenizer, kChatStart), chat_token(tokenizer, kChatEnd)};
+  check_typed(tokenizer, text, both);
 }
 
 }  // namespace stagecraft

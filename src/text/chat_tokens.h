@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string_view>
 
 #include "text/tokenizer.h"
@@ -14,8 +15,11 @@ inline constexpr std::string_view kChatEnd = "<|im_end|>";
 // for one alone frames nothing.
 TokenId chat_token(const Tokenizer& tokenizer, std::string_view token);
 
-// Throws Error if `text`, encoded as text, holds one of the two all the same. That is so where the
-// tokenizer does not mark them as special: then whoever types one has it.
+// Throws Error if `text`, encoded as text, holds one of `control` all the same. That is so where
+// the tokenizer does not mark it as special: then whoever types one has it.
+void check_typed(const Tokenizer& tokenizer, std::string_view text,
+                 std::span<const TokenId> control);
+// The same for the two tokens above.
 void check_typed(const Tokenizer& tokenizer, std::string_view text);
 
 }  // namespace stagecraft

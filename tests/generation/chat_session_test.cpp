@@ -44,7 +44,7 @@ class ChatSessionTest : public testing::Test {
 };
 
 TEST_F(ChatSessionTest, ATurnComputesOnlyItsNewTokens) {
-  ChatSession chat(model_, tokenizer_, 512, 1);
+  ChatSession chat(model_, tokenizer_, ChatFormat::chatml(tokenizer_), 512, 1);
   options_.generation.sampler.temperature = 0.0f;
   std::size_t kept_answers = 0;
   for (const char* question : {"hello", "and the other?", "1 2 3", "the end", "hell"}) {
@@ -62,7 +62,7 @@ TEST_F(ChatSessionTest, ATurnComputesOnlyItsNewTokens) {
 }
 
 TEST_F(ChatSessionTest, EndsAnAnswerAtImEndWhateverTheConfigCallsTheEnd) {
-  ChatSession chat(model_, tokenizer_, 512, 1);
+  ChatSession chat(model_, tokenizer_, ChatFormat::chatml(tokenizer_), 512, 1);
   options_.generation.max_tokens = 400;
   const TextResult result = say(chat, "hello");
   EXPECT_EQ(result.reason, StopReason::EndToken);
@@ -70,7 +70,7 @@ TEST_F(ChatSessionTest, EndsAnAnswerAtImEndWhateverTheConfigCallsTheEnd) {
 }
 
 TEST_F(ChatSessionTest, RefusesAMessageLargerThanTheContextAndStaysAsItWas) {
-  ChatSession chat(model_, tokenizer_, kContext, 1);
+  ChatSession chat(model_, tokenizer_, ChatFormat::chatml(tokenizer_), kContext, 1);
   chat.conversation().system = "Be brief.";
   say(chat, "hello");
   const Conversation before = chat.conversation();
@@ -90,7 +90,7 @@ TEST_F(ChatSessionTest, RefusesAMessageLargerThanTheContextAndStaysAsItWas) {
 }
 
 TEST_F(ChatSessionTest, ForgetsTheOldestExchangesButNeverTheSystemPrompt) {
-  ChatSession chat(model_, tokenizer_, kContext, 1);
+  ChatSession chat(model_, tokenizer_, ChatFormat::chatml(tokenizer_), kContext, 1);
   chat.conversation().system = "Be brief.";
   std::size_t said = 0;
   while (forgotten_ == 0) {
@@ -105,7 +105,7 @@ TEST_F(ChatSessionTest, ForgetsTheOldestExchangesButNeverTheSystemPrompt) {
 }
 
 TEST_F(ChatSessionTest, AnswersAMessageThatFillsTheContextAsFarAsThereIsRoom) {
-  ChatSession chat(model_, tokenizer_, kContext, 1);
+  ChatSession chat(model_, tokenizer_, ChatFormat::chatml(tokenizer_), kContext, 1);
   say(chat, "hello");
   Conversation alone = {std::nullopt, {{"", ""}}};
   const std::size_t frame = from_scratch(alone).size();
@@ -121,7 +121,7 @@ TEST_F(ChatSessionTest, AnswersAMessageThatFillsTheContextAsFarAsThereIsRoom) {
 TEST_F(ChatSessionTest, KeepsAnAnswerThatWasStoppedOnTheWayAndNoneThatNeverBegan) {
   const TinyChatModel talkative({.endless = true});
   const Model model = Model::open(talkative.folder());
-  ChatSession chat(model, tokenizer_, 512, 1);
+  ChatSession chat(model, tokenizer_, ChatFormat::chatml(tokenizer_), 512, 1);
   options_.generation.max_tokens = 100;
   std::string shown;
   listener_.on_text = [&](std::string_view text) {
@@ -139,7 +139,7 @@ TEST_F(ChatSessionTest, KeepsAnAnswerThatWasStoppedOnTheWayAndNoneThatNeverBegan
 }
 
 TEST_F(ChatSessionTest, KeepsAnAnswerThatAStopTextEndedEvenAtItsBeginning) {
-  ChatSession chat(model_, tokenizer_, 512, 1);
+  ChatSession chat(model_, tokenizer_, ChatFormat::chatml(tokenizer_), 512, 1);
   options_.generation.sampler.temperature = 0.0f;
   say(chat, "hell");
   const std::string answer = chat.conversation().exchanges.back().answer;
@@ -156,7 +156,7 @@ TEST_F(ChatSessionTest, KeepsAnAnswerThatAStopTextEndedEvenAtItsBeginning) {
 }
 
 TEST_F(ChatSessionTest, RetryAnswersTheSameQuestionWithOtherNumbers) {
-  ChatSession chat(model_, tokenizer_, 512, 1);
+  ChatSession chat(model_, tokenizer_, ChatFormat::chatml(tokenizer_), 512, 1);
   EXPECT_THROW(chat.retry(options_, random_, listener_), Error);
   say(chat, "hello");
   say(chat, "again");
@@ -172,7 +172,7 @@ TEST_F(ChatSessionTest, RetryAnswersTheSameQuestionWithOtherNumbers) {
 TEST_F(ChatSessionTest, RefusesTypedTextThatTheTokenizerTakesForTheFrame) {
   const TinyChatModel other({.special = false});
   const Tokenizer loose = Tokenizer::open(other.folder());
-  ChatSession chat(model_, loose, 512, 1);
+  ChatSession chat(model_, loose, ChatFormat::chatml(loose), 512, 1);
   EXPECT_NO_THROW(say(chat, "hello"));
   EXPECT_THROW(say(chat, "hi<|im_end|>"), Error);
   EXPECT_EQ(chat.conversation().exchanges.size(), 1u);
@@ -183,7 +183,7 @@ TEST_F(ChatSessionTest, RefusesTypedTextThatTheTokenizerTakesForTheFrame) {
 TEST_F(ChatSessionTest, RefusesAModelWithoutARowForTheTokens) {
   Model small = Model::open(files_.folder());
   small.config.vocab_size = 2;
-  EXPECT_THROW(ChatSession(small, tokenizer_, 64, 1), Error);
+  EXPECT_THROW(ChatSession(small, tokenizer_, ChatFormat::chatml(tokenizer_), 64, 1), Error);
 }
 
 // Whatever was said, cut, undone, loaded or forgotten: before an answer the cache holds exactly the
@@ -202,7 +202,7 @@ TEST_F(ChatSessionTest, IsAlwaysWhatAFreshSessionWouldBe) {
                                           "what is 2 + 2 ?",
                                           std::string(60, 'y'),
                                           ""};
-  ChatSession chat(model_, tokenizer_, kContext, 1);
+  ChatSession chat(model_, tokenizer_, ChatFormat::chatml(tokenizer_), kContext, 1);
   std::size_t answers = 0, cut = 0, stopped = 0;
 
   for (int step = 0; step < 300; ++step) {
@@ -243,7 +243,7 @@ TEST_F(ChatSessionTest, IsAlwaysWhatAFreshSessionWouldBe) {
                    : session.say(question, options_, random, listener);
     };
     const Conversation before = conversation;
-    ChatSession fresh(model_, tokenizer_, kContext, 1);
+    ChatSession fresh(model_, tokenizer_, ChatFormat::chatml(tokenizer_), kContext, 1);
     fresh.conversation() = before;
     const TextResult result = run(chat, random_);
     const TextResult expected = run(fresh, random_);
@@ -272,6 +272,31 @@ TEST_F(ChatSessionTest, IsAlwaysWhatAFreshSessionWouldBe) {
   EXPECT_GT(answers, 80u);
   EXPECT_GT(cut, 5u);
   EXPECT_GT(stopped, 5u);
+}
+
+// As Qwen3's drops the thoughts of answers that are over: what the cache holds of them must go.
+TEST_F(ChatSessionTest, ATemplateThatRewritesHistoryGetsWhatAFreshSessionWouldGive) {
+  write_file(files_.folder() / "chat_template.jinja",
+             "{% for m in messages %}<|im_start|>{{ m.role }}\n"
+             "{{ m.content[::-1] if m.role == 'assistant' else m.content }}<|im_end|>\n"
+             "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}");
+  const ChatFormat format = ChatFormat::open(files_.folder(), tokenizer_);
+  ASSERT_FALSE(format.is_chatml());
+  ChatSession chat(model_, tokenizer_, format, 512, 1);
+  options_.generation.sampler.temperature = 0.0f;
+  for (const char* question : {"hello", "the user", "hell", "the end"}) {
+    Conversation before = chat.conversation();
+    const TextResult result = say(chat, question);
+    ChatSession fresh(model_, tokenizer_, format, 512, 1);
+    fresh.conversation() = before;
+    EXPECT_EQ(say(fresh, question).tokens, result.tokens);
+    EXPECT_EQ(fresh.conversation(), chat.conversation());
+    before.exchanges.push_back({question, ""});
+    const std::vector<TokenId> prompt = format.tokens(messages_of(before));
+    const auto held = chat.session().tokens();
+    ASSERT_GE(held.size(), prompt.size());
+    EXPECT_TRUE(std::equal(prompt.begin(), prompt.end(), held.begin()));
+  }
 }
 
 }  // namespace

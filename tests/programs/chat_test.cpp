@@ -22,7 +22,7 @@ class ChatCommand : public testing::Test {
   std::string answers(const std::vector<std::string>& questions, const std::string& system = "") {
     const Model model = Model::open(files_.folder());
     const Tokenizer tokenizer = Tokenizer::open(files_.folder());
-    ChatSession session(model, tokenizer, 512, 1);
+    ChatSession session(model, tokenizer, ChatFormat::chatml(tokenizer), 512, 1);
     if (!system.empty()) session.conversation().system = system;
     TextOptions options;
     options.generation.max_tokens = 12;
@@ -81,6 +81,23 @@ TEST_F(ChatCommand, GivesTheModelASystemPrompt) {
   EXPECT_EQ(chat({"--system", "the user", "hello"}).out, expected);
   EXPECT_EQ(chat({}, "/system the user\nhello\n").out, expected);
   EXPECT_EQ(chat({"--system", "the user"}, "/system\nhello\n").out, answers({"hello"}));
+}
+
+TEST_F(ChatCommand, TalksAsTheTemplateSays) {
+  const std::string plain = answers({"hello"});
+  const std::string zephyr = chat({"--chat-template", "zephyr", "hello"}).out;
+  EXPECT_NE(zephyr, plain);
+  EXPECT_EQ(chat({"--chat-template", "chatml", "hello"}).out, plain);
+  write_file(files_.folder() / "chat_template.jinja",
+             "{% for m in messages %}<|{{ m.role }}|>\n{{ m.content }}</s>\n{% endfor %}"
+             "{% if add_generation_prompt %}{{ '<|assistant|>\n' }}{% endif %}");
+  EXPECT_EQ(chat({"hello"}).out, zephyr);
+  EXPECT_EQ(chat({"--chat-template", "chatml", "hello"}).out, plain);
+  const std::string bad = folder_.file("bad.jinja");
+  write_file(bad, "{% if %}");
+  const ProgramResult refused = chat({"--chat-template", bad, "hello"});
+  EXPECT_EQ(refused.code, 1);
+  expect_one_line(refused.err, "bad.jinja: line 1: expected an expression, found '%}'");
 }
 
 TEST_F(ChatCommand, TakesSeveralLinesBetweenTripleQuotes) {

@@ -1,0 +1,88 @@
+#include "text/chat_template_source.h"
+
+#include "base/json.h"
+#include "base/mapped_file.h"
+#include "checkpoint/gguf.h"
+#include "text/jinja/template.h"
+
+namespace stagecraft {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMaxConfigBytes = 16u << 20;
+constexpr const char* kSpecialTokens[] = {"bos_token", "eos_token", "unk_token", "sep_token",
+                                          "pad_token", "cls_token", "mask_token"};
+
+// A special token is a string, or an object with its "content".
+void add_special_tokens(const Json& json, const std::string& where, ChatTemplateSource& source) {
+  for (const char* name : kSpecialTokens) {
+    const Json* value = find_member(json, name);
+    if (value != nullptr && value->is_object()) value = find_member(*value, "content");
+    if (value == nullptr) continue;
+    source.special_tokens.emplace_back(name, json_string(*value, where, name));
+  }
+}
+
+// One template, or an array of {"name", "template"}.
+std::string template_of(const Json& json, const std::string& where) {
+  if (!json.is_array()) return json_string(json, where, "chat_template");
+  std::string names;
+  for (const Json& entry : json) {
+    const Json* name = find_member(entry, "name");
+    const Json* text = find_member(entry, "template");
+    if (name == nullptr || text == nullptr) {
+      throw Error("{}: 'chat_template': expected a name and a template in each entry, found {}",
+                  where, describe_json(entry));
+    }
+    const std::string& said = json_string(*name, where, "name");
+    if (said == "default") return json_string(*text, where, "template");
+    names += (names.empty() ? "" : ", ") + said;
+  }
+  throw Error("{}: 'chat_template': expected one named 'default', found {}", where,
+              names.empty() ? "none" : printable(names));
+}
+
+ChatTemplateSource of_gguf(const fs::path& file, const Tokenizer& tokenizer) {
+  const GgufFile gguf(file);
+  const GgufMetadata& metadata = gguf.metadata();
+  constexpr std::string_view kTemplate = "tokenizer.chat_template";
+  ChatTemplateSource source;
+  source.where = file.string() + ": " + std::string(kTemplate);
+  source.text = metadata.text_or(kTemplate, "");
+  for (const auto& [name, key] : {std::pair{"bos_token", "tokenizer.ggml.bos_token_id"},
+                                  {"eos_token", "tokenizer.ggml.eos_token_id"},
+                                  {"unk_token", "tokenizer.ggml.unknown_token_id"},
+                                  {"pad_token", "tokenizer.ggml.padding_token_id"}}) {
+    const auto id = metadata.find_size(key, 0, tokenizer.vocab_size() - 1);
+    if (!id) continue;
+    source.special_tokens.emplace_back(name, tokenizer.token_of(static_cast<TokenId>(*id)));
+  }
+  return source;
+}
+
+}  // namespace
+
+ChatTemplateSource read_chat_template(const fs::path& model, const Tokenizer& tokenizer) {
+  if (is_gguf(model)) return of_gguf(model, tokenizer);
+  ChatTemplateSource source;
+  const fs::path config = model / "tokenizer_config.json";
+  std::error_code ignored;
+  if (fs::exists(config, ignored)) {
+    const Json json = parse_json_object(read_text_file(config, kMaxConfigBytes), config.string());
+    add_special_tokens(json, config.string(), source);
+    if (const Json* found = find_member(json, "chat_template")) {
+      source.where = config.string() + ": chat_template";
+      source.text = template_of(*found, config.string());
+    }
+  }
+  const fs::path file = model / "chat_template.jinja";
+  if (fs::exists(file, ignored)) {
+    source.where = file.string();
+    source.text = read_text_file(file, jinja::Template::kMaxBytes);
+    if (source.text.empty()) throw Error("{}: expected a template, found nothing", source.where);
+  }
+  return source;
+}
+
+}  // namespace stagecraft

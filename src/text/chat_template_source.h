@@ -1,0 +1,26 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "text/tokenizer.h"
+
+namespace stagecraft {
+
+// A chat template as some file has it, and what its variables bos_token, eos_token ... stand for.
+struct ChatTemplateSource {
+  std::string text;
+  std::string where;  // "chat_template.jinja", for errors with the folder
+  std::vector<std::pair<std::string, std::string>> special_tokens;
+};
+
+// What a model says of itself, `text` empty if it has no template: chat_template.jinja, or
+// "chat_template" in tokenizer_config.json (one, or of several the one named "default"), or
+// "tokenizer.chat_template" of a GGUF file. Throws Error if one of them is not what it should be.
+ChatTemplateSource read_chat_template(const std::filesystem::path& model,
+                                      const Tokenizer& tokenizer);
+
+}  // namespace stagecraft

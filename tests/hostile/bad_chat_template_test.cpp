@@ -1,0 +1,198 @@
+// What is said about a chat template that is wrong, or does wrong: one line, and soon.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <ostream>
+
+#include "base/error.h"
+#include "tests/hostile/run_limited.h"
+#include "tests/support/tiny_chat_model.h"
+#include "text/chat_format.h"
+
+namespace stagecraft {
+namespace {
+
+// A model whose folder has these files beside; in the message the folder's path is left out.
+struct BadTemplate {
+  std::string name;
+  std::map<std::string, std::string> files;
+  std::string message;
+};
+
+void PrintTo(const BadTemplate& row, std::ostream* out) { *out << row.name; }
+
+const std::string kFile = "chat_template.jinja";
+const std::string kConfig = "tokenizer_config.json";
+
+std::string repeated(const std::string& text, std::size_t n) {
+  std::string all;
+  for (std::size_t i = 0; i < n; ++i) all += text;
+  return all;
+}
+
+BadTemplate jinja(const std::string& name, const std::string& source, const std::string& message) {
+  return {name, {{kFile, source}}, kFile + ": " + message};
+}
+BadTemplate config(const std::string& name, const std::string& json, const std::string& message) {
+  return {name, {{kConfig, json}}, kConfig + ": " + message};
+}
+
+const std::string kTooDeep = "stopped: more than 300 calls and expressions in each other";
+const std::string kTooLong = "stopped after 10000000 steps: does it ever end?";
+const std::string kTooMuch = "stopped: it asks for more than 128 MiB of memory";
+
+const BadTemplate kBadTemplates[] = {
+    // Where it is found.
+    {"is_empty", {{kFile, ""}}, "chat_template.jinja: expected a template, found nothing"},
+    {"is_2_MB",
+     {{kFile, std::string(2'000'000, ' ')}},
+     "chat_template.jinja: expected at most 1048576 bytes, found 2000000"},
+    {"is_a_git_lfs_pointer",
+     {{kFile, "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 9\n"}},
+     "chat_template.jinja: is a Git LFS pointer, not the file itself: fetch it with 'git lfs "
+     "pull'"},
+    jinja("is_not_utf8", "caf\xe9", "expected UTF-8, found the byte 0xe9 at offset 3"),
+    config("config_is_cut_short", R"({"chat_template": "x)",
+           "not valid JSON: it ends in the middle"),
+    config("config_is_an_array", "[]", "expected an object, found an array of 0"),
+    config("is_a_number", R"({"chat_template": 3})", "'chat_template': expected a string, found 3"),
+    config("has_no_default", R"({"chat_template": [{"name": "rag", "template": "x"}]})",
+           "'chat_template': expected one named 'default', found rag"),
+    config("has_an_entry_without_a_name", R"({"chat_template": [{"template": "x"}]})",
+           "'chat_template': expected a name and a template in each entry, found an object"),
+    config("has_a_number_for_a_token", R"({"chat_template": "x", "bos_token": 1})",
+           "'bos_token': expected a string, found 1"),
+    config("has_an_error_in_the_config", "{\"chat_template\": \"a\\n{% if %}\"}",
+           "chat_template: line 2: expected an expression, found '%}'"),
+
+    // Marks and words.
+    jinja("has_an_open_expression", "a\n{{ 'x'",
+          "line 2: expected }}, found the end of the template"),
+    jinja("has_an_open_block", "{% if x", "line 1: expected %}, found the end of the template"),
+    jinja("has_an_open_comment", "a\n\n{# x",
+          "line 3: expected #} at the end of a comment, found none"),
+    jinja("has_an_open_string", "{{ 'x }}",
+          "line 1: expected ' at the end of a string, found none"),
+    jinja("has_an_open_raw", "{% raw %}x", "line 1: expected {% endraw %}, found none"),
+    jinja("has_an_open_if", "{% if 1 %}x", "line 1: expected {% endif %}, found 'end of template'"),
+    jinja("closes_another_block", "{% if 1 %}x{% endfor %}",
+          "line 1: expected a statement, found {% endfor %}"),
+    jinja("closes_another_bracket", "{{ (1] }}", "line 1: expected ')', found ']'"),
+    jinja("has_a_word_too_many", "{{ a b }}", "line 1: expected }}, found 'b'"),
+    jinja("has_an_unknown_sign", "{{ a ? b }}", "line 1: found '?', which means nothing here"),
+    jinja("has_an_unknown_statement", "{% do x %}", "line 1: expected a statement, found {% do %}"),
+    jinja("has_a_number_of_200_digits", "{{ " + std::string(200, '9') + " }}",
+          "line 1: expected a whole number of 63 bits, found " + std::string(40, '9') + "..."),
+    jinja("has_a_hexadecimal_number", "{{ 0x1f }}",
+          "line 1: expected a decimal number, found '0x'"),
+    jinja("has_half_an_escape", R"({{ '\u12' }})",
+          R"(line 1: expected an escape that gives a character, found '\u12')"),
+    jinja("has_a_surrogate", R"({{ '\ud83d' }})",
+          R"(line 1: expected an escape that gives a character, found '\ud83d')"),
+    jinja("breaks_no_loop", "{% break %}", "line 1: expected {% break %} inside of a loop"),
+
+    // What Jinja can and this cannot.
+    jinja("includes_a_file", "{% include '/etc/passwd' %}",
+          "line 1: {% include %} is not supported: a chat template stands alone"),
+    jinja("imports_a_file", "{% import 'x' as y %}",
+          "line 1: {% import %} is not supported: a chat template stands alone"),
+    jinja("extends_a_file", "{% extends 'x' %}",
+          "line 1: {% extends %} is not supported: a chat template stands alone"),
+    jinja("recurses_in_a_loop", "{% for x in y recursive %}{% endfor %}",
+          "line 1: {% for ... recursive %} is not supported"),
+    jinja("has_an_unknown_filter", "{{ messages | pprint }}",
+          "line 1: no filter named 'pprint' is known here"),
+    jinja("has_an_unknown_test", "{{ messages is lovely }}",
+          "line 1: no test named 'lovely' is known here"),
+
+    // What it does.
+    jinja("refuses_the_conversation", "a\n{{ raise_exception('only\tfish\n') }}",
+          R"(line 2: the template refuses: only\x09fish\x0a)"),
+    jinja("asks_nothing_for_something", "{{ messages[9].content }}",
+          "line 1: '9' of a list is not defined"),
+    jinja("adds_a_number_to_a_text", "{{ messages[0].content + 1 }}",
+          "line 1: '+': cannot be done with a string and a number"),
+    jinja("calls_a_text", "{{ messages[0].content() }}", "line 1: a string cannot be called"),
+    jinja("reaches_for_python", "{{ ''.__class__.__mro__ }}",
+          "line 1: '__class__' of a string is not defined"),
+    jinja("changes_the_messages", "{{ messages.append(1) }}",
+          "line 1: append: a template may not change a list"),
+    jinja("divides_by_zero", "{{ 1 // 0 }}", "line 1: '//': division by 0"),
+    jinja("computes_a_huge_number", "{{ 9 ** 99 }}",
+          "line 1: '**': the result has more than 63 bits"),
+    jinja("divides_the_smallest_number", "{{ (-9223372036854775807 - 1) // -1 }}",
+          "line 1: '//': the result has more than 63 bits"),
+    jinja("asks_for_a_long_date", "{{ strftime_now('%9999Y') }}",
+          "line 1: strftime_now: the format gives no date"),
+
+    // For ever, and without end.
+    jinja("never_ends",
+          "{% set r = range(99999) %}{% for a in r %}{% for b in r %}{% endfor %}{% endfor %}",
+          "line 1: " + kTooLong),
+    jinja("calls_itself", "{% macro f() %}\n{{ f() }}{% endmacro %}{{ f() }}",
+          "line 2: " + kTooDeep),
+    jinja("wants_a_terabyte", "{{ 'a' * 10 ** 12 }}", "line 1: " + kTooMuch),
+    jinja("wants_all_numbers", "{{ range(10 ** 15) }}",
+          "line 1: range: expected at most 100000 numbers"),
+    jinja("doubles_a_text",
+          "{% set n = namespace(s='aa') %}{% for i in range(99) %}"
+          "{% set n.s = n.s ~ n.s %}{% endfor %}",
+          "line 1: " + kTooMuch),
+    jinja("doubles_a_list",
+          "{% set n = namespace(s=[1]) %}{% for i in range(99) %}"
+          "{% set n.s = [n.s, n.s] %}{% endfor %}{{ n.s }}",
+          "line 1: " + kTooLong),
+    jinja("piles_lists_up",
+          "{% set n = namespace(s=[]) %}{% for i in range(9999) %}"
+          "{% set n.s = [n.s] %}{% endfor %}{{ n.s | tojson }}",
+          "line 1: " + kTooDeep),
+    jinja("prints_without_end",
+          "{% set s = 'a' * 10 ** 5 %}{% for i in range(99999) %}{{ s }}{% endfor %}",
+          "line 1: " + kTooMuch),
+    jinja("nests_brackets_100000_deep", "{{ " + std::string(100'000, '('),
+          "line 1: expected }}, found the end of the template"),
+    jinja("nests_brackets_200_deep", "{{ " + std::string(200, '(') + std::string(200, ')') + " }}",
+          "line 1: expressions nested deeper than 100 levels"),
+    jinja("nests_blocks_100000_deep", repeated("{% if 1 %}", 100'000),
+          "line 1: blocks nested deeper than 100 levels"),
+    jinja("adds_100000_times", "{{ 1" + repeated("+1", 100'000) + " }}",
+          "line 1: an expression of more than 100 steps in each other"),
+};
+
+class RefusedTemplate : public testing::TestWithParam<BadTemplate> {};
+
+TEST_P(RefusedTemplate, InOneLineThatSaysWhatIsWrong) {
+  const TinyChatModel model;
+  const std::string folder = model.folder().string() + "/";
+  for (const auto& [file, contents] : GetParam().files) write_file(folder + file, contents);
+  std::string message;
+  try {
+    const Tokenizer tokenizer = Tokenizer::open(model.folder());
+    ChatFormat::open(model.folder(), tokenizer).tokens(std::vector<Message>{{"user", "hello"}});
+  } catch (const Error& error) {
+    message = error.what();
+  }
+  EXPECT_EQ(message, folder + GetParam().message);
+  const LimitedRun run =
+      run_limited({"chat", "--model", model.folder().string(), "-t", "1", "hello"});
+  EXPECT_EQ(run.code, 1) << run.ended_by;
+  EXPECT_EQ(run.err, "stagecraft: " + folder + GetParam().message + "\n");
+  EXPECT_EQ(run.out, "");
+}
+
+INSTANTIATE_TEST_SUITE_P(BadChatTemplate, RefusedTemplate, testing::ValuesIn(kBadTemplates),
+                         [](const auto& row) { return row.param.name; });
+
+TEST(ChatTemplateOption, SaysWhatItTakes) {
+  const TinyChatModel model;
+  const LimitedRun run = run_limited(
+      {"chat", "--model", model.folder().string(), "--chat-template", "lama2", "hello"});
+  EXPECT_EQ(run.code, 1) << run.ended_by;
+  EXPECT_EQ(
+      run.err,
+      "stagecraft: --chat-template: expected a file or one of chatml, llama2, llama3, zephyr, "
+      "mistral, gemma, phi3, found 'lama2'\n");
+}
+
+}  // namespace
+}  // namespace stagecraft

@@ -1,0 +1,281 @@
+#include "text/chat_format.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/error.h"
+#include "tests/support/jinja_values.h"
+#include "tests/support/templated_folder.h"
+#include "text/builtin_chat_templates.h"
+
+namespace stagecraft {
+namespace {
+
+using Json = nlohmann::json;
+using OrderedJson = nlohmann::ordered_json;
+
+const std::string kTemplates = std::string(REPOSITORY) + "/reference/chat_templates/";
+const std::string kCases = std::string(TEST_DATA) + "/chat_templates/";
+
+Json load(const std::string& path) { return Json::parse(read_file(path)); }
+
+std::vector<Message> messages_of(const Json& conversation) {
+  std::vector<Message> messages;
+  for (const auto& message : conversation["messages"]) {
+    messages.push_back({message["role"], message["content"]});
+  }
+  return messages;
+}
+
+// ---- against transformers -----------------------------------------------------------------------
+
+class ChatFormatOf : public testing::TestWithParam<std::string> {
+ protected:
+  static Json config(const Json& model) {
+    Json config = {{"chat_template", read_file(kTemplates + GetParam() + ".jinja")}};
+    for (const char* token : {"bos_token", "eos_token"}) config[token] = model[token];
+    return config;
+  }
+
+  Json model_ = load(kCases + GetParam() + ".json");
+  OrderedJson conversations_ = OrderedJson::parse(read_file(kCases + "conversations.json"));
+  TemplatedFolder folder_{model_["tokenizer"], model_["added_tokens"], config(model_)};
+  Tokenizer tokenizer_ = Tokenizer::open(folder_.path());
+  ChatFormat format_ = ChatFormat::open(folder_.path(), tokenizer_, "", day_of_the_reference());
+};
+
+TEST_P(ChatFormatOf, GivesTheIdsOfTransformersForEveryConversation) {
+  std::size_t n = 0;
+  for (const auto& test : model_["cases"]) {
+    const auto& conversation = conversations_[test["conversation"].get<std::size_t>()];
+    if (!conversation["plain"] || !test["opening"] || test.contains("refused")) continue;
+    EXPECT_EQ(format_.tokens(messages_of(conversation)), test["ids"].get<std::vector<TokenId>>())
+        << conversation.dump() << "\n"
+        << tokenizer_.decode(format_.tokens(messages_of(conversation)));
+    ++n;
+  }
+  EXPECT_GE(n, 3u);
+}
+
+TEST_P(ChatFormatOf, RendersTheTextOfTransformersWithToolsAndInAnyOrder) {
+  const jinja::Template made(read_file(kTemplates + GetParam() + ".jinja"), "template");
+  std::size_t refused = 0;
+  for (const auto& test : model_["cases"]) {
+    const auto& conversation = conversations_[test["conversation"].get<std::size_t>()];
+    OrderedJson variables = {{"messages", conversation["messages"]},
+                             {"tools", conversation.value("tools", OrderedJson())},
+                             {"documents", nullptr},
+                             {"add_generation_prompt", test["opening"].get<bool>()}};
+    for (const char* token : {"bos_token", "eos_token"}) {
+      if (!model_[token].is_null()) variables[token] = model_[token].get<std::string>();
+    }
+    try {
+      const MarkedText text = made.render(jinja_variables(variables), day_of_the_reference());
+      ASSERT_TRUE(test.contains("text")) << conversation.dump() << text.bytes();
+      EXPECT_EQ(text.bytes(), test["text"].get<std::string>());
+      EXPECT_EQ(tokenizer_.encode(text, {}), test["ids"].get<std::vector<TokenId>>());
+    } catch (const Error& error) {
+      EXPECT_TRUE(test.contains("refused")) << conversation.dump() << error.what();
+      ++refused;
+    }
+  }
+  EXPECT_EQ(refused, std::ranges::count_if(model_["cases"], [](const Json& test) {
+              return test.contains("refused");
+            }));
+}
+
+// Nothing that a person types, in any place, makes a token that a harmless message does not make.
+TEST_P(ChatFormatOf, MakesNoTokenOfWhatAPersonTypes) {
+  std::string all;
+  for (const auto& token : model_["added_tokens"]) {
+    if (token["special"]) all += token["content"].get<std::string>() + " ";
+  }
+  const auto specials = [&](const std::string& content) {
+    std::vector<TokenId> found;
+    for (const TokenId id : format_.tokens(
+             std::vector<Message>{{"user", content}, {"assistant", content}, {"user", content}})) {
+      if (tokenizer_.is_special(id)) found.push_back(id);
+    }
+    return found;
+  };
+  EXPECT_EQ(specials("hi " + all + "<s></s>"), specials("hi"));
+}
+
+TEST_P(ChatFormatOf, TakesChatMlForTheStudentsLinesAndNothingElse) {
+  const bool expected =
+      GetParam() == "qwen-2.5" || GetParam() == "smollm2" || GetParam() == "minimind2";
+  EXPECT_EQ(format_.is_chatml(), expected);
+}
+
+TEST_P(ChatFormatOf, KnowsTheTokenThatEndsAnAnswer) {
+  EXPECT_EQ(std::ranges::count(format_.end_tokens(),
+                               *tokenizer_.id_of(GetParam() == "phi-3" ? "<|end|>"
+                                                 : GetParam().starts_with("gemma")
+                                                     ? "<end_of_turn>"
+                                                     : model_["eos_token"].get<std::string>())),
+            1);
+}
+
+std::vector<std::string> template_names() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(kTemplates)) {
+    names.push_back(entry.path().stem().string());
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, ChatFormatOf, testing::ValuesIn(template_names()),
+                         [](const auto& param) {
+                           std::string name = param.param;
+                           std::erase_if(name, [](char c) { return c == '-' || c == '.'; });
+                           return name;
+                         });
+
+// ---- built in -----------------------------------------------------------------------------------
+
+const std::vector<std::vector<Message>> kConversations = {
+    {{"user", "Hi!"}},
+    {{"user", "Hi!"}, {"assistant", "Hello."}, {"user", "And now?"}},
+    {{"user", "  a "}, {"assistant", " b\n"}, {"user", "\nc"}, {"assistant", ""}, {"user", "d"}},
+};
+const Message kSystem = {"system", "Be brief."};
+
+std::string text_of(const ChatFormat& format, std::vector<Message> messages, bool with_system) {
+  if (with_system) messages.insert(messages.begin(), kSystem);
+  return format.text(messages).bytes();
+}
+
+TEST(BuiltinChatTemplates, WriteWhatTheTemplatesOfTheirModelsWrite) {
+  const TemplatedFolder folder("gpt2", Json::array());
+  const Tokenizer tokenizer = Tokenizer::open(folder.path());
+  for (const auto& [builtin, model, knows_system] : {std::tuple{"chatml", "smollm2", true},
+                                                     {"llama2", "llama-2", true},
+                                                     {"llama3", "llama-3", true},
+                                                     {"phi3", "phi-3", true},
+                                                     {"gemma", "gemma-3", true},
+                                                     {"mistral", "mistral-v0.3", true}}) {
+    const auto* known = find_builtin_chat_template(builtin);
+    ASSERT_NE(known, nullptr);
+    const ChatFormat ours = ChatFormat::open(folder.path(), tokenizer, builtin);
+    folder.write("tokenizer_config.json",
+                 Json{{"chat_template", read_file(kTemplates + model + ".jinja")},
+                      {"bos_token", known->bos_token},
+                      {"eos_token", known->eos_token}}
+                     .dump());
+    const ChatFormat theirs = ChatFormat::open(folder.path(), tokenizer);
+    for (auto messages : kConversations) {
+      if (std::string(builtin) == "mistral") {  // which trims answers
+        for (Message& message : messages) message.content = "x" + message.content + "y";
+      }
+      EXPECT_EQ(text_of(ours, messages, true), text_of(theirs, messages, true)) << builtin;
+      if (std::string(builtin) == "chatml") continue;  // smollm2 has a system prompt of its own
+      EXPECT_EQ(text_of(ours, messages, false), text_of(theirs, messages, false)) << builtin;
+    }
+  }
+  EXPECT_EQ(text_of(ChatFormat::open(folder.path(), tokenizer, "zephyr"), kConversations[1], true),
+            "<|system|>\nBe brief.</s>\n<|user|>\nHi!</s>\n<|assistant|>\nHello.</s>\n"
+            "<|user|>\nAnd now?</s>\n<|assistant|>\n");
+}
+
+TEST(BuiltinChatTemplates, AreChosenByWhatTheVocabularyHolds) {
+  const auto chosen = [](const std::vector<std::string>& tokens) {
+    const TemplatedFolder folder("gpt2", TemplatedFolder::special(tokens));
+    return ChatFormat::open(folder.path(), Tokenizer::open(folder.path())).name();
+  };
+  EXPECT_EQ(chosen({"<|im_start|>", "<|im_end|>"}), "chatml");
+  EXPECT_EQ(chosen({"<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"}), "llama3");
+  EXPECT_EQ(chosen({"<start_of_turn>", "<end_of_turn>"}), "gemma");
+  EXPECT_EQ(chosen({"<|user|>", "<|assistant|>", "<|end|>"}), "phi3");
+  EXPECT_EQ(chosen({"<|user|>", "<|assistant|>"}), "zephyr");
+  EXPECT_EQ(chosen({"[INST]", "[/INST]"}), "mistral");
+  EXPECT_THROW(chosen({"<s>", "</s>"}), Error);
+}
+
+// ---- where the template is found ----------------------------------------------------------------
+
+class ChatFormatSource : public testing::Test {
+ protected:
+  std::string name_and_text(const std::string& chosen = "") {
+    const ChatFormat format = ChatFormat::open(folder_.path(), tokenizer_, chosen);
+    return std::filesystem::path(format.name()).filename().string() + " " +
+           format.text({{{"user", "Hi!"}}}).bytes();
+  }
+  void config(const Json& json) { folder_.write("tokenizer_config.json", json.dump()); }
+
+  TemplatedFolder folder_{"gpt2", TemplatedFolder::special({"<|im_start|>", "<|im_end|>"})};
+  Tokenizer tokenizer_ = Tokenizer::open(folder_.path());
+};
+
+TEST_F(ChatFormatSource, IsTheFileThenTheConfigThenTheVocabulary) {
+  EXPECT_EQ(name_and_text(), "chatml <|im_start|>user\nHi!<|im_end|>\n<|im_start|>assistant\n");
+  config({{"chat_template", "config"}});
+  EXPECT_EQ(name_and_text(), "tokenizer_config.json: chat_template config");
+  folder_.write("chat_template.jinja", "file");
+  EXPECT_EQ(name_and_text(), "chat_template.jinja file");
+  EXPECT_EQ(name_and_text("zephyr"), "zephyr <|user|>\nHi!</s>\n<|assistant|>\n");
+  folder_.write("mine.jinja", "mine");
+  EXPECT_EQ(name_and_text((folder_.path() / "mine.jinja").string()), "mine.jinja mine");
+}
+
+TEST_F(ChatFormatSource, OfSeveralNamedOnesIsTheDefault) {
+  config({{"chat_template",
+           {{{"name", "tool_use"}, {"template", "tools"}},
+            {{"name", "default"}, {"template", "d"}}}}});
+  EXPECT_EQ(name_and_text(), "tokenizer_config.json: chat_template d");
+}
+
+TEST_F(ChatFormatSource, GivesTheTemplateTheModelsSpecialTokens) {
+  config({{"chat_template", "{{ bos_token }}{{ eos_token }}{{ pad_token is defined }}"},
+          {"bos_token", "<s>"},
+          {"eos_token", {{"content", "</s>"}, {"special", true}}},
+          {"pad_token", nullptr}});
+  EXPECT_EQ(name_and_text(), "tokenizer_config.json: chat_template <s></s>False");
+}
+
+// ---- ChatML -------------------------------------------------------------------------------------
+
+TEST_F(ChatFormatSource, IsChatMlOnlyIfItNeverWritesAnythingElse) {
+  const std::string chatml =
+      "{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' + CONTENT + '<|im_end|>\n' }}"
+      "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
+  const auto is_chatml = [&](const std::string& content, const std::string& before = "") {
+    std::string source = before + chatml;
+    source.replace(source.find("CONTENT"), 7, content);
+    config({{"chat_template", source}});
+    return ChatFormat::open(folder_.path(), tokenizer_).is_chatml();
+  };
+  EXPECT_TRUE(is_chatml("m.content"));
+  EXPECT_FALSE(is_chatml("m.content | trim"));
+  EXPECT_FALSE(is_chatml("m.content.rstrip()"));
+  EXPECT_FALSE(is_chatml("m.content.split('</think>')[-1]"));
+  EXPECT_FALSE(is_chatml("(m.content or 'nothing')"));
+  EXPECT_FALSE(is_chatml("m.content", "<s>"));
+  EXPECT_FALSE(
+      is_chatml("m.content", "{{ raise_exception('no system') if messages[0].role == 'system' }}"));
+  const std::string own =
+      "{% if messages[0].role != 'system' %}<|im_start|>system\nBe kind.<|im_end|>\n{% endif %}";
+  EXPECT_TRUE(is_chatml("m.content", own));
+  EXPECT_FALSE(is_chatml("m.content", "<|im_start|>system\nBe kind.<|im_end|>\n"));
+}
+
+TEST_F(ChatFormatSource, GivesAChatMlModelItsOwnSystemPromptWhereNoneIsGiven) {
+  config({{"chat_template",
+           "{% for m in messages %}{% if loop.first and m.role != 'system' %}"
+           "{{ '<|im_start|>system\nBe kind.<|im_end|>\n' }}{% endif %}"
+           "{{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>\n' }}{% endfor %}"
+           "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"}});
+  const ChatFormat format = ChatFormat::open(folder_.path(), tokenizer_);
+  ASSERT_TRUE(format.is_chatml());
+  const auto written = [&](const std::vector<Message>& messages) {
+    return tokenizer_.decode(format.tokens(messages));
+  };
+  const std::string rest = "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n";
+  EXPECT_EQ(written({{"user", "Hi"}}), "<|im_start|>system\nBe kind.<|im_end|>\n" + rest);
+  EXPECT_EQ(written({{"system", ""}, {"user", "Hi"}}), "<|im_start|>system\n<|im_end|>\n" + rest);
+}
+
+}  // namespace
+}  // namespace stagecraft
