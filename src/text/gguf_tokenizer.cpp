@@ -135,7 +135,8 @@ std::string byte_level_json(const GgufMetadata& metadata,
   }
   return fmt::format(
       R"({{"version":"1.0","added_tokens":{},"normalizer":{},"pre_tokenizer":{},)"
-      R"("post_processor":{},"decoder":{{"type":"ByteLevel"}},"model":{{"type":"BPE",)"
+      R"("post_processor":{},"decoder":{{"type":"ByteLevel","add_prefix_space":false,)"
+      R"("trim_offsets":true,"use_regex":true}},"model":{{"type":"BPE",)"
       R"("ignore_merges":{},"vocab":{},"merges":[{}]}}}})",
       added_tokens_json(tokens), pre->normalizer, pre->pre_tokenizer,
       post_processor_json(tokens, begin_token(metadata, tokens, pre->adds_bos),

@@ -138,8 +138,9 @@ std::string post_processor_json(const std::vector<VocabularyToken>& tokens,
   };
   if (begin) single = add(*begin) + "," + single;
   if (end) single += "," + add(*end);
-  return fmt::format(R"({{"type":"TemplateProcessing","single":[{}],"special_tokens":{{{}}}}})",
-                     single, specials);
+  return fmt::format(
+      R"({{"type":"TemplateProcessing","single":[{}],"pair":[{},{}],"special_tokens":{{{}}}}})",
+      single, single, R"({"Sequence":{"id":"B","type_id":1}})", specials);
 }
 
 std::string scored_vocabulary_json(const ScoredVocabulary& vocabulary) {
