@@ -118,7 +118,7 @@ class Pass {
   }
 
   // One panel of a matrix times rows [first, first + n), n at most the kernel's most; out: [n, 32].
-  void tile(const PackedMatrix& m, std::size_t panel, const Rows& x, std::size_t first,
+  void tile(const PanelMatrix& m, std::size_t panel, const Rows& x, std::size_t first,
             std::size_t n, float* out) const {
     const auto form = static_cast<std::size_t>(m.form);
     const std::size_t blocks = m.inputs / kQuantBlock;
@@ -141,7 +141,7 @@ class Pass {
     k_.tile[form][n - 1](args);
   }
 
-  std::size_t max_rows(const PackedMatrix& m) const {
+  std::size_t max_rows(const PanelMatrix& m) const {
     return k_.max_rows[static_cast<std::size_t>(m.form)];
   }
 
@@ -169,7 +169,7 @@ class Pass {
   template <class Put>
   void panel_times_rows(const PackedLinear& linear, std::size_t panel, const Rows& x,
                         std::size_t rows, std::size_t which, Put put) {
-    const PackedMatrix& m = linear.weight;
+    const PanelMatrix& m = linear.weight;
     const std::size_t output = panel * kPanelOutputs;
     const std::size_t n_outputs = std::min(kPanelOutputs, m.outputs - output);
     float* out = scratch_.tile.data();

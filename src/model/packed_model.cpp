@@ -21,7 +21,7 @@ bool is_large(const Checkpoint& checkpoint) {
 // A matrix that has its place in memory and is to be packed into it.
 struct Job {
   const StoredTensor* stored;
-  PackedMatrix* packed;
+  PanelMatrix* packed;
   std::size_t offset;  // of its first panel
 };
 
@@ -80,7 +80,7 @@ class Planner {
   }
 
   Form form_of(const StoredTensor& stored) const {
-    const Form form = packed_form(stored);
+    const Form form = panel_form(stored);
     return form == Form::BF16 && round_ ? Form::RoundedBF16 : form;
   }
 

@@ -6,12 +6,12 @@
 #include "base/thread_pool.h"
 #include "checkpoint/checkpoint.h"
 #include "model/config.h"
-#include "operators/kernels/packed_matrix.h"
+#include "operators/kernels/panel_matrix.h"
 
 namespace stagecraft {
 
 struct PackedLinear {
-  PackedMatrix weight;      // [outputs, inputs]
+  PanelMatrix weight;       // [outputs, inputs]
   std::vector<float> bias;  // [outputs], or empty
 };
 

@@ -8,7 +8,7 @@ namespace stagecraft {
 
 // Keys and values of one sequence as the fast path keeps them: as weights. The scores of a query
 // are a product with a matrix whose outputs are positions; what attention returns is one with a
-// matrix whose inputs are positions. So both lie in panels (see PackedMatrix), in chunks of 64
+// matrix whose inputs are positions. So both lie in panels (see PanelMatrix), in chunks of 64
 // positions:
 //
 //   keys    [2][head_dim][32]               two panels of 32 positions each

@@ -10,6 +10,7 @@
 #include "base/processors.h"
 #include "base/stopwatch.h"
 #include "operators/kernels/ceilings.h"
+#include "operators/matmul_transb.h"
 #include "programs/commands.h"
 #include "programs/console.h"
 #include "programs/interrupt.h"
@@ -45,7 +46,7 @@ struct TokenCost {
   explicit TokenCost(const PackedModel& model) {
     double largest = 0.0;
     double by_form[3] = {};
-    const auto add = [&](const PackedMatrix& m) {
+    const auto add = [&](const PanelMatrix& m) {
       const double n = static_cast<double>(m.outputs) * static_cast<double>(m.inputs);
       operations += 2.0 * n;
       bytes += static_cast<double>(m.panel_count() * panel_bytes(m.form, m.inputs));
@@ -186,27 +187,48 @@ double time_form(const Kernels& k, Form form, const Shape& shape) {
   return best;
 }
 
+constexpr Shape kMany{512, 1536, 576}, kOne{1, 49152, 576};
+
+// The same by the function of stage 3, which takes whole matrices.
+double time_textbook(const Shape& shape) {
+  Matrix<float> a(shape.rows, shape.inputs), b(shape.outputs, shape.inputs);
+  Matrix<float> c(shape.rows, shape.outputs);
+  std::fill_n(a.data(), shape.rows * shape.inputs, 0.01f);
+  std::fill_n(b.data(), shape.outputs * shape.inputs, 0.01f);
+  double best = 1e30;
+  for (int i = 0; i < 5; ++i) {
+    const Stopwatch watch;
+    matmul_transb(1.0f, a.view(), b.view(), 0.0f, c.view());
+    best = std::min(best, watch.seconds());
+  }
+  return best;
+}
+
+// bytes: of a weight. most: operations a second that the processor can do.
+void print_operator(const char* name, double many, double one, double bytes, double most) {
+  const double rate = 2.0 * kMany.rows * kMany.outputs * kMany.inputs / many;
+  const double read = bytes * kOne.outputs * kOne.inputs / one;
+  fmt::print("  {:<24} {:>24} {:>24}\n", name,
+             fmt::format("{:.0f} Gop/s, {:.0f}%", rate * 1e-9, 100.0 * rate / most),
+             fmt::format("{:.1f} GB/s", read * 1e-9));
+}
+
 void run_operators() {
   ThreadPool one(1);
   const Ceilings ceilings = measure_ceilings(kernels(), one);
   constexpr const char* kNames[] = {"f32",  "f16",  "bf16", "bf16, rows rounded",
                                     "q8_0", "q4_0", "q4_1"};
-  constexpr Shape kMany{512, 1536, 576}, kOne{1, 49152, 576};
   fmt::print("{}, 1 thread, the best of 20; reads {:.1f} GB/s\n", kernels().name,
              ceilings.read * 1e-9);
-  fmt::print("  {:<20} {:>24} {:>28}\n", "", "512 x 1536 x 576", "1 x 49152 x 576");
+  fmt::print("  {:<24} {:>24} {:>24}\n", "", "512 x 1536 x 576", "1 x 49152 x 576");
+  print_operator("the textbook, f32", time_textbook(kMany), time_textbook(kOne), 4.0,
+                 ceilings.operations[0]);
   for (std::size_t form = 0; form < kForms; ++form) {
     const Kernels& k = kernels();
-    const double many = time_form(k, static_cast<Form>(form), kMany);
-    const double single = time_form(k, static_cast<Form>(form), kOne);
-    const double rate = 2.0 * 512 * 1536 * 576 / many;
-    const double read =
-        static_cast<double>(panel_bytes(static_cast<Form>(form), 576)) * (49152 / 32) / single;
-    fmt::print(
-        "  {:<20} {:>24} {:>28}\n", kNames[form],
-        fmt::format("{:.0f} Gop/s, {:.0f}%", rate * 1e-9,
-                    100.0 * rate / ceilings.operations[static_cast<std::size_t>(k.row_form[form])]),
-        fmt::format("{:.1f} GB/s", read * 1e-9));
+    const auto of_form = static_cast<Form>(form);
+    const double bytes = static_cast<double>(panel_bytes(of_form, 576)) / (32.0 * 576.0);
+    print_operator(kNames[form], time_form(k, of_form, kMany), time_form(k, of_form, kOne), bytes,
+                   ceilings.operations[static_cast<std::size_t>(k.row_form[form])]);
   }
 }
 

@@ -7,7 +7,7 @@
 #include <random>
 
 #include "operators/dequantize.h"
-#include "operators/kernels/packed_matrix.h"
+#include "operators/kernels/panel_matrix.h"
 #include "operators/narrow.h"
 #include "operators/quantize.h"
 #include "tensor/matrix.h"

@@ -7,7 +7,7 @@
 namespace stagecraft {
 
 // How the fast path keeps weights: in panels of 32 outputs, laid out so that a kernel reads a panel
-// once, from its first byte to its last. packed_matrix.h has the layouts.
+// once, from its first byte to its last. panel_matrix.h has the layouts.
 enum class Form : std::uint8_t {
   F32,
   F16,

@@ -1,4 +1,4 @@
-#include "operators/kernels/packed_matrix.h"
+#include "operators/kernels/panel_matrix.h"
 
 #include <algorithm>
 #include <array>
@@ -132,7 +132,7 @@ void pack_as_bf16(const StoredTensor& matrix, std::size_t first, std::size_t row
 
 }  // namespace
 
-Form packed_form(const StoredTensor& matrix) {
+Form panel_form(const StoredTensor& matrix) {
   const bool even = matrix.shape[1] % 2 == 0;
   switch (matrix.dtype) {
     case DType::F32:

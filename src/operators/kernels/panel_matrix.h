@@ -22,7 +22,7 @@ namespace stagecraft {
 //
 // One copy serves a prompt (many rows to a panel) and a single token (a panel is read straight
 // through). A view: the memory is somebody else's, with `stride` bytes from panel to panel.
-struct PackedMatrix {
+struct PanelMatrix {
   Form form = Form::F32;
   std::size_t outputs = 0;
   std::size_t inputs = 0;
@@ -36,13 +36,13 @@ struct PackedMatrix {
 // The form in which a stored matrix loses nothing: its own; Q8 for Q5_0, whose integers fit. Where
 // no form is (Q5_1 and the K-quants; F16 and BF16 with an odd number of inputs), F32 or BF16: see
 // .cpp.
-Form packed_form(const StoredTensor& matrix);
+Form panel_form(const StoredTensor& matrix);
 
 // Bytes of a panel.
 std::size_t panel_bytes(Form form, std::size_t inputs);
 
 // Writes the panel of outputs [first, first + 32) of a stored [outputs, inputs] matrix, in the form
-// that packed_form names (or RoundedBF16 for BF16). panel: panel_bytes(...) bytes.
+// that panel_form names (or RoundedBF16 for BF16). panel: panel_bytes(...) bytes.
 void pack_panel(const StoredTensor& matrix, std::size_t first, std::span<std::byte> panel);
 
 // Row `row` of a stored matrix as floats; out: [inputs].
