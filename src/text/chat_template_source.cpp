@@ -2,7 +2,9 @@
 
 #include "base/json.h"
 #include "base/mapped_file.h"
+#include "checkpoint/flm.h"
 #include "checkpoint/gguf.h"
+#include "text/flm_tokenizer.h"
 #include "text/jinja/template.h"
 
 namespace stagecraft {
@@ -65,6 +67,9 @@ ChatTemplateSource of_gguf(const fs::path& file, const Tokenizer& tokenizer) {
 
 ChatTemplateSource read_chat_template(const fs::path& model, const Tokenizer& tokenizer) {
   if (is_gguf(model)) return of_gguf(model, tokenizer);
+  if (is_flm(model)) {
+    return {flm_chat_template(FlmFile(model)), model.string() + ": user_role and others", {}};
+  }
   ChatTemplateSource source;
   const fs::path config = model / "tokenizer_config.json";
   std::error_code ignored;
