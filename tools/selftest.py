@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
 CORES = str(os.cpu_count() or 2)
 # Rooms whose tests feed files and text from outside to a parser.
-PARSER_ROOMS = ("base", "checkpoint", "fuzz", "hostile", "model", "programs", "text")
+PARSER_ROOMS = ("base", "checkpoint", "fuzz", "hostile", "model", "operators", "programs", "text")
 FUZZ_SECONDS, FUZZ_SECONDS_OF_ALL = 10, 60  # for each target
 
 

@@ -15,7 +15,7 @@ namespace {
 std::size_t affordable(const Model& model, std::size_t context) {
   const double memory =
       static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
-  const double needed = session_bytes(model.config, model.layers(), context);
+  const double needed = session_bytes(model.config, model.layers(), model.kv_type, context);
   if (memory <= 0.0 || needed <= memory) return context;
   throw Error(
       "context: expected at most {:.0f} tokens, as many as {:.1f} GB of memory hold, found {}",
@@ -24,8 +24,8 @@ std::size_t affordable(const Model& model, std::size_t context) {
 
 }  // namespace
 
-double session_bytes(const Config& config, Layers layers, std::size_t context) {
-  const SequenceBytes sequence = sequence_bytes(config, layers, context);
+double session_bytes(const Config& config, Layers layers, KvType kv_type, std::size_t context) {
+  const SequenceBytes sequence = sequence_bytes(config, layers, kv_type, context);
   return sequence.cache + sequence.workspace +
          sizeof(float) * static_cast<double>(config.vocab_size) +
          sizeof(TokenId) * static_cast<double>(context);
@@ -38,7 +38,7 @@ Session::Session(const Model& model, std::size_t context, std::size_t n_threads)
   tokens_.reserve(context);
 } catch (const std::bad_alloc&) {  // less than the machine has: a limit, a container
   throw Error("context: {} tokens take {:.1f} GB, more memory than this program may have", context,
-              session_bytes(model.config, model.layers(), context) * 1e-9);
+              session_bytes(model.config, model.layers(), model.kv_type, context) * 1e-9);
 }
 
 bool Session::feed(std::span<const TokenId> tokens, const std::function<bool()>& go_on) {

@@ -10,7 +10,7 @@ namespace stagecraft {
 
 // The memory in bytes that a session with room for `context` tokens comes to use: keys, values and
 // what a forward pass writes. Pages that are never reached cost nothing.
-double session_bytes(const Config& config, Layers layers, std::size_t context);
+double session_bytes(const Config& config, Layers layers, KvType kv_type, std::size_t context);
 
 // One sequence in the making: the model, what it has computed so far, and all the memory and
 // threads that computing more will need. Nothing is allocated after it is made.

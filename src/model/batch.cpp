@@ -7,7 +7,7 @@
 namespace stagecraft {
 namespace {
 
-constexpr Form kCacheForm = Form::F32;
+Form cache_form(KvType type) { return type == KvType::F16 ? Form::F16 : Form::F32; }
 
 }  // namespace
 
@@ -17,7 +17,7 @@ Batch::Batch(const Model& model, std::size_t n_sequences, std::size_t context, s
     : model_(model),
       workspace_(model.config, kernels(), max_rows, std::min(n_threads, usable_cores())) {
   for (std::size_t i = 0; i < n_sequences; ++i) {
-    caches_.emplace_back(model.config, context, kCacheForm);
+    caches_.emplace_back(model.config, context, cache_form(model.kv_type));
   }
   tokens_.reserve(n_sequences);
 }
@@ -30,10 +30,8 @@ void Batch::forward(std::span<const Part> parts, MatrixView<float> logits) {
   fast_forward(model_.config, *model_.packed, tokens_, workspace_, logits);
 }
 
-double batch_bytes(const Config& config, std::size_t n_sequences, std::size_t context,
-                   std::size_t max_rows) {
-  return static_cast<double>(n_sequences) * panel_cache_bytes(config, context, kCacheForm) +
-         fast_workspace_bytes(config, max_rows);
+double cache_bytes(const Config& config, KvType type, std::size_t context) {
+  return panel_cache_bytes(config, context, cache_form(type));
 }
 
 }  // namespace stagecraft

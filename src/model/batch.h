@@ -29,6 +29,7 @@ class Batch {
   std::size_t length(std::size_t sequence) const { return caches_[sequence].length(); }
   void truncate(std::size_t sequence, std::size_t length) { caches_[sequence].truncate(length); }
 
+  std::size_t vocab_size() const { return model_.config.vocab_size; }
   std::size_t size() const { return caches_.size(); }
   std::size_t context() const { return caches_.front().capacity(); }
   std::size_t max_rows() const { return workspace_.max_rows; }
@@ -41,8 +42,7 @@ class Batch {
   std::vector<SequenceTokens> tokens_;
 };
 
-// The bytes that a batch comes to use.
-double batch_bytes(const Config& config, std::size_t n_sequences, std::size_t context,
-                   std::size_t max_rows);
+// The bytes that the keys and values of one sequence come to use.
+double cache_bytes(const Config& config, KvType type, std::size_t context);
 
 }  // namespace stagecraft

@@ -8,7 +8,7 @@ namespace stagecraft {
 
 Model Model::open(const std::filesystem::path& path, Layers layers, std::size_t n_threads) {
   Checkpoint checkpoint = Checkpoint::open(path);  // first: where both are broken, this is told
-  Model model{read_config(path), std::move(checkpoint), {}, nullptr};
+  Model model{read_config(path), std::move(checkpoint), {}, nullptr, KvType::F32};
   try {
     if (layers == Layers::Fast) {
       ThreadPool threads(n_threads);

@@ -13,12 +13,17 @@ namespace stagecraft {
 // What computes a pass: the textbook's layers, which the stages are about, or the fast ones.
 enum class Layers { Textbook, Fast };
 
+// How the fast layers keep the keys and values of a sequence: as they are, or rounded to halves,
+// which takes half the memory, and half the time to read in a long text.
+enum class KvType { F32, F16 };
+
 // An opened model: immutable, so any number of sequences and threads may share it.
 struct Model {
   Config config;
   Checkpoint checkpoint;  // owns the mapped bytes that what follows looks at
   Parameters parameters;  // of the textbook's layers; empty where the fast ones are to run
   std::unique_ptr<const PackedModel> packed;  // of the fast layers, or nullptr
+  KvType kv_type = KvType::F32;               // of all sequences of the fast layers
 
   Layers layers() const { return packed != nullptr ? Layers::Fast : Layers::Textbook; }
 

@@ -76,10 +76,11 @@ std::unique_ptr<Sequence> make_sequence(const Model& model, std::size_t context,
   return std::make_unique<TextbookSequence>(model, context, n_threads);
 }
 
-SequenceBytes sequence_bytes(const Config& config, Layers layers, std::size_t context) {
+SequenceBytes sequence_bytes(const Config& config, Layers layers, KvType kv_type,
+                             std::size_t context) {
   if (layers == Layers::Textbook) return textbook_bytes(config, context);
-  const double workspace = fast_workspace_bytes(config, std::min(kFastRows, context));
-  return {batch_bytes(config, 1, context, std::min(kFastRows, context)) - workspace, workspace};
+  return {cache_bytes(config, kv_type, context),
+          fast_workspace_bytes(config, std::min(kFastRows, context))};
 }
 
 }  // namespace stagecraft

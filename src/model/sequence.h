@@ -39,6 +39,7 @@ struct SequenceBytes {
   double cache;  // keys and values
   double workspace;
 };
-SequenceBytes sequence_bytes(const Config& config, Layers layers, std::size_t context);
+SequenceBytes sequence_bytes(const Config& config, Layers layers, KvType kv_type,
+                             std::size_t context);
 
 }  // namespace stagecraft

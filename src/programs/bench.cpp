@@ -236,7 +236,7 @@ void run_bench(const BenchFlags& flags) {
   if (flags.operators) return run_operators();
   const std::filesystem::path path = find_model(flags.model, "story");
   const std::size_t all = flags.thread_count();
-  const Model model = Model::open(path, flags.layers(), all);
+  const Model model = flags.open_model(path);
   fmt::print("{}: {} layers, kernels {}; the median of {}\n", path.string(),
              model.packed != nullptr ? "fast" : "textbook", kernels().name, flags.repetitions);
   Bench bench(flags, path, model);

@@ -313,7 +313,7 @@ void run_chat(const ChatFlags& flags) {
   const std::filesystem::path path = find_model(flags.model, "chat");
   const Tokenizer tokenizer = Tokenizer::open(flags.tokenizer_path(path));
   ChatFormat format = ChatFormat::open(path, tokenizer, flags.chat_template);
-  const Model model = Model::open(path, flags.layers(), flags.thread_count());
+  const Model model = flags.open_model(path);
 
   Chat chat(flags, path, tokenizer, std::move(format), model);
   int code = 0;

@@ -251,8 +251,8 @@ std::string tensors_heading(const Tensors& tensors) {
 void print_memory(const Checkpoint& checkpoint, const Config& config, std::size_t context) {
   const auto packed = static_cast<double>(packed_bytes(config, checkpoint));
   const auto copied = static_cast<double>(checkpoint.copied_bytes());
-  const double cache = sequence_bytes(config, Layers::Fast, context).cache;
-  const double session = session_bytes(config, Layers::Fast, context);
+  const double cache = sequence_bytes(config, Layers::Fast, KvType::F32, context).cache;
+  const double session = session_bytes(config, Layers::Fast, KvType::F32, context);
   const auto line = [](std::string_view what, double bytes, const std::string& note) {
     fmt::print("  {:<15} {:>10}{}\n", what, bytes_text(bytes), note);
   };

@@ -81,6 +81,12 @@ void GenerationFlags::add_threads_to(CLI::App& command) {
 
 void GenerationFlags::add_layers_to(CLI::App& command) {
   command.add_flag("--textbook", textbook, "Run the layers of the course, not the fast ones");
+  command
+      .add_option("--kv-type", kv_type,
+                  "How keys and values are kept: f32 or f16 (half the memory)")
+      ->check(CLI::IsMember({"f32", "f16"}))
+      ->capture_default_str()
+      ->type_name("TYPE");
 }
 
 void GenerationFlags::add_to(CLI::App& command) {
@@ -126,8 +132,16 @@ std::size_t GenerationFlags::thread_count() const {
   return std::min(usable_cores(), kMaxThreads);
 }
 
-Layers GenerationFlags::layers() const {
-  return textbook || kRunsStudentsCode ? Layers::Textbook : Layers::Fast;
+Model GenerationFlags::open_model(const std::filesystem::path& path) const {
+  const bool fast = !textbook && !kRunsStudentsCode;
+  if (!fast && kv_type != "f32") {
+    throw Error(
+        "--kv-type: expected f32, as the layers of the course keep keys and values, found {}",
+        kv_type);
+  }
+  Model opened = Model::open(path, fast ? Layers::Fast : Layers::Textbook, thread_count());
+  opened.kv_type = kv_type == "f16" ? KvType::F16 : KvType::F32;
+  return opened;
 }
 
 std::uint64_t GenerationFlags::chosen_seed() const {

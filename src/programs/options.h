@@ -23,6 +23,7 @@ struct GenerationFlags {
   std::size_t max_tokens = 0;  // 0: the command's own default
   std::size_t threads = 0;     // 0: one for each core
   bool textbook = false;       // run the textbook's layers, not the fast ones
+  std::string kv_type = "f32";
   float temperature = 0.8f;
   std::size_t top_k = 40;
   float top_p = 0.95f;
@@ -35,11 +36,12 @@ struct GenerationFlags {
   void add_to(CLI::App& command);
   void add_model_to(CLI::App& command);    // --model and --tokenizer alone
   void add_threads_to(CLI::App& command);  // --threads alone
-  void add_layers_to(CLI::App& command);   // --textbook alone
+  void add_layers_to(CLI::App& command);   // --textbook and --kv-type
 
   std::filesystem::path tokenizer_path(const std::filesystem::path& model_path) const;
   std::size_t thread_count() const;
-  Layers layers() const;  // the textbook's where asked for, or where they are the student's
+  // For the textbook's layers where they are asked for, or are the student's.
+  Model open_model(const std::filesystem::path& path) const;
   std::uint64_t chosen_seed() const;  // as given, or one that nobody could guess
   TextOptions text_options(const Config& config, std::size_t default_max_tokens) const;
 };

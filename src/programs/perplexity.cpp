@@ -69,7 +69,7 @@ void run_perplexity(const PerplexityFlags& flags) {
   const std::filesystem::path path = find_model(flags.model, "story");
   const std::string text = read_text_file(flags.text, kMaxTextBytes);
   check_utf8(flags.text, text);
-  const Model model = Model::open(path, flags.layers(), flags.thread_count());
+  const Model model = flags.open_model(path);
   const Tokenizer tokenizer = Tokenizer::open(path);
   std::vector<TokenId> ids = tokenizer.encode(text, {.add_special = true});
   const std::vector<TokenId> alone = tokenizer.encode("", {.add_special = true});

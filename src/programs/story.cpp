@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include "base/error.h"
+#include "base/stopwatch.h"
+#include "generation/generate_batch.h"
 #include "programs/commands.h"
 #include "programs/console.h"
 #include "programs/interrupt.h"
@@ -22,6 +24,7 @@ struct StoryFlags : GenerationFlags {
   CLI::Option* ids_option = nullptr;
   bool print_ids = false;
   std::string save_ids;
+  std::size_t stories = 1;
 
   bool has_ids() const { return ids_option->count() > 0; }
 };
@@ -94,6 +97,46 @@ void run_on_ids(const StoryFlags& flags, const Model& model, const std::vector<T
   ids_file.write(made);
 }
 
+// --stories N: told side by side, printed one after the other; each is the one that its seed gives.
+void tell_several(const StoryFlags& flags, const Model& model, const Tokenizer& tokenizer,
+                  std::span<const TokenId> prompt, const TextOptions& options, std::size_t context,
+                  std::uint64_t seed) {
+  if (model.packed == nullptr) {
+    throw Error(
+        "--stories: expected 1, as the layers of the course compute one text at a time, "
+        "found {}",
+        flags.stories);
+  }
+  constexpr std::size_t kRows = 512;
+  Batch batch(model, flags.stories, context, std::max(std::min(kRows, context), flags.stories),
+              flags.thread_count());
+  std::vector<Random> randoms;
+  for (std::size_t i = 0; i < flags.stories; ++i) randoms.emplace_back(seed + i);
+  std::vector<std::optional<std::string>> told(flags.stories);
+  std::size_t shown = 0;
+  std::size_t tokens = 0;
+  const InterruptGuard guard;
+  const Stopwatch watch;
+  const std::string& begin = flags.prompt;
+  const auto on_done = [&](std::size_t which, std::span<const TokenId> made, StopReason) {
+    tokens += made.size();
+    std::string text = tokenizer.decode(made);
+    for (const std::string& stop : options.stops)
+      text.resize(std::min(text.find(stop), text.size()));
+    told[which] = begin + text;
+    for (; shown < told.size() && told[shown]; ++shown) {
+      print_now(fmt::format("{}{}\n", shown == 0 ? "" : "\n", *told[shown]));
+    }
+  };
+  generate_batch(batch, prompt, options.generation, randoms, on_done,
+                 [&] { return !guard.interrupted(); });
+  fmt::print(stderr,
+             "[{} stories, {} tokens, {:.0f} tokens/s in all; {} threads; seeds {} to {}]\n",
+             flags.stories, tokens, static_cast<double>(tokens) / watch.seconds(),
+             batch.n_threads(), seed, seed + flags.stories - 1);
+  if (guard.interrupted()) throw CLI::RuntimeError(InterruptGuard::kExitCode);
+}
+
 void run_story(const StoryFlags& flags) {
   if (flags.prompt.empty()) throw Error("prompt: expected some text, found none");
   check_utf8("prompt", flags.prompt);
@@ -101,7 +144,7 @@ void run_story(const StoryFlags& flags) {
   if (flags.has_ids()) prompt = parse_id_list("--ids", flags.ids);
 
   const std::filesystem::path path = find_model(flags.model, "story");
-  const Model model = Model::open(path, flags.layers(), flags.thread_count());
+  const Model model = flags.open_model(path);
   check_ids("--ids", prompt, model.config.vocab_size);
   if (flags.has_ids() && flags.print_ids) return run_on_ids(flags, model, prompt);
 
@@ -111,11 +154,13 @@ void run_story(const StoryFlags& flags) {
     check_tokens(prompt, path, model.config);
   }
   const TextOptions options = flags.text_options(model.config, kDefaultMaxTokens);
-  Session session(model,
-                  context_for(flags, model.config, prompt.size(), options.generation.max_tokens),
-                  flags.thread_count());
-  note_long_context(model.config, session.context());
+  const std::size_t context =
+      context_for(flags, model.config, prompt.size(), options.generation.max_tokens);
+  note_long_context(model.config, context);
   const std::uint64_t seed = flags.chosen_seed();
+  if (flags.stories > 1)
+    return tell_several(flags, model, tokenizer, prompt, options, context, seed);
+  Session session(model, context, flags.thread_count());
   Random random(seed);
   IdsFile ids_file(flags.save_ids);
 
@@ -157,6 +202,13 @@ void add_story(CLI::App& app) {
                    "Also write the ids of the new tokens to this file, as --ids takes them")
       ->check(not_empty())
       ->type_name("FILE");
+  command
+      ->add_option("--stories", flags->stories, "Tell this many side by side, with seeds one apart")
+      ->check(whole_in_range(1, 512))
+      ->excludes(flags->ids_option)
+      ->excludes("--print-ids")
+      ->excludes("--save-ids")
+      ->type_name("N");
   command->footer("Example: stagecraft story \"One day, a small fox\" --seed 7 --temperature 0.8");
   command->callback([flags] { run_story(*flags); });
 }

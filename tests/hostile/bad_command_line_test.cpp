@@ -197,8 +197,9 @@ const BadCommand kBadCommands[] = {
     {"chat_with_a_model_for_stories",
      {"chat", "--model", "TINY", "Hello"},
      1,
-     "TINY: chat template: expected a tokenizer with the tokens <|im_start|> and <|im_end|>, found "
-     "no <|im_start|>; is it a model for stories?"},
+     "TINY: expected a chat template, or the tokens of one (<|im_start|>, <|im_end|>) in the "
+     "vocabulary, found none; is it a model for stories? Else name one: --chat-template chatml, "
+     "llama2, llama3, zephyr, mistral, gemma, phi3"},
     {"chat_without_a_question",
      {"chat", "--model", "TINY", ""},
      1,

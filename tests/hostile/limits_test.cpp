@@ -36,8 +36,8 @@ TEST(Limits, AContextThatNoMachineHoldsIsRefusedBeforeAnythingIsAllocated) {
 TEST(Limits, SessionBytesCountsKeysAndValues) {
   const TinyModel tiny;
   const Config config = read_config(tiny.folder());
-  const double a_position =
-      session_bytes(config, Layers::Textbook, 2000) - session_bytes(config, Layers::Textbook, 1999);
+  const double a_position = session_bytes(config, Layers::Textbook, KvType::F32, 2000) -
+                            session_bytes(config, Layers::Textbook, KvType::F32, 1999);
   // 2 layers of keys and values of 2 heads of 6; 4 heads x 64 rows of probabilities; the token.
   EXPECT_EQ(a_position, 4.0 * (2 * 2 * 12 + 4 * 64) + 4.0);
 }

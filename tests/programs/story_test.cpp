@@ -45,6 +45,29 @@ TEST(Story, TellsTheSameForTheSameSeedOnAnyNumberOfThreads) {
   EXPECT_NE(one.out, other.out);
 }
 
+TEST(Story, TellsSeveralSideBySideEachAsItsSeedAlone) {
+  std::string expected;
+  for (const char* seed : {"20", "21", "22"}) {
+    if (!expected.empty()) expected += "\n";
+    expected += story({"One day", "--seed", seed, "-n", "200", "--threads", "1"}).out;
+  }
+  const ProgramResult several = story({"One day", "--seed", "20", "-n", "200", "--stories", "3"});
+  EXPECT_EQ(several.code, 0) << several.err;
+  EXPECT_EQ(several.out, expected);
+  EXPECT_NE(several.err.find("3 stories"), std::string::npos) << several.err;
+}
+
+TEST(Story, KeepsKeysAndValuesAsHalvesWhereAsked) {
+  const ProgramResult result = story({"--seed", "7", "-n", "30", "--kv-type", "f16"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  const ProgramResult refused = story({"--textbook", "--kv-type", "f16"});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_EQ(
+      refused.err,
+      "stagecraft: --kv-type: expected f32, as the layers of the course keep keys and values, "
+      "found f16\n");
+}
+
 TEST(Story, IsGreedyAtTemperatureZeroWhateverTheSeed) {
   const ProgramResult one = story({"--temperature", "0", "--seed", "1", "-n", "40"});
   const ProgramResult two = story({"--temp", "0", "--seed", "2", "-n", "40"});
