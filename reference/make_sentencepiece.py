@@ -16,6 +16,7 @@ import json
 import math
 import re
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 import sentencepiece
@@ -28,16 +29,21 @@ from tokenizer_parts import BYTE_TOKENS, Json, added, metaspace, sequence, templ
 from tokenizer_texts import corpus, trials
 
 MARK = "▁"
+ALPHABET = 160  # characters
 USER = ["<sep>", MARK * 2, "\n\n", "fox", "é"]
 
 
 def learnt(name: str, n: int) -> list[str]:
-    """The characters of a corpus, but for those that come once or twice, and words' parts in the order
-    in which BPE learns them."""
+    """The most frequent characters of a corpus, and words' parts in the order in which BPE learns them."""
+    lines = list(corpus(name))
+    counts = Counter("".join(lines))
+    # Chosen here, since the library takes any of those that come equally often.
+    kept = sorted(counts, key=lambda character: (-counts[character], character))[:ALPHABET]
+    others = dict.fromkeys(map(ord, counts.keys() - set(kept) - {" "}))
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
-    trainer = trainers.BpeTrainer(vocab_size=n, show_progress=False, limit_alphabet=160)
-    tokenizer.train_from_iterator(corpus(name), trainer)
+    trainer = trainers.BpeTrainer(vocab_size=n, show_progress=False)
+    tokenizer.train_from_iterator([line.translate(others) for line in lines], trainer)
     ids = tokenizer.get_vocab()
     return sorted(ids, key=ids.__getitem__)
 
