@@ -1,4 +1,5 @@
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 
 #include <fmt/ranges.h>
@@ -40,6 +41,12 @@ std::size_t context_for(const StoryFlags& flags, const Config& config, std::size
   return context;
 }
 
+// Which kernels ran, where STAGECRAFT_ISA chose them.
+std::string forced_kernels(const Model& model) {
+  if (model.packed == nullptr || std::getenv("STAGECRAFT_ISA") == nullptr) return "";
+  return fmt::format("; kernels {}", kernels().name);
+}
+
 void print_closing_lines(const TextResult& result, const Session& session,
                          const std::filesystem::path& model, std::uint64_t seed) {
   if (result.reason == StopReason::ContextFull) {
@@ -50,11 +57,11 @@ void print_closing_lines(const TextResult& result, const Session& session,
   };
   fmt::print(stderr,
              "[{} tokens, {:.0f} tokens/s; prompt {} tokens, {:.0f} tokens/s; first token after "
-             "{:.0f} ms; {}; {} thread{}; seed {}]\n",
+             "{:.0f} ms; {}; {} thread{}{}; seed {}]\n",
              result.tokens.size(), per_second(result.tokens.size(), result.generation_seconds),
              result.prompt_tokens, per_second(result.prompt_tokens, result.prompt_seconds),
              result.first_token_seconds * 1e3, model.string(), session.n_threads(),
-             session.n_threads() == 1 ? "" : "s", seed);
+             session.n_threads() == 1 ? "" : "s", forced_kernels(session.model()), seed);
 }
 
 // Where the ids of the new tokens are kept, opened before the story begins: a path that cannot be

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "operators/kernels/kernels.h"
 #include "tests/support/run_program.h"
 #include "tests/support/temporary_folder.h"
 
@@ -55,6 +56,21 @@ TEST(Story, TellsSeveralSideBySideEachAsItsSeedAlone) {
   EXPECT_EQ(several.code, 0) << several.err;
   EXPECT_EQ(several.out, expected);
   EXPECT_NE(several.err.find("3 stories"), std::string::npos) << several.err;
+}
+
+TEST(Story, SaysWhichKernelsRanWhereTheyWereChosen) {
+  const std::string least = runnable_kernels().front()->name;
+  const std::vector<std::string> words = {"story", "--model", kModel, "--seed", "7", "-n", "30"};
+  const ProgramResult usual = run_program(words);
+  const ProgramResult chosen = run_program(words, "", "STAGECRAFT_ISA=" + least);
+  EXPECT_EQ(chosen.code, 0);
+  EXPECT_NE(chosen.err.find("; kernels " + least + ";"), std::string::npos) << chosen.err;
+  EXPECT_EQ(chosen.out, usual.out);
+  EXPECT_EQ(usual.err.find("; kernels"), std::string::npos) << usual.err;
+  const ProgramResult refused = run_program(words, "", "STAGECRAFT_ISA=mmx");
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_TRUE(refused.err.starts_with("stagecraft: STAGECRAFT_ISA: expected one that this "))
+      << refused.err;
 }
 
 TEST(Story, KeepsKeysAndValuesAsHalvesWhereAsked) {
