@@ -20,6 +20,7 @@ BUILD = ROOT / "build"
 CORES = str(os.cpu_count() or 2)
 # Rooms whose tests feed files and text from outside to a parser.
 PARSER_ROOMS = ("base", "checkpoint", "fuzz", "hostile", "model", "operators", "programs", "text")
+THREADED_ROOMS = ("base", "generation", "model")
 FUZZ_SECONDS, FUZZ_SECONDS_OF_ALL = 10, 60  # for each target
 
 
@@ -95,6 +96,13 @@ def check_asan(_):
     """the tests of all that parses, under AddressSanitizer and UndefinedBehaviorSanitizer"""
     preset("asan", *(f"{room}_tests" for room in PARSER_ROOMS))
     run("ctest", "--preset", "asan", "-j", CORES, "-L", f"^({'|'.join(PARSER_ROOMS)})$")
+
+
+def check_tsan(_):
+    """what threads share, under ThreadSanitizer"""
+    preset("tsan", *(f"{room}_tests" for room in THREADED_ROOMS))
+    run("ctest", "--preset", "tsan", "-j", CORES, "-L", f"^({'|'.join(THREADED_ROOMS)})$",
+        "-R", "ThreadPool|Determinism|FastRandom|GenerateBatch")
 
 
 def fuzz(name, seconds):
@@ -178,6 +186,7 @@ def run_tests():
 PARTS = {
     "format": check_format,
     "asan": check_asan,
+    "tsan": check_tsan,
     "fuzz": check_fuzz,
     "reference": check_reference,
     "clang": check_clang,
