@@ -46,7 +46,7 @@ class Runner {
       sequence_ = make_sequence(model, context, n_threads);
     } else {
       batch_ = std::make_unique<Batch>(model, sizes.batch, context,
-                                       std::max<std::size_t>(512, sizes.batch), n_threads);
+                                       std::max(kFastRows, sizes.batch), n_threads);
     }
   }
 

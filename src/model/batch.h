@@ -8,6 +8,10 @@
 
 namespace stagecraft {
 
+// A prompt goes through the fast layers in pieces of this many tokens: enough that each weight
+// fetched from memory serves many rows, few enough that the workspace stays small.
+constexpr std::size_t kFastRows = 512;
+
 // Several sequences that go through the fast layers together: a weight that is fetched from memory
 // serves them all. Each has what it computed so far; each pass may take any of them.
 class Batch {

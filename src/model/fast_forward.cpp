@@ -5,22 +5,16 @@
 #include <limits>
 
 #include "base/error.h"
-#include "model/rope_frequencies.h"
 #include "operators/check.h"
 
 namespace stagecraft {
 namespace {
 
-constexpr std::size_t kTileRows = 12;  // the most rows that any kernel takes
-// Up to so many rows each thread prepares all of them for itself, which is less than waiting.
-constexpr std::size_t kFewRows = 4;
 constexpr std::size_t kChunk = PanelCache::kChunk;
 // Rows times bytes of weights below which one thread is done before a second one has been told, or
 // is not much later; and it need not wait where the machine has other work.
 constexpr std::size_t kWorthSharing = std::size_t{8} << 20;
 constexpr float kMasked = -std::numeric_limits<float>::infinity();
-
-std::size_t round_up(std::size_t n, std::size_t step) { return (n + step - 1) / step * step; }
 
 // Part `part` of `parts` of n things.
 struct Share {
@@ -184,8 +178,6 @@ class Pass {
     }
   }
 
-  static void copy(const float* from, std::size_t n, float* to) { std::copy_n(from, n, to); }
-
   void add_to_hidden(const PackedLinear& projection, MatrixView<const float> x) {
     const Rows rows = prepare(x, nullptr, {&projection});
     linear({&projection}, rows, x.rows(),
@@ -202,7 +194,7 @@ class Pass {
     const std::size_t width[] = {w_.q.cols(), w_.k.cols(), w_.v.cols()};
     linear({&p.q, &p.k, &p.v}, normed, rows_,
            [&](std::size_t which, std::size_t row, std::size_t output, std::size_t n,
-               const float* y) { copy(y, n, to[which] + row * width[which] + output); });
+               const float* y) { std::copy_n(y, n, to[which] + row * width[which] + output); });
     barrier();
     // A pass over single tokens: whoever computes a head stores its key first. Over several, all
     // keys have to be there before the first query.
@@ -404,7 +396,7 @@ class Pass {
       const Rows normed = prepare(x, &model_.final_norm, {&model_.lm_head});
       linear({&model_.lm_head}, normed, x.rows(),
              [&](std::size_t, std::size_t r, std::size_t output, std::size_t n, const float* y) {
-               copy(y, n, &logits_(done + r, output));
+               std::copy_n(y, n, &logits_(done + r, output));
              });
       done += one.n_logits;
     }
@@ -446,55 +438,6 @@ void check(const Config& config, std::span<const SequenceTokens> batch, const Fa
 }
 
 }  // namespace
-
-PreparedRows::PreparedRows(std::size_t rows, std::size_t width)
-    : f32(rows, width),
-      bf16(rows, width),
-      q8(rows, width),
-      scales(rows, width / kQuantBlock),
-      sums(rows, width / kQuantBlock) {}
-
-FastWorkspace::FastWorkspace(const Config& config, const Kernels& table, std::size_t rows,
-                             std::size_t n_threads)
-    : kernels(table),
-      max_rows(rows),
-      inv_freq(rope_frequencies(config.rope, config.head_dim)),
-      cos(rows, config.head_dim / 2),
-      sin(rows, config.head_dim / 2),
-      hidden(rows, config.dim),
-      q(rows, config.q_dim()),
-      k(rows, config.kv_dim()),
-      v(rows, config.kv_dim()),
-      attention_out(rows, config.q_dim()),
-      gated(rows, config.ffn_dim),
-      scratch(n_threads),
-      next_task(config.n_layers),
-      threads(n_threads) {
-  const std::size_t width = std::max({config.dim, config.q_dim(), config.ffn_dim});
-  const std::size_t group = config.n_heads / config.n_kv_heads;
-  const std::size_t queries = std::max(kTileRows, group);
-  const std::size_t padded = round_up(config.head_dim, kPanelOutputs);
-  if (n_threads > 1) prepared = PreparedRows(rows, width);
-  for (Scratch& one : scratch) {
-    const bool first = &one == &scratch.front();  // may have to do small passes alone
-    one.prepared = PreparedRows(first ? rows : std::min(rows, kFewRows), width);
-    one.tile = Matrix<float>(2 * kTileRows, kPanelOutputs);
-    one.queries = Matrix<float>(queries, config.head_dim);
-    one.scores = Matrix<float>(queries, kChunk);
-    one.weighted = Matrix<float>(queries, padded);
-    one.largest.resize(queries);
-    one.total.resize(queries);
-  }
-}
-
-double fast_workspace_bytes(const Config& config, std::size_t max_rows) {
-  const auto count = [](std::size_t n) { return static_cast<double>(n); };
-  const double width = count(std::max({config.dim, config.q_dim(), config.ffn_dim}));
-  const double row = count(config.dim) + 2.0 * count(config.q_dim()) +
-                     2.0 * count(config.kv_dim()) + count(config.ffn_dim) + count(config.head_dim);
-  constexpr double kPrepared = 4.0 + 2.0 + 1.0 + 8.0 / kQuantBlock;  // bytes, in all forms
-  return count(max_rows) * (sizeof(float) * row + kPrepared * width);
-}
 
 void fast_forward(const Config& config, const PackedModel& model,
                   std::span<const SequenceTokens> batch, FastWorkspace& w,

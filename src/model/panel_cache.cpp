@@ -7,8 +7,6 @@
 namespace stagecraft {
 namespace {
 
-std::size_t round_up(std::size_t n, std::size_t step) { return (n + step - 1) / step * step; }
-
 std::size_t number_size(Form kind) { return kind == Form::F16 ? 2 : 4; }
 
 // Floats into places `step` numbers apart.

@@ -6,6 +6,11 @@
 
 namespace stagecraft {
 
+// The least multiple of `step` that n fits into.
+constexpr std::size_t round_up(std::size_t n, std::size_t step) {
+  return (n + step - 1) / step * step;
+}
+
 // Keys and values of one sequence as the fast path keeps them: as weights. The scores of a query
 // are a product with a matrix whose outputs are positions; what attention returns is one with a
 // matrix whose inputs are positions. So both lie in panels (see PanelMatrix), in chunks of 64

@@ -12,7 +12,6 @@ namespace {
 // A prompt goes through the model in pieces of this many tokens: enough that each weight fetched
 // from memory serves many rows, few enough that the workspace stays small.
 constexpr std::size_t kTextbookRows = 64;
-constexpr std::size_t kFastRows = 512;
 
 class TextbookSequence final : public Sequence {
  public:

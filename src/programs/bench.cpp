@@ -170,7 +170,7 @@ double time_form(const Kernels& k, Form form, const Shape& shape) {
   std::vector<std::int32_t> sums(shape.rows * blocks, 3);
   const std::size_t sizes[] = {4, 2, 1};
   const std::size_t row_bytes = shape.inputs * sizes[static_cast<std::size_t>(k.row_form[f])];
-  alignas(64) float out[12 * kPanelOutputs];
+  alignas(64) float out[kTileRows * kPanelOutputs];
   double best = 1e30;
   for (int repetition = 0; repetition < 20; ++repetition) {
     const Stopwatch watch;

@@ -114,8 +114,7 @@ void tell_several(const StoryFlags& flags, const Model& model, const Tokenizer& 
         "found {}",
         flags.stories);
   }
-  constexpr std::size_t kRows = 512;
-  Batch batch(model, flags.stories, context, std::max(std::min(kRows, context), flags.stories),
+  Batch batch(model, flags.stories, context, std::max(std::min(kFastRows, context), flags.stories),
               flags.thread_count());
   std::vector<Random> randoms;
   for (std::size_t i = 0; i < flags.stories; ++i) randoms.emplace_back(seed + i);

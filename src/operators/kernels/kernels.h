@@ -21,6 +21,7 @@ constexpr std::size_t kForms = 7;
 
 constexpr std::size_t kPanelOutputs = 32;  // outputs a panel
 constexpr std::size_t kQuantBlock = 32;    // inputs that share a scale
+constexpr std::size_t kTileRows = 12;      // the most rows that any kernel takes
 
 // How a kernel wants the activations that it multiplies with a panel.
 enum class RowForm : std::uint8_t { F32, BF16, Q8 };
@@ -45,7 +46,7 @@ struct Kernels {
   const char* name;  // "avx512_bf16"
 
   // tile[form][n - 1] is for n rows; max_rows[form] says how many there are.
-  Tile tile[kForms][12];
+  Tile tile[kForms][kTileRows];
   std::size_t max_rows[kForms];
   RowForm row_form[kForms];
 
