@@ -14,20 +14,12 @@
 #include "generation/trace_file.h"
 #include "model/model.h"
 #include "tests/support/random_model.h"
+#include "tests/support/tiny_models.h"
 
 namespace stagecraft {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::vector<std::string> model_names() {
-  std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(TEST_DATA "/models")) {
-    names.push_back(entry.path().filename().string());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
 
 std::vector<const char*> isa_names() {
   std::vector<const char*> names;
@@ -71,10 +63,7 @@ TEST_P(FastReference, LogitsAgreeWithPyTorchWhateverThePassesAndThreads) {
   const fs::path folder = fs::path(TEST_DATA "/models") / name;
   const Model model = Model::open(folder, Layers::Fast, 2);
   const TraceFile oracle(folder / "trace.safetensors");
-  const StoredTensor& stored = oracle.tensor("ids");
-  std::vector<std::int64_t> wide(stored.bytes.size() / sizeof(std::int64_t));
-  std::memcpy(wide.data(), stored.bytes.data(), stored.bytes.size());
-  const std::vector<TokenId> ids(wide.begin(), wide.end());
+  const std::vector<TokenId> ids = ids_of(oracle);
   const Json tolerances = parse_json(oracle.metadata().at("tolerance"), "tolerance");
 
   const Matrix<float> whole = logits_of(model, kernels_of(isa), ids, {ids.size()}, 1);
@@ -96,7 +85,7 @@ TEST_P(FastReference, LogitsAgreeWithPyTorchWhateverThePassesAndThreads) {
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryModel, FastReference,
-                         testing::Combine(testing::ValuesIn(model_names()),
+                         testing::Combine(testing::ValuesIn(tiny_model_names()),
                                           testing::ValuesIn(isa_names())),
                          [](const auto& parameter) {
                            std::string name =

@@ -9,6 +9,7 @@
 #include "generation/trace.h"
 #include "generation/trace_file.h"
 #include "tests/support/random_model.h"
+#include "tests/support/tiny_models.h"
 
 namespace stagecraft {
 namespace {
@@ -16,22 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 
 using Passes = std::vector<std::size_t>;
-
-std::vector<std::string> model_names() {
-  std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(TEST_DATA "/models")) {
-    names.push_back(entry.path().filename().string());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-std::vector<TokenId> read_ids(const TraceFile& file) {
-  const StoredTensor& tensor = file.tensor("ids");
-  std::vector<std::int64_t> wide(tensor.bytes.size() / sizeof(std::int64_t));
-  std::memcpy(wide.data(), tensor.bytes.data(), tensor.bytes.size());
-  return {wide.begin(), wide.end()};
-}
 
 std::vector<Passes> every_cut_in_two(std::size_t seq_len) {
   std::vector<Passes> cuts;
@@ -73,7 +58,7 @@ class Reference : public testing::TestWithParam<std::string> {
   const fs::path folder_ = fs::path(TEST_DATA "/models") / GetParam();
   const Model model_ = Model::open(folder_);
   const TraceFile oracle_{folder_ / "trace.safetensors"};
-  const std::vector<TokenId> ids_ = read_ids(oracle_);
+  const std::vector<TokenId> ids_ = ids_of(oracle_);
 };
 
 TEST_P(Reference, WholePromptAgreesWithPyTorch) { expect_agreement({ids_.size()}); }
@@ -101,7 +86,7 @@ TEST_P(Reference, NoCutChangesABitOfAnyActivation) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryModel, Reference, testing::ValuesIn(model_names()),
+INSTANTIATE_TEST_SUITE_P(EveryModel, Reference, testing::ValuesIn(tiny_model_names()),
                          [](const auto& parameter) {
                            std::string name = parameter.param;
                            std::replace(name.begin(), name.end(), '-', '_');

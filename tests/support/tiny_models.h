@@ -1,0 +1,32 @@
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/token.h"
+#include "generation/trace_file.h"
+
+namespace stagecraft {
+
+// The folders of tests/data/models, each a tiny model with a trace of PyTorch's, in order of names.
+inline std::vector<std::string> tiny_model_names() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(TEST_DATA "/models")) {
+    names.push_back(entry.path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// The text that a trace is of.
+inline std::vector<TokenId> ids_of(const TraceFile& trace) {
+  const StoredTensor& tensor = trace.tensor("ids");
+  std::vector<std::int64_t> wide(tensor.bytes.size() / sizeof(std::int64_t));
+  std::memcpy(wide.data(), tensor.bytes.data(), tensor.bytes.size());
+  return {wide.begin(), wide.end()};
+}
+
+}  // namespace stagecraft
