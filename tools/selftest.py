@@ -170,7 +170,7 @@ def check_aarch64(_):
     run("ctest", "--preset", "aarch64", "-j", CORES, "-LE", "^tools$")
 
 
-def check_class():
+def check_class(_):
     """a class of 500 from the catalogue, pulled and graded, killed once and resumed (most of an hour)"""
     stages = [path.name[:2] for path in sorted((ROOT / "tests" / "mistakes").glob("[0-9][0-9]-*"))]
     run(ROOT / "stage", "build", "--only", "grading", *(f"catalogue_{number}" for number in stages))
