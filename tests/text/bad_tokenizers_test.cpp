@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/text/fixtures.h"
-#include "tests/text/temporary_folder.h"
 #include "text/tokenizer.h"
 
 namespace stagecraft {

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/text/fixtures.h"
-#include "tests/text/temporary_folder.h"
 #include "text/regex.h"
 #include "text/stream_decoder.h"
 #include "text/tokenizer.h"

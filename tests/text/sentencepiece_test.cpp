@@ -4,8 +4,8 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/text/fixtures.h"
-#include "tests/text/temporary_folder.h"
 #include "text/tokenizer.h"
 
 namespace stagecraft {

@@ -1,11 +1,11 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
-#include "tests/text/temporary_folder.h"
-
 #include <cstdlib>
 #include <fstream>
 #include <string>
+
+#include "tests/support/temporary_folder.h"
 
 namespace stagecraft {
 namespace {
