@@ -216,6 +216,28 @@ TEST_P(EveryTable, QuantisesToTheNearestByteAndZerosToZeros) {
   EXPECT_EQ(sums[2], 0);
 }
 
+// One such number among many must not be lost on the way: nothing downstream would look wrong.
+TEST_P(EveryTable, LosesNoNumberThatIsNone) {
+  for (const float bad : {NAN, -NAN, INFINITY, -INFINITY}) {
+    for (const std::size_t at : {0u, 5u, 31u}) {
+      std::vector<float> x = random_floats(96, 9);
+      x[32 + at] = bad;
+      std::vector<std::int8_t> bytes(96);
+      float scales[3];
+      std::int32_t sums[3];
+      k_.to_q8(x.data(), 96, bytes.data(), scales, sums);
+      EXPECT_TRUE(std::isfinite(scales[0]) && std::isnan(scales[1]) && std::isfinite(scales[2]));
+      const Stored stored(DType::Q8_0, 32, 96);
+      std::vector<std::byte> panel(panel_bytes(Form::Q8, 96));
+      pack_panel(stored.tensor, 0, panel);
+      std::vector<float> out(32);
+      k_.tile[static_cast<int>(Form::Q8)][0](
+          {panel.data(), 96, bytes.data(), 96, scales, sums, 3, out.data(), 32});
+      for (const float got : out) EXPECT_TRUE(std::isnan(got));
+    }
+  }
+}
+
 TEST_P(EveryTable, NormsRowsOfAnyWidth) {
   for (const std::size_t n : {1u, 3u, 16u, 37u, 64u, 333u}) {
     const auto x = random_floats(n, 1), weight = random_floats(n, 2);

@@ -53,6 +53,7 @@ struct Kernels {
   // Rounds n floats to bf16, to nearest even.
   void (*to_bf16)(const float* x, std::size_t n, std::uint16_t* out);
   // Quantises n floats (a multiple of 32) by blocks of 32: scale = max |x| / 127, byte = x / scale.
+  // A block in which not all are finite gets NaN for its scale, and bytes of 0.
   void (*to_q8)(const float* x, std::size_t n, std::int8_t* bytes, float* scales,
                 std::int32_t* sums);
 

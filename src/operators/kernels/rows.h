@@ -93,11 +93,21 @@ void to_bf16(const float* x, std::size_t n, std::uint16_t* out) {
   }
 }
 
+// The largest is found among the bits, as integers: without a sign they are in the same order, and
+// what is no number comes after all that are.
 void to_q8(const float* x, std::size_t n, std::int8_t* bytes, float* scales, std::int32_t* sums) {
   for (std::size_t b = 0; b < n / kQuantBlock; ++b, x += kQuantBlock, bytes += kQuantBlock) {
-    Vec largest = {};
-    for (std::size_t i = 0; i < kQuantBlock; i += kLanes) largest = max(largest, abs(load(x + i)));
-    const float top = max(largest);
+    Ints largest = {};
+    for (std::size_t i = 0; i < kQuantBlock; i += kLanes) {
+      largest = max(largest, as_ints(abs(load(x + i))));
+    }
+    const float top = __builtin_bit_cast(float, max(largest));
+    if (!(top <= __FLT_MAX__)) {  // so that no product with them is a number either
+      std::memset(bytes, 0, kQuantBlock);
+      scales[b] = __builtin_nanf("");
+      sums[b] = 0;
+      continue;
+    }
     const Vec inverse = broadcast(top > 0.0f ? 127.0f / top : 0.0f);
     Ints total = {};
     for (std::size_t i = 0; i < kQuantBlock; i += kLanes) {

@@ -59,6 +59,7 @@ STAGECRAFT_INLINE Vec as_float(Ints v) { return reinterpret_cast<Vec>(v); }
 STAGECRAFT_INLINE Ints as_ints(Vec v) { return reinterpret_cast<Ints>(v); }
 
 STAGECRAFT_INLINE Vec max(Vec a, Vec b) { return a > b ? a : b; }
+STAGECRAFT_INLINE Ints max(Ints a, Ints b) { return a > b ? a : b; }
 STAGECRAFT_INLINE Vec min(Vec a, Vec b) { return a < b ? a : b; }
 STAGECRAFT_INLINE Vec abs(Vec v) { return as_float(as_ints(v) & 0x7fffffff); }
 
@@ -86,6 +87,7 @@ STAGECRAFT_INLINE Ints to_ints(Vec v) { return __builtin_convertvector(v, Ints);
 #if defined(__AVX512F__)
 STAGECRAFT_INLINE float sum(Vec v) { return _mm512_reduce_add_ps(v); }
 STAGECRAFT_INLINE float max(Vec v) { return _mm512_reduce_max_ps(v); }
+STAGECRAFT_INLINE std::int32_t max(Ints v) { return _mm512_reduce_max_epi32((__m512i)v); }
 STAGECRAFT_INLINE std::int32_t sum(Ints v) { return _mm512_reduce_add_epi32((__m512i)v); }
 #else
 template <class V, class Join>
@@ -100,6 +102,9 @@ STAGECRAFT_INLINE float sum(Vec v) {
 }
 STAGECRAFT_INLINE float max(Vec v) {
   return fold(v, [](float a, float b) { return a > b ? a : b; });
+}
+STAGECRAFT_INLINE std::int32_t max(Ints v) {
+  return fold(v, [](std::int32_t a, std::int32_t b) { return a > b ? a : b; });
 }
 STAGECRAFT_INLINE std::int32_t sum(Ints v) {
   return fold(v, [](std::int32_t a, std::int32_t b) { return a + b; });
