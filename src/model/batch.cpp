@@ -7,7 +7,10 @@
 namespace stagecraft {
 namespace {
 
-Form cache_form(KvType type) { return type == KvType::F16 ? Form::F16 : Form::F32; }
+Form cache_form(KvType type) {
+  constexpr Form kForms[] = {Form::F32, Form::F16, Form::Q8};
+  return kForms[static_cast<std::size_t>(type)];
+}
 
 }  // namespace
 

@@ -87,7 +87,7 @@ class Pass {
                std::initializer_list<const PackedLinear*> linears) {
     bool forms[3] = {};
     for (const PackedLinear* linear : linears) {
-      forms[static_cast<int>(k_.row_form[static_cast<int>(linear->weight.form)])] = true;
+      forms[static_cast<int>(row_form(linear->weight))] = true;
     }
     const std::size_t width = x.cols();
     const bool together = x.rows() > kFewRows && parts_ > 1;
@@ -100,25 +100,31 @@ class Pass {
         k_.rms_norm(row, norm->data(), width, config_.norm_eps, normed.row(r).data());
         row = normed.row(r).data();
       }
-      if (forms[static_cast<int>(RowForm::BF16)]) k_.to_bf16(row, width, &p.bf16.data()[r * width]);
-      if (forms[static_cast<int>(RowForm::Q8)]) {
-        const std::size_t block = r * (width / kQuantBlock);
-        k_.to_q8(row, width, &p.q8.data()[r * width], &p.scales.data()[block],
-                 &p.sums.data()[block]);
+      for (const RowForm form : {RowForm::BF16, RowForm::Q8}) {
+        if (forms[static_cast<int>(form)]) round_row(row, form, r, width, p);
       }
     }
     if (together) barrier();
     return {&p, norm != nullptr ? MatrixView<const float>(normed) : x};
   }
 
-  // One panel of a matrix times rows [first, first + n), n at most the kernel's most; out: [n, 32].
+  // Makes row r of p, which is `width` wide, in one of the forms that are rounded.
+  void round_row(const float* row, RowForm form, std::size_t r, std::size_t width,
+                 PreparedRows& p) const {
+    if (form == RowForm::BF16) k_.to_bf16(row, width, &p.bf16.data()[r * width]);
+    if (form != RowForm::Q8) return;
+    const std::size_t block = r * (width / kQuantBlock);
+    k_.to_q8(row, width, &p.q8.data()[r * width], &p.scales.data()[block], &p.sums.data()[block]);
+  }
+
+  // One panel of a matrix times rows [first, first + n), n at most the kernel's most;
+  // out: [n, 32], its rows `out_stride` apart.
   void tile(const PanelMatrix& m, std::size_t panel, const Rows& x, std::size_t first,
-            std::size_t n, float* out) const {
-    const auto form = static_cast<std::size_t>(m.form);
+            std::size_t n, float* out, std::size_t out_stride = kPanelOutputs) const {
     const std::size_t blocks = m.inputs / kQuantBlock;
-    TileArgs args{m.panel(panel), m.inputs, nullptr, m.inputs,     nullptr,
-                  nullptr,        blocks,   out,     kPanelOutputs};
-    switch (k_.row_form[form]) {
+    TileArgs args{m.panel(panel), m.inputs, nullptr, m.inputs,  nullptr,
+                  nullptr,        blocks,   out,     out_stride};
+    switch (row_form(m)) {
       case RowForm::F32:
         args.rows = x.f32.row(first).data();
         args.row_stride = x.f32.stride();
@@ -132,9 +138,12 @@ class Pass {
         args.sums = &x.prepared->sums.data()[first * blocks];
         break;
     }
-    k_.tile[form][n - 1](args);
+    k_.tile[static_cast<std::size_t>(m.form)][n - 1](args);
   }
 
+  RowForm row_form(const PanelMatrix& m) const {
+    return k_.row_form[static_cast<std::size_t>(m.form)];
+  }
   std::size_t max_rows(const PanelMatrix& m) const {
     return k_.max_rows[static_cast<std::size_t>(m.form)];
   }
@@ -232,7 +241,7 @@ class Pass {
     const float* value = &w_.v.view()(row, kv_head * config_.head_dim);
     rope(key, row, p.k_norm);
     const Place place = place_of(row);
-    place.cache->put(layer, kv_head, place.position, key, value);
+    place.cache->put(k_, layer, kv_head, place.position, key, value);
   }
 
   // Attention by tasks: some neighbouring rows of one sequence, one key and value head, all of the
@@ -271,11 +280,13 @@ class Pass {
     const float scale = 1.0f / std::sqrt(static_cast<float>(head_dim));
     const std::size_t window = config_.windows[layer];
     float* const out = scratch_.weighted.data();
+    const RowForm form = row_form(cache.keys(layer, kv_head, 0));
     for (std::size_t i = 0; i < queries; ++i) {
-      float* query = &scratch_.queries.view()(i, 0);
+      float* query = &scratch_.queries.f32.view()(i, 0);
       const std::size_t head = kv_head * group + i % group;
       std::copy_n(&w_.q.view()(row + i / group, head * head_dim), head_dim, query);
       rope(query, row + i / group, p.q_norm);
+      round_row(query, form, i, width, scratch_.queries);
       scratch_.largest[i] = kMasked;
       scratch_.total[i] = 0.0f;
       std::fill_n(out + i * width, width, 0.0f);
@@ -285,13 +296,13 @@ class Pass {
     for (std::size_t begin = first_seen / kChunk * kChunk; begin < end; begin += kChunk) {
       const std::size_t chunk = begin / kChunk;
       const std::size_t used = std::min(kChunk, end - begin);
-      score(cache, cache.keys(layer, kv_head, chunk), queries, used);
+      score(cache.keys(layer, kv_head, chunk), queries, used);
       for (std::size_t i = 0; i < queries; ++i) {
         const std::size_t last = position + i / group + 1;  // sees itself and what came before
         const std::size_t first = window != 0 && last > window ? last - window : 0;
         softmax(i, begin, first, last, scale, out + i * width, width);
       }
-      weigh(cache, cache.values(layer, kv_head, chunk), queries, used, out, width);
+      weigh(cache.values(layer, kv_head, chunk, used), queries, out, width);
     }
     for (std::size_t i = 0; i < queries; ++i) {
       const std::size_t head = kv_head * group + i % group;
@@ -302,15 +313,12 @@ class Pass {
   }
 
   // scores[i][j] = queries[i] . key j, for the chunk's first `used` positions and some after them
-  void score(const PanelCache& cache, const std::byte* keys, std::size_t queries,
-             std::size_t used) {
-    const auto form = static_cast<std::size_t>(cache.kind());
+  void score(const PanelMatrix& keys, std::size_t queries, std::size_t used) {
+    const Rows x{&scratch_.queries, scratch_.queries.f32.view()};
     for (std::size_t panel = 0; panel * kPanelOutputs < used; ++panel) {
-      for (std::size_t i = 0; i < queries; i += k_.max_rows[form]) {
-        const std::size_t n = std::min(k_.max_rows[form], queries - i);
-        k_.tile[form][n - 1]({keys + panel * cache.keys_panel(), config_.head_dim,
-                              &scratch_.queries.view()(i, 0), config_.head_dim, nullptr, nullptr, 0,
-                              &scratch_.scores.view()(i, panel * kPanelOutputs), kChunk});
+      for (std::size_t i = 0; i < queries; i += max_rows(keys)) {
+        const std::size_t n = std::min(max_rows(keys), queries - i);
+        tile(keys, panel, x, i, n, &scratch_.scores.view()(i, panel * kPanelOutputs), kChunk);
       }
     }
   }
@@ -334,17 +342,16 @@ class Pass {
   }
 
   // out[i] += the sum of scores[i][j] * value j
-  void weigh(const PanelCache& cache, const std::byte* values, std::size_t queries,
-             std::size_t used, float* out, std::size_t width) {
-    const auto form = static_cast<std::size_t>(cache.kind());
+  void weigh(const PanelMatrix& values, std::size_t queries, float* out, std::size_t width) {
+    const Rows x{nullptr, scratch_.scores.view()};
     float* const product = scratch_.tile.data();
-    for (std::size_t d = 0; d < width; d += kPanelOutputs, values += cache.values_panel()) {
-      for (std::size_t i = 0; i < queries; i += k_.max_rows[form]) {
-        const std::size_t n = std::min(k_.max_rows[form], queries - i);
-        k_.tile[form][n - 1]({values, used, &scratch_.scores.view()(i, 0), kChunk, nullptr, nullptr,
-                              0, product, kPanelOutputs});
+    for (std::size_t panel = 0; panel < values.panel_count(); ++panel) {
+      for (std::size_t i = 0; i < queries; i += max_rows(values)) {
+        const std::size_t n = std::min(max_rows(values), queries - i);
+        tile(values, panel, x, i, n, product);
         for (std::size_t r = 0; r < n; ++r) {
-          k_.add(product + r * kPanelOutputs, kPanelOutputs, out + (i + r) * width + d);
+          k_.add(product + r * kPanelOutputs, kPanelOutputs,
+                 out + (i + r) * width + panel * kPanelOutputs);
         }
       }
     }

@@ -39,7 +39,7 @@ FastWorkspace::FastWorkspace(const Config& config, const Kernels& table, std::si
     const bool first = &one == &scratch.front();  // may have to do small passes alone
     one.prepared = PreparedRows(first ? rows : std::min(rows, kFewRows), width);
     one.tile = Matrix<float>(2 * kTileRows, kPanelOutputs);
-    one.queries = Matrix<float>(queries, config.head_dim);
+    one.queries = PreparedRows(queries, padded);
     one.scores = Matrix<float>(queries, PanelCache::kChunk);
     one.weighted = Matrix<float>(queries, padded);
     one.largest.resize(queries);

@@ -42,7 +42,7 @@ struct FastWorkspace {
   struct Scratch {           // a thread's own
     PreparedRows prepared;   // of a short pass: each makes all for itself, nobody waits
     Matrix<float> tile;      // [2 * 12, 32]: what kernels put out
-    Matrix<float> queries;   // [tile rows, head_dim]
+    PreparedRows queries;    // [tile rows, head_dim, rounded up to 32]: zeros behind it
     Matrix<float> scores;    // [tile rows, 64]
     Matrix<float> weighted;  // [tile rows, head_dim, rounded up to 32], and the same again
     std::vector<float> largest, total;  // [tile rows]

@@ -116,6 +116,7 @@ class Bench {
     results_.push_back({{"model", path_.string()},
                         {"isa", kernels().name},
                         {"layers", model_.packed != nullptr ? "fast" : "textbook"},
+                        {"kv_type", flags_.kv_type},
                         {"threads", n_threads},
                         {"prompt", prompt},
                         {"generate", generate},
@@ -217,7 +218,7 @@ void run_operators() {
   ThreadPool one(1);
   const Ceilings ceilings = measure_ceilings(kernels(), one);
   constexpr const char* kNames[] = {"f32",  "f16",  "bf16", "bf16, rows rounded",
-                                    "q8_0", "q4_0", "q4_1"};
+                                    "q8_0", "q4_0", "q4_1", "q8_0 values of a cache"};
   fmt::print("{}, 1 thread, the best of 20; reads {:.1f} GB/s\n", kernels().name,
              ceilings.read * 1e-9);
   fmt::print("  {:<24} {:>24} {:>24}\n", "", "512 x 1536 x 576", "1 x 49152 x 576");
@@ -237,8 +238,9 @@ void run_bench(const BenchFlags& flags) {
   const std::filesystem::path path = find_model(flags.model, "story");
   const std::size_t all = flags.thread_count();
   const Model model = flags.open_model(path);
-  fmt::print("{}: {} layers, kernels {}; the median of {}\n", path.string(),
-             model.packed != nullptr ? "fast" : "textbook", kernels().name, flags.repetitions);
+  fmt::print("{}: {} layers, kernels {}, keys and values {}; the median of {}\n", path.string(),
+             model.packed != nullptr ? "fast" : "textbook", kernels().name, flags.kv_type,
+             flags.repetitions);
   Bench bench(flags, path, model);
   for (const std::size_t n : flags.thread_counts.empty() ? std::vector{all} : flags.thread_counts) {
     bench.run(n);

@@ -251,7 +251,10 @@ std::string tensors_heading(const Tensors& tensors) {
 void print_memory(const Checkpoint& checkpoint, const Config& config, std::size_t context) {
   const auto packed = static_cast<double>(packed_bytes(config, checkpoint));
   const auto copied = static_cast<double>(checkpoint.copied_bytes());
-  const double cache = sequence_bytes(config, Layers::Fast, KvType::F32, context).cache;
+  const auto cached = [&](KvType type) {
+    return sequence_bytes(config, Layers::Fast, type, context).cache;
+  };
+  const double cache = cached(KvType::F32);
   const double session = session_bytes(config, Layers::Fast, KvType::F32, context);
   const auto line = [](std::string_view what, double bytes, const std::string& note) {
     fmt::print("  {:<15} {:>10}{}\n", what, bytes_text(bytes), note);
@@ -259,7 +262,9 @@ void print_memory(const Checkpoint& checkpoint, const Config& config, std::size_
   line("weights", packed, "  in panels; the file's own pages are let go of");
   if (copied != 0.0) line("copied", copied, "  what the file has in another order");
   line("KV cache", cache,
-       fmt::format("  {} a token", bytes_text(cache / static_cast<double>(context))));
+       fmt::format("  {} a token; {} with --kv-type f16, {} with q8_0",
+                   bytes_text(cache / static_cast<double>(context)),
+                   bytes_text(cached(KvType::F16)), bytes_text(cached(KvType::Q8_0))));
   line("workspace", session - cache, "");
   line("in all", packed + copied + session, "");
 }

@@ -82,9 +82,10 @@ void GenerationFlags::add_threads_to(CLI::App& command) {
 void GenerationFlags::add_layers_to(CLI::App& command) {
   command.add_flag("--textbook", textbook, "Run the layers of the course, not the fast ones");
   command
-      .add_option("--kv-type", kv_type,
-                  "How keys and values are kept: f32 or f16 (half the memory)")
-      ->check(CLI::IsMember({"f32", "f16"}))
+      .add_option(
+          "--kv-type", kv_type,
+          "How keys and values are kept: f32, f16 (half the memory) or q8_0 (less than a third)")
+      ->check(CLI::IsMember({"f32", "f16", "q8_0"}))
       ->capture_default_str()
       ->type_name("TYPE");
 }
@@ -140,7 +141,8 @@ Model GenerationFlags::open_model(const std::filesystem::path& path) const {
         kv_type);
   }
   Model opened = Model::open(path, fast ? Layers::Fast : Layers::Textbook, thread_count());
-  opened.kv_type = kv_type == "f16" ? KvType::F16 : KvType::F32;
+  if (kv_type == "f16") opened.kv_type = KvType::F16;
+  if (kv_type == "q8_0") opened.kv_type = KvType::Q8_0;
   return opened;
 }
 

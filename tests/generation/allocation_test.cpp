@@ -50,7 +50,9 @@ constexpr bool kCounted = false;
 namespace stagecraft {
 namespace {
 
-class Allocations : public testing::TestWithParam<std::tuple<Layers, std::size_t>> {
+using Kind = std::pair<Layers, KvType>;
+
+class Allocations : public testing::TestWithParam<std::tuple<Kind, std::size_t>> {
  protected:
   void SetUp() override {
     if (!kCounted) GTEST_SKIP() << "malloc cannot be replaced here";
@@ -59,9 +61,8 @@ class Allocations : public testing::TestWithParam<std::tuple<Layers, std::size_t
 
   // The allocations of generating this many tokens after a prompt.
   std::size_t while_generating(std::size_t max_tokens) const {
-    const auto [layers, n_threads] = GetParam();
-    const Model model = Model::open(folder_.path(), layers);
-    Session session(model, 120, n_threads);
+    const Model model = open_model();
+    Session session(model, 120, n_threads());
     Random random(3);
     GenerationOptions options;
     options.max_tokens = max_tokens;
@@ -79,6 +80,14 @@ class Allocations : public testing::TestWithParam<std::tuple<Layers, std::size_t
     return after - before;
   }
 
+  Model open_model() const {
+    const auto& [layers, kv_type] = std::get<0>(GetParam());
+    Model model = Model::open(folder_.path(), layers);
+    model.kv_type = kv_type;
+    return model;
+  }
+  std::size_t n_threads() const { return std::get<1>(GetParam()); }
+
   const TemporaryFolder folder_;
 };
 
@@ -95,9 +104,8 @@ TEST_P(Allocations, DoNotGrowWithTheNumberOfTokens) {
 }
 
 TEST_P(Allocations, FeedingAPromptMakesNone) {
-  const auto [layers, n_threads] = GetParam();
-  const Model model = Model::open(folder_.path(), layers);
-  Session session(model, 120, n_threads);
+  const Model model = open_model();
+  Session session(model, 120, n_threads());
   std::vector<TokenId> prompt(100);
   for (std::size_t i = 0; i < prompt.size(); ++i) prompt[i] = static_cast<TokenId>(3 * i);
   const std::size_t before = allocations;
@@ -110,7 +118,10 @@ TEST_P(Allocations, FeedingAPromptMakesNone) {
 }
 
 INSTANTIATE_TEST_SUITE_P(LayersAndThreads, Allocations,
-                         testing::Combine(testing::Values(Layers::Textbook, Layers::Fast),
+                         testing::Combine(testing::Values(Kind{Layers::Textbook, KvType::F32},
+                                                          Kind{Layers::Fast, KvType::F32},
+                                                          Kind{Layers::Fast, KvType::F16},
+                                                          Kind{Layers::Fast, KvType::Q8_0}),
                                           testing::Values(1, 3)));
 
 }  // namespace

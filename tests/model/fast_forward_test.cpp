@@ -34,6 +34,8 @@ const Kernels& kernels_of(std::string_view isa) {
   throw Error("no kernels '{}'", isa);
 }
 
+constexpr Form kCacheKinds[] = {Form::F32, Form::F16, Form::Q8};
+
 // All logits of a text that is computed in passes of these lengths.
 Matrix<float> logits_of(const Model& model, const Kernels& table, std::span<const TokenId> ids,
                         std::vector<std::size_t> passes, std::size_t n_threads,
@@ -75,13 +77,18 @@ TEST_P(FastReference, LogitsAgreeWithPyTorchWhateverThePassesAndThreads) {
   EXPECT_EQ(result.nan_a + result.nan_b, 0u);
   EXPECT_EQ(result.differing, 0u) << "off by " << result.worst.size();
 
-  for (std::size_t first = 1; first < ids.size(); ++first) {
-    EXPECT_TRUE(same_bits(
-        whole, logits_of(model, kernels_of(isa), ids, {first, ids.size() - first}, 1 + first % 3)))
-        << first;
+  for (const Form kind : kCacheKinds) {
+    const auto in_passes = [&](std::vector<std::size_t> passes, std::size_t n_threads) {
+      return logits_of(model, kernels_of(isa), ids, std::move(passes), n_threads, kind);
+    };
+    const Matrix<float> at_once = in_passes({ids.size()}, 1);
+    for (std::size_t first = 1; first < ids.size(); ++first) {
+      EXPECT_TRUE(same_bits(at_once, in_passes({first, ids.size() - first}, 1 + first % 3)))
+          << first << ", kind " << static_cast<int>(kind);
+    }
+    EXPECT_TRUE(same_bits(at_once, in_passes(std::vector<std::size_t>(ids.size(), 1), 2)))
+        << "kind " << static_cast<int>(kind);
   }
-  EXPECT_TRUE(same_bits(
-      whole, logits_of(model, kernels_of(isa), ids, std::vector<std::size_t>(ids.size(), 1), 2)));
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryModel, FastReference,
@@ -112,25 +119,57 @@ class FastRandom : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(FastRandom, GivesTheSameBitsForAnyPassesAndThreads) {
-  const Matrix<float> whole = logits_of(*model_, kernels(), ids_, {150}, 1);
-  std::mt19937 engine(12);
-  for (std::size_t n_threads = 1; n_threads <= 4; ++n_threads) {
-    std::vector<std::size_t> passes;
-    for (std::size_t left = 150; left != 0; left -= passes.back()) {
-      passes.push_back(std::min<std::size_t>(left, 1 + engine() % (n_threads * 20)));
+  for (const Form kind : kCacheKinds) {
+    const Matrix<float> whole = logits_of(*model_, kernels(), ids_, {150}, 1, kind);
+    std::mt19937 engine(12);
+    for (std::size_t n_threads = 1; n_threads <= 4; ++n_threads) {
+      std::vector<std::size_t> passes;
+      for (std::size_t left = 150; left != 0; left -= passes.back()) {
+        passes.push_back(std::min<std::size_t>(left, 1 + engine() % (n_threads * 20)));
+      }
+      EXPECT_TRUE(same_bits(whole, logits_of(*model_, kernels(), ids_, passes, n_threads, kind)))
+          << n_threads << " threads, passes of " << testing::PrintToString(passes) << ", kind "
+          << static_cast<int>(kind);
     }
-    EXPECT_TRUE(same_bits(whole, logits_of(*model_, kernels(), ids_, passes, n_threads)))
-        << n_threads << " threads, passes of " << testing::PrintToString(passes);
+  }
+}
+
+// A text that is given up half-way leaves nothing behind, in none of the chunks.
+TEST_P(FastRandom, GivesTheSameBitsAfterGoingBack) {
+  for (const Form kind : kCacheKinds) {
+    const Matrix<float> expected = logits_of(*model_, kernels(), ids_, {150}, 1, kind);
+    FastWorkspace workspace(model_->config, kernels(), 150, 2);
+    PanelCache cache(model_->config, 150, kind);
+    Matrix<float> logits(150, model_->config.vocab_size);
+    const auto pass = [&](std::span<const TokenId> ids) {
+      const SequenceTokens one{&cache, ids, ids.size()};
+      fast_forward(model_->config, *model_->packed, {&one, 1}, workspace,
+                   logits.top_rows(ids.size()));
+    };
+    const std::vector<TokenId> others(ids_.rbegin(), ids_.rend());
+    pass(others);
+    cache.truncate(0);
+    pass(std::span(ids_).first(37));
+    pass(std::span(others).first(100));
+    cache.truncate(37);
+    pass(std::span(ids_).subspan(37));
+    for (std::size_t i = 37; i < 150; ++i) {
+      const auto got = logits.view().row(i - 37);
+      const auto row = expected.view().row(i);
+      ASSERT_TRUE(std::equal(got.begin(), got.end(), row.begin()))
+          << "row " << i << ", kind " << static_cast<int>(kind);
+    }
   }
 }
 
 // Sequences of different lengths that join and leave: each is given what it would be alone.
 TEST_P(FastRandom, GivesEachSequenceOfABatchWhatItIsGivenAlone) {
-  const Matrix<float> alone = logits_of(*model_, kernels(), ids_, {150}, 1);
   for (const std::size_t n_threads : {1, 3}) {
+    const Form kind = n_threads == 1 ? Form::F32 : Form::Q8;
+    const Matrix<float> alone = logits_of(*model_, kernels(), ids_, {150}, 1, kind);
     FastWorkspace workspace(model_->config, kernels(), 64, n_threads);
     std::vector<PanelCache> caches;
-    for (int i = 0; i < 5; ++i) caches.emplace_back(model_->config, 150, Form::F32);
+    for (int i = 0; i < 5; ++i) caches.emplace_back(model_->config, 150, kind);
     Matrix<float> logits(64, model_->config.vocab_size);
     std::mt19937 engine(13);
     for (int pass = 0; pass < 40; ++pass) {

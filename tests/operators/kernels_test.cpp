@@ -103,55 +103,65 @@ void PrintTo(const Product& p, std::ostream* out) { *out << dtype_name(p.dtype);
 
 class EveryKernel : public testing::TestWithParam<std::tuple<Product, const Kernels*>> {};
 
+// A panel times as many rows as its kernel takes, and fewer, against sums in double precision.
+// weight(o, i): what the panel holds for output o and input i.
+template <class Weight>
+void expect_product(const Kernels& k, Form form, const std::vector<std::byte>& panel,
+                    std::size_t inputs, double form_rounding, Weight weight) {
+  const std::size_t f = static_cast<std::size_t>(form);
+  const std::size_t most = k.max_rows[f];
+  const Rows rows(k, k.row_form[f], most, inputs);
+  const bool floats = k.row_form[f] == RowForm::F32;
+  const void* data = floats                           ? static_cast<const void*>(rows.values.data())
+                     : k.row_form[f] == RowForm::BF16 ? static_cast<const void*>(rows.bf16.data())
+                                                      : static_cast<const void*>(rows.bytes.data());
+  std::vector<float> whole;
+  for (std::size_t n = most; n >= 1; --n) {
+    constexpr std::size_t kStride = kPanelOutputs + 3;
+    std::vector<float> out(n * kStride, -7.0f);
+    k.tile[f][n - 1]({panel.data(), inputs, data, inputs, rows.scales.data(), rows.sums.data(),
+                      inputs / kQuantBlock, out.data(), kStride});
+    if (whole.empty()) whole = out;
+    for (std::size_t r = 0; r < n; ++r) {
+      for (std::size_t o = 0; o < kStride; ++o) {
+        const float got = out[r * kStride + o];
+        ASSERT_EQ(got, whole[r * kStride + o]) << "row " << r << " of " << n << ", output " << o;
+        if (o >= kPanelOutputs) {
+          ASSERT_EQ(got, -7.0f) << "written beside the tile";
+          continue;
+        }
+        double expected = 0.0, magnitude = 0.0;
+        for (std::size_t i = 0; i < inputs; ++i) {
+          const double one = static_cast<double>(rows.values[r * inputs + i]) * weight(o, i);
+          expected += one;
+          magnitude += std::abs(one);
+        }
+        // A sum of n products in f32 is off by at most n half units in the last place of the sum
+        // of their magnitudes (Higham, Accuracy and Stability, 3.1); a product of rounded scales,
+        // and K-quants' bf16, add theirs.
+        const double n_rounding = static_cast<double>(inputs + 8) * 0x1p-24;
+        ASSERT_NEAR(got, expected, magnitude * (n_rounding + form_rounding))
+            << "row " << r << ", output " << o;
+      }
+    }
+  }
+}
+
 TEST_P(EveryKernel, GivesThePanelsProductWhateverTheNumberOfRows) {
   const auto& [product, k] = GetParam();
   constexpr std::size_t kOutputs = 45;  // a panel and a part of one
-  const Stored stored(product.dtype, kOutputs, product.inputs);
-  const std::size_t f = static_cast<std::size_t>(product.form);
-  const std::size_t most = k->max_rows[f];
-  const Rows rows(*k, k->row_form[f], most, product.inputs);
-  const std::size_t blocks = product.inputs / kQuantBlock;
-  const bool floats = k->row_form[f] == RowForm::F32;
-  const void* data = floats ? static_cast<const void*>(rows.values.data())
-                     : k->row_form[f] == RowForm::BF16
-                         ? static_cast<const void*>(rows.bf16.data())
-                         : static_cast<const void*>(rows.bytes.data());
-
-  std::vector<std::byte> panel(panel_bytes(product.form, product.inputs));
+  const std::size_t inputs = product.inputs;
+  const Stored stored(product.dtype, kOutputs, inputs);
+  std::vector<std::byte> panel(panel_bytes(product.form, inputs));
   for (std::size_t first = 0; first < kOutputs; first += kPanelOutputs) {
     pack_panel(stored.tensor, first, panel);
-    std::vector<float> whole;
-    for (std::size_t n = most; n >= 1; --n) {
-      constexpr std::size_t kStride = kPanelOutputs + 3;
-      std::vector<float> out(n * kStride, -7.0f);
-      k->tile[f][n - 1]({panel.data(), product.inputs, data, product.inputs, rows.scales.data(),
-                         rows.sums.data(), blocks, out.data(), kStride});
-      if (whole.empty()) whole = out;
-      for (std::size_t r = 0; r < n; ++r) {
-        for (std::size_t o = 0; o < kStride; ++o) {
-          const float got = out[r * kStride + o];
-          ASSERT_EQ(got, whole[r * kStride + o]) << "row " << r << " of " << n << ", output " << o;
-          if (o >= kPanelOutputs) {
-            ASSERT_EQ(got, -7.0f) << "written beside the tile";
-            continue;
-          }
-          double expected = 0.0, magnitude = 0.0;
-          for (std::size_t i = 0; first + o < kOutputs && i < product.inputs; ++i) {
-            const double one = static_cast<double>(rows.values[r * product.inputs + i]) *
-                               static_cast<double>(stored.values[(first + o) * product.inputs + i]);
-            expected += one;
-            magnitude += std::abs(one);
-          }
-          // A sum of n products in f32 is off by at most n half units in the last place of the sum
-          // of their magnitudes (Higham, Accuracy and Stability, 3.1); a product of rounded scales,
-          // and K-quants' bf16, add theirs.
-          const double n_rounding = static_cast<double>(product.inputs + 8) * 0x1p-24;
-          const double form_rounding = product.dtype == DType::Q6_K ? 0x1p-8 : 0.0;
-          ASSERT_NEAR(got, expected, magnitude * (n_rounding + form_rounding))
-              << "row " << r << ", output " << first + o;
-        }
-      }
-    }
+    const double form_rounding = product.dtype == DType::Q6_K ? 0x1p-8 : 0.0;
+    expect_product(*k, product.form, panel, inputs, form_rounding,
+                   [&](std::size_t o, std::size_t i) {
+                     const std::size_t output = first + o;
+                     return output < kOutputs ? double{stored.values[output * inputs + i]} : 0.0;
+                   });
+    if (HasFatalFailure()) FAIL() << "panel of output " << first;
   }
 }
 
@@ -198,6 +208,28 @@ TEST_P(EveryTable, MultipliesTheExtremesOfBytesExactly) {
           {panel.data(), 32, bytes, 32, &scale, &sum, 1, out.data(), 32});
       for (const float got : out) EXPECT_FLOAT_EQ(got, 32.0f * x * static_cast<float>(weight));
     }
+  }
+}
+
+// Bytes from the least to the largest, scales of any size and sign.
+TEST_P(EveryTable, MultipliesFloatsWithBytesWhoseScaleIsTheirInputs) {
+  for (const std::size_t inputs : {1u, 7u, 64u}) {
+    const auto scales = random_floats(inputs, 10);
+    std::mt19937 engine(11);
+    std::vector<std::byte> panel(panel_bytes(Form::Q8ByInput, inputs));
+    std::vector<float> weights;
+    for (std::size_t i = 0; i < inputs; ++i) {
+      std::byte* const to = &panel[panel_bytes(Form::Q8ByInput, i)];
+      std::memcpy(to, &scales[i], 4);
+      for (std::size_t o = 0; o < kPanelOutputs; ++o) {
+        const auto byte = static_cast<std::int8_t>(o == 0 ? -128 : o == 1 ? 127 : engine());
+        std::memcpy(to + 4 + o, &byte, 1);
+        weights.push_back(scales[i] * static_cast<float>(byte));
+      }
+    }
+    expect_product(k_, Form::Q8ByInput, panel, inputs, 0.0, [&](std::size_t o, std::size_t i) {
+      return double{weights[i * kPanelOutputs + o]};
+    });
   }
 }
 

@@ -62,6 +62,29 @@ TEST_F(PerplexityProgram, WarnsBeyondWhatTheModelWasTrainedFor) {
   EXPECT_TRUE(result.err.starts_with("note: the model was trained for 128 tokens")) << result.err;
 }
 
+// What the fast layers may cost in exactness at most, wherever they round.
+TEST_F(PerplexityProgram, KeysAndValuesInBytesCostAtMostHalfAPercent) {
+  write_file(file("story"),
+             "Once upon a time, there was a little hen who lived on a farm near a big river. Every "
+             "morning she walked to the water and counted the boats. One day there was a red boat "
+             "that she had never seen. A boy sat in it and he was crying. \"Why are you sad?\" "
+             "asked the hen. \"I lost my hat,\" said the boy. \"The wind took it and now my head "
+             "is cold.\" The hen looked up and saw the hat in a tall tree. She called her friend, "
+             "the crow. The crow flew up, took the hat and gave it to the boy. The boy was so "
+             "happy that he took them both for a ride in his red boat.\n");
+  const auto perplexity = [&](const std::string& kind) -> double {
+    const ProgramResult result =
+        run_program({"perplexity", "--model", std::string(REPOSITORY) + "/models/story", "--text",
+                     file("story"), "--json", "--kv-type", kind});
+    EXPECT_EQ(result.code, 0) << result.err;
+    return nlohmann::json::parse(result.out, nullptr, false).at("perplexity");
+  };
+  const double f32 = perplexity("f32"), q8_0 = perplexity("q8_0");
+  EXPECT_NE(q8_0, f32);
+  EXPECT_LE(q8_0, 1.005 * f32);
+  EXPECT_LE(perplexity("f16"), 1.005 * f32);
+}
+
 TEST_F(PerplexityProgram, RefusesBadInputInOneLine) {
   write_file(file("empty"), "");
   write_file(file("one"), "t");

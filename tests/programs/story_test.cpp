@@ -73,15 +73,20 @@ TEST(Story, SaysWhichKernelsRanWhereTheyWereChosen) {
       << refused.err;
 }
 
-TEST(Story, KeepsKeysAndValuesAsHalvesWhereAsked) {
-  const ProgramResult result = story({"--seed", "7", "-n", "30", "--kv-type", "f16"});
-  EXPECT_EQ(result.code, 0) << result.err;
-  const ProgramResult refused = story({"--textbook", "--kv-type", "f16"});
-  EXPECT_EQ(refused.code, 1);
-  EXPECT_EQ(
-      refused.err,
-      "stagecraft: --kv-type: expected f32, as the layers of the course keep keys and values, "
-      "found f16\n");
+TEST(Story, KeepsKeysAndValuesAsHalvesOrBytesWhereAsked) {
+  for (const std::string kind : {"f16", "q8_0"}) {
+    const ProgramResult result = story({"--seed", "7", "-n", "30", "--kv-type", kind});
+    EXPECT_EQ(result.code, 0) << result.err;
+    const ProgramResult refused = story({"--textbook", "--kv-type", kind});
+    EXPECT_EQ(refused.code, 1);
+    EXPECT_EQ(refused.err,
+              "stagecraft: --kv-type: expected f32, as the layers of the course keep keys and "
+              "values, found " +
+                  kind + "\n");
+  }
+  const ProgramResult unknown = story({"--kv-type", "q4_0"});
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_NE(unknown.err.find("{f32,f16,q8_0}"), std::string::npos) << unknown.err;
 }
 
 TEST(Story, IsGreedyAtTemperatureZeroWhateverTheSeed) {

@@ -15,9 +15,10 @@ enum class Form : std::uint8_t {
   RoundedBF16,  // the same weights; activations are rounded to bf16 where that is faster
   Q8,
   Q4,
-  Q4M  // GGUF's Q4_1
+  Q4M,       // GGUF's Q4_1
+  Q8ByInput  // bytes multiplied with floats: in no file, but the values of a cache may be
 };
-constexpr std::size_t kForms = 7;
+constexpr std::size_t kForms = 8;
 
 constexpr std::size_t kPanelOutputs = 32;  // outputs a panel
 constexpr std::size_t kQuantBlock = 32;    // inputs that share a scale

@@ -169,6 +169,8 @@ std::size_t panel_bytes(Form form, std::size_t inputs) {
       return blocks * (kQuantBlock / 2 * kPanelOutputs + kScaleBytes);
     case Form::Q4M:
       return blocks * (kQuantBlock / 2 * kPanelOutputs + 2 * kScaleBytes);
+    case Form::Q8ByInput:
+      return inputs * (sizeof(float) + kPanelOutputs);
   }
   return 0;
 }

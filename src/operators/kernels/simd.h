@@ -138,6 +138,22 @@ STAGECRAFT_INLINE Vec load_f16(const std::uint16_t* from) {
 #endif
 }
 
+// kLanes signed bytes to floats.
+STAGECRAFT_INLINE Vec load_i8(const std::byte* from) {
+#if defined(__AVX512F__)
+  return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(load_as<__m128i>(from)));
+#elif defined(__AVX2__)
+  return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_cvtsi64_si128(load_as<long long>(from))));
+#elif defined(__aarch64__)
+  const int8x8_t bytes = vreinterpret_s8_s32(vdup_n_s32(load_as<std::int32_t>(from)));
+  return vcvtq_f32_s32(vmovl_s16(vget_low_s16(vmovl_s8(bytes))));
+#else
+  Ints wide;
+  for (std::size_t i = 0; i < kLanes; ++i) wide[i] = static_cast<std::int8_t>(from[i]);
+  return to_float(wide);
+#endif
+}
+
 // Where the dot product of bytes takes w + 128 without a sign, the sum has to start at
 // -128 * sum(a); elsewhere the sign is restored from the bytes, and it starts at 0.
 #if defined(__AVX512VNNI__) || defined(__AVXVNNI__)

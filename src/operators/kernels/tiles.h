@@ -53,16 +53,17 @@ STAGECRAFT_INLINE void tile(const TileArgs& t, Sums sums) {
   }
 }
 
-// f32 and f16, [k][32]: `Load` makes a vector of floats of those at an address.
-template <int Rows, std::size_t Vecs, class Stored, Vec (*Load)(const Stored*)>
-void tile_floats(const TileArgs& t) {
+// What is multiplied as floats, one input after the other, `kInputBytes` each: get(w, i) makes a
+// vector of the outputs from i on of the input at w.
+template <int Rows, std::size_t Vecs, std::size_t kInputBytes, class Get>
+STAGECRAFT_INLINE void tile_floats(const TileArgs& t, Get get) {
   const auto* a = static_cast<const float*>(t.rows);
   tile<Rows, Vecs>(t, [&](std::size_t first, Vec(&acc)[Rows][Vecs]) STAGECRAFT_INLINED {
-    const auto* w = reinterpret_cast<const Stored*>(t.panel) + first * kLanes;
-    for (std::size_t k = 0; k < t.inputs; ++k, w += kPanelOutputs) {
+    const std::byte* w = t.panel;
+    for (std::size_t k = 0; k < t.inputs; ++k, w += kInputBytes) {
       Vec weight[Vecs];
       STAGECRAFT_UNROLL
-      for (std::size_t v = 0; v < Vecs; ++v) weight[v] = Load(w + v * kLanes);
+      for (std::size_t v = 0; v < Vecs; ++v) weight[v] = get(w, (first + v) * kLanes);
       STAGECRAFT_UNROLL
       for (int r = 0; r < Rows; ++r) {
         const Vec x = broadcast(a[r * t.row_stride + k]);
@@ -74,11 +75,25 @@ void tile_floats(const TileArgs& t) {
 }
 template <int Rows>
 void tile_f32(const TileArgs& t) {
-  tile_floats<Rows, kFloats.vecs, float, load>(t);
+  tile_floats<Rows, kFloats.vecs, 4 * kPanelOutputs>(
+      t, [](const std::byte* w, std::size_t i)
+             STAGECRAFT_INLINED { return load(reinterpret_cast<const float*>(w) + i); });
 }
 template <int Rows>
 void tile_f16(const TileArgs& t) {
-  tile_floats<Rows, kHalves.vecs, std::uint16_t, load_f16>(t);
+  tile_floats<Rows, kHalves.vecs, 2 * kPanelOutputs>(
+      t, [](const std::byte* w, std::size_t i) STAGECRAFT_INLINED {
+        return load_f16(reinterpret_cast<const std::uint16_t*>(w) + i);
+      });
+}
+// An input's scale, then its bytes. The product of the two is rounded once more than a weight that
+// is stored as a float, and costs one multiplication for all rows.
+template <int Rows>
+void tile_q8_by_input(const TileArgs& t) {
+  tile_floats<Rows, kHalves.vecs, sizeof(float) + kPanelOutputs>(
+      t, [](const std::byte* w, std::size_t i) STAGECRAFT_INLINED {
+        return load_i8(w + sizeof(float) + i) * broadcast(load_as<float>(w));
+      });
 }
 
 // bf16, [k / 2][32][2]: a 32-bit word holds the weights of two inputs. Those of even and of odd k
