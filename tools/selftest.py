@@ -6,6 +6,7 @@ closing lines are the last ones, whatever else was asked for.
 import argparse
 import os
 import pathlib
+import platform
 import re
 import shutil
 import subprocess
@@ -170,6 +171,25 @@ def check_aarch64(_):
     run("ctest", "--preset", "aarch64", "-j", CORES, "-LE", "^tools$")
 
 
+def check_processors(_):
+    """the program as it is built here, on lesser x86 processors under qemu: each finds the kernels that it can run"""
+    if platform.machine() not in ("x86_64", "AMD64"):
+        print("  this is no x86 processor: left out")
+        return
+    packages("qemu-user")
+    run(ROOT / "stage", "build", "--only", "stagecraft", "operators_tests", "model_tests")
+    story = [str(BUILD / "release" / "src" / "stagecraft"), "story", "--model", str(ROOT / "models" / "story"),
+             "--seed", "5", "-n", "40"]
+    here = subprocess.run(story, stdout=subprocess.PIPE, check=True).stdout
+    for processor in ("qemu64", "Nehalem", "Haswell"):  # SSE2 alone; no AVX; AVX2
+        qemu = ["qemu-x86_64", "-cpu", processor]
+        found = subprocess.run([*qemu, *story], stdout=subprocess.PIPE).stdout
+        if found != here:
+            raise Failed(f"{processor}: expected the story that is told here, found {found[:200]!r}")
+        for room, tests in (("operators", "*EveryKernel*:*EveryTable*"), ("model", "*Fast*")):
+            run(*qemu, BUILD / "release" / "tests" / f"{room}_tests", f"--gtest_filter={tests}", "--gtest_brief=1")
+
+
 def check_class(_):
     """a class of 500 from the catalogue, pulled and graded, killed once and resumed (most of an hour)"""
     stages = [path.name[:2] for path in sorted((ROOT / "tests" / "mistakes").glob("[0-9][0-9]-*"))]
@@ -192,6 +212,7 @@ PARTS = {
     "clang": check_clang,
     "tidy": check_tidy,
     "aarch64": check_aarch64,
+    "processors": check_processors,
     "class": check_class,
 }
 

@@ -63,12 +63,12 @@ void ThreadPool::start(Call call, void* context) {
 }
 
 void ThreadPool::finish() {
-  for (std::uint32_t left = working_; left != 0;) left = wait_for_other_than(working_, left);
+  while (const std::uint32_t left = working_) wait_while(working_, left);
 }
 
 void ThreadPool::worker(std::size_t part) {
   for (std::uint32_t seen = 0;;) {
-    wait_for_other_than(round_, seen);
+    if (!soon_changes(round_, seen)) round_.wait(seen);
     ++seen;  // the caller waits for every worker, so a round is never missed
     if (quit_) return;
     call_(context_, part);
@@ -80,7 +80,7 @@ void ThreadPool::barrier() {
   if (workers_.empty()) return;
   const std::uint32_t before = barriers_;
   if (++arrived_ != size()) {
-    wait_for_other_than(barriers_, before);
+    wait_while(barriers_, before);
     return;
   }
   arrived_ = 0;  // nobody comes here again before the count below has changed
@@ -88,14 +88,18 @@ void ThreadPool::barrier() {
   barriers_.notify_all();
 }
 
-std::uint32_t ThreadPool::wait_for_other_than(const Count& count, std::uint32_t value) const {
+bool ThreadPool::soon_changes(const Count& count, std::uint32_t value) const {
   for (int look = 0; may_spin_ && look < kLooks; ++look) {
-    const std::uint32_t now = count.load(std::memory_order_acquire);
-    if (now != value) return now;
+    if (count.load(std::memory_order_acquire) != value) return true;
     pause();
   }
+  return false;
+}
+
+void ThreadPool::wait_while(const Count& count, std::uint32_t value) {
+  if (soon_changes(count, value)) return;
+  ++sleeps_;
   count.wait(value);
-  return count;
 }
 
 }  // namespace stagecraft

@@ -45,6 +45,10 @@ class ThreadPool {
   // is there for all to read.
   void barrier();
 
+  // How often a part has waited for the others so long that it went to sleep: they have much more
+  // to do, or no processor to do it on.
+  std::uint32_t sleeps() const { return sleeps_; }
+
  private:
   using Call = void (*)(void* context, std::size_t part);
   using Count = std::atomic<std::uint32_t>;
@@ -52,7 +56,8 @@ class ThreadPool {
   void finish();
   void worker(std::size_t part);
   void stop();
-  std::uint32_t wait_for_other_than(const Count& count, std::uint32_t value) const;
+  bool soon_changes(const Count& count, std::uint32_t value) const;
+  void wait_while(const Count& count, std::uint32_t value);
 
   std::vector<std::thread> workers_;
   bool may_spin_ = false;
@@ -64,6 +69,7 @@ class ThreadPool {
   alignas(64) Count working_{0};   // workers that have not finished this round
   alignas(64) Count arrived_{0};   // parts that have come to the barrier
   alignas(64) Count barriers_{0};  // counts barriers that all have come to
+  alignas(64) Count sleeps_{0};
 };
 
 }  // namespace stagecraft

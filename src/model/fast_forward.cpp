@@ -11,9 +11,13 @@ namespace stagecraft {
 namespace {
 
 constexpr std::size_t kChunk = PanelCache::kChunk;
-// Rows times bytes of weights below which one thread is done before a second one has been told, or
-// is not much later; and it need not wait where the machine has other work.
-constexpr std::size_t kWorthSharing = std::size_t{8} << 20;
+// Rows times bytes of weights for each thread, below which the threads would wait for each other
+// longer than they work.
+constexpr std::size_t kWorthSharing = std::size_t{1} << 20;
+// A pass over less than this is done in less time than a processor stays with other work. Once one
+// of the threads has had to wait for such a processor, so many passes are left to the first alone.
+constexpr std::size_t kShortPass = std::size_t{8} << 20;
+constexpr std::size_t kAlone = 1000;
 constexpr float kMasked = -std::numeric_limits<float>::infinity();
 
 // Part `part` of `parts` of n things.
@@ -453,12 +457,18 @@ void fast_forward(const Config& config, const PackedModel& model,
   for (auto& next : w.next_task) next = 0;
   std::size_t rows = 0;
   for (const SequenceTokens& one : batch) rows += one.tokens.size();
-  if (w.threads.size() == 1 || rows * model.memory.size() < kWorthSharing) {
+  const std::size_t threads = w.threads.size();
+  const std::size_t work = rows * model.memory.size();
+  const bool crowded = work < kShortPass && w.alone > 0;
+  if (threads == 1 || work < kWorthSharing * threads || crowded) {
+    if (crowded) --w.alone;
     Pass(config, model, batch, w, logits, 0, 1).run();
   } else {
+    const std::uint32_t sleeps = w.threads.sleeps();
     w.threads.run([&](std::size_t part) {
-      Pass(config, model, batch, w, logits, part, w.threads.size()).run();
+      Pass(config, model, batch, w, logits, part, threads).run();
     });
+    if (work < kShortPass && w.threads.sleeps() != sleeps) w.alone = kAlone;
   }
   for (const SequenceTokens& one : batch) one.cache->advance(one.tokens.size());
 }

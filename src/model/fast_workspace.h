@@ -49,6 +49,7 @@ struct FastWorkspace {
   };
   std::vector<Scratch> scratch;
   std::vector<std::atomic<std::size_t>> next_task;  // of each layer's attention
+  std::size_t alone = 0;  // short passes that one thread is still to do, see fast_forward.cpp
 
   ThreadPool threads;
 };
