@@ -152,6 +152,20 @@ class Pass {
     return k_.max_rows[static_cast<std::size_t>(m.form)];
   }
 
+  // This thread's share of panels times rows, by tiles, so that no thread has a panel more than
+  // another where there are many rows: each(panel, begin, end) for the rows [begin, end).
+  template <class Each>
+  void share_tiles(std::size_t panels, std::size_t rows, Each each) const {
+    const std::size_t tiles = (rows + kTileRows - 1) / kTileRows;
+    const Share share(panels * tiles, part_, parts_);
+    for (std::size_t i = share.begin; i < share.end;) {
+      const std::size_t first = i % tiles;
+      const std::size_t last = std::min(tiles, first + share.end - i);
+      each(i / tiles, first * kTileRows, std::min(rows, last * kTileRows));
+      i += last - first;
+    }
+  }
+
   // This thread's share of x * weight^T + bias for several linears of the same rows: put(linear,
   // row, output, n, values) gets up to 32 neighbouring outputs of a row at a time.
   template <class Put>
@@ -159,29 +173,26 @@ class Pass {
               Put put) {
     std::size_t panels = 0;
     for (const PackedLinear* one : linears) panels += one->weight.panel_count();
-    const Share share(panels, part_, parts_);
-    std::size_t first = 0;
-    std::size_t which = 0;
-    for (const PackedLinear* one : linears) {
-      const std::size_t count = one->weight.panel_count();
-      const std::size_t end = std::min(share.end, first + count);
-      for (std::size_t p = std::max(share.begin, first); p < end; ++p) {
-        panel_times_rows(*one, p - first, x, rows, which, put);
+    share_tiles(panels, rows, [&](std::size_t panel, std::size_t begin, std::size_t end) {
+      std::size_t which = 0;
+      for (const PackedLinear* one : linears) {
+        const std::size_t count = one->weight.panel_count();
+        if (panel < count) return panel_times_rows(*one, panel, x, begin, end, which, put);
+        panel -= count;
+        ++which;
       }
-      first += count;
-      ++which;
-    }
+    });
   }
 
   template <class Put>
   void panel_times_rows(const PackedLinear& linear, std::size_t panel, const Rows& x,
-                        std::size_t rows, std::size_t which, Put put) {
+                        std::size_t begin, std::size_t end, std::size_t which, Put put) {
     const PanelMatrix& m = linear.weight;
     const std::size_t output = panel * kPanelOutputs;
     const std::size_t n_outputs = std::min(kPanelOutputs, m.outputs - output);
     float* out = scratch_.tile.data();
-    for (std::size_t r = 0; r < rows; r += max_rows(m)) {
-      const std::size_t n = std::min(max_rows(m), rows - r);
+    for (std::size_t r = begin; r < end; r += max_rows(m)) {
+      const std::size_t n = std::min(max_rows(m), end - r);
       tile(m, panel, x, r, n, out);
       for (std::size_t i = 0; i < n; ++i) {
         float* values = out + i * kPanelOutputs;
@@ -371,15 +382,15 @@ class Pass {
 
   // silu(gate) * up, panel by panel: the two never leave the cache.
   void gate_and_up(const PackedLayer& p, const Rows& x) {
-    const Share share(p.gate.weight.panel_count(), part_, parts_);
     const std::size_t step = std::min(max_rows(p.gate.weight), max_rows(p.up.weight));
     float* const gate = scratch_.tile.data();
     float* const up = gate + kTileRows * kPanelOutputs;
-    for (std::size_t panel = share.begin; panel < share.end; ++panel) {
+    const std::size_t panels = p.gate.weight.panel_count();
+    share_tiles(panels, rows_, [&](std::size_t panel, std::size_t begin, std::size_t end) {
       const std::size_t output = panel * kPanelOutputs;
       const std::size_t n_outputs = std::min(kPanelOutputs, p.gate.weight.outputs - output);
-      for (std::size_t r = 0; r < rows_; r += step) {
-        const std::size_t n = std::min(step, rows_ - r);
+      for (std::size_t r = begin; r < end; r += step) {
+        const std::size_t n = std::min(step, end - r);
         tile(p.gate.weight, panel, x, r, n, gate);
         tile(p.up.weight, panel, x, r, n, up);
         for (std::size_t i = 0; i < n; ++i) {
@@ -392,7 +403,7 @@ class Pass {
           k_.swiglu(g, u, n_outputs, &w_.gated.view()(r + i, output));
         }
       }
-    }
+    });
   }
 
   void head() {
@@ -465,9 +476,8 @@ void fast_forward(const Config& config, const PackedModel& model,
     Pass(config, model, batch, w, logits, 0, 1).run();
   } else {
     const std::uint32_t sleeps = w.threads.sleeps();
-    w.threads.run([&](std::size_t part) {
-      Pass(config, model, batch, w, logits, part, threads).run();
-    });
+    w.threads.run(
+        [&](std::size_t part) { Pass(config, model, batch, w, logits, part, threads).run(); });
     if (work < kShortPass && w.threads.sleeps() != sleeps) w.alone = kAlone;
   }
   for (const SequenceTokens& one : batch) one.cache->advance(one.tokens.size());

@@ -1,7 +1,9 @@
 #include "base/thread_pool.h"
 
 #include <atomic>
+#include <chrono>
 #include <set>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -32,6 +34,15 @@ TEST(ThreadPool, FinishesEveryRoundBeforeTheNext) {
     pool.run([&](std::size_t) { ++done; });
     ASSERT_EQ(done, 4 * round);
   }
+}
+
+TEST(ThreadPool, CountsHowOftenAPartSleptUntilTheOthersCame) {
+  ThreadPool pool(2);
+  pool.run([&](std::size_t part) {
+    if (part == 1) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    pool.barrier();
+  });
+  EXPECT_GE(pool.sleeps(), 1u);
 }
 
 TEST(ThreadPool, RefusesToHaveNoThreads) { EXPECT_THROW(ThreadPool(0), Error); }

@@ -9,15 +9,24 @@
 namespace stagecraft::STAGECRAFT_ISA {
 namespace {
 
+// The first n < kLanes lanes, the others 0.
 STAGECRAFT_INLINE Vec load_part(const float* from, std::size_t n) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << n) - 1), from);
+#else
   float lanes[kLanes] = {};
   for (std::size_t i = 0; i < n; ++i) lanes[i] = from[i];
   return load(lanes);
+#endif
 }
 STAGECRAFT_INLINE void store_part(float* to, Vec v, std::size_t n) {
+#if defined(__AVX512F__)
+  _mm512_mask_storeu_ps(to, static_cast<__mmask16>((1u << n) - 1), v);
+#else
   float lanes[kLanes];
   store(lanes, v);
   for (std::size_t i = 0; i < n; ++i) to[i] = lanes[i];
+#endif
 }
 
 // each(i, n, whole): at i stand n numbers, kLanes of them but for the last time.
