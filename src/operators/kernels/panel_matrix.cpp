@@ -20,16 +20,58 @@ std::span<const std::byte> row_bytes(const StoredTensor& matrix, std::size_t row
   return matrix.bytes.subspan(row * bytes, bytes);
 }
 
-// Moves `T`s of up to 32 rows: to[i][row] = from_row(row)[i], `step` T apart at the source. Sixteen
-// of one row at a time, so that the lines written stay in the cache until they are full.
-template <class T, class Rows, class Change>
-void transpose(const Rows& from_row, std::size_t rows, std::size_t count, std::byte* to,
+// Where rows begin, one `stride` bytes after the other.
+struct StoredRows {
+  const std::byte* begin;
+  std::size_t stride;
+  const std::byte* row(std::size_t i) const { return begin + i * stride; }
+};
+StoredRows rows_from(const StoredTensor& matrix, std::size_t first) {
+  const std::span<const std::byte> bytes = row_bytes(matrix, first);
+  return {bytes.data(), bytes.size()};
+}
+
+typedef std::uint32_t Four __attribute__((vector_size(16)));
+
+// Four words of four rows: to[i][row] = change(from[row][i]).
+template <class Change>
+void transpose_four(const StoredRows& from_rows, std::size_t row, std::size_t i, std::byte* to,
+                    Change change) {
+  Four a, b, c, d;
+  std::memcpy(&a, from_rows.row(row) + 4 * i, sizeof a);
+  std::memcpy(&b, from_rows.row(row + 1) + 4 * i, sizeof b);
+  std::memcpy(&c, from_rows.row(row + 2) + 4 * i, sizeof c);
+  std::memcpy(&d, from_rows.row(row + 3) + 4 * i, sizeof d);
+  const Four ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+  const Four ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+  const Four cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+  const Four cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+  const Four columns[] = {__builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5),
+                          __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7),
+                          __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5),
+                          __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7)};
+  for (const Four& column : columns) {
+    const Four changed = change(column);
+    std::memcpy(to + (i++ * kPanelOutputs + row) * 4, &changed, sizeof changed);
+  }
+}
+
+// Moves `T`s of up to 32 rows: to[i][row] = change(from_rows.row(row)[i]). Sixteen of one row at a
+// time, so that the lines written stay in the cache until they are full.
+template <class T, class Change>
+void transpose(const StoredRows& from_rows, std::size_t rows, std::size_t count, std::byte* to,
                Change change) {
   constexpr std::size_t kStep = 16;
   for (std::size_t begin = 0; begin < count; begin += kStep) {
     const std::size_t end = std::min(count, begin + kStep);
-    for (std::size_t row = 0; row < rows; ++row) {
-      const std::byte* from = from_row(row);
+    std::size_t row = 0;
+    if constexpr (sizeof(T) == 4) {
+      for (; count % 4 == 0 && row + 4 <= rows; row += 4) {
+        for (std::size_t i = begin; i < end; i += 4) transpose_four(from_rows, row, i, to, change);
+      }
+    }
+    for (; row < rows; ++row) {
+      const std::byte* from = from_rows.row(row);
       for (std::size_t i = begin; i < end; ++i) {
         T value;
         std::memcpy(&value, from + i * sizeof(T), sizeof(T));
@@ -62,14 +104,12 @@ void pack_blocks(const StoredTensor& matrix, std::size_t first, std::size_t rows
   const bool has_minima = matrix.dtype == DType::Q4_1;
   const std::uint32_t bias = matrix.dtype == DType::Q8_0 ? 0x80808080u : 0u;
   std::byte* to = panel.data();
-  for (std::size_t b = 0; b < blocks; ++b) {
-    const auto block = [&](std::size_t row) {
-      return row_bytes(matrix, first + row).data() + b * layout.bytes;
-    };
-    const auto quants = [&](std::size_t row) { return block(row) + layout.quants; };
+  StoredRows block = rows_from(matrix, first);
+  for (std::size_t b = 0; b < blocks; ++b, block.begin += layout.bytes) {
+    const StoredRows quants{block.begin + layout.quants, block.stride};
     // Two's complement and + 128 differ in the highest bit alone.
     transpose<std::uint32_t>(quants, rows, layout.words, to,
-                             [bias](std::uint32_t word) { return word ^ bias; });
+                             [bias](auto words) { return words ^ bias; });
     to += layout.words * 4 * kPanelOutputs;
     transpose<std::uint16_t>(block, rows, has_minima ? 2 : 1, to, kAsIs);
     to += kScaleBytes * (has_minima ? 2 : 1);
@@ -112,7 +152,7 @@ void pack_as_f32(const StoredTensor& matrix, std::size_t first, std::size_t rows
   const auto bytes = std::as_bytes(std::span(values));
   for (std::size_t row = 0; row < rows; ++row) {
     read_row(matrix, first + row, values);
-    transpose<std::uint32_t>([&](std::size_t) { return bytes.data(); }, 1, values.size(),
+    transpose<std::uint32_t>({bytes.data(), 0}, 1, values.size(),
                              panel.data() + row * sizeof(float), kAsIs);
   }
 }
@@ -125,7 +165,7 @@ void pack_as_bf16(const StoredTensor& matrix, std::size_t first, std::size_t row
   for (std::size_t row = 0; row < rows; ++row) {
     read_row(matrix, first + row, values);
     narrow_bf16(values, halves);
-    transpose<std::uint32_t>([&](std::size_t) { return bytes.data(); }, 1, values.size() / 2,
+    transpose<std::uint32_t>({bytes.data(), 0}, 1, values.size() / 2,
                              panel.data() + row * sizeof(std::uint32_t), kAsIs);
   }
 }
@@ -179,7 +219,9 @@ void pack_panel(const StoredTensor& matrix, std::size_t first, std::span<std::by
   const std::size_t inputs = matrix.shape[1];
   const std::size_t rows = std::min(kPanelOutputs, matrix.shape[0] - first);
   if (rows < kPanelOutputs) std::ranges::fill(panel, std::byte{});
-  const auto stored = [&](std::size_t row) { return row_bytes(matrix, first + row).data(); };
+  const StoredRows stored = rows_from(matrix, first);
+  // All of it in the order in which it lies, before it is read four rows at a time.
+  for (std::size_t i = 0; i < rows * stored.stride; i += 64) __builtin_prefetch(stored.begin + i);
   switch (matrix.dtype) {
     case DType::F32:
       return transpose<std::uint32_t>(stored, rows, inputs, panel.data(), kAsIs);
