@@ -234,6 +234,9 @@ STAGECRAFT_INLINE Ints dot_q4(Ints sum, Ints w, Ints a) {
 // Per lane: sum += the products of two bf16 with two bf16.
 #if defined(__AVX512BF16__)
 STAGECRAFT_INLINE Vec dot_bf16(Vec sum, Ints w, Ints a) {
+#if defined(__clang__) && __clang_major__ == 16  // it crashes over a broadcast taken for bf16
+  asm("" : "+v"(a));
+#endif
   return _mm512_dpbf16_ps(sum, (__m512bh)w, (__m512bh)a);
 }
 #endif
