@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -42,9 +43,10 @@ class MarkedText {
   template <class Each>
   void for_each_stretch(std::size_t begin, std::size_t end, const Each& each) const {
     const std::string_view all = bytes_;
-    for (const TextSpan& span : typed_) {
-      if (span.end <= begin) continue;
-      if (span.begin >= end) break;
+    const auto ends_before = [&](const TextSpan& span) { return span.end <= begin; };
+    auto at = std::partition_point(typed_.begin(), typed_.end(), ends_before);
+    for (; at != typed_.end() && at->begin < end; ++at) {
+      const TextSpan& span = *at;
       if (begin < span.begin) each(all.substr(begin, span.begin - begin), false);
       begin = begin < span.begin ? span.begin : begin;
       const std::size_t stop = span.end < end ? span.end : end;

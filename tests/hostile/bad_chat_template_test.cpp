@@ -37,6 +37,21 @@ BadTemplate config(const std::string& name, const std::string& json, const std::
   return {name, {{kConfig, json}}, kConfig + ": " + message};
 }
 
+// "{}" replaced by 0, 1, 2 ...
+std::string numbered(const std::string& text, std::size_t n) {
+  std::string all;
+  for (std::size_t i = 0; i < n; ++i) all += fmt::format(fmt::runtime(text), i);
+  return all;
+}
+
+const std::string kLong = "{% set s = ('a' * 1000) * 10000 %}";
+std::string often(const std::string& body) {
+  return "{% for i in range(99999) %}" + body + "{% endfor %}";
+}
+// Gone through to its end, and soon.
+const std::string kDone = "{{ raise_exception('done') }}";
+const std::string kIsDone = "line 1: the template refuses: done";
+
 const std::string kTooDeep = "stopped: more than 300 calls and expressions in each other";
 const std::string kTooLong = "stopped after 10000000 steps: does it ever end?";
 const std::string kTooMuch = "stopped: it asks for more than 128 MiB of memory";
@@ -155,6 +170,39 @@ const BadTemplate kBadTemplates[] = {
           "line 1: expressions nested deeper than 100 levels"),
     jinja("nests_blocks_100000_deep", repeated("{% if 1 %}", 100'000),
           "line 1: blocks nested deeper than 100 levels"),
+    // Much work in a single step.
+    jinja("formats_a_long_text_often", kLong + "{{ ('%s' * 100000) % ((s,) * 100000) }}",
+          "line 1: " + kTooLong),
+    jinja("joins_a_long_text_often", kLong + "{{ s" + repeated("~s", 100'000) + " }}",
+          "line 1: " + kTooLong),
+    jinja("joins_nothing_with_a_long_text", kLong + often("{{ [] | join(s) }}"),
+          "line 1: " + kTooLong),
+    jinja("separates_by_a_long_text", kLong + "{{ range(100000) | tojson(separators=(s, s)) }}",
+          "line 1: " + kTooMuch),
+    jinja("prints_a_long_name_often",
+          "{% macro " + std::string(500'000, 'm') + "() %}{% endmacro %}{{ [" +
+              std::string(500'000, 'm') + "] * 1000 }}",
+          "line 1: " + kTooMuch),
+    jinja("compares_long_prefixes",
+          kLong + "{% set a = s ~ 'a' %}{% set b = s ~ 'b' %}" +
+              often("{{ a.removeprefix(b) is none }}"),
+          "line 1: " + kTooLong),
+    jinja("compares_many_prefixes",
+          kLong + "{% set a = s ~ 'a' %}{{ a.startswith((s ~ 'b',) * 100000) }}",
+          "line 1: " + kTooLong),
+    jinja("reads_a_number_of_10_MB", kLong + "{{ s | int }}", "line 1: " + kTooLong),
+    jinja("has_100000_parameters", "{% macro f(" + numbered("a{},", 100'000) + "a0) %}",
+          "line 1: expected another name for each parameter, found ')'"),
+    jinja("has_50000_arguments",
+          "{% macro f(" + numbered("a{},", 50'000) + "a) %}{% endmacro %}{{ f(" +
+              numbered("a{}=1,", 50'000) + "a=1) }}",
+          "line 1: " + kTooLong),
+    jinja("sets_60000_variables", numbered("{{%set a{}=1%}}", 60'000) + kDone, kIsDone),
+    jinja("replaces_between_100000_typed_words",
+          "{% set s = (messages[0].content ~ '-') * 100000 %}"
+          "{% set s = s.replace('-', '+') %}" +
+              kDone,
+          kIsDone),
     jinja("adds_100000_times", "{{ 1" + repeated("+1", 100'000) + " }}",
           "line 1: an expression of more than 100 steps in each other"),
 };

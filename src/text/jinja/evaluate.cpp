@@ -103,6 +103,7 @@ Value Interpreter::constant(const Expression& expression) {
 }
 
 Value Interpreter::name(const Expression& expression, const Scope& scope) {
+  runtime_.look_at(expression.text.size());
   if (const Value* value = scope.find(expression.text)) return *value;
   if (auto function = find_function(runtime_, expression.text)) return *function;
   return runtime_.undefined("'" + printable(expression.text, 40) + "'");
@@ -169,6 +170,7 @@ Arguments Interpreter::arguments_of(const Expression& expression, const Scope& s
     if (argument.stars == 0 && argument.name.empty()) {
       result.by_place.push_back(value);
     } else if (argument.stars == 0) {
+      runtime_.look_at(argument.name.size());
       result.by_name.emplace_back(argument.name, value);
     } else if (argument.stars == 1) {
       for (const Value& one : elements(runtime_, value)) result.by_place.push_back(one);
@@ -176,6 +178,7 @@ Arguments Interpreter::arguments_of(const Expression& expression, const Scope& s
       for (const auto& [key, one] : value.dict->items) {
         if (!key.is(Value::Kind::String))
           throw Failure("**: expected names, found {}", kind_name(key));
+        runtime_.look_at(key.bytes().size());
         result.by_name.emplace_back(key.bytes(), one);
       }
     } else {

@@ -141,6 +141,7 @@ void Namespace::set(Runtime& runtime, std::string_view name, const Value& value)
                   printable(name, 40));
   }
   runtime.step(1 + values_.size() / 8);
+  runtime.look_at(name.size());
   for (auto& [known, old] : values_) {
     if (known == name) {
       old = value;

@@ -109,21 +109,14 @@ std::optional<Value> take(std::vector<std::pair<std::string, Value>>& named,
 
 const Value* Scope::find(std::string_view name) const {
   for (const Scope* scope = this; scope != nullptr; scope = scope->outer_) {
-    for (const auto& [known, value] : scope->values_) {
-      if (known == name) return &value;
-    }
+    const auto found = scope->values_.find(name);
+    if (found != scope->values_.end()) return &found->second;
   }
   return nullptr;
 }
 
 void Scope::set(const std::string& name, const Value& value) {
-  for (auto& [known, old] : values_) {
-    if (known == name) {
-      old = value;
-      return;
-    }
-  }
-  values_.emplace_back(name, value);
+  values_.insert_or_assign(name, value);
 }
 
 void Scope::keep() {
@@ -259,7 +252,7 @@ void Interpreter::assign(const Target& target, const Value& value, Scope& scope)
       throw Failure("expected {} values to assign, found {}", target.parts.size(), values.size());
     }
     for (std::size_t i = 0; i < values.size(); ++i) assign(target.parts[i], values[i], scope);
-  } else if (target.attribute.empty()) {
+  } else if (runtime_.look_at(target.name.size()); target.attribute.empty()) {
     scope.set(target.name, value);
   } else {
     const Value* found = scope.find(target.name);
@@ -284,6 +277,7 @@ Value Interpreter::call_macro(const MacroBody& macro, Scope& outer, const Argume
   }
   for (std::size_t i = 0; i < macro.parameters.size(); ++i) {
     const Parameter& parameter = macro.parameters[i];
+    runtime_.look_at(parameter.name.size() + named.size());
     const auto by_name = take(named, parameter.name);
     if (i < by_place.size()) {
       if (by_name) throw Failure("{}: argument '{}' is given twice", macro.name, parameter.name);

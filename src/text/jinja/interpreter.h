@@ -1,5 +1,7 @@
 #pragma once
 
+#include <map>
+
 #include "text/jinja/runtime.h"
 #include "text/jinja/tree.h"
 
@@ -21,7 +23,7 @@ class Scope {
 
  private:
   Scope* outer_;
-  std::vector<std::pair<std::string, Value>> values_;
+  std::map<std::string, Value, std::less<>> values_;  // a template may set thousands
   bool is_kept_ = false;
 };
 

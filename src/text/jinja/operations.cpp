@@ -178,6 +178,7 @@ bool compare(Runtime& runtime, std::string_view op, const Value& a, const Value&
 
 Value attribute(Runtime& runtime, const Value& value, std::string_view name) {
   if (value.is(Kind::Undefined)) not_defined(value);
+  runtime.look_at(name.size());
   if (auto own = own_attribute(runtime, value, name)) return *own;
   if (value.is(Kind::Dict)) {
     runtime.step(1 + value.dict->items.size() / 4);
@@ -189,11 +190,9 @@ Value attribute(Runtime& runtime, const Value& value, std::string_view name) {
 Value item(Runtime& runtime, const Value& value, const Value& key) {
   if (value.is(Kind::Undefined)) not_defined(value);
   if (auto found = element(runtime, value, key)) return *found;
-  if (key.is(Kind::String)) {
-    if (auto own = own_attribute(runtime, value, key.bytes())) return *own;
-  }
-  return runtime.undefined(
-      what_is_missing(value, key.is(Kind::String) ? key.bytes() : describe(key)));
+  if (!key.is(Kind::String)) return runtime.undefined(what_is_missing(value, describe(key)));
+  if (auto own = own_attribute(runtime, value, key.bytes())) return *own;
+  return runtime.undefined(what_is_missing(value, key.bytes()));
 }
 
 Value slice(Runtime& runtime, const Value& value, const Value& first, const Value& last,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <set>
 #include <utility>
 
 #include "text/jinja/expression_parser.h"
@@ -196,12 +197,11 @@ class Parser {
 
   void parameters(MacroBody& macro) {
     tokens_.expect_operator("(");
+    std::set<std::string> names;
     while (!tokens_.current().is_operator(")")) {
       if (!macro.parameters.empty()) tokens_.expect_operator(",");
       Parameter parameter{variable_name(), nullptr};
-      for (const Parameter& other : macro.parameters) {
-        if (other.name == parameter.name) tokens_.fail("another name for each parameter");
-      }
+      if (!names.insert(parameter.name).second) tokens_.fail("another name for each parameter");
       if (tokens_.skip_operator("=")) {
         parameter.fallback = expressions_.expression();
       } else if (!macro.parameters.empty() && macro.parameters.back().fallback) {

@@ -38,6 +38,7 @@ class Writer {
 
   void str(const Value& value) {
     if (value.is(Kind::String)) {
+      runtime_.look_at(value.text->size());
       result_.append(*value.text);
     } else if (!value.is(Kind::Undefined)) {
       repr(value);
@@ -47,7 +48,6 @@ class Writer {
   void repr(const Value& value) {
     const Runtime::Level level(runtime_);
     runtime_.step();
-    runtime_.use_bytes(8);
     switch (value.kind) {
       case Kind::Undefined:
         return put("Undefined");
@@ -75,7 +75,10 @@ class Writer {
   MarkedText take() { return std::move(result_); }
 
  private:
-  void put(std::string_view text) { result_.append(text, false); }
+  void put(std::string_view text) {
+    runtime_.use_bytes(text.size());
+    result_.append(text, false);
+  }
 
   void sequence(char open, const Values& values, std::string_view close) {
     put(std::string_view(&open, 1));
@@ -127,7 +130,6 @@ class JsonWriter {
   void write(const Value& value) {
     const Runtime::Level level(runtime_);
     runtime_.step();
-    runtime_.use_bytes(8 + (style_.line_indent ? style_.line_indent->size() * indent_ : 0));
     switch (value.kind) {
       case Kind::None:
         return put("null");
@@ -154,7 +156,10 @@ class JsonWriter {
   MarkedText take() { return std::move(result_); }
 
  private:
-  void put(std::string_view text) { result_.append(text, false); }
+  void put(std::string_view text) {
+    runtime_.use_bytes(text.size());
+    result_.append(text, false);
+  }
 
   static std::string number(double value) {
     if (std::isnan(value)) return "NaN";

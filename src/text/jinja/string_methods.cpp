@@ -28,34 +28,38 @@ Value rstrip(Runtime& runtime, const Value& self, const Arguments& arguments) {
 
 // startswith and endswith: one string, or a tuple of them.
 template <class Matches>
-Value any_affix(const Arguments& arguments, std::string_view function, const Matches& matches) {
+Value any_affix(Runtime& runtime, const Arguments& arguments, std::string_view function,
+                const Matches& matches) {
   const Value affix = *arguments.take(function, {"affix"}, 1)[0];
   const Values one = {affix};
   const Values& affixes = affix.is(Kind::Tuple) ? *affix.list : one;
-  return Value::of_bool(std::ranges::any_of(
-      affixes, [&](const Value& value) { return matches(text_of(value, function).bytes()); }));
+  return Value::of_bool(std::ranges::any_of(affixes, [&](const Value& value) {
+    const std::string& bytes = text_of(value, function).bytes();
+    runtime.look_at(bytes.size());
+    return matches(bytes);
+  }));
 }
 
 Value startswith(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  runtime.look_at(self.text->size());
-  return any_affix(arguments, "startswith",
+  return any_affix(runtime, arguments, "startswith",
                    [&](const std::string& affix) { return self.bytes().starts_with(affix); });
 }
 Value endswith(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  runtime.look_at(self.text->size());
-  return any_affix(arguments, "endswith",
+  return any_affix(runtime, arguments, "endswith",
                    [&](const std::string& affix) { return self.bytes().ends_with(affix); });
 }
 
 Value removeprefix(Runtime& runtime, const Value& self, const Arguments& arguments) {
   const Value prefix = *arguments.take("removeprefix", {"prefix"}, 1)[0];
   const std::string& bytes = text_of(prefix, "removeprefix").bytes();
+  runtime.look_at(bytes.size());
   if (!self.bytes().starts_with(bytes)) return self;
   return runtime.text(self.text->part(bytes.size(), self.text->size()));
 }
 Value removesuffix(Runtime& runtime, const Value& self, const Arguments& arguments) {
   const Value suffix = *arguments.take("removesuffix", {"suffix"}, 1)[0];
   const std::string& bytes = text_of(suffix, "removesuffix").bytes();
+  runtime.look_at(bytes.size());
   if (!self.bytes().ends_with(bytes)) return self;
   return runtime.text(self.text->part(0, self.text->size() - bytes.size()));
 }

@@ -80,6 +80,7 @@ Value indent(Runtime& runtime, const Value& value, const Arguments& arguments) {
   const auto given = arguments.take("indent", {"width", "first", "blank"});
   MarkedText margin;
   if (given[0] && given[0]->is(Kind::String)) {
+    runtime.look_at(given[0]->text->size());
     margin = *given[0]->text;
   } else {
     const std::int64_t width = given[0] ? whole_of(*given[0], "indent") : 4;
@@ -112,6 +113,7 @@ Value tojson(Runtime& runtime, const Value& value, const Arguments& arguments) {
   style.ascii = given[0] && is_true(*given[0]);
   style.sort_keys = given[3] && is_true(*given[3]);
   if (given[1] && given[1]->is(Kind::String)) {
+    runtime.look_at(given[1]->text->size());
     style.line_indent = given[1]->bytes();
   } else if (given[1] && !given[1]->is(Kind::None)) {
     const std::int64_t width = whole_of(*given[1], "tojson");
@@ -126,15 +128,17 @@ Value tojson(Runtime& runtime, const Value& value, const Arguments& arguments) {
     }
     style.item_end = text_of((*given[2]->list)[0], "tojson").bytes();
     style.key_end = text_of((*given[2]->list)[1], "tojson").bytes();
+    runtime.look_at(style.item_end.size() + style.key_end.size());
   }
   return runtime.text(to_json(runtime, value, style));
 }
 
 // What Python's int() and float() read from a text; nullopt where they would raise.
-std::optional<double> number_in(const Value& value) {
+std::optional<double> number_in(Runtime& runtime, const Value& value) {
   if (value.is_numeric()) return value.real();
   if (!value.is(Kind::String)) return std::nullopt;
   const std::string& bytes = value.bytes();
+  runtime.step(bytes.size());
   const std::size_t begin = leading_space(bytes);
   const std::string text = bytes.substr(begin, bytes.size() - begin - trailing_space(bytes));
   // strtod reads nan, inf and 1e5 as Python does; it must not read 0x1p3 or nan(1).
@@ -144,12 +148,12 @@ std::optional<double> number_in(const Value& value) {
   return *end == '\0' ? std::optional(number) : std::nullopt;
 }
 
-Value to_int(Runtime&, const Value& value, const Arguments& arguments) {
+Value to_int(Runtime& runtime, const Value& value, const Arguments& arguments) {
   const auto given = arguments.take("int", {"default", "base"});
   if (value.is(Kind::Undefined)) throw Failure("int: {}", kind_name(value));
   if (given[1]) throw Failure("int: a base is not supported");
   if (value.is_whole()) return Value::of_integer(value.whole());
-  const auto number = number_in(value);
+  const auto number = number_in(runtime, value);
   if (!number || !std::isfinite(*number)) return given[0].value_or(Value::of_integer(0));
   if (std::abs(*number) >= 9.2e18) throw Failure("int: the result has more than 63 bits");
   if (value.is(Kind::String)) {
@@ -162,10 +166,10 @@ Value to_int(Runtime&, const Value& value, const Arguments& arguments) {
   return Value::of_integer(static_cast<std::int64_t>(*number));
 }
 
-Value to_float(Runtime&, const Value& value, const Arguments& arguments) {
+Value to_float(Runtime& runtime, const Value& value, const Arguments& arguments) {
   const auto given = arguments.take("float", {"default"});
   if (value.is(Kind::Undefined)) throw Failure("float: {}", kind_name(value));
-  const auto number = number_in(value);
+  const auto number = number_in(runtime, value);
   return number ? Value::of_number(*number) : given[0].value_or(Value::of_number(0.0));
 }
 
