@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/error.h"
+
 namespace stagecraft {
 namespace {
 
@@ -53,6 +55,13 @@ std::size_t utf8_error_offset(std::string_view text) {
     at += length;
   }
   return std::string_view::npos;
+}
+
+void check_utf8(std::string_view what, std::string_view text) {
+  if (const std::size_t at = utf8_error_offset(text); at != std::string_view::npos) {
+    throw Error("{}: expected UTF-8, found the byte 0x{:02x} at offset {}", what,
+                static_cast<unsigned char>(text[at]), at);
+  }
 }
 
 std::size_t utf8_incomplete_tail(std::string_view text) {

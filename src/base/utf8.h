@@ -13,6 +13,9 @@ std::size_t utf8_sequence_length(std::string_view text);
 // The offset of the first byte that is not part of well-formed UTF-8, or npos if all of it is.
 std::size_t utf8_error_offset(std::string_view text);
 
+// Throws Error if there is one; `what` names the text ("prompt").
+void check_utf8(std::string_view what, std::string_view text);
+
 // How many bytes at the end of `text` are the beginning of a well-formed sequence whose rest may
 // still come (0 to 3). A stream holds those back.
 std::size_t utf8_incomplete_tail(std::string_view text);

@@ -16,9 +16,6 @@ struct SourceTokenizer {
 // Throws Error, also for a vocabulary by the longest match, which nobody else has.
 SourceTokenizer source_tokenizer(const Conversion& conversion);
 
-// The Jinja template of a model, wherever its format keeps it; "" if it has none.
-std::string source_chat_template(const std::filesystem::path& model);
-
 // "SmolLM2-135M" for .../SmolLM2-135M.gguf, "story" for models/story/
 std::string model_name(const std::filesystem::path& model);
 

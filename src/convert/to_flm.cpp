@@ -8,11 +8,14 @@
 #include "convert/sources.h"
 #include "convert/tensor_plan.h"
 #include "model/config.h"
-#include "text/chat_tokens.h"
+#include "text/chat_format.h"
+#include "text/chat_template_source.h"
 #include "text/tokenizer.h"
 
 namespace stagecraft {
 namespace {
+
+namespace fs = std::filesystem;
 
 void put(std::string& out, std::size_t value) {
   for (int i = 0; i < 4; ++i) out += static_cast<char>(value >> (8 * i) & 0xff);
@@ -30,16 +33,23 @@ std::string value_text(const Json& value) {
   return value.is_null() ? "None" : value.dump();
 }
 
-// Of ChatML alone it is known how these four spell it.
-void add_chat(std::map<std::string, std::string>& pairs, const std::string& chat_template) {
-  if (chat_template.find(kChatStart) == std::string::npos) return;
-  pairs["pre_prompt"] = "";
-  pairs["user_role"] = fmt::format("{}user\n", kChatStart);
+// Of ChatML alone it is known how these four spell it. False for a template of another kind.
+bool add_chat(std::map<std::string, std::string>& pairs, const fs::path& model,
+              const Tokenizer& tokenizer) {
+  if (read_chat_template(model).text.empty()) return true;
+  const ChatFormat format = ChatFormat::open(model, tokenizer);
+  if (!format.is_chatml()) return false;
+  const std::string user_role = fmt::format("{}user\n", kChatStart);
+  const std::string asked = format.text({{{"user", "Who?"}}}, false).bytes();
+  pairs["pre_prompt"] = asked.substr(0, asked.rfind(user_role));  // a system prompt of its own
+  pairs["user_role"] = user_role;
   pairs["bot_role"] = fmt::format("{}\n{}assistant\n", kChatEnd, kChatStart);
   pairs["history_sep"] = fmt::format("{}\n", kChatEnd);
+  return true;
 }
 
-std::string pairs_text(const Conversion& conversion) {
+std::string pairs_text(const Conversion& conversion, const std::optional<Tokenizer>& tokenizer,
+                       std::vector<std::string>& notes) {
   const std::string where = conversion.model.string();
   std::map<std::string, std::string> pairs;
   const Json config = parse_json_object(config_json(conversion.model), where);
@@ -47,8 +57,8 @@ std::string pairs_text(const Conversion& conversion) {
   if (is_flm(conversion.model)) {
     const FlmFile file(conversion.model);
     for (const auto& [key, value] : file.pairs()) pairs[key] = value;
-  } else {
-    add_chat(pairs, source_chat_template(conversion.model));
+  } else if (tokenizer && !add_chat(pairs, conversion.model, *tokenizer)) {
+    notes.emplace_back("the chat template is not ChatML: a .flm file has no words for it");
   }
   std::string out;
   put(out, pairs.size());
@@ -59,20 +69,16 @@ std::string pairs_text(const Conversion& conversion) {
   return out;
 }
 
-std::string vocabulary_text(const Conversion& conversion) {
+std::string vocabulary_text(const std::optional<Tokenizer>& tokenizer) {
   std::string tokens;
   std::size_t count = 0;
-  if (conversion.with_tokenizer) {
-    const Tokenizer tokenizer =
-        Tokenizer::open(conversion.tokenizer.empty() ? conversion.model : conversion.tokenizer);
-    for (std::size_t id = 0; id < tokenizer.vocab_size(); ++id) {
-      const std::string_view text = tokenizer.token_of(static_cast<TokenId>(id));
-      if (text.empty()) continue;
-      put(tokens, text.size());
-      for (const char byte : text) put(tokens, static_cast<unsigned char>(byte));
-      put(tokens, id);
-      ++count;
-    }
+  for (std::size_t id = 0; tokenizer && id < tokenizer->vocab_size(); ++id) {
+    const std::string_view text = tokenizer->token_of(static_cast<TokenId>(id));
+    if (text.empty()) continue;
+    put(tokens, text.size());
+    for (const char byte : text) put(tokens, static_cast<unsigned char>(byte));
+    put(tokens, id);
+    ++count;
   }
   std::string out;
   put(out, count);
@@ -91,10 +97,16 @@ Converted convert_to_flm(const Conversion& conversion) {
     plan.push_back(plan.front());
     plan.back().name = "lm_head.weight";
   }
+  std::optional<Tokenizer> tokenizer;
+  if (conversion.with_tokenizer) {
+    tokenizer =
+        Tokenizer::open(conversion.tokenizer.empty() ? conversion.model : conversion.tokenizer);
+  }
+  Converted result = {plan.size(), 0, {}};
   AtomicFile file(conversion.out, conversion.replace);
   std::string head;
   put(head, FlmFile::kVersion);
-  file.write(head + pairs_text(conversion) + vocabulary_text(conversion));
+  file.write(head + pairs_text(conversion, tokenizer, result.notes) + vocabulary_text(tokenizer));
   std::string count;
   put(count, plan.size());
   file.write(count);
@@ -109,7 +121,7 @@ Converted convert_to_flm(const Conversion& conversion) {
     write_tensor(tensor, checkpoint, [&](std::span<const std::byte> piece) { file.write(piece); });
   }
   file.commit();
-  Converted result = {plan.size(), file.size(), {}};
+  result.bytes = file.size();
   if (conversion.with_tokenizer) {
     result.notes.emplace_back(
         "a .flm holds no merges: text is encoded by the longest match there, into other ids");

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/mapped_file.h"
+#include "base/utf8.h"
 #include "generation/chat_session.h"
 #include "programs/commands.h"
 #include "programs/console.h"

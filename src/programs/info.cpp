@@ -3,8 +3,7 @@
 
 #include <fmt/ranges.h>
 
-#include "base/json.h"
-#include "base/mapped_file.h"
+#include "base/error.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/flm.h"
 #include "checkpoint/gguf.h"
@@ -16,8 +15,9 @@
 #include "programs/model_path.h"
 #include "programs/options.h"
 #include "programs/terminal.h"
-#include "text/chat_template.h"
-#include "text/flm_tokenizer.h"
+#include "text/builtin_chat_templates.h"
+#include "text/chat_format.h"
+#include "text/chat_template_source.h"
 #include "text/llama2c_tokenizer.h"
 #include "text/tokenizer.h"
 
@@ -26,8 +26,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMaxTokenizerConfigBytes = 16u << 20;
 constexpr std::size_t kShownSpecials = 8;
+constexpr std::size_t kShownError = 500;  // bytes
 
 struct InfoFlags {
   std::string path;
@@ -124,25 +124,29 @@ void print_architecture(const Checkpoint& checkpoint, const Config& config) {
 
 // ---- tokenizer ----------------------------------------------------------------------------------
 
-std::string template_text(const fs::path& model) {
-  std::string text;
-  std::string where = "chat_template.jinja";
-  if (is_gguf(model)) {
-    where = "tokenizer.chat_template";
-    text = GgufFile(model).metadata().text_or(where, "");
-  } else if (is_flm(model)) {
-    where = "user_role and others";
-    text = flm_chat_template(FlmFile(model));
-  } else if (fs::is_directory(model) && fs::exists(model / where)) {
-    text = read_text_file(model / where, kMaxTokenizerConfigBytes);
-  } else if (where = "tokenizer_config.json"; fs::exists(model / where)) {
-    const std::string name = (model / where).string();
-    const Json json = parse_json(read_text_file(name, kMaxTokenizerConfigBytes), name);
-    if (const Json* found = find_member(json, "chat_template")) text = found->dump();
+// "tokenizer.chat_template" for "models/x.gguf: tokenizer.chat_template"
+std::string without_path(const std::string& where, const fs::path& model) {
+  const std::string path = model.string();
+  if (!where.starts_with(path)) return where;
+  return where.substr(std::min(where.find_first_not_of("/: ", path.size()), where.size()));
+}
+
+// Whether it is ChatML is seen by what it writes. One that cannot be used is told of, not thrown:
+// the rest of the model is as it is.
+std::string template_text(const fs::path& model, const Tokenizer& tokenizer) {
+  try {
+    const ChatTemplateSource source = read_chat_template(model, tokenizer);
+    if (!source.text.empty()) {
+      return fmt::format("{} ({})",
+                         ChatFormat::open(model, tokenizer).is_chatml() ? "ChatML" : "not ChatML",
+                         without_path(source.where, model));
+    }
+  } catch (const Error& error) {
+    return fmt::format("cannot be used: {}",
+                       printable(without_path(error.what(), model), kShownError));
   }
-  if (text.empty()) return "none";
-  const bool chatml = text.find(kChatStart) != std::string::npos;
-  return fmt::format("{} ({})", chatml ? "ChatML" : "not ChatML", where);
+  const BuiltinChatTemplate* builtin = guess_chat_template(tokenizer);
+  return builtin == nullptr ? "none" : fmt::format("none; its tokens are {}'s", builtin->name);
 }
 
 bool has_tokenizer(const fs::path& model) {
@@ -180,7 +184,7 @@ void print_tokenizer(const fs::path& model) {
                             ? "none"
                             : fmt::format("{}{}", fmt::join(specials, ", "),
                                           more == 0 ? "" : fmt::format(" and {} more", more)));
-  print_line("chat template", template_text(model));
+  print_line("chat template", template_text(model, tokenizer));
 }
 
 // ---- tensors ------------------------------------------------------------------------------------

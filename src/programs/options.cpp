@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "base/processors.h"
-#include "base/utf8.h"
 #include "mine/students_code.h"
 #include "programs/console.h"
 
@@ -204,13 +203,6 @@ void note_long_context(const Config& config, std::size_t context) {
   print_note(
       fmt::format("note: the model was trained for {} tokens; beyond, it may lose the thread",
                   config.max_seq_len));
-}
-
-void check_utf8(std::string_view what, std::string_view text) {
-  if (const std::size_t at = utf8_error_offset(text); at != std::string_view::npos) {
-    throw Error("{}: expected UTF-8, found byte 0x{:02x} at offset {}", what,
-                static_cast<unsigned char>(text[at]), at);
-  }
 }
 
 }  // namespace stagecraft

@@ -58,7 +58,4 @@ void check_tokens(std::span<const TokenId> ids, const std::filesystem::path& fol
 // Where positions will be reached that the model was not trained for, says so on stderr.
 void note_long_context(const Config& config, std::size_t context);
 
-// Throws Error if the text is not UTF-8; `what` names it ("prompt").
-void check_utf8(std::string_view what, std::string_view text);
-
 }  // namespace stagecraft

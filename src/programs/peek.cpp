@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "programs/commands.h"
 #include "programs/model_path.h"
 #include "programs/options.h"

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/mapped_file.h"
 #include "base/stopwatch.h"
+#include "base/utf8.h"
 #include "programs/commands.h"
 #include "programs/console.h"
 #include "programs/interrupt.h"

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/stopwatch.h"
+#include "base/utf8.h"
 #include "generation/generate_batch.h"
 #include "programs/commands.h"
 #include "programs/console.h"

@@ -86,10 +86,7 @@ std::vector<TokenId> read_ids(const Tokenizer& tokenizer, std::string_view text)
 }
 
 json parse_line(std::string_view line, std::size_t number, const char* expected) {
-  if (const std::size_t at = utf8_error_offset(line); at != std::string_view::npos) {
-    throw Error("stdin, line {}: expected UTF-8, found the byte 0x{:02x} at offset {}", number,
-                static_cast<unsigned char>(line[at]), at);
-  }
+  check_utf8(fmt::format("stdin, line {}", number), line);
   json value = json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (value.is_discarded()) {
     throw Error("stdin, line {}: expected {}, found '{}'", number, expected, printable(line));

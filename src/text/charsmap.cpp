@@ -47,10 +47,7 @@ Charsmap::Charsmap(std::string_view blob, std::string where) : where_(std::move(
     throw Error("{}: expected texts that end with a zero byte, found {}", where_,
                 texts_.empty() ? "none" : "another");
   }
-  if (const std::size_t at = utf8_error_offset(texts_); at != std::string::npos) {
-    throw Error("{}: texts: expected UTF-8, found the byte 0x{:02x} at offset {}", where_,
-                static_cast<unsigned char>(texts_[at]), at);
-  }
+  check_utf8(fmt::format("{}: texts", where_), texts_);
   for (std::size_t begin = 0; begin < texts_.size();) {
     const std::size_t end = texts_.find('\0', begin);
     if (end - begin > kMaxText) {

@@ -192,12 +192,7 @@ MarkedText ChatFormat::text(std::span<const Message> messages, bool with_opening
 }
 
 std::vector<TokenId> ChatFormat::tokens(std::span<const Message> messages) const {
-  for (const Message& message : messages) {
-    if (const auto at = utf8_error_offset(message.content); at != std::string_view::npos) {
-      throw Error("text: expected UTF-8, found the byte 0x{:02x} at offset {}",
-                  static_cast<unsigned char>(message.content[at]), at);
-    }
-  }
+  for (const Message& message : messages) check_utf8("text", message.content);
   if (!is_chatml_) {
     for (const Message& message : messages) check_typed(*tokenizer_, message.content, end_tokens_);
     return tokenizer_->encode(text(messages), {});

@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "base/mapped_file.h"
+#include "base/utf8.h"
 #include "checkpoint/flm.h"
 #include "checkpoint/gguf.h"
 #include "text/flm_tokenizer.h"
@@ -45,13 +46,8 @@ std::string template_of(const Json& json, const std::string& where) {
               names.empty() ? "none" : printable(names));
 }
 
-ChatTemplateSource of_gguf(const fs::path& file, const Tokenizer& tokenizer) {
-  const GgufFile gguf(file);
-  const GgufMetadata& metadata = gguf.metadata();
-  constexpr std::string_view kTemplate = "tokenizer.chat_template";
-  ChatTemplateSource source;
-  source.where = file.string() + ": " + std::string(kTemplate);
-  source.text = metadata.text_or(kTemplate, "");
+void add_special_tokens(const GgufMetadata& metadata, const Tokenizer& tokenizer,
+                        ChatTemplateSource& source) {
   for (const auto& [name, key] : {std::pair{"bos_token", "tokenizer.ggml.bos_token_id"},
                                   {"eos_token", "tokenizer.ggml.eos_token_id"},
                                   {"unk_token", "tokenizer.ggml.unknown_token_id"},
@@ -60,16 +56,16 @@ ChatTemplateSource of_gguf(const fs::path& file, const Tokenizer& tokenizer) {
     if (!id) continue;
     source.special_tokens.emplace_back(name, tokenizer.token_of(static_cast<TokenId>(*id)));
   }
-  return source;
 }
 
-}  // namespace
+ChatTemplateSource of_gguf(const GgufMetadata& metadata, const fs::path& file) {
+  constexpr std::string_view kTemplate = "tokenizer.chat_template";
+  return {std::string(metadata.text_or(kTemplate, "")),
+          file.string() + ": " + std::string(kTemplate),
+          {}};
+}
 
-ChatTemplateSource read_chat_template(const fs::path& model, const Tokenizer& tokenizer) {
-  if (is_gguf(model)) return of_gguf(model, tokenizer);
-  if (is_flm(model)) {
-    return {flm_chat_template(FlmFile(model)), model.string() + ": user_role and others", {}};
-  }
+ChatTemplateSource of_folder(const fs::path& model) {
   ChatTemplateSource source;
   const fs::path config = model / "tokenizer_config.json";
   std::error_code ignored;
@@ -88,6 +84,30 @@ ChatTemplateSource read_chat_template(const fs::path& model, const Tokenizer& to
     if (source.text.empty()) throw Error("{}: expected a template, found nothing", source.where);
   }
   return source;
+}
+
+ChatTemplateSource checked(ChatTemplateSource source) {
+  check_utf8(source.where, source.text);
+  return source;
+}
+
+}  // namespace
+
+ChatTemplateSource read_chat_template(const fs::path& model, const Tokenizer& tokenizer) {
+  if (!is_gguf(model)) return read_chat_template(model);
+  const GgufFile file(model);
+  ChatTemplateSource source = checked(of_gguf(file.metadata(), model));
+  add_special_tokens(file.metadata(), tokenizer, source);
+  return source;
+}
+
+ChatTemplateSource read_chat_template(const fs::path& model) {
+  if (is_gguf(model)) return checked(of_gguf(GgufFile(model).metadata(), model));
+  if (is_flm(model)) {
+    return checked(
+        {flm_chat_template(FlmFile(model)), model.string() + ": user_role and others", {}});
+  }
+  return checked(of_folder(model));
 }
 
 }  // namespace stagecraft

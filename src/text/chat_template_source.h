@@ -19,8 +19,12 @@ struct ChatTemplateSource {
 
 // What a model says of itself, `text` empty if it has no template: chat_template.jinja, or
 // "chat_template" in tokenizer_config.json (one, or of several the one named "default"), or
-// "tokenizer.chat_template" of a GGUF file. Throws Error if one of them is not what it should be.
+// "tokenizer.chat_template" of a GGUF file, or the roles of a .flm file. Throws Error if one of
+// them is not what it should be, or no UTF-8; whether it is Jinja is for jinja::Template to say.
 ChatTemplateSource read_chat_template(const std::filesystem::path& model,
                                       const Tokenizer& tokenizer);
+// The same for who only passes it on: the special tokens of a GGUF file, which are ids, are left
+// out.
+ChatTemplateSource read_chat_template(const std::filesystem::path& model);
 
 }  // namespace stagecraft

@@ -166,13 +166,6 @@ class Encoder {
   std::vector<TokenId> ids_;
 };
 
-void check_utf8(std::string_view text) {
-  if (const std::size_t at = utf8_error_offset(text); at != std::string_view::npos) {
-    throw Error("text: expected UTF-8, found the byte 0x{:02x} at offset {}",
-                static_cast<unsigned char>(text[at]), at);
-  }
-}
-
 // Forty steps that each double a text would fill any memory.
 constexpr int kMaxGrowth = 1'000'000;
 
@@ -268,13 +261,13 @@ Tokenizer Tokenizer::parse(std::string_view tokenizer_json, const std::string& n
 }
 
 std::vector<TokenId> Tokenizer::encode(std::string_view text, EncodeOptions options) const {
-  check_utf8(text);
+  check_utf8("text", text);
   std::vector<TokenId> ids = Encoder(*impl_, options).run(text, {});
   return impl_->post_processor.apply(std::move(ids), options.add_special);
 }
 
 std::vector<TokenId> Tokenizer::encode(const MarkedText& text, EncodeOptions options) const {
-  check_utf8(text.bytes());
+  check_utf8("text", text.bytes());
   std::vector<TokenId> ids = Encoder(*impl_, options).run(text.bytes(), text.typed_spans());
   return impl_->post_processor.apply(std::move(ids), options.add_special);
 }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstring>
 
@@ -13,6 +14,7 @@
 #include "generation/trace.h"
 #include "model/model.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/tiny_chat_model.h"
 #include "text/tokenizer.h"
 
 namespace stagecraft {
@@ -165,6 +167,66 @@ TEST_F(Convert, ToFlmAndBackGivesTheSameLogits) {
             out("whole.flm").string() +
                 ": its vocabulary has no scores and no merges, so nobody else can read it; name "
                 "the model's own: --tokenizer PATH, or --without-tokenizer");
+}
+
+// What "./stage chat" says of such a template, and nothing is left half written.
+TEST_F(Convert, RefusesABrokenChatTemplateAsAChatDoes) {
+  const std::vector<std::array<std::string, 3>> broken = {
+      {"chat_template.jinja", "", "chat_template.jinja: expected a template, found nothing"},
+      {"chat_template.jinja", "caf\xe9",
+       "chat_template.jinja: expected UTF-8, found the byte 0xe9 at offset 3"},
+      {"tokenizer_config.json", R"({"chat_template": 3})",
+       "tokenizer_config.json: 'chat_template': expected a string, found 3"},
+      {"tokenizer_config.json", R"({"chat_template": [{"name": "rag", "template": "x"}]})",
+       "tokenizer_config.json: 'chat_template': expected one named 'default', found rag"},
+      {"tokenizer_config.json", R"({"chat_template": [{"template": "x"}]})",
+       "tokenizer_config.json: 'chat_template': expected a name and a template in each entry, "
+       "found an object"}};
+  for (const auto& [file, text, message] : broken) {
+    const TinyChatModel model;
+    const std::string folder = model.folder().string() + "/";
+    write_file(folder + file, text);
+    for (const auto& convert : {convert_to_gguf, convert_to_flm}) {
+      EXPECT_EQ(refusal(convert, {.model = model.folder(), .out = out("x")}), folder + message);
+      EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
+      // It is the tokenizer's: weights alone have none.
+      convert({.model = model.folder(), .out = out("x"), .with_tokenizer = false});
+      std::filesystem::remove(out("x"));
+    }
+  }
+}
+
+TEST_F(Convert, RefusesATemplateOfAGgufThatIsNoUtf8) {
+  std::string gguf = read_file(kGguf + "whole.gguf");
+  gguf[gguf.find("{% for m in messages")] = '\xff';
+  write_file(out("broken.gguf"), gguf);
+  for (const auto& convert : {convert_to_gguf, convert_to_folder, convert_to_flm}) {
+    EXPECT_EQ(refusal(convert, {.model = out("broken.gguf"), .out = out("x")}),
+              out("broken.gguf").string() +
+                  ": tokenizer.chat_template: expected UTF-8, found the byte 0xff at offset 0");
+    EXPECT_FALSE(std::filesystem::exists(out("x")));
+  }
+}
+
+TEST_F(Convert, ToFlmKeepsWhatATemplateSaysIfItIsChatMl) {
+  const TinyChatModel model;
+  const auto converted = [&](const std::string& content, const std::string& before = "") {
+    write_file(model.folder().string() + "/chat_template.jinja",
+               before + "{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' + " + content +
+                   " + '<|im_end|>\n' }}{% endfor %}"
+                   "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}");
+    return convert_to_flm({.model = model.folder(), .out = out("a.flm"), .replace = true}).notes;
+  };
+  EXPECT_EQ(converted("m.content").size(), 1u);  // no merges
+  EXPECT_EQ(FlmFile(out("a.flm")).value("pre_prompt"), "");
+  EXPECT_EQ(FlmFile(out("a.flm")).value("history_sep"), "<|im_end|>\n");
+  converted("m.content",
+            "{% if messages[0].role != 'system' %}<|im_start|>system\nBe brief.<|im_end|>\n"
+            "{% endif %}");
+  EXPECT_EQ(FlmFile(out("a.flm")).value("pre_prompt"), "<|im_start|>system\nBe brief.<|im_end|>\n");
+  EXPECT_EQ(converted("m.content | trim").front(),
+            "the chat template is not ChatML: a .flm file has no words for it");
+  EXPECT_EQ(FlmFile(out("a.flm")).value("user_role"), "");
 }
 
 TEST_F(Convert, RefusesWhatTheTargetHasNoWordsFor) {

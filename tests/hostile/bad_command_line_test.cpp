@@ -128,9 +128,9 @@ const BadCommand kBadCommands[] = {
     // Prompts.
     story("prompt_empty", {""}, 1, "prompt: expected some text, found none"),
     story("prompt_that_is_broken_utf8", {"Once\xc3("}, 1,
-          "prompt: expected UTF-8, found byte 0xc3 at offset 4"),
+          "prompt: expected UTF-8, found the byte 0xc3 at offset 4"),
     story("prompt_that_ends_within_a_character", {"Once \xe2\x82"}, 1,
-          "prompt: expected UTF-8, found byte 0xe2 at offset 5"),
+          "prompt: expected UTF-8, found the byte 0xe2 at offset 5"),
     story("prompt_of_tokens_that_the_model_lacks", {"abba"}, 1,
           "TINY/tokenizer.json: expected ids from 0 to 64 (config.json: vocab_size 65), found 70 "
           "in the prompt"),
@@ -207,7 +207,7 @@ const BadCommand kBadCommands[] = {
     {"chat_with_a_system_prompt_that_is_broken_utf8",
      {"chat", "--model", "TINY", "--system", "\xff", "Hello"},
      1,
-     "--system: expected UTF-8, found byte 0xff at offset 0"},
+     "--system: expected UTF-8, found the byte 0xff at offset 0"},
     {"peek_into_nothing",
      {"peek", "--model", "TINY", ""},
      1,

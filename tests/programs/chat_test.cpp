@@ -134,7 +134,7 @@ TEST_F(ChatCommand, SaysWhatIsWrongAndGoesOnWithTheNextLine) {
   const std::string hello = answers({"hello"});
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"/bogus\x1b[2J 1", "stagecraft: /bogus\\x1b[2J: no such command"},
-      {"caf\xe9", "stagecraft: stdin, line 1: expected UTF-8, found byte 0xe9 at offset 3"},
+      {"caf\xe9", "stagecraft: stdin, line 1: expected UTF-8, found the byte 0xe9 at offset 3"},
       {std::string(600, 'x'), "more than the context of 512"},
       {"/undo", "nothing to take back"},
       {"/retry", "no answer yet"},

@@ -2,6 +2,7 @@
 
 #include "tests/support/random_model.h"
 #include "tests/support/run_program.h"
+#include "tests/support/tiny_chat_model.h"
 
 namespace stagecraft {
 namespace {
@@ -112,11 +113,37 @@ TEST(InfoProgram, DescribesTheTokenizerAndItsTemplate) {
   EXPECT_TRUE(says(result, "chat template   none\n")) << result.out;
 
   write_file(folder.file("tokenizer_config.json"), R"({"chat_template": "<|im_start|>{{ x }}"})");
-  EXPECT_TRUE(
-      says(run_program({"info", path}), "chat template   ChatML (tokenizer_config.json)\n"));
+  EXPECT_TRUE(says(run_program({"info", path}),
+                   "chat template   not ChatML (tokenizer_config.json: chat_template)\n"));
   write_file(folder.file("chat_template.jinja"), "[INST]");
   EXPECT_TRUE(
       says(run_program({"info", path}), "chat template   not ChatML (chat_template.jinja)\n"));
+}
+
+TEST(InfoProgram, CallsATemplateChatMlByWhatItWrites) {
+  const TinyChatModel model;
+  const auto of = [&](const std::string& content) {
+    return "{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' + " + content +
+           " + '<|im_end|>\n' }}{% endfor %}"
+           "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
+  };
+  const std::vector<std::pair<std::string, std::string>> templates = {
+      {of("m.content"), "ChatML (chat_template.jinja)"},
+      {of("m.content | trim"), "not ChatML (chat_template.jinja)"},
+      {"{{ raise_exception('<|im_start|>') }}", "not ChatML (chat_template.jinja)"},
+      {"<|im_start|>{{ messages",
+       "cannot be used: chat_template.jinja: line 1: expected }}, found the end of the template"},
+      {"", "cannot be used: chat_template.jinja: expected a template, found nothing"}};
+  const std::string path = model.folder().string();
+  EXPECT_TRUE(
+      says(run_program({"info", path}), "  chat template   none; its tokens are chatml's\n"));
+  for (const auto& [source, expected] : templates) {
+    write_file(path + "/chat_template.jinja", source);
+    const ProgramResult result = run_program({"info", path});
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_TRUE(says(result, "  chat template   " + expected + "\n")) << result.out;
+    EXPECT_TRUE(says(result, "\nmemory at a context"));
+  }
 }
 
 TEST(InfoProgram, DescribesASingleSafetensorsFile) {

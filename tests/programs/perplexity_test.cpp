@@ -95,7 +95,7 @@ TEST_F(PerplexityProgram, RefusesBadInputInOneLine) {
        file("empty") + ": expected a text of at least 2 tokens, found 0"},
       {{"--text", file("one")}, file("one") + ": expected a text of at least 2 tokens, found 1"},
       {{"--text", file("broken")},
-       file("broken") + ": expected UTF-8, found byte 0xc3 at offset 4"},
+       file("broken") + ": expected UTF-8, found the byte 0xc3 at offset 4"},
       {{"--text", folder_.path().string()},
        folder_.path().string() + ": expected a file, found a folder"},
   };

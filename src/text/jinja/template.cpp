@@ -12,10 +12,7 @@ Template::Template(std::string_view source, std::string name) : name_(std::move(
     throw Error("{}: expected a template of at most {} bytes, found {}", name_, kMaxBytes,
                 source.size());
   }
-  if (const std::size_t at = utf8_error_offset(source); at != std::string_view::npos) {
-    throw Error("{}: expected UTF-8, found the byte 0x{:02x} at offset {}", name_,
-                static_cast<unsigned char>(source[at]), at);
-  }
+  check_utf8(name_, source);
   try {
     block_ = parse(source);
   } catch (const SyntaxFailure& failure) {
