@@ -145,6 +145,14 @@ def tell_calls(table, code, with_shares):
                 print(course.say("mine_where", stage.id), file=sys.stderr)
 
 
+def tell_faster(known, chosen):
+    """With a model of some size plain loops are slow: which stages mend that, if none of them is there."""
+    faster = [stage for stage in known if bench.timed(stage)]
+    if not any(stage in chosen for stage in faster):
+        stages = ", ".join(f"{stage.id} {stage.title[course.language()]}" for stage in faster)
+        print(course.say("mine_plain", stages), file=sys.stderr)
+
+
 def read_ids(path):
     return path.read_text().strip().split(",") if path.exists() else []
 
@@ -216,9 +224,8 @@ def run():
         else:
             code, tokens = run_mine(words), None
         tell_calls(table, code, with_shares=words[0] != "chat")  # who types takes most of its time
-        faster = next((stage for stage in known if bench.timed(stage) and stage not in chosen), None)
-        if faster and code == 0 and words[0] in ("chat", "story") and has_option(words, "--model", "-m"):
-            print(course.say("mine_plain", faster.id), file=sys.stderr)
+        if code == 0 and words[0] in ("chat", "story") and has_option(words, "--model", "-m"):
+            tell_faster(known, chosen)
         if tokens:
             print(tokens, file=sys.stderr)
     return code if code >= 0 else 128 - code

@@ -192,6 +192,17 @@ class Mine(Temporary):
             self.assertRegex(lines[1], r"^rms_norm: yours, called 11 times, ")
             self.assertEqual(len(lines), 2)
 
+    def test_chat_with_another_model_says_what_would_make_it_faster(self):
+        model = str(ROOT / "tests" / "data" / "gguf" / "whole.gguf")
+        words = ["chat", "and the cat?", "--model", model, "--temperature", "0", "-n", "4"]
+        told = "so many tokens a second, said above, are what plain loops make of a real model; " \
+               "the stages about speed: 9 SIMD, 10 Quantisation"
+        code, lines = self.run_mine(*words)
+        self.assertEqual((code, lines[-1]), (0, told))
+        self.assertRegex(lines[3], r"^rms_norm: yours, called \d+ times$")
+        _, lines = self.run_mine(*words, stages="2,9")
+        self.assertNotIn(told, lines)
+
     def test_an_exit_code_passes_on_and_nothing_is_said_where_nothing_ran(self):
         code, lines = self.run_mine("story", "--threads", "0")
         self.assertEqual((code, lines[1:]), (2, []))

@@ -106,6 +106,21 @@ class Walk:
             if not re.search(line, text) or not all(re.search(rf"\b{n}\b", text) for n in counts):
                 self.problems.append(f"stage 8, {name}: expected by hand the ids {ids} and {counts}")
 
+    def check_real_model(self):
+        """Eight stages of a student's own code hold a conversation with a model that was pulled."""
+        model = "tests/data/gguf/whole.gguf"  # quantised, with a vocabulary and a template, and tiny
+        talk = f"printf 'the cat?\\nand the dog?\\n' | ./stage chat --model {model} --temperature 0 -n 8"
+        _, ours = self.copy.run(f"{talk} --textbook 2>/dev/null")
+        code, answers = self.copy.run(f"{talk} --mine 0-8 2>told")
+        _, told = self.copy.run("cat told; rm told")
+        line = r"\[2 answers: \d+ tokens, \d+ tokens/s; .*whole\.gguf"
+        promised = [line, r"^message_tokens: yours, called \d+ times", r"^chat_turn: yours, called 2 times",
+                    r"^matmul_transb: yours, called ", r"the stages about speed: 9 SIMD, 10 Quantisation$"]
+        missing = [text for text in promised if not re.search(text, told, re.M)]
+        if code != 0 or not answers.strip() or answers != ours or missing:
+            self.problems.append(f"chat --mine 0-8 --model {model}: exit {code}, answers\n{answers}\n"
+                                 f"where ours are\n{ours}\ntold\n{told}\nwithout {missing}")
+
     def walk(self):
         known = course.stages()
         written = []
@@ -117,6 +132,7 @@ class Walk:
             written.append(stage)
             self.check_table(written, known)
         self.check_chat_by_hand()
+        self.check_real_model()
 
 
 def main():
