@@ -5,7 +5,9 @@
 #include "base/error.h"
 #include "operators/kernels/kernels.h"
 
-#if defined(__aarch64__) && defined(__linux__)
+#if defined(__x86_64__)
+#include <cpuid.h>
+#elif defined(__aarch64__) && defined(__linux__)
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
 #endif
@@ -31,6 +33,14 @@ STAGECRAFT_ISAS(STAGECRAFT_DECLARE)
 
 namespace {
 
+#if defined(__x86_64__)
+// CPUID.(7, 1).EAX, bit 4: __builtin_cpu_supports knows the name from GCC 12 and Clang 17 on.
+bool has_avx_vnni() {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 && (eax >> 4 & 1) != 0;
+}
+#endif
+
 // Does the processor have it, and does its system keep its registers?
 bool can_run(std::string_view isa) {
 #if defined(__x86_64__)
@@ -39,7 +49,7 @@ bool can_run(std::string_view isa) {
                       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
                       __builtin_cpu_supports("avx512dq");
   if (isa == "avx2") return avx2;
-  if (isa == "avx_vnni") return avx2 && __builtin_cpu_supports("avxvnni");
+  if (isa == "avx_vnni") return avx2 && has_avx_vnni();
   if (isa == "avx512") return avx512;
   const bool vnni = avx512 && __builtin_cpu_supports("avx512vnni");
   if (isa == "avx512_vnni") return vnni;

@@ -137,7 +137,6 @@ Scope& Interpreter::new_scope(Scope& outer) {
 
 void Interpreter::print(const MarkedText& text) {
   runtime_.use_bytes(text.size() + sizeof(TextSpan) * text.typed_spans().size());
-  runtime_.look_at(text.size());
   out_->append(text);
 }
 
