@@ -5,7 +5,7 @@
 # with an illegal instruction on a processor that lacks the set.
 set(seen 0)
 foreach(object IN LISTS OBJECTS)
-  if(NOT object MATCHES "/kernels/(portable|avx[a-z0-9_]*|neon[a-z_]*)[.]cpp[.]o")
+  if(NOT object MATCHES "/kernels/(portable|avx[a-z0-9_]*|neon[a-z0-9_]*)[.]cpp[.]o")
     continue()
   endif()
   execute_process(COMMAND ${NM} -C ${object} OUTPUT_VARIABLE symbols COMMAND_ERROR_IS_FATAL ANY)

@@ -182,6 +182,42 @@ INSTANTIATE_TEST_SUITE_P(
                          std::get<1>(parameter.param)->name);
     });
 
+// The rows' products with a panel, in as few tiles as there can be: [rows][32].
+std::vector<float> products(const Kernels& k, Form form, const std::vector<std::byte>& panel,
+                            const Rows& rows, std::size_t n, std::size_t inputs) {
+  const auto f = static_cast<std::size_t>(form);
+  const std::size_t blocks = inputs / kQuantBlock;
+  std::vector<float> out(n * kPanelOutputs);
+  for (std::size_t r = 0; r < n; r += k.max_rows[f]) {
+    const std::size_t some = std::min(k.max_rows[f], n - r);
+    k.tile[f][some - 1]({panel.data(), inputs, &rows.bytes[r * inputs], inputs,
+                         &rows.scales[r * blocks], &rows.sums[r * blocks], blocks,
+                         &out[r * kPanelOutputs], kPanelOutputs});
+  }
+  return out;
+}
+
+// The integers are exact in any order, and what follows in floats is the same everywhere; only
+// `portable` rounds a multiply-add twice.
+TEST(Kernels, OfBytesGiveTheSameBitsWhateverInstructionsSumThem) {
+  constexpr std::size_t kInputs = 96, kRows = kTileRows + 1;
+  auto tables = runnable_kernels();
+  std::erase_if(tables, [](const Kernels* k) { return std::string_view(k->name) == "portable"; });
+  if (tables.size() < 2) GTEST_SKIP() << "one instruction set to compare";
+  const Rows rows(*tables.front(), RowForm::Q8, kRows, kInputs);
+  for (const DType dtype : {DType::Q8_0, DType::Q4_0, DType::Q4_1}) {
+    const Stored stored(dtype, kPanelOutputs, kInputs);
+    const Form form = panel_form(stored.tensor);
+    std::vector<std::byte> panel(panel_bytes(form, kInputs));
+    pack_panel(stored.tensor, 0, panel);
+    const auto expected = products(*tables.front(), form, panel, rows, kRows, kInputs);
+    for (const Kernels* k : tables) {
+      EXPECT_EQ(products(*k, form, panel, rows, kRows, kInputs), expected)
+          << dtype_name(dtype) << ", " << k->name << " and " << tables.front()->name;
+    }
+  }
+}
+
 class EveryTable : public testing::TestWithParam<const Kernels*> {
  protected:
   const Kernels& k_ = *GetParam();
@@ -198,15 +234,18 @@ TEST_P(EveryTable, MultipliesTheExtremesOfBytesExactly) {
       }
       std::vector<std::byte> panel(panel_bytes(Form::Q8, 32));
       pack_panel({"w", DType::Q8_0, {32, 32}, block}, 0, panel);
-      std::vector<float> row(32, x), out(32);
+      std::vector<float> row(32, x);
       std::int8_t bytes[32];
       float scale;
       std::int32_t sum;
       k_.to_q8(row.data(), 32, bytes, &scale, &sum);
       EXPECT_EQ(sum, x > 0.0f ? 32 * 127 : -32 * 127);
-      k_.tile[static_cast<int>(Form::Q8)][0](
-          {panel.data(), 32, bytes, 32, &scale, &sum, 1, out.data(), 32});
-      for (const float got : out) EXPECT_FLOAT_EQ(got, 32.0f * x * static_cast<float>(weight));
+      for (const std::size_t rows : {std::size_t{1}, k_.max_rows[static_cast<int>(Form::Q8)]}) {
+        std::vector<float> out(rows * 32);  // of the same row again and again: no strides
+        k_.tile[static_cast<int>(Form::Q8)][rows - 1](
+            {panel.data(), 32, bytes, 0, &scale, &sum, 0, out.data(), 32});
+        for (const float got : out) EXPECT_FLOAT_EQ(got, 32.0f * x * static_cast<float>(weight));
+      }
     }
   }
 }

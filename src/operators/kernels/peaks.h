@@ -25,7 +25,7 @@ STAGECRAFT_INLINE float run_chains(std::size_t rounds, V start, Multiply multipl
   return total;
 }
 
-// Each does kChains * rounds * kLanes multiply-adds of `per_lane` products; returns how many
+// Each does kChains * rounds * kLanes multiply-adds, of one to eight products; returns how many
 // operations (a multiplication and an addition are two) that is.
 double peak_f32(std::size_t rounds, float* sink) {
   const Vec a = broadcast(*sink), b = broadcast(1e-9f);
@@ -35,8 +35,13 @@ double peak_f32(std::size_t rounds, float* sink) {
 
 double peak_bytes(std::size_t rounds, float* sink) {
   const Ints a = broadcast(static_cast<std::int32_t>(*sink));
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+  *sink = run_chains(rounds, a, [&](Ints v) STAGECRAFT_INLINED { return dot_pairs(v, a, a); });
+  return 2.0 * 8.0 * kChains * kLanes * static_cast<double>(rounds);
+#else
   *sink = run_chains(rounds, a, [&](Ints v) STAGECRAFT_INLINED { return dot_q8(v, v, a); });
   return 2.0 * 4.0 * kChains * kLanes * static_cast<double>(rounds);
+#endif
 }
 
 #if defined(__AVX512BF16__)

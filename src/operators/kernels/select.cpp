@@ -10,6 +10,8 @@
 #elif defined(__aarch64__) && defined(__linux__)
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
+#elif defined(__aarch64__) && defined(__APPLE__)
+#include <sys/sysctl.h>
 #endif
 
 // The tables that src/CMakeLists.txt has compiled for this kind of processor, worst first.
@@ -17,7 +19,7 @@
 #define STAGECRAFT_ISAS(each) \
   each(portable) each(avx2) each(avx_vnni) each(avx512) each(avx512_vnni) each(avx512_bf16)
 #elif defined(__aarch64__)
-#define STAGECRAFT_ISAS(each) each(neon) each(neon_dotprod)
+#define STAGECRAFT_ISAS(each) each(neon) each(neon_dotprod) each(neon_i8mm)
 #else
 #define STAGECRAFT_ISAS(each) each(portable)
 #endif
@@ -55,11 +57,18 @@ bool can_run(std::string_view isa) {
   if (isa == "avx512_vnni") return vnni;
   if (isa == "avx512_bf16") return vnni && __builtin_cpu_supports("avx512bf16");
 #elif defined(__aarch64__) && defined(__linux__)
-  if (isa == "neon_dotprod") return (::getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+  const bool dotprod = (::getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+  if (isa == "neon_dotprod") return dotprod;
+  if (isa == "neon_i8mm") return dotprod && (::getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0;
 #elif defined(__aarch64__) && defined(__APPLE__)
   if (isa == "neon_dotprod") return true;  // every Apple processor that macOS calls arm64
+  // An older system does not know the name, and leaves the 0.
+  int has = 0;
+  std::size_t size = sizeof has;
+  ::sysctlbyname("hw.optional.arm.FEAT_I8MM", &has, &size, nullptr, 0);
+  if (isa == "neon_i8mm") return has != 0;
 #else
-  if (isa == "neon_dotprod") return false;
+  if (isa.starts_with("neon_")) return false;
 #endif
   return true;
 }

@@ -156,7 +156,7 @@ STAGECRAFT_INLINE Vec load_i8(const std::byte* from) {
 
 // Where the dot product of bytes takes w + 128 without a sign, the sum has to start at
 // -128 * sum(a); elsewhere the sign is restored from the bytes, and it starts at 0.
-#if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
+#if defined(__AVX512VNNI__) || defined(__AVXVNNI__) || defined(__ARM_FEATURE_MATMUL_INT8)
 constexpr std::int32_t kByteBias = 128;
 #else
 constexpr std::int32_t kByteBias = 0;
@@ -199,6 +199,8 @@ STAGECRAFT_INLINE Ints dot_q8(Ints sum, Ints w, Ints a) {
   const __m256i sign_off = (__m256i)(w ^ (Ints)(Words{} + 0x80808080u));
   return dot_bytes(sum, (Ints)_mm256_abs_epi8(sign_off),
                    (Ints)_mm256_sign_epi8((__m256i)a, sign_off));
+#elif defined(__ARM_FEATURE_MATMUL_INT8)
+  return vusdotq_s32(sum, vreinterpretq_u8_s32(w), vreinterpretq_s8_s32(a));
 #elif defined(__ARM_FEATURE_DOTPROD)
   return vdotq_s32(sum, vreinterpretq_s8_s32(w ^ (Ints)(Words{} + 0x80808080u)),
                    vreinterpretq_s8_s32(a));
@@ -230,6 +232,14 @@ STAGECRAFT_INLINE Ints dot_q4(Ints sum, Ints w, Ints a) {
   return dot_bytes(sum, w, a);
 #endif
 }
+
+// Two rows of eight bytes times two: lane 2 * i + j of sum += the products of row i of w, without
+// signs, with row j of a, which has signs.
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+STAGECRAFT_INLINE Ints dot_pairs(Ints sum, Ints w, Ints a) {
+  return vusmmlaq_s32(sum, vreinterpretq_u8_s32(w), vreinterpretq_s8_s32(a));
+}
+#endif
 
 // Per lane: sum += the products of two bf16 with two bf16.
 #if defined(__AVX512BF16__)

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "operators/kernels/kernels.h"
+#include "operators/kernels/pairs.h"
 #include "operators/kernels/simd.h"
 
 // The kernels that everything is made of: one panel of weights times a few rows of activations.
@@ -26,9 +27,15 @@ constexpr std::size_t kVecs = kPanelOutputs / kLanes;
 struct TileShape {
   int rows;
   std::size_t vecs;
+  std::size_t vecs_of_one = vecs;  // of a single row, which has registers to spare
 };
 #if defined(__AVX512F__)
 constexpr TileShape kFloats{12, 2}, kHalves{12, 2}, kPairs{6, 2}, kBytes{6, 2};
+#elif defined(__ARM_FEATURE_MATMUL_INT8)
+// Bytes, see pairs.h: 8 sums of integers and 8 of floats, 4 vectors of zipped weights, of which the
+// nibbles take 2 more, and a pair of rows: 23 of 32. With 6 rows it would be 31, and GCC keeps sums
+// in memory. A single row goes through whole lines of the cache, as it does without pairs.
+constexpr TileShape kFloats{6, 4}, kHalves{6, 4}, kPairs{3, 4}, kBytes{4, 2, 4};
 #elif defined(__aarch64__)
 constexpr TileShape kFloats{6, 4}, kHalves{6, 4}, kPairs{3, 4}, kBytes{3, 4};
 #elif defined(__AVX2__)
@@ -163,7 +170,7 @@ enum class Quants { Q8, Q4, Q4M };
 
 template <int Rows, Quants kKind>
 void tile_bytes(const TileArgs& t) {
-  constexpr std::size_t Vecs = kBytes.vecs;
+  constexpr std::size_t Vecs = Rows == 1 ? kBytes.vecs_of_one : kBytes.vecs;
   constexpr std::size_t kQuantBytes = kPanelOutputs * (kKind == Quants::Q8 ? 32 : 16);
   constexpr std::size_t kScaleBytes = kPanelOutputs * sizeof(std::uint16_t);
   constexpr std::size_t kBlockBytes = kQuantBytes + kScaleBytes * (kKind == Quants::Q4M ? 2 : 1);
@@ -185,6 +192,14 @@ void tile_bytes(const TileArgs& t) {
         STAGECRAFT_UNROLL
         for (std::size_t v = 0; v < Vecs; ++v) dot[r][v] = start;
       }
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+      constexpr int kInPairs = Rows / 2 * 2;  // these are done before the loop
+      if constexpr (kInPairs > 0) {
+        add_pairs<kKind != Quants::Q8>(block + 4 * kLanes * first, a, t.row_stride, dot);
+      }
+#else
+      constexpr int kInPairs = 0;
+#endif
       STAGECRAFT_UNROLL
       for (int group = 0; group < (kKind == Quants::Q8 ? 8 : 4); ++group) {
         Ints low[Vecs], high[Vecs];
@@ -196,7 +211,7 @@ void tile_bytes(const TileArgs& t) {
           low[v] &= 0x0f0f0f0f;
         }
         STAGECRAFT_UNROLL
-        for (int r = 0; r < Rows; ++r) {
+        for (int r = kInPairs; r < Rows; ++r) {
           const Ints x = four(r, group);
           STAGECRAFT_UNROLL
           for (std::size_t v = 0; v < Vecs; ++v) {
