@@ -10,7 +10,7 @@
 #include "base/processors.h"
 #include "base/stopwatch.h"
 #include "operators/kernels/ceilings.h"
-#include "operators/matmul_transb.h"
+#include "programs/bench_operators.h"
 #include "programs/commands.h"
 #include "programs/console.h"
 #include "programs/interrupt.h"
@@ -151,90 +151,16 @@ class Bench {
   InterruptGuard guard_;
 };
 
-// ---- the kernels alone --------------------------------------------------------------------------
-
-struct Shape {
-  std::size_t rows, outputs, inputs;
-};
-
-// Seconds of the best of some products of random panels with random rows, on one thread.
-double time_form(const Kernels& k, Form form, const Shape& shape) {
-  const auto f = static_cast<std::size_t>(form);
-  const std::size_t bytes = panel_bytes(form, shape.inputs);
-  const std::size_t panels = shape.outputs / kPanelOutputs;
-  const std::size_t blocks = shape.inputs / kQuantBlock;
-  LargeMemory weights(bytes * panels), rows(shape.rows * shape.inputs * sizeof(float));
-  // 0x1c is a small number in all types; what is multiplied does not change how long it takes.
-  std::fill_n(weights.data(), weights.size(), std::byte{0x1c});
-  std::fill_n(rows.data(), rows.size(), std::byte{0x1c});
-  std::vector<float> scales(shape.rows * blocks, 0.01f);
-  std::vector<std::int32_t> sums(shape.rows * blocks, 3);
-  const std::size_t sizes[] = {4, 2, 1};
-  const std::size_t row_bytes = shape.inputs * sizes[static_cast<std::size_t>(k.row_form[f])];
-  alignas(64) float out[kTileRows * kPanelOutputs];
-  double best = 1e30;
-  for (int repetition = 0; repetition < 20; ++repetition) {
-    const Stopwatch watch;
-    for (std::size_t panel = 0; panel < panels; ++panel) {
-      for (std::size_t r = 0; r < shape.rows; r += k.max_rows[f]) {
-        const std::size_t n = std::min(k.max_rows[f], shape.rows - r);
-        k.tile[f][n - 1]({weights.data() + panel * bytes, shape.inputs, rows.data() + r * row_bytes,
-                          shape.inputs, &scales[r * blocks], &sums[r * blocks], blocks, out,
-                          kPanelOutputs});
-      }
-    }
-    best = std::min(best, watch.seconds());
-  }
-  return best;
-}
-
-constexpr Shape kMany{512, 1536, 576}, kOne{1, 49152, 576};
-
-// The same by the function of stage 3, which takes whole matrices.
-double time_textbook(const Shape& shape) {
-  Matrix<float> a(shape.rows, shape.inputs), b(shape.outputs, shape.inputs);
-  Matrix<float> c(shape.rows, shape.outputs);
-  std::fill_n(a.data(), shape.rows * shape.inputs, 0.01f);
-  std::fill_n(b.data(), shape.outputs * shape.inputs, 0.01f);
-  double best = 1e30;
-  for (int i = 0; i < 5; ++i) {
-    const Stopwatch watch;
-    matmul_transb(1.0f, a.view(), b.view(), 0.0f, c.view());
-    best = std::min(best, watch.seconds());
-  }
-  return best;
-}
-
-// bytes: of a weight. most: operations a second that the processor can do.
-void print_operator(const char* name, double many, double one, double bytes, double most) {
-  const double rate = 2.0 * kMany.rows * kMany.outputs * kMany.inputs / many;
-  const double read = bytes * kOne.outputs * kOne.inputs / one;
-  fmt::print("  {:<24} {:>24} {:>24}\n", name,
-             fmt::format("{:.0f} Gop/s, {:.0f}%", rate * 1e-9, 100.0 * rate / most),
-             fmt::format("{:.1f} GB/s", read * 1e-9));
-}
-
-void run_operators() {
-  ThreadPool one(1);
-  const Ceilings ceilings = measure_ceilings(kernels(), one);
-  constexpr const char* kNames[] = {"f32",  "f16",  "bf16", "bf16, rows rounded",
-                                    "q8_0", "q4_0", "q4_1", "q8_0 values of a cache"};
-  fmt::print("{}, 1 thread, the best of 20; reads {:.1f} GB/s\n", kernels().name,
-             ceilings.read * 1e-9);
-  fmt::print("  {:<24} {:>24} {:>24}\n", "", "512 x 1536 x 576", "1 x 49152 x 576");
-  print_operator("the textbook, f32", time_textbook(kMany), time_textbook(kOne), 4.0,
-                 ceilings.operations[0]);
-  for (std::size_t form = 0; form < kForms; ++form) {
-    const Kernels& k = kernels();
-    const auto of_form = static_cast<Form>(form);
-    const double bytes = static_cast<double>(panel_bytes(of_form, 576)) / (32.0 * 576.0);
-    print_operator(kNames[form], time_form(k, of_form, kMany), time_form(k, of_form, kOne), bytes,
-                   ceilings.operations[static_cast<std::size_t>(k.row_form[form])]);
-  }
+void write_json(const std::string& path, const Json& results) {
+  if (path.empty()) return;
+  std::ofstream file(path);
+  file << results.dump(1) << '\n';
+  file.close();
+  if (!file) throw Error("--json: {}: cannot be written", printable(path));
 }
 
 void run_bench(const BenchFlags& flags) {
-  if (flags.operators) return run_operators();
+  if (flags.operators) return write_json(flags.json, bench_operators());
   const std::filesystem::path path = find_model(flags.model, "story");
   const std::size_t all = flags.thread_count();
   const Model model = flags.open_model(path);
@@ -245,11 +171,7 @@ void run_bench(const BenchFlags& flags) {
   for (const std::size_t n : flags.thread_counts.empty() ? std::vector{all} : flags.thread_counts) {
     bench.run(n);
   }
-  if (flags.json.empty()) return;
-  std::ofstream file(flags.json);
-  file << bench.results().dump(1) << '\n';
-  file.close();
-  if (!file) throw Error("--json: {}: cannot be written", printable(flags.json));
+  write_json(flags.json, bench.results());
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #pragma once
 
 // The body of avx2.cpp, avx512.cpp and so on, which say for what they are compiled.
+#include "operators/kernels/ladder.h"
 #include "operators/kernels/peaks.h"
 #include "operators/kernels/rows.h"
 #include "operators/kernels/tiles.h"
@@ -56,6 +57,7 @@ const Kernels table = {
 #else
     .peak = {peak_f32, peak_f32, peak_bytes},
 #endif
+    .dot = {dot_of_numbers, dot_of_vectors<1>, dot_of_vectors<4>},
 };
 
 }  // namespace stagecraft::STAGECRAFT_ISA

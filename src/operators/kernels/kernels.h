@@ -80,6 +80,8 @@ struct Kernels {
   // What the processor does at most for rows of each form: multiply-adds on registers, `rounds`
   // times some. Returns how many operations that was; *sink (not 0) keeps the compiler honest.
   double (*peak[3])(std::size_t rounds, float* sink);
+  // Rungs 0 to 2 of docs/kernels.md, one number of a product each: only measured, and tested.
+  float (*dot[3])(const float* a, const float* b, std::size_t n);
 };
 
 // Those of all instruction sets that this processor and its system can run, the best one last.

@@ -9,7 +9,12 @@
 namespace stagecraft::STAGECRAFT_ISA {
 namespace {
 
-constexpr int kChains = 12;
+// An instruction takes up to six cycles (vdpbf16ps), and two begin in each: 12 chains at least.
+#if defined(__AVX512F__) || defined(__aarch64__)
+constexpr int kChains = 16;  // of 32 registers
+#else
+constexpr int kChains = 12;  // of 16
+#endif
 
 // `multiply` makes the next value of a chain; returns something of all, so that all are computed.
 template <class V, class Multiply>

@@ -1,0 +1,41 @@
+#pragma once
+
+#include "operators/kernels/rows.h"
+#include "operators/kernels/simd.h"
+
+// The first rungs of the ladder that docs/kernels.md climbs; tiles.h is the top of it. Each makes
+// one number of a product: the sum of a[k] * b[k], a row of activations with a row of weights as
+// the file has it. The engine uses none of them: `./stage bench --operators` measures them, a test
+// holds them to the textbook's.
+
+namespace stagecraft::STAGECRAFT_ISA {
+namespace {
+
+// Rung 0: the formula. Each addition waits for the one before it.
+float dot_of_numbers(const float* a, const float* b, std::size_t n) {
+  float total = 0.0f;
+  for (std::size_t k = 0; k < n; ++k) total += a[k] * b[k];
+  return total;
+}
+
+// Rung 1, with one vector of sums: kLanes numbers an instruction, added across at the end.
+// Rung 2, with four: an fma takes four cycles, so one can begin in each.
+template <std::size_t Sums>
+float dot_of_vectors(const float* a, const float* b, std::size_t n) {
+  constexpr std::size_t kStep = Sums * kLanes;
+  Vec acc[Sums] = {};
+  std::size_t k = 0;
+  for (; k + kStep <= n; k += kStep) {
+    STAGECRAFT_UNROLL
+    for (std::size_t s = 0; s < Sums; ++s) {
+      acc[s] = fma(load(a + k + s * kLanes), load(b + k + s * kLanes), acc[s]);
+    }
+  }
+  for (; k + kLanes <= n; k += kLanes) acc[0] = fma(load(a + k), load(b + k), acc[0]);
+  if (k < n) acc[0] = fma(load_part(a + k, n - k), load_part(b + k, n - k), acc[0]);
+  for (std::size_t s = 1; s < Sums; ++s) acc[0] += acc[s];
+  return sum(acc[0]);
+}
+
+}  // namespace
+}  // namespace stagecraft::STAGECRAFT_ISA

@@ -1,0 +1,221 @@
+#include "programs/bench_operators.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/large_memory.h"
+#include "base/stopwatch.h"
+#include "operators/kernels/ceilings.h"
+#include "operators/kernels/panel_matrix.h"
+#include "operators/matmul_transb.h"
+
+namespace stagecraft {
+namespace {
+
+struct Shape {
+  std::size_t rows, outputs, inputs;
+};
+// Of SmolLM2-135M: its first linear map of an MLP in a prompt, its head for one token.
+constexpr Shape kMany{512, 1536, 576}, kOne{1, 49152, 576};
+constexpr std::size_t kSweep[] = {1, 2, 4, 8, 16, 32, 64, 512};
+
+// Seconds of the best of 20; of what is slow, of fewer.
+template <class Work>
+double best_seconds(Work work) {
+  double best = 1e30;
+  for (int i = 0; i < 20 && (i < 3 || i * best < 0.2); ++i) {
+    const Stopwatch watch;
+    work();
+    best = std::min(best, watch.seconds());
+  }
+  return best;
+}
+
+// Numbers to multiply, which do not change how long it takes as long as none is subnormal: this
+// byte is a small number in all types, as is any two's product.
+LargeMemory some_numbers(std::size_t bytes) {
+  LargeMemory memory(bytes);
+  std::fill_n(memory.data(), bytes, std::byte{0x3c});
+  return memory;
+}
+
+// multiply(panel, first row, rows): 32 outputs after the other, with each all rows, `most` of them
+// at a time, as the fast layers do.
+template <class Multiply>
+double time_panels(const Shape& shape, std::size_t most, Multiply multiply) {
+  return best_seconds([&] {
+    for (std::size_t panel = 0; panel < shape.outputs / kPanelOutputs; ++panel) {
+      for (std::size_t r = 0; r < shape.rows; r += most) {
+        multiply(panel, r, std::min(most, shape.rows - r));
+      }
+    }
+  });
+}
+
+LargeMemory some_panels(Form form, const Shape& shape) {
+  return some_numbers(shape.outputs / kPanelOutputs * panel_bytes(form, shape.inputs));
+}
+
+double time_tiles(const Kernels& k, Form form, const LargeMemory& weights, const Shape& shape,
+                  std::size_t most) {
+  const auto f = static_cast<std::size_t>(form);
+  const std::size_t bytes = panel_bytes(form, shape.inputs);
+  const std::size_t blocks = shape.inputs / kQuantBlock;
+  const LargeMemory rows = some_numbers(shape.rows * shape.inputs * sizeof(float));
+  const std::vector<float> scales(shape.rows * blocks, 0.01f);
+  const std::vector<std::int32_t> sums(shape.rows * blocks, 3);
+  const std::size_t sizes[] = {4, 2, 1};
+  const std::size_t row_bytes = shape.inputs * sizes[static_cast<std::size_t>(k.row_form[f])];
+  alignas(64) float out[kTileRows * kPanelOutputs];
+  return time_panels(shape, most, [&](std::size_t panel, std::size_t r, std::size_t n) {
+    k.tile[f][n - 1]({weights.data() + panel * bytes, shape.inputs, rows.data() + r * row_bytes,
+                      shape.inputs, &scales[r * blocks], &sums[r * blocks], blocks, out,
+                      kPanelOutputs});
+  });
+}
+
+// The same walk, one output of one row at a time.
+double time_dots(float (*dot)(const float*, const float*, std::size_t), const Shape& shape) {
+  const std::size_t row_bytes = shape.inputs * sizeof(float);
+  const LargeMemory weights = some_numbers(shape.outputs * row_bytes);
+  const LargeMemory rows = some_numbers(shape.rows * row_bytes);
+  const auto row_of = [&](const LargeMemory& memory, std::size_t r) {
+    return reinterpret_cast<const float*>(memory.data() + r * row_bytes);
+  };
+  alignas(64) float out[kTileRows][kPanelOutputs];
+  return time_panels(shape, kTileRows, [&](std::size_t panel, std::size_t first, std::size_t n) {
+    for (std::size_t o = 0; o < kPanelOutputs; ++o) {
+      const float* weight = row_of(weights, panel * kPanelOutputs + o);
+      for (std::size_t r = 0; r < n; ++r) {
+        out[r][o] = dot(row_of(rows, first + r), weight, shape.inputs);
+      }
+    }
+  });
+}
+
+// The function of stage 3, which takes whole matrices.
+double time_textbook(const Shape& shape) {
+  Matrix<float> a(shape.rows, shape.inputs), b(shape.outputs, shape.inputs);
+  Matrix<float> c(shape.rows, shape.outputs);
+  std::fill_n(a.data(), shape.rows * shape.inputs, 0.01f);
+  std::fill_n(b.data(), shape.outputs * shape.inputs, 0.01f);
+  return best_seconds([&] { matmul_transb(1.0f, a.view(), b.view(), 0.0f, c.view()); });
+}
+
+class OperatorBench {
+ public:
+  void run() {
+    fmt::print("{}, 1 thread, the best of 20 at most; reads {:.1f} GB/s\n", k_.name,
+               ceilings_.read * 1e-9);
+    fmt::print("  {:<25} {:>24} {:>24}\n", "", "512 x 1536 x 576", "1 x 49152 x 576");
+    const auto dots = [&](std::size_t rung) {
+      return [&, rung](const Shape& shape) { return time_dots(k_.dot[rung], shape); };
+    };
+    const auto tiles = [&](Form form, std::size_t most) {
+      return [&, form, most](const Shape& shape) {
+        return time_tiles(k_, form, some_panels(form, shape), shape, most);
+      };
+    };
+    compare(0, "one sum", Form::F32, dots(0));
+    compare(0, "the textbook", Form::F32, time_textbook);
+    compare(1, "a vector of sums", Form::F32, dots(1));
+    compare(2, "four vectors", Form::F32, dots(2));
+    compare(3, "panels, row by row", Form::F32, tiles(Form::F32, 1));
+    for (std::size_t f = 0; f < kForms; ++f) {
+      const auto form = static_cast<Form>(f);
+      const bool first = form == Form::F32;
+      compare(first ? 4 : 5, first ? "the tile, f32" : name_of(form), form,
+              tiles(form, most_rows(form)));
+    }
+
+    fmt::print("\n  from memory, Gop/s by rows");
+    for (const std::size_t rows : kSweep) fmt::print("{:>7}", rows);
+    fmt::print("\n");
+    for (const Form form : {Form::F32, Form::BF16, Form::RoundedBF16, Form::Q8, Form::Q4}) {
+      sweep(form);
+    }
+  }
+
+  Json records = Json::array();
+
+ private:
+  static const char* name_of(Form form) {
+    constexpr const char* kNames[] = {"f32",  "f16",  "bf16", "bf16, rows rounded",
+                                      "q8_0", "q4_0", "q4_1", "q8_0, a cache's values"};
+    static_assert(std::size(kNames) == kForms);
+    return kNames[static_cast<std::size_t>(form)];
+  }
+  std::size_t most_rows(Form form) const { return k_.max_rows[static_cast<std::size_t>(form)]; }
+
+  static double weight_bytes(Form form, const Shape& shape) {
+    return static_cast<double>(shape.outputs / kPanelOutputs * panel_bytes(form, shape.inputs));
+  }
+
+  // One line: how much is computed where there are many rows, how much read where there is one.
+  template <class Time>
+  void compare(int rung, const char* name, Form form, Time time) {
+    const double many = record(rung, name, form, kMany, time(kMany));
+    const double seconds = time(kOne);
+    record(rung, name, form, kOne, seconds);
+    const auto rows = static_cast<std::size_t>(k_.row_form[static_cast<std::size_t>(form)]);
+    fmt::print("  {} {:<23} {:>24} {:>24}\n", rung, name,
+               fmt::format("{:.1f} Gop/s, {:.0f}%", many * 1e-9,
+                           100.0 * many / ceilings_.operations[rows]),
+               fmt::format("{:.1f} GB/s", weight_bytes(form, kOne) / seconds * 1e-9));
+    std::fflush(stdout);
+  }
+
+  // A weight beyond the caches of most machines, and more and more rows to each of its bytes.
+  void sweep(Form form) {
+    const std::size_t panels = (std::size_t{256} << 20) / panel_bytes(form, kOne.inputs);
+    Shape shape{1, panels * kPanelOutputs, kOne.inputs};
+    const LargeMemory weights = some_panels(form, shape);
+    fmt::print("  {:<26}", name_of(form));
+    for (const std::size_t rows : kSweep) {
+      shape.rows = rows;
+      const double seconds = time_tiles(k_, form, weights, shape, most_rows(form));
+      fmt::print("{:>7.0f}", record(-1, name_of(form), form, shape, seconds) * 1e-9);
+      std::fflush(stdout);
+    }
+    fmt::print("\n");
+  }
+
+  // Returns operations a second; a multiply-add is two.
+  double record(int rung, const char* name, Form form, const Shape& shape, double seconds) {
+    const double rate =
+        2.0 * static_cast<double>(shape.rows * shape.outputs * shape.inputs) / seconds;
+    const auto rows = static_cast<std::size_t>(k_.row_form[static_cast<std::size_t>(form)]);
+    Json record = {{"kernel", name},
+                   {"isa", k_.name},
+                   {"threads", 1},
+                   {"rows", shape.rows},
+                   {"outputs", shape.outputs},
+                   {"inputs", shape.inputs},
+                   {"weight_bytes", weight_bytes(form, shape)},
+                   {"seconds", seconds},
+                   {"operations_per_second", rate},
+                   {"operation_ceiling", ceilings_.operations[rows]},
+                   {"operation_ceilings", ceilings_.operations},
+                   {"read_ceiling", ceilings_.read}};
+    if (rung >= 0) record["rung"] = rung;
+    records.push_back(std::move(record));
+    return rate;
+  }
+
+  const Kernels& k_ = kernels();
+  ThreadPool one_{1};
+  Ceilings ceilings_ = measure_ceilings(k_, one_);
+};
+
+}  // namespace
+
+Json bench_operators() {
+  OperatorBench bench;
+  bench.run();
+  return std::move(bench.records);
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,42 @@
+// What `stagecraft bench` promises, with the model that comes with the project.
+#include <gtest/gtest.h>
+
+#include "base/json.h"
+#include "tests/support/run_program.h"
+
+namespace stagecraft {
+namespace {
+
+TEST(Bench, WritesWhatItMeasuredAsJson) {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("bench.json");
+  const ProgramResult result =
+      run_program({"bench", "--model", std::string(REPOSITORY) + "/models/story", "-p", "8", "-n",
+                   "4", "-d", "0,5", "-t", "1", "-r", "2", "--kv-type", "f16", "--json", file});
+  ASSERT_EQ(result.code, 0) << result.err;
+  const Json records = parse_json(read_file(file), "bench.json");
+  ASSERT_EQ(records.size(), 4u);
+  for (std::size_t i = 0; i < 4; ++i) {
+    const Json& record = records[i];
+    EXPECT_EQ(record.at("prompt"), i % 2 == 0 ? 8 : 0);
+    EXPECT_EQ(record.at("generate"), i % 2 == 0 ? 0 : 4);
+    EXPECT_EQ(record.at("depth"), i < 2 ? 0 : 5);
+    EXPECT_EQ(record.at("batch"), 1);
+    EXPECT_EQ(record.at("threads"), 1);
+    EXPECT_EQ(record.at("kv_type"), "f16");
+    EXPECT_EQ(record.at("seconds").size(), 2u);
+    EXPECT_GT(record.at("tokens_per_second"), 0.0);
+  }
+}
+
+TEST(Bench, SaysSoWhereItsJsonCannotBeWritten) {
+  const ProgramResult result =
+      run_program({"bench", "--model", std::string(REPOSITORY) + "/models/story", "-p", "2", "-n",
+                   "0", "-t", "1", "-r", "1", "--json", "/nowhere/bench.json"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_TRUE(result.err.ends_with("stagecraft: --json: /nowhere/bench.json: cannot be written\n"))
+      << result.err;
+}
+
+}  // namespace
+}  // namespace stagecraft
