@@ -311,12 +311,15 @@ class Pass {
     for (std::size_t begin = first_seen / kChunk * kChunk; begin < end; begin += kChunk) {
       const std::size_t chunk = begin / kChunk;
       const std::size_t used = std::min(kChunk, end - begin);
+      const bool more = begin + kChunk < end;
+      if (more) fetch(cache.keys(layer, kv_head, chunk + 1));
       score(cache.keys(layer, kv_head, chunk), queries, used);
       for (std::size_t i = 0; i < queries; ++i) {
         const std::size_t last = position + i / group + 1;  // sees itself and what came before
         const std::size_t first = window != 0 && last > window ? last - window : 0;
         softmax(i, begin, first, last, scale, out + i * width, width);
       }
+      if (more) fetch(cache.values(layer, kv_head, chunk + 1, kChunk));
       weigh(cache.values(layer, kv_head, chunk, used), queries, out, width);
     }
     for (std::size_t i = 0; i < queries; ++i) {
@@ -325,6 +328,15 @@ class Pass {
       const float share = 1.0f / scratch_.total[i];
       for (std::size_t d = 0; d < head_dim; ++d) to[d] = out[i * width + d] * share;
     }
+  }
+
+  // Has the processor read what is needed next. Chunks lie too far apart for it to foresee that;
+  // once it is in a long one, it needs no help.
+  static void fetch(const PanelMatrix& m) {
+    constexpr std::size_t kLine = 64, kLong = 8192;
+    const std::size_t bytes = m.panel_count() * m.stride;
+    if (bytes > kLong) return;
+    for (std::size_t at = 0; at < bytes; at += kLine) __builtin_prefetch(m.panels + at);
   }
 
   // scores[i][j] = queries[i] . key j, for the chunk's first `used` positions and some after them
