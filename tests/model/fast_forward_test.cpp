@@ -11,8 +11,10 @@
 #include <random>
 
 #include "base/json.h"
+#include "convert/convert.h"
 #include "generation/trace_file.h"
 #include "model/model.h"
+#include "model/sequence.h"
 #include "tests/support/random_model.h"
 #include "tests/support/tiny_models.h"
 
@@ -226,6 +228,49 @@ TEST_P(FastRandom, RefusesWhatDoesNotFitAndForgetsNothing) {
 
 INSTANTIATE_TEST_SUITE_P(Isa, FastRandom, testing::ValuesIn(isa_names()),
                          [](const auto& parameter) { return std::string(parameter.param); });
+
+// Weights as a file may have them, on every instruction set: the same bits for any passes and
+// threads, and near the textbook's layers on the very same weights.
+class FastWeights : public testing::TestWithParam<std::tuple<DType, const char*>> {};
+
+TEST_P(FastWeights, GiveTheSameBitsForAnyPassesAndTheTextbooksLogitsNearly) {
+  const auto& [dtype, isa] = GetParam();
+  const TemporaryFolder folder;
+  write_random_model(folder.path(), {.vocab_size = 515, .dim = 192, .ffn_dim = 352});
+  const fs::path file = folder.path() / "model.gguf";
+  convert_to_gguf({.model = folder.path(), .out = file, .dtype = dtype, .with_tokenizer = false});
+  const Model model = Model::open(file, Layers::Fast, 1);
+  std::vector<TokenId> ids(50);
+  for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<TokenId>(i * 91 % 515);
+  const Kernels& kernels = kernels_of(isa);
+  const Matrix<float> whole = logits_of(model, kernels, ids, {50}, 1);
+  EXPECT_TRUE(same_bits(whole, logits_of(model, kernels, ids, {1, 12, 5, 31, 1}, 2)));
+  EXPECT_TRUE(same_bits(whole, logits_of(model, kernels, ids, {37, 13}, 3)));
+
+  const Model textbook = Model::open(file, Layers::Textbook, 1);
+  Matrix<float> expected(50, 515);
+  make_sequence(textbook, 50, 1)->forward(ids, expected.view());
+  double error = 0.0, size = 0.0;
+  for (std::size_t i = 0; i < 50 * 515; ++i) {
+    error += std::pow(whole.data()[i] - expected.data()[i], 2);
+    size += std::pow(expected.data()[i], 2);
+  }
+  // A byte is off by at most half of 1/127 of the largest of its block, 1/sqrt(3) of that in the
+  // mean, and the largest is about 2.5 times the mean: 0.6% in the rows of each product. Seven
+  // products in each of two layers and the last, were they all to add up as chance would have it.
+  const bool bytes = is_quantized(dtype);
+  EXPECT_LT(std::sqrt(error / size), bytes ? 0.006 * std::sqrt(15.0) : 1e-5);
+  EXPECT_EQ(error > 1e-9 * size, bytes);  // or it was no test of bytes
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryType, FastWeights,
+                         testing::Combine(testing::Values(DType::F16, DType::BF16, DType::Q8_0,
+                                                          DType::Q4_0, DType::Q4_1),
+                                          testing::ValuesIn(isa_names())),
+                         [](const auto& parameter) {
+                           return std::string(dtype_name(std::get<0>(parameter.param))) + "_" +
+                                  std::get<1>(parameter.param);
+                         });
 
 }  // namespace
 }  // namespace stagecraft
