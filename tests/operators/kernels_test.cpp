@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
@@ -373,6 +374,17 @@ TEST_P(EveryTable, RoundsToBf16AsTheTextbookDoes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Isa, EveryTable, testing::ValuesIn(runnable_kernels()),
+                         [](const auto& parameter) { return std::string(parameter.param->name); });
+
+// What this processor can't run is counted among the tests that did not run.
+class CompiledTable : public testing::TestWithParam<const Kernels*> {};
+TEST_P(CompiledTable, IsTestedHere) {
+  const auto runnable = runnable_kernels();
+  if (std::ranges::find(runnable, GetParam()) == runnable.end()) {
+    GTEST_SKIP() << "this processor does not run " << GetParam()->name;
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Isa, CompiledTable, testing::ValuesIn(compiled_kernels()),
                          [](const auto& parameter) { return std::string(parameter.param->name); });
 
 }  // namespace

@@ -84,7 +84,9 @@ struct Kernels {
   float (*dot[3])(const float* a, const float* b, std::size_t n);
 };
 
-// Those of all instruction sets that this processor and its system can run, the best one last.
+// Those of all instruction sets that this program was compiled for, and of them those that this
+// processor and its system can run; the best one last.
+std::vector<const Kernels*> compiled_kernels();
 std::vector<const Kernels*> runnable_kernels();
 
 // The kernels that this program uses: the best of them, or those that

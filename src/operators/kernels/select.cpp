@@ -36,17 +36,21 @@ STAGECRAFT_ISAS(STAGECRAFT_DECLARE)
 namespace {
 
 #if defined(__x86_64__)
-// CPUID.(7, 1).EAX, bit 4: __builtin_cpu_supports knows the name from GCC 12 and Clang 17 on.
-bool has_avx_vnni() {
+// Two whose names __builtin_cpu_supports does not know in every compiler.
+bool has_avx_vnni() {  // CPUID.(7, 1).EAX, bit 4
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
   return __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 && (eax >> 4 & 1) != 0;
+}
+bool has_f16c() {  // CPUID.1.ECX, bit 29
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx >> 29 & 1) != 0;
 }
 #endif
 
 // Does the processor have it, and does its system keep its registers?
 bool can_run(std::string_view isa) {
 #if defined(__x86_64__)
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
   const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") &&
                       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
                       __builtin_cpu_supports("avx512dq");
@@ -88,12 +92,16 @@ const Kernels& select() {
 
 }  // namespace
 
-std::vector<const Kernels*> runnable_kernels() {
-  std::vector<const Kernels*> tables = {
+std::vector<const Kernels*> compiled_kernels() {
+  return {
 #define STAGECRAFT_ADDRESS(isa) &isa::table,
       STAGECRAFT_ISAS(STAGECRAFT_ADDRESS)
 #undef STAGECRAFT_ADDRESS
   };
+}
+
+std::vector<const Kernels*> runnable_kernels() {
+  std::vector<const Kernels*> tables = compiled_kernels();
   std::erase_if(tables, [](const Kernels* table) { return !can_run(table->name); });
   return tables;
 }
