@@ -85,7 +85,8 @@ class FastPart {
             std::size_t n, float* out, std::size_t out_stride = kPanelOutputs) const {
     const std::size_t blocks = m.inputs / kQuantBlock;
     TileArgs args{m.panel(panel), m.inputs, nullptr, m.inputs,  nullptr,
-                  nullptr,        blocks,   out,     out_stride};
+                  nullptr,        blocks,   nullptr, out_stride};
+    args.out = out;
     switch (row_form(m)) {
       case RowForm::F32:
         args.rows = x.f32.row(first).data();

@@ -27,7 +27,7 @@ struct PreparedRows {
 
 // What a fast pass writes on its way, allocated once.
 struct FastWorkspace {
-  FastWorkspace(const Config& config, const Kernels& kernels, std::size_t max_rows,
+  FastWorkspace(const Config& config, const Kernels& table, std::size_t rows,
                 std::size_t n_threads);
 
   const Kernels& kernels;

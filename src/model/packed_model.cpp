@@ -160,7 +160,8 @@ void pack(const std::vector<Job>& jobs, const Checkpoint& checkpoint, std::byte*
         for (std::size_t i = begin; i < std::min(panels, begin + kPanels); ++i) {
           pack_panel(*job.stored, i * kPanelOutputs,
                      {memory + job.offset + i * job.packed->stride, bytes});
-          if ((done += bytes) >= kReleaseEvery) {
+          const std::size_t now = done += bytes;
+          if (now >= kReleaseEvery) {
             done = 0;
             checkpoint.release_pages();
           }

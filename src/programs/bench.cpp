@@ -105,6 +105,7 @@ class Bench {
     if (seconds.empty()) return;
     const double tokens = static_cast<double>((prompt + generate) * batch);
     std::vector<double> rates;
+    rates.reserve(seconds.size());
     for (const double s : seconds) rates.push_back(tokens / s);
     const auto [lowest, highest] = std::ranges::minmax(rates);
     std::string name = fmt::format("{} {}", prompt != 0 ? "prompt" : "generate", prompt + generate);

@@ -154,7 +154,8 @@ class OperatorBench {
   std::size_t most_rows(Form form) const { return k_.max_rows[static_cast<std::size_t>(form)]; }
 
   static double weight_bytes(Form form, const Shape& shape) {
-    return static_cast<double>(shape.outputs / kPanelOutputs * panel_bytes(form, shape.inputs));
+    const std::size_t panels = shape.outputs / kPanelOutputs;
+    return static_cast<double>(panels * panel_bytes(form, shape.inputs));
   }
 
   // One line: how much is computed where there are many rows, how much read where there is one.

@@ -82,6 +82,7 @@ constexpr std::array kPreTokenizers = {
 
 std::vector<std::string_view> gguf_pre_tokenizer_names() {
   std::vector<std::string_view> names;
+  names.reserve(std::size(kPreTokenizers));
   for (const Named& named : kPreTokenizers) names.push_back(named.name);
   return names;
 }

@@ -17,7 +17,7 @@ namespace stagecraft {
 //
 // `vocab_size`: how many tokens the model has, if that is known. Throws Error naming the file and
 // the token.
-std::string llama2c_tokenizer_json(const std::filesystem::path& file,
+std::string llama2c_tokenizer_json(const std::filesystem::path& path,
                                    std::optional<std::size_t> vocab_size);
 
 // Where the vocabulary of the llama2.c file `model` lies: beside it, as tok512.bin for a model of

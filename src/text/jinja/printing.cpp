@@ -189,6 +189,7 @@ class JsonWriter {
 
   void dict(const Dict& dict) {
     std::vector<const std::pair<Value, Value>*> items;
+    items.reserve(dict.items.size());
     for (const auto& item : dict.items) items.push_back(&item);
     if (style_.sort_keys) {
       std::ranges::stable_sort(items, {}, [](const auto* item) { return key_text(item->first); });
