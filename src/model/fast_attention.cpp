@@ -10,23 +10,26 @@ namespace {
 constexpr std::size_t kChunk = PanelCache::kChunk;
 constexpr float kMasked = -std::numeric_limits<float>::infinity();
 
-// Has the processor read what is needed next. Chunks lie too far apart for it to foresee that;
-// once it is in a long one, it needs no help.
+// Chunks lie too far apart for the processor to foresee the next; once it is in a long one, it
+// needs no help.
 void fetch(const PanelMatrix& m) {
-  constexpr std::size_t kLine = 64, kLong = 8192;
+  constexpr std::size_t kLong = 8192;
   const std::size_t bytes = m.panel_count() * m.stride;
-  if (bytes > kLong) return;
-  for (std::size_t at = 0; at < bytes; at += kLine) __builtin_prefetch(m.panels + at);
+  if (bytes <= kLong) fetch_ahead(m.panels, bytes);
 }
 
 }  // namespace
 
 FastAttention::FastAttention(const Config& config, std::span<const SequenceTokens> batch,
                              FastWorkspace& w, const FastPart& part)
-    : config_(config), batch_(batch), w_(w), part_(part), scratch_(part.scratch()), k_(w.kernels) {
-  for (const SequenceTokens& one : batch) rows_ += one.tokens.size();
-  single_ = rows_ == batch.size();
-}
+    : config_(config),
+      batch_(batch),
+      w_(w),
+      part_(part),
+      scratch_(part.scratch()),
+      k_(w.kernels),
+      rows_(count_tokens(batch)),
+      single_(rows_ == batch.size()) {}
 
 void FastAttention::run(std::size_t layer, const PackedLayer& p) {
   // A pass over single tokens: whoever computes a head stores its key first. Over several, all

@@ -41,8 +41,8 @@ class FastAttention {
   const FastPart& part_;
   FastWorkspace::Scratch& scratch_;
   const Kernels& k_;
-  std::size_t rows_ = 0;  // of all sequences
-  bool single_ = false;   // one of each
+  std::size_t rows_;  // of all sequences
+  bool single_;       // one of each
 };
 
 }  // namespace stagecraft

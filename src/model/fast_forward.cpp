@@ -31,9 +31,8 @@ class Pass {
         logits_(logits),
         k_(w.kernels),
         part_(config, w, part, parts),
-        attention_(config, batch, w, part_) {
-    for (const SequenceTokens& one : batch) rows_ += one.tokens.size();
-  }
+        attention_(config, batch, w, part_),
+        rows_(count_tokens(batch)) {}
 
   void run() {
     embed();
@@ -147,12 +146,12 @@ class Pass {
   const Kernels& k_;
   FastPart part_;
   FastAttention attention_;
-  std::size_t rows_ = 0;
+  std::size_t rows_;
 };
 
 void check(const Config& config, std::span<const SequenceTokens> batch, const FastWorkspace& w,
            MatrixView<float> logits) {
-  std::size_t rows = 0, scored = 0;
+  std::size_t scored = 0;
   for (const auto& [cache, tokens, n_logits] : batch) {
     if (tokens.empty()) throw Error("forward: expected 1 to {} tokens, found 0", w.max_rows);
     if (tokens.size() > cache->capacity() - cache->length()) {
@@ -164,9 +163,9 @@ void check(const Config& config, std::span<const SequenceTokens> batch, const Fa
         throw Error("forward: token id: expected 0 to {}, found {}", config.vocab_size - 1, token);
       }
     }
-    rows += tokens.size();
     scored += std::min(n_logits, tokens.size());
   }
+  const std::size_t rows = count_tokens(batch);
   if (rows == 0 || rows > w.max_rows) {
     throw Error("forward: expected 1 to {} tokens, found {}", w.max_rows, rows);
   }
@@ -180,10 +179,8 @@ void fast_forward(const Config& config, const PackedModel& model,
                   MatrixView<float> logits) {
   check(config, batch, w, logits);
   for (auto& next : w.next_task) next = 0;
-  std::size_t rows = 0;
-  for (const SequenceTokens& one : batch) rows += one.tokens.size();
   const std::size_t threads = w.threads.size();
-  const std::size_t work = rows * model.memory.size();
+  const std::size_t work = count_tokens(batch) * model.memory.size();
   const bool crowded = work < kShortPass && w.alone > 0;
   if (threads == 1 || work < kWorthSharing * threads || crowded) {
     if (crowded) --w.alone;

@@ -18,6 +18,13 @@ struct SequenceTokens {
   std::size_t n_logits;
 };
 
+// Tokens of a pass, over all sequences.
+inline std::size_t count_tokens(std::span<const SequenceTokens> batch) {
+  std::size_t count = 0;
+  for (const SequenceTokens& one : batch) count += one.tokens.size();
+  return count;
+}
+
 // One pass of the model over the next tokens of some sequences: what forward() computes, with
 // packed weights and the kernels of w.kernels, all threads going through the layers side by side.
 //

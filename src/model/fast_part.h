@@ -84,8 +84,11 @@ class FastPart {
   void tile(const PanelMatrix& m, std::size_t panel, const Rows& x, std::size_t first,
             std::size_t n, float* out, std::size_t out_stride = kPanelOutputs) const {
     const std::size_t blocks = m.inputs / kQuantBlock;
-    TileArgs args{m.panel(panel), m.inputs, nullptr, m.inputs,  nullptr,
-                  nullptr,        blocks,   nullptr, out_stride};
+    TileArgs args{.panel = m.panel(panel),
+                  .inputs = m.inputs,
+                  .row_stride = m.inputs,
+                  .block_stride = blocks,
+                  .out_stride = out_stride};
     args.out = out;
     switch (row_form(m)) {
       case RowForm::F32:

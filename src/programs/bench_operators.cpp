@@ -58,8 +58,12 @@ double time_panels(const Shape& shape, std::size_t most, Multiply multiply) {
   });
 }
 
+std::size_t weight_bytes(Form form, const Shape& shape) {
+  return shape.outputs / kPanelOutputs * panel_bytes(form, shape.inputs);
+}
+
 LargeMemory some_panels(Form form, const Shape& shape) {
-  return some_numbers(shape.outputs / kPanelOutputs * panel_bytes(form, shape.inputs));
+  return some_numbers(weight_bytes(form, shape));
 }
 
 double time_tiles(const Kernels& k, Form form, const LargeMemory& weights, const Shape& shape,
@@ -153,9 +157,9 @@ class OperatorBench {
   }
   std::size_t most_rows(Form form) const { return k_.max_rows[static_cast<std::size_t>(form)]; }
 
-  static double weight_bytes(Form form, const Shape& shape) {
-    const std::size_t panels = shape.outputs / kPanelOutputs;
-    return static_cast<double>(panels * panel_bytes(form, shape.inputs));
+  double ceiling(Form form) const {
+    return ceilings_
+        .operations[static_cast<std::size_t>(k_.row_form[static_cast<std::size_t>(form)])];
   }
 
   // One line: how much is computed where there are many rows, how much read where there is one.
@@ -164,11 +168,10 @@ class OperatorBench {
     const double many = record(rung, name, form, kMany, time(kMany));
     const double seconds = time(kOne);
     record(rung, name, form, kOne, seconds);
-    const auto rows = static_cast<std::size_t>(k_.row_form[static_cast<std::size_t>(form)]);
+    const auto read = static_cast<double>(weight_bytes(form, kOne)) / seconds;
     fmt::print("  {} {:<23} {:>24} {:>24}\n", rung, name,
-               fmt::format("{:.1f} Gop/s, {:.0f}%", many * 1e-9,
-                           100.0 * many / ceilings_.operations[rows]),
-               fmt::format("{:.1f} GB/s", weight_bytes(form, kOne) / seconds * 1e-9));
+               fmt::format("{:.1f} Gop/s, {:.0f}%", many * 1e-9, 100.0 * many / ceiling(form)),
+               fmt::format("{:.1f} GB/s", read * 1e-9));
     std::fflush(stdout);
   }
 
@@ -191,17 +194,16 @@ class OperatorBench {
   double record(int rung, const char* name, Form form, const Shape& shape, double seconds) {
     const double rate =
         2.0 * static_cast<double>(shape.rows * shape.outputs * shape.inputs) / seconds;
-    const auto rows = static_cast<std::size_t>(k_.row_form[static_cast<std::size_t>(form)]);
     Json record = {{"kernel", name},
                    {"isa", k_.name},
                    {"threads", 1},
                    {"rows", shape.rows},
                    {"outputs", shape.outputs},
                    {"inputs", shape.inputs},
-                   {"weight_bytes", weight_bytes(form, shape)},
+                   {"weight_bytes", static_cast<double>(weight_bytes(form, shape))},
                    {"seconds", seconds},
                    {"operations_per_second", rate},
-                   {"operation_ceiling", ceilings_.operations[rows]},
+                   {"operation_ceiling", ceiling(form)},
                    {"operation_ceilings", ceilings_.operations},
                    {"read_ceiling", ceilings_.read}};
     if (rung >= 0) record["rung"] = rung;

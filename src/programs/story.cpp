@@ -8,6 +8,7 @@
 #include "base/stopwatch.h"
 #include "base/utf8.h"
 #include "generation/generate_batch.h"
+#include "generation/stop_filter.h"
 #include "programs/commands.h"
 #include "programs/console.h"
 #include "programs/interrupt.h"
@@ -127,10 +128,9 @@ void tell_several(const StoryFlags& flags, const Model& model, const Tokenizer& 
   const std::string& begin = flags.prompt;
   const auto on_done = [&](std::size_t which, std::span<const TokenId> made, StopReason) {
     tokens += made.size();
-    std::string text = tokenizer.decode(made);
-    for (const std::string& stop : options.stops)
-      text.resize(std::min(text.find(stop), text.size()));
-    told[which] = begin + text;
+    StopFilter filter(options.stops);
+    const std::string text = filter.push(tokenizer.decode(made));
+    told[which] = begin + text + filter.finish();
     for (; shown < told.size() && told[shown]; ++shown) {
       print_now(fmt::format("{}{}\n", shown == 0 ? "" : "\n", *told[shown]));
     }

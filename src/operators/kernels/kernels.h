@@ -29,15 +29,16 @@ enum class RowForm : std::uint8_t { F32, BF16, Q8 };
 
 // One panel times `n` rows: out[r][o] = sum over k of rows[r][k] * panel[o][k].
 struct TileArgs {
-  const std::byte* panel;
-  std::size_t inputs;        // BF16: even; Q8, Q4, Q4M: a multiple of 32
-  const void* rows;          // float, bf16 or int8, as the kernel's RowForm says
-  std::size_t row_stride;    // elements from row to row
-  const float* scales;       // of Q8 rows: [rows][block_stride], what a byte is multiplied with
-  const std::int32_t* sums;  // and the sum of the bytes of each block
-  std::size_t block_stride;
-  float* out;              // [n][32]
-  std::size_t out_stride;  // floats from row to row
+  const std::byte* panel = nullptr;
+  std::size_t inputs = 0;      // BF16: even; Q8, Q4, Q4M: a multiple of 32
+  const void* rows = nullptr;  // float, bf16 or int8, as the kernel's RowForm says
+  std::size_t row_stride = 0;  // elements from row to row
+  const float* scales =
+      nullptr;  // of Q8 rows: [rows][block_stride], what a byte is multiplied with
+  const std::int32_t* sums = nullptr;  // and the sum of the bytes of each block
+  std::size_t block_stride = 0;
+  float* out = nullptr;        // [n][32]
+  std::size_t out_stride = 0;  // floats from row to row
 };
 using Tile = void (*)(const TileArgs&);
 

@@ -221,7 +221,7 @@ void pack_panel(const StoredTensor& matrix, std::size_t first, std::span<std::by
   if (rows < kPanelOutputs) std::ranges::fill(panel, std::byte{});
   const StoredRows stored = rows_from(matrix, first);
   // All of it in the order in which it lies, before it is read four rows at a time.
-  for (std::size_t i = 0; i < rows * stored.stride; i += 64) __builtin_prefetch(stored.begin + i);
+  fetch_ahead(stored.begin, rows * stored.stride);
   switch (matrix.dtype) {
     case DType::F32:
       return transpose<std::uint32_t>(stored, rows, inputs, panel.data(), kAsIs);

@@ -42,6 +42,12 @@ Form panel_form(const StoredTensor& matrix);
 // Bytes of a panel.
 std::size_t panel_bytes(Form form, std::size_t inputs);
 
+// Has the processor read memory that is needed next, in the order in which it lies.
+inline void fetch_ahead(const std::byte* from, std::size_t bytes) {
+  constexpr std::size_t kLine = 64;
+  for (std::size_t i = 0; i < bytes; i += kLine) __builtin_prefetch(from + i);
+}
+
 // Writes the panel of outputs [first, first + 32) of a stored [outputs, inputs] matrix, in the form
 // that panel_form names (or RoundedBF16 for BF16). panel: panel_bytes(...) bytes.
 void pack_panel(const StoredTensor& matrix, std::size_t first, std::span<std::byte> panel);
