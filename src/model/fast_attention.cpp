@@ -31,17 +31,18 @@ FastAttention::FastAttention(const Config& config, std::span<const SequenceToken
       rows_(count_tokens(batch)),
       single_(rows_ == batch.size()) {}
 
-void FastAttention::run(std::size_t layer, const PackedLayer& p) {
+void FastAttention::run(std::size_t layer, const PackedLayer& p, bool only_scored) {
   // A pass over single tokens: whoever computes a head stores its key first. Over several, all
   // keys have to be there before the first query.
-  if (!single_) {
+  const bool store_first = !single_ || only_scored;
+  if (store_first) {
     const Share share = part_.share(rows_ * config_.n_kv_heads);
     for (std::size_t i = share.begin; i < share.end; ++i) {
       store_key(layer, p, i / config_.n_kv_heads, i % config_.n_kv_heads);
     }
     part_.barrier();
   }
-  attend(layer, p);
+  attend(layer, p, store_first, only_scored);
   part_.barrier();
 }
 
@@ -53,38 +54,45 @@ FastAttention::Place FastAttention::place_of(std::size_t row) const {
   return {};
 }
 
-void FastAttention::rope(float* head, std::size_t row, const std::vector<float>& norm) const {
-  if (!norm.empty()) k_.rms_norm(head, norm.data(), norm.size(), config_.norm_eps, head);
-  k_.rope(head, w_.cos.view().row(row).data(), w_.sin.view().row(row).data(), w_.cos.cols());
+void FastAttention::rope(const float* head, std::size_t row, const std::vector<float>& norm,
+                         float* out) const {
+  if (!norm.empty()) {
+    k_.rms_norm(head, norm.data(), norm.size(), config_.norm_eps, out);
+    head = out;
+  }
+  k_.rope(head, w_.cos.view().row(row).data(), w_.sin.view().row(row).data(), w_.cos.cols(), out);
 }
 
 void FastAttention::store_key(std::size_t layer, const PackedLayer& p, std::size_t row,
                               std::size_t kv_head) {
-  float* key = &w_.k.view()(row, kv_head * config_.head_dim);
+  // Not in place: a load that overlaps with a store a moment ago waits until that is done.
+  float* key = scratch_.queries.f32.data();
+  rope(&w_.k.view()(row, kv_head * config_.head_dim), row, p.k_norm, key);
   const float* value = &w_.v.view()(row, kv_head * config_.head_dim);
-  rope(key, row, p.k_norm);
   const Place place = place_of(row);
   place.cache->put(k_, layer, kv_head, place.position, key, value);
 }
 
 // Attention by tasks: some neighbouring rows of one sequence, one key and value head, all of the
 // query heads that share it. Whichever thread is free takes the next.
-void FastAttention::attend(std::size_t layer, const PackedLayer& p) {
+void FastAttention::attend(std::size_t layer, const PackedLayer& p, bool stored, bool only_scored) {
   const std::size_t group = config_.n_heads / config_.n_kv_heads;
   const std::size_t step = std::max<std::size_t>(1, kTileRows / group);
   std::size_t task = w_.next_task[layer]++;
   std::size_t first_task = 0;
   std::size_t first_row = 0;
   for (const SequenceTokens& one : batch_) {
-    const std::size_t tiles = (one.tokens.size() + step - 1) / step;
+    const std::size_t skipped = only_scored ? one.tokens.size() - one.n_logits : 0;
+    const std::size_t rows = one.tokens.size() - skipped;
+    const std::size_t tiles = (rows + step - 1) / step;
     const std::size_t tasks = tiles * config_.n_kv_heads;
     for (; task < first_task + tasks; task = w_.next_task[layer]++) {
       // Late rows see more: they go first, so that no thread is left with a long one at the end.
       const std::size_t tile = tiles - 1 - (task - first_task) / config_.n_kv_heads;
       const std::size_t kv_head = (task - first_task) % config_.n_kv_heads;
-      const std::size_t row = tile * step;
+      const std::size_t row = skipped + tile * step;
       const std::size_t n = std::min(step, one.tokens.size() - row);
-      if (single_) store_key(layer, p, first_row, kv_head);
+      if (!stored) store_key(layer, p, first_row, kv_head);
       attend_rows(layer, p, *one.cache, one.cache->length() + row, first_row + row, n, kv_head);
     }
     first_task += tasks;
@@ -108,8 +116,7 @@ void FastAttention::attend_rows(std::size_t layer, const PackedLayer& p, PanelCa
   for (std::size_t i = 0; i < queries; ++i) {
     float* query = &scratch_.queries.f32.view()(i, 0);
     const std::size_t head = kv_head * group + i % group;
-    std::copy_n(&w_.q.view()(row + i / group, head * head_dim), head_dim, query);
-    rope(query, row + i / group, p.q_norm);
+    rope(&w_.q.view()(row + i / group, head * head_dim), row + i / group, p.q_norm, query);
     part_.round_row(query, form, i, width, scratch_.queries);
     scratch_.largest[i] = kMasked;
     scratch_.total[i] = 0.0f;
@@ -145,7 +152,7 @@ void FastAttention::score(const PanelMatrix& keys, std::size_t queries, std::siz
   for (std::size_t panel = 0; panel * kPanelOutputs < used; ++panel) {
     for (std::size_t i = 0; i < queries; i += part_.max_rows(keys)) {
       const std::size_t n = std::min(part_.max_rows(keys), queries - i);
-      part_.tile(keys, panel, x, i, n, &scratch_.scores.view()(i, panel * kPanelOutputs), kChunk);
+      part_.tile(keys, panel, x, i, n, {&scratch_.scores.view()(i, panel * kPanelOutputs), kChunk});
     }
   }
 }
@@ -162,9 +169,10 @@ void FastAttention::softmax(std::size_t i, std::size_t begin, std::size_t first,
   const std::size_t from = first > begin ? first - begin : 0;
   const std::size_t to = std::min(last - begin, kChunk);
   std::fill(scores, scores + from, kMasked);
-  std::fill(scores + to, scores + kChunk, kMasked);
-  const float factor =
-      k_.softmax_block(scores, kChunk, scale, &scratch_.largest[i], &scratch_.total[i]);
+  const std::size_t n = round_up(to, kPanelOutputs);
+  std::fill(scores + to, scores + n, kMasked);
+  const float factor = k_.softmax_block(scores, n, scale, &scratch_.largest[i], &scratch_.total[i]);
+  std::fill(scores + n, scores + kChunk, 0.0f);
   k_.scale(factor, width, out);
 }
 
@@ -172,15 +180,10 @@ void FastAttention::softmax(std::size_t i, std::size_t begin, std::size_t first,
 void FastAttention::weigh(const PanelMatrix& values, std::size_t queries, float* out,
                           std::size_t width) {
   const Rows x{nullptr, scratch_.scores.view()};
-  float* const product = scratch_.tile.data();
   for (std::size_t panel = 0; panel < values.panel_count(); ++panel) {
     for (std::size_t i = 0; i < queries; i += part_.max_rows(values)) {
       const std::size_t n = std::min(part_.max_rows(values), queries - i);
-      part_.tile(values, panel, x, i, n, product);
-      for (std::size_t r = 0; r < n; ++r) {
-        k_.add(product + r * kPanelOutputs, kPanelOutputs,
-               out + (i + r) * width + panel * kPanelOutputs);
-      }
+      part_.tile(values, panel, x, i, n, {out + i * width + panel * kPanelOutputs, width, true});
     }
   }
 }

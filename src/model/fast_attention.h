@@ -16,8 +16,9 @@ class FastAttention {
   FastAttention(const Config& config, std::span<const SequenceTokens> batch, FastWorkspace& w,
                 const FastPart& part);
 
-  // Stores the new keys and values of a layer, and attends. Ends with a barrier.
-  void run(std::size_t layer, const PackedLayer& p);
+  // Stores the new keys and values of a layer, and attends: all rows, or only those to be scored.
+  // Ends with a barrier.
+  void run(std::size_t layer, const PackedLayer& p, bool only_scored);
 
  private:
   struct Place {  // of a row
@@ -25,9 +26,9 @@ class FastAttention {
     std::size_t position;
   };
   Place place_of(std::size_t row) const;
-  void rope(float* head, std::size_t row, const std::vector<float>& norm) const;
+  void rope(const float* head, std::size_t row, const std::vector<float>& norm, float* out) const;
   void store_key(std::size_t layer, const PackedLayer& p, std::size_t row, std::size_t kv_head);
-  void attend(std::size_t layer, const PackedLayer& p);
+  void attend(std::size_t layer, const PackedLayer& p, bool stored, bool only_scored);
   void attend_rows(std::size_t layer, const PackedLayer& p, PanelCache& cache, std::size_t position,
                    std::size_t row, std::size_t n, std::size_t kv_head);
   void score(const PanelMatrix& keys, std::size_t queries, std::size_t used);

@@ -39,6 +39,7 @@ class Pass {
     part_.barrier();
     for (std::size_t i = 0; i < config_.n_layers; ++i) {
       attention(i, model_.layers[i]);
+      if (rows_ == 0) return;
       mlp(model_.layers[i]);
     }
     head();
@@ -66,25 +67,54 @@ class Pass {
 
   void add_to_hidden(const PackedLinear& projection, MatrixView<const float> x) {
     const Rows rows = part_.prepare(x, nullptr, {&projection});
-    part_.linear({&projection}, rows, x.rows(),
-                 [&](std::size_t, std::size_t row, std::size_t output, std::size_t n,
-                     const float* y) { k_.add(y, n, &w_.hidden.view()(row, output)); });
+    part_.multiply(rows, {0, rows_}, {{&projection, w_.hidden.view(), true}});
     part_.barrier();
   }
 
+  // Of the last layer, the rows that are not to be scored have to leave only keys and values.
   void attention(std::size_t layer, const PackedLayer& p) {
-    const auto x = w_.hidden.top_rows(rows_);
-    const Rows normed = part_.prepare(x, &p.attention_norm, {&p.q, &p.k, &p.v});
-    float* const to[] = {w_.q.data(), w_.k.data(), w_.v.data()};
-    const std::size_t width[] = {w_.q.cols(), w_.k.cols(), w_.v.cols()};
-    part_.linear(
-        {&p.q, &p.k, &p.v}, normed, rows_,
-        [&](std::size_t which, std::size_t row, std::size_t output, std::size_t n, const float* y) {
-          std::copy_n(y, n, to[which] + row * width[which] + output);
-        });
+    const Rows normed =
+        part_.prepare(w_.hidden.top_rows(rows_), &p.attention_norm, {&p.q, &p.k, &p.v});
+    const Product q{&p.q, w_.q.view()}, k{&p.k, w_.k.view()}, v{&p.v, w_.v.view()};
+    const bool only_scored = layer + 1 == config_.n_layers && logits_.rows() < rows_;
+    if (only_scored) {
+      part_.multiply(normed, {first_scored_row(), rows_}, {q});
+      part_.multiply(normed, {0, rows_}, {k, v});
+    } else {
+      part_.multiply(normed, {0, rows_}, {q, k, v});
+    }
     part_.barrier();
-    attention_.run(layer, p);
-    add_to_hidden(p.o, w_.attention_out.top_rows(rows_));
+    attention_.run(layer, p, only_scored);
+    if (only_scored) keep_scored_rows();
+    if (rows_ != 0) add_to_hidden(p.o, w_.attention_out.top_rows(rows_));
+  }
+
+  std::size_t first_scored_row() const {
+    std::size_t row = 0;
+    for (const SequenceTokens& one : batch_) {
+      if (one.n_logits != 0) return row + one.tokens.size() - one.n_logits;
+      row += one.tokens.size();
+    }
+    return row;
+  }
+
+  // Moves the rows that are to be scored to the top.
+  void keep_scored_rows() {
+    if (part_.is_first()) {
+      std::size_t to = 0;
+      std::size_t end = 0;
+      for (const SequenceTokens& one : batch_) {
+        end += one.tokens.size();
+        for (std::size_t row = end - one.n_logits; row < end; ++row, ++to) {
+          if (row == to) continue;
+          for (Matrix<float>* rows : {&w_.hidden, &w_.attention_out}) {
+            std::ranges::copy(rows->view().row(row), rows->view().row(to).data());
+          }
+        }
+      }
+    }
+    part_.barrier();
+    rows_ = logits_.rows();
   }
 
   void mlp(const PackedLayer& p) {
@@ -101,13 +131,13 @@ class Pass {
     float* const gate = part_.scratch().tile.data();
     float* const up = gate + kTileRows * kPanelOutputs;
     const std::size_t panels = p.gate.weight.panel_count();
-    part_.share_tiles(panels, rows_, [&](std::size_t panel, std::size_t begin, std::size_t end) {
+    part_.share_tiles(panels, {0, rows_}, [&](std::size_t panel, RowRange rows) {
       const std::size_t output = panel * kPanelOutputs;
       const std::size_t n_outputs = std::min(kPanelOutputs, p.gate.weight.outputs - output);
-      for (std::size_t r = begin; r < end; r += step) {
-        const std::size_t n = std::min(step, end - r);
-        part_.tile(p.gate.weight, panel, x, r, n, gate);
-        part_.tile(p.up.weight, panel, x, r, n, up);
+      for (std::size_t r = rows.begin; r < rows.end; r += step) {
+        const std::size_t n = std::min(step, rows.end - r);
+        part_.tile(p.gate.weight, panel, x, r, n, {gate}, rows);
+        part_.tile(p.up.weight, panel, x, r, n, {up}, rows);
         for (std::size_t i = 0; i < n; ++i) {
           float* g = gate + i * kPanelOutputs;
           float* u = up + i * kPanelOutputs;
@@ -122,20 +152,9 @@ class Pass {
   }
 
   void head() {
-    if (logits_.rows() == 0) return;
-    std::size_t row = 0;   // of all
-    std::size_t done = 0;  // rows of logits
-    for (const SequenceTokens& one : batch_) {
-      row += one.tokens.size();
-      if (one.n_logits == 0) continue;
-      const auto x = w_.hidden.view().row_range(row - one.n_logits, one.n_logits);
-      if (done != 0) part_.barrier();  // all have read the rows that were prepared before
-      const Rows normed = part_.prepare(x, &model_.final_norm, {&model_.lm_head});
-      part_.linear({&model_.lm_head}, normed, x.rows(),
-                   [&](std::size_t, std::size_t r, std::size_t output, std::size_t n,
-                       const float* y) { std::copy_n(y, n, &logits_(done + r, output)); });
-      done += one.n_logits;
-    }
+    const Rows normed =
+        part_.prepare(w_.hidden.top_rows(rows_), &model_.final_norm, {&model_.lm_head});
+    part_.multiply(normed, {0, rows_}, {{&model_.lm_head, logits_}});
   }
 
   const Config& config_;
@@ -146,7 +165,7 @@ class Pass {
   const Kernels& k_;
   FastPart part_;
   FastAttention attention_;
-  std::size_t rows_;
+  std::size_t rows_;  // that are on their way: all tokens of the pass, then those to be scored
 };
 
 void check(const Config& config, std::span<const SequenceTokens> batch, const FastWorkspace& w,
@@ -154,6 +173,10 @@ void check(const Config& config, std::span<const SequenceTokens> batch, const Fa
   std::size_t scored = 0;
   for (const auto& [cache, tokens, n_logits] : batch) {
     if (tokens.empty()) throw Error("forward: expected 1 to {} tokens, found 0", w.max_rows);
+    if (n_logits > tokens.size()) {
+      throw Error("forward: expected at most {} tokens to score, found {}", tokens.size(),
+                  n_logits);
+    }
     if (tokens.size() > cache->capacity() - cache->length()) {
       throw Error("forward: expected at most {} more tokens in the context, found {}",
                   cache->capacity() - cache->length(), tokens.size());
@@ -163,7 +186,7 @@ void check(const Config& config, std::span<const SequenceTokens> batch, const Fa
         throw Error("forward: token id: expected 0 to {}, found {}", config.vocab_size - 1, token);
       }
     }
-    scored += std::min(n_logits, tokens.size());
+    scored += n_logits;
   }
   const std::size_t rows = count_tokens(batch);
   if (rows == 0 || rows > w.max_rows) {

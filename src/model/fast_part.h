@@ -21,6 +21,25 @@ struct Rows {
   MatrixView<const float> f32;
 };
 
+// Rows [begin, end) that one panel is multiplied with, some at a time.
+struct RowRange {
+  std::size_t begin = 0, end = 0;
+};
+
+// Where a kernel puts its 32 outputs of each row, or adds them.
+struct TileOut {
+  float* data;
+  std::size_t stride = kPanelOutputs;
+  bool add = false;
+};
+
+// out[r] = weight * row r + bias, or += that.
+struct Product {
+  const PackedLinear* linear;
+  MatrixView<float> out;  // [rows, outputs]
+  bool add = false;
+};
+
 // What one of the threads that go through a pass side by side has to do with products: rows get
 // ready for the kernels, panels are multiplied with them, each thread its share. `part` of `parts`.
 class FastPart {
@@ -35,6 +54,7 @@ class FastPart {
 
   FastWorkspace::Scratch& scratch() const { return scratch_; }
 
+  bool is_first() const { return part_ == 0; }
   // Of n things, those that are this thread's.
   Share share(std::size_t n) const { return {n, part_, parts_}; }
 
@@ -79,17 +99,24 @@ class FastPart {
     k_.to_q8(row, width, &p.q8.data()[r * width], &p.scales.data()[block], &p.sums.data()[block]);
   }
 
-  // One panel of a matrix times rows [first, first + n), n at most the kernel's most;
-  // out: [n, 32], its rows `out_stride` apart.
+  // One panel of a matrix times rows [first, first + n), n at most the kernel's most. All of the
+  // rows that the panel is for fetch its neighbour on the way, these their part of it.
   void tile(const PanelMatrix& m, std::size_t panel, const Rows& x, std::size_t first,
-            std::size_t n, float* out, std::size_t out_stride = kPanelOutputs) const {
+            std::size_t n, const TileOut& out, RowRange all = {}) const {
     const std::size_t blocks = m.inputs / kQuantBlock;
     TileArgs args{.panel = m.panel(panel),
                   .inputs = m.inputs,
                   .row_stride = m.inputs,
                   .block_stride = blocks,
-                  .out_stride = out_stride};
-    args.out = out;
+                  .out = out.data,
+                  .out_stride = out.stride,
+                  .add = out.add,
+                  .ahead = m.panel(panel)};
+    if (const std::size_t rows = all.end - all.begin; rows > n) {
+      const std::size_t bytes = panel_bytes(m.form, m.inputs);
+      args.ahead = m.panel(panel + 1) + bytes * (first - all.begin) / rows;
+      args.ahead_step = bytes * n / rows / m.inputs + 1;
+    }
     switch (row_form(m)) {
       case RowForm::F32:
         args.rows = x.f32.row(first).data();
@@ -115,52 +142,56 @@ class FastPart {
   }
 
   // This thread's share of panels times rows, by tiles, so that no thread has a panel more than
-  // another where there are many rows: each(panel, begin, end) for the rows [begin, end).
+  // another where there are many rows: each(panel, some of the rows).
   template <class Each>
-  void share_tiles(std::size_t panels, std::size_t rows, Each each) const {
-    const std::size_t tiles = (rows + kTileRows - 1) / kTileRows;
+  void share_tiles(std::size_t panels, RowRange rows, Each each) const {
+    const std::size_t tiles = (rows.end - rows.begin + kTileRows - 1) / kTileRows;
     const Share mine = share(panels * tiles);
     for (std::size_t i = mine.begin; i < mine.end;) {
       const std::size_t first = i % tiles;
       const std::size_t last = std::min(tiles, first + mine.end - i);
-      each(i / tiles, first * kTileRows, std::min(rows, last * kTileRows));
+      each(i / tiles, RowRange{rows.begin + first * kTileRows,
+                               std::min(rows.end, rows.begin + last * kTileRows)});
       i += last - first;
     }
   }
 
-  // This thread's share of x * weight^T + bias for several linears of the same rows: put(linear,
-  // row, output, n, values) gets up to 32 neighbouring outputs of a row at a time.
-  template <class Put>
-  void linear(std::initializer_list<const PackedLinear*> linears, const Rows& x, std::size_t rows,
-              Put put) const {
+  // This thread's share of several products of the same rows.
+  void multiply(const Rows& x, RowRange rows, std::initializer_list<Product> products) const {
     std::size_t panels = 0;
-    for (const PackedLinear* one : linears) panels += one->weight.panel_count();
-    share_tiles(panels, rows, [&](std::size_t panel, std::size_t begin, std::size_t end) {
-      std::size_t which = 0;
-      for (const PackedLinear* one : linears) {
-        const std::size_t count = one->weight.panel_count();
-        if (panel < count) return panel_times_rows(*one, panel, x, begin, end, which, put);
+    for (const Product& one : products) panels += one.linear->weight.panel_count();
+    share_tiles(panels, rows, [&](std::size_t panel, RowRange some) {
+      for (const Product& one : products) {
+        const std::size_t count = one.linear->weight.panel_count();
+        if (panel < count) return multiply_panel(x, one, panel, some);
         panel -= count;
-        ++which;
       }
     });
   }
 
-  // One panel of a linear times the rows [begin, end).
-  template <class Put>
-  void panel_times_rows(const PackedLinear& linear, std::size_t panel, const Rows& x,
-                        std::size_t begin, std::size_t end, std::size_t which, Put put) const {
-    const PanelMatrix& m = linear.weight;
+  void multiply_panel(const Rows& x, const Product& product, std::size_t panel,
+                      RowRange rows) const {
+    const auto& [linear, out, add] = product;
+    const PanelMatrix& m = linear->weight;
     const std::size_t output = panel * kPanelOutputs;
     const std::size_t n_outputs = std::min(kPanelOutputs, m.outputs - output);
-    float* out = scratch_.tile.data();
-    for (std::size_t r = begin; r < end; r += max_rows(m)) {
-      const std::size_t n = std::min(max_rows(m), end - r);
-      tile(m, panel, x, r, n, out);
-      for (std::size_t i = 0; i < n; ++i) {
-        float* values = out + i * kPanelOutputs;
-        if (!linear.bias.empty()) k_.add(linear.bias.data() + output, n_outputs, values);
-        put(which, r + i, output, n_outputs, values);
+    const bool direct = n_outputs == kPanelOutputs && linear->bias.empty();
+    for (std::size_t r = rows.begin; r < rows.end; r += max_rows(m)) {
+      const std::size_t n = std::min(max_rows(m), rows.end - r);
+      if (direct) {
+        tile(m, panel, x, r, n, {&out(r, output), out.stride(), add}, rows);
+        continue;
+      }
+      float* values = scratch_.tile.data();
+      tile(m, panel, x, r, n, {values}, rows);
+      for (std::size_t i = 0; i < n; ++i, values += kPanelOutputs) {
+        if (!linear->bias.empty()) k_.add(linear->bias.data() + output, n_outputs, values);
+        float* to = &out(r + i, output);
+        if (add) {
+          k_.add(values, n_outputs, to);
+        } else {
+          std::copy_n(values, n_outputs, to);
+        }
       }
     }
   }

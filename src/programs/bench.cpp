@@ -37,18 +37,19 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// What a token costs: operations of the linear maps, bytes of weights that are read.
+// What a token costs in linear maps.
 struct TokenCost {
-  double operations = 0.0;
-  double bytes = 0.0;
+  double operations = 0.0;      // of one in a prompt: the head, and all that the last layer does
+                                // but for its keys and values, are for the prompt's last token only
+  double bytes = 0.0;           // of weights that are read to make one
   RowForm rows = RowForm::F32;  // of most of the weights
 
   explicit TokenCost(const PackedModel& model) {
     double largest = 0.0;
     double by_form[3] = {};
-    const auto add = [&](const PanelMatrix& m) {
+    const auto add = [&](const PanelMatrix& m, bool of_each) {
       const double n = static_cast<double>(m.outputs) * static_cast<double>(m.inputs);
-      operations += 2.0 * n;
+      if (of_each) operations += 2.0 * n;
       bytes += static_cast<double>(m.panel_count() * panel_bytes(m.form, m.inputs));
       const RowForm form = kernels().row_form[static_cast<std::size_t>(m.form)];
       double& of_form = by_form[static_cast<std::size_t>(form)];
@@ -61,13 +62,12 @@ struct TokenCost {
     for (const PackedLayer& layer : model.layers) {
       for (const PackedLinear* one :
            {&layer.q, &layer.k, &layer.v, &layer.o, &layer.gate, &layer.up, &layer.down}) {
-        add(one->weight);
+        const bool last = &layer == &model.layers.back();
+        add(one->weight, !last || one == &layer.k || one == &layer.v);
       }
     }
-    in_layers = operations;
-    add(model.lm_head.weight);
+    add(model.lm_head.weight, false);
   }
-  double in_layers = 0.0;  // operations without the head, which a prompt needs once
 };
 
 class Bench {
@@ -135,7 +135,7 @@ class Bench {
     if (model_.packed == nullptr) return "";
     const TokenCost cost(*model_.packed);
     if (prompt != 0) {
-      const double reached = rate * cost.in_layers;
+      const double reached = rate * cost.operations;
       return fmt::format("{:.0f} Gop/s, {:.0f}% of the most", reached * 1e-9,
                          100.0 * reached / ceilings_.operations[static_cast<int>(cost.rows)]);
     }

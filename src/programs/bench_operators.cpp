@@ -78,9 +78,18 @@ double time_tiles(const Kernels& k, Form form, const LargeMemory& weights, const
   const std::size_t row_bytes = shape.inputs * sizes[static_cast<std::size_t>(k.row_form[f])];
   alignas(64) float out[kTileRows * kPanelOutputs];
   return time_panels(shape, most, [&](std::size_t panel, std::size_t r, std::size_t n) {
-    k.tile[f][n - 1]({weights.data() + panel * bytes, shape.inputs, rows.data() + r * row_bytes,
-                      shape.inputs, &scales[r * blocks], &sums[r * blocks], blocks, out,
-                      kPanelOutputs});
+    const std::byte* weight = weights.data() + panel * bytes;
+    k.tile[f][n - 1]({.panel = weight,
+                      .inputs = shape.inputs,
+                      .rows = rows.data() + r * row_bytes,
+                      .row_stride = shape.inputs,
+                      .scales = &scales[r * blocks],
+                      .sums = &sums[r * blocks],
+                      .block_stride = blocks,
+                      .out = out,
+                      .out_stride = kPanelOutputs,
+                      .ahead = weight + bytes + bytes * r / shape.rows,
+                      .ahead_step = bytes * n / shape.rows / shape.inputs + 1});
   });
 }
 

@@ -223,6 +223,11 @@ TEST_P(FastRandom, RefusesWhatDoesNotFitAndForgetsNothing) {
   EXPECT_THROW(pass({1003}), Error);
   EXPECT_THROW(pass({-1}), Error);
   EXPECT_THROW(pass(std::vector<TokenId>(9, 1)), Error);
+  const std::vector<TokenId> three{1, 2, 3};
+  const SequenceTokens more{&cache, three, 4};  // to be scored than there are
+  EXPECT_THROW(
+      fast_forward(model_->config, *model_->packed, {&more, 1}, workspace, logits.top_rows(4)),
+      Error);
   EXPECT_EQ(cache.length(), 6u);
 }
 

@@ -243,9 +243,9 @@ TEST_P(RoundedAttention, IsThatOfTheBytesAndAsNearToTheExactAsTheyAre) {
     for (TokenId& id : ids) id = static_cast<TokenId>(engine() % config.vocab_size);
     PanelCache cache(config, ids.size(), Form::Q8);
     FastWorkspace w(config, k, ids.size(), 1);
-    const SequenceTokens one{&cache, ids, 0};
-    fast_forward(config, *model.packed, {&one, 1}, w,
-                 MatrixView<float>(nullptr, 0, config.vocab_size));
+    Matrix<float> logits(ids.size(), config.vocab_size);  // rows that are not scored do not attend
+    const SequenceTokens one{&cache, ids, ids.size()};
+    fast_forward(config, *model.packed, {&one, 1}, w, logits.view());
 
     const std::size_t head_dim = config.head_dim;
     const std::size_t group = config.n_heads / config.n_kv_heads;
@@ -254,7 +254,13 @@ TEST_P(RoundedAttention, IsThatOfTheBytesAndAsNearToTheExactAsTheyAre) {
       std::vector<Numbers> keys, values, rounded_keys, rounded_values, keys_off, values_off;
       for (std::size_t row = 0; row < ids.size(); ++row) {
         const std::size_t at = head / group * head_dim;
-        const Head key = head_of(&w.k.view()(row, at), head_dim, true);
+        const auto turned = [&](const float* x) {
+          std::vector<float> out(head_dim);
+          k.rope(x, w.cos.view().row(row).data(), w.sin.view().row(row).data(), head_dim / 2,
+                 out.data());
+          return out;
+        };
+        const Head key = head_of(turned(&w.k.view()(row, at)).data(), head_dim, true);
         const Head value = head_of(&w.v.view()(row, at), head_dim, false);
         keys.push_back(key.exact);
         rounded_keys.push_back(key.rounded);
@@ -263,11 +269,8 @@ TEST_P(RoundedAttention, IsThatOfTheBytesAndAsNearToTheExactAsTheyAre) {
         rounded_values.push_back(value.rounded);
         values_off.push_back(value.off);
 
-        std::vector<float> turned(&w.q.view()(row, head * head_dim),
-                                  &w.q.view()(row, head * head_dim) + head_dim);
-        k.rope(turned.data(), w.cos.view().row(row).data(), w.sin.view().row(row).data(),
-               head_dim / 2);
-        const Head query = head_of(turned.data(), head_dim, false);
+        const Head query =
+            head_of(turned(&w.q.view()(row, head * head_dim)).data(), head_dim, false);
         const Attended exact = attend(query.exact, keys, values);
         const Attended rounded = attend(query.rounded, rounded_keys, rounded_values);
         double delta = 0.0;

@@ -27,7 +27,7 @@ constexpr std::size_t kTileRows = 12;      // the most rows that any kernel take
 // How a kernel wants the activations that it multiplies with a panel.
 enum class RowForm : std::uint8_t { F32, BF16, Q8 };
 
-// One panel times `n` rows: out[r][o] = sum over k of rows[r][k] * panel[o][k].
+// One panel times `n` rows: out[r][o] = sum over k of rows[r][k] * panel[o][k], or += that.
 struct TileArgs {
   const std::byte* panel = nullptr;
   std::size_t inputs = 0;      // BF16: even; Q8, Q4, Q4M: a multiple of 32
@@ -39,6 +39,10 @@ struct TileArgs {
   std::size_t block_stride = 0;
   float* out = nullptr;        // [n][32]
   std::size_t out_stride = 0;  // floats from row to row
+  bool add = false;
+  // Memory that is needed soon: with every input the processor is asked for so many bytes of it.
+  const std::byte* ahead = nullptr;
+  std::size_t ahead_step = 0;
 };
 using Tile = void (*)(const TileArgs&);
 
@@ -63,8 +67,9 @@ struct Kernels {
   void (*rms_norm)(const float* x, const float* weight, std::size_t n, float eps, float* out);
   // out = gate / (1 + e^-gate) * up; out may be either.
   void (*swiglu)(const float* gate, const float* up, std::size_t n, float* out);
-  // Rotates the pairs (x[i], x[i + half]) by the angles whose cos and sin are given. [half] each.
-  void (*rope)(float* x, const float* cos, const float* sin, std::size_t half);
+  // out = x with its pairs (x[i], x[i + half]) turned by the angles whose cos and sin are given,
+  // [half] each; out may be x.
+  void (*rope)(const float* x, const float* cos, const float* sin, std::size_t half, float* out);
   // x[i] += y[i]
   void (*add)(const float* y, std::size_t n, float* x);
 

@@ -56,11 +56,11 @@ void swiglu(const float* gate, const float* up, std::size_t n, float* out) {
   });
 }
 
-void rope(float* x, const float* cos, const float* sin, std::size_t half) {
+void rope(const float* x, const float* cos, const float* sin, std::size_t half, float* out) {
   for_vectors(half, [&](auto get, auto put) {
     const Vec a = get(x), b = get(x + half), c = get(cos), s = get(sin);
-    put(x, a * c - b * s);
-    put(x + half, b * c + a * s);
+    put(out, a * c - b * s);
+    put(out + half, b * c + a * s);
   });
 }
 

@@ -44,6 +44,15 @@ constexpr TileShape kFloats{3, 4}, kHalves{6, 2}, kPairs{2, 2}, kBytes{3, 2};
 constexpr TileShape kFloats{2, 4}, kHalves{1, 4}, kPairs{1, 4}, kBytes{1, 4};
 #endif
 
+// A panel that the kernel comes to is in the memory still, and the first of its tiles would wait
+// for each line. So the tiles of the panel before it ask for it, evenly: many requests at once
+// would wait for each other. Of a single row nothing is hidden: it reads as fast as the memory
+// gives.
+template <int Rows>
+STAGECRAFT_INLINE void fetch(const TileArgs& t, std::size_t k) {
+  if constexpr (Rows > 1) __builtin_prefetch(t.ahead + k * t.ahead_step);
+}
+
 // Makes the sums of some vectors of a panel: sums(first, acc) for the kVecs from `first` on.
 template <int Rows, std::size_t Vecs, class Sums>
 STAGECRAFT_INLINE void tile(const TileArgs& t, Sums sums) {
@@ -54,7 +63,8 @@ STAGECRAFT_INLINE void tile(const TileArgs& t, Sums sums) {
     for (int r = 0; r < Rows; ++r) {
       STAGECRAFT_UNROLL
       for (std::size_t v = 0; v < Vecs; ++v) {
-        store(t.out + r * t.out_stride + (first + v) * kLanes, acc[r][v]);
+        float* out = t.out + r * t.out_stride + (first + v) * kLanes;
+        store(out, t.add ? load(out) + acc[r][v] : acc[r][v]);
       }
     }
   }
@@ -68,6 +78,7 @@ STAGECRAFT_INLINE void tile_floats(const TileArgs& t, Get get) {
   tile<Rows, Vecs>(t, [&](std::size_t first, Vec(&acc)[Rows][Vecs]) STAGECRAFT_INLINED {
     const std::byte* w = t.panel;
     for (std::size_t k = 0; k < t.inputs; ++k, w += kInputBytes) {
+      fetch<Rows>(t, k);
       Vec weight[Vecs];
       STAGECRAFT_UNROLL
       for (std::size_t v = 0; v < Vecs; ++v) weight[v] = get(w, (first + v) * kLanes);
@@ -113,6 +124,7 @@ void tile_bf16(const TileArgs& t) {
     const std::byte* w = t.panel + 4 * kLanes * first;
     Vec odd[Rows][Vecs] = {};
     for (std::size_t k = 0; k < t.inputs; k += 2, w += 4 * kPanelOutputs) {
+      fetch<Rows>(t, k);
       Vec low[Vecs], high[Vecs];
       STAGECRAFT_UNROLL
       for (std::size_t v = 0; v < Vecs; ++v) {
@@ -146,6 +158,7 @@ void tile_rounded_bf16(const TileArgs& t) {
   tile<Rows, Vecs>(t, [&](std::size_t first, Vec(&acc)[Rows][Vecs]) STAGECRAFT_INLINED {
     const std::byte* w = t.panel + 4 * kLanes * first;
     for (std::size_t k = 0; k < t.inputs; k += 2, w += 4 * kPanelOutputs) {
+      fetch<Rows>(t, k);
       Ints pair[Vecs];
       STAGECRAFT_UNROLL
       for (std::size_t v = 0; v < Vecs; ++v) pair[v] = load_ints(w + 4 * kLanes * v);
@@ -200,8 +213,10 @@ void tile_bytes(const TileArgs& t) {
 #else
       constexpr int kInPairs = 0;
 #endif
+      constexpr int kGroups = kKind == Quants::Q8 ? 8 : 4;
       STAGECRAFT_UNROLL
-      for (int group = 0; group < (kKind == Quants::Q8 ? 8 : 4); ++group) {
+      for (int group = 0; group < kGroups; ++group) {
+        fetch<Rows>(t, b * kQuantBlock + group * (kQuantBlock / kGroups));
         Ints low[Vecs], high[Vecs];
         STAGECRAFT_UNROLL
         for (std::size_t v = 0; v < Vecs; ++v) {
