@@ -8,7 +8,7 @@
 #include "convert/sources.h"
 #include "convert/tensor_plan.h"
 #include "model/gguf_keys.h"
-#include "text/gguf_vocabulary.h"
+#include "text/formats/gguf_vocabulary.h"
 
 namespace stagecraft {
 namespace {

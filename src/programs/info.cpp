@@ -18,7 +18,7 @@
 #include "text/builtin_chat_templates.h"
 #include "text/chat_format.h"
 #include "text/chat_template_source.h"
-#include "text/llama2c_tokenizer.h"
+#include "text/formats/llama2c_tokenizer.h"
 #include "text/tokenizer.h"
 
 namespace stagecraft {

@@ -5,7 +5,7 @@
 #include "base/utf8.h"
 #include "checkpoint/flm.h"
 #include "checkpoint/gguf.h"
-#include "text/flm_tokenizer.h"
+#include "text/formats/flm_tokenizer.h"
 #include "text/jinja/template.h"
 
 namespace stagecraft {

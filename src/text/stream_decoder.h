@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/token.h"
-#include "text/decoder.h"
+#include "text/pipeline/decoder.h"
 #include "text/tokenizer.h"
 
 namespace stagecraft {

@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "text/formats/sentencepiece_tokenizer.h"
 #include "text/json_document.h"
-#include "text/sentencepiece_tokenizer.h"
 #include "text/tokenizer_impl.h"
 #include "text/tokenizer_source.h"
 #include "text/unicode.h"

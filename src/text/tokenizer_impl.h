@@ -2,12 +2,12 @@
 
 #include <memory>
 
-#include "text/added_tokens.h"
-#include "text/decoder.h"
-#include "text/normalizer.h"
-#include "text/post_processor.h"
-#include "text/pre_tokenizer.h"
-#include "text/subword_model.h"
+#include "text/pipeline/added_tokens.h"
+#include "text/pipeline/decoder.h"
+#include "text/pipeline/normalizer.h"
+#include "text/pipeline/post_processor.h"
+#include "text/pipeline/pre_tokenizer.h"
+#include "text/subwords/subword_model.h"
 #include "text/tokenizer.h"
 
 namespace stagecraft {

@@ -3,9 +3,9 @@
 #include "checkpoint/flm.h"
 #include "checkpoint/gguf.h"
 #include "checkpoint/llama2c.h"
-#include "text/flm_tokenizer.h"
-#include "text/gguf_tokenizer.h"
-#include "text/llama2c_tokenizer.h"
+#include "text/formats/flm_tokenizer.h"
+#include "text/formats/gguf_tokenizer.h"
+#include "text/formats/llama2c_tokenizer.h"
 
 namespace stagecraft {
 

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "tests/fuzz/fuzz.h"
-#include "text/regex.h"
+#include "text/pipeline/regex.h"
 
 using namespace stagecraft;
 

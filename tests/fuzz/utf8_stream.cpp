@@ -4,7 +4,7 @@
 
 #include "base/utf8.h"
 #include "tests/fuzz/fuzz.h"
-#include "text/byte_level.h"
+#include "text/pipeline/byte_level.h"
 #include "text/stream_decoder.h"
 
 using namespace stagecraft;

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "text/flm_tokenizer.h"
+#include "text/formats/flm_tokenizer.h"
 #include "text/tokenizer.h"
 
 namespace stagecraft {

@@ -3,8 +3,8 @@
 
 #include "base/utf8.h"
 #include "tests/text/fixtures.h"
-#include "text/gguf_pre_tokenizers.h"
-#include "text/pre_tokenizer.h"
+#include "text/formats/gguf_pre_tokenizers.h"
+#include "text/pipeline/pre_tokenizer.h"
 #include "text/tokenizer.h"
 
 namespace stagecraft {

@@ -5,9 +5,9 @@
 
 #include "base/utf8.h"
 #include "tests/text/fixtures.h"
-#include "text/decoder.h"
-#include "text/normalizer.h"
-#include "text/pre_tokenizer.h"
+#include "text/pipeline/decoder.h"
+#include "text/pipeline/normalizer.h"
+#include "text/pipeline/pre_tokenizer.h"
 #include "text/stream_decoder.h"
 #include "text/tokenizer.h"
 

@@ -5,7 +5,7 @@
 #include "base/utf8.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/text/fixtures.h"
-#include "text/llama2c_tokenizer.h"
+#include "text/formats/llama2c_tokenizer.h"
 #include "text/tokenizer.h"
 
 namespace stagecraft {

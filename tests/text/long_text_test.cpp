@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/text/fixtures.h"
-#include "text/regex.h"
+#include "text/pipeline/regex.h"
 #include "text/stream_decoder.h"
 #include "text/tokenizer.h"
 #include "text/unicode.h"

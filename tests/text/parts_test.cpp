@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "text/added_tokens.h"
-#include "text/byte_level.h"
 #include "text/json_document.h"
+#include "text/pipeline/added_tokens.h"
+#include "text/pipeline/byte_level.h"
 #include "text/unicode.h"
 #include "text/vocabulary.h"
 

@@ -1,4 +1,4 @@
-#include "text/regex.h"
+#include "text/pipeline/regex.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,137 @@
+#include "text/formats/flm_tokenizer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+
+#include "base/error.h"
+#include "base/utf8.h"
+#include "text/formats/vocabulary_json.h"
+
+namespace stagecraft {
+namespace {
+
+constexpr std::array<std::string_view, 4> kSpecialIds = {"bos_token_id", "eos_token_id",
+                                                         "pad_token_id", "unk_token_id"};
+constexpr std::array<std::string_view, 4> kSpecialTexts = {"<s>", "</s>", "<unk>", "<pad>"};
+
+std::optional<std::size_t> id_in(const FlmFile& file, std::string_view key) {
+  const std::string_view text = file.value(key);
+  std::size_t id = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), id);
+  if (text.empty() || failed != std::errc() || end != text.data() + text.size()) {
+    return std::nullopt;
+  }
+  return id;
+}
+
+bool looks_special(std::string_view text) {
+  return std::ranges::find(kSpecialTexts, text) != kSpecialTexts.end() ||
+         (text.size() > 4 && text.starts_with("<|") && text.ends_with("|>"));
+}
+
+bool is_byte_token(std::string_view text) {
+  return text.size() == 6 && text.starts_with("<0x") && text.ends_with('>');
+}
+
+// By id; what no entry has is unused.
+std::vector<VocabularyToken> tokens_of(const FlmFile& file) {
+  const std::size_t n = file.vocabulary().size();
+  const std::size_t end = 2 * n + 65536;  // room for the gaps that real vocabularies have
+  std::vector<VocabularyToken> tokens;
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto& [text, id] = file.vocabulary()[i];
+    if (id >= end) {
+      throw Error("{}: token {}: expected an id below {} (for {} tokens), found {}", file.name(), i,
+                  end, n, id);
+    }
+    if (id >= tokens.size()) tokens.resize(id + 1, {"", TokenKind::Unused});
+    if (!tokens[id].text.empty()) {
+      throw Error("{}: token {}: expected an id of its own, found {}, which '{}' has too",
+                  file.name(), i, id, printable(tokens[id].text, 40));
+    }
+    if (utf8_error_offset(text) != std::string_view::npos) {
+      throw Error("{}: token {}: expected UTF-8, found '{}'", file.name(), i, printable(text, 40));
+    }
+    if (!text.empty()) {
+      tokens[id] = {text, looks_special(text) ? TokenKind::Control : TokenKind::Normal};
+    }
+  }
+  for (const std::string_view key : kSpecialIds) {
+    const auto id = id_in(file, key);
+    if (id && *id < tokens.size() && !tokens[*id].text.empty()) {
+      tokens[*id].kind = TokenKind::Control;
+    }
+  }
+  return tokens;
+}
+
+// 'as Jinja writes it\n'
+std::string jinja_text(std::string_view text) {
+  std::string quoted_text = "'";
+  for (const char c : text) {
+    if (c == '\\' || c == '\'') quoted_text += '\\';
+    quoted_text += c == '\n' ? "\\n" : std::string(1, c);
+  }
+  return quoted_text + "'";
+}
+
+}  // namespace
+
+std::string flm_tokenizer_json(const FlmFile& file) {
+  const std::vector<VocabularyToken> tokens = tokens_of(file);
+  if (tokens.empty()) throw Error("{}: expected a vocabulary, found none", file.name());
+  std::vector<bool> in_vocabulary(tokens.size());
+  bool marks = false, bytes = false, alphabet = false;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    in_vocabulary[i] = tokens[i].kind == TokenKind::Normal;
+    marks = marks || tokens[i].text.starts_with("▁");
+    alphabet = alphabet || tokens[i].text == "Ġ";
+    bytes = bytes || is_byte_token(tokens[i].text);
+  }
+  std::string normalizer = "null", pre_tokenizer = "null", decoder = R"({"type":"Fuse"})";
+  if (marks) {
+    normalizer = R"({"type":"Sequence","normalizers":[{"type":"Prepend","prepend":"▁"},)"
+                 R"({"type":"Replace","pattern":{"String":" "},"content":"▁"}]})";
+    decoder = R"({"type":"Sequence","decoders":[{"type":"Replace","pattern":{"String":"▁"},)"
+              R"("content":" "},{"type":"ByteFallback"},{"type":"Fuse"},)"
+              R"({"type":"Strip","content":" ","start":1,"stop":0}]})";
+  } else if (alphabet) {
+    pre_tokenizer = R"({"type":"ByteLevel","add_prefix_space":false,"use_regex":false})";
+    decoder = R"({"type":"ByteLevel"})";
+  } else if (bytes) {
+    decoder = R"({"type":"Sequence","decoders":[{"type":"ByteFallback"},{"type":"Fuse"}]})";
+  }
+  const std::string_view says = file.value("add_bos_token");
+  const bool adds_begin = says.empty() ? marks : says == "True" || says == "true" || says == "1";
+  std::optional<std::size_t> begin = adds_begin ? id_in(file, "bos_token_id") : std::nullopt;
+  if (begin && (*begin >= tokens.size() || tokens[*begin].text.empty())) begin.reset();
+  const auto unknown = id_in(file, "unk_token_id");
+  const bool has_unknown = unknown && *unknown < tokens.size() && !tokens[*unknown].text.empty();
+  if (has_unknown) in_vocabulary[*unknown] = true;
+  return fmt::format(
+      R"({{"version":"1.0","added_tokens":{},"normalizer":{},"pre_tokenizer":{},)"
+      R"("post_processor":{},"decoder":{},"model":{{"type":"LongestMatch","unk_token":{},)"
+      R"("vocab":{}}}}})",
+      added_tokens_json(tokens), normalizer, pre_tokenizer,
+      post_processor_json(tokens, begin, std::nullopt), decoder,
+      has_unknown ? quoted(tokens[*unknown].text) : "null", vocab_json(tokens, in_vocabulary));
+}
+
+std::string flm_chat_template(const FlmFile& file) {
+  const auto none = [&](std::string_view key) { return file.value(key).empty(); };
+  if (std::ranges::all_of(FlmFile::kChatKeys, none)) return "";
+  const auto text = [&](std::string_view key) { return jinja_text(file.value(key)); };
+  return fmt::format(
+      "{{% if messages and messages[0]['role'] == 'system' %}}{{{{ messages[0]['content'] }}}}"
+      "{{% else %}}{{{{ {} }}}}{{% endif %}}{{% for message in messages %}}"
+      "{{% if message['role'] == 'user' %}}{{{{ {} + message['content'] + {} }}}}"
+      "{{% elif message['role'] == 'assistant' %}}{{{{ message['content'] + {} }}}}{{% endif %}}"
+      "{{% endfor %}}",
+      text("pre_prompt"), text("user_role"), text("bot_role"), text("history_sep"));
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,182 @@
+#include "text/formats/gguf_tokenizer.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "base/error.h"
+#include "base/utf8.h"
+#include "text/formats/gguf_pre_tokenizers.h"
+#include "text/formats/vocabulary_json.h"
+#include "text/json_document.h"
+
+namespace stagecraft {
+namespace {
+
+constexpr std::string_view kModel = "tokenizer.ggml.model";
+constexpr std::string_view kPre = "tokenizer.ggml.pre";
+constexpr std::string_view kTokens = "tokenizer.ggml.tokens";
+constexpr std::string_view kTypes = "tokenizer.ggml.token_type";
+constexpr std::string_view kScores = "tokenizer.ggml.scores";
+constexpr std::string_view kMerges = "tokenizer.ggml.merges";
+
+constexpr std::size_t kMaxTokens = std::size_t{1} << 24;
+constexpr std::size_t kMaxVocabularyBytes = JsonDocument::kMaxBytes / 2;
+
+// An array of texts that is not too large to be written down once more.
+std::vector<std::string_view> read_texts(const GgufMetadata& metadata, std::string_view key) {
+  std::vector<std::string_view> texts = metadata.texts(key);
+  std::size_t n_bytes = 0;
+  for (const std::string_view text : texts) n_bytes += text.size();
+  if (n_bytes > kMaxVocabularyBytes) {
+    metadata.refuse(key, fmt::format("at most {} bytes of text", kMaxVocabularyBytes));
+  }
+  return texts;
+}
+
+std::vector<VocabularyToken> read_tokens(const GgufMetadata& metadata) {
+  const std::vector<std::string_view> texts = read_texts(metadata, kTokens);
+  const std::vector<std::int64_t> types = metadata.integers(kTypes);
+  if (texts.empty() || texts.size() > kMaxTokens) {
+    metadata.refuse(kTokens, fmt::format("1 to {} tokens", kMaxTokens));
+  }
+  if (types.size() != texts.size()) {
+    metadata.refuse(kTypes, fmt::format("one for each of {} tokens", texts.size()));
+  }
+  std::vector<VocabularyToken> tokens(texts.size());
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const std::int64_t type = types[i];
+    if (type < 1 || type > 6) {
+      throw Error("{}: '{}': token {}: expected a type from 1 to 6, found {}", metadata.file(),
+                  kTypes, i, type);
+    }
+    if (utf8_error_offset(texts[i]) != std::string_view::npos) {
+      throw Error("{}: '{}': token {}: expected UTF-8, found '{}'", metadata.file(), kTokens, i,
+                  printable(texts[i], 40));
+    }
+    tokens[i] = {texts[i], static_cast<TokenKind>(type)};
+    if (texts[i].empty()) tokens[i].kind = TokenKind::Unused;  // text has no place for it
+  }
+  return tokens;
+}
+
+std::optional<std::size_t> find_id(const GgufMetadata& metadata, std::string_view key,
+                                   const std::vector<VocabularyToken>& tokens) {
+  return metadata.find_size(key, 0, tokens.size() - 1);
+}
+
+// The token that is put before or behind every text, where the file says so.
+std::optional<std::size_t> frame_token(const GgufMetadata& metadata,
+                                       const std::vector<VocabularyToken>& tokens,
+                                       std::string_view flag, std::string_view key, bool fallback) {
+  if (!metadata.flag_or(flag, fallback)) return std::nullopt;
+  const auto id = find_id(metadata, key, tokens);
+  if (!id) throw Error("{}: '{}' is missing, which '{}' asks for", metadata.file(), key, flag);
+  return id;
+}
+std::optional<std::size_t> begin_token(const GgufMetadata& metadata,
+                                       const std::vector<VocabularyToken>& tokens, bool fallback) {
+  return frame_token(metadata, tokens, "tokenizer.ggml.add_bos_token",
+                     "tokenizer.ggml.bos_token_id", fallback);
+}
+std::optional<std::size_t> end_token(const GgufMetadata& metadata,
+                                     const std::vector<VocabularyToken>& tokens) {
+  return frame_token(metadata, tokens, "tokenizer.ggml.add_eos_token",
+                     "tokenizer.ggml.eos_token_id", false);
+}
+
+// ---- model "gpt2" -------------------------------------------------------------------------------
+
+// A byte that has no token is left out, as transformers and llama.cpp do with such a file:
+// "tokenizer.ggml.unknown_token_id" is only what a tokenizer_config.json once said.
+
+// An added token is no part of the model's vocabulary, unless something there needs it.
+std::vector<bool> byte_level_vocabulary(const GgufMetadata& metadata,
+                                        const std::vector<VocabularyToken>& tokens,
+                                        const std::vector<std::string_view>& merges) {
+  std::vector<bool> in_vocabulary(tokens.size());
+  std::unordered_map<std::string_view, std::size_t> added;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    in_vocabulary[i] = tokens[i].kind == TokenKind::Normal || tokens[i].kind == TokenKind::Byte;
+    if (tokens[i].is_added()) added.emplace(tokens[i].text, i);
+  }
+  const auto need = [&](const std::string& text) {
+    if (const auto found = added.find(text); found != added.end()) {
+      in_vocabulary[found->second] = true;
+    }
+  };
+  for (std::size_t i = 0; i < merges.size(); ++i) {
+    const std::size_t space = merges[i].find(' ');
+    if (space == std::string_view::npos || utf8_error_offset(merges[i]) != std::string_view::npos) {
+      throw Error("{}: '{}': merge {}: expected two tokens with a space between, found '{}'",
+                  metadata.file(), kMerges, i, printable(merges[i], 40));
+    }
+    const std::string left(merges[i].substr(0, space));
+    const std::string right(merges[i].substr(space + 1));
+    need(left);
+    need(right);
+    need(left + right);
+  }
+  return in_vocabulary;
+}
+
+std::string byte_level_json(const GgufMetadata& metadata,
+                            const std::vector<VocabularyToken>& tokens) {
+  const GgufPreTokenizer* pre = find_gguf_pre_tokenizer(metadata.text_or(kPre, "default"));
+  if (pre == nullptr) metadata.refuse(kPre, "a way to cut text that is known here");
+  const std::vector<std::string_view> merges = read_texts(metadata, kMerges);
+  const auto in_vocabulary = byte_level_vocabulary(metadata, tokens, merges);
+  std::string merges_json;
+  for (const std::string_view merge : merges) {
+    if (!merges_json.empty()) merges_json += ',';
+    append_quoted(merges_json, merge);
+  }
+  return fmt::format(
+      R"({{"version":"1.0","added_tokens":{},"normalizer":{},"pre_tokenizer":{},)"
+      R"("post_processor":{},"decoder":{{"type":"ByteLevel","add_prefix_space":false,)"
+      R"("trim_offsets":true,"use_regex":true}},"model":{{"type":"BPE",)"
+      R"("ignore_merges":{},"vocab":{},"merges":[{}]}}}})",
+      added_tokens_json(tokens), pre->normalizer, pre->pre_tokenizer,
+      post_processor_json(tokens, begin_token(metadata, tokens, pre->adds_bos),
+                          end_token(metadata, tokens)),
+      pre->ignore_merges, vocab_json(tokens, in_vocabulary), merges_json);
+}
+
+// ---- model "llama" ------------------------------------------------------------------------------
+
+std::string sentencepiece_json(const GgufMetadata& metadata,
+                               const std::vector<VocabularyToken>& tokens) {
+  const std::vector<double> scores = metadata.numbers(kScores);
+  if (scores.size() != tokens.size()) {
+    metadata.refuse(kScores, fmt::format("one for each of {} tokens", tokens.size()));
+  }
+  for (const std::string_view key :
+       {"tokenizer.ggml.precompiled_charsmap", "tokenizer.ggml.remove_extra_whitespaces"}) {
+    if (metadata.has(key) && !metadata.is_neutral(key)) {
+      metadata.refuse(key, "none (it is not supported)");
+    }
+  }
+  ScoredVocabulary vocabulary;
+  vocabulary.tokens = tokens;
+  vocabulary.scores = scores;
+  vocabulary.unknown = find_id(metadata, "tokenizer.ggml.unknown_token_id", tokens);
+  vocabulary.begin = begin_token(metadata, tokens, true);
+  vocabulary.end = end_token(metadata, tokens);
+  vocabulary.space_first = metadata.flag_or("tokenizer.ggml.add_space_prefix", true);
+  vocabulary.tokens_where = fmt::format("{}: '{}'", metadata.file(), kTokens);
+  vocabulary.scores_where = fmt::format("{}: '{}'", metadata.file(), kScores);
+  return scored_vocabulary_json(vocabulary);
+}
+
+}  // namespace
+
+std::string gguf_tokenizer_json(const GgufMetadata& metadata) {
+  const std::string_view model = metadata.text(kModel);
+  if (model != "gpt2" && model != "llama") metadata.refuse(kModel, "'gpt2' or 'llama'");
+  const std::vector<VocabularyToken> tokens = read_tokens(metadata);
+  return model == "gpt2" ? byte_level_json(metadata, tokens) : sentencepiece_json(metadata, tokens);
+}
+
+}  // namespace stagecraft

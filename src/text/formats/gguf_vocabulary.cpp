@@ -1,0 +1,328 @@
+#include "text/formats/gguf_vocabulary.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/utf8.h"
+#include "checkpoint/gguf_metadata.h"
+#include "text/formats/gguf_pre_tokenizers.h"
+#include "text/formats/gguf_tokenizer.h"
+#include "text/formats/vocabulary_json.h"
+#include "text/json_document.h"
+
+namespace stagecraft {
+namespace {
+
+constexpr float kNoScore = -1e6f;  // of a token that nothing merges into
+
+// Where tokenizers differ.
+constexpr std::string_view kTexts[] = {
+    "Once upon a time, there was a little girl named Lily.",
+    "  two  spaces,   three    four and a\ttab\n\nlines \r\n end  ",
+    "It's 1234567890 o'clock; they'll pay $3.50 (50%)! I'D say: \"no\"...",
+    "naïve café, Übergröße, Ελληνικά, русский текст",
+    "עברית, العربية, हिन्दी, 中文字符，日本語です。한국어",
+    "emoji 😀👩‍👩‍👧‍👦🇩🇪 and x²+y₃ ½ ∑∂ — “quotes” … ",
+    "def f(x):\n    return x_1 + camelCase // 2 # <b>not</b>\n\t\tif (a&&b) {c[0]=~d;}",
+    "http://example.org/?q=a%20b&c=d#e user@example.org 2026-11-20T12:34:56Z",
+    "AAAAaaaa0000!!!!----____====    ",
+    "a",
+    " ",
+    "\n",
+    "é",
+    "▁",
+    "\xe2\x80\x8b",
+    "\x7f\x01",
+};
+
+bool is_true(const JsonNode& object, std::string_view key) { return object.boolean_or(key, false); }
+
+std::string type_of(const std::optional<JsonNode>& part) {
+  if (!part) return "null";
+  const auto type = part->find("type");
+  return type ? std::string(type->string()) : "none";
+}
+
+// The types of a part and of what stands in it: "Sequence(Digits, ByteLevel)".
+std::string types_of(const std::optional<JsonNode>& part) {
+  std::string text = type_of(part);
+  if (text != "Sequence") return text;
+  std::string inner;
+  for (const std::string_view key : {"normalizers", "pretokenizers"}) {
+    const auto list = part->find(key);
+    if (!list) continue;
+    for (const JsonNode element : list->elements()) {
+      inner += (inner.empty() ? "" : ", ") + types_of(element);
+    }
+  }
+  return text + "(" + inner + ")";
+}
+
+// ---- how text is cut ----------------------------------------------------------------------------
+
+// A normalizer or pre_tokenizer without what makes no difference to the ids.
+Json essence(Json part) {
+  if (!part.is_object()) return part;
+  for (const char* list : {"normalizers", "pretokenizers"}) {
+    if (!part.contains(list)) continue;
+    Json flat = Json::array();
+    for (const Json& inner : part[list]) {
+      const Json element = essence(inner);
+      if (element.is_array()) {
+        flat.insert(flat.end(), element.begin(), element.end());
+      } else {
+        flat.push_back(element);
+      }
+    }
+    return flat.size() == 1 ? flat[0] : flat;
+  }
+  part.erase("trim_offsets");
+  if (!part.value("invert", false)) part.erase("invert");
+  if (part.value("type", "") == "ByteLevel" && !part.contains("use_regex")) {
+    part["use_regex"] = true;
+  }
+  return part;
+}
+
+// The name in GGUF; "" if there is none.
+std::string_view pre_name(const Json& tokenizer) {
+  const auto part = [&](const char* name) {
+    return essence(tokenizer.contains(name) ? tokenizer[name] : Json());
+  };
+  const bool ignore_merges = tokenizer["model"].value("ignore_merges", false);
+  for (const std::string_view name : gguf_pre_tokenizer_names()) {
+    const GgufPreTokenizer& pre = *find_gguf_pre_tokenizer(name);
+    if (pre.ignore_merges == ignore_merges &&
+        essence(Json::parse(pre.normalizer)) == part("normalizer") &&
+        essence(Json::parse(pre.pre_tokenizer)) == part("pre_tokenizer")) {
+      return name;
+    }
+  }
+  return "";
+}
+
+// ---- tokens -------------------------------------------------------------------------------------
+
+struct Vocabulary {
+  std::vector<std::string> texts;   // by id
+  std::vector<std::int32_t> kinds;  // TokenKind
+  std::vector<std::string> merges;
+  std::map<std::string, std::size_t, std::less<>> ids;
+};
+
+std::size_t checked_id(const JsonNode& node, std::int64_t id, std::size_t n_rows) {
+  if (id >= 0 && static_cast<std::size_t>(id) < n_rows) return static_cast<std::size_t>(id);
+  node.refuse(fmt::format("ids below {}, the rows of the model", n_rows), fmt::format("{}", id));
+}
+
+bool is_byte_token(std::string_view text) {
+  return text.size() == 6 && text.starts_with("<0x") && text.ends_with('>');
+}
+
+Vocabulary read_vocabulary(const JsonNode& root, std::size_t n_rows) {
+  const JsonNode model = root.at("model");
+  const auto unknown = model.find("unk_token");
+  Vocabulary vocabulary;
+  for (std::size_t i = 0; i < n_rows; ++i) vocabulary.texts.push_back(fmt::format("[PAD{}]", i));
+  vocabulary.kinds.assign(n_rows, static_cast<std::int32_t>(TokenKind::Unused));
+  const auto set = [&](std::size_t id, std::string_view text, TokenKind kind) {
+    vocabulary.texts[id] = text;
+    vocabulary.kinds[id] = static_cast<std::int32_t>(kind);
+    vocabulary.ids.insert_or_assign(std::string(text), id);
+  };
+  const bool in_bytes = is_true(model, "byte_fallback");
+  for (const JsonNode entry : model.at("vocab").members()) {
+    const std::size_t id = checked_id(entry, entry.integer(), n_rows);
+    const bool is_byte = in_bytes && is_byte_token(entry.key());
+    set(id, entry.key(), is_byte ? TokenKind::Byte : TokenKind::Normal);
+  }
+  if (const auto added = root.find("added_tokens")) {
+    for (const JsonNode token : added->elements()) {
+      const JsonNode content = token.at("content");
+      const std::size_t id = checked_id(token, token.at("id").integer(), n_rows);
+      for (const std::string_view flag : {"lstrip", "rstrip", "single_word"}) {
+        if (is_true(token, flag)) {
+          token.refuse(fmt::format("no '{}' (GGUF has no words for it)", flag), "it");
+        }
+      }
+      const bool special = is_true(token, "special");
+      set(id, content.string(), special ? TokenKind::Control : TokenKind::UserDefined);
+    }
+  }
+  if (unknown && in_bytes) {
+    if (const auto found = vocabulary.ids.find(unknown->string()); found != vocabulary.ids.end()) {
+      vocabulary.kinds[found->second] = static_cast<std::int32_t>(TokenKind::Unknown);
+    }
+  }
+  for (const JsonNode merge : model.at("merges").elements()) {
+    if (merge.is_string()) {
+      if (merge.string().starts_with("#version")) continue;
+      vocabulary.merges.emplace_back(merge.string());
+    } else {
+      auto element = merge.elements().begin();
+      const std::string left((*element).string());
+      vocabulary.merges.push_back(left + " " + std::string((*++element).string()));
+    }
+  }
+  return vocabulary;
+}
+
+// Of each token, the rank of the first merge that makes it.
+std::vector<float> scores_of(const Vocabulary& vocabulary) {
+  std::vector<float> scores(vocabulary.texts.size(), kNoScore);
+  for (std::size_t rank = vocabulary.merges.size(); rank-- > 0;) {
+    std::string text = vocabulary.merges[rank];
+    text.erase(text.find(' '), 1);
+    if (const auto found = vocabulary.ids.find(text); found != vocabulary.ids.end()) {
+      scores[found->second] = -static_cast<float>(rank);
+    }
+  }
+  return scores;
+}
+
+// ---- sentencepiece ------------------------------------------------------------------------------
+
+// Whether a text begins with a space; nullopt where spaces are not marked as sentencepiece does.
+std::optional<bool> marks_spaces(const JsonNode& root) {
+  const auto normalizer = root.find("normalizer");
+  const auto pre_tokenizer = root.find("pre_tokenizer");
+  if (pre_tokenizer && type_of(pre_tokenizer) == "Metaspace" && !normalizer) {
+    const auto scheme = pre_tokenizer->find("prepend_scheme");
+    return scheme ? scheme->string() != "never"
+                  : pre_tokenizer->boolean_or("add_prefix_space", true);
+  }
+  if (pre_tokenizer || !normalizer) return std::nullopt;
+  const std::string types = types_of(normalizer);
+  if (types != "Replace" && types != "Sequence(Replace)" && types != "Sequence(Prepend, Replace)") {
+    return std::nullopt;
+  }
+  return types == "Sequence(Prepend, Replace)";
+}
+
+// ---- what is put around a text ------------------------------------------------------------------
+
+void add_frame(GgufWriter& writer, const Tokenizer& tokenizer, std::span<const TokenId> eos_ids,
+               const std::string& where) {
+  const auto plain = tokenizer.encode("a", {});
+  const auto framed = tokenizer.encode("a", {.add_special = true});
+  const auto at = std::ranges::search(framed, plain).begin();
+  const auto before = static_cast<std::size_t>(at - framed.begin());
+  const std::size_t after = framed.size() - plain.size() - before;
+  if (before > 1 || after > 1) {
+    throw Error(
+        "{}: post_processor: expected at most one token before a text and one behind, as "
+        "GGUF has them, found {} and {}",
+        where, before, after);
+  }
+  writer.add("tokenizer.ggml.add_bos_token", before == 1);
+  if (before == 1) {
+    writer.add("tokenizer.ggml.bos_token_id", static_cast<std::uint32_t>(framed.front()));
+  }
+  std::vector<TokenId> ends(eos_ids.begin(), eos_ids.end());
+  if (after == 1) {
+    writer.add("tokenizer.ggml.add_eos_token", true);
+    std::erase(ends, framed.back());
+    ends.insert(ends.begin(), framed.back());
+  }
+  constexpr std::array<std::string_view, 3> kNames = {"eos", "eot", "eom"};
+  if (ends.size() > kNames.size()) {
+    throw Error("{}: expected at most 3 tokens that end a text, as GGUF has names for, found {}",
+                where, ends.size());
+  }
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    writer.add(fmt::format("tokenizer.ggml.{}_token_id", kNames[i]),
+               static_cast<std::uint32_t>(ends[i]));
+  }
+}
+
+// Reads what was written and compares.
+void check_same_ids(const GgufWriter& pairs, const Tokenizer& tokenizer, const std::string& where) {
+  const std::string file = pairs.header_without_tensors();
+  ByteReader reader({reinterpret_cast<const std::byte*>(file.data()), file.size()}, where);
+  reader.take(16, "header");  // magic, version, number of tensors
+  const GgufMetadata metadata(reader, reader.number<std::uint64_t>("number of metadata pairs"));
+  const Tokenizer ours = Tokenizer::parse(gguf_tokenizer_json(metadata), where);
+  const auto compare = [&](std::string_view text) {
+    if (utf8_error_offset(text) != std::string_view::npos) return;
+    for (const bool special : {false, true}) {
+      const Tokenizer::EncodeOptions options = {.parse_special = special, .add_special = special};
+      if (tokenizer.encode(text, options) == ours.encode(text, options)) continue;
+      throw Error(
+          "{}: its tokenizer cannot be expressed in GGUF: '{}' would become other tokens "
+          "(--without-tokenizer writes the weights alone)",
+          where, printable(text, 60));
+    }
+  };
+  for (const std::string_view text : kTexts) compare(text);
+  std::vector<std::string_view> specials;
+  for (std::size_t id = 0; id < tokenizer.vocab_size(); ++id) {
+    const auto token = static_cast<TokenId>(id);
+    if (tokenizer.is_special(token)) specials.push_back(tokenizer.token_of(token));
+  }
+  // Tokens that merged a special one's text into themselves are of no use, and lost.
+  const auto spells_special = [&](std::string_view text) {
+    return std::ranges::any_of(specials, [&](std::string_view special) {
+      return text.find(special) != std::string_view::npos;
+    });
+  };
+  for (std::size_t id = 0; id < tokenizer.vocab_size(); ++id) {
+    const auto token = static_cast<TokenId>(id);
+    if (tokenizer.token_of(token).empty() || spells_special(tokenizer.token_of(token))) continue;
+    compare(tokenizer.decode(std::span(&token, 1)));
+  }
+}
+
+}  // namespace
+
+void add_gguf_vocabulary(GgufWriter& writer, std::string_view tokenizer_json,
+                         const std::string& where, std::size_t n_rows,
+                         std::span<const TokenId> eos_ids) {
+  const Tokenizer tokenizer = Tokenizer::parse(tokenizer_json, where);
+  const JsonDocument document = JsonDocument::parse(tokenizer_json, where);
+  const JsonNode root = document.root();
+  const JsonNode model = root.at("model");
+  if (type_of(model) != "BPE" && type_of(model) != "none") {
+    throw Error("{}: its tokenizer cannot be expressed in GGUF: a model of type {}", where,
+                printable(type_of(model)));
+  }
+  const Vocabulary vocabulary = read_vocabulary(root, n_rows);
+  GgufWriter pairs;  // also for a look at them alone
+  const auto add_to = [&](GgufWriter& to) {
+    if (const auto space_first = marks_spaces(root)) {
+      to.add("tokenizer.ggml.model", "llama");
+      to.add("tokenizer.ggml.pre", "default");
+      to.add("tokenizer.ggml.add_space_prefix", *space_first);
+      to.add("tokenizer.ggml.scores", scores_of(vocabulary));
+      if (const auto unknown = model.find("unk_token")) {
+        const auto found = vocabulary.ids.find(unknown->string());
+        if (found != vocabulary.ids.end()) {
+          to.add("tokenizer.ggml.unknown_token_id", static_cast<std::uint32_t>(found->second));
+        }
+      }
+    } else {
+      const Json json = parse_json(tokenizer_json, where);
+      const std::string_view pre = pre_name(json);
+      if (pre.empty()) {
+        throw Error(
+            "{}: its tokenizer cannot be expressed in GGUF, which has no name for the "
+            "normalizer {} with the pre_tokenizer {}",
+            where, types_of(root.find("normalizer")), types_of(root.find("pre_tokenizer")));
+      }
+      to.add("tokenizer.ggml.model", "gpt2");
+      to.add("tokenizer.ggml.pre", pre);
+      to.add("tokenizer.ggml.merges", vocabulary.merges);
+    }
+    to.add("tokenizer.ggml.tokens", vocabulary.texts);
+    to.add("tokenizer.ggml.token_type", vocabulary.kinds);
+    add_frame(to, tokenizer, eos_ids, where);
+  };
+  add_to(pairs);
+  check_same_ids(pairs, tokenizer, where);
+  add_to(writer);
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,151 @@
+#include "text/formats/llama2c_tokenizer.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <deque>
+
+#include "base/error.h"
+#include "base/mapped_file.h"
+#include "base/utf8.h"
+#include "checkpoint/byte_reader.h"
+#include "checkpoint/llama2c.h"
+#include "text/formats/vocabulary_json.h"
+
+namespace stagecraft {
+namespace {
+
+constexpr std::size_t kMaxFileBytes = std::size_t{64} << 20;
+constexpr std::size_t kFirstByte = 3;  // its id; before it stand unknown, begin and end
+constexpr std::size_t kBytes = 256;
+const std::string kUsualName = "tokenizer.bin";
+constexpr std::string_view kSpace = "▁";
+
+struct Entry {
+  float score;
+  std::string_view text;
+};
+
+std::vector<Entry> read_entries(std::string_view text, const std::string& file) {
+  const std::span bytes(reinterpret_cast<const std::byte*>(text.data()), text.size());
+  ByteReader reader(bytes, file);
+  const auto longest = static_cast<std::int32_t>(reader.number<std::uint32_t>("longest token"));
+  if (longest < 1) {
+    throw Error("{}: longest token: expected a length of at least 1, found {}", file, longest);
+  }
+  std::vector<Entry> entries;
+  while (reader.position() < bytes.size()) {
+    const std::string what = fmt::format("token {}", entries.size());
+    const auto score = std::bit_cast<float>(reader.number<std::uint32_t>(what));
+    const auto length = static_cast<std::int32_t>(reader.number<std::uint32_t>(what));
+    if (length < 0 || length > longest) {
+      throw Error("{}: {}: expected a length from 0 to {}, the longest, found {}", file, what,
+                  longest, length);
+    }
+    const auto token = reader.take(static_cast<std::size_t>(length), what);
+    entries.push_back({score, {reinterpret_cast<const char*>(token.data()), token.size()}});
+  }
+  return entries;
+}
+
+// Three spellings are in use: "<0x8A>", the byte 8A, and the character U+008A.
+bool spells_byte(std::string_view text, std::size_t byte) {
+  if (text == fmt::format("<0x{:02X}>", byte)) return true;
+  if (text.size() == 1) return static_cast<unsigned char>(text[0]) == byte;
+  if (byte < 0x80 || text.size() != 2) return false;
+  return static_cast<unsigned char>(text[0]) == (0xc0 | byte >> 6) &&
+         static_cast<unsigned char>(text[1]) == (0x80 | (byte & 0x3f));
+}
+
+bool has_bytes(const std::vector<Entry>& entries) {
+  if (entries.size() < kFirstByte + kBytes) return false;
+  for (std::size_t byte = 0; byte < kBytes; ++byte) {
+    if (!spells_byte(entries[kFirstByte + byte].text, byte)) return false;
+  }
+  return true;
+}
+
+// "\n<s>\n", as llama2.c prints it.
+std::string_view without_newlines(std::string_view text) {
+  while (text.starts_with('\n')) text.remove_prefix(1);
+  while (text.ends_with('\n')) text.remove_suffix(1);
+  return text;
+}
+
+std::string with_marks_for_spaces(std::string_view text) {
+  std::string marked;
+  for (const char c : text) {
+    if (c == ' ') {
+      marked += kSpace;
+    } else {
+      marked += c;
+    }
+  }
+  return marked;
+}
+
+}  // namespace
+
+std::string llama2c_tokenizer_json(const std::filesystem::path& path,
+                                   std::optional<std::size_t> vocab_size) {
+  const std::string file = path.string();
+  const std::string text = read_text_file(path, kMaxFileBytes);
+  const std::vector<Entry> entries = read_entries(text, file);
+  if (entries.size() < kFirstByte || entries.size() != vocab_size.value_or(entries.size())) {
+    throw Error("{}: expected {} tokens, found {}", file,
+                vocab_size ? fmt::format("{}", *vocab_size) : "at least 3", entries.size());
+  }
+  const bool bytes = has_bytes(entries);
+  std::deque<std::string> spelt;  // texts that do not stand so in the file
+  ScoredVocabulary vocabulary;
+  vocabulary.tokens_where = vocabulary.scores_where = file;
+  for (std::size_t id = 0; id < entries.size(); ++id) {
+    std::string_view token = entries[id].text;
+    TokenKind kind = TokenKind::Normal;
+    if (id < kFirstByte) {
+      kind = id == 0 ? TokenKind::Unknown : TokenKind::Control;
+      token = without_newlines(token);
+    } else if (bytes && id < kFirstByte + kBytes) {
+      kind = TokenKind::Byte;
+      token = spelt.emplace_back(fmt::format("<0x{:02X}>", id - kFirstByte));
+    } else {
+      token = spelt.emplace_back(with_marks_for_spaces(token));
+    }
+    if (utf8_error_offset(token) != std::string_view::npos) {
+      throw Error("{}: token {}: expected UTF-8, found '{}'", file, id, printable(token, 40));
+    }
+    if (token.empty()) {
+      if (id < kFirstByte) throw Error("{}: token {}: expected a text, found none", file, id);
+      kind = TokenKind::Unused;
+    }
+    vocabulary.tokens.push_back({token, kind});
+    vocabulary.scores.push_back(entries[id].score);
+  }
+  vocabulary.unknown = 0;
+  vocabulary.begin = 1;
+  return scored_vocabulary_json(vocabulary);
+}
+
+std::optional<std::filesystem::path> find_llama2c_tokenizer(const std::filesystem::path& model,
+                                                            std::size_t vocab_size) {
+  std::error_code ignored;
+  for (const std::string& name : {fmt::format("tok{}.bin", vocab_size), kUsualName}) {
+    std::filesystem::path path = model.parent_path() / name;
+    if (std::filesystem::exists(path, ignored)) return path;
+  }
+  return std::nullopt;
+}
+
+std::string llama2c_tokenizer_json_beside(const std::filesystem::path& model) {
+  const std::size_t vocab_size = Llama2cHeader::read(model).vocab_size;
+  if (const auto file = find_llama2c_tokenizer(model, vocab_size)) {
+    return llama2c_tokenizer_json(*file, vocab_size);
+  }
+  throw Error(
+      "{}: expected its vocabulary beside it, as {} or tok{}.bin, found none (elsewhere: "
+      "--tokenizer "
+      "FILE)",
+      model.string(), kUsualName, vocab_size);
+}
+
+}  // namespace stagecraft

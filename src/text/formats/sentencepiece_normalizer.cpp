@@ -1,0 +1,71 @@
+#include "text/formats/sentencepiece_normalizer.h"
+
+#include "text/unicode.h"
+
+namespace stagecraft {
+namespace {
+
+constexpr std::string_view kMark = "\u2581";
+
+}  // namespace
+
+SentencepieceNormalizer::SentencepieceNormalizer(const SentencepieceModel& model)
+    : user_defined_(model.user_defined()),
+      add_dummy_prefix_(model.add_dummy_prefix),
+      remove_extra_whitespaces_(model.remove_extra_whitespaces) {
+  if (!model.charsmap.empty()) {
+    charsmap_.emplace(model.charsmap, model.file + ": normalizer_spec.precompiled_charsmap");
+  }
+}
+
+double SentencepieceNormalizer::growth() const {
+  const auto mark = static_cast<double>(kMark.size());
+  return mark * (charsmap_ ? charsmap_->growth() : 1) + mark;
+}
+
+// What `text` begins with, and what it becomes.
+Charsmap::Rule SentencepieceNormalizer::first(std::string_view text) const {
+  if (const std::size_t length = user_defined_.longest_prefix(text); length > 0) {
+    return {length, text.substr(0, length)};
+  }
+  if (charsmap_) {
+    if (const auto rule = charsmap_->longest(text)) return *rule;
+  }
+  const std::size_t length = first_code_point(text).length;
+  return {length, text.substr(0, length)};
+}
+
+void SentencepieceNormalizer::apply(std::string& text, bool&) const {
+  std::string_view rest = text;
+  while (remove_extra_whitespaces_ && !rest.empty()) {
+    const Charsmap::Rule rule = first(rest);
+    if (rule.text != " ") break;
+    rest.remove_prefix(rule.length);
+  }
+  std::string out;
+  if (rest.empty()) {
+    text.clear();
+    return;
+  }
+  out.reserve(rest.size() + rest.size() / 2);
+  if (add_dummy_prefix_) out += kMark;
+  bool after_space = remove_extra_whitespaces_;
+  while (!rest.empty()) {
+    Charsmap::Rule rule = first(rest);
+    rest.remove_prefix(rule.length);
+    while (after_space && rule.text.starts_with(' ')) rule.text.remove_prefix(1);
+    if (rule.text.empty()) continue;
+    for (const char c : rule.text) {
+      if (c == ' ') {
+        out += kMark;
+      } else {
+        out += c;
+      }
+    }
+    after_space = remove_extra_whitespaces_ && rule.text.ends_with(' ');
+  }
+  while (remove_extra_whitespaces_ && out.ends_with(kMark)) out.resize(out.size() - kMark.size());
+  text = std::move(out);
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,127 @@
+#include "text/formats/sentencepiece_tokenizer.h"
+
+#include <map>
+
+#include "base/error.h"
+#include "base/mapped_file.h"
+#include "text/formats/sentencepiece_model.h"
+#include "text/formats/sentencepiece_normalizer.h"
+#include "text/subwords/scored_bpe.h"
+#include "text/subwords/unigram.h"
+
+namespace stagecraft {
+namespace {
+
+std::optional<JsonDocument> read_beside(const std::filesystem::path& path, const char* name) {
+  const std::filesystem::path file = path.parent_path() / name;
+  std::error_code ignored;
+  if (!std::filesystem::exists(file, ignored)) return std::nullopt;
+  return JsonDocument::read(file);
+}
+
+std::string added_token(std::int64_t id, std::string_view content, bool special,
+                        std::string_view flags = "") {
+  return fmt::format(R"({{"id":{},"content":{},"normalized":false,"special":{}{}}})", id,
+                     quoted(content), special, flags);
+}
+
+std::int64_t number_of(const JsonNode& key) {
+  const std::string_view digits = key.key();
+  std::int64_t number = 0;
+  for (const char c : digits) {
+    if (c < '0' || c > '9' || digits.size() > 9) key.refuse("an id as its name");
+    number = number * 10 + (c - '0');
+  }
+  if (digits.empty()) key.refuse("an id as its name");
+  return number;
+}
+
+// The control pieces and the unknown one, which text may spell where special tokens are parsed, and
+// what was added to the model since, as the "added_tokens" of a tokenizer.json.
+std::string added_tokens_json(const SentencepieceModel& model,
+                              const std::optional<JsonDocument>& config,
+                              const std::optional<JsonDocument>& added) {
+  std::map<std::int64_t, std::string> tokens;
+  for (std::size_t i = 0; i < model.pieces.size(); ++i) {
+    const TokenKind kind = model.pieces[i].kind;
+    if (kind != TokenKind::Control && kind != TokenKind::Unknown) continue;
+    const auto id = static_cast<std::int64_t>(i);
+    tokens[id] = added_token(id, model.pieces[i].text, true);
+  }
+  const auto decoder = config ? config->root().find("added_tokens_decoder") : std::nullopt;
+  if (decoder) {
+    for (const JsonNode node : decoder->members()) {
+      std::string flags;
+      for (const char* flag : {"lstrip", "rstrip", "single_word"}) {
+        flags += fmt::format(R"(,"{}":{})", flag, node.boolean_or(flag, false));
+      }
+      const std::int64_t id = number_of(node);
+      tokens[id] =
+          added_token(id, node.at("content").string(), node.boolean_or("special", false), flags);
+    }
+  } else if (added) {
+    for (const JsonNode node : added->root().members()) {
+      tokens[node.integer()] = added_token(node.integer(), node.key(), true);
+    }
+  }
+  std::string json;
+  for (const auto& [id, token] : tokens) json += (json.empty() ? "" : ",") + token;
+  return "[" + json + "]";
+}
+
+PostProcessor post_processor_for(const SentencepieceModel& model,
+                                 const std::optional<JsonDocument>& config) {
+  const auto place = [&](const char* flag, bool fallback,
+                         std::optional<TokenId> id) -> std::optional<std::size_t> {
+    const auto node = config ? config->root().find(flag) : std::nullopt;
+    if (!(node ? node->boolean() : fallback)) return std::nullopt;
+    if (!id && node) node->refuse("false, since " + model.file + " has no control piece for that");
+    return id;
+  };
+  const auto begin = place("add_bos_token", true, model.bos_id);
+  const auto end = place("add_eos_token", false, model.eos_id);
+  if (!begin && !end) return {};
+  const std::string json = post_processor_json(model.pieces, begin, end);
+  return PostProcessor(JsonDocument::parse(json, model.file).root());
+}
+
+Decoder decoder_for(const SentencepieceModel& model) {
+  constexpr const char* kMark = "\u2581";
+  std::vector<Decoder::Step> steps;
+  if (model.add_dummy_prefix || model.remove_extra_whitespaces) {
+    steps.emplace_back(Decoder::DropFirst{kMark, model.remove_extra_whitespaces});
+  }
+  steps.emplace_back(Decoder::Replace{kMark, " ", " "});
+  if (model.byte_fallback) steps.emplace_back(Decoder::ByteFallback{});
+  steps.emplace_back(Decoder::Fuse{});
+  return Decoder(std::move(steps));
+}
+
+}  // namespace
+
+Tokenizer::Impl read_sentencepiece(const std::filesystem::path& path) {
+  const MappedFile file(path);
+  const std::string_view bytes(reinterpret_cast<const char*>(file.bytes().data()),
+                               file.bytes().size());
+  refuse_lfs_pointer(bytes, path.string());
+  const SentencepieceModel model = SentencepieceModel::read(bytes, path.string());
+  const auto config = read_beside(path, "tokenizer_config.json");
+  const auto added = read_beside(path, "added_tokens.json");
+
+  Tokenizer::Impl parts;
+  parts.file = path.string();
+  if (model.algorithm == SentencepieceModel::Algorithm::Bpe) {
+    parts.model = std::make_unique<ScoredBpe>(model);
+  } else {
+    parts.model = std::make_unique<Unigram>(model);
+  }
+  parts.normalizer = std::make_unique<SentencepieceNormalizer>(model);
+  const JsonDocument tokens =
+      JsonDocument::parse(added_tokens_json(model, config, added), parts.file + ": added tokens");
+  parts.added = AddedTokens(tokens.root(), parts.model->vocabulary(), parts.normalizer.get());
+  parts.decoder = decoder_for(model);
+  parts.post_processor = post_processor_for(model, config);
+  return parts;
+}
+
+}  // namespace stagecraft

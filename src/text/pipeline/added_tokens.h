@@ -1,0 +1,88 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/token.h"
+#include "text/json_document.h"
+#include "text/marked_text.h"
+#include "text/pipeline/normalizer.h"
+#include "text/vocabulary.h"
+
+namespace stagecraft {
+
+// A token that is looked for in the text itself, before the model sees it.
+struct AddedToken {
+  std::string content;
+  std::string pattern;  // what is looked for: the content, normalized if `normalized`
+  TokenId id = 0;
+  bool single_word = false;  // only where no word character touches it
+  bool lstrip = false;       // takes the blanks on its left with it
+  bool rstrip = false;
+  bool normalized = false;  // looked for in the normalized text
+  bool special = false;     // marks structure (<|im_start|>), is no text
+};
+
+// Finds the longest of a set of strings at a place in a text.
+class LiteralMatcher {
+ public:
+  LiteralMatcher() = default;
+  // The strings, none empty and none twice, each with the value that a match gives.
+  explicit LiteralMatcher(std::vector<std::pair<std::string, std::size_t>> literals);
+
+  struct Found {
+    std::size_t begin;
+    std::size_t end;
+    std::size_t value;
+  };
+  // The leftmost match that begins at `from` or later, the longest of those that begin there.
+  std::optional<Found> find(std::string_view text, std::size_t from) const;
+
+ private:
+  std::vector<std::pair<std::string, std::size_t>> literals_;  // in the order of their bytes
+  std::array<std::pair<std::size_t, std::size_t>, 256> by_first_byte_ = {};  // ranges of literals_
+};
+
+// The "added_tokens" of a tokenizer.json, extracted exactly as Hugging Face tokenizers does.
+class AddedTokens {
+ public:
+  AddedTokens() = default;
+  // `normalizer` may be null. Throws Error if an id contradicts the model's vocabulary or another
+  // added token, or is far beyond both.
+  AddedTokens(const JsonNode& array, const Vocabulary& vocabulary, const Normalizer* normalizer);
+
+  // A part of a text: an added token, or text that goes on to the model.
+  struct Segment {
+    std::size_t begin;
+    std::size_t end;
+    std::optional<TokenId> id;
+  };
+  enum class Kind { kRaw, kNormalized };
+  // The segments of `text` for the tokens of one kind, in order. With `parse_special` false a
+  // special token's text stays text, and so it does everywhere if it reaches into one of `typed`.
+  std::vector<Segment> split(std::string_view text, Kind kind, bool parse_special,
+                             std::span<const TextSpan> typed = {}) const;
+
+  const AddedToken* find(TokenId id) const;
+  std::optional<TokenId> find(std::string_view content) const;
+  std::size_t end_id() const { return end_id_; }  // the largest id + 1
+
+ private:
+  void add(const JsonNode& node, const Vocabulary& vocabulary, const Normalizer* normalizer,
+           std::size_t largest_end_id);
+
+  std::vector<AddedToken> tokens_;
+  std::unordered_map<TokenId, std::size_t> by_id_;  // places in tokens_
+  std::unordered_map<std::string, std::size_t> by_content_;
+  LiteralMatcher raw_;
+  LiteralMatcher normalized_;
+  std::size_t end_id_ = 0;
+};
+
+}  // namespace stagecraft

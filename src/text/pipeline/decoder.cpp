@@ -1,0 +1,92 @@
+#include "text/pipeline/decoder.h"
+
+#include <utility>
+
+#include "base/error.h"
+#include "text/pipeline/metaspace.h"
+#include "text/pipeline/pattern.h"
+#include "text/unicode.h"
+
+namespace stagecraft {
+namespace {
+
+// More would be no decoder: each step costs time on each token, and replacements that each double a
+// token would fill any memory.
+constexpr std::size_t kMaxSteps = 64;
+constexpr int kMaxGrowth = 1'000'000;
+
+Decoder::Replace read_replace(const JsonNode& node) {
+  const JsonNode pattern_node = node.at("pattern");
+  const auto literal = pattern_node.find("String");
+  if (!literal)
+    pattern_node.refuse("a field 'String' (a decoder's Regex is not supported)", "none");
+  if (literal->string().empty()) literal->refuse("a text to replace");
+  const std::string content(node.at("content").string());
+  return {std::string(literal->string()), content, content};
+}
+
+Decoder::Strip read_strip(const JsonNode& node) {
+  const JsonNode content = node.at("content");
+  const std::string_view character = content.string();
+  if (character.empty() || first_code_point(character).length != character.size()) {
+    content.refuse("one character");
+  }
+  const auto count = [&](std::string_view name) {
+    const JsonNode field = node.at(name);
+    const std::int64_t n = field.integer();
+    if (n < 0 || n > 1000) field.refuse("a count from 0 to 1000");
+    return static_cast<std::size_t>(n);
+  };
+  return {std::string(character), count("start"), count("stop")};
+}
+
+Decoder::Replace read_metaspace(const JsonNode& node) {
+  const MetaspaceOptions options = MetaspaceOptions::read(node);
+  const bool keeps_first = options.prepend == MetaspaceOptions::Prepend::kNever;
+  return {options.replacement, " ", keeps_first ? " " : ""};
+}
+
+}  // namespace
+
+Decoder::Decoder() : steps_{Join{}} {}
+
+Decoder::Decoder(const JsonNode& node) {
+  read(node);
+  double growth = 1;
+  for (const Step& step : steps_) {
+    const auto* replace = std::get_if<Replace>(&step);
+    if (replace == nullptr || replace->content.size() <= replace->pattern.size()) continue;
+    growth *=
+        static_cast<double>(replace->content.size()) / static_cast<double>(replace->pattern.size());
+  }
+  if (growth > kMaxGrowth) {
+    node.refuse(fmt::format("steps that make a token at most {} times as long", kMaxGrowth),
+                "some that may make it longer");
+  }
+}
+
+void Decoder::read(const JsonNode& node) {
+  const JsonNode type = node.at("type");
+  const std::string_view name = type.string();
+  if (name == "Sequence") {
+    for (const JsonNode part : node.at("decoders").elements()) read(part);
+  } else if (name == "ByteLevel") {
+    steps_.emplace_back(ByteLevel{});
+  } else if (name == "ByteFallback") {
+    steps_.emplace_back(ByteFallback{});
+  } else if (name == "Fuse") {
+    steps_.emplace_back(Fuse{});
+  } else if (name == "Replace") {
+    steps_.emplace_back(read_replace(node));
+  } else if (name == "Strip") {
+    steps_.emplace_back(read_strip(node));
+  } else if (name == "Metaspace") {
+    steps_.emplace_back(read_metaspace(node));
+  } else {
+    type.refuse(
+        "a supported decoder (Sequence, ByteLevel, ByteFallback, Fuse, Replace, Strip, Metaspace)");
+  }
+  if (steps_.size() > kMaxSteps) node.refuse(fmt::format("at most {} steps", kMaxSteps), "more");
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,194 @@
+#include "text/pipeline/normalizer.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "text/pipeline/byte_level.h"
+#include "text/pipeline/pattern.h"
+#include "text/pipeline/precompiled.h"
+#include "text/unicode.h"
+
+namespace stagecraft {
+namespace {
+
+class SequenceNormalizer : public Normalizer {
+ public:
+  explicit SequenceNormalizer(const JsonNode& node) {
+    for (const JsonNode part : node.at("normalizers").elements()) parts_.push_back(read(part));
+  }
+  void apply(std::string& text, bool& at_start) const override {
+    for (const auto& part : parts_) {
+      if (!text.empty()) part->apply(text, at_start);
+    }
+  }
+  double growth() const override {
+    double product = 1;
+    for (const auto& part : parts_) product *= part->growth();
+    return product;
+  }
+
+ private:
+  std::vector<std::unique_ptr<const Normalizer>> parts_;
+};
+
+class Prepend : public Normalizer {
+ public:
+  explicit Prepend(const JsonNode& node) : prefix_(node.at("prepend").string()) {}
+  void apply(std::string& text, bool&) const override { text.insert(0, prefix_); }
+
+ private:
+  std::string prefix_;
+};
+
+class Replace : public Normalizer {
+ public:
+  explicit Replace(const JsonNode& node)
+      : pattern_(Pattern::read(node.at("pattern"))), content_(node.at("content").string()) {}
+
+  void apply(std::string& text, bool& at_start) const override {
+    std::vector<Match> matches;
+    pattern_.find_all(text, matches);
+    std::string out;
+    out.reserve(text.size());
+    for (const Match& part : matches) {
+      const std::string_view old = std::string_view(text).substr(part.begin, part.end - part.begin);
+      out += part.matched ? std::string_view(content_) : old;
+      // Hugging Face aligns what is put in with the last character that it replaces.
+      if (part.matched && part.begin == 0 && !old.empty() &&
+          (content_.empty() || first_code_point(old).length < old.size())) {
+        at_start = false;
+      }
+    }
+    text = std::move(out);
+  }
+
+  double growth() const override {
+    const auto content = static_cast<double>(content_.size());
+    if (const std::string* literal = pattern_.literal()) {
+      return std::max(1.0, content / static_cast<double>(literal->size()));
+    }
+    return 1 + content;  // a regular expression may match nothing before each byte
+  }
+
+ private:
+  Pattern pattern_;
+  std::string content_;
+};
+
+class Strip : public Normalizer {
+ public:
+  explicit Strip(const JsonNode& node)
+      : left_(node.at("strip_left").boolean()), right_(node.at("strip_right").boolean()) {}
+
+  void apply(std::string& text, bool& at_start) const override {
+    std::string_view rest = text;
+    if (left_) {
+      while (!rest.empty() && is_whitespace(first_code_point(rest).value)) {
+        rest.remove_prefix(first_code_point(rest).length);
+      }
+    }
+    if (rest.size() != text.size()) at_start = false;
+    if (right_) {
+      while (!rest.empty() && is_whitespace(last_code_point(rest).value)) {
+        rest.remove_suffix(last_code_point(rest).length);
+      }
+    }
+    text = std::string(rest);
+  }
+
+ private:
+  bool left_;
+  bool right_;
+};
+
+// Every character mapped to one, or dropped where `map` gives kDropped.
+class CharacterMap : public Normalizer {
+ public:
+  static constexpr char32_t kDropped = 0xffffffff;
+  explicit CharacterMap(char32_t (*map)(char32_t)) : map_(map) {}
+
+  void apply(std::string& text, bool& at_start) const override {
+    std::string out;
+    out.reserve(text.size());
+    for (std::size_t at = 0; at < text.size();) {
+      const CodePoint c = first_code_point(std::string_view(text).substr(at));
+      const char32_t mapped = map_(c.value);
+      if (mapped != kDropped) {
+        append_utf8(out, mapped);
+      } else if (at == 0) {
+        at_start = false;
+      }
+      at += c.length;
+    }
+    text = std::move(out);
+  }
+
+ private:
+  char32_t (*map_)(char32_t);
+};
+
+char32_t without_marks(char32_t c) { return is_mark(c) ? CharacterMap::kDropped : c; }
+
+// The clean-up of sentencepiece's "nmt" rules: controls dropped, all sorts of blank a space.
+char32_t nmt(char32_t c) {
+  if ((c >= 0x01 && c <= 0x08) || c == 0x0b || (c >= 0x0e && c <= 0x1f) || c == 0x7f || c == 0x8f ||
+      c == 0x9f) {
+    return CharacterMap::kDropped;
+  }
+  const bool blank = c == 0x09 || c == 0x0a || c == 0x0c || c == 0x0d || c == 0x1680 ||
+                     (c >= 0x200b && c <= 0x200f) || c == 0x2028 || c == 0x2029 || c == 0x2581 ||
+                     c == 0xfeff || c == 0xfffd;
+  return blank ? U' ' : c;
+}
+
+// The text as a whole, by a function.
+class Rewrite : public Normalizer {
+ public:
+  Rewrite(double growth, std::function<std::string(std::string_view)> rewrite)
+      : growth_(growth), rewrite_(std::move(rewrite)) {}
+  void apply(std::string& text, bool&) const override { text = rewrite_(text); }
+  double growth() const override { return growth_; }
+
+ private:
+  double growth_;
+  std::function<std::string(std::string_view)> rewrite_;
+};
+
+std::unique_ptr<const Normalizer> to_form(NormalForm form) {
+  constexpr double kGrowth = 11;  // U+FDFA: 3 bytes to 33
+  return std::make_unique<Rewrite>(kGrowth,
+                                   [form](std::string_view text) { return normalize(text, form); });
+}
+
+std::string to_byte_level(std::string_view text) {
+  std::string out;
+  append_byte_level(out, text);
+  return out;
+}
+
+}  // namespace
+
+std::unique_ptr<const Normalizer> Normalizer::read(const JsonNode& node) {
+  const JsonNode type = node.at("type");
+  const std::string_view name = type.string();
+  if (name == "Sequence") return std::make_unique<SequenceNormalizer>(node);
+  if (name == "Prepend") return std::make_unique<Prepend>(node);
+  if (name == "Replace") return std::make_unique<Replace>(node);
+  if (name == "Strip") return std::make_unique<Strip>(node);
+  if (name == "NFC") return to_form(NormalForm::kNFC);
+  if (name == "NFD") return to_form(NormalForm::kNFD);
+  if (name == "NFKC") return to_form(NormalForm::kNFKC);
+  if (name == "NFKD") return to_form(NormalForm::kNFKD);
+  if (name == "Lowercase") return std::make_unique<Rewrite>(2, lowercase);
+  if (name == "StripAccents") return std::make_unique<CharacterMap>(without_marks);
+  if (name == "Nmt") return std::make_unique<CharacterMap>(nmt);
+  if (name == "Precompiled") return std::make_unique<Precompiled>(node);
+  if (name == "ByteLevel") return std::make_unique<Rewrite>(2, to_byte_level);
+  type.refuse(
+      "a supported normalizer (Sequence, Prepend, Replace, Strip, NFC, NFD, NFKC, NFKD, Lowercase, "
+      "StripAccents, Nmt, Precompiled, ByteLevel)");
+}
+
+}  // namespace stagecraft

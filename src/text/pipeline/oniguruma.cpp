@@ -1,0 +1,183 @@
+#include <algorithm>
+#include <utility>
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#include "base/error.h"
+#include "text/pipeline/regex.h"
+
+namespace stagecraft {
+namespace {
+
+// The insides of character classes. White_Space, where PCRE2's \s would add U+180E; \w by UTS 18
+// and Oniguruma's fractions and superscripts of Latin-1, where PCRE2's has no marks (before 10.43)
+// and counts all of N*; punctuation with symbols.
+constexpr std::string_view kSpace = R"(\t-\r\x{85}\p{Z})";
+constexpr std::string_view kWord =
+    R"(\p{L}\p{M}\p{Nl}\p{Nd}\p{Pc}\x{b2}\x{b3}\x{b9}\x{bc}-\x{be}\x{24b6}-\x{24e9}\x{1f130}-\x{1f149}\x{1f150}-\x{1f169}\x{1f170}-\x{1f189})";
+constexpr std::string_view kHexDigit = "0-9a-fA-F";
+constexpr std::string_view kPunctuation = R"(\p{P}\p{S})";
+
+bool is_hex(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+class Translator {
+ public:
+  Translator(std::string_view pattern, std::string_view where) : in_(pattern), where_(where) {}
+
+  std::string run() {
+    while (at_ < in_.size()) step();
+    return std::move(out_);
+  }
+
+ private:
+  bool next_is(std::string_view text) const { return in_.substr(at_).starts_with(text); }
+
+  void copy(std::size_t n) {
+    out_ += in_.substr(at_, n);
+    at_ += std::min(n, in_.size() - at_);
+  }
+
+  void replace(std::size_t n, std::string_view text) {
+    out_ += text;
+    at_ += n;
+  }
+
+  [[noreturn]] void refuse(std::string_view what) const {
+    throw Error("{}: {} in a pattern is not supported, found in '{}'", where_, what,
+                printable(in_));
+  }
+
+  void step() {
+    if (in_[at_] == '\\') return escape();
+    if (in_class_) return class_step();
+    if (in_[at_] == '[') return open_class();
+    if (next_is("(?#")) {  // a comment: its text is no pattern
+      const std::size_t end = in_.find(')', at_);
+      return copy(end == std::string_view::npos ? in_.size() - at_ : end + 1 - at_);
+    }
+    if (next_is("(?")) return group_options();
+    copy(1);
+  }
+
+  void open_class() {
+    in_class_ = true;
+    copy(1);
+    if (next_is("^")) copy(1);
+    if (next_is("]")) copy(1);  // first in a class it stands for itself
+  }
+
+  void class_step() {
+    if (next_is("&&")) refuse("&& in a character class");
+    if (next_is("[:")) return posix_class();
+    if (in_[at_] == '[') refuse("a character class in a character class");
+    if (in_[at_] == ']') in_class_ = false;
+    copy(1);
+  }
+
+  void posix_class() {
+    constexpr std::pair<std::string_view, std::string_view> kClasses[] = {
+        {"[:space:]", kSpace},     {"[:word:]", kWord},         {"[:digit:]", R"(\p{Nd})"},
+        {"[:xdigit:]", kHexDigit}, {"[:punct:]", kPunctuation},
+    };
+    for (const auto& [name, inside] : kClasses) {
+      if (next_is(name)) return replace(name.size(), inside);
+    }
+    const std::size_t end = std::min(in_.find(']', at_), in_.size() - 1);
+    refuse(fmt::format("'{}'", printable(in_.substr(at_, end + 1 - at_))));
+  }
+
+  // (?m) lets the dot match a newline there; that is (?s) here.
+  void group_options() {
+    copy(2);
+    while (at_ < in_.size() && std::string_view("imx-").find(in_[at_]) != std::string_view::npos) {
+      if (in_[at_] == 'm') {
+        replace(1, "s");
+      } else {
+        copy(1);
+      }
+    }
+  }
+
+  // A set that stands for itself inside a class and in brackets of its own outside.
+  void set(std::string_view inside, bool negated) {
+    if (!in_class_) return replace(2, fmt::format("[{}{}]", negated ? "^" : "", inside));
+    if (negated) refuse(fmt::format("'{}' in a character class", in_.substr(at_, 2)));
+    replace(2, inside);
+  }
+
+  void escape() {
+    if (at_ + 1 == in_.size()) return copy(1);  // PCRE2 reports it
+    switch (in_[at_ + 1]) {
+      case 's':
+        return set(kSpace, false);
+      case 'S':
+        return in_class_ ? copy(2) : set(kSpace, true);
+      case 'w':
+        return set(kWord, false);
+      case 'W':
+        return set(kWord, true);
+      case 'h':
+        return set(kHexDigit, false);
+      case 'H':
+        return set(kHexDigit, true);
+      case 'v':
+        return replace(2, R"(\x{0b})");
+      case 'u':
+        return wide_hex();
+      case 'b':
+        return in_class_ ? copy(2) : boundary("(?:(?<=[{0}])(?![{0}])|(?<![{0}])(?=[{0}]))");
+      case 'B':
+        return in_class_ ? copy(2) : boundary("(?:(?<=[{0}])(?=[{0}])|(?<![{0}])(?![{0}]))");
+      case 'p':
+      case 'P':
+        return property();
+      default:
+        return copy(2);
+    }
+  }
+
+  void boundary(const char* pattern) { replace(2, fmt::format(fmt::runtime(pattern), kWord)); }
+
+  void wide_hex() {  // \uHHHH
+    const std::string_view digits = in_.substr(std::min(at_ + 2, in_.size())).substr(0, 4);
+    if (digits.size() != 4 || !std::all_of(digits.begin(), digits.end(), is_hex)) {
+      refuse("'\\u' without four hexadecimal digits");
+    }
+    replace(6, fmt::format("\\x{{{}}}", digits));
+  }
+
+  // \p{Han} is a script there; from PCRE2 10.40 on it would be Script_Extensions, which has more.
+  void property() {
+    const std::size_t close = in_.find('}', at_);
+    if (at_ + 2 >= in_.size() || in_[at_ + 2] != '{' || close == std::string_view::npos) {
+      return copy(2);
+    }
+    const std::string_view name = in_.substr(at_ + 3, close - at_ - 3);
+    // One letter or two are a general category.
+    const bool is_script =
+        name.size() > 2 && name != "Any" && std::all_of(name.begin(), name.end(), [](char c) {
+          return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+        });
+    if (is_script && PCRE2_MAJOR * 100 + PCRE2_MINOR >= 1040) {
+      return replace(close + 1 - at_, fmt::format("\\{}{{sc:{}}}", in_[at_ + 1], name));
+    }
+    copy(close + 1 - at_);
+  }
+
+  std::string_view in_;
+  std::string_view where_;
+  std::size_t at_ = 0;
+  bool in_class_ = false;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string translate_oniguruma(std::string_view pattern, std::string_view where) {
+  return Translator(pattern, where).run();
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "text/json_document.h"
+#include "text/pipeline/regex.h"
+
+namespace stagecraft {
+
+// What Split and Replace look for: {"String": "..."} or {"Regex": "..."}.
+class Pattern {
+ public:
+  static Pattern read(const JsonNode& node);
+
+  // As Regex::find_all. An empty String matches between all characters.
+  void find_all(std::string_view text, std::vector<Match>& matches) const;
+
+  // The String, or null where this is a Regex.
+  const std::string* literal() const { return std::get_if<std::string>(&what_); }
+
+ private:
+  explicit Pattern(std::variant<std::string, Regex> what) : what_(std::move(what)) {}
+  std::variant<std::string, Regex> what_;
+};
+
+// The same where one character decides: each that satisfies `predicate` is a match of its own.
+void find_characters(std::string_view text, const std::function<bool(char32_t)>& predicate,
+                     std::vector<Match>& matches);
+
+}  // namespace stagecraft

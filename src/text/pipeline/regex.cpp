@@ -1,0 +1,144 @@
+#include "text/pipeline/regex.h"
+
+#include <utility>
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#include "base/error.h"
+#include "text/unicode.h"
+
+namespace stagecraft {
+namespace {
+
+template <auto kFree>
+struct Freed {
+  template <class T>
+  void operator()(T* pointer) const {
+    kFree(pointer);
+  }
+};
+using Code = std::unique_ptr<pcre2_code, Freed<pcre2_code_free>>;
+using CompileContext = std::unique_ptr<pcre2_compile_context, Freed<pcre2_compile_context_free>>;
+using MatchContext = std::unique_ptr<pcre2_match_context, Freed<pcre2_match_context_free>>;
+using MatchData = std::unique_ptr<pcre2_match_data, Freed<pcre2_match_data_free>>;
+using JitStack = std::unique_ptr<pcre2_jit_stack, Freed<pcre2_jit_stack_free>>;
+
+std::string message_of(int code) {
+  unsigned char buffer[200] = {};
+  pcre2_get_error_message(code, buffer, sizeof buffer);
+  return reinterpret_cast<const char*>(buffer);
+}
+
+PCRE2_SPTR bytes(std::string_view text) { return reinterpret_cast<PCRE2_SPTR>(text.data()); }
+
+template <class Pointer>
+Pointer allocated(Pointer pointer) {
+  if (!pointer) throw std::bad_alloc();
+  return pointer;
+}
+
+// What one pass over a text needs beside the pattern.
+class Matcher {
+ public:
+  explicit Matcher(const pcre2_code* code)
+      : code_(code), data_(allocated(MatchData(pcre2_match_data_create(1, nullptr)))) {}
+
+  // PCRE2's answer: the number of groups found, or a negative code.
+  int match(std::string_view text, std::size_t from) {
+    int answer = match_once(text, from);
+    if (answer == PCRE2_ERROR_JIT_STACKLIMIT && !stack_) {
+      // The compiled code starts on 32 KiB of our own stack: enough for all patterns in use on all
+      // but absurd texts. This one gets its own, whose pages cost nothing until they are used.
+      stack_ = allocated(JitStack(pcre2_jit_stack_create(1 << 16, 1 << 26, nullptr)));
+      context_ = allocated(MatchContext(pcre2_match_context_create(nullptr)));
+      pcre2_jit_stack_assign(context_.get(), nullptr, stack_.get());
+      answer = match_once(text, from);
+    }
+    return answer;
+  }
+
+  std::size_t begin() const { return pcre2_get_ovector_pointer(data_.get())[0]; }
+  std::size_t end() const { return pcre2_get_ovector_pointer(data_.get())[1]; }
+
+ private:
+  int match_once(std::string_view text, std::size_t from) {
+    return pcre2_match(code_, bytes(text), text.size(), from, PCRE2_NO_UTF_CHECK, data_.get(),
+                       context_.get());
+  }
+
+  const pcre2_code* code_;
+  MatchData data_;
+  JitStack stack_;
+  MatchContext context_;
+};
+
+}  // namespace
+
+struct Regex::Impl {
+  std::string where;
+  std::string pattern;
+  Code code;
+};
+
+Regex::Regex(std::string_view pattern, std::string where) {
+  auto impl = std::make_unique<Impl>();
+  impl->where = std::move(where);
+  impl->pattern = pattern;
+  const std::string translated = translate_oniguruma(pattern, impl->where);
+
+  const auto context = allocated(CompileContext(pcre2_compile_context_create(nullptr)));
+  pcre2_set_newline(context.get(), PCRE2_NEWLINE_LF);
+  int error = 0;
+  PCRE2_SIZE at = 0;
+  // MULTILINE: Ruby's ^ and $ are always at lines. DUPNAMES and NEVER_BACKSLASH_C: the one allowed
+  // there, the other able to cut a character.
+  impl->code.reset(pcre2_compile(
+      bytes(translated), translated.size(),
+      PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_DUPNAMES | PCRE2_NEVER_BACKSLASH_C, &error,
+      &at, context.get()));
+  if (!impl->code) {
+    throw Error("{}: expected a regular expression, found '{}' ({})", impl->where,
+                printable(pattern), message_of(error));
+  }
+  // Only speed depends on it: where there is no compiler to machine code, PCRE2 interprets.
+  pcre2_jit_compile(impl->code.get(), PCRE2_JIT_COMPLETE);
+  impl_ = std::move(impl);
+}
+
+Regex::Regex(Regex&&) noexcept = default;
+Regex& Regex::operator=(Regex&&) noexcept = default;
+Regex::~Regex() = default;
+
+void Regex::find_all(std::string_view text, std::vector<Match>& matches) const {
+  Matcher matcher(impl_->code.get());
+  std::size_t covered = 0;      // by what was appended
+  std::size_t from = 0;         // where to look on
+  bool matched_before = false;  // a match ended at `covered`
+  while (from <= text.size()) {
+    const int answer = matcher.match(text, from);
+    if (answer == PCRE2_ERROR_NOMATCH) break;
+    if (answer < 0) {
+      throw Error("{}: the pattern '{}' failed on a text of {} bytes: {}", impl_->where,
+                  printable(impl_->pattern), text.size(), message_of(answer));
+    }
+    const std::size_t begin = matcher.begin();
+    const std::size_t end = matcher.end();
+    if (begin < covered || end < begin) {
+      throw Error("{}: expected a pattern that matches forward, found '{}'", impl_->where,
+                  printable(impl_->pattern));
+    }
+    if (begin == end && matched_before && begin == covered) {  // empty, right behind the last one
+      if (from == text.size()) break;
+      from += first_code_point(text.substr(from)).length;
+      continue;
+    }
+    if (covered != begin) matches.push_back({covered, begin, false});
+    matches.push_back({begin, end, true});
+    covered = from = end;
+    matched_before = true;
+  }
+  if (covered != text.size()) matches.push_back({covered, text.size(), false});
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "text/json_document.h"
+#include "text/pipeline/pre_tokenizer.h"
+#include "text/pipeline/regex.h"
+
+namespace stagecraft {
+
+// What becomes of the matches that a text is cut at. Cut at '-', "a--b" becomes
+enum class SplitBehavior {
+  kRemoved,             // a  b
+  kIsolated,            // a  -  -  b
+  kMergedWithPrevious,  // a-  -  b
+  kMergedWithNext,      // a  -  -b
+  kContiguous,          // a  --  b
+};
+
+SplitBehavior read_split_behavior(const JsonNode& node);
+
+// Appends the parts of a text for its matches, which cover it. The parts cover it too, except for
+// what is removed.
+void append_split(const std::vector<Match>& matches, SplitBehavior behavior,
+                  std::vector<Match>& parts);
+
+// Cuts every piece of `pieces` at the matches that `find` appends for the piece's text.
+using Finder = std::function<void(std::string_view, std::vector<Match>&)>;
+void split_pieces(Pieces& pieces, SplitBehavior behavior, const Finder& find);
+
+}  // namespace stagecraft
