@@ -11,26 +11,34 @@ import sys
 
 from repository_copy import Copy, ROOT, course
 
-COMMAND = re.compile(r"^\$ (\./stage .*)$")
 INLINE = re.compile(r"`(\./stage [^`]+)`")
 
 
-def blocks(text):
-    """(start, end) of every code block with commands in it."""
-    for found in re.finditer(r"^```\n(\$ \./stage .*?)^```$", text, re.M | re.S):
-        yield found.span(1)
+class Step:
+    def __init__(self, command, expected):
+        self.command, self.expected = command, expected
 
 
-def session(block):
-    """[command, what the handout says it prints] of a block, in order."""
-    steps = []
-    for line in block.splitlines():
-        found = COMMAND.match(line)
-        if found:
-            steps.append([found[1], []])
-        else:
-            steps[-1][1].append(line)
-    return [(command, "\n".join(lines).strip()) for command, lines in steps]
+class Handout:
+    """A file's code blocks with commands in them: each command, and what the handout says that it prints."""
+
+    def __init__(self, path):
+        self.path = path
+        self.text = path.read_text()
+        self.blocks = [(found.span(1), self.read_block(found[1]))
+                       for found in re.finditer(r"^```\n(\$ \./stage .*?)^```$", self.text, re.M | re.S)]
+        self.steps = [step for _, steps in self.blocks for step in steps]
+
+    @staticmethod
+    def read_block(block):
+        _, *parts = re.split(r"^\$ (\./stage .*)\n", block, flags=re.M)
+        return [Step(command, said.strip()) for command, said in zip(parts[::2], parts[1::2])]
+
+    def updated(self):
+        text = self.text
+        for (start, end), steps in reversed(self.blocks):
+            text = text[:start] + "\n".join(f"$ {step.command}\n{step.expected}\n" for step in steps) + text[end:]
+        return text
 
 
 def says(expected, printed):
@@ -45,38 +53,33 @@ class Walk:
         self.update = update
         self.problems = []
 
-    def try_command(self, path, command, expected, language, exit_code):
-        """Runs one command of a handout; what the handout is to say about it."""
-        code, printed = self.copy.run(command.split("  #")[0], language)
+    def try_step(self, handout, step, language, exit_code):
+        """Runs one command of a handout, and takes over what it printed if that is wanted."""
+        code, printed = self.copy.run(step.command.split("  #")[0], language)
         printed = re.sub(r"^stage: building\n", "", printed, flags=re.M).strip()
-        if code == exit_code and self.update and "..." not in expected:
-            return printed
-        if code != exit_code or not says(expected, printed):
-            self.problems.append(f"{path}: {command}: expected exit {exit_code} and\n{expected}\n"
-                                 f"found exit {code} and\n{printed}\n")
-        return expected
+        if code == exit_code and self.update and "..." not in step.expected:
+            step.expected = printed
+        elif code != exit_code or not says(step.expected, printed):
+            self.problems.append(f"{handout.path}: {step.command}: expected exit {exit_code} and\n"
+                                 f"{step.expected}\nfound exit {code} and\n{printed}\n")
 
-    def walk_handout(self, stage, language):
-        """All commands of a handout. The first one asks about a starter; then the stage is written."""
-        path = stage.folder / course.HANDOUTS[language]
-        text = path.read_text()
-        new = text
-        unwritten = 1
-        for start, end in blocks(text):
-            said = []
-            for command, expected in session(text[start:end]):
-                found = self.try_command(path, command, expected, language, unwritten)
-                said.append(f"$ {command}\n{found}\n")
-                self.copy.write_stage(stage)
-                unwritten = 0
-            new = new.replace(text[start:end], "\n".join(said))
-        if unwritten:
-            self.problems.append(f"{path}: expected commands ('$ ./stage ...') and what they print")
-        if language == "en":  # those between the words are the same in every language
-            for command in INLINE.findall(text):
-                self.try_command(path, " ".join(command.split()), "...", language, 0)
-        if self.update and new != text:
-            path.write_text(new)
+    def walk_handouts(self, stage):
+        """All commands of a stage's handouts. The first of each asks about a starter; then the stage is written."""
+        handouts = {language: Handout(stage.folder / name) for language, name in course.HANDOUTS.items()}
+        self.copy.hand_out(stage)
+        for language, handout in handouts.items():
+            for step in handout.steps[:1]:
+                self.try_step(handout, step, language, 1)
+        self.copy.write_stage(stage)
+        for language, handout in handouts.items():
+            for step in handout.steps[1:]:
+                self.try_step(handout, step, language, 0)
+            if not handout.steps:
+                self.problems.append(f"{handout.path}: expected commands ('$ ./stage ...') and what they print")
+            if self.update:
+                handout.path.write_text(handout.updated())
+        for command in INLINE.findall(handouts["en"].text):  # those between the words are the same in every language
+            self.try_step(handouts["en"], Step(" ".join(command.split()), "..."), "en", 0)
 
     def check_table(self, written, known):
         """./stage alone: exactly the stages after the last written one are not written yet."""
@@ -126,9 +129,7 @@ class Walk:
         written = []
         self.check_table(written, known)
         for stage in known:
-            for language in reversed(course.HANDOUTS):
-                self.copy.hand_out(stage)
-                self.walk_handout(stage, language)
+            self.walk_handouts(stage)
             written.append(stage)
             self.check_table(written, known)
         self.check_chat_by_hand()
