@@ -81,12 +81,12 @@ void add_convert(CLI::App& app) {
       ->check(not_empty())
       ->type_name("OUT");
   command->add_option("--to", flags->to, "Its format, where the name does not say")
-      ->check(CLI::IsMember({"gguf", "folder", "flm"}));
+      ->check(one_of({"gguf", "folder", "flm"}));
   command
       ->add_option(
           "--type", flags->type,
           "Of matrices: f32, f16, bf16; in GGUF also q8_0, q4_0, q4_1 (default: as stored)")
-      ->check(CLI::IsMember({"f32", "f16", "bf16", "q8_0", "q4_0", "q4_1"}));
+      ->check(one_of({"f32", "f16", "bf16", "q8_0", "q4_0", "q4_1"}));
   command->add_option("--tokenizer", flags->tokenizer, "Vocabulary, where the model brings none")
       ->check(not_empty())
       ->type_name("PATH");

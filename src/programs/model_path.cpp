@@ -68,7 +68,8 @@ bool is_model_name(std::string_view text) {
 }
 
 // What in a model's folder the engine opens: the folder itself, or the one file that holds it all.
-fs::path model_in(const fs::path& folder, const std::string& name) {
+// `which` and the name of a file are what names it where there are several.
+fs::path model_in(const fs::path& folder, const std::string& name, const std::string& which) {
   std::error_code ignored;
   if (fs::exists(folder / "config.json", ignored)) return folder;
   std::vector<fs::path> files;
@@ -78,7 +79,7 @@ fs::path model_in(const fs::path& folder, const std::string& name) {
   if (files.empty()) return folder;
   std::ranges::sort(files);
   if (files.size() == 1) return files.front();
-  throw Error("--model: '{}' holds {} models, say which: {}:{}", name, files.size(), name,
+  throw Error("--model: '{}' holds {} models, say which: {}{}", name, files.size(), which,
               printable(files.front().filename().string()));
 }
 
@@ -95,7 +96,7 @@ std::optional<fs::path> find_named(const std::string& given) {
   for (const fs::path& own : own_folders()) folders.push_back(own);
   for (const fs::path& folder : folders) {
     if (!fs::is_directory(folder / name, ignored)) continue;
-    if (file.empty()) return model_in(folder / name, name);
+    if (file.empty()) return model_in(folder / name, name, name + ":");
     if (fs::is_regular_file(folder / name / file, ignored)) return folder / name / file;
   }
   // Or a slip in the name of a file, or of a folder beside others?
@@ -110,6 +111,7 @@ std::optional<fs::path> find_named(const std::string& given) {
 fs::path find_model(const std::string& given, const std::string& default_name) {
   std::error_code ignored;
   if (!given.empty()) {
+    if (fs::is_directory(given, ignored)) return model_in(given, given, (fs::path(given) / "").string());
     if (fs::symlink_status(given, ignored).type() != fs::file_type::not_found) return given;
     return find_named(given).value_or(given);
   }

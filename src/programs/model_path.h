@@ -7,8 +7,8 @@ namespace stagecraft {
 
 // The folder or file of a model. `given` is a path, or the name of a model that `./stage pull`
 // brought, NAME or OWNER/NAME, also NAME:FILE where a folder holds several: under
-// $STAGECRAFT_MODELS, else under
-// ${XDG_CACHE_HOME:-~/.cache}/stagecraft/models. A path that exists is never taken for a name.
+// $STAGECRAFT_MODELS, else under ${XDG_CACHE_HOME:-~/.cache}/stagecraft/models. A path that exists
+// is never taken for a name. For a folder without config.json: the one file in it that is a model.
 //
 // Where it is empty: the model of that default name ("story", "chat") that comes with the project,
 // under $STAGECRAFT_HOME/models, else beside the installed program in ../share/stagecraft/models.

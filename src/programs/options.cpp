@@ -45,6 +45,16 @@ CLI::Validator whole_in_range(std::uint64_t min, std::uint64_t max) {
       "");
 }
 
+CLI::Validator one_of(std::vector<std::string> words) {
+  return CLI::Validator(
+      [words = std::move(words)](std::string& text) -> std::string {
+        if (std::ranges::count(words, text) != 0) return {};
+        return fmt::format("expected one of {}, found '{}'", fmt::join(words, ", "),
+                           printable(text));
+      },
+      "");
+}
+
 CLI::Validator not_empty() {  // --model "$UNSET" must not mean the default
   return CLI::Validator(
       [](std::string& text) {
@@ -84,7 +94,7 @@ void GenerationFlags::add_layers_to(CLI::App& command) {
       .add_option(
           "--kv-type", kv_type,
           "How keys and values are kept: f32, f16 (half the memory) or q8_0 (less than a third)")
-      ->check(CLI::IsMember({"f32", "f16", "q8_0"}))
+      ->check(one_of({"f32", "f16", "q8_0"}))
       ->capture_default_str()
       ->type_name("TYPE");
 }

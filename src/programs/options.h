@@ -13,6 +13,7 @@ namespace stagecraft {
 CLI::Validator in_range(double min, double max);
 // Decimal digits only, as 12 and not as 1e1, 0x0c or 014.
 CLI::Validator whole_in_range(std::uint64_t min, std::uint64_t max);
+CLI::Validator one_of(std::vector<std::string> words);
 CLI::Validator not_empty();  // for a path
 
 // What every command that generates text offers. Defaults stand here, the same for all.

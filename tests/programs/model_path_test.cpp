@@ -82,6 +82,16 @@ TEST_F(ModelPath, AModelOfSeveralFilesIsAskedWhich) {
   EXPECT_EQ(found("ann/many:b.gguf"), (models() / "ann/many/b.gguf").string());
 }
 
+TEST_F(ModelPath, AFolderIsTheOneFileInItThatIsAModel) {
+  const std::filesystem::path folder = home_.path() / "mine";
+  put(kGguf, folder, "a.gguf");
+  EXPECT_EQ(found(folder.string()), (folder / "a.gguf").string());
+  put(kGguf, folder, "b.gguf");
+  EXPECT_EQ(info(folder.string()).err, "stagecraft: --model: '" + folder.string() +
+                                           "' holds 2 models, say which: " + folder.string() +
+                                           "/a.gguf\n");
+}
+
 TEST_F(ModelPath, APathThatExistsIsNoName) {
   put(kGguf, models() / "tests");
   const std::string here = "env -C " + shell_quoted(REPOSITORY);
