@@ -36,7 +36,7 @@ void FastAttention::run(std::size_t layer, const PackedLayer& p, bool only_score
   // keys have to be there before the first query.
   const bool store_first = !single_ || only_scored;
   if (store_first) {
-    const Share share = part_.share(rows_ * config_.n_kv_heads);
+    const Range share = part_.share(rows_ * config_.n_kv_heads);
     for (std::size_t i = share.begin; i < share.end; ++i) {
       store_key(layer, p, i / config_.n_kv_heads, i % config_.n_kv_heads);
     }

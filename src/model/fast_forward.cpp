@@ -48,7 +48,7 @@ class Pass {
  private:
   void embed() {
     std::size_t row = 0;
-    const Share share = part_.share(rows_);
+    const Range share = part_.share(rows_);
     const std::size_t half = w_.inv_freq.size();
     for (const SequenceTokens& one : batch_) {
       for (std::size_t t = 0; t < one.tokens.size(); ++t, ++row) {
@@ -131,7 +131,7 @@ class Pass {
     float* const gate = part_.scratch().tile.data();
     float* const up = gate + kTileRows * kPanelOutputs;
     const std::size_t panels = p.gate.weight.panel_count();
-    part_.share_tiles(panels, {0, rows_}, [&](std::size_t panel, RowRange rows) {
+    part_.share_tiles(panels, {0, rows_}, [&](std::size_t panel, Range rows) {
       const std::size_t output = panel * kPanelOutputs;
       const std::size_t n_outputs = std::min(kPanelOutputs, p.gate.weight.outputs - output);
       for (std::size_t r = rows.begin; r < rows.end; r += step) {

@@ -1,0 +1,110 @@
+#include "model/fast_part.h"
+
+namespace stagecraft {
+
+Rows FastPart::prepare(MatrixView<const float> x, const std::vector<float>* norm,
+                       std::initializer_list<const PackedLinear*> linears) const {
+  bool forms[3] = {};
+  for (const PackedLinear* linear : linears) {
+    forms[static_cast<int>(row_form(linear->weight))] = true;
+  }
+  const std::size_t width = x.cols();
+  const bool together = x.rows() > kFewRows && parts_ > 1;
+  PreparedRows& p = together ? w_.prepared : scratch_.prepared;
+  const Range mine = together ? share(x.rows()) : Range{0, x.rows()};
+  const MatrixView<float> normed(p.f32.data(), x.rows(), width);
+  for (std::size_t r = mine.begin; r < mine.end; ++r) {
+    const float* row = x.row(r).data();
+    if (norm != nullptr) {
+      k_.rms_norm(row, norm->data(), width, config_.norm_eps, normed.row(r).data());
+      row = normed.row(r).data();
+    }
+    for (const RowForm form : {RowForm::BF16, RowForm::Q8}) {
+      if (forms[static_cast<int>(form)]) round_row(row, form, r, width, p);
+    }
+  }
+  if (together) barrier();
+  return {&p, norm != nullptr ? MatrixView<const float>(normed) : x};
+}
+
+void FastPart::round_row(const float* row, RowForm form, std::size_t r, std::size_t width,
+                         PreparedRows& p) const {
+  if (form == RowForm::BF16) k_.to_bf16(row, width, &p.bf16.data()[r * width]);
+  if (form != RowForm::Q8) return;
+  const std::size_t block = r * (width / kQuantBlock);
+  k_.to_q8(row, width, &p.q8.data()[r * width], &p.scales.data()[block], &p.sums.data()[block]);
+}
+
+void FastPart::multiply(const Rows& x, Range rows, std::initializer_list<Product> products) const {
+  std::size_t panels = 0;
+  for (const Product& one : products) panels += one.linear->weight.panel_count();
+  share_tiles(panels, rows, [&](std::size_t panel, Range some) {
+    for (const Product& one : products) {
+      const std::size_t count = one.linear->weight.panel_count();
+      if (panel < count) return multiply_panel(x, one, panel, some);
+      panel -= count;
+    }
+  });
+}
+
+void FastPart::multiply_panel(const Rows& x, const Product& product, std::size_t panel,
+                              Range rows) const {
+  const auto& [linear, out, add] = product;
+  const PanelMatrix& m = linear->weight;
+  const std::size_t output = panel * kPanelOutputs;
+  const std::size_t n_outputs = std::min(kPanelOutputs, m.outputs - output);
+  const bool direct = n_outputs == kPanelOutputs && linear->bias.empty();
+  for (std::size_t r = rows.begin; r < rows.end; r += max_rows(m)) {
+    const std::size_t n = std::min(max_rows(m), rows.end - r);
+    if (direct) {
+      tile(m, panel, x, r, n, {&out(r, output), out.stride(), add}, rows);
+      continue;
+    }
+    float* values = scratch_.tile.data();
+    tile(m, panel, x, r, n, {values}, rows);
+    for (std::size_t i = 0; i < n; ++i, values += kPanelOutputs) {
+      if (!linear->bias.empty()) k_.add(linear->bias.data() + output, n_outputs, values);
+      float* to = &out(r + i, output);
+      if (add) {
+        k_.add(values, n_outputs, to);
+      } else {
+        std::copy_n(values, n_outputs, to);
+      }
+    }
+  }
+}
+
+void FastPart::tile(const PanelMatrix& m, std::size_t panel, const Rows& x, std::size_t first,
+                    std::size_t n, const TileOut& out, Range all) const {
+  const std::size_t blocks = m.inputs / kQuantBlock;
+  TileArgs args{.panel = m.panel(panel),
+                .inputs = m.inputs,
+                .row_stride = m.inputs,
+                .block_stride = blocks,
+                .out = out.data,
+                .out_stride = out.stride,
+                .add = out.add,
+                .ahead = m.panel(panel)};
+  if (all.size() > n) {
+    const std::size_t bytes = panel_bytes(m.form, m.inputs);
+    args.ahead = m.panel(panel + 1) + bytes * (first - all.begin) / all.size();
+    args.ahead_step = bytes * n / all.size() / m.inputs + 1;
+  }
+  switch (row_form(m)) {
+    case RowForm::F32:
+      args.rows = x.f32.row(first).data();
+      args.row_stride = x.f32.stride();
+      break;
+    case RowForm::BF16:
+      args.rows = &x.prepared->bf16.data()[first * m.inputs];
+      break;
+    case RowForm::Q8:
+      args.rows = &x.prepared->q8.data()[first * m.inputs];
+      args.scales = &x.prepared->scales.data()[first * blocks];
+      args.sums = &x.prepared->sums.data()[first * blocks];
+      break;
+  }
+  k_.tile[static_cast<std::size_t>(m.form)][n - 1](args);
+}
+
+}  // namespace stagecraft
