@@ -79,6 +79,7 @@ double time_tiles(const Kernels& k, Form form, const LargeMemory& weights, const
   alignas(64) float out[kTileRows * kPanelOutputs];
   return time_panels(shape, most, [&](std::size_t panel, std::size_t r, std::size_t n) {
     const std::byte* weight = weights.data() + panel * bytes;
+    const bool several = n < shape.rows;
     k.tile[f][n - 1]({.panel = weight,
                       .inputs = shape.inputs,
                       .rows = rows.data() + r * row_bytes,
@@ -88,8 +89,8 @@ double time_tiles(const Kernels& k, Form form, const LargeMemory& weights, const
                       .block_stride = blocks,
                       .out = out,
                       .out_stride = kPanelOutputs,
-                      .ahead = weight + bytes + bytes * r / shape.rows,
-                      .ahead_step = bytes * n / shape.rows / shape.inputs + 1});
+                      .ahead = several ? weight + bytes + bytes * r / shape.rows : weight,
+                      .ahead_step = several ? bytes * n / shape.rows / shape.inputs + 1 : 0});
   });
 }
 

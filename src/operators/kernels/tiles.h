@@ -216,7 +216,9 @@ void tile_bytes(const TileArgs& t) {
       constexpr int kGroups = kKind == Quants::Q8 ? 8 : 4;
       STAGECRAFT_UNROLL
       for (int group = 0; group < kGroups; ++group) {
-        fetch<Rows>(t, b * kQuantBlock + group * (kQuantBlock / kGroups));
+        constexpr std::size_t kInputs = kQuantBlock / kGroups;
+        fetch<Rows>(t, b * kQuantBlock + group * kInputs);
+        fetch<Rows>(t, b * kQuantBlock + group * kInputs + kInputs / 2);
         Ints low[Vecs], high[Vecs];
         STAGECRAFT_UNROLL
         for (std::size_t v = 0; v < Vecs; ++v) {
