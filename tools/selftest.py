@@ -36,7 +36,8 @@ def run(*command, out=None):
     except OSError as problem:
         raise Failed(f"{words[0]}: {problem.strerror}") from None
     if code != 0:
-        raise Failed(" ".join(words))
+        shown = " ".join(words[:12]) + (f" ... ({len(words)} words)" if len(words) > 12 else "")
+        raise Failed(f"exit code {code}: {shown}")
 
 
 def quietly(log, *command, show=True):
