@@ -23,6 +23,7 @@ CORES = str(os.cpu_count() or 2)
 PARSER_ROOMS = ("base", "checkpoint", "fuzz", "hostile", "model", "operators", "programs", "text")
 THREADED_ROOMS = ("base", "generation", "model")
 FUZZ_SECONDS, FUZZ_SECONDS_OF_ALL = 10, 60  # for each target
+LONGEST = 1500  # seconds of one program of tests, as ctest has it
 
 
 class Failed(Exception):
@@ -51,6 +52,18 @@ def quietly(log, *command, show=True):
         if show:
             sys.stdout.write(path.read_text(errors="replace"))
         raise
+
+
+def logged(log, command, cwd, environment, timeout=LONGEST):
+    """(exit code, what it printed) of a program whose output goes to build/LOG."""
+    path = BUILD / log
+    with path.open("w") as out:
+        try:
+            code = subprocess.run([str(word) for word in command], cwd=cwd, env=environment, stdout=out,
+                                  stderr=subprocess.STDOUT, timeout=timeout).returncode
+        except subprocess.TimeoutExpired:
+            code = f"none after {timeout} s"
+    return code, path.read_text(errors="replace")
 
 
 def packages(*names):
@@ -96,12 +109,9 @@ def check_reference(_):
 
 def whole_room(room, shard):
     """A room's tests in as few processes as there are cores: under a sanitizer each takes long to start."""
-    log = BUILD / f"asan_{room}_{shard}.log"
+    folder = BUILD / "asan" / "tests"
     environment = dict(os.environ, GTEST_TOTAL_SHARDS=CORES, GTEST_SHARD_INDEX=str(shard), GTEST_BRIEF="1")
-    with log.open("w") as out:
-        code = subprocess.run([str(BUILD / "asan" / "tests" / f"{room}_tests")], cwd=BUILD / "asan" / "tests",
-                              env=environment, stdout=out, stderr=subprocess.STDOUT).returncode
-    text = log.read_text(errors="replace")
+    code, text = logged(f"asan_{room}_{shard}.log", [folder / f"{room}_tests"], folder, environment)
     if code != 0:
         print(text[-20000:], flush=True)
         raise Failed(f"{room}_tests: exit code {code}")
@@ -135,15 +145,11 @@ def fuzz(name, seconds, scratch):
     learned = BUILD / "fuzz" / "learned" / name
     learned.mkdir(parents=True, exist_ok=True)
     found = BUILD / "fuzz" / f"{name}-"
-    environment = dict(os.environ, TMPDIR=scratch)
-    log = BUILD / f"fuzz_{name}.log"
-    with log.open("w") as out:
-        code = subprocess.run(
-            [str(folder / f"fuzz_{name}"), f"-max_total_time={seconds}", "-timeout=20",
-             "-rss_limit_mb=2048", "-print_final_stats=1", f"-artifact_prefix={found}",
-             f"-seed_inputs=@{folder / name}.inputs", str(learned)],
-            cwd=ROOT, env=environment, stdout=out, stderr=subprocess.STDOUT).returncode
-    text = log.read_text(errors="replace")
+    code, text = logged(
+        f"fuzz_{name}.log",
+        [folder / f"fuzz_{name}", f"-max_total_time={seconds}", "-timeout=20", "-rss_limit_mb=2048",
+         "-print_final_stats=1", f"-artifact_prefix={found}", f"-seed_inputs=@{folder / name}.inputs", learned],
+        ROOT, dict(os.environ, TMPDIR=scratch), seconds + LONGEST)
     runs = re.findall(r"number_of_executed_units: (\d+)", text)
     print(f"  {name}: {runs[-1] if runs else 'no'} inputs tried", flush=True)
     if code != 0:

@@ -82,7 +82,7 @@ void FastAttention::attend(std::size_t layer, const PackedLayer& p, bool stored,
   std::size_t first_task = 0;
   std::size_t first_row = 0;
   for (const SequenceTokens& one : batch_) {
-    const std::size_t skipped = only_scored ? one.tokens.size() - one.n_logits : 0;
+    const std::size_t skipped = only_scored ? one.unscored() : 0;
     const std::size_t rows = one.tokens.size() - skipped;
     const std::size_t tiles = (rows + step - 1) / step;
     const std::size_t tasks = tiles * config_.n_kv_heads;

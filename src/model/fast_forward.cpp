@@ -92,7 +92,7 @@ class Pass {
   std::size_t first_scored_row() const {
     std::size_t row = 0;
     for (const SequenceTokens& one : batch_) {
-      if (one.n_logits != 0) return row + one.tokens.size() - one.n_logits;
+      if (one.n_logits != 0) return row + one.unscored();
       row += one.tokens.size();
     }
     return row;
@@ -102,10 +102,10 @@ class Pass {
   void keep_scored_rows() {
     if (part_.is_first()) {
       std::size_t to = 0;
-      std::size_t end = 0;
+      std::size_t row = 0;
       for (const SequenceTokens& one : batch_) {
-        end += one.tokens.size();
-        for (std::size_t row = end - one.n_logits; row < end; ++row, ++to) {
+        row += one.unscored();
+        for (const std::size_t end = row + one.n_logits; row < end; ++row, ++to) {
           if (row == to) continue;
           for (Matrix<float>* rows : {&w_.hidden, &w_.attention_out}) {
             std::ranges::copy(rows->view().row(row), rows->view().row(to).data());

@@ -16,6 +16,8 @@ struct SequenceTokens {
   PanelCache* cache;  // as many positions longer afterwards
   std::span<const TokenId> tokens;
   std::size_t n_logits;
+
+  std::size_t unscored() const { return tokens.size() - n_logits; }
 };
 
 // Tokens of a pass, over all sequences.

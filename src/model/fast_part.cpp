@@ -83,13 +83,9 @@ void FastPart::tile(const PanelMatrix& m, std::size_t panel, const Rows& x, std:
                 .block_stride = blocks,
                 .out = out.data,
                 .out_stride = out.stride,
-                .add = out.add,
-                .ahead = m.panel(panel)};
-  if (all.size() > n) {
-    const std::size_t bytes = panel_bytes(m.form, m.inputs);
-    args.ahead = m.panel(panel + 1) + bytes * (first - all.begin) / all.size();
-    args.ahead_step = bytes * n / all.size() / m.inputs + 1;
-  }
+                .add = out.add};
+  fetch_on_the_way(args, m.panel(panel + 1), panel_bytes(m.form, m.inputs), first - all.begin, n,
+                   all.size());
   switch (row_form(m)) {
     case RowForm::F32:
       args.rows = x.f32.row(first).data();

@@ -79,18 +79,17 @@ double time_tiles(const Kernels& k, Form form, const LargeMemory& weights, const
   alignas(64) float out[kTileRows * kPanelOutputs];
   return time_panels(shape, most, [&](std::size_t panel, std::size_t r, std::size_t n) {
     const std::byte* weight = weights.data() + panel * bytes;
-    const bool several = n < shape.rows;
-    k.tile[f][n - 1]({.panel = weight,
-                      .inputs = shape.inputs,
-                      .rows = rows.data() + r * row_bytes,
-                      .row_stride = shape.inputs,
-                      .scales = &scales[r * blocks],
-                      .sums = &sums[r * blocks],
-                      .block_stride = blocks,
-                      .out = out,
-                      .out_stride = kPanelOutputs,
-                      .ahead = several ? weight + bytes + bytes * r / shape.rows : weight,
-                      .ahead_step = several ? bytes * n / shape.rows / shape.inputs + 1 : 0});
+    TileArgs args{.panel = weight,
+                  .inputs = shape.inputs,
+                  .rows = rows.data() + r * row_bytes,
+                  .row_stride = shape.inputs,
+                  .scales = &scales[r * blocks],
+                  .sums = &sums[r * blocks],
+                  .block_stride = blocks,
+                  .out = out,
+                  .out_stride = kPanelOutputs};
+    fetch_on_the_way(args, weight + bytes, bytes, r, n, shape.rows);
+    k.tile[f][n - 1](args);
   });
 }
 

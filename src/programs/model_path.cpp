@@ -111,8 +111,8 @@ std::optional<fs::path> find_named(const std::string& given) {
 fs::path find_model(const std::string& given, const std::string& default_name) {
   std::error_code ignored;
   if (!given.empty()) {
-    if (fs::is_directory(given, ignored))
-      return model_in(given, given, (fs::path(given) / "").string());
+    const fs::path inside = fs::path(given) / "";
+    if (fs::is_directory(given, ignored)) return model_in(given, given, inside.string());
     if (fs::symlink_status(given, ignored).type() != fs::file_type::not_found) return given;
     return find_named(given).value_or(given);
   }

@@ -33,9 +33,10 @@ struct TileArgs {
   std::size_t inputs = 0;      // BF16: even; Q8, Q4, Q4M: a multiple of 32
   const void* rows = nullptr;  // float, bf16 or int8, as the kernel's RowForm says
   std::size_t row_stride = 0;  // elements from row to row
-  const float* scales =
-      nullptr;  // of Q8 rows: [rows][block_stride], what a byte is multiplied with
-  const std::int32_t* sums = nullptr;  // and the sum of the bytes of each block
+  // Of Q8 rows: [rows][block_stride], what a byte is multiplied with, and the sum of the bytes of
+  // each block.
+  const float* scales = nullptr;
+  const std::int32_t* sums = nullptr;
   std::size_t block_stride = 0;
   float* out = nullptr;        // [n][32]
   std::size_t out_stride = 0;  // floats from row to row

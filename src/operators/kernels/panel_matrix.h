@@ -48,6 +48,17 @@ inline void fetch_ahead(const std::byte* from, std::size_t bytes) {
   for (std::size_t i = 0; i < bytes; i += kLine) __builtin_prefetch(from + i);
 }
 
+// Has a tile fetch on its way its part of the panel that comes next, `bytes` from `next` on: that
+// of `n` rows, from row `first` on, of the `rows` that go through this one. Nothing where they are
+// all there are: the processor foresees a panel that is read once.
+inline void fetch_on_the_way(TileArgs& args, const std::byte* next, std::size_t bytes,
+                             std::size_t first, std::size_t n, std::size_t rows) {
+  args.ahead = args.panel;
+  if (rows <= n) return;
+  args.ahead = next + bytes * first / rows;
+  args.ahead_step = bytes * n / rows / args.inputs + 1;
+}
+
 // Writes the panel of outputs [first, first + 32) of a stored [outputs, inputs] matrix, in the form
 // that panel_form names (or RoundedBF16 for BF16). panel: panel_bytes(...) bytes.
 void pack_panel(const StoredTensor& matrix, std::size_t first, std::span<std::byte> panel);
