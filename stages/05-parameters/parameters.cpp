@@ -4,7 +4,7 @@
 #include "base/not_implemented.h"
 #include "model/named_tensors.h"
 #include "operators/dequantize.h"
-#include "operators/widen.h"
+#include "operators/half_to_float.h"
 
 namespace stagecraft {
 namespace {
@@ -24,11 +24,11 @@ Parameters load_parameters([[maybe_unused]] const Config& config, const Checkpoi
   //    the config says, with both shapes in it (shape_text makes "[192, 576]")
   // 2. F32: elements(tensor, copy), with a std::vector<float> copy, is a view of the file: use it
   //    as it is. Only where `copy` is not empty afterwards (a tensor at an odd byte) put the
-  //    numbers into parameters.widened, where they stay (src/checkpoint/stored_tensor.h)
+  //    numbers into parameters.converted, where they stay (src/checkpoint/stored_tensor.h)
   // 3. F16 and BF16: elements(tensor, copy), with a std::vector<std::uint16_t> copy, gives the
-  //    words; make room, parameters.widened.emplace_back(1, n), and widen_f16 or widen_bf16 into
-  //    its data(). Any other dtype is an Error. (The quantised ones of GGUF files as well, unless
-  //    you like: is_quantized(dtype), element_count(tensor), and dequantize, which is given)
+  //    words; make room, parameters.converted.emplace_back(1, n), and f16_to_f32 or bf16_to_f32
+  //    into its data(). Any other dtype is an Error. (The quantised ones of GGUF files as well,
+  //    unless you like: is_quantized(dtype), element_count(tensor), and dequantize, which is given)
   //
   // 4. the embedding; for each layer its two norms, its seven linear maps, and where the config
   //    says so their biases and the norms of q and k; final_norm; lm_head
