@@ -16,6 +16,11 @@ constexpr std::array<Family, 4> kFamilies = {{
 
 }  // namespace
 
+bool is_llama_family(const ConfigFields& fields) {
+  return std::ranges::find(kFamilies, fields.text_or("model_type", ""), &Family::model_type) !=
+         kFamilies.end();
+}
+
 const Family& parse_family(const ConfigFields& fields) {
   const std::string name = fields.text_or("model_type", "");
   const auto* family = std::ranges::find(kFamilies, name, &Family::model_type);

@@ -22,6 +22,9 @@ struct Family {
   bool qk_norm;               // RMSNorm of each head's q and k before RoPE
 };
 
+// Whether "model_type" names one of these: a model that the course's own layers compute.
+bool is_llama_family(const ConfigFields& fields);
+
 // The family that "model_type" names. Throws Error if that is none of these, or if the model has
 // another activation than SiLU.
 const Family& parse_family(const ConfigFields& fields);

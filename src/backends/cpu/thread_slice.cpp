@@ -1,22 +1,22 @@
-#include "model/fast_part.h"
+#include "backends/cpu/thread_slice.h"
 
 namespace stagecraft {
 
-Rows FastPart::prepare(MatrixView<const float> x, const std::vector<float>* norm,
-                       std::initializer_list<const PackedLinear*> linears) const {
+Rows ThreadSlice::prepare(MatrixView<const float> x, const float* norm, float eps,
+                          std::span<const Product> products) const {
   bool forms[3] = {};
-  for (const PackedLinear* linear : linears) {
-    forms[static_cast<int>(row_form(linear->weight))] = true;
+  for (const Product& product : products) {
+    forms[static_cast<int>(row_form(*product.weight))] = true;
   }
   const std::size_t width = x.cols();
-  const bool together = x.rows() > kFewRows && parts_ > 1;
+  const bool together = x.rows() > kFewRows && n_threads_ > 1;
   PreparedRows& p = together ? w_.prepared : scratch_.prepared;
   const Range mine = together ? share(x.rows()) : Range{0, x.rows()};
   const MatrixView<float> normed(p.f32.data(), x.rows(), width);
   for (std::size_t r = mine.begin; r < mine.end; ++r) {
     const float* row = x.row(r).data();
     if (norm != nullptr) {
-      k_.rms_norm(row, norm->data(), width, config_.norm_eps, normed.row(r).data());
+      k_.rms_norm(row, norm, width, eps, normed.row(r).data());
       row = normed.row(r).data();
     }
     for (const RowForm form : {RowForm::BF16, RowForm::Q8}) {
@@ -27,7 +27,7 @@ Rows FastPart::prepare(MatrixView<const float> x, const std::vector<float>* norm
   return {&p, norm != nullptr ? MatrixView<const float>(normed) : x};
 }
 
-void FastPart::round_row(const float* row, RowForm form, std::size_t r, std::size_t width,
+void ThreadSlice::round_row(const float* row, RowForm form, std::size_t r, std::size_t width,
                          PreparedRows& p) const {
   if (form == RowForm::BF16) k_.to_bf16(row, width, &p.bf16.data()[r * width]);
   if (form != RowForm::Q8) return;
@@ -35,25 +35,26 @@ void FastPart::round_row(const float* row, RowForm form, std::size_t r, std::siz
   k_.to_q8(row, width, &p.q8.data()[r * width], &p.scales.data()[block], &p.sums.data()[block]);
 }
 
-void FastPart::multiply(const Rows& x, Range rows, std::initializer_list<Product> products) const {
+void ThreadSlice::multiply(const Rows& x, Range rows,
+                           std::span<const Product> products) const {
   std::size_t panels = 0;
-  for (const Product& one : products) panels += one.linear->weight.panel_count();
+  for (const Product& one : products) panels += one.weight->panel_count();
   share_tiles(panels, rows, [&](std::size_t panel, Range some) {
     for (const Product& one : products) {
-      const std::size_t count = one.linear->weight.panel_count();
+      const std::size_t count = one.weight->panel_count();
       if (panel < count) return multiply_panel(x, one, panel, some);
       panel -= count;
     }
   });
 }
 
-void FastPart::multiply_panel(const Rows& x, const Product& product, std::size_t panel,
+void ThreadSlice::multiply_panel(const Rows& x, const Product& product, std::size_t panel,
                               Range rows) const {
-  const auto& [linear, out, add] = product;
-  const PanelMatrix& m = linear->weight;
+  const auto& [weight, bias, out, add] = product;
+  const PanelMatrix& m = *weight;
   const std::size_t output = panel * kPanelOutputs;
   const std::size_t n_outputs = std::min(kPanelOutputs, m.outputs - output);
-  const bool direct = n_outputs == kPanelOutputs && linear->bias.empty();
+  const bool direct = n_outputs == kPanelOutputs && bias == nullptr;
   for (std::size_t r = rows.begin; r < rows.end; r += max_rows(m)) {
     const std::size_t n = std::min(max_rows(m), rows.end - r);
     if (direct) {
@@ -63,7 +64,7 @@ void FastPart::multiply_panel(const Rows& x, const Product& product, std::size_t
     float* values = scratch_.tile.data();
     tile(m, panel, x, r, n, {values}, rows);
     for (std::size_t i = 0; i < n; ++i, values += kPanelOutputs) {
-      if (!linear->bias.empty()) k_.add(linear->bias.data() + output, n_outputs, values);
+      if (bias != nullptr) k_.add(bias + output, n_outputs, values);
       float* to = &out(r + i, output);
       if (add) {
         k_.add(values, n_outputs, to);
@@ -74,7 +75,7 @@ void FastPart::multiply_panel(const Rows& x, const Product& product, std::size_t
   }
 }
 
-void FastPart::tile(const PanelMatrix& m, std::size_t panel, const Rows& x, std::size_t first,
+void ThreadSlice::tile(const PanelMatrix& m, std::size_t panel, const Rows& x, std::size_t first,
                     std::size_t n, const TileOut& out, Range all) const {
   const std::size_t blocks = m.inputs / kQuantBlock;
   TileArgs args{.panel = m.panel(panel),

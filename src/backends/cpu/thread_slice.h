@@ -1,10 +1,10 @@
 #pragma once
 
 #include <algorithm>
-#include <initializer_list>
+#include <span>
 
-#include "model/fast_workspace.h"
-#include "model/packed_model.h"
+#include "backends/cpu/cpu_workspace.h"
+#include "backends/cpu/packed_weights.h"
 
 namespace stagecraft {
 
@@ -20,7 +20,7 @@ struct Rows {
   MatrixView<const float> f32;
 };
 
-// Where a kernel puts its 32 outputs of each row, or adds them.
+// Where a kernel puts its 32 outputs per row, or adds them.
 struct TileOut {
   float* data;
   std::size_t stride = kPanelOutputs;
@@ -29,48 +29,51 @@ struct TileOut {
 
 // out[r] = weight * row r + bias, or += that.
 struct Product {
-  const PackedLinear* linear;
-  MatrixView<float> out;  // [rows, outputs]
+  const PanelMatrix* weight = nullptr;
+  const float* bias = nullptr;  // [outputs], or nullptr
+  MatrixView<float> out = {};   // [rows, outputs]
   bool add = false;
 };
 
-// What one of the threads that go through a pass side by side has to do with products: rows get
-// ready for the kernels, panels are multiplied with them, each thread its share. `part` of `parts`.
-class FastPart {
+// All threads walk through a pass side by side; this is one of them at the products: it prepares rows
+// for the kernels and multiplies its share of the panels. `thread` of `n_threads`.
+class ThreadSlice {
  public:
-  FastPart(const Config& config, FastWorkspace& w, std::size_t part, std::size_t parts)
-      : config_(config),
-        w_(w),
-        part_(part),
-        parts_(parts),
-        scratch_(w.scratch[part]),
+  ThreadSlice(CpuWorkspace& w, std::size_t thread, std::size_t n_threads)
+      : w_(w),
+        thread_(thread),
+        n_threads_(n_threads),
+        scratch_(w.scratch[thread]),
         k_(w.kernels) {}
 
-  FastWorkspace::Scratch& scratch() const { return scratch_; }
+  CpuWorkspace::Scratch& scratch() const { return scratch_; }
 
-  bool is_first() const { return part_ == 0; }
+  bool is_first() const { return thread_ == 0; }
   // Of n things, those that are this thread's.
-  Range share(std::size_t n) const { return {n * part_ / parts_, n * (part_ + 1) / parts_}; }
-
-  // All threads are here. Between two barriers no thread writes what another reads.
-  void barrier() const {
-    if (parts_ > 1) w_.threads.barrier();
+  Range share(std::size_t n) const {
+    return {n * thread_ / n_threads_, n * (thread_ + 1) / n_threads_};
   }
 
-  // Norms rows, where a norm is given, and puts them into the forms that the matrices' kernels ask
-  // for. Long passes: all threads must call it, each does its share, and they wait for each other.
-  Rows prepare(MatrixView<const float> x, const std::vector<float>* norm,
-               std::initializer_list<const PackedLinear*> linears) const;
+  // Waits until all threads are here. Between two barriers no thread writes what another reads.
+  void barrier() const {
+    if (n_threads_ > 1) w_.threads.barrier();
+  }
 
-  // Makes row r of p, which is `width` wide, in one of the forms that are rounded.
+  // Norms rows, where a norm is given ([width], or nullptr), and puts them into the forms that the
+  // matrices' kernels ask for. In a long pass all threads must call it: each does its share, and
+  // they wait for each other.
+  Rows prepare(MatrixView<const float> x, const float* norm, float eps,
+               std::span<const Product> products) const;
+
+  // Writes row r of p, which is `width` wide, in one of the rounded forms.
   void round_row(const float* row, RowForm form, std::size_t r, std::size_t width,
                  PreparedRows& p) const;
 
   // This thread's share of several products of the same rows.
-  void multiply(const Rows& x, Range rows, std::initializer_list<Product> products) const;
+  void multiply(const Rows& x, Range rows, std::span<const Product> products) const;
 
-  // One panel of a matrix times rows [first, first + n), n at most the kernel's most. All of the
-  // rows that the panel is for fetch its neighbour on the way, these their part of it.
+  // One panel of a matrix times rows [first, first + n), n at most the kernel's most. All rows of the
+  // panel together fetch the next panel on their way; these rows fetch their part of it.
   void tile(const PanelMatrix& m, std::size_t panel, const Rows& x, std::size_t first,
             std::size_t n, const TileOut& out, Range all = {}) const;
 
@@ -99,10 +102,9 @@ class FastPart {
  private:
   void multiply_panel(const Rows& x, const Product& product, std::size_t panel, Range rows) const;
 
-  const Config& config_;
-  FastWorkspace& w_;
-  std::size_t part_, parts_;
-  FastWorkspace::Scratch& scratch_;
+  CpuWorkspace& w_;
+  std::size_t thread_, n_threads_;
+  CpuWorkspace::Scratch& scratch_;
   const Kernels& k_;
 };
 

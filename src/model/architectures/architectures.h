@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "model/config_fields.h"
+#include "model/plan.h"
+
+namespace stagecraft {
+
+// An architecture: how a config.json becomes a plan. Each file NAME.cpp of this folder defines one,
+// `architecture_NAME`; CMake lists the files, so a new one is known by being there.
+struct Architecture {
+  std::vector<std::string_view> model_types;  // "model_type" of the config.json that it reads
+  // Throws Error naming the first field that is missing, out of range, or would change the result
+  // in a way that the plan does not express.
+  Plan (*plan)(const ConfigFields& fields);
+};
+
+// All of them, in the order of their names.
+std::vector<const Architecture*> architectures();
+
+// The one for this "model_type". Throws Error naming those that there are.
+const Architecture& architecture_of(const ConfigFields& fields);
+
+}  // namespace stagecraft
