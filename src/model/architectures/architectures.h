@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -17,10 +18,10 @@ struct Architecture {
   Plan (*plan)(const ConfigFields& fields);
 };
 
-// All of them, in the order of their names.
-std::vector<const Architecture*> architectures();
+// Every "model_type" that is known, Llama's family included: "gemma2, llama, mistral or qwen2".
+std::string known_model_types();
 
-// The one for this "model_type". Throws Error naming those that there are.
+// The one for this "model_type". Throws Error naming those that are known.
 const Architecture& architecture_of(const ConfigFields& fields);
 
 }  // namespace stagecraft

@@ -1,6 +1,6 @@
 // Keys and values in panels: what is stored, and what attention makes of it, with the kernels of
 // every instruction set that this processor runs.
-#include "model/panel_cache.h"
+#include "backends/cpu/packed_kv_cache.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 #include <numeric>
 #include <random>
 
-#include "model/fast_forward.h"
-#include "model/model.h"
+#include "backends/cpu/cpu_pass.h"
+#include "model/description.h"
 #include "operators/narrow.h"
 #include "operators/widen.h"
 #include "tests/support/random_model.h"
@@ -20,25 +20,20 @@ namespace {
 
 constexpr Form kKinds[] = {Form::F32, Form::F16, Form::Q8};
 
-Config config_of(std::size_t head_dim) {
-  Config config;
-  config.n_layers = 2;
-  config.n_kv_heads = 3;
-  config.head_dim = head_dim;
-  return config;
-}
+// Two layers.
+std::vector<CacheShape> shapes_of(std::size_t head_dim) { return {{3, head_dim}, {3, head_dim}}; }
 
-TEST(PanelCacheBytes, AreThoseOfAllChunksThatArePartlyUsed) {
+TEST(PackedKvCacheBytes, AreThoseOfAllChunksThatArePartlyUsed) {
   const std::size_t heads = 2 * 3;
   // A number of a key; one of a value, which lie in panels of 32; a byte's share of a scale.
   const double a_head_of_64[] = {64 * 4 + 64 * 4, 64 * 2 + 64 * 2, 2 * (32 + 2) + 2 * (4 + 32)};
   const double a_head_of_48[] = {48 * 4 + 64 * 4, 48 * 2 + 64 * 2, 2 * (32 + 2) + 2 * (4 + 32)};
   for (std::size_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(panel_cache_bytes(config_of(64), 64, kKinds[i]), 64.0 * heads * a_head_of_64[i]);
-    EXPECT_EQ(panel_cache_bytes(config_of(48), 65, kKinds[i]), 128.0 * heads * a_head_of_48[i]);
-    const PanelCache cache(config_of(48), 65, kKinds[i]);
+    EXPECT_EQ(packed_kv_cache_bytes(shapes_of(64), 64, kKinds[i]), 64.0 * heads * a_head_of_64[i]);
+    EXPECT_EQ(packed_kv_cache_bytes(shapes_of(48), 65, kKinds[i]), 128.0 * heads * a_head_of_48[i]);
+    const PackedKvCache cache(shapes_of(48), 65, kKinds[i]);
     EXPECT_EQ(cache.keys(0, 0, 1).panels - cache.keys(0, 0, 0).panels,
-              panel_cache_bytes(config_of(48), 64, kKinds[i]));
+              packed_kv_cache_bytes(shapes_of(48), 64, kKinds[i]));
   }
 }
 
@@ -90,7 +85,7 @@ class EveryCache : public testing::TestWithParam<std::tuple<Form, std::size_t, c
 // Asked as attention asks: each number alone, by a row that is 1 there and 0 elsewhere.
 TEST_P(EveryCache, GivesBackEachNumberAsExactlyAsItsKindCan) {
   constexpr std::size_t kPositions = 70;
-  PanelCache cache(config_of(head_dim_), kPositions, kind_);
+  PackedKvCache cache(shapes_of(head_dim_), kPositions, kind_);
   std::vector<std::vector<float>> keys, values;
   for (std::size_t p = 0; p < kPositions; ++p) {
     keys.push_back(some_head(p % 3 == 0 ? 40.0f : 0.3f));
@@ -98,8 +93,8 @@ TEST_P(EveryCache, GivesBackEachNumberAsExactlyAsItsKindCan) {
     cache.put(k_, 1, 2, p, keys.back().data(), values.back().data());
   }
   for (std::size_t chunk = 0; chunk < 2; ++chunk) {
-    const std::size_t first = chunk * PanelCache::kChunk;
-    const std::size_t used = std::min(PanelCache::kChunk, kPositions - first);
+    const std::size_t first = chunk * PackedKvCache::kChunk;
+    const std::size_t used = std::min(PackedKvCache::kChunk, kPositions - first);
     const PanelMatrix k = cache.keys(1, 2, chunk), v = cache.values(1, 2, chunk, used);
     for (std::size_t d = 0; d < head_dim_; ++d) {
       std::vector<float> one(k.inputs);
@@ -132,8 +127,8 @@ TEST_P(EveryCache, GivesBackEachNumberAsExactlyAsItsKindCan) {
 
 // A chat goes back and writes other positions over what it forgets: nothing of the old may stay.
 TEST_P(EveryCache, KeepsNothingOfWhatItIsWrittenOver) {
-  const Config config = config_of(head_dim_);
-  PanelCache fresh(config, 64, kind_), used(config, 64, kind_);
+  const auto shapes = shapes_of(head_dim_);
+  PackedKvCache fresh(shapes, 64, kind_), used(shapes, 64, kind_);
   for (std::size_t p = 0; p < 64; ++p) {
     used.put(k_, 0, 1, p, some_head(1000.0f).data(), some_head(1000.0f).data());
   }
@@ -142,7 +137,7 @@ TEST_P(EveryCache, KeepsNothingOfWhatItIsWrittenOver) {
     used.put(k_, 0, 1, p, key.data(), value.data());
     fresh.put(k_, 0, 1, p, key.data(), value.data());
   }
-  const auto bytes = static_cast<std::size_t>(panel_cache_bytes(config, 64, kind_)) / (2 * 3);
+  const auto bytes = static_cast<std::size_t>(packed_kv_cache_bytes(shapes, 64, kind_)) / (2 * 3);
   EXPECT_EQ(std::memcmp(fresh.keys(0, 1, 0).panels, used.keys(0, 1, 0).panels, bytes), 0);
 }
 
@@ -236,17 +231,29 @@ TEST_P(RoundedAttention, IsThatOfTheBytesAndAsNearToTheExactAsTheyAre) {
   for (const std::size_t dim : {192, 256}) {  // heads of 48, which are filled up, and of 64
     const TemporaryFolder folder;
     write_random_model(folder.path(), {.dim = dim, .n_layers = 1});
-    const Model model = Model::open(folder.path(), Layers::Fast, 1);
-    const Config& config = model.config;
+    const Checkpoint checkpoint = Checkpoint::open(folder.path());
+    const ModelDescription description = describe_model(folder.path());
+    const Plan& plan = description.plan;
+    const Config& config = *description.config;
+    const FusedPlan fused = fuse(plan);
+    ThreadPool one_thread(1);
+    const PackedWeights weights = pack_weights(plan, fused, checkpoint, one_thread);
     std::vector<TokenId> ids(100);
     std::mt19937 engine(3);
     for (TokenId& id : ids) id = static_cast<TokenId>(engine() % config.vocab_size);
-    PanelCache cache(config, ids.size(), Form::Q8);
-    FastWorkspace w(config, k, ids.size(), 1);
+    PackedKvCache cache(plan.caches, ids.size(), Form::Q8);
+    CpuWorkspace w(plan, fused, k, ids.size(), 1);
     Matrix<float> logits(ids.size(), config.vocab_size);  // rows that are not scored do not attend
     const SequenceTokens one{&cache, ids, ids.size()};
-    fast_forward(config, *model.packed, {&one, 1}, w, logits.view());
+    cpu_pass({plan, fused, weights}, {&one, 1}, w, logits.view());
 
+    FusedAttention attention{};
+    for (const FusedStep& step : fused.steps) {
+      if (const auto* found = std::get_if<FusedAttention>(&step)) attention = *found;
+    }
+    const auto buffer = [&](BufferId id) { return w.buffers[static_cast<std::size_t>(id)].view(); };
+    const auto q = buffer(attention.step.q), k_rows = buffer(attention.k);
+    const auto v = buffer(attention.v), attended = buffer(attention.step.out);
     const std::size_t head_dim = config.head_dim;
     const std::size_t group = config.n_heads / config.n_kv_heads;
     double nearest = 1e30;  // of the second bound: it must be one that is reached, or nearly
@@ -256,12 +263,12 @@ TEST_P(RoundedAttention, IsThatOfTheBytesAndAsNearToTheExactAsTheyAre) {
         const std::size_t at = head / group * head_dim;
         const auto turned = [&](const float* x) {
           std::vector<float> out(head_dim);
-          k.rope(x, w.cos.view().row(row).data(), w.sin.view().row(row).data(), head_dim / 2,
+          k.rope(x, w.rotations[0].cos.view().row(row).data(), w.rotations[0].sin.view().row(row).data(), head_dim / 2,
                  out.data());
           return out;
         };
-        const Head key = head_of(turned(&w.k.view()(row, at)).data(), head_dim, true);
-        const Head value = head_of(&w.v.view()(row, at), head_dim, false);
+        const Head key = head_of(turned(&k_rows(row, at)).data(), head_dim, true);
+        const Head value = head_of(&v(row, at), head_dim, false);
         keys.push_back(key.exact);
         rounded_keys.push_back(key.rounded);
         keys_off.push_back(key.off);
@@ -270,7 +277,7 @@ TEST_P(RoundedAttention, IsThatOfTheBytesAndAsNearToTheExactAsTheyAre) {
         values_off.push_back(value.off);
 
         const Head query =
-            head_of(turned(&w.q.view()(row, head * head_dim)).data(), head_dim, false);
+            head_of(turned(&q(row, head * head_dim)).data(), head_dim, false);
         const Attended exact = attend(query.exact, keys, values);
         const Attended rounded = attend(query.rounded, rounded_keys, rounded_values);
         double delta = 0.0;
@@ -287,7 +294,7 @@ TEST_P(RoundedAttention, IsThatOfTheBytesAndAsNearToTheExactAsTheyAre) {
         const double floats =
             0x1p-24 * (2.0 * 8.0 * rounded.largest_score + static_cast<double>(row) + 32.0);
         for (std::size_t d = 0; d < head_dim; ++d) {
-          const double got = w.attention_out.view()(row, head * head_dim + d);
+          const double got = attended(row, head * head_dim + d);
           const double by_floats = floats * rounded.magnitude[d];
           ASSERT_NEAR(got, rounded.out[d], by_floats)
               << "head " << head << ", row " << row << ", number " << d;

@@ -1,6 +1,6 @@
-// The fast layers against PyTorch and against themselves, with the kernels of every instruction set
-// that this processor runs.
-#include "model/fast_forward.h"
+// The CPU backend against PyTorch and against itself, with the kernels of every instruction set that
+// this processor runs.
+#include "backends/cpu/cpu_pass.h"
 
 #include <gtest/gtest.h>
 
@@ -13,8 +13,8 @@
 #include "base/json.h"
 #include "convert/convert.h"
 #include "generation/trace_file.h"
-#include "model/model.h"
-#include "model/sequence.h"
+#include "model/description.h"
+#include "tests/support/engines.h"
 #include "tests/support/random_model.h"
 #include "tests/support/tiny_models.h"
 
@@ -38,18 +38,40 @@ const Kernels& kernels_of(std::string_view isa) {
 
 constexpr Form kCacheKinds[] = {Form::F32, Form::F16, Form::Q8};
 
+// A model with its weights packed, for passes with kernels and threads of the test's choice.
+struct Packed {
+  explicit Packed(const fs::path& path)
+      : checkpoint(Checkpoint::open(path)),
+        plan(describe_model(path).plan),
+        fused(fuse(plan)),
+        weights(pack_weights(plan, fused, checkpoint, one_thread)) {}
+
+  CpuWorkspace workspace(const Kernels& table, std::size_t rows, std::size_t n_threads) const {
+    return {plan, fused, table, rows, n_threads};
+  }
+  void pass(std::span<const SequenceTokens> batch, CpuWorkspace& w,
+            MatrixView<float> logits) const {
+    cpu_pass({plan, fused, weights}, batch, w, logits);
+  }
+
+  ThreadPool one_thread{1};
+  const Checkpoint checkpoint;
+  const Plan plan;
+  const FusedPlan fused;
+  const PackedWeights weights;
+};
+
 // All logits of a text that is computed in passes of these lengths.
-Matrix<float> logits_of(const Model& model, const Kernels& table, std::span<const TokenId> ids,
+Matrix<float> logits_of(const Packed& model, const Kernels& table, std::span<const TokenId> ids,
                         std::vector<std::size_t> passes, std::size_t n_threads,
                         Form cache_form = Form::F32) {
-  PanelCache cache(model.config, ids.size(), cache_form);
-  FastWorkspace workspace(model.config, table, ids.size(), n_threads);
-  Matrix<float> logits(ids.size(), model.config.vocab_size);
+  PackedKvCache cache(model.plan.caches, ids.size(), cache_form);
+  CpuWorkspace workspace(model.plan, model.fused, table, ids.size(), n_threads);
+  Matrix<float> logits(ids.size(), model.plan.vocab_size);
   for (const std::size_t n : passes) {
     const std::size_t first = cache.length();
     const SequenceTokens one{&cache, ids.subspan(first, n), n};
-    fast_forward(model.config, *model.packed, {&one, 1}, workspace,
-                 logits.view().row_range(first, n));
+    model.pass({&one, 1}, workspace, logits.view().row_range(first, n));
   }
   return logits;
 }
@@ -60,12 +82,12 @@ bool same_bits(const Matrix<float>& a, const Matrix<float>& b) {
 
 using Case = std::tuple<std::string, const char*>;
 
-class FastReference : public testing::TestWithParam<Case> {};
+class CpuReference : public testing::TestWithParam<Case> {};
 
-TEST_P(FastReference, LogitsAgreeWithPyTorchWhateverThePassesAndThreads) {
+TEST_P(CpuReference, LogitsAgreeWithPyTorchWhateverThePassesAndThreads) {
   const auto& [name, isa] = GetParam();
   const fs::path folder = fs::path(TEST_DATA "/models") / name;
-  const Model model = Model::open(folder, Layers::Fast, 2);
+  const Packed model(folder);
   const TraceFile oracle(folder / "trace.safetensors");
   const std::vector<TokenId> ids = ids_of(oracle);
   const Json tolerances = parse_json(oracle.metadata().at("tolerance"), "tolerance");
@@ -93,7 +115,7 @@ TEST_P(FastReference, LogitsAgreeWithPyTorchWhateverThePassesAndThreads) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryModel, FastReference,
+INSTANTIATE_TEST_SUITE_P(EveryModel, CpuReference,
                          testing::Combine(testing::ValuesIn(tiny_model_names()),
                                           testing::ValuesIn(isa_names())),
                          [](const auto& parameter) {
@@ -105,22 +127,22 @@ INSTANTIATE_TEST_SUITE_P(EveryModel, FastReference,
 
 // Larger than the tiny models: panels that all threads have a share of, more heads than a tile has
 // rows for, keys of several chunks.
-class FastRandom : public testing::TestWithParam<const char*> {
+class CpuRandom : public testing::TestWithParam<const char*> {
  protected:
-  FastRandom() {
+  CpuRandom() {
     write_random_model(folder_.path(), {.vocab_size = 1003, .dim = 192, .ffn_dim = 333});
-    model_.emplace(Model::open(folder_.path(), Layers::Fast, 2));
+    model_.emplace(folder_.path());
     std::mt19937 engine(11);
     for (int i = 0; i < 150; ++i) ids_.push_back(static_cast<TokenId>(engine() % 1003));
   }
   const Kernels& kernels() const { return kernels_of(GetParam()); }
 
   TemporaryFolder folder_;
-  std::optional<Model> model_;
+  std::optional<Packed> model_;
   std::vector<TokenId> ids_;
 };
 
-TEST_P(FastRandom, GivesTheSameBitsForAnyPassesAndThreads) {
+TEST_P(CpuRandom, GivesTheSameBitsForAnyPassesAndThreads) {
   for (const Form kind : kCacheKinds) {
     const Matrix<float> whole = logits_of(*model_, kernels(), ids_, {150}, 1, kind);
     std::mt19937 engine(12);
@@ -137,15 +159,15 @@ TEST_P(FastRandom, GivesTheSameBitsForAnyPassesAndThreads) {
 }
 
 // A text that is given up half-way leaves nothing behind, in none of the chunks.
-TEST_P(FastRandom, GivesTheSameBitsAfterGoingBack) {
+TEST_P(CpuRandom, GivesTheSameBitsAfterGoingBack) {
   for (const Form kind : kCacheKinds) {
     const Matrix<float> expected = logits_of(*model_, kernels(), ids_, {150}, 1, kind);
-    FastWorkspace workspace(model_->config, kernels(), 150, 2);
-    PanelCache cache(model_->config, 150, kind);
-    Matrix<float> logits(150, model_->config.vocab_size);
+    CpuWorkspace workspace(model_->plan, model_->fused, kernels(), 150, 2);
+    PackedKvCache cache(model_->plan.caches, 150, kind);
+    Matrix<float> logits(150, model_->plan.vocab_size);
     const auto pass = [&](std::span<const TokenId> ids) {
       const SequenceTokens one{&cache, ids, ids.size()};
-      fast_forward(model_->config, *model_->packed, {&one, 1}, workspace,
+      model_->pass({&one, 1}, workspace,
                    logits.top_rows(ids.size()));
     };
     const std::vector<TokenId> others(ids_.rbegin(), ids_.rend());
@@ -165,19 +187,19 @@ TEST_P(FastRandom, GivesTheSameBitsAfterGoingBack) {
 }
 
 // Sequences of different lengths that join and leave: each is given what it would be alone.
-TEST_P(FastRandom, GivesEachSequenceOfABatchWhatItIsGivenAlone) {
+TEST_P(CpuRandom, GivesEachSequenceOfABatchWhatItIsGivenAlone) {
   for (const std::size_t n_threads : {1, 3}) {
     const Form kind = n_threads == 1 ? Form::F32 : Form::Q8;
     const Matrix<float> alone = logits_of(*model_, kernels(), ids_, {150}, 1, kind);
-    FastWorkspace workspace(model_->config, kernels(), 64, n_threads);
-    std::vector<PanelCache> caches;
-    for (int i = 0; i < 5; ++i) caches.emplace_back(model_->config, 150, kind);
-    Matrix<float> logits(64, model_->config.vocab_size);
+    CpuWorkspace workspace(model_->plan, model_->fused, kernels(), 64, n_threads);
+    std::vector<PackedKvCache> caches;
+    for (int i = 0; i < 5; ++i) caches.emplace_back(model_->plan.caches, 150, kind);
+    Matrix<float> logits(64, model_->plan.vocab_size);
     std::mt19937 engine(13);
     for (int pass = 0; pass < 40; ++pass) {
       std::vector<SequenceTokens> batch;
       std::vector<std::size_t> rows;  // of `alone`, in the order of the logits
-      for (PanelCache& cache : caches) {
+      for (PackedKvCache& cache : caches) {
         if (engine() % 3 == 0) continue;
         const std::size_t n = pass % 4 == 0 ? 1 + engine() % 12 : 1;
         if (cache.length() + n > ids_.size()) continue;
@@ -186,7 +208,7 @@ TEST_P(FastRandom, GivesEachSequenceOfABatchWhatItIsGivenAlone) {
         for (std::size_t i = n - scored; i < n; ++i) rows.push_back(cache.length() + i);
       }
       if (batch.empty()) continue;
-      fast_forward(model_->config, *model_->packed, batch, workspace, logits.top_rows(rows.size()));
+      model_->pass(batch, workspace, logits.top_rows(rows.size()));
       for (std::size_t i = 0; i < rows.size(); ++i) {
         const auto got = logits.view().row(i);
         const auto expected = alone.view().row(rows[i]);
@@ -197,7 +219,7 @@ TEST_P(FastRandom, GivesEachSequenceOfABatchWhatItIsGivenAlone) {
   }
 }
 
-TEST_P(FastRandom, KeepsKeysAndValuesAsHalvesNearlyAsWell) {
+TEST_P(CpuRandom, KeepsKeysAndValuesAsHalvesNearlyAsWell) {
   const Matrix<float> f32 = logits_of(*model_, kernels(), ids_, {150}, 2);
   const Matrix<float> f16 = logits_of(*model_, kernels(), ids_, {150}, 2, Form::F16);
   EXPECT_FALSE(same_bits(f32, f16));
@@ -209,13 +231,13 @@ TEST_P(FastRandom, KeepsKeysAndValuesAsHalvesNearlyAsWell) {
   EXPECT_LT(off, largest * 0x1p-8);  // halves have 11 bits
 }
 
-TEST_P(FastRandom, RefusesWhatDoesNotFitAndForgetsNothing) {
-  FastWorkspace workspace(model_->config, kernels(), 8, 1);
-  PanelCache cache(model_->config, 10, Form::F32);
-  Matrix<float> logits(8, model_->config.vocab_size);
+TEST_P(CpuRandom, RefusesWhatDoesNotFitAndForgetsNothing) {
+  CpuWorkspace workspace(model_->plan, model_->fused, kernels(), 8, 1);
+  PackedKvCache cache(model_->plan.caches, 10, Form::F32);
+  Matrix<float> logits(8, model_->plan.vocab_size);
   const auto pass = [&](std::vector<TokenId> ids) {
     const SequenceTokens one{&cache, ids, 0};
-    fast_forward(model_->config, *model_->packed, {&one, 1}, workspace, logits.top_rows(0));
+    model_->pass({&one, 1}, workspace, logits.top_rows(0));
   };
   pass({1, 2, 3, 4, 5, 6});
   EXPECT_THROW(pass({}), Error);
@@ -226,25 +248,25 @@ TEST_P(FastRandom, RefusesWhatDoesNotFitAndForgetsNothing) {
   const std::vector<TokenId> three{1, 2, 3};
   const SequenceTokens more{&cache, three, 4};  // to be scored than there are
   EXPECT_THROW(
-      fast_forward(model_->config, *model_->packed, {&more, 1}, workspace, logits.top_rows(4)),
+      model_->pass({&more, 1}, workspace, logits.top_rows(4)),
       Error);
   EXPECT_EQ(cache.length(), 6u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Isa, FastRandom, testing::ValuesIn(isa_names()),
+INSTANTIATE_TEST_SUITE_P(Isa, CpuRandom, testing::ValuesIn(isa_names()),
                          [](const auto& parameter) { return std::string(parameter.param); });
 
 // Weights as a file may have them, on every instruction set: the same bits for any passes and
-// threads, and near the textbook's layers on the very same weights.
-class FastWeights : public testing::TestWithParam<std::tuple<DType, const char*>> {};
+// threads, and near the textbook backend on the very same weights.
+class CpuWeights : public testing::TestWithParam<std::tuple<DType, const char*>> {};
 
-TEST_P(FastWeights, GiveTheSameBitsForAnyPassesAndTheTextbooksLogitsNearly) {
+TEST_P(CpuWeights, GiveTheSameBitsForAnyPassesAndTheTextbooksLogitsNearly) {
   const auto& [dtype, isa] = GetParam();
   const TemporaryFolder folder;
   write_random_model(folder.path(), {.vocab_size = 515, .dim = 192, .ffn_dim = 352});
   const fs::path file = folder.path() / "model.gguf";
   convert_to_gguf({.model = folder.path(), .out = file, .dtype = dtype, .with_tokenizer = false});
-  const Model model = Model::open(file, Layers::Fast, 1);
+  const Packed model(file);
   std::vector<TokenId> ids(50);
   for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<TokenId>(i * 91 % 515);
   const Kernels& kernels = kernels_of(isa);
@@ -252,9 +274,11 @@ TEST_P(FastWeights, GiveTheSameBitsForAnyPassesAndTheTextbooksLogitsNearly) {
   EXPECT_TRUE(same_bits(whole, logits_of(model, kernels, ids, {1, 12, 5, 31, 1}, 2)));
   EXPECT_TRUE(same_bits(whole, logits_of(model, kernels, ids, {37, 13}, 3)));
 
-  const Model textbook = Model::open(file, Layers::Textbook, 1);
+  Engine textbook = textbook_engine(file);
   Matrix<float> expected(50, 515);
-  make_sequence(textbook, 50, 1)->forward(ids, expected.view());
+  const auto sequence = textbook.make_sequence(50);
+  const Input input{sequence.get(), ids, 50};
+  textbook.forward({&input, 1}, expected.view());
   double error = 0.0, size = 0.0;
   for (std::size_t i = 0; i < 50 * 515; ++i) {
     error += std::pow(whole.data()[i] - expected.data()[i], 2);
@@ -268,7 +292,7 @@ TEST_P(FastWeights, GiveTheSameBitsForAnyPassesAndTheTextbooksLogitsNearly) {
   EXPECT_EQ(error > 1e-9 * size, bytes);  // or it was no test of bytes
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryType, FastWeights,
+INSTANTIATE_TEST_SUITE_P(EveryType, CpuWeights,
                          testing::Combine(testing::Values(DType::F16, DType::BF16, DType::Q8_0,
                                                           DType::Q4_0, DType::Q4_1),
                                           testing::ValuesIn(isa_names())),
