@@ -1,4 +1,5 @@
 // What is said about a config.json (and generation_config.json) that is wrong.
+#include "model/architectures/architectures.h"
 #include "tests/hostile/refused_model.h"
 
 namespace stagecraft {

@@ -31,7 +31,7 @@ TEST(Parameters, AreViewsOfTheFileWhereItIsF32) {
   write_random_model(folder.path());
   const CourseModel model_file(folder.path());
   const Model& model = model_file.model;
-  EXPECT_TRUE(model.parameters.widened.empty());
+  EXPECT_TRUE(model.parameters.converted.empty());
   const StoredTensor& stored = *model_file.checkpoint.find("model.layers.1.mlp.up_proj.weight");
   const MatrixView<const float> up = model.parameters.layers[1].mlp.up.weight;
   EXPECT_EQ(static_cast<const void*>(up.data()), stored.bytes.data());
@@ -47,7 +47,7 @@ TEST(Parameters, AreCopiesWhereAFilePutsThemAtAnOddByte) {
   shift_by_a_byte(shifted_folder.path() / "model.safetensors");
   const CourseModel shifted_file(shifted_folder.path());
   const Model& shifted = shifted_file.model;
-  EXPECT_FALSE(shifted.parameters.widened.empty());
+  EXPECT_FALSE(shifted.parameters.converted.empty());
   EXPECT_TRUE(equal(shifted.parameters.embedding, model.parameters.embedding));
   EXPECT_TRUE(equal(shifted.parameters.layers[1].attention.k.weight,
                     model.parameters.layers[1].attention.k.weight));

@@ -76,7 +76,7 @@ class CourseBackend final : public TextbookBackend {
  public:
   CourseBackend(const Config& config, const Checkpoint& checkpoint, std::size_t n_threads)
       : TextbookBackend(n_threads), model_{config, load_parameters(config, checkpoint)} {
-    if (!model_.parameters.widened.empty()) checkpoint.release_pages();  // F32 tensors come back
+    if (!model_.parameters.converted.empty()) checkpoint.release_pages();  // F32 tensors come back
   }
   void set_probe(Probe probe) override {
     probe_ = std::move(probe);
