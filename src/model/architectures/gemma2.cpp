@@ -58,16 +58,13 @@ Gemma2::Gemma2(const ConfigFields& fields)
       bias(fields.flag_or("attention_bias", false)) {
   refuse_foreign_arithmetic(fields, kHonoured);
   check_heads(fields, n_heads, n_kv_heads, head_dim);
-  // Both names are in use; the second one has the last word.
-  const std::string old_name = fields.text_or("hidden_act", "gelu_pytorch_tanh");
   const std::string activation = fields.text_or("hidden_activation", "gelu_pytorch_tanh");
   if (activation != "gelu_pytorch_tanh") {
     throw Error("{}: 'hidden_activation': expected 'gelu_pytorch_tanh', found '{}'", fields.where(),
                 printable(activation));
   }
-  if (old_name != "gelu_pytorch_tanh" && !fields.has("hidden_activation")) {
-    throw Error("{}: 'hidden_act': expected 'gelu_pytorch_tanh', found '{}'", fields.where(),
-                printable(old_name));
+  if (fields.flag_or("use_bidirectional_attention", false)) {
+    throw Error("{}: 'use_bidirectional_attention': expected false, found true", fields.where());
   }
   const double scalar = fields.number_or("query_pre_attn_scalar", 256.0, 1e-6, kMaxDimension);
   scale = static_cast<float>(1.0 / std::sqrt(scalar));
@@ -156,9 +153,11 @@ Plan gemma2_plan(const ConfigFields& fields) {
   return plan;
 }
 
+constexpr std::string_view kModelTypes[] = {"gemma2"};
+
 }  // namespace
 
 extern const Architecture architecture_gemma2;
-const Architecture architecture_gemma2 = {{"gemma2"}, gemma2_plan};
+constinit const Architecture architecture_gemma2 = {kModelTypes, gemma2_plan};
 
 }  // namespace stagecraft
