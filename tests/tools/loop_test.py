@@ -40,6 +40,14 @@ class Where(Repository):
         self.assertIn("./stage test 0", rest)
         self.assertIn("./stage help", rest.splitlines()[-1])
 
+    def test_shows_the_map_until_a_stage_is_begun(self):
+        _, rest = self.states()
+        self.assertIn("Once upon a", rest)
+        self.assertIn("./stage tour", rest)
+        self.assertIn("概率", self.states(language="zh")[1])
+        self.write("00-hello/add.cpp", "RIGHT")
+        self.assertNotIn("./stage tour", self.states()[1])
+
     def test_says_what_became_of_every_stage(self):
         self.write("00-hello/add.cpp", "RIGHT")
         self.write("01-silu/silu.cpp", "WRONG")
