@@ -30,7 +30,7 @@ def run():
     parser = argparse.ArgumentParser(
         prog="./stage bench", epilog="e.g. ./stage bench --mine 9",
         description="Measures your functions of a stage that is judged by its speed, as its gate does.")
-    parser.add_argument("--mine", metavar="STAGE", default="", help="for example 9")
+    parser.add_argument("--mine", metavar="STAGE", default="", help="9, say")
     options = parser.parse_args([word for word in sys.argv[1:] if word != "bench"])
     known = [stage for stage in course.stages() if timed(stage)]
     for stage in known:

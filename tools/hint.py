@@ -23,7 +23,7 @@ def run():
     parser = argparse.ArgumentParser(prog="./stage hint",
                                      description="Shows one more hint of a stage.",
                                      epilog="e.g. ./stage hint 3; without a stage: of the next unfinished one")
-    parser.add_argument("stage", nargs="?", help="for example 3")
+    parser.add_argument("stage", nargs="?", help="3, say")
     options = parser.parse_args()
     known = course.stages()
     stage = (course.find_stage(options.stage, known) if options.stage
