@@ -1,4 +1,4 @@
-"""./stage diff: my function beside the reference, once mine is right."""
+"""./stage diff: mine against ours, once mine is right."""
 import argparse
 import difflib
 import sys
@@ -27,7 +27,7 @@ def run():
     parser = argparse.ArgumentParser(prog="./stage diff",
                                      description="Compares your files of a stage with ours, once they pass.",
                                      epilog="e.g. ./stage diff 6")
-    parser.add_argument("stage", help="for example 6")
+    parser.add_argument("stage", help="6, say")
     stage = course.find_stage(parser.parse_args().stage, course.stages())
     if progress.result_of(stage).status != "passed":
         raise course.Problem(course.say("diff_not_yet", stage.id))
