@@ -88,7 +88,7 @@ def run():
         prog="./stage broken", description="Tells a story (or chats) with a well-known mistake in it, beside ours.",
         epilog="e.g. ./stage broken 2, then ./stage broken 2 no_mean -p 'A dog' --model PATH; "
                "what follows NAME goes to story, or for stage 8 to chat")
-    parser.add_argument("stage", help="2, say")
+    parser.add_argument("stage", help="for example 2")
     parser.add_argument("name", nargs="?", help="of the mistake; without it, those of the stage are listed")
     parser.add_argument("options", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     options = parser.parse_args()

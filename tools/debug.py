@@ -76,7 +76,7 @@ def run():
     parser = argparse.ArgumentParser(
         prog="./stage debug", description="Runs the failing case of a stage in gdb or lldb, up to your function.",
         epilog="e.g. ./stage debug 3, or ./stage debug 3 'alpha = -1.5'")
-    parser.add_argument("stage", help="3, say")
+    parser.add_argument("stage", help="for example 3")
     parser.add_argument("case", nargs="?", help="words of its name, as ./stage test prints it; "
                         "without them: the first that failed")
     options = parser.parse_args()

@@ -18,12 +18,12 @@ import submission
 def run():
     parser = argparse.ArgumentParser(
         prog="./stage grade", description="Grades every stage of a repository. Exit 1 if a stage that was "
-        "started is wrong; what is not written yet is no fault.",
+        "started is wrong; a stage that is not written yet is not an error.",
         epilog="e.g. ./stage grade --repo https://example.org/ann/stagecraft.git --json ann.json")
     parser.add_argument("--repo", metavar="PATH-OR-URL",
-                        help="a folder, as it is now, or what git can clone, as committed; by default this one")
+                        help="a folder (its files as they are) or a git repository (as committed); by default this one")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write the result there too")
-    parser.add_argument("--seed", type=int, help="of the numbers made on the spot; by default a new one")
+    parser.add_argument("--seed", type=int, help="seed of the tests' random numbers; by default a new one")
     parser.add_argument("--jobs", type=int, help="stages at a time; by default as many as there are cores")
     parser.add_argument("--language", choices=course.HANDOUTS, help="by default STAGECRAFT_LANG, --repo's (course.json), LANG")
     parser.add_argument("--summary", type=pathlib.Path, metavar="FILE", help="append the table, in Markdown")
