@@ -156,6 +156,14 @@ class Messages(unittest.TestCase):
             self.assertEqual(places["en"], places["zh"], key)
 
 
+def anchors(path):
+    """What a link may lead to in a Markdown file: its headings as forges name them, and named places."""
+    text = path.read_text()
+    headings = re.findall(r"^#+ (.*)$", text, re.M)
+    return {re.sub(r"[^\w-]", "", heading.lower().replace(" ", "-")) for heading in headings} | set(
+        re.findall(r'<a id="([^"]+)">', text))
+
+
 class Handouts(unittest.TestCase):
     def test_both_languages_have_the_same_sections_code_and_links(self):
         for stage in STAGES:
@@ -178,9 +186,16 @@ class Handouts(unittest.TestCase):
                 self.assertEqual(number, eval(expression, sizes), f"{path}: {expression}")
 
     def test_every_link_resolves(self):
+        """To a file of the repository, and to a heading in it; links to the web are not followed."""
         for _, _, path in handouts():
-            for link in re.findall(r"\]\(([^)#]+)", path.read_text()):
-                self.assertTrue((path.parent / link).exists(), f"{path}: {link}")
+            for link in re.findall(r"\]\(([^)]+)\)", path.read_text()):
+                if link.startswith("https://"):
+                    continue
+                name, _, anchor = link.partition("#")
+                target = path.parent / name if name else path
+                self.assertTrue(target.exists(), f"{path}: {link}")
+                if anchor:
+                    self.assertIn(anchor, anchors(target), f"{path}: {link}")
 
     def test_three_hints_unfold_one_at_a_time(self):
         for _, language, path in handouts():
