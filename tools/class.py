@@ -109,10 +109,10 @@ def pull(room, students):
             pass
     bar.end()
     room.problems(problems)
-    print(course.say("class_pulled", len(students), found["new"], found["same"], found["problem"]))
+    course.tell(course.say("class_pulled", len(students), found["new"], found["same"], found["problem"]))
     for student in students:
         if student.id in problems:
-            print(f"  {student.id}: {report.plain(problems[student.id])}")
+            course.tell(f"  {student.id}: {report.plain(problems[student.id])}")
     return 1 if found["problem"] else 0
 
 
@@ -138,7 +138,8 @@ class Graders:
         answers = grading.PLACE / "answers" / f"{os.getpid()}"
         shutil.rmtree(answers, ignore_errors=True)
         answers.mkdir(parents=True)
-        self.environment = dict(os.environ, STAGE_ANSWERS=str(answers), PYTHONDONTWRITEBYTECODE="1")
+        # TERM: they are many, and only the bar is shown.
+        self.environment = dict(os.environ, STAGE_ANSWERS=str(answers), PYTHONDONTWRITEBYTECODE="1", TERM="dumb")
         self.answers, self.jobs, self.mine = answers, jobs, threading.local()
 
     def start(self):
@@ -345,17 +346,17 @@ def grade_all(room, options):
         run.write_feedback(record)
     run.write_class(changed)
     ungraded = [record for record in run.records if record.ungraded]
-    print(course.say("class_graded", len(run.records) - len(ungraded), room.folder))
+    course.tell(course.say("class_graded", len(run.records) - len(ungraded), room.folder))
     for record in ungraded:
-        print(f"  {record.id}: {course.say('class_ungraded', report.plain(record.ungraded))}")
+        course.tell(f"  {record.id}: {course.say('class_ungraded', report.plain(record.ungraded))}")
     tell_changes(changed)
     return 1 if any(record.failed for record in ungraded) else 0
 
 
 def tell_changes(changed):
     if changed.new:
-        print(course.say("class_n_changed", len(changed.new), changes.LOG))
-        print("\n".join(changes.lines(changed.new)))
+        course.tell(course.say("class_n_changed", len(changed.new), changes.LOG))
+        course.tell("\n".join(changes.lines(changed.new)))
 
 
 def grade_one(room, options):
@@ -372,13 +373,13 @@ def grade_one(room, options):
     if problems:
         raise course.Problem(problems[task.out])
     result = marks.read(pathlib.Path(task.out))
-    print("\n".join(report.text(result)))
-    print(course.say("grade_how", task.sha[:10], (result["official"]["commit"] or "-")[:10], run.seed,
-                     result["compiler"]))
+    course.tell("\n".join(report.text(result)))
+    course.tell(course.say("grade_how", task.sha[:10], (result["official"]["commit"] or "-")[:10], run.seed,
+                           result["compiler"]))
     if not all([run.fill(one, {}) for one in run.records]):
         if record.result:
             run.write_feedback(record)
-        print(course.say("class_tables_wait"))
+        course.tell(course.say("class_tables_wait"))
         return 0
     changed = run.note_changes()
     for one in run.records:

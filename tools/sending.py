@@ -56,9 +56,9 @@ def to_moodle(room, students):
             if number:  # always the same bytes for the same feedback
                 out.writestr(zipfile.ZipInfo(file_name(id, number[1])), texts[id], zipfile.ZIP_DEFLATED)
     new.replace(path)
-    print(course.say("class_zipped", len(texts) - len(unknown), path))
+    course.tell(course.say("class_zipped", len(texts) - len(unknown), path))
     for id in unknown:
-        print(f"  {id}: {course.say('class_no_identifier', 'Identifier')}")
+        course.tell(f"  {id}: {course.say('class_no_identifier', 'Identifier')}")
     return 1 if unknown else 0
 
 
@@ -116,10 +116,11 @@ def to_branches(room, students):
     with concurrent.futures.ThreadPoolExecutor(PUSHES) as pool:
         for _ in pool.map(one, classroom.by_repository(students)):
             pass
-    print(course.say("class_pushed", len(pushed), len(students) - len(pushed) - len(problems), len(problems), BRANCH))
+    course.tell(course.say("class_pushed", len(pushed), len(students) - len(pushed) - len(problems), len(problems),
+                           BRANCH))
     for student in students:
         if student.id in problems:
-            print(f"  {student.id}: {report.plain(problems[student.id])}")
+            course.tell(f"  {student.id}: {report.plain(problems[student.id])}")
     return 1 if problems else 0
 
 

@@ -2,6 +2,7 @@
 import sys
 
 import course
+import official
 import progress
 import update
 
@@ -43,9 +44,11 @@ def run():
     results = [progress.result_of(stage) for stage in course.stages()]
     for line in table(results):
         print(line)
-    print(f"\n{what_next(results)}\n{course.say('where_help')}")
-    if update.is_behind():
-        print(course.say("update_behind"))
+    course.tell(f"\n{what_next(results)}\n{course.say('where_help')}")
+    with course.doing(course.say("doing_ask", official.read()["url"])):
+        is_behind = update.is_behind()
+    if is_behind:
+        course.tell(course.say("update_behind"))
     return 0
 
 
