@@ -377,7 +377,7 @@ def grade_one(room, options):
     course.tell(course.say("grade_how", task.sha[:10], (result["official"]["commit"] or "-")[:10], run.seed,
                            result["compiler"]))
     if not all([run.fill(one, {}) for one in run.records]):
-        if record.result:
+        if record.result and record.stages:
             run.write_feedback(record)
         course.tell(course.say("class_tables_wait"))
         return 0

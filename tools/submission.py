@@ -61,30 +61,27 @@ def limited(words):
     return ["sh", "-c", f'{{ {limits}; }} 2>/dev/null; exec "$@"', "sh", *words]
 
 
-def run_for(words, seconds, given=b"", **options):
-    """What a command prints, or None where it fails or takes longer: then it ends with all it started. given: its
-    input."""
-    child = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+def run_for(words, seconds, **options):
+    """What a command prints, or None where it fails or takes longer: then it ends with all it started."""
+    child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                              stderr=subprocess.DEVNULL, start_new_session=True, **options)
     try:
-        said = child.communicate(given, timeout=seconds)[0]
+        said = child.communicate(timeout=seconds)[0]
     except subprocess.TimeoutExpired:
         return None
     finally:
         with contextlib.suppress(OSError):
             os.killpg(child.pid, signal.SIGKILL)
-        with contextlib.suppress(OSError):
-            child.stdin.close()
         child.stdout.close()
         child.wait()
     return said if child.returncode == 0 else None
 
 
-def run_git(*words, protocols="", most=None, folder=None, trusts=None, seconds=SECONDS, given=b"", more={}):
+def run_git(*words, protocols="", most=None, folder=None, trusts=None, seconds=SECONDS):
     """What git prints, or None where it fails. protocols: those it may use ("file:https"). trusts: a file of
-    settings in the place of the user's own, for repositories of other users. more: of its environment."""
+    settings in the place of the user's own, for repositories of other users."""
     environment = dict(os.environ, GIT_TERMINAL_PROMPT="0", GIT_ALLOW_PROTOCOL=protocols or "none",
-                       GIT_SSH_COMMAND="ssh -o BatchMode=yes -o ConnectTimeout=30", **more)
+                       GIT_SSH_COMMAND="ssh -o BatchMode=yes -o ConnectTimeout=30")
     if trusts is not None:
         environment["GIT_CONFIG_GLOBAL"] = str(trusts)
     if folder is not None:  # it is a repository itself or none, whatever it lies in and whosever it is
@@ -92,7 +89,7 @@ def run_git(*words, protocols="", most=None, folder=None, trusts=None, seconds=S
                            GIT_CONFIG_KEY_0="safe.directory", GIT_CONFIG_VALUE_0="*")
         words = ("-C", str(folder), *words)
     try:
-        said = run_for(limited(["git", *words]), seconds, given, env=environment)
+        said = run_for(limited(["git", *words]), seconds, env=environment)
     except OSError:
         return None
     return None if said is None else said[:most]
