@@ -205,9 +205,9 @@ def trouble(record):
     late = collections.defaultdict(list)
     for one in record.stages:
         if one.days:
-            late[one.days].append(str(one.stage.id))
+            late[one.days].append(one.stage)
     for days, stages in sorted(late.items(), reverse=True):
-        lines.append((3, course.say("class_late_stages", feedback.days(days), ", ".join(stages))))
+        lines.append((3, course.say("class_late_stages", feedback.days(days), marks.named(stages))))
     return (min(rank for rank, _ in lines), [line for _, line in lines]) if lines else None
 
 
@@ -243,7 +243,7 @@ def stage_cell(one):
     shown = "" if one.status == "unwritten" and not one.override else marks.number(one.mark)
     more = ""
     if one.days:
-        more += sign("late", say("class_late_stages", feedback.days(one.days), one.stage.id))
+        more += sign("late", say("class_late_stages", feedback.days(one.days), marks.named([one.stage])))
     if one.override:
         more += sign("override", say("class_corrected", one.override.reason, changes.shown(one.graded)))
     return f'<td class="n t-{kind(one.status)}">{shown}{sign(kind(one.status), label)}{more}</td>'

@@ -12,6 +12,12 @@ MOODLE = ("Email address", "ID number", "Username")
 CANVAS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 
 
+def named(stages):
+    """As in: stage 3; stages 3, 4."""
+    ids = [str(stage.id) for stage in stages]
+    return course.say("class_stage" if len(ids) == 1 else "class_some_stages", ", ".join(ids))
+
+
 class StageMark:
     """What one stage of one student counts."""
 
@@ -80,8 +86,7 @@ class Record:
             return self.failed
         if self.newest is None:
             return course.say("class_nothing_seen", self.problem or "-")
-        open_stages = ", ".join(str(one.stage.id) for one in self.stages if one.mark is None)
-        return course.say("class_open_stages", open_stages)
+        return course.say("class_open_stages", named(one.stage for one in self.stages if one.mark is None))
 
     @property
     def days_late(self):

@@ -446,7 +446,7 @@ class Tables(Records):
         listed = "\n".join(class_page.troubles(records))
         self.assertEqual([id for id in ("dan", "eve", "bob", "cat", "ann")],
                          [part.split('">')[1].split("<")[0] for part in listed.split("<li>")[1:]])
-        self.assertIn("2 days late: stage 3<br>1 day late: stage 1, 2", listed)
+        self.assertIn("2 days late: stage 3<br>1 day late: stages 1, 2", listed)
         self.assertEqual(list(class_page.troubles(records[:1])), [])
 
     def test_signs_are_drawn_and_need_no_font(self):
