@@ -78,8 +78,7 @@ def kind(status):
 
 def sign(name, label):
     """label: already escaped."""
-    return (f'<svg class="sign t-{name}" role="img" aria-label="{label}"><title>{label}</title>'
-            f'<use href="#{name}"/></svg>')
+    return f'<svg class="sign t-{name}" role="img"><title>{label}</title><use href="#{name}"/></svg>'
 
 
 def signs():
