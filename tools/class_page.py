@@ -251,13 +251,13 @@ def stage_cell(one):
 def everyone(records, stages):
     yield f"<h2 id=\"everyone\">{say('class_everyone')}</h2><table><tr><th></th><th class=\"n\">{say('where_points')}</th>"
     yield "".join(f'<th class="n">{stage.id}</th>' for stage in stages)
-    yield f"<th>{say('class_last_seen')}</th></tr>"
+    yield f"<th class=\"n\">{say('class_last_seen')} (UTC)</th></tr>"
     for record in records:
         shared = f" <small>{say('class_shared', ', '.join(record.shared_with))}</small>" if record.shared_with else ""
         mark = f"<b>{marks.number(record.mark)}</b>" if record.mark is not None else f"<i>{say('grade_ungraded')}</i>"
-        last = feedback.when(record.newest.at) if record.newest else "-"
+        last = f"{record.newest.at:%Y-%m-%d %H:%M}" if record.newest else "-"
         yield (f'<tr><td class="ids">{linked([record.id])}{shared}</td><td class="n">{mark}</td>'
-               f"{''.join(map(stage_cell, record.stages))}<td><small>{text(last)}</small></td></tr>")
+               f'{"".join(map(stage_cell, record.stages))}<td class="n"><small>{last}</small></td></tr>')
     words = {**{name: f"grade_{name}" for name in ORDER}, "late": "class_n_late", "override": "class_key_corrected"}
     key = " ".join(f"<span>{sign(name, say(words[name]))}{say(words[name])}</span>" for name in SIGNS)
     yield f'</table><p class="key soft">{key}</p>'
