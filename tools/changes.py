@@ -17,7 +17,9 @@ MOST_LINES = 10  # on a terminal
 
 def made_of(record, one, versions):
     """What the mark of a stage is made of."""
-    return {"mark": one.mark, "graded": one.graded, "earned": one.entry["earned"] if one.entry else None,
+    entry = one.entry or {}
+    return {"mark": one.mark, "graded": one.graded, "earned": entry.get("earned"),
+            "seed": entry.get("seed", (record.result or {}).get("seed")),
             "sha": one.version.sha if one.version else None,
             "files": one.version and list(versions.files(one.stage, one.version.sha)),
             "late": [one.late, one.covered, record.rules.percent],
@@ -28,7 +30,7 @@ def terms(record, tests):
     """What all marks of a student hang on."""
     result = record.result or {}
     return {"tests": tests, "commit": (result.get("official", {}).get("commit") or "-")[:10],
-            "with": [result.get("compiler"), result.get("confined")], "seed": result.get("seed")}
+            "with": [result.get("compiler"), result.get("confined")]}
 
 
 def why(stage, old, new, was, now):
@@ -50,7 +52,7 @@ def why(stage, old, new, was, now):
             found.append(["changed_machine"])
         elif same_files and any("bands" in group for group in stage.groups):
             found.append(["changed_speed"])
-        elif same_files and now["seed"] != was["seed"]:
+        elif same_files and new["seed"] != old["seed"]:
             found.append(["changed_seed"])
     if same_files and new["late"] != old["late"]:
         found.append(["changed_lateness"])
