@@ -3,9 +3,9 @@
 #include <span>
 #include <vector>
 
+#include "backends/engine.h"
 #include "base/token.h"
 #include "generation/sampler.h"
-#include "backends/engine.h"
 #include "tensor/matrix.h"
 
 namespace stagecraft {

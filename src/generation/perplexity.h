@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "base/token.h"
 #include "backends/engine.h"
+#include "base/token.h"
 
 namespace stagecraft {
 

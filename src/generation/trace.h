@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "backends/engine.h"
 #include "base/token.h"
 #include "checkpoint/stored_tensor.h"
-#include "backends/engine.h"
 #include "tensor/matrix.h"
 
 namespace stagecraft {

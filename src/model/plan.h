@@ -53,7 +53,8 @@ struct CacheShape {
   std::size_t width() const { return n_kv_heads * head_dim; }
 };
 
-// ---- steps. `out` is written; the other buffers are read and, where it is said, written. ---------
+// ---- steps. `out` is written; the other buffers are read and, where it is said, written.
+// ---------
 
 // out[t] = scale * table[token t]
 struct EmbedStep {

@@ -55,8 +55,7 @@ class Progress {
 
 Windows windows_for(const PerplexityFlags& flags, const Plan& plan) {
   Windows windows;
-  windows.context =
-      flags.context != 0 ? flags.context : std::min(plan.max_seq_len, kDefaultWindow);
+  windows.context = flags.context != 0 ? flags.context : std::min(plan.max_seq_len, kDefaultWindow);
   windows.stride = flags.stride != 0 ? flags.stride : std::max<std::size_t>(windows.context / 2, 1);
   if (windows.stride >= windows.context) {
     throw CLI::ValidationError("--stride",

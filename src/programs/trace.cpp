@@ -24,8 +24,8 @@ void run_trace(const TraceFlags& flags) {
   std::vector<std::size_t> passes(flags.cached, 1);
   if (flags.cached < ids.size()) passes.push_back(ids.size() - flags.cached);
 
-  Engine engine = Engine::open(find_model(flags.model, "story"),
-                               {BackendKind::Textbook, flags.thread_count()});
+  Engine engine =
+      Engine::open(find_model(flags.model, "story"), {BackendKind::Textbook, flags.thread_count()});
   check_ids("--ids", ids, engine.plan().vocab_size);
   const std::vector<Activation> activations = trace(engine, ids, passes);
   write_trace(flags.out, activations);
