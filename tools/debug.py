@@ -92,8 +92,8 @@ def run():
         raise course.Problem(course.say("debug_uncompiled", stage.id))
     function = function_of(request)
     functions = [function] if function in stage.functions else stage.functions
-    print(course.say("debug_case", request.name, ", ".join(functions)), file=sys.stderr)
-    print(course.say(f"debug_keys_{debugger}"), file=sys.stderr)
+    course.tell(course.say("debug_case", request.name, ", ".join(functions)), sys.stderr)
+    course.tell(course.say(f"debug_keys_{debugger}"), sys.stderr)
     sys.stderr.flush()
     words = command(debugger, stage, request, functions)
     os.execvp(words[0], words)

@@ -66,9 +66,9 @@ def run():
     write_tree(folder)
     official.write(settings, folder)
     commit(folder)
-    print(course.say("export_done", options.folder))
+    course.tell(course.say("export_done", options.folder))
     if official.git("status", "--porcelain", "--untracked-files=no"):
-        print(course.say("export_uncommitted"), file=sys.stderr)
+        course.tell(course.say("export_uncommitted"), sys.stderr)
     return 0
 
 

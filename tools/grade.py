@@ -37,7 +37,8 @@ def run():
         language = handed_in.language
     if language:
         os.environ["STAGECRAFT_LANG"] = language  # the gate's too
-    result = grading.grade(handed_in, options.seed, options.jobs)
+    with course.doing(course.say("doing_grade", handed_in.source)):
+        result = grading.grade(handed_in, options.seed, options.jobs)
     if options.json:
         options.json.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     if options.summary:
@@ -46,7 +47,7 @@ def run():
     lines = [line for part in report.text(result) for line in part.splitlines()]
     if options.annotations:
         lines = [*report.without_commands(lines), *report.annotations(result)]
-    print("\n".join(lines))
+    course.tell("\n".join(lines))
     return 1 if result["failed"] else 0
 
 

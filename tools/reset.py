@@ -29,9 +29,9 @@ def reset(stage, name=None):
         aside = keep_aside(path) if path.exists() else None
         path.write_bytes(starter)
         shown = path.relative_to(course.ROOT)
-        print(course.say("reset_kept", shown, aside.name) if aside else course.say("reset_back", shown))
+        course.tell(course.say("reset_kept", shown, aside.name) if aside else course.say("reset_back", shown))
     if not changed:
-        print(course.say("reset_nothing", stage.id))
+        course.tell(course.say("reset_nothing", stage.id))
 
 
 def renewed(text, stages):

@@ -147,6 +147,17 @@ class Starters(unittest.TestCase):
                 self.assertRegex(text, rf'NOT_IMPLEMENTED\("stage {stage.id}(\.\d)?: {function}"\)')
 
 
+class Tutors(unittest.TestCase):
+    def test_are_told_of_commands_and_files_that_exist_and_to_write_no_staged_function(self):
+        text = (ROOT / "AGENTS.md").read_text(encoding="utf-8")
+        listed = set(re.findall(r"^(?:commands=')?[A-Z][a-z ]+\|(\w+)\|", (ROOT / "stage").read_text(), re.M))
+        for command in re.findall(r"\./stage (\w+)", text):
+            self.assertIn(command, listed | {"help"})
+        for name in re.findall(r"`((?:src|stages|tests|tools|docs)/[\w./-]*)`", text):
+            self.assertTrue((ROOT / name).exists(), name)
+        self.assertIn("Do not write, complete, correct or refactor a staged function", text)
+
+
 class Messages(unittest.TestCase):
     def test_have_both_languages_and_the_same_places_in_them(self):
         for key, texts in course.messages().items():
