@@ -23,7 +23,8 @@ def tell(result, brief=False):
         return
     print(head)
     if result.compile_error:
-        print(f"  {course.say('test_uncompiled')}\n{indent(result.compile_error)}")
+        head = course.say("test_refused" if result.is_refused else "test_uncompiled")
+        print(f"  {head}\n{indent(result.compile_error)}")
         return
     explained = False
     for group in result.groups:
