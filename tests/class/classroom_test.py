@@ -29,6 +29,7 @@ import submission
 
 DUE = datetime.datetime(2026, 11, 2, 12, tzinfo=datetime.timezone.utc)
 POINTS = sum(stage.points for stage in STAGES)
+SEED = 1234567890123456789
 HOURS = datetime.timedelta(hours=1)
 NAME = course.unit_name(STAGES[2], STAGES[2].units[0])
 
@@ -195,6 +196,40 @@ class Pulling(Folder):
         self.assertEqual(len(room.seen()["ann"]), 1)
 
 
+class Seeds(Folder):
+    def room(self, name):
+        return classroom.Classroom(self.put(f"{name}/roster.csv", "id,repository\nann,ann\n"))
+
+    def test_are_found_again_with_the_secret_and_differ_by_class_student_and_commit(self):
+        room = self.room("one")
+        seed = room.seed("ann", "a" * 40)
+        self.assertEqual(self.room("one").seed("ann", "a" * 40), seed)
+        others = [room.seed("bob", "a" * 40), room.seed("ann", "b" * 40), self.room("two").seed("ann", "a" * 40)]
+        self.assertEqual(len({seed, *others}), 4)
+        self.assertTrue(all(0 <= one < 1 << 63 for one in (seed, *others)))
+        self.assertEqual((room.folder / "seed.key").stat().st_mode & 0o777, 0o600)
+        self.put("three/seed.key", "guess me")
+        self.assertIn("seed.key", self.problem(self.room("three").seed, "ann", "a" * 40))
+
+    def test_stay_where_a_stage_is_unchanged(self):
+        room = self.room("one")
+        ann, stage, other = self.repository(), STAGES[2], STAGES[3]
+        record = marks.Record(classroom.Student("ann", "x", {}), [], None)
+        for text in ("one\n", "two\n", "one\n"):
+            self.put(f"ann/{NAME}", text)
+            git(self.folder / "ann", "add", "-A")
+            git(self.folder / "ann", "commit", "-qm", "mine")
+            handed_in = pulling.pull(ann, STAGES, None)
+            classroom.keep(room.folder, "ann", handed_in)
+            record.seen.append(classroom.Seen(handed_in.sha, DUE))
+        shas = [one.sha for one in record.seen]
+        versions = marks.Versions(room.folder, record)
+        self.assertEqual([versions.first(stage, sha) for sha in shas], [shas[0], shas[1], shas[0]])
+        self.assertEqual([versions.first(other, sha) for sha in shas], [shas[0]] * 3)
+
+    repository = Pulling.repository
+
+
 class Graders(Folder):
     """Programs of which each dies at its first task, unless that was tried before."""
 
@@ -214,10 +249,10 @@ for line in sys.stdin:
         with mock.patch.object(stage_class.grading, "PLACE", self.folder / "place"):
             graders = stage_class.Graders(room, 2, self.folder)
             graders.words = [sys.executable, "-c", self.FAKE]
-            tasks = [stage_class.Task(id, "a", [0], str(self.folder / id), False, "en")
+            tasks = [stage_class.Task(id, "a", {0: 7}, str(self.folder / id), False, "en")
                      for id in ("ann", "hopeless", "bob", "cat", "dan")]
             bar = stage_class.Bar(len(tasks))
-            self.assertEqual(graders.run(tasks, 7, bar),
+            self.assertEqual(graders.run(tasks, bar),
                              {str(self.folder / "hopeless"): course.say("class_grader_ended")})
         self.assertEqual(bar.done, len(tasks))
 
@@ -247,7 +282,7 @@ class Seen(html.parser.HTMLParser):
 class Tables(Folder):
     def entry(self, stage, status="passed", mistake=None):
         earned = stage.points if status == "passed" else 0
-        return {"id": stage.id, "title": stage.title, "points": stage.points, "earned": earned, "status": status,
+        return {"id": stage.id, "title": stage.title, "points": stage.points, "earned": earned, "status": status, "seed": SEED,
                 "failed": status == "wrong", "groups": [
                     {"name": "G", "points": stage.points, "earned": earned, "status": status, "more": 0,
                      "message": EVIL if status == "wrong" else "", "mistake": mistake, "mistake_says": EVIL}]}
@@ -255,7 +290,7 @@ class Tables(Folder):
     def record(self, id, statuses, more=None, problem=None):
         record = marks.Record(classroom.Student(id, "x", more or {}), [classroom.Seen("a" * 40, DUE)], problem)
         entries = [self.entry(stage, *statuses.get(stage.id, ("passed",))) for stage in STAGES]
-        record.result = {"stages": entries, "confined": True, "official": {"commit": "c"}, "seed": 7,
+        record.result = {"stages": entries, "confined": True, "official": {"commit": "c"}, "seed": None,
                          "repository": {"sha": "a" * 40}, "compiler": "c++", "not_confined_because": ""}
         record.stages = [marks.StageMark(stage, entry, lateness.Version("a" * 40, DUE, 0), entry["earned"])
                          for stage, entry in zip(STAGES, entries)]
@@ -263,13 +298,14 @@ class Tables(Folder):
         return record
 
     def run_of(self, records):
-        return types.SimpleNamespace(records=records, stages=STAGES, rules=lateness.Rules({}, STAGES), seed=7, at=DUE)
+        return types.SimpleNamespace(records=records, stages=STAGES, rules=lateness.Rules({}, STAGES), at=DUE)
 
     def test_page_shows_what_students_wrote_as_text_and_loads_nothing(self):
         records = [self.record("ann", {}), self.record("bob", {2: ("wrong", "no_mean"), 3: ("wrong", None)}, None, EVIL)]
         for language in course.HANDOUTS:
             os.environ["STAGECRAFT_LANG"] = language
-            text = "\n".join(class_page.page(self.run_of(records), [(STAGES[4], EVIL, 0.9, ["ann", "bob"])]))
+            text = "\n".join(class_page.page(self.run_of(records), [(STAGES[4], EVIL, 0.9, ["ann", "bob"])],
+                                             [(STAGES[2], EVIL, 0.9, "ann", EVIL)]))
             seen = Seen(text)
             self.assertEqual(seen.open, [])
             self.assertFalse(seen.tags & {"script", "link", "img", "iframe", "object"})
@@ -300,6 +336,7 @@ class Tables(Folder):
         self.assertIn(f"# ann: {POINTS - STAGES[2].points - 6} of {POINTS} points", text)
         self.assertIn("| 3 | Matrix product, B transposed | 30 / 30 | 24 | right | 2 days late", text)
         self.assertNotIn("\x1b", text)
+        self.assertNotIn(str(SEED), text)
         record.seen, record.problem = [], "gone"
         self.assertIn("gone", "\n".join(feedback.markdown(record, rules)))
 
