@@ -105,7 +105,8 @@ def object_files(build, program):
     ask = ["ninja", "-C", str(build), "-t", "query", program]
     done = subprocess.run(ask, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     inputs = done.stdout.partition("outputs:")[0]
-    return [line.strip() for line in inputs.splitlines() if LINKED.fullmatch(line.strip())]
+    files = [line.strip(" |") for line in inputs.splitlines()]  # "| libx.a": a dependency of the link
+    return list(dict.fromkeys(file for file in files if LINKED.fullmatch(file)))
 
 
 def source_of(file):

@@ -3,8 +3,8 @@ what of ours it may not define. docs/confinement.md says it in words.
 
 stages/own_work.json holds the list of each stage, and each handout prints it. Nobody writes that list. It is
 computed from the starters, our answers and the right programs of the catalogue: the headers that these include,
-the functions that they call, the methods of the classes that they name; the functions of the stages that it
-builds on ("needs"); and what every stage may use.
+the functions that they and these headers call, the methods of the classes that they name; the functions of the
+stages that it builds on ("needs"); and what every stage may use.
 
     own_work.py --write    computes the lists anew, for stages/own_work.json and the handouts
     own_work.py            says what differs; exit 1 if something does
@@ -88,15 +88,17 @@ def bodies(text):
 
 
 def declared(text):
-    """The functions that a header declares, from its text without classes."""
+    """(the functions that a header declares, those that its inline functions call), from its text without classes,
+    or from a class's."""
     text = re.sub(r"\b(inline )?namespace\s*[\w:]*\s*\{|\b(requires|template|if|alignas|decltype)\b", " ", text)
     text = re.sub(r"^\s*#.*", "", text, flags=re.M)
-    outside, depth = "", 0
+    outside, inside, depth = "", "", 0
     for letter in text:
         depth -= letter in "})" and depth > 0
         outside += letter if depth == 0 else ""
+        inside += letter if depth else " "
         depth += letter in "{("
-    return set(re.findall(r"[\w>&*]\s+[&*]*(\w+)\(", outside))
+    return set(re.findall(r"[\w>&*]\s+[&*]*(\w+)\(", outside)), set(CALL.findall(inside))
 
 
 def right_programs(stage):
@@ -127,17 +129,20 @@ def computed(stage):
     called.update(*(one.functions for one in before))
     named = {word for text in [*map(code, sources), *(texts[name] for name in direct)]
              for word in re.findall(r"\w+", text)}
-    calls = set()
+    calls, functions = set(), set()
     for name, text in texts.items():
         classes, rest = bodies(text)
-        functions = declared(rest)
-        calls |= functions if name in FOR_ALL else functions & called
+        here, inline = declared(rest)
+        functions |= here
+        called |= inline | (here if name in FOR_ALL else set())
         for one, body in classes:
             if one in named or name in FOR_ALL:  # the stage is handed one, or makes one
-                methods = declared(body[:-1]) - set(STATIC.findall(body)) - {one, "operator"}
+                methods, inline = declared(body[:-1])
+                called |= inline
+                methods -= {*STATIC.findall(body), one, "operator"}
                 methods |= {one} if one in called or name in FOR_ALL else set()  # makes one
                 calls |= {f"{one}::{method}" for method in methods}
-    return {"headers": sorted(headers), "calls": sorted(calls)}
+    return {"headers": sorted(headers), "calls": sorted(calls | functions & called)}
 
 
 def handout_block(rules, language):
@@ -350,8 +355,7 @@ def refusal(stage, texts, objects=(), ours=(), build=None):
 
 def refusal_here(stage):
     """The same for the files in this repository, which ninja has compiled and linked."""
-    every = [*links.object_files(course.BUILD, f"tests/worker_{stage.number}"),
-             f"tests/libengine_{stage.number}.a"]
+    every = links.object_files(course.BUILD, f"tests/worker_{stage.number}")
     objects = {links.source_of(file): course.BUILD / file for file in every if links.stage_of(file) == stage.id}
     ours = [file for file in every if links.stage_of(file) != stage.id]
     try:

@@ -139,6 +139,16 @@ class Lists(unittest.TestCase):
         differing = [str(path) for path, text in own_work.files().items() if path.read_text(encoding="utf-8") != text]
         self.assertEqual(differing, [], "tools/own_work.py --write")
 
+    def test_allow_our_own_answers(self):
+        for stage in STAGES:
+            made = {}
+            for twin in (twin for unit in stage.units for twin in unit["twins"]):
+                found = [course.BUILD / f"src/CMakeFiles/{kind}_{stage.number}.dir/{twin[4:]}.o"
+                         for kind in ("judged", "ours")]
+                made[twin] = next(path for path in found if path.exists())
+            texts = {twin: (ROOT / twin).read_text() for twin in made}
+            self.assertEqual(own_work.refusal(stage, texts, made, recipe.recipe(stage.number).ours), "")
+
     def test_a_name_without_arguments(self):
         for symbol, name in {
             "_ZN10stagecraft13matmul_packedENS_10MatrixViewIKfEERKNS_12PackedMatrixENS0_IfEE":
