@@ -24,9 +24,10 @@ void run_trace(const TraceFlags& flags) {
   std::vector<std::size_t> passes(flags.cached, 1);
   if (flags.cached < ids.size()) passes.push_back(ids.size() - flags.cached);
 
-  const Model model = Model::open(find_model(flags.model, "story"));
-  check_ids("--ids", ids, model.config.vocab_size);
-  const std::vector<Activation> activations = trace(model, ids, passes, flags.thread_count());
+  Engine engine = Engine::open(find_model(flags.model, "story"),
+                               {BackendKind::Textbook, flags.thread_count()});
+  check_ids("--ids", ids, engine.plan().vocab_size);
+  const std::vector<Activation> activations = trace(engine, ids, passes);
   write_trace(flags.out, activations);
   fmt::print("{}: {} activations of {} token{}\n", flags.out, activations.size(), ids.size(),
              ids.size() == 1 ? "" : "s");

@@ -8,8 +8,8 @@
 #include <random>
 
 #include "operators/dequantize.h"
+#include "operators/float_to_half.h"
 #include "operators/kernels/panel_matrix.h"
-#include "operators/narrow.h"
 #include "operators/quantize.h"
 #include "tensor/matrix.h"
 
@@ -40,7 +40,7 @@ struct Stored {
       bytes_of(values);
     } else if (dtype == DType::F16 || dtype == DType::BF16) {
       std::vector<std::uint16_t> halves(values.size());
-      (dtype == DType::F16 ? narrow_f16 : narrow_bf16)(values, halves);
+      (dtype == DType::F16 ? f32_to_f16 : f32_to_bf16)(values, halves);
       bytes_of(halves);
     } else if (dtype == DType::Q5_0 || dtype == DType::Q6_K) {
       // Nothing here writes these types; any bytes are blocks of one. The scales must be small
@@ -325,20 +325,46 @@ TEST_P(EveryTable, NormsRowsOfAnyWidth) {
   }
 }
 
-TEST_P(EveryTable, SwigluIsThatOfTheFormulaAlsoFarOut) {
-  std::vector<float> gate = random_floats(37, 1), up = random_floats(37, 2), out(38, -7.0f);
-  const float far[] = {-1e30f, -200.0f, -88.5f, -87.0f, 0.0f, 87.0f, 88.5f, 200.0f, 1e30f};
-  std::copy(std::begin(far), std::end(far), gate.begin());
-  k_.swiglu(gate.data(), up.data(), 37, out.data());
+// The gated activations, by ActivateStep::Function, as x / (1 + e^-exponent(x)) * up.
+TEST_P(EveryTable, ActivationsAreThoseOfTheirFormulasAlsoFarOut) {
+  constexpr double (*kExponents[])(double) = {
+      [](double x) { return x; },  // SiLU
+      [](double x) {               // GELU, with tanh
+        return 2.0 * std::sqrt(2.0 / std::numbers::pi) * (x + 0.044715 * x * x * x);
+      },
+  };
+  for (std::size_t f = 0; f < 2; ++f) {
+    std::vector<float> gate = random_floats(37, 1), up = random_floats(37, 2), out(38, -7.0f);
+    const float far[] = {-1e30f, -200.0f, -88.5f, -87.0f, 0.0f, 87.0f, 88.5f, 200.0f, 1e30f};
+    std::copy(std::begin(far), std::end(far), gate.begin());
+    k_.activate[f](gate.data(), up.data(), 37, out.data());
+    for (std::size_t i = 0; i < 37; ++i) {
+      const double g = gate[i];
+      const double expected = g / (1.0 + std::exp(-kExponents[f](g))) * up[i];
+      EXPECT_NEAR(out[i], expected, 1e-6 * std::abs(expected) + 1e-35) << f << ": " << gate[i];
+    }
+    EXPECT_EQ(out[37], -7.0f);
+    gate[0] = std::nanf("");
+    k_.activate[f](gate.data(), up.data(), 37, out.data());
+    EXPECT_TRUE(std::isnan(out[0]));
+  }
+}
+
+TEST_P(EveryTable, SoftCapIsThatOfTheFormulaAlsoFarOut) {
+  std::vector<float> x = random_floats(37, 1), out;
+  const float far[] = {-1e30f, -900.0f, -88.0f, 1e-3f, 0.0f, 87.0f, 900.0f, INFINITY, -INFINITY};
+  std::copy(std::begin(far), std::end(far), x.begin());
+  out = x;
+  out.push_back(-7.0f);
+  k_.soft_cap(out.data(), 37, 0.25f, 30.0f);
   for (std::size_t i = 0; i < 37; ++i) {
-    const double g = gate[i];
-    const double expected = g / (1.0 + std::exp(-g)) * up[i];
-    EXPECT_NEAR(out[i], expected, 1e-6 * std::abs(expected) + 1e-35) << gate[i];
+    const double expected = 30.0 * std::tanh(0.25 * x[i] / 30.0);
+    EXPECT_NEAR(out[i], expected, 30.0 * 0x1p-22) << x[i];
   }
   EXPECT_EQ(out[37], -7.0f);
-  gate[0] = std::nanf("");
-  k_.swiglu(gate.data(), up.data(), 37, out.data());
-  EXPECT_TRUE(std::isnan(out[0]));
+  x[0] = std::nanf("");
+  k_.soft_cap(x.data(), 1, 1.0f, 30.0f);
+  EXPECT_TRUE(std::isnan(x[0]));
 }
 
 // Block after block gives the softmax of all of them, masked ones left out.
@@ -369,7 +395,7 @@ TEST_P(EveryTable, RoundsToBf16AsTheTextbookDoes) {
   x[4] = 0x1.03p0f;
   std::vector<std::uint16_t> got(100), expected(100);
   k_.to_bf16(x.data(), 100, got.data());
-  narrow_bf16(x, expected);
+  f32_to_bf16(x, expected);
   EXPECT_EQ(got, expected);
 }
 

@@ -2,23 +2,19 @@
 
 #include "model/forward.h"
 #include "tests/stages/calls.h"
+#include "tests/support/engines.h"
 
 namespace stagecraft::stages {
 namespace {
 
-// Model::open could also pack a model for the engine's kernels. Those must not be in the program of
-// a stage that is to compute without them.
-Model open_textbook(const std::filesystem::path& path) {
-  Checkpoint checkpoint = Checkpoint::open(path);
-  Model model{read_config(path), std::move(checkpoint), {}, nullptr, KvType::F32};
-  model.parameters = load_parameters(model.config, model.checkpoint);
-  return model;
-}
+// In a file of its own, because what generates could also run the engine's fast layers, which must
+// not be in the program of stage 10.
 
 // The ids in pieces of the given lengths, one pass each, with the logits of as many of its last
 // tokens as `logit_rows` says.
 void call_forward(Arguments& args) {
-  const Model model = open_textbook(args.text("model"));
+  const CourseModel file(args.text("model"));
+  const Model& model = file.model;
   const std::vector<TokenId> ids = args.integers("ids");
   const std::vector<int> pieces = args.integers("pieces");
   const std::vector<int> logit_rows = args.integers("logit_rows");

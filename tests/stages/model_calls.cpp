@@ -1,6 +1,7 @@
 #include "generation/generate.h"
 #include "generation/sampler.h"
 #include "tests/stages/calls.h"
+#include "tests/support/engines.h"
 
 namespace stagecraft::stages {
 namespace {
@@ -23,8 +24,8 @@ void call_sample(Arguments& args) {
 }
 
 void call_generate(Arguments& args) {
-  const Model model = Model::open(args.text("model"));
-  Session session(model, args.size("context"), 1);
+  Engine engine = textbook_engine(args.text("model"));
+  Session session(engine, args.size("context"));
   session.feed(args.integers("ids"));
   GenerationOptions options;
   options.max_tokens = args.size("max_tokens");

@@ -66,8 +66,11 @@ struct Kernels {
 
   // out = weight * x / sqrt(mean(x^2) + eps); out may be x.
   void (*rms_norm)(const float* x, const float* weight, std::size_t n, float eps, float* out);
-  // out = gate / (1 + e^-gate) * up; out may be either.
-  void (*swiglu)(const float* gate, const float* up, std::size_t n, float* out);
+  // The gated activations, by ActivateStep::Function: out = f(gate) * up; out may be either.
+  //   silu(x) = x / (1 + e^-x),  gelu_tanh(x) = x / (1 + e^(-2 sqrt(2 / pi) (x + 0.044715 x^3)))
+  void (*activate[2])(const float* gate, const float* up, std::size_t n, float* out);
+  // x[i] = cap * tanh(scale * x[i] / cap)
+  void (*soft_cap)(float* x, std::size_t n, float scale, float cap);
   // out = x with its pairs (x[i], x[i + half]) turned by the angles whose cos and sin are given,
   // [half] each; out may be x.
   void (*rope)(const float* x, const float* cos, const float* sin, std::size_t half, float* out);
