@@ -12,11 +12,11 @@ namespace stagecraft {
 
 void silu(std::span<const float> x, std::span<float> y) {
   const std::vector<float> ones(x.size(), 1.0f);
-  kernels().swiglu(x.data(), ones.data(), x.size(), y.data());
+  kernels().activate[0](x.data(), ones.data(), x.size(), y.data());
 }
 
 void swiglu(std::span<const float> gate, std::span<const float> up, std::span<float> y) {
-  kernels().swiglu(gate.data(), up.data(), gate.size(), y.data());
+  kernels().activate[0](gate.data(), up.data(), gate.size(), y.data());
 }
 
 }  // namespace stagecraft
