@@ -233,10 +233,12 @@ bool judge_counts(const Case& question, const std::string& output,
 bool judge_refused(const Case& question, const Naming& naming) {
   std::vector<std::string> foreign;
   for (const std::string& name : question.names) {
-    const auto stands_in = [&](const std::vector<std::string>& names) {
-      return std::ranges::find(names, name) != names.end();
-    };
-    if (!stands_in(naming.any_of) && !stands_in(naming.may)) foreign.push_back(name);
+    const bool is_asked_for = std::ranges::any_of(naming.any_of, [&](const std::string& part) {
+      return name.find(part) != std::string::npos;
+    });
+    if (!is_asked_for && std::ranges::find(naming.may, name) == naming.may.end()) {
+      foreign.push_back(name);
+    }
   }
   return judge_by(question, [=](const Outcome& outcome) -> std::string {
     const bool threw = outcome.kind == Outcome::Kind::Answered &&

@@ -45,9 +45,9 @@ bool judge_by(const Case& question, const FindProblem& find_problem);
 // did none of these.
 std::string broken_rule(const Outcome& outcome);
 
-// What the message of an Error has to say: at least one name of `any_of`. It may also name those of
-// `may`. It must not name any other of the question's `names`, as whole words: a message that names
-// everything says nothing.
+// What the message of an Error has to say: at least one of `any_of`, names or parts of names. It
+// may also say those of `may`. It must not say any other of the question's `names`, as whole words:
+// a message that names everything says nothing.
 struct Naming {
   std::vector<std::string> any_of;
   std::vector<std::string> may = {};
