@@ -32,20 +32,21 @@ struct Input {
 // Called with every named intermediate result of a pass; layer is -1 outside the layers.
 using Probe = std::function<void(int layer, std::string_view name, MatrixView<const float>)>;
 
-// What runs the plan of one model: it owns the weights as it needs them, the threads, and the memory
-// of a pass. One caller at a time.
+// What runs the plan of one model: it owns the weights as it needs them, the threads, and the
+// memory of a pass. One caller at a time.
 class Backend {
  public:
   virtual ~Backend() = default;
 
-  // context: positions. max_rows: the most tokens of one pass that this sequence takes part in; 0: a
-  // good number. Memory is allocated here and never in a pass. Throws std::bad_alloc, or Error if the
-  // system does not start the threads.
+  // context: positions. max_rows: the most tokens of one pass that this sequence takes part in; 0:
+  // a good number. Memory is allocated here and never in a pass. Throws std::bad_alloc, or Error if
+  // the system does not start the threads.
   virtual std::unique_ptr<Sequence> make_sequence(std::size_t context, std::size_t max_rows) = 0;
 
   // Computes the next tokens of some sequences of this backend, each at most once.
   //
-  //   logits  [sum of n_logits, vocab_size]  written: the scores of the token after each scored one,
+  //   logits  [sum of n_logits, vocab_size]  written: the scores of the token after each scored
+  //   one,
   //           in the order of the inputs
   //
   // The bits of a sequence's logits do not depend on the other inputs, on how its text is cut into

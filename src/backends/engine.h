@@ -13,8 +13,8 @@ namespace stagecraft {
 // fused steps and the kernels of this processor.
 enum class BackendKind { Textbook, Cpu };
 
-// How the Cpu backend keeps keys and values: as they are, rounded to halves, or to bytes by blocks of
-// 32, which takes half of the memory, or less than a third, and as much less to read.
+// How the Cpu backend keeps keys and values: as they are, rounded to halves, or to bytes by blocks
+// of 32, which takes half of the memory, or less than a third, and as much less to read.
 enum class KvType { F32, F16, Q8_0 };
 
 struct EngineOptions {

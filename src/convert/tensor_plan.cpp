@@ -26,8 +26,8 @@ std::vector<PlannedTensor> plan_tensors(const Plan& plan, const Checkpoint& chec
     const Weight& weight = plan.weights[i];
     if (weight.name == kEmbedding) embedding = stored[i];
     // The one table of a tied model is written once, as the embedding.
-    const bool again = weight.name == kHead && !weight.or_name.empty() &&
-                       are_equal(*stored[i], *embedding);
+    const bool again =
+        weight.name == kHead && !weight.or_name.empty() && are_equal(*stored[i], *embedding);
     if (!again) tensors.push_back({weight.name, stored[i], stored[i]->dtype});
   }
   return tensors;

@@ -104,8 +104,7 @@ std::string folder_config(const fs::path& model, const Plan& plan, DType dtype) 
 }
 
 // tokenizer.json and tokenizer_config.json for a model that has none.
-void write_tokenizer(const AtomicFolder& folder, const Conversion& conversion,
-                     const Plan& plan) {
+void write_tokenizer(const AtomicFolder& folder, const Conversion& conversion, const Plan& plan) {
   const SourceTokenizer source = source_tokenizer(conversion);
   const Tokenizer tokenizer = Tokenizer::parse(source.json, source.where);
   folder.write("tokenizer.json", source.json);

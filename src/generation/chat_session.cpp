@@ -9,8 +9,7 @@ namespace stagecraft {
 namespace {
 
 // Throws Error if one of these is no row of the model's embedding.
-void check_rows(const std::vector<TokenId>& tokens, const Tokenizer& tokenizer,
-                const Plan& plan) {
+void check_rows(const std::vector<TokenId>& tokens, const Tokenizer& tokenizer, const Plan& plan) {
   for (const TokenId token : tokens) {
     if (static_cast<std::size_t>(token) < plan.vocab_size) continue;
     throw Error("chat: expected a model with a row for token {} ({}), found vocab_size {}", token,

@@ -41,7 +41,8 @@ void generate_batch(
   if (prompt.empty()) throw Error("generate: expected a prompt, found none");
   const std::size_t vocab_size = engine.plan().vocab_size;
   Sequences sequences;
-  for (std::size_t i = 0; i < randoms.size(); ++i) sequences.push_back(engine.make_sequence(context));
+  for (std::size_t i = 0; i < randoms.size(); ++i)
+    sequences.push_back(engine.make_sequence(context));
   Matrix<float> logits(randoms.size(), vocab_size);
   std::vector<TokenProbability> scratch(vocab_size);
   std::vector<Text> texts;

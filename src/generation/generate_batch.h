@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "generation/generate.h"
 #include "backends/engine.h"
+#include "generation/generate.h"
 
 namespace stagecraft {
 

@@ -35,8 +35,7 @@ std::vector<double> surprisals(Engine& engine, std::span<const TokenId> ids, con
   const std::size_t vocab_size = engine.plan().vocab_size;
   for (const TokenId id : ids) {  // the last one is no input of a pass, which would look at it
     if (id >= 0 && static_cast<std::size_t>(id) < vocab_size) continue;
-    throw Error("perplexity: token id: expected 0 to {}, found {}", vocab_size - 1,
-                id);
+    throw Error("perplexity: token id: expected 0 to {}, found {}", vocab_size - 1, id);
   }
   const std::size_t context = std::min(windows.context, ids.size());
   const std::size_t rows = std::min(kRowsPerPass, context);

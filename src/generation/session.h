@@ -16,8 +16,8 @@ double session_bytes(const Plan& plan, const EngineOptions& options, std::size_t
 // token after the last. Nothing is allocated after it is made.
 class Session {
  public:
-  // context: the most tokens it can hold. The engine must outlive the session. Throws Error if memory
-  // or threads cannot be allocated.
+  // context: the most tokens it can hold. The engine must outlive the session. Throws Error if
+  // memory or threads cannot be allocated.
   Session(Engine& engine, std::size_t context);
 
   // Computes these tokens after the ones it has. logits() then scores the token that comes next.

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "backends/engine.h"
 #include "base/token.h"
 #include "checkpoint/stored_tensor.h"
-#include "backends/engine.h"
 #include "tensor/matrix.h"
 
 namespace stagecraft {
@@ -27,8 +27,7 @@ struct Activation {
 //
 //   ids     [seq_len]  at least one
 //   passes  the number of tokens in each pass, adding up to seq_len: {3, 1} computes three
-//   positions
-//           at once and then one
+//           positions at once and then one
 //
 // Throws Error if the engine's backend is not the textbook, if the passes do not add up or an id is
 // out of range.

@@ -12,8 +12,8 @@ namespace stagecraft {
 // What a config.json may say beyond the plain Llama shape.
 
 // Throws Error naming the first value that would change the arithmetic in a way that this engine
-// does not implement (a logit scale, experts, quantised weights ...). honoured: fields of such a kind
-// that the architecture reads.
+// does not implement (a logit scale, experts, quantised weights ...). honoured: fields of such a
+// kind that the architecture reads.
 void refuse_foreign_arithmetic(const ConfigFields& fields,
                                std::span<const std::string_view> honoured = {});
 

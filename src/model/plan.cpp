@@ -14,7 +14,8 @@ struct Overloaded : Cases... {
   using Cases::operator()...;
 };
 
-// ---- text -----------------------------------------------------------------------------------------
+// ---- text
+// -----------------------------------------------------------------------------------------
 
 // "q_proj" for "model.layers.3.self_attn.q_proj.weight"
 std::string short_name(const std::string& weight) {
@@ -115,9 +116,9 @@ class PlanText {
             },
             [&](const NormStep& s) {
               const bool heads = s.group != plan_.buffer(s.in).width;
-              return equals(s.out, fmt::format("rms_norm({}{}; {}{})", buffer(s.in),
-                                               heads ? ", each head" : "", weight(s.weight),
-                                               plus(s.weight)));
+              return equals(
+                  s.out, fmt::format("rms_norm({}{}; {}{})", buffer(s.in),
+                                     heads ? ", each head" : "", weight(s.weight), plus(s.weight)));
             },
             [&](const LinearStep& s) {
               std::vector<std::string> outs, weights;
@@ -134,7 +135,9 @@ class PlanText {
               return equals(s.out, fmt::format("{}({}) * {}", silu ? "silu" : "gelu_tanh",
                                                buffer(s.gate), buffer(s.up)));
             },
-            [&](const AddStep& s) { return Line{buffer(s.x), "+= " + buffer(s.in)}; },
+            [&](const AddStep& s) {
+              return Line{buffer(s.x), "+= " + buffer(s.in)};
+            },
             [&](const SoftCapStep& s) {
               return equals(s.x, fmt::format("{0:g} * tanh({1} / {0:g})", s.cap, buffer(s.x)));
             },
@@ -144,10 +147,10 @@ class PlanText {
                 names.push_back(buffer(std::get<RopeStep>(plan_.steps[i].kind).x));
               }
               const std::string joined = fmt::format("{}", fmt::join(names, ", "));
-              return Line{joined, fmt::format("= rope({}; {})", joined,
-                                              plan_.frequencies[static_cast<std::size_t>(
-                                                                    s.frequencies)]
-                                                  .name)};
+              return Line{
+                  joined,
+                  fmt::format("= rope({}; {})", joined,
+                              plan_.frequencies[static_cast<std::size_t>(s.frequencies)].name)};
             },
             [&](const StoreStep& s) {
               return Line{"cache", fmt::format("+= {}, {}", buffer(s.k), buffer(s.v))};
@@ -183,7 +186,8 @@ class PlanText {
 
 }  // namespace
 
-// ---- PlanWriter -----------------------------------------------------------------------------------
+// ---- PlanWriter
+// -----------------------------------------------------------------------------------
 
 BufferId PlanWriter::buffer(std::string name, std::size_t width) {
   plan_.buffers.push_back({std::move(name), width});
@@ -223,7 +227,8 @@ void PlanWriter::norm(std::string step_name, BufferId out, BufferId in, Weight n
   step(std::move(step_name), NormStep{out, in, weight(std::move(norm_weight)), group, eps});
 }
 
-// ---- what follows ---------------------------------------------------------------------------------
+// ---- what follows
+// ---------------------------------------------------------------------------------
 
 std::string plan_text(const Plan& plan) { return PlanText(plan).text(); }
 
@@ -233,11 +238,17 @@ std::vector<BufferId> buffers_read(const StepKind& kind) {
                         [](const EmbedStep&) { return Ids{}; },
                         [](const NormStep& s) { return Ids{s.in}; },
                         [](const LinearStep& s) { return Ids{s.in}; },
-                        [](const ActivateStep& s) { return Ids{s.gate, s.up}; },
-                        [](const AddStep& s) { return Ids{s.x, s.in}; },
+                        [](const ActivateStep& s) {
+                          return Ids{s.gate, s.up};
+                        },
+                        [](const AddStep& s) {
+                          return Ids{s.x, s.in};
+                        },
                         [](const SoftCapStep& s) { return Ids{s.x}; },
                         [](const RopeStep& s) { return Ids{s.x}; },
-                        [](const StoreStep& s) { return Ids{s.k, s.v}; },
+                        [](const StoreStep& s) {
+                          return Ids{s.k, s.v};
+                        },
                         [](const AttentionStep& s) { return Ids{s.q}; },
                         [](const SelectStep& s) { return Ids{s.x}; },
                     },

@@ -22,8 +22,7 @@ std::vector<const StoredTensor*> find_weights(const Plan& plan, const Checkpoint
     const StoredTensor* tensor = tensors.take(name);
     if (tensor == nullptr || tensor->shape != weight.shape) {
       throw Error("{}: tensor '{}': expected {}, found {}", tensors.where(), name,
-                  shape_text(weight.shape),
-                  tensor == nullptr ? "none" : shape_text(tensor->shape));
+                  shape_text(weight.shape), tensor == nullptr ? "none" : shape_text(tensor->shape));
     }
     if (!is_readable(tensor->dtype)) {
       throw Error("{}: tensor '{}': expected F32, F16 or BF16, found {}", tensors.where(), name,

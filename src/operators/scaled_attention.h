@@ -4,7 +4,8 @@
 
 namespace stagecraft {
 
-// attention() with a scale of the model's own and, where soft_cap is not 0, capped scores (Gemma 2):
+// attention() with a scale of the model's own and, where soft_cap is not 0, capped scores (Gemma
+// 2):
 //   scores = soft_cap * tanh(scale * q_h . k_j / soft_cap)
 // Shapes, masks and errors are those of attention().
 void scaled_attention(MatrixView<const float> q, MatrixView<const float> keys,

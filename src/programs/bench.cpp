@@ -41,18 +41,20 @@ double median(std::vector<double> values) {
 
 // What a token costs in linear maps, in panels as the CPU backend has them.
 struct TokenCost {
-  double operations = 0.0;      // of one token in a prompt: the head, and what the last layer does
-                                // beside its keys and values, run for the prompt's last token only
-  double bytes = 0.0;           // of weights that are read to make one token
-  RowForm rows = RowForm::F32;  // of most of the weights
+  double operations = 0.0;  // of one token in a prompt: the head, and what the last layer does
+                            // beside its keys and values, run for the prompt's last token only
+  double bytes = 0.0;       // of weights that are read to make one token
+  ActivationType rows = ActivationType::F32;  // of most of the weights
 
   explicit TokenCost(const Engine& engine) {
-    const std::vector<const StoredTensor*> stored = find_weights(engine.plan(), engine.checkpoint());
+    const std::vector<const StoredTensor*> stored =
+        find_weights(engine.plan(), engine.checkpoint());
     const FusedPlan fused = fuse(engine.plan());
     bool selected = false;
     for (const FusedStep& step : fused.steps) {
       const auto add_one = [&](const FusedLinear& linear) {
-        add(*stored[static_cast<std::size_t>(linear.weight)], engine.checkpoint(), !selected && !linear.scored_only);
+        add(*stored[static_cast<std::size_t>(linear.weight)], engine.checkpoint(),
+            !selected && !linear.scored_only);
       };
       if (const auto* group = std::get_if<FusedLinears>(&step)) {
         std::ranges::for_each(group->linears, add_one);
@@ -66,17 +68,18 @@ struct TokenCost {
 
  private:
   void add(const StoredTensor& weight, const Checkpoint& checkpoint, bool of_each) {
-    const Form form = packed_form(weight, checkpoint);
-    const PanelMatrix m{form, weight.shape[0], weight.shape[1]};
+    const WeightLayout layout = packed_layout(weight, checkpoint);
+    const PanelMatrix m{layout, weight.shape[0], weight.shape[1]};
     const double n = static_cast<double>(m.outputs) * static_cast<double>(m.inputs);
     if (of_each) operations += 2.0 * n;
-    bytes += static_cast<double>(m.panel_count() * panel_bytes(m.form, m.inputs));
-    const RowForm row_form = kernels().row_form[static_cast<std::size_t>(form)];
-    double& of_form = elements_[static_cast<std::size_t>(row_form)];
-    of_form += n;
-    if (of_form > largest_) {
-      largest_ = of_form;
-      rows = row_form;
+    bytes += static_cast<double>(m.panel_count() * panel_bytes(m.layout, m.inputs));
+    const ActivationType activation_type =
+        kernels().activation_type[static_cast<std::size_t>(layout)];
+    double& of_type = elements_[static_cast<std::size_t>(activation_type)];
+    of_type += n;
+    if (of_type > largest_) {
+      largest_ = of_type;
+      rows = activation_type;
     }
   }
 
@@ -118,8 +121,7 @@ class Bench {
                std::size_t batch) {
     if (prompt + generate == 0 || guard_.interrupted()) return;
     const BenchmarkSizes sizes{prompt, generate, depth, batch, flags_.repetitions};
-    const BenchmarkResult result =
-        benchmark(engine_, sizes, [&] { return !guard_.interrupted(); });
+    const BenchmarkResult result = benchmark(engine_, sizes, [&] { return !guard_.interrupted(); });
     const auto& seconds = prompt != 0 ? result.prompt_seconds : result.generate_seconds;
     if (seconds.empty()) return;
     const double tokens = static_cast<double>((prompt + generate) * batch);
@@ -185,8 +187,7 @@ void run_bench(const BenchFlags& flags) {
   const std::size_t all = flags.thread_count();
   Engine engine = flags.open_engine(path);
   fmt::print("{}: backend {}, kernels {}, keys and values {}; the median of {}\n", path.string(),
-             backend_name(engine), kernels().name, flags.kv_type,
-             flags.repetitions);
+             backend_name(engine), kernels().name, flags.kv_type, flags.repetitions);
   Bench bench(flags, path, engine);
   for (const std::size_t n : flags.thread_counts.empty() ? std::vector{all} : flags.thread_counts) {
     bench.run(n);

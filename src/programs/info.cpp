@@ -129,8 +129,8 @@ std::size_t parameter_count(const Checkpoint& checkpoint, const Plan& plan) {
   }
   const StoredTensor* table = checkpoint.find("model.embed_tokens.weight");
   const StoredTensor* head = checkpoint.find("lm_head.weight");
-  if (is_tied(plan) && table != nullptr && head != nullptr &&
-      table->dtype == head->dtype && std::ranges::equal(table->bytes, head->bytes)) {
+  if (is_tied(plan) && table != nullptr && head != nullptr && table->dtype == head->dtype &&
+      std::ranges::equal(table->bytes, head->bytes)) {
     count -= element_count(*head);
   }
   return count;
@@ -149,9 +149,9 @@ void print_architecture(const Checkpoint& checkpoint, const Plan& plan) {
   print_line("window", window_text(plan));
   print_line("positions", rope_text(plan));
   print_line("context", fmt::format("{} tokens", grouped(plan.max_seq_len)));
-  print_line("vocabulary", fmt::format("{} rows, {}", grouped(plan.vocab_size),
-                                       is_tied(plan) ? "tied to the output head"
-                                                     : "with an output head"));
+  print_line("vocabulary",
+             fmt::format("{} rows, {}", grouped(plan.vocab_size),
+                         is_tied(plan) ? "tied to the output head" : "with an output head"));
   print_line("end tokens",
              plan.eos_ids.empty() ? "none" : fmt::format("{}", fmt::join(plan.eos_ids, ", ")));
 }

@@ -161,8 +161,7 @@ std::uint64_t GenerationFlags::chosen_seed() const {
   return seed_option->count() > 0 ? seed : std::random_device()();
 }
 
-TextOptions GenerationFlags::text_options(const Plan& plan,
-                                          std::size_t default_max_tokens) const {
+TextOptions GenerationFlags::text_options(const Plan& plan, std::size_t default_max_tokens) const {
   TextOptions options;
   options.stops = stops;
   options.generation.max_tokens = max_tokens == 0 ? default_max_tokens : max_tokens;

@@ -55,8 +55,7 @@ class Progress {
 
 Windows windows_for(const PerplexityFlags& flags, const Plan& plan) {
   Windows windows;
-  windows.context =
-      flags.context != 0 ? flags.context : std::min(plan.max_seq_len, kDefaultWindow);
+  windows.context = flags.context != 0 ? flags.context : std::min(plan.max_seq_len, kDefaultWindow);
   windows.stride = flags.stride != 0 ? flags.stride : std::max<std::size_t>(windows.context / 2, 1);
   if (windows.stride >= windows.context) {
     throw CLI::ValidationError("--stride",
@@ -125,7 +124,7 @@ void run_perplexity(const PerplexityFlags& flags) {
 
 void add_perplexity(CLI::App& app) {
   CLI::App* command =
-      app.add_subcommand("perplexity", "How well a model foresees a text, token by token");
+      app.add_subcommand("perplexity", "How well a model predicts a text, token by token");
   const auto flags = std::make_shared<PerplexityFlags>();
   flags->add_model_to(*command);
   command->add_option("--text,-f,--file", flags->text, "The text, UTF-8")

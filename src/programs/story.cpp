@@ -9,10 +9,10 @@
 #include "base/utf8.h"
 #include "generation/generate_batch.h"
 #include "generation/stop_filter.h"
+#include "operators/kernels/kernels.h"
 #include "programs/commands.h"
 #include "programs/console.h"
 #include "programs/interrupt.h"
-#include "operators/kernels/kernels.h"
 #include "programs/model_path.h"
 #include "programs/options.h"
 
@@ -46,7 +46,8 @@ std::size_t context_for(const StoryFlags& flags, const Plan& plan, std::size_t p
 
 // Which kernels ran, where STAGECRAFT_ISA chose them.
 std::string forced_kernels(const Engine& engine) {
-  if (engine.options().backend != BackendKind::Cpu || std::getenv("STAGECRAFT_ISA") == nullptr) return "";
+  if (engine.options().backend != BackendKind::Cpu || std::getenv("STAGECRAFT_ISA") == nullptr)
+    return "";
   return fmt::format("; kernels {}", kernels().name);
 }
 
@@ -91,8 +92,8 @@ class IdsFile {
 // --ids: exactly these tokens; nothing needs a tokenizer unless text is to be shown.
 void run_on_ids(const StoryFlags& flags, Engine& engine, const std::vector<TokenId>& prompt) {
   const TextOptions options = flags.text_options(engine.plan(), kDefaultMaxTokens);
-  Session session(engine, context_for(flags, engine.plan(), prompt.size(),
-                                      options.generation.max_tokens));
+  Session session(engine,
+                  context_for(flags, engine.plan(), prompt.size(), options.generation.max_tokens));
   note_long_context(engine.plan(), session.context());
   IdsFile ids_file(flags.save_ids);
   Random random(flags.chosen_seed());

@@ -1,5 +1,5 @@
-// The CPU backend against PyTorch and against itself, with the kernels of every instruction set that
-// this processor runs.
+// The CPU backend against PyTorch and against itself, with the kernels of every instruction set
+// that this processor runs.
 #include "backends/cpu/cpu_pass.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ const Kernels& kernels_of(std::string_view isa) {
   throw Error("no kernels '{}'", isa);
 }
 
-constexpr Form kCacheKinds[] = {Form::F32, Form::F16, Form::Q8};
+constexpr WeightLayout kCacheKinds[] = {WeightLayout::F32, WeightLayout::F16, WeightLayout::Q8};
 
 // A model with its weights packed, for passes with kernels and threads of the test's choice.
 struct Packed {
@@ -64,8 +64,8 @@ struct Packed {
 // All logits of a text that is computed in passes of these lengths.
 Matrix<float> logits_of(const Packed& model, const Kernels& table, std::span<const TokenId> ids,
                         std::vector<std::size_t> passes, std::size_t n_threads,
-                        Form cache_form = Form::F32) {
-  PackedKvCache cache(model.plan.caches, ids.size(), cache_form);
+                        WeightLayout cache_layout = WeightLayout::F32) {
+  PackedKvCache cache(model.plan.caches, ids.size(), cache_layout);
   CpuWorkspace workspace(model.plan, model.fused, table, ids.size(), n_threads);
   Matrix<float> logits(ids.size(), model.plan.vocab_size);
   for (const std::size_t n : passes) {
@@ -101,7 +101,7 @@ TEST_P(CpuReference, LogitsAgreeWithPyTorchWhateverThePassesAndThreads) {
   EXPECT_EQ(result.nan_a + result.nan_b, 0u);
   EXPECT_EQ(result.differing, 0u) << "off by " << result.worst.size();
 
-  for (const Form kind : kCacheKinds) {
+  for (const WeightLayout kind : kCacheKinds) {
     const auto in_passes = [&](std::vector<std::size_t> passes, std::size_t n_threads) {
       return logits_of(model, kernels_of(isa), ids, std::move(passes), n_threads, kind);
     };
@@ -143,7 +143,7 @@ class CpuRandom : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(CpuRandom, GivesTheSameBitsForAnyPassesAndThreads) {
-  for (const Form kind : kCacheKinds) {
+  for (const WeightLayout kind : kCacheKinds) {
     const Matrix<float> whole = logits_of(*model_, kernels(), ids_, {150}, 1, kind);
     std::mt19937 engine(12);
     for (std::size_t n_threads = 1; n_threads <= 4; ++n_threads) {
@@ -160,15 +160,14 @@ TEST_P(CpuRandom, GivesTheSameBitsForAnyPassesAndThreads) {
 
 // A text that is given up half-way leaves nothing behind, in none of the chunks.
 TEST_P(CpuRandom, GivesTheSameBitsAfterGoingBack) {
-  for (const Form kind : kCacheKinds) {
+  for (const WeightLayout kind : kCacheKinds) {
     const Matrix<float> expected = logits_of(*model_, kernels(), ids_, {150}, 1, kind);
     CpuWorkspace workspace(model_->plan, model_->fused, kernels(), 150, 2);
     PackedKvCache cache(model_->plan.caches, 150, kind);
     Matrix<float> logits(150, model_->plan.vocab_size);
     const auto pass = [&](std::span<const TokenId> ids) {
       const SequenceTokens one{&cache, ids, ids.size()};
-      model_->pass({&one, 1}, workspace,
-                   logits.top_rows(ids.size()));
+      model_->pass({&one, 1}, workspace, logits.top_rows(ids.size()));
     };
     const std::vector<TokenId> others(ids_.rbegin(), ids_.rend());
     pass(others);
@@ -189,7 +188,7 @@ TEST_P(CpuRandom, GivesTheSameBitsAfterGoingBack) {
 // Sequences of different lengths that join and leave: each is given what it would be alone.
 TEST_P(CpuRandom, GivesEachSequenceOfABatchWhatItIsGivenAlone) {
   for (const std::size_t n_threads : {1, 3}) {
-    const Form kind = n_threads == 1 ? Form::F32 : Form::Q8;
+    const WeightLayout kind = n_threads == 1 ? WeightLayout::F32 : WeightLayout::Q8;
     const Matrix<float> alone = logits_of(*model_, kernels(), ids_, {150}, 1, kind);
     CpuWorkspace workspace(model_->plan, model_->fused, kernels(), 64, n_threads);
     std::vector<PackedKvCache> caches;
@@ -221,7 +220,7 @@ TEST_P(CpuRandom, GivesEachSequenceOfABatchWhatItIsGivenAlone) {
 
 TEST_P(CpuRandom, KeepsKeysAndValuesAsHalvesNearlyAsWell) {
   const Matrix<float> f32 = logits_of(*model_, kernels(), ids_, {150}, 2);
-  const Matrix<float> f16 = logits_of(*model_, kernels(), ids_, {150}, 2, Form::F16);
+  const Matrix<float> f16 = logits_of(*model_, kernels(), ids_, {150}, 2, WeightLayout::F16);
   EXPECT_FALSE(same_bits(f32, f16));
   double largest = 0.0, off = 0.0;
   for (std::size_t i = 0; i < f32.rows() * f32.cols(); ++i) {
@@ -233,7 +232,7 @@ TEST_P(CpuRandom, KeepsKeysAndValuesAsHalvesNearlyAsWell) {
 
 TEST_P(CpuRandom, RefusesWhatDoesNotFitAndForgetsNothing) {
   CpuWorkspace workspace(model_->plan, model_->fused, kernels(), 8, 1);
-  PackedKvCache cache(model_->plan.caches, 10, Form::F32);
+  PackedKvCache cache(model_->plan.caches, 10, WeightLayout::F32);
   Matrix<float> logits(8, model_->plan.vocab_size);
   const auto pass = [&](std::vector<TokenId> ids) {
     const SequenceTokens one{&cache, ids, 0};
@@ -247,9 +246,7 @@ TEST_P(CpuRandom, RefusesWhatDoesNotFitAndForgetsNothing) {
   EXPECT_THROW(pass(std::vector<TokenId>(9, 1)), Error);
   const std::vector<TokenId> three{1, 2, 3};
   const SequenceTokens more{&cache, three, 4};  // to be scored than there are
-  EXPECT_THROW(
-      model_->pass({&more, 1}, workspace, logits.top_rows(4)),
-      Error);
+  EXPECT_THROW(model_->pass({&more, 1}, workspace, logits.top_rows(4)), Error);
   EXPECT_EQ(cache.length(), 6u);
 }
 

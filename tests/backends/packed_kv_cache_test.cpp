@@ -18,7 +18,7 @@
 namespace stagecraft {
 namespace {
 
-constexpr Form kKinds[] = {Form::F32, Form::F16, Form::Q8};
+constexpr WeightLayout kKinds[] = {WeightLayout::F32, WeightLayout::F16, WeightLayout::Q8};
 
 // Two layers.
 std::vector<CacheShape> shapes_of(std::size_t head_dim) { return {{3, head_dim}, {3, head_dim}}; }
@@ -37,20 +37,21 @@ TEST(PackedKvCacheBytes, AreThoseOfAllChunksThatArePartlyUsed) {
   }
 }
 
-class EveryCache : public testing::TestWithParam<std::tuple<Form, std::size_t, const Kernels*>> {
+class EveryCache
+    : public testing::TestWithParam<std::tuple<WeightLayout, std::size_t, const Kernels*>> {
  protected:
   // The 32 outputs of a panel for one row of floats.
   std::vector<float> product(const PanelMatrix& m, std::size_t panel,
                              const std::vector<float>& row) const {
-    const auto form = static_cast<std::size_t>(m.form);
+    const auto layout = static_cast<std::size_t>(m.layout);
     std::vector<std::int8_t> bytes(row.size());
     std::vector<float> scales(row.size() / kQuantBlock + 1), out(kPanelOutputs);
     std::vector<std::int32_t> sums(scales.size());
-    const bool rounded = k_.row_form[form] == RowForm::Q8;
+    const bool rounded = k_.activation_type[layout] == ActivationType::Q8;
     if (rounded) k_.to_q8(row.data(), row.size(), bytes.data(), scales.data(), sums.data());
     const void* data = rounded ? static_cast<const void*>(bytes.data()) : row.data();
-    k_.tile[form][0]({m.panel(panel), m.inputs, data, row.size(), scales.data(), sums.data(),
-                      row.size() / kQuantBlock, out.data(), kPanelOutputs});
+    k_.tile[layout][0]({m.panel(panel), m.inputs, data, row.size(), scales.data(), sums.data(),
+                        row.size() / kQuantBlock, out.data(), kPanelOutputs});
     return out;
   }
   std::vector<float> some_head(float size) {
@@ -61,8 +62,8 @@ class EveryCache : public testing::TestWithParam<std::tuple<Form, std::size_t, c
   }
   // How far a number may be from what was given, where `top` is the largest of its 32.
   float tolerance(float number, float top, bool key) const {
-    if (kind_ == Form::F32) return 0.0f;
-    if (kind_ == Form::F16) return std::abs(number) * 0x1p-11f + 0x1p-25f;
+    if (kind_ == WeightLayout::F32) return 0.0f;
+    if (kind_ == WeightLayout::F16) return std::abs(number) * 0x1p-11f + 0x1p-25f;
     // Half a step; a key's scale is a half, whose rounding 127 steps multiply. And what floats add.
     const float step = top / 127.0f;
     return step * (0.5f + (key ? 127.0f * 0x1p-11f : 0.0f)) + std::abs(number) * 0x1p-21f;
@@ -76,7 +77,7 @@ class EveryCache : public testing::TestWithParam<std::tuple<Form, std::size_t, c
     return largest;
   }
 
-  const Form kind_ = std::get<0>(GetParam());
+  const WeightLayout kind_ = std::get<0>(GetParam());
   const std::size_t head_dim_ = std::get<1>(GetParam());
   const Kernels& k_ = *std::get<2>(GetParam());
   std::mt19937 engine_{5};
@@ -141,8 +142,8 @@ TEST_P(EveryCache, KeepsNothingOfWhatItIsWrittenOver) {
   EXPECT_EQ(std::memcmp(fresh.keys(0, 1, 0).panels, used.keys(0, 1, 0).panels, bytes), 0);
 }
 
-std::string name_of(Form kind) {
-  return kind == Form::F32 ? "f32" : kind == Form::F16 ? "f16" : "q8_0";
+std::string name_of(WeightLayout kind) {
+  return kind == WeightLayout::F32 ? "f32" : kind == WeightLayout::F16 ? "f16" : "q8_0";
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, EveryCache,
@@ -241,7 +242,7 @@ TEST_P(RoundedAttention, IsThatOfTheBytesAndAsNearToTheExactAsTheyAre) {
     std::vector<TokenId> ids(100);
     std::mt19937 engine(3);
     for (TokenId& id : ids) id = static_cast<TokenId>(engine() % config.vocab_size);
-    PackedKvCache cache(plan.caches, ids.size(), Form::Q8);
+    PackedKvCache cache(plan.caches, ids.size(), WeightLayout::Q8);
     CpuWorkspace w(plan, fused, k, ids.size(), 1);
     Matrix<float> logits(ids.size(), config.vocab_size);  // rows that are not scored do not attend
     const SequenceTokens one{&cache, ids, ids.size()};
@@ -263,8 +264,8 @@ TEST_P(RoundedAttention, IsThatOfTheBytesAndAsNearToTheExactAsTheyAre) {
         const std::size_t at = head / group * head_dim;
         const auto turned = [&](const float* x) {
           std::vector<float> out(head_dim);
-          k.rope(x, w.rotations[0].cos.view().row(row).data(), w.rotations[0].sin.view().row(row).data(), head_dim / 2,
-                 out.data());
+          k.rope(x, w.rotations[0].cos.view().row(row).data(),
+                 w.rotations[0].sin.view().row(row).data(), head_dim / 2, out.data());
           return out;
         };
         const Head key = head_of(turned(&k_rows(row, at)).data(), head_dim, true);
@@ -276,8 +277,7 @@ TEST_P(RoundedAttention, IsThatOfTheBytesAndAsNearToTheExactAsTheyAre) {
         rounded_values.push_back(value.rounded);
         values_off.push_back(value.off);
 
-        const Head query =
-            head_of(turned(&q(row, head * head_dim)).data(), head_dim, false);
+        const Head query = head_of(turned(&q(row, head * head_dim)).data(), head_dim, false);
         const Attended exact = attend(query.exact, keys, values);
         const Attended rounded = attend(query.rounded, rounded_keys, rounded_values);
         double delta = 0.0;

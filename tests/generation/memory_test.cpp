@@ -250,7 +250,8 @@ class Memory : public ::testing::Test {
     const char* backend = std::getenv("STAGECRAFT_MEMORY_BACKEND");
     const char* out = std::getenv("STAGECRAFT_MEMORY_OUT");
     if (model != nullptr && backend != nullptr && out != nullptr) {  // we are the child
-      run_child(model, backend == std::string("cpu") ? BackendKind::Cpu : BackendKind::Textbook, out);
+      run_child(model, backend == std::string("cpu") ? BackendKind::Cpu : BackendKind::Textbook,
+                out);
       std::exit(0);
     }
     if (fs::read_symlink("/proc/self/exe").string().find("qemu") != std::string::npos) {

@@ -38,8 +38,8 @@ TEST(Limits, SessionBytesCountsKeysAndValues) {
   const TinyModel tiny;
   const Plan plan = describe_model(tiny.folder()).plan;
   const EngineOptions textbook{BackendKind::Textbook};
-  const double a_position = session_bytes(plan, textbook, 2000) -
-                            session_bytes(plan, textbook, 1999);
+  const double a_position =
+      session_bytes(plan, textbook, 2000) - session_bytes(plan, textbook, 1999);
   // 2 layers of keys and values of 2 heads of 6; 4 heads x 64 rows of probabilities; the token.
   EXPECT_EQ(a_position, 4.0 * (2 * 2 * 12 + 4 * 64) + 4.0);
 }

@@ -184,7 +184,8 @@ TEST(Mutation, OfAGgufFileIsRefusedOrRuns) {
   const TemporaryFolder folder;
   const std::filesystem::path file = folder.path() / "model.gguf";
   write_file(file, read_file(TEST_DATA "/gguf/whole.gguf"));
-  expect_both(mutate_file(file, kGgufHead, 7, 1500, [&] { run_three_tokens(textbook_engine(file)); }));
+  expect_both(
+      mutate_file(file, kGgufHead, 7, 1500, [&] { run_three_tokens(textbook_engine(file)); }));
 }
 
 TEST(Mutation, OfAVocabularyInAGgufFileIsRefusedOrRuns) {

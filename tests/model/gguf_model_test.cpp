@@ -20,7 +20,9 @@ std::vector<float> logits_of(Engine engine) {
   return {logits.data(), logits.data() + logits.rows() * logits.cols()};
 }
 
-Engine gguf(const std::string& name) { return textbook_engine(TEST_DATA "/gguf/" + name + ".gguf"); }
+Engine gguf(const std::string& name) {
+  return textbook_engine(TEST_DATA "/gguf/" + name + ".gguf");
+}
 Engine folder(const std::string& name) { return textbook_engine(TEST_DATA "/models/" + name); }
 
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {

@@ -11,20 +11,20 @@
 namespace stagecraft {
 namespace {
 
-// A prompt goes through the model in pieces of this many tokens: enough that each weight fetched from
-// memory serves many rows, few enough that the workspace stays small.
+// A prompt goes through the model in pieces of this many tokens: enough that each weight fetched
+// from memory serves many rows, few enough that the workspace stays small.
 constexpr std::size_t kRows = 512;
 
-Form cache_form(KvType type) {
-  constexpr Form kForms[] = {Form::F32, Form::F16, Form::Q8};
-  return kForms[static_cast<std::size_t>(type)];
+WeightLayout cache_layout(KvType type) {
+  constexpr WeightLayout kLayouts[] = {WeightLayout::F32, WeightLayout::F16, WeightLayout::Q8};
+  return kLayouts[static_cast<std::size_t>(type)];
 }
 
 class CpuSequence final : public Sequence {
  public:
   // live: counts the sequences that there are.
   CpuSequence(const Plan& plan, std::size_t context, KvType type, std::size_t& live)
-      : cache_(plan.caches, context, cache_form(type)), live_(live) {
+      : cache_(plan.caches, context, cache_layout(type)), live_(live) {
     ++live_;
   }
   ~CpuSequence() override { --live_; }
@@ -117,7 +117,7 @@ std::unique_ptr<Backend> make_cpu_backend(const Plan& plan, const Checkpoint& ch
 }
 
 SequenceBytes cpu_bytes(const Plan& plan, KvType type, std::size_t context) {
-  return {packed_kv_cache_bytes(plan.caches, context, cache_form(type)),
+  return {packed_kv_cache_bytes(plan.caches, context, cache_layout(type)),
           cpu_workspace_bytes(plan, fuse(plan), std::min(kRows, context))};
 }
 

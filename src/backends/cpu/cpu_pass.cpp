@@ -13,8 +13,9 @@ namespace {
 // Rows times bytes of weights for each thread, below which the threads would wait for each other
 // longer than they work.
 constexpr std::size_t kWorthSharing = std::size_t{1} << 20;
-// A pass over less than this takes less time than a processor stays with other work. Once one of the
-// threads has had to wait for such a processor, the next kAlone passes are left to the first thread.
+// A pass over less than this takes less time than a processor stays with other work. Once one of
+// the threads has had to wait for such a processor, the next kAlone passes are left to the first
+// thread.
 constexpr std::size_t kShortPass = std::size_t{8} << 20;
 constexpr std::size_t kAlone = 1000;
 
@@ -87,7 +88,8 @@ class Pass {
     std::copy_n(all.begin(), n_all, both.begin());
     std::copy_n(scored.begin(), n_scored, both.begin() + static_cast<std::ptrdiff_t>(n_all));
     const Rows rows = prepare(step.input, {both.data(), n_all + n_scored});
-    if (n_scored != 0) slice_.multiply(rows, {first_scored_row(), rows_}, {scored.data(), n_scored});
+    if (n_scored != 0)
+      slice_.multiply(rows, {first_scored_row(), rows_}, {scored.data(), n_scored});
     if (n_all != 0) slice_.multiply(rows, {0, rows_}, {all.data(), n_all});
     // Each thread leaves the pass when its share of the last product is done.
     if (step.linears.back().out != program_.plan.logits) slice_.barrier();

@@ -77,9 +77,8 @@ double cpu_workspace_bytes(const Plan& plan, const FusedPlan& fused, std::size_t
     if (fused.stored[i]) row += count(plan.buffers[i].width);
   }
   for (const Frequencies& table : plan.frequencies) row += 2.0 * count(table.values.size());
-  constexpr double kPrepared = 4.0 + 2.0 + 1.0 + 8.0 / kQuantBlock;  // bytes, in all forms
-  return count(max_rows) *
-         (sizeof(float) * row + kPrepared * count(prepared_width(plan, fused)));
+  constexpr double kPrepared = 4.0 + 2.0 + 1.0 + 8.0 / kQuantBlock;  // bytes, in all formats
+  return count(max_rows) * (sizeof(float) * row + kPrepared * count(prepared_width(plan, fused)));
 }
 
 }  // namespace stagecraft

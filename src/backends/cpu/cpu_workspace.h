@@ -14,7 +14,7 @@ namespace stagecraft {
 // waiting for the others.
 constexpr std::size_t kFewRows = 4;
 
-// Rows of activations in the forms that kernels ask for.
+// Rows of activations in the number formats that kernels ask for.
 struct PreparedRows {
   PreparedRows() = default;
   PreparedRows(std::size_t rows, std::size_t width);

@@ -7,8 +7,8 @@
 
 namespace stagecraft {
 
-// A plan as the CPU backend runs it: steps that share their input, or whose result is needed at once,
-// are one. Compiled once, when a model is opened; a pass only walks the list.
+// A plan as the CPU backend runs it: steps that share their input, or whose result is needed at
+// once, are one. Compiled once, when a model is opened; a pass only walks the list.
 //
 //   norm, linears of the same input        FusedLinears: rows are normed and rounded once for all
 //   linear, x += its result                the sum is written by the kernel that makes it

@@ -123,7 +123,7 @@ void PackedAttention::attend_rows(const Layer& layer, PackedKvCache& cache, std:
   const std::size_t width = layer.padded;
   const std::size_t n_queries = n * layer.group;
   float* const out = scratch_.weighted.data();
-  const RowForm form = slice_.row_form(cache.keys(step.cache, kv_head, 0));
+  const ActivationType type = slice_.activation_type(cache.keys(step.cache, kv_head, 0));
   const MatrixView<float> queries(scratch_.queries.f32.data(), n_queries, width);
   for (std::size_t i = 0; i < n_queries; ++i) {
     float* query = queries.row(i).data();
@@ -131,7 +131,7 @@ void PackedAttention::attend_rows(const Layer& layer, PackedKvCache& cache, std:
     const std::size_t from = row + i / layer.group;
     rotate(&layer.q(from, head * head_dim), head_dim, from, layer.step.q_rotation, query);
     std::fill(query + head_dim, query + width, 0.0f);
-    slice_.round_row(query, form, i, width, scratch_.queries);
+    slice_.round_row(query, type, i, width, scratch_.queries);
     scratch_.largest[i] = kMasked;
     scratch_.total[i] = 0.0f;
     std::fill_n(out + i * width, width, 0.0f);

@@ -45,8 +45,8 @@ class PackedAttention {
   struct Layer {
     const FusedAttention& step;
     CacheShape shape;
-    std::size_t group;         // query heads per key head
-    std::size_t padded;        // head_dim, rounded up to a panel
+    std::size_t group;   // query heads per key head
+    std::size_t padded;  // head_dim, rounded up to a panel
     MatrixView<float> q, k, v, out;
   };
   MatrixView<float> buffer(BufferId id) const {

@@ -9,28 +9,29 @@
 namespace stagecraft {
 namespace {
 
-PanelMatrix keys_of(const CacheShape& shape, Form kind) {
-  const std::size_t step = kind == Form::Q8 ? kQuantBlock : 1;
+PanelMatrix keys_of(const CacheShape& shape, WeightLayout kind) {
+  const std::size_t step = kind == WeightLayout::Q8 ? kQuantBlock : 1;
   const std::size_t inputs = round_up(shape.head_dim, step);
   return {kind, PackedKvCache::kChunk, inputs, nullptr, panel_bytes(kind, inputs)};
 }
 
-PanelMatrix values_of(const CacheShape& shape, Form kind) {
-  const Form form = kind == Form::Q8 ? Form::Q8ByInput : kind;
-  return {form, shape.head_dim, PackedKvCache::kChunk, nullptr,
-          panel_bytes(form, PackedKvCache::kChunk)};
+PanelMatrix values_of(const CacheShape& shape, WeightLayout kind) {
+  const WeightLayout layout = kind == WeightLayout::Q8 ? WeightLayout::Q8ByInput : kind;
+  return {layout, shape.head_dim, PackedKvCache::kChunk, nullptr,
+          panel_bytes(layout, PackedKvCache::kChunk)};
 }
 
 std::size_t bytes_of(const PanelMatrix& matrix) { return matrix.panel_count() * matrix.stride; }
 
 // Of one head.
-std::size_t chunk_bytes(const CacheShape& shape, Form kind) {
+std::size_t chunk_bytes(const CacheShape& shape, WeightLayout kind) {
   return bytes_of(keys_of(shape, kind)) + bytes_of(values_of(shape, kind));
 }
 
 // Floats into places `step` numbers apart.
-void scatter(const float* values, std::size_t n, Form kind, std::byte* to, std::size_t step) {
-  if (kind == Form::F32) {
+void scatter(const float* values, std::size_t n, WeightLayout kind, std::byte* to,
+             std::size_t step) {
+  if (kind == WeightLayout::F32) {
     for (std::size_t i = 0; i < n; ++i) std::memcpy(to + i * step * 4, values + i, 4);
     return;
   }
@@ -76,7 +77,8 @@ void put_value(const Block& block, std::byte* to) {
 
 }  // namespace
 
-PackedKvCache::PackedKvCache(std::span<const CacheShape> shapes, std::size_t capacity, Form kind)
+PackedKvCache::PackedKvCache(std::span<const CacheShape> shapes, std::size_t capacity,
+                             WeightLayout kind)
     : kind_(kind), capacity_(capacity) {
   for (const CacheShape& shape : shapes) {
     layers_.push_back({shape.head_dim, row_bytes_, keys_of(shape, kind), values_of(shape, kind)});
@@ -114,12 +116,12 @@ void PackedKvCache::put(const Kernels& kernels, CacheId cache, std::size_t kv_he
   const std::size_t output = at % kPanelOutputs;
   std::byte* const chunk = memory_.data() + offset(one, kv_head, position / kChunk);
   std::byte* const keys = chunk + at / kPanelOutputs * one.keys.stride;
-  std::byte* const values = chunk + bytes_of(one.keys) + panel_bytes(one.values.form, at);
+  std::byte* const values = chunk + bytes_of(one.keys) + panel_bytes(one.values.layout, at);
   for (std::size_t d = 0; d < one.head_dim; d += kPanelOutputs) {
     const std::size_t n = std::min(kPanelOutputs, one.head_dim - d);
     std::byte* const k = keys + panel_bytes(kind_, d);
     std::byte* const v = values + d / kPanelOutputs * one.values.stride;
-    if (kind_ == Form::Q8) {
+    if (kind_ == WeightLayout::Q8) {
       put_key(Block(kernels, key + d, n), output, k);
       put_value(Block(kernels, value + d, n), v);
     } else {
@@ -130,7 +132,8 @@ void PackedKvCache::put(const Kernels& kernels, CacheId cache, std::size_t kv_he
   }
 }
 
-double packed_kv_cache_bytes(std::span<const CacheShape> shapes, std::size_t capacity, Form kind) {
+double packed_kv_cache_bytes(std::span<const CacheShape> shapes, std::size_t capacity,
+                             WeightLayout kind) {
   const auto count = [](std::size_t n) { return static_cast<double>(n); };
   double row = 0.0;
   for (const CacheShape& shape : shapes) {

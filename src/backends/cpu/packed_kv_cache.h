@@ -15,9 +15,9 @@ constexpr std::size_t round_up(std::size_t n, std::size_t step) {
 }
 
 // Keys and values of one sequence as the CPU backend keeps them: as weights. The scores of a query
-// are a product with a matrix whose outputs are positions; the result of attention is a product with
-// a matrix whose inputs are positions. So both are a PanelMatrix, in chunks of 64 positions, and the
-// kernels of the linear layers serve attention too:
+// are a product with a matrix whose outputs are positions; the result of attention is a product
+// with a matrix whose inputs are positions. So both are a PanelMatrix, in chunks of 64 positions,
+// and the kernels of the linear layers serve attention too:
 //
 //   kind   keys [64, head_dim]   values [head_dim, 64]
 //   F32    F32                   F32
@@ -26,8 +26,8 @@ constexpr std::size_t round_up(std::size_t n, std::size_t step) {
 //
 // Q8 rounds 32 neighbouring numbers of a key or a value to bytes that share a scale. In a matrix of
 // keys these are inputs, in a matrix of values outputs: hence two layouts, both of which store a
-// position without reading another. A head that is no multiple of 32 is padded with zeros, which add
-// nothing.
+// position without reading another. A head that is no multiple of 32 is padded with zeros, which
+// add nothing.
 //
 // Chunks of all layers and heads lie one after the other, so memory grows by one row of chunks per
 // 64 positions: pages that no position has reached are never touched.
@@ -37,11 +37,11 @@ class PackedKvCache {
 
   // shapes: one per cache of the plan. capacity: in positions. kind: F32, F16 or Q8, how keys and
   // values are kept.
-  PackedKvCache(std::span<const CacheShape> shapes, std::size_t capacity, Form kind);
+  PackedKvCache(std::span<const CacheShape> shapes, std::size_t capacity, WeightLayout kind);
 
   std::size_t length() const { return length_; }
   std::size_t capacity() const { return capacity_; }
-  Form kind() const { return kind_; }
+  WeightLayout kind() const { return kind_; }
 
   PanelMatrix keys(CacheId cache, std::size_t kv_head, std::size_t chunk) const;
   // Of the chunk's first `positions`.
@@ -66,7 +66,7 @@ class PackedKvCache {
   // Where the keys of a chunk begin; its values follow.
   std::size_t offset(const Layer& layer, std::size_t kv_head, std::size_t chunk) const;
 
-  Form kind_;
+  WeightLayout kind_;
   std::vector<Layer> layers_;
   std::size_t row_bytes_ = 0;  // of one chunk of all layers and heads
   std::size_t capacity_;
@@ -75,6 +75,7 @@ class PackedKvCache {
 };
 
 // The bytes that a cache for `capacity` positions comes to use.
-double packed_kv_cache_bytes(std::span<const CacheShape> shapes, std::size_t capacity, Form kind);
+double packed_kv_cache_bytes(std::span<const CacheShape> shapes, std::size_t capacity,
+                             WeightLayout kind);
 
 }  // namespace stagecraft

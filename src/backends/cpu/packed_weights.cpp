@@ -8,8 +8,9 @@
 namespace stagecraft {
 namespace {
 
-// Rounding the activations too changes each by up to one part in 256. Large models gain speed from it
-// and their text does not suffer; small models tell the same story on every processor without it.
+// Rounding the activations too changes each by up to one part in 256. Large models gain speed from
+// it and their text does not suffer; small models tell the same story on every processor without
+// it.
 bool is_large(const Checkpoint& checkpoint) {
   std::size_t bytes = 0;
   for (const StoredTensor* tensor : checkpoint.tensors()) bytes += tensor->bytes.size();
@@ -60,9 +61,9 @@ class Planner {
       const auto at = static_cast<std::size_t>(id);
       const StoredTensor& stored = *weights_.stored[at];
       PanelMatrix& packed = weights_.matrices[at];
-      packed = {packed_form(stored, checkpoint_), stored.shape[0], stored.shape[1], nullptr, 0};
+      packed = {packed_layout(stored, checkpoint_), stored.shape[0], stored.shape[1], nullptr, 0};
       jobs_.push_back({&stored, &packed, bytes_ + stride});
-      stride += panel_bytes(packed.form, packed.inputs);
+      stride += panel_bytes(packed.layout, packed.inputs);
     }
     const auto placed = std::span(jobs_).last(ids.size());
     for (Job& job : placed) job.packed->stride = stride;
@@ -90,7 +91,7 @@ void pack(const std::vector<Job>& jobs, const Checkpoint& checkpoint, std::byte*
     for (const Job& job : jobs) {
       const std::size_t panels = job.packed->panel_count();
       const std::size_t pieces = (panels + kPanels - 1) / kPanels;
-      const std::size_t bytes = panel_bytes(job.packed->form, job.packed->inputs);
+      const std::size_t bytes = panel_bytes(job.packed->layout, job.packed->inputs);
       for (; piece < first + pieces; piece = next++) {
         const std::size_t begin = (piece - first) * kPanels;
         for (std::size_t i = begin; i < std::min(panels, begin + kPanels); ++i) {
@@ -112,9 +113,9 @@ void pack(const std::vector<Job>& jobs, const Checkpoint& checkpoint, std::byte*
 }  // namespace
 
 // bf16 weights are multiplied with rounded activations where that is worth while.
-Form packed_form(const StoredTensor& matrix, const Checkpoint& checkpoint) {
-  const Form form = panel_form(matrix);
-  return form == Form::BF16 && is_large(checkpoint) ? Form::RoundedBF16 : form;
+WeightLayout packed_layout(const StoredTensor& matrix, const Checkpoint& checkpoint) {
+  const WeightLayout layout = panel_layout(matrix);
+  return layout == WeightLayout::BF16 && is_large(checkpoint) ? WeightLayout::RoundedBF16 : layout;
 }
 
 PackedWeights pack_weights(const Plan& plan, const FusedPlan& fused, const Checkpoint& checkpoint,

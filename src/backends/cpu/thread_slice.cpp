@@ -4,9 +4,9 @@ namespace stagecraft {
 
 Rows ThreadSlice::prepare(MatrixView<const float> x, const float* norm, float eps,
                           std::span<const Product> products) const {
-  bool forms[3] = {};
+  bool types[3] = {};
   for (const Product& product : products) {
-    forms[static_cast<int>(row_form(*product.weight))] = true;
+    types[static_cast<int>(activation_type(*product.weight))] = true;
   }
   const std::size_t width = x.cols();
   const bool together = x.rows() > kFewRows && n_threads_ > 1;
@@ -19,24 +19,23 @@ Rows ThreadSlice::prepare(MatrixView<const float> x, const float* norm, float ep
       k_.rms_norm(row, norm, width, eps, normed.row(r).data());
       row = normed.row(r).data();
     }
-    for (const RowForm form : {RowForm::BF16, RowForm::Q8}) {
-      if (forms[static_cast<int>(form)]) round_row(row, form, r, width, p);
+    for (const ActivationType type : {ActivationType::BF16, ActivationType::Q8}) {
+      if (types[static_cast<int>(type)]) round_row(row, type, r, width, p);
     }
   }
   if (together) barrier();
   return {&p, norm != nullptr ? MatrixView<const float>(normed) : x};
 }
 
-void ThreadSlice::round_row(const float* row, RowForm form, std::size_t r, std::size_t width,
-                         PreparedRows& p) const {
-  if (form == RowForm::BF16) k_.to_bf16(row, width, &p.bf16.data()[r * width]);
-  if (form != RowForm::Q8) return;
+void ThreadSlice::round_row(const float* row, ActivationType type, std::size_t r, std::size_t width,
+                            PreparedRows& p) const {
+  if (type == ActivationType::BF16) k_.to_bf16(row, width, &p.bf16.data()[r * width]);
+  if (type != ActivationType::Q8) return;
   const std::size_t block = r * (width / kQuantBlock);
   k_.to_q8(row, width, &p.q8.data()[r * width], &p.scales.data()[block], &p.sums.data()[block]);
 }
 
-void ThreadSlice::multiply(const Rows& x, Range rows,
-                           std::span<const Product> products) const {
+void ThreadSlice::multiply(const Rows& x, Range rows, std::span<const Product> products) const {
   std::size_t panels = 0;
   for (const Product& one : products) panels += one.weight->panel_count();
   share_tiles(panels, rows, [&](std::size_t panel, Range some) {
@@ -49,7 +48,7 @@ void ThreadSlice::multiply(const Rows& x, Range rows,
 }
 
 void ThreadSlice::multiply_panel(const Rows& x, const Product& product, std::size_t panel,
-                              Range rows) const {
+                                 Range rows) const {
   const auto& [weight, bias, out, add] = product;
   const PanelMatrix& m = *weight;
   const std::size_t output = panel * kPanelOutputs;
@@ -76,7 +75,7 @@ void ThreadSlice::multiply_panel(const Rows& x, const Product& product, std::siz
 }
 
 void ThreadSlice::tile(const PanelMatrix& m, std::size_t panel, const Rows& x, std::size_t first,
-                    std::size_t n, const TileOut& out, Range all) const {
+                       std::size_t n, const TileOut& out, Range all) const {
   const std::size_t blocks = m.inputs / kQuantBlock;
   TileArgs args{.panel = m.panel(panel),
                 .inputs = m.inputs,
@@ -85,23 +84,23 @@ void ThreadSlice::tile(const PanelMatrix& m, std::size_t panel, const Rows& x, s
                 .out = out.data,
                 .out_stride = out.stride,
                 .add = out.add};
-  fetch_on_the_way(args, m.panel(panel + 1), panel_bytes(m.form, m.inputs), first - all.begin, n,
+  fetch_on_the_way(args, m.panel(panel + 1), panel_bytes(m.layout, m.inputs), first - all.begin, n,
                    all.size());
-  switch (row_form(m)) {
-    case RowForm::F32:
+  switch (activation_type(m)) {
+    case ActivationType::F32:
       args.rows = x.f32.row(first).data();
       args.row_stride = x.f32.stride();
       break;
-    case RowForm::BF16:
+    case ActivationType::BF16:
       args.rows = &x.prepared->bf16.data()[first * m.inputs];
       break;
-    case RowForm::Q8:
+    case ActivationType::Q8:
       args.rows = &x.prepared->q8.data()[first * m.inputs];
       args.scales = &x.prepared->scales.data()[first * blocks];
       args.sums = &x.prepared->sums.data()[first * blocks];
       break;
   }
-  k_.tile[static_cast<std::size_t>(m.form)][n - 1](args);
+  k_.tile[static_cast<std::size_t>(m.layout)][n - 1](args);
 }
 
 }  // namespace stagecraft

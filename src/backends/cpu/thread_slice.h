@@ -35,16 +35,12 @@ struct Product {
   bool add = false;
 };
 
-// All threads walk through a pass side by side; this is one of them at the products: it prepares rows
-// for the kernels and multiplies its share of the panels. `thread` of `n_threads`.
+// All threads walk through a pass side by side; this is one of them at the products: it prepares
+// rows for the kernels and multiplies its share of the panels. `thread` of `n_threads`.
 class ThreadSlice {
  public:
   ThreadSlice(CpuWorkspace& w, std::size_t thread, std::size_t n_threads)
-      : w_(w),
-        thread_(thread),
-        n_threads_(n_threads),
-        scratch_(w.scratch[thread]),
-        k_(w.kernels) {}
+      : w_(w), thread_(thread), n_threads_(n_threads), scratch_(w.scratch[thread]), k_(w.kernels) {}
 
   CpuWorkspace::Scratch& scratch() const { return scratch_; }
 
@@ -59,29 +55,29 @@ class ThreadSlice {
     if (n_threads_ > 1) w_.threads.barrier();
   }
 
-  // Norms rows, where a norm is given ([width], or nullptr), and puts them into the forms that the
-  // matrices' kernels ask for. In a long pass all threads must call it: each does its share, and
-  // they wait for each other.
+  // Norms rows, where a norm is given ([width], or nullptr), and puts them into the number
+  // formats that the matrices' kernels ask for. In a long pass all threads must call it: each does
+  // its share, and they wait for each other.
   Rows prepare(MatrixView<const float> x, const float* norm, float eps,
                std::span<const Product> products) const;
 
-  // Writes row r of p, which is `width` wide, in one of the rounded forms.
-  void round_row(const float* row, RowForm form, std::size_t r, std::size_t width,
+  // Writes row r of p, which is `width` wide, in one of the rounded formats.
+  void round_row(const float* row, ActivationType type, std::size_t r, std::size_t width,
                  PreparedRows& p) const;
 
   // This thread's share of several products of the same rows.
   void multiply(const Rows& x, Range rows, std::span<const Product> products) const;
 
-  // One panel of a matrix times rows [first, first + n), n at most the kernel's most. All rows of the
-  // panel together fetch the next panel on their way; these rows fetch their part of it.
+  // One panel of a matrix times rows [first, first + n), n at most the kernel's most. All rows of
+  // the panel together fetch the next panel on their way; these rows fetch their part of it.
   void tile(const PanelMatrix& m, std::size_t panel, const Rows& x, std::size_t first,
             std::size_t n, const TileOut& out, Range all = {}) const;
 
-  RowForm row_form(const PanelMatrix& m) const {
-    return k_.row_form[static_cast<std::size_t>(m.form)];
+  ActivationType activation_type(const PanelMatrix& m) const {
+    return k_.activation_type[static_cast<std::size_t>(m.layout)];
   }
   std::size_t max_rows(const PanelMatrix& m) const {
-    return k_.max_rows[static_cast<std::size_t>(m.form)];
+    return k_.max_rows[static_cast<std::size_t>(m.layout)];
   }
 
   // This thread's share of panels times rows, by tiles, so that no thread has a panel more than

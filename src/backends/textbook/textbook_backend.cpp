@@ -47,10 +47,19 @@ class TextbookBackend : public Backend {
 
   void forward(std::span<const Input> inputs, MatrixView<float> logits) override {
     std::size_t row = 0;
-    for (const Input& input : inputs) {
-      KvCache& cache = static_cast<TextbookSequence&>(*input.sequence).cache();
-      pass(input.tokens, cache, logits.row_range(row, input.n_logits));
-      row += input.n_logits;
+    std::size_t done = 0;
+    try {
+      for (; done < inputs.size(); ++done) {
+        const Input& input = inputs[done];
+        KvCache& cache = static_cast<TextbookSequence&>(*input.sequence).cache();
+        pass(input.tokens, cache, logits.row_range(row, input.n_logits));
+        row += input.n_logits;
+      }
+    } catch (...) {
+      for (const Input& input : inputs.first(done)) {
+        input.sequence->truncate(input.sequence->length() - input.tokens.size());
+      }
+      throw;
     }
   }
 

@@ -1,6 +1,7 @@
 #include "model/architectures/architectures.h"
 
 #include <algorithm>
+#include <vector>
 
 #include <fmt/ranges.h>
 

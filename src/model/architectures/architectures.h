@@ -1,8 +1,8 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "model/config_fields.h"
 #include "model/plan.h"
@@ -12,7 +12,7 @@ namespace stagecraft {
 // An architecture: how a config.json becomes a plan. Each file NAME.cpp of this folder defines one,
 // `architecture_NAME`; CMake lists the files, so a new one is known by being there.
 struct Architecture {
-  std::vector<std::string_view> model_types;  // "model_type" of the config.json that it reads
+  std::span<const std::string_view> model_types;  // "model_type" of a config.json that it reads
   // Throws Error naming the first field that is missing, out of range, or would change the result
   // in a way that the plan does not express.
   Plan (*plan)(const ConfigFields& fields);
