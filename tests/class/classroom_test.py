@@ -71,7 +71,8 @@ def entry(stage, status="passed", earned=None, mistake=None):
     """Of a result; earned: by default all or nothing."""
     if earned is None:
         earned = stage.points if status == "passed" else 0
-    return {"id": stage.id, "title": stage.title, "points": stage.points, "earned": earned, "status": status, "seed": SEED,
+    return {"id": stage.id, "title": stage.title, "points": stage.points, "earned": earned, "status": status,
+            "seed": SEED,
             "failed": status == "wrong", "groups": [
                 {"name": "G", "points": stage.points, "earned": earned, "status": status, "more": 0,
                  "message": EVIL if status == "wrong" else "", "mistake": mistake, "mistake_says": EVIL}]}
