@@ -10,6 +10,7 @@
 #   composed_stages  those of them that need others
 #   stage_files_NN   the student's files of stage NN
 #   stage_flags_NN   its flags on this processor
+#   asked_NN         the functions of which its gate asks: its own, and those in "asks"
 #   judged_stages    ours_NN of every stage, or judged_NN
 #   staged_twins     every file of src/ that stands in some ours_NN
 #
@@ -56,6 +57,18 @@ foreach(index RANGE ${last_stage})
   endforeach()
   list(APPEND staged_twins ${ours})
   set(stage_files_${id} ${mine})
+
+  set(asked_${id} "")
+  foreach(list IN ITEMS functions asks)
+    string(JSON n_functions ERROR_VARIABLE none LENGTH "${registry}" stages ${index} ${list})
+    if(n_functions GREATER 0)
+      math(EXPR last_function "${n_functions} - 1")
+      foreach(function RANGE ${last_function})
+        string(JSON function GET "${registry}" stages ${index} ${list} ${function})
+        list(APPEND asked_${id} ${function})
+      endforeach()
+    endif()
+  endforeach()
 
   set(stage_flags_${id} "")
   string(JSON n_flags ERROR_VARIABLE none LENGTH "${registry}" stages ${index} flags ${processor})

@@ -36,11 +36,12 @@ import overrides
 import pulling
 import report
 import sending
+import viva
 
 PULLS = 8  # at a time: most of it is waiting
 PRECOMPILED_FROM = 24  # repositories: below, it costs more than it saves
 
-Task = collections.namedtuple("Task", "id sha stages out fresh language")
+Task = collections.namedtuple("Task", "id sha seeds out fresh language")  # seeds: {id of a stage: its seed}
 
 
 class Bar:
@@ -146,11 +147,11 @@ class Graders:
         return subprocess.Popen(self.words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                 env=self.environment)
 
-    def ask(self, child, seed, task):
+    def ask(self, child, task):
         """(what the matter is or None, the grader for what comes next): another one, if this one ended."""
         for _ in range(2):
             try:
-                print(json.dumps({**task._asdict(), "seed": seed}), file=child.stdin, flush=True)
+                print(json.dumps(task._asdict()), file=child.stdin, flush=True)
                 line = child.stdout.readline()
             except OSError:
                 line = ""
@@ -168,7 +169,7 @@ class Graders:
         child.stdout.close()
         child.wait()
 
-    def run(self, tasks, seed, bar):
+    def run(self, tasks, bar):
         """{out: problem} of the tasks that could not be done."""
         problems, left, taking = {}, collections.deque(tasks), threading.Lock()
 
@@ -180,7 +181,7 @@ class Graders:
                         if not left:
                             return
                         task = left.popleft()
-                    problem, child = self.ask(child, seed, task)
+                    problem, child = self.ask(child, task)
                     with taking:
                         if problem:
                             problems[task.out] = problem
@@ -232,10 +233,8 @@ class Run:
         here = room.folder / official.FILE  # of this class, where one tree serves several
         self.rules = lateness.Rules(official.read(room.folder if here.exists() else course.ROOT), self.stages)
         self.at = classroom.now()
-        self.seed = room.seed() if options.seed is None else options.seed
         grading.prepare()
-        self.terms = [grading.SCHEMA, grading.official_files(), self.seed, grading.compiler(),
-                      grading.why_not()]
+        self.terms = [grading.SCHEMA, grading.official_files(), grading.compiler(), grading.why_not()]
         seen, problems = room.seen(), room.problems()
         self.records = [marks.Record(student, seen[student.id], problems.get(student.id), self.rules.of(student))
                         for student in room.students]
@@ -257,12 +256,20 @@ class Run:
 
     def task(self, record, sha, stages, fresh=False):
         """stages: None for all. By where its result goes it is known whether it was done before."""
-        ids = [stage.id for stage in self.stages if stages is None or stage.id in stages]
+        seeds = {stage.id: self.seed(record, stage, sha) for stage in self.stages
+                 if stages is None or stage.id in stages}
         language = self.language(record, sha)
-        key = hashlib.sha1(json.dumps([*self.terms, sha, ids, language]).encode()).hexdigest()[:12]
+        key = hashlib.sha1(json.dumps([*self.terms, sha, seeds, language]).encode()).hexdigest()[:12]
         id = self.graded_as[record.id, sha]
         out = self.room.results / id / f"{sha[:18]}-{key}.json"
-        return Task(id, sha, ids, str(out), fresh, language)
+        return Task(id, sha, seeds, str(out), fresh, language)
+
+    def seed(self, record, stage, sha):
+        """Of the commit in which a stage's files first were as they are: what is unchanged gets the same numbers,
+        and need not be graded again."""
+        if self.options.seed is not None:
+            return self.options.seed
+        return self.room.seed(self.graded_as[record.id, sha], self.versions[record.id].first(stage, sha))
 
     def tasks(self, record):
         """The newest version with all its stages; of older ones the stages that may count for more."""
@@ -286,7 +293,7 @@ class Run:
                 headers = pathlib.Path(folder) / "include"
                 grading.precompile(headers)
             problems = Graders(self.room, self.options.jobs or os.cpu_count() or 1, headers).run(
-                tasks, self.seed, bar)
+                tasks, bar)
         bar.end()
         return problems
 
@@ -329,10 +336,10 @@ class Run:
         for name, lines in marks.TABLES.items():
             classroom.write(self.room.folder / name, marks.table(lines(self.records, self.stages)))
         changed.write()
-        newest = {record.id: self.versions[record.id].handed_in[record.newest.sha] for record in self.records
-                  if record.newest and self.graded_as[record.id, record.newest.sha] == record.id}
-        alike = likeness.look_at_these(self.stages, newest)
-        classroom.write(self.room.folder / "class.html", "\n".join(class_page.page(self, alike)) + "\n")
+        seen = {record.id: list(self.versions[record.id].handed_in.values()) for record in self.records
+                if record.newest and self.graded_as[record.id, record.newest.sha] == record.id}
+        alike, ours = likeness.look_at_these(self.stages, seen), likeness.look_at_ours(self.stages, seen)
+        classroom.write(self.room.folder / "class.html", "\n".join(class_page.page(self, alike, ours)) + "\n")
         self.room.forget_others()
 
 
@@ -374,8 +381,8 @@ def grade_one(room, options):
         raise course.Problem(problems[task.out])
     result = marks.read(pathlib.Path(task.out))
     course.tell("\n".join(report.text(result)))
-    course.tell(course.say("grade_how", task.sha[:10], (result["official"]["commit"] or "-")[:10], run.seed,
-                           result["compiler"]))
+    course.tell(course.say("grade_how", task.sha[:10], (result["official"]["commit"] or "-")[:10], result["compiler"]))
+    course.tell(course.say("class_result", task.out))
     if not all([run.fill(one, {}) for one in run.records]):
         if record.result and record.stages:
             run.write_feedback(record)
@@ -389,6 +396,33 @@ def grade_one(room, options):
     return 0
 
 
+# ---- viva ---------------------------------------------------------------------------------------
+
+
+def vivas(room, options):
+    """A sheet for each student who has something right, or for one."""
+    run = Run(room, options)
+    chosen = [record for record in run.records if record.newest and options.only in (None, record.id)]
+    bar = Bar(len(chosen))
+    grading.PLACE.mkdir(parents=True, exist_ok=True)
+    missing = []
+    for record in chosen:
+        if not run.fill(record, {}) or record.result is None:
+            missing.append(record.id)
+            continue
+        right = [stage for stage, entry in zip(run.stages, record.result["stages"])
+                 if entry["status"] in ("passed", "slow") and entry["started"] and stage.points]
+        sha = record.newest.sha
+        found = viva.changes(run.versions[record.id].handed_in[sha], right, room.seed(record.id, sha))
+        classroom.write(room.folder / "viva" / f"{record.id}.md", "\n".join(viva.sheet(record.id, sha, found)) + "\n")
+        bar.step(record.id)
+    bar.end()
+    course.tell(course.say("viva_done", len(chosen) - len(missing), room.folder / "viva"))
+    for id in missing:
+        course.tell(f"  {id}: {course.say('viva_not_graded')}")
+    return 1 if missing else 0
+
+
 # ---- the command --------------------------------------------------------------------------------
 
 
@@ -398,14 +432,16 @@ def run():
         description="Pulls and grades a class. Nothing is written in this repository.",
         epilog="e.g. ./stage class pull --roster ../class/roster.csv\n"
                "     ./stage class grade --roster ../class/roster.csv --only ann --sha 1f0c\n"
+               "     ./stage class viva --roster ../class/roster.csv --only ann\n"
                "     ./stage class send --roster ../class/roster.csv --as moodle")
-    parser.add_argument("what", choices=("pull", "grade", "send"))
+    parser.add_argument("what", choices=("pull", "grade", "viva", "send"))
     parser.add_argument("--roster", type=pathlib.Path, required=True, metavar="FILE",
                         help="a CSV with the columns id and repository (path or URL)")
     parser.add_argument("--folder", type=pathlib.Path, help="for all that comes out; by default the roster's")
     parser.add_argument("--only", metavar="ID", help="this student alone; graded anew")
     parser.add_argument("--sha", help="with grade --only: not the newest version that was seen but this one")
-    parser.add_argument("--seed", type=int, help="of the numbers made on the spot; by default the class's own")
+    parser.add_argument("--seed", type=int, help="of the numbers made on the spot, for all; by default "
+                        "another one for each student and commit, from the class's secret")
     parser.add_argument("--jobs", type=int, help="students at a time; by default as many as there are cores")
     parser.add_argument("--language", choices=course.HANDOUTS,
                         help="of feedback, whatever students have chosen")
@@ -428,6 +464,8 @@ def run():
     students = [one for one in room.students if one.repository in chosen]
     if options.what == "pull":
         return pull(room, students)
+    if options.what == "viva":
+        return vivas(room, options)
     if options.what == "send":
         return sending.send(room, students, options.way)
     return grade_one(room, options) if options.only else grade_all(room, options)

@@ -190,6 +190,15 @@ def alike(found):
     yield "</ul>"
 
 
+def like_ours(found):
+    if not found:
+        return
+    yield f"<h2 id=\"ours\">{say('class_like_ours')}</h2><p class=\"soft\">{say('class_like_ours_says')}</p><ul>"
+    for _, name, share, id, path in found:
+        yield f"<li><code>{text(name)}</code> · {100 * share:.0f}% · {linked([id])} · <code>{text(path)}</code></li>"
+    yield "</ul>"
+
+
 def trouble(record):
     """(how soon it wants the teacher, what it is in lines), or None."""
     lines = []
@@ -270,8 +279,9 @@ def walls(records):
         yield f"<p class=\"warning\">{say('grade_not_confined', result['not_confined_because'])}</p>"
 
 
-def page(run, found_alike):
-    """The lines of the page. run: of ./stage class grade. found_alike: of likeness.look_at_these."""
+def page(run, found_alike, found_ours=()):
+    """The lines of the page. run: of ./stage class grade. found_alike, found_ours: of likeness.look_at_these and
+    look_at_ours."""
     records, stages = run.records, run.stages
     points = sum(stage.points for stage in stages)
     title = course.say("class_title", len(records))
@@ -283,9 +293,9 @@ def page(run, found_alike):
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
     yield f"<title>{text(title)}</title><style>{STYLE}</style></head><body>"
     yield f"<h1>{text(title)}</h1>"
-    yield f'<p class="soft">{say("class_by", feedback.when(run.at), commit, run.seed)}</p>'
+    yield f'<p class="soft">{say("class_by", feedback.when(run.at), commit)}</p>'
     for part in (signs(), walls(records), tiles(records, points), distribution(records, points),
-                 common_mistakes(records, stages), progress(records, stages), alike(found_alike),
+                 common_mistakes(records, stages), progress(records, stages), like_ours(found_ours), alike(found_alike),
                  troubles(records), changed(records), everyone(records, stages)):
         yield from part
     yield "</body></html>"

@@ -5,11 +5,13 @@ import collections
 import csv
 import datetime
 import fcntl
+import hmac
 import io
 import json
 import os
 import pathlib
 import re
+import secrets
 import tempfile
 
 import course
@@ -155,12 +157,21 @@ class Classroom:
         except OSError:
             raise course.Problem(course.say("class_locked", self.folder)) from None
 
-    def seed(self):
-        """Of the numbers made on the spot: one for the class, so that the same code gets the same mark."""
-        path = self.folder / "seed"
+    def seed(self, id, sha):
+        """Of the numbers made on the spot for a student's commit: nobody can foretell it who has not this class's
+        secret, and with that it is found again at any time."""
+        digest = hmac.digest(self.secret(), f"{id}\0{sha}".encode(), "sha256")
+        return int.from_bytes(digest[:8], "big") >> 1
+
+    def secret(self):
+        path = self.folder / "seed.key"
         if not path.exists():
-            write(path, f"{int.from_bytes(os.urandom(8), 'big') >> 1}\n")
-        return int(path.read_text())
+            path.touch(0o600)
+            path.write_text(f"{secrets.token_hex(32)}\n", encoding="ascii")
+        found = path.read_text(encoding="ascii").strip()
+        if len(found) < 32:
+            raise course.Problem(f"{path}: expected at least 32 characters that nobody can guess, found {len(found)}")
+        return found.encode()
 
     # ---- what was seen --------------------------------------------------------------------------
 

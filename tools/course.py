@@ -243,6 +243,7 @@ class Result:
     def __init__(self, stage):
         self.stage = stage
         self.compile_error = None
+        self.is_refused = False  # compiles, but is not the student's own work
         self.seed = None  # of the numbers it was asked with
         self.groups = [Group(group["name"], group["points"], group.get("bands", 1)) for group in stage.groups]
 
@@ -381,7 +382,11 @@ def test_stage(stage, explain=False, seed=None):
     for unit in stage.units:
         if not stage.path(unit).exists():
             raise Problem(say("file_missing", stage.path(unit).relative_to(ROOT), stage.id, unit["file"]))
-    problem = build("gate", f"worker_{stage.number}")
+    import own_work  # which needs this module
+    refused = own_work.refusal(stage, own_work.texts_here(stage))
+    problem = refused or build("gate", f"worker_{stage.number}")
+    if problem is None:
+        problem = refused = own_work.refusal_here(stage) or None
     if problem is None:
         worker = BUILD / "tests" / f"worker_{stage.number}"
         seed = os.environ.get("STAGE_SEED") or seed or secrets.randbits(63)
@@ -389,6 +394,10 @@ def test_stage(stage, explain=False, seed=None):
         with doing(say("doing_test", stage.id)):
             result = ask_gate(stage, worker, seed, stage.requests, known_mistakes)
         result.seed = seed
+        return result
+    if refused:
+        result = Result(stage)
+        result.is_refused, result.compile_error = True, refused
         return result
     if f"stages/{stage.number}-{stage.slug}/" not in problem:
         raise Problem(f"the build failed, but not in your files:\n{first_error(problem)}")

@@ -106,6 +106,11 @@ class Versions:
         names = [course.unit_name(stage, unit) for unit in stage.units]
         return tuple(handed_in.refused.get(name) or course.blob_hash(handed_in.files[name]) for name in names)
 
+    def first(self, stage, sha):
+        """The first commit that was seen with the files that a stage has in this one."""
+        files = self.files(stage, sha)
+        return next(one.sha for one in self.seen if self.files(stage, one.sha) == files)
+
     def candidates(self, stage, rules):
         return rules.candidates(stage, self.seen, lambda sha: self.files(stage, sha))
 

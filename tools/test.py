@@ -22,7 +22,8 @@ def tell(result, brief=False):
         return
     course.tell(head)
     if result.compile_error:
-        course.tell(f"  {course.say('test_uncompiled')}\n{indent(result.compile_error)}")
+        head = course.say("test_refused" if result.is_refused else "test_uncompiled")
+        course.tell(f"  {head}\n{indent(result.compile_error)}")
         return
     explained = False
     for group in result.groups:

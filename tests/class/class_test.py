@@ -7,9 +7,11 @@ grading itself is done by ./stage class, with what is built in build/release. St
 """
 import csv
 import datetime
+import hmac
 import json
 import os
 import pathlib
+import re
 import resource
 import shutil
 import subprocess
@@ -24,7 +26,8 @@ import course
 
 DUE = datetime.datetime(2026, 11, 2, 12, tzinfo=datetime.timezone.utc)
 RULES = {"deadlines": {"all": DUE.isoformat()}, "grace_hours": 12, "late_percent_a_day": 10}
-SEED = 20261102
+SEED = 20261102  # for our own workers
+SECRET = "0123456789abcdef" * 4  # of the class
 HOUR = datetime.timedelta(hours=1)
 
 
@@ -73,7 +76,7 @@ class Whole(unittest.TestCase):
             self.skipTest(str(problem))
         self.room = self.folder / "made"
         (self.room / "course.json").write_text(json.dumps(RULES))
-        (self.room / "seed").write_text(f"{SEED}\n")
+        (self.room / "seed.key").write_text(f"{SECRET}\n")
 
     def table(self, name):
         with (self.room / name).open(encoding="utf-8", newline="") as file:
@@ -144,6 +147,7 @@ class Whole(unittest.TestCase):
         self.stage_class("grade")  # where nothing is new
         again = time.monotonic() - start
         self.check_regrading()
+        self.check_viva()
         self.check_corrections()
         print(f"{len(self.made.students)} students: {spent:.0f} s, {used:.0f} s of CPU time after the kill, at most "
               f"{memory.most} MB at once; again in {again:.0f} s", file=sys.stderr)
@@ -223,6 +227,10 @@ class Whole(unittest.TestCase):
         self.assertEqual(pathlib.Path(f"{self.made.secret}.canary").read_text(), "alive\n")
         self.assertEqual(list(pathlib.Path(f"{self.made.secret}.folder").iterdir()), [])
         everything = [path.read_text(encoding="utf-8") for path in self.room.glob("feedback/*.md")]
+        results = [json.loads(path.read_text()) for path in self.room.glob("results/*/[!.]*.json")]
+        seeds = {str(entry["seed"]) for result in results for entry in result["stages"]}
+        self.assertGreaterEqual(len(seeds), len(results) // 2)
+        self.assertFalse([text for text in everything if any(seed in text for seed in seeds)])
         self.assertFalse([text for text in everything if "not for students" in text or "harmed" in text])
         self.assertFalse((self.room / MARKER).exists())
 
@@ -232,8 +240,21 @@ class Whole(unittest.TestCase):
         before = (self.room / "marks.csv").read_text()
         said = self.stage_class("grade", "--only", one.id, "--sha", sha[:12])
         self.assertIn(sha[:10], said)
-        self.assertIn(str(SEED), said)
+        result = json.loads(pathlib.Path(said.partition("(not for students): ")[2].splitlines()[0]).read_text())
+        digest = hmac.digest(SECRET.encode(), f"{one.id}\0{sha}".encode(), "sha256")
+        self.assertEqual({entry["seed"] for entry in result["stages"]}, {int.from_bytes(digest[:8], "big") >> 1})
         self.assertEqual((self.room / "marks.csv").read_text(), before)
+
+    def check_viva(self):
+        one = next(one for one in self.made.students if one.status.get(2) == "passed")
+        self.stage_class("viva", "--only", one.id)
+        sheet = (self.room / "viva" / f"{one.id}.md").read_text(encoding="utf-8")
+        questions, _, answers = sheet.partition("Answers")
+        self.assertEqual(questions.count("Which case fails, and why?"), 3, sheet)
+        self.assertEqual(len(re.findall(r"^\d\. Stage \d+: ", answers, re.M)), 3, sheet)
+        text = "\n".join(str(text) for text in one.files.values())
+        for line in re.findall(r"^- (.*)$", questions, re.M):
+            self.assertIn(line, text)
 
     def check_corrections(self):
         """A teacher's word holds, whatever is graded afterwards; everybody reads what changed and why."""

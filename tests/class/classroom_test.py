@@ -39,6 +39,7 @@ import submission
 stage_class = importlib.import_module("class")
 
 DUE = datetime.datetime(2026, 11, 2, 12, tzinfo=datetime.timezone.utc)
+SEED = 1234567890123456789
 POINTS = sum(stage.points for stage in STAGES)
 HOURS = datetime.timedelta(hours=1)
 NAME = course.unit_name(STAGES[2], STAGES[2].units[0])
@@ -71,6 +72,7 @@ def entry(stage, status="passed", earned=None, mistake=None):
     if earned is None:
         earned = stage.points if status == "passed" else 0
     return {"id": stage.id, "title": stage.title, "points": stage.points, "earned": earned, "status": status,
+            "seed": SEED,
             "failed": status == "wrong", "groups": [
                 {"name": "G", "points": stage.points, "earned": earned, "status": status, "more": 0,
                  "message": EVIL if status == "wrong" else "", "mistake": mistake, "mistake_says": EVIL}]}
@@ -284,6 +286,30 @@ class Pulling(Folder):
         self.assertEqual(len(room.seen()["ann"]), 1)
 
 
+class Seeds(Folder):
+    def room(self, name):
+        return classroom.Classroom(self.put(f"{name}/roster.csv", "id,repository\nann,ann\n"))
+
+    def test_are_found_again_with_the_secret_and_differ_by_class_student_and_commit(self):
+        room = self.room("one")
+        seed = room.seed("ann", "a" * 40)
+        self.assertEqual(self.room("one").seed("ann", "a" * 40), seed)
+        others = [room.seed("bob", "a" * 40), room.seed("ann", "b" * 40), self.room("two").seed("ann", "a" * 40)]
+        self.assertEqual(len({seed, *others}), 4)
+        self.assertTrue(all(0 <= one < 1 << 63 for one in (seed, *others)))
+        self.assertEqual((room.folder / "seed.key").stat().st_mode & 0o777, 0o600)
+        self.put("three/seed.key", "guess me")
+        self.assertIn("seed.key", self.problem(self.room("three").seed, "ann", "a" * 40))
+
+    def test_stay_where_a_stage_is_unchanged(self):
+        versions = object.__new__(marks.Versions)
+        versions.seen = [classroom.Seen(sha, DUE) for sha in "abc"]
+        files = {("a", 2): "x", ("b", 2): "y", ("c", 2): "x"}
+        versions.files = lambda stage, sha: files.get((sha, stage.id), "as handed out")
+        self.assertEqual([versions.first(STAGES[2], sha) for sha in "abc"], ["a", "b", "a"])
+        self.assertEqual([versions.first(STAGES[3], sha) for sha in "abc"], ["a", "a", "a"])
+
+
 class Graders(Folder):
     """Programs of which each dies at its first task, unless that was tried before."""
 
@@ -302,10 +328,10 @@ for line in sys.stdin:
         with mock.patch.object(stage_class.grading, "PLACE", self.folder / "place"):
             graders = stage_class.Graders(room, 2, self.folder)
             graders.words = [sys.executable, "-c", self.FAKE]
-            tasks = [stage_class.Task(id, "a", [0], str(self.folder / id), False, "en")
+            tasks = [stage_class.Task(id, "a", {0: 7}, str(self.folder / id), False, "en")
                      for id in ("ann", "hopeless", "bob", "cat", "dan")]
             bar = stage_class.Bar(len(tasks))
-            self.assertEqual(graders.run(tasks, 7, bar),
+            self.assertEqual(graders.run(tasks, bar),
                              {str(self.folder / "hopeless"): course.say("class_grader_ended")})
         self.assertEqual(bar.done, len(tasks))
 
@@ -337,7 +363,7 @@ class Records(Folder):
         rules = rules or lateness.Rules({}, STAGES)
         record = marks.Record(classroom.Student(id, "x", more or {}), [classroom.Seen("a" * 40, DUE)], problem, rules)
         entries = [entry(stage, *statuses.get(stage.id, ("passed",))) for stage in STAGES]
-        record.result = {"stages": entries, "confined": True, "official": {"commit": "c"}, "seed": 7,
+        record.result = {"stages": entries, "confined": True, "official": {"commit": "c"}, "seed": None,
                          "repository": {"sha": "a" * 40}, "compiler": "c++", "not_confined_because": ""}
         record.stages = [marks.StageMark(stage, one, lateness.Version("a" * 40, DUE, 0),
                                          None if marks.is_open(one) else one["earned"])
@@ -359,7 +385,7 @@ class Records(Folder):
         return record
 
     def run_of(self, records):
-        return types.SimpleNamespace(records=records, stages=STAGES, rules=lateness.Rules({}, STAGES), seed=7, at=DUE)
+        return types.SimpleNamespace(records=records, stages=STAGES, rules=lateness.Rules({}, STAGES), at=DUE)
 
 
 class Tables(Records):
@@ -367,7 +393,8 @@ class Tables(Records):
         records = [self.record("ann", {}), self.record("bob", {2: ("wrong", 0, "no_mean"), 3: ("wrong",)}, None, EVIL)]
         for language in course.HANDOUTS:
             os.environ["STAGECRAFT_LANG"] = language
-            text = "\n".join(class_page.page(self.run_of(records), [(STAGES[4], EVIL, 0.9, ["ann", "bob"])]))
+            text = "\n".join(class_page.page(self.run_of(records), [(STAGES[4], EVIL, 0.9, ["ann", "bob"])],
+                                             [(STAGES[2], EVIL, 0.9, "ann", EVIL)]))
             seen = Seen(text)
             self.assertEqual(seen.open, [])
             self.assertFalse(seen.tags & {"script", "link", "img", "iframe", "object"})
@@ -407,6 +434,7 @@ class Tables(Records):
         self.assertIn("corrected by the teacher: a \\| in a reason (graded: 1) |", text)
         self.assertIn("Late days used: 2 of 4.", text)
         self.assertNotIn("\x1b", text)
+        self.assertNotIn(str(SEED), text)
         record.problem = "gone"
         self.assertIn("gone", "\n".join(feedback.markdown(record)))
 

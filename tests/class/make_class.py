@@ -23,6 +23,7 @@ import links  # noqa: E402
 import submission  # noqa: E402
 
 ENDINGS = {"exited": "wrong", "no_answer": "wrong"}  # of attacks, where grading has a wider word
+NOT_OWN_WORK = ("brings_its_own_main", "includes_our_answer", "links_our_answer")  # refused before they are linked
 STAGES = course.stages()
 MARKER = "hook-was-here"
 
@@ -235,7 +236,7 @@ class Class:
         ending = re.search(r"^// Ends as: (\w+)$", source.read_text(), re.M)[1]
         student = self.add(f"attack-{source.stem}").passes(STAGES[0])
         student.files[name_of(STAGES[2])] = attack(source, self.secret)
-        student.status[2] = ENDINGS.get(ending, ending)
+        student.status[2] = "refused" if source.stem in NOT_OWN_WORK else ENDINGS.get(ending, ending)
 
     def broken(self, id):
         student = self.add(id).passes(STAGES[0])
