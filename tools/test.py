@@ -17,7 +17,7 @@ SANITIZED = ("crashed", "overrun")  # failures of which the sanitizers know the 
 def tell(result, brief=False):
     """The verdict on one stage, for a person; brief: in one line where there is nothing to mend."""
     stage = result.stage
-    head = course.say("test_head", stage.id, stage.title[course.language()], result.earned, stage.points)
+    head = course.say("test_head", result.name, stage.title[course.language()], result.earned, result.points)
     if brief and result.status in ("passed", "unwritten"):
         print(f"{head}, {course.say(f'test_{result.status}')}")
         return
@@ -78,6 +78,15 @@ def next_step(result, selection=None):
     return course.say("test_write" if to_write else "test_mend", files, stage.id)
 
 
+def next_page(result):
+    """What is next after a part that is right; result: of the whole stage."""
+    part = result.next_part
+    if part is None:
+        return next_step(result)
+    page = result.stage.page(part).relative_to(course.ROOT)
+    return course.say("test_next_part", f"{result.stage.id}.{part}", page)
+
+
 def run_my_tests(stage):
     """What the student's own tests say: shown, never graded."""
     print(course.say("test_mine", stage.my_tests.relative_to(course.ROOT)))
@@ -106,6 +115,16 @@ def test_and_tell(stage, brief=False):
     return result
 
 
+def test_part(text, known):
+    """'6.3': the gate judges the stage, for its parts use each other; shown is one part."""
+    stage, part = course.find_part(text, known)
+    whole = progress.judge(stage, explain=True)
+    result = whole.of_part(part)
+    tell(result)
+    print(next_page(whole) if result.status == "passed" else next_step(result))
+    return 0 if result.status == "passed" else 1
+
+
 def up_to_the_next_unfinished(known):
     """Tests the stages that are not known to pass, as far as the first that does not."""
     for stage in known:
@@ -121,9 +140,11 @@ def run():
     parser = argparse.ArgumentParser(prog="./stage test",
                                      description="Runs the gates of your stages.",
                                      epilog="e.g. ./stage test 3; without a stage: the next unfinished one")
-    parser.add_argument("stages", nargs="?", help="3, 1-4, or all")
+    parser.add_argument("stages", nargs="?", help="3, 1-4, or all; 6.3 for one part of a stage that has parts")
     options = parser.parse_args()
     known = course.stages()
+    if options.stages and "." in options.stages:
+        return test_part(options.stages, known)
     if options.stages:
         chosen = course.parse_selection(options.stages, known)
         results = [test_and_tell(stage, brief=len(chosen) > 1) for stage in chosen]

@@ -124,6 +124,19 @@ class Where(Repository):
 
 
 class Test(Repository):
+    def test_shows_one_part_of_a_stage_and_names_the_next(self):
+        self.write("06-self-attention/softmax.cpp", "the group Softmax")
+        lines = self.run_tool("test", "6.2").splitlines()
+        self.assertEqual(lines[0], "stage 6.2 · Self-attention: 6 of 6 points")
+        self.assertRegex(lines[1], r"^  Softmax +6/6 +right$")
+        self.assertEqual(lines[2:], ["next: part 6.3, stages/06-self-attention/3-queries-and-keys.md"])
+        lines = self.run_tool("test", "6.3", code=1).splitlines()
+        self.assertEqual(lines[0], "stage 6.3 · Self-attention: 0 of 12 points")
+        self.assertEqual(len(lines), 3)
+        self.assertTrue(lines[2].startswith("write it in "), lines)
+        self.run_tool("test", "2.1", code=2)
+        self.assertIn("stage 2 is graded as a whole", self.stderr)
+
     def test_a_passed_stage_takes_one_line_among_several(self):
         self.write("00-hello/add.cpp", "RIGHT")
         self.write("01-silu/silu.cpp", "RIGHT")
@@ -184,13 +197,21 @@ class Hint(Repository):
         self.write("00-hello/add.cpp", "RIGHT")
         self.assertIn("阶段 1，提示 1 / 3", self.run_tool("hint", language="zh"))
 
-    def test_every_handout_has_three_of_plain_text(self):
+    def test_of_a_stage_with_parts_those_of_the_first_part_that_is_not_right_or_of_one_that_is_named(self):
+        self.assertIn("stage 6.2, hint 1 of 2", self.run_tool("hint", "6"))
+        self.assertIn("stage 6.5, hint 1 of 2", self.run_tool("hint", "6.5"))
+        self.write("06-self-attention/softmax.cpp", "the group Softmax")
+        self.assertIn("stage 6.3, hint 1 of 3", self.run_tool("hint", "6"))
+        self.assertIn("stage 6.2, hint 2 of 2", self.run_tool("hint", "6.2"))
+        self.assertIn("stages/06-self-attention/2-softmax.md", self.run_tool("hint", "6.2"))
+        self.run_tool("hint", "6.1", code=2)
+        self.assertIn("expected 6.2 to 6.6", self.stderr)
+
+    def test_every_one_is_plain_text(self):
         for language in ("en", "zh"):
             with mock.patch.dict(os.environ, STAGECRAFT_LANG=language):
-                for stage in course.stages():
-                    found = hint.hints(stage)
-                    self.assertEqual(len(found), 3, stage.slug)
-                    for text in found:
+                for page in (page for stage in course.stages() for page in stage.pages):
+                    for text in hint.hints(page):
                         self.assertNotRegex(text, r"</?(code|details|summary)>|&lt;|&gt;|^$")
                         for line in course.wrapped(text, hint.COLUMNS, hint.INDENT, hint.INDENT):
                             self.assertLessEqual(course.width(line), hint.COLUMNS)
