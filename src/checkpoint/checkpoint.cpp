@@ -5,6 +5,7 @@
 #include "checkpoint/gguf_weights.h"
 #include "checkpoint/llama2c.h"
 #include "checkpoint/safetensors.h"
+#include "operators/dequantize.h"
 
 namespace stagecraft {
 namespace {
@@ -135,6 +136,18 @@ std::vector<const StoredTensor*> Checkpoint::tensors() const {
   all.reserve(tensors_.size());
   for (const auto& [name, tensor] : tensors_) all.push_back(tensor);
   return all;
+}
+
+void Checkpoint::dequantize() {
+  for (auto& [name, tensor] : tensors_) {
+    if (!is_quantized(tensor->dtype)) continue;
+    Matrix<float> numbers(1, element_count(*tensor));
+    const std::span<float> out = numbers.view().row(0);
+    stagecraft::dequantize(tensor->dtype, tensor->bytes, out);
+    StoredTensor f32{tensor->name, DType::F32, tensor->shape, std::as_bytes(out)};
+    tensor = &dequantized_.emplace_back(std::move(f32), std::move(numbers)).first;
+  }
+  if (!dequantized_.empty()) release_pages();
 }
 
 void Checkpoint::release_pages() const {

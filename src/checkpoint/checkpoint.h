@@ -1,12 +1,15 @@
 #pragma once
 
+#include <deque>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "checkpoint/weight_file.h"
+#include "tensor/matrix.h"
 
 namespace stagecraft {
 
@@ -21,6 +24,9 @@ class Checkpoint {
 
   const StoredTensor* find(std::string_view name) const;  // nullptr if absent
   std::vector<const StoredTensor*> tensors() const;       // all, in order of names
+  // Makes every quantised tensor one of F32, in memory that this owns. So load_parameters, which a
+  // student writes in stage 5, opens quantised files without knowing their formats.
+  void dequantize();
   // Lets go of the memory of the files' pages, once tensors were widened: see MappedFile.
   void release_pages() const;
   std::size_t copied_bytes() const;  // see WeightFile
@@ -34,6 +40,7 @@ class Checkpoint {
   std::string name_;
   std::vector<std::unique_ptr<WeightFile>> files_;
   std::map<std::string, const StoredTensor*, std::less<>> tensors_;
+  std::deque<std::pair<StoredTensor, Matrix<float>>> dequantized_;  // tensors, and their numbers
 };
 
 // Whether `path` is a model in one file: GGUF, llama2.c, .flm.
