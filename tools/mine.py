@@ -209,6 +209,8 @@ def run():
     build(chosen)
     functions = [function for stage in chosen for function in stage.functions]
     print(course.say("mine_begins", ", ".join(functions)), file=sys.stderr, flush=True)
+    if all(any(stage.id == one for stage in chosen) for one in (9, 10)):
+        print(course.say("mine_both"), file=sys.stderr, flush=True)
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         table = calls.Table(folder / "calls", course.BUILD, PROGRAM, functions)

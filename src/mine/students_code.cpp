@@ -1,3 +1,12 @@
 #include "mine/students_code.h"
 
-const bool stagecraft::kRunsStudentsCode = true;
+#include "mine/ways.h"
+#include "model/model.h"
+
+namespace stagecraft {
+
+const bool kRunsStudentsCode = true;
+
+void tell_students_code(const Model& model) { ways.head = model.parameters.lm_head.weight.data(); }
+
+}  // namespace stagecraft
