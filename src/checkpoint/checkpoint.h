@@ -27,7 +27,7 @@ class Checkpoint {
   // Makes every quantised tensor one of F32, in memory that this owns. So load_parameters, which a
   // student writes in stage 5, opens quantised files without knowing their formats.
   void dequantize();
-  // Lets go of the memory of the files' pages, once tensors were widened: see MappedFile.
+  // Lets go of the memory of the files' pages, once tensors were converted to f32: see MappedFile.
   void release_pages() const;
   std::size_t copied_bytes() const;  // see WeightFile
   // What errors about a tensor are to be called: "models/story/model.safetensors".

@@ -18,7 +18,7 @@ Model Model::open(const std::filesystem::path& path, Layers layers, std::size_t 
       model.checkpoint.dequantize();
       model.parameters = load_parameters(model.config, model.checkpoint);
       // F32 tensors come back as needed.
-      if (!model.parameters.widened.empty()) model.checkpoint.release_pages();
+      if (!model.parameters.converted.empty()) model.checkpoint.release_pages();
     }
     return model;
   } catch (const std::bad_alloc&) {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "operators/narrow.h"
+#include "operators/float_to_half.h"
 
 namespace stagecraft {
 namespace {
@@ -31,7 +31,7 @@ void scatter(const float* values, std::size_t n, Form kind, std::byte* to, std::
   }
   for (std::size_t i = 0; i < n; ++i) {
     std::uint16_t half;
-    narrow_f16({values + i, 1}, {&half, 1});
+    f32_to_f16({values + i, 1}, {&half, 1});
     std::memcpy(to + i * step * 2, &half, 2);
   }
 }
@@ -59,7 +59,7 @@ void put_key(const Block& block, std::size_t output, std::byte* to) {
     std::memcpy(to + (w * kPanelOutputs + output) * 4, &word, 4);
   }
   std::uint16_t scale;
-  narrow_f16({&block.scale, 1}, {&scale, 1});
+  f32_to_f16({&block.scale, 1}, {&scale, 1});
   std::memcpy(to + kWords * kPanelOutputs * 4 + output * 2, &scale, 2);
 }
 

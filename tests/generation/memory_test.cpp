@@ -307,8 +307,8 @@ TEST_F(Memory, TheTextbookUsesF32WhereItLies) {
   EXPECT_LE(got.peak_run - got.base, 1.1 * file_bytes());
 }
 
-// What it widens is in memory beside the file for no longer than the widening takes.
-TEST_F(Memory, TheTextbookLetsGoOfWhatItWidened) {
+// What it converts to f32 is in memory beside the file for no longer than the conversion takes.
+TEST_F(Memory, TheTextbookLetsGoOfWhatItConverted) {
   const Sizes sizes;
   write_folder(folder(), sizes, DType::F16, 1);
   const Measured got = measure(folder(), Layers::Textbook);

@@ -11,8 +11,8 @@
 
 #include "model/fast_forward.h"
 #include "model/model.h"
-#include "operators/narrow.h"
-#include "operators/widen.h"
+#include "operators/float_to_half.h"
+#include "operators/half_to_float.h"
 #include "tests/support/random_model.h"
 
 namespace stagecraft {
@@ -213,8 +213,8 @@ class RoundedAttention : public testing::TestWithParam<const Kernels*> {
       float scale = step;
       if (half) {
         std::uint16_t bits;
-        narrow_f16({&step, 1}, {&bits, 1});
-        widen_f16({&bits, 1}, {&scale, 1});
+        f32_to_f16({&step, 1}, {&bits, 1});
+        f16_to_f32({&bits, 1}, {&scale, 1});
       }
       head.exact.push_back(x[d]);
       head.rounded.push_back(static_cast<double>(scale) * bytes[d]);

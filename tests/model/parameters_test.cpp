@@ -30,7 +30,7 @@ TEST(Parameters, AreViewsOfTheFileWhereItIsF32) {
   const TemporaryFolder folder;
   write_random_model(folder.path());
   const Model model = Model::open(folder.path());
-  EXPECT_TRUE(model.parameters.widened.empty());
+  EXPECT_TRUE(model.parameters.converted.empty());
   const StoredTensor& stored = *model.checkpoint.find("model.layers.1.mlp.up_proj.weight");
   const MatrixView<const float> up = model.parameters.layers[1].mlp.up.weight;
   EXPECT_EQ(static_cast<const void*>(up.data()), stored.bytes.data());
@@ -44,7 +44,7 @@ TEST(Parameters, AreCopiesWhereAFilePutsThemAtAnOddByte) {
   write_random_model(shifted_folder.path());
   shift_by_a_byte(shifted_folder.path() / "model.safetensors");
   const Model shifted = Model::open(shifted_folder.path());
-  EXPECT_FALSE(shifted.parameters.widened.empty());
+  EXPECT_FALSE(shifted.parameters.converted.empty());
   EXPECT_TRUE(equal(shifted.parameters.embedding, model.parameters.embedding));
   EXPECT_TRUE(equal(shifted.parameters.layers[1].attention.k.weight,
                     model.parameters.layers[1].attention.k.weight));

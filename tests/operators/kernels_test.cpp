@@ -8,8 +8,8 @@
 #include <random>
 
 #include "operators/dequantize.h"
+#include "operators/float_to_half.h"
 #include "operators/kernels/panel_matrix.h"
-#include "operators/narrow.h"
 #include "operators/quantize.h"
 #include "tensor/matrix.h"
 
@@ -40,7 +40,7 @@ struct Stored {
       bytes_of(values);
     } else if (dtype == DType::F16 || dtype == DType::BF16) {
       std::vector<std::uint16_t> halves(values.size());
-      (dtype == DType::F16 ? narrow_f16 : narrow_bf16)(values, halves);
+      (dtype == DType::F16 ? f32_to_f16 : f32_to_bf16)(values, halves);
       bytes_of(halves);
     } else if (dtype == DType::Q5_0 || dtype == DType::Q6_K) {
       // Nothing here writes these types; any bytes are blocks of one. The scales must be small
@@ -369,7 +369,7 @@ TEST_P(EveryTable, RoundsToBf16AsTheTextbookDoes) {
   x[4] = 0x1.03p0f;
   std::vector<std::uint16_t> got(100), expected(100);
   k_.to_bf16(x.data(), 100, got.data());
-  narrow_bf16(x, expected);
+  f32_to_bf16(x, expected);
   EXPECT_EQ(got, expected);
 }
 

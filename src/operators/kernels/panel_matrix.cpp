@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 #include "operators/dequantize.h"
-#include "operators/narrow.h"
-#include "operators/widen.h"
+#include "operators/float_to_half.h"
+#include "operators/half_to_float.h"
 
 namespace stagecraft {
 namespace {
@@ -164,7 +164,7 @@ void pack_as_bf16(const StoredTensor& matrix, std::size_t first, std::size_t row
   const auto bytes = std::as_bytes(std::span(halves));
   for (std::size_t row = 0; row < rows; ++row) {
     read_row(matrix, first + row, values);
-    narrow_bf16(values, halves);
+    f32_to_bf16(values, halves);
     transpose<std::uint32_t>({bytes.data(), 0}, 1, values.size() / 2,
                              panel.data() + row * sizeof(std::uint32_t), kAsIs);
   }
@@ -252,7 +252,7 @@ void read_row(const StoredTensor& matrix, std::size_t row, std::span<float> out)
     for (std::size_t i = 0; i < out.size(); i += part.size()) {
       const std::size_t n = std::min(part.size(), out.size() - i);
       std::memcpy(part.data(), bytes.data() + 2 * i, 2 * n);
-      (matrix.dtype == DType::F16 ? widen_f16 : widen_bf16)({part.data(), n}, out.subspan(i, n));
+      (matrix.dtype == DType::F16 ? f16_to_f32 : bf16_to_f32)({part.data(), n}, out.subspan(i, n));
     }
   }
 }

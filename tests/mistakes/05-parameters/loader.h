@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "model/named_tensors.h"
 #include "model/parameters.h"
-#include "operators/widen.h"
+#include "operators/half_to_float.h"
 
 namespace stagecraft {
 
@@ -52,16 +52,16 @@ class Loader {
     return copy.empty() ? values.data() : keep(values);
   }
   const float* keep(std::span<const float> values) {
-    Matrix<float>& kept = parameters_.widened.emplace_back(1, values.size());
+    Matrix<float>& kept = parameters_.converted.emplace_back(1, values.size());
     std::ranges::copy(values, kept.data());
     return kept.data();
   }
 
-  virtual void widen(const StoredTensor& tensor, Words words, std::span<float> out) {
+  virtual void to_f32(const StoredTensor& tensor, Words words, std::span<float> out) {
     if (tensor.dtype == DType::F16) {
-      widen_f16(words, out);
+      f16_to_f32(words, out);
     } else if (tensor.dtype == DType::BF16) {
-      widen_bf16(words, out);
+      bf16_to_f32(words, out);
     } else {
       refuse(tensor);
     }
@@ -78,8 +78,8 @@ class Loader {
     }
     std::vector<std::uint16_t> copy;
     const auto words = elements(tensor, copy);
-    Matrix<float>& wide = parameters_.widened.emplace_back(1, words.size());
-    widen(tensor, words, wide.view().row(0));
+    Matrix<float>& wide = parameters_.converted.emplace_back(1, words.size());
+    to_f32(tensor, words, wide.view().row(0));
     return wide.data();
   }
 

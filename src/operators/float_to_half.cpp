@@ -1,4 +1,4 @@
-#include "operators/narrow.h"
+#include "operators/float_to_half.h"
 
 #include <bit>
 #include <cmath>
@@ -8,13 +8,13 @@
 namespace stagecraft {
 namespace {
 
-std::uint16_t f32_to_bf16(float value) {
+std::uint16_t rounded_to_bf16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   if (std::isnan(value)) return static_cast<std::uint16_t>(bits >> 16 | 0x40u);  // stays one
   return static_cast<std::uint16_t>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }
 
-std::uint16_t f32_to_f16(float value) {
+std::uint16_t rounded_to_f16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t sign = bits >> 16 & 0x8000u;
   const std::uint32_t magnitude = bits & 0x7fffffffu;
@@ -37,14 +37,14 @@ std::uint16_t f32_to_f16(float value) {
 
 }  // namespace
 
-void narrow_bf16(std::span<const float> values, std::span<std::uint16_t> bits) {
-  check_size("narrow_bf16", "bits", values.size(), bits.size());
-  for (std::size_t i = 0; i < values.size(); ++i) bits[i] = f32_to_bf16(values[i]);
+void f32_to_bf16(std::span<const float> values, std::span<std::uint16_t> bits) {
+  check_size("f32_to_bf16", "bits", values.size(), bits.size());
+  for (std::size_t i = 0; i < values.size(); ++i) bits[i] = rounded_to_bf16(values[i]);
 }
 
-void narrow_f16(std::span<const float> values, std::span<std::uint16_t> bits) {
-  check_size("narrow_f16", "bits", values.size(), bits.size());
-  for (std::size_t i = 0; i < values.size(); ++i) bits[i] = f32_to_f16(values[i]);
+void f32_to_f16(std::span<const float> values, std::span<std::uint16_t> bits) {
+  check_size("f32_to_f16", "bits", values.size(), bits.size());
+  for (std::size_t i = 0; i < values.size(); ++i) bits[i] = rounded_to_f16(values[i]);
 }
 
 }  // namespace stagecraft

@@ -14,9 +14,9 @@ namespace stagecraft {
 // Throws Error if sizes disagree.
 
 // bf16 is the upper half of an f32: 1 sign, 8 exponent and 7 mantissa bits.
-void widen_bf16(std::span<const std::uint16_t> bits, std::span<float> out);
+void bf16_to_f32(std::span<const std::uint16_t> bits, std::span<float> out);
 
 // IEEE 754 binary16: 1 sign, 5 exponent (bias 15) and 10 mantissa bits.
-void widen_f16(std::span<const std::uint16_t> bits, std::span<float> out);
+void f16_to_f32(std::span<const std::uint16_t> bits, std::span<float> out);
 
 }  // namespace stagecraft

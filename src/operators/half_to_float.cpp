@@ -1,5 +1,5 @@
-// This gives away stage 5: it is our answer to stages/05-parameters/widen.cpp.
-#include "operators/widen.h"
+// This gives away stage 5: it is our answer to stages/05-parameters/half_to_float.cpp.
+#include "operators/half_to_float.h"
 
 #include <bit>
 
@@ -8,7 +8,7 @@
 namespace stagecraft {
 namespace {
 
-float f16_to_f32(std::uint16_t half) {
+float value_of_f16(std::uint16_t half) {
   const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000u) << 16;
   const std::uint32_t exponent = (half >> 10) & 0x1fu;
   const std::uint32_t mantissa = half & 0x3ffu;
@@ -24,16 +24,16 @@ float f16_to_f32(std::uint16_t half) {
 
 }  // namespace
 
-void widen_bf16(std::span<const std::uint16_t> bits, std::span<float> out) {
-  check_size("widen_bf16", "out", bits.size(), out.size());
+void bf16_to_f32(std::span<const std::uint16_t> bits, std::span<float> out) {
+  check_size("bf16_to_f32", "out", bits.size(), out.size());
   for (std::size_t i = 0; i < bits.size(); ++i) {
     out[i] = std::bit_cast<float>(static_cast<std::uint32_t>(bits[i]) << 16);
   }
 }
 
-void widen_f16(std::span<const std::uint16_t> bits, std::span<float> out) {
-  check_size("widen_f16", "out", bits.size(), out.size());
-  for (std::size_t i = 0; i < bits.size(); ++i) out[i] = f16_to_f32(bits[i]);
+void f16_to_f32(std::span<const std::uint16_t> bits, std::span<float> out) {
+  check_size("f16_to_f32", "out", bits.size(), out.size());
+  for (std::size_t i = 0; i < bits.size(); ++i) out[i] = value_of_f16(bits[i]);
 }
 
 }  // namespace stagecraft
