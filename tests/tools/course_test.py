@@ -46,8 +46,9 @@ def whole_handout(stage, language):
 
 
 def numbers_in(text):
-    """What a person reads as a number: those of links are addresses."""
-    return collections.Counter(NUMBER.findall(re.sub(r"\]\([^)]*\)", "]", text)))
+    """What a person reads as a number. Those of links are addresses, and one digit is often a word."""
+    found = NUMBER.findall(re.sub(r"\]\([^)]*\)", "]", text))
+    return collections.Counter(number for number in found if len(number) > 1)
 
 
 def model_sizes():
@@ -190,8 +191,9 @@ class Handouts(unittest.TestCase):
     def test_both_languages_have_the_same_numbers(self):
         for _, english, chinese in pages():
             here, there = (numbers_in(path.read_text()) for path in (english, chinese))
-            self.assertEqual((here - there, there - here), (collections.Counter(), collections.Counter()),
-                             f"{english}: numbers of this page alone, numbers of the Chinese one alone")
+            with self.subTest(page=english):
+                self.assertEqual(here - there, collections.Counter(), "numbers of this page alone")
+                self.assertEqual(there - here, collections.Counter(), "numbers of the Chinese page alone")
 
     def test_every_answer_is_what_the_story_model_gives(self):
         sizes = model_sizes()
