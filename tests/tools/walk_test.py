@@ -63,6 +63,12 @@ class Walk:
             self.problems.append(f"{handout.path}: {step.command}: expected exit {exit_code} and\n"
                                  f"{step.expected}\nfound exit {code} and\n{printed}\n")
 
+    @staticmethod
+    def further_pages(stage):
+        """Those of a stage with parts, one per part and language; what they print once the stage is written."""
+        for page in sorted(stage.folder.glob("[1-9]-*.md")):
+            yield "zh" if page.name.endswith(".zh.md") else "en", Handout(page)
+
     def walk_handouts(self, stage):
         """All commands of a stage's handouts. The first of each asks about a starter; then the stage is written."""
         handouts = {language: Handout(stage.folder / name) for language, name in course.HANDOUTS.items()}
@@ -71,6 +77,11 @@ class Walk:
             for step in handout.steps[:1]:
                 self.try_step(handout, step, language, 1)
         self.copy.write_stage(stage)
+        for language, handout in self.further_pages(stage):
+            for step in handout.steps:
+                self.try_step(handout, step, language, 0)
+            if self.update:
+                handout.path.write_text(handout.updated())
         for language, handout in handouts.items():
             for step in handout.steps[1:]:
                 self.try_step(handout, step, language, 0)
