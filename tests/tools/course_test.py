@@ -40,6 +40,12 @@ def pages():
                 yield stage, english, english.with_suffix(".zh.md")
 
 
+def all_pages():
+    """Those, and the page of the final project, which is no stage."""
+    yield from ([english, chinese] for _, english, chinese in pages())
+    yield [ROOT / "stages" / "final" / name for name in LANGUAGES.values()]
+
+
 def whole_handout(stage, language):
     return "\n".join(page.read_text() for _, *both in pages() if _ is stage
                      for page in [both[list(LANGUAGES).index(language)]])
@@ -91,7 +97,7 @@ class Registry(unittest.TestCase):
 
     def test_no_folder_is_forgotten(self):
         named = {folder(stage).name for stage in STAGES}
-        found = {path.name for path in (ROOT / "stages").iterdir() if path.is_dir()}
+        found = {path.name for path in (ROOT / "stages").iterdir() if path.is_dir()} - {"final"}
         self.assertEqual(named, found)
 
 
@@ -179,7 +185,7 @@ class Messages(unittest.TestCase):
 
 class Handouts(unittest.TestCase):
     def test_both_languages_have_the_same_sections_code_and_links(self):
-        for stage, *both in pages():
+        for both in all_pages():
             english, chinese = (path.read_text() for path in both)
             for what, pattern in {"headings": r"^#+ ", "code blocks": r"^```", "links": r"\]\(",
                                   "folds": r"<details>", "tables": r"^\|"}.items():
@@ -189,7 +195,7 @@ class Handouts(unittest.TestCase):
             self.assertEqual(re.findall(commands, english, re.M), re.findall(commands, chinese, re.M))
 
     def test_both_languages_have_the_same_numbers(self):
-        for _, english, chinese in pages():
+        for english, chinese in all_pages():
             here, there = (numbers_in(path.read_text()) for path in (english, chinese))
             with self.subTest(page=english):
                 self.assertEqual(here - there, collections.Counter(), "numbers of this page alone")
@@ -205,7 +211,7 @@ class Handouts(unittest.TestCase):
                 self.assertEqual(number, eval(expression, sizes), f"{path}: {expression}")
 
     def test_every_link_resolves(self):
-        for _, *both in pages():
+        for both in all_pages():
             for path in both:
                 for link, place in re.findall(r"\]\(([^)#]*)#?([^)]*)\)", path.read_text()):
                     if link.startswith("https://"):

@@ -16,10 +16,14 @@ import sys
 import tempfile
 import time
 import unittest
+import xml.etree.ElementTree
 from unittest import mock
 
 from student_repository import Repository, course
+import card
+import gain
 import hint
+import progress
 import sanitized
 import watch
 
@@ -215,6 +219,43 @@ class Hint(Repository):
                         self.assertNotRegex(text, r"</?(code|details|summary)>|&lt;|&gt;|^$")
                         for line in course.wrapped(text, hint.COLUMNS, hint.INDENT, hint.INDENT):
                             self.assertLessEqual(course.width(line), hint.COLUMNS)
+
+
+class Card(Repository):
+    def test_is_for_who_has_every_stage_right(self):
+        self.write("00-hello/add.cpp", "RIGHT")
+        self.assertEqual(self.run_tool("card", code=2), "")
+        self.assertIn("not yet: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10", self.stderr)
+
+    def test_is_a_picture_that_says_in_words_what_it_shows(self):
+        picture = xml.etree.ElementTree.fromstring(card.svg(["A & B", "100 points"], ["One day, <Tom> said:"]))
+        texts = {element.tag.rpartition("}")[2]: "".join(element.itertext()) for element in picture}
+        self.assertEqual(texts["title"], "A & B")
+        self.assertEqual(texts["desc"], "A & B 100 points One day, <Tom> said:")
+
+    def test_days_are_those_from_the_first_verdict_to_the_last_right_stage(self):
+        first, second = course.stages()[:2]
+        with mock.patch.object(progress, "NOTES", self.made / "notes.json"):
+            self.assertEqual(progress.days([first, second]), 0)
+            for kind, stage, day in (("begun", first, "2026-02-27"), ("begun", second, "2026-02-28"),
+                                     ("right", first, "2026-02-27"), ("right", second, "2026-03-01")):
+                progress.note(kind, stage, day)
+            self.assertEqual(progress.days([first, second]), 3)
+
+
+class Gain(unittest.TestCase):
+    def test_adds_one_stage_about_speed_at_a_time(self):
+        def timed(stage):
+            return stage.id in (9, 10)
+        found = [(new and new.id, gain.selection(stages)) for new, stages in gain.rungs(course.stages(), timed)]
+        self.assertEqual(found, [(None, "0-8"), (9, "0-9"), (10, "0-10")])
+        found = [(new and new.id, gain.selection(stages))
+                 for new, stages in gain.rungs([course.stages()[at] for at in (3, 5, 10)], timed)]
+        self.assertEqual(found, [(None, "3,5"), (10, "3,5,10")])
+
+    def test_takes_the_speed_of_the_new_tokens_not_of_the_prompt(self):
+        line = "[64 tokens, 88 tokens/s; prompt 5 tokens, 67 tokens/s; first token after 75 ms; x; 1 thread; seed 1]"
+        self.assertEqual(gain.SPEED.search(line)[1], "88")
 
 
 class Diff(Repository):
