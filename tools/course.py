@@ -89,6 +89,7 @@ class Stage:
         self.needs = entry["needs"]
         self.rounds = entry.get("in_the_model", {}).get("rounds", False)  # otherwise than f32 does
         self.program = entry.get("program", "story")  # in which one hears it
+        self.milestone = entry.get("milestone")  # what it is that a student now has, in each language
 
     @property
     def number(self):  # as folders and targets spell it

@@ -70,7 +70,8 @@ def next_step(result, selection=None):
     """selection: the stages to be heard, where it is not this one alone."""
     stage = result.stage
     if result.status == "passed":
-        return course.say("test_hear", selection or stage.id, stage.program, stage.id)
+        milestone = stage.milestone and course.say("test_milestone", stage.milestone[course.language()])
+        return "\n".join(filter(None, [milestone, course.say("test_hear", selection or stage.id, stage.program, stage.id)]))
     to_write = result.status == "unwritten" or result.is_begun
     files = f"{stage.folder.relative_to(course.ROOT)}/{stage.file_names}"
     if result.status == "slow":
