@@ -138,16 +138,23 @@ std::vector<const StoredTensor*> Checkpoint::tensors() const {
   return all;
 }
 
-void Checkpoint::dequantize() {
-  for (auto& [name, tensor] : tensors_) {
+Checkpoint Checkpoint::dequantized() const {
+  Checkpoint result(name_);
+  result.files_ = files_;
+  result.dequantized_ = dequantized_;
+  result.tensors_ = tensors_;
+  for (auto& [name, tensor] : result.tensors_) {
     if (!is_quantized(tensor->dtype)) continue;
-    Matrix<float> numbers(1, element_count(*tensor));
-    const std::span<float> out = numbers.view().row(0);
-    stagecraft::dequantize(tensor->dtype, tensor->bytes, out);
-    StoredTensor f32{tensor->name, DType::F32, tensor->shape, std::as_bytes(out)};
-    tensor = &dequantized_.emplace_back(std::move(f32), std::move(numbers)).first;
+    auto f32 = std::make_shared<F32Tensor>();
+    f32->numbers = Matrix<float>(1, element_count(*tensor));
+    const std::span<float> numbers = f32->numbers.view().row(0);
+    dequantize(tensor->dtype, tensor->bytes, numbers);
+    f32->tensor = {tensor->name, DType::F32, tensor->shape, std::as_bytes(numbers)};
+    tensor = &f32->tensor;
+    result.dequantized_.push_back(std::move(f32));
   }
-  if (!dequantized_.empty()) release_pages();
+  if (!result.dequantized_.empty()) release_pages();
+  return result;
 }
 
 void Checkpoint::release_pages() const {

@@ -1,11 +1,9 @@
 #pragma once
 
-#include <deque>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "checkpoint/weight_file.h"
@@ -24,9 +22,9 @@ class Checkpoint {
 
   const StoredTensor* find(std::string_view name) const;  // nullptr if absent
   std::vector<const StoredTensor*> tensors() const;       // all, in order of names
-  // Makes every quantised tensor one of F32, in memory that this owns. So load_parameters, which a
-  // student writes in stage 5, opens quantised files without knowing their formats.
-  void dequantize();
+  // The same tensors, but F32 ones in place of those that are quantised; the files are shared. So
+  // load_parameters, which a student writes in stage 5, need not know what is in a block.
+  Checkpoint dequantized() const;
   // Lets go of the memory of the files' pages, once tensors were converted to f32: see MappedFile.
   void release_pages() const;
   std::size_t copied_bytes() const;  // see WeightFile
@@ -38,9 +36,14 @@ class Checkpoint {
   void add(std::unique_ptr<WeightFile> file, const std::filesystem::path& path);
 
   std::string name_;
-  std::vector<std::unique_ptr<WeightFile>> files_;
+  struct F32Tensor {
+    StoredTensor tensor;
+    Matrix<float> numbers;
+  };
+
+  std::vector<std::shared_ptr<const WeightFile>> files_;
+  std::vector<std::shared_ptr<const F32Tensor>> dequantized_;
   std::map<std::string, const StoredTensor*, std::less<>> tensors_;
-  std::deque<std::pair<StoredTensor, Matrix<float>>> dequantized_;  // tensors, and their numbers
 };
 
 // Whether `path` is a model in one file: GGUF, llama2.c, .flm.

@@ -29,7 +29,7 @@ void linear(const Linear& layer, MatrixView<const float> x, MatrixView<float> y,
   check_shape("linear", "x", x.rows(), layer.weight.cols(), x);
   check_shape("linear", "y", x.rows(), layer.weight.rows(), y);
   const bool in_blocks = layer.weight.cols() % BlockQ8_0::kSize == 0;
-  const bool is_head = layer.weight.data() == ways.head;
+  const bool is_head = layer.weight.rows() == ways.head_rows;
   if (ways.quantized != nullptr && in_blocks && !(is_head && ways.packed != nullptr)) {
     ways.quantized(layer, x, y, threads);
   } else if (ways.packed != nullptr) {

@@ -1,12 +1,11 @@
 #include "mine/students_code.h"
 
 #include "mine/ways.h"
-#include "model/model.h"
 
 namespace stagecraft {
 
 const bool kRunsStudentsCode = true;
 
-void tell_students_code(const Model& model) { ways.head = model.parameters.lm_head.weight.data(); }
+void tell_students_code(std::size_t vocab_size) { ways.head_rows = vocab_size; }
 
 }  // namespace stagecraft

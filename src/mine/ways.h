@@ -1,7 +1,5 @@
 #pragma once
 
-#include <functional>
-
 #include "model/linear.h"
 
 namespace stagecraft {
@@ -10,9 +8,9 @@ namespace stagecraft {
 // where its stage is the student's, and says so before main() begins.
 struct Ways {
   using Way = void(const Linear&, MatrixView<const float> x, MatrixView<float> y, ThreadPool&);
-  Way* packed = nullptr;        // stage 9
-  Way* quantized = nullptr;     // stage 10
-  const float* head = nullptr;  // where the weight of the model's head lies, once it is opened
+  Way* packed = nullptr;      // stage 9
+  Way* quantized = nullptr;   // stage 10
+  std::size_t head_rows = 0;  // of the model's head, its vocabulary, once it is opened
 };
 inline Ways ways;
 

@@ -50,7 +50,7 @@ struct Parameters {
 // holds both, they are two, whatever the config says. Throws Error naming the tensor where one is
 // missing, has another shape or a dtype that is none of F32, F16 and BF16, or where the checkpoint
 // holds a tensor that the config leaves no place for. (Quantised tensors are F32 by then: see
-// Checkpoint::dequantize.)
+// Checkpoint::dequantized.)
 Parameters load_parameters(const Config& config, const Checkpoint& checkpoint);
 
 }  // namespace stagecraft

@@ -152,7 +152,7 @@ Model GenerationFlags::open_model(const std::filesystem::path& path) const {
         kv_type);
   }
   Model opened = Model::open(path, fast ? Layers::Fast : Layers::Textbook, thread_count());
-  tell_students_code(opened);
+  tell_students_code(opened.config.vocab_size);
   if (kv_type == "f16") opened.kv_type = KvType::F16;
   if (kv_type == "q8_0") opened.kv_type = KvType::Q8_0;
   return opened;
