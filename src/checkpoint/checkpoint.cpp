@@ -5,7 +5,6 @@
 #include "checkpoint/gguf_weights.h"
 #include "checkpoint/llama2c.h"
 #include "checkpoint/safetensors.h"
-#include "operators/dequantize.h"
 
 namespace stagecraft {
 namespace {
@@ -136,25 +135,6 @@ std::vector<const StoredTensor*> Checkpoint::tensors() const {
   all.reserve(tensors_.size());
   for (const auto& [name, tensor] : tensors_) all.push_back(tensor);
   return all;
-}
-
-Checkpoint Checkpoint::dequantized() const {
-  Checkpoint result(name_);
-  result.files_ = files_;
-  result.dequantized_ = dequantized_;
-  result.tensors_ = tensors_;
-  for (auto& [name, tensor] : result.tensors_) {
-    if (!is_quantized(tensor->dtype)) continue;
-    auto f32 = std::make_shared<F32Tensor>();
-    f32->numbers = Matrix<float>(1, element_count(*tensor));
-    const std::span<float> numbers = f32->numbers.view().row(0);
-    dequantize(tensor->dtype, tensor->bytes, numbers);
-    f32->tensor = {tensor->name, DType::F32, tensor->shape, std::as_bytes(numbers)};
-    tensor = &f32->tensor;
-    result.dequantized_.push_back(std::move(f32));
-  }
-  if (!result.dequantized_.empty()) release_pages();
-  return result;
 }
 
 void Checkpoint::release_pages() const {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "checkpoint/weight_file.h"
-#include "tensor/matrix.h"
 
 namespace stagecraft {
 
@@ -22,9 +21,6 @@ class Checkpoint {
 
   const StoredTensor* find(std::string_view name) const;  // nullptr if absent
   std::vector<const StoredTensor*> tensors() const;       // all, in order of names
-  // The same tensors, but F32 ones in place of those that are quantised; the files are shared. So
-  // load_parameters, which a student writes in stage 5, need not know what is in a block.
-  Checkpoint dequantized() const;
   // Lets go of the memory of the files' pages, once tensors were converted to f32: see MappedFile.
   void release_pages() const;
   std::size_t copied_bytes() const;  // see WeightFile
@@ -36,13 +32,7 @@ class Checkpoint {
   void add(std::unique_ptr<WeightFile> file, const std::filesystem::path& path);
 
   std::string name_;
-  struct F32Tensor {
-    StoredTensor tensor;
-    Matrix<float> numbers;
-  };
-
-  std::vector<std::shared_ptr<const WeightFile>> files_;
-  std::vector<std::shared_ptr<const F32Tensor>> dequantized_;
+  std::vector<std::unique_ptr<WeightFile>> files_;
   std::map<std::string, const StoredTensor*, std::less<>> tensors_;
 };
 

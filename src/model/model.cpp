@@ -15,7 +15,6 @@ Model Model::open(const std::filesystem::path& path, Layers layers, std::size_t 
       model.packed =
           std::make_unique<PackedModel>(pack_model(model.config, model.checkpoint, threads));
     } else {
-      model.checkpoint = model.checkpoint.dequantized();
       model.parameters = load_parameters(model.config, model.checkpoint);
       // F32 tensors come back as needed.
       if (!model.parameters.converted.empty()) model.checkpoint.release_pages();

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "model/named_tensors.h"
+#include "operators/dequantize.h"
 #include "operators/half_to_float.h"
 
 namespace stagecraft {
@@ -44,6 +45,11 @@ class Loader {
       if (copy.empty()) return values.data();  // where they lie in the file
       const auto room = room_for(values.size());
       std::ranges::copy(values, room.begin());
+      return room.data();
+    }
+    if (is_quantized(tensor.dtype)) {
+      const auto room = room_for(element_count(tensor));
+      dequantize(tensor.dtype, tensor.bytes, room);
       return room.data();
     }
     if (tensor.dtype != DType::F16 && tensor.dtype != DType::BF16) {

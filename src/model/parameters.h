@@ -35,7 +35,7 @@ struct LayerParameters {
 };
 
 // Every weight of a model as f32. F32 tensors are views straight into the mapped checkpoint, which
-// must outlive this; F16 and BF16 ones were converted to f32 into `converted`.
+// must outlive this; F16, BF16 and quantised ones were converted to f32 into `converted`.
 struct Parameters {
   MatrixView<const float> embedding;  // [vocab_size, dim]
   std::vector<LayerParameters> layers;
@@ -48,9 +48,8 @@ struct Parameters {
 // Takes the named tensors of a Hugging Face checkpoint. Where config.tied_embeddings and the file
 // holds only one of model.embed_tokens.weight and lm_head.weight, that table is both; where it
 // holds both, they are two, whatever the config says. Throws Error naming the tensor where one is
-// missing, has another shape or a dtype that is none of F32, F16 and BF16, or where the checkpoint
-// holds a tensor that the config leaves no place for. (Quantised tensors are F32 by then: see
-// Checkpoint::dequantized.)
+// missing, has another shape or a dtype that is none of F32, F16, BF16 and the quantised ones, or
+// where the checkpoint holds a tensor that the config leaves no place for.
 Parameters load_parameters(const Config& config, const Checkpoint& checkpoint);
 
 }  // namespace stagecraft
