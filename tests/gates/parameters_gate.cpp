@@ -259,6 +259,12 @@ TEST(ParametersInF32, FromF16AndBf16) {
   }
 }
 
+TEST(ParametersInF32, FromQuantisedTypes) {  // the file of a model that was pulled
+  const fs::path file = test_data() / "gguf" / "whole.gguf";
+  const Config config = read_config(file);
+  judge_parameters(parameters_case("a quantised GGUF file", file, config), config);
+}
+
 TEST(ParametersInF32, RefuseEveryOtherDtype) {
   Inputs inputs;
   const Config config = fresh_config(inputs);

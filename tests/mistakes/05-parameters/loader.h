@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "model/named_tensors.h"
 #include "model/parameters.h"
+#include "operators/dequantize.h"
 #include "operators/half_to_float.h"
 
 namespace stagecraft {
@@ -70,12 +71,19 @@ class Loader {
     throw Error("'{}' is {}", tensor.name, dtype_name(tensor.dtype));
   }
 
+  virtual const float* quantized(const StoredTensor& tensor) {
+    Matrix<float>& numbers = parameters_.converted.emplace_back(1, element_count(tensor));
+    dequantize(tensor.dtype, tensor.bytes, numbers.view().row(0));
+    return numbers.data();
+  }
+
   const float* as_f32(const StoredTensor& tensor) {
     if (tensor.dtype == DType::F32) {
       std::vector<float> copy;
       const auto values = elements(tensor, copy);
       return use(values, copy);
     }
+    if (is_quantized(tensor.dtype)) return quantized(tensor);
     std::vector<std::uint16_t> copy;
     const auto words = elements(tensor, copy);
     Matrix<float>& wide = parameters_.converted.emplace_back(1, words.size());
