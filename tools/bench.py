@@ -33,7 +33,7 @@ def run():
         description="Measures your functions of a stage that is judged by its speed, as its gate does. With several "
                     "stages: the tokens per second of a model without those about speed, with them, and of the engine.")
     parser.add_argument("--mine", metavar="STAGE", default="", help="9, say; or 0-10")
-    parser.add_argument("--model", "-m", default="models/story", help="a folder, a GGUF file or a model that was pulled")
+    parser.add_argument("--model", "-m", help="a folder, a GGUF file or a model that was pulled; default models/story")
     parser.add_argument("--threads", "-t", type=int, default=1, help="of all that is measured; default 1")
     parser.add_argument("--max-tokens", "-n", type=int, default=64, help="of each text; default 64")
     options = parser.parse_args([word for word in sys.argv[1:] if word != "bench"])

@@ -49,8 +49,9 @@ def selection(stages):
 
 def gain(chosen, is_timed, model, threads, tokens):
     mine.check_gates(chosen)
-    words = ["story", PROMPT, "--temperature", "0", "--threads", str(threads), "-n", str(tokens), "--model", model]
-    print(course.say("gain_head", model, threads, tokens, PROMPT), flush=True)
+    words = ["story", PROMPT, "--temperature", "0", "--threads", str(threads), "-n", str(tokens)]
+    words += ["--model", model] if model else []
+    print(course.say("gain_head", model or "models/story", threads, tokens, PROMPT), flush=True)
     before = None
     for new, stages in rungs(chosen, is_timed):
         if not stages:

@@ -135,6 +135,16 @@ class Walk:
             self.problems.append(f"chat --mine 0-8 --model {model}: exit {code}, answers\n{answers}\n"
                                  f"where ours are\n{ours}\ntold\n{told}\nwithout {missing}")
 
+    def check_card(self):
+        """All stages are written: the card counts them, has a speed and a story, and is a picture too."""
+        code, said = self.copy.run("./stage card --name Ann")
+        _, picture = self.copy.run("cat build/course/card.svg")
+        promised = [f"points in {len(course.stages())} stages", r"in 1 day", r"\d+ tokens per second, one thread, at equal text",
+                    r"^  Once upon a time", r"stages/final/README\.md"]
+        missing = [text for text in promised if not re.search(text, said, re.M)]
+        if code != 0 or missing or "<title>Stagecraft · Ann wrote" not in picture:
+            self.problems.append(f"card: exit {code}, said\n{said}\nwithout {missing}; the picture\n{picture[:500]}")
+
     def walk(self):
         known = course.stages()
         written = []
@@ -145,6 +155,7 @@ class Walk:
             self.check_table(written, known)
         self.check_chat_by_hand()
         self.check_real_model()
+        self.check_card()
 
 
 def main():
