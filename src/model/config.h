@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,7 +56,16 @@ Config read_config(const std::filesystem::path& model);
 // The same from the text of a config.json; `where` names it in errors.
 Config parse_config(const std::string& text, const std::string& where);
 
-// The text of the config.json that a model has, or that says what a file of another format does.
-std::string config_json(const std::filesystem::path& model);
+// The config.json that a model has, or that says what a file of another format does.
+struct ConfigText {
+  std::string json;
+  std::string where;  // names it in errors: "models/story/config.json"
+};
+ConfigText config_text(const std::filesystem::path& model);
+
+// What ends a text according to generation_config.json, which has the last word; nullopt where a
+// model has no such file, or the file does not say.
+std::optional<std::vector<TokenId>> generation_eos_ids(const std::filesystem::path& model,
+                                                       std::size_t vocab_size);
 
 }  // namespace stagecraft

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "model/config.h"
@@ -18,6 +19,8 @@ namespace stagecraft {
 class KvCache {
  public:
   KvCache(const Config& config, std::size_t capacity);  // capacity in positions
+  // widths: numbers of a key, and of a value, in each layer.
+  KvCache(std::span<const std::size_t> widths, std::size_t capacity);
 
   std::size_t length() const { return length_; }      // positions computed
   std::size_t capacity() const { return capacity_; }  // positions there is room for

@@ -1,6 +1,7 @@
 #include "generation/trace.h"
 
 #include "base/error.h"
+#include "mine/students_code.h"
 #include "programs/commands.h"
 #include "programs/model_path.h"
 #include "programs/options.h"
@@ -24,9 +25,11 @@ void run_trace(const TraceFlags& flags) {
   std::vector<std::size_t> passes(flags.cached, 1);
   if (flags.cached < ids.size()) passes.push_back(ids.size() - flags.cached);
 
-  const Model model = Model::open(find_model(flags.model, "story"));
-  check_ids("--ids", ids, model.config.vocab_size);
-  const std::vector<Activation> activations = trace(model, ids, passes, flags.thread_count());
+  Engine engine =
+      Engine::open(find_model(flags.model, "story"), {BackendKind::Textbook, flags.thread_count()});
+  tell_students_code(engine.plan().vocab_size);
+  check_ids("--ids", ids, engine.plan().vocab_size);
+  const std::vector<Activation> activations = trace(engine, ids, passes);
   write_trace(flags.out, activations);
   fmt::print("{}: {} activations of {} token{}\n", flags.out, activations.size(), ids.size(),
              ids.size() == 1 ? "" : "s");

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "model/forward.h"
-#include "model/model.h"
 #include "operators/float_to_half.h"
 #include "operators/half_to_float.h"
 #include "operators/q8_0.h"
@@ -13,6 +12,7 @@
 #include "tests/gates/questions.h"
 #include "tests/gates/speed.h"
 #include "tests/stages/chain.h"
+#include "tests/support/engines.h"
 #include "text/tokenizer.h"
 
 namespace stagecraft::stages {
@@ -280,7 +280,8 @@ double perplexity(std::span<const float> logits, std::size_t vocab_size,
 TEST(QuantizedModel, IsHardlyMoreSurprisedThanTheModel) {
   if (skips_for_lack_of_instructions()) return;
   const std::string path = (repository() / "models" / "story").string();
-  const Model model = Model::open(path);
+  const CourseModel file(path);
+  const Model& model = file.model;
   const std::vector<TokenId> ids = Tokenizer::open(path).encode(kStory, {});
   const std::size_t vocab_size = model.config.vocab_size;
   KvCache cache(model.config, ids.size());

@@ -7,6 +7,7 @@
 
 #include "generation/trace.h"
 #include "generation/trace_file.h"
+#include "tests/support/engines.h"
 #include "tests/support/run_program.h"
 
 namespace stagecraft {
@@ -25,7 +26,8 @@ ProgramResult run_trace(const std::string& out, const std::vector<std::string>& 
 std::vector<Activation> five_tokens() {
   const std::vector<TokenId> ids = {1, 2, 3, 4, 5};
   const std::vector<std::size_t> passes = {5};
-  return trace(Model::open(kModel), ids, passes, 1);
+  Engine engine = textbook_engine(kModel);
+  return trace(engine, ids, passes);
 }
 
 // What `compare` says about the trace of five tokens and the same trace after `change`.

@@ -172,44 +172,44 @@ void pack_as_bf16(const StoredTensor& matrix, std::size_t first, std::size_t row
 
 }  // namespace
 
-Form panel_form(const StoredTensor& matrix) {
+WeightLayout panel_layout(const StoredTensor& matrix) {
   const bool even = matrix.shape[1] % 2 == 0;
   switch (matrix.dtype) {
     case DType::F32:
-      return Form::F32;
+      return WeightLayout::F32;
     case DType::F16:
-      return Form::F16;
+      return WeightLayout::F16;
     case DType::BF16:
-      return even ? Form::BF16 : Form::F32;
+      return even ? WeightLayout::BF16 : WeightLayout::F32;
     case DType::Q8_0:
     case DType::Q5_0:
-      return Form::Q8;
+      return WeightLayout::Q8;
     case DType::Q4_0:
-      return Form::Q4;
+      return WeightLayout::Q4;
     case DType::Q4_1:
-      return Form::Q4M;
+      return WeightLayout::Q4_1;
     // Scales of their own for 16 or 32 weights, in six bits or with a minimum: rounded to bf16.
     default:
-      return Form::BF16;
+      return WeightLayout::BF16;
   }
 }
 
-std::size_t panel_bytes(Form form, std::size_t inputs) {
+std::size_t panel_bytes(WeightLayout layout, std::size_t inputs) {
   const std::size_t blocks = inputs / kQuantBlock;
-  switch (form) {
-    case Form::F32:
+  switch (layout) {
+    case WeightLayout::F32:
       return inputs * kPanelOutputs * 4;
-    case Form::F16:
-    case Form::BF16:
-    case Form::RoundedBF16:
+    case WeightLayout::F16:
+    case WeightLayout::BF16:
+    case WeightLayout::RoundedBF16:
       return inputs * kPanelOutputs * 2;
-    case Form::Q8:
+    case WeightLayout::Q8:
       return blocks * (kQuantBlock * kPanelOutputs + kScaleBytes);
-    case Form::Q4:
+    case WeightLayout::Q4:
       return blocks * (kQuantBlock / 2 * kPanelOutputs + kScaleBytes);
-    case Form::Q4M:
+    case WeightLayout::Q4_1:
       return blocks * (kQuantBlock / 2 * kPanelOutputs + 2 * kScaleBytes);
-    case Form::Q8ByInput:
+    case WeightLayout::Q8ByInput:
       return inputs * (sizeof(float) + kPanelOutputs);
   }
   return 0;
