@@ -3,6 +3,7 @@ import sys
 
 import course
 import progress
+import tour
 import update
 
 COLOURS = {"passed": "32", "wrong": "31", "uncompiled": "31", "begun": "33", "slow": "33"}
@@ -43,7 +44,11 @@ def run():
     results = [progress.result_of(stage) for stage in course.stages()]
     for line in table(results):
         print(line)
-    print(f"\n{what_next(results)}\n{course.say('where_help')}")
+    print()
+    if not any(result.stage.is_started for result in results):
+        tour.show_summary()
+        print()
+    print(f"{what_next(results)}\n{course.say('where_help')}")
     if update.is_behind():
         print(course.say("update_behind"))
     return 0

@@ -69,8 +69,8 @@ def weight_mark(picture, x, y, css):
 
 def draw(sizes, say, stage=None):
     """stage: the one to mark, or None for the plain map."""
-    title = say(TITLE) if stage is None else say(TITLE_OF_STAGE).format(stage)
-    description = say(DESCRIPTION).format(**sizes) + ("" if stage is None else " " + say(MARKED[stage]))
+    title = TITLE if stage is None else TITLE_OF_STAGE.format(stage)
+    description = say(DESCRIPTION.format(**sizes)) + ("" if stage is None else " " + say(MARKED[stage]))
     picture = svg.Picture(820, 610, title, description, say)
 
     def is_marked(stages):
@@ -82,14 +82,14 @@ def draw(sizes, say, stage=None):
         picture.text(x + 10, y + height - 8 if stages == (6,) else y + 18, text, "small ink" if marked else "small pale")
         badge(picture, x + width - 16, y + (height - 14 if stages == (6,) else 15), stages[0], marked)
     picture.rect(66, 112, 694, 318, "none pale-line dash", 10)
-    picture.text(80, 132, say("one layer; {n_layers} of them, one after the other").format(**sizes), "pale")
+    picture.text(80, 132, "one layer; {n_layers} of them, one after the other".format(**sizes), "pale")
 
     draw_lines(picture, sizes, is_marked)
     for name, (x, y, width, height, text, stages, has_weights) in PARTS.items():
         owned = (*stages, 5) if has_weights else stages
         owned = (*owned, 10) if 9 in stages else owned
         marked = is_marked(owned)
-        picture.box(x, y, width, height, say(text).format(**sizes),
+        picture.box(x, y, width, height, text.format(**sizes),
                     "tint1 hue1-line thick" if marked else "box pale-line", "small ink")
         if has_weights:
             weight_mark(picture, x + 3, y + 2, "hue1" if marked and stage in (5, 10) else "hue2")
@@ -138,9 +138,9 @@ def draw_legend(picture, sizes, stage):
     marked = stage in (5, 10)
     picture.rect(20, 546, 780, 48, "tint1 hue1-line thick" if marked else "box grid-line", 6)
     weight_mark(picture, 38, 561, "hue1" if marked else "hue2")
-    picture.text(54, 566, picture.say(
+    picture.text(54, 566, 
         "weights: {n_parameters:,} numbers in model.safetensors. Stage 5 reads them, stage 10 keeps them in 8 bits."
-        ).format(**sizes), "small ink")
+        .format(**sizes), "small ink")
     badge(picture, 38, 580, "n", None)
     picture.text(54, 584, "the stage in which you write it. Stage 9 computes the linear layers faster than stage 3.",
                  "small ink")

@@ -44,6 +44,14 @@ class Where(Repository):
         self.assertIn("./stage test 0", rest)
         self.assertIn("./stage help", rest.splitlines()[-1])
 
+    def test_shows_the_map_until_a_stage_is_begun(self):
+        _, rest = self.states()
+        self.assertIn("Once upon a", rest)
+        self.assertIn("./stage tour", rest)
+        self.assertIn("概率", self.states(language="zh")[1])
+        self.write("00-hello/add.cpp", "RIGHT")
+        self.assertNotIn("./stage tour", self.states()[1])
+
     def test_says_what_became_of_every_stage(self):
         self.write("00-hello/add.cpp", "RIGHT")
         self.write("01-silu/silu.cpp", "WRONG")
@@ -71,7 +79,7 @@ class Where(Repository):
         self.write("06-self-attention/softmax.cpp", "the group Softmax")
         text = self.run_tool("test", "6", code=1)
         self.assertIn("6 of 50 points", text)
-        self.assertNotIn("ours here", text)
+        self.assertNotIn("reference versions", text)
         self.assertTrue(text.splitlines()[-1].startswith("write it in "), text)
 
     def test_what_is_right_and_slow_has_the_points_of_its_bands_and_is_no_mistake(self):
@@ -166,9 +174,9 @@ class Test(Repository):
 
     def test_a_composed_stage_says_what_it_was_composed_of(self):
         self.write("04-mlp/mlp.cpp", "WRONG")
-        self.assertIn("(1, 2, 3) is ours here", self.run_tool("test", "4", code=1))
+        self.assertIn("(1, 2, 3) are the reference versions here", self.run_tool("test", "4", code=1))
         self.write("04-mlp/mlp.cpp", "RIGHT")
-        self.assertNotIn("is ours here", self.run_tool("test", "4"))
+        self.assertNotIn("reference versions", self.run_tool("test", "4"))
 
     def test_a_file_that_is_gone_is_one_line(self):
         (self.made / "stages" / "02-rms-norm" / "rms_norm.cpp").unlink()

@@ -279,6 +279,32 @@ class Packages(Tree):
             os.close(terminal)
 
 
+@unittest.skipUnless(has_pseudo_terminals(), "no pseudo terminals")
+class FirstBuild(Tree):
+    def on_a_terminal(self):
+        """(stdout, what the terminal showed of stderr)"""
+        ours, theirs = pty.openpty()
+        running = subprocess.Popen([str(self.root / "stage"), "story"], stdin=subprocess.DEVNULL, stderr=theirs,
+                                   stdout=subprocess.PIPE, text=True, env=dict(os.environ, CI="true"))
+        os.close(theirs)
+        seen = b""
+        try:
+            while more := os.read(ours, 4096):
+                seen += more
+        except OSError:
+            os.close(ours)
+        return running.communicate(timeout=60)[0], seen.decode()
+
+    def test_shows_the_map_of_the_model_once_and_never_on_stdout(self):
+        (self.root / "tools" / "tour.py").write_text("import sys\nprint('the map', *sys.argv[1:])\n")
+        self.assertIn("the map --summary", self.on_a_terminal()[1])
+        os.utime(self.source)
+        out, seen = self.on_a_terminal()
+        self.assertEqual(out, "<story>first")
+        self.assertIn("building", seen)
+        self.assertNotIn("the map", seen)
+
+
 class Stale(Tree):
     """An old binary must never answer for a new tree."""
 
