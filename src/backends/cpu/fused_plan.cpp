@@ -14,6 +14,7 @@ class Fuser {
     for (std::size_t i = 0; i < plan.steps.size(); ++i) {
       if (at<AttentionStep>(i) != nullptr) last_attention_ = i;
     }
+    attends_ = at<AttentionStep>(last_attention_) != nullptr;
   }
 
   FusedPlan run() {
@@ -42,7 +43,10 @@ class Fuser {
       fused_.steps.push_back(*cap);
       return i + 1;
     }
-    if (at<SelectStep>(i) != nullptr) return i + 1;  // done after the last attention
+    if (at<SelectStep>(i) != nullptr) {
+      if (!attends_) select(i);  // otherwise it was done after the last attention
+      return i + 1;
+    }
     const Step& step = plan_.steps[i];
     throw Error("cpu backend: {}: step '{}' (layer {}) is not supported; --textbook runs it",
                 plan_.model_type, step.name, step.layer);
@@ -172,8 +176,8 @@ class Fuser {
 
   // Whether a result before the last attention is read by nothing but that attention's queries.
   bool is_only_scored(std::size_t step, BufferId out) const {
-    const auto* attention = at<AttentionStep>(last_attention_);
-    if (attention == nullptr || step > last_attention_ || attention->q != out) return false;
+    if (!attends_ || step > last_attention_) return false;
+    if (at<AttentionStep>(last_attention_)->q != out) return false;
     for (std::size_t i = step + 1; i < last_attention_; ++i) {
       if (at<AttentionStep>(i) != nullptr) return false;
     }
@@ -211,6 +215,7 @@ class Fuser {
   const Plan& plan_;
   FusedPlan fused_;
   std::size_t last_attention_ = 0;
+  bool attends_ = false;  // whether there is an attention
 };
 
 }  // namespace
