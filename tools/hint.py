@@ -28,9 +28,9 @@ def run():
     known = course.stages()
     stage, part = (course.find_part(options.stage, known) if options.stage
                    else (progress.next_unfinished(known) or known[-1], None))
-    if part is None:  # of a stage with parts: the first that is not right
-        whole = progress.result_of(stage)
-        part = whole.next_part or max((group.part for group in whole.groups if group.part), default=None)
+    parts = [group["part"] for group in stage.groups if "part" in group]
+    if parts and part is None:  # the first that is not right
+        part = progress.result_of(stage).next_part or max(parts)
     name = f"{stage.id}.{part}" if part else f"{stage.id}"
     page, kind = (stage.page(part), f"hints of part {part}") if part else (stage.handout, "hints")
     all_hints = hints(page)
