@@ -17,7 +17,8 @@
 # Where the model does not call a stage's function by itself, the stage says which file of src/model
 # another takes the place of, in a program that has it from the student ("in_the_model"):
 #
-#   linked_NN        an OBJECT library of that file
+#   linked_files_NN  that file, and src/mine/linear.cpp, which calls it
+#   linked_NN        an OBJECT library of them
 #   in_place_NN      the name of the other: "linear"
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/stages/stages.json)
 file(READ ${CMAKE_SOURCE_DIR}/stages/stages.json registry)
@@ -103,7 +104,8 @@ foreach(index RANGE ${last_stage})
     set(in_place_${id} "")
   else()
     string(JSON file GET "${registry}" stages ${index} in_the_model file)
-    add_library(linked_${id} OBJECT EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/${file})
+    set(linked_files_${id} ${CMAKE_SOURCE_DIR}/${file} ${CMAKE_SOURCE_DIR}/src/mine/${in_place_${id}}.cpp)
+    add_library(linked_${id} OBJECT EXCLUDE_FROM_ALL ${linked_files_${id}})
     target_link_libraries(linked_${id} PRIVATE engine_headers stagecraft_flags)
     list(APPEND linked_stages linked_${id})
   endif()

@@ -1,4 +1,5 @@
 """What the course's commands share: the registry, the messages, the build of a stage, its gate."""
+import copy
 import functools
 import hashlib
 import json
@@ -62,6 +63,7 @@ class Stage:
         self.needs = entry["needs"]
         self.rounds = entry.get("in_the_model", {}).get("rounds", False)  # otherwise than f32 does
         self.program = entry.get("program", "story")  # in which one hears it
+        self.milestone = entry.get("milestone")  # what it is that a student now has, in each language
 
     @property
     def number(self):  # as folders and targets spell it
@@ -74,6 +76,16 @@ class Stage:
     @property
     def handout(self):  # in the reader's language
         return self.folder / HANDOUTS[language()]
+
+    @property
+    def pages(self):
+        """The handout's pages in the order of reading: the first, and one per part where it has parts."""
+        ending = HANDOUTS[language()].removeprefix("README")
+        parts = (path for path in self.folder.glob("[1-9]-*.md") if path.name.partition(".")[2] == ending[1:])
+        return [self.handout, *sorted(parts)]
+
+    def page(self, part):
+        return self.pages[part]
 
     @property
     def file_names(self):  # as a sentence names them
@@ -138,6 +150,19 @@ def find_stage(text, known):
         if text in (str(stage.id), stage.number, stage.slug):
             return stage
     raise Problem(f"no stage '{text}': expected 0 to {known[-1].id}")
+
+
+def find_part(text, known):
+    """'6.3' -> stage 6 and 3, one of the parts that it has groups of points for; '6' -> stage 6 and None."""
+    number, dot, part = text.partition(".")
+    stage = find_stage(number, known)
+    if not dot:
+        return stage, None
+    parts = sorted({group["part"] for group in stage.groups if "part" in group})
+    if part not in map(str, parts):
+        raise Problem(f"no part '{text}': stage {stage.id} is graded as a whole" if not parts else
+                      f"no part '{text}' with points: expected {stage.id}.{parts[0]} to {stage.id}.{parts[-1]}")
+    return stage, int(part)
 
 
 def parse_selection(text, known):
@@ -218,10 +243,11 @@ def reported(text):
 class Group:
     """What a gate found for one group of points. Of one in bands, each test is a band and has its share."""
 
-    def __init__(self, name, points, bands=1):
+    def __init__(self, name, points, bands=1, part=None):
         self.name = name
         self.points = points
         self.bands = bands
+        self.part = part  # of the handout, where it has parts
         self.status = "unwritten"  # or "passed", "wrong", "slow" (right, not in all bands), "unjudged"
         self.failures = []
         self.n_passed = 0  # tests
@@ -245,7 +271,30 @@ class Result:
         self.compile_error = None
         self.is_refused = False  # compiles, but is not the student's own work
         self.seed = None  # of the numbers it was asked with
-        self.groups = [Group(group["name"], group["points"], group.get("bands", 1)) for group in stage.groups]
+        self.part = None  # where it is about one part alone
+        self.groups = [Group(group["name"], group["points"], group.get("bands", 1), group.get("part"))
+                       for group in stage.groups]
+
+    def of_part(self, part):
+        """The same, about the groups of one part."""
+        result = copy.copy(self)
+        result.part = part
+        result.groups = [group for group in self.groups if group.part == part]
+        return result
+
+    @property
+    def name(self):  # "6", or "6.3" of a part
+        return f"{self.stage.id}" if self.part is None else f"{self.stage.id}.{self.part}"
+
+    @property
+    def points(self):
+        return sum(group.points for group in self.groups)
+
+    @property
+    def next_part(self):
+        """The first part, in the order of reading, that is not right yet; None if there is none."""
+        open_parts = [group.part for group in self.groups if group.part and group.status != "passed"]
+        return min(open_parts, default=None)
 
     @property
     def status(self):

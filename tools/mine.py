@@ -211,6 +211,8 @@ def run():
     build(chosen)
     functions = [function for stage in chosen for function in stage.functions]
     course.tell(course.say("mine_begins", ", ".join(functions)), sys.stderr)
+    if all(any(stage.id == one for stage in chosen) for one in (9, 10)):
+        course.tell(course.say("mine_both"), sys.stderr)
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         table = calls.Table(folder / "calls", course.BUILD, PROGRAM, functions)

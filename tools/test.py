@@ -16,7 +16,7 @@ SANITIZED = ("crashed", "overrun")  # failures of which the sanitizers know the 
 def tell(result, brief=False):
     """The verdict on one stage, for a person; brief: in one line where there is nothing to mend."""
     stage = result.stage
-    head = course.say("test_head", stage.id, stage.title[course.language()], result.earned, stage.points)
+    head = course.say("test_head", result.name, stage.title[course.language()], result.earned, result.points)
     if brief and result.status in ("passed", "unwritten"):
         course.tell(f"{head}, {course.say(f'test_{result.status}')}")
         return
@@ -61,12 +61,22 @@ def next_step(result, selection=None):
     """selection: the stages to be heard, where it is not this one alone."""
     stage = result.stage
     if result.status == "passed":
-        return course.say("test_hear", selection or stage.id, stage.program, stage.id)
+        milestone = stage.milestone and course.say("test_milestone", stage.milestone[course.language()])
+        return "\n".join(filter(None, [milestone, course.say("test_hear", selection or stage.id, stage.program, stage.id)]))
     to_write = result.status == "unwritten" or result.is_begun
     files = f"{stage.folder.relative_to(course.ROOT)}/{stage.file_names}"
     if result.status == "slow":
         return course.say("test_faster", files, stage.id)
     return course.say("test_write" if to_write else "test_mend", files, stage.id)
+
+
+def next_page(result):
+    """What is next after a part that is right; result: of the whole stage."""
+    part = result.next_part
+    if part is None:
+        return next_step(result)
+    page = result.stage.page(part).relative_to(course.ROOT)
+    return course.say("test_next_part", f"{result.stage.id}.{part}", page)
 
 
 def run_my_tests(stage):
@@ -97,6 +107,16 @@ def test_and_tell(stage, brief=False):
     return result
 
 
+def test_part(text, known):
+    """'6.3': the gate judges the stage, for its parts use each other; shown is one part."""
+    stage, part = course.find_part(text, known)
+    whole = progress.judge(stage, explain=True)
+    result = whole.of_part(part)
+    tell(result)
+    print(next_page(whole) if result.status == "passed" else next_step(result))
+    return 0 if result.status == "passed" else 1
+
+
 def up_to_the_next_unfinished(known):
     """Tests the stages that are not known to pass, as far as the first that does not."""
     for stage in known:
@@ -112,9 +132,11 @@ def run():
     parser = argparse.ArgumentParser(prog="./stage test",
                                      description="Runs the gates of your stages.",
                                      epilog="e.g. ./stage test 3; without a stage: the next unfinished one")
-    parser.add_argument("stages", nargs="?", help="3, 1-4, or all")
+    parser.add_argument("stages", nargs="?", help="3, 1-4, or all; 6.3 for one part of a stage that has parts")
     options = parser.parse_args()
     known = course.stages()
+    if options.stages and "." in options.stages:
+        return test_part(options.stages, known)
     if options.stages:
         chosen = course.parse_selection(options.stages, known)
         results = [test_and_tell(stage, brief=len(chosen) > 1) for stage in chosen]

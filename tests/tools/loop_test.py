@@ -16,11 +16,15 @@ import sys
 import tempfile
 import time
 import unittest
+import xml.etree.ElementTree
 from unittest import mock
 
 from student_repository import Repository, course
+import card
 import diff
+import gain
 import hint
+import progress
 import sanitized
 import screen
 import watch
@@ -134,6 +138,19 @@ class Where(Repository):
 
 
 class Test(Repository):
+    def test_shows_one_part_of_a_stage_and_names_the_next(self):
+        self.write("06-self-attention/softmax.cpp", "the group Softmax")
+        lines = self.run_tool("test", "6.2").splitlines()
+        self.assertEqual(lines[0], "stage 6.2 · Self-attention: 6 of 6 points")
+        self.assertRegex(lines[1], r"^  Softmax +6/6 +right$")
+        self.assertEqual(lines[2:], ["next: part 6.3, stages/06-self-attention/3-queries-and-keys.md"])
+        lines = self.run_tool("test", "6.3", code=1).splitlines()
+        self.assertEqual(lines[0], "stage 6.3 · Self-attention: 0 of 12 points")
+        self.assertEqual(len(lines), 3)
+        self.assertTrue(lines[2].startswith("write it in "), lines)
+        self.run_tool("test", "2.1", code=2)
+        self.assertIn("stage 2 is graded as a whole", self.stderr)
+
     def test_a_passed_stage_takes_one_line_among_several(self):
         self.write("00-hello/add.cpp", "RIGHT")
         self.write("01-silu/silu.cpp", "RIGHT")
@@ -194,13 +211,21 @@ class Hint(Repository):
         self.write("00-hello/add.cpp", "RIGHT")
         self.assertIn("阶段 1，提示 1 / 3", self.run_tool("hint", language="zh"))
 
-    def test_every_handout_has_three_of_plain_text(self):
+    def test_of_a_stage_with_parts_those_of_the_first_part_that_is_not_right_or_of_one_that_is_named(self):
+        self.assertIn("stage 6.2, hint 1 of 2", self.run_tool("hint", "6"))
+        self.assertIn("stage 6.5, hint 1 of 2", self.run_tool("hint", "6.5"))
+        self.write("06-self-attention/softmax.cpp", "the group Softmax")
+        self.assertIn("stage 6.3, hint 1 of 3", self.run_tool("hint", "6"))
+        self.assertIn("stage 6.2, hint 2 of 2", self.run_tool("hint", "6.2"))
+        self.assertIn("stages/06-self-attention/2-softmax.md", self.run_tool("hint", "6.2"))
+        self.run_tool("hint", "6.1", code=2)
+        self.assertIn("expected 6.2 to 6.6", self.stderr)
+
+    def test_every_one_is_plain_text(self):
         for language in ("en", "zh"):
             with mock.patch.dict(os.environ, STAGECRAFT_LANG=language):
-                for stage in course.stages():
-                    found = hint.hints(stage)
-                    self.assertEqual(len(found), 3, stage.slug)
-                    for text in found:
+                for page in (page for stage in course.stages() for page in stage.pages):
+                    for text in hint.hints(page):
                         self.assertNotRegex(text, r"</?(code|details|summary)>|&lt;|&gt;|^$")
                         for line in course.wrapped(text, hint.COLUMNS, hint.INDENT, hint.INDENT):
                             self.assertLessEqual(course.width(line), hint.COLUMNS)
@@ -268,6 +293,43 @@ class Screen(unittest.TestCase):
                                   env=dict(os.environ, STAGECRAFT_LANG="en", PYTHONPATH=str(course.ROOT / "tools")))
             self.assertEqual(done.stderr, "")
             self.assertRegex(done.stdout, rf"^stage .*\n{code}\n$")
+
+
+class Card(Repository):
+    def test_is_for_who_has_every_stage_right(self):
+        self.write("00-hello/add.cpp", "RIGHT")
+        self.assertEqual(self.run_tool("card", code=2), "")
+        self.assertIn("not yet: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10", self.stderr)
+
+    def test_is_a_picture_that_says_in_words_what_it_shows(self):
+        picture = xml.etree.ElementTree.fromstring(card.svg(["A & B", "100 points"], ["One day, <Tom> said:"]))
+        texts = {element.tag.rpartition("}")[2]: "".join(element.itertext()) for element in picture}
+        self.assertEqual(texts["title"], "A & B")
+        self.assertEqual(texts["desc"], "A & B 100 points One day, <Tom> said:")
+
+    def test_days_are_those_from_the_first_verdict_to_the_last_right_stage(self):
+        first, second = course.stages()[:2]
+        with mock.patch.object(progress, "NOTES", self.made / "notes.json"):
+            self.assertEqual(progress.days([first, second]), 0)
+            for kind, stage, day in (("begun", first, "2026-02-27"), ("begun", second, "2026-02-28"),
+                                     ("right", first, "2026-02-27"), ("right", second, "2026-03-01")):
+                progress.note(kind, stage, day)
+            self.assertEqual(progress.days([first, second]), 3)
+
+
+class Gain(unittest.TestCase):
+    def test_adds_one_stage_about_speed_at_a_time(self):
+        def timed(stage):
+            return stage.id in (9, 10)
+        found = [(new and new.id, gain.selection(stages)) for new, stages in gain.rungs(course.stages(), timed)]
+        self.assertEqual(found, [(None, "0-8"), (9, "0-9"), (10, "0-10")])
+        found = [(new and new.id, gain.selection(stages))
+                 for new, stages in gain.rungs([course.stages()[at] for at in (3, 5, 10)], timed)]
+        self.assertEqual(found, [(None, "3,5"), (10, "3,5,10")])
+
+    def test_takes_the_speed_of_the_new_tokens_not_of_the_prompt(self):
+        line = "[64 tokens, 88 tokens/s; prompt 5 tokens, 67 tokens/s; first token after 75 ms; x; 1 thread; seed 1]"
+        self.assertEqual(gain.SPEED.search(line)[1], "88")
 
 
 class Diff(Repository):
