@@ -27,8 +27,9 @@ def plain(text):
     """A paragraph without what only a browser needs."""
     text = re.sub(r"<!--.*?-->|!\[.*?\]\(.*?\)|</?details>|</?summary>", "", text)
     text = re.sub(r"(?<!\w)\*(\w[^*]*)\*", r"\1", re.sub(r"\[(.*?)\]\(.*?\)", r"\1", text))
-    # Lines of Chinese are joined without a blank between them.
-    return re.sub(r" +", " ", re.sub(r"(?<=[\u2e80-\uffef])\n(?=[\u2e80-\uffef])", "", text).replace("\n", " ")).strip()
+    # Between two lines of Chinese, and after its punctuation, there is no blank.
+    text = re.sub(r"(?<=[\u2e80-\uffef])\n(?=[\u2e80-\uffef])|(?<=[\u3000-\u303f\uff00-\uffef])\n", "", text)
+    return re.sub(r" +", " ", text.replace("\n", " ")).strip()
 
 
 def rendered(markdown, width):

@@ -2,6 +2,7 @@
 import sys
 
 import course
+import official
 import progress
 import tour
 import update
@@ -44,13 +45,14 @@ def run():
     results = [progress.result_of(stage) for stage in course.stages()]
     for line in table(results):
         print(line)
-    print()
     if not any(result.stage.is_started for result in results):
-        tour.show_summary()
         print()
-    print(f"{what_next(results)}\n{course.say('where_help')}")
-    if update.is_behind():
-        print(course.say("update_behind"))
+        tour.show_summary()
+    course.tell(f"\n{what_next(results)}\n{course.say('where_help')}")
+    with course.doing(course.say("doing_ask", official.read()["url"])):
+        is_behind = update.is_behind()
+    if is_behind:
+        course.tell(course.say("update_behind"))
     return 0
 
 

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "mine/students_code.h"
 #include "programs/commands.h"
 #include "programs/model_path.h"
 #include "programs/options.h"
@@ -67,6 +68,7 @@ void run_trace(const TraceFlags& flags) {
 
   Engine engine =
       Engine::open(find_model(flags.model, "story"), {BackendKind::Textbook, flags.thread_count()});
+  tell_students_code(engine.plan().vocab_size);
   check_ids("--ids", ids, engine.plan().vocab_size);
   std::vector<Activation> activations = trace(engine, ids, passes);
   select(activations, flags.only);

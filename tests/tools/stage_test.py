@@ -2,14 +2,18 @@
 
 Standard library only; ctest runs it. What the engine's own commands do is tested elsewhere.
 """
+import contextlib
+import fcntl
 import os
 import pathlib
 import pty
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import unittest
 
@@ -85,6 +89,25 @@ class Help(Tree):
         self.assertNotIn("chat", answer.stdout)
         self.assertNotIn("Teach", answer.stdout)
         self.assertNotIn("\033", answer.stdout)
+
+    @unittest.skipUnless(has_pseudo_terminals(), "a bare chroot has none (no /dev/pts)")
+    def test_fits_the_terminal_and_breaks_between_words(self):
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 50, 0, 0))
+        environment = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
+        with subprocess.Popen([str(self.root / "stage"), "help"], env=dict(environment, NO_COLOR="1"),
+                              stdin=theirs, stdout=theirs, stderr=theirs):
+            os.close(theirs)
+            said = b""
+            with contextlib.suppress(OSError):  # at its end
+                while more := os.read(ours, 4096):
+                    said += more
+        os.close(ours)
+        lines = said.decode().splitlines()
+        self.assertLessEqual(max(map(len, lines)), 50, lines)
+        self.assertEqual(" ".join(" ".join(lines).split()), " ".join(self.stage("help").stdout.split()))
+        self.assertIn("  story      tell a story, or go on with yours:", lines)
+        self.assertTrue(lines[lines.index("  story      tell a story, or go on with yours:") + 1].startswith(" " * 13 + "./"))
 
     def test_is_what_no_command_shows_where_there_is_no_course(self):
         self.assertEqual(self.stage().stdout, self.stage("--help").stdout)
