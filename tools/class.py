@@ -7,18 +7,15 @@ A roster has a line for each student: id,repository (a path or a URL). docs/teac
 """
 import argparse
 import collections
-import concurrent.futures
-import contextlib
+import datetime
 import errno
 import hashlib
 import json
 import os
 import pathlib
 import shutil
-import subprocess
 import sys
 import tempfile
-import threading
 import time
 
 import class_page
@@ -26,14 +23,15 @@ import classroom
 import course
 import feedback
 import grading
+import helpers
 import lateness
 import likeness
 import marks
 import official
-import pulling
 import report
 
 PULLS = 8  # at a time: most of it is waiting
+PULL_SECONDS = 900  # for one student
 PRECOMPILED_FROM = 24  # repositories: below, it costs more than it saves
 
 Task = collections.namedtuple("Task", "id sha stages out fresh language")
@@ -70,33 +68,25 @@ class Bar:
 
 
 def pull(room, students):
-    stages = course.stages()
     seen, problems = room.seen(), room.problems()
-    writing = threading.Lock()
     bar = Bar(len(students))
     found = collections.Counter()
 
-    def one(student):
-        at = classroom.now()
-        last = seen[student.id][-1].sha if seen[student.id] else None
-        try:
-            handed_in = pulling.pull(student, stages, last)
-            problem = None
-        except course.Problem as why:
-            handed_in, problem = None, str(why)
-        with writing:
-            if handed_in and handed_in.sha != last:
-                classroom.keep(room.folder, student.id, handed_in)  # before the log says that it is there
-                room.note_seen(student.id, handed_in.sha, at)
-            found["problem" if problem else "new" if handed_in else "same"] += 1
-            problems.pop(student.id, None)
+    def done(task, answer):
+        sha, problem = answer.get("sha"), answer["problem"]
+        for id in task["ids"]:
+            if sha:
+                room.note_seen(id, sha, datetime.datetime.fromisoformat(answer["at"]))
+            found["problem" if problem else "new" if sha else "same"] += 1
+            problems.pop(id, None)
             if problem:
-                problems[student.id] = problem
-            bar.step(student.id)
+                problems[id] = problem
+            bar.step(id)
 
-    with concurrent.futures.ThreadPoolExecutor(PULLS) as pool:
-        for _ in pool.map(one, students):
-            pass
+    words = [sys.executable, str(course.ROOT / "tools" / "class_puller.py"), str(room.folder)]
+    pullers = helpers.Helpers(words, PULLS, dict(os.environ, PYTHONDONTWRITEBYTECODE="1"), PULL_SECONDS)
+    pullers.run([{"ids": [one.id], "place": one.place, "last": seen[one.id][-1].sha if seen[one.id] else None}
+                 for one in students], done)
     bar.end()
     room.problems(problems)
     print(course.say("class_pulled", len(students), found["new"], found["same"], found["problem"]))
@@ -109,71 +99,28 @@ def pull(room, students):
 # ---- grade --------------------------------------------------------------------------------------
 
 
-class Graders:
-    """Programs that grade, one for each job; they end when this process does."""
+class Graders(helpers.Helpers):
+    """Programs that grade, one for each job."""
 
     def __init__(self, room, jobs, headers):
-        self.words = [sys.executable, str(course.ROOT / "tools" / "class_grader.py"), str(room.folder),
-                      str(headers)]
-        answers = grading.PLACE / "answers" / f"{os.getpid()}"
-        shutil.rmtree(answers, ignore_errors=True)
-        answers.mkdir(parents=True)
-        self.environment = dict(os.environ, STAGE_ANSWERS=str(answers), PYTHONDONTWRITEBYTECODE="1")
-        self.answers, self.jobs, self.mine = answers, jobs, threading.local()
+        self.answers = grading.PLACE / "answers" / f"{os.getpid()}"
+        shutil.rmtree(self.answers, ignore_errors=True)
+        self.answers.mkdir(parents=True)
+        environment = dict(os.environ, STAGE_ANSWERS=str(self.answers), PYTHONDONTWRITEBYTECODE="1")
+        super().__init__([sys.executable, str(course.ROOT / "tools" / "class_grader.py"), str(room.folder),
+                          str(headers)], jobs, environment, grading.SECONDS)
 
-    def start(self):
-        return subprocess.Popen(self.words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                env=self.environment)
-
-    def ask(self, child, seed, task):
-        """(what the matter is or None, the grader for what comes next): another one, if this one ended."""
-        for _ in range(2):
-            try:
-                print(json.dumps({**task._asdict(), "seed": seed}), file=child.stdin, flush=True)
-                line = child.stdout.readline()
-            except OSError:
-                line = ""
-            if line:
-                return json.loads(line)["problem"], child
-            child.kill()
-            self.end(child)
-            child = self.start()
-        return course.say("class_grader_ended"), child
-
-    @staticmethod
-    def end(child):
-        with contextlib.suppress(OSError):
-            child.stdin.close()
-        child.stdout.close()
-        child.wait()
-
-    def run(self, tasks, seed, bar):
+    def grade(self, tasks, seed, bar):
         """{out: problem} of the tasks that could not be done."""
-        problems, left, taking = {}, collections.deque(tasks), threading.Lock()
+        problems = {}
 
-        def work():
-            child = self.start()
-            try:
-                while True:
-                    with taking:
-                        if not left:
-                            return
-                        task = left.popleft()
-                    problem, child = self.ask(child, seed, task)
-                    with taking:
-                        if problem:
-                            problems[task.out] = problem
-                        bar.step(task.id)
-            finally:
-                self.end(child)
+        def done(task, answer):
+            if answer["problem"]:
+                problems[task["out"]] = answer["problem"]
+            bar.step(task["id"])
 
         try:
-            with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
-                for one in [pool.submit(work) for _ in range(min(self.jobs, len(tasks)))]:
-                    one.result()
-        except KeyboardInterrupt:
-            left.clear()
-            raise
+            self.run([{**task._asdict(), "seed": seed} for task in tasks], done)
         finally:
             shutil.rmtree(self.answers, ignore_errors=True)
         return problems
@@ -246,7 +193,7 @@ class Run:
             if len({task.id for task in tasks}) >= PRECOMPILED_FROM:
                 headers = pathlib.Path(folder) / "include"
                 grading.precompile(headers)
-            problems = Graders(self.room, self.options.jobs or os.cpu_count() or 1, headers).run(
+            problems = Graders(self.room, self.options.jobs or os.cpu_count() or 1, headers).grade(
                 tasks, self.seed, bar)
         bar.end()
         return problems
