@@ -48,6 +48,13 @@ std::string short_field(const SafetensorsFile& file, const std::string& name) {
   return shortened(field(file, name), Response::kMaxText);
 }
 
+// What a student's error says need not be text.
+std::string as_text(const std::string& message) {
+  const Json text = shortened(message, Response::kMaxText);
+  const std::string valid = text.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return parse_json(valid, "message").get<std::string>();
+}
+
 // The length of the header of a safetensors file, by its first bytes.
 void check_header(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
@@ -96,7 +103,7 @@ void Response::write(const std::filesystem::path& path) const {
   std::ofstream out(path, std::ios::binary);  // in place: a worker may make no other file
   write_safetensors(out, stored_as(outputs),
                     {{"status", std::to_string(static_cast<int>(status))},
-                     {"message", message},
+                     {"message", as_text(message)},
                      {"overrun", overrun},
                      {"overrun_side", overrun_side},
                      {"changed_input", changed_input}});
