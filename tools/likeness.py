@@ -23,7 +23,7 @@ FEW = 4  # people
 LEAST = 12  # fingerprints of their own that two files share
 SHARED = 0.6  # of the lighter one's weight
 BEYOND = 0.2  # more than nearly all other pairs share
-TOKEN = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'
+TOKEN = re.compile(r"""//[^\n]*|/\*(?:.*?\*/|.*)|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'
                        |[A-Za-z_]\w*|\.?\d(?:[eEpP][+-]|[\w.'])*
                        |<<=|>>=|<=>|->|::|[-+*/%&|^<>=!]=|&&|\|\||\+\+|--|\S""", re.S | re.X)
 KEYWORDS = frozenset("""auto bool break case catch char class const constexpr continue default delete do double
