@@ -18,7 +18,7 @@ import strict_json
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "release"
 # What the judge may take for one stage. It has what it asks, the right answers and one given answer at a time.
-GATE_SECONDS = 600
+GATE_SECONDS = 1800
 GATE_MEMORY = 1 << 30  # of addresses
 GATE_FILE = 256 << 20  # of what it prints, keeps or reports
 HANDOUTS = {"en": "README.md", "zh": "README.zh.md"}

@@ -31,7 +31,7 @@ SCHEMA = 1
 PLACE = course.BUILD.parent / "grading"
 COMPILE_SECONDS = 60
 # For all of a student, whatever each stage takes: no student comes near it, only a machine that stands still.
-SECONDS = 6 * 3600
+SECONDS = 24 * 3600
 ERROR_LINE = re.compile(r"^(stages/[^:\s]+):(\d{1,9}):(?:\d+:)? (?:fatal )?error: (.*)", re.M)
 SOURCE_LINE = re.compile(r"^\S[^\n]*:\d+:(?:\d+:)? (?:fatal )?error: ", re.M)
 MOST_LETTERS = 8000  # of one thing that is said to or about a student
