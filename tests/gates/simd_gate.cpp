@@ -249,7 +249,7 @@ TEST(MatmulPackedRows, GiveAloneWhatTheyGiveAmongMany) {
       if (!agrees(one.expected.at("c"), got->second)) {
         return diagnose("matmul_packed", "c", one.expected.at("c"), got->second);
       }
-      return problem_with_rows(outcome.response, n);
+      return problem_with_rows(outcome.response, one.expected.at("c").shape.at(1));
     });
     if (!right) return;
   }
