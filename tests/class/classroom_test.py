@@ -29,6 +29,7 @@ import marks
 import official
 import processes
 import pulling
+import strict_json
 import submission
 
 DUE = datetime.datetime(2026, 11, 2, 12, tzinfo=datetime.timezone.utc)
@@ -411,6 +412,14 @@ class Tables(Folder):
 
 
 class Settings(Folder):
+    def test_that_lie_are_refused_in_a_line_and_in_linear_time(self):
+        start = time.process_time()
+        many = "{" + ", ".join(f'"k{at}": {{"a": []}}' for at in range(100_000)) + "}"
+        self.assertEqual(len(strict_json.parse(many)), 100_000)
+        for text in "[" * 250_000, '{"a": ' * 50_000, '{"language": "en", "language": "zh"}', "1" * 250_000, "{", "[]":
+            self.assertIn("expected a JSON object", self.problem(official.parse, text))
+        self.assertLess(time.process_time() - start, 5)
+
     def test_of_a_class_survive_an_export_and_an_update(self):
         settings = {**official.DEFAULTS, **Lateness.SETTINGS}
         self.put(official.FILE, json.dumps(settings))
