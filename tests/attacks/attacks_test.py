@@ -37,9 +37,9 @@ import submission  # noqa: E402
 
 HELLO, STAGE = (course.find_stage(number, course.stages()) for number in "02")
 SKIPPED = 77
-SECONDS = 3  # for a compiler; a worker gets 1 a question
+SECONDS = int(os.environ.get("STAGE_ATTACK_SECONDS", 3))  # for a compiler; a worker gets 1 a question
 LIMITS = {"seconds": SECONDS, "memory": 1 << 30, "file": 16 << 20}
-MOST = 60  # for all of an attack, on a machine that has other things to do
+MOST = 60 + 8 * SECONDS  # for all of an attack, on a machine that has other things to do
 MOST_MEMORY = 300 << 10  # kilobytes of all that judges one student: the gate and Python
 ENDINGS = {"exited", "crashed", "hung", "no_answer", "wrong", "uncompiled"}
 
@@ -156,7 +156,7 @@ class Graded(Attacked):
         for stage, answer in (HELLO, [(ROOT / HELLO.units[0]["twins"][0]).read_text()]), (STAGE, [text]):
             for unit, one in zip(stage.units, answer):
                 handed_in.files[course.unit_name(stage, unit)] = one.encode()
-        with mock.patch.multiple(grading, COMPILE_SECONDS=SECONDS, PLACE=self.folder / "place"):
+        with mock.patch.object(grading, "COMPILE_SECONDS", SECONDS):
             return grading.grade(handed_in, 11, 1, [HELLO, STAGE])["stages"]
 
     def as_handed_in(self, source):
@@ -343,6 +343,7 @@ class Judge(Attacked):
 if __name__ == "__main__":
     course.BUILD = pathlib.Path(os.path.abspath(sys.argv.pop(1)))
     course.build = lambda *targets, only: None  # by ctest's fixtures
+    grading.PLACE = course.BUILD / "attacks_test"
     os.environ["STAGE_SECONDS"] = "1"
     if confine.why_not():
         print(f"not confined: {confine.why_not()}")
