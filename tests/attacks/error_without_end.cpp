@@ -8,4 +8,3 @@
 #define X4 JOIN(JOIN(JOIN(X3, X3), JOIN(X3, X3)), JOIN(JOIN(X3, X3), JOIN(X3, X3)))
 #define X5 JOIN(JOIN(JOIN(X4, X4), JOIN(X4, X4)), JOIN(JOIN(X4, X4), JOIN(X4, X4)))
 int x = X5;
-
