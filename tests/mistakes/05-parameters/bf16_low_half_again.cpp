@@ -1,12 +1,12 @@
 // Mistake: copied into the wrong half.
-#include "operators/widen.h"
+#include "operators/half_to_float.h"
 
 #include <bit>
 #include <cstring>
 
 namespace stagecraft {
 
-void widen_bf16(std::span<const std::uint16_t> bits, std::span<float> out) {
+void bf16_to_f32(std::span<const std::uint16_t> bits, std::span<float> out) {
   for (std::size_t i = 0; i < bits.size(); ++i) {
     float wide = 0.0f;
     std::memcpy(&wide, &bits[i], sizeof bits[i]);  // little-endian: the low half
@@ -14,7 +14,7 @@ void widen_bf16(std::span<const std::uint16_t> bits, std::span<float> out) {
   }
 }
 
-void widen_f16(std::span<const std::uint16_t> bits, std::span<float> out) {
+void f16_to_f32(std::span<const std::uint16_t> bits, std::span<float> out) {
   for (std::size_t i = 0; i < bits.size(); ++i) {
     const std::uint32_t word = bits[i];
     const std::uint32_t sign = (word >> 15) << 31;

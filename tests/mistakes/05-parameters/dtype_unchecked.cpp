@@ -7,11 +7,11 @@ namespace {
 class Mistaken : public Loader {
   using Loader::Loader;
 
-  void widen(const StoredTensor& tensor, Words words, std::span<float> out) override {
+  void to_f32(const StoredTensor& tensor, Words words, std::span<float> out) override {
     if (tensor.dtype == DType::F16) {
-      widen_f16(words, out);
+      f16_to_f32(words, out);
     } else {
-      widen_bf16(words, out);
+      bf16_to_f32(words, out);
     }
   }
 };
