@@ -3,6 +3,8 @@
 // does.
 #include <gtest/gtest.h>
 
+#include <sys/resource.h>
+
 #include <cstdlib>
 
 #include "tests/gates/confinement.h"
@@ -36,6 +38,15 @@ class KnownMistakes : public ::testing::EmptyTestEventListener {
   std::string last_;  // the mistake found before
 };
 
+// The most memory that the judge had so far, in kilobytes: a test of its own looks at that.
+class Peak : public ::testing::EmptyTestEventListener {
+  void OnTestSuiteEnd(const ::testing::TestSuite&) override {
+    rusage used{};
+    ::getrusage(RUSAGE_SELF, &used);
+    ::testing::Test::RecordProperty("peak", static_cast<int>(used.ru_maxrss));
+  }
+};
+
 }  // namespace
 }  // namespace stagecraft::stages
 
@@ -46,6 +57,7 @@ int main(int argc, char** argv) {
     auto listener = std::make_unique<stagecraft::stages::KnownMistakes>(folder);
     ::testing::UnitTest::GetInstance()->listeners().Append(listener.release());  // GoogleTest's now
   }
+  ::testing::UnitTest::GetInstance()->listeners().Append(new stagecraft::stages::Peak);
   const std::string why = stagecraft::stages::not_confined_because();
   if (!why.empty()) ::testing::Test::RecordProperty("not-confined", why);  // for the report
   return RUN_ALL_TESTS();
