@@ -2,8 +2,7 @@
 # src/mine/call_counter.cpp when they are entered and left; the program links call_counter with them.
 add_library(call_counter OBJECT EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/src/mine/call_counter.cpp
   ${CMAKE_SOURCE_DIR}/src/mine/students_code.cpp)
-target_link_libraries(call_counter PRIVATE stagecraft_flags)
-target_include_directories(call_counter PRIVATE ${CMAKE_SOURCE_DIR}/src)
+target_link_libraries(call_counter PRIVATE engine_headers stagecraft_flags)
 
 function(count_calls target)
   set_target_properties(${target} PROPERTIES EXPORT_COMPILE_COMMANDS OFF)  # not for an editor

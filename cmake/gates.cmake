@@ -1,6 +1,7 @@
-# The judge and the judged of the course. For each stage NN a program worker_NN, which links the
-# student's files for that stage and ours for all others; worker_ours links ours alone. The gate links
-# nothing of a student's: it starts the worker that STAGE_WORKER names. Also, built only when asked for:
+# The judge and the judged of the course. For each stage NN a program worker_NN: the student's files for that
+# stage, what calls its functions, and of the archive engine_NN, which has no answer to it, the members that
+# these two need. What the stage may not call is not in the program. worker_ours links all of ours. The gate
+# links nothing of a student's: it starts the worker that STAGE_WORKER names. Also, built only when asked for:
 #
 #   worker_NN_debug  for ./stage debug: the student's files with what a debugger wants to know
 #   worker_NN_asan   for code that crashed: they under AddressSanitizer and UndefinedBehaviorSanitizer
@@ -27,9 +28,8 @@ target_link_libraries(plain PRIVATE engine_headers stagecraft_flags)
 set(recorded_objects $<TARGET_OBJECTS:recorded> $<TARGET_OBJECTS:plain>)
 list(JOIN told "|" told)
 
-# A program of these sources and objects, of the engine's core and of our stages but for `id`. Compiled
-# as a student's code is: the warnings of our own are no matter here.
-function(add_student_program name id)
+# Our objects without those of stage `id`: what a program with a student's files for it may be linked with.
+function(objects_without id out)
   set(ours "")
   foreach(other IN LISTS judged_stages)
     if(NOT other MATCHES "_${id}$")
@@ -43,12 +43,56 @@ function(add_student_program name id)
   if(in_place_${id})
     set(objects "$<FILTER:${objects},EXCLUDE,/${in_place_${id}}[.]cpp>" $<TARGET_OBJECTS:linked_${id}>)
   endif()
-  add_executable(${name} EXCLUDE_FROM_ALL ${ARGN} ${objects})
+  set(${out} ${objects} PARENT_SCOPE)
+endfunction()
+
+# The worker's objects for stage `id`: of the files that know how to call functions those that know one of which
+# its gate asks. With the others came our versions of functions that the stage must not have.
+file(GLOB call_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/stages/*_calls.cpp)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${call_files})
+function(worker_objects id out)
+  set(others "")
+  foreach(file IN LISTS call_files)
+    file(READ ${file} text)
+    get_filename_component(name ${file} NAME_WE)
+    set(is_needed NO)
+    foreach(function IN LISTS asked_${id})
+      string(FIND "${text}" "{\"${function}\"," at)
+      if(at GREATER -1)
+        set(is_needed YES)
+      endif()
+    endforeach()
+    if(NOT is_needed)
+      list(APPEND others ${name})
+    endif()
+  endforeach()
+  list(JOIN others "|" others)
+  set(${out} "$<FILTER:$<TARGET_OBJECTS:worker>,EXCLUDE,/(${others})[.]cpp>" PARENT_SCOPE)
+endfunction()
+
+# Compiled as a student's code is: the warnings of our own are no matter here. No link-time optimisation and no
+# plugin of the linker: both would read, and run, what an object says.
+set(plain_link -fno-lto)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  list(APPEND plain_link -fno-use-linker-plugin)
+endif()
+function(set_up_student_program name)
   target_link_libraries(${name} PRIVATE engine_headers Threads::Threads PkgConfig::pcre2
     PkgConfig::utf8proc)
   target_compile_options(${name} PRIVATE -Wall -Wextra -ffp-contract=off)
-  target_link_options(${name} PRIVATE $<TARGET_PROPERTY:stagecraft_flags,INTERFACE_LINK_OPTIONS>)
+  target_link_options(${name} PRIVATE ${plain_link}
+    $<TARGET_PROPERTY:stagecraft_flags,INTERFACE_LINK_OPTIONS>)
 endfunction()
+
+# A program of these sources and objects and of all that is ours but stage `id`.
+function(add_student_program name id)
+  objects_without(${id} objects)
+  add_executable(${name} EXCLUDE_FROM_ALL ${ARGN} ${objects})
+  set_up_student_program(${name})
+endfunction()
+
+add_library(stand_ins OBJECT EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/tests/stages/stand_ins/dequantize.cpp)
+target_link_libraries(stand_ins PRIVATE engine_headers stagecraft_flags)
 
 set(debug -O0 -g -UNDEBUG -D_GLIBCXX_ASSERTIONS)
 set(sanitizers -fsanitize=address,undefined -fno-sanitize-recover=all)
@@ -57,7 +101,17 @@ file(GLOB my_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/stages/*/my_tests.cpp)
 add_student_program(worker_ours none $<TARGET_OBJECTS:worker>)
 set_target_properties(worker_ours PROPERTIES EXCLUDE_FROM_ALL OFF)
 foreach(id IN LISTS stage_ids)
-  add_student_program(worker_${id} ${id} $<TARGET_OBJECTS:mine_${id}> $<TARGET_OBJECTS:worker>)
+  objects_without(${id} objects)
+  add_library(engine_${id} STATIC EXCLUDE_FROM_ALL ${objects})
+  worker_objects(${id} objects)
+  if(id EQUAL 10)
+    list(APPEND objects $<TARGET_OBJECTS:stand_ins>)
+  endif()
+  # Ours first: where an inline function is in several, ours is linked.
+  add_executable(worker_${id} EXCLUDE_FROM_ALL ${objects} $<TARGET_OBJECTS:mine_${id}>)
+  target_link_libraries(worker_${id} PRIVATE engine_${id})
+  set_up_student_program(worker_${id})
+  list(APPEND engines engine_${id})
 
   # The student's objects first: where an inline function is in several, theirs is linked.
   add_student_program(worker_${id}_debug ${id} ${stage_files_${id}} $<TARGET_OBJECTS:worker>)
@@ -100,7 +154,8 @@ endif()
 add_dependencies(gate yardsticks)
 # All that ./stage grade links a student's objects with, and the judge.
 add_custom_target(grading)
-add_dependencies(grading gate worker_ours recorded plain ${judged_stages} ${linked_stages})
+add_dependencies(grading gate worker_ours recorded plain ${judged_stages} ${linked_stages} ${engines}
+  stand_ins)
 # How the gate starts a worker, for what tools/ start: a student's compiler (tools/confine.py).
 add_executable(confine ${gates}/confine/confine.cpp ${gates}/confinement.cpp ${gates}/landlock.cpp
   ${gates}/syscall_filter.cpp)
@@ -146,12 +201,12 @@ if(NOT CMAKE_CROSSCOMPILING)
   set_tests_properties(gates.grade PROPERTIES LABELS gates TIMEOUT 900
     FIXTURES_REQUIRED "grading;catalogue_00;catalogue_01")
 
-  # A class of eight, pulled and graded (./stage selftest --class: of 500). ./stage class grades with what is
+  # A class of ten, pulled and graded (./stage selftest --class: of 500). ./stage class grades with what is
   # built in build/release, so there is one such test, and no other may build there meanwhile.
   if(CMAKE_BINARY_DIR STREQUAL "${CMAKE_SOURCE_DIR}/build/release")
-    add_test(NAME class.of_eight
+    add_test(NAME class.of_ten
       COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/class/class_test.py ${CMAKE_BINARY_DIR})
-    set_tests_properties(class.of_eight PROPERTIES LABELS gates TIMEOUT 900 RESOURCE_LOCK build
+    set_tests_properties(class.of_ten PROPERTIES LABELS gates TIMEOUT 900 RESOURCE_LOCK build
       FIXTURES_REQUIRED "grading;catalogue_00;catalogue_02")
   endif()
 

@@ -1,29 +1,44 @@
-# The kernels: one source, compiled once for each instruction set. Named feature by feature, because
-# GCC 12 has no -march=znver4; which of them runs is decided when the program starts.
-set(kernels ${CMAKE_SOURCE_DIR}/src/operators/kernels)
-
-function(kernel_flags isa)
-  set(flags ${ARGN} -fno-math-errno)
-  # GCC 12 takes the undefined upper half of its own intrinsics for a variable nobody set.
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    list(APPEND flags -Wno-uninitialized -Wno-maybe-uninitialized)
-  endif()
-  set_source_files_properties(${kernels}/${isa}.cpp TARGET_DIRECTORY core
-    PROPERTIES COMPILE_OPTIONS "${flags}")
-endfunction()
-
-if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  set(avx2 -mavx2 -mfma -mf16c)
-  set(avx512 ${avx2} -mavx512f -mavx512bw -mavx512vl -mavx512dq)
-  kernel_flags(portable)
-  kernel_flags(avx2 ${avx2})
-  kernel_flags(avx_vnni ${avx2} -mavxvnni)
-  kernel_flags(avx512 ${avx512})
-  kernel_flags(avx512_vnni ${avx512} -mavx512vnni)
-  kernel_flags(avx512_bf16 ${avx512} -mavx512vnni -mavx512bf16)
+# The kernels: one source, kernel_table.h, compiled once per line of instruction_sets.txt. Named feature by
+# feature, because GCC 12 has no -march=znver4. Which table runs is decided when the program starts.
+set(instruction_sets ${CMAKE_SOURCE_DIR}/src/operators/kernels/instruction_sets.txt)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${instruction_sets})
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
+  set(kernels_for x86_64)
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64|ARM64)$")
+  set(kernels_for aarch64)
 else()
-  kernel_flags(portable)
-  kernel_flags(neon)
-  kernel_flags(neon_dotprod -march=armv8.2-a+dotprod)
-  kernel_flags(neon_i8mm -march=armv8.2-a+dotprod+i8mm)
+  set(kernels_for other)
 endif()
+
+set(kernel_options -fno-math-errno)
+# GCC 12 takes the undefined upper half of its own intrinsics for a variable nobody set.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  list(APPEND kernel_options -Wno-uninitialized -Wno-maybe-uninitialized)
+endif()
+
+set(kernel_list "")
+file(STRINGS ${instruction_sets} lines REGEX "^${kernels_for} ")
+foreach(line IN LISTS lines)
+  separate_arguments(words UNIX_COMMAND "${line}")
+  list(POP_FRONT words processor isa)
+  set(flags "")
+  if(words AND kernels_for STREQUAL "aarch64")
+    list(JOIN words "+" features)
+    set(flags -march=armv8.2-a+${features})
+  else()
+    foreach(feature IN LISTS words)
+      list(APPEND flags -m${feature})
+    endforeach()
+  endif()
+  list(JOIN words " " features)
+  string(APPEND kernel_list "KERNELS(${isa}, \"${features}\")\n")
+  set(source ${CMAKE_CURRENT_BINARY_DIR}/kernels/${isa}.cpp)
+  file(CONFIGURE OUTPUT ${source} CONTENT
+    "#define STAGECRAFT_ISA ${isa}\n#include \"operators/kernels/kernel_table.h\"\n")
+  target_sources(core PRIVATE ${source})
+  set_source_files_properties(${source} TARGET_DIRECTORY core
+    PROPERTIES COMPILE_OPTIONS "${flags};${kernel_options}")
+endforeach()
+file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/lists/instruction_sets.inc CONTENT "${kernel_list}")
+set_source_files_properties(operators/kernels/select.cpp PROPERTIES
+  INCLUDE_DIRECTORIES ${CMAKE_CURRENT_BINARY_DIR}/lists)

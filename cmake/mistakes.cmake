@@ -69,7 +69,7 @@ foreach(registry IN LISTS registries)
   # An emulator runs the gate, but nothing that the gate starts.
   if(NOT CMAKE_CROSSCOMPILING)
     add_test(NAME mistakes.build_${id}
-      COMMAND ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR} --target gate catalogue_${id})
+      COMMAND ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR} --target gate catalogue_${id} engine_${id} stand_ins)
     set_tests_properties(mistakes.build_${id} PROPERTIES LABELS mistakes
       FIXTURES_SETUP catalogue_${id} RESOURCE_LOCK build TIMEOUT 900)
     add_test(NAME mistakes.catalogue_${id}

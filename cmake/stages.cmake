@@ -10,13 +10,15 @@
 #   composed_stages  those of them that need others
 #   stage_files_NN   the student's files of stage NN
 #   stage_flags_NN   its flags on this processor
+#   asked_NN         the functions of which its gate asks: its own, and those in "asks"
 #   judged_stages    ours_NN of every stage, or judged_NN
 #   staged_twins     every file of src/ that stands in some ours_NN
 #
 # Where the model does not call a stage's function by itself, the stage says which file of src/model
 # another takes the place of, in a program that has it from the student ("in_the_model"):
 #
-#   linked_NN        an OBJECT library of that file
+#   linked_files_NN  that file, and src/mine/linear.cpp, which calls it
+#   linked_NN        an OBJECT library of them
 #   in_place_NN      the name of the other: "linear"
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/stages/stages.json)
 file(READ ${CMAKE_SOURCE_DIR}/stages/stages.json registry)
@@ -57,6 +59,18 @@ foreach(index RANGE ${last_stage})
   list(APPEND staged_twins ${ours})
   set(stage_files_${id} ${mine})
 
+  set(asked_${id} "")
+  foreach(list IN ITEMS functions asks)
+    string(JSON n_functions ERROR_VARIABLE none LENGTH "${registry}" stages ${index} ${list})
+    if(n_functions GREATER 0)
+      math(EXPR last_function "${n_functions} - 1")
+      foreach(function RANGE ${last_function})
+        string(JSON function GET "${registry}" stages ${index} ${list} ${function})
+        list(APPEND asked_${id} ${function})
+      endforeach()
+    endif()
+  endforeach()
+
   set(stage_flags_${id} "")
   string(JSON n_flags ERROR_VARIABLE none LENGTH "${registry}" stages ${index} flags ${processor})
   if(n_flags GREATER 0)
@@ -90,7 +104,8 @@ foreach(index RANGE ${last_stage})
     set(in_place_${id} "")
   else()
     string(JSON file GET "${registry}" stages ${index} in_the_model file)
-    add_library(linked_${id} OBJECT EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/${file})
+    set(linked_files_${id} ${CMAKE_SOURCE_DIR}/${file} ${CMAKE_SOURCE_DIR}/src/mine/${in_place_${id}}.cpp)
+    add_library(linked_${id} OBJECT EXCLUDE_FROM_ALL ${linked_files_${id}})
     target_link_libraries(linked_${id} PRIVATE engine_headers stagecraft_flags)
     list(APPEND linked_stages linked_${id})
   endif()

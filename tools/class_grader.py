@@ -1,7 +1,7 @@
 """Grades for ./stage class: a task a line of stdin, an answer a line of stdout, until stdin ends. So nothing
 of it stays when whoever started it is killed.
 
-    {"id", "sha", "stages": [0, 1], "seed", "language", "fresh", "out"} -> {"out", "problem": null}
+    {"id", "sha", "seeds": {"0": 17, "1": 4}, "language", "fresh", "out"} -> {"out", "problem": null}
 
 The result goes to `out`, all of it or nothing.
 """
@@ -51,10 +51,11 @@ def grade(folder, task):
     """What was the matter, or None."""
     os.environ["STAGECRAFT_LANG"] = task["language"]
     memory = Memory(folder / "remembered", task["fresh"])
-    stages = [stage for stage in course.stages() if stage.id in task["stages"]]
+    seeds = {int(id): seed for id, seed in task["seeds"].items()}
+    stages = [stage for stage in course.stages() if stage.id in seeds]
     try:
         handed_in = classroom.kept(folder, task["id"], task["sha"])
-        result = grading.grade(handed_in, task["seed"], 1, stages, memory)
+        result = grading.grade(handed_in, seeds, 1, stages, memory)
     except (course.Problem, OSError, ValueError) as problem:
         return str(problem)
     text = json.dumps(result, indent=1, ensure_ascii=False) + "\n"

@@ -5,11 +5,13 @@ import collections
 import csv
 import datetime
 import fcntl
+import hmac
 import io
 import json
 import os
 import pathlib
 import re
+import secrets
 import tempfile
 
 import course
@@ -17,8 +19,20 @@ import submission
 
 ID = re.compile(r"\w[\w.@+-]{0,99}")  # it names files, and begins no formula of a spreadsheet
 SEEN = ("id", "sha", "seen_at")
-Student = collections.namedtuple("Student", "id place more")  # more: the roster's other columns
 Seen = collections.namedtuple("Seen", "sha at")  # when a repository was found there
+
+
+class Student(collections.namedtuple("Student", "id place more")):
+    """more: the other columns of the roster's line, by their names."""
+
+    def cell(self, name):
+        """What stands in a column of that name, in capitals or not; "" where there is none."""
+        return next((value.strip() for key, value in self.more.items() if key.strip().lower() == name), "")
+
+    @property
+    def repository(self):
+        """By which those who share one are found."""
+        return self.place.rstrip("/").removesuffix(".git")
 
 
 def now():
@@ -70,6 +84,14 @@ def read_roster(path):
     if not students:
         raise course.Problem(f"{path}: expected a line for each student")
     return students
+
+
+def by_repository(students):
+    """Lists of those who hand in the same one, in the roster's order."""
+    found = collections.defaultdict(list)
+    for student in students:
+        found[student.repository].append(student)
+    return list(found.values())
 
 
 def outside(path):
@@ -135,12 +157,21 @@ class Classroom:
         except OSError:
             raise course.Problem(course.say("class_locked", self.folder)) from None
 
-    def seed(self):
-        """Of the numbers made on the spot: one for the class, so that the same code gets the same mark."""
-        path = self.folder / "seed"
+    def seed(self, id, sha):
+        """Of the numbers made on the spot for a student's commit: nobody can foretell it who has not this class's
+        secret, and with that it is found again at any time."""
+        digest = hmac.digest(self.secret(), f"{id}\0{sha}".encode(), "sha256")
+        return int.from_bytes(digest[:8], "big") >> 1
+
+    def secret(self):
+        path = self.folder / "seed.key"
         if not path.exists():
-            write(path, f"{int.from_bytes(os.urandom(8), 'big') >> 1}\n")
-        return int(path.read_text())
+            path.touch(0o600)
+            path.write_text(f"{secrets.token_hex(32)}\n", encoding="ascii")
+        found = path.read_text(encoding="ascii").strip()
+        if len(found) < 32:
+            raise course.Problem(f"{path}: expected at least 32 characters that nobody can guess, found {len(found)}")
+        return found.encode()
 
     # ---- what was seen --------------------------------------------------------------------------
 

@@ -1,4 +1,5 @@
 """What the course's commands share: the registry, the messages, the build of a stage, its gate."""
+import copy
 import functools
 import hashlib
 import json
@@ -7,17 +8,19 @@ import pathlib
 import re
 import secrets
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-import unicodedata
 
 import links
+from screen import columns, doing, padded, page, paint, tell, width, wrapped  # noqa: F401  (for those who import this)
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "release"
 HANDOUTS = {"en": "README.md", "zh": "README.zh.md"}
-WORDS = re.compile(r"\s+|[^\s\u2e80-\uffef]+|.")  # Chinese may be broken anywhere
+WHAT_IS_BUILT = {"worker": "build_stage", "counted": "build_stage", "my_tests": "build_my_tests",
+                 "mistakes": "build_mistakes", "broken": "build_broken", "stagecraft_mine": "build_mine"}
 
 
 class Problem(Exception):
@@ -41,34 +44,6 @@ def say(key, *values):
     return messages()[key][language()].format(*values)
 
 
-def width(text):
-    """How many columns of a terminal it takes."""
-    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
-
-
-def padded(text, columns):
-    return text + " " * (columns - width(text))
-
-
-def wrapped(text, columns, first="", then=""):
-    """Lines of at most so many columns, broken between words, Chinese anywhere. They begin with `first`,
-    the others with `then`; a word that is longer than a line stays whole."""
-    line, empty = first, True
-    for word in WORDS.findall(text):
-        if not empty and width(line + word.rstrip()) > columns:
-            yield line.rstrip()
-            line, empty = then, True
-        if not (empty and word.isspace()):
-            line, empty = line + word, False
-    yield line.rstrip()
-
-
-def paint(text, colour):
-    """In that colour (of ANSI: "31" is red) where a person is looking and has not declined."""
-    plain = not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return text if plain or not colour else f"\033[{colour}m{text}\033[0m"
-
-
 def blob_hash(text):
     """The name that git gives to a file with these bytes."""
     return hashlib.sha1(b"blob %d\0" % len(text) + text).hexdigest()
@@ -88,6 +63,7 @@ class Stage:
         self.needs = entry["needs"]
         self.rounds = entry.get("in_the_model", {}).get("rounds", False)  # otherwise than f32 does
         self.program = entry.get("program", "story")  # in which one hears it
+        self.milestone = entry.get("milestone")  # what it is that a student now has, in each language
 
     @property
     def number(self):  # as folders and targets spell it
@@ -100,6 +76,16 @@ class Stage:
     @property
     def handout(self):  # in the reader's language
         return self.folder / HANDOUTS[language()]
+
+    @property
+    def pages(self):
+        """The handout's pages in the order of reading: the first, and one per part where it has parts."""
+        ending = HANDOUTS[language()].removeprefix("README")
+        parts = (path for path in self.folder.glob("[1-9]-*.md") if path.name.partition(".")[2] == ending[1:])
+        return [self.handout, *sorted(parts)]
+
+    def page(self, part):
+        return self.pages[part]
 
     @property
     def file_names(self):  # as a sentence names them
@@ -166,6 +152,19 @@ def find_stage(text, known):
     raise Problem(f"no stage '{text}': expected 0 to {known[-1].id}")
 
 
+def find_part(text, known):
+    """'6.3' -> stage 6 and 3, one of the parts that it has groups of points for; '6' -> stage 6 and None."""
+    number, dot, part = text.partition(".")
+    stage = find_stage(number, known)
+    if not dot:
+        return stage, None
+    parts = sorted({group["part"] for group in stage.groups if "part" in group})
+    if part not in map(str, parts):
+        raise Problem(f"no part '{text}': stage {stage.id} is graded as a whole" if not parts else
+                      f"no part '{text}' with points: expected {stage.id}.{parts[0]} to {stage.id}.{parts[-1]}")
+    return stage, int(part)
+
+
 def parse_selection(text, known):
     """'1-3', '1,4', 'all' -> stages."""
     if text == "all":
@@ -181,17 +180,26 @@ def parse_selection(text, known):
     return [stage for stage in known if stage.id in chosen]
 
 
+def what_is_built(targets):
+    """In words; the last target tells."""
+    last = targets[-1] if targets else ""
+    key = next((key for name, key in WHAT_IS_BUILT.items() if last.startswith(name)), "build_engine")
+    number = re.search(r"_(\d\d)", last)
+    return say(key, int(number[1]) if number else "")
+
+
 def build(*targets, only=False):
     """Builds targets quietly, and unless `only` is True the program too; returns the compiler's output where
     that fails, else None."""
     command = [str(ROOT / "stage"), "build", *(["--only"] if only else [])]
     if not (BUILD / "tests" / "gate").exists():
         # The first time takes minutes and may ask for packages: that is for the person to see.
-        print(say("first_build"), file=sys.stderr)
+        tell(say("first_build"), sys.stderr)
         if subprocess.run([*command, "gate"], stdout=sys.stderr).returncode != 0:
             raise Problem(say("first_build_failed"))
-    done = subprocess.run([*command, *targets], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          text=True, errors="replace")
+    with doing(what_is_built(targets)):
+        done = subprocess.run([*command, *targets], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, errors="replace")
     return done.stdout if done.returncode != 0 else None
 
 
@@ -235,10 +243,11 @@ def reported(text):
 class Group:
     """What a gate found for one group of points. Of one in bands, each test is a band and has its share."""
 
-    def __init__(self, name, points, bands=1):
+    def __init__(self, name, points, bands=1, part=None):
         self.name = name
         self.points = points
         self.bands = bands
+        self.part = part  # of the handout, where it has parts
         self.status = "unwritten"  # or "passed", "wrong", "slow" (right, not in all bands), "unjudged"
         self.failures = []
         self.n_passed = 0  # tests
@@ -260,8 +269,32 @@ class Result:
     def __init__(self, stage):
         self.stage = stage
         self.compile_error = None
+        self.is_refused = False  # compiles, but is not the student's own work
         self.seed = None  # of the numbers it was asked with
-        self.groups = [Group(group["name"], group["points"], group.get("bands", 1)) for group in stage.groups]
+        self.part = None  # where it is about one part alone
+        self.groups = [Group(group["name"], group["points"], group.get("bands", 1), group.get("part"))
+                       for group in stage.groups]
+
+    def of_part(self, part):
+        """The same, about the groups of one part."""
+        result = copy.copy(self)
+        result.part = part
+        result.groups = [group for group in self.groups if group.part == part]
+        return result
+
+    @property
+    def name(self):  # "6", or "6.3" of a part
+        return f"{self.stage.id}" if self.part is None else f"{self.stage.id}.{self.part}"
+
+    @property
+    def points(self):
+        return sum(group.points for group in self.groups)
+
+    @property
+    def next_part(self):
+        """The first part, in the order of reading, that is not right yet; None if there is none."""
+        open_parts = [group.part for group in self.groups if group.part and group.status != "passed"]
+        return min(open_parts, default=None)
 
     @property
     def status(self):
@@ -374,7 +407,7 @@ def build_mistakes(stage, only=False):
     if not mistakes(stage):
         return None
     if not mistakes_folder(stage).exists():
-        print(say("first_mistakes"), file=sys.stderr)
+        tell(say("first_mistakes"), sys.stderr)
     # A student's verdict never hangs on whether this works.
     return mistakes_folder(stage) if build(f"mistakes_{stage.number}", only=only) is None else None
 
@@ -398,13 +431,22 @@ def test_stage(stage, explain=False, seed=None):
     for unit in stage.units:
         if not stage.path(unit).exists():
             raise Problem(say("file_missing", stage.path(unit).relative_to(ROOT), stage.id, unit["file"]))
-    problem = build("gate", f"worker_{stage.number}")
+    import own_work  # which needs this module
+    refused = own_work.refusal(stage, own_work.texts_here(stage))
+    problem = refused or build("gate", f"worker_{stage.number}")
+    if problem is None:
+        problem = refused = own_work.refusal_here(stage) or None
     if problem is None:
         worker = BUILD / "tests" / f"worker_{stage.number}"
         seed = os.environ.get("STAGE_SEED") or seed or secrets.randbits(63)
         known_mistakes = functools.partial(build_mistakes, stage) if explain else lambda: None
-        result = ask_gate(stage, worker, seed, stage.requests, known_mistakes)
+        with doing(say("doing_test", stage.id)):
+            result = ask_gate(stage, worker, seed, stage.requests, known_mistakes)
         result.seed = seed
+        return result
+    if refused:
+        result = Result(stage)
+        result.is_refused, result.compile_error = True, refused
         return result
     if f"stages/{stage.number}-{stage.slug}/" not in problem:
         raise Problem(f"the build failed, but not in your files:\n{first_error(problem)}")
@@ -414,13 +456,16 @@ def test_stage(stage, explain=False, seed=None):
 
 
 def main(function):
-    """Runs a command of the course: problems become one line, Ctrl-C ends quietly."""
+    """Runs a command of the course: problems become one line; Ctrl-C, or a reader who has enough, ends quietly."""
     sys.stdout.reconfigure(encoding="utf-8", line_buffering=True)
     try:
         return function()
     except Problem as problem:
-        print(f"stage: {problem}", file=sys.stderr)
+        tell(f"stage: {problem}", sys.stderr)
         return 2
+    except BrokenPipeError:  # ./stage broken 5 | head
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
     except KeyboardInterrupt:
         if sys.stderr.isatty():
             print(file=sys.stderr)  # the prompt begins a line of its own

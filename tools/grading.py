@@ -20,6 +20,7 @@ import threading
 import course
 import limited
 import links
+import own_work
 import progress
 import recipe
 import sanitized
@@ -34,8 +35,8 @@ SOURCE_LINE = re.compile(r"^[^:\s][^:\n]*:\d+:(?:\d+:)? (?:fatal )?error: ", re.
 GROUPS = {"passed", "unwritten", "crashed", "hung"}  # other ways to fail are "wrong"
 NO_FAULT = ("passed", "unwritten", "begun", "slow", "unjudged")
 # What a verdict hangs on, besides the student's files, the seed and the compiler.
-TOOLS = ("confine", "course", "grading", "limited", "links", "recipe", "sanitized", "submission")
-OFFICIAL = (*progress.OFFICIAL, "tests/mistakes", "stages/messages.json", "CMakeLists.txt",
+TOOLS = ("confine", "course", "grading", "limited", "links", "own_work", "recipe", "sanitized", "submission")
+OFFICIAL = (*progress.OFFICIAL, "tests/mistakes", "stages/messages.json", "stages/own_work.json", "CMakeLists.txt",
             *(f"tools/{name}.py" for name in TOOLS))
 building = threading.Lock()
 prepared = None  # the folder of the headers, if another process has made it
@@ -45,11 +46,12 @@ prepared = None  # the folder of the headers, if another process has made it
 
 
 def headers():
-    """A folder with the headers of src/ and nothing else of it."""
+    """A folder with a folder for each stage ("02"), in which are the headers that it may include."""
     folder = PLACE / "include"
-    wanted = {path.relative_to(course.ROOT / "src"): path for path in (course.ROOT / "src").rglob("*.h")}
+    wanted = {f"{stage.number}/{name}": course.ROOT / "src" / name for stage in course.stages()
+              for name in own_work.rules(stage.number)["headers"]}
     for path in [path for path in folder.rglob("*") if path.is_file()]:
-        if path.relative_to(folder) not in wanted:
+        if path.relative_to(folder).as_posix() not in wanted:
             path.unlink()
     for name, path in wanted.items():
         copy = folder / name
@@ -84,12 +86,13 @@ def precompile(folder):
     shutil.copytree(prepare(), folder)
     for stage in course.stages():
         steps = recipe.recipe(stage.number)
+        include = folder / stage.number
         for unit in stage.units:
             first = re.search(r'^#include "(.*)"', stage.starter(unit).decode(), re.M)
             name = course.unit_name(stage, unit)
-            if first and (folder / first[1]).exists() and not (folder / f"{first[1]}.gch").exists():
-                words = steps.compile_command(name, folder / f"{first[1]}.gch", headers=folder)[:-2]
-                subprocess.run([*words, "-w", "-x", "c++-header", str(folder / first[1])], check=True,
+            if first and (include / first[1]).exists() and not (include / f"{first[1]}.gch").exists():
+                words = steps.compile_command(name, include / f"{first[1]}.gch", headers=include)[:-2]
+                subprocess.run([*words, "-w", "-x", "c++-header", str(include / first[1])], check=True,
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
@@ -126,6 +129,10 @@ class NotMade(Exception):
     """A student's program cannot be made; the message is for the student."""
 
 
+class NotTheirs(NotMade):
+    """It could be made, but not of the student's own work (own_work.py)."""
+
+
 def is_a_verdict(said):
     """Does a compiler complain about a source, or a linker about names? Else the machine may be to blame."""
     return SOURCE_LINE.search(said) or links.failed(said)
@@ -134,9 +141,9 @@ def is_a_verdict(said):
 class Work:
     """One student's files in a folder of their own."""
 
-    def __init__(self, handed_in, seed, folder):
+    def __init__(self, handed_in, seeds, folder):
         self.handed_in = handed_in
-        self.seed = seed
+        self.seeds = seeds  # {id of a stage: of its numbers made on the spot}
         self.folder = pathlib.Path(folder)
         for name, text in handed_in.files.items():
             path = self.folder / name
@@ -146,20 +153,29 @@ class Work:
     def make(self, stage, kind=""):
         """Compiles and links the worker of a stage with the student's files."""
         steps = recipe.recipe(stage.number, kind)
+        include = prepare() / stage.number
         made = self.folder / f"{stage.number}{kind}"
+        texts = {name: self.handed_in.files[name].decode("utf-8", "replace") for name in steps.compile}
+        self.refuse(own_work.refusal(stage, texts))
         objects = {name: made / "CMakeFiles" / "mine.dir" / f"{name}.o" for name in steps.compile}
         for name, out in objects.items():
             out.parent.mkdir(parents=True, exist_ok=True)
-            command = confined(steps.compile_command(name, out, headers=prepare()),
-                               reads=[prepare(), self.folder / "stages"], writes=[out.parent],
+            command = confined(steps.compile_command(name, out, headers=include),
+                               reads=[include, self.folder / "stages"], writes=[out.parent],
                                compiles=True, seconds=COMPILE_SECONDS)
             self.run(command, self.folder, name)
+        self.refuse(own_work.refusal(stage, {}, objects, () if kind else steps.ours))
         worker = made / "worker"
-        command = confined(steps.link_command(objects, worker), reads=[course.BUILD], writes=[made],
-                           compiles=True, seconds=COMPILE_SECONDS)
-        files = [str(objects.get(word, word)) for word in steps.link if word.endswith((".o", ".cpp"))]
-        self.run(command, course.BUILD, worker.name, files)
+        linked = [course.BUILD / path for path in steps.ours]
+        command = confined(steps.link_command(objects, worker), reads=[*linked, *objects.values()],
+                           writes=[made], compiles=True, seconds=COMPILE_SECONDS)
+        self.run(command, course.BUILD, worker.name, [*map(str, objects.values()), *steps.ours])
         return worker
+
+    @staticmethod
+    def refuse(why):
+        if why:
+            raise NotTheirs(why)
 
     def run(self, command, folder, what, files=()):
         """A step of the compiler's; files: the objects, where they are to be linked."""
@@ -169,9 +185,17 @@ class Work:
         if ended.code is None or ended.cpu >= COMPILE_SECONDS - 1:
             raise NotMade(course.say("grade_endless_compile", what, COMPILE_SECONDS, ended.cpu))
         if not is_a_verdict(ended.said):
-            raise NotMade(course.say("grade_compiler_ended", what, ended.how, ended.said.strip()[-1000:]))
+            said = self.without_places(ended.said.strip()[-1000:])
+            raise NotMade(course.say("grade_compiler_ended", what, ended.how, said))
         told = course.why_not_made(ended.said, files) if files else course.first_error(ended.said)
-        raise NotMade(told.replace(f"{self.folder}/", ""))
+        raise NotMade(self.without_places(told))
+
+    def without_places(self, told):
+        """What a compiler says, as if all lay in a student's repository: of the grader's own folders nothing."""
+        told = re.sub(rf"{re.escape(str(prepare()))}/\d\d\b", "src", told)
+        for folder in (self.folder, course.BUILD, PLACE, course.ROOT):
+            told = told.replace(f"{folder}/", "").replace(str(folder), ".")
+        return told
 
     def where_it_happens(self, stage, request):
         """What the sanitizers say about a request that the student's code did not survive."""
@@ -191,7 +215,7 @@ class Work:
         """What the gate says, with the known mistake where there is one."""
         worker = self.make(stage)
         kept = self.folder / f"{stage.number}-asked"
-        return course.ask_gate(stage, worker, self.seed, kept, functools.partial(mistakes, stage.number))
+        return course.ask_gate(stage, worker, self.seeds[stage.id], kept, functools.partial(mistakes, stage.number))
 
     def describe(self, group, stage, entry):
         """A group of points for the result; entry: its stage's, which gets the line."""
@@ -213,8 +237,8 @@ class Work:
         names = [course.unit_name(stage, unit) for unit in stage.units]
         mine = [self.handed_in.refused.get(name) or course.blob_hash(self.handed_in.files[name])
                 for name in names]
-        all_of_it = [SCHEMA, stage.id, mine, official_files(), self.seed, compiler(), course.language(),
-                     why_not()]
+        all_of_it = [SCHEMA, stage.id, mine, official_files(), self.seeds[stage.id], compiler(),
+                     course.language(), why_not()]
         return hashlib.sha1(json.dumps(all_of_it).encode()).hexdigest()
 
     def remembered(self, stage, memory):
@@ -232,7 +256,8 @@ class Work:
     def grade(self, stage):
         """The entry of a stage in the result."""
         result = course.Result(stage)
-        entry = {"id": stage.id, "slug": stage.slug, "title": stage.title, "points": stage.points}
+        entry = {"id": stage.id, "slug": stage.slug, "title": stage.title, "points": stage.points,
+                 "seed": self.seeds[stage.id]}
         started = refused = False
         for unit in stage.units:
             name = course.unit_name(stage, unit)
@@ -245,6 +270,7 @@ class Work:
             if started and not refused:
                 result = self.judge(stage)
         except NotMade as problem:
+            refused = isinstance(problem, NotTheirs)
             result.compile_error = entry["message"] = str(problem)
             found = ERROR_LINE.search(str(problem))
             if found:
@@ -262,18 +288,20 @@ class Work:
 
 
 def grade(handed_in, seed=None, jobs=None, stages=None, memory=None):
-    """Grades a submission. seed: of the numbers made on the spot. stages: by default all. memory: as in
-    Work.remembered."""
+    """Grades a submission. seed: of the numbers made on the spot, or {id of a stage: its seed}. stages: by
+    default all. memory: as in Work.remembered."""
+    stages = stages or course.stages()
     seed = secrets.randbits(63) if seed is None else seed
+    seeds = seed if isinstance(seed, dict) else {stage.id: seed for stage in stages}
     prepare()
     PLACE.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=PLACE, prefix=f"student-{os.getpid()}-") as folder:
-        work = Work(handed_in, seed, folder)
+        work = Work(handed_in, seeds, folder)
         one = functools.partial(work.remembered, memory=memory) if memory else work.grade
         with concurrent.futures.ThreadPoolExecutor(jobs or os.cpu_count()) as pool:
-            entries = list(pool.map(one, stages or course.stages()))
+            entries = list(pool.map(one, stages))
     return {
-        "schema": SCHEMA, "official": official(), "seed": seed, "compiler": compiler(),
+        "schema": SCHEMA, "official": official(), "seed": None if seed is seeds else seed, "compiler": compiler(),
         "language": course.language(), "confined": not why_not(), "not_confined_because": why_not(),
         "repository": {"source": handed_in.source, "sha": handed_in.sha, "changed": handed_in.is_changed},
         "earned": sum(entry["earned"] for entry in entries),

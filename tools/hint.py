@@ -1,4 +1,4 @@
-"""./stage hint: one more of a handout's hints."""
+"""./stage hint: one more of the hints in a handout."""
 import argparse
 import html
 import re
@@ -12,9 +12,9 @@ INDENT = "    "
 HINT = re.compile(r"<details><summary>(?:Hint|提示) \d</summary>(.*?)</details>", re.DOTALL)
 
 
-def hints(stage):
-    """The folded hints of the handout in the reader's language, as plain text."""
-    text = stage.handout.read_text(encoding="utf-8")
+def hints(page):
+    """The folded hints of a page, as plain text."""
+    text = page.read_text(encoding="utf-8")
     plain = (html.unescape(re.sub(r"<[^>]*>", "", found)) for found in HINT.findall(text))
     return [" ".join(hint.split()) for hint in plain]
 
@@ -23,21 +23,27 @@ def run():
     parser = argparse.ArgumentParser(prog="./stage hint",
                                      description="Shows one more hint of a stage.",
                                      epilog="e.g. ./stage hint 3; without a stage: of the next unfinished one")
-    parser.add_argument("stage", nargs="?", help="3, say")
+    parser.add_argument("stage", nargs="?", help="3, say; 6.3 for one part of a stage that has parts")
     options = parser.parse_args()
     known = course.stages()
-    stage = (course.find_stage(options.stage, known) if options.stage
-             else progress.next_unfinished(known) or known[-1])
-    all_hints = hints(stage)
-    shown = progress.recall("hints", stage) or 0
+    stage, part = (course.find_part(options.stage, known) if options.stage
+                   else (progress.next_unfinished(known) or known[-1], None))
+    parts = [group["part"] for group in stage.groups if "part" in group]
+    if parts and part is None:  # the first that is not right
+        part = progress.result_of(stage).next_part or max(parts)
+    name = f"{stage.id}.{part}" if part else f"{stage.id}"
+    page, kind = (stage.page(part), f"hints of part {part}") if part else (stage.handout, "hints")
+    all_hints = hints(page)
+    shown = progress.recall(kind, stage) or 0
     if shown >= len(all_hints):
-        print(course.say("hint_last", stage.id, stage.handout.relative_to(course.ROOT)))
+        course.tell(course.say("hint_last", stage.id, page.relative_to(course.ROOT)))
         return 0
-    print(course.say("hint", stage.id, shown + 1, len(all_hints)))
-    print("\n".join(course.wrapped(all_hints[shown], COLUMNS, INDENT, INDENT)))
-    progress.note("hints", stage, shown + 1)
+    course.tell(course.say("hint", name, shown + 1, len(all_hints)))
+    room = min(COLUMNS, course.columns(usual=COLUMNS))
+    print("\n".join(course.wrapped(all_hints[shown], room, INDENT, INDENT)))
+    progress.note(kind, stage, shown + 1)
     if shown + 1 < len(all_hints):
-        print(course.say("hint_next", stage.id))
+        course.tell(course.say("hint_next", name))
     return 0
 
 

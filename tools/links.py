@@ -12,6 +12,7 @@ import sys
 Symbol = collections.namedtuple("Symbol", "file kind mangled name address")
 LINE = re.compile(r"^\s*([0-9a-fA-F]*)\s+([A-Za-z?-])\s(.+)$")
 OBJECT = re.compile(r"(.*/|)CMakeFiles/[^/]+\.dir/(.*)\.o(bj)?$")
+LINKED = re.compile(OBJECT.pattern + r"|tests/libengine_\d\d\.a")
 STAGE_FILE = re.compile(r"(?:^|/)stages/(\d\d)-[^/]+/")
 # Names of our namespace, of none, and of C; the rest (std::, fmt::, typeinfo) is not written by hand.
 CPP_BY_HAND = re.compile(r"_ZNK?10stagecraft|_Z\d")
@@ -34,8 +35,8 @@ def nm_of(build):
 
 def run_nm(build, files, *options):
     command = [nm_of(build), "-p", *options, *map(str, files)]
-    return subprocess.run(command, cwd=build, check=True, stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL, text=True).stdout.splitlines()
+    return subprocess.run(command, cwd=build, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          text=True, errors="replace").stdout.splitlines()
 
 
 def symbols(build, files):
@@ -52,6 +53,8 @@ def symbols(build, files):
     for raw, readable in zip(mangled, plain):
         if raw in headings:
             file = headings[raw]
+        elif raw.endswith(".o:"):  # in an archive
+            file = raw[:-1]
         line, name = LINE.match(raw), LINE.match(readable)
         if line and name:
             symbol = line[3][1:] if sys.platform == "darwin" else line[3]
@@ -98,11 +101,12 @@ def comes_from_a_header(symbol, root):
 
 
 def object_files(build, program):
-    """The objects that a program is linked from."""
+    """The objects and our own archives that a program is linked from."""
     ask = ["ninja", "-C", str(build), "-t", "query", program]
     done = subprocess.run(ask, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     inputs = done.stdout.partition("outputs:")[0]
-    return [line.strip() for line in inputs.splitlines() if OBJECT.fullmatch(line.strip())]
+    files = [line.strip(" |") for line in inputs.splitlines()]  # "| libx.a": a dependency of the link
+    return list(dict.fromkeys(file for file in files if LINKED.fullmatch(file)))
 
 
 def source_of(file):

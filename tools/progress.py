@@ -1,5 +1,6 @@
 """What is remembered of a student's work, in build/course/notes.json: the last verdict on each stage with the
 files it was about, and how many hints were shown. Lost with build/, and then found again."""
+import datetime
 import functools
 import hashlib
 import json
@@ -49,6 +50,15 @@ def note(kind, stage, value):
     new.replace(NOTES)  # at once, for ./stage watch may be reading
 
 
+def days(stages):
+    """From the first verdict of any of them to the day on which the last became right; 0: that is not known."""
+    begun, right = ([recall(kind, stage) for stage in stages] for kind in ("begun", "right"))
+    if None in right or not any(begun):
+        return 0
+    first, last = min(filter(None, begun)), max(right)
+    return (datetime.date.fromisoformat(last) - datetime.date.fromisoformat(first)).days + 1
+
+
 def recall(kind, stage):
     return read().get(kind, {}).get(stage.number)
 
@@ -57,7 +67,11 @@ def judge(stage, explain=False):
     """course.test_stage, remembered."""
     mine = fingerprint(files(stage))  # before the build: an edit during it is another verdict's
     before = recall("verdicts", stage) or {}
+    if recall("begun", stage) is None:
+        note("begun", stage, f"{datetime.date.today()}")
     result = course.test_stage(stage, explain, before.get("seed"))
+    if result.is_right and recall("right", stage) is None:
+        note("right", stage, f"{datetime.date.today()}")
     note("verdicts", stage, {
         # The same numbers until it is right, so that a person sees what an edit changed.
         "seed": None if result.status == "passed" else result.seed or before.get("seed"),
@@ -89,7 +103,7 @@ def result_of(stage):
         return course.Result(stage)
     known = remembered(stage)
     if known is None:
-        print(course.say("judging", stage.id), file=sys.stderr)
+        course.tell(course.say("judging", stage.id), sys.stderr)
         known = judge(stage)
     return known
 

@@ -53,10 +53,16 @@ class Recipe:
         del self.link[at:at + 2]
 
     def compile_command(self, name, out, headers):
-        """headers: stands for our src/, of which a student sees the headers alone."""
+        """headers: stands for our src/, of which a student sees the stage's headers alone. What is compiled
+        does not know where they lie, as it could print that."""
         words = [f"-I{headers}" if word == f"-I{course.ROOT / 'src'}" else word
                  for word in self.compile[name]]
-        return [*words, "-o", str(out), "-c", name]
+        return [*words, f"-ffile-prefix-map={headers}=src", "-o", str(out), "-c", name]
+
+    @property
+    def ours(self):
+        """The objects and archives that the student's are linked with, relative to BUILD."""
+        return [word for word in self.link if word.endswith((".o", ".a"))]
 
     def link_command(self, objects, out):
         """objects: {name: its object}. To be run in BUILD."""

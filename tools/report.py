@@ -95,7 +95,7 @@ def ending(result):
     sha = (result["repository"]["sha"] or "")[:10]
     yield from (f"\n**{line}**" for line in walls(result))
     commit = (result["official"]["commit"] or "")[:10]
-    yield f"\n{course.say('grade_how', sha or '-', commit or '-', result['seed'], result['compiler'])}"
+    yield f"\n{course.say('grade_how', sha or '-', commit or '-', result['compiler'])}"
 
 
 def escaped(value, more=""):

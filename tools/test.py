@@ -1,6 +1,5 @@
 """./stage test: is my code right, and if not, why?"""
 import argparse
-import shutil
 import subprocess
 import sys
 
@@ -17,13 +16,14 @@ SANITIZED = ("crashed", "overrun")  # failures of which the sanitizers know the 
 def tell(result, brief=False):
     """The verdict on one stage, for a person; brief: in one line where there is nothing to mend."""
     stage = result.stage
-    head = course.say("test_head", stage.id, stage.title[course.language()], result.earned, stage.points)
+    head = course.say("test_head", result.name, stage.title[course.language()], result.earned, result.points)
     if brief and result.status in ("passed", "unwritten"):
-        print(f"{head}, {course.say(f'test_{result.status}')}")
+        course.tell(f"{head}, {course.say(f'test_{result.status}')}")
         return
-    print(head)
+    course.tell(head)
     if result.compile_error:
-        print(f"  {course.say('test_uncompiled')}\n{indent(result.compile_error)}")
+        head = course.say("test_refused" if result.is_refused else "test_uncompiled")
+        course.tell(f"  {head}\n{indent(result.compile_error)}")
         return
     explained = False
     for group in result.groups:
@@ -36,41 +36,33 @@ def tell(result, brief=False):
             explained = True
         tell_group(group, lines)
     if result.status == "wrong" and stage.needs and not result.is_begun:
-        print("  " + course.say("test_needs", ", ".join(map(str, stage.needs))))
+        course.tell("  " + course.say("test_needs", ", ".join(map(str, stage.needs))))
 
 
 def tell_group(group, where_it_happens):
     word = course.paint(course.say(f"test_{group.status}"), COLOURS.get(group.status))
-    print(f"  {group.name:<24} {group.earned:>3}/{group.points:<3} {word}")
+    course.tell(f"  {group.name:<24} {group.earned:>3}/{group.points:<3} {word}")
     for failure in group.failures[:1]:  # one thing at a time
-        print(indent(failure))
+        course.tell(indent(failure))
     for line in where_it_happens:
-        print(indent(line, 6))
+        course.tell(indent(line, 6))
     if group.mistake_says:
-        print(indent(group.mistake_says))
+        course.tell(indent(group.mistake_says))
     if len(group.failures) > 1 and group.status != "slow":
-        print(indent(course.say("test_more", len(group.failures) - 1)))
+        course.tell(indent(course.say("test_more", len(group.failures) - 1)))
 
 
 def indent(text, columns=4):
-    """Each line so far to the right, broken between words where a terminal would break it anywhere."""
-    lines = (" " * columns + line for line in text.splitlines())
-    return "\n".join(piece for line in lines for piece in fitted(line))
-
-
-def fitted(line):
-    room = shutil.get_terminal_size().columns
-    if not sys.stdout.isatty() or course.width(line) <= room:
-        return [line]
-    margin = line[:len(line) - len(line.lstrip())]
-    return course.wrapped(line.lstrip(), room, margin, margin + "  ")
+    """Each line so far to the right."""
+    return "\n".join(" " * columns + line for line in text.splitlines())
 
 
 def next_step(result, selection=None):
     """selection: the stages to be heard, where it is not this one alone."""
     stage = result.stage
     if result.status == "passed":
-        return course.say("test_hear", selection or stage.id, stage.program, stage.id)
+        milestone = stage.milestone and course.say("test_milestone", stage.milestone[course.language()])
+        return "\n".join(filter(None, [milestone, course.say("test_hear", selection or stage.id, stage.program, stage.id)]))
     to_write = result.status == "unwritten" or result.is_begun
     files = f"{stage.folder.relative_to(course.ROOT)}/{stage.file_names}"
     if result.status == "slow":
@@ -78,24 +70,33 @@ def next_step(result, selection=None):
     return course.say("test_write" if to_write else "test_mend", files, stage.id)
 
 
+def next_page(result):
+    """What is next after a part that is right; result: of the whole stage."""
+    part = result.next_part
+    if part is None:
+        return next_step(result)
+    page = result.stage.page(part).relative_to(course.ROOT)
+    return course.say("test_next_part", f"{result.stage.id}.{part}", page)
+
+
 def run_my_tests(stage):
     """What the student's own tests say: shown, never graded."""
-    print(course.say("test_mine", stage.my_tests.relative_to(course.ROOT)))
+    course.tell(course.say("test_mine", stage.my_tests.relative_to(course.ROOT)))
     target = f"my_tests_{stage.number}"
     problem = course.build(target)
     if problem is not None:
-        print(f"  {course.say('test_uncompiled')}\n{indent(course.why_not_built(problem, f'tests/{target}'))}")
+        course.tell(f"  {course.say('test_uncompiled')}\n{indent(course.why_not_built(problem, f'tests/{target}'))}")
         return
     try:
         done = subprocess.run(
             [str(course.BUILD / "tests" / target), "--gtest_brief=1"], stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS, errors="replace")
     except subprocess.TimeoutExpired:
-        print(indent(course.say("test_mine_hung", SECONDS)))
+        course.tell(indent(course.say("test_mine_hung", SECONDS)))
         return
-    print(indent("\n".join(done.stdout.splitlines()[:LINES])))
+    course.tell(indent("\n".join(done.stdout.splitlines()[:LINES])))
     if done.returncode < 0:
-        print(indent(course.say("test_mine_ended", -done.returncode)))
+        course.tell(indent(course.say("test_mine_ended", -done.returncode)))
 
 
 def test_and_tell(stage, brief=False):
@@ -104,6 +105,16 @@ def test_and_tell(stage, brief=False):
     if stage.my_tests.exists() and not result.compile_error:
         run_my_tests(stage)
     return result
+
+
+def test_part(text, known):
+    """'6.3': the gate judges the stage, for its parts use each other; shown is one part."""
+    stage, part = course.find_part(text, known)
+    whole = progress.judge(stage, explain=True)
+    result = whole.of_part(part)
+    tell(result)
+    print(next_page(whole) if result.status == "passed" else next_step(result))
+    return 0 if result.status == "passed" else 1
 
 
 def up_to_the_next_unfinished(known):
@@ -121,19 +132,21 @@ def run():
     parser = argparse.ArgumentParser(prog="./stage test",
                                      description="Runs the gates of your stages.",
                                      epilog="e.g. ./stage test 3; without a stage: the next unfinished one")
-    parser.add_argument("stages", nargs="?", help="3, 1-4, or all")
+    parser.add_argument("stages", nargs="?", help="3, 1-4, or all; 6.3 for one part of a stage that has parts")
     options = parser.parse_args()
     known = course.stages()
+    if options.stages and "." in options.stages:
+        return test_part(options.stages, known)
     if options.stages:
         chosen = course.parse_selection(options.stages, known)
         results = [test_and_tell(stage, brief=len(chosen) > 1) for stage in chosen]
     else:
         results = list(up_to_the_next_unfinished(known))
     if options.stages and len(results) > 1:
-        print(course.say("test_total", sum(result.earned for result in results),
+        course.tell(course.say("test_total", sum(result.earned for result in results),
                          sum(result.stage.points for result in results)))
     unfinished = next((result for result in results if result.status != "passed"), None)
-    print(next_step(unfinished or results[-1], options.stages))
+    course.tell(next_step(unfinished or results[-1], options.stages))
     return 1 if unfinished else 0
 
 

@@ -2,6 +2,14 @@
 import svg
 
 
+def percent(share, digits=0):
+    """A percentage that is 0% or 100% only where the share is 0 or 1."""
+    text, least = f"{100 * share:.{digits}f}%", 10 ** -digits
+    if share < 1 and text == f"{100:.{digits}f}%":
+        return f"> {100 - least:g}%"
+    return f"< {least:g}%" if share > 0 and float(text[:-1]) == 0 else text
+
+
 def heat(picture, x, y, size, values, texts, shown, hue=0):
     """A lower triangle of cells; shown(row, column): is the cell part of it?"""
     for row, line in enumerate(values):
@@ -25,10 +33,10 @@ def causal_mask(data, say):
     tokens, scores = found["tokens"][:n], [row[:n] for row in found["scores"][:n]]
     shares = [row[:n] for row in found["probabilities"][:n]]
     picture = svg.Picture(820, 384, "The causal mask",
-                          f"Three grids of {n} by {n} for the tokens {' '.join(tokens)}; a row is a query, a column a key. "
+                          f"Three grids of {n} by {n} for the tokens “{' '.join(tokens)}”; a row is a query, a column a key. "
                           "First all scores q·k / sqrt(head_dim). Then the mask removes every key that comes after the "
                           "query: the upper right triangle. Then softmax makes each row sum to 1.", say)
-    picture.text(24, 32, say("The causal mask: layer {0}, head {1} of models/story").format(found["layer"], found["head"]),
+    picture.text(24, 32, "The causal mask: layer {0}, head {1} of models/story".format(found["layer"], found["head"]),
                  "ink title")
     size, top = 44, 96
     lefts = (88, 338, 588)
@@ -62,11 +70,12 @@ def attention_map(data, say):
     tokens, shares = found["tokens"], found["probabilities"]
     n, size = len(tokens), 56
     picture = svg.Picture(820, 120 + size * n, "An attention map",
-                          f"A triangle of percentages for the text {found['text']!r}. Each row is a token and says how much "
-                          "it reads from itself and from each earlier token; a row sums to 100%. "
-                          + " ".join(f"{tokens[row]} reads most from {tokens[max(range(row + 1), key=lambda c: shares[row][c])]}."
-                                     for row in range(1, n)), say)
-    picture.text(24, 32, say("Who reads from whom: “{0}”, layer {1}, head {2}").format(
+                          " ".join([say(f"A triangle of percentages for the text “{found['text']}”. Each row is a token and "
+                                        "says how much it reads from itself and from each earlier token; a row sums to "
+                                        "100%."),
+                                    *(say("“{0}” reads most from “{1}”.".format(tokens[row], tokens[shares[row].index(
+                                        max(shares[row]))])) for row in range(1, n))]), say)
+    picture.text(24, 32, "Who reads from whom: “{0}”, layer {1}, head {2}".format(
         found["text"], found["layer"], found["head"]), "ink title")
     left, top = 150, 96
     heat(picture, left, top, size, shares, [[f"{100 * value:.0f}%" for value in row] for row in shares],
@@ -79,8 +88,8 @@ def attention_map(data, say):
     picture.text(right, 136, "Grey: later tokens,", "ink small")
     picture.text(right, 154, "hidden by the causal mask.", "ink small")
     best = max(((row, column) for row in range(1, n) for column in range(1, row)), key=lambda at: shares[at[0]][at[1]])
-    picture.text(right, 190, say("‘{0}’ reads {2:.0f}%").format(tokens[best[0]], tokens[best[1]], 100 * shares[best[0]][best[1]]), "ink small bold")
-    picture.text(right, 208, say("from ‘{0}’.").format(tokens[best[1]]), "ink small bold")
+    picture.text(right, 190, "‘{0}’ reads {1:.0f}%".format(tokens[best[0]], 100 * shares[best[0]][best[1]]), "ink small bold")
+    picture.text(right, 208, "from ‘{0}’.".format(tokens[best[1]]), "ink small bold")
     return picture
 
 
@@ -91,7 +100,7 @@ def grouped_heads(data, say):
                           "query heads. Multi-query attention: one, shared by all four.", say)
     sizes = data["sizes"]
     picture.text(24, 32, "Query heads share key and value heads", "ink title")
-    rows = (("multi-head", 4), (say("grouped-query:\nmodels/story"), 2), ("multi-query", 1))
+    rows = (("multi-head", 4), ("grouped-query:\nmodels/story", 2), ("multi-query", 1))
     for at, (name, n_kv) in enumerate(rows):
         top = 64 + 112 * at
         for line, part in enumerate(picture.say(name).split("\n")):
@@ -108,7 +117,7 @@ def grouped_heads(data, say):
             css = f"tint{group if n_kv > 1 else 0} hue{group if n_kv > 1 else 0}-line"
             picture.box(x, top + 58, 80, 32, f"k, v {group}", css, "ink small")
         kept = 2 * sizes["n_layers"] * n_kv * sizes["head_dim"]
-        picture.text(620, top + 44, say("cache: {0:,} numbers").format(kept), "ink small")
+        picture.text(620, top + 44, "cache: {0:,} numbers".format(kept), "ink small")
         picture.text(620, top + 62, "per token, all layers", "pale small")
     picture.text(24, 418, "kv_head = head / (n_heads / n_kv_heads): neighbours share", "ink mono small")
     return picture
@@ -128,9 +137,9 @@ def kv_cache(data, say):
     left = 150
     for at in range(passes):
         top, filled = 62 + 62 * at, n_prompt + at
-        picture.text(24, top + 20, say("pass {0}").format(at), "ink bold")
+        picture.text(24, top + 20, "pass {0}".format(at), "ink bold")
         new = n_prompt if at == 0 else 1
-        picture.text(24, top + 38, say("computes {0}").format(new), "pale small")
+        picture.text(24, top + 38, "computes {0}".format(new), "pale small")
         for column in range(len(tokens)):
             x = left + width * column
             if column >= filled:
@@ -140,13 +149,13 @@ def kv_cache(data, say):
             picture.rect(x, top, width - 4, 44, "tint1 hue1-line thick" if is_new else "tint0 hue0-line", 4)
             picture.text(x + width / 2 - 2, top + 18, tokens[column], "ink small", "middle")
             picture.text(x + width / 2 - 2, top + 35, f"k{column} v{column}", "pale small", "middle")
-        picture.text(left + width * len(tokens) + 12, top + 27, say("{0:,} numbers").format(filled * per_token), "ink small")
+        picture.text(left + width * len(tokens) + 12, top + 27, "{0:,} numbers".format(filled * per_token), "ink small")
     y = 62 + 62 * passes + 16
     picture.rect(150, y - 12, 16, 16, "tint1 hue1-line thick")
     picture.text(172, y + 1, "computed in this pass", "ink small")
     picture.rect(330, y - 12, 16, 16, "tint0 hue0-line")
     picture.text(352, y + 1, "read from the cache", "ink small")
-    picture.text(24, y + 30, say("{0:,} numbers per token: a key and a value of {1} heads of {2} in each of {3} layers").format(
+    picture.text(24, y + 30, "{0:,} numbers per token: a key and a value of {1} heads of {2} in each of {3} layers".format(
         per_token, sizes["n_kv_heads"], sizes["head_dim"], sizes["n_layers"]), "pale small")
     return picture
 
@@ -156,10 +165,11 @@ def residual_stream(data, say):
     steps = found["steps"]
     row = 34
     picture = svg.Picture(820, 110 + row * len(steps), "The residual stream",
-                          f"The row of the last token of {found['text']!r} as it passes through the layers. "
-                          + " ".join(f"After {step['name']}: size {step['rms']:.2f}, and the head would guess "
-                                     f"{step['guess']!r} with {100 * step['probability']:.0f}%." for step in steps), say)
-    picture.text(24, 32, say("The residual stream: the last row of “{0}”").format(found["text"]), "ink title")
+                          " ".join([say("The row of the last token of “{0}” as it passes through the layers.".format(
+                              found["text"])), *(say("After {0}: size {1:.2f}, and the head would guess “{2}” with {3}.".format(
+                                  step["name"], step["rms"], step["guess"], percent(step["probability"])))
+                                                 for step in steps)]), say)
+    picture.text(24, 32, "The residual stream: the last row of “{0}”".format(found["text"]), "ink title")
     picture.text(74, 70, "after", "pale small")
     picture.text(250, 70, "size of x (rms)", "pale small")
     picture.text(536, 70, "guess, if the model stopped here", "pale small")
@@ -182,26 +192,19 @@ def residual_stream(data, say):
     return picture
 
 
-def percent(share, digits=0):
-    """A percentage that is 0% or 100% only where the share is 0 or 1."""
-    text, least = f"{100 * share:.{digits}f}%", 10 ** -digits
-    if share < 1 and text == f"{100:.{digits}f}%":
-        return f"> {100 - least:g}%"
-    return f"< {least:g}%" if share > 0 and float(text[:-1]) == 0 else text
-
-
 def sampling(data, say):
     found = data["next"]
     picture = svg.Picture(820, 440, "Sampling at three temperatures",
-                          f"The {len(found['tokens'])} likeliest tokens after {found['text']!r}, with their probabilities at "
-                          "three temperatures. A low temperature gives nearly all to the first; a high one spreads it. "
-                          + " ".join(f"At {one['temperature']}: " + ", ".join(
-                              f"{token} {100 * share:.0f}%" for token, share in zip(found["tokens"], one["shares"])) + "."
-                              for one in found["at"]), say)
-    picture.text(24, 32, say("After “{0}”: the next token at three temperatures").format(found["text"]), "ink title")
+                          " ".join([say(f"The {len(found['tokens'])} likeliest tokens after “{found['text']}”, with their "
+                                        "probabilities at three temperatures. A low temperature gives nearly all to the "
+                                        "first; a high one spreads it."),
+                                    *(say(f"At {one['temperature']}:") + " " + ", ".join(
+                                        f"{token} {percent(share)}" for token, share in zip(found["tokens"], one["shares"]))
+                                      + "." for one in found["at"])]), say)
+    picture.text(24, 32, "After “{0}”: the next token at three temperatures".format(found["text"]), "ink title")
     for at, one in enumerate(found["at"]):
         left = 110 + 236 * at
-        picture.text(left, 70, say("temperature {0}").format(one["temperature"]), "ink bold")
+        picture.text(left, 70, "temperature {0}".format(one["temperature"]), "ink bold")
         for row, share in enumerate(one["shares"]):
             y = 86 + 34 * row
             if at == 0:

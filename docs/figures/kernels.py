@@ -81,11 +81,11 @@ def rms_norm(data, say):
                           f"whose root mean square is {rms:.3f}. Then x divided by that: the same picture, at a root "
                           "mean square of 1. Then times the weight, one learned factor for each column: columns change "
                           "by different amounts.", say)
-    picture.text(24, 32, say("What RMSNorm does to a row: ‘{0}’, layer {1}, first {2} of {3} numbers").format(
+    picture.text(24, 32, "What RMSNorm does to a row: ‘{0}’, layer {1}, first {2} of {3} numbers".format(
         row["token"], row["layer"], n, data["sizes"]["dim"]), "ink title")
     rows = (("x", f"rms = {rms:.3f}", row["x"], 1 / rms, "hue0", rms),
             ("x / rms", "rms = 1", [x / rms for x in row["x"]], 1, "hue2", 1),
-            ("y = weight · x / rms", say("weight: {0:.2f} to {1:.2f}").format(min(row["weight"]), max(row["weight"])),
+            ("y = weight · x / rms", "weight: {0:.2f} to {1:.2f}".format(min(row["weight"]), max(row["weight"])),
              row["y"], 1, "hue1", 1))
     for at, (name, note, values, to_unit, css, line) in enumerate(rows):
         base = 120 + 138 * at
@@ -129,10 +129,10 @@ def matmul(data, say):
     small = 17
     for panel in range(2):
         top = 104 + 150 * panel
-        picture.text(486, top - 6, say("panel {0}: rows {1} to {2} of B").format(panel, 16 * panel, 16 * panel + 15),
+        picture.text(486, top - 6, "panel {0}: rows {1} to {2} of B".format(panel, 16 * panel, 16 * panel + 15),
                      "pale small")
         for k in range(6):
-            picture.text(526, top + small * k + 13, say("k = {0}").format(k), "pale small", "end")
+            picture.text(526, top + small * k + 13, "k = {0}".format(k), "pale small", "end")
         grid_of(picture, 534, top, 6, 16, small, marked=lambda row, lane, panel=panel: (panel, lane) == (0, 5),
                 marked_css="tint1 hue1-line")
         if panel == 0:
@@ -168,12 +168,13 @@ def rope(data, say):
     picture.text(24, 386, "one radian (57.3°) per position.", "ink")
     picture.text(24, 414, "x[i]      = x[i]·cos − x[i+half]·sin", "ink mono small")
     picture.text(24, 432, "x[i+half] = x[i+half]·cos + x[i]·sin", "ink mono small")
-    picture.text(24, 460, say("half = head_dim / 2 = {0}").format(half), "pale small")
+    picture.text(24, 458, f"half = head_dim / 2 = {half};", "pale small")
+    picture.text(24, 476, "both lines use the old values", "pale small")
     positions, pairs = (0, 1, 2, 4, 8), (0, 4, 8, 12, half - 1)
     picture.text(330, 76, "pair i", "pale small")
     picture.text(384, 76, "inv_freq[i]", "pale small")
     for column, position in enumerate(positions):
-        picture.text(522 + 62 * column, 76, say("position {0}").format(position) if column == 0 else str(position),
+        picture.text(522 + 62 * column, 76, "position {0}".format(position) if column == 0 else str(position),
                      "pale small", "middle")
     for row, pair in enumerate(pairs):
         centre = 120 + 72 * row
@@ -230,7 +231,7 @@ def simd(data, say):
             if width > 0:
                 picture.rect(left + cycle * begin + 1, y, width - 2, 15, f"tint{which % 2 + 1} hue{which % 2 + 1}-line", 2)
                 if width > 50:
-                    picture.text(left + cycle * begin + 6, y + 12, say("sum {0}").format(which), "ink small")
+                    picture.text(left + cycle * begin + 6, y + 12, "sum {0}".format(which), "ink small")
     picture.text(24, 480, "An fma takes 4 cycles and 2 may start per cycle: 4 · 2 = 8 sums must be under way.", "ink")
     return picture
 
@@ -285,14 +286,14 @@ def q8_0_block(data, say):
                           "numbers of 8 bits from -127 to 127. Weight = scale times whole number. The bars are 32 real "
                           "weights; the points, which nearly cover their ends, are what comes back.", say)
     picture.text(24, 32, "A Q8_0 block: 32 weights in 34 bytes", "ink title")
-    picture.text(24, 56, say("{0}, row 0, first 32 of {1} weights").format(block["tensor"], block["columns"]), "pale small")
+    picture.text(24, 56, "{0}, row 0, first 32 of {1} weights".format(block["tensor"], block["columns"]), "pale small")
     base, unit, step = 150, 70 / max(map(abs, values)), 24
     bars(picture, 24, base, values, unit, "tint0 hue0-line", step)
     for i, q in enumerate(whole):
         picture.circle(24 + step * i + 9, base - q * scale * unit, 3, "hue1")
     picture.text(24, 246, "bar: the weight", "hue0 small bold")
     picture.text(140, 246, "point: scale · q", "hue1 small bold")
-    picture.text(796, 246, say("largest error {0:.6f}, half a step is {1:.6f}").format(worst, scale / 2), "pale small", "end")
+    picture.text(796, 246, "largest error {0:.6f}, half a step is {1:.6f}".format(worst, scale / 2), "pale small", "end")
     picture.text(24, 284, "in the file:", "ink small")
     picture.box(24, 294, 92, 40, f"{scale:.6f}", "tint1 hue1-line", "ink small", 3)
     picture.text(70, 350, "2 bytes", "pale small", "middle")
@@ -309,7 +310,7 @@ def q8_0_block(data, say):
         draw_bits(picture, 84, y, digits, fields, 26)
         picture.text(84 + 26 * len(digits) + 14, y + 20, note, "pale small")
     picture.text(24, 512, "weight = scale · q", "ink mono")
-    picture.text(200, 512, say("{0:.6f} · {1} = {2:.6f}; before: {3:.6f}").format(scale, whole[0], scale * whole[0], values[0]),
+    picture.text(200, 512, "{0:.6f} · {1} = {2:.6f}; before: {3:.6f}".format(scale, whole[0], scale * whole[0], values[0]),
                  "ink")
     return picture
 
@@ -336,7 +337,7 @@ def number_formats(data, say):
                           f"The number {value} in three formats. f32: 1 sign bit, 8 exponent bits, 23 fraction bits, "
                           f"0x{f32:08x}. f16: 1, 5 and 10, 0x{f16:04x}. bf16: 1, 8 and 7, the upper half of f32, "
                           f"0x{f32 >> 16:04x}.", say)
-    picture.text(24, 32, say("The number {0} in three formats").format(value), "ink title")
+    picture.text(24, 32, "The number {0} in three formats".format(value), "ink title")
     rows = (("f32", f"{f32:032b}", (1, 8, 23), f"0x{f32:08x}", "up to 3.4e38, 7 decimal digits"),
             ("bf16", f"{f32 >> 16:016b}", (1, 8, 7), f"0x{f32 >> 16:04x}", "the upper half of f32: up to 3.4e38, 2 digits"),
             ("f16", f"{f16:016b}", (1, 5, 10), f"0x{f16:04x}", "up to 65504, 3 digits"))
@@ -352,6 +353,6 @@ def number_formats(data, say):
         picture.text(x + 30, 320, name, "ink small")
     exponent = (f32 >> 23) & 255
     fraction = 1 + (f32 & 0x7FFFFF) / 2 ** 23
-    picture.text(24, 356, say("value = (−1)^sign · 2^(exponent − bias) · 1.fraction;  bias: 127 for f32 and bf16, 15 for f16"), "ink small")
+    picture.text(24, 356, "value = (−1)^sign · 2^(exponent − bias) · 1.fraction;  bias: 127 for f32 and bf16, 15 for f16", "ink small")
     picture.text(24, 378, f"{value} = 2^({exponent} − 127) · {fraction:g}", "ink mono small")
     return picture

@@ -10,6 +10,7 @@ import argparse
 import functools
 import json
 import pathlib
+import re
 import sys
 
 FOLDER = pathlib.Path(__file__).resolve().parent
@@ -20,7 +21,19 @@ import kernels  # noqa: E402
 import measure  # noqa: E402
 import model_map  # noqa: E402
 
-LANGUAGES = {"en": ".svg"}
+VALUE = re.compile(r"“[^”]*”|‘[^’]*’|\d(?:[\d.,]*\d)?")
+
+
+class Chinese:
+    """Looks up a text in words.zh.json, where # stands for a number or a quotation, and {0}, {1} ... for the same."""
+
+    def __init__(self):
+        self.words = json.loads((FOLDER / "words.zh.json").read_text(encoding="utf-8"))
+
+    def __call__(self, text):
+        found = self.words.get(VALUE.sub("#", text))
+        return text if found is None else found.format(*VALUE.findall(text))
+
 
 
 def map_of(stage, data, say):
@@ -42,9 +55,10 @@ FIGURES = {
 def pictures():
     """(file name, picture) of all of them."""
     data = json.loads((FOLDER / "story.json").read_text(encoding="utf-8"))
+    chinese = Chinese()
     for name, draw in FIGURES.items():
-        for language, ending in LANGUAGES.items():
-            yield name + ending, draw(data, str)
+        yield f"{name}.svg", draw(data, str)
+        yield f"{name}.zh.svg", draw(data, chinese)
 
 
 def main():

@@ -18,8 +18,8 @@ PARTS = {
     "gate up": (208, 356, 128, 46, "linear\ngate, up", (3, 9), True),
     "swiglu": (366, 356, 156, 46, "silu(gate) · up", (1,), False),
     "down": (552, 356, 104, 46, "linear\ndown", (3, 9), True),
-    "norm f": (654, 470, 92, 46, "rms_norm", (2,), True),
-    "head": (498, 470, 128, 46, "linear (the head):\n{vocab_size:,} logits", (3, 9), True),
+    "norm f": (654, 470, 92, 46, "rms_norm", (2, 7), True),
+    "head": (498, 470, 128, 46, "linear (the head):\n{vocab_size:,} logits", (3, 9, 7), True),
     "softmax": (360, 470, 110, 46, "softmax:\nprobabilities", (6, 7), False),
     "sample": (252, 470, 80, 46, "sample", (7,), False),
     "next": (112, 470, 112, 46, "next token\n“ time”", (), False),
@@ -50,7 +50,7 @@ MARKED = {
     4: "Marked: the feed-forward block.",
     5: "Marked: the weights in the file, and every part that has weights.",
     6: "Marked: the attention block, with rope, attention and the KV cache.",
-    7: "Marked: the loop: embedding, layers, head, softmax, sample, and back to the text.",
+    7: "Marked: the loop: embedding, all layers, rms_norm and head, softmax, sample, and back to the text.",
     8: "Marked: the chat template, and the loop that it starts.",
     9: "Marked: every linear layer, computed with SIMD.",
     10: "Marked: the weights of every linear layer, kept in 8 bits.",
@@ -69,8 +69,8 @@ def weight_mark(picture, x, y, css):
 
 def draw(sizes, say, stage=None):
     """stage: the one to mark, or None for the plain map."""
-    title = say(TITLE) if stage is None else say(TITLE_OF_STAGE).format(stage)
-    description = say(DESCRIPTION).format(**sizes) + ("" if stage is None else " " + say(MARKED[stage]))
+    title = TITLE if stage is None else TITLE_OF_STAGE.format(stage)
+    description = say(DESCRIPTION.format(**sizes)) + ("" if stage is None else " " + say(MARKED[stage]))
     picture = svg.Picture(820, 610, title, description, say)
 
     def is_marked(stages):
@@ -81,20 +81,21 @@ def draw(sizes, say, stage=None):
         picture.rect(x, y, width, height, "tint1 hue1-line thick" if marked else "none grid-line", 8)
         picture.text(x + 10, y + height - 8 if stages == (6,) else y + 18, text, "small ink" if marked else "small pale")
         badge(picture, x + width - 16, y + (height - 14 if stages == (6,) else 15), stages[0], marked)
-    picture.rect(66, 112, 694, 318, "none pale-line dash", 10)
-    picture.text(80, 132, say("one layer; {n_layers} of them, one after the other").format(**sizes), "pale")
+    picture.rect(66, 112, 694, 318, "none hue1-line thick dash" if is_marked((7,)) else "none pale-line dash", 10)
+    picture.text(80, 132, "one layer; {n_layers} of them, one after the other".format(**sizes), "pale")
 
     draw_lines(picture, sizes, is_marked)
     for name, (x, y, width, height, text, stages, has_weights) in PARTS.items():
         owned = (*stages, 5) if has_weights else stages
         owned = (*owned, 10) if 9 in stages else owned
         marked = is_marked(owned)
-        picture.box(x, y, width, height, say(text).format(**sizes),
+        picture.box(x, y, width, height, text.format(**sizes),
                     "tint1 hue1-line thick" if marked else "box pale-line", "small ink")
         if has_weights:
             weight_mark(picture, x + 3, y + 2, "hue1" if marked and stage in (5, 10) else "hue2")
         if stages:
-            badge(picture, x + width - 4, y + 2, stage if marked and stage != 5 else stages[0], marked)
+            of_this = marked and stage != 5  # where there are only weights, the box is another stage's
+            badge(picture, x + width - 4, y + 2, stage if of_this else stages[0], None if stage is None else of_this)
     draw_legend(picture, sizes, stage)
     return picture
 
@@ -131,16 +132,16 @@ def draw_lines(picture, sizes, is_marked):
     marked = is_marked((7, 8))
     css = "hue1" if marked else "ink"
     picture.arrow([(112, 493), (40, 493), (40, 70)], css)
-    picture.text(48, 510, "and again", "small hue1 bold" if marked else "small pale")
+    picture.text(24, 512, "and again", "small hue1 bold" if marked else "small pale")
 
 
 def draw_legend(picture, sizes, stage):
     marked = stage in (5, 10)
     picture.rect(20, 546, 780, 48, "tint1 hue1-line thick" if marked else "box grid-line", 6)
     weight_mark(picture, 38, 561, "hue1" if marked else "hue2")
-    picture.text(54, 566, picture.say(
+    picture.text(54, 566, 
         "weights: {n_parameters:,} numbers in model.safetensors. Stage 5 reads them, stage 10 keeps them in 8 bits."
-        ).format(**sizes), "small ink")
+        .format(**sizes), "small ink")
     badge(picture, 38, 580, "n", None)
     picture.text(54, 584, "the stage in which you write it. Stage 9 computes the linear layers faster than stage 3.",
                  "small ink")

@@ -17,7 +17,7 @@ struct BenchmarkSizes {
   std::size_t repetitions = 5;
 };
 
-// One entry per repetition. There is one more before them, not counted, that warms the caches up.
+// One entry per repetition. One more run before them warms the caches and is not counted.
 struct BenchmarkResult {
   std::vector<double> prompt_seconds;    // of all sequences
   std::vector<double> generate_seconds;  // of all sequences
@@ -25,8 +25,8 @@ struct BenchmarkResult {
       0;  // FNV-1a of the last logits' bits: the same for any threads, batch
 };
 
-// Times the model on ids that stand for a text: no tokenizer, no sampling. `go_on` is asked between
-// repetitions.
+// Times the model on fixed ids: no tokenizer, no sampling. `go_on` is called between repetitions;
+// false stops.
 BenchmarkResult benchmark(Engine& engine, const BenchmarkSizes& sizes,
                           const std::function<bool()>& go_on = {});
 

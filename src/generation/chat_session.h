@@ -8,8 +8,8 @@
 
 namespace stagecraft {
 
-// A conversation with a model. Its text is the truth; the session's cache only remembers how much
-// of it has been computed, and each turn computes what is new:
+// A conversation with a model. The text is authoritative; the session's cache only holds what has
+// been computed of it, and each turn computes what is new:
 //
 //   conversation   system | question answer | question answer | question <opening>
 //   cache          ------------------------------------------>

@@ -18,7 +18,7 @@ struct Windows {
   std::size_t stride = 256;  // 1 to context - 1
 };
 
-// How surprised the model is by each token of a text: -ln p(token | those before it), in nats.
+// The surprisal of each token of a text: -ln p(token | the tokens before it), in nats.
 //
 //   ids       [n]  n >= 2; ids[0] is only read. Each a row of the model's embedding
 //   progress  where set, called now and then with how many tokens are scored; false stops, and what

@@ -27,8 +27,7 @@ struct Activation {
 //
 //   ids     [seq_len]  at least one
 //   passes  the number of tokens in each pass, adding up to seq_len: {3, 1} computes three
-//   positions
-//           at once and then one
+//           positions at once and then one
 //
 // Throws Error if the engine's backend is not the textbook, if the passes do not add up or an id is
 // out of range.

@@ -1,13 +1,11 @@
-// linear() of a --mine program that has stage 9 in it: the same as model/linear.cpp, whose place it
-// takes, but through matmul_packed. Each weight is packed when it is first needed, in as many parts
-// as there are threads.
+// Stage 9 in a --mine program: a linear map through matmul_packed. Each weight is packed when it is
+// first needed, in as many parts as there are threads.
 #include <algorithm>
 #include <map>
 #include <utility>
 #include <vector>
 
-#include "model/linear.h"
-#include "operators/check.h"
+#include "mine/ways.h"
 #include "operators/matmul_packed.h"
 
 namespace stagecraft {
@@ -29,13 +27,9 @@ Parts& parts_of(MatrixView<const float> weight, std::size_t n_threads) {
   return parts;
 }
 
-}  // namespace
-
-void linear(const Linear& layer, MatrixView<const float> x, MatrixView<float> y,
-            ThreadPool& threads) {
+void packed_linear(const Linear& layer, MatrixView<const float> x, MatrixView<float> y,
+                   ThreadPool& threads) {
   const std::size_t outputs = layer.weight.rows();
-  check_shape("linear", "x", x.rows(), layer.weight.cols(), x);
-  check_shape("linear", "y", x.rows(), outputs, y);
   const Parts& parts = parts_of(layer.weight, threads.size());
   threads.run([&](std::size_t part) {
     const std::size_t first = outputs * part / parts.size();
@@ -49,4 +43,7 @@ void linear(const Linear& layer, MatrixView<const float> x, MatrixView<float> y,
   });
 }
 
+[[maybe_unused]] const bool known = (ways.packed = &packed_linear) != nullptr;
+
+}  // namespace
 }  // namespace stagecraft

@@ -1,12 +1,9 @@
-// linear() of a --mine program that has stage 10 in it, in the place of model/linear.cpp: weights
-// and activations in blocks of Q8_0, a product a dot_q8_0. Each weight is quantised when it is
-// first needed. Rows that are no whole number of blocks go the usual way.
+// Stage 10 in a --mine program: a linear map with weights and activations in blocks of Q8_0, one
+// dot_q8_0 per product. Each weight is quantised when it is first needed.
 #include <map>
 #include <vector>
 
-#include "model/linear.h"
-#include "operators/check.h"
-#include "operators/matmul_transb.h"
+#include "mine/ways.h"
 #include "operators/q8_0.h"
 
 namespace stagecraft {
@@ -37,21 +34,10 @@ const Quantized& quantized(MatrixView<const float> weight) {
   return found->second;
 }
 
-}  // namespace
-
-void linear(const Linear& layer, MatrixView<const float> x, MatrixView<float> y,
-            ThreadPool& threads) {
+void quantized_linear(const Linear& layer, MatrixView<const float> x, MatrixView<float> y,
+                      ThreadPool& threads) {
   const std::size_t outputs = layer.weight.rows();
-  check_shape("linear", "x", x.rows(), layer.weight.cols(), x);
-  check_shape("linear", "y", x.rows(), outputs, y);
   const auto bias = [&](std::size_t n) { return layer.bias.empty() ? 0.0f : layer.bias[n]; };
-  if (x.cols() % BlockQ8_0::kSize != 0) {
-    matmul_transb(1.0f, x, layer.weight, 0.0f, y);
-    for (std::size_t t = 0; t < y.rows(); ++t) {
-      for (std::size_t n = 0; n < outputs; ++n) y(t, n) += bias(n);
-    }
-    return;
-  }
   const Quantized& weight = quantized(layer.weight);
   static Quantized input;  // grows to the longest prompt and stays
   input.take(x);
@@ -65,4 +51,7 @@ void linear(const Linear& layer, MatrixView<const float> x, MatrixView<float> y,
   });
 }
 
+[[maybe_unused]] const bool known = (ways.quantized = &quantized_linear) != nullptr;
+
+}  // namespace
 }  // namespace stagecraft

@@ -10,7 +10,7 @@
 
 namespace stagecraft {
 
-// How positions become angles; see rope_frequencies.h. Names as in config.json.
+// How RoPE turns positions into angles; see rope_frequencies.h. Names as in config.json.
 struct RopeConfig {
   enum class Type { Default, Linear, Llama3 };
   Type type = Type::Default;
@@ -19,8 +19,8 @@ struct RopeConfig {
   double low_freq_factor = 1.0;       // llama3
   double high_freq_factor = 4.0;      // llama3
   double original_max_seq_len = 0.0;  // llama3: "original_max_position_embeddings"
-  std::vector<float> factors;         // each pair's frequency is divided by its own, where a GGUF
-                                      // file says so. [head_dim / 2], or empty
+  std::vector<float> factors;         // GGUF: each pair's frequency is divided by its factor.
+                                      // [head_dim / 2], or empty
 };
 
 // The shape of a Llama-family model: what config.json says, checked, defaults filled in.

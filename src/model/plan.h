@@ -16,7 +16,7 @@ namespace stagecraft {
 // A plan describes the arithmetic and nothing else: no number formats of weights, no instruction
 // sets, no threads, no file formats. docs/architectures.md prints the plans of real models.
 
-// Places in Plan::buffers, weights, caches and frequencies. kNone: there is none.
+// Indices into Plan::buffers, weights, caches and frequencies. kNone: there is none.
 using BufferId = int;
 using WeightId = int;
 using CacheId = int;
@@ -56,8 +56,8 @@ struct CacheShape {
   std::size_t width() const { return n_kv_heads * head_dim; }
 };
 
-// ---- steps. `out` is written; the other buffers are read and, where it is said, written.
-// ---------
+// ---- steps ------------------------------------------------------------------------------------
+// `out` is written; the other buffers are read, except x, which is read and written.
 
 // out[t] = scale * table[token t]
 struct EmbedStep {
@@ -168,7 +168,7 @@ class PlanWriter {
   CacheId cache(CacheShape shape);
   FrequenciesId frequencies(Frequencies table);
 
-  void layer(int index) { layer_ = index; }  // that the steps which follow belong to; or kNone
+  void layer(int index) { layer_ = index; }  // of the steps that follow; or kNone
   void step(std::string name, StepKind kind);
 
   // Steps with their weights. linear: `weight` + ".weight" and, where asked for, + ".bias", of the
@@ -187,7 +187,7 @@ std::string plan_text(const Plan& plan);
 // What flows between steps.
 std::vector<BufferId> buffers_read(const StepKind& kind);
 BufferId buffer_written(const StepKind& kind);  // kNone for a step that only writes a cache
-// Whether what stands in `buffer` after this step is still read: by a later step, or as the logits.
+// Whether the contents of `buffer` after this step are still read: by a later step, or as logits.
 bool is_read_after(const Plan& plan, std::size_t step, BufferId buffer);
 
 // The most query heads of a layer; 0 where no layer attends.

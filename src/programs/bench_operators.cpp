@@ -46,7 +46,7 @@ LargeMemory some_numbers(std::size_t bytes) {
 }
 
 // multiply(panel, first row, rows): 32 outputs after the other, with each all rows, `most` of them
-// at a time, as the fast layers do.
+// at a time, as the CPU backend does.
 template <class Multiply>
 double time_panels(const Shape& shape, std::size_t most, Multiply multiply) {
   return best_seconds([&] {

@@ -154,7 +154,9 @@ Engine GenerationFlags::open_engine(const std::filesystem::path& path) const {
   }
   if (kv_type == "f16") options.kv_type = KvType::F16;
   if (kv_type == "q8_0") options.kv_type = KvType::Q8_0;
-  return Engine::open(path, options);
+  Engine engine = Engine::open(path, options);
+  tell_students_code(engine.plan().vocab_size);
+  return engine;
 }
 
 std::uint64_t GenerationFlags::chosen_seed() const {

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "mine/students_code.h"
 #include "programs/commands.h"
 #include "programs/model_path.h"
 #include "programs/options.h"
@@ -191,6 +192,7 @@ void run_peek(const PeekFlags& flags) {
   const std::filesystem::path path = find_model(flags.model, "story");
   check_utf8("text", flags.text);
   Engine engine = Engine::open(path, {BackendKind::Textbook, flags.thread_count()});
+  tell_students_code(engine.plan().vocab_size);
   const Tokenizer tokenizer = Tokenizer::open(flags.tokenizer_path(path));
   const std::optional<HeadIndex> head = parse_head(flags.attention, engine.plan());
   const std::vector<TokenId> ids = tokenizer.encode(flags.text, {.add_special = true});

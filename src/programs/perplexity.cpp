@@ -124,7 +124,7 @@ void run_perplexity(const PerplexityFlags& flags) {
 
 void add_perplexity(CLI::App& app) {
   CLI::App* command =
-      app.add_subcommand("perplexity", "How well a model foresees a text, token by token");
+      app.add_subcommand("perplexity", "How well a model predicts a text, token by token");
   const auto flags = std::make_shared<PerplexityFlags>();
   flags->add_model_to(*command);
   command->add_option("--text,-f,--file", flags->text, "The text, UTF-8")

@@ -10,30 +10,26 @@
 namespace stagecraft {
 namespace {
 
-// Helpers of your own go here: nobody else can see them.
+// Given, for models with config.qk_norm: RMSNorm of every head of x on its own, in place.
+//   x       [seq_len, n heads * head_dim]
+//   weight  [head_dim], the same for all heads
+[[maybe_unused]] void norm_heads(MatrixView<float> x, std::span<const float> weight, float eps) {
+  for (std::size_t t = 0; t < x.rows(); ++t) {
+    const MatrixView<float> heads(x.row(t).data(), x.cols() / weight.size(), weight.size());
+    rms_norm(heads, weight, eps, heads);
+  }
+}
+
+// Helpers of your own go here too: nobody else can see them.
 
 }  // namespace
 
-// 6.5. The contract is in src/model/attention_block.h.
+// Part 6.6 of the handout. The contract is in src/model/attention_block.h.
 void attention_block([[maybe_unused]] const Config& config,
                      [[maybe_unused]] const AttentionParameters& p,
                      [[maybe_unused]] std::size_t layer, [[maybe_unused]] MatrixView<float> x,
                      [[maybe_unused]] KvCache& cache, [[maybe_unused]] Workspace& w) {
-  // Room to work in: w.normed, w.q, w.k, w.v, w.attention_out, w.projected (top_rows of each, as
-  // many as x has), and w.probabilities_for(n_heads, seq_len, kv_len).
-  //
-  // 1. rms_norm of x, with p.norm
-  // 2. q, k, v: three linear maps of that
-  // 3. only where config.qk_norm: rms_norm of every head of q and of k on its own, with p.q_norm
-  //    and p.k_norm (models of the Qwen3 family; leave it out at first)
-  // 4. rope of q and of k, from the position that comes after those in the cache
-  // 5. append k and v to the cache: cache.append(layer, k, v)
-  // 6. attention of q over all that this layer's cache then holds (cache.keys, cache.values)
-  // 7. the linear map p.o of that, added to x
-  //
-  // After a step, w.probe("q", q) shows the gate what you have. The names: attn_norm, q, k, v,
-  // q_norm, k_norm, q_rope, k_rope, attn_probs, attn_out, attn_proj, attn_residual.
-  NOT_IMPLEMENTED("stage 6.5: attention_block");
+  NOT_IMPLEMENTED("stage 6.6: attention_block");
 }
 
 }  // namespace stagecraft

@@ -4,12 +4,9 @@
 
 namespace stagecraft {
 
-// 6.1. The contract is in src/operators/softmax.h.
+// Part 6.2 of the handout. The contract is in src/operators/softmax.h.
 void softmax([[maybe_unused]] std::span<const float> x, [[maybe_unused]] std::span<float> y) {
-  // 1. the largest element of x
-  // 2. y[i] = exp(x[i] - largest), and the sum of these
-  // 3. divide every y[i] by the sum
-  NOT_IMPLEMENTED("stage 6.1: softmax");
+  NOT_IMPLEMENTED("stage 6.2: softmax");
 }
 
 }  // namespace stagecraft

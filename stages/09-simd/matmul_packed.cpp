@@ -13,8 +13,8 @@ namespace {
 
 // The contract is in src/operators/matmul_packed.h.
 PackedMatrix pack_b(MatrixView<const float> b) {
-  // A copy, row by row as B is: all you need until the fourth step of the ladder, and good to begin
-  // with. The memory of a Matrix starts at a multiple of 64 bytes and is zero.
+  // Given for steps 0 to 3 of the ladder: a copy, row by row as B is. Step 4 writes another layout.
+  // The memory of a Matrix starts at a multiple of 64 bytes and is zero.
   PackedMatrix packed{b.rows(), b.cols(), Matrix<float>(b.rows(), b.cols())};
   for (std::size_t n = 0; n < b.rows(); ++n) {
     const auto row = b.row(n);
@@ -25,12 +25,6 @@ PackedMatrix pack_b(MatrixView<const float> b) {
 
 void matmul_packed([[maybe_unused]] MatrixView<const float> a,
                    [[maybe_unused]] const PackedMatrix& b, [[maybe_unused]] MatrixView<float> c) {
-  // First right: for each row m of A and each row n of B, the sum over k of a(m, k) * b(n, k).
-  // Then fast, step by step, and right after each (the handout has the ladder):
-  //   1. eight k at a time
-  //   2. several such sums at a time
-  //   3. a tile of C at a time: what is loaded once is used for several sums
-  //   4. pack_b lays B out so that the tile reads it in one stream
   NOT_IMPLEMENTED("stage 9: matmul_packed");
 }
 

@@ -1,15 +1,17 @@
 """A class from the catalogue, pulled twice, graded, killed in between and resumed:
 
-    class_test.py BUILD [N]    (N: how many students; by default 8; "all": every program and attack, 500)
+    class_test.py BUILD [N]    (N: how many students; by default 10; "all": every program and attack, 500)
 
 Every mark, state, sentence and lateness must be as make_class.py expects. What it costs is printed. The
 grading itself is done by ./stage class, with what is built in build/release. Standard library only.
 """
 import csv
 import datetime
+import hmac
 import json
 import os
 import pathlib
+import re
 import resource
 import shutil
 import subprocess
@@ -24,7 +26,8 @@ import course
 
 DUE = datetime.datetime(2026, 11, 2, 12, tzinfo=datetime.timezone.utc)
 RULES = {"deadlines": {"all": DUE.isoformat()}, "grace_hours": 12, "late_percent_a_day": 10}
-SEED = 20261102
+SEED = 20261102  # for our own workers
+SECRET = "0123456789abcdef" * 4  # of the class
 HOUR = datetime.timedelta(hours=1)
 
 
@@ -73,7 +76,7 @@ class Whole(unittest.TestCase):
             self.skipTest(str(problem))
         self.room = self.folder / "made"
         (self.room / "course.json").write_text(json.dumps(RULES))
-        (self.room / "seed").write_text(f"{SEED}\n")
+        (self.room / "seed.key").write_text(f"{SECRET}\n")
 
     def table(self, name):
         with (self.room / name).open(encoding="utf-8", newline="") as file:
@@ -144,6 +147,8 @@ class Whole(unittest.TestCase):
         self.stage_class("grade")  # where nothing is new
         again = time.monotonic() - start
         self.check_regrading()
+        self.check_viva()
+        self.check_corrections()
         print(f"{len(self.made.students)} students: {spent:.0f} s, {used:.0f} s of CPU time after the kill, at most "
               f"{memory.most} MB at once; again in {again:.0f} s", file=sys.stderr)
 
@@ -156,6 +161,10 @@ class Whole(unittest.TestCase):
                 self.check_student(one, rows[one.id])
 
     def check_student(self, one, row):
+        if not one.seen:  # not graded, which is no 0
+            self.assertEqual({row["mark"], *(row[f"stage_{stage.id}"] for stage in STAGES)}, {""})
+            self.assertEqual({row[f"state_{stage.id}"] for stage in STAGES}, {"ungraded"})
+            return
         expected = 0
         for stage in STAGES:
             state = one.status.get(stage.id, "unwritten")
@@ -173,12 +182,14 @@ class Whole(unittest.TestCase):
             expected += mark
         self.assertEqual(float(row["mark"]), expected)
         self.assertEqual(int(row["days_late"]), max([0, *one.days.values()]))
+        self.assertEqual(int(row["late_days_used"]), getattr(one, "late_days_used", 0))
         self.assertEqual(bool(row["problem"]), one.problem)
         self.assertEqual(bool(row["sha"]), one.seen)
+        self.assertEqual(bool(row["shared_with"]), one.id in ("right", "partner"))
 
     def check_speed(self, one, stage, row):
         """Where speed is marked, another run may find another mark; what is right has at least the rest."""
-        mark, state = float(row[f"stage_{stage.id}"]), row[f"state_{stage.id}"]
+        mark, state = float(row[f"stage_{stage.id}"] or 0), row[f"state_{stage.id}"]
         rest = sum(group["points"] for group in stage.groups if "bands" not in group)
         self.assertLessEqual(mark, stage.points, one.id)
         if stage.id not in one.worker:
@@ -216,6 +227,10 @@ class Whole(unittest.TestCase):
         self.assertEqual(pathlib.Path(f"{self.made.secret}.canary").read_text(), "alive\n")
         self.assertEqual(list(pathlib.Path(f"{self.made.secret}.folder").iterdir()), [])
         everything = [path.read_text(encoding="utf-8") for path in self.room.glob("feedback/*.md")]
+        results = [json.loads(path.read_text()) for path in self.room.glob("results/*/[!.]*.json")]
+        seeds = {str(entry["seed"]) for result in results for entry in result["stages"]}
+        self.assertGreaterEqual(len(seeds), len(results) // 2)
+        self.assertFalse([text for text in everything if any(seed in text for seed in seeds)])
         self.assertFalse([text for text in everything if "not for students" in text or "harmed" in text])
         self.assertFalse((self.room / MARKER).exists())
 
@@ -225,8 +240,35 @@ class Whole(unittest.TestCase):
         before = (self.room / "marks.csv").read_text()
         said = self.stage_class("grade", "--only", one.id, "--sha", sha[:12])
         self.assertIn(sha[:10], said)
-        self.assertIn(str(SEED), said)
+        result = json.loads(pathlib.Path(said.partition("(not for students): ")[2].splitlines()[0]).read_text())
+        digest = hmac.digest(SECRET.encode(), f"{one.id}\0{sha}".encode(), "sha256")
+        self.assertEqual({entry["seed"] for entry in result["stages"]}, {int.from_bytes(digest[:8], "big") >> 1})
         self.assertEqual((self.room / "marks.csv").read_text(), before)
+
+    def check_viva(self):
+        one = next(one for one in self.made.students if one.status.get(2) == "passed")
+        self.stage_class("viva", "--only", one.id)
+        sheet = (self.room / "viva" / f"{one.id}.md").read_text(encoding="utf-8")
+        questions, _, answers = sheet.partition("Answers")
+        self.assertEqual(questions.count("Which case fails, and why?"), 3, sheet)
+        self.assertEqual(len(re.findall(r"^\d\. Stage \d+: ", answers, re.M)), 3, sheet)
+        text = "\n".join(str(text) for text in one.files.values())
+        for line in re.findall(r"^- (.*)$", questions, re.M):
+            self.assertIn(line, text)
+
+    def check_corrections(self):
+        """A teacher's word holds, whatever is graded afterwards; everybody reads what changed and why."""
+        one = next(one for one in self.made.students if one.id == "broken")
+        (self.room / "overrides.csv").write_text("id,stage,points,reason\nbroken,2,7,it ran on her machine\n")
+        said = self.stage_class("grade")
+        self.assertIn("broken, stage 2: 0 \N{RIGHTWARDS ARROW} 7, corrected by the teacher: it ran on her machine", said)
+        self.stage_class("grade", "--only", one.id)
+        heading, *lines = self.table("marks.csv")
+        row = dict(zip(heading, next(line for line in lines if line[0] == one.id)))
+        self.assertEqual((row["stage_2"], row["override_2"]), ("7", "it ran on her machine"))
+        self.assertEqual(self.table("changes.csv")[1:][-1][1:5], [one.id, "2", "0", "7"])
+        for name in "feedback/broken.md", "class.html":
+            self.assertIn("it ran on her machine", (self.room / name).read_text(encoding="utf-8"))
 
     def tearDown(self):
         if KEEP:
@@ -239,7 +281,7 @@ class Whole(unittest.TestCase):
 if __name__ == "__main__":
     BUILD = pathlib.Path(os.path.abspath(sys.argv[1]))
     course.BUILD = BUILD
-    N = {"all": None}.get(sys.argv[2], sys.argv[2]) if len(sys.argv) > 2 else 8
+    N = {"all": None}.get(sys.argv[2], sys.argv[2]) if len(sys.argv) > 2 else 10
     N = N if N is None else int(N)
     KEEP = os.environ.get("STAGE_CLASS_KEEP")  # where results are to stay, to be looked at
     unittest.main(argv=sys.argv[:1])

@@ -3,6 +3,7 @@ were written apart are not taken for copies of each other.
 
     likeness_test.py
 """
+import re
 import sys
 import unittest
 
@@ -106,16 +107,52 @@ class Likeness(unittest.TestCase):
     def test_looks_at_nothing_before_stage_4_and_at_no_starter(self):
         handed_in = {}
         for id in "ann", "bob":
-            handed_in[id] = submission.Submission(id)
-            for stage in STAGES:
-                for unit in stage.units:
-                    handed_in[id].files[course.unit_name(stage, unit)] = stage.starter(unit)
-            handed_in[id].files[course.unit_name(STAGES[3], STAGES[3].units[0])] = OWN.encode()
+            handed_in[id] = [submission.Submission(id), submission.Submission(id)]
+            for one in handed_in[id]:
+                one.files = course.starters()
+                one.files[course.unit_name(STAGES[3], STAGES[3].units[0])] = OWN.encode()
         self.assertEqual(likeness.look_at_these(STAGES, handed_in), [])
-        handed_in["ann"].files["stages/04-mlp/mlp.cpp"] = OWN.encode()
-        handed_in["bob"].files["stages/04-mlp/mlp.cpp"] = renamed(OWN).encode()
+        handed_in["ann"][1].files["stages/04-mlp/mlp.cpp"] = OWN.encode()
+        handed_in["bob"][0].files["stages/04-mlp/mlp.cpp"] = renamed(OWN).encode()
+        handed_in["bob"][1].files["stages/04-mlp/mlp.cpp"] = OTHER.encode()  # rewritten since
         found = likeness.look_at_these(STAGES, handed_in)
         self.assertEqual([(name, ids) for _, name, _, ids in found], [("stages/04-mlp/mlp.cpp", ["ann", "bob"])])
+
+    # ---- ours -------------------------------------------------------------------------------
+
+    def like_ours(self, stage, text):
+        return likeness.like_ours(stage, {"ann": [text]})
+
+    def test_finds_what_was_pasted_from_an_answer_of_ours_in_every_stage(self):
+        for stage in STAGES:
+            for path in likeness.paths_of_ours(stage):
+                text = (ROOT / path).read_text()
+                bare = " ".join(re.sub(r"//.*", "", line) for line in text.splitlines() if line[:1] != "#")
+                more = text.replace("stagecraft", "mine", 1) + "\nstatic int unused = 3;\n"
+                found = likeness.like_ours(stage, {"ann": [text], "bob": [bare], "cat": [more]})
+                self.assertEqual({id for _, id, _ in found}, {"ann", "bob", "cat"}, path)
+                self.assertGreater(found[-1][0], 0.8)
+
+    def test_finds_our_answers_in_other_names_from_stage_4_on(self):
+        for stage in STAGES[likeness.FIRST_STAGE:]:
+            for unit in stage.units:
+                text = "\n".join((ROOT / twin).read_text() for twin in unit["twins"])
+                self.assertTrue(self.like_ours(stage, renamed(text)), unit["file"])
+
+    def test_finds_an_answer_that_only_history_has(self):
+        stage = STAGES[2]
+        older = [(path, text) for path, text in likeness.answers_of_ours(stage) if "@" in path]
+        if not older:
+            self.skipTest("no history")
+        found = self.like_ours(stage, older[0][1])
+        self.assertEqual((found[0][0], found[0][1]), (1.0, "ann"))
+
+    def test_takes_nothing_for_ours_that_was_written_apart(self):
+        for text in (OWN, OTHER):
+            self.assertEqual(self.like_ours(STAGES[4], text), [])
+        for stage in STAGES:
+            for unit in stage.units:
+                self.assertEqual(self.like_ours(stage, stage.starter(unit).decode()), [])
 
 
 if __name__ == "__main__":

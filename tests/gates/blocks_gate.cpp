@@ -96,7 +96,7 @@ TEST(MlpResidual, TreatsEveryRowAlone) {
   judge(one);
 }
 
-// ---- 6.1 softmax, 6.2 rope ----------------------------------------------------------------------
+// ---- 6.2 softmax, 6.4 rope ----------------------------------------------------------------------
 
 Case softmax_case(const std::string& name, const Tensor& x) {
   return {name, {"softmax", {{"x", x}}, {}}, {{"y", twin_softmax(exact(x))}}};
@@ -157,7 +157,7 @@ TEST(Rope, LeavesPositionZeroAsItIs) {
   judge(one);
 }
 
-// ---- 6.3, 6.4 attention -------------------------------------------------------------------------
+// ---- 6.3, 6.5 attention -------------------------------------------------------------------------
 
 bool is_whole_prompt(const Case& one) {
   const auto& scalars = one.request.scalars;
@@ -222,7 +222,7 @@ TEST(AttentionGroupsAndPast, EqualsItsTwinOnFreshNumbers) {
   }
 }
 
-// ---- 6.5 the block ------------------------------------------------------------------------------
+// ---- 6.6 the block ------------------------------------------------------------------------------
 
 const std::vector<std::string> kAttentionOrder = {
     "attn_norm", "q",      "k",          "v",        "q_norm",    "k_norm",

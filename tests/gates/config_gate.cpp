@@ -233,37 +233,40 @@ TEST(Config, ReadsTheFilesOfTinyModels) {
 TEST(Config, RefusesByName) {
   Inputs inputs;
   const Model model = fresh_model(inputs, "llama");
-  const auto judge_without = [&](const std::string& field, Json wrong) {
+  const auto judge_without = [&](const std::string& field, Json wrong,
+                                 std::vector<std::string> may = {}) {
+    may.emplace_back("model_type");
     Json json = model.json;
     json.erase(field);
     const bool missing = wrong.is_null();
     if (!missing) json[field] = std::move(wrong);
     Case one = config_case(missing ? "no " + field : field + ": " + json[field].dump(), json, {});
     one.expected.clear();
-    return judge_refused(one, {field});
+    return judge_refused(one, {{field}, may});
   };
   if (!judge_without("vocab_size", {}) && IsSkipped()) return;
-  for (const char* field :
-       {"hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads"}) {
-    judge_without(field, {});
-  }
-  judge_without("hidden_size", "192");
+  // A message may name what the missing number would be computed with.
+  judge_without("hidden_size", {}, {"num_attention_heads", "head_dim"});
+  judge_without("intermediate_size", {});
+  judge_without("num_hidden_layers", {});
+  judge_without("num_attention_heads", {}, {"hidden_size", "num_key_value_heads", "head_dim"});
+  judge_without("hidden_size", "192", {"num_attention_heads", "head_dim"});
   judge_without("intermediate_size", -3);
   judge_without("num_hidden_layers", 0);
   judge_without("rms_norm_eps", "small");
-  judge_without("head_dim", 15);  // RoPE turns pairs
+  judge_without("head_dim", 15, {"hidden_size", "num_attention_heads"});  // RoPE turns pairs
 
   Json json = model.json;
   json["num_key_value_heads"] = model.right.n_heads - 1;
   Case one = config_case("key heads that do not divide the heads", json, {});
   one.expected.clear();
-  judge_refused(one, {"num_key_value_heads", "num_attention_heads"});
+  judge_refused(one, {{"num_key_value_heads", "num_attention_heads"}, {"model_type"}});
   json = model.json;
   json.erase("head_dim");
   json["hidden_size"] = model.right.dim + 1;
   one = config_case("heads that do not divide the width", json, {});
   one.expected.clear();
-  judge_refused(one, {"hidden_size", "num_attention_heads", "head_dim"});
+  judge_refused(one, {{"hidden_size", "num_attention_heads", "head_dim"}, {"model_type"}});
 }
 
 }  // namespace

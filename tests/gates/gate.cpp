@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -19,6 +20,18 @@ namespace stagecraft::stages {
 namespace {
 
 constexpr const char* kNotWritten = "not-written";  // tools/ look for this, not for a sentence
+
+// Does a text hold a name, and not only as a piece of a longer one?
+bool names_as_a_word(std::string_view text, std::string_view name) {
+  const auto is_letter = [&](std::size_t at) {
+    return at < text.size() &&
+           (std::isalnum(static_cast<unsigned char>(text[at])) != 0 || text[at] == '_');
+  };
+  for (std::size_t at = text.find(name); at != text.npos; at = text.find(name, at + 1)) {
+    if (!is_letter(at - 1) && !is_letter(at + name.size())) return true;
+  }
+  return false;
+}
 
 std::string what_is_wrong(const Case& question, const std::string& output, const Expected& expected,
                           const Tensor& got) {
@@ -217,7 +230,16 @@ bool judge_counts(const Case& question, const std::string& output,
   });
 }
 
-bool judge_refused(const Case& question, const std::vector<std::string>& any_of) {
+bool judge_refused(const Case& question, const Naming& naming) {
+  std::vector<std::string> foreign;
+  for (const std::string& name : question.names) {
+    const bool is_asked_for = std::ranges::any_of(naming.any_of, [&](const std::string& part) {
+      return name.find(part) != std::string::npos;
+    });
+    if (!is_asked_for && std::ranges::find(naming.may, name) == naming.may.end()) {
+      foreign.push_back(name);
+    }
+  }
   return judge_by(question, [=](const Outcome& outcome) -> std::string {
     const bool threw = outcome.kind == Outcome::Kind::Answered &&
                        outcome.response.status == Response::Status::Threw;
@@ -226,9 +248,15 @@ bool judge_refused(const Case& question, const std::vector<std::string>& any_of)
       return problem.empty() ? say("not_refused") : problem;
     }
     const std::string& message = outcome.response.message;
-    const bool named = std::ranges::any_of(
-        any_of, [&](const std::string& name) { return message.find(name) != std::string::npos; });
-    return named ? std::string() : say("not_named", any_of.front(), message);
+    const bool named = std::ranges::any_of(naming.any_of, [&](const std::string& name) {
+      return message.find(name) != std::string::npos;
+    });
+    if (!named) return say("not_named", naming.any_of.front(), message);
+    const auto too_much = std::ranges::find_if(
+        foreign, [&](const std::string& name) { return names_as_a_word(message, name); });
+    return too_much == foreign.end()
+               ? std::string()
+               : say("named_too_much", naming.any_of.front(), *too_much, message);
   });
 }
 

@@ -45,8 +45,16 @@ bool judge_by(const Case& question, const FindProblem& find_problem);
 // did none of these.
 std::string broken_rule(const Outcome& outcome);
 
-// The same for what must be refused with an Error that names at least one of these.
-bool judge_refused(const Case& question, const std::vector<std::string>& any_of);
+// What the message of an Error has to say: at least one of `any_of`, names or parts of names. It
+// may also say those of `may`. It must not say any other of the question's `names`, as whole words:
+// a message that names everything says nothing.
+struct Naming {
+  std::vector<std::string> any_of;
+  std::vector<std::string> may = {};
+};
+
+// The same for what must be refused with an Error.
+bool judge_refused(const Case& question, const Naming& naming);
 
 // The worker that is judged, and whether it said that its function is not written yet, which skips
 // the running test.

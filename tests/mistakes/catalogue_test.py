@@ -17,6 +17,8 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 import course  # noqa: E402
+import own_work  # noqa: E402
+import recipe  # noqa: E402
 
 MINIMUM = {"wrong": 6, "right": 4}  # programs a stage
 TOLD = 0.9
@@ -51,6 +53,18 @@ def registry_problems(folder, programs):
             yield f"expected at least {least} {kind} programs, found {found}"
 
 
+def refused(stage, programs):
+    """Why a program would not be linked as a student's, who may write any of them."""
+    ours = recipe.recipe(stage.number).ours
+    for program in programs:
+        name = program["file"]
+        folder = course.mistakes_folder(stage).name
+        made = course.BUILD / f"tests/CMakeFiles/worker_{stage.number}_{name[:-4]}.dir/mistakes/{folder}/{name}.o"
+        said = own_work.refusal(stage, {name: (ROOT / "tests/mistakes" / folder / name).read_text()}, {name: made}, ours)
+        if said:
+            yield f"{name}: {said.splitlines()[0]}"
+
+
 def judge(stage, program, seed):
     worker = course.mistakes_folder(stage) / program["file"][:-4]
     return program, course.run_gate(stage, worker, seed, course.mistakes_folder(stage))
@@ -80,6 +94,7 @@ def main():
     folder = ROOT / "tests" / "mistakes" / course.mistakes_folder(stage).name
     programs = json.loads((folder / "mistakes.json").read_text())["programs"]
     problems = list(registry_problems(folder, programs))
+    problems += refused(stage, programs)
     untold = []
     # All are asked the same, with another seed each time this runs, so that no wrong one is asked twice.
     seed = secrets.randbits(63)

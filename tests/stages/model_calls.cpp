@@ -1,38 +1,10 @@
-#include <fmt/format.h>
-
 #include "generation/generate.h"
 #include "generation/sampler.h"
-#include "model/forward.h"
 #include "tests/stages/calls.h"
 #include "tests/support/engines.h"
 
 namespace stagecraft::stages {
 namespace {
-
-// The ids in pieces of the given lengths, one pass each, with the logits of as many of its last
-// tokens as `logit_rows` says.
-void call_forward(Arguments& args) {
-  const CourseModel file(args.text("model"));
-  const Model& model = file.model;
-  const std::vector<TokenId> ids = args.integers("ids");
-  const std::vector<int> pieces = args.integers("pieces");
-  const std::vector<int> logit_rows = args.integers("logit_rows");
-  const std::size_t capacity = args.size("capacity");
-  KvCache cache(model.config, capacity);
-  Workspace workspace(model.config, ids.size(), capacity, 1);
-  args.call([&] {
-    std::span<const TokenId> rest = ids;
-    for (std::size_t n = 0; n < pieces.size(); ++n) {
-      const auto piece = rest.first(static_cast<std::size_t>(pieces[n]));
-      rest = rest.subspan(piece.size());
-      const auto logits =
-          args.out_matrix(fmt::format("logits of pass {}", n),
-                          static_cast<std::size_t>(logit_rows[n]), model.config.vocab_size);
-      forward(model, piece, cache, workspace, logits);
-    }
-  });
-  args.record("positions in the cache", std::vector<int>{static_cast<int>(cache.length())});
-}
 
 SamplerOptions sampler_options(const Arguments& args) {
   return {static_cast<float>(args.scalar("temperature")), args.size("top_k"),
@@ -73,8 +45,7 @@ void call_generate(Arguments& args) {
   args.record("fed tokens", session.tokens());
 }
 
-const Callable kModelCalls{
-    {"forward", call_forward}, {"sample", call_sample}, {"generate", call_generate}};
+const Callable kModelCalls{{"sample", call_sample}, {"generate", call_generate}};
 
 }  // namespace
 

@@ -1,5 +1,6 @@
 """The course against itself: registry, folders and handouts agree, in both languages, and every answer
 that a handout gives is the one that models/story gives."""
+import collections
 import json
 import math
 import pathlib
@@ -17,6 +18,7 @@ import course  # noqa: E402
 
 STAGES = json.loads((ROOT / "stages" / "stages.json").read_text())["stages"]
 LANGUAGES = {"en": "README.md", "zh": "README.zh.md"}
+NUMBER = re.compile(r"(?<![A-Za-z_])\d+(?:[.,]\d+)*")
 CHECK = re.compile(r"([\d,.]+)(?:\D*?)<!-- check: (.*?) -->")
 
 
@@ -28,6 +30,31 @@ def handouts():
     for stage in STAGES:
         for language, name in LANGUAGES.items():
             yield stage, language, folder(stage) / name
+
+
+def pages():
+    """Every page of every handout as (stage, English, Chinese): the first page, then one per part."""
+    for stage in STAGES:
+        for english in sorted(folder(stage).glob("*.md")):
+            if not english.name.endswith(".zh.md"):
+                yield stage, english, english.with_suffix(".zh.md")
+
+
+def all_pages():
+    """Those, and the page of the final project, which is no stage."""
+    yield from ([english, chinese] for _, english, chinese in pages())
+    yield [ROOT / "stages" / "final" / name for name in LANGUAGES.values()]
+
+
+def whole_handout(stage, language):
+    return "\n".join(page.read_text() for _, *both in pages() if _ is stage
+                     for page in [both[list(LANGUAGES).index(language)]])
+
+
+def numbers_in(text):
+    """What a person reads as a number. Those of links are addresses, and one digit is often a word."""
+    found = NUMBER.findall(re.sub(r"\]\([^)]*\)", "]", text))
+    return collections.Counter(number for number in found if len(number) > 1)
 
 
 def model_sizes():
@@ -70,7 +97,7 @@ class Registry(unittest.TestCase):
 
     def test_no_folder_is_forgotten(self):
         named = {folder(stage).name for stage in STAGES}
-        found = {path.name for path in (ROOT / "stages").iterdir() if path.is_dir()}
+        found = {path.name for path in (ROOT / "stages").iterdir() if path.is_dir()} - {"final"}
         self.assertEqual(named, found)
 
 
@@ -147,6 +174,17 @@ class Starters(unittest.TestCase):
                 self.assertRegex(text, rf'NOT_IMPLEMENTED\("stage {stage.id}(\.\d)?: {function}"\)')
 
 
+class Tutors(unittest.TestCase):
+    def test_are_told_of_commands_and_files_that_exist_and_to_write_no_staged_function(self):
+        text = (ROOT / "AGENTS.md").read_text(encoding="utf-8")
+        listed = set(re.findall(r"^(?:commands=')?[A-Z][a-z ]+\|(\w+)\|", (ROOT / "stage").read_text(), re.M))
+        for command in re.findall(r"\./stage (\w+)", text):
+            self.assertIn(command, listed | {"help"})
+        for name in re.findall(r"`((?:src|stages|tests|tools|docs)/[\w./-]*)`", text):
+            self.assertTrue((ROOT / name).exists(), name)
+        self.assertIn("Do not write, complete, correct or refactor a staged function", text)
+
+
 class Messages(unittest.TestCase):
     def test_have_both_languages_and_the_same_places_in_them(self):
         for key, texts in course.messages().items():
@@ -156,17 +194,31 @@ class Messages(unittest.TestCase):
             self.assertEqual(places["en"], places["zh"], key)
 
 
+def anchors(path):
+    """What a link may lead to in a Markdown file: its headings as forges name them, and named places."""
+    text = path.read_text()
+    headings = re.findall(r"^#+ (.*)$", text, re.M)
+    return {re.sub(r"[^\w-]", "", heading.lower().replace(" ", "-")) for heading in headings} | set(
+        re.findall(r'<a id="([^"]+)">', text))
+
+
 class Handouts(unittest.TestCase):
     def test_both_languages_have_the_same_sections_code_and_links(self):
-        for stage in STAGES:
-            english, chinese = (
-                (folder(stage) / name).read_text() for name in LANGUAGES.values())
+        for both in all_pages():
+            english, chinese = (path.read_text() for path in both)
             for what, pattern in {"headings": r"^#+ ", "code blocks": r"^```", "links": r"\]\(",
                                   "folds": r"<details>", "tables": r"^\|"}.items():
                 self.assertEqual(len(re.findall(pattern, english, re.M)),
-                                 len(re.findall(pattern, chinese, re.M)), f"{stage['slug']}: {what}")
+                                 len(re.findall(pattern, chinese, re.M)), f"{both[0]}: {what}")
             commands = r"^\$ (\./stage [^#\n]*)"
             self.assertEqual(re.findall(commands, english, re.M), re.findall(commands, chinese, re.M))
+
+    def test_both_languages_have_the_same_numbers(self):
+        for english, chinese in all_pages():
+            here, there = (numbers_in(path.read_text()) for path in (english, chinese))
+            with self.subTest(page=english):
+                self.assertEqual(here - there, collections.Counter(), "numbers of this page alone")
+                self.assertEqual(there - here, collections.Counter(), "numbers of the Chinese page alone")
 
     def test_every_answer_is_what_the_story_model_gives(self):
         sizes = model_sizes()
@@ -178,15 +230,40 @@ class Handouts(unittest.TestCase):
                 self.assertEqual(number, eval(expression, sizes), f"{path}: {expression}")
 
     def test_every_link_resolves(self):
-        for _, _, path in handouts():
-            for link in re.findall(r"\]\(([^)#]+)", path.read_text()):
-                self.assertTrue((path.parent / link).exists(), f"{path}: {link}")
+        """To a file of the repository, and to a heading in it; links to the web are not followed."""
+        for both in all_pages():
+            for path in both:
+                for link in re.findall(r"\]\(([^)]+)\)", path.read_text()):
+                    if link.startswith("https://"):
+                        continue
+                    name, _, anchor = link.partition("#")
+                    target = path.parent / name if name else path
+                    self.assertTrue(target.exists(), f"{path}: {link}")
+                    if anchor:
+                        self.assertIn(anchor, anchors(target), f"{path}: {link}")
 
-    def test_three_hints_unfold_one_at_a_time(self):
-        for _, language, path in handouts():
-            word = {"en": "Hint", "zh": "提示"}[language]
-            found = re.findall(rf"<summary>{word} (\d)</summary>", path.read_text())
-            self.assertEqual(found, ["1", "2", "3"], path)
+    def test_hints_unfold_one_at_a_time_three_per_stage_or_some_per_part_with_points(self):
+        for stage, *both in pages():
+            parts = {group["part"] for group in stage["groups"] if "part" in group}
+            page = both[0].name[0]
+            least = (2 if page in map(str, parts) else 0) if parts else 3
+            for word, path in zip(("Hint", "提示"), both):
+                found = re.findall(rf"<summary>{word} (\d)</summary>", path.read_text())
+                self.assertEqual(found, [str(n + 1) for n in range(len(found))], path)
+                self.assertTrue(len(found) == 3 if least == 3 else least <= len(found) <= 3 * least, path)
+
+    def test_every_part_with_points_has_a_page_that_names_its_command_and_points(self):
+        for stage in STAGES:
+            for group in stage["groups"]:
+                if "part" not in group:
+                    continue
+                points = sum(g["points"] for g in stage["groups"] if g.get("part") == group["part"])
+                found = [both for of, *both in pages() if of is stage and both[0].name[0] == str(group["part"])]
+                self.assertEqual(len(found), 1, f"{stage['slug']}: pages of part {group['part']}")
+                for path in found[0]:
+                    text = path.read_text()
+                    self.assertIn(f"./stage test {stage['id']}.{group['part']}\n", text, path)
+                    self.assertRegex("".join(text.splitlines()[:3]), rf"\b{points}( points| 分)", path)
 
     def test_points_and_minutes_stand_in_the_first_lines(self):
         for stage, _, path in handouts():
@@ -208,6 +285,20 @@ def silu(x):
 def softmax(x, temperature=1.0):
     powers = [math.exp(value / temperature) for value in x]
     return [power / sum(powers) for power in powers]
+
+
+def score_after_rope(query_at, key_at):
+    """Of the query (1, 0) and the key (0.6, 0.8), each turned by a radian per position."""
+    between = query_at - key_at - math.atan2(0.8, 0.6)
+    return math.cos(between)
+
+
+def turns(head_dim, theta):
+    """The table of part 6.4: how fast a pair turns."""
+    for i in (0, 1, 2, head_dim // 2 - 1):
+        speed = theta ** (-2 * i / head_dim)
+        whole = 2 * math.pi / speed
+        yield (f"| {i} | {speed:.4f} | {whole:.1f} " if speed > 0.1 else f"| {i} | {speed:.6f} | {whole:,.0f} ")
 
 
 def by_hand():
@@ -232,8 +323,12 @@ def by_hand():
                        f"0x{struct.unpack('<I', struct.pack('<f', 0.15625))[0]:08x}",
                        f"0x{struct.unpack('<I', struct.pack('<f', 0.15625))[0] >> 16:04x}",
                        f"{2.0 ** -24:.8f}"],
-        "self-attention": [numbers(softmax([0, 1])), f"({math.cos(1):.4f}, {math.sin(1):.4f})",
-                           numbers([0, score]), numbers(seen), numbers([10 * seen[0], 10 * seen[1]], 3)],
+        "self-attention": [numbers(softmax([0, 1])), f"{1 + math.exp(-1):.4f}", numbers([math.exp(-1), 1]),
+                           f"({math.cos(1):.4f}, {math.sin(1):.4f})", f"{score_after_rope(3, 1):.4f}",
+                           f"{score_after_rope(3, 2):.4f}", *turns(48, 10_000), f"{math.sqrt(48):.1f}",
+                           numbers([0, score]), numbers(seen), numbers([10 * seen[0], 10 * seen[1]], 3),
+                           "[" + ", ".join(f"{w:.4f}" for w in softmax([7, 0, -7])) + "]",
+                           "[" + ", ".join(f"{w:.4f}" for w in softmax([1, 0, -1])) + "]"],
         "simd": [numbers([1 * 5 + 3 * 7, 2 * 6 + 4 * 8]), f"`{1 * 5 + 2 * 6 + 3 * 7 + 4 * 8}`"],
         "quantization": [numbers(q8), f"0x{struct.unpack('<H', struct.pack('<e', 0.01))[0]:04x}",
                          f"[{', '.join(f'{value * scale:.4f}' for value in q8)}]",
@@ -245,11 +340,11 @@ def by_hand():
 
 class ByHand(unittest.TestCase):
     def test_every_example_comes_to_what_the_handout_says(self):
-        for stage, _, path in handouts():
+        for stage, language, path in handouts():
             if stage["slug"] == "chat":
                 continue  # its ids and counts are those of models/chat: walk_test.py asks the program
             for text in by_hand()[stage["slug"]]:
-                self.assertIn(text, path.read_text(), path)
+                self.assertIn(text, whole_handout(stage, language), path)
 
 
 if __name__ == "__main__":

@@ -173,7 +173,7 @@ class Grade(Repository):
         entries = {entry["id"]: entry for entry in result["stages"]}
         self.assertEqual(sorted(entries), [stage.id for stage in STAGES])
         self.assertEqual({number: entries[number]["status"] for number in (0, 1, 2, 3, 4, 6, last.id)},
-                         {0: "wrong", 1: "crashed", 2: "passed", 3: "uncompiled", 4: "refused", 6: "begun",
+                         {0: "wrong", 1: "crashed", 2: "passed", 3: "refused", 4: "refused", 6: "begun",
                           last.id: "unwritten"})
         self.assertEqual(result["failed"], [0, 1, 3, 4])
         self.assertEqual(result["earned"], norm.points + attention.groups[0]["points"])

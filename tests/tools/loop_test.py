@@ -16,11 +16,17 @@ import sys
 import tempfile
 import time
 import unittest
+import xml.etree.ElementTree
 from unittest import mock
 
 from student_repository import Repository, course
+import card
+import diff
+import gain
 import hint
+import progress
 import sanitized
+import screen
 import watch
 
 
@@ -39,6 +45,14 @@ class Where(Repository):
         self.assertIn("stages/00-hello/README.md", rest)
         self.assertIn("./stage test 0", rest)
         self.assertIn("./stage help", rest.splitlines()[-1])
+
+    def test_shows_the_map_until_a_stage_is_begun(self):
+        _, rest = self.states()
+        self.assertIn("Once upon a", rest)
+        self.assertIn("./stage tour", rest)
+        self.assertIn("概率", self.states(language="zh")[1])
+        self.write("00-hello/add.cpp", "RIGHT")
+        self.assertNotIn("./stage tour", self.states()[1])
 
     def test_says_what_became_of_every_stage(self):
         self.write("00-hello/add.cpp", "RIGHT")
@@ -67,7 +81,7 @@ class Where(Repository):
         self.write("06-self-attention/softmax.cpp", "the group Softmax")
         text = self.run_tool("test", "6", code=1)
         self.assertIn("6 of 50 points", text)
-        self.assertNotIn("ours here", text)
+        self.assertNotIn("reference versions", text)
         self.assertTrue(text.splitlines()[-1].startswith("write it in "), text)
 
     def test_what_is_right_and_slow_has_the_points_of_its_bands_and_is_no_mistake(self):
@@ -124,6 +138,19 @@ class Where(Repository):
 
 
 class Test(Repository):
+    def test_shows_one_part_of_a_stage_and_names_the_next(self):
+        self.write("06-self-attention/softmax.cpp", "the group Softmax")
+        lines = self.run_tool("test", "6.2").splitlines()
+        self.assertEqual(lines[0], "stage 6.2 · Self-attention: 6 of 6 points")
+        self.assertRegex(lines[1], r"^  Softmax +6/6 +right$")
+        self.assertEqual(lines[2:], ["next: part 6.3, stages/06-self-attention/3-queries-and-keys.md"])
+        lines = self.run_tool("test", "6.3", code=1).splitlines()
+        self.assertEqual(lines[0], "stage 6.3 · Self-attention: 0 of 12 points")
+        self.assertEqual(len(lines), 3)
+        self.assertTrue(lines[2].startswith("write it in "), lines)
+        self.run_tool("test", "2.1", code=2)
+        self.assertIn("stage 2 is graded as a whole", self.stderr)
+
     def test_a_passed_stage_takes_one_line_among_several(self):
         self.write("00-hello/add.cpp", "RIGHT")
         self.write("01-silu/silu.cpp", "RIGHT")
@@ -149,9 +176,9 @@ class Test(Repository):
 
     def test_a_composed_stage_says_what_it_was_composed_of(self):
         self.write("04-mlp/mlp.cpp", "WRONG")
-        self.assertIn("(1, 2, 3) is ours here", self.run_tool("test", "4", code=1))
+        self.assertIn("(1, 2, 3) are the reference versions here", self.run_tool("test", "4", code=1))
         self.write("04-mlp/mlp.cpp", "RIGHT")
-        self.assertNotIn("is ours here", self.run_tool("test", "4"))
+        self.assertNotIn("reference versions", self.run_tool("test", "4"))
 
     def test_a_file_that_is_gone_is_one_line(self):
         (self.made / "stages" / "02-rms-norm" / "rms_norm.cpp").unlink()
@@ -184,16 +211,125 @@ class Hint(Repository):
         self.write("00-hello/add.cpp", "RIGHT")
         self.assertIn("阶段 1，提示 1 / 3", self.run_tool("hint", language="zh"))
 
-    def test_every_handout_has_three_of_plain_text(self):
+    def test_of_a_stage_with_parts_those_of_the_first_part_that_is_not_right_or_of_one_that_is_named(self):
+        self.assertIn("stage 6.2, hint 1 of 2", self.run_tool("hint", "6"))
+        self.assertIn("stage 6.5, hint 1 of 2", self.run_tool("hint", "6.5"))
+        self.write("06-self-attention/softmax.cpp", "the group Softmax")
+        self.assertIn("stage 6.3, hint 1 of 3", self.run_tool("hint", "6"))
+        self.assertIn("stage 6.2, hint 2 of 2", self.run_tool("hint", "6.2"))
+        self.assertIn("stages/06-self-attention/2-softmax.md", self.run_tool("hint", "6.2"))
+        self.run_tool("hint", "6.1", code=2)
+        self.assertIn("expected 6.2 to 6.6", self.stderr)
+
+    def test_every_one_is_plain_text(self):
         for language in ("en", "zh"):
             with mock.patch.dict(os.environ, STAGECRAFT_LANG=language):
-                for stage in course.stages():
-                    found = hint.hints(stage)
-                    self.assertEqual(len(found), 3, stage.slug)
-                    for text in found:
+                for page in (page for stage in course.stages() for page in stage.pages):
+                    for text in hint.hints(page):
                         self.assertNotRegex(text, r"</?(code|details|summary)>|&lt;|&gt;|^$")
                         for line in course.wrapped(text, hint.COLUMNS, hint.INDENT, hint.INDENT):
                             self.assertLessEqual(course.width(line), hint.COLUMNS)
+
+
+class Terminal(io.StringIO):
+    def __init__(self, columns):
+        super().__init__()
+        self.columns = columns
+
+    def isatty(self):
+        return True
+
+
+class Screen(unittest.TestCase):
+    def setUp(self):
+        patched = mock.patch.dict(os.environ, {"TERM": "xterm", "NO_COLOR": "", "COLUMNS": "30"})
+        patched.start()
+        self.addCleanup(patched.stop)
+
+    def test_text_is_broken_between_words_where_a_person_reads_it_and_left_alone_elsewhere(self):
+        text = "    a sentence of which a terminal would break a word\n" + "x" * 40
+        terminal, pipe = Terminal(30), io.StringIO()
+        screen.tell(text, terminal)
+        screen.tell(text, pipe)
+        self.assertEqual(pipe.getvalue(), text + "\n")
+        self.assertEqual(terminal.getvalue().splitlines(), [
+            "    a sentence of which a", "      terminal would break a", "      word", "x" * 40])
+        with mock.patch.object(sys, "stdout", terminal):
+            painted = course.paint("a sentence of which a terminal", "31")  # colours take no room
+        self.assertEqual(list(screen.fitted(painted, 30)), [painted])
+
+    def test_what_takes_more_than_a_second_is_named_and_the_line_taken_back(self):
+        with mock.patch.object(screen, "PATIENCE", 0.01), mock.patch.object(sys, "stderr", Terminal(30)) as said:
+            with screen.doing("testing stage 3"):
+                with screen.doing("compiling stage 3, with a text that is too long for the line"):
+                    while not said.getvalue().endswith("\033[Kcompiling stage 3, with a"):
+                        time.sleep(0.01)
+                self.assertTrue(said.getvalue().endswith("\r\033[Ktesting stage 3 ..."))  # again
+            self.assertTrue(said.getvalue().endswith("\r\033[K"))
+        with mock.patch.object(screen, "PATIENCE", 60), mock.patch.object(sys, "stderr", Terminal(30)) as said:
+            with screen.doing("at once"):
+                pass
+            self.assertEqual(said.getvalue(), "")
+        with contextlib.redirect_stderr(io.StringIO()) as said, mock.patch.object(screen, "PATIENCE", 0):
+            with screen.doing("in a log"):
+                time.sleep(0.05)
+            self.assertEqual(said.getvalue(), "")
+
+    def test_what_is_longer_than_the_terminal_goes_through_a_pager(self):
+        with mock.patch.object(sys, "stdin", Terminal(30)), mock.patch.object(sys, "stdout", Terminal(30)) as said, \
+                mock.patch.dict(os.environ, {"LINES": "5", "PAGER": f"{sys.executable} -c 'pass'"}), \
+                mock.patch.object(subprocess, "run") as run:
+            screen.page(["a", "b", "c", "d"])
+            self.assertEqual(said.getvalue(), "a\nb\nc\nd\n")
+            run.assert_not_called()
+            screen.page(["a"] * 9)
+            self.assertEqual(run.call_args[0][0], [sys.executable, "-c", "pass"])
+
+    def test_a_reader_who_has_enough_ends_it_quietly(self):
+        for words, code in (("tools/broken.py 5", "(0|141)"),
+                            ("-c 'import course; course.main(lambda: [print(\"stage \" * 99) for _ in range(9999)])'", ".*")):
+            done = subprocess.run(["bash", "-c", f"{sys.executable} {words} | head -1; echo ${{PIPESTATUS[0]}}"],
+                                  cwd=course.ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                  env=dict(os.environ, STAGECRAFT_LANG="en", PYTHONPATH=str(course.ROOT / "tools")))
+            self.assertEqual(done.stderr, "")
+            self.assertRegex(done.stdout, rf"^stage .*\n{code}\n$")
+
+
+class Card(Repository):
+    def test_is_for_who_has_every_stage_right(self):
+        self.write("00-hello/add.cpp", "RIGHT")
+        self.assertEqual(self.run_tool("card", code=2), "")
+        self.assertIn("not yet: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10", self.stderr)
+
+    def test_is_a_picture_that_says_in_words_what_it_shows(self):
+        picture = xml.etree.ElementTree.fromstring(card.svg(["A & B", "100 points"], ["One day, <Tom> said:"]))
+        texts = {element.tag.rpartition("}")[2]: "".join(element.itertext()) for element in picture}
+        self.assertEqual(texts["title"], "A & B")
+        self.assertEqual(texts["desc"], "A & B 100 points One day, <Tom> said:")
+
+    def test_days_are_those_from_the_first_verdict_to_the_last_right_stage(self):
+        first, second = course.stages()[:2]
+        with mock.patch.object(progress, "NOTES", self.made / "notes.json"):
+            self.assertEqual(progress.days([first, second]), 0)
+            for kind, stage, day in (("begun", first, "2026-02-27"), ("begun", second, "2026-02-28"),
+                                     ("right", first, "2026-02-27"), ("right", second, "2026-03-01")):
+                progress.note(kind, stage, day)
+            self.assertEqual(progress.days([first, second]), 3)
+
+
+class Gain(unittest.TestCase):
+    def test_adds_one_stage_about_speed_at_a_time(self):
+        def timed(stage):
+            return stage.id in (9, 10)
+        found = [(new and new.id, gain.selection(stages)) for new, stages in gain.rungs(course.stages(), timed)]
+        self.assertEqual(found, [(None, "0-8"), (9, "0-9"), (10, "0-10")])
+        found = [(new and new.id, gain.selection(stages))
+                 for new, stages in gain.rungs([course.stages()[at] for at in (3, 5, 10)], timed)]
+        self.assertEqual(found, [(None, "3,5"), (10, "3,5,10")])
+
+    def test_takes_the_speed_of_the_new_tokens_not_of_the_prompt(self):
+        line = "[64 tokens, 88 tokens/s; prompt 5 tokens, 67 tokens/s; first token after 75 ms; x; 1 thread; seed 1]"
+        self.assertEqual(gain.SPEED.search(line)[1], "88")
 
 
 class Diff(Repository):
@@ -206,8 +342,34 @@ class Diff(Repository):
         self.write("00-hello/add.cpp", "RIGHT")
         lines = self.run_tool("diff", "0").splitlines()
         self.assertEqual(lines[0], "--- stages/00-hello/add.cpp (yours)")
-        self.assertIn("-// RIGHT", lines)
         self.assertTrue(any(line.startswith("+void add(") for line in lines))
+
+    def test_shows_code_without_comments_includes_and_namespaces_and_where_it_stands(self):
+        mine = """// mine
+#include <vector>
+namespace stagecraft {
+namespace {
+int twice(int x) { return 2 * x; }  // of an integer
+}  // namespace
+
+/* for each
+   row */
+void f() {
+  const char* text = "// no comment, no }";  // but this is
+
+  char quote = '"'; int many = 1'000;
+  g(text);
+}
+}  // namespace stagecraft
+"""
+        ours = mine.replace("// mine", "// Copyright\n").replace("of an integer", "doubles").replace("<vector>", "<string>")
+        self.assertEqual([line for _, line in diff.code(mine)], [
+            "int twice(int x) { return 2 * x; }", "void f() {", '  const char* text = "// no comment, no }";',
+            "  char quote = '\"'; int many = 1'000;", "  g(text);", "}"])
+        self.assertEqual(list(diff.difference(diff.code(mine), diff.code(ours))), [])
+        found = list(diff.difference(diff.code(mine), diff.code(ours.replace("g(text)", "h(text)"))))
+        self.assertEqual(found[0], ("@", 10))
+        self.assertEqual([line for line in found if line[0] in "+-"], [("-", "  g(text);"), ("+", "  h(text);")])
 
     def test_colour_is_for_a_terminal_that_wants_it(self):
         terminal = mock.Mock(isatty=lambda: True)
@@ -308,6 +470,25 @@ class Watch(Repository):
         self.assertEqual(running.wait(10), 130)
         self.assertNotIn("Traceback", self.seen.read_text())
         self.assertNotIn("\033", self.seen.read_text())
+
+    def test_when_all_is_done_it_stays_and_says_so_and_tests_whatever_is_saved(self):
+        known = course.stages()
+        saved = iter([known[3], None])  # and then Ctrl-C
+        tested = []
+
+        def wait(stages, before):
+            stage = next(saved)
+            if stage is None:
+                raise KeyboardInterrupt
+            return stage
+
+        with mock.patch.object(watch, "wait_for_a_save", wait), mock.patch.object(sys, "argv", ["watch"]), \
+                mock.patch.object(watch.progress, "next_unfinished", lambda known: None), \
+                mock.patch.object(watch, "test_once", lambda stage: tested.append(stage.id) or True), \
+                contextlib.redirect_stdout(io.StringIO()) as said, self.assertRaises(KeyboardInterrupt):
+            watch.run()
+        self.assertEqual(tested, [3])
+        self.assertEqual(said.getvalue().count(course.say("where_all_done")), 2)
 
     def test_a_stage_that_was_named_is_kept(self):
         self.write("01-silu/silu.cpp", "RIGHT")

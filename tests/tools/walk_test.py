@@ -63,6 +63,12 @@ class Walk:
             self.problems.append(f"{handout.path}: {step.command}: expected exit {exit_code} and\n"
                                  f"{step.expected}\nfound exit {code} and\n{printed}\n")
 
+    @staticmethod
+    def further_pages(stage):
+        """Those of a stage with parts, one per part and language; what they print once the stage is written."""
+        for page in sorted(stage.folder.glob("[1-9]-*.md")):
+            yield "zh" if page.name.endswith(".zh.md") else "en", Handout(page)
+
     def walk_handouts(self, stage):
         """All commands of a stage's handouts. The first of each asks about a starter; then the stage is written."""
         handouts = {language: Handout(stage.folder / name) for language, name in course.HANDOUTS.items()}
@@ -71,6 +77,11 @@ class Walk:
             for step in handout.steps[:1]:
                 self.try_step(handout, step, language, 1)
         self.copy.write_stage(stage)
+        for language, handout in self.further_pages(stage):
+            for step in handout.steps:
+                self.try_step(handout, step, language, 0)
+            if self.update:
+                handout.path.write_text(handout.updated())
         for language, handout in handouts.items():
             for step in handout.steps[1:]:
                 self.try_step(handout, step, language, 0)
@@ -124,6 +135,16 @@ class Walk:
             self.problems.append(f"chat --mine 0-8 --model {model}: exit {code}, answers\n{answers}\n"
                                  f"where ours are\n{ours}\ntold\n{told}\nwithout {missing}")
 
+    def check_card(self):
+        """All stages are written: the card counts them, has a speed and a story, and is a picture too."""
+        code, said = self.copy.run("./stage card --name Ann")
+        _, picture = self.copy.run("cat build/course/card.svg")
+        promised = [f"points in {len(course.stages())} stages", r"in 1 day", r"\d+ tokens per second, one thread, at equal text",
+                    r"^  Once upon a time", r"stages/final/README\.md"]
+        missing = [text for text in promised if not re.search(text, said, re.M)]
+        if code != 0 or missing or "<title>Stagecraft · Ann wrote" not in picture:
+            self.problems.append(f"card: exit {code}, said\n{said}\nwithout {missing}; the picture\n{picture[:500]}")
+
     def walk(self):
         known = course.stages()
         written = []
@@ -134,6 +155,7 @@ class Walk:
             self.check_table(written, known)
         self.check_chat_by_hand()
         self.check_real_model()
+        self.check_card()
 
 
 def main():

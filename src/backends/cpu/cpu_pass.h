@@ -15,9 +15,8 @@ struct CpuProgram {
 // weights and the kernels of w.kernels, all threads walking through the steps side by side.
 //
 //   batch   each sequence once; at least 1 token each, at most w.max_rows over all
-//   logits  [sum of n_logits, vocab_size]  written: the scores after the last n_logits tokens of
-//   each
-//           sequence, in the order of the batch
+//   logits  [sum of n_logits, vocab_size]  written: the scores after the last n_logits tokens
+//           of each sequence, in the order of the batch
 //
 // The bits of a sequence's logits do not depend on the others, on how its text is cut into passes,
 // or on the number of threads. Throws Error if a token is no row of the embedding or a cache has no

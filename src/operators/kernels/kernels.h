@@ -41,7 +41,7 @@ struct TileArgs {
   float* out = nullptr;        // [n][32]
   std::size_t out_stride = 0;  // floats from row to row
   bool add = false;
-  // Memory that is needed soon: with every input the processor is asked for so many bytes of it.
+  // Memory that is needed soon: ahead_step bytes of it are prefetched per input.
   const std::byte* ahead = nullptr;
   std::size_t ahead_step = 0;
 };
@@ -94,14 +94,13 @@ struct Kernels {
   float (*dot[3])(const float* a, const float* b, std::size_t n);
 };
 
-// Those of all instruction sets that this program was compiled for, and of them those that this
-// processor and its system can run; the best one last.
+// The tables of all instruction sets that this program was compiled for, and those of them that
+// this processor and its system can run; the best one last.
 std::vector<const Kernels*> compiled_kernels();
 std::vector<const Kernels*> runnable_kernels();
 
-// The kernels that this program uses: the best of them, or those that
-// the environment's STAGECRAFT_ISA names. Throws Error if that names none, or one that can't run
-// here.
+// The kernels that this program uses: the best of them, or those that STAGECRAFT_ISA in the
+// environment names. Throws Error if it names none, or one that this processor cannot run.
 const Kernels& kernels();
 
 }  // namespace stagecraft

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -14,66 +15,75 @@
 #include <sys/sysctl.h>
 #endif
 
-// The tables that src/CMakeLists.txt has compiled for this kind of processor, worst first.
-#if defined(__x86_64__)
-#define STAGECRAFT_ISAS(each) \
-  each(portable) each(avx2) each(avx_vnni) each(avx512) each(avx512_vnni) each(avx512_bf16)
-#elif defined(__aarch64__)
-#define STAGECRAFT_ISAS(each) each(neon) each(neon_dotprod) each(neon_i8mm)
-#else
-#define STAGECRAFT_ISAS(each) each(portable)
-#endif
-
 namespace stagecraft {
 
-#define STAGECRAFT_DECLARE(isa) \
-  namespace isa {               \
-  extern const Kernels table;   \
+// instruction_sets.inc is written by CMake: KERNELS(name, "features") for each line of
+// instruction_sets.txt that is for this kind of processor.
+#define KERNELS(isa, features) \
+  namespace isa {              \
+  extern const Kernels table;  \
   }
-STAGECRAFT_ISAS(STAGECRAFT_DECLARE)
-#undef STAGECRAFT_DECLARE
+#include "instruction_sets.inc"
+#undef KERNELS
 
 namespace {
 
+// A table, and the features that it needs: "avx2 fma f16c".
+struct Compiled {
+  const Kernels* table;
+  std::string_view features;
+};
+constexpr Compiled kCompiled[] = {
+#define KERNELS(isa, features) {&isa::table, features},
+#include "instruction_sets.inc"
+#undef KERNELS
+};
+
 #if defined(__x86_64__)
-// Two whose names __builtin_cpu_supports does not know in every compiler.
-bool has_avx_vnni() {  // CPUID.(7, 1).EAX, bit 4
+// Bit `bit` of the CPUID register that `pick` selects.
+bool has_cpuid_bit(unsigned leaf, unsigned subleaf, char pick, unsigned bit) {
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-  return __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 && (eax >> 4 & 1) != 0;
-}
-bool has_f16c() {  // CPUID.1.ECX, bit 29
-  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx >> 29 & 1) != 0;
+  if (__get_cpuid_count(leaf, subleaf, &eax, &ebx, &ecx, &edx) == 0) return false;
+  return ((pick == 'a' ? eax : ecx) >> bit & 1) != 0;
 }
 #endif
 
-// Does the processor have it, and does its system keep its registers?
-bool can_run(std::string_view isa) {
+// Does the processor have it, and does its system save its registers?
+bool has_feature(std::string_view name) {
 #if defined(__x86_64__)
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
-  const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") &&
-                      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-                      __builtin_cpu_supports("avx512dq");
-  if (isa == "avx2") return avx2;
-  if (isa == "avx_vnni") return avx2 && has_avx_vnni();
-  if (isa == "avx512") return avx512;
-  const bool vnni = avx512 && __builtin_cpu_supports("avx512vnni");
-  if (isa == "avx512_vnni") return vnni;
-  if (isa == "avx512_bf16") return vnni && __builtin_cpu_supports("avx512bf16");
+  if (name == "avx2") return __builtin_cpu_supports("avx2");
+  if (name == "fma") return __builtin_cpu_supports("fma");
+  // Two that __builtin_cpu_supports does not know in every compiler.
+  if (name == "f16c") return has_cpuid_bit(1, 0, 'c', 29);
+  if (name == "avxvnni") return has_cpuid_bit(7, 1, 'a', 4);
+  if (name == "avx512f") return __builtin_cpu_supports("avx512f");
+  if (name == "avx512bw") return __builtin_cpu_supports("avx512bw");
+  if (name == "avx512vl") return __builtin_cpu_supports("avx512vl");
+  if (name == "avx512dq") return __builtin_cpu_supports("avx512dq");
+  if (name == "avx512vnni") return __builtin_cpu_supports("avx512vnni");
+  if (name == "avx512bf16") return __builtin_cpu_supports("avx512bf16");
 #elif defined(__aarch64__) && defined(__linux__)
-  const bool dotprod = (::getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
-  if (isa == "neon_dotprod") return dotprod;
-  if (isa == "neon_i8mm") return dotprod && (::getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0;
+  if (name == "dotprod") return (::getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+  if (name == "i8mm") return (::getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0;
 #elif defined(__aarch64__) && defined(__APPLE__)
-  if (isa == "neon_dotprod") return true;  // every Apple processor that macOS calls arm64
-  // An older system does not know the name, and leaves the 0.
-  int has = 0;
-  std::size_t size = sizeof has;
-  ::sysctlbyname("hw.optional.arm.FEAT_I8MM", &has, &size, nullptr, 0);
-  if (isa == "neon_i8mm") return has != 0;
-#else
-  if (isa.starts_with("neon_")) return false;
+  if (name == "dotprod") return true;  // every Apple processor that macOS calls arm64
+  if (name == "i8mm") {
+    // An older system does not know the name, and leaves the 0.
+    int has = 0;
+    std::size_t size = sizeof has;
+    ::sysctlbyname("hw.optional.arm.FEAT_I8MM", &has, &size, nullptr, 0);
+    return has != 0;
+  }
 #endif
+  return false;  // one that nobody has taught this function to ask for
+}
+
+bool can_run(std::string_view features) {
+  while (!features.empty()) {
+    const std::size_t end = std::min(features.find(' '), features.size());
+    if (!has_feature(features.substr(0, end))) return false;
+    features.remove_prefix(std::min(end + 1, features.size()));
+  }
   return true;
 }
 
@@ -93,16 +103,16 @@ const Kernels& select() {
 }  // namespace
 
 std::vector<const Kernels*> compiled_kernels() {
-  return {
-#define STAGECRAFT_ADDRESS(isa) &isa::table,
-      STAGECRAFT_ISAS(STAGECRAFT_ADDRESS)
-#undef STAGECRAFT_ADDRESS
-  };
+  std::vector<const Kernels*> tables;
+  for (const Compiled& one : kCompiled) tables.push_back(one.table);
+  return tables;
 }
 
 std::vector<const Kernels*> runnable_kernels() {
-  std::vector<const Kernels*> tables = compiled_kernels();
-  std::erase_if(tables, [](const Kernels* table) { return !can_run(table->name); });
+  std::vector<const Kernels*> tables;
+  for (const Compiled& one : kCompiled) {
+    if (can_run(one.features)) tables.push_back(one.table);
+  }
   return tables;
 }
 

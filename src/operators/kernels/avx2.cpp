@@ -1,4 +1,0 @@
-#if defined(__x86_64__)
-#define STAGECRAFT_ISA avx2
-#include "operators/kernels/kernel_table.h"
-#endif

@@ -1,0 +1,13 @@
+// Attack: an object that asks for link-time optimisation, which runs what the object says.
+// Stage: 2
+// Refused for: .gnu.lto_
+// Would earn: 0
+#include "operators/rms_norm.h"
+
+asm(".section .gnu.lto_.opts,\"e\",@progbits\n.string \"'-fplugin=/tmp/any.so'\"\n.text\n");
+
+namespace stagecraft {
+
+void rms_norm(MatrixView<const float>, std::span<const float>, float, MatrixView<float>) {}
+
+}  // namespace stagecraft
