@@ -107,6 +107,9 @@ foreach(id IN LISTS stage_ids)
   if(id EQUAL 10)
     list(APPEND objects $<TARGET_OBJECTS:stand_ins>)
   endif()
+  if(in_place_${id})  # it says before main() that it is there, and nobody asks an archive for that
+    list(APPEND objects $<TARGET_OBJECTS:linked_${id}>)
+  endif()
   # Ours first: where an inline function is in several, ours is linked.
   add_executable(worker_${id} EXCLUDE_FROM_ALL ${objects} $<TARGET_OBJECTS:mine_${id}>)
   target_link_libraries(worker_${id} PRIVATE engine_${id})

@@ -238,6 +238,7 @@ JsonNode JsonDocument::root() const { return JsonNode(data_.get(), 0); }
 bool JsonNode::is_null() const { return data_->values[index_].type == Type::kNull; }
 bool JsonNode::is_string() const { return data_->values[index_].type == Type::kString; }
 bool JsonNode::is_array() const { return data_->values[index_].type == Type::kArray; }
+bool JsonNode::is_object() const { return data_->values[index_].type == Type::kObject; }
 
 bool JsonNode::boolean() const {
   const Value& value = data_->values[index_];

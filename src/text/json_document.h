@@ -20,6 +20,7 @@ class JsonNode {
   bool is_null() const;
   bool is_string() const;
   bool is_array() const;
+  bool is_object() const;
 
   bool boolean() const;
   std::int64_t integer() const;
