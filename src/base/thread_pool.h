@@ -36,7 +36,8 @@ class ThreadPool {
       return;
     }
     using Callable = std::remove_reference_t<Work>;
-    start([](void* context, std::size_t thread) { (*static_cast<Callable*>(context))(thread); }, &work);
+    start([](void* context, std::size_t thread) { (*static_cast<Callable*>(context))(thread); },
+          &work);
     work(std::size_t{0});
     finish();
   }

@@ -1,7 +1,7 @@
 #pragma once
 
-// One table of kernels. CMake compiles this once per line of instruction_sets.txt, with STAGECRAFT_ISA set
-// to the name of the instruction set.
+// One table of kernels. CMake compiles this once per line of instruction_sets.txt, with
+// STAGECRAFT_ISA set to the name of the instruction set.
 #include "operators/kernels/ladder.h"
 #include "operators/kernels/peaks.h"
 #include "operators/kernels/rows.h"
