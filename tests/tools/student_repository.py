@@ -26,6 +26,11 @@ for path in root.glob("stages/*/*.cpp"):
         print(f"stages/{path.parent.name}/{path.name}:3:1: error: that is no C++")
         sys.exit(1)
 """
+CONFINE = """#!/bin/sh
+while [ "$1" != -- ]; do shift; done
+shift
+exec "$@"
+"""
 GATE = r"""#!/usr/bin/env python3
 import json, os, pathlib, sys
 options = dict(word[2:].split("=", 1) for word in sys.argv[1:])
@@ -91,6 +96,7 @@ class Repository(unittest.TestCase):
         self.git("clean", "-fdxq", "stages")
         shutil.rmtree(self.made / "build", ignore_errors=True)
         self.put("build/release/tests/gate", GATE.replace("ROOT", str(self.made)))
+        self.put("build/release/tests/confine", CONFINE)
         for name in "lldb", "gdb":
             self.put(f"bin/{name}", '#!/bin/sh\nprintf "[%s]" "$@"\n')
 
