@@ -10,9 +10,9 @@ import marks
 import report
 
 BINS = 10
-SIGNS = {"passed": "\N{CHECK MARK}", "slow": "\N{CHECK MARK}", "unjudged": "?", "begun": "\N{HORIZONTAL ELLIPSIS}", "unwritten": "\N{MIDDLE DOT}"}
+SIGNS = {"passed": "\N{CHECK MARK}", "slow": "\N{CHECK MARK}", "unjudged": "?", "unmeasured": "?", "begun": "\N{HORIZONTAL ELLIPSIS}", "unwritten": "\N{MIDDLE DOT}"}
 ORDER = ("passed", "begun", "wrong", "crashed", "hung", "uncompiled", "refused", "unwritten")
-KIND = {"slow": "passed", "unjudged": "unwritten", "crashed": "wrong", "hung": "wrong", "refused": "uncompiled"}  # four colours are enough
+KIND = {"slow": "passed", "unjudged": "unwritten", "unmeasured": "unwritten", "crashed": "wrong", "hung": "wrong", "refused": "uncompiled"}  # four colours are enough
 STYLE = """
 :root { color-scheme: light dark; --back: #fff; --ink: #1c1e21; --soft: #5f6670; --line: #d9dce1;
   --passed: #2c8a57; --begun: #c79a1b; --wrong: #c8452f; --uncompiled: #7a4fb5; --unwritten: #b9bec6; }

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "tests/gates/gate.h"
+
+namespace stagecraft::stages {
+
+// A gate need not judge: with STAGE_REFEREE it only makes its cases, and
+//
+//   STAGE_REFEREE=""      asks nobody (do the generators show what they must?)
+//   STAGE_REFEREE="A:B"   asks these two workers, and where their answers differ the judged one
+//                         (STAGE_WORKER), until they have differed STAGE_MOST_CASES times (16)
+//   STAGE_SCORE           names a file for the Score
+//
+// With --gtest_repeat each round's cases are new.
+bool is_referee();
+void referee(const Case& question);
+
+struct Score {
+  std::size_t cases = 0;                // that were made
+  std::size_t differ = 0;               // in which the two gave different answers
+  std::size_t first = 0;                // of those: answered as the first does
+  std::size_t second = 0;               // as the second does
+  std::vector<std::string> lines = {};  // a case's name, a tab, and whether the two gave one answer
+
+  void write() const;  // to STAGE_SCORE
+  static Score read(const std::filesystem::path& path);
+};
+const Score& score();
+
+// Lets another process of this gate make fresh cases of a suite and find out which of the two wrong
+// programs a worker is like.
+void set_own_program(const std::string& path);
+Score fresh_cases(const std::filesystem::path& first, const std::filesystem::path& second,
+                  const std::string& suite);
+
+}  // namespace stagecraft::stages
