@@ -18,6 +18,8 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMaxRegistryBytes = 1u << 20;
 constexpr std::size_t kNoAccident = 8;  // wrong elements that agree
 constexpr double kRounding = 0x1p-20;   // a few roundings of the wrong number itself
+constexpr std::size_t kRoundsOfRivals = 12;
+constexpr std::size_t kRoundsToConfirm = 3;
 
 // The wrong programs that have a sentence, in the order of the registry.
 Json sentences(const fs::path& folder) {
@@ -196,12 +198,38 @@ std::optional<Candidate> decide(const fs::path& folder, std::span<const Candidat
                                 const std::string& suite) {
   std::optional<Candidate> best = tied.front();
   for (const Candidate& other : tied.subspan(1)) {
-    const Score score = fresh_cases(folder / best->name, folder / other.name, suite);
+    const Score score =
+        fresh_cases(folder / best->name, folder / other.name, suite, kRoundsOfRivals);
     if (score.first > 0 && score.second == 0) continue;
     if (score.second == 0 || score.first > 0) return {};
     best = other;
   }
   return best;
+}
+
+// "n = 37" and "n = 53" are the same case with other numbers.
+std::string without_digits(std::string name) {
+  std::erase_if(name, [](char c) { return c >= '0' && c <= '9'; });
+  return name;
+}
+
+// Does the student's code answer fresh cases as the mistake does: all of them, or where the mistake
+// explains only some failing cases, those?
+bool is_confirmed(const fs::path& folder, const Candidate& chosen, std::span<const Asked> asked,
+                  const Suite& suite) {
+  std::vector<std::string> explained;
+  std::size_t n = 0;
+  for (const Asked& one : asked.subspan(suite.first, suite.last - suite.first)) {
+    if (!one.right && chosen.reproduced[n++]) {
+      explained.push_back(without_digits(one.question.name));
+    }
+  }
+  const bool all = explained.size() == n;
+  const Score score = fresh_cases(worker(), folder / chosen.name, suite.name, kRoundsToConfirm);
+  return std::ranges::all_of(score.lines, [&](const Score::Line& line) {
+    const std::string name = without_digits(line.question);
+    return line.same || (!all && std::ranges::find(explained, name) == explained.end());
+  });
 }
 
 }  // namespace
@@ -237,7 +265,7 @@ std::optional<KnownMistake> find_mistake(const fs::path& folder, std::span<const
   // Of two that explain other cases each, one is as true as the other.
   std::erase_if(best, [&](const Candidate& one) { return one.reproduced != best[0].reproduced; });
   const std::optional<Candidate> chosen = decide(folder, best, suite.name);
-  if (!chosen) return {};
+  if (!chosen || !is_confirmed(folder, *chosen, asked, suite)) return {};
   std::string shown;
   std::size_t n = 0;
   for (const Asked& one : asked.subspan(suite.first, suite.last - suite.first)) {

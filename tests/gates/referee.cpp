@@ -21,7 +21,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMostCases = 16;  // where STAGE_MOST_CASES does not say otherwise
-constexpr const char* kRounds = "12";
 constexpr std::uint64_t kOtherSeed = 0x9e3779b97f4a7c15u;  // for numbers that were not asked before
 
 Score& current() {
@@ -84,12 +83,13 @@ void referee(const Case& question) {
   Score& found = current();
   ++found.cases;
   static const std::string most = setting("STAGE_MOST_CASES");
-  if (rivals.empty() || found.differ >= (most.empty() ? kMostCases : std::stoul(most))) return;
+  if (rivals.empty() || question.request.at_once) return;
+  if (found.differ >= (most.empty() ? kMostCases : std::stoul(most))) return;
   const std::size_t colon = rivals.find(':');
   const Outcome first = ask_known(rivals.substr(0, colon), question.request);
   const Outcome second = ask_known(rivals.substr(colon + 1), question.request);
   const bool same = alike(question, first, second);
-  found.lines.push_back(question.name + "\t" + (same ? "1" : "0"));
+  found.lines.push_back({question.name, same});
   if (same) return;
   ++found.differ;
   const Outcome judged = ask_known(worker(), question.request);
@@ -104,24 +104,29 @@ void Score::write() const {
   if (path.empty()) return;
   std::ofstream out(path);
   out << cases << ' ' << differ << ' ' << first << ' ' << second << '\n';
-  for (const std::string& line : lines) out << line << '\n';
+  for (const Line& line : lines) out << line.same << ' ' << line.question << '\n';
 }
 
 Score Score::read(const fs::path& path) {
   Score found;
-  std::ifstream(path) >> found.cases >> found.differ >> found.first >> found.second;
+  std::ifstream in(path);
+  in >> found.cases >> found.differ >> found.first >> found.second;
+  for (Line line; in >> line.same && std::getline(in >> std::ws, line.question);) {
+    found.lines.push_back(line);
+  }
   return found;
 }
 
 void set_own_program(const std::string& path) { own_program() = path; }
 
-Score fresh_cases(const fs::path& first, const fs::path& second, const std::string& suite) {
+Score fresh_cases(const fs::path& first, const fs::path& second, const std::string& suite,
+                  std::size_t rounds) {
   const TemporaryFolder folder;
   const fs::path result = folder.path() / "score";
   const std::string seed = setting("STAGE_SEED");
   const std::uint64_t number = seed.empty() ? 0 : std::stoull(seed);
   run_gate(
-      {own_program(), "--gtest_filter=" + suite + ".*", std::string("--gtest_repeat=") + kRounds},
+      {own_program(), "--gtest_filter=" + suite + ".*", fmt::format("--gtest_repeat={}", rounds)},
       environment_with({"STAGE_REFEREE=" + first.string() + ":" + second.string(),
                         "STAGE_SCORE=" + result.string(), "STAGE_KEEP=", "STAGE_MISTAKES=",
                         fmt::format("STAGE_SEED={}", (number ^ kOtherSeed) >> 1)}));

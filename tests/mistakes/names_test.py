@@ -90,7 +90,7 @@ class Workshop:
                            STAGE_SCORE=str(score), STAGE_SEED=str(seed), STAGE_ANSWERS=answers, STAGE_MOST_CASES="1000000")
         subprocess.run([str(course.BUILD / "tests" / "gate"), f"--gtest_filter={group.name}.*", f"--gtest_repeat={self.rounds}"],
                        env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        cases = [line.split("\t") for line in score.read_text().splitlines()[1:]]
+        cases = [line.split(" ", 1)[::-1] for line in score.read_text().splitlines()[1:]]
         shown = COUNTED.sub("#", group.failures[0].split("\n", 1)[0])
         in_part = [same for name, same in cases if COUNTED.sub("#", name) == shown]
         wanted = in_part if group.mistake_in_part else [same for _, same in cases]

@@ -1,4 +1,5 @@
 // mistakes.json holds edits of this program, which is right.
+// clang-format off
 #include "loader.h"
 
 namespace stagecraft {
