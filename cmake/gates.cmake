@@ -150,12 +150,12 @@ if(NOT CMAKE_CROSSCOMPILING)
   set_tests_properties(gates.grade PROPERTIES LABELS gates TIMEOUT 900
     FIXTURES_REQUIRED "grading;catalogue_00;catalogue_01")
 
-  # A class of eight, pulled and graded (./stage selftest --class: of 500). ./stage class grades with what is
+  # A class of ten, pulled and graded (./stage selftest --class: of 500). ./stage class grades with what is
   # built in build/release, so there is one such test, and no other may build there meanwhile.
   if(CMAKE_BINARY_DIR STREQUAL "${CMAKE_SOURCE_DIR}/build/release")
-    add_test(NAME class.of_eight
+    add_test(NAME class.of_ten
       COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/class/class_test.py ${CMAKE_BINARY_DIR})
-    set_tests_properties(class.of_eight PROPERTIES LABELS gates TIMEOUT 900 RESOURCE_LOCK build
+    set_tests_properties(class.of_ten PROPERTIES LABELS gates TIMEOUT 900 RESOURCE_LOCK build
       FIXTURES_REQUIRED "grading;catalogue_00;catalogue_02")
   endif()
 

@@ -6,12 +6,12 @@
 
 int main(int argc, char** argv) try {
   if (argc != 3) return std::puts("usage: hello MODEL_FOLDER PROMPT"), 2;
-  const auto model = stagecraft::Model::open(argv[1]);
+  auto engine = stagecraft::Engine::open(argv[1]);
   const auto tokenizer = stagecraft::Tokenizer::open(argv[1]);
-  stagecraft::Session session(model, /*context=*/256, /*n_threads=*/2);
+  stagecraft::Session session(engine, /*context=*/256);
   stagecraft::Random random(/*seed=*/7);
   stagecraft::TextOptions options;
-  options.generation.end_tokens = model.config.eos_ids;
+  options.generation.end_tokens = engine.plan().eos_ids;
 
   const auto prompt = tokenizer.encode(argv[2], {.add_special = true});
   stagecraft::generate_text(tokenizer, session, prompt, options, random, [](std::string_view text) {

@@ -98,7 +98,7 @@ if __name__ == "__main__":
     )
     parser.add_argument("model", type=Path, help="a GGUF file or a model folder")
     parser.add_argument("--tokens", type=int, default=64)
-    parser.add_argument("--fast", action="store_true", help="the fast layers, not --textbook")
+    parser.add_argument("--fast", action="store_true", help="the CPU backend, not --textbook")
     parser.add_argument("--program", type=Path, default=ROOT / "build/release/src/stagecraft")
     one_thread()
     sys.exit(0 if check(parser.parse_args()) else 1)

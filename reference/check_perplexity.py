@@ -4,7 +4,7 @@
 
 MODEL is a folder or a GGUF file, which transformers dequantises to f32 as the engine does. The ids
 are the engine's own (tokenizers are compared elsewhere). Exit code 1 where the sums differ by more than
-1e-5 of themselves. --fast asks the fast layers, which round activations of quantised weights to 8
+1e-5 of themselves. --fast asks the CPU backend, which rounds activations of quantised weights to 8
 bits and so part further: what that costs, not whether it is right.
 """
 

@@ -39,11 +39,14 @@ def _single_means_double(model_type: str) -> Iterator[None]:
         "transformers.modeling_rope_utils",
     )
     modules = [importlib.import_module(name) for name in names]
+    single = torch.Tensor.float
     for module in modules:
         module.torch = _DoubleTorch()
+    torch.Tensor.float = torch.Tensor.double
     try:
         yield
     finally:
+        torch.Tensor.float = single
         for module in modules:
             module.torch = torch
 

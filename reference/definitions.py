@@ -111,6 +111,18 @@ def swiglu(gate: Tensor, up: Tensor, how: Arithmetic) -> Tensor:
     return silu(gate, how) * up.to(how.dtype)
 
 
+def geglu(gate: Tensor, up: Tensor, how: Arithmetic) -> Tensor:
+    """gelu(gate) * up with GELU in its tanh form, element by element."""
+    x = gate.to(how.dtype)
+    inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)
+    return 0.5 * x * (1 + torch.tanh(inner)) * up.to(how.dtype)
+
+
+def soft_cap(x: Tensor, cap: float) -> Tensor:
+    """cap * tanh(x / cap), element by element."""
+    return cap * torch.tanh(x / cap)
+
+
 def rms_norm(x: Tensor, weight: Tensor, eps: float, how: Arithmetic) -> Tensor:
     """y[t][i] = weight[i] * x[t][i] / sqrt(mean_j(x[t][j]^2) + eps); x [S, K], weight [K]."""
     x = x.to(how.dtype)
@@ -215,9 +227,17 @@ def causal_mask(q_len: int, kv_len: int, window: int | None) -> Tensor:
 
 
 def attention(
-    q: Tensor, k: Tensor, v: Tensor, window: int | None, how: Arithmetic
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    window: int | None,
+    how: Arithmetic,
+    scale: float | None = None,
+    cap: float | None = None,
 ) -> tuple[Tensor, Tensor]:
     """softmax(q k^T / sqrt(D)) v; q [S, H, D], k and v [T, G, D]; head h reads k, v h // (H / G).
+
+    scale: instead of 1 / sqrt(D). cap: scores are soft-capped.
 
     -> probabilities [H, S, T] (0 where masked), output [S, H, D].
     """
@@ -226,9 +246,13 @@ def attention(
     group = n_heads // n_kv_heads
     keys = k.repeat_interleave(group, dim=1).transpose(0, 1)  # [H, T, D]
     values = v.repeat_interleave(group, dim=1).permute(1, 2, 0)  # [H, D, T]
-    scores = _divide(
-        dot(q.transpose(0, 1), keys, how), torch.tensor(head_dim, dtype=how.dtype).sqrt(), how
-    )
+    scores = dot(q.transpose(0, 1), keys, how)
+    if scale is None:
+        scores = _divide(scores, torch.tensor(head_dim, dtype=how.dtype).sqrt(), how)
+    else:
+        scores = scores * scale
+    if cap is not None:
+        scores = soft_cap(scores, cap)
     scores = scores.masked_fill(~causal_mask(q_len, kv_len, window), -torch.inf)
     probabilities = softmax(scores, how)
     return probabilities, dot(probabilities, values, how).transpose(0, 1)

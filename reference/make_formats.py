@@ -4,7 +4,7 @@
 
 Beside OUT/models and OUT/tokenizers, which must be there, it writes OUT/formats:
     quantize.safetensors   f32 `values`, and `TYPE.blocks`: what the gguf package quantises them to
-    narrow.safetensors     f32 `values`, `F16` and `BF16`: what PyTorch rounds them to
+    float_to_half.safetensors  f32 `values`, `F16` and `BF16`: what PyTorch rounds them to
     llama2c-v*.bin         models of OUT/models as llama2.c's export.py writes them; v2 is random, with
                            what it holds in llama2c-v2.safetensors; story is one for the vocabulary below
     tokenizer-*.bin        OUT/tokenizers/llama2 as its tokenizer.py does, bytes spelt in two ways
@@ -69,9 +69,9 @@ def write_quantized(path: Path) -> None:
     dump.write(path, tensors)
 
 
-def write_narrowed(path: Path) -> None:
+def write_float_to_half(path: Path) -> None:
     """Random bits of any exponent, and the numbers around every edge."""
-    random = random_for("formats/narrow")
+    random = random_for("formats/narrow")  # the seed, not a file: another text gives other numbers
     bits = random.integers(0, 2**32, 3000, numpy.uint32)
     # As f16, exponents from the subnormal to beyond the largest; the last bits near a tie.
     exponents = random.integers(127 - 27, 127 + 18, 3000).astype(numpy.uint32)
@@ -84,8 +84,8 @@ def write_narrowed(path: Path) -> None:
     )
     tensor = torch.from_numpy(values[~numpy.isnan(values)].copy())
     tensor = torch.cat([tensor, -tensor])
-    narrowed = {"F16": tensor.to(torch.float16), "BF16": tensor.to(torch.bfloat16)}
-    dump.write(path, {"values": tensor, **narrowed})
+    halves = {"F16": tensor.to(torch.float16), "BF16": tensor.to(torch.bfloat16)}
+    dump.write(path, {"values": tensor, **halves})
 
 
 # --- llama2.c ---
@@ -356,7 +356,7 @@ def make_formats(data: Path) -> None:
     out = data / "formats"
     out.mkdir(parents=True, exist_ok=True)
     write_quantized(out / "quantize.safetensors")
-    write_narrowed(out / "narrow.safetensors")
+    write_float_to_half(out / "float_to_half.safetensors")
     write_llama2c(out / "llama2c-v0.bin", *weights_of(data / "models" / "llama-gqa2"), 0)
     tied = weights_of(data / "models" / "llama-tied-embed-only")
     write_llama2c(out / "llama2c-v0-tied.bin", *tied, 0)

@@ -15,16 +15,21 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import torch
+from numpy.random import Generator
 from torch import Tensor
 
 import dump
+from architectures import MODULES
 from check_transformers import assert_agrees, transformers_logits
-from definitions import ORACLE
+from definitions import ORACLE, Arithmetic
 from llama import EMBEDDING, HEAD, Config, Parameters, forward
-from model_zoo import MODELS, TinyModel
+from model_zoo import MODELS
 from seed import one_thread, random_for
+from tiny_model import TinyModel
 from tolerance import oracle_and_tolerance
 
 A_FEATURE_SHOWS = 1000.0  # times the tolerance of the logits
@@ -35,8 +40,10 @@ F32, F16, BF16 = torch.float32, torch.float16, torch.bfloat16
 def random_weights(model: TinyModel) -> dict[str, Tensor]:
     """Weights in f32, of such a size that no softmax is flat or one-hot."""
     raw = model.config
-    config = Config.parse(raw)
     random = random_for(model.name)
+    if raw["model_type"] in MODULES:
+        return _weights_of(MODULES[raw["model_type"]], model, random)
+    config = Config.parse(raw)
     weights: dict[str, Tensor] = {}
 
     def matrix(name: str, rows: int, columns: int, gain: float) -> None:
@@ -78,6 +85,25 @@ def random_weights(model: TinyModel) -> dict[str, Tensor]:
     norm("model.norm.weight", dim)
     if "head" in model.store:
         matrix(HEAD, config.vocab_size, dim, gain=dim**0.5 if model.store == "head" else 1.0)
+    return weights
+
+
+def _weights_of(module: ModuleType, model: TinyModel, random: Generator) -> dict[str, Tensor]:
+    """As above, for an architecture with a module of its own."""
+    weights: dict[str, Tensor] = {}
+    for name, shape in module.shapes(model.config).items():
+        if (name == EMBEDDING and "embed" not in model.store) or (
+            name == HEAD and "head" not in model.store
+        ):
+            continue
+        if name.endswith(".bias"):
+            value = random.uniform(-1.0, 1.0, shape)
+        elif len(shape) == 1:  # a norm
+            value = random.choice([-1.0, 1.0, 1.0], shape) * random.uniform(0.3, 2.0, shape)
+            value -= module.offset(name) if hasattr(module, "offset") else 0.0
+        else:
+            value = random.standard_normal(shape) * 1.2 / shape[1] ** 0.5
+        weights[name] = torch.from_numpy(value).float()
     return weights
 
 
@@ -135,7 +161,7 @@ def prove(model: TinyModel, folder: Path, ids: Tensor, oracle: Tensor, allowed: 
         )
     weights = Parameters(folder)
     for name, value in model.seen_by.items():
-        other = forward(Config.parse(model.config | {name: value}), weights, ids, ORACLE)["logits"]
+        other = run(model.config | {name: value}, weights, ids, ORACLE)["logits"]
         if (distance := (other - oracle).abs().max().item()) < A_FEATURE_SHOWS * allowed:
             raise SystemExit(
                 f"{model.name}: {name} = {value} moves the logits by {distance:.2e} only, "
@@ -143,11 +169,22 @@ def prove(model: TinyModel, folder: Path, ids: Tensor, oracle: Tensor, allowed: 
             )
 
 
+def run(
+    raw: dict[str, Any], weights: Parameters, ids: Tensor, how: Arithmetic
+) -> dict[str, Tensor]:
+    """Every activation of the model that config.json describes."""
+    module = MODULES.get(raw["model_type"])
+    if module is not None:
+        return module.forward(raw, weights, ids, how)
+    return forward(Config.parse(raw), weights, ids, how)
+
+
 def make_model(model: TinyModel, folder: Path) -> None:
     write_model(model, folder)
-    config, weights, ids = Config.load(folder), Parameters(folder), token_ids(model)
+    weights, ids = Parameters(folder), token_ids(model)
+    copied = ("embedding",) if model.config["model_type"] not in MODULES else ()
     oracle, tolerance = oracle_and_tolerance(
-        lambda how: forward(config, weights, ids, how), exact=("embedding",)
+        lambda how: run(model.config, weights, ids, how), exact=copied
     )
     prove(model, folder, ids, oracle["logits"], tolerance["logits"])
     metadata = {"order": json.dumps(list(oracle)), "tolerance": json.dumps(tolerance)}

@@ -7,8 +7,10 @@ the one feature of its name, so that a failing one points at the feature.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
+
+from architectures import MODULES
+from tiny_model import TinyModel
 
 LLAMA3_SCALING = {
     "factor": 8.0,
@@ -16,18 +18,6 @@ LLAMA3_SCALING = {
     "high_freq_factor": 4.0,
     "original_max_position_embeddings": 64,
 }
-
-
-@dataclass(frozen=True)
-class TinyModel:
-    name: str
-    config: dict[str, Any]
-    dtype: str = "float32"  # float32, float16, bfloat16, mixed
-    store: str = "embed+head"  # which of the two ends the file holds: embed, head, embed+head
-    shards: int = 1
-    seq_len: int = 7
-    # Config changes that must show in the logits: proof that the model sees its feature.
-    seen_by: dict[str, Any] = field(default_factory=dict)
 
 
 def _config(model_type: str = "llama", **changes: Any) -> dict[str, Any]:
@@ -63,7 +53,7 @@ def _newer(rope_parameters: dict[str, Any], **changes: Any) -> dict[str, Any]:
     )
 
 
-MODELS = (
+LLAMA_MODELS = (
     # Heads.
     TinyModel("llama-mha", _config(hidden_size=20, num_attention_heads=5, num_key_value_heads=5)),
     TinyModel("llama-gqa2", _config()),
@@ -178,3 +168,6 @@ MODELS = (
         store="embed",
     ),
 )
+
+# The models of the other architectures stand in their own modules.
+MODELS = LLAMA_MODELS + tuple(model for module in MODULES.values() for model in module.MODELS)

@@ -1,7 +1,8 @@
-"""./stage bench --against: our tokens/s beside llama.cpp's and llama2.c's, on the same weights.
+"""./stage bench --against: our tokens/s beside llama.cpp's, llama2.c's, or another version of our own.
 
     ./stage bench --against llama-bench --model FILE.gguf             llama.cpp's program, and its options
     ./stage bench --against "run MODEL.bin -z TOK.bin" --model DIR    llama2.c's, generation alone
+    ./stage bench --against OTHER/build/release/src/stagecraft --model A,B,C    a stagecraft built elsewhere
 
 The two in turn, round after round, both pinned to the same processors: what is quoted is the median of
 each and of the ratios of neighbours, which hold when the machine's speed drifts.
@@ -19,6 +20,7 @@ import tempfile
 
 import course
 
+BEHIND = 0.97  # a ratio below which a whole spread says that we are slower
 PROGRAM = course.BUILD / "src" / "stagecraft"
 
 
@@ -29,11 +31,11 @@ def run(command, **options):
     return done
 
 
-def ours(model, threads, prompt, generate, depth):
-    """Tokens a second of one test, in a process of its own as theirs."""
+def ours(model, threads, prompt, generate, depth, program=PROGRAM):
+    """Tokens per second of one test, in a process of its own as theirs."""
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "bench.json"
-        run([str(PROGRAM), "bench", "--model", model, "-t", str(threads), "-p", str(prompt), "-n", str(generate),
+        run([str(program), "bench", "--model", model, "-t", str(threads), "-p", str(prompt), "-n", str(generate),
              "-d", str(depth), "-r", "2", "--json", str(out)])
         return json.loads(out.read_text())[0]["tokens_per_second"]
 
@@ -50,36 +52,33 @@ def llama2_c(command, threads, generate):
     return float(re.findall(r"achieved tok/s: ([\d.]+)", done.stderr)[-1])
 
 
-def compare(title, first, second, rounds):
-    pairs = [(first(), second()) for _ in range(rounds)]
+def compare(title, first, second, rounds, rows):
+    """Both in turn, the first of a round changing; adds the median ratio and its spread to `rows`."""
+    pairs = []
+    for index in range(rounds):
+        if index % 2 == 0:
+            pairs.append((first(), second()))
+        else:
+            theirs = second()
+            pairs.append((first(), theirs))
     mine, theirs = (statistics.median(values) for values in zip(*pairs))
     ratios = sorted(a / b for a, b in pairs)
     print(f"  {title:<32} {mine:>10,.0f} {theirs:>10,.0f} {statistics.median(ratios):>8.2f}"
           f"   {ratios[0]:.2f} - {ratios[-1]:.2f}", flush=True)
+    rows.append((title, statistics.median(ratios), ratios[0], ratios[-1]))
 
 
 def numbers(text):
     return [int(word) for word in text.split(",")]
 
 
-def main():
-    parser = argparse.ArgumentParser(prog="./stage bench", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--against", required=True, metavar="COMMAND")
-    parser.add_argument("--model", required=True, help="for llama.cpp a GGUF file, which both open")
-    parser.add_argument("-t", "--threads", type=numbers, default=[1, 2], metavar="N,N")
-    parser.add_argument("-p", "--prompt", type=int, default=512, metavar="N")
-    parser.add_argument("-n", "--generate", type=int, default=128, metavar="N")
-    parser.add_argument("-d", "--depth", type=numbers, default=[0], metavar="N,N")
-    parser.add_argument("-r", "--rounds", type=int, default=5, metavar="N")
-    options = parser.parse_args([word for word in sys.argv[1:] if word != "bench"])
-    problem = course.build("stagecraft")
-    if problem is not None:
-        raise course.Problem(course.first_error(problem))
-    command = shlex.split(options.against)
+def compare_model(options, command, model, rows):
+    """All tests of one model."""
     is_llama2_c = "-z" in command
-    print(f"{options.model}: ours beside {command[0]}, tokens/s, medians of {options.rounds}")
-    print(f"  {'test':<32} {'ours':>10} {'theirs':>10} {'ratio':>8}   lowest - highest")
+    is_ours = pathlib.Path(command[0]).name.startswith("stagecraft")
+    other = "other" if is_ours else "theirs"
+    print(f"{model}: ours beside {command[0]}, tokens/s, medians of {options.rounds}")
+    print(f"  {'test':<32} {'ours':>10} {other:>10} {'ratio':>8}   lowest - highest")
     processors = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_setaffinity") else []
     for threads in options.threads:
         if processors:
@@ -90,16 +89,42 @@ def main():
             for prompt, generate in ((options.prompt, 0), (0, options.generate)):
                 if prompt + generate == 0:
                     continue
+                test = (model, threads, prompt, generate, depth)
+                theirs = (lambda: ours(*test, program=command[0])) if is_ours else (lambda: llama_cpp(command, *test))
                 name = f"prompt {prompt}" if prompt else f"generate {generate}"
-                compare(f"{name}{after}, {text}",
-                        lambda: ours(options.model, threads, prompt, generate, depth),
-                        lambda: llama_cpp(command, options.model, threads, prompt, generate, depth), options.rounds)
+                compare(f"{name}{after}, {text}", lambda: ours(*test), theirs, options.rounds, rows)
         if is_llama2_c:
             compare(f"generate {options.generate}, {text}",
-                    lambda: ours(options.model, threads, 0, options.generate, 0),
-                    lambda: llama2_c(command, threads, options.generate), options.rounds)
+                    lambda: ours(model, threads, 0, options.generate, 0),
+                    lambda: llama2_c(command, threads, options.generate), options.rounds, rows)
         if processors:
             os.sched_setaffinity(0, set(processors))
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./stage bench", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--against", required=True, metavar="COMMAND")
+    parser.add_argument("--model", required=True, metavar="PATH,PATH",
+                        help="for llama.cpp GGUF files, which both open")
+    parser.add_argument("-t", "--threads", type=numbers, default=[1, 2], metavar="N,N")
+    parser.add_argument("-p", "--prompt", type=int, default=512, metavar="N")
+    parser.add_argument("-n", "--generate", type=int, default=128, metavar="N")
+    parser.add_argument("-d", "--depth", type=numbers, default=[0], metavar="N,N")
+    parser.add_argument("-r", "--rounds", type=int, default=5, metavar="N")
+    options = parser.parse_args([word for word in sys.argv[1:] if word != "bench"])
+    problem = course.build("stagecraft")
+    if problem is not None:
+        raise course.Problem(course.first_error(problem))
+    command = shlex.split(options.against)
+    rows = []
+    for model in options.model.split(","):
+        compare_model(options, command, model, rows)
+    if len(rows) > 1:
+        mean = statistics.geometric_mean(ratio for _, ratio, _, _ in rows)
+        behind = [title for title, _, _, highest in rows if highest < BEHIND]
+        print(f"geometric mean of {len(rows)} ratios: {mean:.3f}; whole spread below {BEHIND}: "
+              f"{', '.join(behind) or 'none'}")
     return 0
 
 

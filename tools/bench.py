@@ -14,15 +14,16 @@ def bench(stage):
     problem = course.build("gate", f"worker_{stage.number}")
     if problem is not None:
         raise course.Problem(course.why_not_built(problem, f"tests/worker_{stage.number}"))
-    result = course.run_gate(stage, course.BUILD / "tests" / f"worker_{stage.number}", only=timed(stage))
+    with course.doing(course.say("doing_measure", stage.id)):
+        result = course.run_gate(stage, course.BUILD / "tests" / f"worker_{stage.number}", only=timed(stage))
     if result.status in ("unwritten", "unjudged"):
         raise course.Problem(course.say("mine_unwritten", stage.id) if result.status == "unwritten"
                              else result.groups[0].failures[0])
-    print(course.say("bench_begins", stage.id, stage.title[course.language()]))
+    course.tell(course.say("bench_begins", stage.id, stage.title[course.language()]))
     for group in result.groups:
-        print(f"  {group.measured or group.failures[0]}")
+        course.tell(f"  {group.measured or group.failures[0]}")
         if group.measured:
-            print(f"    {course.say('bench_bands', group.n_passed, group.bands)}")
+            course.tell(f"    {course.say('bench_bands', group.n_passed, group.bands)}")
     return 0 if result.is_right else 1
 
 

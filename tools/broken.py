@@ -6,10 +6,10 @@ import argparse
 import difflib
 import subprocess
 import sys
-import textwrap
 
 import course
 
+COLUMNS = 96  # at most, for what is read
 QUESTIONS = b"Hello!\nWhat do you do on weekends?\nDo you have a dog?\n"
 # What makes the two comparable, where it is not said otherwise after NAME: the option's spellings and
 # its value.
@@ -47,10 +47,14 @@ def tell(program, stage, options):
     return text, done.stderr.decode("utf-8", "replace").strip()
 
 
+def room():
+    return min(COLUMNS, course.columns(usual=COLUMNS))
+
+
 def show(title, text):
-    print(title)
+    course.tell(title)
     for paragraph in (text or "...").splitlines():
-        print(textwrap.fill(paragraph, 96, initial_indent="    ", subsequent_indent="    "))
+        print("\n".join(course.wrapped(paragraph.strip(), room(), "    ", "    ")))
     print()
 
 
@@ -73,14 +77,16 @@ def compare(ours, theirs, en):
 
 
 def list_mistakes(stage, en):
+    """Lines: how to hear one first, for the others may be several pages."""
     known = course.mistakes(stage)
     if not known:
         raise course.Problem(f"stage {stage.id} has no catalogue of mistakes yet")
-    print(f"{'stage' if en else '阶段'} {stage.id} · {stage.title['en' if en else 'zh']}")
+    yield f"{'stage' if en else '阶段'} {stage.id} · {stage.title['en' if en else 'zh']}"
+    yield f"{'hear one' if en else '听听其中一个'}: ./stage broken {stage.id} {next(iter(known))}"
     for name, sentence in known.items():
-        print(f"  {name}")
-        print("\n".join(course.wrapped(sentence["en" if en else "zh"], 92, "      ", "      ")))
-    print(f"{'hear one' if en else '听听其中一个'}: ./stage broken {stage.id} {next(iter(known))}")
+        lines = course.wrapped(f"{name}: {sentence['en' if en else 'zh']}", room(), "  ", "      ")
+        for at, line in enumerate(lines):
+            yield line.replace(name, course.paint(name, "1"), 1) if at == 0 else line
 
 
 def run():
@@ -88,30 +94,33 @@ def run():
         prog="./stage broken", description="Tells a story (or chats) with a well-known mistake in it, beside ours.",
         epilog="e.g. ./stage broken 2, then ./stage broken 2 no_mean -p 'A dog' --model PATH; "
                "what follows NAME goes to story, or for stage 8 to chat")
-    parser.add_argument("stage", help="2, say")
+    parser.add_argument("stage", help="for example 2")
     parser.add_argument("name", nargs="?", help="of the mistake; without it, those of the stage are listed")
     parser.add_argument("options", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     options = parser.parse_args()
     en = course.language() == "en"
     stage = course.find_stage(options.stage, course.stages())
     if options.name is None:
-        list_mistakes(stage, en)
+        course.page(list(list_mistakes(stage, en)))
         return 0
     name, sentence = pick(stage, options.name)
     target = f"broken_{stage.number}_{name}"
     problem = course.build(target)
     if problem is not None:
         raise course.Problem(course.first_error(problem))
-    ours, ours_problem = tell(course.BUILD / "src" / "stagecraft", stage, options.options)
+    with course.doing(course.say("doing_broken")):
+        ours, ours_problem = tell(course.BUILD / "src" / "stagecraft", stage, options.options)
+        theirs, theirs_problem = "", None
+        if not ours_problem:
+            theirs, theirs_problem = tell(course.BUILD / "tests" / target, stage, options.options)
     if ours_problem:  # a wrong option, no model: nothing to do with the mistake
-        print(ours_problem, file=sys.stderr)
+        course.tell(ours_problem, sys.stderr)
         return 1
-    theirs, theirs_problem = tell(course.BUILD / "tests" / target, stage, options.options)
     show("ours" if en else "我们的", ours)
     show(f"{name}: {sentence['en' if en else 'zh']}", theirs)
     if theirs_problem:
-        print(f"{'then' if en else '然后'}: {theirs_problem}")
-    print(compare(ours, theirs, en))
+        course.tell(f"{'then' if en else '然后'}: {theirs_problem}")
+    course.tell(compare(ours, theirs, en))
     return 0
 
 

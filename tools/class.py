@@ -2,6 +2,7 @@
 
     ./stage class pull --roster ../class/roster.csv      what there is now, and when it was seen
     ./stage class grade --roster ../class/roster.csv     marks, feedback, the page of the class
+    ./stage class send --roster ../class/roster.csv      feedback as a zip for Moodle, or to each repository
 
 A roster has a line for each student: id,repository (a path or a URL). docs/teaching.md says what comes out.
 """
@@ -21,6 +22,7 @@ import tempfile
 import threading
 import time
 
+import changes
 import class_page
 import classroom
 import course
@@ -30,8 +32,10 @@ import lateness
 import likeness
 import marks
 import official
+import overrides
 import pulling
 import report
+import sending
 
 PULLS = 8  # at a time: most of it is waiting
 PRECOMPILED_FROM = 24  # repositories: below, it costs more than it saves
@@ -76,34 +80,50 @@ def pull(room, students):
     bar = Bar(len(students))
     found = collections.Counter()
 
-    def one(student):
+    def one(together):
+        """Those who share a repository see the same versions, at the same times."""
         at = classroom.now()
-        last = seen[student.id][-1].sha if seen[student.id] else None
+        with writing:
+            join(room, seen, together)
+        lasts = {student.id: seen[student.id][-1].sha if seen[student.id] else None for student in together}
+        last = lasts[together[0].id] if len(set(lasts.values())) == 1 else None
         try:
-            handed_in = pulling.pull(student, stages, last)
+            handed_in = pulling.pull(together[0], stages, last)
             problem = None
         except course.Problem as why:
             handed_in, problem = None, str(why)
         with writing:
-            if handed_in and handed_in.sha != last:
-                classroom.keep(room.folder, student.id, handed_in)  # before the log says that it is there
-                room.note_seen(student.id, handed_in.sha, at)
-            found["problem" if problem else "new" if handed_in else "same"] += 1
-            problems.pop(student.id, None)
-            if problem:
-                problems[student.id] = problem
-            bar.step(student.id)
+            for student in together:
+                is_new = handed_in and handed_in.sha != lasts[student.id]
+                if is_new:
+                    classroom.keep(room.folder, student.id, handed_in)  # before the log says that it is there
+                    room.note_seen(student.id, handed_in.sha, at)
+                found["problem" if problem else "new" if is_new else "same"] += 1
+                problems.pop(student.id, None)
+                if problem:
+                    problems[student.id] = problem
+                bar.step(student.id)
 
     with concurrent.futures.ThreadPoolExecutor(PULLS) as pool:
-        for _ in pool.map(one, students):
+        for _ in pool.map(one, classroom.by_repository(students)):
             pass
     bar.end()
     room.problems(problems)
-    print(course.say("class_pulled", len(students), found["new"], found["same"], found["problem"]))
+    course.tell(course.say("class_pulled", len(students), found["new"], found["same"], found["problem"]))
     for student in students:
         if student.id in problems:
-            print(f"  {student.id}: {report.plain(problems[student.id])}")
+            course.tell(f"  {student.id}: {report.plain(problems[student.id])}")
     return 1 if found["problem"] else 0
+
+
+def join(room, seen, together):
+    """Who comes to a repository that another hands in already has handed in what was seen of it so far."""
+    first = next((student for student in together if seen[student.id]), None)
+    for student in together if first else ():
+        for version in seen[first.id] if not seen[student.id] else ():
+            classroom.keep(room.folder, student.id, classroom.kept(room.folder, first.id, version.sha))
+            room.note_seen(student.id, version.sha, version.at)
+        seen[student.id] = seen[student.id] or seen[first.id]
 
 
 # ---- grade --------------------------------------------------------------------------------------
@@ -118,7 +138,8 @@ class Graders:
         answers = grading.PLACE / "answers" / f"{os.getpid()}"
         shutil.rmtree(answers, ignore_errors=True)
         answers.mkdir(parents=True)
-        self.environment = dict(os.environ, STAGE_ANSWERS=str(answers), PYTHONDONTWRITEBYTECODE="1")
+        # TERM: they are many, and only the bar is shown.
+        self.environment = dict(os.environ, STAGE_ANSWERS=str(answers), PYTHONDONTWRITEBYTECODE="1", TERM="dumb")
         self.answers, self.jobs, self.mine = answers, jobs, threading.local()
 
     def start(self):
@@ -179,6 +200,12 @@ class Graders:
         return problems
 
 
+def is_done(task):
+    """Is there a result that no other machine could add to?"""
+    path = pathlib.Path(task.out)
+    return path.exists() and not any(marks.is_open(entry) for entry in marks.read(path)["stages"])
+
+
 def is_running(pid):
     try:
         os.kill(pid, 0)
@@ -210,9 +237,20 @@ class Run:
         self.terms = [grading.SCHEMA, grading.official_files(), self.seed, grading.compiler(),
                       grading.why_not()]
         seen, problems = room.seen(), room.problems()
-        self.records = [marks.Record(student, seen[student.id], problems.get(student.id))
+        self.records = [marks.Record(student, seen[student.id], problems.get(student.id), self.rules.of(student))
                         for student in room.students]
         self.versions = {record.id: marks.Versions(room.folder, record) for record in self.records}
+        self.overrides = overrides.read(room.folder, room.students, self.stages)
+        self.graded_as = {}  # {(id, sha): whose result it is}: of those who share a repository the first's
+        records = {record.id: record for record in self.records}
+        for together in classroom.by_repository(room.students):
+            for student in together:
+                record = records[student.id]
+                record.shared_with = [other.id for other in together if other is not student]
+                for version in record.seen:
+                    self.graded_as[student.id, version.sha] = next(
+                        other.id for other in together
+                        if any(one.sha == version.sha for one in records[other.id].seen))
 
     def language(self, record, sha):
         return self.options.language or self.versions[record.id].handed_in[sha].language or course.language()
@@ -222,21 +260,22 @@ class Run:
         ids = [stage.id for stage in self.stages if stages is None or stage.id in stages]
         language = self.language(record, sha)
         key = hashlib.sha1(json.dumps([*self.terms, sha, ids, language]).encode()).hexdigest()[:12]
-        out = self.room.results / record.id / f"{sha[:18]}-{key}.json"
-        return Task(record.id, sha, ids, str(out), fresh, language)
+        id = self.graded_as[record.id, sha]
+        out = self.room.results / id / f"{sha[:18]}-{key}.json"
+        return Task(id, sha, ids, str(out), fresh, language)
 
     def tasks(self, record):
         """The newest version with all its stages; of older ones the stages that may count for more."""
         wanted = {record.newest.sha: None} if record.newest else {}
         for stage in self.stages:
-            for version in self.versions[record.id].candidates(stage, self.rules)[1:]:
+            for version in self.versions[record.id].candidates(stage, record.rules)[1:]:
                 if version.sha != record.newest.sha:
                     wanted.setdefault(version.sha, set()).add(stage.id)
         return [self.task(record, sha, stages) for sha, stages in wanted.items()]
 
     def grade(self, tasks):
         """{out: problem}"""
-        tasks = [task for task in tasks if task.fresh or not os.path.exists(task.out)]
+        tasks = [task for task in {task.out: task for task in tasks}.values() if task.fresh or not is_done(task)]
         clean_up()
         bar = Bar(len(tasks))
         if not tasks:
@@ -256,7 +295,7 @@ class Run:
         entries = collections.defaultdict(dict)  # {stage id: {sha: entry}}
         for task in self.tasks(record):
             if task.out in problems:
-                record.ungraded = problems[task.out]
+                record.failed = problems[task.out]
             elif not os.path.exists(task.out):
                 return False
             else:
@@ -266,10 +305,11 @@ class Run:
                 if task.sha == record.newest.sha:
                     record.result = result
         versions = self.versions[record.id]
-        for stage in self.stages:
-            record.stages.append(marks.best(stage, versions.candidates(stage, self.rules), entries[stage.id],
-                                            self.rules))
-            record.started[stage.id] = versions.started(stage)
+        candidates = {stage: versions.candidates(stage, record.rules) for stage in self.stages}
+        corrections = {stage.id: self.overrides[record.id, stage.id] for stage in self.stages
+                       if (record.id, stage.id) in self.overrides}
+        record.stages, record.late_days_used = marks.count(candidates, entries, record.rules, corrections)
+        record.started = {stage.id: versions.started(stage) for stage in self.stages}
         return True
 
     def write_feedback(self, record):
@@ -277,16 +317,20 @@ class Run:
         before = os.environ.get("STAGECRAFT_LANG")
         os.environ["STAGECRAFT_LANG"] = language
         try:
-            text = "\n".join(feedback.markdown(record, self.rules)) + "\n"
+            text = "\n".join(feedback.markdown(record)) + "\n"
         finally:
             os.environ["STAGECRAFT_LANG"] = before or ""
         classroom.write(self.room.feedback / f"{record.id}.md", text)
 
-    def write_class(self):
+    def note_changes(self):
+        return changes.Changes(self, grading.official_files())
+
+    def write_class(self, changed):
         for name, lines in marks.TABLES.items():
             classroom.write(self.room.folder / name, marks.table(lines(self.records, self.stages)))
+        changed.write()
         newest = {record.id: self.versions[record.id].handed_in[record.newest.sha] for record in self.records
-                  if record.newest}
+                  if record.newest and self.graded_as[record.id, record.newest.sha] == record.id}
         alike = likeness.look_at_these(self.stages, newest)
         classroom.write(self.room.folder / "class.html", "\n".join(class_page.page(self, alike)) + "\n")
         self.room.forget_others()
@@ -297,13 +341,22 @@ def grade_all(room, options):
     problems = run.grade([task for record in run.records for task in run.tasks(record)])
     for record in run.records:
         run.fill(record, problems)
+    changed = run.note_changes()
+    for record in run.records:
         run.write_feedback(record)
-    run.write_class()
+    run.write_class(changed)
     ungraded = [record for record in run.records if record.ungraded]
-    print(course.say("class_graded", len(run.records) - len(ungraded), room.folder))
+    course.tell(course.say("class_graded", len(run.records) - len(ungraded), room.folder))
     for record in ungraded:
-        print(f"  {record.id}: {course.say('class_ungraded', report.plain(record.ungraded))}")
-    return 1 if ungraded else 0
+        course.tell(f"  {record.id}: {course.say('class_ungraded', report.plain(record.ungraded))}")
+    tell_changes(changed)
+    return 1 if any(record.failed for record in ungraded) else 0
+
+
+def tell_changes(changed):
+    if changed.new:
+        course.tell(course.say("class_n_changed", len(changed.new), changes.LOG))
+        course.tell("\n".join(changes.lines(changed.new)))
 
 
 def grade_one(room, options):
@@ -320,16 +373,19 @@ def grade_one(room, options):
     if problems:
         raise course.Problem(problems[task.out])
     result = marks.read(pathlib.Path(task.out))
-    print("\n".join(report.text(result)))
-    print(course.say("grade_how", task.sha[:10], (result["official"]["commit"] or "-")[:10], run.seed,
-                     result["compiler"]))
-    complete = all([run.fill(one, {}) for one in run.records])
-    if task.sha == record.newest.sha and record.result:
-        run.write_feedback(record)
-    if complete:
-        run.write_class()
-    else:
-        print(course.say("class_tables_wait"))
+    course.tell("\n".join(report.text(result)))
+    course.tell(course.say("grade_how", task.sha[:10], (result["official"]["commit"] or "-")[:10], run.seed,
+                           result["compiler"]))
+    if not all([run.fill(one, {}) for one in run.records]):
+        if record.result and record.stages:
+            run.write_feedback(record)
+        course.tell(course.say("class_tables_wait"))
+        return 0
+    changed = run.note_changes()
+    for one in run.records:
+        run.write_feedback(one)
+    run.write_class(changed)
+    tell_changes(changed)
     return 0
 
 
@@ -341,8 +397,9 @@ def run():
         prog="./stage class", formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Pulls and grades a class. Nothing is written in this repository.",
         epilog="e.g. ./stage class pull --roster ../class/roster.csv\n"
-               "     ./stage class grade --roster ../class/roster.csv --only ann --sha 1f0c")
-    parser.add_argument("what", choices=("pull", "grade"))
+               "     ./stage class grade --roster ../class/roster.csv --only ann --sha 1f0c\n"
+               "     ./stage class send --roster ../class/roster.csv --as moodle")
+    parser.add_argument("what", choices=("pull", "grade", "send"))
     parser.add_argument("--roster", type=pathlib.Path, required=True, metavar="FILE",
                         help="a CSV with the columns id and repository (path or URL)")
     parser.add_argument("--folder", type=pathlib.Path, help="for all that comes out; by default the roster's")
@@ -352,7 +409,11 @@ def run():
     parser.add_argument("--jobs", type=int, help="students at a time; by default as many as there are cores")
     parser.add_argument("--language", choices=course.HANDOUTS,
                         help="of feedback, whatever students have chosen")
+    parser.add_argument("--as", dest="way", choices=sending.WAYS,
+                        help="with send: a zip for Moodle, or a branch of each student's repository")
     options = parser.parse_args()
+    if (options.what == "send") != bool(options.way):
+        parser.error("--as: expected with send, and only there")
     if options.sha and not (options.only and options.what == "grade"):
         parser.error("--sha: expected with grade --only ID")
     if options.seed is not None and not 0 <= options.seed < 1 << 63:
@@ -363,8 +424,12 @@ def run():
     if options.only and options.only not in {student.id for student in room.students}:
         raise course.Problem(course.say("class_no_student", options.only, options.roster))
     room.lock()
+    chosen = {one.repository for one in room.students if options.only in (None, one.id)}
+    students = [one for one in room.students if one.repository in chosen]
     if options.what == "pull":
-        return pull(room, [one for one in room.students if options.only in (None, one.id)])
+        return pull(room, students)
+    if options.what == "send":
+        return sending.send(room, students, options.way)
     return grade_one(room, options) if options.only else grade_all(room, options)
 
 

@@ -17,8 +17,20 @@ import submission
 
 ID = re.compile(r"\w[\w.@+-]{0,99}")  # it names files, and begins no formula of a spreadsheet
 SEEN = ("id", "sha", "seen_at")
-Student = collections.namedtuple("Student", "id place more")  # more: the roster's other columns
 Seen = collections.namedtuple("Seen", "sha at")  # when a repository was found there
+
+
+class Student(collections.namedtuple("Student", "id place more")):
+    """more: the other columns of the roster's line, by their names."""
+
+    def cell(self, name):
+        """What stands in a column of that name, in capitals or not; "" where there is none."""
+        return next((value.strip() for key, value in self.more.items() if key.strip().lower() == name), "")
+
+    @property
+    def repository(self):
+        """By which those who share one are found."""
+        return self.place.rstrip("/").removesuffix(".git")
 
 
 def now():
@@ -70,6 +82,14 @@ def read_roster(path):
     if not students:
         raise course.Problem(f"{path}: expected a line for each student")
     return students
+
+
+def by_repository(students):
+    """Lists of those who hand in the same one, in the roster's order."""
+    found = collections.defaultdict(list)
+    for student in students:
+        found[student.repository].append(student)
+    return list(found.values())
 
 
 def outside(path):

@@ -7,17 +7,19 @@ import pathlib
 import re
 import secrets
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-import unicodedata
 
 import links
+from screen import columns, doing, padded, page, paint, tell, width, wrapped  # noqa: F401  (for those who import this)
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "release"
 HANDOUTS = {"en": "README.md", "zh": "README.zh.md"}
-WORDS = re.compile(r"\s+|[^\s\u2e80-\uffef]+|.")  # Chinese may be broken anywhere
+WHAT_IS_BUILT = {"worker": "build_stage", "counted": "build_stage", "my_tests": "build_my_tests",
+                 "mistakes": "build_mistakes", "broken": "build_broken", "stagecraft_mine": "build_mine"}
 
 
 class Problem(Exception):
@@ -39,34 +41,6 @@ def messages():
 def say(key, *values):
     """A text of stages/messages.json in the reader's language, as the gates' own say() does."""
     return messages()[key][language()].format(*values)
-
-
-def width(text):
-    """How many columns of a terminal it takes."""
-    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
-
-
-def padded(text, columns):
-    return text + " " * (columns - width(text))
-
-
-def wrapped(text, columns, first="", then=""):
-    """Lines of at most so many columns, broken between words, Chinese anywhere. They begin with `first`,
-    the others with `then`; a word that is longer than a line stays whole."""
-    line, empty = first, True
-    for word in WORDS.findall(text):
-        if not empty and width(line + word.rstrip()) > columns:
-            yield line.rstrip()
-            line, empty = then, True
-        if not (empty and word.isspace()):
-            line, empty = line + word, False
-    yield line.rstrip()
-
-
-def paint(text, colour):
-    """In that colour (of ANSI: "31" is red) where a person is looking and has not declined."""
-    plain = not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return text if plain or not colour else f"\033[{colour}m{text}\033[0m"
 
 
 def blob_hash(text):
@@ -181,17 +155,26 @@ def parse_selection(text, known):
     return [stage for stage in known if stage.id in chosen]
 
 
+def what_is_built(targets):
+    """In words; the last target tells."""
+    last = targets[-1] if targets else ""
+    key = next((key for name, key in WHAT_IS_BUILT.items() if last.startswith(name)), "build_engine")
+    number = re.search(r"_(\d\d)", last)
+    return say(key, int(number[1]) if number else "")
+
+
 def build(*targets, only=False):
     """Builds targets quietly, and unless `only` is True the program too; returns the compiler's output where
     that fails, else None."""
     command = [str(ROOT / "stage"), "build", *(["--only"] if only else [])]
     if not (BUILD / "tests" / "gate").exists():
         # The first time takes minutes and may ask for packages: that is for the person to see.
-        print(say("first_build"), file=sys.stderr)
+        tell(say("first_build"), sys.stderr)
         if subprocess.run([*command, "gate"], stdout=sys.stderr).returncode != 0:
             raise Problem(say("first_build_failed"))
-    done = subprocess.run([*command, *targets], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          text=True, errors="replace")
+    with doing(what_is_built(targets)):
+        done = subprocess.run([*command, *targets], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, errors="replace")
     return done.stdout if done.returncode != 0 else None
 
 
@@ -393,7 +376,7 @@ def build_mistakes(stage, only=False):
     if not mistakes(stage):
         return None
     if not mistakes_folder(stage).exists():
-        print(say("first_mistakes"), file=sys.stderr)
+        tell(say("first_mistakes"), sys.stderr)
     # A student's verdict never hangs on whether this works.
     return mistakes_folder(stage) if build(f"mistakes_{stage.number}", only=only) is None else None
 
@@ -422,7 +405,8 @@ def test_stage(stage, explain=False, seed=None):
         worker = BUILD / "tests" / f"worker_{stage.number}"
         seed = os.environ.get("STAGE_SEED") or seed or secrets.randbits(63)
         known_mistakes = functools.partial(build_mistakes, stage) if explain else lambda: None
-        result = ask_gate(stage, worker, seed, stage.requests, known_mistakes)
+        with doing(say("doing_test", stage.id)):
+            result = ask_gate(stage, worker, seed, stage.requests, known_mistakes)
         result.seed = seed
         return result
     if f"stages/{stage.number}-{stage.slug}/" not in problem:
@@ -433,13 +417,16 @@ def test_stage(stage, explain=False, seed=None):
 
 
 def main(function):
-    """Runs a command of the course: problems become one line, Ctrl-C ends quietly."""
+    """Runs a command of the course: problems become one line; Ctrl-C, or a reader who has enough, ends quietly."""
     sys.stdout.reconfigure(encoding="utf-8", line_buffering=True)
     try:
         return function()
     except Problem as problem:
-        print(f"stage: {problem}", file=sys.stderr)
+        tell(f"stage: {problem}", sys.stderr)
         return 2
+    except BrokenPipeError:  # ./stage broken 5 | head
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
     except KeyboardInterrupt:
         if sys.stderr.isatty():
             print(file=sys.stderr)  # the prompt begins a line of its own

@@ -76,7 +76,7 @@ def run():
     parser = argparse.ArgumentParser(
         prog="./stage debug", description="Runs the failing case of a stage in gdb or lldb, up to your function.",
         epilog="e.g. ./stage debug 3, or ./stage debug 3 'alpha = -1.5'")
-    parser.add_argument("stage", help="3, say")
+    parser.add_argument("stage", help="for example 3")
     parser.add_argument("case", nargs="?", help="words of its name, as ./stage test prints it; "
                         "without them: the first that failed")
     options = parser.parse_args()
@@ -92,8 +92,8 @@ def run():
         raise course.Problem(course.say("debug_uncompiled", stage.id))
     function = function_of(request)
     functions = [function] if function in stage.functions else stage.functions
-    print(course.say("debug_case", request.name, ", ".join(functions)), file=sys.stderr)
-    print(course.say(f"debug_keys_{debugger}"), file=sys.stderr)
+    course.tell(course.say("debug_case", request.name, ", ".join(functions)), sys.stderr)
+    course.tell(course.say(f"debug_keys_{debugger}"), sys.stderr)
     sys.stderr.flush()
     words = command(debugger, stage, request, functions)
     os.execvp(words[0], words)

@@ -48,7 +48,7 @@ def commit(folder):
 
 def run():
     parser = argparse.ArgumentParser(
-        prog="./stage export", description="Writes the repository of which a teacher makes a template: "
+        prog="./stage export", description="Writes a template repository for a class: "
         "the starters, the workflow, one commit.",
         epilog="e.g. ./stage export ../class --url https://example.org/course/stagecraft.git")
     parser.add_argument("folder", type=pathlib.Path, metavar="DIR", help="new, or empty")
@@ -66,9 +66,9 @@ def run():
     write_tree(folder)
     official.write(settings, folder)
     commit(folder)
-    print(course.say("export_done", options.folder))
+    course.tell(course.say("export_done", options.folder))
     if official.git("status", "--porcelain", "--untracked-files=no"):
-        print(course.say("export_uncommitted"), file=sys.stderr)
+        course.tell(course.say("export_uncommitted"), sys.stderr)
     return 0
 
 

@@ -18,12 +18,12 @@ import submission
 def run():
     parser = argparse.ArgumentParser(
         prog="./stage grade", description="Grades every stage of a repository. Exit 1 if a stage that was "
-        "started is wrong; what is not written yet is no fault.",
+        "started is wrong; a stage that is not written yet is not an error.",
         epilog="e.g. ./stage grade --repo https://example.org/ann/stagecraft.git --json ann.json")
     parser.add_argument("--repo", metavar="PATH-OR-URL",
-                        help="a folder, as it is now, or what git can clone, as committed; by default this one")
+                        help="a folder (its files as they are) or a git repository (as committed); by default this one")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write the result there too")
-    parser.add_argument("--seed", type=int, help="of the numbers made on the spot; by default a new one")
+    parser.add_argument("--seed", type=int, help="seed of the tests' random numbers; by default a new one")
     parser.add_argument("--jobs", type=int, help="stages at a time; by default as many as there are cores")
     parser.add_argument("--language", choices=course.HANDOUTS, help="by default STAGECRAFT_LANG, --repo's (course.json), LANG")
     parser.add_argument("--summary", type=pathlib.Path, metavar="FILE", help="append the table, in Markdown")
@@ -37,7 +37,8 @@ def run():
         language = handed_in.language
     if language:
         os.environ["STAGECRAFT_LANG"] = language  # the gate's too
-    result = grading.grade(handed_in, options.seed, options.jobs)
+    with course.doing(course.say("doing_grade", handed_in.source)):
+        result = grading.grade(handed_in, options.seed, options.jobs)
     if options.json:
         options.json.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     if options.summary:
@@ -46,7 +47,7 @@ def run():
     lines = [line for part in report.text(result) for line in part.splitlines()]
     if options.annotations:
         lines = [*report.without_commands(lines), *report.annotations(result)]
-    print("\n".join(lines))
+    course.tell("\n".join(lines))
     return 1 if result["failed"] else 0
 
 

@@ -31,13 +31,14 @@ def run():
     all_hints = hints(stage)
     shown = progress.recall("hints", stage) or 0
     if shown >= len(all_hints):
-        print(course.say("hint_last", stage.id, stage.handout.relative_to(course.ROOT)))
+        course.tell(course.say("hint_last", stage.id, stage.handout.relative_to(course.ROOT)))
         return 0
-    print(course.say("hint", stage.id, shown + 1, len(all_hints)))
-    print("\n".join(course.wrapped(all_hints[shown], COLUMNS, INDENT, INDENT)))
+    course.tell(course.say("hint", stage.id, shown + 1, len(all_hints)))
+    room = min(COLUMNS, course.columns(usual=COLUMNS))
+    print("\n".join(course.wrapped(all_hints[shown], room, INDENT, INDENT)))
     progress.note("hints", stage, shown + 1)
     if shown + 1 < len(all_hints):
-        print(course.say("hint_next", stage.id))
+        course.tell(course.say("hint_next", stage.id))
     return 0
 
 

@@ -58,7 +58,7 @@ def check_gates(chosen):
         if status in ("unwritten", "uncompiled"):
             raise course.Problem(course.say(f"mine_{status}", stage.id))
         if status == "wrong":
-            print(course.say("mine_wrong", stage.id), file=sys.stderr)
+            course.tell(course.say("mine_wrong", stage.id), sys.stderr)
             right = False
     return right
 
@@ -72,7 +72,8 @@ def select(chosen):
     if "{}:STRING={}".format(*setting) in cache.read_text(encoding="utf-8").splitlines():
         return
     configure = ["cmake", "-S", str(course.ROOT), "-B", str(course.BUILD), "-D{}={}".format(*setting)]
-    subprocess.run(configure, check=True, stdout=subprocess.DEVNULL)
+    with course.doing(course.say("build_mine")):
+        subprocess.run(configure, check=True, stdout=subprocess.DEVNULL)
 
 
 def build(chosen):
@@ -122,27 +123,27 @@ def tell_calls(table, code, with_shares):
     if crashed:
         print(file=sys.stderr)  # the story ended in the middle of a line
     if not table.counts:
-        print(course.say("mine_uncounted"), file=sys.stderr)
+        course.tell(course.say("mine_uncounted"), sys.stderr)
         return
     calls, inside, total = table.read()
     if code == 0 or any(one.count for one in calls.values()):
         for name, one in calls.items():
             if one.count == 0:
-                print(course.say("mine_never_called", name), file=sys.stderr)
+                course.tell(course.say("mine_never_called", name), sys.stderr)
             elif with_shares:
                 part = share(one.nanoseconds, total)
                 key = "mine_called" if one.count > 1 else "mine_called_once"
-                print(course.say(key, name, one.count, part), file=sys.stderr)
+                course.tell(course.say(key, name, one.count, part), sys.stderr)
             else:
                 key = "mine_called_often" if one.count > 1 else "mine_called_just_once"
-                print(course.say(key, name, one.count), file=sys.stderr)
+                course.tell(course.say(key, name, one.count), sys.stderr)
     if crashed:
         died = -code, signal.strsignal(-code)
-        print(course.say("mine_died_in", *died, inside, calls[inside].count) if inside
-              else course.say("mine_died", *died), file=sys.stderr)
+        course.tell(course.say("mine_died_in", *died, inside, calls[inside].count) if inside
+                    else course.say("mine_died", *died), sys.stderr)
         for stage in course.stages():
             if inside in stage.functions:
-                print(course.say("mine_where", stage.id), file=sys.stderr)
+                course.tell(course.say("mine_where", stage.id), sys.stderr)
 
 
 def tell_faster(known, chosen):
@@ -150,7 +151,7 @@ def tell_faster(known, chosen):
     faster = [stage for stage in known if bench.timed(stage)]
     if not any(stage in chosen for stage in faster):
         stages = ", ".join(f"{stage.id} {stage.title[course.language()]}" for stage in faster)
-        print(course.say("mine_plain", stages), file=sys.stderr)
+        course.tell(course.say("mine_plain", stages), sys.stderr)
 
 
 def read_ids(path):
@@ -186,9 +187,10 @@ def story(words, run_mine, why_not, folder):
     if code != 0:
         return code, None
     quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    failed = run_program("src/stagecraft",
-                         [words[0], "--textbook", *options, "--save-ids", str(files[1]), *words[1:]],
-                         **quiet)
+    with course.doing(course.say("doing_reference")):
+        failed = run_program("src/stagecraft",
+                             [words[0], "--textbook", *options, "--save-ids", str(files[1]), *words[1:]],
+                             **quiet)
     times = middle - begin, time.monotonic() - middle
     return code, None if failed else compare(*map(read_ids, files), why_not, times)
 
@@ -208,7 +210,7 @@ def run():
     select(chosen)
     build(chosen)
     functions = [function for stage in chosen for function in stage.functions]
-    print(course.say("mine_begins", ", ".join(functions)), file=sys.stderr, flush=True)
+    course.tell(course.say("mine_begins", ", ".join(functions)), sys.stderr)
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         table = calls.Table(folder / "calls", course.BUILD, PROGRAM, functions)
@@ -227,7 +229,7 @@ def run():
         if code == 0 and words[0] in ("chat", "story") and has_option(words, "--model", "-m"):
             tell_faster(known, chosen)
         if tokens:
-            print(tokens, file=sys.stderr)
+            course.tell(tokens, sys.stderr)
     return code if code >= 0 else 128 - code
 
 

@@ -8,7 +8,7 @@ from fetch import Problem
 
 def main():
     parser = argparse.ArgumentParser(
-        prog="./stage models", description="What is here, and what ./stage pull can bring.",
+        prog="./stage models", description="Lists the models here, and those that ./stage pull can download.",
         epilog="e.g. ./stage models rm smollm2-135m")
     parser.add_argument("action", nargs="?", choices=["rm"], help="rm: remove one that was pulled")
     parser.add_argument("name", nargs="?", help="which")

@@ -89,7 +89,7 @@ def result_of(stage):
         return course.Result(stage)
     known = remembered(stage)
     if known is None:
-        print(course.say("judging", stage.id), file=sys.stderr)
+        course.tell(course.say("judging", stage.id), sys.stderr)
         known = judge(stage)
     return known
 

@@ -241,7 +241,7 @@ def pull(options):
 
 def main():
     parser = argparse.ArgumentParser(
-        prog="./stage pull", description="Brings a model, checked and whole, into the cache.",
+        prog="./stage pull", description="Downloads a model into the cache, and checks it.",
         epilog="e.g. ./stage pull smollm2-135m; ./stage models says which there are. HF_TOKEN, HF_ENDPOINT, "
                "HTTPS_PROXY and pip's configuration are honoured; XDG_CACHE_HOME says where models lie; "
                "STAGECRAFT_MODELS names a folder that is looked into first and never written.")

@@ -29,9 +29,9 @@ def reset(stage, name=None):
         aside = keep_aside(path) if path.exists() else None
         path.write_bytes(starter)
         shown = path.relative_to(course.ROOT)
-        print(course.say("reset_kept", shown, aside.name) if aside else course.say("reset_back", shown))
+        course.tell(course.say("reset_kept", shown, aside.name) if aside else course.say("reset_back", shown))
     if not changed:
-        print(course.say("reset_nothing", stage.id))
+        course.tell(course.say("reset_nothing", stage.id))
 
 
 def renewed(text, stages):
@@ -53,10 +53,10 @@ def run():
     parser = argparse.ArgumentParser(
         prog="./stage reset", description="Gives the starter of a stage back. Your file is kept "
         "beside it: rms_norm.cpp.1, or the next number.", epilog="e.g. ./stage reset 3")
-    parser.add_argument("stage", nargs="?", help="3, say")
+    parser.add_argument("stage", nargs="?", help="for example 3")
     parser.add_argument("file", nargs="?", help="only this one, of a stage that has several")
-    parser.add_argument("--renew", action="store_true", help="for who writes the course: what lies "
-                        "in the folders of stages/ are the starters from now on (in stages.json)")
+    parser.add_argument("--renew", action="store_true", help="for authors of the course: makes the files "
+                        "in stages/ the starters (their hashes go into stages.json)")
     options = parser.parse_args()
     known = course.stages()
     if options.renew == (options.stage is not None):

@@ -84,7 +84,7 @@ def told(complaint, place, source):
 def where_it_happens(stage, request):
     """Lines for the student; none where this machine has no sanitizer."""
     target = f"worker_{stage.number}_asan"
-    print(course.say("crash_building"), file=sys.stderr)
+    course.tell(course.say("crash_building"), sys.stderr)
     if course.build(target) is not None:
         return []
     complaint, place = ask(course.BUILD / "tests" / target, request, stage)

@@ -1,6 +1,5 @@
 """./stage test: is my code right, and if not, why?"""
 import argparse
-import shutil
 import subprocess
 import sys
 
@@ -19,11 +18,11 @@ def tell(result, brief=False):
     stage = result.stage
     head = course.say("test_head", stage.id, stage.title[course.language()], result.earned, stage.points)
     if brief and result.status in ("passed", "unwritten"):
-        print(f"{head}, {course.say(f'test_{result.status}')}")
+        course.tell(f"{head}, {course.say(f'test_{result.status}')}")
         return
-    print(head)
+    course.tell(head)
     if result.compile_error:
-        print(f"  {course.say('test_uncompiled')}\n{indent(result.compile_error)}")
+        course.tell(f"  {course.say('test_uncompiled')}\n{indent(result.compile_error)}")
         return
     explained = False
     for group in result.groups:
@@ -36,34 +35,25 @@ def tell(result, brief=False):
             explained = True
         tell_group(group, lines)
     if result.status == "wrong" and stage.needs and not result.is_begun:
-        print("  " + course.say("test_needs", ", ".join(map(str, stage.needs))))
+        course.tell("  " + course.say("test_needs", ", ".join(map(str, stage.needs))))
 
 
 def tell_group(group, where_it_happens):
     word = course.paint(course.say(f"test_{group.status}"), COLOURS.get(group.status))
-    print(f"  {group.name:<24} {group.earned:>3}/{group.points:<3} {word}")
+    course.tell(f"  {group.name:<24} {group.earned:>3}/{group.points:<3} {word}")
     for failure in group.failures[:1]:  # one thing at a time
-        print(indent(failure))
+        course.tell(indent(failure))
     for line in where_it_happens:
-        print(indent(line, 6))
+        course.tell(indent(line, 6))
     if group.mistake_says:
-        print(indent(group.mistake_says))
+        course.tell(indent(group.mistake_says))
     if len(group.failures) > 1 and group.status != "slow":
-        print(indent(course.say("test_more", len(group.failures) - 1)))
+        course.tell(indent(course.say("test_more", len(group.failures) - 1)))
 
 
 def indent(text, columns=4):
-    """Each line so far to the right, broken between words where a terminal would break it anywhere."""
-    lines = (" " * columns + line for line in text.splitlines())
-    return "\n".join(piece for line in lines for piece in fitted(line))
-
-
-def fitted(line):
-    room = shutil.get_terminal_size().columns
-    if not sys.stdout.isatty() or course.width(line) <= room:
-        return [line]
-    margin = line[:len(line) - len(line.lstrip())]
-    return course.wrapped(line.lstrip(), room, margin, margin + "  ")
+    """Each line so far to the right."""
+    return "\n".join(" " * columns + line for line in text.splitlines())
 
 
 def next_step(result, selection=None):
@@ -80,22 +70,22 @@ def next_step(result, selection=None):
 
 def run_my_tests(stage):
     """What the student's own tests say: shown, never graded."""
-    print(course.say("test_mine", stage.my_tests.relative_to(course.ROOT)))
+    course.tell(course.say("test_mine", stage.my_tests.relative_to(course.ROOT)))
     target = f"my_tests_{stage.number}"
     problem = course.build(target)
     if problem is not None:
-        print(f"  {course.say('test_uncompiled')}\n{indent(course.why_not_built(problem, f'tests/{target}'))}")
+        course.tell(f"  {course.say('test_uncompiled')}\n{indent(course.why_not_built(problem, f'tests/{target}'))}")
         return
     try:
         done = subprocess.run(
             [str(course.BUILD / "tests" / target), "--gtest_brief=1"], stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS, errors="replace")
     except subprocess.TimeoutExpired:
-        print(indent(course.say("test_mine_hung", SECONDS)))
+        course.tell(indent(course.say("test_mine_hung", SECONDS)))
         return
-    print(indent("\n".join(done.stdout.splitlines()[:LINES])))
+    course.tell(indent("\n".join(done.stdout.splitlines()[:LINES])))
     if done.returncode < 0:
-        print(indent(course.say("test_mine_ended", -done.returncode)))
+        course.tell(indent(course.say("test_mine_ended", -done.returncode)))
 
 
 def test_and_tell(stage, brief=False):
@@ -130,10 +120,10 @@ def run():
     else:
         results = list(up_to_the_next_unfinished(known))
     if options.stages and len(results) > 1:
-        print(course.say("test_total", sum(result.earned for result in results),
+        course.tell(course.say("test_total", sum(result.earned for result in results),
                          sum(result.stage.points for result in results)))
     unfinished = next((result for result in results if result.status != "passed"), None)
-    print(next_step(unfinished or results[-1], options.stages))
+    course.tell(next_step(unfinished or results[-1], options.stages))
     return 1 if unfinished else 0
 
 

@@ -99,11 +99,13 @@ def run():
         raise course.Problem(course.say("update_no_url"))
     if official.git("rev-parse", "--show-prefix") != "\n":
         raise course.Problem(course.say("update_no_git"))
-    if official.git("fetch", "-q", "--no-tags", "--", settings["url"], settings["ref"]) is None:
+    with course.doing(course.say("doing_fetch", settings["url"])):
+        fetched = official.git("fetch", "-q", "--no-tags", "--", settings["url"], settings["ref"])
+    if fetched is None:
         raise course.Problem(course.say("update_unreachable", settings["url"], settings["ref"]))
     new = official.git("rev-parse", "FETCH_HEAD^{commit}").strip()
     if is_known(new, settings):
-        print(course.say("update_nothing", new[:10]))
+        course.tell(course.say("update_nothing", new[:10]))
         return 0
     wanted, gone = changes(new, settings)
     refuse_to_overwrite(wanted | gone)
@@ -113,12 +115,12 @@ def run():
     apply(gone, "rm", "-q")
     official.write({**settings, "commit": new})
     official.git("add", official.FILE)
-    print(course.say("update_done", len(wanted) + len(gone), new[:10]))
+    course.tell(course.say("update_done", len(wanted) + len(gone), new[:10]))
     for line in changelog():
         found = CHANGE.match(line)
         if found and line not in before:
-            print(f"  {found[1]}")
-    print(course.say("update_commit", datetime.date.today().isoformat()))
+            course.tell(f"  {found[1]}")
+    course.tell(course.say("update_commit", datetime.date.today().isoformat()))
     return 0
 
 

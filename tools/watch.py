@@ -22,8 +22,13 @@ def snapshot(stage):
     return seen
 
 
-def wait_for_a_save(stage, before):
-    while snapshot(stage) == before:
+def wait_for_a_save(stages, before):
+    """The first of these stages that was saved. before: {stage: its snapshot}"""
+    while True:
+        for stage in stages:
+            if snapshot(stage) != before[stage]:
+                print(f"\n-- {time.strftime('%H:%M:%S')}")
+                return stage
         time.sleep(SECONDS)
 
 
@@ -32,15 +37,15 @@ def test_once(stage):
     try:
         result = test.test_and_tell(stage)
     except course.Problem as problem:  # a build that can't be: the next save may mend it
-        print(f"stage: {problem}", file=sys.stderr)
+        course.tell(f"stage: {problem}", sys.stderr)
         return False
-    print(test.next_step(result))
+    course.tell(test.next_step(result))
     return result.status == "passed"
 
 
 def announce(stage, after):
-    print("\n" + course.say("watch_next", after.id, stage.id, stage.title[course.language()],
-                            stage.handout.relative_to(course.ROOT), stage.file_names))
+    course.tell("\n" + course.say("watch_next", after.id, stage.id, stage.title[course.language()],
+                                  stage.handout.relative_to(course.ROOT), stage.file_names))
 
 
 def run():
@@ -51,23 +56,24 @@ def run():
     options = parser.parse_args()
     known = course.stages()
     stage = course.find_stage(options.stage, known) if options.stage else progress.next_unfinished(known)
-    while stage is not None:
+    while True:
+        if stage is None:  # all done: whichever is saved next
+            before = {stage: snapshot(stage) for stage in known}
+            course.tell(course.say("where_all_done"))
+            course.tell(course.say("watching", "stages"))
+            stage = wait_for_a_save(known, before)
         before = snapshot(stage)
         passed = test_once(stage)
         if passed and not options.stage:
             last, stage = stage, progress.next_unfinished(known)
             if stage is None:
-                break
-            announce(stage, last)
-            if not stage.is_started:
-                before = snapshot(stage)
-            else:
                 continue
-        print(course.say("watching", stage.folder.relative_to(course.ROOT)), flush=True)
-        wait_for_a_save(stage, before)
-        print(f"\n-- {time.strftime('%H:%M:%S')}")
-    print(course.say("where_all_done"))
-    return 0
+            announce(stage, last)
+            if stage.is_started:
+                continue
+            before = snapshot(stage)
+        course.tell(course.say("watching", stage.folder.relative_to(course.ROOT)))
+        wait_for_a_save([stage], {stage: before})
 
 
 if __name__ == "__main__":

@@ -2,7 +2,9 @@
 import sys
 
 import course
+import official
 import progress
+import tour
 import update
 
 COLOURS = {"passed": "32", "wrong": "31", "uncompiled": "31", "begun": "33", "slow": "33"}
@@ -43,9 +45,14 @@ def run():
     results = [progress.result_of(stage) for stage in course.stages()]
     for line in table(results):
         print(line)
-    print(f"\n{what_next(results)}\n{course.say('where_help')}")
-    if update.is_behind():
-        print(course.say("update_behind"))
+    if not any(result.stage.is_started for result in results):
+        print()
+        tour.show_summary()
+    course.tell(f"\n{what_next(results)}\n{course.say('where_help')}")
+    with course.doing(course.say("doing_ask", official.read()["url"])):
+        is_behind = update.is_behind()
+    if is_behind:
+        course.tell(course.say("update_behind"))
     return 0
 
 

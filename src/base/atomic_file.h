@@ -8,8 +8,8 @@
 
 namespace stagecraft {
 
-// A file that is there whole or not at all: written under another name beside its own, and given
-// its own at the end. If commit() was not called, nothing is left behind.
+// A file that appears complete or not at all: written under a temporary name in the same folder and
+// renamed by commit(). Without commit(), nothing is left behind.
 class AtomicFile {
  public:
   // Throws Error if `path` is there already and is not to be replaced, or cannot be written.

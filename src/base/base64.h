@@ -6,8 +6,7 @@
 
 namespace stagecraft {
 
-// The bytes that a text in base64 (RFC 4648, section 4, padding and all) stands for; nullopt if it
-// is none.
+// Decodes base64 (RFC 4648, section 4, padding required); nullopt if `text` is not valid base64.
 std::optional<std::string> bytes_of_base64(std::string_view text);
 
 }  // namespace stagecraft

@@ -5,9 +5,8 @@
 
 namespace stagecraft {
 
-// Zeroed memory for what is large and read over and over: in huge pages where the system has them,
-// which spares the processor most of its address look-ups. Pages that are never touched cost
-// nothing.
+// Zeroed memory for large data that is read many times. It uses huge pages where the system has
+// them, which avoids most TLB misses. Pages that are never touched cost nothing.
 class LargeMemory {
  public:
   LargeMemory() = default;

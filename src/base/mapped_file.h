@@ -12,8 +12,8 @@ namespace stagecraft {
 // shared by every process that maps the same file. Move-only; views into `bytes()` must not outlive
 // it. Throws Error naming the path if it cannot be opened or is no regular file.
 //
-// A program that cuts the file short while it is mapped takes the pages away: the next touch ends
-// this process with SIGBUS. Replace a model by renaming a new file over it (as write_safetensors
+// If another program truncates the file while it is mapped, the next access to a lost page ends
+// this process with SIGBUS. So replace a model by renaming a new file over it (as write_safetensors
 // does), never by writing into it.
 class MappedFile {
  public:
@@ -24,8 +24,8 @@ class MappedFile {
 
   std::span<const std::byte> bytes() const { return {data_, size_}; }
 
-  // Lets go of the memory of all pages touched so far, for whoever has copied what he needs. A page
-  // that is touched again comes back from the disk, or from the system's cache of it.
+  // Releases the memory of all pages touched so far, for a caller that has copied what it needs. A
+  // page that is touched again is read from the disk, or from the system's cache.
   void release_pages() const;
 
  private:
@@ -37,8 +37,8 @@ class MappedFile {
 // cannot be read or has more than `max_bytes`.
 std::string read_text_file(const std::filesystem::path& path, std::size_t max_bytes);
 
-// Throws Error if the text is what `git clone` leaves in place of a large file where Git LFS is not
-// installed. read_text_file has asked already.
+// Throws Error if the text is a Git LFS pointer: what `git clone` leaves in place of a large file
+// if Git LFS is not installed. read_text_file calls it.
 void refuse_lfs_pointer(std::string_view text, const std::string& where);
 
 }  // namespace stagecraft

@@ -5,7 +5,8 @@
 
 namespace stagecraft {
 
-// What a starter throws until a student has written it: not an error of the input, so not an Error.
+// A starter throws this until a student has written the function. It is no error of the input, so
+// it is not an Error.
 class NotImplemented : public std::logic_error {
  public:
   explicit NotImplemented(const std::string& what) : std::logic_error(what) {}

@@ -9,8 +9,8 @@ namespace stagecraft {
 // then their siblings (hyper-threads); empty where the system does not say.
 std::vector<int> allowed_processors();
 
-// As many threads as are worth starting: one for each core that this process may run on, fewer
-// where its container is granted less time than that. At least 1.
+// The number of threads that is worth starting: one per core that this process may run on, fewer if
+// its container has a smaller CPU quota. At least 1.
 std::size_t usable_cores();
 
 // Ties the calling thread to one processor. No effect where the system does not allow it.

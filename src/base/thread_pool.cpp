@@ -29,11 +29,11 @@ ThreadPool::ThreadPool(std::size_t n_threads) {
   const bool pin = n_threads == processors.size();
   workers_.reserve(n_threads - 1);
   try {
-    for (std::size_t part = 1; part < n_threads; ++part) {
-      const int processor = pin ? processors[part] : -1;
-      workers_.emplace_back([this, part, processor] {
+    for (std::size_t thread = 1; thread < n_threads; ++thread) {
+      const int processor = pin ? processors[thread] : -1;
+      workers_.emplace_back([this, thread, processor] {
         if (processor >= 0) pin_to(processor);
-        worker(part);
+        worker(thread);
       });
     }
   } catch (const std::system_error&) {
@@ -66,12 +66,12 @@ void ThreadPool::finish() {
   while (const std::uint32_t left = working_) wait_while(working_, left);
 }
 
-void ThreadPool::worker(std::size_t part) {
+void ThreadPool::worker(std::size_t thread) {
   for (std::uint32_t seen = 0;;) {
     if (!soon_changes(round_, seen)) round_.wait(seen);
     ++seen;  // the caller waits for every worker, so a round is never missed
     if (quit_) return;
-    call_(context_, part);
+    call_(context_, thread);
     if (--working_ == 0) working_.notify_one();
   }
 }

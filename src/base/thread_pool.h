@@ -9,17 +9,17 @@
 
 namespace stagecraft {
 
-// A fixed crew of threads that a session keeps. `run` gives each one part of a piece of work and
-// returns when all parts are done; the calling thread does part 0 itself. Nothing is allocated by
-// `run`. One caller at a time.
+// A fixed number of threads. `run` calls a function once per thread and returns when all calls have
+// returned; the calling thread makes call 0 itself. `run` allocates nothing. One caller at a time.
 //
-// Whoever waits looks again and again for a tenth of a millisecond before it goes to sleep, because
-// being woken takes longer than most pieces of work; but not where there are more threads than
-// processors, which would only keep the others from working. Where a crew has all the processors
-// that the process may use, its workers are tied to one each.
+// A waiting thread spins for a tenth of a millisecond before it sleeps, because waking a thread
+// takes longer than most pieces of work. It does not spin if there are more threads than
+// processors: that would only slow the others down. If the pool has as many threads as the process
+// has processors, each worker is pinned to one.
 class ThreadPool {
  public:
-  // At least 1, the caller counted. Throws Error if the system does not start that many.
+  // n_threads: at least 1, the caller included. Throws Error if the system does not start that
+  // many.
   explicit ThreadPool(std::size_t n_threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -27,8 +27,8 @@ class ThreadPool {
 
   std::size_t size() const { return workers_.size() + 1; }
 
-  // Calls work(part) once for each part in [0, size()), each on a thread of its own. `work` must
-  // not throw.
+  // Calls work(thread) once for each thread in [0, size()), all at the same time. `work` must not
+  // throw.
   template <class Work>
   void run(Work&& work) {
     if (workers_.empty()) {
@@ -36,25 +36,25 @@ class ThreadPool {
       return;
     }
     using Callable = std::remove_reference_t<Work>;
-    start([](void* context, std::size_t part) { (*static_cast<Callable*>(context))(part); }, &work);
+    start([](void* context, std::size_t thread) { (*static_cast<Callable*>(context))(thread); }, &work);
     work(std::size_t{0});
     finish();
   }
 
-  // Within `run`, to be called by every part: returns when all of them have. What each wrote before
-  // is there for all to read.
+  // Within `run`, every thread must call it: returns when all have. Afterwards each can read what
+  // the others wrote before.
   void barrier();
 
-  // How often a part has waited for the others so long that it went to sleep: they have much more
-  // to do, or no processor to do it on.
+  // How often a thread waited so long that it went to sleep: the others had much more to do, or no
+  // processor to run on.
   std::uint32_t sleeps() const { return sleeps_; }
 
  private:
-  using Call = void (*)(void* context, std::size_t part);
+  using Call = void (*)(void* context, std::size_t thread);
   using Count = std::atomic<std::uint32_t>;
   void start(Call call, void* context);
   void finish();
-  void worker(std::size_t part);
+  void worker(std::size_t thread);
   void stop();
   bool soon_changes(const Count& count, std::uint32_t value) const;
   void wait_while(const Count& count, std::uint32_t value);
@@ -64,11 +64,11 @@ class ThreadPool {
   Call call_ = nullptr;
   void* context_ = nullptr;
   bool quit_ = false;
-  // Each on a cache line of its own: threads that wait for one do not disturb the others.
+  // Each on its own cache line, so that waiting for one does not slow down the others.
   alignas(64) Count round_{0};     // counts pieces of work; workers wait for it to change
   alignas(64) Count working_{0};   // workers that have not finished this round
-  alignas(64) Count arrived_{0};   // parts that have come to the barrier
-  alignas(64) Count barriers_{0};  // counts barriers that all have come to
+  alignas(64) Count arrived_{0};   // threads that have reached the barrier
+  alignas(64) Count barriers_{0};  // counts barriers that all threads have passed
   alignas(64) Count sleeps_{0};
 };
 

@@ -4,7 +4,8 @@
 
 namespace stagecraft {
 
-// A row of the embedding table; what a tokenizer makes of text and a model predicts.
+// The id of a token: its row in the embedding table. A tokenizer turns text into ids; a model
+// predicts the next id.
 using TokenId = std::int32_t;
 
 }  // namespace stagecraft

@@ -21,10 +21,10 @@ class Checkpoint {
 
   const StoredTensor* find(std::string_view name) const;  // nullptr if absent
   std::vector<const StoredTensor*> tensors() const;       // all, in order of names
-  // Lets go of the memory of the files' pages, once tensors were widened: see MappedFile.
+  // Releases the memory of the files' pages, once tensors were converted to f32: see MappedFile.
   void release_pages() const;
   std::size_t copied_bytes() const;  // see WeightFile
-  // What errors about a tensor are to be called: "models/story/model.safetensors".
+  // The file, for errors: "models/story/model.safetensors".
   const std::string& name() const { return name_; }
 
  private:

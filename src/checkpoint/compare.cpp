@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "base/error.h"
-#include "operators/widen.h"
+#include "operators/half_to_float.h"
 
 namespace stagecraft {
 namespace {
@@ -23,7 +23,7 @@ double element(const StoredTensor& tensor, std::size_t index) {
   if (tensor.dtype == DType::F32) return static_cast<double>(read<float>(tensor, index));
   const auto bits = read<std::uint16_t>(tensor, index);
   float wide = 0.0f;
-  (tensor.dtype == DType::F16 ? widen_f16 : widen_bf16)({&bits, 1}, {&wide, 1});
+  (tensor.dtype == DType::F16 ? f16_to_f32 : bf16_to_f32)({&bits, 1}, {&wide, 1});
   return static_cast<double>(wide);
 }
 

@@ -8,11 +8,11 @@ namespace stagecraft {
 
 // How far two numbers may lie apart and still count as the same:
 //   |a - b| <= absolute + relative * max(|a|, |b|, rms)
-// rms is the root mean square of the row (along the last dimension) that they stand in, of the side
-// where it is smaller. It is there because a sum rounds as its terms do, not as its result: a small
-// number in a row of large ones is no more exact than they are. On a real model two correct f32
-// implementations are 4 times farther apart than without it the defaults allow, and with it 5 times
-// closer.
+// rms is the root mean square of their row (along the last dimension), the smaller of both sides.
+// It is needed because the rounding error of a sum depends on its terms, not on its result: a small
+// number in a row of large ones is no more exact than they are. On a real model, two correct f32
+// implementations differ by 4 times what the defaults allow without rms, and by a fifth of what
+// they allow with it.
 //
 // Neither side is the reference, so swapping them changes nothing. Equal infinities are the same.
 // NaN is the same as NaN (both sides broke in the same place) and differs from every number.

@@ -5,9 +5,9 @@
 
 #include "base/error.h"
 #include "operators/dequantize.h"
-#include "operators/narrow.h"
+#include "operators/float_to_half.h"
+#include "operators/half_to_float.h"
 #include "operators/quantize.h"
-#include "operators/widen.h"
 
 namespace stagecraft {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kPiece = 1u << 16;  // elements: whole blocks of any type
 
 // These elements of the tensor as f32.
-void widen(const StoredTensor& piece, std::vector<float>& out, const std::string& where) {
+void to_f32(const StoredTensor& piece, std::vector<float>& out, const std::string& where) {
   out.resize(element_count(piece));
   if (is_quantized(piece.dtype)) return dequantize(piece.dtype, piece.bytes, out);
   if (piece.dtype == DType::F32) {
@@ -27,12 +27,12 @@ void widen(const StoredTensor& piece, std::vector<float>& out, const std::string
                 printable(piece.name), dtype_name(piece.dtype));
   }
   std::vector<std::uint16_t> copy;
-  (piece.dtype == DType::F16 ? widen_f16 : widen_bf16)(elements(piece, copy), out);
+  (piece.dtype == DType::F16 ? f16_to_f32 : bf16_to_f32)(elements(piece, copy), out);
 }
 
-void narrow(std::span<const float> values, DType dtype, std::span<std::byte> out) {
+void to_half(std::span<const float> values, DType dtype, std::span<std::byte> out) {
   std::vector<std::uint16_t> bits(values.size());
-  (dtype == DType::F16 ? narrow_f16 : narrow_bf16)(values, bits);
+  (dtype == DType::F16 ? f32_to_f16 : f32_to_bf16)(values, bits);
   for (std::size_t i = 0; i < bits.size(); ++i) {
     const unsigned largest = dtype == DType::F16 ? 0x7c00u : 0x7f80u;
     if ((bits[i] & 0x7fffu) < largest || !std::isfinite(values[i])) continue;
@@ -46,7 +46,7 @@ void from_f32(std::span<const float> values, DType dtype, std::span<std::byte> o
   if (dtype == DType::F32) {
     std::memcpy(out.data(), values.data(), out.size());
   } else if (dtype == DType::F16 || dtype == DType::BF16) {
-    narrow(values, dtype, out);
+    to_half(values, dtype, out);
   } else {
     quantize(dtype, values, out);
   }
@@ -73,7 +73,7 @@ void convert_tensor(const StoredTensor& tensor, DType dtype, const std::string& 
   for (std::size_t at = 0; at < tensor.bytes.size(); at += piece_bytes) {
     StoredTensor piece = tensor;
     piece.bytes = tensor.bytes.subspan(at, std::min(piece_bytes, tensor.bytes.size() - at));
-    widen(piece, values, where);
+    to_f32(piece, values, where);
     out.resize(bytes_as(piece, dtype));
     try {
       from_f32(values, dtype, out);

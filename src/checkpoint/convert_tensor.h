@@ -8,9 +8,9 @@
 
 namespace stagecraft {
 
-// A tensor's elements in another type, piece by piece, so that no whole tensor need be in memory:
-// `sink` is called with the bytes one after the other. What has that type already is passed on as
-// it lies, bit for bit; the rest goes through f32 (dequantize.h, widen.h, quantize.h, narrow.h).
+// A tensor's elements in another type, piece by piece, so that no whole tensor has to be in memory:
+// `sink` is called with the bytes in order. A tensor that has the type already is passed on bit for
+// bit; others go through f32 (half_to_float.h, float_to_half.h, dequantize.h, quantize.h).
 //
 //   dtype   F32, F16, BF16, Q8_0, Q4_0 or Q4_1; or the tensor's own. For blocks of n elements a row
 //           must be a multiple of n (fits_in)

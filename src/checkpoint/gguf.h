@@ -15,16 +15,16 @@ namespace stagecraft {
 //   the pairs         key, type, value
 //   for each tensor   name, dimensions (the innermost first), type, offset into the data
 //   the data          from the next multiple of "general.alignment"; so begins each tensor
-// Every rule of the format is checked before a byte of data is used. It holds what a model folder
-// does: config.json, tokenizer.json and the weights.
+// Every rule of the format is checked before a byte of data is used. The file holds what a model
+// folder holds: config, tokenizer and weights.
 class GgufFile {
  public:
   // Throws Error naming the file, the key or tensor, what was expected and what was found.
   explicit GgufFile(const std::filesystem::path& path);
 
   const GgufMetadata& metadata() const { return metadata_; }
-  // In the order of the file and by its names ("blk.0.attn_q.weight"); shapes are turned round, as
-  // everywhere here: [rows, columns].
+  // In the order of the file, with its names ("blk.0.attn_q.weight"). Shapes are [rows, columns],
+  // as everywhere here; the file has them in reverse.
   const std::vector<StoredTensor>& tensors() const { return tensors_; }
   const StoredTensor* find(std::string_view name) const;  // nullptr if absent
   std::uint32_t version() const { return version_; }
@@ -40,7 +40,7 @@ class GgufFile {
   std::uint32_t version_ = 0;
 };
 
-// The number that GGUF has for a type. Throws Error if it has none.
+// GGUF's number for a type. Throws Error if it has none.
 std::uint32_t gguf_type(DType dtype);
 
 // Whether `path` is a file that calls itself GGUF, by its name or its first bytes (a download cache

@@ -24,8 +24,8 @@ class GgufValue {
   bool is_flag() const { return type_ == Type::Bool; }
   bool is_text() const { return type_ == Type::Text; }
 
-  // The element `index` of an array; of anything else, 0 is the value. One that is too large for 64
-  // bits with a sign becomes -1, which nobody expects.
+  // The element `index` of an array; for anything else, index 0 is the value. A number beyond int64
+  // becomes -1, which no key accepts.
   std::int64_t integer(std::size_t index = 0) const;
   double number(std::size_t index = 0) const;
   bool flag() const { return bytes_[0] != std::byte{0}; }

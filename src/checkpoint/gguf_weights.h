@@ -9,10 +9,10 @@
 
 namespace stagecraft {
 
-// The weights of a GGUF model as a Hugging Face checkpoint would hold them, so that a model needs
-// to know of one naming only:
-//   names      blk.3.attn_q.weight -> model.layers.3.self_attn.q_proj.weight; one that we do not
-//              know stays as it is
+// The weights of a GGUF model as a Hugging Face checkpoint would hold them, so that the loader
+// knows one naming only:
+//   names      blk.3.attn_q.weight -> model.layers.3.self_attn.q_proj.weight; unknown names stay as
+//              they are
 //   row order  architecture "llama" stores each head of q and k with the two rows of a RoPE pair
 //              side by side; here the first halves come first (rope_pairs.h)
 //   the rest   bytes as they lie in the file; "rope_freqs.weight" is no weight (gguf_config.h)

@@ -10,9 +10,8 @@
 
 namespace stagecraft {
 
-// What stands in a GGUF file (version 3) before its data, put together pair by pair and tensor by
-// tensor. The data follows: each tensor in the order of add_tensor, padded to kAlignment with
-// zeros.
+// Builds the head of a GGUF file (version 3), pair by pair and tensor by tensor. The data follows
+// it: each tensor in the order of add_tensor, padded to kAlignment with zeros.
 class GgufWriter {
  public:
   void add(std::string_view key, std::uint32_t value);

@@ -33,8 +33,8 @@ class SafetensorsFile : public WeightFile {
   std::map<std::string, std::string> metadata_;
 };
 
-// What stands before the data of a file with these tensors, in this order; their bytes are not
-// asked for, so that they may still be made. `sizes`: of each tensor's data.
+// The head of a file with these tensors, in this order. Their bytes are not read, so they need not
+// exist yet. sizes: bytes of each tensor's data.
 std::string safetensors_header(std::span<const StoredTensor> tensors,
                                std::span<const std::size_t> sizes,
                                const std::map<std::string, std::string>& metadata);
@@ -44,7 +44,7 @@ std::string safetensors_header(std::span<const StoredTensor> tensors,
 void write_safetensors(const std::filesystem::path& path, std::span<const StoredTensor> tensors,
                        const std::map<std::string, std::string>& metadata);
 
-// The same to a stream, whose state says whether it worked.
+// The same to a stream; its state says whether writing worked.
 void write_safetensors(std::ostream& out, std::span<const StoredTensor> tensors,
                        const std::map<std::string, std::string>& metadata = {});
 

@@ -20,9 +20,9 @@ struct StoredTensor {
   std::span<const std::byte> bytes;
 };
 
-// The elements of a tensor, where they lie. A file may put them at a byte where no T can lie: then
-// they are copied into `copy`, which is left alone otherwise, and the view is of that. T is as
-// large as the tensor's dtype.
+// The elements of a tensor. If the file stores them at an address that is not aligned for T, they
+// are copied into `copy` and the view is of the copy; otherwise `copy` stays empty. T has the size
+// of the tensor's dtype.
 template <class T>
 std::span<const T> elements(const StoredTensor& tensor, std::vector<T>& copy) {
   const std::byte* bytes = tensor.bytes.data();

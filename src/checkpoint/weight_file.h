@@ -14,7 +14,7 @@ class WeightFile {
   virtual ~WeightFile() = default;
   virtual const std::vector<StoredTensor>& tensors() const = 0;
   virtual void release_pages() const = 0;  // see MappedFile
-  // The memory of tensors whose bytes do not lie in the file as they are wanted.
+  // Bytes of memory for tensors that had to be copied into another order or format.
   virtual std::size_t copied_bytes() const { return 0; }
 };
 

@@ -48,8 +48,16 @@ std::string model_name(const fs::path& model) {
   return is_model_file(model) ? last.stem().string() : last.filename().string();
 }
 
+Config llama_config(const ModelDescription& description, const fs::path& model,
+                    std::string_view format) {
+  if (description.config) return *description.config;
+  throw Error("{}: 'model_type': expected llama, mistral, qwen2 or qwen3 to write {}, found '{}'",
+              model.string(), format, description.plan.model_type);
+}
+
 void refuse_rope_factors(const fs::path& model) {
-  if (read_config(model).rope.factors.empty()) return;
+  const ModelDescription description = describe_model(model);
+  if (!description.config || description.config->rope.factors.empty()) return;
   throw Error("{}: tensor 'rope_freqs.weight': config.json has no words for factors of RoPE",
               model.string());
 }

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "convert/convert.h"
+#include "model/description.h"
 
 namespace stagecraft {
 
@@ -18,6 +19,11 @@ SourceTokenizer source_tokenizer(const Conversion& conversion);
 
 // "SmolLM2-135M" for .../SmolLM2-135M.gguf, "story" for models/story/
 std::string model_name(const std::filesystem::path& model);
+
+// The Config of a model that is to be written as `format`. Throws Error if it is not of Llama's
+// family, which is all that these writers know.
+Config llama_config(const ModelDescription& description, const std::filesystem::path& model,
+                    std::string_view format);
 
 // Throws Error if the RoPE of the model is such that config.json has no words for it.
 void refuse_rope_factors(const std::filesystem::path& model);

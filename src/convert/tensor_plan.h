@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "checkpoint/checkpoint.h"
-#include "model/config.h"
+#include "model/plan.h"
 
 namespace stagecraft {
 
@@ -19,10 +19,10 @@ struct PlannedTensor {
   std::size_t pairs = 0;  // rows are to stand in RoPE pairs, for so many heads (rope_pairs.h)
 };
 
-// The tensors of a model, in the order of its layers, each as stored: all that the config asks for
-// and no other. A tied model has one table, called the embedding, unless its file holds two that
+// The tensors of a model, in the order of its plan, each as stored: all that the plan asks for and
+// no other. A tied model has one table, called the embedding, unless its file holds two that
 // differ. Throws Error naming the tensor that is missing, of another shape or too many.
-std::vector<PlannedTensor> plan_tensors(const Config& config, const Checkpoint& checkpoint);
+std::vector<PlannedTensor> plan_tensors(const Plan& plan, const Checkpoint& checkpoint);
 
 // Calls `sink` with the tensor's bytes as planned, piece by piece, and lets go of the pages that
 // were read.

@@ -52,7 +52,7 @@ std::string pairs_text(const Conversion& conversion, const std::optional<Tokeniz
                        std::vector<std::string>& notes) {
   const std::string where = conversion.model.string();
   std::map<std::string, std::string> pairs;
-  const Json config = parse_json_object(config_json(conversion.model), where);
+  const Json config = parse_json_object(config_text(conversion.model).json, where);
   for (const auto& [key, value] : config.items()) pairs[key] = value_text(value);
   if (is_flm(conversion.model)) {
     const FlmFile file(conversion.model);
@@ -90,9 +90,10 @@ std::string vocabulary_text(const std::optional<Tokenizer>& tokenizer) {
 Converted convert_to_flm(const Conversion& conversion) {
   if (!conversion.replace) refuse_existing(conversion.out);
   const Checkpoint checkpoint = Checkpoint::open(conversion.model);
-  const Config config = read_config(conversion.model);
+  const ModelDescription description = describe_model(conversion.model);
+  const Config config = llama_config(description, conversion.model, ".flm");
   refuse_rope_factors(conversion.model);
-  std::vector<PlannedTensor> plan = plan_tensors(config, checkpoint);
+  std::vector<PlannedTensor> plan = plan_tensors(description.plan, checkpoint);
   if (plan.back().name != "lm_head.weight") {  // FastLLM looks for it in a tied model too
     plan.push_back(plan.front());
     plan.back().name = "lm_head.weight";

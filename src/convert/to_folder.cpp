@@ -12,6 +12,7 @@
 #include "convert/convert.h"
 #include "convert/sources.h"
 #include "convert/tensor_plan.h"
+#include "model/description.h"
 #include "text/tokenizer.h"
 
 namespace stagecraft {
@@ -85,9 +86,9 @@ Json shortest(const Json& value) {
   return Json::parse(fmt::format("{}", static_cast<float>(value.get<double>())));
 }
 
-std::string config_text(const fs::path& model, const Config& config, DType dtype) {
-  Json json = parse_json_object(config_json(model), model.string());
-  const std::string family = config.model_type;
+std::string folder_config(const fs::path& model, const Plan& plan, DType dtype) {
+  Json json = parse_json_object(config_text(model).json, model.string());
+  const std::string family = plan.model_type;
   if (!json.contains("architectures")) {
     std::string name = family;
     name[0] = static_cast<char>(name[0] - 'a' + 'A');
@@ -103,26 +104,25 @@ std::string config_text(const fs::path& model, const Config& config, DType dtype
 }
 
 // tokenizer.json and tokenizer_config.json for a model that has none.
-void write_tokenizer(const AtomicFolder& folder, const Conversion& conversion,
-                     const Config& config) {
+void write_tokenizer(const AtomicFolder& folder, const Conversion& conversion, const Plan& plan) {
   const SourceTokenizer source = source_tokenizer(conversion);
   const Tokenizer tokenizer = Tokenizer::parse(source.json, source.where);
   folder.write("tokenizer.json", source.json);
   Json json = {{"tokenizer_class", "PreTrainedTokenizerFast"},
                {"clean_up_tokenization_spaces", false},
-               {"model_max_length", config.max_seq_len}};
+               {"model_max_length", plan.max_seq_len}};
   const auto framed = tokenizer.encode("", {.add_special = true});
   if (!framed.empty()) json["bos_token"] = tokenizer.token_of(framed.front());
-  if (!config.eos_ids.empty()) json["eos_token"] = tokenizer.token_of(config.eos_ids.front());
+  if (!plan.eos_ids.empty()) json["eos_token"] = tokenizer.token_of(plan.eos_ids.front());
   if (!source.chat_template.empty()) json["chat_template"] = source.chat_template;
   folder.write("tokenizer_config.json", json.dump(2) + "\n");
 }
 
 void copy_or_write_tokenizer(const AtomicFolder& folder, const Conversion& conversion,
-                             const Config& config) {
+                             const Plan& plan) {
   const fs::path& from = conversion.tokenizer.empty() ? conversion.model : conversion.tokenizer;
   std::error_code ignored;
-  if (!fs::is_directory(from, ignored)) return write_tokenizer(folder, conversion, config);
+  if (!fs::is_directory(from, ignored)) return write_tokenizer(folder, conversion, plan);
   for (const std::string_view name : kTokenizerFiles) {
     if (!fs::exists(from / name, ignored)) continue;
     folder.write(name, read_text_file(from / name, kMaxCopiedBytes));
@@ -134,33 +134,33 @@ void copy_or_write_tokenizer(const AtomicFolder& folder, const Conversion& conve
 Converted convert_to_folder(const Conversion& conversion) {
   if (!conversion.replace) refuse_existing(conversion.out);
   const Checkpoint checkpoint = Checkpoint::open(conversion.model);
-  const Config config = read_config(conversion.model);
+  const Plan plan = describe_model(conversion.model).plan;
   refuse_rope_factors(conversion.model);
-  std::vector<PlannedTensor> plan = plan_tensors(config, checkpoint);
+  std::vector<PlannedTensor> planned = plan_tensors(plan, checkpoint);
   std::vector<StoredTensor> tensors;
   std::vector<std::size_t> sizes;
-  for (PlannedTensor& tensor : plan) {
+  for (PlannedTensor& tensor : planned) {
     if (is_quantized(tensor.dtype)) tensor.dtype = DType::F32;
     tensor.dtype = conversion.dtype.value_or(tensor.dtype);
     tensors.push_back({tensor.name, tensor.dtype, tensor.stored->shape, {}});
     sizes.push_back(bytes_as(*tensor.stored, tensor.dtype));
   }
   const AtomicFolder folder(conversion.out, conversion.replace);
-  folder.write("config.json", config_text(conversion.model, config, plan.front().dtype));
+  folder.write("config.json", folder_config(conversion.model, plan, planned.front().dtype));
   std::error_code ignored;
   const fs::path generation = conversion.model / "generation_config.json";
   if (fs::exists(generation, ignored)) {
     folder.write("generation_config.json", read_text_file(generation, kMaxCopiedBytes));
   }
-  if (conversion.with_tokenizer) copy_or_write_tokenizer(folder, conversion, config);
+  if (conversion.with_tokenizer) copy_or_write_tokenizer(folder, conversion, plan);
   AtomicFile file(folder.file("model.safetensors"), true);
   file.write(safetensors_header(tensors, sizes, {{"format", "pt"}}));
-  for (const PlannedTensor& tensor : plan) {
+  for (const PlannedTensor& tensor : planned) {
     write_tensor(tensor, checkpoint, [&](std::span<const std::byte> piece) { file.write(piece); });
   }
   file.commit();
   folder.commit();
-  return {plan.size(), file.size(), {}};
+  return {planned.size(), file.size(), {}};
 }
 
 }  // namespace stagecraft

@@ -73,10 +73,11 @@ void write_data(AtomicFile& file, const std::vector<PlannedTensor>& plan,
 Converted convert_to_gguf(const Conversion& conversion) {
   if (!conversion.replace) refuse_existing(conversion.out);
   const Checkpoint checkpoint = Checkpoint::open(conversion.model);
-  const Config config = read_config(conversion.model);
+  const ModelDescription description = describe_model(conversion.model);
+  const Config config = llama_config(description, conversion.model, "GGUF");
   const std::string where = conversion.model.string();
   Converted result;
-  std::vector<PlannedTensor> plan = plan_tensors(config, checkpoint);
+  std::vector<PlannedTensor> plan = plan_tensors(description.plan, checkpoint);
   choose_types(plan, conversion, result);
   if (gguf_architecture(config, where) == "llama") reorder_heads(plan, config);
 

@@ -3,10 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/error.h"
 #include "base/stopwatch.h"
-#include "model/batch.h"
-#include "model/sequence.h"
 
 namespace stagecraft {
 namespace {
@@ -30,73 +27,58 @@ std::uint64_t hash_of(std::span<const float> values) {
   return hash;
 }
 
-// One way to compute: `sequences` at once, whichever layers the model was opened for.
+// `sequences` that an engine computes side by side.
 class Runner {
  public:
-  Runner(const Model& model, const BenchmarkSizes& sizes, std::size_t n_threads)
-      : logits_(sizes.batch, model.config.vocab_size) {
+  Runner(Engine& engine, const BenchmarkSizes& sizes)
+      : engine_(engine), logits_(sizes.batch, engine.plan().vocab_size) {
     const std::size_t context = sizes.depth + std::max(sizes.prompt, sizes.generate) + 1;
-    if (model.layers() == Layers::Textbook) {
-      if (sizes.batch != 1) {
-        throw Error(
-            "batch: expected 1, as the textbook's layers compute one sequence at a time, "
-            "found {}",
-            sizes.batch);
-      }
-      sequence_ = make_sequence(model, context, n_threads);
-    } else {
-      batch_ = std::make_unique<Batch>(model, sizes.batch, context,
-                                       std::max(kFastRows, sizes.batch), n_threads);
+    for (std::size_t i = 0; i < sizes.batch; ++i) {
+      sequences_.push_back(engine.make_sequence(context));
     }
+    inputs_.reserve(sizes.batch);
   }
 
   void forget(std::size_t length) {
-    if (sequence_ != nullptr) return sequence_->truncate(length);
-    for (std::size_t i = 0; i < batch_->size(); ++i) batch_->truncate(i, length);
+    for (const auto& sequence : sequences_) sequence->truncate(length);
   }
 
   // The same text for all, one after the other.
   void read(std::span<const TokenId> ids) {
-    const std::size_t most = sequence_ != nullptr ? sequence_->max_rows() : batch_->max_rows();
-    for (std::size_t i = 0; i < logits_.rows(); ++i) {
+    const std::size_t most = engine_.max_rows();
+    for (std::size_t i = 0; i < sequences_.size(); ++i) {
       for (std::size_t at = 0; at < ids.size(); at += most) {
         const auto piece = ids.subspan(at, std::min(most, ids.size() - at));
         const bool last = at + piece.size() == ids.size();
-        step(piece, i, logits_.view().row_range(i, last ? 1 : 0));
+        const Input input{sequences_[i].get(), piece, last ? 1u : 0u};
+        engine_.forward({&input, 1}, logits_.view().row_range(i, input.n_logits));
       }
     }
   }
 
   // One more token for each.
   void make(TokenId id) {
-    if (sequence_ != nullptr) return sequence_->forward({&id, 1}, logits_.view());
-    parts_.clear();
-    for (std::size_t i = 0; i < logits_.rows(); ++i) parts_.push_back({i, {&id, 1}, 1});
-    batch_->forward(parts_, logits_.view());
+    inputs_.clear();
+    for (const auto& sequence : sequences_) inputs_.push_back({sequence.get(), {&id, 1}, 1});
+    engine_.forward(inputs_, logits_.view());
   }
 
   std::uint64_t hash() const { return hash_of({logits_.data(), logits_.cols()}); }
 
  private:
-  void step(std::span<const TokenId> piece, std::size_t i, MatrixView<float> logits) {
-    if (sequence_ != nullptr) return sequence_->forward(piece, logits);
-    const Batch::Part part{i, piece, logits.rows()};
-    batch_->forward({&part, 1}, logits);
-  }
-
-  std::unique_ptr<Sequence> sequence_;
-  std::unique_ptr<Batch> batch_;
+  Engine& engine_;
+  std::vector<std::unique_ptr<Sequence>> sequences_;
   Matrix<float> logits_;
-  std::vector<Batch::Part> parts_;
+  std::vector<Input> inputs_;
 };
 
 }  // namespace
 
-BenchmarkResult benchmark(const Model& model, const BenchmarkSizes& sizes, std::size_t n_threads,
+BenchmarkResult benchmark(Engine& engine, const BenchmarkSizes& sizes,
                           const std::function<bool()>& go_on) {
-  Runner runner(model, sizes, n_threads);
-  const auto before = some_ids(sizes.depth, model.config.vocab_size);
-  const auto ids = some_ids(std::max(sizes.prompt, sizes.generate), model.config.vocab_size);
+  Runner runner(engine, sizes);
+  const auto before = some_ids(sizes.depth, engine.plan().vocab_size);
+  const auto ids = some_ids(std::max(sizes.prompt, sizes.generate), engine.plan().vocab_size);
   if (!before.empty()) runner.read(before);
   BenchmarkResult result;
   for (std::size_t i = 0; i <= sizes.repetitions; ++i) {

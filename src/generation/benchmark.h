@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "model/model.h"
+#include "backends/engine.h"
 
 namespace stagecraft {
 
@@ -13,11 +13,11 @@ struct BenchmarkSizes {
   std::size_t prompt = 512;    // tokens that are read at once; 0: not measured
   std::size_t generate = 128;  // tokens that are made one after the other; 0: not measured
   std::size_t depth = 0;       // tokens that stand before both
-  std::size_t batch = 1;       // sequences side by side, the fast layers only
+  std::size_t batch = 1;       // sequences side by side
   std::size_t repetitions = 5;
 };
 
-// One entry a repetition. There is one more before them, not counted, that warms the caches up.
+// One entry per repetition. One more run before them warms the caches and is not counted.
 struct BenchmarkResult {
   std::vector<double> prompt_seconds;    // of all sequences
   std::vector<double> generate_seconds;  // of all sequences
@@ -25,9 +25,9 @@ struct BenchmarkResult {
       0;  // FNV-1a of the last logits' bits: the same for any threads, batch
 };
 
-// Times the model on ids that stand for a text: no tokenizer, no sampling. `go_on` is asked between
-// repetitions. Throws Error where the sizes do not fit the model's layers.
-BenchmarkResult benchmark(const Model& model, const BenchmarkSizes& sizes, std::size_t n_threads,
+// Times the model on fixed ids: no tokenizer, no sampling. `go_on` is called between repetitions;
+// false stops.
+BenchmarkResult benchmark(Engine& engine, const BenchmarkSizes& sizes,
                           const std::function<bool()>& go_on = {});
 
 }  // namespace stagecraft

@@ -9,21 +9,20 @@ namespace stagecraft {
 namespace {
 
 // Throws Error if one of these is no row of the model's embedding.
-void check_rows(const std::vector<TokenId>& tokens, const Tokenizer& tokenizer,
-                const Config& config) {
+void check_rows(const std::vector<TokenId>& tokens, const Tokenizer& tokenizer, const Plan& plan) {
   for (const TokenId token : tokens) {
-    if (static_cast<std::size_t>(token) < config.vocab_size) continue;
+    if (static_cast<std::size_t>(token) < plan.vocab_size) continue;
     throw Error("chat: expected a model with a row for token {} ({}), found vocab_size {}", token,
-                printable(tokenizer.token_of(token), 40), config.vocab_size);
+                printable(tokenizer.token_of(token), 40), plan.vocab_size);
   }
 }
 
 }  // namespace
 
-ChatSession::ChatSession(const Model& model, const Tokenizer& tokenizer, ChatFormat format,
-                         std::size_t context, std::size_t n_threads)
-    : tokenizer_(tokenizer), format_(std::move(format)), session_(model, context, n_threads) {
-  check_rows(format_.end_tokens(), tokenizer, model.config);
+ChatSession::ChatSession(Engine& engine, const Tokenizer& tokenizer, ChatFormat format,
+                         std::size_t context)
+    : tokenizer_(tokenizer), format_(std::move(format)), session_(engine, context) {
+  check_rows(format_.end_tokens(), tokenizer, engine.plan());
 }
 
 TextResult ChatSession::say(std::string question, const TextOptions& options, Random& random,
@@ -88,7 +87,7 @@ std::vector<TokenId> ChatSession::fit(Conversation& conversation, std::size_t an
     exchanges.erase(exchanges.begin(), exchanges.begin() + static_cast<std::ptrdiff_t>(forgotten));
     if (forgotten > 0) listener.on_forgotten(forgotten);
   }
-  check_rows(tokens, tokenizer_, session_.model().config);
+  check_rows(tokens, tokenizer_, session_.engine().plan());
   return tokens;
 }
 

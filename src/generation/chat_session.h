@@ -8,8 +8,8 @@
 
 namespace stagecraft {
 
-// A conversation with a model. Its text is the truth; the session's cache only remembers how much
-// of it has been computed, and each turn computes what is new:
+// A conversation with a model. The text is authoritative; the session's cache only holds what has
+// been computed of it, and each turn computes what is new:
 //
 //   conversation   system | question answer | question answer | question <opening>
 //   cache          ------------------------------------------>
@@ -19,10 +19,9 @@ namespace stagecraft {
 // is always the one that a fresh session would give to the same conversation.
 class ChatSession {
  public:
-  // context: the most tokens it can hold, answers included. Model and tokenizer must outlive it.
+  // context: the most tokens it can hold, answers included. Engine and tokenizer must outlive it.
   // Throws Error if the model has no row for the tokens of the format's frame.
-  ChatSession(const Model& model, const Tokenizer& tokenizer, ChatFormat format,
-              std::size_t context, std::size_t n_threads);
+  ChatSession(Engine& engine, const Tokenizer& tokenizer, ChatFormat format, std::size_t context);
 
   struct Listener {
     // Each piece of the answer; also called with an empty one now and then. False stops it.

@@ -15,15 +15,18 @@ struct Text {
   std::vector<TokenId> tokens;
 };
 
+using Sequences = std::vector<std::unique_ptr<Sequence>>;
+
 // Feeds the prompt to every sequence, as much of it at a time as a pass takes. logits: [n,
 // vocab_size].
-void feed_prompt(Batch& batch, std::span<const TokenId> prompt, MatrixView<float> logits) {
-  for (std::size_t i = 0; i < logits.rows(); ++i) {
+void feed_prompt(Engine& engine, const Sequences& sequences, std::span<const TokenId> prompt,
+                 MatrixView<float> logits) {
+  for (std::size_t i = 0; i < sequences.size(); ++i) {
     for (std::size_t at = 0; at < prompt.size();) {
-      const auto piece = prompt.subspan(at, std::min(batch.max_rows(), prompt.size() - at));
+      const auto piece = prompt.subspan(at, std::min(engine.max_rows(), prompt.size() - at));
       at += piece.size();
-      const Batch::Part part{i, piece, at == prompt.size() ? 1u : 0u};
-      batch.forward({&part, 1}, logits.row_range(i, part.n_logits));
+      const Input input{sequences[i].get(), piece, at == prompt.size() ? 1u : 0u};
+      engine.forward({&input, 1}, logits.row_range(i, input.n_logits));
     }
   }
 }
@@ -31,19 +34,22 @@ void feed_prompt(Batch& batch, std::span<const TokenId> prompt, MatrixView<float
 }  // namespace
 
 void generate_batch(
-    Batch& batch, std::span<const TokenId> prompt, const GenerationOptions& options,
-    std::span<Random> randoms,
+    Engine& engine, std::size_t context, std::span<const TokenId> prompt,
+    const GenerationOptions& options, std::span<Random> randoms,
     const std::function<void(std::size_t, std::span<const TokenId>, StopReason)>& on_done,
     const std::function<bool()>& go_on) {
   if (prompt.empty()) throw Error("generate: expected a prompt, found none");
-  const std::size_t vocab_size = batch.vocab_size();
+  const std::size_t vocab_size = engine.plan().vocab_size;
+  Sequences sequences;
+  for (std::size_t i = 0; i < randoms.size(); ++i)
+    sequences.push_back(engine.make_sequence(context));
   Matrix<float> logits(randoms.size(), vocab_size);
   std::vector<TokenProbability> scratch(vocab_size);
   std::vector<Text> texts;
   for (std::size_t i = 0; i < randoms.size(); ++i) {
     texts.push_back({i, {prompt.begin(), prompt.end()}});
   }
-  feed_prompt(batch, prompt, logits.view());
+  feed_prompt(engine, sequences, prompt, logits.view());
 
   // The next token of a text from its row of logits, or why there is none. The same rules in the
   // same order as generate() has them.
@@ -58,7 +64,7 @@ void generate_batch(
     }
     text.tokens.push_back(token);
     if (text.tokens.size() - prompt.size() == options.max_tokens) return StopReason::MaxTokens;
-    if (text.tokens.size() > batch.context()) return StopReason::ContextFull;
+    if (text.tokens.size() > context) return StopReason::ContextFull;
     return std::nullopt;
   };
   const auto done = [&](const Text& text, StopReason reason) {
@@ -68,7 +74,7 @@ void generate_batch(
     for (const Text& text : texts) done(text, StopReason::MaxTokens);
     return;
   }
-  std::vector<Batch::Part> parts;
+  std::vector<Input> inputs;
   while (!texts.empty()) {
     const bool stopped = !go_on();
     std::vector<Text> going;
@@ -83,11 +89,11 @@ void generate_batch(
     }
     texts = std::move(going);
     if (texts.empty()) return;
-    parts.clear();
+    inputs.clear();
     for (const Text& text : texts) {
-      parts.push_back({text.sequence, std::span(text.tokens).last(1), 1});
+      inputs.push_back({sequences[text.sequence].get(), std::span(text.tokens).last(1), 1});
     }
-    batch.forward(parts, logits.top_rows(texts.size()));
+    engine.forward(inputs, logits.top_rows(texts.size()));
   }
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "model/forward.h"
 #include "operators/softmax.h"
 
 namespace stagecraft {
@@ -14,24 +13,24 @@ bool comes_before(const TokenProbability& a, const TokenProbability& b) {
 
 }  // namespace
 
-Peek peek(const Model& model, std::span<const TokenId> ids, std::size_t shown,
-          const HeadIndex* head, std::size_t n_threads) {
+Peek peek(Engine& engine, std::span<const TokenId> ids, std::size_t shown, const HeadIndex* head) {
   const std::size_t seq_len = ids.size();
-  KvCache cache(model.config, seq_len);
-  Workspace workspace(model.config, seq_len, seq_len, n_threads);
+  const auto sequence = engine.make_sequence(seq_len, seq_len);
   Peek result;
-  result.next = Matrix<float>(shown, model.config.vocab_size);
+  result.next = Matrix<float>(shown, engine.plan().vocab_size);
   if (head != nullptr) {
     result.attention = Matrix<float>(seq_len, seq_len);
-    workspace.probe_sink = [&](int layer, std::string_view name, MatrixView<const float> value) {
+    engine.set_probe([&](int layer, std::string_view name, MatrixView<const float> value) {
       if (layer != static_cast<int>(head->layer) || name != "attn_probs") return;
       const auto rows = value.row_range(head->head * seq_len, seq_len);
       for (std::size_t i = 0; i < seq_len; ++i) {
         std::copy(rows.row(i).begin(), rows.row(i).end(), result.attention.view().row(i).begin());
       }
-    };
+    });
   }
-  forward(model, ids, cache, workspace, result.next.view());
+  const Input input{sequence.get(), ids, shown};
+  engine.forward({&input, 1}, result.next.view());
+  if (head != nullptr) engine.set_probe({});
   for (std::size_t i = 0; i < shown; ++i)
     softmax(result.next.view().row(i), result.next.view().row(i));
   return result;

@@ -3,9 +3,9 @@
 #include <span>
 #include <vector>
 
+#include "backends/engine.h"
 #include "base/token.h"
 #include "generation/sampler.h"
-#include "model/model.h"
 #include "tensor/matrix.h"
 
 namespace stagecraft {
@@ -16,7 +16,7 @@ struct HeadIndex {
   std::size_t head = 0;
 };
 
-// What a model thinks of a text, position by position.
+// What a model predicts for a text, position by position.
 struct Peek {
   Matrix<float> next;       // [shown, vocab_size]: the probabilities of what follows each of the
                             // last `shown` positions
@@ -28,9 +28,9 @@ struct Peek {
 //
 //   ids    [seq_len]  at least one
 //   shown  1 to seq_len
-//   head   whose attention to keep, or nullptr; must be one that the model has
-Peek peek(const Model& model, std::span<const TokenId> ids, std::size_t shown,
-          const HeadIndex* head, std::size_t n_threads);
+//   head   the attention head to keep, or nullptr; must exist in the model. Only the
+//          textbook backend has attention probabilities
+Peek peek(Engine& engine, std::span<const TokenId> ids, std::size_t shown, const HeadIndex* head);
 
 // The `count` likeliest tokens, likeliest first; of equals the lower id first.
 std::vector<TokenProbability> likeliest(std::span<const float> probabilities, std::size_t count);

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "model/sequence.h"
 
 namespace stagecraft {
 namespace {
@@ -26,23 +25,22 @@ double surprisal(std::span<const float> logits, TokenId token) {
 
 }  // namespace
 
-std::vector<double> surprisals(const Model& model, std::span<const TokenId> ids,
-                               const Windows& windows, std::size_t n_threads,
+std::vector<double> surprisals(Engine& engine, std::span<const TokenId> ids, const Windows& windows,
                                const std::function<bool(std::size_t scored)>& progress) {
   if (ids.size() < 2) throw Error("text: expected at least 2 tokens, found {}", ids.size());
   if (windows.stride == 0 || windows.stride >= windows.context) {
     throw Error("stride: expected 1 to {} (less than the context), found {}",
                 std::max<std::size_t>(windows.context, 1) - 1, windows.stride);
   }
+  const std::size_t vocab_size = engine.plan().vocab_size;
   for (const TokenId id : ids) {  // the last one is no input of a pass, which would look at it
-    if (id >= 0 && static_cast<std::size_t>(id) < model.config.vocab_size) continue;
-    throw Error("perplexity: token id: expected 0 to {}, found {}", model.config.vocab_size - 1,
-                id);
+    if (id >= 0 && static_cast<std::size_t>(id) < vocab_size) continue;
+    throw Error("perplexity: token id: expected 0 to {}, found {}", vocab_size - 1, id);
   }
   const std::size_t context = std::min(windows.context, ids.size());
   const std::size_t rows = std::min(kRowsPerPass, context);
-  const auto sequence = make_sequence(model, context, n_threads);
-  Matrix<float> logits(rows, model.config.vocab_size);
+  const auto sequence = engine.make_sequence(context, rows);
+  Matrix<float> logits(rows, vocab_size);
   std::vector<double> result;
   result.reserve(ids.size() - 1);
 
@@ -54,7 +52,8 @@ std::vector<double> surprisals(const Model& model, std::span<const TokenId> ids,
       const std::size_t n = std::min(rows, end - at);
       const std::size_t first = std::clamp(result.size(), at, at + n);  // whose next is not scored
       const std::size_t scored = at + n - first;
-      sequence->forward(ids.subspan(at, n), logits.top_rows(scored));
+      const Input input{sequence.get(), ids.subspan(at, n), scored};
+      engine.forward({&input, 1}, logits.top_rows(scored));
       for (std::size_t i = 0; i < scored; ++i) {
         result.push_back(surprisal(logits.view().row(i), ids[first + i + 1]));
       }

@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
+#include "backends/engine.h"
 #include "base/token.h"
-#include "model/model.h"
 
 namespace stagecraft {
 
@@ -18,7 +18,7 @@ struct Windows {
   std::size_t stride = 256;  // 1 to context - 1
 };
 
-// How surprised the model is by each token of a text: -ln p(token | those before it), in nats.
+// The surprisal of each token of a text: -ln p(token | the tokens before it), in nats.
 //
 //   ids       [n]  n >= 2; ids[0] is only read. Each a row of the model's embedding
 //   progress  where set, called now and then with how many tokens are scored; false stops, and what
@@ -28,8 +28,7 @@ struct Windows {
 // Perplexity is exp of their mean; bits per byte is their sum over ln 2 and the bytes they spell.
 // The sums over the vocabulary are in f64. Throws Error if a window or an id is out of range, or if
 // the model's logits are no finite numbers.
-std::vector<double> surprisals(const Model& model, std::span<const TokenId> ids,
-                               const Windows& windows, std::size_t n_threads,
+std::vector<double> surprisals(Engine& engine, std::span<const TokenId> ids, const Windows& windows,
                                const std::function<bool(std::size_t scored)>& progress = {});
 
 }  // namespace stagecraft

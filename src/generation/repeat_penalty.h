@@ -6,8 +6,8 @@
 
 namespace stagecraft {
 
-// Makes repeating oneself less likely (Keskar et al. 2019, section 4.1): the logit of every token
-// in `recent` is divided by the penalty where positive, else multiplied; once, however often it
+// Makes repetition less likely (Keskar et al. 2019, section 4.1): the logit of every token in
+// `recent` is divided by the penalty if positive, else multiplied; once, however often the token
 // occurs.
 //
 //   logits   [vocab_size]  read and written

@@ -12,10 +12,10 @@ namespace stagecraft {
 namespace {
 
 // The context, if this machine could hold it: told now, not by the kernel when half a story is out.
-std::size_t affordable(const Model& model, std::size_t context) {
+std::size_t affordable(const Engine& engine, std::size_t context) {
   const double memory =
       static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
-  const double needed = session_bytes(model.config, model.layers(), model.kv_type, context);
+  const double needed = session_bytes(engine.plan(), engine.options(), context);
   if (memory <= 0.0 || needed <= memory) return context;
   throw Error(
       "context: expected at most {:.0f} tokens, as many as {:.1f} GB of memory hold, found {}",
@@ -24,21 +24,21 @@ std::size_t affordable(const Model& model, std::size_t context) {
 
 }  // namespace
 
-double session_bytes(const Config& config, Layers layers, KvType kv_type, std::size_t context) {
-  const SequenceBytes sequence = sequence_bytes(config, layers, kv_type, context);
+double session_bytes(const Plan& plan, const EngineOptions& options, std::size_t context) {
+  const SequenceBytes sequence = sequence_bytes(plan, options, context);
   return sequence.cache + sequence.workspace +
-         sizeof(float) * static_cast<double>(config.vocab_size) +
+         sizeof(float) * static_cast<double>(plan.vocab_size) +
          sizeof(TokenId) * static_cast<double>(context);
 }
 
-Session::Session(const Model& model, std::size_t context, std::size_t n_threads) try
-    : model_(model),
-      sequence_(make_sequence(model, affordable(model, context), n_threads)),
-      logits_(1, model.config.vocab_size) {
+Session::Session(Engine& engine, std::size_t context) try
+    : engine_(engine),
+      sequence_(engine.make_sequence(affordable(engine, context))),
+      logits_(1, engine.plan().vocab_size) {
   tokens_.reserve(context);
 } catch (const std::bad_alloc&) {  // less than the machine has: a limit, a container
   throw Error("context: {} tokens take {:.1f} GB, more memory than this program may have", context,
-              session_bytes(model.config, model.layers(), model.kv_type, context) * 1e-9);
+              session_bytes(engine.plan(), engine.options(), context) * 1e-9);
 }
 
 bool Session::feed(std::span<const TokenId> tokens, const std::function<bool()>& go_on) {
@@ -47,10 +47,11 @@ bool Session::feed(std::span<const TokenId> tokens, const std::function<bool()>&
                 context() - tokens_.size(), context(), tokens.size());
   }
   while (!tokens.empty()) {
-    const auto piece = tokens.first(std::min(tokens.size(), sequence_->max_rows()));
+    const auto piece = tokens.first(std::min(tokens.size(), engine_.max_rows()));
     tokens = tokens.subspan(piece.size());
     const std::size_t wanted = tokens.empty() ? 1 : 0;  // only the very last scores matter
-    sequence_->forward(piece, logits_.top_rows(wanted));
+    const Input input{sequence_.get(), piece, wanted};
+    engine_.forward({&input, 1}, logits_.top_rows(wanted));
     tokens_.insert(tokens_.end(), piece.begin(), piece.end());
     if (!tokens.empty() && go_on && !go_on()) return false;
   }
@@ -59,8 +60,7 @@ bool Session::feed(std::span<const TokenId> tokens, const std::function<bool()>&
 
 void Session::truncate(std::size_t length) {
   if (length >= tokens_.size()) return;
-  sequence_->truncate(length);
-  tokens_.resize(length);
+  tokens_.resize(sequence_->truncate(length));
 }
 
 }  // namespace stagecraft

@@ -4,21 +4,21 @@
 #include <span>
 #include <vector>
 
-#include "model/sequence.h"
+#include "backends/engine.h"
 
 namespace stagecraft {
 
 // The memory in bytes that a session with room for `context` tokens comes to use: keys, values and
 // what a forward pass writes. Pages that are never reached cost nothing.
-double session_bytes(const Config& config, Layers layers, KvType kv_type, std::size_t context);
+double session_bytes(const Plan& plan, const EngineOptions& options, std::size_t context);
 
-// One sequence in the making: the model, what it has computed so far, and all the memory and
-// threads that computing more will need. Nothing is allocated after it is made.
+// One text in the making: its tokens, what the engine has computed of them, and the scores of the
+// token after the last. Nothing is allocated after it is made.
 class Session {
  public:
-  // context: the most tokens it can hold. The model must outlive the session. Throws Error if this
-  // machine has not the memory for that many, or starts not as many threads.
-  Session(const Model& model, std::size_t context, std::size_t n_threads);
+  // context: the most tokens it can hold. The engine must outlive the session. Throws Error if
+  // memory or threads cannot be allocated.
+  Session(Engine& engine, std::size_t context);
 
   // Computes these tokens after the ones it has. logits() then scores the token that comes next.
   // A long text takes several passes; between two of them go_on, where set, may return false: then
@@ -29,19 +29,20 @@ class Session {
   // [vocab_size]: the scores after the last token fed. Writable, for penalties.
   std::span<float> logits() { return logits_.view().row(0); }
 
-  // Forgets every token from `length` on. The logits are stale until the next feed.
+  // Forgets every token from `length` on, and more where the model's state cannot be cut there:
+  // tokens() says what is left. The logits are stale until the next feed.
   void truncate(std::size_t length);
 
   std::span<const TokenId> tokens() const { return tokens_; }  // all that were fed
   std::size_t context() const { return sequence_->capacity(); }
-  std::size_t n_threads() const { return sequence_->n_threads(); }
-  const Model& model() const { return model_; }
+  std::size_t n_threads() const { return engine_.n_threads(); }
+  const Engine& engine() const { return engine_; }
 
-  // Sees every intermediate result of the passes to come; see Sequence::set_probe.
-  void set_probe(Workspace::Probe probe) { sequence_->set_probe(std::move(probe)); }
+  // Sees every intermediate result of the engine's passes to come; see Backend::set_probe.
+  void set_probe(Probe probe) { engine_.set_probe(std::move(probe)); }
 
  private:
-  const Model& model_;
+  Engine& engine_;
   std::unique_ptr<Sequence> sequence_;
   Matrix<float> logits_;
   std::vector<TokenId> tokens_;

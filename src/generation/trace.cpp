@@ -5,7 +5,6 @@
 
 #include "base/json.h"
 #include "checkpoint/safetensors.h"
-#include "model/forward.h"
 
 namespace stagecraft {
 namespace {
@@ -62,26 +61,27 @@ StoredTensor Activation::stored() const {
   return {name, DType::F32, shape, std::as_bytes(all)};
 }
 
-std::vector<Activation> trace(const Model& model, std::span<const TokenId> ids,
-                              std::span<const std::size_t> passes, std::size_t n_threads) {
+std::vector<Activation> trace(Engine& engine, std::span<const TokenId> ids,
+                              std::span<const std::size_t> passes) {
   const std::size_t seq_len = ids.size();
   if (const std::size_t sum = std::reduce(passes.begin(), passes.end()); sum != seq_len) {
     throw Error("trace: expected passes that add up to {} tokens, found {}", seq_len, sum);
   }
-  KvCache cache(model.config, seq_len);
-  Workspace workspace(model.config, seq_len, seq_len, n_threads);
-  Matrix<float> logits(seq_len, model.config.vocab_size);
+  const auto sequence = engine.make_sequence(seq_len, seq_len);
+  Matrix<float> logits(seq_len, engine.plan().vocab_size);
 
   std::vector<Activation> activations;
   Collector collector(activations, seq_len);
-  workspace.probe_sink = [&](int layer, std::string_view name, MatrixView<const float> value) {
+  engine.set_probe([&](int layer, std::string_view name, MatrixView<const float> value) {
     collector.add(layer, name, value);
-  };
+  });
   for (const std::size_t q_len : passes) {
-    const std::size_t first = cache.length();
+    const std::size_t first = sequence->length();
     collector.begin_pass(first, q_len);
-    forward(model, ids.subspan(first, q_len), cache, workspace, logits.top_rows(q_len));
+    const Input input{sequence.get(), ids.subspan(first, q_len), q_len};
+    engine.forward({&input, 1}, logits.top_rows(q_len));
   }
+  engine.set_probe({});
   return activations;
 }
 

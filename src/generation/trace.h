@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "backends/engine.h"
 #include "base/token.h"
 #include "checkpoint/stored_tensor.h"
-#include "model/model.h"
 #include "tensor/matrix.h"
 
 namespace stagecraft {
@@ -27,12 +27,12 @@ struct Activation {
 //
 //   ids     [seq_len]  at least one
 //   passes  the number of tokens in each pass, adding up to seq_len: {3, 1} computes three
-//   positions
-//           at once and then one
+//           positions at once and then one
 //
-// Throws Error if the passes do not add up or an id is out of range.
-std::vector<Activation> trace(const Model& model, std::span<const TokenId> ids,
-                              std::span<const std::size_t> passes, std::size_t n_threads);
+// Throws Error if the engine's backend is not the textbook, if the passes do not add up or an id is
+// out of range.
+std::vector<Activation> trace(Engine& engine, std::span<const TokenId> ids,
+                              std::span<const std::size_t> passes);
 
 // Writes a safetensors file of F32 tensors; __metadata__.order lists their names. Throws Error.
 void write_trace(const std::filesystem::path& path, std::span<const Activation> activations);

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,7 +10,7 @@
 
 namespace stagecraft {
 
-// How positions become angles; see rope_frequencies.h. Names as in config.json.
+// How RoPE turns positions into angles; see rope_frequencies.h. Names as in config.json.
 struct RopeConfig {
   enum class Type { Default, Linear, Llama3 };
   Type type = Type::Default;
@@ -18,8 +19,8 @@ struct RopeConfig {
   double low_freq_factor = 1.0;       // llama3
   double high_freq_factor = 4.0;      // llama3
   double original_max_seq_len = 0.0;  // llama3: "original_max_position_embeddings"
-  std::vector<float> factors;         // each pair's frequency is divided by its own, where a GGUF
-                                      // file says so. [head_dim / 2], or empty
+  std::vector<float> factors;         // GGUF: each pair's frequency is divided by its factor.
+                                      // [head_dim / 2], or empty
 };
 
 // The shape of a Llama-family model: what config.json says, checked, defaults filled in.
@@ -55,7 +56,16 @@ Config read_config(const std::filesystem::path& model);
 // The same from the text of a config.json; `where` names it in errors.
 Config parse_config(const std::string& text, const std::string& where);
 
-// The text of the config.json that a model has, or that says what a file of another format does.
-std::string config_json(const std::filesystem::path& model);
+// The config.json that a model has, or that says what a file of another format does.
+struct ConfigText {
+  std::string json;
+  std::string where;  // names it in errors: "models/story/config.json"
+};
+ConfigText config_text(const std::filesystem::path& model);
+
+// What ends a text according to generation_config.json, which has the last word; nullopt where a
+// model has no such file, or the file does not say.
+std::optional<std::vector<TokenId>> generation_eos_ids(const std::filesystem::path& model,
+                                                       std::size_t vocab_size);
 
 }  // namespace stagecraft

@@ -84,12 +84,27 @@ void refuse_foreign_rope(const ConfigFields& fields) {
 
 }  // namespace
 
-void refuse_foreign_arithmetic(const ConfigFields& fields) {
+void refuse_foreign_arithmetic(const ConfigFields& fields,
+                               std::span<const std::string_view> honoured) {
   for (const auto& [key, value] : fields.object().items()) {
+    if (std::ranges::find(honoured, key) != honoured.end()) continue;
     if (changes_the_result(key, value)) {
       throw Error("{}: '{}': {} is not supported", fields.where(), printable(key),
                   describe_json(value));
     }
+  }
+}
+
+void check_heads(const ConfigFields& fields, std::size_t n_heads, std::size_t n_kv_heads,
+                 std::size_t head_dim) {
+  if (n_heads % n_kv_heads != 0) {
+    throw Error(
+        "{}: 'num_attention_heads': expected a multiple of 'num_key_value_heads' {}, found {}",
+        fields.where(), n_kv_heads, n_heads);
+  }
+  if (head_dim % 2 != 0) {
+    throw Error("{}: 'head_dim': expected an even number (RoPE turns pairs), found {}",
+                fields.where(), head_dim);
   }
 }
 
@@ -142,28 +157,33 @@ std::vector<std::size_t> parse_windows(const ConfigFields& fields, const Config&
   const bool used = !qwen || fields.flag_or("use_sliding_window", false);
   const bool none = !used || fields.is_null("sliding_window");
   const std::size_t window = none ? 0 : fields.size_or("sliding_window", kDefaultWindow);
-  if (const Json* types = fields.find("layer_types")) {
-    if (!types->is_array() || types->size() != config.n_layers) {
-      throw Error("{}: 'layer_types': expected one for each of {} layers, found {}", fields.where(),
-                  config.n_layers, describe_json(*types));
-    }
-    for (std::size_t i = 0; i < config.n_layers; ++i) {
-      const std::string& type = json_string((*types)[i], fields.where(), "layer_types");
-      if (type == "sliding_attention") {
-        if (window == 0) {
-          throw Error("{}: 'layer_types': layer {} slides, but there is no 'sliding_window'",
-                      fields.where(), i);
-        }
-        windows[i] = window;
-      } else if (type != "full_attention") {
-        throw Error("{}: 'layer_types': '{}' is not supported", fields.where(), printable(type));
-      }
-    }
-    return windows;
-  }
+  if (fields.has("layer_types")) return parse_layer_types(fields, config.n_layers, window);
   const std::size_t first =
       qwen ? fields.size_or("max_window_layers", kDefaultMaxWindowLayers, 0) : 0;
   for (std::size_t i = first; i < config.n_layers; ++i) windows[i] = window;
+  return windows;
+}
+
+std::vector<std::size_t> parse_layer_types(const ConfigFields& fields, std::size_t n_layers,
+                                           std::size_t window) {
+  const Json& types = *fields.find("layer_types");
+  if (!types.is_array() || types.size() != n_layers) {
+    throw Error("{}: 'layer_types': expected one for each of {} layers, found {}", fields.where(),
+                n_layers, describe_json(types));
+  }
+  std::vector<std::size_t> windows(n_layers, 0);
+  for (std::size_t i = 0; i < n_layers; ++i) {
+    const std::string& type = json_string(types[i], fields.where(), "layer_types");
+    if (type == "sliding_attention") {
+      if (window == 0) {
+        throw Error("{}: 'layer_types': layer {} slides, but there is no 'sliding_window'",
+                    fields.where(), i);
+      }
+      windows[i] = window;
+    } else if (type != "full_attention") {
+      throw Error("{}: 'layer_types': '{}' is not supported", fields.where(), printable(type));
+    }
+  }
   return windows;
 }
 

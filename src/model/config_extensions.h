@@ -1,5 +1,7 @@
 #pragma once
 
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "model/config.h"
@@ -10,8 +12,15 @@ namespace stagecraft {
 // What a config.json may say beyond the plain Llama shape.
 
 // Throws Error naming the first value that would change the arithmetic in a way that this engine
-// does not implement (a logit scale, experts, quantised weights ...).
-void refuse_foreign_arithmetic(const ConfigFields& fields);
+// does not implement (a logit scale, experts, quantised weights ...). honoured: fields of such a
+// kind that the architecture reads.
+void refuse_foreign_arithmetic(const ConfigFields& fields,
+                               std::span<const std::string_view> honoured = {});
+
+// Throws Error if these heads cannot be: keys that no whole number of query heads shares, or a head
+// of an odd size, whose numbers RoPE cannot pair.
+void check_heads(const ConfigFields& fields, std::size_t n_heads, std::size_t n_kv_heads,
+                 std::size_t head_dim);
 
 // Both styles: "rope_theta" and "rope_scaling" at the top, or both inside "rope_parameters".
 RopeConfig parse_rope(const ConfigFields& top, std::size_t max_seq_len);
@@ -19,6 +28,11 @@ RopeConfig parse_rope(const ConfigFields& top, std::size_t max_seq_len);
 // Which layers look back only so far, as positions; 0: all the way. [config.n_layers]
 // Needs config.model_type and config.n_layers.
 std::vector<std::size_t> parse_windows(const ConfigFields& fields, const Config& config);
+
+// "layer_types": `window` for each "sliding_attention", 0 for each "full_attention". [n_layers]
+// Throws Error for another type, another number of layers, or a layer that slides without a window.
+std::vector<std::size_t> parse_layer_types(const ConfigFields& fields, std::size_t n_layers,
+                                           std::size_t window);
 
 // "eos_token_id": one token, several, or none.
 std::vector<TokenId> parse_eos_ids(const ConfigFields& fields, std::size_t vocab_size);

@@ -11,7 +11,7 @@ namespace stagecraft {
 // below what a 64-bit size can hold.
 inline constexpr std::size_t kMaxDimension = 1u << 24;
 inline constexpr std::size_t kMaxLayers = 4096;
-// "rms_norm_eps": what f32 holds, with room for its square.
+// "rms_norm_eps": f32 holds it and its square.
 inline constexpr double kMinEps = 1e-30;
 inline constexpr double kMaxEps = 1.0;
 

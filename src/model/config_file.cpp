@@ -13,30 +13,38 @@ constexpr std::size_t kMaxConfigBytes = 4u << 20;
 
 }  // namespace
 
-std::string config_json(const std::filesystem::path& model) {
-  if (is_gguf(model)) return gguf_config_json(GgufFile(model));
-  if (is_llama2c(model)) return llama2c_config_json(Llama2cHeader::read(model));
-  if (is_flm(model)) return flm_config_json(FlmFile(model));
-  return read_text_file(model / "config.json", kMaxConfigBytes);
+ConfigText config_text(const std::filesystem::path& model) {
+  if (is_gguf(model)) return {gguf_config_json(GgufFile(model)), model.string() + ": metadata"};
+  if (is_llama2c(model)) {
+    return {llama2c_config_json(Llama2cHeader::read(model)), model.string() + ": header"};
+  }
+  if (is_flm(model)) return {flm_config_json(FlmFile(model)), model.string() + ": pairs"};
+  const std::filesystem::path path = model / "config.json";
+  return {read_text_file(path, kMaxConfigBytes), path.string()};
+}
+
+std::optional<std::vector<TokenId>> generation_eos_ids(const std::filesystem::path& model,
+                                                       std::size_t vocab_size) {
+  const std::filesystem::path path = model / "generation_config.json";
+  std::error_code ignored;
+  if (std::filesystem::symlink_status(path, ignored).type() ==
+      std::filesystem::file_type::not_found) {
+    return std::nullopt;
+  }
+  const std::string where = path.string();
+  const Json json = parse_json_object(read_text_file(path, kMaxConfigBytes), where);
+  const ConfigFields fields(json, where);
+  if (!fields.has("eos_token_id")) return std::nullopt;
+  return parse_eos_ids(fields, vocab_size);
 }
 
 Config read_config(const std::filesystem::path& model) {
   if (is_gguf(model)) return gguf_config(GgufFile(model));
   if (is_llama2c(model)) return llama2c_config(model);
   if (is_flm(model)) return flm_config(FlmFile(model));
-  const std::filesystem::path path = model / "config.json";
-  Config config = parse_config(read_text_file(path, kMaxConfigBytes), path.string());
-
-  // generation_config.json, where there is one, has the last word on what ends a text.
-  const std::filesystem::path generation = model / "generation_config.json";
-  std::error_code ignored;
-  if (std::filesystem::symlink_status(generation, ignored).type() !=
-      std::filesystem::file_type::not_found) {
-    const std::string where = generation.string();
-    const Json json = parse_json_object(read_text_file(generation, kMaxConfigBytes), where);
-    const ConfigFields fields(json, where);
-    if (fields.has("eos_token_id")) config.eos_ids = parse_eos_ids(fields, config.vocab_size);
-  }
+  const ConfigText text = config_text(model);
+  Config config = parse_config(text.json, text.where);
+  if (const auto eos = generation_eos_ids(model, config.vocab_size)) config.eos_ids = *eos;
   return config;
 }
 

@@ -16,6 +16,17 @@ constexpr std::array<Family, 4> kFamilies = {{
 
 }  // namespace
 
+std::vector<std::string_view> llama_family_types() {
+  std::vector<std::string_view> types;
+  for (const Family& family : kFamilies) types.push_back(family.model_type);
+  return types;
+}
+
+bool is_llama_family(const ConfigFields& fields) {
+  return std::ranges::find(kFamilies, fields.text_or("model_type", ""), &Family::model_type) !=
+         kFamilies.end();
+}
+
 const Family& parse_family(const ConfigFields& fields) {
   const std::string name = fields.text_or("model_type", "");
   const auto* family = std::ranges::find(kFamilies, name, &Family::model_type);

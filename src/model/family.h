@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <string_view>
+#include <vector>
 
 #include "model/config_fields.h"
 
@@ -21,6 +22,12 @@ struct Family {
   bool reads_mlp_bias;        // does "mlp_bias" mean anything?
   bool qk_norm;               // RMSNorm of each head's q and k before RoPE
 };
+
+// The values of "model_type" that name these.
+std::vector<std::string_view> llama_family_types();
+
+// Whether "model_type" names one of these: a model that the course's own layers compute.
+bool is_llama_family(const ConfigFields& fields);
 
 // The family that "model_type" names. Throws Error if that is none of these, or if the model has
 // another activation than SiLU.

@@ -16,11 +16,12 @@ void copy_rows(MatrixView<const float> from, MatrixView<float> to) {
 
 }  // namespace
 
-KvCache::KvCache(const Config& config, std::size_t capacity) : capacity_(capacity) {
-  layers_.resize(config.n_layers);
-  for (Layer& layer : layers_) {
-    layer.keys = Matrix<float>(capacity, config.kv_dim());
-    layer.values = Matrix<float>(capacity, config.kv_dim());
+KvCache::KvCache(const Config& config, std::size_t capacity)
+    : KvCache(std::vector<std::size_t>(config.n_layers, config.kv_dim()), capacity) {}
+
+KvCache::KvCache(std::span<const std::size_t> widths, std::size_t capacity) : capacity_(capacity) {
+  for (const std::size_t width : widths) {
+    layers_.push_back({Matrix<float>(capacity, width), Matrix<float>(capacity, width)});
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "model/config.h"
@@ -7,17 +8,19 @@
 
 namespace stagecraft {
 
-// The keys and values of every position a sequence has computed, one pair of matrices a layer, so
-// that a new token need not compute the old ones again. Keys are stored after RoPE.
+// The keys and values of every position that a sequence has computed, one pair of matrices per
+// layer, so that a new token does not compute the old ones again. Keys are stored after RoPE.
 //
 // A forward pass over q_len tokens appends q_len rows to each layer and then, once, advances.
 //
-// Addresses for the whole capacity are taken at once and memory comes page by page as positions are
-// first written (4 KB): it grows in steps with what is used,
-// nothing is allocated for a token, nothing moves. tests/generation/memory_test.cpp measures it.
+// Address space for the whole capacity is reserved at once. Memory comes in pages of 4 KB when a
+// position is first written: nothing is allocated per token and nothing moves
+// (tests/generation/memory_test.cpp measures it).
 class KvCache {
  public:
   KvCache(const Config& config, std::size_t capacity);  // capacity in positions
+  // widths: numbers of a key, and of a value, in each layer.
+  KvCache(std::span<const std::size_t> widths, std::size_t capacity);
 
   std::size_t length() const { return length_; }      // positions computed
   std::size_t capacity() const { return capacity_; }  // positions there is room for

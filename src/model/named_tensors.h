@@ -16,8 +16,8 @@ class NamedTensors {
   // The tensor of that name, or nullptr if there is none. It lives as long as the checkpoint.
   const StoredTensor* take(const std::string& name);
 
-  // A tensor that nobody took is a model that the config does not describe: one more layer, a bias.
-  // Throws Error naming it.
+  // A tensor that was not taken belongs to a model that the config does not describe: one more
+  // layer, a bias. Throws Error naming it.
   void refuse_leftovers() const;
 
   // The file, for errors: "models/story/model.safetensors".

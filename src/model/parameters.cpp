@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "model/named_tensors.h"
 #include "operators/dequantize.h"
-#include "operators/widen.h"
+#include "operators/half_to_float.h"
 
 namespace stagecraft {
 namespace {
@@ -59,12 +59,12 @@ class Loader {
     std::vector<std::uint16_t> copy;
     const auto words = elements(tensor, copy);
     const auto room = room_for(words.size());
-    (tensor.dtype == DType::F16 ? widen_f16 : widen_bf16)(words, room);
+    (tensor.dtype == DType::F16 ? f16_to_f32 : bf16_to_f32)(words, room);
     return room.data();
   }
 
   std::span<float> room_for(std::size_t n) {
-    return {parameters_.widened.emplace_back(1, n).data(), n};
+    return {parameters_.converted.emplace_back(1, n).data(), n};
   }
 
   NamedTensors& tensors_;

@@ -35,14 +35,14 @@ struct LayerParameters {
 };
 
 // Every weight of a model as f32. F32 tensors are views straight into the mapped checkpoint, which
-// must outlive this; F16, BF16 and quantised ones were widened into `widened`.
+// must outlive this; F16, BF16 and quantised ones were converted to f32 into `converted`.
 struct Parameters {
   MatrixView<const float> embedding;  // [vocab_size, dim]
   std::vector<LayerParameters> layers;
   std::span<const float> final_norm;  // [dim]
   Linear lm_head;                     // [vocab_size, dim]; the embedding itself where tied
 
-  std::vector<Matrix<float>> widened;
+  std::vector<Matrix<float>> converted;
 };
 
 // Takes the named tensors of a Hugging Face checkpoint. Where config.tied_embeddings and the file

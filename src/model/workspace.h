@@ -9,8 +9,8 @@
 
 namespace stagecraft {
 
-// Everything a forward pass writes on its way, allocated once and used again for every layer and
-// every token; and the two things that a pass brings along: the threads and the probe.
+// Everything that a forward pass writes, allocated once and reused for every layer and every token;
+// and two things that every step of a pass needs: the threads and the probe.
 struct Workspace {
   // max_rows: the most tokens one pass may have; max_context: the most positions, cached ones
   // included. The widths come from the config.

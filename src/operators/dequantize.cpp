@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "operators/check.h"
-#include "operators/widen.h"
+#include "operators/half_to_float.h"
 
 namespace stagecraft {
 namespace {
@@ -17,7 +17,7 @@ using Index = std::uint32_t;  // of an element in its block
 float half_at(Bytes bytes) {
   const std::uint16_t bits = static_cast<std::uint16_t>(bytes[0] | bytes[1] << 8);
   float value = 0.0f;
-  widen_f16({&bits, 1}, {&value, 1});
+  f16_to_f32({&bits, 1}, {&value, 1});
   return value;
 }
 

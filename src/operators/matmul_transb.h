@@ -9,7 +9,7 @@ namespace stagecraft {
 //   c[m][n] = alpha * sum_k(a[m][k] * b[n][k]) + beta * c[m][n]
 //
 //   a  [m, k]  read
-//   b  [n, k]  read: a weight as PyTorch's nn.Linear stores it, one row an output
+//   b  [n, k]  read: a weight as PyTorch's nn.Linear stores it, one row per output
 //   c  [m, n]  read unless beta is 0, written; must not overlap a or b
 //
 // With beta = 0, C is never read, so NaN in it does no harm. Any of m, n, k may be 0; with k = 0

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "operators/check.h"
-#include "operators/narrow.h"
+#include "operators/float_to_half.h"
 
 #if defined(__AVX2__) && defined(__F16C__)
 #include <immintrin.h>
@@ -80,7 +80,7 @@ void quantize_q8_0(std::span<const float> x, std::span<BlockQ8_0> blocks) {
     for (const float value : values) largest = std::max(largest, std::fabs(value));
     const float d = largest / 127.0f;
     const float inverse = d == 0.0f ? 0.0f : 1.0f / d;
-    narrow_f16({&d, 1}, {&blocks[i].scale, 1});
+    f32_to_f16({&d, 1}, {&blocks[i].scale, 1});
     for (std::size_t j = 0; j < kBlock; ++j) {
       blocks[i].q[j] = static_cast<std::int8_t>(std::round(values[j] * inverse));
     }

@@ -17,7 +17,7 @@ static_assert(sizeof(BlockQ8_0) == 34);
 // f32 to blocks, bit for bit as ggml's reference does it (ggml-quants.c, quantize_row_q8_0_ref). In
 // each block, all of it in f32:
 //   d     = max_i |x[i]| / 127
-//   scale = d as f16: to the nearest, of two to the even one (operators/narrow.h does that)
+//   scale = d as f16: to the nearest, of two to the even one (operators/float_to_half.h does that)
 //   q[i]  = round(x[i] * (1 / d)), halves away from zero; by the d that is not yet rounded
 // A block of zeros is all zeros, its scale too.
 //

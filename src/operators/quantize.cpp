@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "operators/check.h"
-#include "operators/narrow.h"
+#include "operators/float_to_half.h"
 
 namespace stagecraft {
 namespace {
@@ -18,7 +18,7 @@ using Bytes = std::uint8_t*;
 // d or m, as the f16 that a block begins with. False where it is too large for one.
 bool put_half(float value, Bytes bytes) {
   std::uint16_t bits = 0;
-  narrow_f16({&value, 1}, {&bits, 1});
+  f32_to_f16({&value, 1}, {&bits, 1});
   bytes[0] = static_cast<std::uint8_t>(bits);
   bytes[1] = static_cast<std::uint8_t>(bits >> 8);
   return (bits & 0x7c00u) != 0x7c00u;

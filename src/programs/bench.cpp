@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <fstream>
 
+#include "backends/cpu/packed_weights.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/processors.h"
 #include "base/stopwatch.h"
+#include "model/plan_weights.h"
 #include "operators/kernels/ceilings.h"
 #include "programs/bench_operators.h"
 #include "programs/commands.h"
@@ -37,47 +39,67 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// What a token costs in linear maps.
+// What a token costs in linear maps, in panels as the CPU backend has them.
 struct TokenCost {
-  double operations = 0.0;      // of one in a prompt: the head, and all that the last layer does
-                                // but for its keys and values, are for the prompt's last token only
-  double bytes = 0.0;           // of weights that are read to make one
-  RowForm rows = RowForm::F32;  // of most of the weights
+  double operations = 0.0;  // of one token in a prompt: the head, and what the last layer does
+                            // beside its keys and values, run for the prompt's last token only
+  double bytes = 0.0;       // of weights that are read to make one token
+  ActivationType rows = ActivationType::F32;  // of most of the weights
 
-  explicit TokenCost(const PackedModel& model) {
-    double largest = 0.0;
-    double by_form[3] = {};
-    const auto add = [&](const PanelMatrix& m, bool of_each) {
-      const double n = static_cast<double>(m.outputs) * static_cast<double>(m.inputs);
-      if (of_each) operations += 2.0 * n;
-      bytes += static_cast<double>(m.panel_count() * panel_bytes(m.form, m.inputs));
-      const RowForm form = kernels().row_form[static_cast<std::size_t>(m.form)];
-      double& of_form = by_form[static_cast<std::size_t>(form)];
-      of_form += n;
-      if (of_form > largest) {
-        largest = of_form;
-        rows = form;
+  explicit TokenCost(const Engine& engine) {
+    const std::vector<const StoredTensor*> stored =
+        find_weights(engine.plan(), engine.checkpoint());
+    const FusedPlan fused = fuse(engine.plan());
+    bool selected = false;
+    for (const FusedStep& step : fused.steps) {
+      const auto add_one = [&](const FusedLinear& linear) {
+        add(*stored[static_cast<std::size_t>(linear.weight)], engine.checkpoint(),
+            !selected && !linear.scored_only);
+      };
+      if (const auto* group = std::get_if<FusedLinears>(&step)) {
+        std::ranges::for_each(group->linears, add_one);
+      } else if (const auto* gate = std::get_if<FusedGate>(&step)) {
+        add_one(gate->gate);
+        add_one(gate->up);
       }
-    };
-    for (const PackedLayer& layer : model.layers) {
-      for (const PackedLinear* one :
-           {&layer.q, &layer.k, &layer.v, &layer.o, &layer.gate, &layer.up, &layer.down}) {
-        const bool last = &layer == &model.layers.back();
-        add(one->weight, !last || one == &layer.k || one == &layer.v);
-      }
+      selected = selected || std::holds_alternative<FusedSelect>(step);
     }
-    add(model.lm_head.weight, false);
   }
+
+ private:
+  void add(const StoredTensor& weight, const Checkpoint& checkpoint, bool of_each) {
+    const WeightLayout layout = packed_layout(weight, checkpoint);
+    const PanelMatrix m{layout, weight.shape[0], weight.shape[1]};
+    const double n = static_cast<double>(m.outputs) * static_cast<double>(m.inputs);
+    if (of_each) operations += 2.0 * n;
+    bytes += static_cast<double>(m.panel_count() * panel_bytes(m.layout, m.inputs));
+    const ActivationType activation_type =
+        kernels().activation_type[static_cast<std::size_t>(layout)];
+    double& of_type = elements_[static_cast<std::size_t>(activation_type)];
+    of_type += n;
+    if (of_type > largest_) {
+      largest_ = of_type;
+      rows = activation_type;
+    }
+  }
+
+  double largest_ = 0.0;
+  double elements_[3] = {};
 };
+
+const char* backend_name(const Engine& engine) {
+  return engine.options().backend == BackendKind::Cpu ? "cpu" : "textbook";
+}
 
 class Bench {
  public:
-  Bench(const BenchFlags& flags, const std::filesystem::path& path, const Model& model)
-      : flags_(flags), model_(model), path_(path) {}
+  Bench(const BenchFlags& flags, const std::filesystem::path& path, Engine& engine)
+      : flags_(flags), engine_(engine), path_(path) {}
 
   void run(std::size_t n_threads) {
     ThreadPool threads(std::min(n_threads, usable_cores()));
     ceilings_ = measure_ceilings(kernels(), threads);
+    engine_.use_threads(n_threads);
     fmt::print(
         "\n{} thread{}; this machine, measured now: {:.0f} f32, {:.0f} bf16, {:.0f} int8 "
         "Gop/s; reads {:.1f} GB/s\n",
@@ -99,8 +121,7 @@ class Bench {
                std::size_t batch) {
     if (prompt + generate == 0 || guard_.interrupted()) return;
     const BenchmarkSizes sizes{prompt, generate, depth, batch, flags_.repetitions};
-    const BenchmarkResult result =
-        benchmark(model_, sizes, n_threads, [&] { return !guard_.interrupted(); });
+    const BenchmarkResult result = benchmark(engine_, sizes, [&] { return !guard_.interrupted(); });
     const auto& seconds = prompt != 0 ? result.prompt_seconds : result.generate_seconds;
     if (seconds.empty()) return;
     const double tokens = static_cast<double>((prompt + generate) * batch);
@@ -116,7 +137,7 @@ class Bench {
                share(median(rates), prompt, batch));
     results_.push_back({{"model", path_.string()},
                         {"isa", kernels().name},
-                        {"layers", model_.packed != nullptr ? "fast" : "textbook"},
+                        {"backend", backend_name(engine_)},
                         {"kv_type", flags_.kv_type},
                         {"threads", n_threads},
                         {"prompt", prompt},
@@ -132,8 +153,8 @@ class Bench {
 
   // How near that is to what the machine could do.
   std::string share(double rate, std::size_t prompt, std::size_t batch) const {
-    if (model_.packed == nullptr) return "";
-    const TokenCost cost(*model_.packed);
+    if (engine_.options().backend != BackendKind::Cpu) return "";
+    const TokenCost cost(engine_);
     if (prompt != 0) {
       const double reached = rate * cost.operations;
       return fmt::format("{:.0f} Gop/s, {:.0f}% of the most", reached * 1e-9,
@@ -145,7 +166,7 @@ class Bench {
   }
 
   const BenchFlags& flags_;
-  const Model& model_;
+  Engine& engine_;
   std::filesystem::path path_;
   Ceilings ceilings_{};
   Json results_ = Json::array();
@@ -164,11 +185,10 @@ void run_bench(const BenchFlags& flags) {
   if (flags.operators) return write_json(flags.json, bench_operators());
   const std::filesystem::path path = find_model(flags.model, "story");
   const std::size_t all = flags.thread_count();
-  const Model model = flags.open_model(path);
-  fmt::print("{}: {} layers, kernels {}, keys and values {}; the median of {}\n", path.string(),
-             model.packed != nullptr ? "fast" : "textbook", kernels().name, flags.kv_type,
-             flags.repetitions);
-  Bench bench(flags, path, model);
+  Engine engine = flags.open_engine(path);
+  fmt::print("{}: backend {}, kernels {}, keys and values {}; the median of {}\n", path.string(),
+             backend_name(engine), kernels().name, flags.kv_type, flags.repetitions);
+  Bench bench(flags, path, engine);
   for (const std::size_t n : flags.thread_counts.empty() ? std::vector{all} : flags.thread_counts) {
     bench.run(n);
   }

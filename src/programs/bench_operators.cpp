@@ -46,7 +46,7 @@ LargeMemory some_numbers(std::size_t bytes) {
 }
 
 // multiply(panel, first row, rows): 32 outputs after the other, with each all rows, `most` of them
-// at a time, as the fast layers do.
+// at a time, as the CPU backend does.
 template <class Multiply>
 double time_panels(const Shape& shape, std::size_t most, Multiply multiply) {
   return best_seconds([&] {
@@ -58,24 +58,25 @@ double time_panels(const Shape& shape, std::size_t most, Multiply multiply) {
   });
 }
 
-std::size_t weight_bytes(Form form, const Shape& shape) {
-  return shape.outputs / kPanelOutputs * panel_bytes(form, shape.inputs);
+std::size_t weight_bytes(WeightLayout layout, const Shape& shape) {
+  return shape.outputs / kPanelOutputs * panel_bytes(layout, shape.inputs);
 }
 
-LargeMemory some_panels(Form form, const Shape& shape) {
-  return some_numbers(weight_bytes(form, shape));
+LargeMemory some_panels(WeightLayout layout, const Shape& shape) {
+  return some_numbers(weight_bytes(layout, shape));
 }
 
-double time_tiles(const Kernels& k, Form form, const LargeMemory& weights, const Shape& shape,
-                  std::size_t most) {
-  const auto f = static_cast<std::size_t>(form);
-  const std::size_t bytes = panel_bytes(form, shape.inputs);
+double time_tiles(const Kernels& k, WeightLayout layout, const LargeMemory& weights,
+                  const Shape& shape, std::size_t most) {
+  const auto f = static_cast<std::size_t>(layout);
+  const std::size_t bytes = panel_bytes(layout, shape.inputs);
   const std::size_t blocks = shape.inputs / kQuantBlock;
   const LargeMemory rows = some_numbers(shape.rows * shape.inputs * sizeof(float));
   const std::vector<float> scales(shape.rows * blocks, 0.01f);
   const std::vector<std::int32_t> sums(shape.rows * blocks, 3);
   const std::size_t sizes[] = {4, 2, 1};
-  const std::size_t row_bytes = shape.inputs * sizes[static_cast<std::size_t>(k.row_form[f])];
+  const std::size_t row_bytes =
+      shape.inputs * sizes[static_cast<std::size_t>(k.activation_type[f])];
   alignas(64) float out[kTileRows * kPanelOutputs];
   return time_panels(shape, most, [&](std::size_t panel, std::size_t r, std::size_t n) {
     const std::byte* weight = weights.data() + panel * bytes;
@@ -130,77 +131,82 @@ class OperatorBench {
     const auto dots = [&](std::size_t rung) {
       return [&, rung](const Shape& shape) { return time_dots(k_.dot[rung], shape); };
     };
-    const auto tiles = [&](Form form, std::size_t most) {
-      return [&, form, most](const Shape& shape) {
-        return time_tiles(k_, form, some_panels(form, shape), shape, most);
+    const auto tiles = [&](WeightLayout layout, std::size_t most) {
+      return [&, layout, most](const Shape& shape) {
+        return time_tiles(k_, layout, some_panels(layout, shape), shape, most);
       };
     };
-    compare(0, "one sum", Form::F32, dots(0));
-    compare(0, "the textbook", Form::F32, time_textbook);
-    compare(1, "a vector of sums", Form::F32, dots(1));
-    compare(2, "four vectors", Form::F32, dots(2));
-    compare(3, "panels, row by row", Form::F32, tiles(Form::F32, 1));
-    for (std::size_t f = 0; f < kForms; ++f) {
-      const auto form = static_cast<Form>(f);
-      const bool first = form == Form::F32;
-      compare(first ? 4 : 5, first ? "the tile, f32" : name_of(form), form,
-              tiles(form, most_rows(form)));
+    compare(0, "one sum", WeightLayout::F32, dots(0));
+    compare(0, "the textbook", WeightLayout::F32, time_textbook);
+    compare(1, "a vector of sums", WeightLayout::F32, dots(1));
+    compare(2, "four vectors", WeightLayout::F32, dots(2));
+    compare(3, "panels, row by row", WeightLayout::F32, tiles(WeightLayout::F32, 1));
+    for (std::size_t f = 0; f < kLayouts; ++f) {
+      const auto layout = static_cast<WeightLayout>(f);
+      const bool first = layout == WeightLayout::F32;
+      compare(first ? 4 : 5, first ? "the tile, f32" : name_of(layout), layout,
+              tiles(layout, most_rows(layout)));
     }
 
     fmt::print("\n  from memory, Gop/s by rows");
     for (const std::size_t rows : kSweep) fmt::print("{:>7}", rows);
     fmt::print("\n");
-    for (const Form form : {Form::F32, Form::BF16, Form::RoundedBF16, Form::Q8, Form::Q4}) {
-      sweep(form);
+    for (const WeightLayout layout :
+         {WeightLayout::F32, WeightLayout::BF16, WeightLayout::RoundedBF16, WeightLayout::Q8,
+          WeightLayout::Q4}) {
+      sweep(layout);
     }
   }
 
   Json records = Json::array();
 
  private:
-  static const char* name_of(Form form) {
+  static const char* name_of(WeightLayout layout) {
     constexpr const char* kNames[] = {"f32",  "f16",  "bf16", "bf16, rows rounded",
                                       "q8_0", "q4_0", "q4_1", "q8_0, a cache's values"};
-    static_assert(std::size(kNames) == kForms);
-    return kNames[static_cast<std::size_t>(form)];
+    static_assert(std::size(kNames) == kLayouts);
+    return kNames[static_cast<std::size_t>(layout)];
   }
-  std::size_t most_rows(Form form) const { return k_.max_rows[static_cast<std::size_t>(form)]; }
+  std::size_t most_rows(WeightLayout layout) const {
+    return k_.max_rows[static_cast<std::size_t>(layout)];
+  }
 
-  double ceiling(Form form) const {
+  double ceiling(WeightLayout layout) const {
     return ceilings_
-        .operations[static_cast<std::size_t>(k_.row_form[static_cast<std::size_t>(form)])];
+        .operations[static_cast<std::size_t>(k_.activation_type[static_cast<std::size_t>(layout)])];
   }
 
   // One line: how much is computed where there are many rows, how much read where there is one.
   template <class Time>
-  void compare(int rung, const char* name, Form form, Time time) {
-    const double many = record(rung, name, form, kMany, time(kMany));
+  void compare(int rung, const char* name, WeightLayout layout, Time time) {
+    const double many = record(rung, name, layout, kMany, time(kMany));
     const double seconds = time(kOne);
-    record(rung, name, form, kOne, seconds);
-    const auto read = static_cast<double>(weight_bytes(form, kOne)) / seconds;
+    record(rung, name, layout, kOne, seconds);
+    const auto read = static_cast<double>(weight_bytes(layout, kOne)) / seconds;
     fmt::print("  {} {:<23} {:>24} {:>24}\n", rung, name,
-               fmt::format("{:.1f} Gop/s, {:.0f}%", many * 1e-9, 100.0 * many / ceiling(form)),
+               fmt::format("{:.1f} Gop/s, {:.0f}%", many * 1e-9, 100.0 * many / ceiling(layout)),
                fmt::format("{:.1f} GB/s", read * 1e-9));
     std::fflush(stdout);
   }
 
   // A weight beyond the caches of most machines, and more and more rows to each of its bytes.
-  void sweep(Form form) {
-    const std::size_t panels = (std::size_t{256} << 20) / panel_bytes(form, kOne.inputs);
+  void sweep(WeightLayout layout) {
+    const std::size_t panels = (std::size_t{256} << 20) / panel_bytes(layout, kOne.inputs);
     Shape shape{1, panels * kPanelOutputs, kOne.inputs};
-    const LargeMemory weights = some_panels(form, shape);
-    fmt::print("  {:<26}", name_of(form));
+    const LargeMemory weights = some_panels(layout, shape);
+    fmt::print("  {:<26}", name_of(layout));
     for (const std::size_t rows : kSweep) {
       shape.rows = rows;
-      const double seconds = time_tiles(k_, form, weights, shape, most_rows(form));
-      fmt::print("{:>7.0f}", record(-1, name_of(form), form, shape, seconds) * 1e-9);
+      const double seconds = time_tiles(k_, layout, weights, shape, most_rows(layout));
+      fmt::print("{:>7.0f}", record(-1, name_of(layout), layout, shape, seconds) * 1e-9);
       std::fflush(stdout);
     }
     fmt::print("\n");
   }
 
   // Returns operations a second; a multiply-add is two.
-  double record(int rung, const char* name, Form form, const Shape& shape, double seconds) {
+  double record(int rung, const char* name, WeightLayout layout, const Shape& shape,
+                double seconds) {
     const double rate =
         2.0 * static_cast<double>(shape.rows * shape.outputs * shape.inputs) / seconds;
     Json record = {{"kernel", name},
@@ -209,10 +215,10 @@ class OperatorBench {
                    {"rows", shape.rows},
                    {"outputs", shape.outputs},
                    {"inputs", shape.inputs},
-                   {"weight_bytes", static_cast<double>(weight_bytes(form, shape))},
+                   {"weight_bytes", static_cast<double>(weight_bytes(layout, shape))},
                    {"seconds", seconds},
                    {"operations_per_second", rate},
-                   {"operation_ceiling", ceiling(form)},
+                   {"operation_ceiling", ceiling(layout)},
                    {"operation_ceilings", ceilings_.operations},
                    {"read_ceiling", ceilings_.read}};
     if (rung >= 0) record["rung"] = rung;

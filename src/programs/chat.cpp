@@ -74,15 +74,14 @@ std::string short_name(const std::filesystem::path& path) {
 class Chat {
  public:
   Chat(const ChatFlags& flags, const std::filesystem::path& path, const Tokenizer& tokenizer,
-       ChatFormat format, const Model& model)
+       ChatFormat format, Engine& engine)
       : flags_(flags),
         name_(short_name(path)),
-        options_(flags.text_options(model.config, kDefaultMaxTokens)),
+        options_(flags.text_options(engine.plan(), kDefaultMaxTokens)),
         seed_(flags.chosen_seed()),
         random_(seed_),
-        session_(model, tokenizer, std::move(format), context_for(flags, model.config),
-                 flags.thread_count()) {
-    note_long_context(model.config, session_.session().context());
+        session_(engine, tokenizer, std::move(format), context_for(flags, engine.plan())) {
+    note_long_context(engine.plan(), session_.session().context());
     note_guessed_template();
     if (!flags.system.empty()) session_.conversation().system = flags.system;
   }
@@ -121,8 +120,8 @@ class Chat {
   }
 
  private:
-  static std::size_t context_for(const ChatFlags& flags, const Config& config) {
-    return flags.context != 0 ? flags.context : std::min(config.max_seq_len, kDefaultContext);
+  static std::size_t context_for(const ChatFlags& flags, const Plan& plan) {
+    return flags.context != 0 ? flags.context : std::min(plan.max_seq_len, kDefaultContext);
   }
 
   void note_guessed_template() const {
@@ -314,9 +313,9 @@ void run_chat(const ChatFlags& flags) {
   const std::filesystem::path path = find_model(flags.model, "chat");
   const Tokenizer tokenizer = Tokenizer::open(flags.tokenizer_path(path));
   ChatFormat format = ChatFormat::open(path, tokenizer, flags.chat_template);
-  const Model model = flags.open_model(path);
+  Engine engine = flags.open_engine(path);
 
-  Chat chat(flags, path, tokenizer, std::move(format), model);
+  Chat chat(flags, path, tokenizer, std::move(format), engine);
   int code = 0;
   if (one_question) {
     chat.ask(flags.question);

@@ -3,6 +3,7 @@
 
 #include <fmt/ranges.h>
 
+#include "backends/cpu/packed_weights.h"
 #include "base/error.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/flm.h"
@@ -10,7 +11,7 @@
 #include "checkpoint/llama2c.h"
 #include "checkpoint/safetensors.h"
 #include "generation/session.h"
-#include "model/config.h"
+#include "model/description.h"
 #include "programs/commands.h"
 #include "programs/model_path.h"
 #include "programs/options.h"
@@ -33,6 +34,7 @@ struct InfoFlags {
   std::string path;
   std::size_t context = 0;
   bool every_tensor = false;
+  bool plan = false;
 };
 
 using Tensors = std::vector<const StoredTensor*>;
@@ -60,66 +62,98 @@ void print_line(std::string_view what, const std::string& value) {
 
 // ---- architecture -------------------------------------------------------------------------------
 
-std::string attention_text(const Config& config) {
-  std::string text = fmt::format("{} heads of {}", config.n_heads, config.head_dim);
-  if (config.n_kv_heads != config.n_heads) {
-    text += fmt::format(", {} for keys and values", config.n_kv_heads);
+// The steps of one kind, in order.
+template <class Kind>
+std::vector<const Kind*> steps_of(const Plan& plan) {
+  std::vector<const Kind*> found;
+  for (const Step& step : plan.steps) {
+    if (const auto* kind = std::get_if<Kind>(&step.kind)) found.push_back(kind);
   }
-  if (config.qk_norm) text += ", norm on q and k";
-  if (config.qkv_bias) text += config.o_bias ? ", biases" : ", biases on q, k and v";
+  return found;
+}
+
+// Whether the linear that writes this buffer first has a bias.
+bool has_bias(const Plan& plan, BufferId out) {
+  const auto linears = steps_of<LinearStep>(plan);
+  const auto found = std::ranges::find(linears, out, &LinearStep::out);
+  return found != linears.end() && (*found)->bias != kNone;
+}
+
+std::string attention_text(const Plan& plan) {
+  const AttentionStep& step = *steps_of<AttentionStep>(plan).front();
+  const CacheShape& cache = plan.cache(step.cache);
+  std::string text = fmt::format("{} heads of {}", step.n_heads, cache.head_dim);
+  if (cache.n_kv_heads != step.n_heads) {
+    text += fmt::format(", {} for keys and values", cache.n_kv_heads);
+  }
+  const auto norms = steps_of<NormStep>(plan);
+  if (std::ranges::find(norms, step.q, &NormStep::in) != norms.end()) text += ", norm on q and k";
+  const auto linears = steps_of<LinearStep>(plan);
+  const auto projection = std::ranges::find(linears, step.out, &LinearStep::in);
+  const bool all = projection != linears.end() && (*projection)->bias != kNone;
+  if (has_bias(plan, step.q)) text += all ? ", biases" : ", biases on q, k and v";
+  if (step.soft_cap != 0.0f) text += fmt::format(", soft cap {}", step.soft_cap);
   return text;
 }
 
-std::string window_text(const Config& config) {
-  std::vector<std::size_t> layers;
-  for (std::size_t i = 0; i < config.n_layers; ++i) {
-    if (config.windows[i] != 0) layers.push_back(i);
+std::string window_text(const Plan& plan) {
+  const auto steps = steps_of<AttentionStep>(plan);
+  std::size_t window = 0;
+  std::size_t layers = 0;
+  for (const AttentionStep* step : steps) {
+    if (step->window == 0) continue;
+    window = step->window;
+    ++layers;
   }
-  if (layers.empty()) return "none";
-  const std::size_t window = config.windows[layers.front()];
-  if (layers.size() == config.n_layers) return fmt::format("{} tokens", grouped(window));
-  return fmt::format("{} tokens, on {} of {} layers", grouped(window), layers.size(),
-                     config.n_layers);
+  if (layers == 0) return "none";
+  if (layers == steps.size()) return fmt::format("{} tokens", grouped(window));
+  return fmt::format("{} tokens, on {} of {} layers", grouped(window), layers, steps.size());
 }
 
-std::string rope_text(const RopeConfig& rope) {
-  std::string text = fmt::format("RoPE, theta {}", rope.theta);
-  if (rope.type == RopeConfig::Type::Linear) text += fmt::format(", linear x {}", rope.factor);
-  if (!rope.factors.empty()) text += ", slowed by a factor for each pair";
-  if (rope.type == RopeConfig::Type::Llama3) text += fmt::format(", llama3 x {}", rope.factor);
-  return text;
+std::string rope_text(const Plan& plan) {
+  std::vector<std::string> names;
+  for (const Frequencies& table : plan.frequencies) names.push_back(table.name);
+  return fmt::format("RoPE, {}", fmt::join(names, "; "));
+}
+
+// Whether the table of the first step may be the head's too.
+bool is_tied(const Plan& plan) {
+  return !plan.weight(steps_of<EmbedStep>(plan).front()->table).or_name.empty();
 }
 
 // What the model learned: old files also hold frequencies, and tied ones may hold one table twice.
-std::size_t parameter_count(const Checkpoint& checkpoint, const Config& config) {
+std::size_t parameter_count(const Checkpoint& checkpoint, const Plan& plan) {
   std::size_t count = 0;
   for (const StoredTensor* tensor : checkpoint.tensors()) {
     if (!tensor->name.ends_with(".rotary_emb.inv_freq")) count += element_count(*tensor);
   }
   const StoredTensor* table = checkpoint.find("model.embed_tokens.weight");
   const StoredTensor* head = checkpoint.find("lm_head.weight");
-  if (config.tied_embeddings && table != nullptr && head != nullptr &&
-      table->dtype == head->dtype && std::ranges::equal(table->bytes, head->bytes)) {
+  if (is_tied(plan) && table != nullptr && head != nullptr && table->dtype == head->dtype &&
+      std::ranges::equal(table->bytes, head->bytes)) {
     count -= element_count(*head);
   }
   return count;
 }
 
-void print_architecture(const Checkpoint& checkpoint, const Config& config) {
-  print_line("architecture", fmt::format("{}, {} layer{}", config.model_type, config.n_layers,
-                                         config.n_layers == 1 ? "" : "s"));
-  print_line("parameters", grouped(parameter_count(checkpoint, config)));
-  print_line("width", fmt::format("{}, feed-forward {}{}", config.dim, config.ffn_dim,
-                                  config.mlp_bias ? ", biases" : ""));
-  print_line("attention", attention_text(config));
-  print_line("window", window_text(config));
-  print_line("positions", rope_text(config.rope));
-  print_line("context", fmt::format("{} tokens", grouped(config.max_seq_len)));
-  print_line("vocabulary", fmt::format("{} rows, {}", grouped(config.vocab_size),
-                                       config.tied_embeddings ? "tied to the output head"
-                                                              : "with an output head"));
+void print_architecture(const Checkpoint& checkpoint, const Plan& plan) {
+  const ActivateStep& gate = *steps_of<ActivateStep>(plan).front();
+  print_line("architecture", fmt::format("{}, {} layer{}", plan.model_type, plan.n_layers,
+                                         plan.n_layers == 1 ? "" : "s"));
+  print_line("parameters", grouped(parameter_count(checkpoint, plan)));
+  print_line("width", fmt::format("{}, feed-forward {}{}",
+                                  plan.buffer(steps_of<EmbedStep>(plan).front()->out).width,
+                                  plan.buffer(gate.gate).width,
+                                  has_bias(plan, gate.gate) ? ", biases" : ""));
+  print_line("attention", attention_text(plan));
+  print_line("window", window_text(plan));
+  print_line("positions", rope_text(plan));
+  print_line("context", fmt::format("{} tokens", grouped(plan.max_seq_len)));
+  print_line("vocabulary",
+             fmt::format("{} rows, {}", grouped(plan.vocab_size),
+                         is_tied(plan) ? "tied to the output head" : "with an output head"));
   print_line("end tokens",
-             config.eos_ids.empty() ? "none" : fmt::format("{}", fmt::join(config.eos_ids, ", ")));
+             plan.eos_ids.empty() ? "none" : fmt::format("{}", fmt::join(plan.eos_ids, ", ")));
 }
 
 // ---- tokenizer ----------------------------------------------------------------------------------
@@ -252,21 +286,21 @@ std::string tensors_heading(const Tensors& tensors) {
 
 // ---- memory -------------------------------------------------------------------------------------
 
-void print_memory(const Checkpoint& checkpoint, const Config& config, std::size_t context) {
-  const auto packed = static_cast<double>(packed_bytes(config, checkpoint));
+void print_memory(const Checkpoint& checkpoint, const Plan& plan, std::size_t context) {
+  const auto packed = static_cast<double>(packed_bytes(plan, checkpoint));
   const auto copied = static_cast<double>(checkpoint.copied_bytes());
   const auto cached = [&](KvType type) {
-    return sequence_bytes(config, Layers::Fast, type, context).cache;
+    return sequence_bytes(plan, {.kv_type = type}, context).cache;
   };
   const double cache = cached(KvType::F32);
-  const double session = session_bytes(config, Layers::Fast, KvType::F32, context);
+  const double session = session_bytes(plan, {}, context);
   const auto line = [](std::string_view what, double bytes, const std::string& note) {
     fmt::print("  {:<15} {:>10}{}\n", what, bytes_text(bytes), note);
   };
   line("weights", packed, "  in panels; the file's own pages are let go of");
   if (copied != 0.0) line("copied", copied, "  what the file has in another order");
   line("KV cache", cache,
-       fmt::format("  {} a token; {} with --kv-type f16, {} with q8_0",
+       fmt::format("  {} per token; {} with --kv-type f16, {} with q8_0",
                    bytes_text(cache / static_cast<double>(context)),
                    bytes_text(cached(KvType::F16)), bytes_text(cached(KvType::Q8_0))));
   line("workspace", session - cache, "");
@@ -292,17 +326,18 @@ void run_info(const InfoFlags& flags) {
   if (fs::is_regular_file(path) && !is_model_file(path)) return print_file(path, flags, terminal);
 
   const Checkpoint checkpoint = Checkpoint::open(path);
-  const Config config = read_config(path);
+  const Plan plan = describe_model(path).plan;
+  if (flags.plan) return fmt::print("{}", plan_text(plan));
   const Tensors tensors = checkpoint.tensors();
-  const std::size_t context = flags.context != 0 ? flags.context : config.max_seq_len;
+  const std::size_t context = flags.context != 0 ? flags.context : plan.max_seq_len;
   fmt::print("{}\n", terminal.bold(path.string()));
-  print_architecture(checkpoint, config);
+  print_architecture(checkpoint, plan);
   print_heading("tokenizer", terminal);
   print_tokenizer(path);
   print_heading(tensors_heading(tensors), terminal);
   print_tensors(tensors, flags.every_tensor);
   print_heading(fmt::format("memory at a context of {} tokens", grouped(context)), terminal);
-  print_memory(checkpoint, config, context);
+  print_memory(checkpoint, plan, context);
 }
 
 }  // namespace
@@ -319,6 +354,7 @@ void add_info(CLI::App& app) {
       ->check(whole_in_range(1, 1'000'000'000))
       ->type_name("N");
   command->add_flag("--tensors", flags->every_tensor, "Each tensor in a row of its own");
+  command->add_flag("--plan", flags->plan, "Only what a pass computes, step by step");
   command->footer("Example: stagecraft info models/story --context 256");
   command->callback([flags] { run_info(*flags); });
 }

@@ -144,32 +144,31 @@ std::size_t GenerationFlags::thread_count() const {
   return std::min(usable_cores(), kMaxThreads);
 }
 
-Model GenerationFlags::open_model(const std::filesystem::path& path) const {
-  const bool fast = !textbook && !kRunsStudentsCode;
-  if (!fast && kv_type != "f32") {
+Engine GenerationFlags::open_engine(const std::filesystem::path& path) const {
+  EngineOptions options{BackendKind::Cpu, thread_count(), KvType::F32};
+  if (textbook || kRunsStudentsCode) options.backend = BackendKind::Textbook;
+  if (options.backend == BackendKind::Textbook && kv_type != "f32") {
     throw Error(
         "--kv-type: expected f32, as the layers of the course keep keys and values, found {}",
         kv_type);
   }
-  Model opened = Model::open(path, fast ? Layers::Fast : Layers::Textbook, thread_count());
-  if (kv_type == "f16") opened.kv_type = KvType::F16;
-  if (kv_type == "q8_0") opened.kv_type = KvType::Q8_0;
-  return opened;
+  if (kv_type == "f16") options.kv_type = KvType::F16;
+  if (kv_type == "q8_0") options.kv_type = KvType::Q8_0;
+  return Engine::open(path, options);
 }
 
 std::uint64_t GenerationFlags::chosen_seed() const {
   return seed_option->count() > 0 ? seed : std::random_device()();
 }
 
-TextOptions GenerationFlags::text_options(const Config& config,
-                                          std::size_t default_max_tokens) const {
+TextOptions GenerationFlags::text_options(const Plan& plan, std::size_t default_max_tokens) const {
   TextOptions options;
   options.stops = stops;
   options.generation.max_tokens = max_tokens == 0 ? default_max_tokens : max_tokens;
   options.generation.sampler = {temperature, top_k, top_p};
   options.generation.repeat_penalty = repeat_penalty;
   options.generation.repeat_last_n = repeat_last_n;
-  options.generation.end_tokens = config.eos_ids;
+  options.generation.end_tokens = plan.eos_ids;
   return options;
 }
 
@@ -201,20 +200,20 @@ void check_ids(std::string_view option, std::span<const TokenId> ids, std::size_
 }
 
 void check_tokens(std::span<const TokenId> ids, const std::filesystem::path& folder,
-                  const Config& config) {
+                  const Plan& plan) {
   if (ids.empty()) throw Error("prompt: expected at least one token, found none");
   const TokenId largest = *std::max_element(ids.begin(), ids.end());
-  if (static_cast<std::size_t>(largest) < config.vocab_size) return;
+  if (static_cast<std::size_t>(largest) < plan.vocab_size) return;
   throw Error("{}: expected ids from 0 to {} (config.json: vocab_size {}), found {} in the prompt",
-              tokenizer_file(folder).value_or(folder).string(), config.vocab_size - 1,
-              config.vocab_size, largest);
+              tokenizer_file(folder).value_or(folder).string(), plan.vocab_size - 1,
+              plan.vocab_size, largest);
 }
 
-void note_long_context(const Config& config, std::size_t context) {
-  if (context <= config.max_seq_len) return;
+void note_long_context(const Plan& plan, std::size_t context) {
+  if (context <= plan.max_seq_len) return;
   print_note(
       fmt::format("note: the model was trained for {} tokens; beyond, it may lose the thread",
-                  config.max_seq_len));
+                  plan.max_seq_len));
 }
 
 }  // namespace stagecraft

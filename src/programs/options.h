@@ -23,7 +23,7 @@ struct GenerationFlags {
   std::size_t context = 0;     // 0: what the task needs, up to what the model was trained for
   std::size_t max_tokens = 0;  // 0: the command's own default
   std::size_t threads = 0;     // 0: one for each core
-  bool textbook = false;       // run the textbook's layers, not the fast ones
+  bool textbook = false;       // run the textbook backend, not the one for this processor
   std::string kv_type = "f32";
   float temperature = 0.8f;
   std::size_t top_k = 40;
@@ -41,10 +41,10 @@ struct GenerationFlags {
 
   std::filesystem::path tokenizer_path(const std::filesystem::path& model_path) const;
   std::size_t thread_count() const;
-  // For the textbook's layers where they are asked for, or are the student's.
-  Model open_model(const std::filesystem::path& path) const;
+  // On the textbook backend where it is asked for, or where its layers are the student's.
+  Engine open_engine(const std::filesystem::path& path) const;
   std::uint64_t chosen_seed() const;  // as given, or one that nobody could guess
-  TextOptions text_options(const Config& config, std::size_t default_max_tokens) const;
+  TextOptions text_options(const Plan& plan, std::size_t default_max_tokens) const;
 };
 
 // "1,2,3" to ids, none negative; throws CLI::ValidationError naming the option.
@@ -54,9 +54,9 @@ void check_ids(std::string_view option, std::span<const TokenId> ids, std::size_
 
 // Throws Error if the tokenizer of `folder` made a prompt of ids that its model does not have.
 void check_tokens(std::span<const TokenId> ids, const std::filesystem::path& folder,
-                  const Config& config);
+                  const Plan& plan);
 
 // Where positions will be reached that the model was not trained for, says so on stderr.
-void note_long_context(const Config& config, std::size_t context);
+void note_long_context(const Plan& plan, std::size_t context);
 
 }  // namespace stagecraft

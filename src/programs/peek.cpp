@@ -25,7 +25,7 @@ struct PeekFlags : GenerationFlags {
 };
 
 // "0.3": layer 0, head 3.
-std::optional<HeadIndex> parse_head(const std::string& text, const Config& config) {
+std::optional<HeadIndex> parse_head(const std::string& text, const Plan& plan) {
   if (text.empty()) return std::nullopt;
   HeadIndex head;
   const char* end = text.data() + text.size();
@@ -36,11 +36,12 @@ std::optional<HeadIndex> parse_head(const std::string& text, const Config& confi
     throw CLI::ValidationError(
         "--attention", fmt::format("expected LAYER.HEAD as in 0.3, found '{}'", printable(text)));
   }
-  if (head.layer >= config.n_layers || head.head >= config.n_heads) {
+  const std::size_t n_heads = max_heads(plan);
+  if (head.layer >= plan.n_layers || head.head >= n_heads) {
     throw CLI::ValidationError(
         "--attention",
         fmt::format("expected a layer from 0 to {} and a head from 0 to {}, found {}",
-                    config.n_layers - 1, config.n_heads - 1, printable(text)));
+                    plan.n_layers - 1, n_heads - 1, printable(text)));
   }
   return head;
 }
@@ -189,17 +190,17 @@ void print_attention(const Peek& peek, HeadIndex head, const Labels& labels,
 void run_peek(const PeekFlags& flags) {
   const std::filesystem::path path = find_model(flags.model, "story");
   check_utf8("text", flags.text);
-  const Model model = Model::open(path);
+  Engine engine = Engine::open(path, {BackendKind::Textbook, flags.thread_count()});
   const Tokenizer tokenizer = Tokenizer::open(flags.tokenizer_path(path));
-  const std::optional<HeadIndex> head = parse_head(flags.attention, model.config);
+  const std::optional<HeadIndex> head = parse_head(flags.attention, engine.plan());
   const std::vector<TokenId> ids = tokenizer.encode(flags.text, {.add_special = true});
-  check_tokens(ids, path, model.config);
-  if (ids.size() > model.config.max_seq_len) {
+  check_tokens(ids, path, engine.plan());
+  if (ids.size() > engine.plan().max_seq_len) {
     throw Error("text: expected at most {} tokens (the context), found {}",
-                model.config.max_seq_len, ids.size());
+                engine.plan().max_seq_len, ids.size());
   }
   const std::size_t shown = std::min(ids.size(), flags.max);
-  const Peek result = peek(model, ids, shown, head ? &*head : nullptr, flags.thread_count());
+  const Peek result = peek(engine, ids, shown, head ? &*head : nullptr);
 
   const Terminal terminal = Terminal::of_stdout();
   const Labels labels(tokenizer, ids, terminal.utf8);

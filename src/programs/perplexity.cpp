@@ -53,10 +53,9 @@ class Progress {
   Stopwatch watch_;
 };
 
-Windows windows_for(const PerplexityFlags& flags, const Config& config) {
+Windows windows_for(const PerplexityFlags& flags, const Plan& plan) {
   Windows windows;
-  windows.context =
-      flags.context != 0 ? flags.context : std::min(config.max_seq_len, kDefaultWindow);
+  windows.context = flags.context != 0 ? flags.context : std::min(plan.max_seq_len, kDefaultWindow);
   windows.stride = flags.stride != 0 ? flags.stride : std::max<std::size_t>(windows.context / 2, 1);
   if (windows.stride >= windows.context) {
     throw CLI::ValidationError("--stride",
@@ -70,7 +69,7 @@ void run_perplexity(const PerplexityFlags& flags) {
   const std::filesystem::path path = find_model(flags.model, "story");
   const std::string text = read_text_file(flags.text, kMaxTextBytes);
   check_utf8(flags.text, text);
-  const Model model = flags.open_model(path);
+  Engine engine = flags.open_engine(path);
   const Tokenizer tokenizer = Tokenizer::open(path);
   std::vector<TokenId> ids = tokenizer.encode(text, {.add_special = true});
   const std::vector<TokenId> alone = tokenizer.encode("", {.add_special = true});
@@ -79,16 +78,16 @@ void run_perplexity(const PerplexityFlags& flags) {
   if (ids.size() < 2) {
     throw Error("{}: expected a text of at least 2 tokens, found {}", flags.text, ids.size());
   }
-  check_tokens(ids, path, model.config);
-  const Windows windows = windows_for(flags, model.config);
-  note_long_context(model.config, std::min(windows.context, ids.size()));
+  check_tokens(ids, path, engine.plan());
+  const Windows windows = windows_for(flags, engine.plan());
+  note_long_context(engine.plan(), std::min(windows.context, ids.size()));
 
   const InterruptGuard guard;
   std::vector<double> nats;
   double seconds = 0.0;
   {
     const Progress progress(ids.size() - 1);
-    nats = surprisals(model, ids, windows, flags.thread_count(), [&](std::size_t scored) {
+    nats = surprisals(engine, ids, windows, [&](std::size_t scored) {
       progress.show(scored);
       return !guard.interrupted();
     });
@@ -125,7 +124,7 @@ void run_perplexity(const PerplexityFlags& flags) {
 
 void add_perplexity(CLI::App& app) {
   CLI::App* command =
-      app.add_subcommand("perplexity", "How well a model foresees a text, token by token");
+      app.add_subcommand("perplexity", "How well a model predicts a text, token by token");
   const auto flags = std::make_shared<PerplexityFlags>();
   flags->add_model_to(*command);
   command->add_option("--text,-f,--file", flags->text, "The text, UTF-8")

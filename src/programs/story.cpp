@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 #include "generation/generate_batch.h"
 #include "generation/stop_filter.h"
+#include "operators/kernels/kernels.h"
 #include "programs/commands.h"
 #include "programs/console.h"
 #include "programs/interrupt.h"
@@ -32,10 +33,10 @@ struct StoryFlags : GenerationFlags {
   bool has_ids() const { return ids_option->count() > 0; }
 };
 
-std::size_t context_for(const StoryFlags& flags, const Config& config, std::size_t prompt_tokens,
+std::size_t context_for(const StoryFlags& flags, const Plan& plan, std::size_t prompt_tokens,
                         std::size_t max_tokens) {
   const std::size_t context =
-      flags.context != 0 ? flags.context : std::min(config.max_seq_len, prompt_tokens + max_tokens);
+      flags.context != 0 ? flags.context : std::min(plan.max_seq_len, prompt_tokens + max_tokens);
   if (prompt_tokens > context) {
     throw Error("prompt: expected at most {} tokens (the context), found {}", context,
                 prompt_tokens);
@@ -44,8 +45,9 @@ std::size_t context_for(const StoryFlags& flags, const Config& config, std::size
 }
 
 // Which kernels ran, where STAGECRAFT_ISA chose them.
-std::string forced_kernels(const Model& model) {
-  if (model.packed == nullptr || std::getenv("STAGECRAFT_ISA") == nullptr) return "";
+std::string forced_kernels(const Engine& engine) {
+  if (engine.options().backend != BackendKind::Cpu || std::getenv("STAGECRAFT_ISA") == nullptr)
+    return "";
   return fmt::format("; kernels {}", kernels().name);
 }
 
@@ -63,7 +65,7 @@ void print_closing_lines(const TextResult& result, const Session& session,
              result.tokens.size(), per_second(result.tokens.size(), result.generation_seconds),
              result.prompt_tokens, per_second(result.prompt_tokens, result.prompt_seconds),
              result.first_token_seconds * 1e3, model.string(), session.n_threads(),
-             session.n_threads() == 1 ? "" : "s", forced_kernels(session.model()), seed);
+             session.n_threads() == 1 ? "" : "s", forced_kernels(session.engine()), seed);
 }
 
 // Where the ids of the new tokens are kept, opened before the story begins: a path that cannot be
@@ -88,12 +90,11 @@ class IdsFile {
 };
 
 // --ids: exactly these tokens; nothing needs a tokenizer unless text is to be shown.
-void run_on_ids(const StoryFlags& flags, const Model& model, const std::vector<TokenId>& prompt) {
-  const TextOptions options = flags.text_options(model.config, kDefaultMaxTokens);
-  Session session(model,
-                  context_for(flags, model.config, prompt.size(), options.generation.max_tokens),
-                  flags.thread_count());
-  note_long_context(model.config, session.context());
+void run_on_ids(const StoryFlags& flags, Engine& engine, const std::vector<TokenId>& prompt) {
+  const TextOptions options = flags.text_options(engine.plan(), kDefaultMaxTokens);
+  Session session(engine,
+                  context_for(flags, engine.plan(), prompt.size(), options.generation.max_tokens));
+  note_long_context(engine.plan(), session.context());
   IdsFile ids_file(flags.save_ids);
   Random random(flags.chosen_seed());
   std::vector<TokenId> made;
@@ -107,17 +108,9 @@ void run_on_ids(const StoryFlags& flags, const Model& model, const std::vector<T
 }
 
 // --stories N: told side by side, printed one after the other; each is the one that its seed gives.
-void tell_several(const StoryFlags& flags, const Model& model, const Tokenizer& tokenizer,
+void tell_several(const StoryFlags& flags, Engine& engine, const Tokenizer& tokenizer,
                   std::span<const TokenId> prompt, const TextOptions& options, std::size_t context,
                   std::uint64_t seed) {
-  if (model.packed == nullptr) {
-    throw Error(
-        "--stories: expected 1, as the layers of the course compute one text at a time, "
-        "found {}",
-        flags.stories);
-  }
-  Batch batch(model, flags.stories, context, std::max(std::min(kFastRows, context), flags.stories),
-              flags.thread_count());
   std::vector<Random> randoms;
   for (std::size_t i = 0; i < flags.stories; ++i) randoms.emplace_back(seed + i);
   std::vector<std::optional<std::string>> told(flags.stories);
@@ -135,12 +128,12 @@ void tell_several(const StoryFlags& flags, const Model& model, const Tokenizer& 
       print_now(fmt::format("{}{}\n", shown == 0 ? "" : "\n", *told[shown]));
     }
   };
-  generate_batch(batch, prompt, options.generation, randoms, on_done,
+  generate_batch(engine, context, prompt, options.generation, randoms, on_done,
                  [&] { return !guard.interrupted(); });
   fmt::print(stderr,
              "[{} stories, {} tokens, {:.0f} tokens/s in all; {} threads; seeds {} to {}]\n",
              flags.stories, tokens, static_cast<double>(tokens) / watch.seconds(),
-             batch.n_threads(), seed, seed + flags.stories - 1);
+             engine.n_threads(), seed, seed + flags.stories - 1);
   if (guard.interrupted()) throw CLI::RuntimeError(InterruptGuard::kExitCode);
 }
 
@@ -151,23 +144,23 @@ void run_story(const StoryFlags& flags) {
   if (flags.has_ids()) prompt = parse_id_list("--ids", flags.ids);
 
   const std::filesystem::path path = find_model(flags.model, "story");
-  const Model model = flags.open_model(path);
-  check_ids("--ids", prompt, model.config.vocab_size);
-  if (flags.has_ids() && flags.print_ids) return run_on_ids(flags, model, prompt);
+  Engine engine = flags.open_engine(path);
+  check_ids("--ids", prompt, engine.plan().vocab_size);
+  if (flags.has_ids() && flags.print_ids) return run_on_ids(flags, engine, prompt);
 
   const Tokenizer tokenizer = Tokenizer::open(flags.tokenizer_path(path));
   if (!flags.has_ids()) {
     prompt = tokenizer.encode(flags.prompt, {.add_special = true});
-    check_tokens(prompt, path, model.config);
+    check_tokens(prompt, path, engine.plan());
   }
-  const TextOptions options = flags.text_options(model.config, kDefaultMaxTokens);
+  const TextOptions options = flags.text_options(engine.plan(), kDefaultMaxTokens);
   const std::size_t context =
-      context_for(flags, model.config, prompt.size(), options.generation.max_tokens);
-  note_long_context(model.config, context);
+      context_for(flags, engine.plan(), prompt.size(), options.generation.max_tokens);
+  note_long_context(engine.plan(), context);
   const std::uint64_t seed = flags.chosen_seed();
   if (flags.stories > 1)
-    return tell_several(flags, model, tokenizer, prompt, options, context, seed);
-  Session session(model, context, flags.thread_count());
+    return tell_several(flags, engine, tokenizer, prompt, options, context, seed);
+  Session session(engine, context);
   Random random(seed);
   IdsFile ids_file(flags.save_ids);
 

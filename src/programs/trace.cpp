@@ -1,6 +1,12 @@
 #include "generation/trace.h"
 
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/ranges.h>
+
 #include "base/error.h"
+#include "base/utf8.h"
 #include "programs/commands.h"
 #include "programs/model_path.h"
 #include "programs/options.h"
@@ -10,9 +16,44 @@ namespace {
 
 struct TraceFlags : GenerationFlags {
   std::string ids;
+  std::string only;
   std::string out;
   std::size_t cached = 0;
 };
+
+// A line per activation, about its row of the last token: how large it is, and how it begins.
+void print_activations(std::span<const Activation> activations) {
+  constexpr std::size_t kFirst = 3;
+  fmt::print("{:<23}{:<9}{:>7} {:<26}{}\n", "last token of", "shape", "rms", " first numbers",
+             "largest");
+  for (const Activation& activation : activations) {
+    const auto row = activation.values.view().row(activation.values.rows() - 1);
+    double squares = 0.0;
+    for (const float x : row) squares += static_cast<double>(x) * x;
+    std::string first;
+    for (const float x : row.first(std::min(kFirst, row.size()))) {
+      first += fmt::format("{:>7.2f}", x);
+    }
+    const auto largest = std::max_element(row.begin(), row.end());
+    fmt::print("{:<23}{:<9}{:>7.3f} {:<26}{:.2f} at {}\n", activation.name,
+               fmt::format("[{}]", fmt::join(activation.shape, ", ")),
+               std::sqrt(squares / static_cast<double>(row.size())),
+               first + (row.size() > kFirst ? " ..." : ""), *largest, largest - row.begin());
+  }
+}
+
+// Keeps those with `only` in their names.
+void select(std::vector<Activation>& activations, const std::string& only) {
+  const std::string first = activations.front().name;
+  const std::string last = activations.back().name;
+  std::erase_if(activations, [&](const Activation& activation) {
+    return activation.name.find(only) == std::string::npos;
+  });
+  if (activations.empty()) {
+    throw Error("--only: expected a part of a name from '{}' to '{}', found '{}'", first, last,
+                printable(only));
+  }
+}
 
 void run_trace(const TraceFlags& flags) {
   const std::vector<TokenId> ids = parse_id_list("--ids", flags.ids);
@@ -24,9 +65,15 @@ void run_trace(const TraceFlags& flags) {
   std::vector<std::size_t> passes(flags.cached, 1);
   if (flags.cached < ids.size()) passes.push_back(ids.size() - flags.cached);
 
-  const Model model = Model::open(find_model(flags.model, "story"));
-  check_ids("--ids", ids, model.config.vocab_size);
-  const std::vector<Activation> activations = trace(model, ids, passes, flags.thread_count());
+  Engine engine =
+      Engine::open(find_model(flags.model, "story"), {BackendKind::Textbook, flags.thread_count()});
+  check_ids("--ids", ids, engine.plan().vocab_size);
+  std::vector<Activation> activations = trace(engine, ids, passes);
+  select(activations, flags.only);
+  if (flags.out.empty()) {
+    print_activations(activations);
+    return;
+  }
   write_trace(flags.out, activations);
   fmt::print("{}: {} activations of {} token{}\n", flags.out, activations.size(), ids.size(),
              ids.size() == 1 ? "" : "s");
@@ -36,14 +83,17 @@ void run_trace(const TraceFlags& flags) {
 
 void add_trace(CLI::App& app) {
   CLI::App* command =
-      app.add_subcommand("trace", "Write every activation of a forward pass to a file");
+      app.add_subcommand("trace", "Every activation of a forward pass, as a table or in a file");
   const auto flags = std::make_shared<TraceFlags>();
   flags->add_model_to(*command);
   command->add_option("--ids", flags->ids, "The token ids to run on")
       ->required()
       ->type_name("1,2,3");
-  command->add_option("-o,--out", flags->out, "The safetensors file to write")
-      ->required()
+  command->add_option("--only", flags->only, "Only activations with this in their name")
+      ->type_name("NAME");
+  command
+      ->add_option("-o,--out", flags->out,
+                   "The safetensors file to write, instead of a table on the terminal")
       ->check(not_empty())
       ->type_name("FILE");
   command
@@ -53,7 +103,8 @@ void add_trace(CLI::App& app) {
       ->type_name("N");
   flags->add_threads_to(*command);
   command->footer(
-      "Example: stagecraft trace --model models/story --ids 1,2,3 --out mine.safetensors\n"
+      "Examples: stagecraft trace --model models/story --ids 1,2,3 --only residual\n"
+      "          stagecraft trace --model models/story --ids 1,2,3 --out mine.safetensors\n"
       "`stagecraft compare` finds where two such files part.");
   command->callback([flags] { run_trace(*flags); });
 }

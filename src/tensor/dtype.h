@@ -34,8 +34,8 @@ enum class DType {
   Q8_K,  // blocks, see dequantize.h
 };
 
-// The least that can be read by itself: so many elements in so many bytes. One element, but for the
-// quantised types, where a block of them shares its scale.
+// The smallest unit that can be decoded alone: `elements` in `bytes`. One element, except for the
+// quantised types, where a block of elements shares its scale.
 struct DTypeBlock {
   std::size_t elements;
   std::size_t bytes;

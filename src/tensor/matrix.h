@@ -14,7 +14,8 @@ namespace stagecraft {
 // Two types, so that a signature says who owns memory: MatrixView looks, Matrix owns.
 // A vector is a std::span.
 
-// A row-major matrix that somebody else owns: a pointer, two sizes and the distance between rows.
+// A row-major matrix in memory that something else owns: a pointer, two sizes, the distance between
+// rows.
 // Passed by value. Element (r, c) is data[r * stride + c].
 template <class T>
 class MatrixView {
@@ -99,7 +100,7 @@ class Matrix {
 
   MatrixView<T> view() { return {data_, rows_, cols_}; }
   MatrixView<const T> view() const { return {data_, rows_, cols_}; }
-  // The first `count` rows: a workspace made for the longest prompt serves a shorter one so.
+  // The first `count` rows: a workspace for the longest prompt also serves a shorter one.
   MatrixView<T> top_rows(std::size_t count) { return view().row_range(0, count); }
 
  private:

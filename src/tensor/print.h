@@ -11,16 +11,16 @@
 
 namespace stagecraft {
 
-// For somebody who looks for a mistake: print(q, "q") writes to stdout
+// For debugging: print(q, "q") writes to stdout
 //
 //   q [2, 3]
 //   tensor([[ 0.5000, -1.0000,  2.2500],
 //           [    nan,  0.0000,     inf]])
 //
-// and below the name and the shape stands what PyTorch prints for these numbers: four decimals, or
-// powers of ten where they differ by more than a factor of 1000. Of more than 200 elements
-// (PyTorch: 1000) three stand at each end of a row and of a column. It is on stdout when print
-// returns, also if the program crashes next.
+// The numbers are printed as PyTorch prints them: four decimals, or powers of ten if they differ by
+// more than a factor of 1000. Of more than 200 elements (PyTorch: 1000), only three at each end of
+// a row and of a column are printed. stdout is flushed before print returns, so the text is not
+// lost if the program crashes next.
 
 // What print needs to know of a tensor.
 struct Printable {

@@ -14,7 +14,7 @@ void quantize_q8_0([[maybe_unused]] std::span<const float> x,
                    [[maybe_unused]] std::span<BlockQ8_0> blocks) {
   // For each block of 32 numbers:
   //   1. the largest |x|, and d, which makes it 127
-  //   2. the scale: d as f16 (narrow_f16 in operators/narrow.h takes spans of one, too)
+  //   2. the scale: d as f16 (f32_to_f16 in operators/float_to_half.h takes spans of one, too)
   //   3. each q: x times 1 / d, rounded; where d is 0 there is no 1 / d, and every q is 0
   NOT_IMPLEMENTED("stage 10: quantize_q8_0");
 }

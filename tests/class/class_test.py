@@ -1,6 +1,6 @@
 """A class from the catalogue, pulled twice, graded, killed in between and resumed:
 
-    class_test.py BUILD [N]    (N: how many students; by default 8; "all": every program and attack, 500)
+    class_test.py BUILD [N]    (N: how many students; by default 10; "all": every program and attack, 500)
 
 Every mark, state, sentence and lateness must be as make_class.py expects. What it costs is printed. The
 grading itself is done by ./stage class, with what is built in build/release. Standard library only.
@@ -144,6 +144,7 @@ class Whole(unittest.TestCase):
         self.stage_class("grade")  # where nothing is new
         again = time.monotonic() - start
         self.check_regrading()
+        self.check_corrections()
         print(f"{len(self.made.students)} students: {spent:.0f} s, {used:.0f} s of CPU time after the kill, at most "
               f"{memory.most} MB at once; again in {again:.0f} s", file=sys.stderr)
 
@@ -156,6 +157,10 @@ class Whole(unittest.TestCase):
                 self.check_student(one, rows[one.id])
 
     def check_student(self, one, row):
+        if not one.seen:  # not graded, which is no 0
+            self.assertEqual({row["mark"], *(row[f"stage_{stage.id}"] for stage in STAGES)}, {""})
+            self.assertEqual({row[f"state_{stage.id}"] for stage in STAGES}, {"ungraded"})
+            return
         expected = 0
         for stage in STAGES:
             state = one.status.get(stage.id, "unwritten")
@@ -173,12 +178,14 @@ class Whole(unittest.TestCase):
             expected += mark
         self.assertEqual(float(row["mark"]), expected)
         self.assertEqual(int(row["days_late"]), max([0, *one.days.values()]))
+        self.assertEqual(int(row["late_days_used"]), getattr(one, "late_days_used", 0))
         self.assertEqual(bool(row["problem"]), one.problem)
         self.assertEqual(bool(row["sha"]), one.seen)
+        self.assertEqual(bool(row["shared_with"]), one.id in ("right", "partner"))
 
     def check_speed(self, one, stage, row):
         """Where speed is marked, another run may find another mark; what is right has at least the rest."""
-        mark, state = float(row[f"stage_{stage.id}"]), row[f"state_{stage.id}"]
+        mark, state = float(row[f"stage_{stage.id}"] or 0), row[f"state_{stage.id}"]
         rest = sum(group["points"] for group in stage.groups if "bands" not in group)
         self.assertLessEqual(mark, stage.points, one.id)
         if stage.id not in one.worker:
@@ -228,6 +235,20 @@ class Whole(unittest.TestCase):
         self.assertIn(str(SEED), said)
         self.assertEqual((self.room / "marks.csv").read_text(), before)
 
+    def check_corrections(self):
+        """A teacher's word holds, whatever is graded afterwards; everybody reads what changed and why."""
+        one = next(one for one in self.made.students if one.id == "broken")
+        (self.room / "overrides.csv").write_text("id,stage,points,reason\nbroken,2,7,it ran on her machine\n")
+        said = self.stage_class("grade")
+        self.assertIn("broken, stage 2: 0 \N{RIGHTWARDS ARROW} 7, corrected by the teacher: it ran on her machine", said)
+        self.stage_class("grade", "--only", one.id)
+        heading, *lines = self.table("marks.csv")
+        row = dict(zip(heading, next(line for line in lines if line[0] == one.id)))
+        self.assertEqual((row["stage_2"], row["override_2"]), ("7", "it ran on her machine"))
+        self.assertEqual(self.table("changes.csv")[1:][-1][1:5], [one.id, "2", "0", "7"])
+        for name in "feedback/broken.md", "class.html":
+            self.assertIn("it ran on her machine", (self.room / name).read_text(encoding="utf-8"))
+
     def tearDown(self):
         if KEEP:
             shutil.copytree(self.room, KEEP, dirs_exist_ok=True, symlinks=True,
@@ -239,7 +260,7 @@ class Whole(unittest.TestCase):
 if __name__ == "__main__":
     BUILD = pathlib.Path(os.path.abspath(sys.argv[1]))
     course.BUILD = BUILD
-    N = {"all": None}.get(sys.argv[2], sys.argv[2]) if len(sys.argv) > 2 else 8
+    N = {"all": None}.get(sys.argv[2], sys.argv[2]) if len(sys.argv) > 2 else 10
     N = N if N is None else int(N)
     KEEP = os.environ.get("STAGE_CLASS_KEEP")  # where results are to stay, to be looked at
     unittest.main(argv=sys.argv[:1])

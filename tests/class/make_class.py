@@ -122,6 +122,7 @@ class Student:
         self.days = {}  # {stage id: days late}
         self.problem = False  # with pulling
         self.seen = True
+        self.more = ("", "")  # extensions and late days in the roster
         self.later = None  # what happens before the second round
         self.seen_at = None  # which is late
 
@@ -133,7 +134,7 @@ class Student:
 
 class Class:
     def __init__(self, folder, build, n=None):
-        """n: how many, 8 for the shortest; by default all of the catalogue and what fills it up to 500."""
+        """n: how many, 10 for the shortest; by default all of the catalogue and what fills it up to 500."""
         self.folder, self.build = pathlib.Path(folder), pathlib.Path(build)
         self.random = random.Random(500)
         self.students = []
@@ -160,7 +161,7 @@ class Class:
         return student
 
     def fill(self, n):
-        if n is not None and n <= 8:
+        if n is not None and n <= 10:
             self.few()
         else:
             for part in self.by_hand, self.attacks, self.catalogue, self.ordinary:
@@ -169,26 +170,30 @@ class Class:
             rest = self.students[self.n_by_hand:]
             if n is not None:
                 self.students = kept + self.random.sample(rest, max(n - len(kept), 0))
-        for student in self.students:  # nobody's file is another's, byte for byte
+        for student in self.students:  # nobody's file is another's, byte for byte, but partners'
             for name, text in student.files.items():
-                if isinstance(text, str) and student.id != "copied":
+                if isinstance(text, str) and student.id not in ("copied", "partner"):
                     student.files[name] = f"// {student.id}\n{text}"
 
     def few(self):
         hello, norm = STAGES[0], STAGES[2]
         known = {program["file"]: program for stage in (hello, norm) for program in programs(stage)}
-        self.add("right").passes(hello).passes(norm)
+        self.partner("partner", self.add("right").passes(hello).passes(norm))
         self.wrong("wrong", norm, known["no_mean.cpp"])
         self.broken("broken")
         self.one_attack(ROOT / "tests" / "attacks" / "exits.cpp")
         self.late("late")
+        self.spared("spared")
         self.force_pushed("pushed")
         self.gone("gone")
         self.odd_names("odd")
 
     def by_hand(self):
+        self.partner("partner", self.add("right").passes(STAGES[0]).passes(STAGES[2]))
         self.broken("broken")
         self.late("late")
+        self.spared("spared")
+        self.excused("excused")
         self.late_fix("late_fix")
         self.force_pushed("pushed")
         self.gone("gone")
@@ -248,6 +253,24 @@ class Class:
         student.later = lambda: self.commit(student.passes(STAGES[0]).passes(STAGES[2]))
         student.seen_at = 40  # hours after the deadline
         student.days[2] = 2  # 12 of them are grace
+
+    def spared(self, id):
+        """One of two days is a late day."""
+        self.late(id)
+        student = self.students[-1]
+        student.more, student.days[2] = ("", "1"), 1
+        student.late_days_used = 1
+
+    def excused(self, id):
+        self.late(id)
+        student = self.students[-1]
+        student.more = ("all=+1 2=+9", "")
+        student.days = {}
+
+    def partner(self, id, other):
+        """Hands in the same repository."""
+        student = self.add(id, other.id)
+        student.files, student.status, student.shares = other.files, other.status, other
 
     def late_fix(self, id):
         """Stage 2 in time, and broken later; stage 3 wrong in time, and right later."""
@@ -379,12 +402,13 @@ class Class:
 
     def begin(self):
         for student in self.students:
-            if not student.seen:
+            if not student.seen or hasattr(student, "shares"):
                 continue
             self.commit(student) if getattr(student, "is_git", True) else self.write(student)
             if hasattr(student, "traps"):
                 self.set_traps(student)
-        lines = ["id,repository", *(f'{one.id},"{one.repository}"' for one in self.students)]
+        lines = ["id,repository,extensions,late_days",
+                 *(f'{one.id},"{one.repository}",{",".join(one.more)}' for one in self.students)]
         (self.folder / "roster.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
     def go_on(self):

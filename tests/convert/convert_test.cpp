@@ -12,7 +12,7 @@
 #include "checkpoint/gguf.h"
 #include "checkpoint/safetensors.h"
 #include "generation/trace.h"
-#include "model/model.h"
+#include "tests/support/engines.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_chat_model.h"
 #include "text/tokenizer.h"
@@ -27,7 +27,8 @@ const std::string kFormats = TEST_DATA "/formats/";
 std::vector<float> logits_of(const std::filesystem::path& path) {
   const std::vector<TokenId> ids = {1, 7, 40, 61, 3, 3, 12, 55};
   const std::vector<std::size_t> passes = {ids.size()};
-  const auto activations = trace(Model::open(path), ids, passes, 1);
+  Engine engine = textbook_engine(path);
+  const auto activations = trace(engine, ids, passes);
   const Matrix<float>& logits = activations.back().values;
   return {logits.data(), logits.data() + logits.rows() * logits.cols()};
 }

@@ -3,6 +3,7 @@
 #include "generation/chat_turn.h"
 #include "tests/gates/chat_questions.h"
 #include "tests/gates/messages.h"
+#include "tests/support/engines.h"
 #include "text/chat_template.h"
 
 namespace stagecraft::stages {
@@ -68,8 +69,8 @@ class Turns {
  public:
   Turns(const std::string& name, Inputs& inputs, const Plan& plan = {})
       : plan_(plan),
-        model_(Model::open(usual().folder())),
-        session_(model_, plan.context, 1),
+        engine_(textbook_engine(usual().folder())),
+        session_(engine_, plan.context),
         seed_(inputs.size(0, 1u << 30)),
         random_(seed_) {
     session_.set_probe([this](int, std::string_view what, MatrixView<const float> value) {
@@ -142,7 +143,7 @@ class Turns {
   static TokenId end_token() { return chat_token(Talk::tokenizer(), kChatEnd); }
 
   Plan plan_;
-  Model model_;
+  Engine engine_;
   Session session_;
   std::size_t seed_;
   Random random_;

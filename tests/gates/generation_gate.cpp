@@ -11,6 +11,7 @@
 #include "tests/gates/messages.h"
 #include "tests/gates/places.h"
 #include "tests/gates/questions.h"
+#include "tests/support/engines.h"
 #include "tests/support/random_model.h"
 
 namespace stagecraft::stages {
@@ -396,8 +397,8 @@ struct Answer {
 };
 
 Answer our_answer(const Loop& loop) {
-  const Model model = Model::open(small_model());
-  Session session(model, loop.context, 1);
+  Engine engine = textbook_engine(small_model());
+  Session session(engine, loop.context);
   session.feed(loop.prompt);
   Random random(loop.seed);
   Answer answer;

@@ -11,8 +11,8 @@ unsigned ones(int bits) { return (1u << bits) - 1; }
 
 }  // namespace
 
-const HalfFormat kBf16 = {"widen_bf16", 8, 7, {0x3f80, 0x3fc0, 0xc020, 0x3e20}};
-const HalfFormat kF16 = {"widen_f16", 5, 10, {0x3c00, 0x3e00, 0xc100, 0x3100}};
+const HalfFormat kBf16 = {"bf16_to_f32", 8, 7, {0x3f80, 0x3fc0, 0xc020, 0x3e20}};
+const HalfFormat kF16 = {"f16_to_f32", 5, 10, {0x3c00, 0x3e00, 0xc100, 0x3100}};
 
 unsigned HalfFormat::exponent(unsigned word) const {
   return (word >> mantissa_bits) & ones(exponent_bits);

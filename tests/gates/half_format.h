@@ -7,7 +7,7 @@ namespace stagecraft::stages {
 
 // A 16-bit number format by its definition in IEEE 754: sign, exponent, mantissa.
 struct HalfFormat {
-  std::string function;  // that widens it
+  std::string function;  // that converts it to f32
   int exponent_bits;
   int mantissa_bits;
   std::vector<unsigned> familiar;  // words that a person knows by sight: 1, 1.5, -2.5, 0.15625

@@ -105,9 +105,9 @@ void judge_format(const HalfFormat& format) {
   });
 }
 
-TEST(WidenBf16, GivesEveryWordItsValue) { judge_format(kBf16); }
+TEST(Bf16ToF32, GivesEveryWordItsValue) { judge_format(kBf16); }
 
-TEST(WidenF16, GivesEveryWordItsValue) { judge_format(kF16); }
+TEST(F16ToF32, GivesEveryWordItsValue) { judge_format(kF16); }
 
 }  // namespace
 }  // namespace stagecraft::stages

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "checkpoint/safetensors.h"
+#include "operators/dequantize.h"
 #include "tests/gates/half_format.h"
 #include "tests/gates/kept_requests.h"
 
@@ -115,6 +116,13 @@ std::filesystem::path write_model(const std::vector<FileTensor>& tensors,
 
 Expected values_of(const StoredTensor& tensor) {
   Expected expected{tensor.shape, {}, {}};
+  if (is_quantized(tensor.dtype)) {
+    std::vector<float> values(element_count(tensor));
+    dequantize(tensor.dtype, tensor.bytes, values);
+    expected.values.assign(values.begin(), values.end());
+    expected.allowed.assign(values.size(), 0.0);
+    return expected;
+  }
   const std::size_t n = tensor.bytes.size() / dtype_size(tensor.dtype);
   for (std::size_t i = 0; i < n; ++i) {
     const std::byte* at = tensor.bytes.data() + i * dtype_size(tensor.dtype);

@@ -248,7 +248,7 @@ TEST(ParametersTied, ShareOneTableUnlessTheFileHoldsTwo) {
   }
 }
 
-TEST(ParametersWidened, FromF16AndBf16) {
+TEST(ParametersInF32, FromF16AndBf16) {
   for (const char* name : {"llama-bf16", "llama-f16", "llama-mixed-dtypes"}) {
     const fs::path folder = test_data() / "models" / name;
     const Config config = read_config(folder);
@@ -265,7 +265,13 @@ TEST(ParametersWidened, FromF16AndBf16) {
   }
 }
 
-TEST(ParametersWidened, RefuseEveryOtherDtype) {
+TEST(ParametersInF32, FromQuantisedTypes) {  // the file of a model that was pulled
+  const fs::path file = test_data() / "gguf" / "whole.gguf";
+  const Config config = read_config(file);
+  judge_parameters(parameters_case("a quantised GGUF file", file, config), config);
+}
+
+TEST(ParametersInF32, RefuseEveryOtherDtype) {
   Inputs inputs;
   const Config config = fresh_config(inputs);
   const auto tensors = tensors_of(config, inputs);

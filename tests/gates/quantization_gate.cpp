@@ -4,15 +4,15 @@
 #include <cmath>
 
 #include "model/forward.h"
-#include "model/model.h"
-#include "operators/narrow.h"
+#include "operators/float_to_half.h"
+#include "operators/half_to_float.h"
 #include "operators/q8_0.h"
-#include "operators/widen.h"
 #include "tests/gates/messages.h"
 #include "tests/gates/places.h"
 #include "tests/gates/questions.h"
 #include "tests/gates/speed.h"
 #include "tests/stages/chain.h"
+#include "tests/support/engines.h"
 #include "text/tokenizer.h"
 
 namespace stagecraft::stages {
@@ -21,9 +21,9 @@ namespace {
 constexpr std::size_t kBlock = BlockQ8_0::kSize;
 constexpr double kUlp = 0x1p-24;
 
-float widened(std::uint16_t bits) {
+float to_f32(std::uint16_t bits) {
   float value = 0.0f;
-  widen_f16({&bits, 1}, {&value, 1});
+  f16_to_f32({&bits, 1}, {&value, 1});
   return value;
 }
 
@@ -32,9 +32,7 @@ struct Blocks {
   std::vector<int> scales;
   std::vector<int> q;
 
-  float scale(std::size_t block) const {
-    return widened(static_cast<std::uint16_t>(scales[block]));
-  }
+  float scale(std::size_t block) const { return to_f32(static_cast<std::uint16_t>(scales[block])); }
   double value(std::size_t i) const { return static_cast<double>(scale(i / kBlock)) * q[i]; }
 };
 
@@ -46,7 +44,7 @@ Blocks quantized(std::span<const float> x) {
     for (const float value : values) largest = std::max(largest, std::fabs(value));
     const float d = largest / 127.0f;
     std::uint16_t bits = 0;
-    narrow_f16({&d, 1}, {&bits, 1});
+    f32_to_f16({&d, 1}, {&bits, 1});
     blocks.scales.push_back(bits);
     for (const float value : values) {
       const float scaled = d == 0.0f ? 0.0f : value * (1.0f / d);
@@ -131,7 +129,7 @@ TEST(Quantize, MultipliesByTheInverseOfTheUnroundedD) {
     for (const float value : block.values) largest = std::max(largest, std::fabs(value));
     const float d = largest / 127.0f;
     std::uint16_t bits = 0;
-    narrow_f16({&d, 1}, {&bits, 1});
+    f32_to_f16({&d, 1}, {&bits, 1});
     // A number between two steps, where the ways part.
     block.values[kBlock / 2] = (static_cast<float>(inputs.size(1, 100)) + 0.5f) * d;
     bool by_division = false;
@@ -139,7 +137,7 @@ TEST(Quantize, MultipliesByTheInverseOfTheUnroundedD) {
     for (const float value : block.values) {
       const long right = std::lround(value * (1.0f / d));
       by_division |= std::lround(value / d) != right;
-      by_rounded |= std::lround(value / widened(bits)) != right;
+      by_rounded |= std::lround(value / to_f32(bits)) != right;
     }
     if (!(by_division && divided < 2) && !(by_rounded && rounded < 2)) continue;
     divided += by_division;
@@ -314,7 +312,8 @@ double perplexity(std::span<const float> logits, std::size_t vocab_size,
 TEST(QuantizedModel, IsHardlyMoreSurprisedThanTheModel) {
   if (skips_for_lack_of_instructions()) return;
   const std::string path = (repository() / "models" / "story").string();
-  const Model model = Model::open(path);
+  const CourseModel file(path);
+  const Model& model = file.model;
   const std::vector<TokenId> ids = Tokenizer::open(path).encode(kStory, {});
   const std::size_t vocab_size = model.config.vocab_size;
   KvCache cache(model.config, ids.size());
@@ -374,7 +373,7 @@ std::string problem_with_chain(const Blocks& weight, const Tensor& noise,
     next_input(noise.values, step, c.view(), a.view());
     quantize_q8_0(a.view().row(0), x);
     for (const BlockQ8_0& block : x) {
-      step_of_x = std::max(step_of_x, static_cast<double>(widened(block.scale)));
+      step_of_x = std::max(step_of_x, static_cast<double>(to_f32(block.scale)));
     }
     for (std::size_t row = 0; row < kWidth; ++row) {
       c.data()[row] = dot_q8_0(std::span(blocks).subspan(row * n, n), x);

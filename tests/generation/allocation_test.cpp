@@ -50,7 +50,7 @@ constexpr bool kCounted = false;
 namespace stagecraft {
 namespace {
 
-using Kind = std::pair<Layers, KvType>;
+using Kind = std::pair<BackendKind, KvType>;
 
 class Allocations : public testing::TestWithParam<std::tuple<Kind, std::size_t>> {
  protected:
@@ -61,8 +61,8 @@ class Allocations : public testing::TestWithParam<std::tuple<Kind, std::size_t>>
 
   // The allocations of generating this many tokens after a prompt.
   std::size_t while_generating(std::size_t max_tokens) const {
-    const Model model = open_model();
-    Session session(model, 120, n_threads());
+    Engine engine = open_engine();
+    Session session(engine, 120);
     Random random(3);
     GenerationOptions options;
     options.max_tokens = max_tokens;
@@ -80,11 +80,9 @@ class Allocations : public testing::TestWithParam<std::tuple<Kind, std::size_t>>
     return after - before;
   }
 
-  Model open_model() const {
-    const auto& [layers, kv_type] = std::get<0>(GetParam());
-    Model model = Model::open(folder_.path(), layers);
-    model.kv_type = kv_type;
-    return model;
+  Engine open_engine() const {
+    const auto& [backend, kv_type] = std::get<0>(GetParam());
+    return Engine::open(folder_.path(), {backend, n_threads(), kv_type});
   }
   std::size_t n_threads() const { return std::get<1>(GetParam()); }
 
@@ -104,8 +102,8 @@ TEST_P(Allocations, DoNotGrowWithTheNumberOfTokens) {
 }
 
 TEST_P(Allocations, FeedingAPromptMakesNone) {
-  const Model model = open_model();
-  Session session(model, 120, n_threads());
+  Engine engine = open_engine();
+  Session session(engine, 120);
   std::vector<TokenId> prompt(100);
   for (std::size_t i = 0; i < prompt.size(); ++i) prompt[i] = static_cast<TokenId>(3 * i);
   const std::size_t before = allocations;
@@ -118,10 +116,10 @@ TEST_P(Allocations, FeedingAPromptMakesNone) {
 }
 
 INSTANTIATE_TEST_SUITE_P(LayersAndThreads, Allocations,
-                         testing::Combine(testing::Values(Kind{Layers::Textbook, KvType::F32},
-                                                          Kind{Layers::Fast, KvType::F32},
-                                                          Kind{Layers::Fast, KvType::F16},
-                                                          Kind{Layers::Fast, KvType::Q8_0}),
+                         testing::Combine(testing::Values(Kind{BackendKind::Textbook, KvType::F32},
+                                                          Kind{BackendKind::Cpu, KvType::F32},
+                                                          Kind{BackendKind::Cpu, KvType::F16},
+                                                          Kind{BackendKind::Cpu, KvType::Q8_0}),
                                           testing::Values(1, 3)));
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "tests/support/engines.h"
+#include "tests/support/random_model.h"
 #include "tests/support/tiny_chat_model.h"
 
 namespace stagecraft {
@@ -34,7 +36,7 @@ class ChatSessionTest : public testing::Test {
   }
 
   TinyChatModel files_;
-  Model model_ = Model::open(files_.folder());
+  Engine model_ = textbook_engine(files_.folder());
   Tokenizer tokenizer_ = Tokenizer::open(files_.folder());
   TextOptions options_;
   Random random_{7};
@@ -44,7 +46,7 @@ class ChatSessionTest : public testing::Test {
 };
 
 TEST_F(ChatSessionTest, ATurnComputesOnlyItsNewTokens) {
-  ChatSession chat(model_, tokenizer_, ChatFormat::chatml(tokenizer_), 512, 1);
+  ChatSession chat(model_, tokenizer_, ChatFormat::chatml(tokenizer_), 512);
   options_.generation.sampler.temperature = 0.0f;
   std::size_t kept_answers = 0;
   for (const char* question : {"hello", "and the other?", "1 2 3", "the end", "hell"}) {
@@ -62,7 +64,7 @@ TEST_F(ChatSessionTest, ATurnComputesOnlyItsNewTokens) {
 }
 
 TEST_F(ChatSessionTest, EndsAnAnswerAtImEndWhateverTheConfigCallsTheEnd) {
-  ChatSession chat(model_, tokenizer_, ChatFormat::chatml(tokenizer_), 512, 1);
+  ChatSession chat(model_, tokenizer_, ChatFormat::chatml(tokenizer_), 512);
   options_.generation.max_tokens = 400;
   const TextResult result = say(chat, "hello");
   EXPECT_EQ(result.reason, StopReason::EndToken);
@@ -70,7 +72,7 @@ TEST_F(ChatSessionTest, EndsAnAnswerAtImEndWhateverTheConfigCallsTheEnd) {
 }
 
 TEST_F(ChatSessionTest, RefusesAMessageLargerThanTheContextAndStaysAsItWas) {
-  ChatSession chat(model_, tokenizer_, ChatFormat::chatml(tokenizer_), kContext, 1);
+  ChatSession chat(model_, tokenizer_, ChatFormat::chatml(tokenizer_), kContext);
   chat.conversation().system = "Be brief.";
   say(chat, "hello");
   const Conversation before = chat.conversation();
@@ -90,7 +92,7 @@ TEST_F(ChatSessionTest, RefusesAMessageLargerThanTheContextAndStaysAsItWas) {
 }
 
 TEST_F(ChatSessionTest, ForgetsTheOldestExchangesButNeverTheSystemPrompt) {
-  ChatSession chat(model_, tokenizer_, ChatFormat::chatml(tokenizer_), kContext, 1);
+  ChatSession chat(model_, tokenizer_, ChatFormat::chatml(tokenizer_), kContext);
   chat.conversation().system = "Be brief.";
   std::size_t said = 0;
   while (forgotten_ == 0) {
@@ -105,7 +107,7 @@ TEST_F(ChatSessionTest, ForgetsTheOldestExchangesButNeverTheSystemPrompt) {
 }
 
 TEST_F(ChatSessionTest, AnswersAMessageThatFillsTheContextAsFarAsThereIsRoom) {
-  ChatSession chat(model_, tokenizer_, ChatFormat::chatml(tokenizer_), kContext, 1);
+  ChatSession chat(model_, tokenizer_, ChatFormat::chatml(tokenizer_), kContext);
   say(chat, "hello");
   Conversation alone = {std::nullopt, {{"", ""}}};
   const std::size_t frame = from_scratch(alone).size();
@@ -120,8 +122,8 @@ TEST_F(ChatSessionTest, AnswersAMessageThatFillsTheContextAsFarAsThereIsRoom) {
 
 TEST_F(ChatSessionTest, KeepsAnAnswerThatWasStoppedOnTheWayAndNoneThatNeverBegan) {
   const TinyChatModel talkative({.endless = true});
-  const Model model = Model::open(talkative.folder());
-  ChatSession chat(model, tokenizer_, ChatFormat::chatml(tokenizer_), 512, 1);
+  Engine model = textbook_engine(talkative.folder());
+  ChatSession chat(model, tokenizer_, ChatFormat::chatml(tokenizer_), 512);
   options_.generation.max_tokens = 100;
   std::string shown;
   listener_.on_text = [&](std::string_view text) {
@@ -139,7 +141,7 @@ TEST_F(ChatSessionTest, KeepsAnAnswerThatWasStoppedOnTheWayAndNoneThatNeverBegan
 }
 
 TEST_F(ChatSessionTest, KeepsAnAnswerThatAStopTextEndedEvenAtItsBeginning) {
-  ChatSession chat(model_, tokenizer_, ChatFormat::chatml(tokenizer_), 512, 1);
+  ChatSession chat(model_, tokenizer_, ChatFormat::chatml(tokenizer_), 512);
   options_.generation.sampler.temperature = 0.0f;
   say(chat, "hell");
   const std::string answer = chat.conversation().exchanges.back().answer;
@@ -156,7 +158,7 @@ TEST_F(ChatSessionTest, KeepsAnAnswerThatAStopTextEndedEvenAtItsBeginning) {
 }
 
 TEST_F(ChatSessionTest, RetryAnswersTheSameQuestionWithOtherNumbers) {
-  ChatSession chat(model_, tokenizer_, ChatFormat::chatml(tokenizer_), 512, 1);
+  ChatSession chat(model_, tokenizer_, ChatFormat::chatml(tokenizer_), 512);
   EXPECT_THROW(chat.retry(options_, random_, listener_), Error);
   say(chat, "hello");
   say(chat, "again");
@@ -172,7 +174,7 @@ TEST_F(ChatSessionTest, RetryAnswersTheSameQuestionWithOtherNumbers) {
 TEST_F(ChatSessionTest, RefusesTypedTextThatTheTokenizerTakesForTheFrame) {
   const TinyChatModel other({.special = false});
   const Tokenizer loose = Tokenizer::open(other.folder());
-  ChatSession chat(model_, loose, ChatFormat::chatml(loose), 512, 1);
+  ChatSession chat(model_, loose, ChatFormat::chatml(loose), 512);
   EXPECT_NO_THROW(say(chat, "hello"));
   EXPECT_THROW(say(chat, "hi<|im_end|>"), Error);
   EXPECT_EQ(chat.conversation().exchanges.size(), 1u);
@@ -181,9 +183,10 @@ TEST_F(ChatSessionTest, RefusesTypedTextThatTheTokenizerTakesForTheFrame) {
 }
 
 TEST_F(ChatSessionTest, RefusesAModelWithoutARowForTheTokens) {
-  Model small = Model::open(files_.folder());
-  small.config.vocab_size = 2;
-  EXPECT_THROW(ChatSession(small, tokenizer_, ChatFormat::chatml(tokenizer_), 64, 1), Error);
+  const TemporaryFolder folder;
+  write_random_model(folder.path(), {.vocab_size = 2});
+  Engine small = textbook_engine(folder.path());
+  EXPECT_THROW(ChatSession(small, tokenizer_, ChatFormat::chatml(tokenizer_), 64), Error);
 }
 
 // Whatever was said, cut, undone, loaded or forgotten: before an answer the cache holds exactly the
@@ -202,7 +205,7 @@ TEST_F(ChatSessionTest, IsAlwaysWhatAFreshSessionWouldBe) {
                                           "what is 2 + 2 ?",
                                           std::string(60, 'y'),
                                           ""};
-  ChatSession chat(model_, tokenizer_, ChatFormat::chatml(tokenizer_), kContext, 1);
+  ChatSession chat(model_, tokenizer_, ChatFormat::chatml(tokenizer_), kContext);
   std::size_t answers = 0, cut = 0, stopped = 0;
 
   for (int step = 0; step < 300; ++step) {
@@ -243,7 +246,7 @@ TEST_F(ChatSessionTest, IsAlwaysWhatAFreshSessionWouldBe) {
                    : session.say(question, options_, random, listener);
     };
     const Conversation before = conversation;
-    ChatSession fresh(model_, tokenizer_, ChatFormat::chatml(tokenizer_), kContext, 1);
+    ChatSession fresh(model_, tokenizer_, ChatFormat::chatml(tokenizer_), kContext);
     fresh.conversation() = before;
     const TextResult result = run(chat, random_);
     const TextResult expected = run(fresh, random_);
@@ -282,12 +285,12 @@ TEST_F(ChatSessionTest, ATemplateThatRewritesHistoryGetsWhatAFreshSessionWouldGi
              "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}");
   const ChatFormat format = ChatFormat::open(files_.folder(), tokenizer_);
   ASSERT_FALSE(format.is_chatml());
-  ChatSession chat(model_, tokenizer_, format, 512, 1);
+  ChatSession chat(model_, tokenizer_, format, 512);
   options_.generation.sampler.temperature = 0.0f;
   for (const char* question : {"hello", "the user", "hell", "the end"}) {
     Conversation before = chat.conversation();
     const TextResult result = say(chat, question);
-    ChatSession fresh(model_, tokenizer_, format, 512, 1);
+    ChatSession fresh(model_, tokenizer_, format, 512);
     fresh.conversation() = before;
     EXPECT_EQ(say(fresh, question).tokens, result.tokens);
     EXPECT_EQ(fresh.conversation(), chat.conversation());

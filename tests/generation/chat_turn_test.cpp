@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "tests/support/engines.h"
 #include "tests/support/tiny_chat_model.h"
 
 namespace stagecraft {
@@ -30,7 +31,7 @@ class ChatTurn : public testing::Test {
   }
 
   TinyChatModel files_;
-  Model model_ = Model::open(files_.folder());
+  Engine model_ = textbook_engine(files_.folder());
   Tokenizer tokenizer_ = Tokenizer::open(files_.folder());
   TextOptions options_;
   std::size_t fed_ = 0;
@@ -38,7 +39,7 @@ class ChatTurn : public testing::Test {
 
 TEST_F(ChatTurn, ComputesOnlyWhatTheSessionDoesNotHold) {
   options_.generation.max_tokens = 1;  // the answer itself is not fed then
-  Session session(model_, 256, 1);
+  Session session(model_, 256);
   EXPECT_EQ(turn(session, ids(100)).prompt_tokens, 100u);
   EXPECT_EQ(fed_, 100u);
   EXPECT_EQ(turn(session, ids(107)).prompt_tokens, 7u);
@@ -48,7 +49,7 @@ TEST_F(ChatTurn, ComputesOnlyWhatTheSessionDoesNotHold) {
 TEST_F(ChatTurn, KeepsTheAnswerItMade) {
   options_.generation.max_tokens = 8;
   options_.generation.end_tokens.clear();
-  Session session(model_, 256, 1);
+  Session session(model_, 256);
   std::vector<TokenId> conversation = ids(20);
   const TextResult first = turn(session, conversation);
   ASSERT_EQ(first.tokens.size(), 8u);
@@ -61,7 +62,7 @@ TEST_F(ChatTurn, KeepsTheAnswerItMade) {
 
 TEST_F(ChatTurn, ForgetsWhatDepartsFromTheConversation) {
   options_.generation.max_tokens = 1;
-  Session session(model_, 256, 1);
+  Session session(model_, 256);
   turn(session, ids(50));
   std::vector<TokenId> other = ids(50);
   other[30] = 200;
@@ -69,13 +70,13 @@ TEST_F(ChatTurn, ForgetsWhatDepartsFromTheConversation) {
   EXPECT_EQ(fed_, 20u);
   EXPECT_EQ(std::vector<TokenId>(session.tokens().begin(), session.tokens().end()), other);
 
-  Session fresh(model_, 256, 1);
+  Session fresh(model_, 256);
   EXPECT_EQ(turn(session, ids(40)).tokens, turn(fresh, ids(40)).tokens);
 }
 
 TEST_F(ChatTurn, ComputesTheLastTokenAgainForItsScores) {
   options_.generation.max_tokens = 6;
-  Session session(model_, 256, 1);
+  Session session(model_, 256);
   const TextResult first = turn(session, ids(50));
   const TextResult again = turn(session, ids(50));
   EXPECT_EQ(again.prompt_tokens, 1u);
@@ -83,7 +84,7 @@ TEST_F(ChatTurn, ComputesTheLastTokenAgainForItsScores) {
 }
 
 TEST_F(ChatTurn, CanBeStoppedWhileALongConversationIsComputed) {
-  Session session(model_, 512, 1);
+  Session session(model_, 512);
   Random random(1);
   const std::vector<TokenId> conversation(400, 7);
   std::size_t calls = 0;
@@ -98,12 +99,12 @@ TEST_F(ChatTurn, CanBeStoppedWhileALongConversationIsComputed) {
   EXPECT_EQ(result.prompt_tokens, session.tokens().size());
   EXPECT_LT(session.tokens().size(), 400u);
 
-  Session fresh(model_, 512, 1);
+  Session fresh(model_, 512);
   EXPECT_EQ(turn(session, conversation).tokens, turn(fresh, conversation).tokens);
 }
 
 TEST_F(ChatTurn, RefusesAConversationThatIsEmptyOrTooLong) {
-  Session session(model_, 64, 1);
+  Session session(model_, 64);
   turn(session, ids(10));
   const std::vector<TokenId> before(session.tokens().begin(), session.tokens().end());
   EXPECT_THROW(turn(session, {}), Error);

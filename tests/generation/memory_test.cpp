@@ -190,31 +190,32 @@ struct Measured {
 };
 
 // What the child does: it opens the model and writes down what that took.
-void run_child(const std::string& model_path, Layers layers, const std::string& out) {
+void run_child(const std::string& model_path, BackendKind backend, const std::string& out) {
   std::ofstream result(out);
   result << own_memory("VmRSS") << '\n';
-  const Model model = Model::open(model_path, layers, 2);
+  Engine engine = Engine::open(model_path, {backend, 2});
+  engine.use_threads(1);
   result << own_memory("VmHWM") << '\n';
   {
-    Session session(model, kContext, 1);
+    Session session(engine, kContext);
     session.feed(std::vector<TokenId>{1});
   }
   result << own_memory("VmHWM") << '\n' << mappings_of("/model") << '\n';
-  Session session(model, kLongContext, 1);
+  Session session(engine, kLongContext);
   result << own_memory("VmRSS") << '\n';
-  if (model.layers() == Layers::Textbook && model.config.vocab_size > 100) return;  // slow, unasked
+  if (backend == BackendKind::Textbook && engine.plan().vocab_size > 100) return;  // slow, unasked
   for (int i = 0; i < 3; ++i) {
     session.feed(std::vector<TokenId>(64, 1));
     result << own_memory("VmRSS") << '\n';
   }
 }
 
-Measured measure(const fs::path& model, Layers layers = Layers::Fast) {
+Measured measure(const fs::path& model, BackendKind backend = BackendKind::Cpu) {
   const TemporaryFolder folder;
   const std::string command = fmt::format(
-      "STAGECRAFT_MEMORY_MODEL={} STAGECRAFT_MEMORY_LAYERS={} STAGECRAFT_MEMORY_OUT={} {} "
+      "STAGECRAFT_MEMORY_MODEL={} STAGECRAFT_MEMORY_BACKEND={} STAGECRAFT_MEMORY_OUT={} {} "
       "--gtest_filter=Memory.AnF32ModelTakesWhatInfoPredicts >{} 2>&1",
-      shell_quoted(model.string()), layers == Layers::Fast ? "fast" : "textbook",
+      shell_quoted(model.string()), backend == BackendKind::Cpu ? "cpu" : "textbook",
       shell_quoted(folder.file("out")), shell_quoted(fs::read_symlink("/proc/self/exe").string()),
       shell_quoted(folder.file("log")));
   EXPECT_EQ(std::system(command.c_str()), 0) << read_file(folder.file("log"));
@@ -246,10 +247,11 @@ class Memory : public ::testing::Test {
     GTEST_SKIP() << "memory is not measured here";
 #endif
     const char* model = std::getenv("STAGECRAFT_MEMORY_MODEL");
-    const char* layers = std::getenv("STAGECRAFT_MEMORY_LAYERS");
+    const char* backend = std::getenv("STAGECRAFT_MEMORY_BACKEND");
     const char* out = std::getenv("STAGECRAFT_MEMORY_OUT");
-    if (model != nullptr && layers != nullptr && out != nullptr) {  // we are the child
-      run_child(model, layers == std::string("fast") ? Layers::Fast : Layers::Textbook, out);
+    if (model != nullptr && backend != nullptr && out != nullptr) {  // we are the child
+      run_child(model, backend == std::string("cpu") ? BackendKind::Cpu : BackendKind::Textbook,
+                out);
       std::exit(0);
     }
     if (fs::read_symlink("/proc/self/exe").string().find("qemu") != std::string::npos) {
@@ -302,16 +304,16 @@ TEST_F(Memory, AQuantisedModelTakesWhatInfoPredicts) {
 TEST_F(Memory, TheTextbookUsesF32WhereItLies) {
   const Sizes sizes;
   write_folder(folder(), sizes, DType::F32, 1);
-  const Measured got = measure(folder(), Layers::Textbook);
+  const Measured got = measure(folder(), BackendKind::Textbook);
   EXPECT_LE(got.peak_open - got.base, 2 * kMB);
   EXPECT_LE(got.peak_run - got.base, 1.1 * file_bytes());
 }
 
-// What it widens is in memory beside the file for no longer than the widening takes.
-TEST_F(Memory, TheTextbookLetsGoOfWhatItWidened) {
+// What it converts to f32 is in memory beside the file for no longer than the conversion takes.
+TEST_F(Memory, TheTextbookLetsGoOfWhatItConverted) {
   const Sizes sizes;
   write_folder(folder(), sizes, DType::F16, 1);
-  const Measured got = measure(folder(), Layers::Textbook);
+  const Measured got = measure(folder(), BackendKind::Textbook);
   ASSERT_FALSE(got.session.empty());
   EXPECT_LE(got.peak_run - got.base, 1.1 * 3 * file_bytes());
   EXPECT_LE(got.session[0] - got.base, 1.1 * 2 * file_bytes());
@@ -325,8 +327,8 @@ TEST_F(Memory, KeysAndValuesTakeMemoryAsTheyAreUsed) {
   write_folder(folder(), sizes, DType::F32, 1);
   const double a_token = 2.0 * static_cast<double>(sizes.layers * sizes.kv_dim()) * sizeof(float);
   const double whole = a_token * kLongContext;  // 1.3 GB
-  for (const Layers layers : {Layers::Fast, Layers::Textbook}) {
-    const Measured got = measure(folder(), layers);
+  for (const BackendKind backend : {BackendKind::Cpu, BackendKind::Textbook}) {
+    const Measured got = measure(folder(), backend);
     ASSERT_EQ(got.session.size(), 4u);
     EXPECT_LE(got.session[0] - got.peak_run, 0.01 * whole);
     for (std::size_t i = 1; i < got.session.size(); ++i) {  // 64 tokens each: 4.2 MB

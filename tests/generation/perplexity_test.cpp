@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "checkpoint/safetensors.h"
+#include "tests/support/engines.h"
 #include "tests/support/random_model.h"
 
 namespace stagecraft {
@@ -36,7 +37,7 @@ std::vector<TokenId> test_ids() {
 TEST(Perplexity, EachTokenCostsWhatItCostsInPyTorchWindowByWindow) {
   const SafetensorsFile file(TEST_DATA "/perplexity/windows.safetensors");
   const std::vector<TokenId> ids = test_ids();
-  const Model model = Model::open(kModel);
+  Engine model = textbook_engine(kModel);
   std::size_t compared = 0;
   for (const StoredTensor& tensor : file.tensors()) {
     Windows windows;
@@ -44,7 +45,7 @@ TEST(Perplexity, EachTokenCostsWhatItCostsInPyTorchWindowByWindow) {
       continue;
     }
     const auto expected = values<double>(file, tensor.name);
-    const std::vector<double> got = surprisals(model, ids, windows, 1);
+    const std::vector<double> got = surprisals(model, ids, windows);
     ASSERT_EQ(got.size(), expected.size()) << tensor.name;
     for (std::size_t i = 0; i < got.size(); ++i) {
       EXPECT_NEAR(got[i], expected[i], kAllowed) << tensor.name << ", token " << i + 1;
@@ -57,34 +58,35 @@ TEST(Perplexity, EachTokenCostsWhatItCostsInPyTorchWindowByWindow) {
 TEST(Perplexity, TheBitsDependOnNoThreadsAndOnNoPasses) {
   const TemporaryFolder folder;
   write_random_model(folder.path());
-  const Model model = Model::open(folder.path());
+  Engine model = textbook_engine(folder.path());
   std::vector<TokenId> ids(300);
   for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<TokenId>(i * 7919 % 515);
-  const auto one = surprisals(model, ids, {200, 70}, 1);  // windows of more than one pass
-  EXPECT_EQ(one, surprisals(model, ids, {200, 70}, 3));
+  const auto one = surprisals(model, ids, {200, 70});  // windows of more than one pass
+  model.use_threads(3);
+  EXPECT_EQ(one, surprisals(model, ids, {200, 70}));
   // The first window knows nothing of how far the next one is.
-  const auto other = surprisals(model, ids, {200, 199}, 1);
+  const auto other = surprisals(model, ids, {200, 199});
   EXPECT_TRUE(std::equal(one.begin(), one.begin() + 199, other.begin()));
   EXPECT_NE(one[250], other[250]);
 }
 
 TEST(Perplexity, CountsEachTokenOnceWhateverTheWindows) {
-  const Model model = Model::open(kModel);
+  Engine model = textbook_engine(kModel);
   const std::vector<TokenId> ids = test_ids();
   for (std::size_t n = 2; n <= 12; ++n) {
     for (std::size_t context = 2; context <= 9; ++context) {
       for (std::size_t stride = 1; stride < context; ++stride) {
         const std::span<const TokenId> text(ids.data(), n);
-        EXPECT_EQ(surprisals(model, text, {context, stride}, 1).size(), n - 1);
+        EXPECT_EQ(surprisals(model, text, {context, stride}).size(), n - 1);
       }
     }
   }
 }
 
 TEST(Perplexity, SaysHowFarItIsAndStopsWhenAsked) {
-  const Model model = Model::open(kModel);
+  Engine model = textbook_engine(kModel);
   std::vector<std::size_t> seen;
-  const auto all = surprisals(model, test_ids(), {8, 4}, 1, [&](std::size_t scored) {
+  const auto all = surprisals(model, test_ids(), {8, 4}, [&](std::size_t scored) {
     seen.push_back(scored);
     return scored < 20;
   });
@@ -94,15 +96,15 @@ TEST(Perplexity, SaysHowFarItIsAndStopsWhenAsked) {
 }
 
 TEST(Perplexity, RefusesWindowsAndTextsThatGiveNothing) {
-  const Model model = Model::open(kModel);
+  Engine model = textbook_engine(kModel);
   const std::vector<TokenId> ids = test_ids();
-  EXPECT_THROW(surprisals(model, ids, {8, 0}, 1), Error);
-  EXPECT_THROW(surprisals(model, ids, {8, 8}, 1), Error);
-  EXPECT_THROW(surprisals(model, ids, {0, 0}, 1), Error);
-  EXPECT_THROW(surprisals(model, {ids.data(), 1}, {8, 4}, 1), Error);
-  EXPECT_THROW(surprisals(model, std::vector<TokenId>{1, 65, 2}, {8, 4}, 1), Error);
-  EXPECT_THROW(surprisals(model, std::vector<TokenId>{1, 65}, {8, 4}, 1), Error);  // only scored
-  EXPECT_THROW(surprisals(model, std::vector<TokenId>{1, -1}, {8, 4}, 1), Error);
+  EXPECT_THROW(surprisals(model, ids, {8, 0}), Error);
+  EXPECT_THROW(surprisals(model, ids, {8, 8}), Error);
+  EXPECT_THROW(surprisals(model, ids, {0, 0}), Error);
+  EXPECT_THROW(surprisals(model, {ids.data(), 1}, {8, 4}), Error);
+  EXPECT_THROW(surprisals(model, std::vector<TokenId>{1, 65, 2}, {8, 4}), Error);
+  EXPECT_THROW(surprisals(model, std::vector<TokenId>{1, 65}, {8, 4}), Error);  // only scored
+  EXPECT_THROW(surprisals(model, std::vector<TokenId>{1, -1}, {8, 4}), Error);
 }
 
 }  // namespace

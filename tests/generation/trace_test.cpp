@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "generation/trace_file.h"
+#include "tests/support/engines.h"
 #include "tests/support/temporary_folder.h"
 
 namespace stagecraft {
@@ -14,7 +15,8 @@ using Passes = std::vector<std::size_t>;
 
 std::vector<Activation> trace_tiny(const std::string& name, std::vector<TokenId> ids,
                                    const Passes& passes) {
-  return trace(Model::open(kModels + name), ids, passes, 1);
+  Engine engine = textbook_engine(kModels + name);
+  return trace(engine, ids, passes);
 }
 
 TEST(Trace, GivesEveryActivationItsShape) {

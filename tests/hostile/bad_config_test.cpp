@@ -1,4 +1,5 @@
 // What is said about a config.json (and generation_config.json) that is wrong.
+#include "model/architectures/architectures.h"
 #include "tests/hostile/refused_model.h"
 
 namespace stagecraft {
@@ -193,11 +194,11 @@ const BadModel kBadConfigs[] = {
 
     // Models that compute something else. Silence here would be a wrong answer.
     {"is_of_an_unknown_family", config(R"({"model_type": "gpt2"})"),
-     "config.json: 'model_type': expected llama, mistral, qwen2 or qwen3, found 'gpt2'"},
+     "config.json: 'model_type': expected " + known_model_types() + ", found 'gpt2'"},
     {"is_of_no_family", config(R"({"model_type": null})"),
-     "config.json: 'model_type': expected llama, mistral, qwen2 or qwen3, found ''"},
+     "config.json: 'model_type': expected " + known_model_types() + ", found ''"},
     {"is_of_a_family_with_a_newline", config(R"({"model_type": "llama\nok"})"),
-     "config.json: 'model_type': expected llama, mistral, qwen2 or qwen3, found 'llama\\x0aok'"},
+     "config.json: 'model_type': expected " + known_model_types() + ", found 'llama\\x0aok'"},
     {"has_another_activation", config(R"({"hidden_act": "gelu"})"),
      "config.json: 'hidden_act': expected 'silu', found 'gelu'"},
     {"scales_logits", config(R"({"logit_scale": 0.0625})"),

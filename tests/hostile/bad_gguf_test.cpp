@@ -6,9 +6,9 @@
 #include <random>
 
 #include "base/error.h"
-#include "model/model.h"
 #include "tests/hostile/raw_gguf.h"
 #include "tests/hostile/run_limited.h"
+#include "tests/support/engines.h"
 #include "tests/support/temporary_folder.h"
 #include "text/tokenizer.h"
 
@@ -358,7 +358,7 @@ class RefusedGgufModel : public RefusedGguf {};
 class RefusedGgufVocabulary : public RefusedGguf {};
 
 TEST_P(RefusedGgufModel, InOneLineThatSaysWhatIsWrong) {
-  EXPECT_EQ(refusal([&] { Model::open(path_); }), message());
+  EXPECT_EQ(refusal([&] { textbook_engine(path_); }), message());
   const LimitedRun run = run_limited({"story", "--model", path_, "--ids", "1,2,3", "--print-ids",
                                       "--max-tokens", "2", "--threads", "1"});
   EXPECT_EQ(run.code, 1) << run.ended_by;

@@ -7,9 +7,10 @@
 #include <ostream>
 
 #include "base/error.h"
-#include "model/model.h"
+#include "model/architectures/architectures.h"
 #include "tests/hostile/raw_gguf.h"
 #include "tests/hostile/run_limited.h"
+#include "tests/support/engines.h"
 #include "tests/support/temporary_folder.h"
 #include "text/tokenizer.h"
 
@@ -134,7 +135,7 @@ TEST_P(BadLlama2c, IsRefusedInOneLineThatSaysWhatIsWrong) {
   const TemporaryFolder folder;
   const std::filesystem::path file = folder.path() / "model.bin";
   write_file(file, GetParam().bytes());
-  EXPECT_EQ(refusal(file, [&] { Model::open(file); }), GetParam().message);
+  EXPECT_EQ(refusal(file, [&] { textbook_engine(file); }), GetParam().message);
   EXPECT_NE(refusal(file, [&] { Tokenizer::open(file); }), "");
 }
 
@@ -314,7 +315,7 @@ const BadFile kBadFlms[] = {
      "expected 104 bytes, as its weights need, found 105"},
     {"says_nothing_of_its_sizes", flm([](RawFlm&) {}), "pairs: 'vocab_size' is missing"},
     {"is_of_another_architecture", flm([](RawFlm& file) { file.pairs[0].second = "chatglm"; }),
-     "pairs: 'model_type': expected llama, mistral, qwen2 or qwen3, found 'chatglm'"},
+     "pairs: 'model_type': expected " + known_model_types() + ", found 'chatglm'"},
     {"changes_the_arithmetic", flm([](RawFlm& file) {
        file.pairs.push_back({"logit_scale", "0.5"});
      }),
@@ -328,7 +329,7 @@ TEST_P(BadFlm, IsRefusedInOneLineThatSaysWhatIsWrong) {
   const TemporaryFolder folder;
   const std::filesystem::path file = folder.path() / "model.flm";
   write_file(file, GetParam().bytes());
-  EXPECT_EQ(refusal(file, [&] { Model::open(file); }), GetParam().message);
+  EXPECT_EQ(refusal(file, [&] { textbook_engine(file); }), GetParam().message);
 }
 
 const BadFile kBadFlmVocabularies[] = {

@@ -7,6 +7,7 @@
 #include "generation/session.h"
 #include "tests/hostile/bad_model.h"
 #include "tests/hostile/run_limited.h"
+#include "tests/support/engines.h"
 
 namespace stagecraft {
 namespace {
@@ -21,10 +22,10 @@ std::vector<std::string> story_with(const TinyModel& model, std::vector<std::str
 
 TEST(Limits, AContextThatNoMachineHoldsIsRefusedBeforeAnythingIsAllocated) {
   const TinyModel tiny;
-  const Model model = Model::open(tiny.folder());
+  Engine model = textbook_engine(tiny.folder());
   for (const std::size_t context : {std::size_t{1} << 50, SIZE_MAX}) {
     try {
-      Session(model, context, 1);
+      Session(model, context);
       ADD_FAILURE() << "a session of " << context << " tokens";
     } catch (const Error& error) {
       EXPECT_TRUE(std::string_view(error.what()).starts_with("context: expected at most "))
@@ -35,9 +36,10 @@ TEST(Limits, AContextThatNoMachineHoldsIsRefusedBeforeAnythingIsAllocated) {
 
 TEST(Limits, SessionBytesCountsKeysAndValues) {
   const TinyModel tiny;
-  const Config config = read_config(tiny.folder());
-  const double a_position = session_bytes(config, Layers::Textbook, KvType::F32, 2000) -
-                            session_bytes(config, Layers::Textbook, KvType::F32, 1999);
+  const Plan plan = describe_model(tiny.folder()).plan;
+  const EngineOptions textbook{BackendKind::Textbook};
+  const double a_position =
+      session_bytes(plan, textbook, 2000) - session_bytes(plan, textbook, 1999);
   // 2 layers of keys and values of 2 heads of 6; 4 heads x 64 rows of probabilities; the token.
   EXPECT_EQ(a_position, 4.0 * (2 * 2 * 12 + 4 * 64) + 4.0);
 }
@@ -62,7 +64,7 @@ TEST(Limits, AContextBeyondTheMemoryThatAProgramMayHaveIsOneLine) {
 TEST(Limits, ThreadsBeyondWhatTheSystemStartsAreOneLine) {
   if (!limits_memory()) GTEST_SKIP() << "memory has no limit here";
   const TinyModel tiny;  // 255 stacks of 8 MB do not fit into 1 GB
-  const LimitedRun run = run_limited(story_with(tiny, {"--threads", "256"}));
+  const LimitedRun run = run_limited(story_with(tiny, {"--threads", "256", "--textbook"}));
   EXPECT_EQ(run.code, 1) << run.ended_by;
   EXPECT_TRUE(run.err.starts_with("stagecraft: threads: expected at most ")) << run.err;
   EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1);

@@ -8,6 +8,7 @@
 #include "generation/sampler.h"
 #include "generation/session.h"
 #include "tests/hostile/bad_model.h"
+#include "tests/support/engines.h"
 #include "text/tokenizer.h"
 
 namespace stagecraft {
@@ -109,10 +110,10 @@ struct Outcomes {
   std::size_t ran = 0;
 };
 
-void run_three_tokens(const Model& model) {
-  Session session(model, 4, 1);
+void run_three_tokens(Engine engine) {
+  Session session(engine, 4);
   session.feed(std::vector<TokenId>{0, 0, 0});
-  std::vector<TokenProbability> scratch(model.config.vocab_size);
+  std::vector<TokenProbability> scratch(engine.plan().vocab_size);
   sample(session.logits(), {.temperature = 0.5f, .top_k = 3, .top_p = 0.9f}, 0.5f, scratch);
 }
 
@@ -146,7 +147,7 @@ Outcomes mutate(std::string_view model_name, std::string_view file, std::size_t 
                 std::uint32_t first_seed, std::size_t count) {
   const TinyModel model(model_name);
   return mutate_file(model.file(file), mutable_bytes, first_seed, count,
-                     [&] { run_three_tokens(Model::open(model.folder())); });
+                     [&] { run_three_tokens(textbook_engine(model.folder())); });
 }
 
 // Both must occur, or the mutations are too wild or too tame to show anything.
@@ -183,7 +184,8 @@ TEST(Mutation, OfAGgufFileIsRefusedOrRuns) {
   const TemporaryFolder folder;
   const std::filesystem::path file = folder.path() / "model.gguf";
   write_file(file, read_file(TEST_DATA "/gguf/whole.gguf"));
-  expect_both(mutate_file(file, kGgufHead, 7, 1500, [&] { run_three_tokens(Model::open(file)); }));
+  expect_both(
+      mutate_file(file, kGgufHead, 7, 1500, [&] { run_three_tokens(textbook_engine(file)); }));
 }
 
 TEST(Mutation, OfAVocabularyInAGgufFileIsRefusedOrRuns) {
@@ -203,7 +205,7 @@ TEST(Mutation, OfALlama2cHeaderIsRefusedOrRuns) {
     const TemporaryFolder folder;
     const std::filesystem::path file = folder.path() / "model.bin";
     write_file(file, read_file(TEST_DATA "/formats/" + name));
-    const auto run = [&] { run_three_tokens(Model::open(file)); };
+    const auto run = [&] { run_three_tokens(textbook_engine(file)); };
     expect_both(mutate_file(file, 60, 9, 300, run, true));
     EXPECT_GT(mutate_file(file, 300, 13, 300, run).refused, 200u);
   }
@@ -226,7 +228,7 @@ TEST(Mutation, OfAFlmFileIsRefusedOrRuns) {
   const std::filesystem::path file = folder.path() / "model.flm";
   write_file(file, read_file(TEST_DATA "/formats/story.flm"));
   expect_both(mutate_file(
-      file, 900, 11, 300, [&] { run_three_tokens(Model::open(file)); }, true));
+      file, 900, 11, 300, [&] { run_three_tokens(textbook_engine(file)); }, true));
   const auto encode = [&] {
     const Tokenizer tokenizer = Tokenizer::open(file);
     tokenizer.decode(tokenizer.encode("The cat and the  dog \xc3\xa9", {.add_special = true}));

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "model/model.h"
 #include "tests/hostile/run_limited.h"
+#include "tests/support/engines.h"
 
 namespace stagecraft {
 namespace {
@@ -14,7 +14,7 @@ namespace {
 // The message of the Error that opening throws; "" if the model opens.
 std::string refusal(const TinyModel& model) {
   try {
-    Model::open(model.folder());
+    textbook_engine(model.folder());
   } catch (const Error& error) {
     return without_folder(error.what(), model);
   }

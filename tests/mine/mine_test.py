@@ -122,7 +122,7 @@ class LinkError(Temporary):
 
     def test_says_who_uses_what_nobody_defines(self):
         self.assertEqual(self.told(s01_silu="float half(float); float use() { return half(1); }"),
-                         "stages/01-some/silu.cpp uses 'half(float)', which is declared and nowhere defined")
+                         "stages/01-some/silu.cpp uses 'half(float)', which is declared but never defined")
 
     def test_is_the_linkers_own_words_where_nothing_is_found(self):
         self.assertEqual(self.told(s01_silu="int one = 1;"), "ld returned 1 exit status")
@@ -195,7 +195,7 @@ class Mine(Temporary):
     def test_chat_with_another_model_says_what_would_make_it_faster(self):
         model = str(ROOT / "tests" / "data" / "gguf" / "whole.gguf")
         words = ["chat", "and the cat?", "--model", model, "--temperature", "0", "-n", "4"]
-        told = "so many tokens a second, said above, are what plain loops make of a real model; " \
+        told = "this is the speed of plain loops on a real model (tokens/s above); " \
                "the stages about speed: 9 SIMD, 10 Quantisation"
         code, lines = self.run_mine(*words)
         self.assertEqual((code, lines[-1]), (0, told))

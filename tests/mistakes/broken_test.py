@@ -33,7 +33,7 @@ class Broken(unittest.TestCase):
                 code, text = answer(str(stage.id), language=language)
                 self.assertEqual(code, 0)
                 for name in course.mistakes(stage):
-                    self.assertIn(f"\n  {name}\n", text)
+                    self.assertIn(f"\n  {name}: ", text)
 
     def test_names_the_nearest_mistake(self):
         with self.assertRaisesRegex(course.Problem, "did you mean 'no_mean'"):

@@ -5,31 +5,31 @@
 
 #include "generation/trace.h"
 #include "model/flm_config.h"
-#include "model/model.h"
+#include "tests/support/engines.h"
 
 namespace stagecraft {
 namespace {
 
-std::vector<float> logits_of(const Model& model) {
+std::vector<float> logits_of(Engine engine) {
   const std::vector<TokenId> ids = {1, 7, 40, 61, 3, 3, 12, 55};
   const std::vector<std::size_t> passes = {ids.size()};
-  const auto activations = trace(model, ids, passes, 1);
+  const auto activations = trace(engine, ids, passes);
   const Matrix<float>& logits = activations.back().values;
   return {logits.data(), logits.data() + logits.rows() * logits.cols()};
 }
 
 TEST(FlmModel, GivesTheLogitsOfItsFolderBitForBit) {
-  const std::vector<float> found = logits_of(Model::open(TEST_DATA "/formats/llama-gqa2.flm"));
-  const std::vector<float> expected = logits_of(Model::open(TEST_DATA "/models/llama-gqa2"));
+  const std::vector<float> found = logits_of(textbook_engine(TEST_DATA "/formats/llama-gqa2.flm"));
+  const std::vector<float> expected = logits_of(textbook_engine(TEST_DATA "/models/llama-gqa2"));
   ASSERT_EQ(found.size(), expected.size());
   EXPECT_EQ(std::memcmp(found.data(), expected.data(), found.size() * sizeof(float)), 0);
 }
 
 TEST(FlmModel, HasHalfPrecisionAndTheConfigThatPythonPrinted) {
-  const Model model = Model::open(TEST_DATA "/formats/story.flm");
-  EXPECT_EQ(model.checkpoint.find("model.embed_tokens.weight")->dtype, DType::F16);
-  EXPECT_EQ(model.checkpoint.find("model.norm.weight")->dtype, DType::F32);
-  const Config& config = model.config;
+  const CourseModel file(TEST_DATA "/formats/story.flm");
+  EXPECT_EQ(file.checkpoint.find("model.embed_tokens.weight")->dtype, DType::F16);
+  EXPECT_EQ(file.checkpoint.find("model.norm.weight")->dtype, DType::F32);
+  const Config& config = file.model.config;
   EXPECT_EQ(config.model_type, "llama");
   EXPECT_EQ(config.dim, 16u);
   EXPECT_EQ(config.n_kv_heads, 2u);

@@ -7,21 +7,21 @@
 #include "checkpoint/llama2c.h"
 #include "checkpoint/safetensors.h"
 #include "generation/trace.h"
-#include "model/model.h"
+#include "tests/support/engines.h"
 #include "tests/support/temporary_folder.h"
 
 namespace stagecraft {
 namespace {
 
-std::vector<float> logits_of(const Model& model) {
+std::vector<float> logits_of(Engine engine) {
   const std::vector<TokenId> ids = {1, 7, 40, 61, 3, 3, 12, 55};
   const std::vector<std::size_t> passes = {ids.size()};
-  const auto activations = trace(model, ids, passes, 1);
+  const auto activations = trace(engine, ids, passes);
   const Matrix<float>& logits = activations.back().values;
   return {logits.data(), logits.data() + logits.rows() * logits.cols()};
 }
 
-Model file(const std::string& name) { return Model::open(TEST_DATA "/formats/" + name); }
+Engine file(const std::string& name) { return textbook_engine(TEST_DATA "/formats/" + name); }
 
 TEST(Llama2cModel, GivesTheLogitsOfItsFolderBitForBit) {
   const std::pair<std::string, std::string> pairs[] = {
@@ -31,7 +31,7 @@ TEST(Llama2cModel, GivesTheLogitsOfItsFolderBitForBit) {
   };
   for (const auto& [bin, folder] : pairs) {
     const std::vector<float> found = logits_of(file(bin));
-    const std::vector<float> expected = logits_of(Model::open(TEST_DATA "/models/" + folder));
+    const std::vector<float> expected = logits_of(textbook_engine(TEST_DATA "/models/" + folder));
     ASSERT_EQ(found.size(), expected.size());
     EXPECT_EQ(std::memcmp(found.data(), expected.data(), found.size() * sizeof(float)), 0) << bin;
   }

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "model/model.h"
+#include "tests/support/engines.h"
 #include "tests/support/random_model.h"
 
 namespace stagecraft {
@@ -29,9 +29,10 @@ bool equal(MatrixView<const float> a, MatrixView<const float> b) {
 TEST(Parameters, AreViewsOfTheFileWhereItIsF32) {
   const TemporaryFolder folder;
   write_random_model(folder.path());
-  const Model model = Model::open(folder.path());
-  EXPECT_TRUE(model.parameters.widened.empty());
-  const StoredTensor& stored = *model.checkpoint.find("model.layers.1.mlp.up_proj.weight");
+  const CourseModel model_file(folder.path());
+  const Model& model = model_file.model;
+  EXPECT_TRUE(model.parameters.converted.empty());
+  const StoredTensor& stored = *model_file.checkpoint.find("model.layers.1.mlp.up_proj.weight");
   const MatrixView<const float> up = model.parameters.layers[1].mlp.up.weight;
   EXPECT_EQ(static_cast<const void*>(up.data()), stored.bytes.data());
 }
@@ -39,12 +40,14 @@ TEST(Parameters, AreViewsOfTheFileWhereItIsF32) {
 TEST(Parameters, AreCopiesWhereAFilePutsThemAtAnOddByte) {
   const TemporaryFolder folder;
   write_random_model(folder.path());
-  const Model model = Model::open(folder.path());
+  const CourseModel model_file(folder.path());
+  const Model& model = model_file.model;
   const TemporaryFolder shifted_folder;
   write_random_model(shifted_folder.path());
   shift_by_a_byte(shifted_folder.path() / "model.safetensors");
-  const Model shifted = Model::open(shifted_folder.path());
-  EXPECT_FALSE(shifted.parameters.widened.empty());
+  const CourseModel shifted_file(shifted_folder.path());
+  const Model& shifted = shifted_file.model;
+  EXPECT_FALSE(shifted.parameters.converted.empty());
   EXPECT_TRUE(equal(shifted.parameters.embedding, model.parameters.embedding));
   EXPECT_TRUE(equal(shifted.parameters.layers[1].attention.k.weight,
                     model.parameters.layers[1].attention.k.weight));

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "generation/trace.h"
 #include "generation/trace_file.h"
+#include "tests/support/engines.h"
 #include "tests/support/random_model.h"
 #include "tests/support/tiny_models.h"
 
@@ -35,8 +36,8 @@ bool same_bits(std::span<const float> a, std::span<const float> b) {
 
 class Reference : public testing::TestWithParam<std::string> {
  protected:
-  void expect_agreement(const Passes& passes) const {
-    const auto activations = trace(model_, ids_, passes, 1);
+  void expect_agreement(const Passes& passes) {
+    const auto activations = trace(engine_, ids_, passes);
     const Json tolerances = parse_json(oracle_.metadata().at("tolerance"), "tolerance");
     ASSERT_EQ(activations.size(), oracle_.order().size());
     for (std::size_t i = 0; i < activations.size(); ++i) {
@@ -48,15 +49,17 @@ class Reference : public testing::TestWithParam<std::string> {
       ASSERT_EQ(result.nan_a + result.nan_b, 0u) << name;
       ASSERT_EQ(result.differing, 0u)
           << name << ": " << result.differing << " of " << result.count << " differ, the worst at "
-          << place_in_trace(name, activations[i].shape, result.worst.index, model_.config.head_dim)
+          << place_in_trace(name, activations[i].shape, result.worst.index, head_dim())
           << ": expected " << result.worst.a << ", got " << result.worst.b << ", off by "
           << result.worst.size() << " (allowed " << allowed << "); passes of "
           << testing::PrintToString(passes);
     }
   }
 
+  std::size_t head_dim() const { return engine_.plan().caches.front().head_dim; }
+
   const fs::path folder_ = fs::path(TEST_DATA "/models") / GetParam();
-  const Model model_ = Model::open(folder_);
+  Engine engine_ = textbook_engine(folder_);
   const TraceFile oracle_{folder_ / "trace.safetensors"};
   const std::vector<TokenId> ids_ = ids_of(oracle_);
 };
@@ -70,12 +73,12 @@ TEST_P(Reference, EveryCutInTwoAgreesWithPyTorch) {
 }
 
 TEST_P(Reference, NoCutChangesABitOfAnyActivation) {
-  const auto whole = trace(model_, ids_, Passes{ids_.size()}, 1);
+  const auto whole = trace(engine_, ids_, Passes{ids_.size()});
   std::vector<Passes> cuts = every_cut_in_two(ids_.size());
   cuts.push_back(Passes(ids_.size(), 1));
   cuts.push_back({2, 1, ids_.size() - 3});
   for (const Passes& passes : cuts) {
-    const auto cut = trace(model_, ids_, passes, 1);
+    const auto cut = trace(engine_, ids_, passes);
     ASSERT_EQ(cut.size(), whole.size());
     for (std::size_t i = 0; i < whole.size(); ++i) {
       const std::span a(whole[i].values.data(), whole[i].values.rows() * whole[i].values.cols());
@@ -97,12 +100,13 @@ INSTANTIATE_TEST_SUITE_P(EveryModel, Reference, testing::ValuesIn(tiny_model_nam
 TEST(Determinism, NeitherCutsNorThreadsChangeABitOfTheLogits) {
   const TemporaryFolder folder;
   write_random_model(folder.path(), {.vocab_size = 1003});
-  const Model model = Model::open(folder.path());
+  Engine engine = textbook_engine(folder.path());
   const std::vector<TokenId> ids = {1, 500, 3, 1002, 0, 77, 500, 12, 9, 300, 41};
-  const auto expected = trace(model, ids, Passes{ids.size()}, 1);
+  const auto expected = trace(engine, ids, Passes{ids.size()});
   for (const std::size_t n_threads : {1, 2, 3, 5}) {
+    engine.use_threads(n_threads);
     for (const Passes& passes : {Passes{11}, Passes{1, 10}, Passes{4, 4, 3}, Passes(11, 1)}) {
-      const auto got = trace(model, ids, passes, n_threads);
+      const auto got = trace(engine, ids, passes);
       EXPECT_TRUE(same_bits(logits_of(got), logits_of(expected)))
           << n_threads << " threads, passes of " << testing::PrintToString(passes);
     }

@@ -10,13 +10,13 @@
 #include "base/error.h"
 #include "operators/add.h"
 #include "operators/attention.h"
+#include "operators/half_to_float.h"
 #include "operators/matmul_transb.h"
 #include "operators/rms_norm.h"
 #include "operators/rope.h"
 #include "operators/silu.h"
 #include "operators/softmax.h"
 #include "operators/swiglu.h"
-#include "operators/widen.h"
 
 namespace stagecraft {
 namespace {
@@ -240,11 +240,11 @@ TEST(Attention, OfNoQueriesWritesNothing) {
             MatrixView<float>(nullptr, 0, 3), MatrixView<float>(nullptr, 0, 8));
 }
 
-TEST(Widen, KeepsEveryKindOfNumber) {
+TEST(HalfToFloat, KeepsEveryKindOfNumber) {
   const std::vector<std::uint16_t> f16 = {0x0000, 0x8000, 0x0001, 0x03ff, 0x0400, 0x3c00,
                                           0x7bff, 0x7c00, 0xfc00, 0x7e01, 0xc000};
   std::vector<float> out(f16.size());
-  widen_f16(f16, out);
+  f16_to_f32(f16, out);
   EXPECT_TRUE(out[0] == 0.0f && !std::signbit(out[0]));
   EXPECT_TRUE(out[1] == 0.0f && std::signbit(out[1]));
   EXPECT_EQ(out[2], 0x1p-24f);
@@ -259,7 +259,7 @@ TEST(Widen, KeepsEveryKindOfNumber) {
 
   const std::vector<std::uint16_t> bf16 = {0x3f80, 0x8000, 0x0001, 0x7f80, 0x7fc0, 0xc040};
   out.resize(bf16.size());
-  widen_bf16(bf16, out);
+  bf16_to_f32(bf16, out);
   EXPECT_EQ(out[0], 1.0f);
   EXPECT_TRUE(out[1] == 0.0f && std::signbit(out[1]));
   EXPECT_EQ(out[2], 0x1p-133f);
@@ -291,8 +291,8 @@ TEST(Operators, RefuseShapesThatDisagree) {
       [&] { matmul_transb(1, m23.view(), m23.view(), 0, m23.view()); },
       [&] { rope(m23.view(), four, 0); },
       [&] { rope(m23.view(), {}, 0); },
-      [&] { widen_f16(words, four); },
-      [&] { widen_bf16(words, four); },
+      [&] { f16_to_f32(words, four); },
+      [&] { bf16_to_f32(words, four); },
       [&] { attention(m23.view(), kv.view(), kv.view(), shape, p.view(), q.view()); },
       [&] { attention(q.view(), m23.view(), kv.view(), shape, p.view(), q.view()); },
       [&] { attention(q.view(), kv.view(), m23.view(), shape, p.view(), q.view()); },

@@ -8,8 +8,8 @@
 #include <random>
 
 #include "operators/dequantize.h"
+#include "operators/float_to_half.h"
 #include "operators/kernels/panel_matrix.h"
-#include "operators/narrow.h"
 #include "operators/quantize.h"
 #include "tensor/matrix.h"
 
@@ -40,7 +40,7 @@ struct Stored {
       bytes_of(values);
     } else if (dtype == DType::F16 || dtype == DType::BF16) {
       std::vector<std::uint16_t> halves(values.size());
-      (dtype == DType::F16 ? narrow_f16 : narrow_bf16)(values, halves);
+      (dtype == DType::F16 ? f32_to_f16 : f32_to_bf16)(values, halves);
       bytes_of(halves);
     } else if (dtype == DType::Q5_0 || dtype == DType::Q6_K) {
       // Nothing here writes these types; any bytes are blocks of one. The scales must be small
@@ -73,19 +73,19 @@ struct Rows {
   std::vector<float> scales;
   std::vector<std::int32_t> sums;
 
-  Rows(const Kernels& k, RowForm form, std::size_t n, std::size_t inputs)
+  Rows(const Kernels& k, ActivationType type, std::size_t n, std::size_t inputs)
       : values(random_floats(n * inputs, 4)),
         bf16(values.size()),
         bytes(values.size()),
         scales(values.size() / kQuantBlock),
         sums(scales.size()) {
-    if (form == RowForm::BF16) {
+    if (type == ActivationType::BF16) {
       k.to_bf16(values.data(), values.size(), bf16.data());
       for (std::size_t i = 0; i < values.size(); ++i) {
         const std::uint32_t bits = std::uint32_t{bf16[i]} << 16;
         std::memcpy(&values[i], &bits, sizeof bits);
       }
-    } else if (form == RowForm::Q8) {
+    } else if (type == ActivationType::Q8) {
       k.to_q8(values.data(), values.size(), bytes.data(), scales.data(), sums.data());
       for (std::size_t i = 0; i < values.size(); ++i) {
         values[i] = scales[i / kQuantBlock] * static_cast<float>(bytes[i]);
@@ -96,7 +96,7 @@ struct Rows {
 
 struct Product {
   DType dtype;
-  Form form;
+  WeightLayout layout;
   std::size_t inputs;
 };
 
@@ -107,15 +107,16 @@ class EveryKernel : public testing::TestWithParam<std::tuple<Product, const Kern
 // A panel times as many rows as its kernel takes, and fewer, against sums in double precision.
 // weight(o, i): what the panel holds for output o and input i.
 template <class Weight>
-void expect_product(const Kernels& k, Form form, const std::vector<std::byte>& panel,
+void expect_product(const Kernels& k, WeightLayout layout, const std::vector<std::byte>& panel,
                     std::size_t inputs, double form_rounding, Weight weight) {
-  const std::size_t f = static_cast<std::size_t>(form);
+  const std::size_t f = static_cast<std::size_t>(layout);
   const std::size_t most = k.max_rows[f];
-  const Rows rows(k, k.row_form[f], most, inputs);
-  const bool floats = k.row_form[f] == RowForm::F32;
-  const void* data = floats                           ? static_cast<const void*>(rows.values.data())
-                     : k.row_form[f] == RowForm::BF16 ? static_cast<const void*>(rows.bf16.data())
-                                                      : static_cast<const void*>(rows.bytes.data());
+  const Rows rows(k, k.activation_type[f], most, inputs);
+  const bool floats = k.activation_type[f] == ActivationType::F32;
+  const void* data = floats ? static_cast<const void*>(rows.values.data())
+                     : k.activation_type[f] == ActivationType::BF16
+                         ? static_cast<const void*>(rows.bf16.data())
+                         : static_cast<const void*>(rows.bytes.data());
   std::vector<float> whole;
   for (std::size_t n = most; n >= 1; --n) {
     constexpr std::size_t kStride = kPanelOutputs + 3;
@@ -153,11 +154,11 @@ TEST_P(EveryKernel, GivesThePanelsProductWhateverTheNumberOfRows) {
   constexpr std::size_t kOutputs = 45;  // a panel and a part of one
   const std::size_t inputs = product.inputs;
   const Stored stored(product.dtype, kOutputs, inputs);
-  std::vector<std::byte> panel(panel_bytes(product.form, inputs));
+  std::vector<std::byte> panel(panel_bytes(product.layout, inputs));
   for (std::size_t first = 0; first < kOutputs; first += kPanelOutputs) {
     pack_panel(stored.tensor, first, panel);
     const double form_rounding = product.dtype == DType::Q6_K ? 0x1p-8 : 0.0;
-    expect_product(*k, product.form, panel, inputs, form_rounding,
+    expect_product(*k, product.layout, panel, inputs, form_rounding,
                    [&](std::size_t o, std::size_t i) {
                      const std::size_t output = first + o;
                      return output < kOutputs ? double{stored.values[output * inputs + i]} : 0.0;
@@ -168,25 +169,29 @@ TEST_P(EveryKernel, GivesThePanelsProductWhateverTheNumberOfRows) {
 
 INSTANTIATE_TEST_SUITE_P(
     Forms, EveryKernel,
-    testing::Combine(
-        testing::Values(Product{DType::F32, Form::F32, 1}, Product{DType::F32, Form::F32, 77},
-                        Product{DType::F16, Form::F16, 77}, Product{DType::BF16, Form::BF16, 78},
-                        Product{DType::BF16, Form::F32, 77},
-                        Product{DType::BF16, Form::RoundedBF16, 78},
-                        Product{DType::Q8_0, Form::Q8, 96}, Product{DType::Q5_0, Form::Q8, 96},
-                        Product{DType::Q4_0, Form::Q4, 96}, Product{DType::Q4_1, Form::Q4M, 96},
-                        Product{DType::Q6_K, Form::BF16, 512}),
-        testing::ValuesIn(runnable_kernels())),
+    testing::Combine(testing::Values(Product{DType::F32, WeightLayout::F32, 1},
+                                     Product{DType::F32, WeightLayout::F32, 77},
+                                     Product{DType::F16, WeightLayout::F16, 77},
+                                     Product{DType::BF16, WeightLayout::BF16, 78},
+                                     Product{DType::BF16, WeightLayout::F32, 77},
+                                     Product{DType::BF16, WeightLayout::RoundedBF16, 78},
+                                     Product{DType::Q8_0, WeightLayout::Q8, 96},
+                                     Product{DType::Q5_0, WeightLayout::Q8, 96},
+                                     Product{DType::Q4_0, WeightLayout::Q4, 96},
+                                     Product{DType::Q4_1, WeightLayout::Q4_1, 96},
+                                     Product{DType::Q6_K, WeightLayout::BF16, 512}),
+                     testing::ValuesIn(runnable_kernels())),
     [](const auto& parameter) {
       const Product& p = std::get<0>(parameter.param);
-      return fmt::format("{}_{}_{}_{}", dtype_name(p.dtype), static_cast<int>(p.form), p.inputs,
+      return fmt::format("{}_{}_{}_{}", dtype_name(p.dtype), static_cast<int>(p.layout), p.inputs,
                          std::get<1>(parameter.param)->name);
     });
 
 // The rows' products with a panel, in as few tiles as there can be: [rows][32].
-std::vector<float> products(const Kernels& k, Form form, const std::vector<std::byte>& panel,
-                            const Rows& rows, std::size_t n, std::size_t inputs) {
-  const auto f = static_cast<std::size_t>(form);
+std::vector<float> products(const Kernels& k, WeightLayout layout,
+                            const std::vector<std::byte>& panel, const Rows& rows, std::size_t n,
+                            std::size_t inputs) {
+  const auto f = static_cast<std::size_t>(layout);
   const std::size_t blocks = inputs / kQuantBlock;
   std::vector<float> out(n * kPanelOutputs);
   for (std::size_t r = 0; r < n; r += k.max_rows[f]) {
@@ -205,15 +210,15 @@ TEST(Kernels, OfBytesGiveTheSameBitsWhateverInstructionsSumThem) {
   auto tables = runnable_kernels();
   std::erase_if(tables, [](const Kernels* k) { return std::string_view(k->name) == "portable"; });
   if (tables.size() < 2) GTEST_SKIP() << "one instruction set to compare";
-  const Rows rows(*tables.front(), RowForm::Q8, kRows, kInputs);
+  const Rows rows(*tables.front(), ActivationType::Q8, kRows, kInputs);
   for (const DType dtype : {DType::Q8_0, DType::Q4_0, DType::Q4_1}) {
     const Stored stored(dtype, kPanelOutputs, kInputs);
-    const Form form = panel_form(stored.tensor);
-    std::vector<std::byte> panel(panel_bytes(form, kInputs));
+    const WeightLayout layout = panel_layout(stored.tensor);
+    std::vector<std::byte> panel(panel_bytes(layout, kInputs));
     pack_panel(stored.tensor, 0, panel);
-    const auto expected = products(*tables.front(), form, panel, rows, kRows, kInputs);
+    const auto expected = products(*tables.front(), layout, panel, rows, kRows, kInputs);
     for (const Kernels* k : tables) {
-      EXPECT_EQ(products(*k, form, panel, rows, kRows, kInputs), expected)
+      EXPECT_EQ(products(*k, layout, panel, rows, kRows, kInputs), expected)
           << dtype_name(dtype) << ", " << k->name << " and " << tables.front()->name;
     }
   }
@@ -233,7 +238,7 @@ TEST_P(EveryTable, MultipliesTheExtremesOfBytesExactly) {
         block[o * 34 + 1] = std::byte{0x3c};  // a scale of 1
         for (std::size_t i = 0; i < 32; ++i) block[o * 34 + 2 + i] = static_cast<std::byte>(weight);
       }
-      std::vector<std::byte> panel(panel_bytes(Form::Q8, 32));
+      std::vector<std::byte> panel(panel_bytes(WeightLayout::Q8, 32));
       pack_panel({"w", DType::Q8_0, {32, 32}, block}, 0, panel);
       std::vector<float> row(32, x);
       std::int8_t bytes[32];
@@ -241,9 +246,10 @@ TEST_P(EveryTable, MultipliesTheExtremesOfBytesExactly) {
       std::int32_t sum;
       k_.to_q8(row.data(), 32, bytes, &scale, &sum);
       EXPECT_EQ(sum, x > 0.0f ? 32 * 127 : -32 * 127);
-      for (const std::size_t rows : {std::size_t{1}, k_.max_rows[static_cast<int>(Form::Q8)]}) {
+      for (const std::size_t rows :
+           {std::size_t{1}, k_.max_rows[static_cast<int>(WeightLayout::Q8)]}) {
         std::vector<float> out(rows * 32);  // of the same row again and again: no strides
-        k_.tile[static_cast<int>(Form::Q8)][rows - 1](
+        k_.tile[static_cast<int>(WeightLayout::Q8)][rows - 1](
             {panel.data(), 32, bytes, 0, &scale, &sum, 0, out.data(), 32});
         for (const float got : out) EXPECT_FLOAT_EQ(got, 32.0f * x * static_cast<float>(weight));
       }
@@ -256,10 +262,10 @@ TEST_P(EveryTable, MultipliesFloatsWithBytesWhoseScaleIsTheirInputs) {
   for (const std::size_t inputs : {1u, 7u, 64u}) {
     const auto scales = random_floats(inputs, 10);
     std::mt19937 engine(11);
-    std::vector<std::byte> panel(panel_bytes(Form::Q8ByInput, inputs));
+    std::vector<std::byte> panel(panel_bytes(WeightLayout::Q8ByInput, inputs));
     std::vector<float> weights;
     for (std::size_t i = 0; i < inputs; ++i) {
-      std::byte* const to = &panel[panel_bytes(Form::Q8ByInput, i)];
+      std::byte* const to = &panel[panel_bytes(WeightLayout::Q8ByInput, i)];
       std::memcpy(to, &scales[i], 4);
       for (std::size_t o = 0; o < kPanelOutputs; ++o) {
         const auto byte = static_cast<std::int8_t>(o == 0 ? -128 : o == 1 ? 127 : engine());
@@ -267,9 +273,9 @@ TEST_P(EveryTable, MultipliesFloatsWithBytesWhoseScaleIsTheirInputs) {
         weights.push_back(scales[i] * static_cast<float>(byte));
       }
     }
-    expect_product(k_, Form::Q8ByInput, panel, inputs, 0.0, [&](std::size_t o, std::size_t i) {
-      return double{weights[i * kPanelOutputs + o]};
-    });
+    expect_product(
+        k_, WeightLayout::Q8ByInput, panel, inputs, 0.0,
+        [&](std::size_t o, std::size_t i) { return double{weights[i * kPanelOutputs + o]}; });
   }
 }
 
@@ -300,10 +306,10 @@ TEST_P(EveryTable, LosesNoNumberThatIsNone) {
       k_.to_q8(x.data(), 96, bytes.data(), scales, sums);
       EXPECT_TRUE(std::isfinite(scales[0]) && std::isnan(scales[1]) && std::isfinite(scales[2]));
       const Stored stored(DType::Q8_0, 32, 96);
-      std::vector<std::byte> panel(panel_bytes(Form::Q8, 96));
+      std::vector<std::byte> panel(panel_bytes(WeightLayout::Q8, 96));
       pack_panel(stored.tensor, 0, panel);
       std::vector<float> out(32);
-      k_.tile[static_cast<int>(Form::Q8)][0](
+      k_.tile[static_cast<int>(WeightLayout::Q8)][0](
           {panel.data(), 96, bytes.data(), 96, scales, sums, 3, out.data(), 32});
       for (const float got : out) EXPECT_TRUE(std::isnan(got));
     }
@@ -325,20 +331,46 @@ TEST_P(EveryTable, NormsRowsOfAnyWidth) {
   }
 }
 
-TEST_P(EveryTable, SwigluIsThatOfTheFormulaAlsoFarOut) {
-  std::vector<float> gate = random_floats(37, 1), up = random_floats(37, 2), out(38, -7.0f);
-  const float far[] = {-1e30f, -200.0f, -88.5f, -87.0f, 0.0f, 87.0f, 88.5f, 200.0f, 1e30f};
-  std::copy(std::begin(far), std::end(far), gate.begin());
-  k_.swiglu(gate.data(), up.data(), 37, out.data());
+// The gated activations, by ActivateStep::Function, as x / (1 + e^-exponent(x)) * up.
+TEST_P(EveryTable, ActivationsAreThoseOfTheirFormulasAlsoFarOut) {
+  constexpr double (*kExponents[])(double) = {
+      [](double x) { return x; },  // SiLU
+      [](double x) {               // GELU, with tanh
+        return 2.0 * std::sqrt(2.0 / std::numbers::pi) * (x + 0.044715 * x * x * x);
+      },
+  };
+  for (std::size_t f = 0; f < 2; ++f) {
+    std::vector<float> gate = random_floats(37, 1), up = random_floats(37, 2), out(38, -7.0f);
+    const float far[] = {-1e30f, -200.0f, -88.5f, -87.0f, 0.0f, 87.0f, 88.5f, 200.0f, 1e30f};
+    std::copy(std::begin(far), std::end(far), gate.begin());
+    k_.activate[f](gate.data(), up.data(), 37, out.data());
+    for (std::size_t i = 0; i < 37; ++i) {
+      const double g = gate[i];
+      const double expected = g / (1.0 + std::exp(-kExponents[f](g))) * up[i];
+      EXPECT_NEAR(out[i], expected, 1e-6 * std::abs(expected) + 1e-35) << f << ": " << gate[i];
+    }
+    EXPECT_EQ(out[37], -7.0f);
+    gate[0] = std::nanf("");
+    k_.activate[f](gate.data(), up.data(), 37, out.data());
+    EXPECT_TRUE(std::isnan(out[0]));
+  }
+}
+
+TEST_P(EveryTable, SoftCapIsThatOfTheFormulaAlsoFarOut) {
+  std::vector<float> x = random_floats(37, 1), out;
+  const float far[] = {-1e30f, -900.0f, -88.0f, 1e-3f, 0.0f, 87.0f, 900.0f, INFINITY, -INFINITY};
+  std::copy(std::begin(far), std::end(far), x.begin());
+  out = x;
+  out.push_back(-7.0f);
+  k_.soft_cap(out.data(), 37, 0.25f, 30.0f);
   for (std::size_t i = 0; i < 37; ++i) {
-    const double g = gate[i];
-    const double expected = g / (1.0 + std::exp(-g)) * up[i];
-    EXPECT_NEAR(out[i], expected, 1e-6 * std::abs(expected) + 1e-35) << gate[i];
+    const double expected = 30.0 * std::tanh(0.25 * x[i] / 30.0);
+    EXPECT_NEAR(out[i], expected, 30.0 * 0x1p-22) << x[i];
   }
   EXPECT_EQ(out[37], -7.0f);
-  gate[0] = std::nanf("");
-  k_.swiglu(gate.data(), up.data(), 37, out.data());
-  EXPECT_TRUE(std::isnan(out[0]));
+  x[0] = std::nanf("");
+  k_.soft_cap(x.data(), 1, 1.0f, 30.0f);
+  EXPECT_TRUE(std::isnan(x[0]));
 }
 
 // Block after block gives the softmax of all of them, masked ones left out.
@@ -369,7 +401,7 @@ TEST_P(EveryTable, RoundsToBf16AsTheTextbookDoes) {
   x[4] = 0x1.03p0f;
   std::vector<std::uint16_t> got(100), expected(100);
   k_.to_bf16(x.data(), 100, got.data());
-  narrow_bf16(x, expected);
+  f32_to_bf16(x, expected);
   EXPECT_EQ(got, expected);
 }
 

@@ -45,14 +45,14 @@ std::vector<float> product_of_tiles(const Kernels& k, std::size_t most, const Nu
                                     const Numbers& b) {
   const StoredTensor weight{
       "b", DType::F32, {b.rows, b.cols}, std::as_bytes(std::span(b.values).first(b.rows * b.cols))};
-  std::vector<std::byte> panel(panel_bytes(Form::F32, b.cols));
+  std::vector<std::byte> panel(panel_bytes(WeightLayout::F32, b.cols));
   std::vector<float> c(a.rows * b.rows), out(most * kPanelOutputs);
   for (std::size_t first = 0; first < b.rows; first += kPanelOutputs) {
     pack_panel(weight, first, panel);
     const std::size_t width = std::min(kPanelOutputs, b.rows - first);
     for (std::size_t r = 0; r < a.rows; r += most) {
       const std::size_t n = std::min(most, a.rows - r);
-      k.tile[static_cast<std::size_t>(Form::F32)][n - 1](
+      k.tile[static_cast<std::size_t>(WeightLayout::F32)][n - 1](
           {panel.data(), b.cols, a.row(r), a.cols, nullptr, nullptr, 0, out.data(), kPanelOutputs});
       for (std::size_t i = 0; i < n; ++i) {
         std::copy_n(&out[i * kPanelOutputs], width, &c[(r + i) * b.rows + first]);
@@ -74,7 +74,8 @@ TEST_P(EveryLadder, GivesTheTextbooksProductOnEveryRung) {
     std::vector<std::vector<float>> rungs;
     for (const auto dot : k.dot) rungs.push_back(product_of_dots(dot, a, b));
     rungs.push_back(product_of_tiles(k, 1, a, b));
-    rungs.push_back(product_of_tiles(k, k.max_rows[static_cast<std::size_t>(Form::F32)], a, b));
+    rungs.push_back(
+        product_of_tiles(k, k.max_rows[static_cast<std::size_t>(WeightLayout::F32)], a, b));
 
     for (std::size_t r = 0; r < rows; ++r) {
       for (std::size_t o = 0; o < outputs; ++o) {

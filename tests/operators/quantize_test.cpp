@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "checkpoint/safetensors.h"
 #include "operators/dequantize.h"
-#include "operators/narrow.h"
-#include "operators/widen.h"
+#include "operators/float_to_half.h"
+#include "operators/half_to_float.h"
 
 namespace stagecraft {
 namespace {
@@ -83,13 +83,13 @@ TEST(QuantizeContract, RefusesOtherTypesAndSizes) {
   EXPECT_THROW(quantize(DType::Q8_0, values, std::span(blocks).first(67)), Error);
 }
 
-TEST(Narrow, RoundsAsPyTorchDoes) {
-  const SafetensorsFile file(TEST_DATA "/formats/narrow.safetensors");
+TEST(FloatToHalf, RoundsAsPyTorchDoes) {
+  const SafetensorsFile file(TEST_DATA "/formats/float_to_half.safetensors");
   std::vector<float> copy;
   const auto values = elements(*file.find("values"), copy);
   for (const char* name : {"F16", "BF16"}) {
     std::vector<std::uint16_t> bits(values.size()), words;
-    (name[0] == 'F' ? narrow_f16 : narrow_bf16)(values, bits);
+    (name[0] == 'F' ? f32_to_f16 : f32_to_bf16)(values, bits);
     const auto expected = elements(*file.find(name), words);
     for (std::size_t i = 0; i < bits.size(); ++i) {
       ASSERT_EQ(bits[i], expected[i]) << name << " of " << values[i];
@@ -97,16 +97,16 @@ TEST(Narrow, RoundsAsPyTorchDoes) {
   }
 }
 
-TEST(Narrow, GivesBackWhatWasWidened) {
+TEST(FloatToHalf, GivesBackEveryHalf) {
   for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
     for (const bool f16 : {true, false}) {
       const auto half = static_cast<std::uint16_t>(bits);
       std::uint16_t back = 0;
       float value = 0.0f;
-      (f16 ? widen_f16 : widen_bf16)({&half, 1}, {&value, 1});
-      (f16 ? narrow_f16 : narrow_bf16)({&value, 1}, {&back, 1});
+      (f16 ? f16_to_f32 : bf16_to_f32)({&half, 1}, {&value, 1});
+      (f16 ? f32_to_f16 : f32_to_bf16)({&value, 1}, {&back, 1});
       if (std::isnan(value)) {
-        (f16 ? widen_f16 : widen_bf16)({&back, 1}, {&value, 1});
+        (f16 ? f16_to_f32 : bf16_to_f32)({&back, 1}, {&value, 1});
         ASSERT_TRUE(std::isnan(value)) << bits;
       } else {
         ASSERT_EQ(back, half) << (f16 ? "F16" : "BF16");

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "generation/chat_session.h"
+#include "tests/support/engines.h"
 #include "tests/support/pseudo_terminal.h"
 #include "tests/support/run_program.h"
 #include "tests/support/tiny_chat_model.h"
@@ -20,13 +21,13 @@ class ChatCommand : public testing::Test {
 
   // What stdout should be after these questions, one after the other.
   std::string answers(const std::vector<std::string>& questions, const std::string& system = "") {
-    const Model model = Model::open(files_.folder());
+    Engine model = textbook_engine(files_.folder());
     const Tokenizer tokenizer = Tokenizer::open(files_.folder());
-    ChatSession session(model, tokenizer, ChatFormat::chatml(tokenizer), 512, 1);
+    ChatSession session(model, tokenizer, ChatFormat::chatml(tokenizer), 512);
     if (!system.empty()) session.conversation().system = system;
     TextOptions options;
     options.generation.max_tokens = 12;
-    options.generation.end_tokens = model.config.eos_ids;
+    options.generation.end_tokens = model.plan().eos_ids;
     options.generation.sampler.temperature = 0.0f;
     Random random(0);
     std::string out;

@@ -62,7 +62,7 @@ TEST_F(PerplexityProgram, WarnsBeyondWhatTheModelWasTrainedFor) {
   EXPECT_TRUE(result.err.starts_with("note: the model was trained for 128 tokens")) << result.err;
 }
 
-// What the fast layers may cost in exactness at most, wherever they round.
+// What the CPU backend may cost in exactness at most, wherever they round.
 TEST_F(PerplexityProgram, KeysAndValuesInBytesCostAtMostHalfAPercent) {
   write_file(file("story"),
              "Once upon a time, there was a little hen who lived on a farm near a big river. Every "

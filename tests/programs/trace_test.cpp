@@ -1,5 +1,6 @@
 // stagecraft trace and stagecraft compare, as a person runs them.
 #include <gtest/gtest.h>
+#include <algorithm>
 
 #include <cmath>
 #include <cstring>
@@ -7,6 +8,7 @@
 
 #include "generation/trace.h"
 #include "generation/trace_file.h"
+#include "tests/support/engines.h"
 #include "tests/support/run_program.h"
 
 namespace stagecraft {
@@ -25,7 +27,8 @@ ProgramResult run_trace(const std::string& out, const std::vector<std::string>& 
 std::vector<Activation> five_tokens() {
   const std::vector<TokenId> ids = {1, 2, 3, 4, 5};
   const std::vector<std::size_t> passes = {5};
-  return trace(Model::open(kModel), ids, passes, 1);
+  Engine engine = textbook_engine(kModel);
+  return trace(engine, ids, passes);
 }
 
 // What `compare` says about the trace of five tokens and the same trace after `change`.
@@ -68,6 +71,30 @@ TEST(TraceProgram, AgreesWithPyTorch) {
   EXPECT_TRUE(found.out.starts_with("same: 35 tensors")) << found.out;
 }
 
+TEST(TraceProgram, WithoutAFilePrintsALinePerActivation) {
+  const ProgramResult all = run_program({"trace", "--model", kModel, "--ids", "1,2"});
+  EXPECT_EQ(all.code, 0) << all.err;
+  EXPECT_EQ(std::count(all.out.begin(), all.out.end(), '\n'), 36);  // a heading, 35 activations
+  const ProgramResult one =
+      run_program({"trace", "--model", kModel, "--ids", "1,2", "--only", "embedding"});
+  EXPECT_EQ(std::count(one.out.begin(), one.out.end(), '\n'), 2) << one.out;
+  EXPECT_NE(one.out.find("\nembedding              [2, 24] "), std::string::npos) << one.out;
+}
+
+TEST(TraceProgram, WritesOnlyTheActivationsThatAreNamed) {
+  const TemporaryFolder folder;
+  const std::string out = folder.file("t");
+  const ProgramResult result =
+      run_program({"trace", "--model", kModel, "--ids", "1,2", "--only", "residual", "--out", out});
+  EXPECT_TRUE(result.out.ends_with(": 4 activations of 2 tokens\n")) << result.out;
+  const ProgramResult none =
+      run_program({"trace", "--model", kModel, "--ids", "1", "--only", "no_such_name"});
+  EXPECT_EQ(none.code, 1);
+  EXPECT_EQ(none.err,
+            "stagecraft: --only: expected a part of a name from 'embedding' to 'logits', found "
+            "'no_such_name'\n");
+}
+
 TEST(TraceProgram, RefusesAWrongCommandLineWithCode2) {
   const TemporaryFolder folder;
   const std::string out = folder.file("t");
@@ -75,7 +102,6 @@ TEST(TraceProgram, RefusesAWrongCommandLineWithCode2) {
   EXPECT_EQ(run_trace(out, {"--cached", "-1"}).code, 2);
   EXPECT_EQ(run_trace(out, {"--threads", "0"}).code, 2);
   EXPECT_EQ(run_program({"trace", "--model", kModel, "--out", out}).code, 2);
-  EXPECT_EQ(run_program({"trace", "--model", kModel, "--ids", "1,2"}).code, 2);
   for (const char* ids : {"", "1,,2", "1,2,", "a", "1 2", "99999999999", "-1", "1,65"}) {
     const std::string given = std::string("--ids=") + ids;
     EXPECT_EQ(run_program({"trace", "--model", kModel, given, "--out", out}).code, 2) << ids;

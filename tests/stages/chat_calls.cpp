@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "generation/chat_turn.h"
 #include "tests/stages/calls.h"
+#include "tests/support/engines.h"
 #include "text/chat_template.h"
 
 namespace stagecraft::stages {
@@ -33,9 +34,9 @@ void call_answer_opening(Arguments& args) {
 // Turn after turn over one session. What went through the model is counted where it happens, not
 // taken from the result. Where the request says that a turn may be refused, whether it was is told.
 void call_chat_turn(Arguments& args) {
-  const Model model = Model::open(args.text("model"));
+  Engine engine = textbook_engine(args.text("model"));
   const Tokenizer tokenizer = Tokenizer::open(args.text("model"));
-  Session session(model, args.size("context"), 1);
+  Session session(engine, args.size("context"));
   int rows = 0;
   session.set_probe([&rows](int, std::string_view name, MatrixView<const float> value) {
     if (name == "embedding") rows += static_cast<int>(value.rows());

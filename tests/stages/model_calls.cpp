@@ -4,6 +4,7 @@
 #include "generation/sampler.h"
 #include "model/forward.h"
 #include "tests/stages/calls.h"
+#include "tests/support/engines.h"
 
 namespace stagecraft::stages {
 namespace {
@@ -11,7 +12,8 @@ namespace {
 // The ids in pieces of the given lengths, one pass each, with the logits of as many of its last
 // tokens as `logit_rows` says.
 void call_forward(Arguments& args) {
-  const Model model = Model::open(args.text("model"));
+  const CourseModel file(args.text("model"));
+  const Model& model = file.model;
   const std::vector<TokenId> ids = args.integers("ids");
   const std::vector<int> pieces = args.integers("pieces");
   const std::vector<int> logit_rows = args.integers("logit_rows");
@@ -50,8 +52,8 @@ void call_sample(Arguments& args) {
 }
 
 void call_generate(Arguments& args) {
-  const Model model = Model::open(args.text("model"));
-  Session session(model, args.size("context"), 1);
+  Engine engine = textbook_engine(args.text("model"));
+  Session session(engine, args.size("context"));
   session.feed(args.integers("ids"));
   GenerationOptions options;
   options.max_tokens = args.size("max_tokens");

@@ -1,12 +1,12 @@
 #include "operators/add.h"
 #include "operators/attention.h"
+#include "operators/half_to_float.h"
 #include "operators/matmul_transb.h"
 #include "operators/rms_norm.h"
 #include "operators/rope.h"
 #include "operators/silu.h"
 #include "operators/softmax.h"
 #include "operators/swiglu.h"
-#include "operators/widen.h"
 #include "tests/stages/calls.h"
 
 namespace stagecraft::stages {
@@ -64,11 +64,12 @@ void call_attention(Arguments& args) {
 }
 
 // The words of a half-precision file come as whole numbers, which f32 holds exactly.
-void call_widen(Arguments& args, void (*widen)(std::span<const std::uint16_t>, std::span<float>)) {
+void call_to_f32(Arguments& args,
+                 void (*to_f32)(std::span<const std::uint16_t>, std::span<float>)) {
   const auto numbers = args.vector("bits");
   std::vector<std::uint16_t> bits;
   for (const float number : numbers) bits.push_back(static_cast<std::uint16_t>(number));
-  widen(bits, args.out_vector("out", bits.size()));
+  to_f32(bits, args.out_vector("out", bits.size()));
 }
 
 const Callable kOperatorCalls{
@@ -80,8 +81,8 @@ const Callable kOperatorCalls{
     {"softmax", call_softmax},
     {"rope", call_rope},
     {"attention", call_attention},
-    {"widen_bf16", [](Arguments& args) { call_widen(args, widen_bf16); }},
-    {"widen_f16", [](Arguments& args) { call_widen(args, widen_f16); }},
+    {"bf16_to_f32", [](Arguments& args) { call_to_f32(args, bf16_to_f32); }},
+    {"f16_to_f32", [](Arguments& args) { call_to_f32(args, f16_to_f32); }},
 };
 
 }  // namespace

@@ -147,6 +147,17 @@ class Starters(unittest.TestCase):
                 self.assertRegex(text, rf'NOT_IMPLEMENTED\("stage {stage.id}(\.\d)?: {function}"\)')
 
 
+class Tutors(unittest.TestCase):
+    def test_are_told_of_commands_and_files_that_exist_and_to_write_no_staged_function(self):
+        text = (ROOT / "AGENTS.md").read_text(encoding="utf-8")
+        listed = set(re.findall(r"^(?:commands=')?[A-Z][a-z ]+\|(\w+)\|", (ROOT / "stage").read_text(), re.M))
+        for command in re.findall(r"\./stage (\w+)", text):
+            self.assertIn(command, listed | {"help"})
+        for name in re.findall(r"`((?:src|stages|tests|tools|docs)/[\w./-]*)`", text):
+            self.assertTrue((ROOT / name).exists(), name)
+        self.assertIn("Do not write, complete, correct or refactor a staged function", text)
+
+
 class Messages(unittest.TestCase):
     def test_have_both_languages_and_the_same_places_in_them(self):
         for key, texts in course.messages().items():
@@ -154,6 +165,14 @@ class Messages(unittest.TestCase):
                       for language, text in texts.items()}
             self.assertEqual(set(places), {"en", "zh"}, key)
             self.assertEqual(places["en"], places["zh"], key)
+
+
+def anchors(path):
+    """What a link may lead to in a Markdown file: its headings as forges name them, and named places."""
+    text = path.read_text()
+    headings = re.findall(r"^#+ (.*)$", text, re.M)
+    return {re.sub(r"[^\w-]", "", heading.lower().replace(" ", "-")) for heading in headings} | set(
+        re.findall(r'<a id="([^"]+)">', text))
 
 
 class Handouts(unittest.TestCase):
@@ -178,9 +197,16 @@ class Handouts(unittest.TestCase):
                 self.assertEqual(number, eval(expression, sizes), f"{path}: {expression}")
 
     def test_every_link_resolves(self):
+        """To a file of the repository, and to a heading in it; links to the web are not followed."""
         for _, _, path in handouts():
-            for link in re.findall(r"\]\(([^)#]+)", path.read_text()):
-                self.assertTrue((path.parent / link).exists(), f"{path}: {link}")
+            for link in re.findall(r"\]\(([^)]+)\)", path.read_text()):
+                if link.startswith("https://"):
+                    continue
+                name, _, anchor = link.partition("#")
+                target = path.parent / name if name else path
+                self.assertTrue(target.exists(), f"{path}: {link}")
+                if anchor:
+                    self.assertIn(anchor, anchors(target), f"{path}: {link}")
 
     def test_three_hints_unfold_one_at_a_time(self):
         for _, language, path in handouts():
@@ -222,11 +248,12 @@ def by_hand():
     return {
         "hello": [numbers([1 + 10, 2 + 20])],
         "silu": [f"| {' | '.join(numbers([silu(x)])[1:-1] for x in (-2, -1, 0, 1, 2))} |",
-                 f"{3 * silu(1):.4f}"],
-        "rms-norm": [numbers([x / 1.5 for x in (1, -2, 2, 0)])],
+                 f"{math.exp(1):.4f}", f"{3 * silu(1):.4f}"],
+        "rms-norm": [numbers([x / 1.5 for x in (1, -2, 2, 0)]),
+                     numbers(2 * [0.002 / math.sqrt(0.002 ** 2 + 1e-5)])],
         "matmul-transb": [f"[[{1 * 3 + 2 * 4}, {1 * 5 + 2 * 6}]]", f"[[{1 * 3 + 2 * 5}, {1 * 4 + 2 * 6}]]",
                           f"[[{2 * 11 + 1}, {2 * 17 + 1}]]"],
-        "mlp": [numbers(ffn), f"{a:.4f}", numbers([3 + a, 4 - a])],
+        "mlp": [numbers(ffn), f"{silu(ffn[0]):.4f}", f"{a:.4f}", numbers([a, -a]), numbers([3 + a, 4 - a])],
         "parameters": [f"0x{struct.unpack('<H', struct.pack('<e', 0.15625))[0]:04x}",
                        f"0x{struct.unpack('<I', struct.pack('<f', 0.15625))[0]:08x}",
                        f"0x{struct.unpack('<I', struct.pack('<f', 0.15625))[0] >> 16:04x}",

@@ -19,8 +19,10 @@ import unittest
 from unittest import mock
 
 from student_repository import Repository, course
+import diff
 import hint
 import sanitized
+import screen
 import watch
 
 
@@ -39,6 +41,14 @@ class Where(Repository):
         self.assertIn("stages/00-hello/README.md", rest)
         self.assertIn("./stage test 0", rest)
         self.assertIn("./stage help", rest.splitlines()[-1])
+
+    def test_shows_the_map_until_a_stage_is_begun(self):
+        _, rest = self.states()
+        self.assertIn("Once upon a", rest)
+        self.assertIn("./stage tour", rest)
+        self.assertIn("概率", self.states(language="zh")[1])
+        self.write("00-hello/add.cpp", "RIGHT")
+        self.assertNotIn("./stage tour", self.states()[1])
 
     def test_says_what_became_of_every_stage(self):
         self.write("00-hello/add.cpp", "RIGHT")
@@ -67,7 +77,7 @@ class Where(Repository):
         self.write("06-self-attention/softmax.cpp", "the group Softmax")
         text = self.run_tool("test", "6", code=1)
         self.assertIn("6 of 50 points", text)
-        self.assertNotIn("ours here", text)
+        self.assertNotIn("reference versions", text)
         self.assertTrue(text.splitlines()[-1].startswith("write it in "), text)
 
     def test_what_is_right_and_slow_has_the_points_of_its_bands_and_is_no_mistake(self):
@@ -149,9 +159,9 @@ class Test(Repository):
 
     def test_a_composed_stage_says_what_it_was_composed_of(self):
         self.write("04-mlp/mlp.cpp", "WRONG")
-        self.assertIn("(1, 2, 3) is ours here", self.run_tool("test", "4", code=1))
+        self.assertIn("(1, 2, 3) are the reference versions here", self.run_tool("test", "4", code=1))
         self.write("04-mlp/mlp.cpp", "RIGHT")
-        self.assertNotIn("is ours here", self.run_tool("test", "4"))
+        self.assertNotIn("reference versions", self.run_tool("test", "4"))
 
     def test_a_file_that_is_gone_is_one_line(self):
         (self.made / "stages" / "02-rms-norm" / "rms_norm.cpp").unlink()
@@ -196,6 +206,70 @@ class Hint(Repository):
                             self.assertLessEqual(course.width(line), hint.COLUMNS)
 
 
+class Terminal(io.StringIO):
+    def __init__(self, columns):
+        super().__init__()
+        self.columns = columns
+
+    def isatty(self):
+        return True
+
+
+class Screen(unittest.TestCase):
+    def setUp(self):
+        patched = mock.patch.dict(os.environ, {"TERM": "xterm", "NO_COLOR": "", "COLUMNS": "30"})
+        patched.start()
+        self.addCleanup(patched.stop)
+
+    def test_text_is_broken_between_words_where_a_person_reads_it_and_left_alone_elsewhere(self):
+        text = "    a sentence of which a terminal would break a word\n" + "x" * 40
+        terminal, pipe = Terminal(30), io.StringIO()
+        screen.tell(text, terminal)
+        screen.tell(text, pipe)
+        self.assertEqual(pipe.getvalue(), text + "\n")
+        self.assertEqual(terminal.getvalue().splitlines(), [
+            "    a sentence of which a", "      terminal would break a", "      word", "x" * 40])
+        with mock.patch.object(sys, "stdout", terminal):
+            painted = course.paint("a sentence of which a terminal", "31")  # colours take no room
+        self.assertEqual(list(screen.fitted(painted, 30)), [painted])
+
+    def test_what_takes_more_than_a_second_is_named_and_the_line_taken_back(self):
+        with mock.patch.object(screen, "PATIENCE", 0.01), mock.patch.object(sys, "stderr", Terminal(30)) as said:
+            with screen.doing("testing stage 3"):
+                with screen.doing("compiling stage 3, with a text that is too long for the line"):
+                    while not said.getvalue().endswith("\033[Kcompiling stage 3, with a"):
+                        time.sleep(0.01)
+                self.assertTrue(said.getvalue().endswith("\r\033[Ktesting stage 3 ..."))  # again
+            self.assertTrue(said.getvalue().endswith("\r\033[K"))
+        with mock.patch.object(screen, "PATIENCE", 60), mock.patch.object(sys, "stderr", Terminal(30)) as said:
+            with screen.doing("at once"):
+                pass
+            self.assertEqual(said.getvalue(), "")
+        with contextlib.redirect_stderr(io.StringIO()) as said, mock.patch.object(screen, "PATIENCE", 0):
+            with screen.doing("in a log"):
+                time.sleep(0.05)
+            self.assertEqual(said.getvalue(), "")
+
+    def test_what_is_longer_than_the_terminal_goes_through_a_pager(self):
+        with mock.patch.object(sys, "stdin", Terminal(30)), mock.patch.object(sys, "stdout", Terminal(30)) as said, \
+                mock.patch.dict(os.environ, {"LINES": "5", "PAGER": f"{sys.executable} -c 'pass'"}), \
+                mock.patch.object(subprocess, "run") as run:
+            screen.page(["a", "b", "c", "d"])
+            self.assertEqual(said.getvalue(), "a\nb\nc\nd\n")
+            run.assert_not_called()
+            screen.page(["a"] * 9)
+            self.assertEqual(run.call_args[0][0], [sys.executable, "-c", "pass"])
+
+    def test_a_reader_who_has_enough_ends_it_quietly(self):
+        for words, code in (("tools/broken.py 5", "(0|141)"),
+                            ("-c 'import course; course.main(lambda: [print(\"stage \" * 99) for _ in range(9999)])'", ".*")):
+            done = subprocess.run(["bash", "-c", f"{sys.executable} {words} | head -1; echo ${{PIPESTATUS[0]}}"],
+                                  cwd=course.ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                  env=dict(os.environ, STAGECRAFT_LANG="en", PYTHONPATH=str(course.ROOT / "tools")))
+            self.assertEqual(done.stderr, "")
+            self.assertRegex(done.stdout, rf"^stage .*\n{code}\n$")
+
+
 class Diff(Repository):
     def test_ours_is_shown_only_after_passing(self):
         for text in "WRONG", "SYNTAX", "changed":
@@ -206,8 +280,34 @@ class Diff(Repository):
         self.write("00-hello/add.cpp", "RIGHT")
         lines = self.run_tool("diff", "0").splitlines()
         self.assertEqual(lines[0], "--- stages/00-hello/add.cpp (yours)")
-        self.assertIn("-// RIGHT", lines)
         self.assertTrue(any(line.startswith("+void add(") for line in lines))
+
+    def test_shows_code_without_comments_includes_and_namespaces_and_where_it_stands(self):
+        mine = """// mine
+#include <vector>
+namespace stagecraft {
+namespace {
+int twice(int x) { return 2 * x; }  // of an integer
+}  // namespace
+
+/* for each
+   row */
+void f() {
+  const char* text = "// no comment, no }";  // but this is
+
+  char quote = '"'; int many = 1'000;
+  g(text);
+}
+}  // namespace stagecraft
+"""
+        ours = mine.replace("// mine", "// Copyright\n").replace("of an integer", "doubles").replace("<vector>", "<string>")
+        self.assertEqual([line for _, line in diff.code(mine)], [
+            "int twice(int x) { return 2 * x; }", "void f() {", '  const char* text = "// no comment, no }";',
+            "  char quote = '\"'; int many = 1'000;", "  g(text);", "}"])
+        self.assertEqual(list(diff.difference(diff.code(mine), diff.code(ours))), [])
+        found = list(diff.difference(diff.code(mine), diff.code(ours.replace("g(text)", "h(text)"))))
+        self.assertEqual(found[0], ("@", 10))
+        self.assertEqual([line for line in found if line[0] in "+-"], [("-", "  g(text);"), ("+", "  h(text);")])
 
     def test_colour_is_for_a_terminal_that_wants_it(self):
         terminal = mock.Mock(isatty=lambda: True)
@@ -308,6 +408,25 @@ class Watch(Repository):
         self.assertEqual(running.wait(10), 130)
         self.assertNotIn("Traceback", self.seen.read_text())
         self.assertNotIn("\033", self.seen.read_text())
+
+    def test_when_all_is_done_it_stays_and_says_so_and_tests_whatever_is_saved(self):
+        known = course.stages()
+        saved = iter([known[3], None])  # and then Ctrl-C
+        tested = []
+
+        def wait(stages, before):
+            stage = next(saved)
+            if stage is None:
+                raise KeyboardInterrupt
+            return stage
+
+        with mock.patch.object(watch, "wait_for_a_save", wait), mock.patch.object(sys, "argv", ["watch"]), \
+                mock.patch.object(watch.progress, "next_unfinished", lambda known: None), \
+                mock.patch.object(watch, "test_once", lambda stage: tested.append(stage.id) or True), \
+                contextlib.redirect_stdout(io.StringIO()) as said, self.assertRaises(KeyboardInterrupt):
+            watch.run()
+        self.assertEqual(tested, [3])
+        self.assertEqual(said.getvalue().count(course.say("where_all_done")), 2)
 
     def test_a_stage_that_was_named_is_kept(self):
         self.write("01-silu/silu.cpp", "RIGHT")

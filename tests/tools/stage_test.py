@@ -2,14 +2,18 @@
 
 Standard library only; ctest runs it. What the engine's own commands do is tested elsewhere.
 """
+import contextlib
+import fcntl
 import os
 import pathlib
 import pty
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import unittest
 
@@ -85,6 +89,25 @@ class Help(Tree):
         self.assertNotIn("chat", answer.stdout)
         self.assertNotIn("Teach", answer.stdout)
         self.assertNotIn("\033", answer.stdout)
+
+    @unittest.skipUnless(has_pseudo_terminals(), "a bare chroot has none (no /dev/pts)")
+    def test_fits_the_terminal_and_breaks_between_words(self):
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 50, 0, 0))
+        environment = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
+        with subprocess.Popen([str(self.root / "stage"), "help"], env=dict(environment, NO_COLOR="1"),
+                              stdin=theirs, stdout=theirs, stderr=theirs):
+            os.close(theirs)
+            said = b""
+            with contextlib.suppress(OSError):  # at its end
+                while more := os.read(ours, 4096):
+                    said += more
+        os.close(ours)
+        lines = said.decode().splitlines()
+        self.assertLessEqual(max(map(len, lines)), 50, lines)
+        self.assertEqual(" ".join(" ".join(lines).split()), " ".join(self.stage("help").stdout.split()))
+        self.assertIn("  story      tell a story, or go on with yours:", lines)
+        self.assertTrue(lines[lines.index("  story      tell a story, or go on with yours:") + 1].startswith(" " * 13 + "./"))
 
     def test_is_what_no_command_shows_where_there_is_no_course(self):
         self.assertEqual(self.stage().stdout, self.stage("--help").stdout)
@@ -277,6 +300,32 @@ class Packages(Tree):
                 pass
         except OSError:
             os.close(terminal)
+
+
+@unittest.skipUnless(has_pseudo_terminals(), "no pseudo terminals")
+class FirstBuild(Tree):
+    def on_a_terminal(self):
+        """(stdout, what the terminal showed of stderr)"""
+        ours, theirs = pty.openpty()
+        running = subprocess.Popen([str(self.root / "stage"), "story"], stdin=subprocess.DEVNULL, stderr=theirs,
+                                   stdout=subprocess.PIPE, text=True, env=dict(os.environ, CI="true"))
+        os.close(theirs)
+        seen = b""
+        try:
+            while more := os.read(ours, 4096):
+                seen += more
+        except OSError:
+            os.close(ours)
+        return running.communicate(timeout=60)[0], seen.decode()
+
+    def test_shows_the_map_of_the_model_once_and_never_on_stdout(self):
+        (self.root / "tools" / "tour.py").write_text("import sys\nprint('the map', *sys.argv[1:])\n")
+        self.assertIn("the map --summary", self.on_a_terminal()[1])
+        os.utime(self.source)
+        out, seen = self.on_a_terminal()
+        self.assertEqual(out, "<story>first")
+        self.assertIn("building", seen)
+        self.assertNotIn("the map", seen)
 
 
 class Stale(Tree):

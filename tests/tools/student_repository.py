@@ -65,7 +65,7 @@ class Repository(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.made = pathlib.Path(tempfile.mkdtemp(prefix="stage loop ")).resolve()
-        for name in ("tools", "stages", "src", "cmake"):
+        for name in ("tools", "stages", "src", "cmake", "docs"):
             shutil.copytree(ROOT / name, cls.made / name, ignore=shutil.ignore_patterns(
                 "__pycache__", "my_tests.cpp", "*.cpp.[0-9]*"))
         try:

@@ -121,7 +121,7 @@ class Workflow(unittest.TestCase):
         first = self.git(self.student, "rev-list", "--max-parents=0", "--all").strip()
         self.assertEqual(first, self.exported)  # with nothing before it
         names = self.git(self.student, "ls-tree", "-r", "--name-only", first).splitlines()
-        for name in GITHUB, GITEA, GITLAB, "course.json", RIGHT.units[0]["twins"][0], "stage":
+        for name in GITHUB, GITEA, GITLAB, "AGENTS.md", "course.json", RIGHT.units[0]["twins"][0], "stage":
             self.assertIn(name, names)
         self.assertFalse([name for name in names if official.OURS_ALONE.match(name)])
         self.assertFalse([name for name in names if name.startswith("build/")])

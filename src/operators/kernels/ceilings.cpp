@@ -51,8 +51,8 @@ double measure_read(const Kernels& kernels, ThreadPool& threads) {
 
 Ceilings measure_ceilings(const Kernels& kernels, ThreadPool& threads) {
   Ceilings result{};
-  for (std::size_t form = 0; form < 3; ++form) {
-    result.operations[form] = measure_operations(kernels.peak[form], threads);
+  for (std::size_t type = 0; type < 3; ++type) {
+    result.operations[type] = measure_operations(kernels.peak[type], threads);
   }
   result.read = measure_read(kernels, threads);
   return result;

@@ -20,10 +20,10 @@ namespace stagecraft::STAGECRAFT_ISA {
 
 extern const Kernels table;
 #if defined(__AVX512BF16__)
-constexpr RowForm kRoundedRows = RowForm::BF16;
+constexpr ActivationType kRoundedRows = ActivationType::BF16;
 constexpr int kRoundedMost = kFloats.rows;
 #else
-constexpr RowForm kRoundedRows = RowForm::F32;
+constexpr ActivationType kRoundedRows = ActivationType::F32;
 constexpr int kRoundedMost = kPairs.rows;
 #endif
 
@@ -37,16 +37,18 @@ const Kernels table = {
              STAGECRAFT_TILES(tile_bf16, kPairs.rows),
 #endif
              STAGECRAFT_TILES(tile_q8, kBytes.rows), STAGECRAFT_TILES(tile_q4, kBytes.rows),
-             STAGECRAFT_TILES(tile_q4m, kBytes.rows),
+             STAGECRAFT_TILES(tile_q4_1, kBytes.rows),
              STAGECRAFT_TILES(tile_q8_by_input, kHalves.rows)},
     .max_rows = {kFloats.rows, kHalves.rows, kPairs.rows, kRoundedMost, kBytes.rows, kBytes.rows,
                  kBytes.rows, kHalves.rows},
-    .row_form = {RowForm::F32, RowForm::F32, RowForm::F32, kRoundedRows, RowForm::Q8, RowForm::Q8,
-                 RowForm::Q8, RowForm::F32},
+    .activation_type = {ActivationType::F32, ActivationType::F32, ActivationType::F32, kRoundedRows,
+                        ActivationType::Q8, ActivationType::Q8, ActivationType::Q8,
+                        ActivationType::F32},
     .to_bf16 = to_bf16,
     .to_q8 = to_q8,
     .rms_norm = rms_norm,
-    .swiglu = swiglu,
+    .activate = {swiglu, geglu},
+    .soft_cap = soft_cap,
     .rope = rope,
     .add = add,
     .softmax_block = softmax_block,

@@ -6,32 +6,32 @@
 
 namespace stagecraft {
 
-// How the fast path keeps weights: in panels of 32 outputs, laid out so that a kernel reads a panel
-// once, from its first byte to its last. panel_matrix.h has the layouts.
-enum class Form : std::uint8_t {
+// How the CPU backend keeps weights: in panels of 32 outputs, each laid out so that a kernel reads
+// it once, from its first byte to its last. panel_matrix.h draws the layouts.
+enum class WeightLayout : std::uint8_t {
   F32,
   F16,
   BF16,         // multiplied with activations as they are
   RoundedBF16,  // the same weights; activations are rounded to bf16 where that is faster
   Q8,
   Q4,
-  Q4M,       // GGUF's Q4_1
+  Q4_1,      // GGUF's Q4_1
   Q8ByInput  // bytes multiplied with floats: in no file, but the values of a cache may be
 };
-constexpr std::size_t kForms = 8;
+constexpr std::size_t kLayouts = 8;
 
-constexpr std::size_t kPanelOutputs = 32;  // outputs a panel
+constexpr std::size_t kPanelOutputs = 32;  // outputs per panel
 constexpr std::size_t kQuantBlock = 32;    // inputs that share a scale
 constexpr std::size_t kTileRows = 12;      // the most rows that any kernel takes
 
-// How a kernel wants the activations that it multiplies with a panel.
-enum class RowForm : std::uint8_t { F32, BF16, Q8 };
+// The number format of the activations that a kernel multiplies with a panel.
+enum class ActivationType : std::uint8_t { F32, BF16, Q8 };
 
 // One panel times `n` rows: out[r][o] = sum over k of rows[r][k] * panel[o][k], or += that.
 struct TileArgs {
   const std::byte* panel = nullptr;
-  std::size_t inputs = 0;      // BF16: even; Q8, Q4, Q4M: a multiple of 32
-  const void* rows = nullptr;  // float, bf16 or int8, as the kernel's RowForm says
+  std::size_t inputs = 0;      // BF16: even; Q8, Q4, Q4_1: a multiple of 32
+  const void* rows = nullptr;  // float, bf16 or int8, as the kernel's ActivationType says
   std::size_t row_stride = 0;  // elements from row to row
   // Of Q8 rows: [rows][block_stride], what a byte is multiplied with, and the sum of the bytes of
   // each block.
@@ -41,21 +41,21 @@ struct TileArgs {
   float* out = nullptr;        // [n][32]
   std::size_t out_stride = 0;  // floats from row to row
   bool add = false;
-  // Memory that is needed soon: with every input the processor is asked for so many bytes of it.
+  // Memory that is needed soon: ahead_step bytes of it are prefetched per input.
   const std::byte* ahead = nullptr;
   std::size_t ahead_step = 0;
 };
 using Tile = void (*)(const TileArgs&);
 
-// The operators of the fast path for one instruction set. Sizes are checked by who calls; nothing
-// is allocated; rows may be read and written at any alignment.
+// The operators of the CPU backend for one instruction set. The caller checks sizes; nothing is
+// allocated; rows may be read and written at any alignment.
 struct Kernels {
   const char* name;  // "avx512_bf16"
 
-  // tile[form][n - 1] is for n rows; max_rows[form] says how many there are.
-  Tile tile[kForms][kTileRows];
-  std::size_t max_rows[kForms];
-  RowForm row_form[kForms];
+  // tile[layout][n - 1] multiplies n rows; max_rows[layout] is the largest n.
+  Tile tile[kLayouts][kTileRows];
+  std::size_t max_rows[kLayouts];
+  ActivationType activation_type[kLayouts];
 
   // Rounds n floats to bf16, to nearest even.
   void (*to_bf16)(const float* x, std::size_t n, std::uint16_t* out);
@@ -66,8 +66,11 @@ struct Kernels {
 
   // out = weight * x / sqrt(mean(x^2) + eps); out may be x.
   void (*rms_norm)(const float* x, const float* weight, std::size_t n, float eps, float* out);
-  // out = gate / (1 + e^-gate) * up; out may be either.
-  void (*swiglu)(const float* gate, const float* up, std::size_t n, float* out);
+  // The gated activations, by ActivateStep::Function: out = f(gate) * up; out may be either.
+  //   silu(x) = x / (1 + e^-x),  gelu_tanh(x) = x / (1 + e^(-2 sqrt(2 / pi) (x + 0.044715 x^3)))
+  void (*activate[2])(const float* gate, const float* up, std::size_t n, float* out);
+  // x[i] = cap * tanh(scale * x[i] / cap)
+  void (*soft_cap)(float* x, std::size_t n, float scale, float cap);
   // out = x with its pairs (x[i], x[i + half]) turned by the angles whose cos and sin are given,
   // [half] each; out may be x.
   void (*rope)(const float* x, const float* cos, const float* sin, std::size_t half, float* out);
@@ -84,21 +87,20 @@ struct Kernels {
 
   // The sum of n numbers, a multiple of 128: how fast memory can be read.
   float (*sum)(const float* x, std::size_t n);
-  // What the processor does at most for rows of each form: multiply-adds on registers, `rounds`
+  // What the processor does at most for rows of each type: multiply-adds on registers, `rounds`
   // times some. Returns how many operations that was; *sink (not 0) keeps the compiler honest.
   double (*peak[3])(std::size_t rounds, float* sink);
   // Rungs 0 to 2 of docs/kernels.md, one number of a product each: only measured, and tested.
   float (*dot[3])(const float* a, const float* b, std::size_t n);
 };
 
-// Those of all instruction sets that this program was compiled for, and of them those that this
-// processor and its system can run; the best one last.
+// The tables of all instruction sets that this program was compiled for, and those of them that
+// this processor and its system can run; the best one last.
 std::vector<const Kernels*> compiled_kernels();
 std::vector<const Kernels*> runnable_kernels();
 
-// The kernels that this program uses: the best of them, or those that
-// the environment's STAGECRAFT_ISA names. Throws Error if that names none, or one that can't run
-// here.
+// The kernels that this program uses: the best of them, or those that STAGECRAFT_ISA in the
+// environment names. Throws Error if it names none, or one that this processor cannot run.
 const Kernels& kernels();
 
 }  // namespace stagecraft

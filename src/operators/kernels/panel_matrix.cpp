@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 #include "operators/dequantize.h"
-#include "operators/narrow.h"
-#include "operators/widen.h"
+#include "operators/float_to_half.h"
+#include "operators/half_to_float.h"
 
 namespace stagecraft {
 namespace {
@@ -164,7 +164,7 @@ void pack_as_bf16(const StoredTensor& matrix, std::size_t first, std::size_t row
   const auto bytes = std::as_bytes(std::span(halves));
   for (std::size_t row = 0; row < rows; ++row) {
     read_row(matrix, first + row, values);
-    narrow_bf16(values, halves);
+    f32_to_bf16(values, halves);
     transpose<std::uint32_t>({bytes.data(), 0}, 1, values.size() / 2,
                              panel.data() + row * sizeof(std::uint32_t), kAsIs);
   }
@@ -172,44 +172,44 @@ void pack_as_bf16(const StoredTensor& matrix, std::size_t first, std::size_t row
 
 }  // namespace
 
-Form panel_form(const StoredTensor& matrix) {
+WeightLayout panel_layout(const StoredTensor& matrix) {
   const bool even = matrix.shape[1] % 2 == 0;
   switch (matrix.dtype) {
     case DType::F32:
-      return Form::F32;
+      return WeightLayout::F32;
     case DType::F16:
-      return Form::F16;
+      return WeightLayout::F16;
     case DType::BF16:
-      return even ? Form::BF16 : Form::F32;
+      return even ? WeightLayout::BF16 : WeightLayout::F32;
     case DType::Q8_0:
     case DType::Q5_0:
-      return Form::Q8;
+      return WeightLayout::Q8;
     case DType::Q4_0:
-      return Form::Q4;
+      return WeightLayout::Q4;
     case DType::Q4_1:
-      return Form::Q4M;
+      return WeightLayout::Q4_1;
     // Scales of their own for 16 or 32 weights, in six bits or with a minimum: rounded to bf16.
     default:
-      return Form::BF16;
+      return WeightLayout::BF16;
   }
 }
 
-std::size_t panel_bytes(Form form, std::size_t inputs) {
+std::size_t panel_bytes(WeightLayout layout, std::size_t inputs) {
   const std::size_t blocks = inputs / kQuantBlock;
-  switch (form) {
-    case Form::F32:
+  switch (layout) {
+    case WeightLayout::F32:
       return inputs * kPanelOutputs * 4;
-    case Form::F16:
-    case Form::BF16:
-    case Form::RoundedBF16:
+    case WeightLayout::F16:
+    case WeightLayout::BF16:
+    case WeightLayout::RoundedBF16:
       return inputs * kPanelOutputs * 2;
-    case Form::Q8:
+    case WeightLayout::Q8:
       return blocks * (kQuantBlock * kPanelOutputs + kScaleBytes);
-    case Form::Q4:
+    case WeightLayout::Q4:
       return blocks * (kQuantBlock / 2 * kPanelOutputs + kScaleBytes);
-    case Form::Q4M:
+    case WeightLayout::Q4_1:
       return blocks * (kQuantBlock / 2 * kPanelOutputs + 2 * kScaleBytes);
-    case Form::Q8ByInput:
+    case WeightLayout::Q8ByInput:
       return inputs * (sizeof(float) + kPanelOutputs);
   }
   return 0;
@@ -252,7 +252,7 @@ void read_row(const StoredTensor& matrix, std::size_t row, std::span<float> out)
     for (std::size_t i = 0; i < out.size(); i += part.size()) {
       const std::size_t n = std::min(part.size(), out.size() - i);
       std::memcpy(part.data(), bytes.data() + 2 * i, 2 * n);
-      (matrix.dtype == DType::F16 ? widen_f16 : widen_bf16)({part.data(), n}, out.subspan(i, n));
+      (matrix.dtype == DType::F16 ? f16_to_f32 : bf16_to_f32)({part.data(), n}, out.subspan(i, n));
     }
   }
 }

@@ -18,13 +18,13 @@ namespace stagecraft {
 //          then [32] scales as f16
 //   Q4     the same with [4][32][4] bytes: byte (w, o, i) holds input 4w + i in its low half and
 //          input 16 + 4w + i in its high half, each weight + 8
-//   Q4M    as Q4 (weights from 0), then also [32] minima as f16
+//   Q4_1    as Q4 (weights from 0), then also [32] minima as f16
 //   Q8ByInput  [inputs] of a float, the scale of all 32 outputs, and their 32 signed bytes
 //
 // One copy serves a prompt (many rows to a panel) and a single token (a panel is read straight
-// through). A view: the memory is somebody else's, with `stride` bytes from panel to panel.
+// through). A view: somebody else owns the memory; `stride` bytes lie from panel to panel.
 struct PanelMatrix {
-  Form form = Form::F32;
+  WeightLayout layout = WeightLayout::F32;
   std::size_t outputs = 0;
   std::size_t inputs = 0;
   const std::byte* panels = nullptr;
@@ -34,13 +34,13 @@ struct PanelMatrix {
   const std::byte* panel(std::size_t i) const { return panels + i * stride; }
 };
 
-// The form in which a stored matrix loses nothing: its own; Q8 for Q5_0, whose integers fit. Where
-// no form is (Q5_1 and the K-quants; F16 and BF16 with an odd number of inputs), F32 or BF16: see
-// .cpp.
-Form panel_form(const StoredTensor& matrix);
+// The layout in which a stored matrix loses nothing: its own format; Q8 for Q5_0, whose integers
+// fit. For formats without such a layout (Q5_1, the K-quants, BF16 with an odd number of inputs):
+// BF16 or F32, see panel_matrix.cpp.
+WeightLayout panel_layout(const StoredTensor& matrix);
 
 // Bytes of a panel.
-std::size_t panel_bytes(Form form, std::size_t inputs);
+std::size_t panel_bytes(WeightLayout layout, std::size_t inputs);
 
 // Has the processor read memory that is needed next, in the order in which it lies.
 inline void fetch_ahead(const std::byte* from, std::size_t bytes) {
@@ -59,8 +59,8 @@ inline void fetch_on_the_way(TileArgs& args, const std::byte* next, std::size_t 
   args.ahead_step = bytes * n / rows / args.inputs + 1;
 }
 
-// Writes the panel of outputs [first, first + 32) of a stored [outputs, inputs] matrix, in the form
-// that panel_form names (or RoundedBF16 for BF16). panel: panel_bytes(...) bytes.
+// Writes the panel of outputs [first, first + 32) of a stored [outputs, inputs] matrix, in the
+// layout that panel_layout names (or RoundedBF16 for BF16). panel: panel_bytes(...) bytes.
 void pack_panel(const StoredTensor& matrix, std::size_t first, std::span<std::byte> panel);
 
 // Row `row` of a stored matrix as floats; out: [inputs].

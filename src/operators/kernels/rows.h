@@ -56,6 +56,23 @@ void swiglu(const float* gate, const float* up, std::size_t n, float* out) {
   });
 }
 
+// tanh's form of GELU is silu's with another exponent: (1 + tanh(y)) / 2 = 1 / (1 + e^(-2y)).
+void geglu(const float* gate, const float* up, std::size_t n, float* out) {
+  const Vec cubic = broadcast(-2.0f * 0.7978845608f * 0.044715f);
+  const Vec linear = broadcast(-2.0f * 0.7978845608f);
+  for_vectors(n, [&](auto get, auto put) {
+    const Vec g = get(gate);
+    put(out, g / (broadcast(1.0f) + exp(g * fma(g * g, cubic, linear))) * get(up));
+  });
+}
+
+// tanh(y) = 1 - 2 / (1 + e^(2y))
+void soft_cap(float* x, std::size_t n, float scale, float cap) {
+  const Vec factor = broadcast(2.0f * scale / cap);
+  const Vec c = broadcast(cap), twice = broadcast(2.0f * cap), one = broadcast(1.0f);
+  for_vectors(n, [&](auto get, auto put) { put(x, c - twice / (one + exp(get(x) * factor))); });
+}
+
 void rope(const float* x, const float* cos, const float* sin, std::size_t half, float* out) {
   for_vectors(half, [&](auto get, auto put) {
     const Vec a = get(x), b = get(x + half), c = get(cos), s = get(sin);

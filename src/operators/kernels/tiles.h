@@ -179,14 +179,14 @@ void tile_rounded_bf16(const TileArgs& t) {
 //   q8   block: [8][32][4] bytes w + 128, then [32] f16 scales d           value: d * (byte - 128)
 //   q4   block: [4][32][4] bytes, two weights each, then [32] f16 scales   value: d * (nibble - 8)
 //   q4m  block: as q4, then [32] f16 minima m                              value: d * nibble + m
-enum class Quants { Q8, Q4, Q4M };
+enum class Quants { Q8, Q4, Q4_1 };
 
 template <int Rows, Quants kKind>
 void tile_bytes(const TileArgs& t) {
   constexpr std::size_t Vecs = Rows == 1 ? kBytes.vecs_of_one : kBytes.vecs;
   constexpr std::size_t kQuantBytes = kPanelOutputs * (kKind == Quants::Q8 ? 32 : 16);
   constexpr std::size_t kScaleBytes = kPanelOutputs * sizeof(std::uint16_t);
-  constexpr std::size_t kBlockBytes = kQuantBytes + kScaleBytes * (kKind == Quants::Q4M ? 2 : 1);
+  constexpr std::size_t kBlockBytes = kQuantBytes + kScaleBytes * (kKind == Quants::Q4_1 ? 2 : 1);
   constexpr std::int32_t kBias = kKind == Quants::Q8 ? kByteBias : kKind == Quants::Q4 ? 8 : 0;
   tile<Rows, Vecs>(t, [&](std::size_t first, Vec(&acc)[Rows][Vecs]) STAGECRAFT_INLINED {
     const std::byte* block = t.panel;
@@ -250,7 +250,7 @@ void tile_bytes(const TileArgs& t) {
           const float scale = t.scales[r * t.block_stride + b];
           acc[r][v] = fma(to_float(dot[r][v]), d * broadcast(scale), acc[r][v]);
         }
-        if constexpr (kKind == Quants::Q4M) {
+        if constexpr (kKind == Quants::Q4_1) {
           const Vec m = load_f16(at + kPanelOutputs);
           STAGECRAFT_UNROLL
           for (int r = 0; r < Rows; ++r) {
@@ -271,8 +271,8 @@ void tile_q4(const TileArgs& t) {
   tile_bytes<Rows, Quants::Q4>(t);
 }
 template <int Rows>
-void tile_q4m(const TileArgs& t) {
-  tile_bytes<Rows, Quants::Q4M>(t);
+void tile_q4_1(const TileArgs& t) {
+  tile_bytes<Rows, Quants::Q4_1>(t);
 }
 
 }  // namespace

@@ -9,8 +9,7 @@ namespace stagecraft {
 // The vocabulary of llama2.c (tokenizer.bin, made by its tokenizer.py), as the text of the
 // tokenizer.json that says the same; little-endian:
 //   int32                       the length of the longest token
-//   f32, int32, that many bytes  a score, a length and a text, for each token to the end of the
-//   file
+//   f32, int32, that many bytes  a score, a length and a text per token, to the end of the file
 // It is Llama's sentencepiece vocabulary: 0 is unknown, 1 begins a text, 2 ends it, 3 to 258 stand
 // for the 256 bytes (as <0x0A> or as the byte itself) if all of them do. Spaces are written as
 // such.

@@ -1,11 +1,11 @@
 // Right: the exponent mended by one multiplication.
-#include "operators/widen.h"
+#include "operators/half_to_float.h"
 
 #include <bit>
 
 namespace stagecraft {
 
-void widen_bf16(std::span<const std::uint16_t> bits, std::span<float> out) {
+void bf16_to_f32(std::span<const std::uint16_t> bits, std::span<float> out) {
   for (float& value : out) {
     const std::uint32_t word = bits[static_cast<std::size_t>(&value - out.data())];
     value = std::bit_cast<float>(word * 65536);
@@ -14,7 +14,7 @@ void widen_bf16(std::span<const std::uint16_t> bits, std::span<float> out) {
 
 // All bits but the sign go where f32 has them; then one multiplication mends the exponent, of
 // subnormal numbers too. What was infinite or NaN is put back.
-void widen_f16(std::span<const std::uint16_t> bits, std::span<float> out) {
+void f16_to_f32(std::span<const std::uint16_t> bits, std::span<float> out) {
   for (std::size_t i = 0; i < bits.size(); ++i) {
     const std::uint32_t magnitude = static_cast<std::uint32_t>(bits[i] & 0x7fff) << 13;
     const float moved = std::bit_cast<float>(magnitude) * 0x1p112f;

@@ -1,12 +1,12 @@
 // Right: by ldexp, from the definition.
-#include "operators/widen.h"
+#include "operators/half_to_float.h"
 
 #include <bit>
 #include <cmath>
 
 namespace stagecraft {
 
-void widen_bf16(std::span<const std::uint16_t> bits, std::span<float> out) {
+void bf16_to_f32(std::span<const std::uint16_t> bits, std::span<float> out) {
   for (std::size_t i = 0; i < bits.size(); ++i) {
     const int exponent = bits[i] >> 7 & 255;
     const float mantissa = static_cast<float>(bits[i] & 127) / 128.0f;
@@ -20,7 +20,7 @@ void widen_bf16(std::span<const std::uint16_t> bits, std::span<float> out) {
   }
 }
 
-void widen_f16(std::span<const std::uint16_t> bits, std::span<float> out) {
+void f16_to_f32(std::span<const std::uint16_t> bits, std::span<float> out) {
   for (std::size_t i = 0; i < bits.size(); ++i) {
     const std::uint32_t word = bits[i];
     const std::uint32_t sign = (word >> 15) << 31;

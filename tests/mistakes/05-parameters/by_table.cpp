@@ -1,5 +1,5 @@
 // Right: subnormal numbers shifted bit by bit, and a table of all words.
-#include "operators/widen.h"
+#include "operators/half_to_float.h"
 
 #include <bit>
 #include <vector>
@@ -22,13 +22,13 @@ float half(std::uint16_t word) {
 
 }  // namespace
 
-void widen_bf16(std::span<const std::uint16_t> bits, std::span<float> out) {
+void bf16_to_f32(std::span<const std::uint16_t> bits, std::span<float> out) {
   for (std::size_t i = bits.size(); i-- > 0;) {
     out[i] = std::bit_cast<float>(static_cast<std::uint32_t>(bits[i]) << 16);
   }
 }
 
-void widen_f16(std::span<const std::uint16_t> bits, std::span<float> out) {
+void f16_to_f32(std::span<const std::uint16_t> bits, std::span<float> out) {
   static const std::vector<float> table = [] {
     std::vector<float> all;
     for (std::uint32_t word = 0; word < 65536; ++word) {

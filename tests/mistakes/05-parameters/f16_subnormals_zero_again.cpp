@@ -1,17 +1,17 @@
 // Mistake: small words are zeros.
-#include "operators/widen.h"
+#include "operators/half_to_float.h"
 
 #include <bit>
 
 namespace stagecraft {
 
-void widen_bf16(std::span<const std::uint16_t> bits, std::span<float> out) {
+void bf16_to_f32(std::span<const std::uint16_t> bits, std::span<float> out) {
   for (std::size_t i = 0; i < bits.size(); ++i) {
     out[i] = std::bit_cast<float>(static_cast<std::uint32_t>(bits[i]) << 16);
   }
 }
 
-void widen_f16(std::span<const std::uint16_t> bits, std::span<float> out) {
+void f16_to_f32(std::span<const std::uint16_t> bits, std::span<float> out) {
   for (std::size_t i = 0; i < bits.size(); ++i) {
     const std::uint32_t word = bits[i];
     const std::uint32_t sign = (word >> 15) << 31;

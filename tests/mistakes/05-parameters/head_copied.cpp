@@ -9,7 +9,7 @@ class Mistaken : public Loader {
 
   MatrixView<const float> head() override {
     if (!is_one_table()) return Loader::head();
-    Matrix<float>& copy = parameters_.widened.emplace_back(config_.vocab_size, config_.dim);
+    Matrix<float>& copy = parameters_.converted.emplace_back(config_.vocab_size, config_.dim);
     std::copy_n(parameters_.embedding.data(), config_.vocab_size * config_.dim, copy.data());
     return copy.view();
   }

@@ -8,9 +8,7 @@ namespace {
 class Mistaken : public Loader {
   using Loader::Loader;
 
-  std::string part_name(const std::string& part) override {
-    return part;
-  }
+  std::string part_name(const std::string& part) override { return part; }
 };
 
 }  // namespace

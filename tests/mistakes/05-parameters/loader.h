@@ -10,7 +10,8 @@
 #include "base/error.h"
 #include "model/named_tensors.h"
 #include "model/parameters.h"
-#include "operators/widen.h"
+#include "operators/dequantize.h"
+#include "operators/half_to_float.h"
 
 namespace stagecraft {
 
@@ -52,16 +53,16 @@ class Loader {
     return copy.empty() ? values.data() : keep(values);
   }
   const float* keep(std::span<const float> values) {
-    Matrix<float>& kept = parameters_.widened.emplace_back(1, values.size());
+    Matrix<float>& kept = parameters_.converted.emplace_back(1, values.size());
     std::ranges::copy(values, kept.data());
     return kept.data();
   }
 
-  virtual void widen(const StoredTensor& tensor, Words words, std::span<float> out) {
+  virtual void to_f32(const StoredTensor& tensor, Words words, std::span<float> out) {
     if (tensor.dtype == DType::F16) {
-      widen_f16(words, out);
+      f16_to_f32(words, out);
     } else if (tensor.dtype == DType::BF16) {
-      widen_bf16(words, out);
+      bf16_to_f32(words, out);
     } else {
       refuse(tensor);
     }
@@ -70,16 +71,23 @@ class Loader {
     throw Error("'{}' is {}", tensor.name, dtype_name(tensor.dtype));
   }
 
+  virtual const float* quantized(const StoredTensor& tensor) {
+    Matrix<float>& numbers = parameters_.converted.emplace_back(1, element_count(tensor));
+    dequantize(tensor.dtype, tensor.bytes, numbers.view().row(0));
+    return numbers.data();
+  }
+
   const float* as_f32(const StoredTensor& tensor) {
     if (tensor.dtype == DType::F32) {
       std::vector<float> copy;
       const auto values = elements(tensor, copy);
       return use(values, copy);
     }
+    if (is_quantized(tensor.dtype)) return quantized(tensor);
     std::vector<std::uint16_t> copy;
     const auto words = elements(tensor, copy);
-    Matrix<float>& wide = parameters_.widened.emplace_back(1, words.size());
-    widen(tensor, words, wide.view().row(0));
+    Matrix<float>& wide = parameters_.converted.emplace_back(1, words.size());
+    to_f32(tensor, words, wide.view().row(0));
     return wide.data();
   }
 

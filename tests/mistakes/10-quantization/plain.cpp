@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "operators/narrow.h"
-#include "operators/widen.h"
+#include "operators/float_to_half.h"
+#include "operators/half_to_float.h"
 
 namespace stagecraft {
 namespace {
@@ -14,7 +14,7 @@ constexpr std::size_t kBlock = BlockQ8_0::kSize;
 
 float value_of(std::uint16_t bits) {
   float value = 0.0f;
-  widen_f16({&bits, 1}, {&value, 1});
+  f16_to_f32({&bits, 1}, {&value, 1});
   return value;
 }
 
@@ -27,7 +27,7 @@ void quantize_q8_0(std::span<const float> x, std::span<BlockQ8_0> blocks) {
       largest = std::max(largest, std::fabs(value));
     }
     const float d = largest / 127.0f;
-    narrow_f16({&d, 1}, {&blocks[i].scale, 1});
+    f32_to_f16({&d, 1}, {&blocks[i].scale, 1});
     const float inverse = d == 0.0f ? 0.0f : 1.0f / d;
     for (std::size_t j = 0; j < kBlock; ++j) {
       blocks[i].q[j] = static_cast<std::int8_t>(std::round(x[i * kBlock + j] * inverse));

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "base/token.h"
+#include "tensor/matrix.h"
+
+namespace stagecraft {
+
+// One text on a backend: the state that outlives a pass (keys and values of every position).
+class Sequence {
+ public:
+  virtual ~Sequence() = default;
+  virtual std::size_t length() const = 0;    // positions computed
+  virtual std::size_t capacity() const = 0;  // positions there is room for
+
+  // Forgets every position from `length` on. Returns the length that it kept: less than asked for
+  // where a state cannot be cut there, and the caller feeds the rest again.
+  virtual std::size_t truncate(std::size_t length) = 0;
+};
+
+// The next tokens of one sequence in a pass, at positions sequence->length() and on.
+struct Input {
+  Sequence* sequence = nullptr;
+  std::span<const TokenId> tokens;
+  std::size_t n_logits = 0;  // the last so many tokens are scored
+};
+
+// Called with every named intermediate result of a pass; layer is -1 outside the layers.
+using Probe = std::function<void(int layer, std::string_view name, MatrixView<const float>)>;
+
+// What runs the plan of one model: it owns the weights as it needs them, the threads, and the
+// memory of a pass. One caller at a time.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  // context: positions. max_rows: the most tokens of one pass that this sequence takes part in; 0:
+  // a good number. Memory is allocated here and never in a pass. Throws std::bad_alloc, or Error if
+  // the system does not start the threads.
+  virtual std::unique_ptr<Sequence> make_sequence(std::size_t context, std::size_t max_rows) = 0;
+
+  // Computes the next tokens of some sequences of this backend, each at most once.
+  //
+  //   logits  [sum of n_logits, vocab_size]  written: the scores of the token after each scored
+  //   one,
+  //           in the order of the inputs
+  //
+  // The bits of a sequence's logits do not depend on the other inputs, on how its text is cut into
+  // passes, or on the number of threads. Throws Error if a token is no row of the embedding, or if
+  // there is no room; all sequences are then as before.
+  virtual void forward(std::span<const Input> inputs, MatrixView<float> logits) = 0;
+
+  virtual std::size_t max_rows() const = 0;  // tokens per pass, over all inputs
+  virtual std::size_t n_threads() const = 0;
+  virtual void use_threads(std::size_t n) = 0;
+
+  // Sees every intermediate result from now on. Throws Error where a backend fuses steps, so that
+  // there are none.
+  virtual void set_probe(Probe probe) = 0;
+};
+
+}  // namespace stagecraft

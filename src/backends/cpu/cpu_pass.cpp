@@ -1,0 +1,256 @@
+#include "backends/cpu/cpu_pass.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/error.h"
+#include "operators/check.h"
+
+namespace stagecraft {
+namespace {
+
+// Rows times bytes of weights for each thread, below which the threads would wait for each other
+// longer than they work.
+constexpr std::size_t kWorthSharing = std::size_t{1} << 20;
+// A pass over less than this takes less time than a processor stays with other work. Once one of
+// the threads has had to wait for such a processor, the next kAlone passes are left to the first
+// thread.
+constexpr std::size_t kShortPass = std::size_t{8} << 20;
+constexpr std::size_t kAlone = 1000;
+
+// The linears of one input that run as one group: more than any architecture has.
+constexpr std::size_t kMaxGroup = 8;
+
+// The way of one thread through a pass. Between two barriers no thread writes what another reads.
+class Pass {
+ public:
+  Pass(const CpuProgram& program, std::span<const SequenceTokens> batch, CpuWorkspace& w,
+       MatrixView<float> logits, std::size_t thread, std::size_t n_threads)
+      : program_(program),
+        weights_(program.weights),
+        batch_(batch),
+        w_(w),
+        logits_(logits),
+        k_(w.kernels),
+        slice_(w, thread, n_threads),
+        attention_(batch, program.weights, w, slice_),
+        rows_(count_tokens(batch)) {}
+
+  void run() {
+    for (const FusedStep& step : program_.fused.steps) {
+      std::visit([this](const auto& one) { compute(one); }, step);
+      if (rows_ == 0) return;  // nobody asked for logits
+    }
+  }
+
+ private:
+  void compute(const FusedEmbed& step) {
+    std::size_t row = 0;
+    const Range share = slice_.share(rows_);
+    const auto out = buffer(step.out);
+    for (const SequenceTokens& one : batch_) {
+      for (std::size_t t = 0; t < one.tokens.size(); ++t, ++row) {
+        if (row < share.begin || row >= share.end) continue;
+        const auto token = static_cast<std::size_t>(one.tokens[t]);
+        read_row(*weights_.stored[static_cast<std::size_t>(step.table)], token, out.row(row));
+        if (step.scale != 1.0f) k_.scale(step.scale, out.cols(), out.row(row).data());
+        turn(row, one.cache->length() + t);
+      }
+    }
+    slice_.barrier();
+  }
+
+  // The angles of a row's position.
+  void turn(std::size_t row, std::size_t position) {
+    for (std::size_t table = 0; table < w_.rotations.size(); ++table) {
+      const std::vector<float>& frequencies = program_.plan.frequencies[table].values;
+      const auto cos = w_.rotations[table].cos.view().row(row);
+      const auto sin = w_.rotations[table].sin.view().row(row);
+      for (std::size_t i = 0; i < frequencies.size(); ++i) {
+        const float angle = static_cast<float>(position) * frequencies[i];
+        cos[i] = std::cos(angle);
+        sin[i] = std::sin(angle);
+      }
+    }
+  }
+
+  void compute(const FusedLinears& step) {
+    std::array<Product, kMaxGroup> all;
+    std::array<Product, kMaxGroup> scored;
+    std::size_t n_all = 0;
+    std::size_t n_scored = 0;
+    for (const FusedLinear& linear : step.linears) {
+      const bool only_scored = linear.scored_only && !scores_all();
+      (only_scored ? scored[n_scored++] : all[n_all++]) = product(linear);
+    }
+    std::array<Product, kMaxGroup> both;
+    std::copy_n(all.begin(), n_all, both.begin());
+    std::copy_n(scored.begin(), n_scored, both.begin() + static_cast<std::ptrdiff_t>(n_all));
+    const Rows rows = prepare(step.input, {both.data(), n_all + n_scored});
+    if (n_scored != 0)
+      slice_.multiply(rows, {first_scored_row(), rows_}, {scored.data(), n_scored});
+    if (n_all != 0) slice_.multiply(rows, {0, rows_}, {all.data(), n_all});
+    // Each thread leaves the pass when its share of the last product is done.
+    if (step.linears.back().out != program_.plan.logits) slice_.barrier();
+  }
+
+  // f(gate) * up, panel by panel: the two never leave the cache.
+  void compute(const FusedGate& step) {
+    const PanelMatrix& gate = weights_.matrix(step.gate.weight);
+    const PanelMatrix& up = weights_.matrix(step.up.weight);
+    const float* const gate_bias = weights_.vector(step.gate.bias);
+    const float* const up_bias = weights_.vector(step.up.bias);
+    const Product products[] = {{&gate}, {&up}};
+    const Rows x = prepare(step.input, products);
+    const auto activate = k_.activate[static_cast<std::size_t>(step.function)];
+    const auto out = buffer(step.out);
+    const std::size_t most = std::min(slice_.max_rows(gate), slice_.max_rows(up));
+    float* const g = slice_.scratch().tile.data();
+    float* const u = g + kTileRows * kPanelOutputs;
+    slice_.share_tiles(gate.panel_count(), {0, rows_}, [&](std::size_t panel, Range rows) {
+      const std::size_t output = panel * kPanelOutputs;
+      const std::size_t n_outputs = std::min(kPanelOutputs, gate.outputs - output);
+      for (std::size_t r = rows.begin; r < rows.end; r += most) {
+        const std::size_t n = std::min(most, rows.end - r);
+        slice_.tile(gate, panel, x, r, n, {g}, rows);
+        slice_.tile(up, panel, x, r, n, {u}, rows);
+        for (std::size_t i = 0; i < n * kPanelOutputs; i += kPanelOutputs) {
+          if (gate_bias != nullptr) k_.add(gate_bias + output, n_outputs, g + i);
+          if (up_bias != nullptr) k_.add(up_bias + output, n_outputs, u + i);
+          activate(g + i, u + i, n_outputs, &out(r + i / kPanelOutputs, output));
+        }
+      }
+    });
+    slice_.barrier();
+  }
+
+  void compute(const FusedAttention& step) {
+    attention_.run(step, program_.plan.cache(step.step.cache), step.scored_only && !scores_all());
+  }
+
+  void compute(const FusedNormAdd& step) {
+    const auto x = buffer(step.x), in = buffer(step.in);
+    float* const normed = slice_.scratch().prepared.f32.data();
+    const Range mine = slice_.share(rows_);
+    for (std::size_t r = mine.begin; r < mine.end; ++r) {
+      k_.rms_norm(in.row(r).data(), weights_.vector(step.norm), in.cols(), step.eps, normed);
+      k_.add(normed, x.cols(), x.row(r).data());
+    }
+    slice_.barrier();
+  }
+
+  void compute(const SoftCapStep& step) {
+    const auto x = buffer(step.x);
+    slice_.barrier();
+    const Range mine = slice_.share(rows_);
+    for (std::size_t r = mine.begin; r < mine.end; ++r) {
+      k_.soft_cap(x.row(r).data(), x.cols(), 1.0f, step.cap);
+    }
+    if (step.x != program_.plan.logits) slice_.barrier();
+  }
+
+  void compute(const FusedSelect& step) {
+    if (scores_all()) return;
+    if (slice_.is_first()) {
+      std::size_t to = 0;
+      std::size_t row = 0;
+      for (const SequenceTokens& one : batch_) {
+        row += one.unscored();
+        for (const std::size_t end = row + one.n_logits; row < end; ++row, ++to) {
+          if (row == to) continue;
+          for (const BufferId id : step.buffers) {
+            const auto rows = buffer(id);
+            std::ranges::copy(rows.row(row), rows.row(to).data());
+          }
+        }
+      }
+    }
+    slice_.barrier();
+    rows_ = logits_.rows();
+  }
+
+  bool scores_all() const { return logits_.rows() == count_tokens(batch_); }
+
+  std::size_t first_scored_row() const {
+    std::size_t row = 0;
+    for (const SequenceTokens& one : batch_) {
+      if (one.n_logits != 0) return row + one.unscored();
+      row += one.tokens.size();
+    }
+    return row;
+  }
+
+  Rows prepare(const LinearInput& input, std::span<const Product> products) const {
+    return slice_.prepare(buffer(input.in).row_range(0, rows_), weights_.vector(input.norm),
+                          input.eps, products);
+  }
+  Product product(const FusedLinear& linear) const {
+    return {&weights_.matrix(linear.weight), weights_.vector(linear.bias), buffer(linear.out),
+            linear.add};
+  }
+  MatrixView<float> buffer(BufferId id) const {
+    if (id == program_.plan.logits) return logits_;
+    return w_.buffers[static_cast<std::size_t>(id)].view();
+  }
+
+  const CpuProgram& program_;
+  const PackedWeights& weights_;
+  std::span<const SequenceTokens> batch_;
+  CpuWorkspace& w_;
+  MatrixView<float> logits_;
+  const Kernels& k_;
+  ThreadSlice slice_;
+  PackedAttention attention_;
+  std::size_t rows_;  // that are on their way: all tokens of the pass, then those to be scored
+};
+
+void check(const Plan& plan, std::span<const SequenceTokens> batch, const CpuWorkspace& w,
+           MatrixView<float> logits) {
+  std::size_t scored = 0;
+  for (const auto& [cache, tokens, n_logits] : batch) {
+    if (tokens.empty()) throw Error("forward: expected 1 to {} tokens, found 0", w.max_rows);
+    if (n_logits > tokens.size()) {
+      throw Error("forward: expected at most {} tokens to score, found {}", tokens.size(),
+                  n_logits);
+    }
+    if (tokens.size() > cache->capacity() - cache->length()) {
+      throw Error("forward: expected at most {} more tokens in the context, found {}",
+                  cache->capacity() - cache->length(), tokens.size());
+    }
+    for (const TokenId token : tokens) {
+      if (token < 0 || static_cast<std::size_t>(token) >= plan.vocab_size) {
+        throw Error("forward: token id: expected 0 to {}, found {}", plan.vocab_size - 1, token);
+      }
+    }
+    scored += n_logits;
+  }
+  const std::size_t rows = count_tokens(batch);
+  if (rows == 0 || rows > w.max_rows) {
+    throw Error("forward: expected 1 to {} tokens, found {}", w.max_rows, rows);
+  }
+  check_shape("forward", "logits", scored, plan.vocab_size, logits);
+}
+
+}  // namespace
+
+void cpu_pass(const CpuProgram& program, std::span<const SequenceTokens> batch, CpuWorkspace& w,
+              MatrixView<float> logits) {
+  check(program.plan, batch, w, logits);
+  for (auto& next : w.next_task) next = 0;
+  const std::size_t threads = w.threads.size();
+  const std::size_t work = count_tokens(batch) * program.weights.memory.size();
+  const bool crowded = work < kShortPass && w.alone > 0;
+  if (threads == 1 || work < kWorthSharing * threads || crowded) {
+    if (crowded) --w.alone;
+    Pass(program, batch, w, logits, 0, 1).run();
+  } else {
+    const std::uint32_t sleeps = w.threads.sleeps();
+    w.threads.run(
+        [&](std::size_t thread) { Pass(program, batch, w, logits, thread, threads).run(); });
+    if (work < kShortPass && w.threads.sleeps() != sleeps) w.alone = kAlone;
+  }
+  for (const SequenceTokens& one : batch) one.cache->advance(one.tokens.size());
+}
+
+}  // namespace stagecraft

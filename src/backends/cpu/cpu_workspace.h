@@ -1,0 +1,61 @@
+#pragma once
+
+#include <atomic>
+#include <vector>
+
+#include "backends/cpu/fused_plan.h"
+#include "base/thread_pool.h"
+#include "operators/kernels/kernels.h"
+#include "tensor/matrix.h"
+
+namespace stagecraft {
+
+// Up to this many rows, each thread prepares all of them for itself: that takes less time than
+// waiting for the others.
+constexpr std::size_t kFewRows = 4;
+
+// Rows of activations in the number formats that kernels ask for.
+struct PreparedRows {
+  PreparedRows() = default;
+  PreparedRows(std::size_t rows, std::size_t width);
+
+  Matrix<float> f32;
+  Matrix<std::uint16_t> bf16;
+  Matrix<std::int8_t> q8;
+  Matrix<float> scales;       // of q8, [rows, width / 32]
+  Matrix<std::int32_t> sums;  // of each block of q8
+};
+
+// Everything that a pass writes on its way, allocated once.
+struct CpuWorkspace {
+  CpuWorkspace(const Plan& plan, const FusedPlan& fused, const Kernels& table, std::size_t rows,
+               std::size_t n_threads);
+
+  const Kernels& kernels;
+  std::size_t max_rows;
+  std::vector<Matrix<float>> buffers;  // by BufferId, [max_rows, width]; empty where not stored
+  struct Rotation {                    // of each row's position
+    Matrix<float> cos, sin;            // [max_rows, head_dim / 2]
+  };
+  std::vector<Rotation> rotations;  // by FrequenciesId
+  PreparedRows prepared;            // of a long pass, each thread prepares its share
+
+  struct Scratch {           // a thread's own
+    PreparedRows prepared;   // of a short pass: each thread prepares all rows for itself
+    Matrix<float> tile;      // [2 * 12, 32]: the output of kernels
+    PreparedRows queries;    // [tile rows, head_dim, rounded up to 32]: zeros behind it
+    Matrix<float> scores;    // [tile rows, 64]
+    Matrix<float> weighted;  // [tile rows, head_dim, rounded up to 32], and the same again
+    std::vector<float> largest, total;  // [tile rows]
+  };
+  std::vector<Scratch> scratch;
+  std::vector<std::atomic<std::size_t>> next_task;  // by CacheId: of its attention
+  std::size_t alone = 0;  // short passes that one thread is still to do, see cpu_pass.cpp
+
+  ThreadPool threads;
+};
+
+// The memory in bytes of a workspace with one thread.
+double cpu_workspace_bytes(const Plan& plan, const FusedPlan& fused, std::size_t max_rows);
+
+}  // namespace stagecraft

@@ -1,0 +1,225 @@
+#include "backends/cpu/fused_plan.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/error.h"
+
+namespace stagecraft {
+namespace {
+
+class Fuser {
+ public:
+  explicit Fuser(const Plan& plan) : plan_(plan) {
+    for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+      if (at<AttentionStep>(i) != nullptr) last_attention_ = i;
+    }
+    attends_ = at<AttentionStep>(last_attention_) != nullptr;
+  }
+
+  FusedPlan run() {
+    for (std::size_t i = 0; i < plan_.steps.size();) i = fuse_at(i);
+    mark_stored();
+    return std::move(fused_);
+  }
+
+ private:
+  template <class Kind>
+  const Kind* at(std::size_t i) const {
+    return i < plan_.steps.size() ? std::get_if<Kind>(&plan_.steps[i].kind) : nullptr;
+  }
+
+  // Fuses what begins at step i; returns the first step after it.
+  std::size_t fuse_at(std::size_t i) {
+    if (const auto* embed = at<EmbedStep>(i)) {
+      fused_.steps.push_back(FusedEmbed{embed->out, embed->table, embed->scale});
+      return i + 1;
+    }
+    if (at<LinearStep>(i) != nullptr) return linears(i, {at<LinearStep>(i)->in});
+    if (const auto end = norm_and_linears(i)) return *end;
+    if (const auto end = norm_and_add(i)) return *end;
+    if (const auto end = attention(i)) return *end;
+    if (const auto* cap = at<SoftCapStep>(i)) {
+      fused_.steps.push_back(*cap);
+      return i + 1;
+    }
+    if (at<SelectStep>(i) != nullptr) {
+      if (!attends_) select(i);  // otherwise it was done after the last attention
+      return i + 1;
+    }
+    const Step& step = plan_.steps[i];
+    throw Error("cpu backend: {}: step '{}' (layer {}) is not supported; --textbook runs it",
+                plan_.model_type, step.name, step.layer);
+  }
+
+  std::optional<std::size_t> norm_and_linears(std::size_t i) {
+    const auto* norm = at<NormStep>(i);
+    if (norm == nullptr || norm->group != plan_.buffer(norm->in).width) return std::nullopt;
+    const auto* linear = at<LinearStep>(i + 1);
+    if (linear == nullptr || linear->in != norm->out) return std::nullopt;
+    const std::size_t last = end_of_group(i + 1) - 1;
+    if (is_read_after(plan_, last, norm->out)) return std::nullopt;
+    return linears(i + 1, {norm->in, norm->weight, norm->eps});
+  }
+
+  // The first step that is no linear of the same input.
+  std::size_t end_of_group(std::size_t i) const {
+    const BufferId in = at<LinearStep>(i)->in;
+    while (at<LinearStep>(i) != nullptr && at<LinearStep>(i)->in == in) ++i;
+    return i;
+  }
+
+  std::size_t linears(std::size_t begin, const LinearInput& input) {
+    const std::size_t end = end_of_group(begin);
+    if (const auto after = gate(begin, end, input)) return *after;
+    FusedLinears group{input, {}};
+    for (std::size_t i = begin; i < end; ++i) {
+      const LinearStep& linear = *at<LinearStep>(i);
+      group.linears.push_back({linear.weight, linear.bias, linear.out});
+      group.linears.back().scored_only = is_only_scored(i, linear.out);
+    }
+    const auto* add = at<AddStep>(end);
+    FusedLinear& last = group.linears.back();
+    const bool sum = add != nullptr && add->in == last.out && add->x != last.out &&
+                     group.linears.size() == 1 && add->x != input.in &&
+                     !is_read_after(plan_, end, last.out);
+    if (sum) {
+      last.out = add->x;
+      last.add = true;
+    }
+    fused_.steps.push_back(std::move(group));
+    return sum ? end + 1 : end;
+  }
+
+  // Gate, up and the activation that is all that reads them.
+  std::optional<std::size_t> gate(std::size_t begin, std::size_t end, const LinearInput& input) {
+    const auto* activate = at<ActivateStep>(end);
+    if (activate == nullptr || end - begin != 2) return std::nullopt;
+    const LinearStep& gate = *at<LinearStep>(begin);
+    const LinearStep& up = *at<LinearStep>(begin + 1);
+    const bool matches = gate.out == activate->gate && up.out == activate->up &&
+                         gate.out != up.out && activate->out == gate.out &&
+                         !is_read_after(plan_, end, up.out);
+    if (!matches) return std::nullopt;
+    fused_.steps.push_back(FusedGate{input,
+                                     {gate.weight, gate.bias, gate.out},
+                                     {up.weight, up.bias, up.out},
+                                     activate->out,
+                                     activate->function});
+    return end + 1;
+  }
+
+  std::optional<std::size_t> norm_and_add(std::size_t i) {
+    const auto* norm = at<NormStep>(i);
+    const auto* add = at<AddStep>(i + 1);
+    if (norm == nullptr || add == nullptr || norm->group != plan_.buffer(norm->in).width ||
+        add->in != norm->out || is_read_after(plan_, i + 1, norm->out)) {
+      return std::nullopt;
+    }
+    fused_.steps.push_back(FusedNormAdd{add->x, norm->in, norm->weight, norm->eps});
+    return i + 2;
+  }
+
+  // Norms and rope of single heads, then store and attention.
+  std::optional<std::size_t> attention(std::size_t i) {
+    struct Rotated {
+      BufferId buffer;
+      HeadRotation rotation;
+    };
+    std::vector<Rotated> rotated;
+    const auto rotation_of = [&](BufferId buffer) -> HeadRotation& {
+      const auto found = std::ranges::find(rotated, buffer, &Rotated::buffer);
+      return found != rotated.end() ? found->rotation
+                                    : rotated.emplace_back(Rotated{buffer, {}}).rotation;
+    };
+    for (;; ++i) {
+      if (const auto* norm = at<NormStep>(i)) {
+        HeadRotation& rotation = rotation_of(norm->in);
+        if (norm->out != norm->in || rotation.norm != kNone || rotation.rope != kNone) return {};
+        rotation.norm = norm->weight;
+        rotation.eps = norm->eps;
+      } else if (const auto* rope = at<RopeStep>(i)) {
+        HeadRotation& rotation = rotation_of(rope->x);
+        if (rotation.rope != kNone) return std::nullopt;
+        rotation.rope = rope->frequencies;
+      } else {
+        break;
+      }
+    }
+    const auto* store = at<StoreStep>(i);
+    const auto* step = at<AttentionStep>(i + 1);
+    if (store == nullptr || step == nullptr || store->cache != step->cache) return std::nullopt;
+    FusedAttention fused{*step, store->k, store->v, {}, {}, i + 1 == last_attention_};
+    for (const auto& [buffer, rotation] : rotated) {
+      if (buffer != step->q && buffer != store->k) return std::nullopt;
+      (buffer == step->q ? fused.q_rotation : fused.k_rotation) = rotation;
+    }
+    for (const BufferId buffer : {step->q, store->k, store->v}) {
+      if (is_read_after(plan_, i + 1, buffer)) return std::nullopt;  // as it was before rope
+    }
+    fused_.steps.push_back(fused);
+    if (fused.scored_only) select(i + 1);
+    return i + 2;
+  }
+
+  // After the last attention no state is written: what is still read is read for scored rows.
+  void select(std::size_t step) {
+    FusedSelect select;
+    for (std::size_t id = 0; id < plan_.buffers.size(); ++id) {
+      const auto buffer = static_cast<BufferId>(id);
+      if (buffer != plan_.logits && is_read_after(plan_, step, buffer)) {
+        select.buffers.push_back(buffer);
+      }
+    }
+    fused_.steps.push_back(std::move(select));
+  }
+
+  // Whether a result before the last attention is read by nothing but that attention's queries.
+  bool is_only_scored(std::size_t step, BufferId out) const {
+    if (!attends_ || step > last_attention_) return false;
+    if (at<AttentionStep>(last_attention_)->q != out) return false;
+    for (std::size_t i = step + 1; i < last_attention_; ++i) {
+      if (at<AttentionStep>(i) != nullptr) return false;
+    }
+    return true;
+  }
+
+  void mark_stored() {
+    fused_.stored.assign(plan_.buffers.size(), false);
+    const auto mark = [&](BufferId id) { fused_.stored[static_cast<std::size_t>(id)] = true; };
+    for (const FusedStep& step : fused_.steps) {
+      if (const auto* embed = std::get_if<FusedEmbed>(&step)) mark(embed->out);
+      if (const auto* group = std::get_if<FusedLinears>(&step)) {
+        mark(group->input.in);
+        for (const FusedLinear& linear : group->linears) mark(linear.out);
+      }
+      if (const auto* gate = std::get_if<FusedGate>(&step)) {
+        mark(gate->input.in);
+        mark(gate->out);
+      }
+      if (const auto* attention = std::get_if<FusedAttention>(&step)) {
+        for (const BufferId id :
+             {attention->step.q, attention->k, attention->v, attention->step.out}) {
+          mark(id);
+        }
+      }
+      if (const auto* sum = std::get_if<FusedNormAdd>(&step)) {
+        mark(sum->x);
+        mark(sum->in);
+      }
+    }
+    // The caller brings the memory of the logits.
+    fused_.stored[static_cast<std::size_t>(plan_.logits)] = false;
+  }
+
+  const Plan& plan_;
+  FusedPlan fused_;
+  std::size_t last_attention_ = 0;
+  bool attends_ = false;  // whether there is an attention
+};
+
+}  // namespace
+
+FusedPlan fuse(const Plan& plan) { return Fuser(plan).run(); }
+
+}  // namespace stagecraft

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <variant>
+#include <vector>
+
+#include "model/plan.h"
+
+namespace stagecraft {
+
+// A plan as the CPU backend runs it: steps that share their input, or whose result is needed at
+// once, are one. Compiled once, when a model is opened; a pass only walks the list.
+//
+//   norm, linears of the same input        FusedLinears: rows are normed and rounded once for all
+//   linear, x += its result                the sum is written by the kernel that makes it
+//   gate and up, activation                FusedGate: the two meet in registers and cache
+//   norms and rope of q and k, store,      FusedAttention: one task per key head and a few rows
+//     attention
+//   norm, x += its result                  FusedNormAdd
+//   select                                 moved up to the last attention: what comes later is
+//                                          computed for the scored rows alone
+
+struct FusedEmbed {
+  BufferId out;
+  WeightId table;
+  float scale;
+};
+
+// Rows on their way into linears, and the norm that they pass first.
+struct LinearInput {
+  BufferId in;
+  WeightId norm = kNone;
+  float eps = 0.0f;
+};
+
+struct FusedLinear {
+  WeightId weight, bias;
+  BufferId out;
+  bool add = false;          // out += instead of out =
+  bool scored_only = false;  // nobody reads the other rows
+};
+
+struct FusedLinears {
+  LinearInput input;
+  std::vector<FusedLinear> linears;
+};
+
+struct FusedGate {
+  LinearInput input;
+  FusedLinear gate, up;
+  BufferId out;
+  ActivateStep::Function function;
+};
+
+// What happens to every head of q, or of k, before they meet.
+struct HeadRotation {
+  WeightId norm = kNone;  // [head_dim]
+  float eps = 0.0f;
+  FrequenciesId rope = kNone;
+};
+
+struct FusedAttention {
+  AttentionStep step;  // out, q, cache, heads, scale, window, soft cap
+  BufferId k, v;
+  HeadRotation q_rotation, k_rotation;
+  bool scored_only = false;  // only scored rows look back, all rows leave keys and values
+};
+
+// x += rms_norm(in)
+struct FusedNormAdd {
+  BufferId x, in;
+  WeightId norm;
+  float eps;
+};
+
+// The scored rows of these buffers move to the top; the others are forgotten.
+struct FusedSelect {
+  std::vector<BufferId> buffers;
+};
+
+using FusedStep = std::variant<FusedEmbed, FusedLinears, FusedGate, FusedAttention, FusedNormAdd,
+                               SoftCapStep, FusedSelect>;
+
+struct FusedPlan {
+  std::vector<FusedStep> steps;
+
+  // Buffers that stand in memory. The others live in a kernel's registers and scratch.
+  std::vector<bool> stored;
+};
+
+// Throws Error naming the step that this backend does not run.
+FusedPlan fuse(const Plan& plan);
+
+}  // namespace stagecraft

@@ -1,0 +1,211 @@
+#include "backends/cpu/packed_attention.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace stagecraft {
+namespace {
+
+constexpr std::size_t kChunk = PackedKvCache::kChunk;
+constexpr float kMasked = -std::numeric_limits<float>::infinity();
+
+// Chunks lie too far apart for the hardware prefetcher to find the next; inside a long chunk it
+// needs no help.
+void fetch(const PanelMatrix& m) {
+  constexpr std::size_t kLong = 8192;
+  const std::size_t bytes = m.panel_count() * m.stride;
+  if (bytes <= kLong) fetch_ahead(m.panels, bytes);
+}
+
+}  // namespace
+
+PackedAttention::PackedAttention(std::span<const SequenceTokens> batch,
+                                 const PackedWeights& weights, CpuWorkspace& w,
+                                 const ThreadSlice& slice)
+    : batch_(batch),
+      weights_(weights),
+      w_(w),
+      slice_(slice),
+      scratch_(slice.scratch()),
+      k_(w.kernels),
+      rows_(count_tokens(batch)),
+      single_(rows_ == batch.size()) {}
+
+void PackedAttention::run(const FusedAttention& step, const CacheShape& shape, bool only_scored) {
+  const Layer layer{step,
+                    shape,
+                    step.step.n_heads / shape.n_kv_heads,
+                    round_up(shape.head_dim, kPanelOutputs),
+                    buffer(step.step.q),
+                    buffer(step.k),
+                    buffer(step.v),
+                    buffer(step.step.out)};
+  // In a pass over single tokens, the thread that computes a head stores its key first. In a pass
+  // over several tokens, all keys have to be there before the first query.
+  const bool store_first = !single_ || only_scored;
+  if (store_first) {
+    const Range share = slice_.share(rows_ * shape.n_kv_heads);
+    for (std::size_t i = share.begin; i < share.end; ++i) {
+      store_key(layer, i / shape.n_kv_heads, i % shape.n_kv_heads);
+    }
+    slice_.barrier();
+  }
+  attend(layer, store_first, only_scored);
+  slice_.barrier();
+}
+
+PackedAttention::Place PackedAttention::place_of(std::size_t row) const {
+  for (const SequenceTokens& one : batch_) {
+    if (row < one.tokens.size()) return {one.cache, one.cache->length() + row};
+    row -= one.tokens.size();
+  }
+  return {};
+}
+
+void PackedAttention::rotate(const float* head, std::size_t head_dim, std::size_t row,
+                             const HeadRotation& rotation, float* out) const {
+  if (rotation.norm != kNone) {
+    k_.rms_norm(head, weights_.vector(rotation.norm), head_dim, rotation.eps, out);
+    head = out;
+  }
+  if (rotation.rope != kNone) {
+    CpuWorkspace::Rotation& angles = w_.rotations[static_cast<std::size_t>(rotation.rope)];
+    k_.rope(head, angles.cos.view().row(row).data(), angles.sin.view().row(row).data(),
+            angles.cos.cols(), out);
+  } else if (head != out) {
+    std::copy_n(head, head_dim, out);
+  }
+}
+
+void PackedAttention::store_key(const Layer& layer, std::size_t row, std::size_t kv_head) {
+  const std::size_t head_dim = layer.shape.head_dim;
+  // Not in place: a load that overlaps a recent store waits until that store is done.
+  float* key = scratch_.queries.f32.data();
+  rotate(&layer.k(row, kv_head * head_dim), head_dim, row, layer.step.k_rotation, key);
+  const float* value = &layer.v(row, kv_head * head_dim);
+  const Place place = place_of(row);
+  place.cache->put(k_, layer.step.step.cache, kv_head, place.position, key, value);
+}
+
+// Attention by tasks: some neighbouring rows of one sequence, one key and value head, all of the
+// query heads that share it. A free thread takes the next task.
+void PackedAttention::attend(const Layer& layer, bool stored, bool only_scored) {
+  const std::size_t n_kv_heads = layer.shape.n_kv_heads;
+  const std::size_t step = std::max<std::size_t>(1, kTileRows / layer.group);
+  auto& next_task = w_.next_task[static_cast<std::size_t>(layer.step.step.cache)];
+  std::size_t task = next_task++;
+  std::size_t first_task = 0;
+  std::size_t first_row = 0;
+  for (const SequenceTokens& one : batch_) {
+    const std::size_t skipped = only_scored ? one.unscored() : 0;
+    const std::size_t rows = one.tokens.size() - skipped;
+    const std::size_t tiles = (rows + step - 1) / step;
+    const std::size_t tasks = tiles * n_kv_heads;
+    for (; task < first_task + tasks; task = next_task++) {
+      // Late rows see more: they go first, so that no thread is left with a long one at the end.
+      const std::size_t tile = tiles - 1 - (task - first_task) / n_kv_heads;
+      const std::size_t kv_head = (task - first_task) % n_kv_heads;
+      const std::size_t row = skipped + tile * step;
+      const std::size_t n = std::min(step, one.tokens.size() - row);
+      if (!stored) store_key(layer, first_row, kv_head);
+      attend_rows(layer, *one.cache, one.cache->length() + row, first_row + row, n, kv_head);
+    }
+    first_task += tasks;
+    first_row += one.tokens.size();
+  }
+}
+
+// n rows from `row` on, at positions from `position` on; queries in the order of rows, then heads.
+void PackedAttention::attend_rows(const Layer& layer, PackedKvCache& cache, std::size_t position,
+                                  std::size_t row, std::size_t n, std::size_t kv_head) {
+  const AttentionStep& step = layer.step.step;
+  const std::size_t head_dim = layer.shape.head_dim;
+  const std::size_t width = layer.padded;
+  const std::size_t n_queries = n * layer.group;
+  float* const out = scratch_.weighted.data();
+  const ActivationType type = slice_.activation_type(cache.keys(step.cache, kv_head, 0));
+  const MatrixView<float> queries(scratch_.queries.f32.data(), n_queries, width);
+  for (std::size_t i = 0; i < n_queries; ++i) {
+    float* query = queries.row(i).data();
+    const std::size_t head = kv_head * layer.group + i % layer.group;
+    const std::size_t from = row + i / layer.group;
+    rotate(&layer.q(from, head * head_dim), head_dim, from, layer.step.q_rotation, query);
+    std::fill(query + head_dim, query + width, 0.0f);
+    slice_.round_row(query, type, i, width, scratch_.queries);
+    scratch_.largest[i] = kMasked;
+    scratch_.total[i] = 0.0f;
+    std::fill_n(out + i * width, width, 0.0f);
+  }
+  const std::size_t window = step.window;
+  const std::size_t end = position + n;  // of what the last of them sees
+  const std::size_t first_seen = window != 0 && position + 1 > window ? position + 1 - window : 0;
+  for (std::size_t begin = first_seen / kChunk * kChunk; begin < end; begin += kChunk) {
+    const std::size_t chunk = begin / kChunk;
+    const std::size_t used = std::min(kChunk, end - begin);
+    const bool more = begin + kChunk < end;
+    if (more) fetch(cache.keys(step.cache, kv_head, chunk + 1));
+    score(cache.keys(step.cache, kv_head, chunk), {&scratch_.queries, queries}, n_queries, used);
+    for (std::size_t i = 0; i < n_queries; ++i) {
+      const std::size_t last = position + i / layer.group + 1;  // itself and what came before
+      const std::size_t first = window != 0 && last > window ? last - window : 0;
+      softmax(layer, i, begin, first, last, out + i * width);
+    }
+    if (more) fetch(cache.values(step.cache, kv_head, chunk + 1, kChunk));
+    weigh(cache.values(step.cache, kv_head, chunk, used), n_queries, out, width);
+  }
+  for (std::size_t i = 0; i < n_queries; ++i) {
+    const std::size_t head = kv_head * layer.group + i % layer.group;
+    float* to = &layer.out(row + i / layer.group, head * head_dim);
+    const float share = 1.0f / scratch_.total[i];
+    for (std::size_t d = 0; d < head_dim; ++d) to[d] = out[i * width + d] * share;
+  }
+}
+
+// scores[i][j] = queries[i] . key j, for the chunk's first `used` positions and some after them
+void PackedAttention::score(const PanelMatrix& keys, const Rows& queries, std::size_t n_queries,
+                            std::size_t used) {
+  for (std::size_t panel = 0; panel * kPanelOutputs < used; ++panel) {
+    for (std::size_t i = 0; i < n_queries; i += slice_.max_rows(keys)) {
+      const std::size_t n = std::min(slice_.max_rows(keys), n_queries - i);
+      slice_.tile(keys, panel, queries, i, n,
+                  {&scratch_.scores.view()(i, panel * kPanelOutputs), kChunk});
+    }
+  }
+}
+
+// Turns the scores of query i into probabilities, as far as they are known; [first, last) it sees.
+void PackedAttention::softmax(const Layer& layer, std::size_t i, std::size_t begin,
+                              std::size_t first, std::size_t last, float* out) {
+  float* scores = &scratch_.scores.view()(i, 0);
+  if (first >= begin + kChunk || last <= begin) {
+    std::fill_n(scores, kChunk, 0.0f);
+    return;
+  }
+  const std::size_t from = first > begin ? first - begin : 0;
+  const std::size_t to = std::min(last - begin, kChunk);
+  float scale = layer.step.step.scale;
+  if (const float cap = layer.step.step.soft_cap; cap != 0.0f) {
+    k_.soft_cap(scores + from, to - from, scale, cap);
+    scale = 1.0f;
+  }
+  std::fill(scores, scores + from, kMasked);
+  const std::size_t n = round_up(to, kPanelOutputs);
+  std::fill(scores + to, scores + n, kMasked);
+  const float factor = k_.softmax_block(scores, n, scale, &scratch_.largest[i], &scratch_.total[i]);
+  std::fill(scores + n, scores + kChunk, 0.0f);
+  k_.scale(factor, layer.padded, out);
+}
+
+// out[i] += the sum of scores[i][j] * value j
+void PackedAttention::weigh(const PanelMatrix& values, std::size_t queries, float* out,
+                            std::size_t width) {
+  const Rows x{nullptr, scratch_.scores.view()};
+  for (std::size_t panel = 0; panel < values.panel_count(); ++panel) {
+    for (std::size_t i = 0; i < queries; i += slice_.max_rows(values)) {
+      const std::size_t n = std::min(slice_.max_rows(values), queries - i);
+      slice_.tile(values, panel, x, i, n, {out + i * width + panel * kPanelOutputs, width, true});
+    }
+  }
+}
+
+}  // namespace stagecraft

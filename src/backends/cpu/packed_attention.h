@@ -1,0 +1,77 @@
+#pragma once
+
+#include <span>
+
+#include "backends/cpu/packed_kv_cache.h"
+#include "backends/cpu/thread_slice.h"
+#include "base/token.h"
+
+namespace stagecraft {
+
+// The new tokens of one sequence in a pass, and how many of the last are to be scored.
+struct SequenceTokens {
+  PackedKvCache* cache;  // as many positions longer after the pass
+  std::span<const TokenId> tokens;
+  std::size_t n_logits;
+
+  std::size_t unscored() const { return tokens.size() - n_logits; }
+};
+
+// Tokens of a pass, over all sequences.
+inline std::size_t count_tokens(std::span<const SequenceTokens> batch) {
+  std::size_t count = 0;
+  for (const SequenceTokens& one : batch) count += one.tokens.size();
+  return count;
+}
+
+// One thread's work in the attention of a pass: from q, k and v, which all threads have written, to
+// the attention's result. Keys and values lie in panels (see PackedKvCache), so scores and weighted
+// sums are products like any other; softmax proceeds block by block (Milakov and Gimelshein 2018).
+class PackedAttention {
+ public:
+  PackedAttention(std::span<const SequenceTokens> batch, const PackedWeights& weights,
+                  CpuWorkspace& w, const ThreadSlice& slice);
+
+  // Stores the new keys and values of a layer, and attends: all rows, or only those to be scored.
+  // Ends with a barrier.
+  void run(const FusedAttention& step, const CacheShape& shape, bool only_scored);
+
+ private:
+  struct Place {  // of a row
+    PackedKvCache* cache;
+    std::size_t position;
+  };
+  // One attention step with what is needed of it again and again.
+  struct Layer {
+    const FusedAttention& step;
+    CacheShape shape;
+    std::size_t group;   // query heads per key head
+    std::size_t padded;  // head_dim, rounded up to a panel
+    MatrixView<float> q, k, v, out;
+  };
+  MatrixView<float> buffer(BufferId id) const {
+    return w_.buffers[static_cast<std::size_t>(id)].view();
+  }
+  Place place_of(std::size_t row) const;
+  void rotate(const float* head, std::size_t head_dim, std::size_t row,
+              const HeadRotation& rotation, float* out) const;
+  void store_key(const Layer& layer, std::size_t row, std::size_t kv_head);
+  void attend(const Layer& layer, bool stored, bool only_scored);
+  void attend_rows(const Layer& layer, PackedKvCache& cache, std::size_t position, std::size_t row,
+                   std::size_t n, std::size_t kv_head);
+  void score(const PanelMatrix& keys, const Rows& queries, std::size_t n, std::size_t used);
+  void softmax(const Layer& layer, std::size_t i, std::size_t begin, std::size_t first,
+               std::size_t last, float* out);
+  void weigh(const PanelMatrix& values, std::size_t queries, float* out, std::size_t width);
+
+  std::span<const SequenceTokens> batch_;
+  const PackedWeights& weights_;
+  CpuWorkspace& w_;
+  const ThreadSlice& slice_;
+  CpuWorkspace::Scratch& scratch_;
+  const Kernels& k_;
+  std::size_t rows_;  // of all sequences
+  bool single_;       // one of each
+};
+
+}  // namespace stagecraft

@@ -1,0 +1,145 @@
+#include "backends/cpu/packed_kv_cache.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "operators/float_to_half.h"
+
+namespace stagecraft {
+namespace {
+
+PanelMatrix keys_of(const CacheShape& shape, WeightLayout kind) {
+  const std::size_t step = kind == WeightLayout::Q8 ? kQuantBlock : 1;
+  const std::size_t inputs = round_up(shape.head_dim, step);
+  return {kind, PackedKvCache::kChunk, inputs, nullptr, panel_bytes(kind, inputs)};
+}
+
+PanelMatrix values_of(const CacheShape& shape, WeightLayout kind) {
+  const WeightLayout layout = kind == WeightLayout::Q8 ? WeightLayout::Q8ByInput : kind;
+  return {layout, shape.head_dim, PackedKvCache::kChunk, nullptr,
+          panel_bytes(layout, PackedKvCache::kChunk)};
+}
+
+std::size_t bytes_of(const PanelMatrix& matrix) { return matrix.panel_count() * matrix.stride; }
+
+// Of one head.
+std::size_t chunk_bytes(const CacheShape& shape, WeightLayout kind) {
+  return bytes_of(keys_of(shape, kind)) + bytes_of(values_of(shape, kind));
+}
+
+// Floats into places `step` numbers apart.
+void scatter(const float* values, std::size_t n, WeightLayout kind, std::byte* to,
+             std::size_t step) {
+  if (kind == WeightLayout::F32) {
+    for (std::size_t i = 0; i < n; ++i) std::memcpy(to + i * step * 4, values + i, 4);
+    return;
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    std::uint16_t half;
+    f32_to_f16({values + i, 1}, {&half, 1});
+    std::memcpy(to + i * step * 2, &half, 2);
+  }
+}
+
+// Up to 32 numbers as bytes and their scale.
+struct Block {
+  std::int8_t bytes[kQuantBlock];
+  float scale;
+
+  Block(const Kernels& kernels, const float* values, std::size_t n) {
+    float filled[kQuantBlock] = {};
+    std::copy_n(values, n, filled);
+    std::int32_t sum;
+    kernels.to_q8(filled, kQuantBlock, bytes, &scale, &sum);
+  }
+};
+
+// As output `output` of a block of a Q8 panel: [8][32][4] bytes + 128, then [32] scales.
+void put_key(const Block& block, std::size_t output, std::byte* to) {
+  constexpr std::size_t kWords = kQuantBlock / 4;
+  for (std::size_t w = 0; w < kWords; ++w) {
+    std::uint32_t word;
+    std::memcpy(&word, block.bytes + 4 * w, 4);
+    word ^= 0x80808080u;  // + 128 in two's complement
+    std::memcpy(to + (w * kPanelOutputs + output) * 4, &word, 4);
+  }
+  std::uint16_t scale;
+  f32_to_f16({&block.scale, 1}, {&scale, 1});
+  std::memcpy(to + kWords * kPanelOutputs * 4 + output * 2, &scale, 2);
+}
+
+// As an input of a Q8ByInput panel: its scale, then [32] bytes.
+void put_value(const Block& block, std::byte* to) {
+  std::memcpy(to, &block.scale, sizeof block.scale);
+  std::memcpy(to + sizeof block.scale, block.bytes, sizeof block.bytes);
+}
+
+}  // namespace
+
+PackedKvCache::PackedKvCache(std::span<const CacheShape> shapes, std::size_t capacity,
+                             WeightLayout kind)
+    : kind_(kind), capacity_(capacity) {
+  for (const CacheShape& shape : shapes) {
+    layers_.push_back({shape.head_dim, row_bytes_, keys_of(shape, kind), values_of(shape, kind)});
+    row_bytes_ += shape.n_kv_heads * chunk_bytes(shape, kind);
+  }
+  memory_ = Matrix<std::byte>(round_up(capacity, kChunk) / kChunk, row_bytes_);
+}
+
+std::size_t PackedKvCache::offset(const Layer& layer, std::size_t kv_head,
+                                  std::size_t chunk) const {
+  return chunk * row_bytes_ + layer.offset +
+         kv_head * (bytes_of(layer.keys) + bytes_of(layer.values));
+}
+
+PanelMatrix PackedKvCache::keys(CacheId cache, std::size_t kv_head, std::size_t chunk) const {
+  const Layer& one = layer(cache);
+  PanelMatrix keys = one.keys;
+  keys.panels = memory_.data() + offset(one, kv_head, chunk);
+  return keys;
+}
+
+PanelMatrix PackedKvCache::values(CacheId cache, std::size_t kv_head, std::size_t chunk,
+                                  std::size_t positions) const {
+  const Layer& one = layer(cache);
+  PanelMatrix values = one.values;
+  values.inputs = positions;
+  values.panels = memory_.data() + offset(one, kv_head, chunk) + bytes_of(one.keys);
+  return values;
+}
+
+void PackedKvCache::put(const Kernels& kernels, CacheId cache, std::size_t kv_head,
+                        std::size_t position, const float* key, const float* value) {
+  const Layer& one = layer(cache);
+  const std::size_t at = position % kChunk;
+  const std::size_t output = at % kPanelOutputs;
+  std::byte* const chunk = memory_.data() + offset(one, kv_head, position / kChunk);
+  std::byte* const keys = chunk + at / kPanelOutputs * one.keys.stride;
+  std::byte* const values = chunk + bytes_of(one.keys) + panel_bytes(one.values.layout, at);
+  for (std::size_t d = 0; d < one.head_dim; d += kPanelOutputs) {
+    const std::size_t n = std::min(kPanelOutputs, one.head_dim - d);
+    std::byte* const k = keys + panel_bytes(kind_, d);
+    std::byte* const v = values + d / kPanelOutputs * one.values.stride;
+    if (kind_ == WeightLayout::Q8) {
+      put_key(Block(kernels, key + d, n), output, k);
+      put_value(Block(kernels, value + d, n), v);
+    } else {
+      const std::size_t number = panel_bytes(kind_, 1) / kPanelOutputs;
+      scatter(key + d, n, kind_, k + output * number, kPanelOutputs);
+      scatter(value + d, n, kind_, v, 1);
+    }
+  }
+}
+
+double packed_kv_cache_bytes(std::span<const CacheShape> shapes, std::size_t capacity,
+                             WeightLayout kind) {
+  const auto count = [](std::size_t n) { return static_cast<double>(n); };
+  double row = 0.0;
+  for (const CacheShape& shape : shapes) {
+    row += count(shape.n_kv_heads) * count(chunk_bytes(shape, kind));
+  }
+  return std::ceil(count(capacity) / count(PackedKvCache::kChunk)) * row;
+}
+
+}  // namespace stagecraft

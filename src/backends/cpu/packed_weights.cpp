@@ -1,0 +1,138 @@
+#include "backends/cpu/packed_weights.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "model/plan_weights.h"
+
+namespace stagecraft {
+namespace {
+
+// Rounding the activations too changes each by up to one part in 256. Large models gain speed from
+// it and their text does not suffer; small models tell the same story on every processor without
+// it.
+bool is_large(const Checkpoint& checkpoint) {
+  std::size_t bytes = 0;
+  for (const StoredTensor* tensor : checkpoint.tensors()) bytes += tensor->bytes.size();
+  return bytes > std::size_t{64} << 20;
+}
+
+// A matrix that has its place in memory and is to be packed into it.
+struct Job {
+  const StoredTensor* stored;
+  PanelMatrix* packed;
+  std::size_t offset;  // of its first panel
+};
+
+// Finds the tensors and gives each matrix its place, in the order of the fused steps.
+class Planner {
+ public:
+  // `weights` must stay where it is until it is packed: the jobs point into it.
+  Planner(const Plan& plan, const Checkpoint& checkpoint, PackedWeights& weights)
+      : checkpoint_(checkpoint), weights_(weights) {
+    weights.stored = find_weights(plan, checkpoint);
+    weights.matrices.resize(plan.weights.size());
+    weights.vectors.resize(plan.weights.size());
+    for (std::size_t i = 0; i < plan.weights.size(); ++i) {
+      if (!plan.weights[i].is_matrix()) {
+        weights.vectors[i] = read_vector(plan.weights[i], *weights.stored[i]);
+      }
+    }
+  }
+
+  void place(const FusedPlan& fused) {
+    for (const FusedStep& step : fused.steps) {
+      if (const auto* group = std::get_if<FusedLinears>(&step)) {
+        for (const FusedLinear& linear : group->linears) place({linear.weight});
+      } else if (const auto* gate = std::get_if<FusedGate>(&step)) {
+        place({gate->gate.weight, gate->up.weight});
+      }
+    }
+  }
+
+  std::size_t bytes() const { return bytes_; }
+  const std::vector<Job>& jobs() const { return jobs_; }
+
+ private:
+  // Gives some matrices of the same shape their place: panel by panel in turn.
+  void place(std::initializer_list<WeightId> ids) {
+    std::size_t stride = 0;
+    for (const WeightId id : ids) {
+      const auto at = static_cast<std::size_t>(id);
+      const StoredTensor& stored = *weights_.stored[at];
+      PanelMatrix& packed = weights_.matrices[at];
+      packed = {packed_layout(stored, checkpoint_), stored.shape[0], stored.shape[1], nullptr, 0};
+      jobs_.push_back({&stored, &packed, bytes_ + stride});
+      stride += panel_bytes(packed.layout, packed.inputs);
+    }
+    const auto placed = std::span(jobs_).last(ids.size());
+    for (Job& job : placed) job.packed->stride = stride;
+    bytes_ += stride * placed.front().packed->panel_count();
+  }
+
+  const Checkpoint& checkpoint_;
+  PackedWeights& weights_;
+  std::vector<Job> jobs_;
+  std::size_t bytes_ = 0;
+};
+
+// Packs all matrices, a few panels at a time, whichever thread is free. Every so often the file's
+// pages are released, so that the model is not in memory twice.
+void pack(const std::vector<Job>& jobs, const Checkpoint& checkpoint, std::byte* memory,
+          ThreadPool& threads) {
+  constexpr std::size_t kPanels = 4;
+  constexpr std::size_t kReleaseEvery = std::size_t{4} << 20;
+  for (const Job& job : jobs) job.packed->panels = memory + job.offset;
+  std::atomic<std::size_t> next = 0;
+  std::atomic<std::size_t> done = 0;  // bytes since the last release
+  threads.run([&](std::size_t) {
+    std::size_t first = 0;  // of this job's pieces, among those of all
+    std::size_t piece = next++;
+    for (const Job& job : jobs) {
+      const std::size_t panels = job.packed->panel_count();
+      const std::size_t pieces = (panels + kPanels - 1) / kPanels;
+      const std::size_t bytes = panel_bytes(job.packed->layout, job.packed->inputs);
+      for (; piece < first + pieces; piece = next++) {
+        const std::size_t begin = (piece - first) * kPanels;
+        for (std::size_t i = begin; i < std::min(panels, begin + kPanels); ++i) {
+          pack_panel(*job.stored, i * kPanelOutputs,
+                     {memory + job.offset + i * job.packed->stride, bytes});
+          const std::size_t now = done += bytes;
+          if (now >= kReleaseEvery) {
+            done = 0;
+            checkpoint.release_pages();
+          }
+        }
+      }
+      first += pieces;
+    }
+  });
+  checkpoint.release_pages();
+}
+
+}  // namespace
+
+// bf16 weights are multiplied with rounded activations where that is worth while.
+WeightLayout packed_layout(const StoredTensor& matrix, const Checkpoint& checkpoint) {
+  const WeightLayout layout = panel_layout(matrix);
+  return layout == WeightLayout::BF16 && is_large(checkpoint) ? WeightLayout::RoundedBF16 : layout;
+}
+
+PackedWeights pack_weights(const Plan& plan, const FusedPlan& fused, const Checkpoint& checkpoint,
+                           ThreadPool& threads) {
+  PackedWeights weights;
+  Planner planner(plan, checkpoint, weights);
+  planner.place(fused);
+  weights.memory = LargeMemory(planner.bytes());
+  pack(planner.jobs(), checkpoint, weights.memory.data(), threads);
+  return weights;
+}
+
+std::size_t packed_bytes(const Plan& plan, const Checkpoint& checkpoint) {
+  PackedWeights weights;
+  Planner planner(plan, checkpoint, weights);
+  planner.place(fuse(plan));
+  return planner.bytes();
+}
+
+}  // namespace stagecraft

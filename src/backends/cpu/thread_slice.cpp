@@ -1,0 +1,106 @@
+#include "backends/cpu/thread_slice.h"
+
+namespace stagecraft {
+
+Rows ThreadSlice::prepare(MatrixView<const float> x, const float* norm, float eps,
+                          std::span<const Product> products) const {
+  bool types[3] = {};
+  for (const Product& product : products) {
+    types[static_cast<int>(activation_type(*product.weight))] = true;
+  }
+  const std::size_t width = x.cols();
+  const bool together = x.rows() > kFewRows && n_threads_ > 1;
+  PreparedRows& p = together ? w_.prepared : scratch_.prepared;
+  const Range mine = together ? share(x.rows()) : Range{0, x.rows()};
+  const MatrixView<float> normed(p.f32.data(), x.rows(), width);
+  for (std::size_t r = mine.begin; r < mine.end; ++r) {
+    const float* row = x.row(r).data();
+    if (norm != nullptr) {
+      k_.rms_norm(row, norm, width, eps, normed.row(r).data());
+      row = normed.row(r).data();
+    }
+    for (const ActivationType type : {ActivationType::BF16, ActivationType::Q8}) {
+      if (types[static_cast<int>(type)]) round_row(row, type, r, width, p);
+    }
+  }
+  if (together) barrier();
+  return {&p, norm != nullptr ? MatrixView<const float>(normed) : x};
+}
+
+void ThreadSlice::round_row(const float* row, ActivationType type, std::size_t r, std::size_t width,
+                            PreparedRows& p) const {
+  if (type == ActivationType::BF16) k_.to_bf16(row, width, &p.bf16.data()[r * width]);
+  if (type != ActivationType::Q8) return;
+  const std::size_t block = r * (width / kQuantBlock);
+  k_.to_q8(row, width, &p.q8.data()[r * width], &p.scales.data()[block], &p.sums.data()[block]);
+}
+
+void ThreadSlice::multiply(const Rows& x, Range rows, std::span<const Product> products) const {
+  std::size_t panels = 0;
+  for (const Product& one : products) panels += one.weight->panel_count();
+  share_tiles(panels, rows, [&](std::size_t panel, Range some) {
+    for (const Product& one : products) {
+      const std::size_t count = one.weight->panel_count();
+      if (panel < count) return multiply_panel(x, one, panel, some);
+      panel -= count;
+    }
+  });
+}
+
+void ThreadSlice::multiply_panel(const Rows& x, const Product& product, std::size_t panel,
+                                 Range rows) const {
+  const auto& [weight, bias, out, add] = product;
+  const PanelMatrix& m = *weight;
+  const std::size_t output = panel * kPanelOutputs;
+  const std::size_t n_outputs = std::min(kPanelOutputs, m.outputs - output);
+  const bool direct = n_outputs == kPanelOutputs && bias == nullptr;
+  for (std::size_t r = rows.begin; r < rows.end; r += max_rows(m)) {
+    const std::size_t n = std::min(max_rows(m), rows.end - r);
+    if (direct) {
+      tile(m, panel, x, r, n, {&out(r, output), out.stride(), add}, rows);
+      continue;
+    }
+    float* values = scratch_.tile.data();
+    tile(m, panel, x, r, n, {values}, rows);
+    for (std::size_t i = 0; i < n; ++i, values += kPanelOutputs) {
+      if (bias != nullptr) k_.add(bias + output, n_outputs, values);
+      float* to = &out(r + i, output);
+      if (add) {
+        k_.add(values, n_outputs, to);
+      } else {
+        std::copy_n(values, n_outputs, to);
+      }
+    }
+  }
+}
+
+void ThreadSlice::tile(const PanelMatrix& m, std::size_t panel, const Rows& x, std::size_t first,
+                       std::size_t n, const TileOut& out, Range all) const {
+  const std::size_t blocks = m.inputs / kQuantBlock;
+  TileArgs args{.panel = m.panel(panel),
+                .inputs = m.inputs,
+                .row_stride = m.inputs,
+                .block_stride = blocks,
+                .out = out.data,
+                .out_stride = out.stride,
+                .add = out.add};
+  fetch_on_the_way(args, m.panel(panel + 1), panel_bytes(m.layout, m.inputs), first - all.begin, n,
+                   all.size());
+  switch (activation_type(m)) {
+    case ActivationType::F32:
+      args.rows = x.f32.row(first).data();
+      args.row_stride = x.f32.stride();
+      break;
+    case ActivationType::BF16:
+      args.rows = &x.prepared->bf16.data()[first * m.inputs];
+      break;
+    case ActivationType::Q8:
+      args.rows = &x.prepared->q8.data()[first * m.inputs];
+      args.scales = &x.prepared->scales.data()[first * blocks];
+      args.sums = &x.prepared->sums.data()[first * blocks];
+      break;
+  }
+  k_.tile[static_cast<std::size_t>(m.layout)][n - 1](args);
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,107 @@
+#pragma once
+
+#include <algorithm>
+#include <span>
+
+#include "backends/cpu/cpu_workspace.h"
+#include "backends/cpu/packed_weights.h"
+
+namespace stagecraft {
+
+// [begin, end) of rows, or of whatever is counted.
+struct Range {
+  std::size_t begin = 0, end = 0;
+  std::size_t size() const { return end - begin; }
+};
+
+// Rows ready to be multiplied, wherever they lie.
+struct Rows {
+  const PreparedRows* prepared = nullptr;
+  MatrixView<const float> f32;
+};
+
+// Where a kernel puts its 32 outputs per row, or adds them.
+struct TileOut {
+  float* data;
+  std::size_t stride = kPanelOutputs;
+  bool add = false;
+};
+
+// out[r] = weight * row r + bias, or += that.
+struct Product {
+  const PanelMatrix* weight = nullptr;
+  const float* bias = nullptr;  // [outputs], or nullptr
+  MatrixView<float> out = {};   // [rows, outputs]
+  bool add = false;
+};
+
+// All threads walk through a pass side by side; this is one of them at the products: it prepares
+// rows for the kernels and multiplies its share of the panels. `thread` of `n_threads`.
+class ThreadSlice {
+ public:
+  ThreadSlice(CpuWorkspace& w, std::size_t thread, std::size_t n_threads)
+      : w_(w), thread_(thread), n_threads_(n_threads), scratch_(w.scratch[thread]), k_(w.kernels) {}
+
+  CpuWorkspace::Scratch& scratch() const { return scratch_; }
+
+  bool is_first() const { return thread_ == 0; }
+  // Of n things, those that are this thread's.
+  Range share(std::size_t n) const {
+    return {n * thread_ / n_threads_, n * (thread_ + 1) / n_threads_};
+  }
+
+  // Waits until all threads are here. Between two barriers no thread writes what another reads.
+  void barrier() const {
+    if (n_threads_ > 1) w_.threads.barrier();
+  }
+
+  // Norms rows, where a norm is given ([width], or nullptr), and puts them into the number
+  // formats that the matrices' kernels ask for. In a long pass all threads must call it: each does
+  // its share, and they wait for each other.
+  Rows prepare(MatrixView<const float> x, const float* norm, float eps,
+               std::span<const Product> products) const;
+
+  // Writes row r of p, which is `width` wide, in one of the rounded formats.
+  void round_row(const float* row, ActivationType type, std::size_t r, std::size_t width,
+                 PreparedRows& p) const;
+
+  // This thread's share of several products of the same rows.
+  void multiply(const Rows& x, Range rows, std::span<const Product> products) const;
+
+  // One panel of a matrix times rows [first, first + n), n at most the kernel's most. All rows of
+  // the panel together fetch the next panel on their way; these rows fetch their part of it.
+  void tile(const PanelMatrix& m, std::size_t panel, const Rows& x, std::size_t first,
+            std::size_t n, const TileOut& out, Range all = {}) const;
+
+  ActivationType activation_type(const PanelMatrix& m) const {
+    return k_.activation_type[static_cast<std::size_t>(m.layout)];
+  }
+  std::size_t max_rows(const PanelMatrix& m) const {
+    return k_.max_rows[static_cast<std::size_t>(m.layout)];
+  }
+
+  // This thread's share of panels times rows, by tiles, so that no thread has a panel more than
+  // another where there are many rows: each(panel, some of the rows).
+  template <class Each>
+  void share_tiles(std::size_t panels, Range rows, Each each) const {
+    const std::size_t tiles = (rows.size() + kTileRows - 1) / kTileRows;
+    const Range mine = share(panels * tiles);
+    for (std::size_t i = mine.begin; i < mine.end;) {
+      const std::size_t first = i % tiles;
+      const std::size_t last = std::min(tiles, first + mine.end - i);
+      each(i / tiles, Range{rows.begin + first * kTileRows,
+                            std::min(rows.end, rows.begin + last * kTileRows)});
+      i += last - first;
+    }
+  }
+
+ private:
+  void multiply_panel(const Rows& x, const Product& product, std::size_t panel, Range rows) const;
+
+  CpuWorkspace& w_;
+  std::size_t thread_, n_threads_;
+  CpuWorkspace::Scratch& scratch_;
+  const Kernels& k_;
+};
+
+}  // namespace stagecraft

@@ -1,0 +1,43 @@
+#include "backends/engine.h"
+
+#include <new>
+
+#include "backends/cpu/cpu_backend.h"
+#include "backends/textbook/textbook_backend.h"
+#include "base/error.h"
+#include "base/processors.h"
+
+namespace stagecraft {
+namespace {
+
+EngineOptions with_threads(EngineOptions options) {
+  if (options.n_threads == 0) options.n_threads = usable_cores();
+  return options;
+}
+
+}  // namespace
+
+Engine Engine::open(const std::filesystem::path& model, const EngineOptions& options) {
+  Checkpoint checkpoint = Checkpoint::open(model);  // first: where both are broken, this is told
+  auto parts = std::make_unique<const Parts>(Parts{describe_model(model), std::move(checkpoint)});
+  return {std::move(parts), with_threads(options)};
+}
+
+Engine::Engine(std::unique_ptr<const Parts> parts, const EngineOptions& options) try
+    : parts_(std::move(parts)), options_(options) {
+  if (options.backend == BackendKind::Cpu) {
+    backend_ = make_cpu_backend(parts_->description.plan, parts_->checkpoint, options);
+  } else {
+    backend_ = make_textbook_backend(parts_->description, parts_->checkpoint, options.n_threads);
+  }
+} catch (const std::bad_alloc&) {
+  throw Error("{}: its weights take more memory{} than this program may have",
+              parts_->checkpoint.name(), options.backend == BackendKind::Cpu ? "" : " as f32");
+}
+
+SequenceBytes sequence_bytes(const Plan& plan, const EngineOptions& options, std::size_t context) {
+  if (options.backend == BackendKind::Textbook) return textbook_bytes(plan, context);
+  return cpu_bytes(plan, options.kv_type, context);
+}
+
+}  // namespace stagecraft

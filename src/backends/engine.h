@@ -1,0 +1,70 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "backends/backend.h"
+#include "checkpoint/checkpoint.h"
+#include "model/description.h"
+
+namespace stagecraft {
+
+// What computes a pass. Textbook: one operator of the course per step, in f32. Cpu: packed weights,
+// fused steps and the kernels of this processor.
+enum class BackendKind { Textbook, Cpu };
+
+// How the Cpu backend keeps keys and values: as they are, rounded to halves, or to bytes by blocks
+// of 32, which takes half of the memory, or less than a third, and as much less to read.
+enum class KvType { F32, F16, Q8_0 };
+
+struct EngineOptions {
+  BackendKind backend = BackendKind::Cpu;
+  std::size_t n_threads = 0;  // 0: one per core
+  KvType kv_type = KvType::F32;
+};
+
+// A model, ready to run: its description, its weights on a backend, and the threads that all
+// sequences share.
+class Engine {
+ public:
+  // `model`: a folder with config.json and the weights, or a model file. Throws Error.
+  static Engine open(const std::filesystem::path& model, const EngineOptions& options = {});
+
+  const Plan& plan() const { return parts_->description.plan; }
+  // Of Llama's family, for the layers of the course; of no other.
+  const std::optional<Config>& config() const { return parts_->description.config; }
+  const Checkpoint& checkpoint() const { return parts_->checkpoint; }
+  const EngineOptions& options() const { return options_; }
+
+  // See Backend. The engine must outlive its sequences.
+  std::unique_ptr<Sequence> make_sequence(std::size_t context, std::size_t max_rows = 0) {
+    return backend_->make_sequence(context, max_rows);
+  }
+  void forward(std::span<const Input> inputs, MatrixView<float> logits) {
+    backend_->forward(inputs, logits);
+  }
+  std::size_t max_rows() const { return backend_->max_rows(); }
+  std::size_t n_threads() const { return backend_->n_threads(); }
+  void use_threads(std::size_t n) { backend_->use_threads(n); }
+  void set_probe(Probe probe) { backend_->set_probe(std::move(probe)); }
+
+ private:
+  struct Parts {  // at one place in memory, because the backend looks at them
+    ModelDescription description;
+    Checkpoint checkpoint;
+  };
+  Engine(std::unique_ptr<const Parts> parts, const EngineOptions& options);
+
+  std::unique_ptr<const Parts> parts_;
+  EngineOptions options_;
+  std::unique_ptr<Backend> backend_;
+};
+
+// The memory in bytes that a sequence comes to use. Pages that are never reached cost nothing.
+struct SequenceBytes {
+  double cache;      // keys and values
+  double workspace;  // of a pass; sequences of one engine share it
+};
+SequenceBytes sequence_bytes(const Plan& plan, const EngineOptions& options, std::size_t context);
+
+}  // namespace stagecraft

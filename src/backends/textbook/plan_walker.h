@@ -1,0 +1,51 @@
+#pragma once
+
+#include <vector>
+
+#include "backends/backend.h"
+#include "base/thread_pool.h"
+#include "checkpoint/checkpoint.h"
+#include "model/kv_cache.h"
+#include "model/plan.h"
+
+namespace stagecraft {
+
+// The weights of a plan as f32, by WeightId. F32 tensors are views into the checkpoint, which must
+// outlive this; others were converted.
+struct PlanWeights {
+  std::vector<MatrixView<const float>> values;  // vectors are matrices of one row
+  std::vector<Matrix<float>> owned;
+
+  MatrixView<const float> matrix(WeightId id) const { return values[static_cast<std::size_t>(id)]; }
+  std::span<const float> vector(WeightId id) const {
+    return id == kNone ? std::span<const float>() : matrix(id).row(0);
+  }
+};
+PlanWeights load_weights(const Plan& plan, const Checkpoint& checkpoint);
+
+// Everything that a walk writes on its way.
+struct WalkWorkspace {
+  WalkWorkspace(const Plan& plan, std::size_t max_rows, std::size_t max_context);
+
+  std::size_t max_rows, max_context;
+  std::vector<Matrix<float>> buffers;  // by BufferId, [max_rows, width]
+  Matrix<float> probabilities;         // heads * max_rows * max_context numbers, shaped per step
+};
+
+// The keys and values of one sequence, as the plan's caches ask for.
+KvCache make_kv_cache(const Plan& plan, std::size_t capacity);
+
+// One pass of any plan: one textbook operator per step, in order. For Llama's family, these are the
+// operators that forward() calls, and the bits are the same.
+//
+//   tokens  [seq_len]  at positions cache.length() and on; 1 <= seq_len <= w.max_rows
+//   cache              seq_len positions longer afterwards
+//   logits  [n, vocab_size]  written: the scores after each of the last n tokens; n may be 0
+//   probe   may be empty
+//
+// Throws Error as forward() does.
+void walk(const Plan& plan, const PlanWeights& weights, std::span<const TokenId> tokens,
+          KvCache& cache, WalkWorkspace& w, ThreadPool& threads, MatrixView<float> logits,
+          const Probe& probe);
+
+}  // namespace stagecraft

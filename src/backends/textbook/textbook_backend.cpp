@@ -1,0 +1,163 @@
+#include "backends/textbook/textbook_backend.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "backends/textbook/plan_walker.h"
+#include "model/forward.h"
+
+namespace stagecraft {
+namespace {
+
+// A prompt goes through the model in pieces of this many tokens.
+constexpr std::size_t kRows = 64;
+
+class TextbookSequence final : public Sequence {
+ public:
+  explicit TextbookSequence(KvCache cache) : cache_(std::move(cache)) {}
+
+  std::size_t length() const override { return cache_.length(); }
+  std::size_t capacity() const override { return cache_.capacity(); }
+  std::size_t truncate(std::size_t length) override {
+    cache_.truncate(length);
+    return cache_.length();
+  }
+  KvCache& cache() { return cache_; }
+
+ private:
+  KvCache cache_;
+};
+
+// What both ways to run have in common: sequences take their turns in one workspace, which is made
+// anew where a sequence needs a larger one.
+class TextbookBackend : public Backend {
+ public:
+  explicit TextbookBackend(std::size_t n_threads) : n_threads_(n_threads) {}
+
+  std::unique_ptr<Sequence> make_sequence(std::size_t context, std::size_t max_rows) override {
+    const std::size_t rows = max_rows != 0 ? max_rows : std::min(kRows, context);
+    auto sequence = std::make_unique<TextbookSequence>(new_cache(context));
+    if (rows > max_rows_ || context > max_context_) {
+      max_rows_ = std::max(rows, max_rows_);
+      max_context_ = std::max(context, max_context_);
+      make_workspace(max_rows_, max_context_, n_threads_);
+    }
+    return sequence;
+  }
+
+  void forward(std::span<const Input> inputs, MatrixView<float> logits) override {
+    std::size_t row = 0;
+    std::size_t done = 0;
+    try {
+      for (; done < inputs.size(); ++done) {
+        const Input& input = inputs[done];
+        KvCache& cache = static_cast<TextbookSequence&>(*input.sequence).cache();
+        pass(input.tokens, cache, logits.row_range(row, input.n_logits));
+        row += input.n_logits;
+      }
+    } catch (...) {
+      for (const Input& input : inputs.first(done)) {
+        input.sequence->truncate(input.sequence->length() - input.tokens.size());
+      }
+      throw;
+    }
+  }
+
+  std::size_t max_rows() const override { return max_rows_; }
+  std::size_t n_threads() const override { return n_threads_; }
+  void use_threads(std::size_t n) override {
+    n_threads_ = n;
+    if (max_rows_ != 0) make_workspace(max_rows_, max_context_, n);
+  }
+
+ private:
+  virtual KvCache new_cache(std::size_t context) const = 0;
+  virtual void make_workspace(std::size_t rows, std::size_t context, std::size_t n_threads) = 0;
+  virtual void pass(std::span<const TokenId> tokens, KvCache& cache, MatrixView<float> logits) = 0;
+
+  std::size_t n_threads_;
+  std::size_t max_rows_ = 0;
+  std::size_t max_context_ = 0;
+};
+
+// The layers of the course.
+class CourseBackend final : public TextbookBackend {
+ public:
+  CourseBackend(const Config& config, const Checkpoint& checkpoint, std::size_t n_threads)
+      : TextbookBackend(n_threads), model_{config, load_parameters(config, checkpoint)} {
+    if (!model_.parameters.converted.empty()) checkpoint.release_pages();  // F32 tensors come back
+  }
+  void set_probe(Probe probe) override {
+    probe_ = std::move(probe);
+    if (workspace_) workspace_->probe_sink = probe_;
+  }
+
+ private:
+  KvCache new_cache(std::size_t context) const override { return {model_.config, context}; }
+  void make_workspace(std::size_t rows, std::size_t context, std::size_t n_threads) override {
+    workspace_.reset();
+    workspace_.emplace(model_.config, rows, context, n_threads);
+    workspace_->probe_sink = probe_;
+  }
+  void pass(std::span<const TokenId> tokens, KvCache& cache, MatrixView<float> logits) override {
+    stagecraft::forward(model_, tokens, cache, *workspace_, logits);
+  }
+
+  const Model model_;
+  std::optional<Workspace> workspace_;
+  Probe probe_;
+};
+
+class WalkingBackend final : public TextbookBackend {
+ public:
+  WalkingBackend(const Plan& plan, const Checkpoint& checkpoint, std::size_t n_threads)
+      : TextbookBackend(n_threads), plan_(plan), weights_(load_weights(plan, checkpoint)) {}
+  void set_probe(Probe probe) override { probe_ = std::move(probe); }
+
+ private:
+  KvCache new_cache(std::size_t context) const override { return make_kv_cache(plan_, context); }
+  void make_workspace(std::size_t rows, std::size_t context, std::size_t n_threads) override {
+    if (!threads_ || threads_->size() != n_threads) threads_.emplace(n_threads);
+    workspace_.reset();
+    workspace_.emplace(plan_, rows, context);
+  }
+  void pass(std::span<const TokenId> tokens, KvCache& cache, MatrixView<float> logits) override {
+    walk(plan_, weights_, tokens, cache, *workspace_, *threads_, logits, probe_);
+  }
+
+  const Plan& plan_;
+  const PlanWeights weights_;
+  std::optional<ThreadPool> threads_;
+  std::optional<WalkWorkspace> workspace_;
+  Probe probe_;
+};
+
+double count(std::size_t n) { return static_cast<double>(n); }  // products of these stay finite
+
+}  // namespace
+
+std::unique_ptr<Backend> make_textbook_backend(const ModelDescription& description,
+                                               const Checkpoint& checkpoint,
+                                               std::size_t n_threads) {
+  if (!description.config) return make_walking_backend(description.plan, checkpoint, n_threads);
+  return std::make_unique<CourseBackend>(*description.config, checkpoint, n_threads);
+}
+
+std::unique_ptr<Backend> make_walking_backend(const Plan& plan, const Checkpoint& checkpoint,
+                                              std::size_t n_threads) {
+  return std::make_unique<WalkingBackend>(plan, checkpoint, n_threads);
+}
+
+SequenceBytes textbook_bytes(const Plan& plan, std::size_t context) {
+  const double rows = count(std::min(kRows, context));
+  double cached = 0.0;
+  for (const CacheShape& shape : plan.caches) cached += 2.0 * count(shape.width());
+  double row = 0.0;
+  for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
+    if (static_cast<BufferId>(i) != plan.logits) row += count(plan.buffers[i].width);
+  }
+  return {sizeof(float) * cached * count(context),
+          sizeof(float) * rows * (count(max_heads(plan)) * count(context) + row)};
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <memory>
+
+#include "backends/engine.h"
+
+namespace stagecraft {
+
+// Runs plans with textbook operators, in f32. For Llama's family, the layers are those of the
+// course (forward.cpp, attention_block.cpp, mlp.cpp), which may be a student's; for others, the
+// plan is walked step by step. Description and checkpoint must outlive the backend. Throws Error
+// where the checkpoint does not hold what the model needs.
+std::unique_ptr<Backend> make_textbook_backend(const ModelDescription& description,
+                                               const Checkpoint& checkpoint, std::size_t n_threads);
+
+// The same without the layers of the course, for any architecture.
+std::unique_ptr<Backend> make_walking_backend(const Plan& plan, const Checkpoint& checkpoint,
+                                              std::size_t n_threads);
+
+SequenceBytes textbook_bytes(const Plan& plan, std::size_t context);
+
+}  // namespace stagecraft

@@ -1,0 +1,303 @@
+#include "model/plan.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace stagecraft {
+namespace {
+
+template <class... Cases>
+struct Overloaded : Cases... {
+  using Cases::operator()...;
+};
+
+// ---- text
+// -----------------------------------------------------------------------------------------
+
+// "q_proj" for "model.layers.3.self_attn.q_proj.weight"
+std::string short_name(const std::string& weight) {
+  const std::size_t end = weight.rfind('.');
+  const std::size_t begin = end == std::string::npos ? end : weight.rfind('.', end - 1);
+  if (end == std::string::npos) return weight;
+  return weight.substr(begin == std::string::npos ? 0 : begin + 1,
+                       end - (begin == std::string::npos ? 0 : begin + 1));
+}
+
+class PlanText {
+ public:
+  explicit PlanText(const Plan& plan) : plan_(plan) {}
+
+  std::string text() const {
+    std::string out;
+    for (std::size_t i = 0; i < plan_.steps.size();) {
+      const int layer = plan_.steps[i].layer;
+      if (layer == kNone) {
+        out += indented(lines(i, end_of_layer(i)), 0);
+        i = end_of_layer(i);
+      } else {
+        i = add_layers(i, out);
+      }
+    }
+    return out;
+  }
+
+ private:
+  struct Line {
+    std::string left, right;
+  };
+
+  std::size_t end_of_layer(std::size_t i) const {
+    const int layer = plan_.steps[i].layer;
+    while (i < plan_.steps.size() && plan_.steps[i].layer == layer) ++i;
+    return i;
+  }
+
+  // All layers from step i on; those that differ in nothing are printed once.
+  std::size_t add_layers(std::size_t i, std::string& out) const {
+    std::vector<std::pair<std::string, std::vector<int>>> kinds;
+    while (i < plan_.steps.size() && plan_.steps[i].layer != kNone) {
+      const std::size_t end = end_of_layer(i);
+      const std::string text = indented(lines(i, end), 2);
+      auto kind = std::ranges::find(kinds, text, [](const auto& known) { return known.first; });
+      if (kind == kinds.end()) kind = kinds.insert(kinds.end(), {text, {}});
+      kind->second.push_back(plan_.steps[i].layer);
+      i = end;
+    }
+    for (const auto& [text, layers] : kinds) out += layers_text(layers) + "\n" + text;
+    return i;
+  }
+
+  // "layer 3", "layers 0 to 4", "layers 0, 2, 4"
+  static std::string layers_text(const std::vector<int>& layers) {
+    if (layers.size() == 1) return fmt::format("layer {}", layers[0]);
+    const bool whole = layers.back() - layers.front() + 1 == static_cast<int>(layers.size());
+    if (whole) return fmt::format("layers {} to {}", layers.front(), layers.back());
+    return fmt::format("layers {}", fmt::join(layers, ", "));
+  }
+
+  static std::string indented(const std::vector<Line>& lines, std::size_t indent) {
+    std::string out;
+    for (const auto& [left, right] : lines) {
+      out += fmt::format("{:{}}{:<8} {}\n", "", indent, left, right);
+    }
+    return out;
+  }
+
+  // Linears of the same input share a line, and so do buffers that are rotated alike.
+  std::vector<Line> lines(std::size_t begin, std::size_t end) const {
+    std::vector<Line> lines;
+    while (begin < end) {
+      std::size_t last = begin + 1;
+      while (last < end && shares_line(plan_.steps[begin], plan_.steps[last])) ++last;
+      lines.push_back(line(begin, last));
+      begin = last;
+    }
+    return lines;
+  }
+
+  static bool shares_line(const Step& a, const Step& b) {
+    const auto* linear = std::get_if<LinearStep>(&a.kind);
+    const auto* next_linear = std::get_if<LinearStep>(&b.kind);
+    if (linear != nullptr && next_linear != nullptr) return linear->in == next_linear->in;
+    const auto* rope = std::get_if<RopeStep>(&a.kind);
+    const auto* next_rope = std::get_if<RopeStep>(&b.kind);
+    return rope != nullptr && next_rope != nullptr && rope->frequencies == next_rope->frequencies;
+  }
+
+  Line line(std::size_t begin, std::size_t end) const {
+    return std::visit(
+        Overloaded{
+            [&](const EmbedStep& s) {
+              const std::string scale = s.scale == 1.0f ? "" : fmt::format("{:g} * ", s.scale);
+              return equals(s.out, scale + weight(s.table) + "[token]");
+            },
+            [&](const NormStep& s) {
+              const bool heads = s.group != plan_.buffer(s.in).width;
+              return equals(
+                  s.out, fmt::format("rms_norm({}{}; {}{})", buffer(s.in),
+                                     heads ? ", each head" : "", weight(s.weight), plus(s.weight)));
+            },
+            [&](const LinearStep& s) {
+              std::vector<std::string> outs, weights;
+              for (std::size_t i = begin; i < end; ++i) {
+                const auto& one = std::get<LinearStep>(plan_.steps[i].kind);
+                outs.push_back(buffer(one.out));
+                weights.push_back(weight(one.weight) + (one.bias == kNone ? "" : " + bias"));
+              }
+              return Line{fmt::format("{}", fmt::join(outs, ", ")),
+                          fmt::format("= linear({}; {})", buffer(s.in), fmt::join(weights, ", "))};
+            },
+            [&](const ActivateStep& s) {
+              const bool silu = s.function == ActivateStep::Function::Silu;
+              return equals(s.out, fmt::format("{}({}) * {}", silu ? "silu" : "gelu_tanh",
+                                               buffer(s.gate), buffer(s.up)));
+            },
+            [&](const AddStep& s) {
+              return Line{buffer(s.x), "+= " + buffer(s.in)};
+            },
+            [&](const SoftCapStep& s) {
+              return equals(s.x, fmt::format("{0:g} * tanh({1} / {0:g})", s.cap, buffer(s.x)));
+            },
+            [&](const RopeStep& s) {
+              std::vector<std::string> names;
+              for (std::size_t i = begin; i < end; ++i) {
+                names.push_back(buffer(std::get<RopeStep>(plan_.steps[i].kind).x));
+              }
+              const std::string joined = fmt::format("{}", fmt::join(names, ", "));
+              return Line{
+                  joined,
+                  fmt::format("= rope({}; {})", joined,
+                              plan_.frequencies[static_cast<std::size_t>(s.frequencies)].name)};
+            },
+            [&](const StoreStep& s) {
+              return Line{"cache", fmt::format("+= {}, {}", buffer(s.k), buffer(s.v))};
+            },
+            [&](const AttentionStep& s) { return equals(s.out, attention(s)); },
+            [&](const SelectStep& s) {
+              return equals(s.x, fmt::format("rows of {} to be scored", buffer(s.x)));
+            },
+        },
+        plan_.steps[begin].kind);
+  }
+
+  std::string attention(const AttentionStep& s) const {
+    const CacheShape& cache = plan_.cache(s.cache);
+    std::string text = fmt::format("attention({}, cache; {} heads", buffer(s.q), s.n_heads);
+    if (cache.n_kv_heads != s.n_heads) text += fmt::format(", {} kv heads", cache.n_kv_heads);
+    text += fmt::format(" of {}, scale {:.4g}", cache.head_dim, s.scale);
+    if (s.soft_cap != 0.0f) text += fmt::format(", soft cap {:g}", s.soft_cap);
+    if (s.window != 0) text += fmt::format(", window {}", s.window);
+    return text + ")";
+  }
+
+  Line equals(BufferId out, const std::string& right) const { return {buffer(out), "= " + right}; }
+  const std::string& buffer(BufferId id) const { return plan_.buffer(id).name; }
+  std::string weight(WeightId id) const { return short_name(plan_.weight(id).name); }
+  std::string plus(WeightId id) const {
+    const float plus = plan_.weight(id).plus;
+    return plus == 0.0f ? "" : fmt::format(" + {:g}", plus);
+  }
+
+  const Plan& plan_;
+};
+
+}  // namespace
+
+// ---- PlanWriter
+// -----------------------------------------------------------------------------------
+
+BufferId PlanWriter::buffer(std::string name, std::size_t width) {
+  plan_.buffers.push_back({std::move(name), width});
+  return static_cast<BufferId>(plan_.buffers.size() - 1);
+}
+
+WeightId PlanWriter::weight(Weight weight) {
+  plan_.weights.push_back(std::move(weight));
+  return static_cast<WeightId>(plan_.weights.size() - 1);
+}
+
+CacheId PlanWriter::cache(CacheShape shape) {
+  plan_.caches.push_back(shape);
+  return static_cast<CacheId>(plan_.caches.size() - 1);
+}
+
+FrequenciesId PlanWriter::frequencies(Frequencies table) {
+  plan_.frequencies.push_back(std::move(table));
+  return static_cast<FrequenciesId>(plan_.frequencies.size() - 1);
+}
+
+void PlanWriter::step(std::string name, StepKind kind) {
+  plan_.steps.push_back({kind, layer_, std::move(name)});
+}
+
+void PlanWriter::linear(std::string step_name, BufferId out, BufferId in, const std::string& name,
+                        bool bias) {
+  const std::size_t outputs = plan_.buffer(out).width;
+  LinearStep linear{out, in, weight({name + ".weight", {outputs, plan_.buffer(in).width}})};
+  if (bias) linear.bias = weight({name + ".bias", {outputs}});
+  step(std::move(step_name), linear);
+}
+
+void PlanWriter::norm(std::string step_name, BufferId out, BufferId in, Weight norm_weight,
+                      float eps) {
+  const std::size_t group = norm_weight.shape[0];
+  step(std::move(step_name), NormStep{out, in, weight(std::move(norm_weight)), group, eps});
+}
+
+// ---- what follows
+// ---------------------------------------------------------------------------------
+
+std::string plan_text(const Plan& plan) { return PlanText(plan).text(); }
+
+std::vector<BufferId> buffers_read(const StepKind& kind) {
+  using Ids = std::vector<BufferId>;
+  return std::visit(Overloaded{
+                        [](const EmbedStep&) { return Ids{}; },
+                        [](const NormStep& s) { return Ids{s.in}; },
+                        [](const LinearStep& s) { return Ids{s.in}; },
+                        [](const ActivateStep& s) {
+                          return Ids{s.gate, s.up};
+                        },
+                        [](const AddStep& s) {
+                          return Ids{s.x, s.in};
+                        },
+                        [](const SoftCapStep& s) { return Ids{s.x}; },
+                        [](const RopeStep& s) { return Ids{s.x}; },
+                        [](const StoreStep& s) {
+                          return Ids{s.k, s.v};
+                        },
+                        [](const AttentionStep& s) { return Ids{s.q}; },
+                        [](const SelectStep& s) { return Ids{s.x}; },
+                    },
+                    kind);
+}
+
+BufferId buffer_written(const StepKind& kind) {
+  return std::visit(Overloaded{
+                        [](const EmbedStep& s) { return s.out; },
+                        [](const NormStep& s) { return s.out; },
+                        [](const LinearStep& s) { return s.out; },
+                        [](const ActivateStep& s) { return s.out; },
+                        [](const AddStep& s) { return s.x; },
+                        [](const SoftCapStep& s) { return s.x; },
+                        [](const RopeStep& s) { return s.x; },
+                        [](const StoreStep&) { return kNone; },
+                        [](const AttentionStep& s) { return s.out; },
+                        [](const SelectStep& s) { return s.x; },
+                    },
+                    kind);
+}
+
+bool is_read_after(const Plan& plan, std::size_t step, BufferId buffer) {
+  for (std::size_t i = step + 1; i < plan.steps.size(); ++i) {
+    const std::vector<BufferId> read = buffers_read(plan.steps[i].kind);
+    if (std::ranges::find(read, buffer) != read.end()) return true;
+    if (buffer_written(plan.steps[i].kind) == buffer) return false;
+  }
+  return buffer == plan.logits;
+}
+
+std::size_t max_heads(const Plan& plan) {
+  std::size_t heads = 0;
+  for (const Step& step : plan.steps) {
+    const auto* attention = std::get_if<AttentionStep>(&step.kind);
+    if (attention != nullptr) heads = std::max(heads, attention->n_heads);
+  }
+  return heads;
+}
+
+std::size_t weight_elements(const Plan& plan, bool matrices) {
+  std::size_t count = 0;
+  for (const Weight& weight : plan.weights) {
+    if (weight.is_matrix() != matrices) continue;
+    std::size_t size = 1;
+    for (const std::size_t n : weight.shape) size *= n;
+    count += size;
+  }
+  return count;
+}
+
+}  // namespace stagecraft

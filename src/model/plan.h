@@ -1,0 +1,194 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/token.h"
+
+namespace stagecraft {
+
+// A model as a short list of steps over named buffers. One file of architectures/ writes it from a
+// config.json; everything else reads it: the loader (which tensors, of which shapes), the backends
+// (what to compute), `info` (memory, parameters), `trace` (the names of the steps), `convert`.
+//
+// A plan describes the arithmetic and nothing else: no number formats of weights, no instruction
+// sets, no threads, no file formats. docs/architectures.md prints the plans of real models.
+
+// Indices into Plan::buffers, weights, caches and frequencies. kNone: there is none.
+using BufferId = int;
+using WeightId = int;
+using CacheId = int;
+using FrequenciesId = int;
+inline constexpr int kNone = -1;
+
+// An activation: one row of `width` numbers per token of the pass.
+struct Buffer {
+  std::string name;  // "x": the residual stream
+  std::size_t width = 0;
+};
+
+// A tensor that the model needs: an expression over the tensors of its file.
+struct Weight {
+  std::string name;                // in a Hugging Face checkpoint
+  std::vector<std::size_t> shape;  // [outputs, inputs], or [n] for a norm or a bias
+  std::string or_name = {};        // the name that it may have instead: one table for two uses
+  float plus = 0.0f;               // added to every element: Gemma stores the norm's weight - 1
+
+  bool is_matrix() const { return shape.size() == 2; }
+};
+
+// How far rope turns each pair of a head, in radians per position.
+struct Frequencies {
+  std::string name;           // "theta 10000"
+  std::vector<float> values;  // [head_dim / 2]
+};
+
+// Keys and values of all positions of a text, of one layer. They outlive a pass.
+struct CacheShape {
+  std::size_t n_kv_heads = 0;
+  std::size_t head_dim = 0;
+
+  std::size_t width() const { return n_kv_heads * head_dim; }
+};
+
+// ---- steps ------------------------------------------------------------------------------------
+// `out` is written; the other buffers are read, except x, which is read and written.
+
+// out[t] = scale * table[token t]
+struct EmbedStep {
+  BufferId out;
+  WeightId table;  // [vocab_size, width]
+  float scale = 1.0f;
+};
+
+// RMSNorm (Zhang and Sennrich 2019) of each group of a row; out may be in:
+//   out = weight * in / sqrt(mean(in^2) + eps)
+struct NormStep {
+  BufferId out, in;
+  WeightId weight;        // [group]
+  std::size_t group = 0;  // the width of a row, or the size of a head
+  float eps = 0.0f;
+};
+
+// out = in * weight^T + bias
+struct LinearStep {
+  BufferId out, in;
+  WeightId weight;  // [outputs, inputs]
+  WeightId bias = kNone;
+};
+
+// The gated activation of a feed-forward block: out = f(gate) * up; out may be gate.
+struct ActivateStep {
+  enum class Function { Silu, GeluTanh };
+  BufferId out, gate, up;
+  Function function = Function::Silu;
+};
+
+// x += in
+struct AddStep {
+  BufferId x, in;
+};
+
+// x = cap * tanh(x / cap), which keeps every number between -cap and cap.
+struct SoftCapStep {
+  BufferId x;
+  float cap;
+};
+
+// Rotary position embedding of every head of x, in place (operators/rope.h).
+struct RopeStep {
+  BufferId x;
+  FrequenciesId frequencies;  // [head_dim / 2]
+};
+
+// Appends the keys and values of this pass to the cache.
+struct StoreStep {
+  CacheId cache;
+  BufferId k, v;
+};
+
+// Causal attention of q over all positions of the cache:
+//   scores = soft_cap(scale * q . k); out = softmax(scores) . v
+struct AttentionStep {
+  BufferId out, q;
+  CacheId cache;
+  std::size_t n_heads = 0;  // a multiple of the cache's n_kv_heads; neighbours share
+  float scale = 0.0f;
+  std::size_t window = 0;  // a query sees this many positions, itself included; 0: all before it
+  float soft_cap = 0.0f;   // 0: none
+};
+
+// From here on buffers hold only the rows whose logits are wanted.
+struct SelectStep {
+  BufferId x;  // the buffer that goes on
+};
+
+using StepKind = std::variant<EmbedStep, NormStep, LinearStep, ActivateStep, AddStep, SoftCapStep,
+                              RopeStep, StoreStep, AttentionStep, SelectStep>;
+
+struct Step {
+  StepKind kind;
+  int layer = kNone;      // kNone: before the first layer or after the last
+  std::string name = {};  // of its result in a trace ("q_rope"); "" where nothing new is computed
+};
+
+struct Plan {
+  std::string model_type;  // "llama", "gemma2": as in config.json
+  std::size_t vocab_size = 0;
+  std::size_t n_layers = 0;
+  std::size_t max_seq_len = 0;   // the context that the model was trained for
+  std::vector<TokenId> eos_ids;  // tokens that end a text; may be empty
+
+  std::vector<Buffer> buffers;
+  std::vector<Weight> weights;
+  std::vector<CacheShape> caches;
+  std::vector<Frequencies> frequencies;
+  std::vector<Step> steps;
+  BufferId logits = kNone;  // [rows that are scored, vocab_size]
+
+  const Buffer& buffer(BufferId id) const { return buffers[static_cast<std::size_t>(id)]; }
+  const Weight& weight(WeightId id) const { return weights[static_cast<std::size_t>(id)]; }
+  const CacheShape& cache(CacheId id) const { return caches[static_cast<std::size_t>(id)]; }
+};
+
+// Writes a plan, step by step: what a file of architectures/ uses.
+class PlanWriter {
+ public:
+  explicit PlanWriter(Plan& plan) : plan_(plan) {}
+
+  BufferId buffer(std::string name, std::size_t width);
+  WeightId weight(Weight weight);
+  CacheId cache(CacheShape shape);
+  FrequenciesId frequencies(Frequencies table);
+
+  void layer(int index) { layer_ = index; }  // of the steps that follow; or kNone
+  void step(std::string name, StepKind kind);
+
+  // Steps with their weights. linear: `weight` + ".weight" and, where asked for, + ".bias", of the
+  // sizes of the buffers. norm: in groups as wide as the weight.
+  void linear(std::string name, BufferId out, BufferId in, const std::string& weight, bool bias);
+  void norm(std::string name, BufferId out, BufferId in, Weight weight, float eps);
+
+ private:
+  Plan& plan_;
+  int layer_ = kNone;
+};
+
+// The plan as text, one step per line. Layers that differ in nothing are printed once.
+std::string plan_text(const Plan& plan);
+
+// What flows between steps.
+std::vector<BufferId> buffers_read(const StepKind& kind);
+BufferId buffer_written(const StepKind& kind);  // kNone for a step that only writes a cache
+// Whether the contents of `buffer` after this step are still read: by a later step, or as logits.
+bool is_read_after(const Plan& plan, std::size_t step, BufferId buffer);
+
+// The most query heads of a layer; 0 where no layer attends.
+std::size_t max_heads(const Plan& plan);
+
+// Numbers in all matrices, or in all vectors. A table with two uses counts twice.
+std::size_t weight_elements(const Plan& plan, bool matrices);
+
+}  // namespace stagecraft

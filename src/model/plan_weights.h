@@ -1,0 +1,19 @@
+#pragma once
+
+#include <vector>
+
+#include "checkpoint/checkpoint.h"
+#include "model/plan.h"
+
+namespace stagecraft {
+
+// The tensors of a checkpoint that a plan asks for, one per weight, in the order of plan.weights.
+// They live as long as the checkpoint. Throws Error naming the tensor where one is missing, has
+// another shape or a dtype that is none of F32, F16, BF16 and the quantised ones, or where the
+// checkpoint holds a tensor that the plan has no place for.
+std::vector<const StoredTensor*> find_weights(const Plan& plan, const Checkpoint& checkpoint);
+
+// A stored norm or bias as f32, with what the plan adds to it.
+std::vector<float> read_vector(const Weight& weight, const StoredTensor& stored);
+
+}  // namespace stagecraft

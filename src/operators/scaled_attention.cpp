@@ -1,0 +1,65 @@
+#include "operators/scaled_attention.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "operators/check.h"
+#include "operators/matmul_transb.h"
+#include "operators/soft_cap.h"
+#include "operators/softmax.h"
+
+namespace stagecraft {
+namespace {
+
+void check(MatrixView<const float> q, MatrixView<const float> keys, MatrixView<const float> values,
+           const AttentionShape& shape, MatrixView<float> probabilities, MatrixView<float> out) {
+  if (shape.n_kv_heads == 0 || shape.n_heads % shape.n_kv_heads != 0) {
+    throw Error("attention: expected n_heads to be a multiple of n_kv_heads, found {} and {}",
+                shape.n_heads, shape.n_kv_heads);
+  }
+  if (q.rows() > keys.rows()) {
+    throw Error("attention: expected at least as many keys as queries, found {} and {}",
+                keys.rows(), q.rows());
+  }
+  check_shape("attention", "q", q.rows(), shape.n_heads * shape.head_dim, q);
+  check_shape("attention", "keys", keys.rows(), shape.n_kv_heads * shape.head_dim, keys);
+  check_shape("attention", "values", keys.rows(), keys.cols(), values);
+  check_shape("attention", "probabilities", shape.n_heads * q.rows(), keys.rows(), probabilities);
+  check_shape("attention", "out", q.rows(), q.cols(), out);
+}
+
+}  // namespace
+
+void scaled_attention(MatrixView<const float> q, MatrixView<const float> keys,
+                      MatrixView<const float> values, const AttentionShape& shape, float scale,
+                      float cap, MatrixView<float> probabilities, MatrixView<float> out) {
+  check(q, keys, values, shape, probabilities, out);
+  const std::size_t q_len = q.rows();
+  const std::size_t past = keys.rows() - q_len;
+  const std::size_t group = shape.n_heads / shape.n_kv_heads;
+  for (std::size_t head = 0; head < shape.n_heads; ++head) {
+    const auto k_h = keys.col_range(head / group * shape.head_dim, shape.head_dim);
+    const auto v_h = values.col_range(head / group * shape.head_dim, shape.head_dim);
+    const auto out_h = out.col_range(head * shape.head_dim, shape.head_dim);
+    const auto scores = probabilities.row_range(head * q_len, q_len);
+    matmul_transb(scale, q.col_range(head * shape.head_dim, shape.head_dim), k_h, 0.0f, scores);
+    for (std::size_t i = 0; i < q_len; ++i) {
+      const std::size_t last = past + i + 1;  // a position sees itself and what came before
+      const std::size_t first = shape.window != 0 && last > shape.window ? last - shape.window : 0;
+      const std::span<float> p = scores.row(i);
+      const std::span<float> visible = p.subspan(first, last - first);
+      if (cap != 0.0f) soft_cap(visible, cap);
+      softmax(visible, visible);
+      std::ranges::fill(p.first(first), 0.0f);
+      std::ranges::fill(p.subspan(last), 0.0f);
+
+      const std::span<float> result = out_h.row(i);
+      std::ranges::fill(result, 0.0f);
+      for (std::size_t j = first; j < last; ++j) {
+        for (std::size_t d = 0; d < result.size(); ++d) result[d] += p[j] * v_h(j, d);
+      }
+    }
+  }
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,259 @@
+#include "tests/backends/conformance_cases.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <fstream>
+#include <map>
+
+#include "checkpoint/convert_tensor.h"
+#include "checkpoint/gguf_writer.h"
+#include "tensor/matrix.h"
+
+namespace stagecraft {
+namespace {
+
+class Builder {
+ public:
+  Builder(DType dtype, std::size_t index, std::mt19937& random)
+      : dtype_(dtype),
+        odd_(index % 2 == 1),
+        large_(index / 2 % 2 == 1),
+        random_(random),
+        w_(made_.plan) {
+    made_.plan.model_type = "conformance";
+    made_.plan.max_seq_len = 256;
+  }
+
+  ConformanceCase build(const std::string& step, const std::filesystem::path& file) {
+    made_.step = step;
+    if (step == "embed") embed_case();
+    if (step == "norm") norm_case();
+    if (step == "norm, add") norm_add_case();
+    if (step == "linear") linear_case();
+    if (step == "linear, add") linear_add_case();
+    if (step == "silu gate") gate_case(ActivateStep::Function::Silu);
+    if (step == "gelu gate") gate_case(ActivateStep::Function::GeluTanh);
+    if (step == "attention") attention_case();
+    if (step == "soft cap") soft_cap_case();
+    if (step == "select") select_case();
+    // Keys lie in chunks of 64 positions: texts of one chunk and of several.
+    const std::size_t n = step == "attention" && large_ ? pick(130, 200) : pick(1, 40);
+    for (std::size_t i = 0; i < n; ++i) {
+      made_.tokens.push_back(static_cast<TokenId>(random_() % made_.plan.vocab_size));
+    }
+    write(file);
+    return std::move(made_);
+  }
+
+ private:
+  std::size_t pick(std::size_t least, std::size_t most) {
+    return least + random_() % (most - least + 1);
+  }
+  bool coin() { return random_() % 2 == 0; }
+  // The width of a row that is multiplied: blocks are whole.
+  std::size_t inputs() { return is_quantized(dtype_) ? 32 * pick(1, 5) : pick(1, 150); }
+  std::size_t outputs() { return large_ ? pick(41, 150) : pick(1, 40); }
+
+  // A weight of the step that is tested has its type; the others are F32.
+  WeightId weight(std::string name, std::vector<std::size_t> shape, bool typed = false,
+                  float plus = 0.0f) {
+    typed_[name] = typed;
+    return w_.weight({std::move(name), std::move(shape), "", plus});
+  }
+  void embed(BufferId x, std::size_t rows, bool typed = false, float scale = 1.0f) {
+    made_.plan.vocab_size = rows;
+    const std::size_t width = made_.plan.buffer(x).width;
+    w_.step("embedding", EmbedStep{x, weight("table", {rows, width}, typed), scale});
+  }
+  void linear(BufferId out, BufferId in, const std::string& name, bool typed, bool bias) {
+    const std::size_t o = made_.plan.buffer(out).width, i = made_.plan.buffer(in).width;
+    LinearStep step{out, in, weight(name, {o, i}, typed)};
+    if (bias) step.bias = weight(name + ".bias", {o});
+    w_.step(name, step);
+  }
+  // The rows of x are the logits: a product with the identity.
+  void show(BufferId x) {
+    w_.step("", SelectStep{x});
+    show_selected(x);
+  }
+  void show_selected(BufferId x) {
+    const std::size_t width = made_.plan.buffer(x).width;
+    made_.plan.logits = w_.buffer("logits", width);
+    w_.step("logits", LinearStep{made_.plan.logits, x, weight("identity", {width, width})});
+  }
+
+  void embed_case() {
+    const BufferId x = w_.buffer("x", inputs());
+    const float scale = coin() ? 1.0f : 2.75f;
+    embed(x, made_.plan.buffer(x).width, true, scale);
+    show(x);
+    made_.shape = fmt::format("{}, scale {}", made_.plan.buffer(x).width, scale);
+  }
+
+  void norm_case() {
+    const std::size_t width = pick(1, 150);
+    const BufferId x = w_.buffer("x", width), n = w_.buffer("n", width);
+    embed(x, width);
+    const float plus = coin() ? 0.0f : 1.0f;
+    w_.step("", SelectStep{x});
+    w_.step("norm", NormStep{n, x, weight("norm", {width}, false, plus), width, 1e-2f});
+    show_selected(n);
+    made_.shape = fmt::format("{}, plus {}", width, plus);
+  }
+
+  void norm_add_case() {
+    const std::size_t width = pick(1, 150);
+    const BufferId x = w_.buffer("x", width), y = w_.buffer("y", width);
+    embed(x, width);
+    linear(y, x, "w", false, false);
+    w_.step("norm", NormStep{y, y, weight("norm", {width}), width, 1e-2f});
+    w_.step("sum", AddStep{x, y});
+    show(x);
+    made_.shape = fmt::format("{}", width);
+  }
+
+  void linear_case() {
+    const BufferId x = w_.buffer("x", inputs()), y = w_.buffer("y", outputs());
+    const bool bias = odd_;
+    embed(x, made_.plan.buffer(y).width);
+    linear(y, x, "w", true, bias);
+    show(y);
+    made_.shape = fmt::format("{} -> {}{}", made_.plan.buffer(x).width, made_.plan.buffer(y).width,
+                              bias ? ", bias" : "");
+  }
+
+  void linear_add_case() {
+    const BufferId x = w_.buffer("x", outputs()), h = w_.buffer("h", inputs());
+    const BufferId y = w_.buffer("y", made_.plan.buffer(x).width);
+    const bool bias = odd_;
+    embed(x, made_.plan.buffer(x).width);
+    linear(h, x, "v", false, false);
+    linear(y, h, "w", true, bias);
+    w_.step("sum", AddStep{x, y});
+    show(x);
+    made_.shape = fmt::format("{} -> {}{}", made_.plan.buffer(h).width, made_.plan.buffer(x).width,
+                              bias ? ", bias" : "");
+  }
+
+  void gate_case(ActivateStep::Function function) {
+    const BufferId x = w_.buffer("x", inputs()), g = w_.buffer("g", outputs());
+    const BufferId u = w_.buffer("u", made_.plan.buffer(g).width);
+    const bool bias = odd_;
+    embed(x, made_.plan.buffer(g).width);
+    linear(g, x, "gate", true, bias);
+    linear(u, x, "up", true, bias);
+    w_.step("gated", ActivateStep{g, g, u, function});
+    show(g);
+    made_.shape = fmt::format("{} -> {}{}", made_.plan.buffer(x).width, made_.plan.buffer(g).width,
+                              bias ? ", bias" : "");
+  }
+
+  void attention_case() {
+    const std::size_t group = pick(1, 5), n_kv_heads = pick(1, 3), head_dim = 2 * pick(1, 40);
+    const std::size_t q_dim = group * n_kv_heads * head_dim, kv_dim = n_kv_heads * head_dim;
+    const BufferId x = w_.buffer("x", 24), q = w_.buffer("q", q_dim), k = w_.buffer("k", kv_dim);
+    const BufferId v = w_.buffer("v", kv_dim), a = w_.buffer("a", q_dim);
+    embed(x, q_dim);
+    linear(q, x, "q", false, false);
+    linear(k, x, "k", false, false);
+    linear(v, x, "v", false, false);
+    const bool norms = coin(), rotate = pick(0, 3) != 0;
+    if (norms) {
+      w_.step("", NormStep{q, q, weight("q_norm", {head_dim}), head_dim, 1e-2f});
+      w_.step("", NormStep{k, k, weight("k_norm", {head_dim}), head_dim, 1e-2f});
+    }
+    if (rotate) {
+      std::vector<float> frequencies(head_dim / 2);
+      for (float& one : frequencies) one = static_cast<float>(pick(1, 1000)) * 1e-3f;
+      const FrequenciesId rope = w_.frequencies({"random", frequencies});
+      w_.step("", RopeStep{q, rope});
+      w_.step("", RopeStep{k, rope});
+    }
+    const CacheId cache = w_.cache({n_kv_heads, head_dim});
+    w_.step("", StoreStep{cache, k, v});
+    const std::size_t window = odd_ ? pick(1, 12) : 0;
+    const float cap = odd_ != large_ ? 1.5f : 0.0f;
+    const float scale = 1.0f / std::sqrt(static_cast<float>(head_dim + pick(0, 9)));
+    w_.step("attention", AttentionStep{a, q, cache, group * n_kv_heads, scale, window, cap});
+    show(a);
+    made_.shape = fmt::format("{} heads of {}, {} kv heads{}{}{}{}", group * n_kv_heads, head_dim,
+                              n_kv_heads, norms ? ", norms" : "", rotate ? "" : ", no rope",
+                              window != 0 ? fmt::format(", window {}", window) : "",
+                              cap != 0.0f ? ", soft cap" : "");
+  }
+
+  void soft_cap_case() {
+    const std::size_t width = pick(1, 150);
+    const BufferId x = w_.buffer("x", width);
+    embed(x, width);
+    show(x);
+    w_.step("capped", SoftCapStep{made_.plan.logits, 0.75f});
+    made_.shape = fmt::format("{}", width);
+  }
+
+  void select_case() {
+    const BufferId x = w_.buffer("x", pick(1, 150));
+    embed(x, made_.plan.buffer(x).width);
+    show(x);
+    made_.shape = fmt::format("{}", made_.plan.buffer(x).width);
+  }
+
+  // All tensors of the plan, random but for the identity.
+  void write(const std::filesystem::path& path) {
+    GgufWriter writer;
+    writer.add("general.architecture", "conformance");
+    std::vector<std::string> data;
+    for (const Weight& one : made_.plan.weights) {
+      Matrix<float> values(one.is_matrix() ? one.shape[0] : 1, one.shape.back());
+      std::uniform_real_distribution<float> uniform(-1.0f, 1.0f);
+      for (std::size_t r = 0; r < values.rows(); ++r) {
+        for (std::size_t c = 0; c < values.cols(); ++c) {
+          values.view()(r, c) = one.name == "identity" ? (r == c ? 1.0f : 0.0f) : uniform(random_);
+        }
+      }
+      const StoredTensor stored{
+          one.name, DType::F32, one.shape,
+          std::as_bytes(std::span(values.data(), values.rows() * values.cols()))};
+      const DType dtype = typed_[one.name] ? dtype_ : DType::F32;
+      writer.add_tensor(one.name, dtype, one.shape);
+      std::string& bytes = data.emplace_back();
+      convert_tensor(stored, dtype, "conformance", [&](std::span<const std::byte> piece) {
+        bytes.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+      });
+      bytes += GgufWriter::padding(bytes.size());
+    }
+    std::ofstream out(path, std::ios::binary);
+    out << writer.header();
+    for (const std::string& bytes : data) out << bytes;
+  }
+
+  DType dtype_;
+  // What every few cases must have is not left to chance: biases and windows; sizes of several
+  // panels and chunks.
+  bool odd_, large_;
+  std::mt19937& random_;
+  ConformanceCase made_;
+  PlanWriter w_;
+  std::map<std::string, bool> typed_;
+};
+
+}  // namespace
+
+const std::vector<std::string>& conformance_steps() {
+  static const std::vector<std::string> steps = {
+      "embed",     "norm",      "norm, add", "linear",   "linear, add",
+      "silu gate", "gelu gate", "attention", "soft cap", "select"};
+  return steps;
+}
+
+bool has_typed_weight(const std::string& step) {
+  return step == "embed" || step.starts_with("linear") || step.ends_with("gate");
+}
+
+ConformanceCase make_case(const std::string& step, DType dtype, std::size_t index,
+                          std::mt19937& random, const std::filesystem::path& file) {
+  return Builder(dtype, index, random).build(step, file);
+}
+
+}  // namespace stagecraft

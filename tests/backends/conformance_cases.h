@@ -1,0 +1,32 @@
+#pragma once
+
+#include <filesystem>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "checkpoint/checkpoint.h"
+#include "model/plan.h"
+
+namespace stagecraft {
+
+// One kind of step in the smallest plan that shows its result: the input is rows of an embedding,
+// the output goes through an identity matrix to the logits.
+struct ConformanceCase {
+  std::string step;   // "linear"
+  std::string shape;  // "33 -> 96, bias", for people
+  Plan plan;
+  std::vector<TokenId> tokens;
+};
+
+// The kinds that make_case knows.
+const std::vector<std::string>& conformance_steps();
+// Whether the step has a weight whose number format matters.
+bool has_typed_weight(const std::string& step);
+
+// A case of random shape and its checkpoint, written to `file`, with the step's weights in `dtype`.
+// Four indices that follow each other have every feature: with and without bias, small and large.
+ConformanceCase make_case(const std::string& step, DType dtype, std::size_t index,
+                          std::mt19937& random, const std::filesystem::path& file);
+
+}  // namespace stagecraft

@@ -1,0 +1,334 @@
+// Every kind of step, on every backend, instruction set and number format of weights, over random
+// shapes, against formulas in double precision. It prints a table of what ran.
+//
+// `./stage conformance` runs this with other seeds, more shapes, and kernels broken on purpose:
+// STAGECRAFT_CONFORMANCE_SEED, _RANDOM (shapes per row of the table) and _BREAK (kernels to break).
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <map>
+
+#include "backends/cpu/cpu_pass.h"
+#include "backends/textbook/textbook_backend.h"
+#include "tests/backends/conformance_cases.h"
+#include "tests/backends/plan_oracle.h"
+#include "tests/support/temporary_folder.h"
+
+namespace stagecraft {
+namespace {
+
+std::size_t setting(const char* name, std::size_t usual) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? usual : std::strtoull(value, nullptr, 10);
+}
+
+constexpr DType kTypes[] = {DType::F32,  DType::F16,  DType::BF16,
+                            DType::Q8_0, DType::Q4_0, DType::Q4_1};
+
+// All logits of a text on a backend, computed in random cuts.
+using Logits = std::vector<float>;
+using RunPass = std::function<void(std::span<const TokenId> tokens, MatrixView<float> logits)>;
+
+Logits in_cuts(const ConformanceCase& one, std::mt19937& random, const RunPass& pass) {
+  Matrix<float> logits(one.tokens.size(), one.plan.vocab_size);
+  for (std::size_t at = 0; at < one.tokens.size();) {
+    const std::size_t n = std::min<std::size_t>(one.tokens.size() - at, 1 + random() % 16);
+    // Of some passes, only the last rows are scored; then again all, which must be the same.
+    pass(std::span(one.tokens).subspan(at, n), logits.view().row_range(at, n));
+    at += n;
+  }
+  return {logits.data(), logits.data() + logits.rows() * logits.cols()};
+}
+
+Logits on_textbook(const ConformanceCase& one, const Checkpoint& checkpoint, std::mt19937& random) {
+  const auto backend = make_walking_backend(one.plan, checkpoint, 2);
+  const auto sequence = backend->make_sequence(one.tokens.size(), 0);
+  return in_cuts(one, random, [&](std::span<const TokenId> tokens, MatrixView<float> logits) {
+    const Input input{sequence.get(), tokens, logits.rows()};
+    backend->forward({&input, 1}, logits);
+  });
+}
+
+// same: whether the scored rows had the same bits when fewer rows were scored.
+Logits on_cpu(const ConformanceCase& one, const Checkpoint& checkpoint, const Kernels& table,
+              std::mt19937& random, bool& same) {
+  const FusedPlan fused = fuse(one.plan);
+  ThreadPool one_thread(1);
+  const PackedWeights weights = pack_weights(one.plan, fused, checkpoint, one_thread);
+  const std::size_t n_threads = 1 + random() % 3;
+  CpuWorkspace w(one.plan, fused, table, one.tokens.size(), n_threads);
+  PackedKvCache cache(one.plan.caches, one.tokens.size(), WeightLayout::F32);
+  PackedKvCache again(one.plan.caches, one.tokens.size(), WeightLayout::F32);
+  return in_cuts(one, random, [&](std::span<const TokenId> tokens, MatrixView<float> logits) {
+    const SequenceTokens all{&cache, tokens, tokens.size()};
+    cpu_pass({one.plan, fused, weights}, {&all, 1}, w, logits);
+    // The same pass with fewer rows scored: the same bits.
+    const std::size_t n = random() % (tokens.size() + 1);
+    const SequenceTokens some{&again, tokens, n};
+    Matrix<float> fewer(n, logits.cols());
+    cpu_pass({one.plan, fused, weights}, {&some, 1}, w, fewer.view());
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto row = logits.row(tokens.size() - n + i);
+      same = same && std::memcmp(row.data(), fewer.view().row(i).data(), row.size_bytes()) == 0;
+    }
+  });
+}
+
+// What a row of activations is before it meets a weight of this layout.
+RoundRow rounding(const Plan& plan, const Checkpoint& checkpoint, const Kernels& table) {
+  return [&plan, &checkpoint, &table](WeightId id, std::span<double> row) {
+    const StoredTensor& stored = *checkpoint.find(plan.weight(id).name);
+    const auto layout = static_cast<std::size_t>(packed_layout(stored, checkpoint));
+    if (table.activation_type[layout] != ActivationType::Q8) return;
+    const std::vector<float> values(row.begin(), row.end());
+    std::vector<std::int8_t> bytes(values.size());
+    std::vector<float> scales(values.size() / kQuantBlock);
+    std::vector<std::int32_t> sums(scales.size());
+    table.to_q8(values.data(), values.size(), bytes.data(), scales.data(), sums.data());
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      row[i] = static_cast<double>(scales[i / kQuantBlock]) * bytes[i];
+    }
+  };
+}
+
+// The error in units of what rounding to f32 may make of it: up to 1 is right.
+double relative_error(const Logits& got, const OracleResult& expected) {
+  const double unit = 0x1p-23 * (2.0 + 0.5 * std::sqrt(static_cast<double>(expected.most_terms))) *
+                      expected.largest_sum;
+  double worst = 0.0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const double off = std::abs(static_cast<double>(got[i]) - expected.logits[i]);
+    worst = std::isnan(off) ? 1e30 : std::max(worst, off / unit);
+  }
+  return worst;
+}
+
+// One row of the table: a step, a backend, a number format.
+struct Row {
+  std::size_t shapes = 0;
+  double worst = 0.0;
+  std::string worst_shape;
+  bool same = true;  // a row's bits did not depend on which others were scored
+};
+using Table = std::map<std::tuple<std::string, std::string, std::string>, Row>;
+
+// Runs `n` random shapes of each step and format. The table of kernels is chosen by `tables`, which
+// may be broken ones.
+Table run_all(std::size_t seed, std::size_t n, std::span<const Kernels* const> tables,
+              bool with_textbook) {
+  Table results;
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / "case.gguf";
+  for (const std::string& step : conformance_steps()) {
+    for (const DType dtype : kTypes) {
+      if (dtype != DType::F32 && !has_typed_weight(step)) continue;
+      std::mt19937 random(static_cast<std::uint32_t>(seed));
+      for (std::size_t i = 0; i < n; ++i) {
+        const ConformanceCase one = make_case(step, dtype, i, random, file);
+        const Checkpoint checkpoint = Checkpoint::open(file);
+        const PlanWeights weights = load_weights(one.plan, checkpoint);
+        const auto note = [&](const std::string& backend, const Logits& got,
+                              const OracleResult& expected) {
+          Row& row = results[{step, backend, std::string(dtype_name(dtype))}];
+          ++row.shapes;
+          const double error = relative_error(got, expected);
+          if (row.worst_shape.empty() || error > row.worst) {
+            row.worst = error;
+            row.worst_shape = fmt::format("{} tokens, {}", one.tokens.size(), one.shape);
+          }
+        };
+        if (with_textbook) {
+          note("textbook", on_textbook(one, checkpoint, random),
+               run_oracle(one.plan, weights, one.tokens));
+        }
+        for (const Kernels* table : tables) {
+          bool same = true;
+          const Logits got = on_cpu(one, checkpoint, *table, random, same);
+          note(fmt::format("cpu {}", table->name), got,
+               run_oracle(one.plan, weights, one.tokens,
+                          rounding(one.plan, checkpoint, *runnable_kernels().front())));
+          Row& row =
+              results[{step, fmt::format("cpu {}", table->name), std::string(dtype_name(dtype))}];
+          row.same = row.same && same;
+        }
+      }
+    }
+  }
+  return results;
+}
+
+void print(const Table& results) {
+  fmt::print("{:<12} {:<18} {:<6} {:>7}  {:>6}  {}\n", "step", "backend", "weight", "shapes",
+             "error", "where it was largest (1: what rounding allows)");
+  for (const auto& [key, row] : results) {
+    const auto& [step, backend, dtype] = key;
+    fmt::print("{:<12} {:<18} {:<6} {:>7}  {:>6.3f}  {}\n", step, backend, dtype, row.shapes,
+               row.worst, row.worst_shape);
+  }
+}
+
+TEST(Conformance, EveryStepOnEveryBackendIsItsFormula) {
+  const std::size_t seed = setting("STAGECRAFT_CONFORMANCE_SEED", 1);
+  const std::size_t shapes = setting("STAGECRAFT_CONFORMANCE_RANDOM", 4);
+  const Table results = run_all(seed, shapes, runnable_kernels(), true);
+  print(results);
+  for (const auto& [key, row] : results) {
+    const auto& [step, backend, dtype] = key;
+    EXPECT_LE(row.worst, 1.0) << step << " on " << backend << ", " << dtype << ": "
+                              << row.worst_shape << " (seed " << seed << ")";
+    EXPECT_TRUE(row.same) << step << " on " << backend << ", " << dtype
+                          << ": a row's bits depend on which others are scored";
+  }
+}
+
+// ---- kernels broken on purpose
+// ---------------------------------------------------------------------
+
+const Kernels* good = nullptr;  // the table that the broken ones call
+
+// Each tile of a layout, whatever its number of rows, goes through `broken`.
+template <WeightLayout kLayout, auto broken>
+void break_tiles(Kernels& table) {
+  constexpr auto layout = static_cast<std::size_t>(kLayout);
+  [&]<std::size_t... rows>(std::index_sequence<rows...>) {
+    ((table.tile[layout][rows] =
+          [](const TileArgs& args) {
+            broken(good->tile[static_cast<std::size_t>(kLayout)][rows], args);
+          }),
+     ...);
+  }
+  (std::make_index_sequence<kTileRows>());
+}
+
+Kernels broken_table(std::size_t which) {
+  Kernels table = *good;
+  switch (which) {
+    case 0:  // the last number of a row is not normed
+      table.rms_norm = [](const float* x, const float* w, std::size_t n, float eps, float* out) {
+        const float last = x[n - 1];
+        good->rms_norm(x, w, n, eps, out);
+        out[n - 1] = last;
+      };
+      break;
+    case 1:  // eps is left out
+      table.rms_norm = [](const float* x, const float* w, std::size_t n, float, float* out) {
+        good->rms_norm(x, w, n, 0.0f, out);
+      };
+      break;
+    case 2:  // the pair is turned the other way
+      table.rope = [](const float* x, const float* cos, const float* sin, std::size_t half,
+                      float* out) {
+        std::vector<float> back(sin, sin + half);
+        for (float& value : back) value = -value;
+        good->rope(x, cos, back.data(), half, out);
+      };
+      break;
+    case 3:  // silu for gelu
+      table.activate[1] = table.activate[0];
+      break;
+    case 4:  // the last of up is left out
+      table.activate[0] = [](const float* gate, const float* up, std::size_t n, float* out) {
+        good->activate[0](gate, up, n - 1, out);
+        out[n - 1] = gate[n - 1];
+      };
+      break;
+    case 5:  // only whole vectors of eight are added
+      table.add = [](const float* y, std::size_t n, float* x) { good->add(y, n / 8 * 8, x); };
+      break;
+    case 6:  // the sum of a block is not kept
+      table.softmax_block = [](float* scores, std::size_t n, float scale, float* max, float* sum) {
+        const float before = *sum;
+        const float factor = good->softmax_block(scores, n, scale, max, sum);
+        *sum -= before * factor * 0.01f + 0.001f;
+        return factor;
+      };
+      break;
+    case 7:  // the scale of scores is forgotten
+      table.softmax_block = [](float* scores, std::size_t n, float, float* max, float* sum) {
+        return good->softmax_block(scores, n, 1.0f, max, sum);
+      };
+      break;
+    case 8:  // scores are capped without their scale
+      table.soft_cap = [](float* x, std::size_t n, float, float cap) {
+        good->soft_cap(x, n, 1.0f, cap);
+      };
+      break;
+    case 9:  // a cap is a cut
+      table.soft_cap = [](float* x, std::size_t n, float scale, float cap) {
+        for (std::size_t i = 0; i < n; ++i) x[i] = std::clamp(scale * x[i], -cap, cap);
+      };
+      break;
+    case 10:  // the last input is left out
+      break_tiles<WeightLayout::F32, [](Tile tile, TileArgs args) {
+        --args.inputs;
+        tile(args);
+      }>(table);
+      break;
+    case 11:  // rows but the first are those before them
+      break_tiles<WeightLayout::F32, [](Tile tile, TileArgs args) {
+        args.row_stride = 0;
+        tile(args);
+      }>(table);
+      break;
+    case 12:  // the sum that stands there is overwritten
+      break_tiles<WeightLayout::F32, [](Tile tile, TileArgs args) {
+        args.add = false;
+        tile(args);
+      }>(table);
+      break;
+    case 13:  // the scale of the first block serves all
+      break_tiles<WeightLayout::Q8, [](Tile tile, TileArgs args) {
+        const std::vector<float> scales(kTileRows * args.block_stride, args.scales[0]);
+        args.scales = scales.data();
+        tile(args);
+      }>(table);
+      break;
+    case 14:  // bytes are cut off, not rounded
+      table.to_q8 = [](const float* x, std::size_t n, std::int8_t* bytes, float* scales,
+                       std::int32_t* sums) {
+        good->to_q8(x, n, bytes, scales, sums);
+        for (std::size_t b = 0; b < n / kQuantBlock; ++b) {
+          sums[b] = 0;
+          for (std::size_t i = b * kQuantBlock; i < (b + 1) * kQuantBlock; ++i) {
+            bytes[i] = static_cast<std::int8_t>(x[i] / scales[b]);
+            sums[b] += bytes[i];
+          }
+        }
+      };
+      break;
+    case 15:  // what was summed before is not scaled again
+      table.scale = [](float factor, std::size_t n, float* x) {
+        good->scale(std::max(factor, 0.5f), n, x);
+      };
+      break;
+    default:
+      break;
+  }
+  return table;
+}
+constexpr std::size_t kBroken = 16;
+
+TEST(Conformance, NoticesEveryKernelThatIsBrokenOnPurpose) {
+  good = runnable_kernels().back();
+  const std::size_t seed = setting("STAGECRAFT_CONFORMANCE_SEED", 1);
+  const std::size_t shapes = setting("STAGECRAFT_CONFORMANCE_RANDOM", 4);
+  const std::size_t count = std::min(setting("STAGECRAFT_CONFORMANCE_BREAK", kBroken), kBroken);
+  for (std::size_t which = 0; which < count; ++which) {
+    const Kernels table = broken_table(which);
+    const Kernels* const tables[] = {&table};
+    const Table results = run_all(seed, shapes, tables, false);
+    std::string noticed;
+    for (const auto& [key, row] : results) {
+      if (row.worst > 1.0 && noticed.empty()) {
+        noticed = fmt::format("{}, {}: {:.3g}", std::get<0>(key), std::get<2>(key), row.worst);
+      }
+    }
+    fmt::print("broken kernel {:>2}: {}\n", which, noticed.empty() ? "NOT NOTICED" : noticed);
+    EXPECT_FALSE(noticed.empty()) << "broken kernel " << which;
+  }
+}
+
+}  // namespace
+}  // namespace stagecraft

@@ -1,0 +1,203 @@
+#include "tests/backends/plan_oracle.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace stagecraft {
+namespace {
+
+using Rows = std::vector<std::vector<double>>;
+
+class Oracle {
+ public:
+  Oracle(const Plan& plan, const PlanWeights& weights, std::span<const TokenId> tokens,
+         const RoundRow& round)
+      : plan_(plan), weights_(weights), tokens_(tokens), round_(round) {
+    for (const Buffer& buffer : plan.buffers) {
+      buffers_.emplace_back(tokens.size(), std::vector<double>(buffer.width));
+    }
+    keys_.resize(plan.caches.size());
+    values_.resize(plan.caches.size());
+  }
+
+  OracleResult run() {
+    for (const Step& step : plan_.steps) {
+      std::visit([this](const auto& kind) { compute(kind); }, step.kind);
+    }
+    for (const auto& row : buffer(plan_.logits)) {
+      result_.logits.insert(result_.logits.end(), row.begin(), row.end());
+    }
+    return std::move(result_);
+  }
+
+ private:
+  Rows& buffer(BufferId id) { return buffers_[static_cast<std::size_t>(id)]; }
+
+  void compute(const EmbedStep& s) {
+    const auto table = weights_.matrix(s.table);
+    for (std::size_t t = 0; t < tokens_.size(); ++t) {
+      const auto from = table.row(static_cast<std::size_t>(tokens_[t]));
+      for (std::size_t i = 0; i < from.size(); ++i) {
+        buffer(s.out)[t][i] = static_cast<double>(from[i]) * static_cast<double>(s.scale);
+      }
+    }
+  }
+
+  void compute(const NormStep& s) {
+    const auto weight = weights_.vector(s.weight);
+    for (std::size_t t = 0; t < tokens_.size(); ++t) {
+      const std::vector<double> in = buffer(s.in)[t];
+      for (std::size_t begin = 0; begin < in.size(); begin += s.group) {
+        double squares = 0.0;
+        for (std::size_t i = begin; i < begin + s.group; ++i) squares += in[i] * in[i];
+        const double root =
+            std::sqrt(squares / static_cast<double>(s.group) + static_cast<double>(s.eps));
+        for (std::size_t i = 0; i < s.group; ++i) {
+          buffer(s.out)[t][begin + i] = static_cast<double>(weight[i]) * in[begin + i] / root;
+        }
+      }
+      note(buffer(s.out)[t], s.group);
+    }
+  }
+
+  void compute(const LinearStep& s) {
+    const auto weight = weights_.matrix(s.weight);
+    const auto bias = weights_.vector(s.bias);
+    for (std::size_t t = 0; t < tokens_.size(); ++t) {
+      std::vector<double> in = buffer(s.in)[t];
+      if (round_) round_(s.weight, in);
+      for (std::size_t o = 0; o < weight.rows(); ++o) {
+        double sum = bias.empty() ? 0.0 : static_cast<double>(bias[o]);
+        double size = std::abs(sum);
+        for (std::size_t i = 0; i < in.size(); ++i) {
+          const double term = static_cast<double>(weight(o, i)) * in[i];
+          sum += term;
+          size += std::abs(term);
+        }
+        buffer(s.out)[t][o] = sum;
+        result_.largest_sum = std::max(result_.largest_sum, size);
+      }
+      result_.most_terms = std::max(result_.most_terms, in.size());
+    }
+  }
+
+  void compute(const ActivateStep& s) {
+    for (std::size_t t = 0; t < tokens_.size(); ++t) {
+      for (std::size_t i = 0; i < buffer(s.gate)[t].size(); ++i) {
+        const double x = buffer(s.gate)[t][i];
+        const double exponent =
+            s.function == ActivateStep::Function::Silu
+                ? x
+                : 2.0 * std::sqrt(2.0 / std::numbers::pi) * (x + 0.044715 * x * x * x);
+        buffer(s.out)[t][i] = x / (1.0 + std::exp(-exponent)) * buffer(s.up)[t][i];
+      }
+      note(buffer(s.out)[t], 1);
+    }
+  }
+
+  void compute(const AddStep& s) {
+    for (std::size_t t = 0; t < tokens_.size(); ++t) {
+      for (std::size_t i = 0; i < buffer(s.x)[t].size(); ++i) {
+        buffer(s.x)[t][i] += buffer(s.in)[t][i];
+      }
+      note(buffer(s.x)[t], 1);
+    }
+  }
+
+  void compute(const SoftCapStep& s) {
+    const double cap = s.cap;
+    for (auto& row : buffer(s.x)) {
+      for (double& x : row) x = cap * std::tanh(x / cap);
+    }
+    result_.largest_sum = std::max(result_.largest_sum, cap);
+  }
+
+  void compute(const RopeStep& s) {
+    const auto& frequencies = plan_.frequencies[static_cast<std::size_t>(s.frequencies)].values;
+    const std::size_t half = frequencies.size();
+    for (std::size_t t = 0; t < tokens_.size(); ++t) {
+      std::vector<double>& row = buffer(s.x)[t];
+      for (std::size_t head = 0; head < row.size(); head += 2 * half) {
+        for (std::size_t i = 0; i < half; ++i) {
+          // The angle is rounded to f32, as everywhere (numbers.md).
+          const double angle = static_cast<float>(t) * frequencies[i];
+          const double a = row[head + i], b = row[head + half + i];
+          row[head + i] = a * std::cos(angle) - b * std::sin(angle);
+          row[head + half + i] = b * std::cos(angle) + a * std::sin(angle);
+        }
+      }
+    }
+  }
+
+  void compute(const StoreStep& s) {
+    keys_[static_cast<std::size_t>(s.cache)] = buffer(s.k);
+    values_[static_cast<std::size_t>(s.cache)] = buffer(s.v);
+  }
+
+  void compute(const AttentionStep& s) {
+    const CacheShape& shape = plan_.cache(s.cache);
+    const Rows& keys = keys_[static_cast<std::size_t>(s.cache)];
+    const Rows& values = values_[static_cast<std::size_t>(s.cache)];
+    for (std::size_t head = 0; head < s.n_heads; ++head) {
+      const std::size_t at = head * shape.head_dim;
+      const std::size_t kv = head / (s.n_heads / shape.n_kv_heads) * shape.head_dim;
+      for (std::size_t t = 0; t < tokens_.size(); ++t) {
+        const std::size_t first = s.window != 0 && t + 1 > s.window ? t + 1 - s.window : 0;
+        std::vector<double> shares;
+        for (std::size_t j = first; j <= t; ++j) {
+          double score = 0.0, size = 0.0;
+          for (std::size_t d = 0; d < shape.head_dim; ++d) {
+            score += buffer(s.q)[t][at + d] * keys[j][kv + d];
+            size += std::abs(buffer(s.q)[t][at + d] * keys[j][kv + d]);
+          }
+          score *= static_cast<double>(s.scale);
+          largest_score_ = std::max(largest_score_, size * static_cast<double>(s.scale));
+          const double cap = s.soft_cap;
+          shares.push_back(cap == 0.0 ? score : cap * std::tanh(score / cap));
+        }
+        const double top = *std::ranges::max_element(shares);
+        double total = 0.0;
+        for (double& share : shares) total += share = std::exp(share - top);
+        for (std::size_t d = 0; d < shape.head_dim; ++d) {
+          double sum = 0.0, size = 0.0;
+          for (std::size_t j = first; j <= t; ++j) {
+            sum += shares[j - first] / total * values[j][kv + d];
+            size += shares[j - first] / total * std::abs(values[j][kv + d]);
+          }
+          buffer(s.out)[t][at + d] = sum;
+          // An error of a score is a relative error of its share.
+          result_.largest_sum = std::max(result_.largest_sum, size * (1.0 + largest_score_));
+        }
+      }
+    }
+    result_.most_terms = std::max({result_.most_terms, tokens_.size(), shape.head_dim});
+  }
+
+  void compute(const SelectStep&) {}  // all rows are scored
+
+  void note(const std::vector<double>& row, std::size_t terms) {
+    for (const double value : row) {
+      result_.largest_sum = std::max(result_.largest_sum, std::abs(value));
+    }
+    result_.most_terms = std::max(result_.most_terms, terms);
+  }
+
+  const Plan& plan_;
+  const PlanWeights& weights_;
+  std::span<const TokenId> tokens_;
+  const RoundRow& round_;
+  std::vector<Rows> buffers_;
+  std::vector<Rows> keys_, values_;  // by CacheId
+  double largest_score_ = 0.0;
+  OracleResult result_;
+};
+
+}  // namespace
+
+OracleResult run_oracle(const Plan& plan, const PlanWeights& weights,
+                        std::span<const TokenId> tokens, const RoundRow& round) {
+  return Oracle(plan, weights, tokens, round).run();
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "backends/textbook/plan_walker.h"
+
+namespace stagecraft {
+
+// Any plan in double precision, a formula per step: what all backends are compared with. Slow, and
+// for one text from its beginning.
+struct OracleResult {
+  std::vector<double> logits;  // [tokens, vocab_size]
+  // The largest sum of |terms| that any product had, and the most terms: rounding errors of f32
+  // grow with both.
+  double largest_sum = 0.0;
+  std::size_t most_terms = 1;
+};
+
+// round: changes a row before it is multiplied with a weight, as a backend that rounds activations
+// does; may be empty.
+using RoundRow = std::function<void(WeightId weight, std::span<double> row)>;
+
+OracleResult run_oracle(const Plan& plan, const PlanWeights& weights,
+                        std::span<const TokenId> tokens, const RoundRow& round = {});
+
+}  // namespace stagecraft

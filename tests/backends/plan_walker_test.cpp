@@ -1,0 +1,88 @@
+// The two ways to run Llama's family on the textbook backend: the layers of the course, and the
+// plan walked step by step.
+#include "backends/textbook/plan_walker.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "backends/textbook/textbook_backend.h"
+#include "generation/trace_file.h"
+#include "model/family.h"
+#include "tests/support/engines.h"
+#include "tests/support/tiny_models.h"
+
+namespace stagecraft {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Seen {
+  int layer;
+  std::string name;
+  std::vector<float> values;
+  bool operator==(const Seen&) const = default;
+};
+
+// Everything that a backend shows of a text in two passes, the logits last.
+std::vector<Seen> run(Backend& backend, std::span<const TokenId> ids, std::size_t vocab_size) {
+  std::vector<Seen> seen;
+  const auto sequence = backend.make_sequence(ids.size(), 0);
+  backend.set_probe([&](int layer, std::string_view name, MatrixView<const float> value) {
+    Seen one{layer, std::string(name), {}};
+    for (std::size_t r = 0; r < value.rows(); ++r) {
+      one.values.insert(one.values.end(), value.row(r).begin(), value.row(r).end());
+    }
+    seen.push_back(std::move(one));
+  });
+  Matrix<float> logits(2, vocab_size);
+  const Input first{sequence.get(), ids.first(3), 0}, rest{sequence.get(), ids.subspan(3), 2};
+  backend.forward({&first, 1}, logits.top_rows(0));
+  backend.forward({&rest, 1}, logits.view());
+  return seen;
+}
+
+class Walked : public testing::TestWithParam<std::string> {};
+
+TEST_P(Walked, GivesTheBitsOfTheCoursesLayersUnderTheSameNames) {
+  const fs::path folder = fs::path(TEST_DATA "/models") / GetParam();
+  const ModelDescription description = describe_model(folder);
+  if (!description.config) GTEST_SKIP() << "the course has no layers for this architecture";
+  const Checkpoint checkpoint = Checkpoint::open(folder);
+  const std::vector<TokenId> ids = ids_of(TraceFile(folder / "trace.safetensors"));
+  const auto course = make_textbook_backend(description, checkpoint, 1);
+  const auto walked = make_walking_backend(description.plan, checkpoint, 2);
+  const std::size_t vocab_size = description.plan.vocab_size;
+  const auto expected = run(*course, ids, vocab_size), got = run(*walked, ids, vocab_size);
+  ASSERT_EQ(got.size(), expected.size());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    ASSERT_EQ(got[i].name, expected[i].name);
+    ASSERT_EQ(got[i].layer, expected[i].layer) << got[i].name;
+    ASSERT_EQ(got[i].values, expected[i].values) << "layer " << got[i].layer << " " << got[i].name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryModel, Walked, testing::ValuesIn(tiny_model_names()),
+                         [](const auto& parameter) {
+                           std::string name = parameter.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+// Inputs of one pass are computed one after the other; where one is refused, all are as before.
+TEST(TextbookBackend, ComputesSeveralSequencesOrNone) {
+  Engine engine = textbook_engine(TEST_DATA "/models/llama-gqa2");
+  const auto a = engine.make_sequence(8), b = engine.make_sequence(8);
+  const std::vector<TokenId> ids = {1, 2, 3}, wrong = {65};
+  const Input both[] = {{a.get(), ids, 1}, {b.get(), ids, 1}};
+  Matrix<float> logits(2, 65);
+  engine.forward(both, logits.view());
+  EXPECT_TRUE(std::ranges::equal(logits.view().row(0), logits.view().row(1)));
+  const Input refused[] = {{a.get(), ids, 1}, {b.get(), wrong, 1}};
+  EXPECT_THROW(engine.forward(refused, logits.view()), Error);
+  EXPECT_EQ(a->length(), 3u);
+  EXPECT_EQ(b->length(), 3u);
+}
+
+}  // namespace
+}  // namespace stagecraft

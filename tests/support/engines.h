@@ -1,0 +1,33 @@
+#pragma once
+
+#include <filesystem>
+
+#include "backends/engine.h"
+#include "model/model.h"
+
+namespace stagecraft {
+
+inline Engine textbook_engine(const std::filesystem::path& model, std::size_t n_threads = 1) {
+  return Engine::open(model, {BackendKind::Textbook, n_threads});
+}
+inline Engine cpu_engine(const std::filesystem::path& model, std::size_t n_threads = 1,
+                         KvType kv_type = KvType::F32) {
+  return Engine::open(model, {BackendKind::Cpu, n_threads, kv_type});
+}
+
+// A model as the layers of the course see it, with the file that its weights lie in.
+struct CourseModel {
+  explicit CourseModel(const std::filesystem::path& path)
+      : checkpoint(Checkpoint::open(path)), model(load(path, checkpoint)) {}
+  const Checkpoint checkpoint;
+  Model model;
+
+ private:
+  static Model load(const std::filesystem::path& path, const Checkpoint& checkpoint) {
+    Model model{read_config(path), {}};
+    model.parameters = load_parameters(model.config, checkpoint);
+    return model;
+  }
+};
+
+}  // namespace stagecraft

@@ -1,0 +1,36 @@
+"""./stage conformance: every kind of step on every backend, instruction set and weight format of this
+machine, over random shapes, against formulas in double precision. Prints a table of what ran; then breaks
+kernels on purpose, each of which must be noticed.
+"""
+import argparse
+import os
+import subprocess
+import sys
+
+import course
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./stage conformance", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the shapes and numbers (default: 1)")
+    parser.add_argument("--random", type=int, default=20, metavar="N", help="shapes per row of the table (default: 20)")
+    parser.add_argument("--break", dest="broken", type=int, default=16, metavar="N",
+                        help="kernels to break, one after the other (default: all 16)")
+    options = parser.parse_args()
+    for name in ("seed", "random", "broken"):
+        if getattr(options, name) < 0:
+            parser.error(f"--{name.replace('broken', 'break')}: expected 0 or more, found {getattr(options, name)}")
+    problem = course.build("backends_tests")
+    if problem is not None:
+        raise course.Problem(course.first_error(problem))
+    environment = dict(os.environ, GTEST_BRIEF="1", STAGECRAFT_CONFORMANCE_SEED=str(options.seed),
+                       STAGECRAFT_CONFORMANCE_RANDOM=str(options.random),
+                       STAGECRAFT_CONFORMANCE_BREAK=str(options.broken))
+    done = subprocess.run([str(course.BUILD / "tests" / "backends_tests"), "--gtest_filter=Conformance.*"],
+                          cwd=course.BUILD / "tests", env=environment, check=False)
+    return 0 if done.returncode == 0 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(course.main(main))
