@@ -33,7 +33,7 @@ COMPILE_SECONDS = 60
 ERROR_LINE = re.compile(r"^(stages/[^:\s]+):(\d+):(?:\d+:)? (?:fatal )?error: (.*)", re.M)
 SOURCE_LINE = re.compile(r"^[^:\s][^:\n]*:\d+:(?:\d+:)? (?:fatal )?error: ", re.M)
 GROUPS = {"passed", "unwritten", "crashed", "hung"}  # other ways to fail are "wrong"
-NO_FAULT = ("passed", "unwritten", "begun", "slow", "unjudged")
+NO_FAULT = ("passed", "unwritten", "begun", "slow", "unjudged", "unmeasured")
 # What a verdict hangs on, besides the student's files, the seed and the compiler.
 TOOLS = ("confine", "course", "grading", "limited", "links", "own_work", "recipe", "sanitized", "submission")
 OFFICIAL = (*progress.OFFICIAL, "tests/mistakes", "stages/messages.json", "stages/own_work.json", "CMakeLists.txt",
@@ -202,7 +202,7 @@ class Work:
         try:
             worker = self.make(stage, "_asan")
         except NotMade:
-            return "", None
+            return None, None
 
         def command(words):
             return confined(words, reads=[request.parent, course.ROOT / "tests" / "data" / "models"],
