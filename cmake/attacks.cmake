@@ -6,11 +6,11 @@ if(NOT CMAKE_CROSSCOMPILING AND NOT STAGECRAFT_SANITIZE)
   add_test(NAME attacks.build
     COMMAND ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR} --target gate worker_attacked grading)
   set_tests_properties(attacks.build PROPERTIES LABELS attacks FIXTURES_SETUP attacked
-    RESOURCE_LOCK build TIMEOUT 900)
+    RESOURCE_LOCK build TIMEOUT 1800)
   add_test(NAME attacks.earn_nothing_and_harm_nothing
     COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/attacks/attacks_test.py ${CMAKE_BINARY_DIR})
   set_tests_properties(attacks.earn_nothing_and_harm_nothing PROPERTIES LABELS attacks
-    FIXTURES_REQUIRED attacked SKIP_RETURN_CODE 77 TIMEOUT 900)
+    FIXTURES_REQUIRED attacked SKIP_RETURN_CODE 77 TIMEOUT 1800)
   add_test(NAME attacks.own_work
     COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/attacks/own_work_test.py ${CMAKE_BINARY_DIR})
   set_tests_properties(attacks.own_work PROPERTIES LABELS attacks FIXTURES_REQUIRED attacked TIMEOUT 900)

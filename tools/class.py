@@ -8,18 +8,15 @@ A roster has a line for each student: id,repository (a path or a URL). docs/teac
 """
 import argparse
 import collections
-import concurrent.futures
-import contextlib
+import datetime
 import errno
 import hashlib
 import json
 import os
 import pathlib
 import shutil
-import subprocess
 import sys
 import tempfile
-import threading
 import time
 
 import changes
@@ -28,17 +25,18 @@ import classroom
 import course
 import feedback
 import grading
+import helpers
 import lateness
 import likeness
 import marks
 import official
 import overrides
-import pulling
 import report
 import sending
 import viva
 
 PULLS = 8  # at a time: most of it is waiting
+PULL_SECONDS = 900  # for one student
 PRECOMPILED_FROM = 24  # repositories: below, it costs more than it saves
 
 Task = collections.namedtuple("Task", "id sha seeds out fresh language")  # seeds: {id of a stage: its seed}
@@ -75,39 +73,35 @@ class Bar:
 
 
 def pull(room, students):
-    stages = course.stages()
     seen, problems = room.seen(), room.problems()
-    writing = threading.Lock()
     bar = Bar(len(students))
     found = collections.Counter()
 
-    def one(together):
-        """Those who share a repository see the same versions, at the same times."""
-        at = classroom.now()
-        with writing:
-            join(room, seen, together)
-        lasts = {student.id: seen[student.id][-1].sha if seen[student.id] else None for student in together}
-        last = lasts[together[0].id] if len(set(lasts.values())) == 1 else None
-        try:
-            handed_in = pulling.pull(together[0], stages, last)
-            problem = None
-        except course.Problem as why:
-            handed_in, problem = None, str(why)
-        with writing:
-            for student in together:
-                is_new = handed_in and handed_in.sha != lasts[student.id]
-                if is_new:
-                    classroom.keep(room.folder, student.id, handed_in)  # before the log says that it is there
-                    room.note_seen(student.id, handed_in.sha, at)
-                found["problem" if problem else "new" if is_new else "same"] += 1
-                problems.pop(student.id, None)
-                if problem:
-                    problems[student.id] = problem
-                bar.step(student.id)
+    lasts = {}  # {student id: the version that is known}
 
-    with concurrent.futures.ThreadPoolExecutor(PULLS) as pool:
-        for _ in pool.map(one, classroom.by_repository(students)):
-            pass
+    def done(task, answer):
+        """Those who share a repository see the same versions, at the same times."""
+        sha, problem = answer.get("sha"), answer["problem"]
+        for id in task["ids"]:
+            is_new = sha and sha != lasts[id]
+            if is_new:
+                room.note_seen(id, sha, datetime.datetime.fromisoformat(answer["at"]))
+            found["problem" if problem else "new" if is_new else "same"] += 1
+            problems.pop(id, None)
+            if problem:
+                problems[id] = problem
+            bar.step(id)
+
+    tasks = []
+    for together in classroom.by_repository(students):
+        join(room, seen, together)
+        lasts.update({student.id: seen[student.id][-1].sha if seen[student.id] else None for student in together})
+        known = {lasts[student.id] for student in together}
+        tasks.append({"ids": [student.id for student in together], "place": together[0].place,
+                      "last": known.pop() if len(known) == 1 else None})
+    words = [sys.executable, str(course.ROOT / "tools" / "class_puller.py"), str(room.folder)]
+    environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", TERM="dumb")
+    helpers.Helpers(words, PULLS, environment, PULL_SECONDS).run(tasks, done)
     bar.end()
     room.problems(problems)
     course.tell(course.say("class_pulled", len(students), found["new"], found["same"], found["problem"]))
@@ -130,72 +124,29 @@ def join(room, seen, together):
 # ---- grade --------------------------------------------------------------------------------------
 
 
-class Graders:
-    """Programs that grade, one for each job; they end when this process does."""
+class Graders(helpers.Helpers):
+    """Programs that grade, one for each job."""
 
     def __init__(self, room, jobs, headers):
-        self.words = [sys.executable, str(course.ROOT / "tools" / "class_grader.py"), str(room.folder),
-                      str(headers)]
-        answers = grading.PLACE / "answers" / f"{os.getpid()}"
-        shutil.rmtree(answers, ignore_errors=True)
-        answers.mkdir(parents=True)
+        self.answers = grading.PLACE / "answers" / f"{os.getpid()}"
+        shutil.rmtree(self.answers, ignore_errors=True)
+        self.answers.mkdir(parents=True)
         # TERM: they are many, and only the bar is shown.
-        self.environment = dict(os.environ, STAGE_ANSWERS=str(answers), PYTHONDONTWRITEBYTECODE="1", TERM="dumb")
-        self.answers, self.jobs, self.mine = answers, jobs, threading.local()
+        environment = dict(os.environ, STAGE_ANSWERS=str(self.answers), PYTHONDONTWRITEBYTECODE="1", TERM="dumb")
+        super().__init__([sys.executable, str(course.ROOT / "tools" / "class_grader.py"), str(room.folder),
+                          str(headers)], jobs, environment, grading.SECONDS)
 
-    def start(self):
-        return subprocess.Popen(self.words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                env=self.environment)
-
-    def ask(self, child, task):
-        """(what the matter is or None, the grader for what comes next): another one, if this one ended."""
-        for _ in range(2):
-            try:
-                print(json.dumps(task._asdict()), file=child.stdin, flush=True)
-                line = child.stdout.readline()
-            except OSError:
-                line = ""
-            if line:
-                return json.loads(line)["problem"], child
-            child.kill()
-            self.end(child)
-            child = self.start()
-        return course.say("class_grader_ended"), child
-
-    @staticmethod
-    def end(child):
-        with contextlib.suppress(OSError):
-            child.stdin.close()
-        child.stdout.close()
-        child.wait()
-
-    def run(self, tasks, bar):
+    def grade(self, tasks, bar):
         """{out: problem} of the tasks that could not be done."""
-        problems, left, taking = {}, collections.deque(tasks), threading.Lock()
+        problems = {}
 
-        def work():
-            child = self.start()
-            try:
-                while True:
-                    with taking:
-                        if not left:
-                            return
-                        task = left.popleft()
-                    problem, child = self.ask(child, task)
-                    with taking:
-                        if problem:
-                            problems[task.out] = problem
-                        bar.step(task.id)
-            finally:
-                self.end(child)
+        def done(task, answer):
+            if answer["problem"]:
+                problems[task["out"]] = answer["problem"]
+            bar.step(task["id"])
 
         try:
-            with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
-                for one in [pool.submit(work) for _ in range(min(self.jobs, len(tasks)))]:
-                    one.result()
-        except KeyboardInterrupt:
-            left.clear()
-            raise
+            self.run([task._asdict() for task in tasks], done)
         finally:
             shutil.rmtree(self.answers, ignore_errors=True)
         return problems
@@ -292,8 +243,7 @@ class Run:
             if len({task.id for task in tasks}) >= PRECOMPILED_FROM:
                 headers = pathlib.Path(folder) / "include"
                 grading.precompile(headers)
-            problems = Graders(self.room, self.options.jobs or os.cpu_count() or 1, headers).run(
-                tasks, bar)
+            problems = Graders(self.room, self.options.jobs or os.cpu_count() or 1, headers).grade(tasks, bar)
         bar.end()
         return problems
 

@@ -1,5 +1,5 @@
-"""Grades for ./stage class: a task a line of stdin, an answer a line of stdout, until stdin ends. So nothing
-of it stays when whoever started it is killed.
+"""Grades for ./stage class: a task a line of stdin, an answer a line of stdout, until stdin ends or whoever
+started it does (tools/helpers.py).
 
     {"id", "sha", "seeds": {"0": 17, "1": 4}, "language", "fresh", "out"} -> {"out", "problem": null}
 
@@ -15,6 +15,7 @@ import sys
 import classroom
 import course
 import grading
+import helpers
 
 MOST_BYTES = 4 << 20  # of a result; messages are cut long before
 
@@ -66,8 +67,10 @@ def grade(folder, task):
 
 
 def main():
-    folder, headers = map(pathlib.Path, sys.argv[1:])
-    grading.use(headers)
+    folder, headers, parent = sys.argv[1:]
+    helpers.end_with(int(parent))
+    folder = pathlib.Path(folder)
+    grading.use(pathlib.Path(headers))
     for line in sys.stdin:
         task = json.loads(line)
         print(json.dumps({"out": task["out"], "problem": grade(folder, task)}), flush=True)

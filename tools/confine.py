@@ -5,6 +5,7 @@ holds where. Build it first: course.build("gate") does.
 """
 import functools
 import itertools
+import os
 import pathlib
 import shutil
 import subprocess
@@ -42,6 +43,17 @@ def programs_of(command):
     return [pathlib.Path(path) for path in map(shutil.which, words) if path]
 
 
+def limits(seconds, memory, file):
+    return [str(course.BUILD / "tests" / "confine"), "--parent", str(os.getpid()), "--seconds", str(seconds),
+            "--memory", str(memory), "--file", str(file)]
+
+
+def limited(command, seconds, memory=0, file=0):
+    """The words that run a command of ours, which confines what it starts itself, under limits alone."""
+    return [*limits(seconds, memory, file), "--limits-only", "--open-files", "0", "--processes", "0", "--",
+            *map(str, command)]
+
+
 def confined(command, reads=(), writes=(), programs=(), compiles=False, sanitized=False, seconds=10,
              memory=2 << 30, file=64 << 20):
     """The words that run a command confined, for subprocess; its exit code is the command's own, 128 +
@@ -51,11 +63,11 @@ def confined(command, reads=(), writes=(), programs=(), compiles=False, sanitize
     made; the first folder is its TMPDIR. programs: what it executes, beside its own first word. compiles:
     it is a compiler or linker, which reads and starts what the system has. sanitized: it was built with
     AddressSanitizer. seconds, and bytes a process and a file: its limits. Of the environment it sees what
-    compilers and sanitizers look for. On a machine that cannot confine (why_not) the limits hold.
+    compilers and sanitizers look for. On a machine that cannot confine (why_not) the limits hold. The
+    command ends with this process, and all that it started with it.
     """
     command = list(map(str, command))
-    words = [str(course.BUILD / "tests" / "confine"), "--seconds", str(seconds), "--file", str(file),
-             "--memory", "0" if sanitized else str(memory), "--libraries"]
+    words = [*limits(seconds, 0 if sanitized else memory, file), "--libraries"]
     programs = [*programs, command[0]]
     if compiles:
         words += ["--starts-processes", "--open-files", "1024"]

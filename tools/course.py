@@ -14,10 +14,15 @@ import sys
 import tempfile
 
 import links
+import strict_json
 from screen import columns, doing, padded, page, paint, tell, width, wrapped  # noqa: F401  (for those who import this)
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "release"
+# What the judge may take for one stage. It has what it asks, the right answers and one given answer at a time.
+GATE_SECONDS = 1800
+GATE_MEMORY = 1 << 30  # of addresses
+GATE_FILE = 256 << 20  # of what it prints, keeps or reports
 HANDOUTS = {"en": "README.md", "zh": "README.zh.md"}
 WHAT_IS_BUILT = {"worker": "build_stage", "counted": "build_stage", "my_tests": "build_my_tests",
                  "mistakes": "build_mistakes", "broken": "build_broken", "stagecraft_mine": "build_mine"}
@@ -197,6 +202,9 @@ def build(*targets, only=False):
         tell(say("first_build"), sys.stderr)
         if subprocess.run([*command, "gate"], stdout=sys.stderr).returncode != 0:
             raise Problem(say("first_build_failed"))
+    if only and (BUILD / "tests" / "confine").exists():  # it ends with whoever grades, be that by kill -9
+        import confine
+        command = confine.limited(command, seconds=3600)
     with doing(what_is_built(targets)):
         done = subprocess.run([*command, *targets], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               text=True, errors="replace")
@@ -270,6 +278,8 @@ class Result:
     def __init__(self, stage):
         self.stage = stage
         self.compile_error = None
+        self.unfinished = None  # how the gate ended, where that was before its report
+        self.peak = 0  # kilobytes that the judge had
         self.is_refused = False  # compiles, but is not the student's own work
         self.seed = None  # of the numbers it was asked with
         self.part = None  # where it is about one part alone
@@ -339,8 +349,7 @@ def run_gate(stage, worker, seed=None, mistakes=None, keep=None, only=None):
         result.groups = [group for group in result.groups if group.name in only]
     suites = ":".join(f"{group.name}.*" for group in result.groups)
     with tempfile.TemporaryDirectory() as folder:
-        report = pathlib.Path(folder) / "report.json"
-        environment = dict(os.environ, STAGE_WORKER=str(worker))
+        environment = {}
         if seed is not None:
             environment["STAGE_SEED"] = str(seed)
         if mistakes is not None:
@@ -351,17 +360,18 @@ def run_gate(stage, worker, seed=None, mistakes=None, keep=None, only=None):
             shutil.rmtree(keep, ignore_errors=True)
             keep.mkdir(parents=True)
             environment["STAGE_KEEP"] = str(keep)
-        done = subprocess.run(
-            [str(BUILD / "tests" / "gate"), f"--gtest_filter={suites}", f"--gtest_output=json:{report}"],
-            env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
-        if not report.exists():
-            raise Problem(f"the gate did not finish:\n{done.stdout[-2000:]}")
-        said = json.loads(report.read_text(errors="replace"))
-        suites_found = said["testsuites"]
-        known_mistakes = json.loads(said.get("known-mistakes", "{}"))
+        said, how = ask_judge(suites, worker, environment, folder)
+    if said is None:
+        result.unfinished = how
+        for group in result.groups:
+            group.status, group.failures = "wrong", [say("gate_ended", how)]
+        return result
+    suites_found = said["testsuites"]
+    known_mistakes = json.loads(said.get("known-mistakes", "{}"))
     for group in result.groups:
         suite = next((suite for suite in suites_found if suite["name"] == group.name), {})
         tests = suite.get("testsuite", [])
+        result.peak = max(result.peak, int(suite.get("peak", 0)))
         for test in tests:
             group.n_passed += "failures" not in test and not {"not-written", "not-measured", "not-judged"} & set(test)
             for failure in test.get("failures", []):
@@ -398,6 +408,33 @@ def explain(group, mistake):
     for found in (group.failures, group.failed_requests):
         if len(found) == len(group.failures):
             found.insert(0, found.pop(shown))
+
+
+def ask_judge(suites, worker, environment, folder):
+    """(what the gate reports of these suites, or None; how it ended then). That it ends without a report is
+    the worker's doing if it gives one of a worker that does nothing: else it is a Problem."""
+    found, how = run_judge(suites, worker, environment, folder)
+    if found is None and run_judge(suites, "/bin/false", {}, folder)[0] is None:
+        raise Problem(f"the gate did not finish: {how}")
+    return found, how
+
+
+def run_judge(suites, worker, environment, folder):
+    import confine  # both of which build on this
+    import limited
+    report = pathlib.Path(folder) / "report.json"
+    report.unlink(missing_ok=True)
+    seconds = int(os.environ.get("STAGE_GATE_SECONDS", GATE_SECONDS))
+    words = [str(BUILD / "tests" / "gate"), f"--gtest_filter={suites}", f"--gtest_output=json:{report}"]
+    ended = limited.run(confine.limited(words, seconds, GATE_MEMORY, GATE_FILE), None, seconds + 5,
+                        dict(os.environ, STAGE_WORKER=str(worker), **environment))
+    if ended.code is None:
+        return None, say("gate_endless", seconds)
+    try:
+        said = strict_json.parse(report.read_text(errors="replace"))
+        return (said, "") if "testsuites" in said else (None, ended.how)
+    except (OSError, ValueError):
+        return None, ended.how
 
 
 def failed_requests(folder, suite=None):
@@ -437,9 +474,12 @@ def ask_gate(stage, worker, seed, keep, known_mistakes):
     known_mistakes: called then; gives the folder of the stage's wrong programs, or None.
     """
     result = run_gate(stage, worker, seed, keep=keep)
+    if result.unfinished:
+        return result
     hung = any(kind == "hung" for kind, _ in failed_requests(keep))  # which is explanation enough
     folder = known_mistakes() if result.has_mistake and not hung else None
-    return run_gate(stage, worker, seed, folder, keep) if folder else result
+    explained = run_gate(stage, worker, seed, folder, keep) if folder else result
+    return result if explained.unfinished else explained
 
 
 def test_stage(stage, explain=False, seed=None):

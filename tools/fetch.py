@@ -16,6 +16,8 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
+import strict_json
+
 AGENT = "stagecraft-pull/1"
 CHUNK = 1 << 18
 MAX_REDIRECTS = 5
@@ -183,7 +185,7 @@ class Client:
     def json(self, url, secret=None):
         text, _ = self.text(url, secret, "application/json")
         try:
-            return json.loads(text)
+            return strict_json.parse(text)
         except (ValueError, RecursionError):
             raise Problem(f"{host_of(url)}: its answer is no JSON: is it behind a login page?") from None
 
@@ -249,7 +251,7 @@ class Transfer:
     def kept(self):
         """(bytes that are there already, the ETag they came with)"""
         try:
-            note = json.loads(self.note.read_text())
+            note = strict_json.parse(self.note.read_text())
             size = self.part.stat().st_size
             if note.get("digest") == self.file.digest and 0 < size <= self.file.size:
                 return size, note["etag"] if note.get("url") == self.file.url else ""

@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import tempfile
 import threading
+import traceback
 
 import course
 import limited
@@ -30,8 +31,11 @@ from confine import confined, why_not
 SCHEMA = 1
 PLACE = course.BUILD.parent / "grading"
 COMPILE_SECONDS = 60
-ERROR_LINE = re.compile(r"^(stages/[^:\s]+):(\d+):(?:\d+:)? (?:fatal )?error: (.*)", re.M)
-SOURCE_LINE = re.compile(r"^[^:\s][^:\n]*:\d+:(?:\d+:)? (?:fatal )?error: ", re.M)
+# For all of a student, whatever each stage takes: no student comes near it, only a machine that stands still.
+SECONDS = 24 * 3600
+ERROR_LINE = re.compile(r"^(stages/[^:\s]+):(\d{1,9}):(?:\d+:)? (?:fatal )?error: (.*)", re.M)
+SOURCE_LINE = re.compile(r"^\S[^\n]*:\d+:(?:\d+:)? (?:fatal )?error: ", re.M)
+MOST_LETTERS = 8000  # of one thing that is said to or about a student
 GROUPS = {"passed", "unwritten", "crashed", "hung"}  # other ways to fail are "wrong"
 NO_FAULT = ("passed", "unwritten", "begun", "slow", "unjudged", "unmeasured")
 # What a verdict hangs on, besides the student's files, the seed and the compiler.
@@ -138,6 +142,12 @@ def is_a_verdict(said):
     return SOURCE_LINE.search(said) or links.failed(said)
 
 
+def shown(text):
+    """What may stand in a result: as much of it as a person reads, and nothing that UTF-8 has no bytes for."""
+    text = text if len(text) <= MOST_LETTERS else text[:MOST_LETTERS] + "..."
+    return text.encode("utf-8", "replace").decode()
+
+
 class Work:
     """One student's files in a folder of their own."""
 
@@ -209,7 +219,10 @@ class Work:
                             writes=[pathlib.Path(words[-1]).parent], sanitized=True,
                             seconds=sanitized.SECONDS)
 
-        return sanitized.ask(worker, request, stage, command)
+        try:
+            return sanitized.ask(worker, request, stage, command)
+        except course.Problem:  # the verdict does not hang on it
+            return None, None
 
     def judge(self, stage):
         """What the gate says, with the known mistake where there is one."""
@@ -225,12 +238,12 @@ class Work:
         more = 0 if status == "slow" else max(len(group.failures) - 1, 0)  # the next band says enough
         if kind in ("crashed", "overrun") and "line" not in entry:
             complaint, place = self.where_it_happens(stage, request)
-            source = self.handed_in.files[place[0]].decode("utf-8", "replace") if place else ""
+            source = self.handed_in.files.get(place[0], b"").decode("utf-8", "replace") if place else ""
             message = "\n".join([message, *sanitized.told(complaint, place, source)])
-            entry["line"] = place and {"file": place[0], "line": place[1], "message": complaint}
+            entry["line"] = place and {"file": place[0], "line": place[1], "message": shown(complaint)}
         return {"name": group.name, "points": group.points, "earned": group.earned, "status": status,
-                "message": message, "more": more, "mistake": group.mistake,
-                "mistake_says": group.mistake_says}
+                "message": shown(message), "more": more, "mistake": group.mistake,
+                "mistake_says": shown(group.mistake_says)}
 
     def key(self, stage):
         """By which its entry can be remembered: all that it hangs on."""
@@ -254,7 +267,21 @@ class Work:
         return entry
 
     def grade(self, stage):
-        """The entry of a stage in the result."""
+        """The entry of a stage in the result. What no line of ours has foreseen is the doing of this code: it
+        costs this stage, and is no problem of the machine's."""
+        try:
+            return self.entry(stage)
+        except (course.Problem, OSError):
+            raise
+        except Exception as problem:  # noqa: BLE001
+            traceback.print_exc()
+            result = course.Result(stage)
+            return {"id": stage.id, "slug": stage.slug, "title": stage.title, "points": stage.points,
+                    "message": course.say("grade_unexpected", type(problem).__name__), "status": "wrong",
+                    "groups": [self.describe(group, stage, {}) for group in result.groups], "failed": True,
+                    "earned": 0, "started": True}
+
+    def entry(self, stage):
         result = course.Result(stage)
         entry = {"id": stage.id, "slug": stage.slug, "title": stage.title, "points": stage.points,
                  "seed": self.seeds[stage.id]}
@@ -271,10 +298,10 @@ class Work:
                 result = self.judge(stage)
         except NotMade as problem:
             refused = isinstance(problem, NotTheirs)
-            result.compile_error = entry["message"] = str(problem)
+            result.compile_error = entry["message"] = shown(str(problem))
             found = ERROR_LINE.search(str(problem))
-            if found:
-                entry["line"] = {"file": found[1], "line": int(found[2]), "message": found[3]}
+            if found and found[1] in self.handed_in.files:  # #line may name any
+                entry["line"] = {"file": found[1], "line": int(found[2]), "message": shown(found[3])}
         groups = entry["groups"] = [self.describe(group, stage, entry) for group in result.groups]
         failed = [group["status"] for group in groups if group["status"] not in NO_FAULT]
         if refused:

@@ -17,7 +17,6 @@ import collections
 import functools
 import hashlib
 import itertools
-import json
 import math
 import pathlib
 import re
@@ -41,7 +40,7 @@ RENAMED = 0.85  # the same by fingerprints, which see no names
 LEAST_OF_OURS = 25  # runs of tokens, or there is too little to tell
 RUN_OF_OURS = 6
 BEYOND = 0.2  # more than nearly all other pairs share
-TOKEN = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'
+TOKEN = re.compile(r"""//[^\n]*|/\*(?:.*?\*/|.*)|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'
                        |[A-Za-z_]\w*|\.?\d(?:[eEpP][+-]|[\w.'])*
                        |<<=|>>=|<=>|->|::|[-+*/%&|^<>=!]=|&&|\|\||\+\+|--|\S""", re.S | re.X)
 KEYWORDS = frozenset("""auto bool break case catch char class const constexpr continue default delete do double

@@ -12,6 +12,7 @@ from confine import NOT_STARTED, TOO_LONG
 
 MAX_OUTPUT = 256 << 10
 TRIES = 2
+GRACE = 8  # seconds that confine has to end what it started; it takes up to 5
 
 # code: None where it did not end in time. said: the beginning of what it printed. cpu: seconds.
 Ended = collections.namedtuple("Ended", "code said cpu")
@@ -19,23 +20,25 @@ Ended = collections.namedtuple("Ended", "code said cpu")
 
 def how(code):
     """An exit code in words for a person."""
-    return f"exit code {code}" if code <= 128 else f"signal {code - 128} ({signal.strsignal(code - 128)})"
+    name = signal.strsignal(code - 128) if 128 < code < 128 + signal.NSIG else None
+    return f"signal {code - 128} ({name})" if name else f"exit code {code}"
 
 
 Ended.how = property(lambda self: how(self.code))
 
 
-def run(command, folder, seconds):
+def run(command, folder, seconds, environment=None):
     """The end of a confined command; `seconds` is a second limit, behind its own."""
     with tempfile.TemporaryFile() as said:
         child = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=said,
-                                 stderr=subprocess.STDOUT, start_new_session=True)
-        late = threading.Event()
+                                 stderr=subprocess.STDOUT, start_new_session=True, env=environment)
+        late, ended = threading.Event(), threading.Event()
 
         def end():
             late.set()
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(child.pid, signal.SIGKILL)
+            send(child, signal.SIGTERM)  # by which confine ends all that was started
+            if not ended.wait(GRACE):
+                send(child, signal.SIGKILL)
 
         timer = threading.Timer(seconds, end)
         timer.daemon = True
@@ -43,17 +46,25 @@ def run(command, folder, seconds):
         try:
             _, status, used = os.wait4(child.pid, 0)
         except BaseException:
-            os.killpg(child.pid, signal.SIGKILL)
+            send(child, signal.SIGTERM)
+            timer.join(GRACE)
+            send(child, signal.SIGKILL)
             raise
         finally:
+            ended.set()
             timer.cancel()
         code = child.returncode = os.waitstatus_to_exitcode(status)
         said.seek(0)
         text = said.read(MAX_OUTPUT).decode("utf-8", "replace")
-    if code == NOT_STARTED or text.startswith("ccache: error"):  # no fault of the student's
+    if code == NOT_STARTED:  # which only confine says, and no student's code
         raise course.Problem(text)
     code = None if late.is_set() or code == TOO_LONG else code if code >= 0 else 128 - code
     return Ended(code, text, round(used.ru_utime + used.ru_stime, 1))
+
+
+def send(child, number):
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, number)
 
 
 def run_patiently(command, folder, seconds, is_a_verdict):

@@ -8,6 +8,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 Symbol = collections.namedtuple("Symbol", "file kind mangled name address")
 LINE = re.compile(r"^\s*([0-9a-fA-F]*)\s+([A-Za-z?-])\s(.+)$")
@@ -17,6 +18,7 @@ STAGE_FILE = re.compile(r"(?:^|/)stages/(\d\d)-[^/]+/")
 # Names of our namespace, of none, and of C; the rest (std::, fmt::, typeinfo) is not written by hand.
 CPP_BY_HAND = re.compile(r"_ZNK?10stagecraft|_Z\d")
 BY_HAND = re.compile(r"_ZNK?10stagecraft|_Z\d|[A-Za-z]\w*$")
+NM_SECONDS, NM_BYTES, NM_MEMORY = 30, 32 << 20, 1 << 30
 LINK_FAILED = ("ld returned", "linker command failed", "link editor")
 
 
@@ -34,9 +36,15 @@ def nm_of(build):
 
 
 def run_nm(build, files, *options):
-    command = [nm_of(build), "-p", *options, *map(str, files)]
-    return subprocess.run(command, cwd=build, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                          text=True, errors="replace").stdout.splitlines()
+    """Under limits: a name that says the same part again and again becomes gigabytes when it is made readable."""
+    limits = f"ulimit -f {NM_BYTES // 512}; ulimit -v {NM_MEMORY // 1024}"
+    command = ["sh", "-c", f'{{ {limits}; }} 2>/dev/null; exec "$@"', "sh", nm_of(build), "-p", *options,
+               *map(str, files)]
+    with tempfile.TemporaryFile("w+", errors="replace") as said:
+        subprocess.run(command, cwd=build, check=True, stdin=subprocess.DEVNULL, stdout=said,
+                       stderr=subprocess.DEVNULL, timeout=NM_SECONDS)
+        said.seek(0)
+        return said.read().splitlines()
 
 
 def symbols(build, files):
@@ -45,7 +53,7 @@ def symbols(build, files):
         return []
     try:
         mangled, plain = run_nm(build, files), run_nm(build, files, "-C")
-    except (OSError, subprocess.CalledProcessError):
+    except (OSError, subprocess.SubprocessError):
         return []
     found = []
     headings = {f"{file}:": str(file) for file in files}

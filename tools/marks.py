@@ -5,7 +5,6 @@ import json
 
 import classroom
 import course
-import lateness
 
 # Columns that gradebooks know their people by. Where the roster has them they are copied.
 MOODLE = ("Email address", "ID number", "Username")

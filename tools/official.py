@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 import course
+import strict_json
 
 FILE = "course.json"
 DEFAULTS = {"url": "", "ref": "main", "commit": "", "language": "en"}
@@ -23,7 +24,7 @@ QUIET = {"GIT_TERMINAL_PROMPT": "0", "GIT_SSH_COMMAND": "ssh -o BatchMode=yes -o
 def parse(text):
     """The settings of a course.json, whoever wrote it."""
     try:
-        found = json.loads(text)
+        found = strict_json.parse(text)
     except ValueError:
         found = None
     if not isinstance(found, dict):

@@ -10,6 +10,7 @@ import re
 import shutil
 
 import fetch
+import strict_json
 from fetch import Problem
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -70,7 +71,7 @@ def models(top):
 
 def note_of(folder):
     try:
-        note = json.loads((folder / NOTE).read_text())
+        note = strict_json.parse((folder / NOTE).read_text())
         return note if isinstance(note, dict) else {}
     except (OSError, ValueError):
         return {}

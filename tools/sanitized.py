@@ -14,23 +14,28 @@ import course
 SECONDS = 30
 MOST_BYTES = 4 << 20
 MOST_LETTERS = 2000  # of a line
-COMPLAINT = re.compile(r"AddressSanitizer: .*|runtime error: .*|.*Assertion .* failed")
+COMPLAINT = re.compile(r"AddressSanitizer: .*|runtime error: .*")
+ASSERTED = re.compile(r".*Assertion .* failed")
 WHOSE = re.compile(r"(\w+)(?:<[^()]*?>)?::(operator\(\)|operator\[\]|\w+)\(.*(Assertion .*)")
 # Addresses tell nobody anything, and differ from run to run.
 NOISE = re.compile(r" on (unknown )?address 0x.*| \(pc 0x.*")
 
 
 def first_complaint(text):
-    found = COMPLAINT.search(text)
-    if not found:
-        return ""
-    asserted = WHOSE.search(found[0])  # a view's or a span's own, in all the words of the compiler
-    return "{}::{}: {}".format(*asserted.groups()) if asserted else NOISE.sub("", found[0])
+    for line in text.splitlines():
+        asserted, found = ASSERTED.match(line), COMPLAINT.search(line)
+        if asserted:
+            whose = WHOSE.search(asserted[0])  # a view's or a span's own, in all the words of the compiler
+            return "{}::{}: {}".format(*whose.groups()) if whose else asserted[0]
+        if found:
+            return NOISE.sub("", found[0])
+    return ""
 
 
 def own_line(text, stage):
     """The first place in the student's files: ("stages/02-rms-norm/rms_norm.cpp", 17), or None."""
-    found = re.search(rf"(stages/{stage.folder.name}/[^\s:/]+):(\d+)", text)
+    names = "|".join(re.escape(course.unit_name(stage, unit)) for unit in stage.units)
+    found = re.search(rf"({names}):(\d{{1,9}})\b", text)
     return (found[1], int(found[2])) if found else None
 
 
@@ -77,7 +82,7 @@ def told(complaint, place, source):
         return [complaint]
     name, number = place
     lines = source.splitlines()
-    line = lines[number - 1].strip() if number <= len(lines) else ""
+    line = lines[number - 1].strip() if 0 < number <= len(lines) else ""
     return [complaint, course.say("crash_at", f"{name}:{number}"), f"  {line}"]
 
 

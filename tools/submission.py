@@ -19,6 +19,8 @@ MAX_BYTES = 256 << 10  # of one file; our own longest answer has 5 KB
 SECONDS = 300  # for git to fetch a repository
 MAX_FETCHED = 256 << 20  # bytes of it; the course has 42 MB with all its history
 MAX_ADDRESSES = 4 << 30  # of each git
+MAX_SAID = 4 << 20  # bytes that it prints
+running = set()  # process groups of commands that are running now
 # Nothing that a repository or this machine's settings say is run, and what comes is one file.
 FETCHING = ("-c", "core.hooksPath=/dev/null", "-c", "fetch.unpackLimit=1", "-c", "gc.auto=0",
             "-c", "fetch.recurseSubmodules=false", "-c", "maintenance.auto=false")
@@ -62,19 +64,31 @@ def limited(words):
 
 
 def run_for(words, seconds, **options):
-    """What a command prints, or None where it fails or takes longer: then it ends with all it started."""
-    child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                             stderr=subprocess.DEVNULL, start_new_session=True, **options)
-    try:
-        said = child.communicate(timeout=seconds)[0]
-    except subprocess.TimeoutExpired:
-        return None
-    finally:
+    """What a command prints, or None where it fails, prints more than MAX_SAID or takes longer: then it ends
+    with all it started."""
+    with tempfile.TemporaryFile() as said:
+        child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.DEVNULL,
+                                 start_new_session=True, **options)
+        running.add(child.pid)
+        try:
+            child.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
+        finally:
+            with contextlib.suppress(OSError):
+                os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+            running.discard(child.pid)
+        said.seek(0)
+        text = said.read(MAX_SAID + 1)
+    return text if child.returncode == 0 and len(text) <= MAX_SAID else None
+
+
+def end_all():
+    """Ends what run_for is running, for a process that is about to end itself."""
+    for pid in list(running):
         with contextlib.suppress(OSError):
-            os.killpg(child.pid, signal.SIGKILL)
-        child.stdout.close()
-        child.wait()
-    return said if child.returncode == 0 else None
+            os.killpg(pid, signal.SIGKILL)
 
 
 def run_git(*words, protocols="", most=None, folder=None, trusts=None, seconds=SECONDS):
@@ -96,12 +110,17 @@ def run_git(*words, protocols="", most=None, folder=None, trusts=None, seconds=S
 
 
 def read_below(folder, name):
-    """The bytes of a regular file below a folder; none of the steps to it may be a link."""
+    """The bytes of a regular file below a folder (its path, or a file descriptor); none of the steps to it may
+    be a link."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     opened = []
     try:
-        opened.append(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+        opened.append(os.dup(folder) if isinstance(folder, int) else
+                      os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
         for step in name.split("/"):
+            status = os.stat(step, dir_fd=opened[-1], follow_symlinks=False)
+            if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+                raise Refused("grade_no_file")  # not even opened: a device may do something then
             opened.append(os.open(step, flags, dir_fd=opened[-1]))
         status = os.fstat(opened[-1])
         if not stat.S_ISREG(status.st_mode):
@@ -141,15 +160,22 @@ def head(folder):
 def from_folder(folder, stages):
     """As the files lie there now."""
     folder = pathlib.Path(folder).resolve()
-    handed_in = Submission(folder, head(folder))
+    handed_in = files_in(folder, stages, folder)
+    handed_in.sha = head(folder)
     committed = tree(folder, names(stages)) if handed_in.sha else {}
+    for name, text in handed_in.files.items():
+        handed_in.is_changed |= committed.get(name, ("", ""))[1] != course.blob_hash(text)
+    return handed_in
+
+
+def files_in(folder, stages, source):
+    """The same without a question to git. folder: as in read_below."""
+    handed_in = Submission(source)
     for name in names(stages):
         try:
-            text = handed_in.files[name] = read_below(folder, name)
+            handed_in.files[name] = read_below(folder, name)
         except Refused as problem:
             handed_in.refused[name] = str(problem)
-            continue
-        handed_in.is_changed |= committed.get(name, ("", ""))[1] != course.blob_hash(text)
     with contextlib.suppress(Refused):
         handed_in.take_language(read_below(folder, official.FILE))
     return handed_in

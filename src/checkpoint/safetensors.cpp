@@ -139,6 +139,7 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path
   if (!json.is_object()) {
     throw Error("{}: header: expected an object, found {}", file, describe_json(json));
   }
+  tensors_.reserve(json.size());
   for (const auto& [name, entry] : json.items()) {
     if (name != "__metadata__") {
       const std::string where = fmt::format("{}: tensor '{}'", file, printable(name));

@@ -4,6 +4,7 @@
 #include <bit>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -31,7 +32,7 @@ struct Value {
   std::uint32_t first_child = kNone;  // of an array or object, as is
   std::uint32_t n_children = 0;
   Text key = {};
-  Text text = {};            // of a string
+  Text text = {};            // of a string; of an object, where `by_key` has its members
   std::int64_t integer = 0;  // of an integer or a boolean; the bits of a float
 };
 
@@ -41,6 +42,7 @@ struct JsonData {
   std::string file;
   std::string arena;
   std::vector<Value> values;
+  std::vector<std::uint32_t> by_key;  // members of objects, in the order of their keys
 
   std::string_view text(Text piece) const {
     return std::string_view(arena).substr(piece.offset, piece.length);
@@ -53,6 +55,9 @@ namespace {
 class Builder : public nlohmann::json::json_sax_t {
  public:
   explicit Builder(JsonData& data) : data_(data) {}
+
+  // A member whose key another one has too, where that ended the parsing; else kNone.
+  std::uint32_t given_twice() const { return given_twice_; }
 
   bool null() override { return append({}); }
   bool boolean(bool value) override {
@@ -80,7 +85,7 @@ class Builder : public nlohmann::json::json_sax_t {
   }
   bool start_object(std::size_t) override { return open(Type::kObject); }
   bool start_array(std::size_t) override { return open(Type::kArray); }
-  bool end_object() override { return close(); }
+  bool end_object() override { return sort_members(open_.back().index) && close(); }
   bool end_array() override { return close(); }
   bool parse_error(std::size_t position, const std::string& token,
                    const nlohmann::detail::exception&) override {
@@ -131,6 +136,42 @@ class Builder : public nlohmann::json::json_sax_t {
     return true;
   }
 
+  struct Member {
+    std::uint64_t beginning;  // of the key: tells most of them apart without a look at the text
+    std::uint32_t index;
+  };
+
+  // Notes the members in the order of their keys, so that each is found without a look at all
+  // others. False if a key is there twice.
+  bool sort_members(std::uint32_t object) {
+    const auto key = [&](const Member& one) { return data_.text(data_.values[one.index].key); };
+    members_.clear();
+    for (std::uint32_t at = data_.values[object].first_child; at != kNone;
+         at = data_.values[at].next) {
+      members_.push_back({beginning_of(data_.text(data_.values[at].key)), at});
+    }
+    std::ranges::sort(members_, [&](const Member& one, const Member& other) {
+      if (one.beginning != other.beginning) return one.beginning < other.beginning;
+      const int order = key(one).compare(key(other));
+      return order != 0 ? order < 0 : one.index < other.index;
+    });
+    data_.values[object].text.offset = static_cast<std::uint32_t>(data_.by_key.size());
+    for (const Member& member : members_) data_.by_key.push_back(member.index);
+    const auto twice = std::ranges::adjacent_find(
+        members_, [&](const Member& one, const Member& other) { return key(one) == key(other); });
+    if (twice != members_.end()) given_twice_ = std::next(twice)->index;
+    return given_twice_ == kNone;
+  }
+
+  // Its first bytes as a number that is as large as they are late in the order of texts.
+  static std::uint64_t beginning_of(std::string_view key) {
+    std::uint64_t number = 0;
+    for (std::size_t i = 0; i < sizeof number; ++i) {
+      number = number << 8 | (i < key.size() ? static_cast<unsigned char>(key[i]) : 0u);
+    }
+    return number;
+  }
+
   Text store(const std::string& text) {
     const Text piece{static_cast<std::uint32_t>(data_.arena.size()),
                      static_cast<std::uint32_t>(text.size())};
@@ -140,7 +181,9 @@ class Builder : public nlohmann::json::json_sax_t {
 
   JsonData& data_;
   std::vector<Open> open_;
+  std::vector<Member> members_;  // of the object that ends
   Text key_;
+  std::uint32_t given_twice_ = kNone;
 };
 
 const char* name_of(Type type) {
@@ -182,6 +225,9 @@ JsonDocument JsonDocument::parse(std::string_view text, std::string name) {
   data->arena.reserve(text.size() / 2);
   Builder builder(*data);
   nlohmann::json::sax_parse(text, &builder);
+  if (const std::uint32_t member = builder.given_twice(); member != kNone) {
+    JsonNode(data.get(), member).refuse("each key once", "it twice");
+  }
   return JsonDocument(std::move(data));
 }
 
@@ -219,14 +265,15 @@ std::string_view JsonNode::string() const {
 }
 
 std::optional<JsonNode> JsonNode::find(std::string_view key) const {
-  std::optional<JsonNode> found;
-  for (const JsonNode member : members()) {
-    if (member.key() != key) continue;
-    if (found) member.refuse("one such field", "two");
-    found = member;
-  }
-  if (found && found->is_null()) return std::nullopt;
-  return found;
+  const Value& value = data_->values[index_];
+  if (value.type != Type::kObject) refuse("an object");
+  const std::span<const std::uint32_t> members =
+      std::span(data_->by_key).subspan(value.text.offset, value.n_children);
+  const auto key_of = [&](std::uint32_t member) { return data_->text(data_->values[member].key); };
+  const auto found = std::ranges::lower_bound(members, key, {}, key_of);
+  if (found == members.end() || key_of(*found) != key) return std::nullopt;
+  const JsonNode member(data_, *found);
+  return member.is_null() ? std::nullopt : std::optional(member);
 }
 
 JsonNode JsonNode::at(std::string_view key) const {

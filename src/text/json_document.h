@@ -61,7 +61,7 @@ class JsonNode {
 class JsonDocument {
  public:
   // Throws Error naming the file if it cannot be read, is too large or is not JSON (RFC 8259,
-  // UTF-8).
+  // UTF-8), or has a key twice in one object.
   static JsonDocument read(const std::filesystem::path& path);
   // The same of a text; `name` stands for the file in errors.
   static JsonDocument parse(std::string_view text, std::string name);

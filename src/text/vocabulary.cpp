@@ -31,7 +31,6 @@ Vocabulary Vocabulary::read(const JsonNode& object) {
 
   for (const JsonNode entry : object.members()) {
     const auto id = static_cast<TokenId>(entry.integer());
-    if (vocabulary.find(entry.key())) entry.refuse("each token once", "it twice");
     if (vocabulary.contains(id)) {
       entry.refuse("an id of its own",
                    fmt::format("{}, which '{}' has too", id, printable(vocabulary.text(id), 40)));

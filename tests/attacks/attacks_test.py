@@ -3,34 +3,44 @@ student's answer to stage 2.
 
     attacks_test.py BUILD    (where worker_attacked and gate are built)
 
-It earns nothing, harms nothing that lies around (a file, a folder, a process, a secret), ends in time and
-as its second line says. Attacks that say so do harm where there are no walls: that is tried as well, or
+Three questions to each: did it earn points? Did it harm what lies around (a file, a folder, a process, a
+secret)? Was another stage of the same student graded, in time and in little memory? It ends as its second
+line says. Attacks that say so do harm where there are no walls: that is tried as well, or
 these tests could not fail. Standard library only; ctest runs it. Where nothing can be confined it is
 skipped.
 """
+import contextlib
+import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
+from unittest import mock
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests" / "support")]
 import confine  # noqa: E402
 import course  # noqa: E402
+import grading  # noqa: E402
+import limited  # noqa: E402
+import processes  # noqa: E402
 import recipe  # noqa: E402
+import submission  # noqa: E402
 
-STAGE = course.find_stage("2", course.stages())
+HELLO, STAGE = (course.find_stage(number, course.stages()) for number in "02")
 SKIPPED = 77
-SECONDS = 3  # for a compiler; a worker gets 1 a question
+SECONDS = int(os.environ.get("STAGE_ATTACK_SECONDS", 3))  # for a compiler; a worker gets 1 a question
 LIMITS = {"seconds": SECONDS, "memory": 1 << 30, "file": 16 << 20}
-MOST = 60  # for all of an attack, on a machine that has other things to do
+MOST = 60 + 8 * SECONDS  # for all of an attack, on a machine that has other things to do
+MOST_MEMORY = 300 << 10  # kilobytes of all that judges one student: the gate and Python
 ENDINGS = {"exited", "crashed", "hung", "no_answer", "wrong", "uncompiled"}
 
 
@@ -60,6 +70,7 @@ class Attacked(unittest.TestCase):
         self.addCleanup(self.process.wait)
         self.addCleanup(self.process.kill)
         self.start = time.monotonic()
+        self.peak = 0  # kilobytes of the judge
 
     def compile(self, source, reads=()):
         """(the exit code, what the compiler says) for a source; the object is out/object."""
@@ -98,6 +109,7 @@ class Attacked(unittest.TestCase):
         if worker is None:
             return "uncompiled", "", 0
         result = course.run_gate(STAGE, worker, seed=11, keep=self.folder / "kept")
+        self.peak = result.peak
         kinds = {kind for group in result.groups for kind, _ in group.failed_requests}
         failures = "\n".join(failure for group in result.groups for failure in group.failures)
         return "/".join(sorted(kinds)), failures, result.earned
@@ -136,6 +148,73 @@ class Attack(Attacked):
     """One test an attack, made below."""
 
 
+class Graded(Attacked):
+    """What an attack cannot do to the rest of its repository."""
+
+    def grade(self, text):
+        handed_in = submission.Submission(self.folder)
+        for stage, answer in (HELLO, [(ROOT / HELLO.units[0]["twins"][0]).read_text()]), (STAGE, [text]):
+            for unit, one in zip(stage.units, answer):
+                handed_in.files[course.unit_name(stage, unit)] = one.encode()
+        with mock.patch.object(grading, "COMPILE_SECONDS", SECONDS):
+            return grading.grade(handed_in, 11, 1, [HELLO, STAGE])["stages"]
+
+    def as_handed_in(self, source):
+        names = {"ROOT": f'"{ROOT}"', "SECRET": f'"{self.secret}"', "CANARY": f'"{self.canary}"',
+                 "FOLDER": f'"{self.folder / "around"}"', "CANARY_PID": self.process.pid}
+        text = source.read_text().replace('#include "attack.h"\n', (HERE / "attack.h").read_text())
+        return "".join(f"#define {name} {value}\n" for name, value in names.items()) + text.replace(
+            "#pragma once\n", "")
+
+    def test_a_number_that_no_integer_holds_is_no_problem_of_ours(self):
+        """What earlier graders fell over, said by the compiler itself."""
+        self.check(self.grade(f'#line 7 "{course.unit_name(STAGE, STAGE.units[0])}:{"9" * 4500}: error: x"\nint x = ;\n'),
+                   "uncompiled")
+
+    def test_what_no_line_of_ours_has_foreseen_costs_that_stage_alone(self):
+        def judge(work, stage):
+            if stage.id == STAGE.id:
+                raise KeyError("?")
+            return real(work, stage)
+        real = grading.Work.judge
+        with mock.patch.object(grading.Work, "judge", judge), mock.patch("traceback.print_exc"):
+            self.check(self.grade("int x = ;\n"), "wrong")
+
+    def test_answers_over_which_the_judge_ends_cost_that_stage_alone(self):
+        """The gate is told to end, as a flaw of its own would do it."""
+        real = course.run_judge
+
+        def run_judge(suites, worker, environment, folder):
+            doomed = "RmsNorm" in suites and worker != "/bin/false"
+            return (None, "signal 6") if doomed else real(suites, worker, environment, folder)
+        with mock.patch.object(course, "run_judge", run_judge):
+            self.check(self.grade((ROOT / STAGE.units[0]["twins"][0]).read_text()), "wrong", "signal 6")
+
+    def test_a_judge_that_never_ends_is_a_problem_of_ours(self):
+        with mock.patch.dict(os.environ, STAGE_GATE_SECONDS="0.0"), mock.patch.object(
+                course, "run_judge", lambda *_: (None, "signal 6")), self.assertRaises(course.Problem):
+            self.grade((ROOT / STAGE.units[0]["twins"][0]).read_text())
+
+    def check(self, entries, status=None, told=""):
+        right, wrong = entries
+        self.assertEqual((right["status"], right["earned"]), ("passed", HELLO.points))
+        self.assertEqual((wrong["earned"], wrong["failed"]), (0, True), wrong)
+        if status:
+            self.assertEqual(wrong["status"], status)
+        text = json.dumps(entries, ensure_ascii=False)
+        self.assertLess(len(text.encode()), 200_000)
+        self.assertIn(told, text)
+        for said in "Traceback", "harmed", "the answer\n":
+            self.assertNotIn(said, text)
+        self.check_what_lies_around()
+
+
+def graded_test(source):
+    def test(self):
+        self.check(self.grade(self.as_handed_in(source)))
+    return test
+
+
 class WithoutWalls(Attacked):
     """The attacks are no empty threats."""
 
@@ -145,6 +224,8 @@ def attack_test(source, ending):
         found, said, earned = self.judge(source)
         self.assertNotIn("harmed", said)
         self.assertEqual(found, ending, said)
+        self.assertLess(len(said), 1 << 20)
+        self.assertLess(self.peak + resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, MOST_MEMORY)
         self.assertEqual(earned, 0)
         self.check_what_lies_around()
     return test
@@ -162,6 +243,7 @@ for path in sorted(HERE.glob("*.cpp")):
     if head is None or head[1] not in ENDINGS:
         sys.exit(f"{path.name}: expected '// Attack: ...' and '// Ends as: ' one of {', '.join(ENDINGS)}")
     setattr(Attack, f"test_{path.stem}", attack_test(path, head[1]))
+    setattr(Graded, f"test_{path.stem}", graded_test(path))
     if head[2]:
         setattr(WithoutWalls, f"test_{path.stem}", harm_test(path))
 
@@ -202,6 +284,43 @@ class Judge(Attacked):
         result = course.run_gate(STAGE, course.BUILD / "tests" / "worker_attacked")
         self.assertEqual(result.earned, STAGE.points)
 
+    def left_after_kill_9(self, program):
+        """What still runs 10 s after kill -9 of a Python that runs this program, of all that it had started."""
+        head = f"import sys; sys.path.insert(0, {str(ROOT / 'tools')!r})\nimport pathlib, confine, course, limited\n"
+        head += f"course.BUILD = pathlib.Path({str(course.BUILD)!r})\n"
+        child = subprocess.Popen([sys.executable, "-B", "-c", head + program], stdout=subprocess.DEVNULL)
+        self.addCleanup(child.wait)
+        self.addCleanup(child.kill)
+        before = processes.wait_for_descendants(child.pid, 3, 20)
+        self.assertGreaterEqual(len(before), 3)
+        child.kill()
+        child.wait()
+        return processes.still_running(before, 10)
+
+    def test_nothing_is_left_running_when_whoever_started_it_is_killed(self):
+        """Neither what hides in a session of its own, nor the gate and its worker, nor a compiler's passes."""
+        sleeper = self.folder / "worker"
+        sleeper.write_text("#!/bin/sh\nkill -STOP $$\n")
+        sleeper.chmod(0o755)
+        slow = HERE / "compiles_for_ever.cpp"
+        for program in (
+                'limited.run(confine.limited(["sh", "-c", "setsid sleep 1000 & sleep 1000 & wait"], 600), "/", 600)',
+                f'course.run_gate(course.find_stage("2", course.stages()), pathlib.Path({str(sleeper)!r}))',
+                f'limited.run(confine.confined(["c++", "-std=c++20", "-c", {str(slow)!r}, "-o", '
+                f'{str(self.folder / "out" / "x")!r}, "-I", {str(ROOT / "src")!r}, "-I", {str(HERE)!r}], reads=['
+                f'{str(ROOT)!r}], writes=[{str(self.folder / "out")!r}], compiles=True, seconds=60), "/", 60)'):
+            self.assertEqual(self.left_after_kill_9(program), [], program)
+
+    def test_one_that_takes_too_long_is_ended_with_what_it_started(self):
+        start, long = time.monotonic(), f"1000.{os.getpid()}"  # by which they are found
+        words = ["sh", "-c", f"setsid sleep {long} & trap '' TERM; sleep {long} & wait; sleep {long}"]
+        ended = limited.run(confine.limited(words, 1), "/", 5)
+        self.assertIsNone(ended.code)
+        self.assertLess(time.monotonic() - start, 10)
+        for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+            with contextlib.suppress(OSError):
+                self.assertNotIn(long.encode(), path.read_bytes())
+
     def test_its_memory_is_closed_to_its_own_user(self):
         """The gate cannot be dumped: what is in /proc about it is root's."""
         worker = self.folder / "worker"
@@ -223,6 +342,8 @@ class Judge(Attacked):
 
 if __name__ == "__main__":
     course.BUILD = pathlib.Path(os.path.abspath(sys.argv.pop(1)))
+    course.build = lambda *targets, only: None  # by ctest's fixtures
+    grading.PLACE = course.BUILD / "attacks_test"
     os.environ["STAGE_SECONDS"] = "1"
     if confine.why_not():
         print(f"not confined: {confine.why_not()}")

@@ -23,6 +23,7 @@ import unittest
 
 from make_class import MARKER, ROOT, STAGES, Class
 import course
+import processes
 
 DUE = datetime.datetime(2026, 11, 2, 12, tzinfo=datetime.timezone.utc)
 RULES = {"deadlines": {"all": DUE.isoformat()}, "grace_hours": 12, "late_percent_a_day": 10}
@@ -121,9 +122,10 @@ class Whole(unittest.TestCase):
         child = subprocess.Popen(self.command("grade"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while child.poll() is None and len(list(results.glob("*/[!.]*.json"))) < wanted:
             time.sleep(0.1)
+        started = processes.descendants(child.pid) if sys.platform.startswith("linux") else {}
         child.kill()
         child.wait()
-        time.sleep(1)  # what it had started ends with its task
+        self.assertEqual(processes.still_running(started, 10), [], "left running after kill -9")
         self.assertFalse((self.room / "marks.csv").exists(), "it was done before it could be killed")
         return {path: path.stat().st_mtime_ns for path in results.glob("*/[!.]*.json")}
 

@@ -28,12 +28,15 @@ import class_page
 import classroom
 import course
 import feedback
+import helpers
 import lateness
 import marks
 import official
 import overrides
+import processes
 import pulling
 import sending
+import strict_json
 import submission
 
 stage_class = importlib.import_module("class")
@@ -225,17 +228,18 @@ class Pulling(Folder):
     def test_takes_what_was_committed_once_and_a_folder_as_it_is(self):
         ann = self.repository()
         self.put(f"ann/{NAME}", "not committed\n")
-        handed_in = pulling.pull(ann, STAGES, None)
+        handed_in = pulling.pull(ann.place, STAGES, None)
         self.assertEqual(handed_in.files[NAME], b"committed\n")
-        self.assertIsNone(pulling.pull(ann, STAGES, handed_in.sha))
+        self.assertIsNone(pulling.pull(ann.place, STAGES, handed_in.sha))
+        self.assertEqual(pulling.pull(f"file://{ann.place}".replace(" ", "%20"), STAGES, None).files, handed_in.files)
         self.put(f"bob/{NAME}", "as it is\n")
         bob = classroom.Student("bob", str(self.folder / "bob"), {})
-        first = pulling.pull(bob, STAGES, None)
+        first = pulling.pull(bob.place, STAGES, None)
         self.assertEqual(first.files[NAME], b"as it is\n")
         self.put("bob/README", "no matter\n")
-        self.assertIsNone(pulling.pull(bob, STAGES, first.sha))
+        self.assertIsNone(pulling.pull(bob.place, STAGES, first.sha))
         self.put(f"bob/{NAME}", "else\n")
-        self.assertNotEqual(pulling.pull(bob, STAGES, first.sha).sha, first.sha)
+        self.assertNotEqual(pulling.pull(bob.place, STAGES, first.sha).sha, first.sha)
 
     def test_reads_a_repository_of_another_user(self):
         if os.geteuid() != 0:
@@ -243,7 +247,7 @@ class Pulling(Folder):
         ann = self.repository()
         for path in [self.folder / "ann", *(self.folder / "ann").rglob("*")]:
             os.chown(path, 65534, 65534)
-        self.assertEqual(pulling.pull(ann, STAGES, None).files[NAME], b"committed\n")
+        self.assertEqual(pulling.pull(ann.place, STAGES, None).files[NAME], b"committed\n")
 
     def test_follows_nothing_that_leads_out_of_a_repository(self):
         other = pathlib.Path(self.repository("other").place, ".git")
@@ -258,7 +262,7 @@ class Pulling(Folder):
             path = pathlib.Path(ann.place) / name
             path.parent.mkdir(parents=True, exist_ok=True)
             lead(path)
-            self.assertIn("leads to another place", self.problem(pulling.pull, ann, STAGES, None), name)
+            self.assertIn("leads to another place", self.problem(pulling.pull, ann.place, STAGES, None), name)
             shutil.rmtree(ann.place)
 
     def test_ends_what_takes_too_long_with_all_it_started(self):
@@ -275,7 +279,7 @@ class Pulling(Folder):
 
     def test_is_noted_with_its_time_and_kept_as_it_was(self):
         room = classroom.Classroom(self.put("roster.csv", "id,repository\nann,ann\n"))
-        handed_in = pulling.pull(self.repository(), STAGES, None)
+        handed_in = pulling.pull(self.repository().place, STAGES, None)
         classroom.keep(room.folder, "ann", handed_in)
         room.note_seen("ann", handed_in.sha, DUE)
         self.assertEqual(room.seen()["ann"], [classroom.Seen(handed_in.sha, DUE)])
@@ -310,6 +314,99 @@ class Seeds(Folder):
         self.assertEqual([versions.first(STAGES[3], sha) for sha in "abc"], ["a", "a", "a"])
 
 
+class Walls(Folder):
+    """./stage class pull, with repositories that are there to stop it."""
+
+    def command(self, places):
+        lines = ["id,repository", *(f'{id},"{place}"' for id, place in places.items())]
+        self.put("room/roster.csv", "\n".join(lines) + "\n")
+        return [sys.executable, "-B", str(ROOT / "tools" / "class.py"), "pull", "--roster",
+                str(self.folder / "room" / "roster.csv")]
+
+    def repository(self, id, files):
+        for name, text in files.items():
+            self.put(f"{id}/{name}", text)
+        git(self.folder / id, "init", "-q", "-b", "main")
+        git(self.folder / id, "add", "-A")
+        git(self.folder / id, "commit", "-qm", "mine")
+        return self.folder / id
+
+    def hostile(self):
+        """{id: what its repository's line must say; "" where there is to be none}"""
+        for id in "good", "deep_json", "link", "fifo_head", "fifo_refs", "loop", "deep", "large", "lots", "dangling":
+            self.repository(id, {NAME: "mine\n", "course.json": "[" * 100_000 if id == "deep_json" else "{}"})
+        inner = {path.name: path / ".git" for path in self.folder.iterdir()}
+        os.symlink("/etc/passwd", os.fsencode(inner["link"] / "refs") + b"/\xff\xed\xa0\x80")
+        for id, name in ("fifo_head", "HEAD"), ("fifo_refs", "packed-refs"):
+            (inner[id] / name).unlink(missing_ok=True)
+            os.mkfifo(inner[id] / name)
+        shutil.rmtree(inner["loop"])
+        inner["loop"].symlink_to(inner["loop"])
+        (inner["deep"] / "refs" / "/".join("d" * 60)).mkdir(parents=True)
+        for id in "large", "lots":
+            with (inner[id] / "objects" / "x").open("wb") as file:
+                file.truncate((pulling.MOST_BYTES if id == "large" else 0) + 1)
+        (inner["dangling"] / "HEAD").write_text("ref: refs/heads/" + "x" * 300_000 + "\n")
+        self.put("folder/course.json", "[" * 100_000)
+        stage = (self.folder / "folder" / NAME).parent
+        stage.mkdir(parents=True)
+        os.mkfifo(self.folder / "folder" / NAME)
+        (self.folder / os.fsdecode(b"folder/\xff")).mkdir()
+        for one in STAGES[3].folder.name, STAGES[4].folder.name:
+            (stage.parent / one).symlink_to(stage.parent / one)
+        (self.folder / "ring").symlink_to(self.folder / "ring")
+        (self.folder / "file").write_text("no folder")
+        os.mkfifo(self.folder / "pipe")
+        self.put(f"closed/{NAME}", "mine\n")
+        (self.folder / "closed").chmod(0)
+        self.addCleanup((self.folder / "closed").chmod, 0o700)
+        return {"good": "", "deep_json": "", "folder": "", "link": "leads to another place",
+                "fifo_head": "no ordinary file", "fifo_refs": "no ordinary file", "loop": "leads to another place",
+                "deep": "deep", "large": "MB", "lots": "", "dangling": "no commit", "ring": "no such folder",
+                "file": "no such folder", "pipe": "no such folder", "gone": "no such folder",
+                "closed": "" if os.geteuid() == 0 else "Permission denied"}
+
+    def test_each_costs_that_students_line_alone(self):
+        expected = self.hostile()
+        start = time.monotonic()
+        done = subprocess.run(self.command({id: self.folder / id for id in expected}), text=True, timeout=120,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertLess(time.monotonic() - start, 60)
+        self.assertEqual((done.returncode, done.stderr), (1, ""), done.stdout)
+        lines = {line.split(":")[0].strip(): line for line in done.stdout.splitlines()[1:]}
+        room = self.folder / "room"
+        seen = (room / "seen.csv").read_text()
+        problems = json.loads((room / "pull.json").read_text(encoding="utf-8"))
+        for id, problem in expected.items():
+            self.assertEqual(f"\n{id}," in seen, not problem, lines.get(id))
+            self.assertEqual(id in problems, bool(problem))
+            self.assertIn(problem, lines.get(id, ""))
+            self.assertLess(len(lines.get(id, "")), 500)
+        self.assertEqual(set(lines), {id for id, problem in expected.items() if problem})
+        kept = classroom.kept(room, "folder", seen.partition("\nfolder,")[2].split(",")[0])
+        self.assertEqual(kept.refused[NAME], "grade_no_file")
+
+    def test_what_nobody_foresaw_is_that_students_line_too(self):
+        with mock.patch.object(pulling, "pull", side_effect=KeyError("?")), mock.patch("sys.stderr"):
+            puller = importlib.import_module("class_puller")
+            answer = puller.answer(self.folder, {"ids": ["ann"], "place": "x", "last": None})
+        self.assertEqual(answer, {"problem": "KeyError: '?'"})
+
+    @unittest.skipUnless(sys.platform.startswith("linux"), "only Linux tells who descends from whom")
+    def test_nothing_is_left_running_after_kill_9(self):
+        silent = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(silent.close)
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/x.git"
+        child = subprocess.Popen(self.command({"ann": url, "bob": f"{url}2"}), stdout=subprocess.DEVNULL)
+        self.addCleanup(child.wait)
+        self.addCleanup(child.kill)
+        before = processes.wait_for_descendants(child.pid, 6, 60)
+        self.assertGreaterEqual(len(before), 6)  # two that pull, their git and what it asks by
+        child.kill()
+        child.wait()
+        self.assertEqual(processes.still_running(before, 10), [])
+
+
 class Graders(Folder):
     """Programs of which each dies at its first task, unless that was tried before."""
 
@@ -331,9 +428,17 @@ for line in sys.stdin:
             tasks = [stage_class.Task(id, "a", {0: 7}, str(self.folder / id), False, "en")
                      for id in ("ann", "hopeless", "bob", "cat", "dan")]
             bar = stage_class.Bar(len(tasks))
-            self.assertEqual(graders.run(tasks, bar),
+            self.assertEqual(graders.grade(tasks, bar),
                              {str(self.folder / "hopeless"): course.say("class_grader_ended")})
         self.assertEqual(bar.done, len(tasks))
+
+    def test_that_stand_still_are_ended_and_cost_only_that_task(self):
+        fake = ("import json, sys, time\nfor line in sys.stdin:\n    task = json.loads(line)\n"
+                "    time.sleep(1000 if task['id'] == 'bob' else 0)\n    print(json.dumps({'problem': None}), flush=True)\n")
+        pool, answers = helpers.Helpers([sys.executable, "-c", fake], 1, seconds=15), {}
+        pool.run([{"id": id} for id in ("ann", "bob", "cat")],
+                 lambda task, answer: answers.update({task["id"]: answer["problem"]}))
+        self.assertEqual(answers, {"ann": None, "bob": course.say("class_no_answer", 15), "cat": None})
 
 
 EVIL = "<script>alert(1)</script>\x1b[2J&amp;`|\n# x"
@@ -588,9 +693,10 @@ class Sharing(Folder):
         room = classroom.Classroom(roster)
         self.assertEqual([[one.id for one in together] for together in classroom.by_repository(room.students)],
                          [["ann", "bob"], ["cat"]])
-        with mock.patch.object(pulling, "pull", side_effect=pulling.pull) as pull, mock.patch("sys.stdout"):
+        with mock.patch.object(helpers.Helpers, "run", autospec=True, side_effect=helpers.Helpers.run) as run, (
+                mock.patch("sys.stdout")):
             stage_class.pull(room, room.students[:2])
-            self.assertEqual(pull.call_count, 1)
+            self.assertEqual(len(run.call_args[0][1]), 1)
             seen = room.seen()
             self.assertEqual(len(seen["ann"]), 1)
             self.assertEqual(seen["ann"], seen["bob"])
@@ -602,12 +708,11 @@ class Sharing(Folder):
         self.repository("team")
         room = classroom.Classroom(self.put("roster.csv", "id,repository\nann,team\nbob,team\n"))
         with mock.patch("sys.stdout"):
-            with mock.patch.object(classroom, "now", lambda: DUE):
-                stage_class.pull(room, room.students[:1])
-            with mock.patch.object(classroom, "now", lambda: DUE + 50 * HOURS):
-                stage_class.pull(room, room.students)
-        self.assertEqual(room.seen()["bob"], room.seen()["ann"])
-        self.assertEqual(room.seen()["bob"][0].at, DUE)
+            stage_class.pull(room, room.students[:1])
+            first = room.seen()["ann"]
+            time.sleep(1)  # times are whole seconds
+            stage_class.pull(room, room.students)
+        self.assertEqual((room.seen()["bob"], room.seen()["ann"]), (first, first))
 
 
 class Sending(Folder):
@@ -691,6 +796,14 @@ class Sending(Folder):
 
 
 class Settings(Folder):
+    def test_that_lie_are_refused_in_a_line_and_in_linear_time(self):
+        start = time.process_time()
+        many = "{" + ", ".join(f'"k{at}": {{"a": []}}' for at in range(100_000)) + "}"
+        self.assertEqual(len(strict_json.parse(many)), 100_000)
+        for text in "[" * 250_000, '{"a": ' * 50_000, '{"language": "en", "language": "zh"}', "1" * 250_000, "{", "[]":
+            self.assertIn("expected a JSON object", self.problem(official.parse, text))
+        self.assertLess(time.process_time() - start, 5)
+
     def test_of_a_class_survive_an_export_and_an_update(self):
         settings = {**official.DEFAULTS, **Lateness.SETTINGS}
         self.put(official.FILE, json.dumps(settings))

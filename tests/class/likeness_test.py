@@ -5,6 +5,7 @@ were written apart are not taken for copies of each other.
 """
 import re
 import sys
+import time
 import unittest
 
 from make_class import ROOT, STAGES, programs, renamed, text_of
@@ -74,6 +75,11 @@ class Likeness(unittest.TestCase):
         other = "float  g ( float yes )\n{ /* 3 */ return yes*0x1p+3 ; }"
         self.assertEqual(self.names(one), self.names(other))
         self.assertNotEqual(self.names(one), self.names(one.replace("*", "/")))
+
+    def test_reads_comments_that_do_not_end_in_linear_time(self):
+        start = time.process_time()
+        self.assertEqual(list(likeness.tokens("int x; " + "/* " * 80_000)), ["int", "N"])
+        self.assertLess(time.process_time() - start, 5)
 
     def test_finds_a_copy_in_other_names_and_another_dress(self):
         for stage in STAGES[likeness.FIRST_STAGE:]:

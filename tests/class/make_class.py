@@ -5,7 +5,6 @@ its grading. class_test.py grades it.
 Time passes in two rounds: `begin` writes the repositories, `go_on` what happened in them later.
 """
 import functools
-import json
 import os
 import pathlib
 import random
@@ -16,7 +15,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
-sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests" / "mistakes")]
+sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests" / "mistakes"), str(ROOT / "tests" / "support")]
 import confine  # noqa: E402
 import course  # noqa: E402
 import edits  # noqa: E402

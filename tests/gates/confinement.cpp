@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -36,6 +37,70 @@ struct Limit {
   rlim_t hard;
 };
 
+constexpr int kEndings[] = {SIGTERM, SIGINT, SIGHUP};
+std::atomic<pid_t> group = 0;  // the group that ends with this process; 0: none
+static_assert(std::atomic<pid_t>::is_always_lock_free);  // a signal handler reads it
+
+bool adopts_orphans = false;  // what a command started becomes ours when its own parent ends
+
+// Kills those whom /proc names as ours. Calls nothing that is not safe in a signal handler.
+void kill_children() {
+  const int file = ::open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
+  char text[4096];
+  const ssize_t size = file < 0 ? 0 : ::read(file, text, sizeof text);
+  if (file >= 0) ::close(file);
+  pid_t pid = 0;
+  for (ssize_t i = 0; i < size; ++i) {  // "17 18 ", the last one perhaps cut
+    if (text[i] >= '0' && text[i] <= '9') {
+      pid = 10 * pid + (text[i] - '0');
+    } else {
+      if (pid > 0) ::kill(pid, SIGKILL);
+      pid = 0;
+    }
+  }
+}
+
+// Waits until nothing that descends from this process is left; what has not ended after `patience`
+// milliseconds is killed.
+void end_descendants(int patience) {
+  constexpr int kLongest = 5000;  // what the kernel itself holds does not end
+  const timespec millisecond{0, 1'000'000};
+  for (int waited = 0; waited < kLongest; ++waited) {
+    pid_t ended = 0;
+    while ((ended = ::waitpid(-1, nullptr, WNOHANG)) > 0) {
+    }
+    if (ended < 0) return;  // there are no children
+    if (waited >= patience) kill_children();
+    ::nanosleep(&millisecond, nullptr);
+  }
+}
+
+// SIGTERM first: a build takes back what is half written.
+void end_all(int signal) {
+  if (group > 0) ::kill(-group, SIGTERM);
+  end_descendants(adopts_orphans ? 2000 : 0);
+  if (group > 0) ::kill(-group, SIGKILL);
+  ::_exit(128 + signal);
+}
+
+// While it lives, no such signal comes.
+class NoEndings {
+ public:
+  NoEndings() {
+    sigset_t endings;
+    ::sigemptyset(&endings);
+    for (const int signal : kEndings) ::sigaddset(&endings, signal);
+    ::pthread_sigmask(SIG_BLOCK, &endings, &before_);
+  }
+  ~NoEndings() { restore(); }
+  NoEndings(const NoEndings&) = delete;
+  NoEndings& operator=(const NoEndings&) = delete;
+  void restore() const { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_{};
+};
+
 // How many processes and threads the machine runs: no user has more.
 [[maybe_unused]] unsigned running_now() {
   std::ifstream in("/proc/loadavg");  // "0.20 0.18 0.12 1/80 11206"
@@ -50,11 +115,17 @@ struct Limit {
 std::vector<Limit> limits_of(const Confinement& confinement) {
   std::vector<Limit> limits{{RLIMIT_CORE, 0, 0}};
   const auto add = [&](auto resource, rlim_t value) {
-    if (value != 0) limits.push_back({resource, value, value});
+    if (value == 0) return;
+    limits.push_back({resource, value, confinement.limits_only ? RLIM_INFINITY : value});
   };
-  add(RLIMIT_CPU, confinement.seconds);
-  if (confinement.seconds != 0) ++limits.back().hard;  // SIGXCPU first: that tells why
+  if (!confinement.limits_only && confinement.seconds != 0) {
+    limits.push_back({RLIMIT_CPU, confinement.seconds, confinement.seconds + 1});  // SIGXCPU first
+  }
+#if !defined(__SANITIZE_ADDRESS__)  // whose shadow alone takes terabytes of addresses
   add(RLIMIT_AS, confinement.memory);
+#else
+  if (!confinement.limits_only) add(RLIMIT_AS, confinement.memory);
+#endif
   add(RLIMIT_FSIZE, confinement.file);
   add(RLIMIT_NOFILE, confinement.open_files);
 #ifdef __linux__
@@ -69,7 +140,7 @@ class Walls {
   explicit Walls(const Confinement& confinement)
       : limits_(limits_of(confinement)), compiles_(confinement.starts_processes) {
 #ifdef STAGECRAFT_CAN_FILTER_SYSCALLS
-    if (!not_confined_because().empty()) return;
+    if (confinement.limits_only || !not_confined_because().empty()) return;
     landlock_.emplace();
     filter_.emplace(confinement.starts_processes);
     for (const fs::path& path : confinement.reads) landlock_->may_read(path);
@@ -85,6 +156,7 @@ class Walls {
 #ifdef __linux__
     if (landlock_) give_up_root();
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent_) ::_exit(127);  // it died before that
 #endif
     for (const Limit& limit : limits_) {
       rlimit now{};
@@ -136,6 +208,7 @@ class Walls {
 
   std::vector<Limit> limits_;
   [[maybe_unused]] bool compiles_;
+  [[maybe_unused]] pid_t parent_ = ::getpid();
   std::optional<Landlock> landlock_;
 #ifdef STAGECRAFT_CAN_FILTER_SYSCALLS
   std::optional<SyscallFilter> filter_;
@@ -155,7 +228,9 @@ struct Failure {
 };
 
 [[noreturn]] void become(const Command& command, char* const* words, char* const* environment,
-                         Walls& walls, int report) {
+                         Walls& walls, const NoEndings& signals, int report) {
+  for (const int signal : kEndings) ::signal(signal, SIG_DFL);
+  signals.restore();
   const int nothing = ::open("/dev/null", O_RDONLY);
   ::dup2(nothing, STDIN_FILENO);
   if (command.output >= 0) {
@@ -254,6 +329,15 @@ fs::path own_loader() { return {}; }
 void guard_own_memory() {}
 #endif
 
+void end_with(int parent) {
+  for (const int signal : kEndings) ::signal(signal, end_all);
+#ifdef __linux__
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  adopts_orphans = ::prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
+#endif
+  if (::getppid() != parent) throw Error("process {}, which started this one, has ended", parent);
+}
+
 std::optional<int> run_confined(const Command& command, const Confinement& confinement,
                                 double* seconds) {
   Walls walls(confinement);
@@ -261,15 +345,23 @@ std::optional<int> run_confined(const Command& command, const Confinement& confi
   const std::vector<char*> environment = pointers(command.environment);
   int report[2];
   if (::pipe(report) != 0) throw Error("{}: {}", command.words[0], std::strerror(errno));
-  const pid_t child = ::fork();
-  const int error = errno;
-  if (child == 0) become(command, words.data(), environment.data(), walls, report[1]);
+  pid_t child = -1;
+  int error = 0;
+  {
+    const NoEndings signals;
+    child = ::fork();
+    error = errno;
+    if (child == 0) become(command, words.data(), environment.data(), walls, signals, report[1]);
+    group = std::max(child, 0);
+  }
   ::close(report[1]);
   Failure failure{};
   const bool failed = child > 0 && ::read(report[0], &failure, sizeof failure) > 0;
   ::close(report[0]);
   if (child < 0) throw Error("{}: cannot be started: {}", command.words[0], std::strerror(error));
   const std::optional<int> status = wait_for(child, confinement.seconds, seconds);
+  if (adopts_orphans) end_descendants(0);
+  group = 0;
   if (failed) {
     throw Error("{}: cannot be started: {}: {}", command.words[0], failure.step,
                 std::strerror(failure.error));

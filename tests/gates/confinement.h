@@ -15,6 +15,9 @@ struct Confinement {
   std::vector<std::filesystem::path> programs;  // to execute; read as well
   std::vector<std::filesystem::path> writes;    // files that exist; in a folder, files of any name
   bool starts_processes = false;                // as a compiler does; else threads only
+  // For what is trusted and starts confined commands of its own, as the gate does: it has the
+  // limits and nothing else of all this, and may give what it starts others.
+  bool limits_only = false;
 
   // Limits; 0 is none.
   unsigned seconds = 10;                          // of wall time, and of CPU time of a process
@@ -43,6 +46,13 @@ struct Command {
 // if it was confined; else nothing of its process group. Throws Error if it cannot be started.
 std::optional<int> run_confined(const Command& command, const Confinement& confinement,
                                 double* seconds = nullptr);
+
+// From here on the end of `parent`, which started this process, ends this process, and with it what
+// run_confined is running then, and all that was started by that; so do SIGTERM, SIGINT and SIGHUP.
+// A command that ends leaves nothing running either. For a program that has no other children.
+// (On Linux; elsewhere these signals end the group of the command.) Throws Error if `parent` is
+// gone already.
+void end_with(int parent);
 
 // For a judge: its memory cannot be read or written by other processes of the same user.
 void guard_own_memory();

@@ -162,7 +162,7 @@ std::string diagnose_tokens(const std::string& what, const std::vector<double>& 
   const auto id = [](auto number) { return static_cast<int>(number); };
   const std::size_t both = std::min(expected.size(), got.size());
   std::size_t first = 0;
-  while (first < both && id(expected[first]) == id(got[first])) ++first;
+  while (first < both && expected[first] == static_cast<double>(got[first])) ++first;
   if (first == 0 && both > 0) {
     return say("token_wrong_first", what, spell(id(expected[0])), spell(id(got[0])));
   }

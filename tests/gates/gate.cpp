@@ -20,7 +20,9 @@
 namespace stagecraft::stages {
 namespace {
 
-constexpr const char* kNotWritten = "not-written";  // tools/ look for this, not for a sentence
+constexpr const char* kNotWritten = "not-written";       // tools/ look for this, not for a sentence
+constexpr std::size_t kMaxProblem = 32u << 10;           // bytes of what is said about a case
+constexpr std::size_t kMaxKept = std::size_t{64} << 20;  // bytes of wrong answers of all cases
 
 // Does a text hold a name, and not only as a piece of a longer one?
 bool names_as_a_word(std::string_view text, std::string_view name) {
@@ -121,6 +123,30 @@ std::uint64_t& rounds() {
 std::vector<Asked>& history() {
   static std::vector<Asked> all;
   return all;
+}
+
+// How many bytes of numbers a right answer has.
+std::size_t expected_bytes(const Case& question) {
+  std::size_t n = 0;
+  for (const auto& [name, expected] : question.expected) n += expected.values.size();
+  for (const auto& [name, expected] : question.on_the_way) n += expected.values.size();
+  return n * question.request.calls * sizeof(float);
+}
+
+// Numbers that have been judged are needed only to find the mistake behind wrong ones, and of those
+// no more is kept than honest code makes: past that an answer counts as none.
+void drop_numbers(Outcome& outcome, bool right) {
+  static std::size_t kept = 0;
+  std::size_t bytes = 0;
+  for (const auto& [name, tensor] : outcome.response.outputs) {
+    bytes += sizeof(float) * tensor.values.size();
+  }
+  if (!right && kept + bytes <= kMaxKept) {
+    kept += bytes;
+    return;
+  }
+  outcome.response.outputs.clear();
+  if (!right) outcome.kind = Outcome::Kind::NoAnswer;
 }
 
 // Judges an answer that breaks no rule by its numbers.
@@ -228,20 +254,24 @@ bool judge_by(const Case& question, const FindProblem& find_problem) {
     return false;
   }
   const std::string kept = keep_request(question);
-  const Outcome outcome = run_worker(worker(), question.request);
+  // Twice what is expected: more is no mistake that a name or a number could explain.
+  const std::size_t most = std::max(kMostNumbers, 2 * expected_bytes(question));
+  Outcome outcome = run_worker(worker(), question.request, most);
   if (skips_unwritten(outcome)) return false;
   std::string problem = find_problem(outcome);
-  history().push_back({question, outcome, problem.empty(),
-                       [=](const Outcome& other) { return find_problem(other).empty(); }});
+  const auto is_right = [=](const Outcome& other) { return find_problem(other).empty(); };
+  if (!problem.empty()) keep_failure(kept, outcome);
+  const std::string printed = std::move(outcome.printed);
+  drop_numbers(outcome, problem.empty());
+  history().push_back({question, std::move(outcome), problem.empty(), is_right});
   if (problem.empty()) return true;
-  keep_failure(kept, outcome);
   if (const std::string inputs = small_inputs(question.request); !inputs.empty()) {
     problem += "\n  " + say("inputs", inputs);
   }
-  if (!outcome.printed.empty()) {
-    problem += "\n  " + say("printed") + "\n" + indented(outcome.printed);
+  if (!printed.empty()) {
+    problem += "\n  " + say("printed") + "\n" + indented(printed);
   }
-  ADD_FAILURE() << question.name << "\n  " << problem;
+  ADD_FAILURE() << question.name << "\n  " << shortened(problem, kMaxProblem);
   return false;
 }
 
@@ -262,7 +292,7 @@ bool judge_counts(const Case& question, const std::string& output,
       expected.allowed.push_back(share == 0.0 ? 0.0 : 2.0);
     }
     for (const float token : found->second.values) {
-      if (token < 0.0f || token >= static_cast<float>(shares.size())) {
+      if (!(token >= 0.0f && token < static_cast<float>(shares.size()))) {  // nor NaN
         return say("no_answer", fmt::format("{} {}", output, token));
       }
       ++counts.values[static_cast<std::size_t>(token)];

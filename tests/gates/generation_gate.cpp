@@ -216,6 +216,7 @@ bool judge_shares(const std::string& name, const Tensor& logits, double temperat
   const Expected drawn = draws(one.request.inputs["u"], expected);
   one.expected = {{"tokens", drawn}};
   one.tell = [us = one.request.inputs["u"], drawn](const std::string&, const Tensor& got) {
+    if (got.values.size() != drawn.values.size()) return std::string();
     std::size_t i = 0;
     while (std::fabs(got.values[i] - drawn.values[i]) <= drawn.allowed[i]) ++i;
     return say("draw_wrong", us.values[i], drawn.values[i], got.values[i]);

@@ -3,6 +3,8 @@
 // if one does.
 #include <gtest/gtest.h>
 
+#include <sys/resource.h>
+
 #include <cstdlib>
 
 #include "base/json.h"
@@ -53,6 +55,15 @@ class Rounds : public ::testing::EmptyTestEventListener {
   }
 };
 
+// The most memory that the judge had so far, in kilobytes: a test of its own looks at that.
+class Peak : public ::testing::EmptyTestEventListener {
+  void OnTestSuiteEnd(const ::testing::TestSuite&) override {
+    rusage used{};
+    ::getrusage(RUSAGE_SELF, &used);
+    ::testing::Test::RecordProperty("peak", static_cast<int>(used.ru_maxrss));
+  }
+};
+
 }  // namespace
 }  // namespace stagecraft::stages
 
@@ -66,6 +77,7 @@ int main(int argc, char** argv) {
   ::testing::UnitTest::GetInstance()->listeners().Append(
       std::make_unique<stagecraft::stages::Rounds>().release());
   stagecraft::stages::set_own_program(argv[0]);
+  ::testing::UnitTest::GetInstance()->listeners().Append(new stagecraft::stages::Peak);
   const std::string why = stagecraft::stages::not_confined_because();
   if (!why.empty()) ::testing::Test::RecordProperty("not-confined", why);  // for the report
   const int result = RUN_ALL_TESTS();

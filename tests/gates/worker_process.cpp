@@ -23,6 +23,7 @@ constexpr unsigned kSecondsLater = 2;
 constexpr double kPatienceInAll = 60.0;  // seconds of all together, and the same from there on
 constexpr std::size_t kMaxPrintedLines = 40;
 constexpr std::size_t kMaxPrintedBytes = 16u << 10;
+constexpr std::uint64_t kMaxFile = 16u << 20;  // of what a worker prints or answers
 
 // A folder that is gone when the case is over.
 class ScratchFolder {
@@ -134,8 +135,16 @@ std::string first_lines(const fs::path& path) {
   return text;
 }
 
+// What an answer may have: a copy of every input, the numbers that are expected, and a header.
+std::size_t most_bytes(const Request& request, std::size_t numbers) {
+  for (const auto& [name, tensor] : request.inputs) {
+    numbers += request.calls * sizeof(float) * tensor.values.size();
+  }
+  return numbers + Response::kMaxHeader;
+}
+
 void judge_status(std::optional<int> status, const fs::path& response, unsigned seconds,
-                  Outcome& outcome) {
+                  std::size_t most, Outcome& outcome) {
   if (!status || (WIFSIGNALED(*status) && WTERMSIG(*status) == SIGXCPU)) {
     outcome.kind = Outcome::Kind::Hung;
     outcome.detail = std::to_string(seconds);
@@ -147,6 +156,8 @@ void judge_status(std::optional<int> status, const fs::path& response, unsigned 
     outcome.detail = std::to_string(WEXITSTATUS(*status));
   } else {
     try {
+      const std::size_t size = fs::file_size(response);
+      if (size > most) throw Error("{} bytes, expected at most {}", size, most);
       outcome.response = Response::read(response);
     } catch (const std::exception& error) {
       outcome.kind = Outcome::Kind::NoAnswer;
@@ -157,7 +168,7 @@ void judge_status(std::optional<int> status, const fs::path& response, unsigned 
 
 }  // namespace
 
-Outcome run_worker(const fs::path& worker, const Request& request) {
+Outcome run_worker(const fs::path& worker, const Request& request, std::size_t most) {
   static unsigned hung = 0;
   static double spent = 0.0;
   const unsigned seconds = seconds_for(hung, spent);
@@ -167,7 +178,9 @@ Outcome run_worker(const fs::path& worker, const Request& request) {
   request.write(asked);
   const File answer(response);
   const File printed(folder / "printed");
+  most = most_bytes(request, most);
   Confinement walls = confinement(worker, request, seconds);
+  walls.file = kMaxFile + most;
   walls.reads.push_back(asked);
   walls.writes.push_back(response);
   const Command command{
@@ -175,7 +188,7 @@ Outcome run_worker(const fs::path& worker, const Request& request) {
   Outcome outcome;
   const std::optional<int> status = run_confined(command, walls, &outcome.seconds);
   spent += outcome.seconds;
-  judge_status(status, response, seconds, outcome);
+  judge_status(status, response, seconds, most, outcome);
   hung += outcome.kind == Outcome::Kind::Hung;
   outcome.printed = first_lines(folder / "printed");
   return outcome;

@@ -49,6 +49,27 @@ const std::string& field(const SafetensorsFile& file, const std::string& name) {
   return found->second;
 }
 
+std::string short_field(const SafetensorsFile& file, const std::string& name) {
+  return shortened(field(file, name), Response::kMaxText);
+}
+
+// What a student's error says need not be text.
+std::string as_text(const std::string& message) {
+  const Json text = shortened(message, Response::kMaxText);
+  const std::string valid = text.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return parse_json(valid, "message").get<std::string>();
+}
+
+// The length of the header of a safetensors file, by its first bytes.
+void check_header(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::uint64_t length = 0;
+  for (int i = 0; i < 8; ++i) length |= static_cast<std::uint64_t>(in.get() & 0xff) << (8 * i);
+  if (in && length > Response::kMaxHeader) {
+    throw Error("a header of {} bytes, expected at most {}", length, Response::kMaxHeader);
+  }
+}
+
 }  // namespace
 
 Request Request::call(std::size_t number) const {
@@ -58,6 +79,13 @@ Request Request::call(std::size_t number) const {
   one.scalars = others.at(number - calls - 1).scalars;
   one.texts = others.at(number - calls - 1).texts;
   return one;
+}
+
+std::string shortened(std::string text, std::size_t most) {
+  if (text.size() <= most) return text;
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0) == 0x80) --most;
+  text.resize(most);
+  return text + "...";
 }
 
 void Request::write(const std::filesystem::path& path) const {
@@ -98,8 +126,10 @@ Request Request::read(const std::filesystem::path& path) {
   }
   request.at_once = field(file, "at_once") == "1";
   request.function = field(file, "function");
-  request.scalars = Json::parse(field(file, "scalars")).get<std::map<std::string, double>>();
-  request.texts = Json::parse(field(file, "texts")).get<std::map<std::string, std::string>>();
+  request.scalars =
+      parse_json(field(file, "scalars"), "scalars").get<std::map<std::string, double>>();
+  request.texts =
+      parse_json(field(file, "texts"), "texts").get<std::map<std::string, std::string>>();
   request.alias = field(file, "alias");
   request.gap = std::stoul(field(file, "gap"));
   request.calls = std::stoul(field(file, "calls"));
@@ -110,7 +140,7 @@ void Response::write(const std::filesystem::path& path) const {
   std::ofstream out(path, std::ios::binary);  // in place: a worker may make no other file
   write_safetensors(out, stored_as(outputs),
                     {{"status", std::to_string(static_cast<int>(status))},
-                     {"message", message},
+                     {"message", as_text(message)},
                      {"overrun", overrun},
                      {"overrun_side", overrun_side},
                      {"changed_input", changed_input}});
@@ -118,20 +148,21 @@ void Response::write(const std::filesystem::path& path) const {
 }
 
 Response Response::read(const std::filesystem::path& path) {
+  check_header(path);
   const SafetensorsFile file(path);
   Response response;
   response.outputs = tensors_of(file);
   const std::string& status = field(file, "status");
   if (status != "0" && status != "1" && status != "2") throw Error("'status': found {}", status);
   response.status = static_cast<Status>(status[0] - '0');
-  response.message = field(file, "message");
-  response.overrun = field(file, "overrun");
-  response.overrun_side = field(file, "overrun_side");
+  response.message = short_field(file, "message");
+  response.overrun = short_field(file, "overrun");
+  response.overrun_side = short_field(file, "overrun_side");
   const std::string& side = response.overrun_side;
   if (!response.overrun.empty() && side != "before" && side != "between" && side != "after") {
     throw Error("'overrun_side': found {}", side);
   }
-  response.changed_input = field(file, "changed_input");
+  response.changed_input = short_field(file, "changed_input");
   return response;
 }
 

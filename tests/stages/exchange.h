@@ -54,9 +54,17 @@ struct Response {
   std::string overrun_side;               // "before", "between" (its rows) or "after"
   std::string changed_input;              // an input that was written to, or empty
 
+  // A worker may be hostile: what it writes is refused where its header, which is JSON, is longer
+  // than any of ours, and its texts are cut.
+  static constexpr std::size_t kMaxHeader = std::size_t{1} << 20;
+  static constexpr std::size_t kMaxText = std::size_t{4} << 10;
+
   void write(const std::filesystem::path& path) const;
   static Response read(const std::filesystem::path& path);
 };
+
+// At most so many bytes of a text, and whether there was more: "...".
+std::string shortened(std::string text, std::size_t most);
 
 // A text that need not be UTF-8 travels as the numbers of its bytes.
 std::vector<int> bytes_of(const std::string& text);

@@ -318,9 +318,9 @@ TEST(BadTokenizers, AreFilesThatAreNoJson) {
   expect("{\"version\": \"\xff\"}", "expected JSON in UTF-8, found an error at byte");
   expect("{\"version\": \"\\ud800\"}", "expected JSON in UTF-8, found an error at byte");
   expect("{\"version\": \"1.0\", \"version\": \"1.0\"}",
-         "version: expected one such field, found two");
+         "version: expected each key once, found it twice");
   expect(R"({"model": {"type": "BPE", "merges": [], "vocab": {"a": 0, "a": 1}}})",
-         "model.vocab.a: expected each token once, found it twice");
+         "model.vocab.a: expected each key once, found it twice");
   const std::string deep(100'000, '[');
   expect(deep, "expected at most 100 brackets one in another, found more");
   std::string sequences;

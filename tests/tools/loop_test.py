@@ -5,7 +5,6 @@ Standard library only; ctest runs it.
 """
 import contextlib
 import io
-import json
 import os
 import pathlib
 import re

@@ -3,7 +3,14 @@
 #include <limits>
 #include <utility>
 
+#include "base/error.h"
+
 namespace stagecraft {
+namespace {
+
+constexpr std::size_t kMaxTokens = 1024;  // of a template, which goes around every text
+
+}  // namespace
 
 PostProcessor::PostProcessor(const JsonNode& node) { read(node); }
 
@@ -35,6 +42,9 @@ void PostProcessor::read_template(const JsonNode& node) {
       for (const JsonNode id_node : token->at("ids").elements()) {
         const std::int64_t id = id_node.integer();
         if (id < 0 || id > std::numeric_limits<TokenId>::max()) id_node.refuse("a token id");
+        if (template_->size() >= kMaxTokens) {
+          single.refuse(fmt::format("at most {} tokens", kMaxTokens), "more");
+        }
         template_->push_back(static_cast<TokenId>(id));
       }
     } else {

@@ -2,11 +2,15 @@
 //
 //   confine [--read PATH | --execute PATH | --write PATH]... [--libraries] [--starts-processes]
 //           [--seconds N] [--memory BYTES] [--file BYTES] [--open-files N] [--processes N]
-//           -- COMMAND [ARGUMENT...]
+//           [--parent PID] -- COMMAND [ARGUMENT...]
+//   confine --limits-only [--seconds N]... -- COMMAND [ARGUMENT...]
+//                         for the gate: with the limits and no walls, and with all of the
+//                         environment
 //   confine --why         why commands are not confined here; nothing, and exit code 0, if they are
 //
+// --parent: where that process, which starts this one, ends, the command ends with all it started.
 // Its exit code is the command's own, 128 + the signal that ended it, or 124 where it took too
-// long; 125: it could not be started.
+// long; 125: it could not be started. (A command that ends with one of these two: 123.)
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +25,7 @@ namespace {
 
 constexpr int kTooLong = 124;
 constexpr int kNotStarted = 125;
+constexpr int kOneOfOurs = 123;
 
 std::uint64_t number(const std::string& option, const std::string& text) {
   if (text.empty() || text.size() > 18 || text.find_first_not_of("0123456789") != text.npos) {
@@ -59,6 +64,8 @@ void take(const std::string& option, const std::string& value, Confinement& conf
     confinement.open_files = static_cast<unsigned>(number(option, value));
   } else if (option == "--processes") {
     confinement.processes = static_cast<unsigned>(number(option, value));
+  } else if (option == "--parent") {
+    end_with(static_cast<int>(number(option, value)));
   } else {
     throw Error("confine: unknown option '{}'", printable(option));
   }
@@ -81,6 +88,12 @@ std::vector<std::string> environment(const Confinement& confinement) {
   return kept;
 }
 
+std::vector<std::string> own_environment() {
+  std::vector<std::string> all;
+  for (char** one = ::environ; *one != nullptr; ++one) all.emplace_back(*one);
+  return all;
+}
+
 int run(const std::vector<std::string>& words) {
   if (words.size() == 1 && words[0] == "--why") {
     const std::string why = not_confined_because();
@@ -93,6 +106,11 @@ int run(const std::vector<std::string>& words) {
   while (at < words.size() && words[at] != "--") {
     if (words[at] == "--starts-processes") {
       confinement.starts_processes = true;
+      ++at;
+      continue;
+    }
+    if (words[at] == "--limits-only") {
+      confinement.limits_only = true;
       ++at;
       continue;
     }
@@ -110,10 +128,12 @@ int run(const std::vector<std::string>& words) {
   for (++at; at < words.size(); ++at) command.words.push_back(words[at]);
   if (command.words.empty()) throw Error("confine: expected -- and a command");
   command.words[0] = found_program(command.words[0]);
-  command.environment = environment(confinement);
+  command.environment = confinement.limits_only ? own_environment() : environment(confinement);
   const std::optional<int> status = run_confined(command, confinement);
   if (!status) return kTooLong;
-  return WIFSIGNALED(*status) ? 128 + WTERMSIG(*status) : WEXITSTATUS(*status);
+  if (WIFSIGNALED(*status)) return 128 + WTERMSIG(*status);
+  const int code = WEXITSTATUS(*status);
+  return code == kTooLong || code == kNotStarted ? kOneOfOurs : code;
 }
 
 }  // namespace
@@ -121,6 +141,7 @@ int run(const std::vector<std::string>& words) {
 
 int main(int argc, char** argv) {
   try {
+    stagecraft::stages::guard_own_memory();
     return stagecraft::stages::run({argv + 1, argv + argc});
   } catch (const std::exception& error) {
     std::fprintf(stderr, "stagecraft: %s\n", error.what());

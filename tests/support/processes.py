@@ -1,0 +1,38 @@
+"""What runs below a process, for tests of what is left when it is killed. Linux only."""
+import pathlib
+import time
+
+
+def descendants(pid):
+    """{pid: when it was started}; of 0: everything."""
+    parents, started = {}, {}
+    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text(errors="replace").rpartition(")")[2].split()
+        except OSError:
+            continue
+        if fields[0] != "Z":
+            parents[int(path.parent.name)], started[int(path.parent.name)] = int(fields[1]), fields[19]
+    found = {pid}
+    while more := {one for one, parent in parents.items() if parent in found} - found:
+        found |= more
+    return {one: started[one] for one in found - {pid} if one in started}
+
+
+def wait_for_descendants(pid, count, seconds):
+    """Them, once there are so many."""
+    deadline = time.monotonic() + seconds
+    while len(found := descendants(pid)) < count and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return found
+
+
+def still_running(before, seconds):
+    """Those of them that run after so many seconds."""
+    deadline = time.monotonic() + seconds
+    while True:
+        now = descendants(0)
+        left = [pid for pid, started in before.items() if now.get(pid) == started]
+        if not left or time.monotonic() > deadline:
+            return left
+        time.sleep(0.1)
