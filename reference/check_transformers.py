@@ -34,8 +34,11 @@ class _DoubleTorch:
 
 @contextlib.contextmanager
 def _single_means_double(model_type: str) -> Iterator[None]:
+    from transformers.models.auto.configuration_auto import model_type_to_module_name
+
+    folder = model_type_to_module_name(model_type)  # gemma3 for gemma3_text
     names = (
-        f"transformers.models.{model_type}.modeling_{model_type}",
+        f"transformers.models.{folder}.modeling_{folder}",
         "transformers.modeling_rope_utils",
     )
     modules = [importlib.import_module(name) for name in names]

@@ -28,7 +28,8 @@ std::vector<PlannedTensor> plan_tensors(const Plan& plan, const Checkpoint& chec
     // The one table of a tied model is written once, as the embedding.
     const bool again =
         weight.name == kHead && !weight.or_name.empty() && are_equal(*stored[i], *embedding);
-    if (!again) tensors.push_back({weight.name, stored[i], stored[i]->dtype});
+    const bool rest = weight.first_row != 0;  // of a tensor that other weights share
+    if (!again && !rest) tensors.push_back({weight.name, stored[i], stored[i]->dtype});
   }
   return tensors;
 }

@@ -108,9 +108,9 @@ void check_heads(const ConfigFields& fields, std::size_t n_heads, std::size_t n_
   }
 }
 
-RopeConfig parse_rope(const ConfigFields& top, std::size_t max_seq_len) {
+RopeConfig parse_rope(const ConfigFields& top, std::size_t max_seq_len, double theta) {
   RopeConfig rope;
-  rope.theta = top.number_or("rope_theta", 10'000.0, kMinTheta, kMaxTheta);
+  rope.theta = top.number_or("rope_theta", theta, kMinTheta, kMaxTheta);
   const Json* scaling = top.find("rope_scaling");
   const bool older = scaling != nullptr && !scaling->empty();
   const std::string_view key = older ? "rope_scaling" : "rope_parameters";

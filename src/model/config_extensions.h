@@ -23,7 +23,8 @@ void check_heads(const ConfigFields& fields, std::size_t n_heads, std::size_t n_
                  std::size_t head_dim);
 
 // Both styles: "rope_theta" and "rope_scaling" at the top, or both inside "rope_parameters".
-RopeConfig parse_rope(const ConfigFields& top, std::size_t max_seq_len);
+// theta: where the file does not say.
+RopeConfig parse_rope(const ConfigFields& top, std::size_t max_seq_len, double theta = 10'000.0);
 
 // Which layers look back only so far, as positions; 0: all the way. [config.n_layers]
 // Needs config.model_type and config.n_layers.

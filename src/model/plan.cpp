@@ -136,10 +136,13 @@ class PlanText {
                                                buffer(s.gate), buffer(s.up)));
             },
             [&](const AddStep& s) {
-              return Line{buffer(s.x), "+= " + buffer(s.in)};
+              return Line{buffer(s.x), "+= " + scaled(s.scale, s.in)};
             },
-            [&](const SoftCapStep& s) {
-              return equals(s.x, fmt::format("{0:g} * tanh({1} / {0:g})", s.cap, buffer(s.x)));
+            [&](const MapStep& s) {
+              const std::string x = scaled(s.scale, s.x);
+              return equals(s.x, s.soft_cap == 0.0f
+                                     ? x
+                                     : fmt::format("{0:g} * tanh({1} / {0:g})", s.soft_cap, x));
             },
             [&](const RopeStep& s) {
               std::vector<std::string> names;
@@ -175,7 +178,17 @@ class PlanText {
 
   Line equals(BufferId out, const std::string& right) const { return {buffer(out), "= " + right}; }
   const std::string& buffer(BufferId id) const { return plan_.buffer(id).name; }
-  std::string weight(WeightId id) const { return short_name(plan_.weight(id).name); }
+  // "0.22 * o"
+  std::string scaled(float scale, BufferId id) const {
+    return (scale == 1.0f ? "" : fmt::format("{:g} * ", scale)) + buffer(id);
+  }
+  // "q_proj", or "qkv_proj[96:128]": rows of a taller tensor
+  std::string weight(WeightId id) const {
+    const Weight& one = plan_.weight(id);
+    std::string text = short_name(one.name);
+    if (one.of_rows == 0) return text;
+    return text + fmt::format("[{}:{}]", one.first_row, one.first_row + one.shape.front());
+  }
   std::string plus(WeightId id) const {
     const float plus = plan_.weight(id).plus;
     return plus == 0.0f ? "" : fmt::format(" + {:g}", plus);
@@ -244,7 +257,7 @@ std::vector<BufferId> buffers_read(const StepKind& kind) {
                         [](const AddStep& s) {
                           return Ids{s.x, s.in};
                         },
-                        [](const SoftCapStep& s) { return Ids{s.x}; },
+                        [](const MapStep& s) { return Ids{s.x}; },
                         [](const RopeStep& s) { return Ids{s.x}; },
                         [](const StoreStep& s) {
                           return Ids{s.k, s.v};
@@ -262,7 +275,7 @@ BufferId buffer_written(const StepKind& kind) {
                         [](const LinearStep& s) { return s.out; },
                         [](const ActivateStep& s) { return s.out; },
                         [](const AddStep& s) { return s.x; },
-                        [](const SoftCapStep& s) { return s.x; },
+                        [](const MapStep& s) { return s.x; },
                         [](const RopeStep& s) { return s.x; },
                         [](const StoreStep&) { return kNone; },
                         [](const AttentionStep& s) { return s.out; },

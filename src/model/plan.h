@@ -35,6 +35,9 @@ struct Weight {
   std::vector<std::size_t> shape;  // [outputs, inputs], or [n] for a norm or a bias
   std::string or_name = {};        // the name that it may have instead: one table for two uses
   float plus = 0.0f;               // added to every element: Gemma stores the norm's weight - 1
+  // Where the stored tensor is taller: this weight is rows first_row and on of its of_rows rows.
+  std::size_t first_row = 0;
+  std::size_t of_rows = 0;  // 0: the weight is the whole tensor
 
   bool is_matrix() const { return shape.size() == 2; }
 };
@@ -86,15 +89,17 @@ struct ActivateStep {
   Function function = Function::Silu;
 };
 
-// x += in
+// x += scale * in
 struct AddStep {
   BufferId x, in;
+  float scale = 1.0f;
 };
 
-// x = cap * tanh(x / cap), which keeps every number between -cap and cap.
-struct SoftCapStep {
+// x = scale * x, then x = cap * tanh(x / cap), which keeps every number between -cap and cap.
+struct MapStep {
   BufferId x;
-  float cap;
+  float scale = 1.0f;
+  float soft_cap = 0.0f;  // 0: none
 };
 
 // Rotary position embedding of every head of x, in place (operators/rope.h).
@@ -125,7 +130,7 @@ struct SelectStep {
   BufferId x;  // the buffer that goes on
 };
 
-using StepKind = std::variant<EmbedStep, NormStep, LinearStep, ActivateStep, AddStep, SoftCapStep,
+using StepKind = std::variant<EmbedStep, NormStep, LinearStep, ActivateStep, AddStep, MapStep,
                               RopeStep, StoreStep, AttentionStep, SelectStep>;
 
 struct Step {

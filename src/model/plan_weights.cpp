@@ -20,9 +20,11 @@ std::vector<const StoredTensor*> find_weights(const Plan& plan, const Checkpoint
     const bool other = !weight.or_name.empty() && !tensors.has(weight.name);
     const std::string& name = other && tensors.has(weight.or_name) ? weight.or_name : weight.name;
     const StoredTensor* tensor = tensors.take(name);
-    if (tensor == nullptr || tensor->shape != weight.shape) {
+    std::vector<std::size_t> shape = weight.shape;
+    if (weight.of_rows != 0) shape.front() = weight.of_rows;
+    if (tensor == nullptr || tensor->shape != shape) {
       throw Error("{}: tensor '{}': expected {}, found {}", tensors.where(), name,
-                  shape_text(weight.shape), tensor == nullptr ? "none" : shape_text(tensor->shape));
+                  shape_text(shape), tensor == nullptr ? "none" : shape_text(tensor->shape));
     }
     if (!is_readable(tensor->dtype)) {
       throw Error("{}: tensor '{}': expected F32, F16 or BF16, found {}", tensors.where(), name,
@@ -34,8 +36,17 @@ std::vector<const StoredTensor*> find_weights(const Plan& plan, const Checkpoint
   return found;
 }
 
+StoredTensor stored_weight(const Weight& weight, const StoredTensor& stored) {
+  StoredTensor part = stored;
+  if (weight.of_rows == 0) return part;
+  const std::size_t row_bytes = stored.bytes.size() / weight.of_rows;
+  part.shape = weight.shape;
+  part.bytes = stored.bytes.subspan(weight.first_row * row_bytes, weight.shape.front() * row_bytes);
+  return part;
+}
+
 std::vector<float> read_vector(const Weight& weight, const StoredTensor& stored) {
-  StoredTensor row = stored;
+  StoredTensor row = stored_weight(weight, stored);
   row.shape = {1, weight.shape.front()};
   std::vector<float> values(weight.shape.front());
   read_row(row, 0, values);

@@ -13,6 +13,9 @@ namespace stagecraft {
 // checkpoint holds a tensor that the plan has no place for.
 std::vector<const StoredTensor*> find_weights(const Plan& plan, const Checkpoint& checkpoint);
 
+// The part of its stored tensor that a weight is: all of it, or some of its rows.
+StoredTensor stored_weight(const Weight& weight, const StoredTensor& stored);
+
 // A stored norm or bias as f32, with what the plan adds to it.
 std::vector<float> read_vector(const Weight& weight, const StoredTensor& stored);
 

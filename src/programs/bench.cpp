@@ -53,8 +53,9 @@ struct TokenCost {
     bool selected = false;
     for (const FusedStep& step : fused.steps) {
       const auto add_one = [&](const FusedLinear& linear) {
-        add(*stored[static_cast<std::size_t>(linear.weight)], engine.checkpoint(),
-            !selected && !linear.scored_only);
+        add(stored_weight(engine.plan().weight(linear.weight),
+                          *stored[static_cast<std::size_t>(linear.weight)]),
+            engine.checkpoint(), !selected && !linear.scored_only);
       };
       if (const auto* group = std::get_if<FusedLinears>(&step)) {
         std::ranges::for_each(group->linears, add_one);

@@ -35,7 +35,7 @@ class Builder {
     if (step == "silu gate") gate_case(ActivateStep::Function::Silu);
     if (step == "gelu gate") gate_case(ActivateStep::Function::GeluTanh);
     if (step == "attention") attention_case();
-    if (step == "soft cap") soft_cap_case();
+    if (step == "map") map_case();
     if (step == "select") select_case();
     // Keys lie in chunks of 64 positions: texts of one chunk and of several.
     const std::size_t n = step == "attention" && large_ ? pick(130, 200) : pick(1, 40);
@@ -98,8 +98,10 @@ class Builder {
     const float plus = coin() ? 0.0f : 1.0f;
     w_.step("", SelectStep{x});
     w_.step("norm", NormStep{n, x, weight("norm", {width}, false, plus), width, 1e-2f});
+    // A norm that is no part of the linear after it: a second one reads its result.
+    if (odd_) w_.step("again", NormStep{n, n, weight("second", {width}), width, 1e-2f});
     show_selected(n);
-    made_.shape = fmt::format("{}, plus {}", width, plus);
+    made_.shape = fmt::format("{}, plus {}{}", width, plus, odd_ ? ", twice" : "");
   }
 
   void norm_add_case() {
@@ -108,9 +110,10 @@ class Builder {
     embed(x, width);
     linear(y, x, "w", false, false);
     w_.step("norm", NormStep{y, y, weight("norm", {width}), width, 1e-2f});
-    w_.step("sum", AddStep{x, y});
+    const float scale = odd_ ? 0.375f : 1.0f;
+    w_.step("sum", AddStep{x, y, scale});
     show(x);
-    made_.shape = fmt::format("{}", width);
+    made_.shape = fmt::format("{}, scale {}", width, scale);
   }
 
   void linear_case() {
@@ -118,9 +121,17 @@ class Builder {
     const bool bias = odd_;
     embed(x, made_.plan.buffer(y).width);
     linear(y, x, "w", true, bias);
+    // Some rows of a taller tensor: large cases, that is those of several panels.
+    Weight& rows = made_.plan.weights[static_cast<std::size_t>(
+        std::get<LinearStep>(made_.plan.steps.back().kind).weight)];
+    if (large_) {
+      rows.first_row = pick(1, 40);
+      rows.of_rows = rows.first_row + rows.shape[0] + pick(0, 9);
+    }
+    made_.shape = fmt::format("{} -> {}{}{}", made_.plan.buffer(x).width,
+                              made_.plan.buffer(y).width, bias ? ", bias" : "",
+                              large_ ? fmt::format(", from row {}", rows.first_row) : "");
     show(y);
-    made_.shape = fmt::format("{} -> {}{}", made_.plan.buffer(x).width, made_.plan.buffer(y).width,
-                              bias ? ", bias" : "");
   }
 
   void linear_add_case() {
@@ -130,10 +141,11 @@ class Builder {
     embed(x, made_.plan.buffer(x).width);
     linear(h, x, "v", false, false);
     linear(y, h, "w", true, bias);
-    w_.step("sum", AddStep{x, y});
+    const float scale = large_ ? 0.22f : 1.0f;
+    w_.step("sum", AddStep{x, y, scale});
     show(x);
-    made_.shape = fmt::format("{} -> {}{}", made_.plan.buffer(h).width, made_.plan.buffer(x).width,
-                              bias ? ", bias" : "");
+    made_.shape = fmt::format("{} -> {}{}, scale {}", made_.plan.buffer(h).width,
+                              made_.plan.buffer(x).width, bias ? ", bias" : "", scale);
   }
 
   void gate_case(ActivateStep::Function function) {
@@ -158,10 +170,11 @@ class Builder {
     linear(q, x, "q", false, false);
     linear(k, x, "k", false, false);
     linear(v, x, "v", false, false);
-    const bool norms = coin(), rotate = pick(0, 3) != 0;
-    if (norms) {
-      w_.step("", NormStep{q, q, weight("q_norm", {head_dim}), head_dim, 1e-2f});
-      w_.step("", NormStep{k, k, weight("k_norm", {head_dim}), head_dim, 1e-2f});
+    const bool norms = coin(), rows = coin(), rotate = pick(0, 3) != 0;
+    if (norms) {  // of each head, or of the whole row
+      const std::size_t q_group = rows ? q_dim : head_dim, k_group = rows ? kv_dim : head_dim;
+      w_.step("", NormStep{q, q, weight("q_norm", {q_group}), q_group, 1e-2f});
+      w_.step("", NormStep{k, k, weight("k_norm", {k_group}), k_group, 1e-2f});
     }
     if (rotate) {
       std::vector<float> frequencies(head_dim / 2);
@@ -177,19 +190,20 @@ class Builder {
     const float scale = 1.0f / std::sqrt(static_cast<float>(head_dim + pick(0, 9)));
     w_.step("attention", AttentionStep{a, q, cache, group * n_kv_heads, scale, window, cap});
     show(a);
-    made_.shape = fmt::format("{} heads of {}, {} kv heads{}{}{}{}", group * n_kv_heads, head_dim,
-                              n_kv_heads, norms ? ", norms" : "", rotate ? "" : ", no rope",
-                              window != 0 ? fmt::format(", window {}", window) : "",
-                              cap != 0.0f ? ", soft cap" : "");
+    made_.shape = fmt::format(
+        "{} heads of {}, {} kv heads{}{}{}{}", group * n_kv_heads, head_dim, n_kv_heads,
+        norms ? rows ? ", norms of rows" : ", norms" : "", rotate ? "" : ", no rope",
+        window != 0 ? fmt::format(", window {}", window) : "", cap != 0.0f ? ", soft cap" : "");
   }
 
-  void soft_cap_case() {
+  void map_case() {
     const std::size_t width = pick(1, 150);
     const BufferId x = w_.buffer("x", width);
     embed(x, width);
     show(x);
-    w_.step("capped", SoftCapStep{made_.plan.logits, 0.75f});
-    made_.shape = fmt::format("{}", width);
+    const float cap = odd_ ? 0.75f : 0.0f, scale = odd_ != large_ ? 1.0f : 0.125f;
+    w_.step("mapped", MapStep{made_.plan.logits, scale, cap});
+    made_.shape = fmt::format("{}, scale {}{}", width, scale, odd_ ? ", soft cap" : "");
   }
 
   void select_case() {
@@ -205,7 +219,9 @@ class Builder {
     writer.add("general.architecture", "conformance");
     std::vector<std::string> data;
     for (const Weight& one : made_.plan.weights) {
-      Matrix<float> values(one.is_matrix() ? one.shape[0] : 1, one.shape.back());
+      std::vector<std::size_t> shape = one.shape;
+      if (one.of_rows != 0) shape.front() = one.of_rows;
+      Matrix<float> values(one.is_matrix() ? shape[0] : 1, shape.back());
       std::uniform_real_distribution<float> uniform(-1.0f, 1.0f);
       for (std::size_t r = 0; r < values.rows(); ++r) {
         for (std::size_t c = 0; c < values.cols(); ++c) {
@@ -213,10 +229,10 @@ class Builder {
         }
       }
       const StoredTensor stored{
-          one.name, DType::F32, one.shape,
+          one.name, DType::F32, shape,
           std::as_bytes(std::span(values.data(), values.rows() * values.cols()))};
       const DType dtype = typed_[one.name] ? dtype_ : DType::F32;
-      writer.add_tensor(one.name, dtype, one.shape);
+      writer.add_tensor(one.name, dtype, shape);
       std::string& bytes = data.emplace_back();
       convert_tensor(stored, dtype, "conformance", [&](std::span<const std::byte> piece) {
         bytes.append(reinterpret_cast<const char*>(piece.data()), piece.size());
@@ -242,8 +258,8 @@ class Builder {
 
 const std::vector<std::string>& conformance_steps() {
   static const std::vector<std::string> steps = {
-      "embed",     "norm",      "norm, add", "linear",   "linear, add",
-      "silu gate", "gelu gate", "attention", "soft cap", "select"};
+      "embed",     "norm",      "norm, add", "linear", "linear, add",
+      "silu gate", "gelu gate", "attention", "map",    "select"};
   return steps;
 }
 

@@ -99,16 +99,20 @@ class Oracle {
   void compute(const AddStep& s) {
     for (std::size_t t = 0; t < tokens_.size(); ++t) {
       for (std::size_t i = 0; i < buffer(s.x)[t].size(); ++i) {
-        buffer(s.x)[t][i] += buffer(s.in)[t][i];
+        buffer(s.x)[t][i] += static_cast<double>(s.scale) * buffer(s.in)[t][i];
       }
       note(buffer(s.x)[t], 1);
     }
   }
 
-  void compute(const SoftCapStep& s) {
-    const double cap = s.cap;
+  void compute(const MapStep& s) {
+    const double cap = s.soft_cap;
     for (auto& row : buffer(s.x)) {
-      for (double& x : row) x = cap * std::tanh(x / cap);
+      for (double& x : row) {
+        x *= static_cast<double>(s.scale);
+        if (cap != 0.0) x = cap * std::tanh(x / cap);
+      }
+      note(row, 1);
     }
     result_.largest_sum = std::max(result_.largest_sum, cap);
   }

@@ -53,7 +53,7 @@ class Pass {
       for (std::size_t t = 0; t < one.tokens.size(); ++t, ++row) {
         if (row < share.begin || row >= share.end) continue;
         const auto token = static_cast<std::size_t>(one.tokens[t]);
-        read_row(*weights_.stored[static_cast<std::size_t>(step.table)], token, out.row(row));
+        read_row(weights_.stored[static_cast<std::size_t>(step.table)], token, out.row(row));
         if (step.scale != 1.0f) k_.scale(step.scale, out.cols(), out.row(row).data());
         turn(row, one.cache->length() + t);
       }
@@ -129,23 +129,45 @@ class Pass {
     attention_.run(step, program_.plan.cache(step.step.cache), step.scored_only && !scores_all());
   }
 
-  void compute(const FusedNormAdd& step) {
+  void compute(const FusedAdd& step) {
     const auto x = buffer(step.x), in = buffer(step.in);
-    float* const normed = slice_.scratch().prepared.f32.data();
+    float* const row = slice_.scratch().prepared.f32.data();
     const Range mine = slice_.share(rows_);
     for (std::size_t r = mine.begin; r < mine.end; ++r) {
-      k_.rms_norm(in.row(r).data(), weights_.vector(step.norm), in.cols(), step.eps, normed);
-      k_.add(normed, x.cols(), x.row(r).data());
+      if (step.norm != kNone) {
+        k_.rms_norm(in.row(r).data(), weights_.vector(step.norm), in.cols(), step.eps, row);
+      } else {
+        std::ranges::copy(in.row(r), row);
+      }
+      if (step.scale != 1.0f) k_.scale(step.scale, in.cols(), row);
+      k_.add(row, x.cols(), x.row(r).data());
     }
     slice_.barrier();
   }
 
-  void compute(const SoftCapStep& step) {
+  void compute(const FusedNorm& step) {
+    const NormStep& norm = step.step;
+    const auto in = buffer(norm.in), out = buffer(norm.out);
+    const std::size_t first = step.scored_only && !scores_all() ? first_scored_row() : 0;
+    const Range mine = slice_.share(rows_ - first);
+    for (std::size_t r = first + mine.begin; r < first + mine.end; ++r) {
+      for (std::size_t c = 0; c < in.cols(); c += norm.group) {
+        k_.rms_norm(&in(r, c), weights_.vector(norm.weight), norm.group, norm.eps, &out(r, c));
+      }
+    }
+    slice_.barrier();
+  }
+
+  void compute(const MapStep& step) {
     const auto x = buffer(step.x);
     slice_.barrier();
     const Range mine = slice_.share(rows_);
     for (std::size_t r = mine.begin; r < mine.end; ++r) {
-      k_.soft_cap(x.row(r).data(), x.cols(), 1.0f, step.cap);
+      if (step.soft_cap != 0.0f) {
+        k_.soft_cap(x.row(r).data(), x.cols(), step.scale, step.soft_cap);
+      } else {
+        k_.scale(step.scale, x.cols(), x.row(r).data());
+      }
     }
     if (step.x != program_.plan.logits) slice_.barrier();
   }

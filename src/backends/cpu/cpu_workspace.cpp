@@ -15,7 +15,7 @@ std::size_t prepared_width(const Plan& plan, const FusedPlan& fused) {
     if (const auto* group = std::get_if<FusedLinears>(&step)) input = &group->input;
     if (const auto* gate = std::get_if<FusedGate>(&step)) input = &gate->input;
     if (input != nullptr) width = std::max(width, plan.buffer(input->in).width);
-    if (const auto* sum = std::get_if<FusedNormAdd>(&step)) {
+    if (const auto* sum = std::get_if<FusedAdd>(&step)) {
       width = std::max(width, plan.buffer(sum->in).width);
     }
   }

@@ -39,8 +39,16 @@ class Fuser {
     if (const auto end = norm_and_linears(i)) return *end;
     if (const auto end = norm_and_add(i)) return *end;
     if (const auto end = attention(i)) return *end;
-    if (const auto* cap = at<SoftCapStep>(i)) {
-      fused_.steps.push_back(*cap);
+    if (const auto* norm = at<NormStep>(i)) {
+      fused_.steps.push_back(FusedNorm{*norm, is_only_scored(i, norm->out)});
+      return i + 1;
+    }
+    if (const auto* add = at<AddStep>(i)) {
+      fused_.steps.push_back(FusedAdd{add->x, add->in, add->scale});
+      return i + 1;
+    }
+    if (const auto* map = at<MapStep>(i)) {
+      fused_.steps.push_back(*map);
       return i + 1;
     }
     if (at<SelectStep>(i) != nullptr) {
@@ -81,7 +89,7 @@ class Fuser {
     const auto* add = at<AddStep>(end);
     FusedLinear& last = group.linears.back();
     const bool sum = add != nullptr && add->in == last.out && add->x != last.out &&
-                     group.linears.size() == 1 && add->x != input.in &&
+                     group.linears.size() == 1 && add->x != input.in && add->scale == 1.0f &&
                      !is_read_after(plan_, end, last.out);
     if (sum) {
       last.out = add->x;
@@ -116,7 +124,7 @@ class Fuser {
         add->in != norm->out || is_read_after(plan_, i + 1, norm->out)) {
       return std::nullopt;
     }
-    fused_.steps.push_back(FusedNormAdd{add->x, norm->in, norm->weight, norm->eps});
+    fused_.steps.push_back(FusedAdd{add->x, norm->in, add->scale, norm->weight, norm->eps});
     return i + 2;
   }
 
@@ -125,21 +133,23 @@ class Fuser {
     struct Rotated {
       BufferId buffer;
       HeadRotation rotation;
+      std::size_t group = 0;  // of its norm
     };
     std::vector<Rotated> rotated;
-    const auto rotation_of = [&](BufferId buffer) -> HeadRotation& {
+    const auto rotated_of = [&](BufferId buffer) -> Rotated& {
       const auto found = std::ranges::find(rotated, buffer, &Rotated::buffer);
-      return found != rotated.end() ? found->rotation
-                                    : rotated.emplace_back(Rotated{buffer, {}}).rotation;
+      return found != rotated.end() ? *found : rotated.emplace_back(Rotated{buffer, {}});
     };
     for (;; ++i) {
       if (const auto* norm = at<NormStep>(i)) {
-        HeadRotation& rotation = rotation_of(norm->in);
+        Rotated& one = rotated_of(norm->in);
+        HeadRotation& rotation = one.rotation;
+        one.group = norm->group;
         if (norm->out != norm->in || rotation.norm != kNone || rotation.rope != kNone) return {};
         rotation.norm = norm->weight;
         rotation.eps = norm->eps;
       } else if (const auto* rope = at<RopeStep>(i)) {
-        HeadRotation& rotation = rotation_of(rope->x);
+        HeadRotation& rotation = rotated_of(rope->x).rotation;
         if (rotation.rope != kNone) return std::nullopt;
         rotation.rope = rope->frequencies;
       } else {
@@ -150,8 +160,10 @@ class Fuser {
     const auto* step = at<AttentionStep>(i + 1);
     if (store == nullptr || step == nullptr || store->cache != step->cache) return std::nullopt;
     FusedAttention fused{*step, store->k, store->v, {}, {}, i + 1 == last_attention_};
-    for (const auto& [buffer, rotation] : rotated) {
+    for (const auto& [buffer, rotation, group] : rotated) {
       if (buffer != step->q && buffer != store->k) return std::nullopt;
+      const bool of_heads = group == plan_.cache(step->cache).head_dim;
+      if (rotation.norm != kNone && !of_heads) return std::nullopt;
       (buffer == step->q ? fused.q_rotation : fused.k_rotation) = rotation;
     }
     for (const BufferId buffer : {step->q, store->k, store->v}) {
@@ -203,9 +215,13 @@ class Fuser {
           mark(id);
         }
       }
-      if (const auto* sum = std::get_if<FusedNormAdd>(&step)) {
+      if (const auto* sum = std::get_if<FusedAdd>(&step)) {
         mark(sum->x);
         mark(sum->in);
+      }
+      if (const auto* norm = std::get_if<FusedNorm>(&step)) {
+        mark(norm->step.in);
+        mark(norm->step.out);
       }
     }
     // The caller brings the memory of the logits.

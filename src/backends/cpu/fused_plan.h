@@ -15,7 +15,7 @@ namespace stagecraft {
 //   gate and up, activation                FusedGate: the two meet in registers and cache
 //   norms and rope of q and k, store,      FusedAttention: one task per key head and a few rows
 //     attention
-//   norm, x += its result                  FusedNormAdd
+//   norm, x += its result                  FusedAdd
 //   select                                 moved up to the last attention: what comes later is
 //                                          computed for the scored rows alone
 
@@ -65,11 +65,18 @@ struct FusedAttention {
   bool scored_only = false;  // only scored rows look back, all rows leave keys and values
 };
 
-// x += rms_norm(in)
-struct FusedNormAdd {
+// x += scale * rms_norm(in), or scale * in
+struct FusedAdd {
   BufferId x, in;
-  WeightId norm;
-  float eps;
+  float scale = 1.0f;
+  WeightId norm = kNone;
+  float eps = 0.0f;
+};
+
+// A norm that nothing next to it takes in: OLMo 2's, of all heads of q or of k at once.
+struct FusedNorm {
+  NormStep step;
+  bool scored_only = false;  // nobody reads the other rows
 };
 
 // The scored rows of these buffers move to the top; the others are forgotten.
@@ -77,8 +84,8 @@ struct FusedSelect {
   std::vector<BufferId> buffers;
 };
 
-using FusedStep = std::variant<FusedEmbed, FusedLinears, FusedGate, FusedAttention, FusedNormAdd,
-                               SoftCapStep, FusedSelect>;
+using FusedStep = std::variant<FusedEmbed, FusedLinears, FusedGate, FusedAttention, FusedAdd,
+                               FusedNorm, MapStep, FusedSelect>;
 
 struct FusedPlan {
   std::vector<FusedStep> steps;

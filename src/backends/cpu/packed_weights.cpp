@@ -30,13 +30,14 @@ class Planner {
   // `weights` must stay where it is until it is packed: the jobs point into it.
   Planner(const Plan& plan, const Checkpoint& checkpoint, PackedWeights& weights)
       : checkpoint_(checkpoint), weights_(weights) {
-    weights.stored = find_weights(plan, checkpoint);
+    const std::vector<const StoredTensor*> stored = find_weights(plan, checkpoint);
     weights.matrices.resize(plan.weights.size());
     weights.vectors.resize(plan.weights.size());
     for (std::size_t i = 0; i < plan.weights.size(); ++i) {
       if (!plan.weights[i].is_matrix()) {
-        weights.vectors[i] = read_vector(plan.weights[i], *weights.stored[i]);
+        weights.vectors[i] = read_vector(plan.weights[i], *stored[i]);
       }
+      weights.stored.push_back(stored_weight(plan.weights[i], *stored[i]));
     }
   }
 
@@ -59,7 +60,7 @@ class Planner {
     std::size_t stride = 0;
     for (const WeightId id : ids) {
       const auto at = static_cast<std::size_t>(id);
-      const StoredTensor& stored = *weights_.stored[at];
+      const StoredTensor& stored = weights_.stored[at];
       PanelMatrix& packed = weights_.matrices[at];
       packed = {packed_layout(stored, checkpoint_), stored.shape[0], stored.shape[1], nullptr, 0};
       jobs_.push_back({&stored, &packed, bytes_ + stride});

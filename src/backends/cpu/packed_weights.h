@@ -16,9 +16,8 @@ namespace stagecraft {
 struct PackedWeights {
   std::vector<PanelMatrix> matrices;  // of linears; the two of a gate lie panel by panel in turn
   std::vector<std::vector<float>> vectors;  // norms and biases
-  std::vector<const StoredTensor*>
-      stored;          // as in the file: a token needs one row of the embedding
-  LargeMemory memory;  // what the matrices look at
+  std::vector<StoredTensor> stored;  // as in the file: a token needs one row of the embedding
+  LargeMemory memory;                // what the matrices look at
 
   const PanelMatrix& matrix(WeightId id) const { return matrices[static_cast<std::size_t>(id)]; }
   // nullptr for kNone.

@@ -76,11 +76,21 @@ class Walk {
     for (std::size_t t = 0; t < rows_; ++t) activate(gate.row(t), up.row(t), out.row(t));
   }
 
-  void compute(const AddStep& s) { add(rows(s.in), rows(s.x)); }
+  void compute(const AddStep& s) {
+    if (s.scale == 1.0f) return add(rows(s.in), rows(s.x));
+    const auto in = rows(s.in), x = rows(s.x);
+    for (std::size_t t = 0; t < rows_; ++t) {
+      std::ranges::transform(in.row(t), x.row(t), x.row(t).begin(),
+                             [&](float one, float sum) { return sum + s.scale * one; });
+    }
+  }
 
-  void compute(const SoftCapStep& s) {
+  void compute(const MapStep& s) {
     const auto x = rows(s.x);
-    for (std::size_t t = 0; t < rows_; ++t) soft_cap(x.row(t), s.cap);
+    for (std::size_t t = 0; t < rows_; ++t) {
+      for (float& value : x.row(t)) value *= s.scale;
+      if (s.soft_cap != 0.0f) soft_cap(x.row(t), s.soft_cap);
+    }
   }
 
   void compute(const RopeStep& s) {
@@ -141,7 +151,7 @@ PlanWeights load_weights(const Plan& plan, const Checkpoint& checkpoint) {
   const std::vector<const StoredTensor*> stored = find_weights(plan, checkpoint);
   PlanWeights weights;
   for (std::size_t i = 0; i < stored.size(); ++i) {
-    StoredTensor tensor = *stored[i];
+    StoredTensor tensor = stored_weight(plan.weights[i], *stored[i]);
     if (!plan.weights[i].is_matrix()) tensor.shape = {1, tensor.shape.front()};
     const std::size_t rows = tensor.shape[0], cols = tensor.shape[1];
     const bool aligned = reinterpret_cast<std::uintptr_t>(tensor.bytes.data()) % 4 == 0;

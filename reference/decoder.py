@@ -1,0 +1,171 @@
+"""What the modules of architectures/ share: configs, tensors and the steps of a decoder's forward pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from definitions import Arithmetic, RopeScaling, attention, geglu, linear, rms_norm, rope
+from definitions import rope_angles, swiglu
+from llama import EMBEDDING, HEAD, Parameters, recorder
+
+
+def tiny_config(model_type: str, architecture: str, **changes: Any) -> dict[str, Any]:
+    """Sizes that differ from each other and from powers of two; `...` leaves a field out."""
+    config: dict[str, Any] = {
+        "architectures": [architecture],
+        "model_type": model_type,
+        "vocab_size": 37,
+        "hidden_size": 16,
+        "intermediate_size": 19,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "rms_norm_eps": 1e-5,
+        "rope_theta": 10000.0,
+        "max_position_embeddings": 64,
+        "tie_word_embeddings": False,
+        "bos_token_id": 1,
+        "eos_token_id": 2,
+        "pad_token_id": None,
+        "torch_dtype": "float32",
+    }
+    return {name: value for name, value in (config | changes).items() if value is not ...}
+
+
+def head_dim(raw: dict[str, Any]) -> int:
+    return raw.get("head_dim") or raw["hidden_size"] // raw["num_attention_heads"]
+
+
+def q_and_kv_dim(raw: dict[str, Any]) -> tuple[int, int]:
+    size = head_dim(raw)
+    return raw["num_attention_heads"] * size, raw["num_key_value_heads"] * size
+
+
+def decoder_shapes(
+    raw: dict[str, Any],
+    norms: tuple[str, ...],
+    *,
+    head_norms: tuple[int, int] | None = None,
+    fused: bool = False,
+    attention_bias: bool = False,
+    mlp_bias: bool = False,
+) -> dict[str, tuple[int, ...]]:
+    """The tensors of a checkpoint. norms: of each layer. head_norms: sizes of q_norm and k_norm.
+    fused: qkv_proj and gate_up_proj."""
+    dim, hidden = raw["hidden_size"], raw["intermediate_size"]
+    q_dim, kv_dim = q_and_kv_dim(raw)
+    if fused:
+        attends = {"qkv": q_dim + 2 * kv_dim}
+        feeds = {"gate_up": 2 * hidden}
+    else:
+        attends = {"q": q_dim, "k": kv_dim, "v": kv_dim}
+        feeds = {"gate": hidden, "up": hidden}
+    names: dict[str, tuple[int, ...]] = {EMBEDDING: (raw["vocab_size"], dim)}
+
+    def project(name: str, rows: int, columns: int, bias: bool) -> None:
+        names[f"{name}_proj.weight"] = (rows, columns)
+        if bias:
+            names[f"{name}_proj.bias"] = (rows,)
+
+    for n in range(raw["num_hidden_layers"]):
+        at = f"model.layers.{n}"
+        for norm in norms:
+            names[f"{at}.{norm}.weight"] = (dim,)
+        for name, size in attends.items():
+            project(f"{at}.self_attn.{name}", size, dim, attention_bias)
+        if head_norms is not None:
+            names[f"{at}.self_attn.q_norm.weight"] = (head_norms[0],)
+            names[f"{at}.self_attn.k_norm.weight"] = (head_norms[1],)
+        project(f"{at}.self_attn.o", dim, q_dim, attention_bias)
+        for name, size in feeds.items():
+            project(f"{at}.mlp.{name}", size, dim, mlp_bias)
+        project(f"{at}.mlp.down", dim, hidden, mlp_bias)
+    names["model.norm.weight"] = (dim,)
+    names[HEAD] = (raw["vocab_size"], dim)
+    return names
+
+
+class Decoder:
+    """One forward pass; what a step computes is kept in `trace` under the name of the step."""
+
+    def __init__(
+        self,
+        raw: dict[str, Any],
+        weights: Parameters,
+        ids: Tensor,
+        how: Arithmetic,
+        norm_plus: float = 0.0,
+    ) -> None:
+        self.raw, self.weights, self.ids, self.how = raw, weights, ids, how
+        self.norm_plus = norm_plus
+        self.head_dim = head_dim(raw)
+        self.trace: dict[str, Tensor] = {}
+        self.keep = recorder(self.trace)
+
+    def layer(self, n: int) -> str:
+        """What the names of this layer's tensors begin with."""
+        self.keep = recorder(self.trace, f"layers.{n}.")
+        return f"model.layers.{n}."
+
+    def embedding(self) -> Tensor:
+        table = self.weights[EMBEDDING if EMBEDDING in self.weights.tensors else HEAD]
+        return table[self.ids].to(self.how.dtype)
+
+    def angles(self, scaling: RopeScaling) -> tuple[Tensor, Tensor]:
+        return rope_angles(torch.arange(len(self.ids)), self.head_dim, scaling, self.how)
+
+    def norm(self, x: Tensor, name: str) -> Tensor:
+        weight = self.weights[f"{name}.weight"].to(self.how.dtype) + self.norm_plus
+        return rms_norm(x, weight, self.raw["rms_norm_eps"], self.how)
+
+    def linear(self, x: Tensor, name: str) -> Tensor:
+        bias = self.weights.tensors.get(f"{name}.bias")
+        return linear(x, self.weights[f"{name}.weight"], bias, self.how)
+
+    def qkv(self, h: Tensor, at: str) -> tuple[Tensor, Tensor, Tensor]:
+        q, k, v = (self.keep(name, self.linear(h, f"{at}{name}_proj")) for name in "qkv")
+        return q, k, v
+
+    def attention(
+        self,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        angles: tuple[Tensor, Tensor] | None,
+        window: int | None = None,
+        scale: float | None = None,
+    ) -> Tensor:
+        """q, k and v [S, heads * D]; no angles: no rope."""
+        q, k, v = (x.unflatten(-1, (-1, self.head_dim)) for x in (q, k, v))
+        if angles is not None:
+            q = self.keep("q_rope", rope(q, *angles, self.how))
+            k = self.keep("k_rope", rope(k, *angles, self.how))
+        probabilities, mixed = attention(q, k, v, window, self.how, scale=scale)
+        self.keep("attn_probs", probabilities)
+        return self.keep("attn_out", mixed).flatten(1)
+
+    def gate(self, h: Tensor, at: str) -> tuple[Tensor, Tensor]:
+        return (
+            self.keep("gate", self.linear(h, f"{at}gate_proj")),
+            self.keep("up", self.linear(h, f"{at}up_proj")),
+        )
+
+    def swiglu(self, gate: Tensor, up: Tensor) -> Tensor:
+        return self.keep("swiglu", swiglu(gate, up, self.how))
+
+    def geglu(self, gate: Tensor, up: Tensor) -> Tensor:
+        return self.keep("geglu", geglu(gate, up, self.how))
+
+    def logits(self, x: Tensor, divisor: float = 1.0) -> dict[str, Tensor]:
+        """The whole trace, the logits last."""
+        keep = recorder(self.trace)
+        x = keep("final_norm", self.norm(x, "model.norm"))
+        head = HEAD if HEAD in self.weights.tensors else EMBEDDING
+        logits = linear(x, self.weights[head], None, self.how)
+        if divisor != 1.0:
+            logits = keep("unscaled_logits", logits) / divisor
+        keep("logits", logits)
+        return self.trace

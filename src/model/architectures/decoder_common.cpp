@@ -1,0 +1,168 @@
+#include "model/architectures/decoder_common.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "model/config_extensions.h"
+#include "model/rope_frequencies.h"
+
+namespace stagecraft {
+
+DecoderSizes parse_sizes(const ConfigFields& fields, const DecoderDefaults& defaults) {
+  DecoderSizes c;
+  c.vocab_size = fields.size_or("vocab_size", defaults.vocab_size);
+  c.dim = fields.size("hidden_size");
+  c.ffn_dim = fields.size("intermediate_size");
+  c.n_layers = fields.size("num_hidden_layers", 1, kMaxLayers);
+  c.n_heads = fields.size("num_attention_heads");
+  c.n_kv_heads = fields.size_or("num_key_value_heads",
+                                defaults.n_kv_heads == 0 ? c.n_heads : defaults.n_kv_heads);
+  if (fields.has("head_dim") || defaults.head_dim != 0) {
+    c.head_dim = fields.size_or("head_dim", defaults.head_dim);
+  } else if (c.dim % c.n_heads == 0) {
+    c.head_dim = c.dim / c.n_heads;
+  } else {
+    throw Error("{}: 'hidden_size': expected a multiple of 'num_attention_heads' {}, found {}",
+                fields.where(), c.n_heads, c.dim);
+  }
+  check_heads(fields, c.n_heads, c.n_kv_heads, c.head_dim);
+  c.max_seq_len = fields.size_or("max_position_embeddings", defaults.max_seq_len);
+  c.norm_eps =
+      static_cast<float>(fields.number_or("rms_norm_eps", defaults.norm_eps, kMinEps, kMaxEps));
+  c.tied = fields.flag_or("tie_word_embeddings", defaults.tied);
+  c.eos_ids = parse_eos_ids(fields, c.vocab_size);
+  return c;
+}
+
+void expect_text(const ConfigFields& fields, std::string_view key,
+                 std::initializer_list<std::string_view> expected) {
+  if (!fields.has(key)) return;
+  const std::string found = fields.text_or(key, "");
+  if (std::ranges::find(expected, found) != expected.end()) return;
+  throw Error("{}: '{}': expected '{}', found '{}'", fields.where(), key,
+              fmt::join(expected, "' or '"), printable(found));
+}
+
+void expect_false(const ConfigFields& fields, std::string_view key) {
+  if (fields.flag_or(key, false)) {
+    throw Error("{}: '{}': expected false, found true", fields.where(), key);
+  }
+}
+
+std::string rope_text(const RopeConfig& rope) {
+  std::string text = fmt::format("theta {}", rope.theta);
+  if (rope.type == RopeConfig::Type::Linear) text += fmt::format(", linear x {}", rope.factor);
+  if (rope.type == RopeConfig::Type::Llama3) text += fmt::format(", llama3 x {}", rope.factor);
+  return text;
+}
+
+DecoderWriter::DecoderWriter(std::string model_type, const DecoderSizes& sizes, Plan& plan,
+                             float norm_plus)
+    : x(PlanWriter(plan).buffer("x", sizes.dim)),
+      n(PlanWriter(plan).buffer("n", sizes.dim)),
+      q(PlanWriter(plan).buffer("q", sizes.q_dim())),
+      k(PlanWriter(plan).buffer("k", sizes.kv_dim())),
+      v(PlanWriter(plan).buffer("v", sizes.kv_dim())),
+      a(PlanWriter(plan).buffer("a", sizes.q_dim())),
+      o(PlanWriter(plan).buffer("o", sizes.dim)),
+      g(PlanWriter(plan).buffer("g", sizes.ffn_dim)),
+      u(PlanWriter(plan).buffer("u", sizes.ffn_dim)),
+      sizes_(sizes),
+      plan_(plan),
+      writer_(plan),
+      norm_plus_(norm_plus) {
+  plan.model_type = std::move(model_type);
+  plan.vocab_size = sizes.vocab_size;
+  plan.n_layers = sizes.n_layers;
+  plan.max_seq_len = sizes.max_seq_len;
+  plan.eos_ids = sizes.eos_ids;
+}
+
+// A tied model has one table, and files store it under either name.
+WeightId DecoderWriter::table(bool head) {
+  const std::string first = "model.embed_tokens.weight", last = "lm_head.weight";
+  const std::string& name = head ? last : first;
+  const std::string& other = head ? first : last;
+  return writer_.weight({name, {sizes_.vocab_size, sizes_.dim}, sizes_.tied ? other : ""});
+}
+
+void DecoderWriter::embedding(float scale) {
+  writer_.step("embedding", EmbedStep{x, table(false), scale});
+}
+
+FrequenciesId DecoderWriter::frequencies(const RopeConfig& rope) {
+  return writer_.frequencies({rope_text(rope), rope_frequencies(rope, sizes_.head_dim)});
+}
+
+std::string DecoderWriter::layer(std::size_t index) {
+  writer_.layer(static_cast<int>(index));
+  return fmt::format("model.layers.{}.", index);
+}
+
+void DecoderWriter::norm(std::string name, BufferId out, BufferId in, const std::string& weight,
+                         std::size_t group) {
+  const std::size_t width = group == 0 ? plan_.buffer(in).width : group;
+  writer_.norm(std::move(name), out, in, {weight + ".weight", {width}, "", norm_plus_},
+               sizes_.norm_eps);
+}
+
+void DecoderWriter::linear(std::string name, BufferId out, BufferId in, const std::string& weight,
+                           bool bias) {
+  writer_.linear(std::move(name), out, in, weight, bias);
+}
+
+void DecoderWriter::linear_rows(std::string name, BufferId out, BufferId in,
+                                const std::string& weight, std::size_t first_row,
+                                std::size_t of_rows) {
+  const std::vector<std::size_t> shape = {plan_.buffer(out).width, plan_.buffer(in).width};
+  const WeightId rows = writer_.weight({weight + ".weight", shape, "", 0.0f, first_row, of_rows});
+  writer_.step(std::move(name), LinearStep{out, in, rows});
+}
+
+void DecoderWriter::qkv(BufferId in, const std::string& at, bool bias) {
+  linear("q", q, in, at + "q_proj", bias);
+  linear("k", k, in, at + "k_proj", bias);
+  linear("v", v, in, at + "v_proj", bias);
+}
+
+void DecoderWriter::rope(FrequenciesId rope) {
+  writer_.step("q_rope", RopeStep{q, rope});
+  writer_.step("k_rope", RopeStep{k, rope});
+}
+
+void DecoderWriter::attention(float scale, std::size_t window, float soft_cap) {
+  const CacheId cache = writer_.cache({sizes_.n_kv_heads, sizes_.head_dim});
+  writer_.step("", StoreStep{cache, k, v});
+  writer_.step("attn_out", AttentionStep{a, q, cache, sizes_.n_heads, scale, window, soft_cap});
+}
+
+void DecoderWriter::gate(BufferId in, const std::string& at, ActivateStep::Function function,
+                         bool bias) {
+  linear("gate", g, in, at + "gate_proj", bias);
+  linear("up", u, in, at + "up_proj", bias);
+  activate(function);
+}
+
+void DecoderWriter::activate(ActivateStep::Function function) {
+  const bool silu = function == ActivateStep::Function::Silu;
+  writer_.step(silu ? "swiglu" : "geglu", ActivateStep{g, g, u, function});
+}
+
+void DecoderWriter::add(std::string name, float scale) {
+  writer_.step(std::move(name), AddStep{x, o, scale});
+}
+
+void DecoderWriter::logits(float scale, float soft_cap) {
+  writer_.layer(kNone);
+  writer_.step("", SelectStep{x});
+  norm("final_norm", n, x, "model.norm");
+  plan_.logits = writer_.buffer("logits", sizes_.vocab_size);
+  const bool mapped = scale != 1.0f || soft_cap != 0.0f;
+  const char* const raw = soft_cap != 0.0f ? "uncapped_logits" : "unscaled_logits";
+  writer_.step(mapped ? raw : "logits", LinearStep{plan_.logits, n, table(true)});
+  if (mapped) writer_.step("logits", MapStep{plan_.logits, scale, soft_cap});
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,60 @@
+// Phi-3 (Abdin et al. 2024). Beside Llama: q, k and v are rows of one stored
+// matrix, and so are gate and up. The long-context files (rope type "longrope")
+// and partial rotary are refused.
+#include <cmath>
+
+#include "model/architectures/architectures.h"
+#include "model/architectures/decoder_common.h"
+#include "model/config_extensions.h"
+
+namespace stagecraft {
+namespace {
+
+Plan phi3_plan(const ConfigFields& fields) {
+  refuse_foreign_arithmetic(fields);
+  expect_text(fields, "hidden_act", {"silu", "swish"});
+  const DecoderSizes sizes =
+      parse_sizes(fields, {.vocab_size = 32'064, .max_seq_len = 4096, .norm_eps = 1e-5});
+  const RopeConfig rope_config = parse_rope(fields, sizes.max_seq_len);
+  if (rope_config.type != RopeConfig::Type::Default) {
+    throw Error("{}: rope type: expected default, found another", fields.where());
+  }
+  const std::size_t window = fields.has("sliding_window") ? fields.size("sliding_window") : 0;
+  const std::size_t q_dim = sizes.q_dim(), kv_dim = sizes.kv_dim(), qkv_dim = q_dim + 2 * kv_dim;
+  const std::size_t ffn_dim = sizes.ffn_dim;
+  const float scale = 1.0f / std::sqrt(static_cast<float>(sizes.head_dim));
+
+  Plan plan;
+  DecoderWriter w("phi3", sizes, plan);
+  const FrequenciesId rope = w.frequencies(rope_config);
+  w.embedding();
+  for (std::size_t i = 0; i < sizes.n_layers; ++i) {
+    const std::string at = w.layer(i), self = at + "self_attn.", mlp = at + "mlp.";
+    w.norm("attn_norm", w.n, w.x, at + "input_layernorm");
+    w.linear_rows("q", w.q, w.n, self + "qkv_proj", 0, qkv_dim);
+    w.linear_rows("k", w.k, w.n, self + "qkv_proj", q_dim, qkv_dim);
+    w.linear_rows("v", w.v, w.n, self + "qkv_proj", q_dim + kv_dim, qkv_dim);
+    w.rope(rope);
+    w.attention(scale, window);
+    w.linear("attn_proj", w.o, w.a, self + "o_proj");
+    w.add("attn_residual");
+
+    w.norm("mlp_norm", w.n, w.x, at + "post_attention_layernorm");
+    w.linear_rows("gate", w.g, w.n, mlp + "gate_up_proj", 0, 2 * ffn_dim);
+    w.linear_rows("up", w.u, w.n, mlp + "gate_up_proj", ffn_dim, 2 * ffn_dim);
+    w.activate(ActivateStep::Function::Silu);
+    w.linear("down", w.o, w.g, mlp + "down_proj");
+    w.add("mlp_residual");
+  }
+  w.logits();
+  return plan;
+}
+
+constexpr std::string_view kModelTypes[] = {"phi3"};
+
+}  // namespace
+
+extern const Architecture architecture_phi3;
+constinit const Architecture architecture_phi3 = {kModelTypes, phi3_plan};
+
+}  // namespace stagecraft

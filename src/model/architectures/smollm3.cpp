@@ -1,0 +1,84 @@
+// SmolLM3 (Hugging Face 2025). Beside Llama: every fourth layer has no rope
+// (Yang et al. 2025), so that its attention does not depend on positions.
+#include <array>
+#include <cmath>
+
+#include "model/architectures/architectures.h"
+#include "model/architectures/decoder_common.h"
+#include "model/config_extensions.h"
+
+namespace stagecraft {
+namespace {
+
+constexpr std::array<std::string_view, 2> kHonoured = {"no_rope_layers", "no_rope_layer_interval"};
+constexpr double kTheta = 2'000'000.0;
+
+// "no_rope_layers": per layer 1 for rope and 0 for none; or each
+// "no_rope_layer_interval"th has none.
+std::vector<bool> rope_layers(const ConfigFields& fields, std::size_t n_layers) {
+  std::vector<bool> rope(n_layers);
+  const std::size_t interval = fields.size_or("no_rope_layer_interval", 4);
+  const Json* const list = fields.find("no_rope_layers");
+  if (list != nullptr && (!list->is_array() || list->size() != n_layers)) {
+    throw Error("{}: 'no_rope_layers': expected one for each of {} layers, found {}",
+                fields.where(), n_layers, describe_json(*list));
+  }
+  for (std::size_t i = 0; i < n_layers; ++i) {
+    rope[i] = list == nullptr ? (i + 1) % interval != 0
+                              : json_size((*list)[i], fields.where(), "no_rope_layers", 0, 1) == 1;
+  }
+  return rope;
+}
+
+// "use_sliding_window": a window on the layers that "layer_types" names, else
+// on those without rope.
+std::vector<std::size_t> windows_of(const ConfigFields& fields, const std::vector<bool>& rope) {
+  const bool slides = fields.flag_or("use_sliding_window", false) && fields.has("sliding_window");
+  const std::size_t window = slides ? fields.size("sliding_window") : 0;
+  if (fields.has("layer_types")) return parse_layer_types(fields, rope.size(), window);
+  std::vector<std::size_t> windows;
+  for (const bool with_rope : rope) windows.push_back(with_rope ? 0 : window);
+  return windows;
+}
+
+Plan smollm3_plan(const ConfigFields& fields) {
+  refuse_foreign_arithmetic(fields, kHonoured);
+  expect_text(fields, "hidden_act", {"silu", "swish"});
+  const DecoderSizes sizes = parse_sizes(
+      fields, {.vocab_size = 128'256, .max_seq_len = 32'768, .tied = true, .n_kv_heads = 4});
+  const bool attention_bias = fields.flag_or("attention_bias", false);
+  const bool mlp_bias = fields.flag_or("mlp_bias", false);
+  const std::vector<bool> with_rope = rope_layers(fields, sizes.n_layers);
+  const std::vector<std::size_t> windows = windows_of(fields, with_rope);
+  const float scale = 1.0f / std::sqrt(static_cast<float>(sizes.head_dim));
+
+  Plan plan;
+  DecoderWriter w("smollm3", sizes, plan);
+  const FrequenciesId rope = w.frequencies(parse_rope(fields, sizes.max_seq_len, kTheta));
+  w.embedding();
+  for (std::size_t i = 0; i < sizes.n_layers; ++i) {
+    const std::string at = w.layer(i), self = at + "self_attn.", mlp = at + "mlp.";
+    w.norm("attn_norm", w.n, w.x, at + "input_layernorm");
+    w.qkv(w.n, self, attention_bias);
+    if (with_rope[i]) w.rope(rope);
+    w.attention(scale, windows[i]);
+    w.linear("attn_proj", w.o, w.a, self + "o_proj", attention_bias);
+    w.add("attn_residual");
+
+    w.norm("mlp_norm", w.n, w.x, at + "post_attention_layernorm");
+    w.gate(w.n, mlp, ActivateStep::Function::Silu, mlp_bias);
+    w.linear("down", w.o, w.g, mlp + "down_proj", mlp_bias);
+    w.add("mlp_residual");
+  }
+  w.logits();
+  return plan;
+}
+
+constexpr std::string_view kModelTypes[] = {"smollm3"};
+
+}  // namespace
+
+extern const Architecture architecture_smollm3;
+constinit const Architecture architecture_smollm3 = {kModelTypes, smollm3_plan};
+
+}  // namespace stagecraft
