@@ -231,7 +231,7 @@ class Mine(Temporary):
                          "textbook operators, so 3.0 times as long as plain story")
         for other in (["5", "6", "9", "8"], ["5", "6"]):
             self.assertRegex(mine.compare(other, ours, "mine_differs", (1, 1)), "the first 2 of 4.*another story")
-            self.assertRegex(mine.compare(other, ours, "mine_tipped", (1, 1)), "the first 2 of 4.*a close choice")
+            self.assertRegex(mine.compare(other, ours, "mine_tipped", (1, 1)), "the first 2 of 4.*almost equally likely")
 
 
 class Gates(Temporary):
