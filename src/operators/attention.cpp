@@ -4,30 +4,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
-#include "operators/check.h"
+#include "operators/check_attention.h"
 #include "operators/matmul_transb.h"
 #include "operators/softmax.h"
 
 namespace stagecraft {
 namespace {
-
-void check(MatrixView<const float> q, MatrixView<const float> keys, MatrixView<const float> values,
-           const AttentionShape& shape, MatrixView<float> probabilities, MatrixView<float> out) {
-  if (shape.n_kv_heads == 0 || shape.n_heads % shape.n_kv_heads != 0) {
-    throw Error("attention: expected n_heads to be a multiple of n_kv_heads, found {} and {}",
-                shape.n_heads, shape.n_kv_heads);
-  }
-  if (q.rows() > keys.rows()) {
-    throw Error("attention: expected at least as many keys as queries, found {} and {}",
-                keys.rows(), q.rows());
-  }
-  check_shape("attention", "q", q.rows(), shape.n_heads * shape.head_dim, q);
-  check_shape("attention", "keys", keys.rows(), shape.n_kv_heads * shape.head_dim, keys);
-  check_shape("attention", "values", keys.rows(), keys.cols(), values);
-  check_shape("attention", "probabilities", shape.n_heads * q.rows(), keys.rows(), probabilities);
-  check_shape("attention", "out", q.rows(), q.cols(), out);
-}
 
 // Turns the scores of one query into probabilities: softmax over [first, last), 0 elsewhere.
 void masked_softmax(std::span<float> scores, std::size_t first, std::size_t last) {
@@ -42,7 +24,7 @@ void masked_softmax(std::span<float> scores, std::size_t first, std::size_t last
 void attention(MatrixView<const float> q, MatrixView<const float> keys,
                MatrixView<const float> values, const AttentionShape& shape,
                MatrixView<float> probabilities, MatrixView<float> out) {
-  check(q, keys, values, shape, probabilities, out);
+  check_attention(q, keys, values, shape, probabilities, out);
   const std::size_t q_len = q.rows();
   const std::size_t past = keys.rows() - q_len;
   const std::size_t group = shape.n_heads / shape.n_kv_heads;

@@ -55,6 +55,7 @@ std::string rope_text(const RopeConfig& rope) {
   std::string text = fmt::format("theta {}", rope.theta);
   if (rope.type == RopeConfig::Type::Linear) text += fmt::format(", linear x {}", rope.factor);
   if (rope.type == RopeConfig::Type::Llama3) text += fmt::format(", llama3 x {}", rope.factor);
+  if (!rope.factors.empty()) text += ", slowed by a factor for each pair";
   return text;
 }
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "model/architectures/architectures.h"
+#include "model/architectures/decoder_common.h"
 #include "model/rope_frequencies.h"
 
 namespace stagecraft {
@@ -71,14 +72,6 @@ class LlamaPlan {
     w_.step("swiglu", ActivateStep{g_, g_, u_, ActivateStep::Function::Silu});
     w_.linear("down", o_, g_, mlp + "down_proj", c_.mlp_bias);
     w_.step("mlp_residual", AddStep{x_, o_});
-  }
-
-  static std::string rope_text(const RopeConfig& rope) {
-    std::string text = fmt::format("theta {}", rope.theta);
-    if (rope.type == RopeConfig::Type::Linear) text += fmt::format(", linear x {}", rope.factor);
-    if (rope.type == RopeConfig::Type::Llama3) text += fmt::format(", llama3 x {}", rope.factor);
-    if (!rope.factors.empty()) text += ", slowed by a factor for each pair";
-    return text;
   }
 
   const Config& c_;

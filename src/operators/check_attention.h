@@ -1,0 +1,12 @@
+#pragma once
+
+#include "operators/attention.h"
+
+namespace stagecraft {
+
+// Throws Error unless the arguments of attention() fit each other.
+void check_attention(MatrixView<const float> q, MatrixView<const float> keys,
+                     MatrixView<const float> values, const AttentionShape& shape,
+                     MatrixView<float> probabilities, MatrixView<float> out);
+
+}  // namespace stagecraft
