@@ -107,7 +107,8 @@ foreach(id IN LISTS stage_ids)
   if(id EQUAL 10)
     list(APPEND objects $<TARGET_OBJECTS:stand_ins>)
   endif()
-  if(in_place_${id})  # it says before main() that it is there, and nobody asks an archive for that
+  # Before main() this tells the model that the stage is there. Nothing asks an archive for such an object.
+  if(in_place_${id} AND forward IN_LIST asked_${id})
     list(APPEND objects $<TARGET_OBJECTS:linked_${id}>)
   endif()
   # Ours first: where an inline function is in several, ours is linked.

@@ -171,7 +171,8 @@ def files():
     for stage, rules in known.values():
         for language, name in course.HANDOUTS.items():
             path = stage.folder / name
-            made[path] = with_block(path.read_text(encoding="utf-8"), handout_block(rules, language))
+            if path.exists():  # a stage that is just being added may have no handout yet
+                made[path] = with_block(path.read_text(encoding="utf-8"), handout_block(rules, language))
     return made
 
 

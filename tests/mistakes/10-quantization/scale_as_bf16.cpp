@@ -2,7 +2,9 @@
 #include "operators/q8_0.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 
 #include "operators/float_to_half.h"
 #include "operators/half_to_float.h"
@@ -12,11 +14,7 @@ namespace {
 
 constexpr std::size_t kBlock = BlockQ8_0::kSize;
 
-float bf16(std::uint16_t bits) {
-  float value = 0.0f;
-  bf16_to_f32({&bits, 1}, {&value, 1});
-  return value;
-}
+float bf16(std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
 
 float value_of(std::uint16_t bits) {
   float value = 0.0f;
