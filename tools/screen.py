@@ -102,11 +102,12 @@ def page(lines):
         signal.signal(signal.SIGINT, before)
 
 
-waiting, redrawing = [], threading.Lock()  # for these, of which the last is shown
+waiting, redrawing = [], threading.Lock()  # [line, whether it has taken a second]; the last that has is shown
 
 
 def redraw():
-    print(f"\r\033[K{waiting[-1] if waiting else ''}", end="", file=sys.stderr, flush=True)
+    shown = [line for line, is_due in waiting if is_due]
+    print(f"\r\033[K{shown[-1] if shown else ''}", end="", file=sys.stderr, flush=True)
 
 
 @contextlib.contextmanager
@@ -115,11 +116,12 @@ def doing(what):
     if is_plain(sys.stderr):
         yield
         return
-    line = next(wrapped(f"{what} ...", columns(sys.stderr, 80) - 1))
+    entry = [next(wrapped(f"{what} ...", columns(sys.stderr, 80) - 1)), False]
+    waiting.append(entry)
 
     def show():
         with redrawing:
-            waiting.append(line)
+            entry[1] = True
             redraw()
 
     timer = threading.Timer(PATIENCE, show)
@@ -131,6 +133,6 @@ def doing(what):
         timer.cancel()
         timer.join()
         with redrawing:
-            if line in waiting:
-                waiting.remove(line)
+            waiting.remove(entry)
+            if entry[1]:
                 redraw()

@@ -260,6 +260,8 @@ class Screen(unittest.TestCase):
     def test_what_takes_more_than_a_second_is_named_and_the_line_taken_back(self):
         with mock.patch.object(screen, "PATIENCE", 0.01), mock.patch.object(sys, "stderr", Terminal(30)) as said:
             with screen.doing("testing stage 3"):
+                while not said.getvalue().endswith("testing stage 3 ..."):
+                    time.sleep(0.01)
                 with screen.doing("compiling stage 3, with a text that is too long for the line"):
                     while not said.getvalue().endswith("\033[Kcompiling stage 3, with a"):
                         time.sleep(0.01)
