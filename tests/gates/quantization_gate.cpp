@@ -313,7 +313,8 @@ TEST(QuantizedModel, IsHardlyMoreSurprisedThanTheModel) {
 
 // ---- fast ---------------------------------------------------------------------------------------
 
-// Our answer is 5 to 8 times the loop on a Skylake with a neighbour on its core, and 11 to 13% of that core.
+// Our answer is 5 to 8 times the loop on a Skylake with a neighbour on its core, and 11 to 13% of
+// that core.
 constexpr Band kBands[] = {{2, 0.03}, {3, 0.05}, {4, 0.07}, {5, 0.09}};
 constexpr std::size_t kWidth = 512;
 constexpr std::size_t kSteps = 2000;

@@ -118,8 +118,9 @@ TEST(MatmulPacked, AnswersForTheNumbersThatAreThereNow) {
 
 // ---- fast ---------------------------------------------------------------------------------------
 
-// A single row waits for the second cache, so its bands end lower. Our answer reaches the last ones on a Skylake
-// that shares its core with a neighbour, where it was 14 times the loop and 27% of the core.
+// A single row waits for the second cache, so its bands end lower. Our answer reaches the last ones
+// on a Skylake that shares its core with a neighbour, where it was 14 times the loop and 27% of the
+// core.
 constexpr Band kBandsOfOneRow[] = {{4, 0.05}, {8, 0.10}, {10, 0.15}, {12, 0.20}};
 constexpr Band kBandsOfManyRows[] = {{4, 0.05}, {8, 0.15}, {12, 0.30}, {18, 0.45}};
 
