@@ -30,6 +30,20 @@ class Hash {
     add_number(text.size());
     add(std::as_bytes(std::span(text)));
   }
+  void add_numbers(const std::map<std::string, Tensor>& inputs,
+                   const std::map<std::string, double>& scalars) {
+    for (const auto& [name, tensor] : inputs) {
+      add(name);
+      add_number(tensor.shape.size());
+      add(std::as_bytes(std::span(tensor.shape)));
+      add_number(tensor.values.size());
+      add(std::as_bytes(std::span(tensor.values)));
+    }
+    for (const auto& [name, value] : scalars) {
+      add(name);
+      add(std::as_bytes(std::span(&value, 1)));
+    }
+  }
   std::string text() const { return fmt::format("{:016x}{:016x}", sums_[0], sums_[1]); }
 
  private:
@@ -65,20 +79,14 @@ std::string key(const fs::path& worker, const Request& request) {
   hash.add(request.alias);
   hash.add_number(request.gap);
   hash.add_number(request.calls);
-  for (const auto& [name, tensor] : request.inputs) {
-    hash.add(name);
-    hash.add_number(tensor.shape.size());
-    hash.add(std::as_bytes(std::span(tensor.shape)));
-    hash.add_number(tensor.values.size());
-    hash.add(std::as_bytes(std::span(tensor.values)));
-  }
-  for (const auto& [name, value] : request.scalars) {
-    hash.add(name);
-    hash.add(std::as_bytes(std::span(&value, 1)));
-  }
-  for (const auto& [name, text] : request.texts) {
-    hash.add(name);
-    hash.add(content(text));
+  hash.add_number(request.at_once);
+  hash.add_numbers(request.inputs, request.scalars);
+  for (const Request::Other& other : request.others) hash.add_numbers(other.inputs, other.scalars);
+  for (std::size_t call = 1; call <= request.n_calls(); ++call) {
+    for (const auto& [name, text] : request.call(call).texts) {
+      hash.add(name);
+      hash.add(content(text));
+    }
   }
   return hash.text();
 }

@@ -69,7 +69,11 @@ bool is_script(const fs::path& worker) {
 // What the worker is to read by the request: itself, or the paths in it.
 std::vector<fs::path> read_by(const Request& request) {
   std::vector<fs::path> found;
-  for (const auto& [name, text] : request.texts) {
+  std::map<std::string, std::string> texts = request.texts;
+  for (const Request::Other& other : request.others) {
+    for (const auto& [name, text] : other.texts) texts[name + " " + text] = text;
+  }
+  for (const auto& [name, text] : texts) {
     std::error_code none;
     if (!text.starts_with('/') || !fs::exists(text, none)) continue;
     if (!fs::is_directory(text, none)) found.push_back(text);
