@@ -99,7 +99,8 @@ def main():
     # All are asked the same, with another seed each time this runs, so that no wrong one is asked twice.
     seed = secrets.randbits(63)
     print(f"seed {seed}")
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool, tempfile.TemporaryDirectory() as answers:
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool, tempfile.TemporaryDirectory(
+            dir=course.quick_folder()) as answers:
         os.environ["STAGE_ANSWERS"] = answers
         for program, result in pool.map(lambda one: judge(stage, one, seed), programs):
             problem, told = verdict(program, result)
