@@ -120,7 +120,8 @@ def main():
     # All are asked the same, with other seeds each time this runs, so that no wrong one is asked twice.
     seeds = [secrets.randbits(60) for _ in range(n_seeds)]
     print(f"seeds {', '.join(map(str, seeds[:SEEDS]))}{', ...' if n_seeds > SEEDS else ''}")
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool, tempfile.TemporaryDirectory() as answers:
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool, tempfile.TemporaryDirectory(
+            dir=course.quick_folder()) as answers:
         os.environ["STAGE_ANSWERS"] = answers
         for program, result in pool.map(lambda one: judge(stage, one, seeds[0]), programs):
             problem = verdict(program, result)
