@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from definitions import Arithmetic, RopeScaling, attention, geglu, linear, rms_norm, rope
-from definitions import rope_angles, swiglu
+from definitions import Arithmetic, RopeScaling, attention, geglu, gelu, gelu_tanh, layer_norm
+from definitions import linear, rms_norm, rope, rope_angles, swiglu
 from llama import EMBEDDING, HEAD, Parameters, recorder
 
 
@@ -88,6 +88,15 @@ def decoder_shapes(
     return names
 
 
+def layer_norm_shapes(name: str, size: int) -> dict[str, tuple[int, ...]]:
+    return {f"{name}.weight": (size,), f"{name}.bias": (size,)}
+
+
+def linear_shapes(name: str, rows: int, columns: int, bias: bool) -> dict[str, tuple[int, ...]]:
+    weight: dict[str, tuple[int, ...]] = {f"{name}.weight": (rows, columns)}
+    return weight | ({f"{name}.bias": (rows,)} if bias else {})
+
+
 class Decoder:
     """One forward pass; what a step computes is kept in `trace` under the name of the step."""
 
@@ -114,12 +123,19 @@ class Decoder:
         table = self.weights[EMBEDDING if EMBEDDING in self.weights.tensors else HEAD]
         return table[self.ids].to(self.how.dtype)
 
-    def angles(self, scaling: RopeScaling) -> tuple[Tensor, Tensor]:
-        return rope_angles(torch.arange(len(self.ids)), self.head_dim, scaling, self.how)
+    def angles(self, scaling: RopeScaling, columns: int = 0) -> tuple[Tensor, Tensor]:
+        """columns: of each head that rope rotates; 0: all of them."""
+        size = columns or self.head_dim
+        return rope_angles(torch.arange(len(self.ids)), size, scaling, self.how)
 
     def norm(self, x: Tensor, name: str) -> Tensor:
         weight = self.weights[f"{name}.weight"].to(self.how.dtype) + self.norm_plus
         return rms_norm(x, weight, self.raw["rms_norm_eps"], self.how)
+
+    def layer_norm(self, x: Tensor, name: str, eps: float) -> Tensor:
+        return layer_norm(
+            x, self.weights[f"{name}.weight"], self.weights[f"{name}.bias"], eps, self.how
+        )
 
     def linear(self, x: Tensor, name: str) -> Tensor:
         bias = self.weights.tensors.get(f"{name}.bias")
@@ -141,11 +157,24 @@ class Decoder:
         """q, k and v [S, heads * D]; no angles: no rope."""
         q, k, v = (x.unflatten(-1, (-1, self.head_dim)) for x in (q, k, v))
         if angles is not None:
-            q = self.keep("q_rope", rope(q, *angles, self.how))
-            k = self.keep("k_rope", rope(k, *angles, self.how))
+            q = self.keep("q_rope", self._rope(q, angles))
+            k = self.keep("k_rope", self._rope(k, angles))
         probabilities, mixed = attention(q, k, v, window, self.how, scale=scale)
         self.keep("attn_probs", probabilities)
         return self.keep("attn_out", mixed).flatten(1)
+
+    def _rope(self, x: Tensor, angles: tuple[Tensor, Tensor]) -> Tensor:
+        """Rotates the first columns of each head, two per angle."""
+        columns = 2 * angles[0].shape[-1]
+        rotated = rope(x[..., :columns], *angles, self.how)
+        return torch.cat((rotated, x[..., columns:].to(self.how.dtype)), dim=-1)
+
+    def mlp(self, h: Tensor, first: str, second: str, activation: str) -> Tensor:
+        """A feed-forward block without a gate."""
+        h = self.keep("up", self.linear(h, first))
+        functions = {"gelu": gelu, "gelu_new": gelu_tanh, "gelu_pytorch_tanh": gelu_tanh}
+        h = self.keep("gelu", functions[activation](h, self.how))
+        return self.keep("down", self.linear(h, second))
 
     def gate(self, h: Tensor, at: str) -> tuple[Tensor, Tensor]:
         return (

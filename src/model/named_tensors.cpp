@@ -1,5 +1,7 @@
 #include "model/named_tensors.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace stagecraft {
@@ -9,10 +11,12 @@ const StoredTensor* NamedTensors::take(const std::string& name) {
   return checkpoint_.find(name);
 }
 
-void NamedTensors::refuse_leftovers() const {
+void NamedTensors::refuse_leftovers(std::span<const std::string> unused) const {
   for (const StoredTensor* tensor : checkpoint_.tensors()) {
     if (taken_.contains(tensor->name)) continue;
     if (tensor->name.ends_with(".rotary_emb.inv_freq")) continue;  // old files; computed here
+    const auto ends_name = [&](const std::string& end) { return tensor->name.ends_with(end); };
+    if (std::ranges::any_of(unused, ends_name)) continue;
     throw Error("{}: tensor '{}' {} is not part of the model that config.json describes",
                 checkpoint_.name(), printable(tensor->name), shape_text(tensor->shape));
   }

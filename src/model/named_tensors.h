@@ -1,6 +1,7 @@
 #pragma once
 
 #include <set>
+#include <span>
 #include <string>
 
 #include "checkpoint/checkpoint.h"
@@ -17,8 +18,8 @@ class NamedTensors {
   const StoredTensor* take(const std::string& name);
 
   // A tensor that was not taken belongs to a model that the config does not describe: one more
-  // layer, a bias. Throws Error naming it.
-  void refuse_leftovers() const;
+  // layer, a bias. Throws Error naming it, unless its name ends with one of `unused`.
+  void refuse_leftovers(std::span<const std::string> unused = {}) const;
 
   // The file, for errors: "models/story/model.safetensors".
   const std::string& where() const { return checkpoint_.name(); }

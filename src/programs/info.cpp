@@ -113,7 +113,12 @@ std::string window_text(const Plan& plan) {
 std::string rope_text(const Plan& plan) {
   std::vector<std::string> names;
   for (const Frequencies& table : plan.frequencies) names.push_back(table.name);
-  return fmt::format("RoPE, {}", fmt::join(names, "; "));
+  if (names.empty()) return fmt::format("learned, {} rows", grouped(plan.max_positions));
+  const std::size_t head_dim = steps_of<RopeStep>(plan).front()->head_dim;
+  const std::size_t rotated = 2 * plan.frequencies.front().values.size();
+  const std::string part =
+      head_dim == 0 ? "" : fmt::format(", {} of {} columns of each head", rotated, head_dim);
+  return fmt::format("RoPE, {}{}", fmt::join(names, "; "), part);
 }
 
 // Whether the table of the first step may be the head's too.
@@ -125,10 +130,13 @@ bool is_tied(const Plan& plan) {
 std::size_t parameter_count(const Checkpoint& checkpoint, const Plan& plan) {
   std::size_t count = 0;
   for (const StoredTensor* tensor : checkpoint.tensors()) {
+    const auto ends_name = [&](const std::string& end) { return tensor->name.ends_with(end); };
+    if (std::ranges::any_of(plan.unused, ends_name)) continue;
     if (!tensor->name.ends_with(".rotary_emb.inv_freq")) count += element_count(*tensor);
   }
-  const StoredTensor* table = checkpoint.find("model.embed_tokens.weight");
-  const StoredTensor* head = checkpoint.find("lm_head.weight");
+  const Weight& embedding = plan.weight(steps_of<EmbedStep>(plan).front()->table);
+  const StoredTensor* table = checkpoint.find(embedding.name);
+  const StoredTensor* head = checkpoint.find(embedding.or_name);
   if (is_tied(plan) && table != nullptr && head != nullptr && table->dtype == head->dtype &&
       std::ranges::equal(table->bytes, head->bytes)) {
     count -= element_count(*head);
