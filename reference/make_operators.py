@@ -39,7 +39,7 @@ AGREE = 1e-10  # relative to the largest value: two f64 formulas, one with score
 OPERATORS: dict[str, Callable[[], Iterator[Case]]] = {
     "silu": silu_cases,
     "swiglu": swiglu_cases,
-    "gelu": gelu_cases,
+    "exact_gelu": gelu_cases,
     "rms_norm": rms_norm_cases,
     "layer_norm": layer_norm_cases,
     "matmul_transb": matmul_transb_cases,

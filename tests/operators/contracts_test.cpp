@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "operators/add.h"
 #include "operators/attention.h"
-#include "operators/gelu.h"
+#include "operators/exact_gelu.h"
 #include "operators/half_to_float.h"
 #include "operators/layer_norm.h"
 #include "operators/matmul_transb.h"
@@ -59,9 +59,9 @@ TEST(ElementwiseOperators, MayWriteOverTheirInput) {
     silu(over, over);
     EXPECT_TRUE(same_bits(over, y)) << "silu " << n;
 
-    gelu(x, y);
+    exact_gelu(x, y);
     over = x;
-    gelu(over, over);
+    exact_gelu(over, over);
     EXPECT_TRUE(same_bits(over, y)) << "gelu " << n;
 
     gelu_tanh(x, y);
@@ -313,7 +313,7 @@ TEST(Operators, RefuseShapesThatDisagree) {
       [&] { add(m23.view(), m32.view()); },
       [&] { rms_norm(m23.view(), four, 1.0f, m23.view()); },
       [&] { rms_norm(m23.view(), three, 1.0f, m32.view()); },
-      [&] { gelu(three, four); },
+      [&] { exact_gelu(three, four); },
       [&] { gelu_tanh(three, four); },
       [&] { layer_norm(m23.view(), four, three, 1.0f, m23.view()); },
       [&] { layer_norm(m23.view(), three, four, 1.0f, m23.view()); },

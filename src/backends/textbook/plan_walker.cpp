@@ -10,8 +10,8 @@
 #include "operators/add.h"
 #include "operators/attention.h"
 #include "operators/check.h"
+#include "operators/exact_gelu.h"
 #include "operators/geglu.h"
-#include "operators/gelu.h"
 #include "operators/kernels/panel_matrix.h"
 #include "operators/layer_norm.h"
 #include "operators/rms_norm.h"
@@ -92,7 +92,7 @@ class Walk {
     }
     const auto activate = s.function == Function::Silu       ? silu
                           : s.function == Function::GeluTanh ? gelu_tanh
-                                                             : gelu;
+                                                             : exact_gelu;
     for (std::size_t t = 0; t < rows_; ++t) {
       activate(gate.row(t), out.row(t));
       if (s.up == kNone) continue;
