@@ -64,25 +64,19 @@ def decoder_shapes(
         attends = {"q": q_dim, "k": kv_dim, "v": kv_dim}
         feeds = {"gate": hidden, "up": hidden}
     names: dict[str, tuple[int, ...]] = {EMBEDDING: (raw["vocab_size"], dim)}
-
-    def project(name: str, rows: int, columns: int, bias: bool) -> None:
-        names[f"{name}_proj.weight"] = (rows, columns)
-        if bias:
-            names[f"{name}_proj.bias"] = (rows,)
-
     for n in range(raw["num_hidden_layers"]):
         at = f"model.layers.{n}"
         for norm in norms:
             names[f"{at}.{norm}.weight"] = (dim,)
         for name, size in attends.items():
-            project(f"{at}.self_attn.{name}", size, dim, attention_bias)
+            names |= linear_shapes(f"{at}.self_attn.{name}_proj", size, dim, attention_bias)
         if head_norms is not None:
             names[f"{at}.self_attn.q_norm.weight"] = (head_norms[0],)
             names[f"{at}.self_attn.k_norm.weight"] = (head_norms[1],)
-        project(f"{at}.self_attn.o", dim, q_dim, attention_bias)
+        names |= linear_shapes(f"{at}.self_attn.o_proj", dim, q_dim, attention_bias)
         for name, size in feeds.items():
-            project(f"{at}.mlp.{name}", size, dim, mlp_bias)
-        project(f"{at}.mlp.down", dim, hidden, mlp_bias)
+            names |= linear_shapes(f"{at}.mlp.{name}_proj", size, dim, mlp_bias)
+        names |= linear_shapes(f"{at}.mlp.down_proj", dim, hidden, mlp_bias)
     names["model.norm.weight"] = (dim,)
     names[HEAD] = (raw["vocab_size"], dim)
     return names
@@ -97,8 +91,19 @@ def linear_shapes(name: str, rows: int, columns: int, bias: bool) -> dict[str, t
     return weight | ({f"{name}.bias": (rows,)} if bias else {})
 
 
+def qkv_shapes(raw: dict[str, Any], at: str, bias: bool) -> dict[str, tuple[int, ...]]:
+    q_dim, kv_dim = q_and_kv_dim(raw)
+    names: dict[str, tuple[int, ...]] = {}
+    for name, size in (("q", q_dim), ("k", kv_dim), ("v", kv_dim)):
+        names |= linear_shapes(f"{at}{name}_proj", size, raw["hidden_size"], bias)
+    return names
+
+
 class Decoder:
     """One forward pass; what a step computes is kept in `trace` under the name of the step."""
+
+    embedding_name, head_name = EMBEDDING, HEAD
+    layers, final_norm = "model.layers.", "model.norm"
 
     def __init__(
         self,
@@ -117,10 +122,14 @@ class Decoder:
     def layer(self, n: int) -> str:
         """What the names of this layer's tensors begin with."""
         self.keep = recorder(self.trace, f"layers.{n}.")
-        return f"model.layers.{n}."
+        return f"{self.layers}{n}."
+
+    def table(self, name: str, other: str) -> str:
+        """A tied model has one table, under either name."""
+        return name if name in self.weights.tensors else other
 
     def embedding(self) -> Tensor:
-        table = self.weights[EMBEDDING if EMBEDDING in self.weights.tensors else HEAD]
+        table = self.weights[self.table(self.embedding_name, self.head_name)]
         return table[self.ids].to(self.how.dtype)
 
     def angles(self, scaling: RopeScaling, columns: int = 0) -> tuple[Tensor, Tensor]:
@@ -131,11 +140,6 @@ class Decoder:
     def norm(self, x: Tensor, name: str) -> Tensor:
         weight = self.weights[f"{name}.weight"].to(self.how.dtype) + self.norm_plus
         return rms_norm(x, weight, self.raw["rms_norm_eps"], self.how)
-
-    def layer_norm(self, x: Tensor, name: str, eps: float) -> Tensor:
-        return layer_norm(
-            x, self.weights[f"{name}.weight"], self.weights[f"{name}.bias"], eps, self.how
-        )
 
     def linear(self, x: Tensor, name: str) -> Tensor:
         bias = self.weights.tensors.get(f"{name}.bias")
@@ -191,10 +195,21 @@ class Decoder:
     def logits(self, x: Tensor, divisor: float = 1.0) -> dict[str, Tensor]:
         """The whole trace, the logits last."""
         keep = recorder(self.trace)
-        x = keep("final_norm", self.norm(x, "model.norm"))
-        head = HEAD if HEAD in self.weights.tensors else EMBEDDING
-        logits = linear(x, self.weights[head], None, self.how)
+        x = keep("final_norm", self.norm(x, self.final_norm))
+        head = self.table(self.head_name, self.embedding_name)
+        bias = self.weights.tensors.get(head.replace(".weight", ".bias"))
+        logits = linear(x, self.weights[head], bias, self.how)
         if divisor != 1.0:
             logits = keep("unscaled_logits", logits) / divisor
         keep("logits", logits)
         return self.trace
+
+
+class LayerNormDecoder(Decoder):
+    """The same with LayerNorm."""
+
+    eps_name = "layer_norm_eps"
+
+    def norm(self, x: Tensor, name: str) -> Tensor:
+        weight, bias = self.weights[f"{name}.weight"], self.weights[f"{name}.bias"]
+        return layer_norm(x, weight, bias, self.raw[self.eps_name], self.how)

@@ -9,9 +9,9 @@ from typing import Any
 
 from torch import Tensor
 
-from decoder import Decoder, layer_norm_shapes, tiny_config
+from decoder import LayerNormDecoder, layer_norm_shapes, tiny_config
 from definitions import Arithmetic, linear
-from llama import Parameters, recorder
+from llama import Parameters
 from tiny_model import TinyModel
 
 MODEL_TYPE = "gpt2"
@@ -90,7 +90,11 @@ def shapes(raw: dict[str, Any]) -> dict[str, tuple[int, ...]]:
     return names | layer_norm_shapes("transformer.ln_f", dim) | {HEAD: (raw["vocab_size"], dim)}
 
 
-class _Gpt2(Decoder):
+class _Gpt2(LayerNormDecoder):
+    embedding_name, head_name = EMBEDDING, HEAD
+    layers, final_norm = "transformer.h.", "transformer.ln_f"
+    eps_name = "layer_norm_epsilon"
+
     def linear(self, x: Tensor, name: str) -> Tensor:
         """transformers' Conv1D: the weight is [in, out]."""
         weight, bias = self.weights[f"{name}.weight"], self.weights[f"{name}.bias"]
@@ -101,25 +105,20 @@ def forward(
     raw: dict[str, Any], weights: Parameters, ids: Tensor, how: Arithmetic
 ) -> dict[str, Tensor]:
     names = {"hidden_size": raw["n_embd"], "num_attention_heads": raw["n_head"]}
-    d, eps = _Gpt2(raw | names, weights, ids, how), raw["layer_norm_epsilon"]
+    d = _Gpt2(raw | names, weights, ids, how)
     positions = weights["transformer.wpe.weight"][: len(ids)].to(how.dtype)
-    x = d.keep("embedding", weights[EMBEDDING][ids].to(how.dtype) + positions)
+    x = d.keep("embedding", d.embedding() + positions)
     for n in range(raw["n_layer"]):
-        d.layer(n)
-        at = f"transformer.h.{n}"
+        at = d.layer(n)
         scale = d.head_dim**-0.5 if raw.get("scale_attn_weights", True) else 1.0
         if raw.get("scale_attn_by_inverse_layer_idx", False):
             scale /= n + 1
-        h = d.keep("attn_norm", d.layer_norm(x, f"{at}.ln_1", eps))
-        parts = d.linear(h, f"{at}.attn.c_attn").chunk(3, -1)
+        h = d.keep("attn_norm", d.norm(x, f"{at}ln_1"))
+        parts = d.linear(h, f"{at}attn.c_attn").chunk(3, -1)
         q, k, v = (d.keep(name, part) for name, part in zip("qkv", parts))
         h = d.attention(q, k, v, None, scale=scale)
-        x = d.keep("attn_residual", x + d.keep("attn_proj", d.linear(h, f"{at}.attn.c_proj")))
-        h = d.keep("mlp_norm", d.layer_norm(x, f"{at}.ln_2", eps))
-        h = d.mlp(h, f"{at}.mlp.c_fc", f"{at}.mlp.c_proj", raw["activation_function"])
+        x = d.keep("attn_residual", x + d.keep("attn_proj", d.linear(h, f"{at}attn.c_proj")))
+        h = d.keep("mlp_norm", d.norm(x, f"{at}ln_2"))
+        h = d.mlp(h, f"{at}mlp.c_fc", f"{at}mlp.c_proj", raw["activation_function"])
         x = d.keep("mlp_residual", x + h)
-    keep = recorder(d.trace)
-    x = keep("final_norm", d.layer_norm(x, "transformer.ln_f", eps))
-    head = HEAD if HEAD in weights.tensors else EMBEDDING
-    keep("logits", linear(x, weights[head], None, how))
-    return d.trace
+    return d.logits(x)

@@ -10,9 +10,9 @@ from typing import Any
 
 from torch import Tensor
 
-from decoder import Decoder, layer_norm_shapes, linear_shapes, tiny_config
-from definitions import Arithmetic, RopeScaling, linear
-from llama import Parameters, recorder
+from decoder import LayerNormDecoder, layer_norm_shapes, linear_shapes, tiny_config
+from definitions import Arithmetic, RopeScaling
+from llama import Parameters
 from tiny_model import TinyModel
 
 MODEL_TYPE = "gpt_neox"
@@ -75,30 +75,31 @@ def shapes(raw: dict[str, Any]) -> dict[str, tuple[int, ...]]:
     return names | {HEAD: (raw["vocab_size"], dim)}
 
 
+class _GptNeox(LayerNormDecoder):
+    embedding_name, head_name = EMBEDDING, HEAD
+    layers, final_norm = "gpt_neox.layers.", "gpt_neox.final_layer_norm"
+
+
 def forward(
     raw: dict[str, Any], weights: Parameters, ids: Tensor, how: Arithmetic
 ) -> dict[str, Tensor]:
-    d, eps = Decoder(raw, weights, ids, how), raw["layer_norm_eps"]
+    d = _GptNeox(raw, weights, ids, how)
     columns = int(d.head_dim * raw["rotary_pct"])
     angles = d.angles(RopeScaling(raw["rotary_emb_base"]), columns)
-    x = d.keep("embedding", weights[EMBEDDING][ids].to(how.dtype))
+    x = d.keep("embedding", d.embedding())
     for n in range(raw["num_hidden_layers"]):
-        d.layer(n)
-        at = f"gpt_neox.layers.{n}."
-        h = d.keep("attn_norm", d.layer_norm(x, f"{at}input_layernorm", eps))
+        at = d.layer(n)
+        h = d.keep("attn_norm", d.norm(x, f"{at}input_layernorm"))
         fused = d.linear(h, f"{at}attention.query_key_value")
         parts = fused.unflatten(-1, (-1, 3, d.head_dim)).unbind(-2)  # each [S, heads, head_dim]
         q, k, v = (d.keep(name, part.flatten(1)) for name, part in zip("qkv", parts))
         mixed = d.attention(q, k, v, angles)
         if raw["use_parallel_residual"]:
-            h = d.keep("mlp_norm", d.layer_norm(x, f"{at}post_attention_layernorm", eps))
+            h = d.keep("mlp_norm", d.norm(x, f"{at}post_attention_layernorm"))
         mixed = d.keep("attn_proj", d.linear(mixed, f"{at}attention.dense"))
         x = d.keep("attn_residual", x + mixed)
         if not raw["use_parallel_residual"]:
-            h = d.keep("mlp_norm", d.layer_norm(x, f"{at}post_attention_layernorm", eps))
+            h = d.keep("mlp_norm", d.norm(x, f"{at}post_attention_layernorm"))
         h = d.mlp(h, f"{at}mlp.dense_h_to_4h", f"{at}mlp.dense_4h_to_h", raw["hidden_act"])
         x = d.keep("mlp_residual", x + h)
-    keep = recorder(d.trace)
-    x = keep("final_norm", d.layer_norm(x, "gpt_neox.final_layer_norm", eps))
-    keep("logits", linear(x, weights[HEAD if HEAD in weights.tensors else EMBEDDING], None, how))
-    return d.trace
+    return d.logits(x)

@@ -10,9 +10,10 @@ from typing import Any
 
 from torch import Tensor
 
-from decoder import Decoder, layer_norm_shapes, linear_shapes, q_and_kv_dim, tiny_config
-from definitions import Arithmetic, RopeScaling, linear
-from llama import EMBEDDING, HEAD, Parameters, recorder
+from decoder import LayerNormDecoder, layer_norm_shapes, linear_shapes, q_and_kv_dim, qkv_shapes
+from decoder import tiny_config
+from definitions import Arithmetic, RopeScaling
+from llama import EMBEDDING, Parameters
 from tiny_model import TinyModel
 
 MODEL_TYPE = "phi"
@@ -55,8 +56,7 @@ def shapes(raw: dict[str, Any]) -> dict[str, tuple[int, ...]]:
     for n in range(raw["num_hidden_layers"]):
         at = f"model.layers.{n}."
         names |= layer_norm_shapes(f"{at}input_layernorm", dim)
-        for name, size in (("q", q_dim), ("k", kv_dim), ("v", kv_dim)):
-            names |= linear_shapes(f"{at}self_attn.{name}_proj", size, dim, True)
+        names |= qkv_shapes(_with_kv_heads(raw), f"{at}self_attn.", True)
         names |= linear_shapes(f"{at}self_attn.dense", dim, q_dim, True)
         names |= linear_shapes(f"{at}mlp.fc1", hidden, dim, True)
         names |= linear_shapes(f"{at}mlp.fc2", dim, hidden, True)
@@ -68,23 +68,24 @@ def _with_kv_heads(raw: dict[str, Any]) -> dict[str, Any]:
     return {"num_key_value_heads": raw["num_attention_heads"]} | raw
 
 
+class _Phi(LayerNormDecoder):
+    final_norm = "model.final_layernorm"
+
+
 def forward(
     raw: dict[str, Any], weights: Parameters, ids: Tensor, how: Arithmetic
 ) -> dict[str, Tensor]:
-    d, eps = Decoder(raw, weights, ids, how), raw["layer_norm_eps"]
+    d = _Phi(raw, weights, ids, how)
     columns = int(d.head_dim * raw["partial_rotary_factor"])
     angles = d.angles(RopeScaling(raw["rope_theta"]), columns)
     x = d.keep("embedding", d.embedding())
     for n in range(raw["num_hidden_layers"]):
         at = d.layer(n)
-        h = d.keep("norm", d.layer_norm(x, f"{at}input_layernorm", eps))
+        h = d.keep("norm", d.norm(x, f"{at}input_layernorm"))
         mixed = d.attention(*d.qkv(h, f"{at}self_attn."), angles)
         mixed = d.keep("attn_proj", d.linear(mixed, f"{at}self_attn.dense"))
         x = d.keep("attn_residual", x + mixed)
         x = d.keep(
             "mlp_residual", x + d.mlp(h, f"{at}mlp.fc1", f"{at}mlp.fc2", raw["hidden_act"])
         )
-    keep = recorder(d.trace)
-    x = keep("final_norm", d.layer_norm(x, "model.final_layernorm", eps))
-    keep("logits", linear(x, weights[HEAD], weights["lm_head.bias"], how))
-    return d.trace
+    return d.logits(x)

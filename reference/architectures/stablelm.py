@@ -10,9 +10,10 @@ from typing import Any
 
 from torch import Tensor
 
-from decoder import Decoder, layer_norm_shapes, linear_shapes, q_and_kv_dim, tiny_config
-from definitions import Arithmetic, RopeScaling, linear
-from llama import EMBEDDING, HEAD, Parameters, recorder
+from decoder import LayerNormDecoder, layer_norm_shapes, linear_shapes, q_and_kv_dim, qkv_shapes
+from decoder import tiny_config
+from definitions import Arithmetic, RopeScaling
+from llama import EMBEDDING, HEAD, Parameters
 from tiny_model import TinyModel
 
 MODEL_TYPE = "stablelm"
@@ -55,8 +56,7 @@ def shapes(raw: dict[str, Any]) -> dict[str, tuple[int, ...]]:
     for n in range(raw["num_hidden_layers"]):
         at = f"model.layers.{n}."
         names |= layer_norm_shapes(f"{at}input_layernorm", dim)
-        for name, size in (("q", q_dim), ("k", kv_dim), ("v", kv_dim)):
-            names |= linear_shapes(f"{at}self_attn.{name}_proj", size, dim, raw["use_qkv_bias"])
+        names |= qkv_shapes(raw, f"{at}self_attn.", raw["use_qkv_bias"])
         names |= linear_shapes(f"{at}self_attn.o_proj", dim, q_dim, False)
         if not raw["use_parallel_residual"]:
             names |= layer_norm_shapes(f"{at}post_attention_layernorm", dim)
@@ -69,21 +69,18 @@ def shapes(raw: dict[str, Any]) -> dict[str, tuple[int, ...]]:
 def forward(
     raw: dict[str, Any], weights: Parameters, ids: Tensor, how: Arithmetic
 ) -> dict[str, Tensor]:
-    d, eps = Decoder(raw, weights, ids, how), raw["layer_norm_eps"]
+    d = LayerNormDecoder(raw, weights, ids, how)
     columns = int(d.head_dim * raw["partial_rotary_factor"])
     angles = d.angles(RopeScaling(raw["rope_theta"]), columns)
     x = d.keep("embedding", d.embedding())
     for n in range(raw["num_hidden_layers"]):
         at = d.layer(n)
-        h = d.keep("attn_norm", d.layer_norm(x, f"{at}input_layernorm", eps))
+        h = d.keep("attn_norm", d.norm(x, f"{at}input_layernorm"))
         mixed = d.attention(*d.qkv(h, f"{at}self_attn."), angles)
         mixed = d.keep("attn_proj", d.linear(mixed, f"{at}self_attn.o_proj"))
         x = d.keep("attn_residual", x + mixed)
         if not raw["use_parallel_residual"]:
-            h = d.keep("mlp_norm", d.layer_norm(x, f"{at}post_attention_layernorm", eps))
+            h = d.keep("mlp_norm", d.norm(x, f"{at}post_attention_layernorm"))
         h = d.swiglu(*d.gate(h, f"{at}mlp."))
         x = d.keep("mlp_residual", x + d.keep("down", d.linear(h, f"{at}mlp.down_proj")))
-    keep = recorder(d.trace)
-    x = keep("final_norm", d.layer_norm(x, "model.norm", eps))
-    keep("logits", linear(x, weights[HEAD if HEAD in weights.tensors else EMBEDDING], None, how))
-    return d.trace
+    return d.logits(x)

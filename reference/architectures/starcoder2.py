@@ -9,9 +9,10 @@ from typing import Any
 
 from torch import Tensor
 
-from decoder import Decoder, layer_norm_shapes, linear_shapes, q_and_kv_dim, tiny_config
-from definitions import Arithmetic, RopeScaling, linear
-from llama import EMBEDDING, HEAD, Parameters, recorder
+from decoder import LayerNormDecoder, layer_norm_shapes, linear_shapes, q_and_kv_dim, qkv_shapes
+from decoder import tiny_config
+from definitions import Arithmetic, RopeScaling
+from llama import EMBEDDING, HEAD, Parameters
 from tiny_model import TinyModel
 
 MODEL_TYPE = "starcoder2"
@@ -56,30 +57,30 @@ def shapes(raw: dict[str, Any]) -> dict[str, tuple[int, ...]]:
         at = f"model.layers.{n}."
         names |= layer_norm_shapes(f"{at}input_layernorm", dim)
         names |= layer_norm_shapes(f"{at}post_attention_layernorm", dim)
-        for name, size in (("q", q_dim), ("k", kv_dim), ("v", kv_dim)):
-            names |= linear_shapes(f"{at}self_attn.{name}_proj", size, dim, bias)
+        names |= qkv_shapes(raw, f"{at}self_attn.", bias)
         names |= linear_shapes(f"{at}self_attn.o_proj", dim, q_dim, bias)
         names |= linear_shapes(f"{at}mlp.c_fc", hidden, dim, bias)
         names |= linear_shapes(f"{at}mlp.c_proj", dim, hidden, bias)
     return names | layer_norm_shapes("model.norm", dim) | {HEAD: (raw["vocab_size"], dim)}
 
 
+class _StarCoder2(LayerNormDecoder):
+    eps_name = "norm_epsilon"
+
+
 def forward(
     raw: dict[str, Any], weights: Parameters, ids: Tensor, how: Arithmetic
 ) -> dict[str, Tensor]:
-    d, eps = Decoder(raw, weights, ids, how), raw["norm_epsilon"]
+    d = _StarCoder2(raw, weights, ids, how)
     angles = d.angles(RopeScaling(raw["rope_theta"]))
     x = d.keep("embedding", d.embedding())
     for n in range(raw["num_hidden_layers"]):
         at = d.layer(n)
-        h = d.keep("attn_norm", d.layer_norm(x, f"{at}input_layernorm", eps))
+        h = d.keep("attn_norm", d.norm(x, f"{at}input_layernorm"))
         mixed = d.attention(*d.qkv(h, f"{at}self_attn."), angles, raw["sliding_window"])
         mixed = d.keep("attn_proj", d.linear(mixed, f"{at}self_attn.o_proj"))
         x = d.keep("attn_residual", x + mixed)
-        h = d.keep("mlp_norm", d.layer_norm(x, f"{at}post_attention_layernorm", eps))
+        h = d.keep("mlp_norm", d.norm(x, f"{at}post_attention_layernorm"))
         h = d.mlp(h, f"{at}mlp.c_fc", f"{at}mlp.c_proj", raw["hidden_act"])
         x = d.keep("mlp_residual", x + h)
-    keep = recorder(d.trace)
-    x = keep("final_norm", d.layer_norm(x, "model.norm", eps))
-    keep("logits", linear(x, weights[HEAD if HEAD in weights.tensors else EMBEDDING], None, how))
-    return d.trace
+    return d.logits(x)
