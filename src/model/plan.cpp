@@ -158,10 +158,7 @@ class PlanText {
               }
               const std::string joined = fmt::format("{}", fmt::join(names, ", "));
               const Frequencies& table = plan_.frequencies[static_cast<std::size_t>(s.frequencies)];
-              const std::string part = s.head_dim == 0
-                                           ? ""
-                                           : fmt::format(", {} of {} columns of each head",
-                                                         2 * table.values.size(), s.head_dim);
+              const std::string part = rotated_text(2 * table.values.size(), s.head_dim);
               return Line{joined, fmt::format("= rope({}; {}{})", joined, table.name, part)};
             },
             [&](const StoreStep& s) {
@@ -264,6 +261,11 @@ void PlanWriter::norm(std::string step_name, BufferId out, BufferId in, Weight n
 
 // ---- what follows
 // ---------------------------------------------------------------------------------
+
+std::string rotated_text(std::size_t columns, std::size_t head_dim) {
+  return columns == head_dim ? ""
+                             : fmt::format(", {} of {} columns of each head", columns, head_dim);
+}
 
 std::string plan_text(const Plan& plan) { return PlanText(plan).text(); }
 

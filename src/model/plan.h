@@ -80,8 +80,7 @@ struct EmbedStep {
 
 // The norm of each group of a row; out may be in:
 //   Rms    out = weight * in / sqrt(mean(in^2) + eps)                     (Zhang and Sennrich 2019)
-//   Layer  out = weight * (in - mean(in)) / sqrt(variance(in) + eps) + bias         (Ba et al.
-//   2016)
+//   Layer  out = weight * (in - mean(in)) / sqrt(variance(in) + eps) + bias      (Ba et al. 2016)
 struct NormStep {
   enum class Kind { Rms, Layer };
   BufferId out, in;
@@ -125,7 +124,7 @@ struct MapStep {
 struct RopeStep {
   BufferId x;
   FrequenciesId frequencies;
-  std::size_t head_dim = 0;  // 0: two columns per frequency
+  std::size_t head_dim;
 };
 
 // Appends the keys and values of this pass to the cache.
@@ -208,6 +207,9 @@ class PlanWriter {
   Plan& plan_;
   int layer_ = kNone;
 };
+
+// ", 8 of 16 columns of each head", or nothing where rope rotates whole heads.
+std::string rotated_text(std::size_t columns, std::size_t head_dim);
 
 // The plan as text, one step per line. Layers that differ in nothing are printed once.
 std::string plan_text(const Plan& plan);

@@ -12,6 +12,7 @@
 #include "checkpoint/safetensors.h"
 #include "generation/session.h"
 #include "model/description.h"
+#include "model/named_tensors.h"
 #include "programs/commands.h"
 #include "programs/model_path.h"
 #include "programs/options.h"
@@ -114,11 +115,9 @@ std::string rope_text(const Plan& plan) {
   std::vector<std::string> names;
   for (const Frequencies& table : plan.frequencies) names.push_back(table.name);
   if (names.empty()) return fmt::format("learned, {} rows", grouped(plan.max_positions));
-  const std::size_t head_dim = steps_of<RopeStep>(plan).front()->head_dim;
-  const std::size_t rotated = 2 * plan.frequencies.front().values.size();
-  const std::string part =
-      head_dim == 0 ? "" : fmt::format(", {} of {} columns of each head", rotated, head_dim);
-  return fmt::format("RoPE, {}{}", fmt::join(names, "; "), part);
+  return fmt::format("RoPE, {}{}", fmt::join(names, "; "),
+                     rotated_text(2 * plan.frequencies.front().values.size(),
+                                  steps_of<RopeStep>(plan).front()->head_dim));
 }
 
 // Whether the table of the first step may be the head's too.
@@ -130,9 +129,7 @@ bool is_tied(const Plan& plan) {
 std::size_t parameter_count(const Checkpoint& checkpoint, const Plan& plan) {
   std::size_t count = 0;
   for (const StoredTensor* tensor : checkpoint.tensors()) {
-    const auto ends_name = [&](const std::string& end) { return tensor->name.ends_with(end); };
-    if (std::ranges::any_of(plan.unused, ends_name)) continue;
-    if (!tensor->name.ends_with(".rotary_emb.inv_freq")) count += element_count(*tensor);
+    if (!is_not_needed(tensor->name, plan.unused)) count += element_count(*tensor);
   }
   const Weight& embedding = plan.weight(steps_of<EmbedStep>(plan).front()->table);
   const StoredTensor* table = checkpoint.find(embedding.name);

@@ -138,7 +138,7 @@ class Oracle {
   void compute(const RopeStep& s) {
     const auto& frequencies = plan_.frequencies[static_cast<std::size_t>(s.frequencies)].values;
     const std::size_t half = frequencies.size();
-    const std::size_t head_dim = s.head_dim == 0 ? 2 * half : s.head_dim;
+    const std::size_t head_dim = s.head_dim;
     for (std::size_t t = 0; t < tokens_.size(); ++t) {
       std::vector<double>& row = buffer(s.x)[t];
       for (std::size_t head = 0; head < row.size(); head += head_dim) {

@@ -11,6 +11,7 @@
 #include "operators/add.h"
 #include "operators/attention.h"
 #include "operators/exact_gelu.h"
+#include "operators/gelu_tanh.h"
 #include "operators/half_to_float.h"
 #include "operators/layer_norm.h"
 #include "operators/matmul_transb.h"

@@ -1,6 +1,7 @@
 // The textbook operators against PyTorch's dumps.
 #include "operators/attention.h"
 #include "operators/exact_gelu.h"
+#include "operators/gelu_tanh.h"
 #include "operators/layer_norm.h"
 #include "operators/matmul_transb.h"
 #include "operators/rms_norm.h"

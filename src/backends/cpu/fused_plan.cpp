@@ -170,9 +170,7 @@ class Fuser {
         Rotated& one = rotated_of(rope->x);
         if (one.rotation.rope != kNone) return std::nullopt;
         one.rotation.rope = rope->frequencies;
-        const auto table = static_cast<std::size_t>(rope->frequencies);
-        one.head_dim =
-            rope->head_dim != 0 ? rope->head_dim : 2 * plan_.frequencies[table].values.size();
+        one.head_dim = rope->head_dim;
       } else {
         break;
       }

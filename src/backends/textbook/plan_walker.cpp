@@ -12,6 +12,7 @@
 #include "operators/check.h"
 #include "operators/exact_gelu.h"
 #include "operators/geglu.h"
+#include "operators/gelu_tanh.h"
 #include "operators/kernels/panel_matrix.h"
 #include "operators/layer_norm.h"
 #include "operators/rms_norm.h"
@@ -90,9 +91,9 @@ class Walk {
       for (std::size_t t = 0; t < rows_; ++t) gated(gate.row(t), up.row(t), out.row(t));
       return;
     }
-    const auto activate = s.function == Function::Silu       ? silu
-                          : s.function == Function::GeluTanh ? gelu_tanh
-                                                             : exact_gelu;
+    void (*activate)(std::span<const float>, std::span<float>) = exact_gelu;
+    if (s.function == Function::Silu) activate = silu;
+    if (s.function == Function::GeluTanh) activate = gelu_tanh;
     for (std::size_t t = 0; t < rows_; ++t) {
       activate(gate.row(t), out.row(t));
       if (s.up == kNone) continue;
@@ -120,7 +121,7 @@ class Walk {
   void compute(const RopeStep& s) {
     const auto& frequencies = plan_.frequencies[static_cast<std::size_t>(s.frequencies)].values;
     const auto x = rows(s.x);
-    if (s.head_dim == 0) return rope(x, frequencies, cache_.length());
+    if (2 * frequencies.size() == s.head_dim) return rope(x, frequencies, cache_.length());
     for (std::size_t head = 0; head < x.cols(); head += s.head_dim) {
       rope(x.col_range(head, 2 * frequencies.size()), frequencies, cache_.length());
     }

@@ -53,9 +53,12 @@ void expect_false(const ConfigFields& fields, std::string_view key) {
   }
 }
 
-void expect_flag(const ConfigFields& fields, std::string_view key, bool expected) {
-  if (fields.flag_or(key, expected) != expected) {
-    throw Error("{}: '{}': expected {}, found {}", fields.where(), key, expected, !expected);
+void expect_absent(const ConfigFields& fields, std::span<const std::string_view> keys,
+                   std::string_view expected) {
+  for (const std::string_view key : keys) {
+    if (!fields.has(key)) continue;
+    throw Error("{}: '{}': expected {}, found {}", fields.where(), key, expected,
+                describe_json(*fields.find(key)));
   }
 }
 
@@ -77,10 +80,6 @@ std::string rope_text(const RopeConfig& rope) {
   if (!rope.factors.empty()) text += ", slowed by a factor for each pair";
   return text;
 }
-
-DecoderWriter::DecoderWriter(std::string model_type, const DecoderSizes& sizes, Plan& plan,
-                             float norm_plus)
-    : DecoderWriter(std::move(model_type), sizes, plan, DecoderStyle{.norm_plus = norm_plus}) {}
 
 DecoderWriter::DecoderWriter(std::string model_type, const DecoderSizes& sizes, Plan& plan,
                              DecoderStyle style)
@@ -129,7 +128,6 @@ FrequenciesId DecoderWriter::frequencies(const RopeConfig& rope) {
 }
 
 FrequenciesId DecoderWriter::frequencies(const RopeConfig& rope, std::size_t columns) {
-  if (columns != sizes_.head_dim) rope_columns_ = columns;
   return writer_.frequencies({rope_text(rope), rope_frequencies(rope, columns)});
 }
 
@@ -171,9 +169,8 @@ void DecoderWriter::qkv(BufferId in, const std::string& at, bool bias) {
 }
 
 void DecoderWriter::rope(FrequenciesId rope) {
-  const std::size_t head_dim = rope_columns_ == 0 ? 0 : sizes_.head_dim;
-  writer_.step("q_rope", RopeStep{q, rope, head_dim});
-  writer_.step("k_rope", RopeStep{k, rope, head_dim});
+  writer_.step("q_rope", RopeStep{q, rope, sizes_.head_dim});
+  writer_.step("k_rope", RopeStep{k, rope, sizes_.head_dim});
 }
 
 void DecoderWriter::attention(float scale, std::size_t window, float soft_cap) {

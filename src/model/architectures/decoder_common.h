@@ -1,6 +1,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -57,8 +58,9 @@ void expect_text(const ConfigFields& fields, std::string_view key,
 // Throws Error if `key` is true.
 void expect_false(const ConfigFields& fields, std::string_view key);
 
-// Throws Error unless `key` is absent or has this value.
-void expect_flag(const ConfigFields& fields, std::string_view key, bool expected);
+// Throws Error if one of `keys` is there; `expected` says what should stand in its place.
+void expect_absent(const ConfigFields& fields, std::span<const std::string_view> keys,
+                   std::string_view expected);
 // "gelu_new", "gelu" and the like: the function of `key`, or of `usual` where the file does not
 // say. Throws Error for another activation.
 ActivateStep::Function parse_activation(const ConfigFields& fields, std::string_view key,
@@ -85,10 +87,8 @@ struct DecoderStyle {
 //   g, u  of the feed-forward block
 class DecoderWriter {
  public:
-  // norm_plus: added to the weight of every norm (Weight::plus).
   DecoderWriter(std::string model_type, const DecoderSizes& sizes, Plan& plan,
-                float norm_plus = 0.0f);
-  DecoderWriter(std::string model_type, const DecoderSizes& sizes, Plan& plan, DecoderStyle style);
+                DecoderStyle style = {});
 
   // x = scale * embedding[token]
   void embedding(float scale = 1.0f);
@@ -135,7 +135,6 @@ class DecoderWriter {
   Plan& plan_;
   PlanWriter writer_;
   const DecoderStyle style_;
-  std::size_t rope_columns_ = 0;  // of each head; 0: all
 };
 
 }  // namespace stagecraft

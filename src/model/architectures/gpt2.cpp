@@ -26,11 +26,7 @@ constexpr std::array<std::string_view, 5> kOtherNames = {"hidden_size", "max_pos
 
 Plan gpt2_plan(const ConfigFields& fields) {
   refuse_foreign_arithmetic(fields, kHonoured);
-  for (const std::string_view key : kOtherNames) {
-    if (!fields.has(key)) continue;
-    throw Error("{}: '{}': expected GPT-2's own names ('n_embd', ...), found {}", fields.where(),
-                key, describe_json(*fields.find(key)));
-  }
+  expect_absent(fields, kOtherNames, "GPT-2's own names ('n_embd', ...)");
   expect_false(fields, "add_cross_attention");
   const DecoderSizes sizes = parse_sizes(
       fields,

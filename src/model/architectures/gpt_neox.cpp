@@ -13,17 +13,14 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kHonoured = {"rotary_pct", "rotary_emb_base",
                                                        "use_parallel_residual"};
+constexpr std::array<std::string_view, 2> kSetByHeads = {"num_key_value_heads", "head_dim"};
 
 Plan gpt_neox_plan(const ConfigFields& fields) {
   refuse_foreign_arithmetic(fields, kHonoured);
   const DecoderSizes sizes =
       parse_sizes(fields, {.vocab_size = 50'432, .max_seq_len = 2048, .norm_eps = 1e-5},
                   {.norm_eps = "layer_norm_eps"});
-  for (const std::string_view key : {"num_key_value_heads", "head_dim"}) {
-    if (!fields.has(key)) continue;
-    throw Error("{}: '{}': expected none (heads of hidden_size / num_attention_heads), found {}",
-                fields.where(), key, describe_json(*fields.find(key)));
-  }
+  expect_absent(fields, kSetByHeads, "none (heads of hidden_size / num_attention_heads)");
   const auto function = parse_activation(fields, "hidden_act", "gelu");
   const bool bias = fields.flag_or("attention_bias", true);
   const bool parallel = fields.flag_or("use_parallel_residual", true);
