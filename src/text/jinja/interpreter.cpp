@@ -276,7 +276,8 @@ Value Interpreter::call_macro(const MacroBody& macro, Scope& outer, const Argume
   }
   for (std::size_t i = 0; i < macro.parameters.size(); ++i) {
     const Parameter& parameter = macro.parameters[i];
-    runtime_.look_at(parameter.name.size() + named.size());
+    // take() moves the arguments behind the one that it takes.
+    runtime_.look_at(parameter.name.size() + named.size() * sizeof(named[0]));
     const auto by_name = take(named, parameter.name);
     if (i < by_place.size()) {
       if (by_name) throw Failure("{}: argument '{}' is given twice", macro.name, parameter.name);
