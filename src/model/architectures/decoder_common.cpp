@@ -169,8 +169,8 @@ void DecoderWriter::qkv(BufferId in, const std::string& at, bool bias) {
 }
 
 void DecoderWriter::rope(FrequenciesId rope) {
-  writer_.step("q_rope", RopeStep{q, rope, sizes_.head_dim});
-  writer_.step("k_rope", RopeStep{k, rope, sizes_.head_dim});
+  writer_.step("q_rope", RopeStep{q, rope, sizes_.head_dim, style_.pairs});
+  writer_.step("k_rope", RopeStep{k, rope, sizes_.head_dim, style_.pairs});
 }
 
 void DecoderWriter::attention(float scale, std::size_t window, float soft_cap) {

@@ -75,6 +75,7 @@ struct DecoderStyle {
   float norm_plus = 0.0f;  // added to the weight of every norm (Weight::plus)
   bool gated = true;       // whether the feed-forward block has a gate: buffer u
   bool head_bias = false;
+  RopeStep::Pairs pairs = RopeStep::Pairs::Halves;  // that rope rotates
   std::string embedding = "model.embed_tokens";
   std::string layers = "model.layers.";
   std::string final_norm = "model.norm";
