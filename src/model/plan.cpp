@@ -120,10 +120,10 @@ class PlanText {
             [&](const NormStep& s) {
               const bool heads = s.group != plan_.buffer(s.in).width;
               return equals(s.out,
-                            fmt::format("{}({}{}; {}{}{})",
+                            fmt::format("{}({}{}{}{})",
                                         s.kind == NormStep::Kind::Rms ? "rms_norm" : "layer_norm",
-                                        buffer(s.in), heads ? ", each head" : "", weight(s.weight),
-                                        plus(s.weight), bias(s.bias)));
+                                        buffer(s.in), heads ? ", each head" : "", norm_weight(s),
+                                        bias(s.bias)));
             },
             [&](const LinearStep& s) {
               std::vector<std::string> outs, weights;
@@ -147,6 +147,9 @@ class PlanText {
             },
             [&](const MapStep& s) {
               const std::string x = scaled(s.scale, s.x);
+              if (s.clip != 0.0f) {
+                return equals(s.x, fmt::format("clip({}; {:g} to {:g})", x, -s.clip, s.clip));
+              }
               return equals(s.x, s.soft_cap == 0.0f
                                      ? x
                                      : fmt::format("{0:g} * tanh({1} / {0:g})", s.soft_cap, x));
@@ -203,9 +206,12 @@ class PlanText {
     return text + fmt::format("[{}:{}]", one.first_row, one.first_row + one.shape.front());
   }
   static const char* bias(WeightId id) { return id == kNone ? "" : " + bias"; }
-  std::string plus(WeightId id) const {
-    const float plus = plan_.weight(id).plus;
-    return plus == 0.0f ? "" : fmt::format(" + {:g}", plus);
+  // "; norm + 1", "; q_norm[each head]"
+  std::string norm_weight(const NormStep& s) const {
+    if (s.weight == kNone) return "";
+    const Weight& one = plan_.weight(s.weight);
+    return "; " + weight(s.weight) + (one.shape.front() == s.group ? "" : "[each head]") +
+           (one.plus == 0.0f ? "" : fmt::format(" + {:g}", one.plus));
   }
 
   const Plan& plan_;

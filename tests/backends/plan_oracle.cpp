@@ -60,9 +60,11 @@ class Oracle {
         for (std::size_t i = begin; i < begin + s.group; ++i) squares += in[i] * in[i];
         const double root =
             std::sqrt(squares / static_cast<double>(s.group) + static_cast<double>(s.eps));
+        const std::size_t own = weight.size() > s.group ? begin : 0;
         for (std::size_t i = 0; i < s.group; ++i) {
-          buffer(s.out)[t][begin + i] = static_cast<double>(weight[i]) * in[begin + i] / root +
-                                        (centred ? static_cast<double>(bias[i]) : 0.0);
+          const double factor = weight.empty() ? 1.0 : static_cast<double>(weight[own + i]);
+          buffer(s.out)[t][begin + i] =
+              factor * in[begin + i] / root + (bias.empty() ? 0.0 : static_cast<double>(bias[i]));
         }
       }
       note(buffer(s.out)[t], s.group);
@@ -129,6 +131,8 @@ class Oracle {
       for (double& x : row) {
         x *= static_cast<double>(s.scale);
         if (cap != 0.0) x = cap * std::tanh(x / cap);
+        const double clip = s.clip;
+        if (clip != 0.0 && std::abs(x) > clip) x = std::copysign(clip, x);
       }
       note(row, 1);
     }

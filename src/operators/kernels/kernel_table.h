@@ -51,6 +51,7 @@ const Kernels table = {
     .layer_norm = layer_norm,
     .activate = {activate_rows<silu>, activate_rows<gelu_tanh>, activate_rows<gelu>},
     .soft_cap = soft_cap,
+    .clip = clip,
     .rope = {rope, neighbour_rope},
     .add = add,
     .softmax_block = softmax_block,

@@ -60,8 +60,10 @@ void layer_norm(const float* x, const float* weight, const float* bias, std::siz
   for_vectors(n, [&](auto get, auto) { squares = fma(get(out), get(out), squares); });
   const float variance = sum(squares) / static_cast<float>(n);
   const Vec scale = broadcast(1.0f / __builtin_sqrtf(variance + eps));
-  for_vectors(n,
-              [&](auto get, auto put) { put(out, fma(get(weight), get(out) * scale, get(bias))); });
+  for_vectors(n, [&](auto get, auto put) {
+    const Vec w = weight == nullptr ? broadcast(1.0f) : get(weight);
+    put(out, fma(w, get(out) * scale, bias == nullptr ? Vec{} : get(bias)));
+  });
 }
 
 STAGECRAFT_INLINE Vec silu(Vec x) { return x / (broadcast(1.0f) + exp(-x)); }
@@ -107,6 +109,12 @@ void soft_cap(float* x, std::size_t n, float scale, float cap) {
   const Vec factor = broadcast(2.0f * scale / cap);
   const Vec c = broadcast(cap), twice = broadcast(2.0f * cap), one = broadcast(1.0f);
   for_vectors(n, [&](auto get, auto put) { put(x, c - twice / (one + exp(get(x) * factor))); });
+}
+
+// In this order of operands, NaN stays NaN.
+void clip(float* x, std::size_t n, float limit) {
+  const Vec low = broadcast(-limit), high = broadcast(limit);
+  for_vectors(n, [&](auto get, auto put) { put(x, min(high, max(low, get(x)))); });
 }
 
 void rope(const float* x, const float* cos, const float* sin, std::size_t half, float* out) {
