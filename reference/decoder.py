@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from definitions import Arithmetic, RopeScaling, attention, geglu, gelu, gelu_tanh, layer_norm
-from definitions import linear, rms_norm, rope, rope_angles, swiglu
+from definitions import Arithmetic, RopeScaling, attention, gated, geglu, gelu, gelu_tanh
+from definitions import layer_norm, linear, rms_norm, rope, rope_angles, swiglu
 from llama import EMBEDDING, HEAD, Parameters, recorder
 
 
@@ -104,6 +104,7 @@ class Decoder:
 
     embedding_name, head_name = EMBEDDING, HEAD
     layers, final_norm = "model.layers.", "model.norm"
+    rope = staticmethod(rope)  # which columns form a pair
 
     def __init__(
         self,
@@ -170,7 +171,7 @@ class Decoder:
     def _rope(self, x: Tensor, angles: tuple[Tensor, Tensor]) -> Tensor:
         """Rotates the first columns of each head, two per angle."""
         columns = 2 * angles[0].shape[-1]
-        rotated = rope(x[..., :columns], *angles, self.how)
+        rotated = self.rope(x[..., :columns], *angles, self.how)
         return torch.cat((rotated, x[..., columns:].to(self.how.dtype)), dim=-1)
 
     def mlp(self, h: Tensor, first: str, second: str, activation: str) -> Tensor:
@@ -192,6 +193,12 @@ class Decoder:
     def geglu(self, gate: Tensor, up: Tensor) -> Tensor:
         return self.keep("geglu", geglu(gate, up, self.how))
 
+    def gated(self, gate: Tensor, up: Tensor) -> Tensor:
+        """By the config's "hidden_act"."""
+        activation = self.raw["hidden_act"]
+        name = "swiglu" if activation == "silu" else "geglu"
+        return self.keep(name, gated(gate, up, activation, self.how))
+
     def logits(self, x: Tensor, divisor: float = 1.0) -> dict[str, Tensor]:
         """The whole trace, the logits last."""
         keep = recorder(self.trace)
@@ -206,10 +213,10 @@ class Decoder:
 
 
 class LayerNormDecoder(Decoder):
-    """The same with LayerNorm."""
+    """The same with LayerNorm, with the weight and the bias that the file has."""
 
     eps_name = "layer_norm_eps"
 
     def norm(self, x: Tensor, name: str) -> Tensor:
-        weight, bias = self.weights[f"{name}.weight"], self.weights[f"{name}.bias"]
+        weight, bias = (self.weights.tensors.get(f"{name}.{end}") for end in ("weight", "bias"))
         return layer_norm(x, weight, bias, self.raw[self.eps_name], self.how)

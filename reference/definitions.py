@@ -124,6 +124,15 @@ def gelu(x: Tensor, how: Arithmetic) -> Tensor:
     return 0.5 * x * (1 + torch.erf(_divide(x, torch.tensor(2.0, dtype=how.dtype).sqrt(), how)))
 
 
+def gated(gate: Tensor, up: Tensor, activation: str, how: Arithmetic) -> Tensor:
+    """activation(gate) * up; the name of the activation is that of config.json."""
+    if activation in ("silu", "swish"):
+        return swiglu(gate, up, how)
+    if activation == "gelu":
+        return gelu(gate, how) * up.to(how.dtype)
+    return geglu(gate, up, how)
+
+
 def gelu_tanh(x: Tensor, how: Arithmetic) -> Tensor:
     """GELU in its tanh form, element by element."""
     return geglu(x, torch.ones_like(x), how)
@@ -141,13 +150,18 @@ def rms_norm(x: Tensor, weight: Tensor, eps: float, how: Arithmetic) -> Tensor:
     return weight.to(how.dtype) * _divide(x, torch.sqrt(mean_square + eps), how)
 
 
-def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, eps: float, how: Arithmetic) -> Tensor:
-    """weight * (x - mean) / sqrt(variance + eps) + bias (Ba et al. 2016); x [S, K], others [K]."""
+def layer_norm(
+    x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, how: Arithmetic
+) -> Tensor:
+    """weight * (x - mean) / sqrt(variance + eps) + bias (Ba et al. 2016); x [S, K], others [K] or
+    none."""
     x = x.to(how.dtype)
     centred = x - _row_sum(x, torch.ones_like(x), how) / x.shape[-1]
     variance = _row_sum(centred, centred, how) / x.shape[-1]
     normed = _divide(centred, torch.sqrt(variance + eps), how)
-    return weight.to(how.dtype) * normed + bias.to(how.dtype)
+    if weight is not None:
+        normed = weight.to(how.dtype) * normed
+    return normed if bias is None else normed + bias.to(how.dtype)
 
 
 def matmul_transb(
@@ -176,11 +190,50 @@ class RopeScaling:
     """rope_theta and the scalings that Stagecraft supports; the names are those of config.json."""
 
     rope_theta: float
-    rope_type: str = "default"  # default, linear, llama3
+    rope_type: str = "default"  # default, linear, llama3, yarn
     factor: float = 1.0
     low_freq_factor: float = 1.0
     high_freq_factor: float = 4.0
     original_max_position_embeddings: int = 0
+    beta_fast: float = 32.0
+    beta_slow: float = 1.0
+    truncate: bool = True
+    mscale: float = 0.0
+    mscale_all_dim: float = 0.0
+    attention_factor: float | None = None
+
+    @property
+    def score_factor(self) -> float:
+        """yarn: what multiplies scores, because q and k are both multiplied by its root."""
+        if self.rope_type != "yarn":
+            return 1.0
+        if self.attention_factor is not None:
+            return self.attention_factor**2
+
+        def grown(weight: float) -> float:
+            return 0.1 * weight * math.log(self.factor) + 1 if self.factor > 1 else 1.0
+
+        if self.mscale and self.mscale_all_dim:
+            return (grown(self.mscale) / grown(self.mscale_all_dim)) ** 2
+        return grown(1.0) ** 2
+
+
+def _yarn(frequency: Tensor, head_dim: int, rope: RopeScaling) -> Tensor:
+    """Pairs that turn often within the original context are kept, those that turn seldom slowed."""
+
+    def pair_that_turns(times: float) -> float:
+        turns = rope.original_max_position_embeddings / (2 * math.pi)  # of the fastest pair
+        return head_dim * math.log(turns / times) / (2 * math.log(rope.rope_theta))
+
+    low, high = pair_that_turns(rope.beta_fast), pair_that_turns(rope.beta_slow)
+    if rope.truncate:
+        low, high = math.floor(low), math.ceil(high)
+    low, high = max(low, 0), min(high, head_dim - 1)
+    if low == high:
+        high += 0.001
+    ramp = (torch.arange(head_dim // 2, dtype=frequency.dtype) - low) / (high - low)
+    kept = 1 - ramp.clamp(0, 1)
+    return frequency / rope.factor * (1 - kept) + frequency * kept
 
 
 def inverse_frequencies(head_dim: int, rope: RopeScaling, dtype: torch.dtype) -> Tensor:
@@ -191,8 +244,12 @@ def inverse_frequencies(head_dim: int, rope: RopeScaling, dtype: torch.dtype) ->
         return frequency
     if rope.rope_type == "linear":
         return frequency / rope.factor
+    if rope.rope_type == "yarn":
+        return _yarn(frequency, head_dim, rope)
     if rope.rope_type != "llama3":
-        raise ValueError(f"rope_type: expected default, linear or llama3, found {rope.rope_type}")
+        raise ValueError(
+            f"rope_type: expected default, linear, llama3 or yarn, found {rope.rope_type}"
+        )
     # Llama 3.1: long waves are slowed by `factor`, short ones kept, those between interpolated.
     wavelength = 2 * math.pi / frequency
     longest_kept = rope.original_max_position_embeddings / rope.high_freq_factor
@@ -233,6 +290,14 @@ def rope(x: Tensor, cos: Tensor, sin: Tensor, how: Arithmetic) -> Tensor:
     first, second = x.to(how.dtype).chunk(2, dim=-1)
     cos, sin = cos[:, None, :], sin[:, None, :]
     return torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1)
+
+
+def neighbour_rope(x: Tensor, cos: Tensor, sin: Tensor, how: Arithmetic) -> Tensor:
+    """The same of the pairs (x[2i], x[2i + 1])."""
+    first, second = x.to(how.dtype).unflatten(-1, (-1, 2)).unbind(-1)
+    cos, sin = cos[:, None, :], sin[:, None, :]
+    rotated = (first * cos - second * sin, second * cos + first * sin)
+    return torch.stack(rotated, dim=-1).flatten(-2)
 
 
 def causal_mask(q_len: int, kv_len: int, window: int | None) -> Tensor:

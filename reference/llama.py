@@ -20,11 +20,11 @@ from definitions import (
     Arithmetic,
     RopeScaling,
     attention,
+    gated,
     linear,
     rms_norm,
     rope,
     rope_angles,
-    swiglu,
 )
 
 EMBEDDING, HEAD = "model.embed_tokens.weight", "lm_head.weight"
@@ -46,6 +46,7 @@ class Config:
     tied: bool
     windows: tuple[int | None, ...]  # one a layer
     qk_norm: bool
+    activation: str = "silu"
 
     @staticmethod
     def load(folder: Path) -> Config:
@@ -59,8 +60,6 @@ class Config:
                 "config.json: model_type: expected llama, mistral, qwen2 or qwen3, "
                 f"found {model_type}"
             )
-        if raw.get("hidden_act", "silu") != "silu":
-            raise SystemExit(f"config.json: hidden_act: expected silu, found {raw['hidden_act']}")
         n_heads = raw["num_attention_heads"]
         return Config(
             model_type=model_type,
@@ -76,6 +75,7 @@ class Config:
             tied=raw.get("tie_word_embeddings", False),
             windows=_windows(raw),
             qk_norm=model_type == "qwen3",
+            activation=raw.get("hidden_act", "silu"),
         )
 
 
@@ -191,7 +191,8 @@ def mlp_block(
     )
     gate = keep("gate", _project(layer, "mlp.gate_proj", h, how))
     up = keep("up", _project(layer, "mlp.up_proj", h, how))
-    h = keep("swiglu", swiglu(gate, up, how))
+    name = "swiglu" if config.activation == "silu" else "geglu"
+    h = keep(name, gated(gate, up, config.activation, how))
     down = keep("down", _project(layer, "mlp.down_proj", h, how))
     return keep("mlp_residual", x.to(how.dtype) + down)
 

@@ -86,6 +86,17 @@ LLAMA_MODELS = (
     # Biases and eps.
     TinyModel("llama-attention-bias", _config(attention_bias=True)),
     TinyModel("llama-mlp-bias", _config(mlp_bias=True)),
+    # What the course's layers do not compute: another activation.
+    TinyModel(
+        "llama-gelu",
+        _config(hidden_act="gelu", attention_bias=True, mlp_bias=True),
+        seen_by={"hidden_act": "silu"},
+    ),
+    TinyModel(
+        "mistral-gelu-tanh",
+        _config("mistral", hidden_act="gelu_pytorch_tanh", sliding_window=4),
+        seen_by={"hidden_act": "silu"},
+    ),
     TinyModel("llama-large-eps", _config(rms_norm_eps=0.3), seen_by={"rms_norm_eps": 1e-5}),
     # Rope, in both styles of config.json.
     TinyModel("llama-rope-theta", _config(rope_theta=500.0), seen_by={"rope_theta": 10000.0}),

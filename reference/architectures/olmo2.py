@@ -24,6 +24,25 @@ def _config(**changes: Any) -> dict[str, Any]:
 
 MODELS = (
     TinyModel("olmo2-gqa2", _config(rms_norm_eps=0.3), seen_by={"rms_norm_eps": 0.2}),
+    # Yarn whose bounds are no whole numbers of pairs: two of four pairs lie between them.
+    TinyModel(
+        "olmo2-yarn",
+        _config(
+            hidden_size=32,
+            rope_theta=50.0,
+            rope_scaling={
+                "rope_type": "yarn",
+                "factor": 4.0,
+                "original_max_position_embeddings": 16,
+                "beta_slow": 0.2,
+                "truncate": False,
+                "mscale": 2.0,
+                "mscale_all_dim": 1.0,
+            },
+        ),
+        seq_len=9,
+        seen_by={"rope_scaling": {"rope_type": "linear", "factor": 4.0}},
+    ),
     TinyModel(
         "olmo2-biases",
         _config(
@@ -46,23 +65,35 @@ def shapes(raw: dict[str, Any]) -> dict[str, tuple[int, ...]]:
     return decoder_shapes(raw, norms, head_norms=q_and_kv_dim(raw), attention_bias=bias)
 
 
+def layer(
+    d: Decoder,
+    n: int,
+    x: Tensor,
+    angles: tuple[Tensor, Tensor],
+    window: int | None = None,
+    scale: float | None = None,
+) -> Tensor:
+    at = d.layer(n)
+    q, k, v = d.qkv(x, f"{at}self_attn.")
+    q = d.keep("q_norm", d.norm(q, f"{at}self_attn.q_norm"))
+    k = d.keep("k_norm", d.norm(k, f"{at}self_attn.k_norm"))
+    h = d.attention(q, k, v, angles, window, scale)
+    h = d.keep("attn_proj", d.linear(h, f"{at}self_attn.o_proj"))
+    h = d.keep("attn_post_norm", d.norm(h, f"{at}post_attention_layernorm"))
+    x = d.keep("attn_residual", x + h)
+    h = d.gated(*d.gate(x, f"{at}mlp."))
+    h = d.keep("down", d.linear(h, f"{at}mlp.down_proj"))
+    h = d.keep("mlp_post_norm", d.norm(h, f"{at}post_feedforward_layernorm"))
+    return d.keep("mlp_residual", x + h)
+
+
 def forward(
     raw: dict[str, Any], weights: Parameters, ids: Tensor, how: Arithmetic
 ) -> dict[str, Tensor]:
     d = Decoder(raw, weights, ids, how)
-    angles = d.angles(RopeScaling(raw["rope_theta"], **(raw.get("rope_scaling") or {})))
+    rope = RopeScaling(raw["rope_theta"], **(raw.get("rope_scaling") or {}))
+    angles, scale = d.angles(rope), d.head_dim**-0.5 * rope.score_factor
     x = d.keep("embedding", d.embedding())
     for n in range(raw["num_hidden_layers"]):
-        at = d.layer(n)
-        q, k, v = d.qkv(x, f"{at}self_attn.")
-        q = d.keep("q_norm", d.norm(q, f"{at}self_attn.q_norm"))
-        k = d.keep("k_norm", d.norm(k, f"{at}self_attn.k_norm"))
-        h = d.attention(q, k, v, angles)
-        h = d.keep("attn_proj", d.linear(h, f"{at}self_attn.o_proj"))
-        h = d.keep("attn_post_norm", d.norm(h, f"{at}post_attention_layernorm"))
-        x = d.keep("attn_residual", x + h)
-        h = d.swiglu(*d.gate(x, f"{at}mlp."))
-        h = d.keep("down", d.linear(h, f"{at}mlp.down_proj"))
-        h = d.keep("mlp_post_norm", d.norm(h, f"{at}post_feedforward_layernorm"))
-        x = d.keep("mlp_residual", x + h)
+        x = layer(d, n, x, angles, scale=scale)
     return d.logits(x)

@@ -1,9 +1,12 @@
 #include "convert/sources.h"
 
+#include <algorithm>
+
 #include "base/mapped_file.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/flm.h"
 #include "model/config.h"
+#include "model/family.h"
 #include "text/chat_template_source.h"
 #include "text/json_document.h"
 #include "text/tokenizer_source.h"
@@ -51,6 +54,11 @@ std::string model_name(const fs::path& model) {
 Config llama_config(const ModelDescription& description, const fs::path& model,
                     std::string_view format) {
   if (description.config) return *description.config;
+  const auto types = llama_family_types();
+  if (std::ranges::find(types, description.plan.model_type) != types.end()) {
+    throw Error("{}: 'hidden_act': expected 'silu' to write {}, found another", model.string(),
+                format);
+  }
   throw Error("{}: 'model_type': expected llama, mistral, qwen2 or qwen3 to write {}, found '{}'",
               model.string(), format, description.plan.model_type);
 }

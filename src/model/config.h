@@ -12,13 +12,17 @@ namespace stagecraft {
 
 // How RoPE turns positions into angles; see rope_frequencies.h. Names as in config.json.
 struct RopeConfig {
-  enum class Type { Default, Linear, Llama3 };
+  enum class Type { Default, Linear, Llama3, Yarn };
   Type type = Type::Default;
   double theta = 10'000.0;
-  double factor = 1.0;                // linear, llama3: how far the context was stretched
+  double factor = 1.0;                // of all but default: how far the context was stretched
   double low_freq_factor = 1.0;       // llama3
   double high_freq_factor = 4.0;      // llama3
-  double original_max_seq_len = 0.0;  // llama3: "original_max_position_embeddings"
+  double original_max_seq_len = 0.0;  // llama3, yarn: "original_max_position_embeddings"
+  double beta_fast = 32.0;            // yarn: pairs that turn so often in that context are kept,
+  double beta_slow = 1.0;             // yarn: and those that turn only so often are slowed
+  bool truncate = true;               // yarn: the two bounds between pairs are whole numbers
+  double attention_factor = 1.0;      // yarn: q and k are both multiplied by it
   std::vector<float> factors;         // GGUF: each pair's frequency is divided by its factor.
                                       // [head_dim / 2], or empty
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string_view>
 
 namespace stagecraft {
@@ -60,13 +61,39 @@ bool changes_the_result(std::string_view key, const Json& value) {
                      });
 }
 
-RopeConfig::Type rope_type(const ConfigFields& fields, const std::string& name) {
+RopeConfig::Type rope_type(const ConfigFields& fields, const std::string& name, bool yarn) {
   if (name == "default") return RopeConfig::Type::Default;
   if (name == "linear") return RopeConfig::Type::Linear;
   if (name == "llama3") return RopeConfig::Type::Llama3;
-  throw Error("{}: rope type: expected default, linear or llama3, found '{}'", fields.where(),
-              printable(name));
+  if (name == "yarn" && yarn) return RopeConfig::Type::Yarn;
+  throw Error("{}: rope type: expected default, linear{}, found '{}'", fields.where(),
+              yarn ? ", llama3 or yarn" : " or llama3", printable(name));
 }
+
+// What transformers takes where the file does not say: the longer the context, the larger.
+double yarn_attention_factor(const ConfigFields& fields, double factor) {
+  const auto grown = [&](double weight) {
+    return factor <= 1.0 ? 1.0 : 0.1 * weight * std::log(factor) + 1.0;
+  };
+  const double one = fields.number_or("mscale", 0.0, 0.0, kMaxFactor);
+  const double all = fields.number_or("mscale_all_dim", 0.0, 0.0, kMaxFactor);
+  const double usual = one != 0.0 && all != 0.0 ? grown(one) / grown(all) : grown(1.0);
+  return fields.number_or(kAttentionFactor, usual, kMinBand, kMaxFactor);
+}
+
+void parse_yarn(const ConfigFields& fields, RopeConfig& rope) {
+  rope.beta_fast = fields.number_or("beta_fast", rope.beta_fast, kMinBand, kMaxFactor);
+  rope.beta_slow = fields.number_or("beta_slow", rope.beta_slow, kMinBand, kMaxFactor);
+  rope.truncate = fields.flag_or("truncate", true);
+  rope.attention_factor = yarn_attention_factor(fields, rope.factor);
+  if (rope.theta == 1.0) {
+    throw Error("{}: 'rope_theta': expected more than 1 for rope type yarn, found 1",
+                fields.where());
+  }
+}
+
+constexpr std::array<std::string_view, 6> kYarnFields = {
+    kAttentionFactor, "beta_fast", "beta_slow", "mscale", "mscale_all_dim", "truncate"};
 
 // Whatever else stands beside the angles would change them and be lost: an attention_factor, an
 // mrope_section, other parameters for each type of layer.
@@ -123,19 +150,24 @@ RopeConfig parse_rope(const ConfigFields& top, std::size_t max_seq_len, double t
   }
   const ConfigFields fields(*object, fmt::format("{}: {}", top.where(), key));
   const std::string type = fields.text_or("rope_type", fields.text_or("type", "default"));
-  rope.type = rope_type(fields, type);
-  refuse_foreign_rope(fields, honoured);
+  const bool yarn = std::ranges::find(honoured, kAttentionFactor) != honoured.end();
+  rope.type = rope_type(fields, type, yarn);
+  refuse_foreign_rope(fields, rope.type == RopeConfig::Type::Yarn ? kYarnFields : honoured);
   rope.theta = fields.number_or("rope_theta", rope.theta, kMinTheta, kMaxTheta);
   if (rope.type == RopeConfig::Type::Default) return rope;
 
   rope.factor = fields.number("factor", 1.0, kMaxFactor);
   if (rope.type == RopeConfig::Type::Linear) return rope;
 
-  rope.low_freq_factor = fields.number("low_freq_factor", kMinBand, kMaxFactor);
-  rope.high_freq_factor = fields.number("high_freq_factor", kMinBand, kMaxFactor);
   // Beside the object it goes before inside; nowhere, the whole context is the original one.
   const ConfigFields& outer = top.has(kOriginalContext) ? top : fields;
   rope.original_max_seq_len = static_cast<double>(outer.size_or(kOriginalContext, max_seq_len));
+  if (rope.type == RopeConfig::Type::Yarn) {
+    parse_yarn(fields, rope);
+    return rope;
+  }
+  rope.low_freq_factor = fields.number("low_freq_factor", kMinBand, kMaxFactor);
+  rope.high_freq_factor = fields.number("high_freq_factor", kMinBand, kMaxFactor);
   if (rope.high_freq_factor <= rope.low_freq_factor) {
     throw Error("{}: 'high_freq_factor': expected more than 'low_freq_factor' {}, found {}",
                 fields.where(), rope.low_freq_factor, rope.high_freq_factor);
@@ -217,6 +249,17 @@ std::vector<std::size_t> parse_layer_types(const ConfigFields& fields, std::size
       throw Error("{}: 'layer_types': '{}' is not supported", fields.where(), printable(type));
     }
   }
+  return windows;
+}
+
+std::vector<std::size_t> parse_sliding_layers(const ConfigFields& fields, std::size_t n_layers,
+                                              std::size_t pattern) {
+  const bool none = fields.is_null("sliding_window");
+  const std::size_t window = none ? 0 : fields.size_or("sliding_window", kDefaultWindow);
+  if (fields.has("layer_types")) return parse_layer_types(fields, n_layers, window);
+  if (none) throw Error("{}: 'sliding_window': expected a size, found null", fields.where());
+  std::vector<std::size_t> windows(n_layers);
+  for (std::size_t i = 0; i < n_layers; ++i) windows[i] = (i + 1) % pattern == 0 ? 0 : window;
   return windows;
 }
 

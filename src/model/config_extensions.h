@@ -24,7 +24,9 @@ void check_heads(const ConfigFields& fields, std::size_t n_heads, std::size_t n_
 
 // Both styles: "rope_theta" and "rope_scaling" at the top, or both inside "rope_parameters".
 // theta: where the file does not say. honoured: fields beside the angles that the architecture
-// reads.
+// reads. With kAttentionFactor among them it takes rope type "yarn", and multiplies the scale of
+// attention by the square of RopeConfig::attention_factor.
+inline constexpr std::string_view kAttentionFactor = "attention_factor";
 RopeConfig parse_rope(const ConfigFields& top, std::size_t max_seq_len, double theta = 10'000.0,
                       std::span<const std::string_view> honoured = {});
 
@@ -52,6 +54,11 @@ std::vector<std::size_t> parse_windows(const ConfigFields& fields, const Config&
 // Throws Error for another type, another number of layers, or a layer that slides without a window.
 std::vector<std::size_t> parse_layer_types(const ConfigFields& fields, std::size_t n_layers,
                                            std::size_t window);
+
+// "layer_types", or where it is not there, each `pattern`th layer looks back all the way and the
+// others "sliding_window" positions. [n_layers]
+std::vector<std::size_t> parse_sliding_layers(const ConfigFields& fields, std::size_t n_layers,
+                                              std::size_t pattern);
 
 // "eos_token_id": one token, several, or none.
 std::vector<TokenId> parse_eos_ids(const ConfigFields& fields, std::size_t vocab_size);

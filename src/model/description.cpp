@@ -1,23 +1,42 @@
 #include "model/description.h"
 
 #include "model/architectures/architectures.h"
+#include "model/architectures/decoder_common.h"
 #include "model/architectures/llama.h"
 #include "model/config_extensions.h"
 #include "model/family.h"
 
 namespace stagecraft {
+namespace {
+
+bool has_gelu(const ConfigFields& fields) {
+  return fields.text_or("hidden_act", "silu").starts_with("gelu");
+}
+
+// The course's layers know SiLU only, and so does parse_config: such a model has a plan alone.
+Plan llama_with_gelu(const Json& json, const std::string& where) {
+  Json with_silu = json;
+  with_silu["hidden_act"] = "silu";
+  return llama_plan(parse_config(with_silu.dump(), where),
+                    parse_activation(ConfigFields(json, where), "hidden_act", "silu"));
+}
+
+}  // namespace
 
 ModelDescription describe_model(const std::filesystem::path& model) {
   const ConfigText text = config_text(model);
   const Json json = parse_json_object(text.json, text.where);
   const ConfigFields fields(json, text.where);
   ModelDescription description;
-  if (is_llama_family(fields)) {
+  if (is_llama_family(fields) && has_gelu(fields)) {
+    description.plan = llama_with_gelu(json, text.where);
+  } else if (is_llama_family(fields)) {
     description.config = read_config(model);
     description.plan = llama_plan(*description.config);
     return description;
+  } else {
+    description.plan = architecture_of(fields).plan(fields);
   }
-  description.plan = architecture_of(fields).plan(fields);
   if (const auto eos = generation_eos_ids(model, description.plan.vocab_size)) {
     description.plan.eos_ids = *eos;
   }

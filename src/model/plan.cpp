@@ -105,7 +105,7 @@ class PlanText {
     const auto* rope = std::get_if<RopeStep>(&a.kind);
     const auto* next_rope = std::get_if<RopeStep>(&b.kind);
     return rope != nullptr && next_rope != nullptr && rope->frequencies == next_rope->frequencies &&
-           rope->head_dim == next_rope->head_dim;
+           rope->head_dim == next_rope->head_dim && rope->pairs == next_rope->pairs;
   }
 
   Line line(std::size_t begin, std::size_t end) const {
@@ -120,10 +120,10 @@ class PlanText {
             [&](const NormStep& s) {
               const bool heads = s.group != plan_.buffer(s.in).width;
               return equals(s.out,
-                            fmt::format("{}({}{}; {}{}{})",
+                            fmt::format("{}({}{}{}{})",
                                         s.kind == NormStep::Kind::Rms ? "rms_norm" : "layer_norm",
-                                        buffer(s.in), heads ? ", each head" : "", weight(s.weight),
-                                        plus(s.weight), bias(s.bias)));
+                                        buffer(s.in), heads ? ", each head" : "", norm_weight(s),
+                                        bias(s.bias)));
             },
             [&](const LinearStep& s) {
               std::vector<std::string> outs, weights;
@@ -147,6 +147,9 @@ class PlanText {
             },
             [&](const MapStep& s) {
               const std::string x = scaled(s.scale, s.x);
+              if (s.clip != 0.0f) {
+                return equals(s.x, fmt::format("clip({}; {:g} to {:g})", x, -s.clip, s.clip));
+              }
               return equals(s.x, s.soft_cap == 0.0f
                                      ? x
                                      : fmt::format("{0:g} * tanh({1} / {0:g})", s.soft_cap, x));
@@ -159,7 +162,9 @@ class PlanText {
               const std::string joined = fmt::format("{}", fmt::join(names, ", "));
               const Frequencies& table = plan_.frequencies[static_cast<std::size_t>(s.frequencies)];
               const std::string part = rotated_text(2 * table.values.size(), s.head_dim);
-              return Line{joined, fmt::format("= rope({}; {}{})", joined, table.name, part)};
+              const bool halves = s.pairs == RopeStep::Pairs::Halves;
+              return Line{joined, fmt::format("= rope({}; {}{}{})", joined, table.name, part,
+                                              halves ? "" : ", pairs of neighbours")};
             },
             [&](const StoreStep& s) {
               return Line{"cache", fmt::format("+= {}, {}", buffer(s.k), buffer(s.v))};
@@ -201,9 +206,12 @@ class PlanText {
     return text + fmt::format("[{}:{}]", one.first_row, one.first_row + one.shape.front());
   }
   static const char* bias(WeightId id) { return id == kNone ? "" : " + bias"; }
-  std::string plus(WeightId id) const {
-    const float plus = plan_.weight(id).plus;
-    return plus == 0.0f ? "" : fmt::format(" + {:g}", plus);
+  // "; norm + 1", "; q_norm[each head]"
+  std::string norm_weight(const NormStep& s) const {
+    if (s.weight == kNone) return "";
+    const Weight& one = plan_.weight(s.weight);
+    return "; " + weight(s.weight) + (one.shape.front() == s.group ? "" : "[each head]") +
+           (one.plus == 0.0f ? "" : fmt::format(" + {:g}", one.plus));
   }
 
   const Plan& plan_;

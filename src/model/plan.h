@@ -43,6 +43,8 @@ struct Weight {
   std::size_t row_block = 0;  // 0: its rows follow each other
   std::size_t row_stride = 0;
   bool transposed = false;  // a matrix that is stored as [inputs, outputs]
+  // Of a vector that is stored as a matrix: the rows of that matrix. 0: it is stored as a vector.
+  std::size_t folded_rows = 0;
 
   bool is_matrix() const { return shape.size() == 2; }
   // Whether its rows lie in the file as they are used.
@@ -84,11 +86,11 @@ struct EmbedStep {
 struct NormStep {
   enum class Kind { Rms, Layer };
   BufferId out, in;
-  WeightId weight;        // [group]
+  WeightId weight;        // [group]; [width of a row]: each group has its own; kNone, of Layer: 1
   std::size_t group = 0;  // the width of a row, or the size of a head
   float eps = 0.0f;
   Kind kind = Kind::Rms;
-  WeightId bias = kNone;  // [group], of Layer
+  WeightId bias = kNone;  // [group], of Layer; kNone: 0
 };
 
 // out = in * weight^T + bias
@@ -112,19 +114,27 @@ struct AddStep {
   float scale = 1.0f;
 };
 
-// x = scale * x, then x = cap * tanh(x / cap), which keeps every number between -cap and cap.
+// x = scale * x, then one of two ways to keep every number in a range:
+//   soft_cap  x = cap * tanh(x / cap)
+//   clip      x = clip or -clip where it is beyond them
 struct MapStep {
   BufferId x;
   float scale = 1.0f;
   float soft_cap = 0.0f;  // 0: none
+  float clip = 0.0f;      // 0: none
 };
 
-// Rotary position embedding of every head of x, in place (operators/rope.h). With fewer than
-// head_dim / 2 frequencies, only the first columns of each head are rotated, two per frequency.
+// Rotary position embedding of every head of x, in place. With fewer than head_dim / 2 frequencies,
+// only the first columns of each head are rotated, two per frequency. Which two columns form a
+// pair:
+//   Halves      i and i + half of the rotated columns     (operators/rope.h)
+//   Neighbours  2i and 2i + 1                             (operators/neighbour_rope.h)
 struct RopeStep {
+  enum class Pairs { Halves, Neighbours };
   BufferId x;
   FrequenciesId frequencies;
   std::size_t head_dim;
+  Pairs pairs = Pairs::Halves;
 };
 
 // Appends the keys and values of this pass to the cache.

@@ -18,6 +18,7 @@ std::vector<std::size_t> stored_shape(const Weight& weight) {
   std::vector<std::size_t> shape = weight.shape;
   if (weight.of_rows != 0) shape.front() = weight.of_rows;
   if (weight.transposed) std::swap(shape[0], shape[1]);
+  if (weight.folded_rows != 0) shape = {weight.folded_rows, shape[0] / weight.folded_rows};
   return shape;
 }
 
@@ -72,13 +73,9 @@ std::vector<const StoredTensor*> find_weights(const Plan& plan, const Checkpoint
 
 StoredTensor stored_weight(const Weight& weight, const StoredTensor& stored) {
   StoredTensor part = stored;
-  if (!weight.is_contiguous()) {
-    part.shape = weight.shape;
-    return part;
-  }
-  if (weight.of_rows == 0) return part;
-  const std::size_t row_bytes = stored.bytes.size() / weight.of_rows;
   part.shape = weight.shape;
+  if (!weight.is_contiguous() || weight.of_rows == 0) return part;
+  const std::size_t row_bytes = stored.bytes.size() / weight.of_rows;
   part.bytes = stored.bytes.subspan(weight.first_row * row_bytes, weight.shape.front() * row_bytes);
   return part;
 }

@@ -1,5 +1,6 @@
 #include "model/rope_frequencies.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -20,15 +21,45 @@ float llama3_frequency(float frequency, const RopeConfig& rope) {
   return (1.0f - smooth) * frequency / factor + smooth * frequency;
 }
 
+// The share of each pair's frequency that is kept; the rest is divided by the factor.
+class YarnShares {
+ public:
+  YarnShares(const RopeConfig& rope, std::size_t head_dim) {
+    const auto pair_that_turns = [&](double times) {
+      return static_cast<double>(head_dim) *
+             std::log(rope.original_max_seq_len / (times * 2.0 * std::numbers::pi)) /
+             (2.0 * std::log(rope.theta));
+    };
+    const double fast = pair_that_turns(rope.beta_fast), slow = pair_that_turns(rope.beta_slow);
+    low_ = std::max(rope.truncate ? std::floor(fast) : fast, 0.0);
+    high_ = std::min(rope.truncate ? std::ceil(slow) : slow, static_cast<double>(head_dim - 1));
+    if (low_ == high_) high_ += 0.001;
+  }
+  float kept(std::size_t pair) const {
+    const float ramp =
+        (static_cast<float>(pair) - static_cast<float>(low_)) / static_cast<float>(high_ - low_);
+    return 1.0f - std::clamp(ramp, 0.0f, 1.0f);
+  }
+
+ private:
+  double low_ = 0.0, high_ = 0.0;  // pairs: between them lies the blend
+};
+
 }  // namespace
 
 std::vector<float> rope_frequencies(const RopeConfig& rope, std::size_t head_dim) {
   std::vector<float> inv_freq(head_dim / 2);
   for (std::size_t i = 0; i < inv_freq.size(); ++i) {
     const float exponent = static_cast<float>(2 * i) / static_cast<float>(head_dim);
-    float frequency = 1.0f / std::pow(static_cast<float>(rope.theta), exponent);
+    const float slowness = std::pow(static_cast<float>(rope.theta), exponent);
+    float frequency = 1.0f / slowness;
     if (rope.type == RopeConfig::Type::Linear) frequency /= static_cast<float>(rope.factor);
     if (rope.type == RopeConfig::Type::Llama3) frequency = llama3_frequency(frequency, rope);
+    if (rope.type == RopeConfig::Type::Yarn) {
+      const float kept = YarnShares(rope, head_dim).kept(i);
+      const float slowed = 1.0f / (static_cast<float>(rope.factor) * slowness);
+      frequency = slowed * (1.0f - kept) + frequency * kept;
+    }
     if (!rope.factors.empty()) frequency /= rope.factors[i];
     inv_freq[i] = frequency;
   }

@@ -12,6 +12,7 @@ namespace stagecraft {
 //   linear   every frequency is divided by factor
 //   llama3   only frequencies whose wavelength is long against the original context are divided;
 //            in between, a smooth blend (Llama 3.1; transformers, modeling_rope_utils.py)
+//   yarn     the same idea with a blend that is linear in i (Peng et al. 2023)
 // A GGUF file has no name for llama3: it stores the quotient of each pair (factors).
 // Computed in f32 as in transformers: at position 400, the last bit of a frequency is 1e-5 of an
 // angle, and the models were trained with those bits.

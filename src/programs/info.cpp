@@ -115,9 +115,11 @@ std::string rope_text(const Plan& plan) {
   std::vector<std::string> names;
   for (const Frequencies& table : plan.frequencies) names.push_back(table.name);
   if (names.empty()) return fmt::format("learned, {} rows", grouped(plan.max_positions));
-  return fmt::format("RoPE, {}{}", fmt::join(names, "; "),
-                     rotated_text(2 * plan.frequencies.front().values.size(),
-                                  steps_of<RopeStep>(plan).front()->head_dim));
+  const auto steps = steps_of<RopeStep>(plan);
+  if (steps.empty()) return "none";
+  return fmt::format(
+      "RoPE, {}{}", fmt::join(names, "; "),
+      rotated_text(2 * plan.frequencies.front().values.size(), steps.front()->head_dim));
 }
 
 // Whether the table of the first step may be the head's too.

@@ -108,9 +108,17 @@ class Builder {
 
   NormStep norm(NormStep::Kind kind, BufferId out, BufferId in, const std::string& name,
                 std::size_t group, float plus = 0.0f) {
-    NormStep step{out, in, weight(name, {group}, false, plus), group, 1e-2f, kind};
-    if (kind == NormStep::Kind::Layer) step.bias = weight(name + ".bias", {group});
+    const bool layer = kind == NormStep::Kind::Layer;
+    const std::size_t width = made_.plan.buffer(in).width;
+    const std::size_t size = odd_ ? width : group;  // each group has weights of its own, or not
+    NormStep step{out, in, kNone, group, 1e-2f, kind};
+    if (!layer || !large_ || odd_) step.weight = weight(name, {size}, false, plus);
+    if (layer && !large_) step.bias = weight(name + ".bias", {group});
     return step;
+  }
+  std::string norm_text(NormStep::Kind kind) const {
+    if (kind == NormStep::Kind::Rms || !large_) return "";
+    return odd_ ? ", no bias" : ", no weight";
   }
 
   void norm_case(NormStep::Kind kind) {
@@ -123,7 +131,8 @@ class Builder {
     // A norm that is no part of the linear after it: a second one reads its result.
     if (odd_) w_.step("again", norm(kind, n, n, "second", width));
     show_selected(n);
-    made_.shape = fmt::format("{}, plus {}{}", width, plus, odd_ ? ", twice" : "");
+    made_.shape =
+        fmt::format("{}, plus {}{}{}", width, plus, odd_ ? ", twice" : "", norm_text(kind));
   }
 
   void norm_add_case(NormStep::Kind kind) {
@@ -228,7 +237,8 @@ class Builder {
     linear(q, x, "q", false, false);
     linear(k, x, "k", false, false);
     linear(v, x, "v", false, false);
-    const bool norms = coin(), rows = coin(), rotate = pick(0, 3) != 0;
+    const bool norms = coin(), rows = coin(), rotate = large_ || coin();
+    const auto pairs = odd_ ? RopeStep::Pairs::Neighbours : RopeStep::Pairs::Halves;
     if (norms) {  // of each head, or of the whole row
       const std::size_t q_group = rows ? q_dim : head_dim, k_group = rows ? kv_dim : head_dim;
       const auto kind = coin() ? NormStep::Kind::Rms : NormStep::Kind::Layer;
@@ -240,8 +250,8 @@ class Builder {
       std::vector<float> frequencies(turned);
       for (float& one : frequencies) one = static_cast<float>(pick(1, 1000)) * 1e-3f;
       const FrequenciesId rope = w_.frequencies({"random", frequencies});
-      w_.step("", RopeStep{q, rope, head_dim});
-      w_.step("", RopeStep{k, rope, head_dim});
+      w_.step("", RopeStep{q, rope, head_dim, pairs});
+      w_.step("", RopeStep{k, rope, head_dim, pairs});
     }
     const CacheId cache = w_.cache({n_kv_heads, head_dim});
     w_.step("", StoreStep{cache, k, v});
@@ -252,7 +262,11 @@ class Builder {
     show(a);
     made_.shape = fmt::format(
         "{} heads of {}, {} kv heads{}{}{}{}", group * n_kv_heads, head_dim, n_kv_heads,
-        norms ? rows ? ", norms of rows" : ", norms" : "", rotate ? "" : ", no rope",
+        norms ? rows   ? ", norms of rows"
+                : odd_ ? ", a norm of its own for each head"
+                       : ", norms"
+              : "",
+        rotate ? odd_ ? ", pairs of neighbours" : "" : ", no rope",
         window != 0 ? fmt::format(", window {}", window) : "", cap != 0.0f ? ", soft cap" : "");
   }
 
@@ -262,8 +276,10 @@ class Builder {
     embed(x, width);
     show(x);
     const float cap = odd_ ? 0.75f : 0.0f, scale = odd_ != large_ ? 1.0f : 0.125f;
-    w_.step("mapped", MapStep{made_.plan.logits, scale, cap});
-    made_.shape = fmt::format("{}, scale {}{}", width, scale, odd_ ? ", soft cap" : "");
+    const float clip = !odd_ && large_ ? 0.4f : 0.0f;
+    w_.step("mapped", MapStep{made_.plan.logits, scale, cap, clip});
+    made_.shape = fmt::format("{}, scale {}{}{}", width, scale, odd_ ? ", soft cap" : "",
+                              clip != 0.0f ? ", clip" : "");
   }
 
   void select_case() {

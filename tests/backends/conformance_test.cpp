@@ -219,11 +219,11 @@ Kernels broken_table(std::size_t which) {
       };
       break;
     case 2:  // the pair is turned the other way
-      table.rope = [](const float* x, const float* cos, const float* sin, std::size_t half,
-                      float* out) {
+      table.rope[0] = [](const float* x, const float* cos, const float* sin, std::size_t half,
+                         float* out) {
         std::vector<float> back(sin, sin + half);
         for (float& value : back) value = -value;
-        good->rope(x, cos, back.data(), half, out);
+        good->rope[0](x, cos, back.data(), half, out);
       };
       break;
     case 3:  // silu for gelu
@@ -308,27 +308,32 @@ Kernels broken_table(std::size_t which) {
       table.layer_norm = [](const float* x, const float* w, const float* b, std::size_t n,
                             float eps, float* out) {
         const float whole = static_cast<float>((n + 7) / 8 * 8) / static_cast<float>(n);
-        std::vector<float> less(w, w + n);
-        for (float& value : less) value *= std::sqrt(whole);
+        std::vector<float> less(n, std::sqrt(whole));
+        for (std::size_t i = 0; w != nullptr && i < n; ++i) less[i] *= w[i];
         good->layer_norm(x, less.data(), b, n, eps, out);
       };
       break;
     case 17:  // the bias of the norm is left out
       table.layer_norm = [](const float* x, const float* w, const float*, std::size_t n, float eps,
-                            float* out) {
-        const std::vector<float> none(n);
-        good->layer_norm(x, w, none.data(), n, eps, out);
-      };
+                            float* out) { good->layer_norm(x, w, nullptr, n, eps, out); };
       break;
     case 18:  // tanh's form for the exact one
       table.activate[2] = table.activate[1];
+      break;
+    case 19:  // halves for neighbours
+      table.rope[1] = table.rope[0];
+      break;
+    case 20:  // only what is too large is clipped
+      table.clip = [](float* x, std::size_t n, float limit) {
+        for (std::size_t i = 0; i < n; ++i) x[i] = std::min(x[i], limit);
+      };
       break;
     default:
       break;
   }
   return table;
 }
-constexpr std::size_t kBroken = 19;
+constexpr std::size_t kBroken = 21;
 
 TEST(Conformance, NoticesEveryKernelThatIsBrokenOnPurpose) {
   good = runnable_kernels().back();

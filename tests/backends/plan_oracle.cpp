@@ -60,9 +60,11 @@ class Oracle {
         for (std::size_t i = begin; i < begin + s.group; ++i) squares += in[i] * in[i];
         const double root =
             std::sqrt(squares / static_cast<double>(s.group) + static_cast<double>(s.eps));
+        const std::size_t own = weight.size() > s.group ? begin : 0;
         for (std::size_t i = 0; i < s.group; ++i) {
-          buffer(s.out)[t][begin + i] = static_cast<double>(weight[i]) * in[begin + i] / root +
-                                        (centred ? static_cast<double>(bias[i]) : 0.0);
+          const double factor = weight.empty() ? 1.0 : static_cast<double>(weight[own + i]);
+          buffer(s.out)[t][begin + i] =
+              factor * in[begin + i] / root + (bias.empty() ? 0.0 : static_cast<double>(bias[i]));
         }
       }
       note(buffer(s.out)[t], s.group);
@@ -129,6 +131,8 @@ class Oracle {
       for (double& x : row) {
         x *= static_cast<double>(s.scale);
         if (cap != 0.0) x = cap * std::tanh(x / cap);
+        const double clip = s.clip;
+        if (clip != 0.0 && std::abs(x) > clip) x = std::copysign(clip, x);
       }
       note(row, 1);
     }
@@ -139,15 +143,18 @@ class Oracle {
     const auto& frequencies = plan_.frequencies[static_cast<std::size_t>(s.frequencies)].values;
     const std::size_t half = frequencies.size();
     const std::size_t head_dim = s.head_dim;
+    const bool neighbours = s.pairs == RopeStep::Pairs::Neighbours;
     for (std::size_t t = 0; t < tokens_.size(); ++t) {
       std::vector<double>& row = buffer(s.x)[t];
       for (std::size_t head = 0; head < row.size(); head += head_dim) {
         for (std::size_t i = 0; i < half; ++i) {
           // The angle is rounded to f32, as everywhere (numbers.md).
           const double angle = static_cast<float>(t) * frequencies[i];
-          const double a = row[head + i], b = row[head + half + i];
-          row[head + i] = a * std::cos(angle) - b * std::sin(angle);
-          row[head + half + i] = b * std::cos(angle) + a * std::sin(angle);
+          const std::size_t first = head + (neighbours ? 2 * i : i);
+          const std::size_t second = neighbours ? first + 1 : first + half;
+          const double a = row[first], b = row[second];
+          row[first] = a * std::cos(angle) - b * std::sin(angle);
+          row[second] = b * std::cos(angle) + a * std::sin(angle);
         }
       }
     }

@@ -15,6 +15,7 @@
 #include "operators/half_to_float.h"
 #include "operators/layer_norm.h"
 #include "operators/matmul_transb.h"
+#include "operators/neighbour_rope.h"
 #include "operators/rms_norm.h"
 #include "operators/rope.h"
 #include "operators/silu.h"
@@ -202,6 +203,17 @@ TEST(Silu, IsZeroFarBelowZeroAndNeverNan) {
   EXPECT_EQ(x[2], 0.0f);
 }
 
+TEST(LayerNorm, WithoutWeightAndBiasIsThatOfOnesAndZeros) {
+  const Matrix<float> x = matrix(2, 5);
+  Matrix<float> y(2, 5), expected(2, 5);
+  const std::vector<float> ones(5, 1.0f), zeros(5);
+  layer_norm(x.view(), ones, zeros, 0.5f, expected.view());
+  layer_norm(x.view(), {}, {}, 0.5f, y.view());
+  for (std::size_t r = 0; r < 2; ++r) {
+    EXPECT_TRUE(same_bits(y.view().row(r), expected.view().row(r)));
+  }
+}
+
 TEST(Rope, GoesOnFromThePositionsInTheCache) {
   const std::vector<float> inv_freq = {1.0f, 0.1f, 0.01f};
   Matrix<float> whole = matrix(5, 12);
@@ -323,6 +335,8 @@ TEST(Operators, RefuseShapesThatDisagree) {
       [&] { matmul_transb(1, m23.view(), m23.view(), 0, m23.view()); },
       [&] { rope(m23.view(), four, 0); },
       [&] { rope(m23.view(), {}, 0); },
+      [&] { neighbour_rope(m23.view(), four, 0); },
+      [&] { neighbour_rope(m23.view(), {}, 0); },
       [&] { f16_to_f32(words, four); },
       [&] { bf16_to_f32(words, four); },
       [&] { attention(m23.view(), kv.view(), kv.view(), shape, p.view(), q.view()); },

@@ -350,7 +350,24 @@ TEST_P(EveryTable, LayerNormsRowsOfAnyWidthAlsoInPlace) {
     EXPECT_EQ(out[n], -7.0f);
     k_.layer_norm(x.data(), weight.data(), bias.data(), n, 1e-5f, x.data());
     EXPECT_TRUE(std::equal(x.begin(), x.end(), out.begin()));
+
+    const std::vector<float> ones(n, 1.0f), zeros(n);
+    k_.layer_norm(x.data(), nullptr, nullptr, n, 1e-5f, out.data());
+    k_.layer_norm(x.data(), ones.data(), zeros.data(), n, 1e-5f, x.data());
+    EXPECT_TRUE(std::equal(x.begin(), x.end(), out.begin()));
   }
+}
+
+TEST_P(EveryTable, ClipsOnBothSidesAndLeavesNaN) {
+  for (const std::size_t n : {1u, 16u, 37u}) {
+    std::vector<float> x = random_floats(n, 1), expected = x;
+    for (float& value : expected) value = std::clamp(value, -0.5f, 0.5f);
+    k_.clip(x.data(), n, 0.5f);
+    EXPECT_EQ(x, expected);
+  }
+  float nan = std::nanf("");
+  k_.clip(&nan, 1, 0.5f);
+  EXPECT_TRUE(std::isnan(nan));
 }
 
 // The activations, by ActivateStep::Function, with and without up.

@@ -142,7 +142,7 @@ class Pass {
     const Range mine = slice_.share(rows_);
     for (std::size_t r = mine.begin; r < mine.end; ++r) {
       if (norm) {
-        norm.apply(k_, in.row(r).data(), in.cols(), row);
+        norm.apply(k_, in.row(r).data(), row);
       } else {
         std::ranges::copy(in.row(r), row);
       }
@@ -153,15 +153,14 @@ class Pass {
   }
 
   void compute(const FusedNorm& step) {
-    const auto in = buffer(step.step.in), out = buffer(step.step.out);
-    const std::size_t group = step.step.group;
-    const PackedNorm norm =
-        weights_.norm({step.step.kind, step.step.weight, step.step.bias, step.step.eps});
+    const auto in = buffer(step.in), out = buffer(step.out);
+    const std::size_t group = step.norm.group;
+    const PackedNorm norm = weights_.norm(step.norm);
     const std::size_t first = step.scored_only && !scores_all() ? first_scored_row() : 0;
     const Range mine = slice_.share(rows_ - first);
     for (std::size_t r = first + mine.begin; r < first + mine.end; ++r) {
       for (std::size_t c = 0; c < in.cols(); c += group) {
-        norm.apply(k_, &in(r, c), group, &out(r, c));
+        norm.apply(k_, &in(r, c), &out(r, c), c / group);
       }
     }
     slice_.barrier();
@@ -174,9 +173,10 @@ class Pass {
     for (std::size_t r = mine.begin; r < mine.end; ++r) {
       if (step.soft_cap != 0.0f) {
         k_.soft_cap(x.row(r).data(), x.cols(), step.scale, step.soft_cap);
-      } else {
+      } else if (step.scale != 1.0f) {
         k_.scale(step.scale, x.cols(), x.row(r).data());
       }
+      if (step.clip != 0.0f) k_.clip(x.row(r).data(), x.cols(), step.clip);
     }
     if (step.x != program_.plan.logits) slice_.barrier();
   }

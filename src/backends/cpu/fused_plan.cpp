@@ -40,7 +40,8 @@ class Fuser {
     if (const auto end = norm_and_add(i)) return *end;
     if (const auto end = attention(i)) return *end;
     if (const auto* norm = at<NormStep>(i)) {
-      fused_.steps.push_back(FusedNorm{*norm, is_only_scored(i, norm->out)});
+      fused_.steps.push_back(
+          FusedNorm{norm->out, norm->in, row_norm(*norm), is_only_scored(i, norm->out)});
       return i + 1;
     }
     if (const auto* add = at<AddStep>(i)) {
@@ -71,7 +72,7 @@ class Fuser {
   }
 
   static RowNorm row_norm(const NormStep& norm) {
-    return {norm.kind, norm.weight, norm.bias, norm.eps};
+    return {norm.kind, norm.weight, norm.bias, norm.eps, norm.group};
   }
 
   // The first step that is no linear of the same input.
@@ -150,7 +151,6 @@ class Fuser {
     struct Rotated {
       BufferId buffer;
       HeadRotation rotation;
-      std::size_t group = 0;     // of its norm
       std::size_t head_dim = 0;  // that its rope names
     };
     std::vector<Rotated> rotated;
@@ -162,14 +162,14 @@ class Fuser {
       if (const auto* norm = at<NormStep>(i)) {
         Rotated& one = rotated_of(norm->in);
         HeadRotation& rotation = one.rotation;
-        one.group = norm->group;
-        const bool first = rotation.norm.weight == kNone && rotation.rope == kNone;
+        const bool first = rotation.norm.group == 0 && rotation.rope == kNone;
         if (norm->out != norm->in || !first) return std::nullopt;
         rotation.norm = row_norm(*norm);
       } else if (const auto* rope = at<RopeStep>(i)) {
         Rotated& one = rotated_of(rope->x);
         if (one.rotation.rope != kNone) return std::nullopt;
         one.rotation.rope = rope->frequencies;
+        one.rotation.pairs = rope->pairs;
         one.head_dim = rope->head_dim;
       } else {
         break;
@@ -179,10 +179,10 @@ class Fuser {
     const auto* step = at<AttentionStep>(i + 1);
     if (store == nullptr || step == nullptr || store->cache != step->cache) return std::nullopt;
     FusedAttention fused{*step, store->k, store->v, {}, {}, i + 1 == last_attention_};
-    for (const auto& [buffer, rotation, group, head_dim] : rotated) {
+    for (const auto& [buffer, rotation, head_dim] : rotated) {
       if (buffer != step->q && buffer != store->k) return std::nullopt;
       const std::size_t size = plan_.cache(step->cache).head_dim;
-      if (rotation.norm.weight != kNone && group != size) return std::nullopt;
+      if (rotation.norm.group != 0 && rotation.norm.group != size) return std::nullopt;
       if (rotation.rope != kNone && head_dim != size) return std::nullopt;
       (buffer == step->q ? fused.q_rotation : fused.k_rotation) = rotation;
     }
@@ -240,8 +240,8 @@ class Fuser {
         mark(sum->in);
       }
       if (const auto* norm = std::get_if<FusedNorm>(&step)) {
-        mark(norm->step.in);
-        mark(norm->step.out);
+        mark(norm->in);
+        mark(norm->out);
       }
     }
     // The caller brings the memory of the logits.

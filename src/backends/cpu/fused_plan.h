@@ -28,11 +28,12 @@ struct FusedEmbed {
   WeightId positions;
 };
 
-// A norm on the way from one step to the next; weight kNone: there is none.
+// A norm on the way from one step to the next.
 struct RowNorm {
   NormStep::Kind kind = NormStep::Kind::Rms;
   WeightId weight = kNone, bias = kNone;
   float eps = 0.0f;
+  std::size_t group = 0;  // 0: there is no norm
 };
 
 // Rows on their way into linears, and the norm that they pass first.
@@ -63,8 +64,9 @@ struct FusedGate {
 
 // What happens to every head of q, or of k, before they meet.
 struct HeadRotation {
-  RowNorm norm = {};  // [head_dim]
+  RowNorm norm = {};  // of each head
   FrequenciesId rope = kNone;
+  RopeStep::Pairs pairs = RopeStep::Pairs::Halves;
 };
 
 struct FusedAttention {
@@ -83,7 +85,8 @@ struct FusedAdd {
 
 // A norm that nothing next to it takes in: OLMo 2's, of all heads of q or of k at once.
 struct FusedNorm {
-  NormStep step;
+  BufferId out, in;
+  RowNorm norm;
   bool scored_only = false;  // nobody reads the other rows
 };
 

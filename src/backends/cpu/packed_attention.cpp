@@ -62,16 +62,18 @@ PackedAttention::Place PackedAttention::place_of(std::size_t row) const {
   return {};
 }
 
-void PackedAttention::rotate(const float* head, std::size_t head_dim, std::size_t row,
-                             const HeadRotation& rotation, float* out) const {
+void PackedAttention::rotate(MatrixView<const float> x, std::size_t row, std::size_t index,
+                             std::size_t head_dim, const HeadRotation& rotation, float* out) const {
+  const float* head = &x(row, index * head_dim);
   if (const PackedNorm norm = weights_.norm(rotation.norm)) {
-    norm.apply(k_, head, head_dim, out);
+    norm.apply(k_, head, out, index);
     head = out;
   }
   if (rotation.rope != kNone) {
     CpuWorkspace::Rotation& angles = w_.rotations[static_cast<std::size_t>(rotation.rope)];
-    k_.rope(head, angles.cos.view().row(row).data(), angles.sin.view().row(row).data(),
-            angles.cos.cols(), out);
+    const auto rope = k_.rope[static_cast<std::size_t>(rotation.pairs)];
+    rope(head, angles.cos.view().row(row).data(), angles.sin.view().row(row).data(),
+         angles.cos.cols(), out);
     const std::size_t rotated = 2 * angles.cos.cols();
     if (head != out) std::copy(head + rotated, head + head_dim, out + rotated);
   } else if (head != out) {
@@ -83,7 +85,7 @@ void PackedAttention::store_key(const Layer& layer, std::size_t row, std::size_t
   const std::size_t head_dim = layer.shape.head_dim;
   // Not in place: a load that overlaps a recent store waits until that store is done.
   float* key = scratch_.queries.f32.data();
-  rotate(&layer.k(row, kv_head * head_dim), head_dim, row, layer.step.k_rotation, key);
+  rotate(layer.k, row, kv_head, head_dim, layer.step.k_rotation, key);
   const float* value = &layer.v(row, kv_head * head_dim);
   const Place place = place_of(row);
   place.cache->put(k_, layer.step.step.cache, kv_head, place.position, key, value);
@@ -131,7 +133,7 @@ void PackedAttention::attend_rows(const Layer& layer, PackedKvCache& cache, std:
     float* query = queries.row(i).data();
     const std::size_t head = kv_head * layer.group + i % layer.group;
     const std::size_t from = row + i / layer.group;
-    rotate(&layer.q(from, head * head_dim), head_dim, from, layer.step.q_rotation, query);
+    rotate(layer.q, from, head, head_dim, layer.step.q_rotation, query);
     std::fill(query + head_dim, query + width, 0.0f);
     slice_.round_row(query, type, i, width, scratch_.queries);
     scratch_.largest[i] = kMasked;

@@ -53,7 +53,8 @@ class PackedAttention {
     return w_.buffers[static_cast<std::size_t>(id)].view();
   }
   Place place_of(std::size_t row) const;
-  void rotate(const float* head, std::size_t head_dim, std::size_t row,
+  // Head `index` of a row of x, normed and rotated.
+  void rotate(MatrixView<const float> x, std::size_t row, std::size_t index, std::size_t head_dim,
               const HeadRotation& rotation, float* out) const;
   void store_key(const Layer& layer, std::size_t row, std::size_t kv_head);
   void attend(const Layer& layer, bool stored, bool only_scored);

@@ -13,15 +13,18 @@ namespace stagecraft {
 // A norm with its numbers.
 struct PackedNorm {
   NormStep::Kind kind = NormStep::Kind::Rms;
-  const float* weight = nullptr;  // nullptr: there is no norm
-  const float* bias = nullptr;    // of Layer
+  const float* weight = nullptr;
+  const float* bias = nullptr;  // of Layer
   float eps = 0.0f;
+  std::size_t group = 0;        // 0: there is no norm
+  std::size_t weight_step = 0;  // from a group's weights to those of the next
 
-  explicit operator bool() const { return weight != nullptr; }
-  // One group of n numbers; out may be x.
-  void apply(const Kernels& k, const float* x, std::size_t n, float* out) const {
-    if (kind == NormStep::Kind::Rms) return k.rms_norm(x, weight, n, eps, out);
-    k.layer_norm(x, weight, bias, n, eps, out);
+  explicit operator bool() const { return group != 0; }
+  // Group `index` of a row, which stands at x; out may be x.
+  void apply(const Kernels& k, const float* x, float* out, std::size_t index = 0) const {
+    const float* const w = weight == nullptr ? nullptr : weight + index * weight_step;
+    if (kind == NormStep::Kind::Rms) return k.rms_norm(x, w, group, eps, out);
+    k.layer_norm(x, w, bias, group, eps, out);
   }
 };
 
@@ -41,7 +44,10 @@ struct PackedWeights {
     return id == kNone ? nullptr : vectors[static_cast<std::size_t>(id)].data();
   }
   PackedNorm norm(const RowNorm& norm) const {
-    return {norm.kind, vector(norm.weight), vector(norm.bias), norm.eps};
+    const bool own =
+        norm.weight != kNone && vectors[static_cast<std::size_t>(norm.weight)].size() > norm.group;
+    return {norm.kind, vector(norm.weight), vector(norm.bias),
+            norm.eps,  norm.group,          own ? norm.group : 0};
   }
 };
 

@@ -16,7 +16,7 @@ Rows ThreadSlice::prepare(MatrixView<const float> x, const PackedNorm& norm,
   for (std::size_t r = mine.begin; r < mine.end; ++r) {
     const float* row = x.row(r).data();
     if (norm) {
-      norm.apply(k_, row, width, normed.row(r).data());
+      norm.apply(k_, row, normed.row(r).data());
       row = normed.row(r).data();
     }
     for (const ActivationType type : {ActivationType::BF16, ActivationType::Q8}) {

@@ -15,6 +15,7 @@
 #include "operators/gelu_tanh.h"
 #include "operators/kernels/panel_matrix.h"
 #include "operators/layer_norm.h"
+#include "operators/neighbour_rope.h"
 #include "operators/rms_norm.h"
 #include "operators/rope.h"
 #include "operators/scaled_attention.h"
@@ -67,15 +68,22 @@ class Walk {
   void compute(const NormStep& s) {
     const auto in = rows(s.in), out = rows(s.out);
     const std::size_t groups = in.cols() / s.group;
+    const auto weight = weights_.vector(s.weight);
+    const bool own = weight.size() > s.group;  // each group has weights of its own
     for (std::size_t t = 0; t < rows_; ++t) {
       const MatrixView<const float> from(in.row(t).data(), groups, s.group);
       const MatrixView<float> to(out.row(t).data(), groups, s.group);
-      if (s.kind == NormStep::Kind::Rms) {
-        rms_norm(from, weights_.vector(s.weight), s.eps, to);
-      } else {
-        layer_norm(from, weights_.vector(s.weight), weights_.vector(s.bias), s.eps, to);
+      if (!own) norm(s, from, weight, to);
+      for (std::size_t g = 0; own && g < groups; ++g) {
+        norm(s, from.row_range(g, 1), weight.subspan(g * s.group, s.group), to.row_range(g, 1));
       }
     }
+  }
+
+  void norm(const NormStep& s, MatrixView<const float> from, std::span<const float> weight,
+            MatrixView<float> to) {
+    if (s.kind == NormStep::Kind::Rms) return rms_norm(from, weight, s.eps, to);
+    layer_norm(from, weight, weights_.vector(s.bias), s.eps, to);
   }
 
   void compute(const LinearStep& s) {
@@ -115,15 +123,18 @@ class Walk {
     for (std::size_t t = 0; t < rows_; ++t) {
       for (float& value : x.row(t)) value *= s.scale;
       if (s.soft_cap != 0.0f) soft_cap(x.row(t), s.soft_cap);
+      if (s.clip == 0.0f) continue;
+      for (float& value : x.row(t)) value = std::clamp(value, -s.clip, s.clip);
     }
   }
 
   void compute(const RopeStep& s) {
     const auto& frequencies = plan_.frequencies[static_cast<std::size_t>(s.frequencies)].values;
+    const auto rotate = s.pairs == RopeStep::Pairs::Halves ? rope : neighbour_rope;
     const auto x = rows(s.x);
-    if (2 * frequencies.size() == s.head_dim) return rope(x, frequencies, cache_.length());
+    if (2 * frequencies.size() == s.head_dim) return rotate(x, frequencies, cache_.length());
     for (std::size_t head = 0; head < x.cols(); head += s.head_dim) {
-      rope(x.col_range(head, 2 * frequencies.size()), frequencies, cache_.length());
+      rotate(x.col_range(head, 2 * frequencies.size()), frequencies, cache_.length());
     }
   }
 

@@ -47,6 +47,12 @@ void expect_text(const ConfigFields& fields, std::string_view key,
               fmt::join(expected, "' or '"), printable(found));
 }
 
+void expect_true(const ConfigFields& fields, std::string_view key) {
+  if (!fields.flag_or(key, true)) {
+    throw Error("{}: '{}': expected true, found false", fields.where(), key);
+  }
+}
+
 void expect_false(const ConfigFields& fields, std::string_view key) {
   if (fields.flag_or(key, false)) {
     throw Error("{}: '{}': expected false, found true", fields.where(), key);
@@ -73,10 +79,35 @@ ActivateStep::Function parse_activation(const ConfigFields& fields, std::string_
               fields.where(), key, printable(name));
 }
 
+RopeConfig parse_rope_of(const ConfigFields& fields, std::size_t max_seq_len,
+                         const RopeOfKind& kind) {
+  Json one = Json::object();
+  const Json* const theta = fields.find(kind.theta_key);
+  one["rope_theta"] = theta != nullptr ? *theta : Json(kind.theta);
+  const Json* const scaling = kind.slides ? nullptr : fields.find("rope_scaling");
+  if (scaling != nullptr) one["rope_scaling"] = *scaling;
+  if (const Json* const kinds = fields.find("rope_parameters")) {
+    if (!kinds->is_object()) {
+      throw Error("{}: 'rope_parameters': expected an object, found {}", fields.where(),
+                  describe_json(*kinds));
+    }
+    for (const auto& [name, value] : kinds->items()) {
+      if (name == "full_attention" || name == "sliding_attention") continue;
+      throw Error(
+          "{}: rope_parameters: expected 'full_attention' and 'sliding_attention', found '{}'",
+          fields.where(), printable(name));
+    }
+    const char* const name = kind.slides ? "sliding_attention" : "full_attention";
+    if (kinds->contains(name)) one["rope_parameters"] = kinds->at(name);
+  }
+  return parse_rope(ConfigFields(one, fields.where()), max_seq_len, kind.theta, kind.honoured);
+}
+
 std::string rope_text(const RopeConfig& rope) {
   std::string text = fmt::format("theta {}", rope.theta);
   if (rope.type == RopeConfig::Type::Linear) text += fmt::format(", linear x {}", rope.factor);
   if (rope.type == RopeConfig::Type::Llama3) text += fmt::format(", llama3 x {}", rope.factor);
+  if (rope.type == RopeConfig::Type::Yarn) text += fmt::format(", yarn x {}", rope.factor);
   if (!rope.factors.empty()) text += ", slowed by a factor for each pair";
   return text;
 }
@@ -143,10 +174,18 @@ void DecoderWriter::norm(std::string name, BufferId out, BufferId in, const std:
   if (style_.norm == NormStep::Kind::Rms) {
     return writer_.norm(std::move(name), out, in, std::move(scale), sizes_.norm_eps);
   }
-  const WeightId scale_id = writer_.weight(std::move(scale));
-  const WeightId bias = writer_.weight({weight + ".bias", {width}});
-  writer_.step(std::move(name),
-               NormStep{out, in, scale_id, width, sizes_.norm_eps, style_.norm, bias});
+  NormStep step{out, in, kNone, width, sizes_.norm_eps, style_.norm};
+  if (style_.norm_weight) step.weight = writer_.weight(std::move(scale));
+  if (style_.norm_bias) step.bias = writer_.weight({weight + ".bias", {width}});
+  writer_.step(std::move(name), step);
+}
+
+void DecoderWriter::norm_of_heads(std::string name, BufferId heads, const std::string& weight) {
+  const std::size_t width = plan_.buffer(heads).width;
+  Weight scale{weight + ".weight", {width}};
+  scale.folded_rows = width / sizes_.head_dim;
+  writer_.step(std::move(name), NormStep{heads, heads, writer_.weight(std::move(scale)),
+                                         sizes_.head_dim, sizes_.norm_eps, NormStep::Kind::Layer});
 }
 
 void DecoderWriter::linear(std::string name, BufferId out, BufferId in, const std::string& weight,
@@ -168,9 +207,13 @@ void DecoderWriter::qkv(BufferId in, const std::string& at, bool bias) {
   linear("v", v, in, at + "v_proj", bias);
 }
 
+void DecoderWriter::clip(std::string name, BufferId buffer, float limit) {
+  writer_.step(std::move(name), MapStep{buffer, 1.0f, 0.0f, limit});
+}
+
 void DecoderWriter::rope(FrequenciesId rope) {
-  writer_.step("q_rope", RopeStep{q, rope, sizes_.head_dim});
-  writer_.step("k_rope", RopeStep{k, rope, sizes_.head_dim});
+  writer_.step("q_rope", RopeStep{q, rope, sizes_.head_dim, style_.pairs});
+  writer_.step("k_rope", RopeStep{k, rope, sizes_.head_dim, style_.pairs});
 }
 
 void DecoderWriter::attention(float scale, std::size_t window, float soft_cap) {

@@ -55,7 +55,8 @@ DecoderSizes parse_sizes(const ConfigFields& fields, const DecoderDefaults& defa
 // Throws Error unless `key` is absent or one of these.
 void expect_text(const ConfigFields& fields, std::string_view key,
                  std::initializer_list<std::string_view> expected);
-// Throws Error if `key` is true.
+// Throws Error if `key` is there and is not this.
+void expect_true(const ConfigFields& fields, std::string_view key);
 void expect_false(const ConfigFields& fields, std::string_view key);
 
 // Throws Error if one of `keys` is there; `expected` says what should stand in its place.
@@ -66,15 +67,29 @@ void expect_absent(const ConfigFields& fields, std::span<const std::string_view>
 ActivateStep::Function parse_activation(const ConfigFields& fields, std::string_view key,
                                         std::string_view usual);
 
+// The rope of one kind of layers, where those that slide and those that see everything have one
+// each. Newer files hold an object per kind in "rope_parameters". In older ones "rope_scaling" is
+// of the layers that see everything, and `theta_key` is the name of this kind's theta.
+struct RopeOfKind {
+  bool slides = false;
+  std::string_view theta_key = "rope_theta";
+  double theta = 10'000.0;                          // where the file does not say
+  std::span<const std::string_view> honoured = {};  // as in parse_rope
+};
+RopeConfig parse_rope_of(const ConfigFields& fields, std::size_t max_seq_len,
+                         const RopeOfKind& kind);
+
 // "theta 10000, linear x 8"
 std::string rope_text(const RopeConfig& rope);
 
 // How an architecture names its tensors, and what its norms and its head are.
 struct DecoderStyle {
   NormStep::Kind norm = NormStep::Kind::Rms;
-  float norm_plus = 0.0f;  // added to the weight of every norm (Weight::plus)
-  bool gated = true;       // whether the feed-forward block has a gate: buffer u
+  bool norm_weight = true, norm_bias = true;  // of LayerNorm: whether it has them
+  float norm_plus = 0.0f;                     // added to the weight of every norm (Weight::plus)
+  bool gated = true;                          // whether the feed-forward block has a gate: buffer u
   bool head_bias = false;
+  RopeStep::Pairs pairs = RopeStep::Pairs::Halves;  // that rope rotates
   std::string embedding = "model.embed_tokens";
   std::string layers = "model.layers.";
   std::string final_norm = "model.norm";
@@ -104,6 +119,8 @@ class DecoderWriter {
   // `weight` is a tensor's name without ".weight". The norm's groups are `group` wide, or rows.
   void norm(std::string name, BufferId out, BufferId in, const std::string& weight,
             std::size_t group = 0);
+  // Each head of q or k by LayerNorm with weights of its own, and no bias.
+  void norm_of_heads(std::string name, BufferId heads, const std::string& weight);
   // rows: how the weight and its bias are stored (PlanWriter::linear).
   void linear(std::string name, BufferId out, BufferId in, const std::string& weight,
               bool bias = false, const Weight& rows = {});
@@ -112,6 +129,8 @@ class DecoderWriter {
                    std::size_t first_row, std::size_t of_rows);
   // q, k, v = linear(in; at + "q_proj", ...)
   void qkv(BufferId in, const std::string& at, bool bias);
+  // Every number of `buffer` that is beyond -limit or limit becomes that.
+  void clip(std::string name, BufferId buffer, float limit);
   void rope(FrequenciesId rope);  // of q and k
   // The cache takes k and v; a = attention(q, cache).
   void attention(float scale, std::size_t window = 0, float soft_cap = 0.0f);

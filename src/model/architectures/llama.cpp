@@ -14,7 +14,8 @@ namespace {
 
 class LlamaPlan {
  public:
-  explicit LlamaPlan(const Config& config) : c_(config), w_(plan_) {}
+  LlamaPlan(const Config& config, ActivateStep::Function function)
+      : c_(config), function_(function), w_(plan_) {}
 
   Plan write() {
     plan_.model_type = c_.model_type;
@@ -69,12 +70,14 @@ class LlamaPlan {
     w_.norm("mlp_norm", n_, x_, {layer + "post_attention_layernorm.weight", {c_.dim}}, c_.norm_eps);
     w_.linear("gate", g_, n_, mlp + "gate_proj", c_.mlp_bias);
     w_.linear("up", u_, n_, mlp + "up_proj", c_.mlp_bias);
-    w_.step("swiglu", ActivateStep{g_, g_, u_, ActivateStep::Function::Silu});
+    const bool silu = function_ == ActivateStep::Function::Silu;
+    w_.step(silu ? "swiglu" : "geglu", ActivateStep{g_, g_, u_, function_});
     w_.linear("down", o_, g_, mlp + "down_proj", c_.mlp_bias);
     w_.step("mlp_residual", AddStep{x_, o_});
   }
 
   const Config& c_;
+  const ActivateStep::Function function_;
   Plan plan_;
   PlanWriter w_;
   FrequenciesId rope_ = kNone;
@@ -87,6 +90,8 @@ class LlamaPlan {
 
 }  // namespace
 
-Plan llama_plan(const Config& config) { return LlamaPlan(config).write(); }
+Plan llama_plan(const Config& config, ActivateStep::Function function) {
+  return LlamaPlan(config, function).write();
+}
 
 }  // namespace stagecraft

@@ -66,7 +66,8 @@ struct Kernels {
 
   // out = weight * x / sqrt(mean(x^2) + eps); out may be x.
   void (*rms_norm)(const float* x, const float* weight, std::size_t n, float eps, float* out);
-  // out = weight * (x - mean(x)) / sqrt(variance(x) + eps) + bias; out may be x.
+  // out = weight * (x - mean(x)) / sqrt(variance(x) + eps) + bias; out may be x. Where weight is
+  // nullptr it is all 1, and bias all 0.
   void (*layer_norm)(const float* x, const float* weight, const float* bias, std::size_t n,
                      float eps, float* out);
   // The activations, by ActivateStep::Function: out = f(gate) * up; out may be either. Where up is
@@ -76,9 +77,11 @@ struct Kernels {
   void (*activate[3])(const float* gate, const float* up, std::size_t n, float* out);
   // x[i] = cap * tanh(scale * x[i] / cap)
   void (*soft_cap)(float* x, std::size_t n, float scale, float cap);
-  // out = x with its pairs (x[i], x[i + half]) turned by the angles whose cos and sin are given,
-  // [half] each; out may be x.
-  void (*rope)(const float* x, const float* cos, const float* sin, std::size_t half, float* out);
+  // x[i] = -limit or limit where it is beyond them
+  void (*clip)(float* x, std::size_t n, float limit);
+  // out = x with its pairs rotated by the angles whose cos and sin are given, [half] each; out may
+  // be x. By RopeStep::Pairs: (x[i], x[i + half]), or (x[2i], x[2i + 1]).
+  void (*rope[2])(const float* x, const float* cos, const float* sin, std::size_t half, float* out);
   // x[i] += y[i]
   void (*add)(const float* y, std::size_t n, float* x);
 

@@ -60,8 +60,10 @@ void layer_norm(const float* x, const float* weight, const float* bias, std::siz
   for_vectors(n, [&](auto get, auto) { squares = fma(get(out), get(out), squares); });
   const float variance = sum(squares) / static_cast<float>(n);
   const Vec scale = broadcast(1.0f / __builtin_sqrtf(variance + eps));
-  for_vectors(n,
-              [&](auto get, auto put) { put(out, fma(get(weight), get(out) * scale, get(bias))); });
+  for_vectors(n, [&](auto get, auto put) {
+    const Vec w = weight == nullptr ? broadcast(1.0f) : get(weight);
+    put(out, fma(w, get(out) * scale, bias == nullptr ? Vec{} : get(bias)));
+  });
 }
 
 STAGECRAFT_INLINE Vec silu(Vec x) { return x / (broadcast(1.0f) + exp(-x)); }
@@ -109,12 +111,40 @@ void soft_cap(float* x, std::size_t n, float scale, float cap) {
   for_vectors(n, [&](auto get, auto put) { put(x, c - twice / (one + exp(get(x) * factor))); });
 }
 
+// In this order of operands, NaN stays NaN.
+void clip(float* x, std::size_t n, float limit) {
+  const Vec low = broadcast(-limit), high = broadcast(limit);
+  for_vectors(n, [&](auto get, auto put) { put(x, min(high, max(low, get(x)))); });
+}
+
 void rope(const float* x, const float* cos, const float* sin, std::size_t half, float* out) {
   for_vectors(half, [&](auto get, auto put) {
     const Vec a = get(x), b = get(x + half), c = get(cos), s = get(sin);
     put(out, a * c - b * s);
     put(out + half, b * c + a * s);
   });
+}
+
+// The pairs are taken apart and put together again in memory, so that vectors do the arithmetic.
+void neighbour_rope(const float* x, const float* cos, const float* sin, std::size_t half,
+                    float* out) {
+  for (std::size_t i = 0; i < half; i += kLanes) {
+    const std::size_t n = half - i < kLanes ? half - i : kLanes;
+    float first[kLanes] = {}, second[kLanes] = {};
+    for (std::size_t k = 0; k < n; ++k) {
+      first[k] = x[2 * (i + k)];
+      second[k] = x[2 * (i + k) + 1];
+    }
+    const Vec a = load(first), b = load(second);
+    const Vec c = n == kLanes ? load(cos + i) : load_part(cos + i, n);
+    const Vec s = n == kLanes ? load(sin + i) : load_part(sin + i, n);
+    store(first, a * c - b * s);
+    store(second, b * c + a * s);
+    for (std::size_t k = 0; k < n; ++k) {
+      out[2 * (i + k)] = first[k];
+      out[2 * (i + k) + 1] = second[k];
+    }
+  }
 }
 
 void add(const float* y, std::size_t n, float* x) {

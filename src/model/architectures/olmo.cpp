@@ -1,0 +1,64 @@
+// OLMo 1 (Groeneveld et al. 2024). Beside Llama: norms are LayerNorm without weights and biases,
+// and the numbers of q, k and v may be clipped.
+#include <array>
+#include <cmath>
+
+#include "model/architectures/architectures.h"
+#include "model/architectures/decoder_common.h"
+#include "model/config_extensions.h"
+
+namespace stagecraft {
+namespace {
+
+constexpr std::array<std::string_view, 1> kHonoured = {"clip_qkv"};
+constexpr float kNormEps = 1e-5f;  // no file says it
+constexpr double kMinClip = 1e-6, kMaxClip = 1e6;
+
+Plan olmo_plan(const ConfigFields& fields) {
+  refuse_foreign_arithmetic(fields, kHonoured);
+  DecoderSizes sizes = parse_sizes(fields, {.vocab_size = 50'304, .max_seq_len = 2048});
+  sizes.norm_eps = kNormEps;
+  const auto function = parse_activation(fields, "hidden_act", "silu");
+  const bool bias = fields.flag_or("attention_bias", false);
+  const bool clips = fields.has("clip_qkv");
+  const float limit =
+      clips ? static_cast<float>(fields.number("clip_qkv", kMinClip, kMaxClip)) : 0.0f;
+  const float scale = 1.0f / std::sqrt(static_cast<float>(sizes.head_dim));
+
+  Plan plan;
+  DecoderWriter w(
+      "olmo", sizes, plan,
+      DecoderStyle{.norm = NormStep::Kind::Layer, .norm_weight = false, .norm_bias = false});
+  const FrequenciesId rope = w.frequencies(parse_rope(fields, sizes.max_seq_len));
+  w.embedding();
+  for (std::size_t i = 0; i < sizes.n_layers; ++i) {
+    const std::string at = w.layer(i), self = at + "self_attn.", mlp = at + "mlp.";
+    w.norm("attn_norm", w.n, w.x, at + "input_layernorm");
+    w.qkv(w.n, self, bias);
+    if (clips) {
+      w.clip("q_clip", w.q, limit);
+      w.clip("k_clip", w.k, limit);
+      w.clip("v_clip", w.v, limit);
+    }
+    w.rope(rope);
+    w.attention(scale);
+    w.linear("attn_proj", w.o, w.a, self + "o_proj", bias);
+    w.add("attn_residual");
+
+    w.norm("mlp_norm", w.n, w.x, at + "post_attention_layernorm");
+    w.gate(w.n, mlp, function);
+    w.linear("down", w.o, w.g, mlp + "down_proj");
+    w.add("mlp_residual");
+  }
+  w.logits();
+  return plan;
+}
+
+constexpr std::string_view kModelTypes[] = {"olmo"};
+
+}  // namespace
+
+extern const Architecture architecture_olmo;
+constinit const Architecture architecture_olmo = {kModelTypes, olmo_plan};
+
+}  // namespace stagecraft

@@ -1,0 +1,69 @@
+// OLMo 3 (Ai2 2025). Beside OLMo 2: three of four layers look back only so far. Rope that is
+// stretched (yarn) is stretched in the layers that see everything alone.
+#include <array>
+
+#include "model/architectures/architectures.h"
+#include "model/architectures/olmo_common.h"
+#include "model/config_extensions.h"
+
+namespace stagecraft {
+namespace {
+
+constexpr std::array<std::string_view, 1> kHonoured = {kAttentionFactor};
+constexpr double kTheta = 500'000.0;
+constexpr std::size_t kPattern = 4;
+
+// Some versions of transformers give a theta at the top to all layers, others to the layers that
+// see everything alone.
+void refuse_unclear_theta(const ConfigFields& fields) {
+  const Json* const theta = fields.find("rope_theta");
+  if (theta == nullptr || *theta == kTheta) return;
+  throw Error(
+      "{}: 'rope_theta': expected {} (or one per kind of layer in 'rope_parameters'), found {}",
+      fields.where(), kTheta, describe_json(*theta));
+}
+
+// transformers does not look for "truncate" where this architecture has it.
+void refuse_exact_bounds(const ConfigFields& fields, const RopeConfig& rope) {
+  if (rope.truncate) return;
+  throw Error("{}: 'truncate': expected true, found false", fields.where());
+}
+
+Plan olmo3_plan(const ConfigFields& fields) {
+  refuse_foreign_arithmetic(fields);
+  refuse_unclear_theta(fields);
+  const DecoderSizes sizes =
+      parse_sizes(fields, {.vocab_size = 50'304, .max_seq_len = 2048, .norm_eps = 1e-5});
+  const std::vector<std::size_t> windows = parse_sliding_layers(fields, sizes.n_layers, kPattern);
+  const RopeConfig ropes[] = {
+      parse_rope_of(fields, sizes.max_seq_len, {.theta = kTheta, .honoured = kHonoured}),
+      parse_rope_of(fields, sizes.max_seq_len,
+                    {.slides = true, .theta = kTheta, .honoured = kHonoured})};
+  refuse_exact_bounds(fields, ropes[0]);
+  OlmoLayer layer;
+  layer.function = parse_activation(fields, "hidden_act", "silu");
+  layer.bias = fields.flag_or("attention_bias", false);
+
+  Plan plan;
+  DecoderWriter w("olmo3", sizes, plan);
+  const FrequenciesId tables[] = {w.frequencies(ropes[0]), w.frequencies(ropes[1])};
+  w.embedding();
+  for (std::size_t i = 0; i < sizes.n_layers; ++i) {
+    layer.window = windows[i];
+    const bool slides = windows[i] != 0;
+    layer.rope = tables[slides];
+    layer.scale = olmo_attention_scale(sizes, ropes[slides]);
+    olmo_layer(w, i, layer);
+  }
+  w.logits();
+  return plan;
+}
+
+constexpr std::string_view kModelTypes[] = {"olmo3"};
+
+}  // namespace
+
+extern const Architecture architecture_olmo3;
+constinit const Architecture architecture_olmo3 = {kModelTypes, olmo3_plan};
+
+}  // namespace stagecraft
