@@ -8,8 +8,8 @@ namespace stagecraft {
 
 void layer_norm(MatrixView<const float> x, std::span<const float> weight,
                 std::span<const float> bias, float eps, MatrixView<float> y) {
-  check_size("layer_norm", "weight", x.cols(), weight.size());
-  check_size("layer_norm", "bias", x.cols(), bias.size());
+  if (!weight.empty()) check_size("layer_norm", "weight", x.cols(), weight.size());
+  if (!bias.empty()) check_size("layer_norm", "bias", x.cols(), bias.size());
   check_shape("layer_norm", "y", x.rows(), x.cols(), y);
   const auto dim = static_cast<float>(x.cols());
   for (std::size_t t = 0; t < x.rows(); ++t) {
@@ -22,7 +22,8 @@ void layer_norm(MatrixView<const float> x, std::span<const float> weight,
     for (const float value : in) sum_of_squares += (value - mean) * (value - mean);
     const float scale = 1.0f / std::sqrt(sum_of_squares / dim + eps);
     for (std::size_t i = 0; i < in.size(); ++i) {
-      out[i] = weight[i] * ((in[i] - mean) * scale) + bias[i];
+      const float normed = (in[i] - mean) * scale;
+      out[i] = (weight.empty() ? 1.0f : weight[i]) * normed + (bias.empty() ? 0.0f : bias[i]);
     }
   }
 }

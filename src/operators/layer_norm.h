@@ -11,7 +11,7 @@ namespace stagecraft {
 //   mean = mean_j(x[t][j]),  variance = mean_j((x[t][j] - mean)^2)
 //
 //   x             [seq_len, dim]   read; seq_len may be 0
-//   weight, bias  [dim]            read
+//   weight, bias  [dim]            read; empty: all 1, all 0
 //   y             [seq_len, dim]   written; may be x itself, else must not overlap it
 //   eps           added to the variance, inside the root
 //

@@ -114,6 +114,7 @@ std::string window_text(const Plan& plan) {
 std::string rope_text(const Plan& plan) {
   std::vector<std::string> names;
   for (const Frequencies& table : plan.frequencies) names.push_back(table.name);
+  if (!steps_of<AttentionStep>(plan).front()->slopes.empty()) return "ALiBi";
   if (names.empty()) return fmt::format("learned, {} rows", grouped(plan.max_positions));
   return fmt::format("RoPE, {}{}", fmt::join(names, "; "),
                      rotated_text(2 * plan.frequencies.front().values.size(),

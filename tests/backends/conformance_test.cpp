@@ -323,12 +323,29 @@ Kernels broken_table(std::size_t which) {
     case 18:  // tanh's form for the exact one
       table.activate[2] = table.activate[1];
       break;
+    case 19:  // of ALiBi, the scale of the scores is forgotten
+      table.alibi = [](float* x, std::size_t n, float, float slope, float first) {
+        good->alibi(x, n, 1.0f, slope, first);
+      };
+      break;
+    case 20:  // every vector of eight begins anew
+      table.alibi = [](float* x, std::size_t n, float scale, float slope, float first) {
+        for (std::size_t i = 0; i < n; i += 8) {
+          good->alibi(x + i, std::min<std::size_t>(8, n - i), scale, slope, first);
+        }
+      };
+      break;
+    case 21:  // ReLU lets everything through
+      table.activate[3] = [](const float* gate, const float*, std::size_t n, float* out) {
+        std::copy_n(gate, n, out);
+      };
+      break;
     default:
       break;
   }
   return table;
 }
-constexpr std::size_t kBroken = 19;
+constexpr std::size_t kBroken = 22;
 
 TEST(Conformance, NoticesEveryKernelThatIsBrokenOnPurpose) {
   good = runnable_kernels().back();

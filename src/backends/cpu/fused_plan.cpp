@@ -163,7 +163,7 @@ class Fuser {
         Rotated& one = rotated_of(norm->in);
         HeadRotation& rotation = one.rotation;
         one.group = norm->group;
-        const bool first = rotation.norm.weight == kNone && rotation.rope == kNone;
+        const bool first = !rotation.norm.kind && rotation.rope == kNone;
         if (norm->out != norm->in || !first) return std::nullopt;
         rotation.norm = row_norm(*norm);
       } else if (const auto* rope = at<RopeStep>(i)) {
@@ -182,7 +182,7 @@ class Fuser {
     for (const auto& [buffer, rotation, group, head_dim] : rotated) {
       if (buffer != step->q && buffer != store->k) return std::nullopt;
       const std::size_t size = plan_.cache(step->cache).head_dim;
-      if (rotation.norm.weight != kNone && group != size) return std::nullopt;
+      if (rotation.norm.kind && group != size) return std::nullopt;
       if (rotation.rope != kNone && head_dim != size) return std::nullopt;
       (buffer == step->q ? fused.q_rotation : fused.k_rotation) = rotation;
     }

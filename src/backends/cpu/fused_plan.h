@@ -28,9 +28,9 @@ struct FusedEmbed {
   WeightId positions;
 };
 
-// A norm on the way from one step to the next; weight kNone: there is none.
+// A norm on the way from one step to the next.
 struct RowNorm {
-  NormStep::Kind kind = NormStep::Kind::Rms;
+  std::optional<NormStep::Kind> kind = {};  // none: there is no norm
   WeightId weight = kNone, bias = kNone;
   float eps = 0.0f;
 };
@@ -68,7 +68,7 @@ struct HeadRotation {
 };
 
 struct FusedAttention {
-  AttentionStep step;  // out, q, cache, heads, scale, window, soft cap
+  AttentionStep step;  // out, q, cache, heads, scale, window, soft cap, slopes
   BufferId k, v;
   HeadRotation q_rotation, k_rotation;
   bool scored_only = false;  // only scored rows look back, all rows leave keys and values

@@ -40,6 +40,13 @@ class Planner {
       }
       weights.stored.push_back(stored_weight(plan.weights[i], *stored[i]));
     }
+    std::size_t widest = 0;
+    for (const Step& step : plan.steps) {
+      const auto* norm = std::get_if<NormStep>(&step.kind);
+      if (norm != nullptr) widest = std::max(widest, norm->group);
+    }
+    weights.ones.assign(widest, 1.0f);
+    weights.zeros.assign(widest, 0.0f);
   }
 
   void place(const FusedPlan& fused) {

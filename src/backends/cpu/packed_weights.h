@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "backends/cpu/fused_plan.h"
@@ -12,12 +13,12 @@ namespace stagecraft {
 
 // A norm with its numbers.
 struct PackedNorm {
-  NormStep::Kind kind = NormStep::Kind::Rms;
-  const float* weight = nullptr;  // nullptr: there is no norm
-  const float* bias = nullptr;    // of Layer
+  std::optional<NormStep::Kind> kind = {};  // none: there is no norm
+  const float* weight = nullptr;
+  const float* bias = nullptr;  // of Layer
   float eps = 0.0f;
 
-  explicit operator bool() const { return weight != nullptr; }
+  explicit operator bool() const { return kind.has_value(); }
   // One group of n numbers; out may be x.
   void apply(const Kernels& k, const float* x, std::size_t n, float* out) const {
     if (kind == NormStep::Kind::Rms) return k.rms_norm(x, weight, n, eps, out);
@@ -31,6 +32,7 @@ struct PackedNorm {
 struct PackedWeights {
   std::vector<PanelMatrix> matrices;  // of linears; the two of a gate lie panel by panel in turn
   std::vector<std::vector<float>> vectors;  // norms and biases
+  std::vector<float> ones, zeros;           // of norms that have no weight or no bias
   // As stored_weight returns them: a token needs one row of the embedding.
   std::vector<StoredTensor> stored;
   LargeMemory memory;  // what the matrices look at
@@ -41,7 +43,8 @@ struct PackedWeights {
     return id == kNone ? nullptr : vectors[static_cast<std::size_t>(id)].data();
   }
   PackedNorm norm(const RowNorm& norm) const {
-    return {norm.kind, vector(norm.weight), vector(norm.bias), norm.eps};
+    return {norm.kind, norm.weight == kNone ? ones.data() : vector(norm.weight),
+            norm.bias == kNone ? zeros.data() : vector(norm.bias), norm.eps};
   }
 };
 

@@ -93,6 +93,9 @@ STAGECRAFT_INLINE Vec gelu(Vec x) {
   return x < Vec{} ? tail : x - tail;
 }
 
+// What is no number stays so.
+STAGECRAFT_INLINE Vec relu(Vec x) { return x < Vec{} ? Vec{} : x; }
+
 template <Vec function(Vec)>
 void activate_rows(const float* gate, const float* up, std::size_t n, float* out) {
   if (up == nullptr) {
@@ -107,6 +110,17 @@ void soft_cap(float* x, std::size_t n, float scale, float cap) {
   const Vec factor = broadcast(2.0f * scale / cap);
   const Vec c = broadcast(cap), twice = broadcast(2.0f * cap), one = broadcast(1.0f);
   for_vectors(n, [&](auto get, auto put) { put(x, c - twice / (one + exp(get(x) * factor))); });
+}
+
+void alibi(float* x, std::size_t n, float scale, float slope, float first) {
+  float places[kLanes];
+  for (std::size_t i = 0; i < kLanes; ++i) places[i] = first + static_cast<float>(i);
+  Vec place = load(places);
+  const Vec factor = broadcast(scale), s = broadcast(slope);
+  for_vectors(n, [&](auto get, auto put) {
+    put(x, fma(get(x), factor, s * place));
+    place += broadcast(static_cast<float>(kLanes));
+  });
 }
 
 void rope(const float* x, const float* cos, const float* sin, std::size_t half, float* out) {
