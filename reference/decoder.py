@@ -104,6 +104,7 @@ class Decoder:
 
     embedding_name, head_name = EMBEDDING, HEAD
     layers, final_norm = "model.layers.", "model.norm"
+    rope = staticmethod(rope)  # which columns form a pair
 
     def __init__(
         self,
@@ -177,7 +178,7 @@ class Decoder:
     def _rope(self, x: Tensor, angles: tuple[Tensor, Tensor]) -> Tensor:
         """Rotates the first columns of each head, two per angle."""
         columns = 2 * angles[0].shape[-1]
-        rotated = rope(x[..., :columns], *angles, self.how)
+        rotated = self.rope(x[..., :columns], *angles, self.how)
         return torch.cat((rotated, x[..., columns:].to(self.how.dtype)), dim=-1)
 
     def mlp(self, h: Tensor, first: str, second: str, activation: str) -> Tensor:

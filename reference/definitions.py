@@ -240,6 +240,14 @@ def rope(x: Tensor, cos: Tensor, sin: Tensor, how: Arithmetic) -> Tensor:
     return torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1)
 
 
+def neighbour_rope(x: Tensor, cos: Tensor, sin: Tensor, how: Arithmetic) -> Tensor:
+    """The same of the pairs (x[2i], x[2i + 1])."""
+    first, second = x.to(how.dtype).unflatten(-1, (-1, 2)).unbind(-1)
+    cos, sin = cos[:, None, :], sin[:, None, :]
+    rotated = (first * cos - second * sin, second * cos + first * sin)
+    return torch.stack(rotated, dim=-1).flatten(-2)
+
+
 def causal_mask(q_len: int, kv_len: int, window: int | None) -> Tensor:
     """True where query i (at position kv_len - q_len + i) may look at key j -> bool [S, T].
 

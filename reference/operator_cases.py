@@ -234,12 +234,20 @@ def softmax_cases() -> Iterator[Case]:
 
 
 def rope_cases() -> Iterator[Case]:
+    return _rope_cases("rope", definitions.rope)
+
+
+def neighbour_rope_cases() -> Iterator[Case]:
+    return _rope_cases("neighbour_rope", definitions.neighbour_rope)
+
+
+def _rope_cases(operator: str, rope: Callable[..., Tensor]) -> Iterator[Case]:
     """Given its frequencies in f32, as a model hands them over."""
 
     def case(
         name: str, first: int, seq_len: int, n_heads: int, head_dim: int, theta: float
     ) -> Case:
-        x = normal(f"rope/{name}", seq_len, n_heads * head_dim)
+        x = normal(f"{operator}/{name}", seq_len, n_heads * head_dim)
         scaling = RopeScaling(theta)
         frequencies = definitions.inverse_frequencies(head_dim, scaling, torch.float64).float()
         positions = torch.arange(first, first + seq_len)
@@ -247,7 +255,7 @@ def rope_cases() -> Iterator[Case]:
         def run(how: Arithmetic) -> dict[str, Tensor]:
             cos, sin = definitions.rope_cos_sin(positions, frequencies, how)
             heads = x.unflatten(1, (n_heads, head_dim))
-            return {"y": definitions.rope(heads, cos, sin, how).flatten(1)}
+            return {"y": rope(heads, cos, sin, how).flatten(1)}
 
         scalars = {"n_heads": n_heads, "head_dim": head_dim, "first_position": first}
         return Case(name, {"x": x, "inv_freq": frequencies}, run, scalars)

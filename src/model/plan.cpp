@@ -105,7 +105,7 @@ class PlanText {
     const auto* rope = std::get_if<RopeStep>(&a.kind);
     const auto* next_rope = std::get_if<RopeStep>(&b.kind);
     return rope != nullptr && next_rope != nullptr && rope->frequencies == next_rope->frequencies &&
-           rope->head_dim == next_rope->head_dim;
+           rope->head_dim == next_rope->head_dim && rope->pairs == next_rope->pairs;
   }
 
   Line line(std::size_t begin, std::size_t end) const {
@@ -161,7 +161,9 @@ class PlanText {
               const std::string joined = fmt::format("{}", fmt::join(names, ", "));
               const Frequencies& table = plan_.frequencies[static_cast<std::size_t>(s.frequencies)];
               const std::string part = rotated_text(2 * table.values.size(), s.head_dim);
-              return Line{joined, fmt::format("= rope({}; {}{})", joined, table.name, part)};
+              const bool halves = s.pairs == RopeStep::Pairs::Halves;
+              return Line{joined, fmt::format("= rope({}; {}{}{})", joined, table.name, part,
+                                              halves ? "" : ", pairs of neighbours")};
             },
             [&](const StoreStep& s) {
               return Line{"cache", fmt::format("+= {}, {}", buffer(s.k), buffer(s.v))};

@@ -119,12 +119,17 @@ struct MapStep {
   float soft_cap = 0.0f;  // 0: none
 };
 
-// Rotary position embedding of every head of x, in place (operators/rope.h). With fewer than
-// head_dim / 2 frequencies, only the first columns of each head are rotated, two per frequency.
+// Rotary position embedding of every head of x, in place. With fewer than head_dim / 2 frequencies,
+// only the first columns of each head are rotated, two per frequency. Which two columns form a
+// pair:
+//   Halves      i and i + half of the rotated columns     (operators/rope.h)
+//   Neighbours  2i and 2i + 1                             (operators/neighbour_rope.h)
 struct RopeStep {
+  enum class Pairs { Halves, Neighbours };
   BufferId x;
   FrequenciesId frequencies;
   std::size_t head_dim;
+  Pairs pairs = Pairs::Halves;
 };
 
 // Appends the keys and values of this pass to the cache.

@@ -241,7 +241,8 @@ class Builder {
     linear(q, x, "q", false, false);
     linear(k, x, "k", false, false);
     linear(v, x, "v", false, false);
-    const bool norms = coin(), rows = coin(), rotate = pick(0, 3) != 0;
+    const bool norms = coin(), rows = coin(), rotate = large_ || coin();
+    const auto pairs = odd_ ? RopeStep::Pairs::Neighbours : RopeStep::Pairs::Halves;
     if (norms) {  // of each head, or of the whole row
       const std::size_t q_group = rows ? q_dim : head_dim, k_group = rows ? kv_dim : head_dim;
       const auto kind = coin() ? NormStep::Kind::Rms : NormStep::Kind::Layer;
@@ -253,8 +254,8 @@ class Builder {
       std::vector<float> frequencies(turned);
       for (float& one : frequencies) one = static_cast<float>(pick(1, 1000)) * 1e-3f;
       const FrequenciesId rope = w_.frequencies({"random", frequencies});
-      w_.step("", RopeStep{q, rope, head_dim});
-      w_.step("", RopeStep{k, rope, head_dim});
+      w_.step("", RopeStep{q, rope, head_dim, pairs});
+      w_.step("", RopeStep{k, rope, head_dim, pairs});
     }
     const CacheId cache = w_.cache({n_kv_heads, head_dim});
     w_.step("", StoreStep{cache, k, v});
@@ -267,10 +268,11 @@ class Builder {
     }
     w_.step("attention", step);
     show(a);
-    made_.shape = fmt::format(
-        "{} heads of {}, {} kv heads{}{}{}{}", group * n_kv_heads, head_dim, n_kv_heads,
-        norms ? rows ? ", norms of rows" : ", norms" : "", rotate ? "" : ", no rope",
-        window != 0 ? fmt::format(", window {}", window) : "", cap != 0.0f ? ", soft cap" : "");
+    made_.shape = fmt::format("{} heads of {}, {} kv heads{}{}{}{}", group * n_kv_heads, head_dim,
+                              n_kv_heads, norms ? rows ? ", norms of rows" : ", norms" : "",
+                              rotate ? odd_ ? ", pairs of neighbours" : "" : ", no rope",
+                              window != 0 ? fmt::format(", window {}", window) : "",
+                              cap != 0.0f ? ", soft cap" : "");
   }
 
   void map_case() {

@@ -219,11 +219,11 @@ Kernels broken_table(std::size_t which) {
       };
       break;
     case 2:  // the pair is turned the other way
-      table.rope = [](const float* x, const float* cos, const float* sin, std::size_t half,
-                      float* out) {
+      table.rope[0] = [](const float* x, const float* cos, const float* sin, std::size_t half,
+                         float* out) {
         std::vector<float> back(sin, sin + half);
         for (float& value : back) value = -value;
-        good->rope(x, cos, back.data(), half, out);
+        good->rope[0](x, cos, back.data(), half, out);
       };
       break;
     case 3:  // silu for gelu
@@ -340,12 +340,15 @@ Kernels broken_table(std::size_t which) {
         std::copy_n(gate, n, out);
       };
       break;
+    case 22:  // halves for neighbours
+      table.rope[1] = table.rope[0];
+      break;
     default:
       break;
   }
   return table;
 }
-constexpr std::size_t kBroken = 22;
+constexpr std::size_t kBroken = 23;
 
 TEST(Conformance, NoticesEveryKernelThatIsBrokenOnPurpose) {
   good = runnable_kernels().back();

@@ -264,8 +264,8 @@ TEST_P(RoundedAttention, IsThatOfTheBytesAndAsNearToTheExactAsTheyAre) {
         const std::size_t at = head / group * head_dim;
         const auto turned = [&](const float* x) {
           std::vector<float> out(head_dim);
-          k.rope(x, w.rotations[0].cos.view().row(row).data(),
-                 w.rotations[0].sin.view().row(row).data(), head_dim / 2, out.data());
+          k.rope[0](x, w.rotations[0].cos.view().row(row).data(),
+                    w.rotations[0].sin.view().row(row).data(), head_dim / 2, out.data());
           return out;
         };
         const Head key = head_of(turned(&k_rows(row, at)).data(), head_dim, true);

@@ -142,15 +142,18 @@ class Oracle {
     const auto& frequencies = plan_.frequencies[static_cast<std::size_t>(s.frequencies)].values;
     const std::size_t half = frequencies.size();
     const std::size_t head_dim = s.head_dim;
+    const bool neighbours = s.pairs == RopeStep::Pairs::Neighbours;
     for (std::size_t t = 0; t < tokens_.size(); ++t) {
       std::vector<double>& row = buffer(s.x)[t];
       for (std::size_t head = 0; head < row.size(); head += head_dim) {
         for (std::size_t i = 0; i < half; ++i) {
           // The angle is rounded to f32, as everywhere (numbers.md).
           const double angle = static_cast<float>(t) * frequencies[i];
-          const double a = row[head + i], b = row[head + half + i];
-          row[head + i] = a * std::cos(angle) - b * std::sin(angle);
-          row[head + half + i] = b * std::cos(angle) + a * std::sin(angle);
+          const std::size_t first = head + (neighbours ? 2 * i : i);
+          const std::size_t second = neighbours ? first + 1 : first + half;
+          const double a = row[first], b = row[second];
+          row[first] = a * std::cos(angle) - b * std::sin(angle);
+          row[second] = b * std::cos(angle) + a * std::sin(angle);
         }
       }
     }

@@ -15,6 +15,7 @@
 #include "operators/half_to_float.h"
 #include "operators/layer_norm.h"
 #include "operators/matmul_transb.h"
+#include "operators/neighbour_rope.h"
 #include "operators/relu.h"
 #include "operators/rms_norm.h"
 #include "operators/rope.h"
@@ -343,6 +344,8 @@ TEST(Operators, RefuseShapesThatDisagree) {
       [&] { matmul_transb(1, m23.view(), m23.view(), 0, m23.view()); },
       [&] { rope(m23.view(), four, 0); },
       [&] { rope(m23.view(), {}, 0); },
+      [&] { neighbour_rope(m23.view(), four, 0); },
+      [&] { neighbour_rope(m23.view(), {}, 0); },
       [&] { f16_to_f32(words, four); },
       [&] { bf16_to_f32(words, four); },
       [&] { attention(m23.view(), kv.view(), kv.view(), shape, p.view(), q.view()); },

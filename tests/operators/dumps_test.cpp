@@ -4,6 +4,7 @@
 #include "operators/gelu_tanh.h"
 #include "operators/layer_norm.h"
 #include "operators/matmul_transb.h"
+#include "operators/neighbour_rope.h"
 #include "operators/rms_norm.h"
 #include "operators/rope.h"
 #include "operators/silu.h"
@@ -83,6 +84,14 @@ TEST(Rope, AgreesWithPyTorch) {
   for_each_case("rope", [](const DumpCase& c) {
     Matrix<float> x = c.matrix("x");
     rope(x.view(), c.vector("inv_freq"), c.size("first_position"));
+    c.expect("y", x);
+  });
+}
+
+TEST(NeighbourRope, AgreesWithPyTorch) {
+  for_each_case("neighbour_rope", [](const DumpCase& c) {
+    Matrix<float> x = c.matrix("x");
+    neighbour_rope(x.view(), c.vector("inv_freq"), c.size("first_position"));
     c.expect("y", x);
   });
 }

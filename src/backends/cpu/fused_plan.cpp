@@ -170,6 +170,7 @@ class Fuser {
         Rotated& one = rotated_of(rope->x);
         if (one.rotation.rope != kNone) return std::nullopt;
         one.rotation.rope = rope->frequencies;
+        one.rotation.pairs = rope->pairs;
         one.head_dim = rope->head_dim;
       } else {
         break;

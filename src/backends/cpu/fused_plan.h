@@ -65,6 +65,7 @@ struct FusedGate {
 struct HeadRotation {
   RowNorm norm = {};  // [head_dim]
   FrequenciesId rope = kNone;
+  RopeStep::Pairs pairs = RopeStep::Pairs::Halves;
 };
 
 struct FusedAttention {

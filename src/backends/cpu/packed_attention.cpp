@@ -70,8 +70,9 @@ void PackedAttention::rotate(const float* head, std::size_t head_dim, std::size_
   }
   if (rotation.rope != kNone) {
     CpuWorkspace::Rotation& angles = w_.rotations[static_cast<std::size_t>(rotation.rope)];
-    k_.rope(head, angles.cos.view().row(row).data(), angles.sin.view().row(row).data(),
-            angles.cos.cols(), out);
+    const auto rope = k_.rope[static_cast<std::size_t>(rotation.pairs)];
+    rope(head, angles.cos.view().row(row).data(), angles.sin.view().row(row).data(),
+         angles.cos.cols(), out);
     const std::size_t rotated = 2 * angles.cos.cols();
     if (head != out) std::copy(head + rotated, head + head_dim, out + rotated);
   } else if (head != out) {

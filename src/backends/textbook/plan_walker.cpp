@@ -15,6 +15,7 @@
 #include "operators/gelu_tanh.h"
 #include "operators/kernels/panel_matrix.h"
 #include "operators/layer_norm.h"
+#include "operators/neighbour_rope.h"
 #include "operators/relu.h"
 #include "operators/rms_norm.h"
 #include "operators/rope.h"
@@ -124,10 +125,11 @@ class Walk {
 
   void compute(const RopeStep& s) {
     const auto& frequencies = plan_.frequencies[static_cast<std::size_t>(s.frequencies)].values;
+    const auto rotate = s.pairs == RopeStep::Pairs::Halves ? rope : neighbour_rope;
     const auto x = rows(s.x);
-    if (2 * frequencies.size() == s.head_dim) return rope(x, frequencies, cache_.length());
+    if (2 * frequencies.size() == s.head_dim) return rotate(x, frequencies, cache_.length());
     for (std::size_t head = 0; head < x.cols(); head += s.head_dim) {
-      rope(x.col_range(head, 2 * frequencies.size()), frequencies, cache_.length());
+      rotate(x.col_range(head, 2 * frequencies.size()), frequencies, cache_.length());
     }
   }
 

@@ -218,8 +218,8 @@ void DecoderWriter::fused_qkv(BufferId in, const std::string& weight, bool bias)
 }
 
 void DecoderWriter::rope(FrequenciesId rope) {
-  writer_.step("q_rope", RopeStep{q, rope, sizes_.head_dim});
-  writer_.step("k_rope", RopeStep{k, rope, sizes_.head_dim});
+  writer_.step("q_rope", RopeStep{q, rope, sizes_.head_dim, style_.pairs});
+  writer_.step("k_rope", RopeStep{k, rope, sizes_.head_dim, style_.pairs});
 }
 
 void DecoderWriter::attention(float scale, std::size_t window, float soft_cap,

@@ -85,6 +85,7 @@ struct DecoderStyle {
   bool norm_weights = true;  // whether norms have weights (and biases, of LayerNorm)
   bool gated = true;         // whether the feed-forward block has a gate: buffer u
   bool head_bias = false;
+  RopeStep::Pairs pairs = RopeStep::Pairs::Halves;  // that rope rotates
   std::string embedding = "model.embed_tokens";
   std::string layers = "model.layers.";
   std::string final_norm = "model.norm";

@@ -53,7 +53,7 @@ const Kernels table = {
                  activate_rows<relu>},
     .soft_cap = soft_cap,
     .alibi = alibi,
-    .rope = rope,
+    .rope = {rope, neighbour_rope},
     .add = add,
     .softmax_block = softmax_block,
     .scale = scale,

@@ -78,9 +78,9 @@ struct Kernels {
   void (*soft_cap)(float* x, std::size_t n, float scale, float cap);
   // x[i] = scale * x[i] + slope * (first + i)
   void (*alibi)(float* x, std::size_t n, float scale, float slope, float first);
-  // out = x with its pairs (x[i], x[i + half]) turned by the angles whose cos and sin are given,
-  // [half] each; out may be x.
-  void (*rope)(const float* x, const float* cos, const float* sin, std::size_t half, float* out);
+  // out = x with its pairs rotated by the angles whose cos and sin are given, [half] each; out may
+  // be x. By RopeStep::Pairs: (x[i], x[i + half]), or (x[2i], x[2i + 1]).
+  void (*rope[2])(const float* x, const float* cos, const float* sin, std::size_t half, float* out);
   // x[i] += y[i]
   void (*add)(const float* y, std::size_t n, float* x);
 

@@ -131,6 +131,28 @@ void rope(const float* x, const float* cos, const float* sin, std::size_t half, 
   });
 }
 
+// The pairs are taken apart and put together again in memory, so that vectors do the arithmetic.
+void neighbour_rope(const float* x, const float* cos, const float* sin, std::size_t half,
+                    float* out) {
+  for (std::size_t i = 0; i < half; i += kLanes) {
+    const std::size_t n = half - i < kLanes ? half - i : kLanes;
+    float first[kLanes] = {}, second[kLanes] = {};
+    for (std::size_t k = 0; k < n; ++k) {
+      first[k] = x[2 * (i + k)];
+      second[k] = x[2 * (i + k) + 1];
+    }
+    const Vec a = load(first), b = load(second);
+    const Vec c = n == kLanes ? load(cos + i) : load_part(cos + i, n);
+    const Vec s = n == kLanes ? load(sin + i) : load_part(sin + i, n);
+    store(first, a * c - b * s);
+    store(second, b * c + a * s);
+    for (std::size_t k = 0; k < n; ++k) {
+      out[2 * (i + k)] = first[k];
+      out[2 * (i + k) + 1] = second[k];
+    }
+  }
+}
+
 void add(const float* y, std::size_t n, float* x) {
   for_vectors(n, [&](auto get, auto put) { put(x, get(x) + get(y)); });
 }
