@@ -46,9 +46,11 @@ def _single_means_double(model_type: str) -> Iterator[None]:
     for module in modules:
         module.torch = _DoubleTorch()
     torch.Tensor.float = torch.Tensor.double
+    torch.set_default_dtype(torch.float64)  # of a quotient of integers
     try:
         yield
     finally:
+        torch.set_default_dtype(torch.float32)
         torch.Tensor.float = single
         for module in modules:
             module.torch = torch

@@ -217,7 +217,7 @@ class Decoder:
 
     def head(self, x: Tensor, divisor: float = 1.0) -> dict[str, Tensor]:
         head = self.table(self.head_name, self.embedding_name)
-        bias = self.weights.tensors.get(head.replace(".weight", ".bias"))
+        bias = self.weights.tensors.get(self.head_name.replace(".weight", ".bias"))
         logits = linear(x, self.weights[head], bias, self.how)
         if divisor != 1.0:
             logits = self.keep("unscaled_logits", logits) / divisor

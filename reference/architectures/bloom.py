@@ -110,7 +110,8 @@ def forward(
     raw: dict[str, Any], weights: Parameters, ids: Tensor, how: Arithmetic
 ) -> dict[str, Tensor]:
     raw = raw | _sizes(raw)
-    heads, add_to_normed = raw["num_attention_heads"], raw["apply_residual_connection_post_layernorm"]
+    heads = raw["num_attention_heads"]
+    add_to_normed = raw["apply_residual_connection_post_layernorm"]
     d = _Bloom(raw, weights, ids, how)
     slopes = alibi_slopes(heads)
     x = d.keep("embedding", d.embedding())

@@ -148,7 +148,7 @@ void print_architecture(const Checkpoint& checkpoint, const Plan& plan) {
                                          plan.n_layers == 1 ? "" : "s"));
   print_line("parameters", grouped(parameter_count(checkpoint, plan)));
   print_line("width", fmt::format("{}, feed-forward {}{}",
-                                  plan.buffer(steps_of<EmbedStep>(plan).front()->out).width,
+                                  plan.buffer(steps_of<SelectStep>(plan).front()->x).width,
                                   plan.buffer(gate.gate).width,
                                   has_bias(plan, gate.gate) ? ", biases" : ""));
   print_line("attention", attention_text(plan));

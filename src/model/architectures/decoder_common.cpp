@@ -63,6 +63,12 @@ void expect_false(const ConfigFields& fields, std::string_view key) {
   }
 }
 
+void expect_true(const ConfigFields& fields, std::string_view key) {
+  if (!fields.flag_or(key, true)) {
+    throw Error("{}: '{}': expected true, found false", fields.where(), key);
+  }
+}
+
 void expect_absent(const ConfigFields& fields, std::span<const std::string_view> keys,
                    std::string_view expected) {
   for (const std::string_view key : keys) {

@@ -61,8 +61,9 @@ std::string_view either_name(const ConfigFields& fields, std::string_view one,
 // Throws Error unless `key` is absent or one of these.
 void expect_text(const ConfigFields& fields, std::string_view key,
                  std::initializer_list<std::string_view> expected);
-// Throws Error if `key` is true.
+// Throws Error if `key` is true, or false.
 void expect_false(const ConfigFields& fields, std::string_view key);
+void expect_true(const ConfigFields& fields, std::string_view key);
 
 // Throws Error if one of `keys` is there; `expected` says what should stand in its place.
 void expect_absent(const ConfigFields& fields, std::span<const std::string_view> keys,
