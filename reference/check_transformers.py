@@ -46,16 +46,23 @@ def _single_means_double(model_type: str) -> Iterator[None]:
     for module in modules:
         module.torch = _DoubleTorch()
     torch.Tensor.float = torch.Tensor.double
+    torch.set_default_dtype(torch.float64)  # of a quotient of integers
     try:
         yield
     finally:
+        torch.set_default_dtype(torch.float32)
         torch.Tensor.float = single
         for module in modules:
             module.torch = torch
 
 
-def transformers_logits(folder: Path, ids: Tensor, dtype: torch.dtype, model_type: str) -> Tensor:
-    """logits [S, vocab] of transformers' own model with eager attention; f64 is f64 throughout."""
+def transformers_logits(
+    folder: Path, ids: Tensor, dtype: torch.dtype, model_type: str, attention: str = "eager"
+) -> Tensor:
+    """logits [S, vocab] of transformers' own model; f64 is f64 throughout.
+
+    attention: which of its implementations.
+    """
     warnings.filterwarnings("ignore")
     logging.getLogger("transformers").setLevel(logging.ERROR)
     from transformers import AutoModelForCausalLM
@@ -65,7 +72,7 @@ def transformers_logits(folder: Path, ids: Tensor, dtype: torch.dtype, model_typ
     exact = _single_means_double(model_type) if dtype == torch.float64 else contextlib.nullcontext()
     with exact, torch.no_grad():
         model = AutoModelForCausalLM.from_pretrained(
-            folder, dtype=dtype, attn_implementation="eager", local_files_only=True
+            folder, dtype=dtype, attn_implementation=attention, local_files_only=True
         ).eval()
         return model(ids[None], use_cache=False).logits[0]
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from definitions import Arithmetic, RopeScaling, attention, gated, geglu, gelu, gelu_tanh
-from definitions import layer_norm, linear, rms_norm, rope, rope_angles, swiglu
+from definitions import layer_norm, linear, relu, rms_norm, rope, rope_angles, swiglu
 from llama import EMBEDDING, HEAD, Parameters, recorder
 
 
@@ -150,6 +150,12 @@ class Decoder:
         q, k, v = (self.keep(name, self.linear(h, f"{at}{name}_proj")) for name in "qkv")
         return q, k, v
 
+    def fused_qkv(self, h: Tensor, name: str, n_kv_heads: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Of one matrix: for each key head its queries, its key, its value."""
+        parts = self.linear(h, name).unflatten(-1, (n_kv_heads, -1, self.head_dim))
+        q, k, v = (x.flatten(1) for x in (parts[:, :, :-2], parts[:, :, -2], parts[:, :, -1]))
+        return self.keep("q", q), self.keep("k", k), self.keep("v", v)
+
     def attention(
         self,
         q: Tensor,
@@ -158,13 +164,14 @@ class Decoder:
         angles: tuple[Tensor, Tensor] | None,
         window: int | None = None,
         scale: float | None = None,
+        slopes: Tensor | None = None,
     ) -> Tensor:
-        """q, k and v [S, heads * D]; no angles: no rope."""
+        """q, k and v [S, heads * D]; no angles: no rope. slopes: of ALiBi."""
         q, k, v = (x.unflatten(-1, (-1, self.head_dim)) for x in (q, k, v))
         if angles is not None:
             q = self.keep("q_rope", self._rope(q, angles))
             k = self.keep("k_rope", self._rope(k, angles))
-        probabilities, mixed = attention(q, k, v, window, self.how, scale=scale)
+        probabilities, mixed = attention(q, k, v, window, self.how, scale=scale, slopes=slopes)
         self.keep("attn_probs", probabilities)
         return self.keep("attn_out", mixed).flatten(1)
 
@@ -177,8 +184,14 @@ class Decoder:
     def mlp(self, h: Tensor, first: str, second: str, activation: str) -> Tensor:
         """A feed-forward block without a gate."""
         h = self.keep("up", self.linear(h, first))
-        functions = {"gelu": gelu, "gelu_new": gelu_tanh, "gelu_pytorch_tanh": gelu_tanh}
-        h = self.keep("gelu", functions[activation](h, self.how))
+        functions = {
+            "gelu": gelu,
+            "gelu_new": gelu_tanh,
+            "gelu_pytorch_tanh": gelu_tanh,
+            "relu": relu,
+        }
+        name = "relu" if activation == "relu" else "gelu"
+        h = self.keep(name, functions[activation](h, self.how))
         return self.keep("down", self.linear(h, second))
 
     def gate(self, h: Tensor, at: str) -> tuple[Tensor, Tensor]:
@@ -201,14 +214,20 @@ class Decoder:
 
     def logits(self, x: Tensor, divisor: float = 1.0) -> dict[str, Tensor]:
         """The whole trace, the logits last."""
-        keep = recorder(self.trace)
-        x = keep("final_norm", self.norm(x, self.final_norm))
+        self.ends()
+        return self.head(self.keep("final_norm", self.norm(x, self.final_norm)), divisor)
+
+    def ends(self) -> None:
+        """What follows belongs to no layer."""
+        self.keep = recorder(self.trace)
+
+    def head(self, x: Tensor, divisor: float = 1.0) -> dict[str, Tensor]:
         head = self.table(self.head_name, self.embedding_name)
-        bias = self.weights.tensors.get(head.replace(".weight", ".bias"))
+        bias = self.weights.tensors.get(self.head_name.replace(".weight", ".bias"))
         logits = linear(x, self.weights[head], bias, self.how)
         if divisor != 1.0:
-            logits = keep("unscaled_logits", logits) / divisor
-        keep("logits", logits)
+            logits = self.keep("unscaled_logits", logits) / divisor
+        self.keep("logits", logits)
         return self.trace
 
 

@@ -138,6 +138,11 @@ def gelu_tanh(x: Tensor, how: Arithmetic) -> Tensor:
     return geglu(x, torch.ones_like(x), how)
 
 
+def relu(x: Tensor, how: Arithmetic) -> Tensor:
+    """max(x, 0) (Nair and Hinton 2010), element by element."""
+    return x.to(how.dtype).clamp(min=0)
+
+
 def soft_cap(x: Tensor, cap: float) -> Tensor:
     """cap * tanh(x / cap), element by element."""
     return cap * torch.tanh(x / cap)
@@ -311,6 +316,20 @@ def causal_mask(q_len: int, kv_len: int, window: int | None) -> Tensor:
     return visible if window is None else visible & (key > query - window)
 
 
+def alibi_slopes(n_heads: int) -> Tensor:
+    """2^(-8 i / n) for a power of two n (Press et al. 2021) -> [H].
+
+    Other counts: those of the next smaller power, then the first, third, ... of twice that power.
+    """
+
+    def power(n: int) -> list[float]:
+        return [2.0 ** (-8.0 * i / n) for i in range(1, n + 1)]
+
+    n = 1 << (n_heads.bit_length() - 1)
+    slopes = power(n) + power(2 * n)[::2][: n_heads - n]
+    return torch.tensor(slopes, dtype=torch.float64)
+
+
 def attention(
     q: Tensor,
     k: Tensor,
@@ -319,10 +338,11 @@ def attention(
     how: Arithmetic,
     scale: float | None = None,
     cap: float | None = None,
+    slopes: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """softmax(q k^T / sqrt(D)) v; q [S, H, D], k and v [T, G, D]; head h reads k, v h // (H / G).
 
-    scale: instead of 1 / sqrt(D). cap: scores are soft-capped.
+    scale: instead of 1 / sqrt(D). cap: scores are soft-capped. slopes [H]: of ALiBi.
 
     -> probabilities [H, S, T] (0 where masked), output [S, H, D].
     """
@@ -338,6 +358,9 @@ def attention(
         scores = scores * scale
     if cap is not None:
         scores = soft_cap(scores, cap)
+    if slopes is not None:
+        distance = torch.arange(kv_len) - torch.arange(kv_len - q_len, kv_len)[:, None]  # [S, T]
+        scores = scores + slopes.to(how.dtype)[:, None, None] * distance.to(how.dtype)
     scores = scores.masked_fill(~causal_mask(q_len, kv_len, window), -torch.inf)
     probabilities = softmax(scores, how)
     return probabilities, dot(probabilities, values, how).transpose(0, 1)

@@ -153,8 +153,9 @@ def token_ids(model: TinyModel) -> Tensor:
 def prove(model: TinyModel, folder: Path, ids: Tensor, oracle: Tensor, allowed: float) -> None:
     """transformers agrees, and the feature that names the model can be seen in its logits."""
     model_type = model.config["model_type"]
-    assert_agrees(oracle, transformers_logits(folder, ids, torch.float64, model_type), model.name)
-    theirs = transformers_logits(folder, ids, torch.float32, model_type).double()
+    how = (model_type, getattr(MODULES.get(model_type), "ATTENTION", "eager"))
+    assert_agrees(oracle, transformers_logits(folder, ids, torch.float64, *how), model.name)
+    theirs = transformers_logits(folder, ids, torch.float32, *how).double()
     if (distance := (theirs - oracle).abs().max().item()) > allowed:
         raise SystemExit(
             f"{model.name}: transformers in f32 is {distance:.2e} from the oracle, "

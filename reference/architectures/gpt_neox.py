@@ -90,10 +90,8 @@ def forward(
     for n in range(raw["num_hidden_layers"]):
         at = d.layer(n)
         h = d.keep("attn_norm", d.norm(x, f"{at}input_layernorm"))
-        fused = d.linear(h, f"{at}attention.query_key_value")
-        parts = fused.unflatten(-1, (-1, 3, d.head_dim)).unbind(-2)  # each [S, heads, head_dim]
-        q, k, v = (d.keep(name, part.flatten(1)) for name, part in zip("qkv", parts))
-        mixed = d.attention(q, k, v, angles)
+        qkv = d.fused_qkv(h, f"{at}attention.query_key_value", raw["num_attention_heads"])
+        mixed = d.attention(*qkv, angles)
         if raw["use_parallel_residual"]:
             h = d.keep("mlp_norm", d.norm(x, f"{at}post_attention_layernorm"))
         mixed = d.keep("attn_proj", d.linear(mixed, f"{at}attention.dense"))

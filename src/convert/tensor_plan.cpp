@@ -25,8 +25,10 @@ std::vector<PlannedTensor> plan_tensors(const Plan& plan, const Checkpoint& chec
     const bool tied = !weight.or_name.empty();
     const bool again = tied && embedding != nullptr && are_equal(*stored[i], *embedding);
     if (tied && embedding == nullptr) embedding = stored[i];
-    const bool rest = weight.first_row != 0;  // of a tensor that other weights share
-    if (!again && !rest) tensors.push_back({weight.name, stored[i], stored[i]->dtype});
+    // Several weights may be rows of one tensor.
+    const bool written =
+        std::ranges::find(tensors, stored[i], &PlannedTensor::stored) != tensors.end();
+    if (!again && !written) tensors.push_back({weight.name, stored[i], stored[i]->dtype});
   }
   return tensors;
 }

@@ -124,11 +124,10 @@ void refuse_foreign_arithmetic(const ConfigFields& fields,
 }
 
 void check_heads(const ConfigFields& fields, std::size_t n_heads, std::size_t n_kv_heads,
-                 std::size_t head_dim) {
+                 std::size_t head_dim, std::string_view kv_name) {
   if (n_heads % n_kv_heads != 0) {
-    throw Error(
-        "{}: 'num_attention_heads': expected a multiple of 'num_key_value_heads' {}, found {}",
-        fields.where(), n_kv_heads, n_heads);
+    throw Error("{}: 'num_attention_heads': expected a multiple of '{}' {}, found {}",
+                fields.where(), kv_name, n_kv_heads, n_heads);
   }
   if (head_dim % 2 != 0) {
     throw Error("{}: 'head_dim': expected an even number (RoPE turns pairs), found {}",

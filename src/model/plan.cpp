@@ -113,9 +113,10 @@ class PlanText {
         Overloaded{
             [&](const EmbedStep& s) {
               const std::string scale = s.scale == 1.0f ? "" : fmt::format("{:g} * ", s.scale);
-              const std::string positions =
-                  s.positions == kNone ? "" : fmt::format(" + {}[position]", weight(s.positions));
-              return equals(s.out, scale + weight(s.table) + "[token]" + positions);
+              std::vector<std::string> terms;
+              if (s.table != kNone) terms.push_back(scale + weight(s.table) + "[token]");
+              if (s.positions != kNone) terms.push_back(weight(s.positions) + "[position]");
+              return equals(s.out, fmt::format("{}", fmt::join(terms, " + ")));
             },
             [&](const NormStep& s) {
               const bool heads = s.group != plan_.buffer(s.in).width;
@@ -136,7 +137,7 @@ class PlanText {
                           fmt::format("= linear({}; {})", buffer(s.in), fmt::join(weights, ", "))};
             },
             [&](const ActivateStep& s) {
-              constexpr const char* kNames[] = {"silu", "gelu_tanh", "gelu"};
+              constexpr const char* kNames[] = {"silu", "gelu_tanh", "gelu", "relu"};
               const std::string up = s.up == kNone ? "" : " * " + buffer(s.up);
               return equals(s.out,
                             fmt::format("{}({}){}", kNames[static_cast<std::size_t>(s.function)],
@@ -184,6 +185,10 @@ class PlanText {
     text += fmt::format(" of {}, scale {:.4g}", cache.head_dim, s.scale);
     if (s.soft_cap != 0.0f) text += fmt::format(", soft cap {:g}", s.soft_cap);
     if (s.window != 0) text += fmt::format(", window {}", s.window);
+    if (!s.slopes.empty()) {
+      const auto [least, most] = std::ranges::minmax(s.slopes);
+      text += fmt::format(", ALiBi slopes {:.4g} to {:.4g}", most, least);
+    }
     return text + ")";
   }
 

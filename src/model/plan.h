@@ -72,10 +72,10 @@ struct CacheShape {
 // ---- steps ------------------------------------------------------------------------------------
 // `out` is written; the other buffers are read, except x, which is read and written.
 
-// out[t] = scale * table[token t] + positions[position of t]
+// out[t] = scale * table[token t] + positions[position of t]; without one of the tables, the other.
 struct EmbedStep {
   BufferId out;
-  WeightId table;  // [vocab_size, width]
+  WeightId table;  // [vocab_size, width], or kNone
   float scale = 1.0f;
   WeightId positions = kNone;  // [Plan::max_positions, width]
 };
@@ -103,7 +103,7 @@ struct LinearStep {
 // The activation of a feed-forward block; out may be gate:
 //   out = f(gate) * up, or f(gate) where there is no up
 struct ActivateStep {
-  enum class Function { Silu, GeluTanh, Gelu };
+  enum class Function { Silu, GeluTanh, Gelu, Relu };
   BufferId out, gate, up;  // up may be kNone
   Function function = Function::Silu;
 };
@@ -144,7 +144,8 @@ struct StoreStep {
 };
 
 // Causal attention of q over all positions of the cache:
-//   scores = soft_cap(scale * q . k); out = softmax(scores) . v
+//   scores = soft_cap(scale * q . k) + slope of the head * (position of k - position of q)
+//   out = softmax(scores) . v
 struct AttentionStep {
   BufferId out, q;
   CacheId cache;
@@ -152,6 +153,7 @@ struct AttentionStep {
   float scale = 0.0f;
   std::size_t window = 0;  // a query sees this many positions, itself included; 0: all before it
   float soft_cap = 0.0f;   // 0: none
+  std::vector<float> slopes = {};  // [n_heads], of ALiBi (Press et al. 2021); empty: none
 };
 
 // From here on buffers hold only the rows whose logits are wanted.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "operators/check.h"
 #include "operators/check_attention.h"
 #include "operators/matmul_transb.h"
 #include "operators/soft_cap.h"
@@ -11,8 +12,10 @@ namespace stagecraft {
 
 void scaled_attention(MatrixView<const float> q, MatrixView<const float> keys,
                       MatrixView<const float> values, const AttentionShape& shape, float scale,
-                      float cap, MatrixView<float> probabilities, MatrixView<float> out) {
+                      float cap, std::span<const float> slopes, MatrixView<float> probabilities,
+                      MatrixView<float> out) {
   check_attention(q, keys, values, shape, probabilities, out);
+  if (!slopes.empty()) check_size("scaled_attention", "slopes", shape.n_heads, slopes.size());
   const std::size_t q_len = q.rows();
   const std::size_t past = keys.rows() - q_len;
   const std::size_t group = shape.n_heads / shape.n_kv_heads;
@@ -28,6 +31,11 @@ void scaled_attention(MatrixView<const float> q, MatrixView<const float> keys,
       const std::span<float> p = scores.row(i);
       const std::span<float> visible = p.subspan(first, last - first);
       if (cap != 0.0f) soft_cap(visible, cap);
+      if (!slopes.empty()) {
+        for (std::size_t j = first; j < last; ++j) {
+          p[j] -= slopes[head] * static_cast<float>(last - 1 - j);
+        }
+      }
       softmax(visible, visible);
       std::ranges::fill(p.first(first), 0.0f);
       std::ranges::fill(p.subspan(last), 0.0f);

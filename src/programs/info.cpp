@@ -114,6 +114,7 @@ std::string window_text(const Plan& plan) {
 std::string rope_text(const Plan& plan) {
   std::vector<std::string> names;
   for (const Frequencies& table : plan.frequencies) names.push_back(table.name);
+  if (!steps_of<AttentionStep>(plan).front()->slopes.empty()) return "ALiBi";
   if (names.empty()) return fmt::format("learned, {} rows", grouped(plan.max_positions));
   const auto steps = steps_of<RopeStep>(plan);
   if (steps.empty()) return "none";
@@ -148,10 +149,10 @@ void print_architecture(const Checkpoint& checkpoint, const Plan& plan) {
   print_line("architecture", fmt::format("{}, {} layer{}", plan.model_type, plan.n_layers,
                                          plan.n_layers == 1 ? "" : "s"));
   print_line("parameters", grouped(parameter_count(checkpoint, plan)));
-  print_line("width", fmt::format("{}, feed-forward {}{}",
-                                  plan.buffer(steps_of<EmbedStep>(plan).front()->out).width,
-                                  plan.buffer(gate.gate).width,
-                                  has_bias(plan, gate.gate) ? ", biases" : ""));
+  print_line(
+      "width",
+      fmt::format("{}, feed-forward {}{}", plan.buffer(steps_of<SelectStep>(plan).front()->x).width,
+                  plan.buffer(gate.gate).width, has_bias(plan, gate.gate) ? ", biases" : ""));
   print_line("attention", attention_text(plan));
   print_line("window", window_text(plan));
   print_line("positions", rope_text(plan));

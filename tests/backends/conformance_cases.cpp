@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fstream>
 #include <map>
+#include <utility>
 
 #include "checkpoint/convert_tensor.h"
 #include "checkpoint/gguf_writer.h"
@@ -35,17 +36,20 @@ class Builder {
     if (step == "linear") linear_case();
     if (step == "linear, add") linear_add_case();
     if (step == "transposed") transposed_case();
+    if (step == "linear, relu") activation_case(ActivateStep::Function::Relu);
     if (step == "linear, silu") activation_case(ActivateStep::Function::Silu);
     if (step == "linear, gelu") activation_case(ActivateStep::Function::Gelu);
     if (step == "linear, tanh") activation_case(ActivateStep::Function::GeluTanh);
     if (step == "silu gate") gate_case(ActivateStep::Function::Silu);
     if (step == "gelu gate") gate_case(ActivateStep::Function::Gelu);
     if (step == "tanh gate") gate_case(ActivateStep::Function::GeluTanh);
-    if (step == "attention") attention_case();
+    if (step == "attention") attention_case(false);
+    if (step == "alibi") attention_case(true);
     if (step == "map") map_case();
     if (step == "select") select_case();
     // Keys lie in chunks of 64 positions: texts of one chunk and of several.
-    const std::size_t n = step == "attention" && large_ ? pick(130, 200) : pick(1, kMostTokens);
+    const bool attends = step == "attention" || step == "alibi";
+    const std::size_t n = attends && large_ ? pick(130, 200) : pick(1, kMostTokens);
     for (std::size_t i = 0; i < n; ++i) {
       made_.tokens.push_back(static_cast<TokenId>(random_() % made_.plan.vocab_size));
     }
@@ -101,6 +105,13 @@ class Builder {
       made_.plan.max_positions = kMostTokens;
       std::get<EmbedStep>(made_.plan.steps.back().kind).positions =
           weight("positions", {kMostTokens, width}, true);
+    }
+    if (odd_ && large_) {  // in a step of their own
+      EmbedStep& tokens = std::get<EmbedStep>(made_.plan.steps.back().kind);
+      const BufferId y = w_.buffer("y", width);
+      const EmbedStep positions{y, kNone, 1.0f, std::exchange(tokens.positions, kNone)};
+      w_.step("positions", positions);
+      w_.step("sum", AddStep{x, y});
     }
     show(x);
     made_.shape = fmt::format("{}, scale {}{}", width, scale, odd_ ? ", positions" : "");
@@ -228,7 +239,7 @@ class Builder {
                               bias ? ", bias" : "");
   }
 
-  void attention_case() {
+  void attention_case(bool alibi) {
     const std::size_t group = pick(1, 5), n_kv_heads = pick(1, 3), head_dim = 2 * pick(1, 40);
     const std::size_t q_dim = group * n_kv_heads * head_dim, kv_dim = n_kv_heads * head_dim;
     const BufferId x = w_.buffer("x", 24), q = w_.buffer("q", q_dim), k = w_.buffer("k", kv_dim);
@@ -258,7 +269,11 @@ class Builder {
     const std::size_t window = odd_ ? pick(1, 12) : 0;
     const float cap = odd_ != large_ ? 1.5f : 0.0f;
     const float scale = 1.0f / std::sqrt(static_cast<float>(head_dim + pick(0, 9)));
-    w_.step("attention", AttentionStep{a, q, cache, group * n_kv_heads, scale, window, cap});
+    AttentionStep step{a, q, cache, group * n_kv_heads, scale, window, cap};
+    for (std::size_t head = 0; alibi && head < step.n_heads; ++head) {
+      step.slopes.push_back(static_cast<float>(pick(1, 1000)) * 1e-3f);
+    }
+    w_.step("attention", step);
     show(a);
     made_.shape = fmt::format(
         "{} heads of {}, {} kv heads{}{}{}{}", group * n_kv_heads, head_dim, n_kv_heads,
@@ -335,9 +350,10 @@ class Builder {
 
 const std::vector<std::string>& conformance_steps() {
   static const std::vector<std::string> steps = {
-      "embed",        "norm",         "layer norm", "norm, add", "layer norm, add", "linear",
-      "linear, add",  "transposed",   "silu gate",  "gelu gate", "tanh gate",       "linear, silu",
-      "linear, gelu", "linear, tanh", "attention",  "map",       "select"};
+      "embed",     "norm",         "layer norm",   "norm, add",    "layer norm, add",
+      "linear",    "linear, add",  "transposed",   "silu gate",    "gelu gate",
+      "tanh gate", "linear, silu", "linear, gelu", "linear, tanh", "linear, relu",
+      "attention", "alibi",        "map",          "select"};
   return steps;
 }
 

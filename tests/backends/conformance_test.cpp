@@ -320,10 +320,27 @@ Kernels broken_table(std::size_t which) {
     case 18:  // tanh's form for the exact one
       table.activate[2] = table.activate[1];
       break;
-    case 19:  // halves for neighbours
+    case 19:  // of ALiBi, the scale of the scores is forgotten
+      table.alibi = [](float* x, std::size_t n, float, float slope, float first) {
+        good->alibi(x, n, 1.0f, slope, first);
+      };
+      break;
+    case 20:  // every vector of eight begins anew
+      table.alibi = [](float* x, std::size_t n, float scale, float slope, float first) {
+        for (std::size_t i = 0; i < n; i += 8) {
+          good->alibi(x + i, std::min<std::size_t>(8, n - i), scale, slope, first);
+        }
+      };
+      break;
+    case 21:  // ReLU lets everything through
+      table.activate[3] = [](const float* gate, const float*, std::size_t n, float* out) {
+        std::copy_n(gate, n, out);
+      };
+      break;
+    case 22:  // halves for neighbours
       table.rope[1] = table.rope[0];
       break;
-    case 20:  // only what is too large is clipped
+    case 23:  // only what is too large is clipped
       table.clip = [](float* x, std::size_t n, float limit) {
         for (std::size_t i = 0; i < n; ++i) x[i] = std::min(x[i], limit);
       };
@@ -333,7 +350,7 @@ Kernels broken_table(std::size_t which) {
   }
   return table;
 }
-constexpr std::size_t kBroken = 21;
+constexpr std::size_t kBroken = 24;
 
 TEST(Conformance, NoticesEveryKernelThatIsBrokenOnPurpose) {
   good = runnable_kernels().back();

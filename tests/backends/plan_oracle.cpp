@@ -35,13 +35,13 @@ class Oracle {
   Rows& buffer(BufferId id) { return buffers_[static_cast<std::size_t>(id)]; }
 
   void compute(const EmbedStep& s) {
-    const auto table = weights_.matrix(s.table);
     for (std::size_t t = 0; t < tokens_.size(); ++t) {
-      const auto from = table.row(static_cast<std::size_t>(tokens_[t]));
-      for (std::size_t i = 0; i < from.size(); ++i) {
+      const auto token = static_cast<std::size_t>(tokens_[t]);
+      for (std::size_t i = 0; i < buffer(s.out)[t].size(); ++i) {
         const float learned = s.positions == kNone ? 0.0f : weights_.matrix(s.positions)(t, i);
-        buffer(s.out)[t][i] = static_cast<double>(from[i]) * static_cast<double>(s.scale) +
-                              static_cast<double>(learned);
+        const float from = s.table == kNone ? 0.0f : weights_.matrix(s.table)(token, i);
+        buffer(s.out)[t][i] =
+            static_cast<double>(from) * static_cast<double>(s.scale) + static_cast<double>(learned);
       }
       note(buffer(s.out)[t], 2);
     }
@@ -112,6 +112,8 @@ class Oracle {
                (1.0 + std::tanh(std::sqrt(2.0 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
       case ActivateStep::Function::Gelu:
         return x / 2.0 * std::erfc(-x / std::numbers::sqrt2);
+      case ActivateStep::Function::Relu:
+        return std::max(x, 0.0);
     }
     return 0.0;
   }
@@ -184,7 +186,11 @@ class Oracle {
           score *= static_cast<double>(s.scale);
           largest_score_ = std::max(largest_score_, size * static_cast<double>(s.scale));
           const double cap = s.soft_cap;
-          shares.push_back(cap == 0.0 ? score : cap * std::tanh(score / cap));
+          if (cap != 0.0) score = cap * std::tanh(score / cap);
+          const double slope = s.slopes.empty() ? 0.0 : static_cast<double>(s.slopes[head]);
+          const double bias = slope * static_cast<double>(t - j);
+          largest_score_ = std::max(largest_score_, bias);
+          shares.push_back(score - bias);
         }
         const double top = *std::ranges::max_element(shares);
         double total = 0.0;

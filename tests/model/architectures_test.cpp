@@ -2,11 +2,13 @@
 // files may hold in another way.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <sstream>
 
 #include "base/json.h"
+#include "model/architectures/decoder_common.h"
 #include "model/description.h"
 #include "tests/support/engines.h"
 #include "tests/support/temporary_folder.h"
@@ -48,8 +50,9 @@ TEST(Architectures, RefuseByNameWhatWouldChangeTheResult) {
   const Row rows[] = {
       {"gpt2-tied", "add_cross_attention", true,
        "'add_cross_attention': expected false, found true"},
-      {"gpt2-tied", "activation_function", "relu",
-       "'activation_function': expected gelu, gelu_new, gelu_pytorch_tanh or silu, found 'relu'"},
+      {"gpt2-tied", "activation_function", "tanh",
+       "'activation_function': expected gelu, gelu_new, gelu_pytorch_tanh, relu or silu, found "
+       "'tanh'"},
       {"gpt2-tied", "hidden_size", 16,
        "'hidden_size': expected GPT-2's own names ('n_embd', ...), found 16"},
       {"gpt2-tied", "n_head", 3, "'n_embd': expected a multiple of 'n_head' 3, found 16"},
@@ -63,9 +66,42 @@ TEST(Architectures, RefuseByNameWhatWouldChangeTheResult) {
       {"gpt-neox-parallel", "num_key_value_heads", 1,
        "'num_key_value_heads': expected none (heads of hidden_size / num_attention_heads), found "
        "1"},
+      {"gptj-whole-heads", "rotary", false, "'rotary': expected true, found false"},
+      {"gptj-whole-heads", "scale_attn_weights", false,
+       "'scale_attn_weights': expected true, found false"},
+      {"gptj-whole-heads", "rotary_dim", 8,
+       "'rotary_dim': expected an even number up to the head's 6 columns, found 8"},
+      {"gptj-whole-heads", "rotary_dim", 3,
+       "'rotary_dim': expected an even number up to the head's 6 columns, found 3"},
+      {"gptj-whole-heads", "rope_theta", 500.0,
+       "'rope_theta': expected none (theta 10000), found 500.0"},
+      {"gptj-whole-heads", "hidden_size", 24,
+       "'n_embd': expected 24, as 'hidden_size' says, found 18"},
+      {"opt-norm-before", "activation_function", "tanh", ""},
+      {"opt-norm-before", "head_dim", 8, ""},
+      {"opt-norm-before", "word_embed_proj_dim", 0, ""},
+      {"bloom-4-heads", "slow_but_exact", true, "not refused"},
+      {"bloom-6-heads", "slow_but_exact", true, "'slow_but_exact': expected false, found true"},
+      {"bloom-6-heads", "n_inner", 50, "'n_inner': expected 4 * 'n_embed' = 48, found 50"},
+      {"bloom-6-heads", "n_head", 4,
+       "'n_head': expected 6, as 'num_attention_heads' says, found 4"},
+      {"falcon-two-norms", "num_kv_heads", 4,
+       "'num_attention_heads': expected a multiple of 'num_kv_heads' 4, found 6"},
+      {"falcon-two-norms", "num_ln_in_parallel_attn", 3,
+       "'num_ln_in_parallel_attn': expected 1 or 2, found 3"},
+      {"falcon-two-norms", "parallel_attn", false,
+       "'parallel_attn': expected true with 'new_decoder_architecture', found false"},
+      {"falcon-two-norms", "num_key_value_heads", 2, ""},
+      {"falcon-one-key-head", "num_ln_in_parallel_attn", 2,
+       "'num_ln_in_parallel_attn': expected 1, found 2"},
+      {"falcon-one-key-head", "num_kv_heads", 3, "not refused"},
+      {"falcon-one-key-head", "rope_scaling", Json{{"type", "dynamic"}, {"factor", 2.0}},
+       "rope_scaling: rope type: expected default, linear or llama3, found 'dynamic'"},
+      {"falcon-alibi", "num_kv_heads", 1, "'num_kv_heads': expected 3, one per head, found 1"},
       {"phi-gqa2", "qk_layernorm", true, "'qk_layernorm': true is not supported"},
       {"phi-gqa2", "hidden_act", "quick_gelu",
-       "'hidden_act': expected gelu, gelu_new, gelu_pytorch_tanh or silu, found 'quick_gelu'"},
+       "'hidden_act': expected gelu, gelu_new, gelu_pytorch_tanh, relu or silu, found "
+       "'quick_gelu'"},
       {"phi-gqa2", "rope_scaling", Json{{"type", "linear"}, {"factor", 2.0}},
        "rope type: expected default, found linear"},
       {"phi-gqa2", "rope_scaling", Json{{"type", "default"}, {"partial_rotary_factor", 0.0}},
@@ -77,10 +113,10 @@ TEST(Architectures, RefuseByNameWhatWouldChangeTheResult) {
        "'norm_type': expected 'layer_norm', found 'rms_norm'"},
       {"starcoder2-window4", "mlp_type", "gated", "'mlp_type': expected 'default', found 'gated'"},
       {"llama-gqa2", "hidden_act", "gelu_fast",
-       "'hidden_act': expected gelu, gelu_new, gelu_pytorch_tanh or silu, found 'gelu_fast'"},
+       "'hidden_act': expected gelu, gelu_new, gelu_pytorch_tanh, relu or silu, found 'gelu_fast'"},
       {"ernie4_5-tied", "moe_num_experts", 64, "'moe_num_experts': 64 is not supported"},
-      {"ernie4_5-tied", "hidden_act", "relu",
-       "'hidden_act': expected gelu, gelu_new, gelu_pytorch_tanh or silu, found 'relu'"},
+      {"ernie4_5-tied", "hidden_act", "gelu_fast",
+       "'hidden_act': expected gelu, gelu_new, gelu_pytorch_tanh, relu or silu, found 'gelu_fast'"},
       {"ernie4_5-tied", "use_bias", "no", "'use_bias': expected true or false, found \"no\""},
       {"ernie4_5-tied", "rope_scaling", Json{{"type", "dynamic"}, {"factor", 2.0}},
        "rope_scaling: rope type: expected default, linear or llama3, found 'dynamic'"},
@@ -126,6 +162,21 @@ TEST(Architectures, RefuseByNameWhatWouldChangeTheResult) {
       EXPECT_EQ(got, row.expected) << row.model << ", " << row.key;
     }
   }
+}
+
+// Press et al. 2021 give 8 heads; 12 have 4 of the slopes that 16 would have.
+TEST(Architectures, AlibiSlopesAreThoseOfItsPaper) {
+  const std::vector<float> eight = alibi_slopes(8), twelve = alibi_slopes(12);
+  ASSERT_EQ(eight.size(), 8u);
+  ASSERT_EQ(twelve.size(), 12u);
+  for (std::size_t i = 0; i < 8; ++i) {
+    EXPECT_EQ(eight[i], std::exp2(-1.0f - static_cast<float>(i)));
+    EXPECT_EQ(twelve[i], eight[i]);
+  }
+  for (std::size_t i = 8; i < 12; ++i) {
+    EXPECT_FLOAT_EQ(twelve[i], std::exp2(-0.5f - static_cast<float>(i - 8)));
+  }
+  EXPECT_EQ(alibi_slopes(1), std::vector<float>{0x1p-8f});
 }
 
 // The first GPT-2 files have shorter names, and hold the causal mask of each layer.

@@ -16,6 +16,7 @@
 #include "operators/layer_norm.h"
 #include "operators/matmul_transb.h"
 #include "operators/neighbour_rope.h"
+#include "operators/relu.h"
 #include "operators/rms_norm.h"
 #include "operators/rope.h"
 #include "operators/silu.h"
@@ -108,6 +109,24 @@ TEST(LayerNorm, MayWriteOverItsInputAndRowsDoNotDependOnSeqLen) {
   }
   layer_norm(x.view(), weight, bias, 0.5f, x.view());
   EXPECT_TRUE(same_bits({x.data(), 165}, {all.data(), 165}));
+}
+
+TEST(LayerNorm, WithoutWeightOrBiasIsThatOfOnesAndZeros) {
+  const Matrix<float> x = matrix(5, 33);
+  const std::vector<float> ones(33, 1.0f), zeros(33);
+  Matrix<float> plain(5, 33), same(5, 33);
+  layer_norm(x.view(), {}, {}, 0.5f, plain.view());
+  layer_norm(x.view(), ones, zeros, 0.5f, same.view());
+  EXPECT_TRUE(same_bits({plain.data(), 165}, {same.data(), 165}));
+}
+
+TEST(Relu, CutsOffBelowZeroAndKeepsWhatIsNoNumber) {
+  const std::vector<float> x = {-2.0f, -0.0f, 0.0f, 3.0f, kInfinity, -kInfinity, kNan};
+  std::vector<float> y(x.size());
+  relu(x, y);
+  const std::vector<float> expected = {0.0f, 0.0f, 0.0f, 3.0f, kInfinity, 0.0f};
+  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(y[i], expected[i]) << x[i];
+  EXPECT_TRUE(std::isnan(y.back()));
 }
 
 TEST(RmsNorm, RowsDoNotDependOnSeqLen) {
@@ -328,6 +347,7 @@ TEST(Operators, RefuseShapesThatDisagree) {
       [&] { rms_norm(m23.view(), three, 1.0f, m32.view()); },
       [&] { exact_gelu(three, four); },
       [&] { gelu_tanh(three, four); },
+      [&] { relu(three, four); },
       [&] { layer_norm(m23.view(), four, three, 1.0f, m23.view()); },
       [&] { layer_norm(m23.view(), three, four, 1.0f, m23.view()); },
       [&] { layer_norm(m23.view(), three, three, 1.0f, m32.view()); },

@@ -379,8 +379,9 @@ TEST_P(EveryTable, ActivationsAreThoseOfTheirFormulasAlsoFarOut) {
         return x / (1.0 + std::exp(-2.0 * y));
       },
       [](double x) { return 0.5 * x * std::erfc(-x / std::numbers::sqrt2); },  // GELU
+      [](double x) { return std::max(x, 0.0); },                               // ReLU
   };
-  for (std::size_t f = 0; f < 3; ++f) {
+  for (std::size_t f = 0; f < std::size(kFormulas); ++f) {
     // GELU multiplies with e^(-x^2 / 2): rounding the exponent is an error of x^2 / 2 units.
     const double allowed = f == 2 ? 3e-6 : 1e-6;
     std::vector<float> gate = random_floats(37, 1), up = random_floats(37, 2), out(38, -7.0f);
@@ -419,6 +420,20 @@ TEST_P(EveryTable, SoftCapIsThatOfTheFormulaAlsoFarOut) {
   x[0] = std::nanf("");
   k_.soft_cap(x.data(), 1, 1.0f, 30.0f);
   EXPECT_TRUE(std::isnan(x[0]));
+}
+
+TEST_P(EveryTable, AlibiAddsALineToTheScaledScores) {
+  const std::vector<float> x = random_floats(37, 1);
+  for (std::size_t n : {1u, 16u, 37u}) {
+    std::vector<float> out = x;
+    out.push_back(-7.0f);
+    k_.alibi(out.data(), n, 0.25f, 0.6f, -1000.0f);
+    for (std::size_t i = 0; i < n; ++i) {
+      const double line = 0.6 * (-1000.0 + static_cast<double>(i));
+      EXPECT_NEAR(out[i], 0.25 * x[i] + line, 1000.0 * 0x1p-23) << n << ", " << i;
+    }
+    EXPECT_EQ(out[n], n < 37 ? x[n] : -7.0f);
+  }
 }
 
 // Block after block gives the softmax of all of them, masked ones left out.

@@ -52,10 +52,14 @@ class Pass {
     for (const SequenceTokens& one : batch_) {
       for (std::size_t t = 0; t < one.tokens.size(); ++t, ++row) {
         if (row < share.begin || row >= share.end) continue;
-        const auto token = static_cast<std::size_t>(one.tokens[t]);
-        read_row(weights_.stored[static_cast<std::size_t>(step.table)], token, out.row(row));
         const std::size_t position = one.cache->length() + t;
-        if (step.scale != 1.0f) k_.scale(step.scale, out.cols(), out.row(row).data());
+        if (step.table == kNone) {
+          std::ranges::fill(out.row(row), 0.0f);
+        } else {
+          const auto token = static_cast<std::size_t>(one.tokens[t]);
+          read_row(weights_.stored[static_cast<std::size_t>(step.table)], token, out.row(row));
+          if (step.scale != 1.0f) k_.scale(step.scale, out.cols(), out.row(row).data());
+        }
         if (step.positions != kNone) {
           const auto learned = scratch_row(out.cols());
           read_row(weights_.stored[static_cast<std::size_t>(step.positions)], position, learned);

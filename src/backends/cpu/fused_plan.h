@@ -70,7 +70,7 @@ struct HeadRotation {
 };
 
 struct FusedAttention {
-  AttentionStep step;  // out, q, cache, heads, scale, window, soft cap
+  AttentionStep step;  // out, q, cache, heads, scale, window, soft cap, slopes
   BufferId k, v;
   HeadRotation q_rotation, k_rotation;
   bool scored_only = false;  // only scored rows look back, all rows leave keys and values

@@ -152,7 +152,9 @@ void PackedAttention::attend_rows(const Layer& layer, PackedKvCache& cache, std:
     for (std::size_t i = 0; i < n_queries; ++i) {
       const std::size_t last = position + i / layer.group + 1;  // itself and what came before
       const std::size_t first = window != 0 && last > window ? last - window : 0;
-      softmax(layer, i, begin, first, last, out + i * width);
+      const float slope =
+          step.slopes.empty() ? 0.0f : step.slopes[kv_head * layer.group + i % layer.group];
+      softmax(layer, i, begin, first, last, slope, out + i * width);
     }
     if (more) fetch(cache.values(step.cache, kv_head, chunk + 1, kChunk));
     weigh(cache.values(step.cache, kv_head, chunk, used), n_queries, out, width);
@@ -178,8 +180,9 @@ void PackedAttention::score(const PanelMatrix& keys, const Rows& queries, std::s
 }
 
 // Turns the scores of query i into probabilities, as far as they are known; [first, last) it sees.
+// slope: of its head; 0: none.
 void PackedAttention::softmax(const Layer& layer, std::size_t i, std::size_t begin,
-                              std::size_t first, std::size_t last, float* out) {
+                              std::size_t first, std::size_t last, float slope, float* out) {
   float* scores = &scratch_.scores.view()(i, 0);
   if (first >= begin + kChunk || last <= begin) {
     std::fill_n(scores, kChunk, 0.0f);
@@ -190,6 +193,11 @@ void PackedAttention::softmax(const Layer& layer, std::size_t i, std::size_t beg
   float scale = layer.step.step.scale;
   if (const float cap = layer.step.step.soft_cap; cap != 0.0f) {
     k_.soft_cap(scores + from, to - from, scale, cap);
+    scale = 1.0f;
+  }
+  if (slope != 0.0f) {
+    const float back = static_cast<float>(last - 1) - static_cast<float>(begin + from);
+    k_.alibi(scores + from, to - from, scale, slope, -back);
     scale = 1.0f;
   }
   std::fill(scores, scores + from, kMasked);

@@ -62,7 +62,7 @@ class PackedAttention {
                    std::size_t n, std::size_t kv_head);
   void score(const PanelMatrix& keys, const Rows& queries, std::size_t n, std::size_t used);
   void softmax(const Layer& layer, std::size_t i, std::size_t begin, std::size_t first,
-               std::size_t last, float* out);
+               std::size_t last, float slope, float* out);
   void weigh(const PanelMatrix& values, std::size_t queries, float* out, std::size_t width);
 
   std::span<const SequenceTokens> batch_;

@@ -16,6 +16,7 @@
 #include "operators/kernels/panel_matrix.h"
 #include "operators/layer_norm.h"
 #include "operators/neighbour_rope.h"
+#include "operators/relu.h"
 #include "operators/rms_norm.h"
 #include "operators/rope.h"
 #include "operators/scaled_attention.h"
@@ -54,11 +55,12 @@ class Walk {
 
  private:
   void compute(const EmbedStep& s) {
-    const auto table = weights_.matrix(s.table);
     for (std::size_t t = 0; t < rows_; ++t) {
-      const auto from = table.row(static_cast<std::size_t>(tokens_[t]));
-      std::ranges::transform(from, rows(s.out).row(t).begin(),
-                             [&](float value) { return value * s.scale; });
+      const auto out = rows(s.out).row(t);
+      std::ranges::fill(out, 0.0f);
+      if (s.table == kNone) continue;
+      std::ranges::transform(weights_.matrix(s.table).row(static_cast<std::size_t>(tokens_[t])),
+                             out.begin(), [&](float value) { return value * s.scale; });
     }
     if (s.positions == kNone) return;
     add(weights_.matrix(s.positions).row_range(cache_.length(), rows_), rows(s.out));
@@ -93,7 +95,8 @@ class Walk {
   void compute(const ActivateStep& s) {
     using Function = ActivateStep::Function;
     const auto gate = rows(s.gate), out = rows(s.out);
-    if (s.up != kNone && s.function != Function::Gelu) {
+    const bool fused = s.function == Function::Silu || s.function == Function::GeluTanh;
+    if (s.up != kNone && fused) {
       const auto up = rows(s.up);
       const auto gated = s.function == Function::Silu ? swiglu : geglu;
       for (std::size_t t = 0; t < rows_; ++t) gated(gate.row(t), up.row(t), out.row(t));
@@ -102,6 +105,7 @@ class Walk {
     void (*activate)(std::span<const float>, std::span<float>) = exact_gelu;
     if (s.function == Function::Silu) activate = silu;
     if (s.function == Function::GeluTanh) activate = gelu_tanh;
+    if (s.function == Function::Relu) activate = relu;
     for (std::size_t t = 0; t < rows_; ++t) {
       activate(gate.row(t), out.row(t));
       if (s.up == kNone) continue;
@@ -150,10 +154,10 @@ class Walk {
     const AttentionShape shape{s.n_heads, cache.n_kv_heads, cache.head_dim, s.window};
     const auto keys = cache_.keys(layer, kv_len), values = cache_.values(layer, kv_len);
     const float usual_scale = 1.0f / std::sqrt(static_cast<float>(cache.head_dim));
-    if (s.scale == usual_scale && s.soft_cap == 0.0f) {
+    if (s.scale == usual_scale && s.soft_cap == 0.0f && s.slopes.empty()) {
       attention(rows(s.q), keys, values, shape, probabilities, rows(s.out));
     } else {
-      scaled_attention(rows(s.q), keys, values, shape, s.scale, s.soft_cap, probabilities,
+      scaled_attention(rows(s.q), keys, values, shape, s.scale, s.soft_cap, s.slopes, probabilities,
                        rows(s.out));
     }
     if (probe_) probe_(layer_, "attn_probs", probabilities);

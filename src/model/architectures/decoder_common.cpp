@@ -1,6 +1,8 @@
 #include "model/architectures/decoder_common.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -19,8 +21,8 @@ DecoderSizes parse_sizes(const ConfigFields& fields, const DecoderDefaults& defa
                                        : fields.size_or(names.ffn_dim, defaults.ffn_factor * c.dim);
   c.n_layers = fields.size(names.n_layers, 1, kMaxLayers);
   c.n_heads = fields.size(names.n_heads);
-  c.n_kv_heads = fields.size_or("num_key_value_heads",
-                                defaults.n_kv_heads == 0 ? c.n_heads : defaults.n_kv_heads);
+  c.n_kv_heads =
+      fields.size_or(names.n_kv_heads, defaults.n_kv_heads == 0 ? c.n_heads : defaults.n_kv_heads);
   if (fields.has("head_dim") || defaults.head_dim != 0) {
     c.head_dim = fields.size_or("head_dim", defaults.head_dim);
   } else if (c.dim % c.n_heads == 0) {
@@ -29,13 +31,21 @@ DecoderSizes parse_sizes(const ConfigFields& fields, const DecoderDefaults& defa
     throw Error("{}: '{}': expected a multiple of '{}' {}, found {}", fields.where(), names.dim,
                 names.n_heads, c.n_heads, c.dim);
   }
-  check_heads(fields, c.n_heads, c.n_kv_heads, c.head_dim);
+  check_heads(fields, c.n_heads, c.n_kv_heads, c.head_dim, names.n_kv_heads);
   c.max_seq_len = fields.size_or(names.max_seq_len, defaults.max_seq_len);
   c.norm_eps =
       static_cast<float>(fields.number_or(names.norm_eps, defaults.norm_eps, kMinEps, kMaxEps));
   c.tied = fields.flag_or("tie_word_embeddings", defaults.tied);
   c.eos_ids = parse_eos_ids(fields, c.vocab_size);
   return c;
+}
+
+std::string_view either_name(const ConfigFields& fields, std::string_view one,
+                             std::string_view other) {
+  if (!fields.has(other)) return one;
+  if (!fields.has(one) || *fields.find(one) == *fields.find(other)) return other;
+  throw Error("{}: '{}': expected {}, as '{}' says, found {}", fields.where(), one,
+              describe_json(*fields.find(other)), other, describe_json(*fields.find(one)));
 }
 
 void expect_text(const ConfigFields& fields, std::string_view key,
@@ -75,7 +85,8 @@ ActivateStep::Function parse_activation(const ConfigFields& fields, std::string_
   if (name == "gelu_new" || name == "gelu_pytorch_tanh") return Function::GeluTanh;
   if (name == "gelu") return Function::Gelu;
   if (name == "silu" || name == "swish") return Function::Silu;
-  throw Error("{}: '{}': expected gelu, gelu_new, gelu_pytorch_tanh or silu, found '{}'",
+  if (name == "relu") return Function::Relu;
+  throw Error("{}: '{}': expected gelu, gelu_new, gelu_pytorch_tanh, relu or silu, found '{}'",
               fields.where(), key, printable(name));
 }
 
@@ -101,6 +112,19 @@ RopeConfig parse_rope_of(const ConfigFields& fields, std::size_t max_seq_len,
     if (kinds->contains(name)) one["rope_parameters"] = kinds->at(name);
   }
   return parse_rope(ConfigFields(one, fields.where()), max_seq_len, kind.theta, kind.honoured);
+}
+
+// 2^(-8 i / n) for i = 1 to n where n is a power of two. Other counts have those of the next
+// smaller power, and after them the first, third, fifth, ... of twice that power.
+std::vector<float> alibi_slopes(std::size_t n_heads) {
+  const std::size_t power = std::bit_floor(n_heads);
+  std::vector<float> slopes;
+  const auto add = [&](std::size_t i, std::size_t n) {
+    slopes.push_back(std::exp2(-8.0f * static_cast<float>(i) / static_cast<float>(n)));
+  };
+  for (std::size_t i = 1; i <= power; ++i) add(i, power);
+  for (std::size_t i = 1; slopes.size() < n_heads; i += 2) add(i, 2 * power);
+  return slopes;
 }
 
 std::string rope_text(const RopeConfig& rope) {
@@ -135,23 +159,29 @@ DecoderWriter::DecoderWriter(std::string model_type, const DecoderSizes& sizes, 
 }
 
 // A tied model has one table, and files store it under either name.
-WeightId DecoderWriter::table(bool head) {
+WeightId DecoderWriter::table(bool head, BufferId buffer) {
   const std::string first = style_.embedding + ".weight", last = style_.head + ".weight";
   const std::string& name = head ? last : first;
   const std::string& other = head ? first : last;
-  return writer_.weight({name, {sizes_.vocab_size, sizes_.dim}, sizes_.tied ? other : ""});
+  const std::size_t width = plan_.buffer(buffer).width;
+  return writer_.weight({name, {sizes_.vocab_size, width}, sizes_.tied ? other : ""});
 }
 
-void DecoderWriter::embedding(float scale) {
-  writer_.step("embedding", EmbedStep{x, table(false), scale});
+void DecoderWriter::embedding_to(BufferId out, float scale) {
+  writer_.step("embedding", EmbedStep{out, table(false, out), scale});
 }
 
-void DecoderWriter::embedding_with_positions(const std::string& positions) {
+void DecoderWriter::embedding_with_positions(const std::string& weight, std::size_t first_row) {
+  const WeightId tokens = table(false, x);
+  writer_.step("embedding", EmbedStep{x, tokens, 1.0f, positions(weight, first_row)});
+}
+
+WeightId DecoderWriter::positions(const std::string& weight, std::size_t first_row) {
   plan_.max_positions = sizes_.max_seq_len;
-  const WeightId tokens = table(false);
-  const WeightId learned =
-      writer_.weight({positions + ".weight", {sizes_.max_seq_len, sizes_.dim}});
-  writer_.step("embedding", EmbedStep{x, tokens, 1.0f, learned});
+  Weight rows{weight + ".weight", {sizes_.max_seq_len, sizes_.dim}};
+  rows.first_row = first_row;
+  rows.of_rows = first_row == 0 ? 0 : first_row + sizes_.max_seq_len;
+  return writer_.weight(std::move(rows));
 }
 
 FrequenciesId DecoderWriter::frequencies(const RopeConfig& rope) {
@@ -211,15 +241,32 @@ void DecoderWriter::clip(std::string name, BufferId buffer, float limit) {
   writer_.step(std::move(name), MapStep{buffer, 1.0f, 0.0f, limit});
 }
 
+void DecoderWriter::fused_qkv(BufferId in, const std::string& weight, bool bias) {
+  const std::size_t head = sizes_.head_dim, queries = sizes_.q_dim() / sizes_.n_kv_heads;
+  const std::size_t stride = queries + 2 * head;
+  const auto rows = [&](std::size_t first, std::size_t block) {
+    Weight part{.name = {}, .shape = {}, .first_row = first, .of_rows = sizes_.n_kv_heads * stride};
+    if (sizes_.n_kv_heads == 1) return part;
+    part.row_block = block;
+    part.row_stride = stride;
+    return part;
+  };
+  linear("q", q, in, weight, bias, rows(0, queries));
+  linear("k", k, in, weight, bias, rows(queries, head));
+  linear("v", v, in, weight, bias, rows(queries + head, head));
+}
+
 void DecoderWriter::rope(FrequenciesId rope) {
   writer_.step("q_rope", RopeStep{q, rope, sizes_.head_dim, style_.pairs});
   writer_.step("k_rope", RopeStep{k, rope, sizes_.head_dim, style_.pairs});
 }
 
-void DecoderWriter::attention(float scale, std::size_t window, float soft_cap) {
+void DecoderWriter::attention(float scale, std::size_t window, float soft_cap,
+                              std::vector<float> slopes) {
   const CacheId cache = writer_.cache({sizes_.n_kv_heads, sizes_.head_dim});
   writer_.step("", StoreStep{cache, k, v});
-  writer_.step("attn_out", AttentionStep{a, q, cache, sizes_.n_heads, scale, window, soft_cap});
+  writer_.step("attn_out", AttentionStep{a, q, cache, sizes_.n_heads, scale, window, soft_cap,
+                                         std::move(slopes)});
 }
 
 void DecoderWriter::gate(BufferId in, const std::string& at, ActivateStep::Function function,
@@ -230,15 +277,15 @@ void DecoderWriter::gate(BufferId in, const std::string& at, ActivateStep::Funct
 }
 
 void DecoderWriter::activate(ActivateStep::Function function) {
-  const bool silu = function == ActivateStep::Function::Silu;
-  writer_.step(silu ? "swiglu" : "geglu", ActivateStep{g, g, u, function});
+  constexpr const char* kNames[] = {"swiglu", "geglu", "geglu", "reglu"};
+  writer_.step(kNames[static_cast<std::size_t>(function)], ActivateStep{g, g, u, function});
 }
 
 void DecoderWriter::mlp(BufferId in, const std::string& first, const std::string& second,
                         ActivateStep::Function function, bool bias, const Weight& rows) {
   linear("up", g, in, first, bias, rows);
-  const bool silu = function == ActivateStep::Function::Silu;
-  writer_.step(silu ? "silu" : "gelu", ActivateStep{g, g, kNone, function});
+  constexpr const char* kNames[] = {"silu", "gelu", "gelu", "relu"};
+  writer_.step(kNames[static_cast<std::size_t>(function)], ActivateStep{g, g, kNone, function});
   linear("down", o, g, second, bias, rows);
 }
 
@@ -247,15 +294,23 @@ void DecoderWriter::add(std::string name, float scale) {
 }
 
 void DecoderWriter::logits(float scale, float soft_cap) {
+  select();
+  norm("final_norm", n, x, style_.final_norm);
+  head(n, scale, soft_cap);
+}
+
+void DecoderWriter::select() {
   writer_.layer(kNone);
   writer_.step("", SelectStep{x});
-  norm("final_norm", n, x, style_.final_norm);
+}
+
+void DecoderWriter::head(BufferId in, float scale, float soft_cap) {
   plan_.logits = writer_.buffer("logits", sizes_.vocab_size);
   const bool mapped = scale != 1.0f || soft_cap != 0.0f;
   const char* const raw = soft_cap != 0.0f ? "uncapped_logits" : "unscaled_logits";
-  LinearStep head{plan_.logits, n, table(true)};
-  if (style_.head_bias) head.bias = writer_.weight({style_.head + ".bias", {sizes_.vocab_size}});
-  writer_.step(mapped ? raw : "logits", head);
+  LinearStep linear{plan_.logits, in, table(true, in)};
+  if (style_.head_bias) linear.bias = writer_.weight({style_.head + ".bias", {sizes_.vocab_size}});
+  writer_.step(mapped ? raw : "logits", linear);
   if (mapped) writer_.step("logits", MapStep{plan_.logits, scale, soft_cap});
 }
 

@@ -44,6 +44,7 @@ struct SizeNames {
   std::string_view ffn_dim = "intermediate_size";
   std::string_view n_layers = "num_hidden_layers";
   std::string_view n_heads = "num_attention_heads";
+  std::string_view n_kv_heads = "num_key_value_heads";
   std::string_view max_seq_len = "max_position_embeddings";
   std::string_view norm_eps = "rms_norm_eps";
 };
@@ -52,12 +53,17 @@ struct SizeNames {
 DecoderSizes parse_sizes(const ConfigFields& fields, const DecoderDefaults& defaults,
                          const SizeNames& names = {});
 
+// The one of two names for the same field that the file has. Throws Error if it has both with
+// different values.
+std::string_view either_name(const ConfigFields& fields, std::string_view one,
+                             std::string_view other);
+
 // Throws Error unless `key` is absent or one of these.
 void expect_text(const ConfigFields& fields, std::string_view key,
                  std::initializer_list<std::string_view> expected);
-// Throws Error if `key` is there and is not this.
-void expect_true(const ConfigFields& fields, std::string_view key);
+// Throws Error if `key` is true, or false.
 void expect_false(const ConfigFields& fields, std::string_view key);
+void expect_true(const ConfigFields& fields, std::string_view key);
 
 // Throws Error if one of `keys` is there; `expected` says what should stand in its place.
 void expect_absent(const ConfigFields& fields, std::span<const std::string_view> keys,
@@ -78,6 +84,8 @@ struct RopeOfKind {
 };
 RopeConfig parse_rope_of(const ConfigFields& fields, std::size_t max_seq_len,
                          const RopeOfKind& kind);
+// The slopes of ALiBi, one per head (Press et al. 2021).
+std::vector<float> alibi_slopes(std::size_t n_heads);
 
 // "theta 10000, linear x 8"
 std::string rope_text(const RopeConfig& rope);
@@ -106,9 +114,13 @@ class DecoderWriter {
                 DecoderStyle style = {});
 
   // x = scale * embedding[token]
-  void embedding(float scale = 1.0f);
-  // x = embedding[token] + positions[position]; `positions` is a tensor's name without ".weight".
-  void embedding_with_positions(const std::string& positions);
+  void embedding(float scale = 1.0f) { embedding_to(x, scale); }
+  // The same into another buffer, whose width the table has.
+  void embedding_to(BufferId out, float scale = 1.0f);
+  // x = embedding[token] + positions[position]; `positions` is a tensor's name without ".weight",
+  // and position 0 its row first_row.
+  void embedding_with_positions(const std::string& positions, std::size_t first_row = 0);
+  WeightId positions(const std::string& weight, std::size_t first_row);
   FrequenciesId frequencies(const RopeConfig& rope);
   // Of the first columns of each head.
   FrequenciesId frequencies(const RopeConfig& rope, std::size_t columns);
@@ -131,9 +143,13 @@ class DecoderWriter {
   void qkv(BufferId in, const std::string& at, bool bias);
   // Every number of `buffer` that is beyond -limit or limit becomes that.
   void clip(std::string name, BufferId buffer, float limit);
+  // The same of one matrix: the rows of the queries that share the first key head, those of its
+  // key, those of its value; then those of the next key head.
+  void fused_qkv(BufferId in, const std::string& weight, bool bias);
   void rope(FrequenciesId rope);  // of q and k
   // The cache takes k and v; a = attention(q, cache).
-  void attention(float scale, std::size_t window = 0, float soft_cap = 0.0f);
+  void attention(float scale, std::size_t window = 0, float soft_cap = 0.0f,
+                 std::vector<float> slopes = {});
   // g = f(linear(in; at + "gate_proj")) * linear(in; at + "up_proj")
   void gate(BufferId in, const std::string& at, ActivateStep::Function function, bool bias = false);
   void activate(ActivateStep::Function function);  // g = f(g) * u
@@ -144,11 +160,14 @@ class DecoderWriter {
   void add(std::string name, float scale = 1.0f);
   // logits = linear(norm(x); head), times scale, capped
   void logits(float scale = 1.0f, float soft_cap = 0.0f);
+  // Its parts: what follows is computed for scored rows; the head, whose table is as wide as `in`.
+  void select();
+  void head(BufferId in, float scale = 1.0f, float soft_cap = 0.0f);
 
   const BufferId x, n, q, k, v, a, o, g, u;
 
  private:
-  WeightId table(bool head);
+  WeightId table(bool head, BufferId buffer);
 
   const DecoderSizes& sizes_;
   Plan& plan_;

@@ -27,16 +27,6 @@ Plan gpt_neox_plan(const ConfigFields& fields) {
   const PartialRope partial = parse_partial_rope(fields, sizes.max_seq_len, sizes.head_dim,
                                                  {"rotary_pct", 0.25, "rotary_emb_base"});
   const float scale = 1.0f / std::sqrt(static_cast<float>(sizes.head_dim));
-  const std::size_t head_dim = sizes.head_dim;
-  // q, k and v of head 0, then those of head 1, and so on.
-  const auto third = [&](std::size_t i) {
-    return Weight{.name = {},
-                  .shape = {},
-                  .first_row = i * head_dim,
-                  .of_rows = 3 * sizes.q_dim(),
-                  .row_block = head_dim,
-                  .row_stride = 3 * head_dim};
-  };
 
   Plan plan;
   plan.unused = {".attention.bias", ".attention.masked_bias"};  // causal masks, in older files
@@ -50,11 +40,9 @@ Plan gpt_neox_plan(const ConfigFields& fields) {
   const FrequenciesId rope = w.frequencies(partial.rope, partial.columns);
   w.embedding();
   for (std::size_t i = 0; i < sizes.n_layers; ++i) {
-    const std::string at = w.layer(i), qkv = at + "attention.query_key_value";
+    const std::string at = w.layer(i);
     w.norm("attn_norm", w.n, w.x, at + "input_layernorm");
-    w.linear("q", w.q, w.n, qkv, bias, third(0));
-    w.linear("k", w.k, w.n, qkv, bias, third(1));
-    w.linear("v", w.v, w.n, qkv, bias, third(2));
+    w.fused_qkv(w.n, at + "attention.query_key_value", bias);
     w.rope(rope);
     w.attention(scale);
     // Parallel: the feed-forward block reads x as it was before attention.

@@ -73,12 +73,14 @@ struct Kernels {
   // The activations, by ActivateStep::Function: out = f(gate) * up; out may be either. Where up is
   // nullptr, out = f(gate).
   //   silu(x) = x / (1 + e^-x),  gelu_tanh(x) = x / (1 + e^(-2 sqrt(2 / pi) (x + 0.044715 x^3)))
-  //   gelu(x) = x / 2 * erfc(-x / sqrt(2))
-  void (*activate[3])(const float* gate, const float* up, std::size_t n, float* out);
+  //   gelu(x) = x / 2 * erfc(-x / sqrt(2)),  relu(x) = max(x, 0)
+  void (*activate[4])(const float* gate, const float* up, std::size_t n, float* out);
   // x[i] = cap * tanh(scale * x[i] / cap)
   void (*soft_cap)(float* x, std::size_t n, float scale, float cap);
   // x[i] = -limit or limit where it is beyond them
   void (*clip)(float* x, std::size_t n, float limit);
+  // x[i] = scale * x[i] + slope * (first + i)
+  void (*alibi)(float* x, std::size_t n, float scale, float slope, float first);
   // out = x with its pairs rotated by the angles whose cos and sin are given, [half] each; out may
   // be x. By RopeStep::Pairs: (x[i], x[i + half]), or (x[2i], x[2i + 1]).
   void (*rope[2])(const float* x, const float* cos, const float* sin, std::size_t half, float* out);

@@ -95,6 +95,9 @@ STAGECRAFT_INLINE Vec gelu(Vec x) {
   return x < Vec{} ? tail : x - tail;
 }
 
+// What is no number stays so.
+STAGECRAFT_INLINE Vec relu(Vec x) { return x < Vec{} ? Vec{} : x; }
+
 template <Vec function(Vec)>
 void activate_rows(const float* gate, const float* up, std::size_t n, float* out) {
   if (up == nullptr) {
@@ -115,6 +118,17 @@ void soft_cap(float* x, std::size_t n, float scale, float cap) {
 void clip(float* x, std::size_t n, float limit) {
   const Vec low = broadcast(-limit), high = broadcast(limit);
   for_vectors(n, [&](auto get, auto put) { put(x, min(high, max(low, get(x)))); });
+}
+
+void alibi(float* x, std::size_t n, float scale, float slope, float first) {
+  float places[kLanes];
+  for (std::size_t i = 0; i < kLanes; ++i) places[i] = first + static_cast<float>(i);
+  Vec place = load(places);
+  const Vec factor = broadcast(scale), s = broadcast(slope);
+  for_vectors(n, [&](auto get, auto put) {
+    put(x, fma(get(x), factor, s * place));
+    place += broadcast(static_cast<float>(kLanes));
+  });
 }
 
 void rope(const float* x, const float* cos, const float* sin, std::size_t half, float* out) {
