@@ -95,7 +95,7 @@ add_library(stand_ins OBJECT EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/tests/stages/s
 target_link_libraries(stand_ins PRIVATE engine_headers stagecraft_flags)
 
 set(debug -O0 -g -UNDEBUG -D_GLIBCXX_ASSERTIONS)
-set(sanitizers -fsanitize=address,undefined -fno-sanitize-recover=all)
+set(sanitizers -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all)
 file(GLOB my_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/stages/*/my_tests.cpp)
 
 add_student_program(worker_ours none $<TARGET_OBJECTS:worker>)
@@ -138,7 +138,7 @@ target_include_directories(gate PRIVATE ${CMAKE_SOURCE_DIR})
 # What workers answer may have any shape: an index outside ends the gate, and costs that stage.
 target_compile_definitions(gate PRIVATE _GLIBCXX_ASSERTIONS)
 target_link_libraries(gate PRIVATE engine stagecraft_flags nlohmann_json::nlohmann_json
-  GTest::gtest)
+  GTest::gtest test_flags)
 set_source_files_properties(${gates}/places.cpp PROPERTIES
   COMPILE_DEFINITIONS REPOSITORY="${CMAKE_SOURCE_DIR}")
 
@@ -180,6 +180,10 @@ gtest_discover_tests(gate TEST_PREFIX ours. DISCOVERY_MODE PRE_TEST TEST_FILTER 
   PROPERTIES LABELS gates ENVIRONMENT STAGE_WORKER=${worker_ours})
 gtest_discover_tests(gate TEST_PREFIX ours. DISCOVERY_MODE PRE_TEST TEST_FILTER ${in_place_tests}
   PROPERTIES LABELS gates ENVIRONMENT STAGE_WORKER=${worker_in_place})
+
+# What a case is there to show is not left to chance: its generator says so on each of 200 seeds.
+add_test(NAME gates.show_what_they_must COMMAND gate --gtest_filter=-*Speed* --gtest_repeat=200 --gtest_brief=1)
+set_tests_properties(gates.show_what_they_must PROPERTIES LABELS gates TIMEOUT 900 ENVIRONMENT "STAGE_REFEREE=")
 
 # A starter compiles as it is, and its gate says that it is not written yet: no more, no less. A stage
 # that a student has begun is skipped. (An emulator would run the gate, but nothing that it starts.)

@@ -232,6 +232,15 @@ def check_class(_):
     run(sys.executable, ROOT / "tests" / "class" / "class_test.py", BUILD / "release", "all")
 
 
+def check_catalogue(_):
+    """the catalogue of mistakes on 200 seeds, and the names that 200 mutants and 40 pairs of mistakes are given (hours)"""
+    stages = [path.name[:2] for path in sorted((ROOT / "tests" / "mistakes").glob("[0-9][0-9]-*"))]
+    run(ROOT / "stage", "build", "--only", "gate", *(f"catalogue_{number}" for number in stages))
+    for number in stages:
+        run(sys.executable, ROOT / "tests" / "mistakes" / "catalogue_test.py", BUILD / "release", number, "200")
+    run(sys.executable, ROOT / "tests" / "mistakes" / "names_test.py", BUILD / "release")
+
+
 def run_tests():
     """every test, built as it is shipped"""
     run(ROOT / "stage", "build", "all")
@@ -249,6 +258,7 @@ PARTS = {
     "aarch64": check_aarch64,
     "processors": check_processors,
     "class": check_class,
+    "catalogue": check_catalogue,
 }
 
 

@@ -12,6 +12,7 @@ namespace {
 
 bool right(const Expected& expected, std::size_t i, float got) {
   if (std::isnan(expected.values[i])) return std::isnan(got);
+  if (std::isinf(expected.values[i])) return static_cast<double>(got) == expected.values[i];
   return std::fabs(static_cast<double>(got) - expected.values[i]) <= expected.allowed[i];
 }
 
@@ -75,6 +76,7 @@ bool is_permuted(const Expected& expected, const Tensor& got) {
 }
 
 std::string pattern(const Expected& expected, const Tensor& got) {
+  if (expected.whole) return {};  // three times an id is nothing
   if (is_transposed(expected, got)) return say("looks_transposed");
   const double factor = common(expected, got, [](double e, double g) { return g / e; });
   if (std::isfinite(factor) && factor != 0.0 && std::fabs(factor - 1.0) > 1e-3) {
@@ -96,10 +98,12 @@ bool agrees(const Expected& expected, const Tensor& got) {
   return true;
 }
 
-std::size_t count_wrong(const Expected& expected, const Tensor& got) {
-  if (got.values.size() != expected.values.size()) return expected.values.size();
+std::size_t count_wrong_finite(const Expected& expected, const Tensor& got) {
+  if (got.values.size() != expected.values.size()) return 0;
   std::size_t wrong = 0;
-  for (std::size_t i = 0; i < got.values.size(); ++i) wrong += !right(expected, i, got.values[i]);
+  for (std::size_t i = 0; i < got.values.size(); ++i) {
+    wrong += std::isfinite(got.values[i]) && !right(expected, i, got.values[i]);
+  }
   return wrong;
 }
 

@@ -13,13 +13,14 @@ struct Expected {
   std::vector<std::size_t> shape;
   std::vector<double> values;
   std::vector<double> allowed;
+  bool whole = false;  // ids, lengths, flags: two of them are the same or they are not
 };
 
 // True if every element of `got` is within what is allowed (NaN where NaN is expected).
 bool agrees(const Expected& expected, const Tensor& got);
 
-// How many elements are not; all of them where there are more or fewer.
-std::size_t count_wrong(const Expected& expected, const Tensor& got);
+// How many elements are not and are numbers all the same; 0 where there are more or fewer.
+std::size_t count_wrong_finite(const Expected& expected, const Tensor& got);
 
 // What is wrong with `got`, in lines for the student: where first, expected and got, how much of
 // it, and what the error looks like (a factor, a shift, a transpose, the right numbers misplaced).

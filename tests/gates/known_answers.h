@@ -6,10 +6,10 @@
 
 namespace stagecraft::stages {
 
-// run_worker for a program of ours: a known mistake, which always answers alike. Where
-// STAGE_ANSWERS names a folder, what it answers to the same numbers, texts and model files is
-// remembered there, for this process and for others. Whoever sets it empties it when the programs
-// change.
-Outcome ask_known(const std::filesystem::path& worker, const Request& request);
+// Asks a known mistake, which is ours and always answers alike (known_worker.h), or the judged
+// program itself. Where STAGE_ANSWERS names a folder, what a mistake answers to the same numbers,
+// texts and model files is remembered there, for this process and for others. Whoever sets it
+// empties it when the programs change.
+Outcome ask_known(const std::filesystem::path& program, const Request& request);
 
 }  // namespace stagecraft::stages

@@ -1,13 +1,13 @@
 """Proves the gates of one stage by its catalogue, whose programs are built already:
 
-    catalogue_test.py BUILD STAGE
+    catalogue_test.py BUILD STAGE [SEEDS]
 
-Every wrong program fails its gate, and at least nine in ten are told by their own sentence; one that
-makes a known mistake in other code gets that mistake's sentence; every right program passes.
-Standard library only; ctest runs it.
+Every wrong program fails its gate and every right one passes, whatever the seed: each of so many (5) draws
+other numbers. On the first, at least nine in ten mistakes are told by their own sentence (that of the mistake
+which they make again in other code), and none by another; one without a sentence gets none. Standard library only;
+ctest runs it.
 """
 import concurrent.futures
-import json
 import os
 import pathlib
 import secrets
@@ -17,17 +17,20 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 import course  # noqa: E402
+import edits  # noqa: E402
 import own_work  # noqa: E402
 import recipe  # noqa: E402
 
 MINIMUM = {"wrong": 6, "right": 4}  # programs a stage
 TOLD = 0.9
+SEEDS = 5
 
 
 def registry_problems(folder, programs):
     """The registry against the files, both ways, and what every entry must have."""
     files = {path.name for path in folder.glob("*.cpp")}
-    named = [program["file"] for program in programs]
+    bases = {program["of"] for program in programs if "of" in program}
+    named = {program["file"] for program in programs if "of" not in program} | bases
     for name in sorted(files.symmetric_difference(named)):
         yield f"{name}: " + ("not in mistakes.json" if name in files else "there is no such file")
     told = {program["file"][:-4] for program in programs if "en" in program}
@@ -36,15 +39,15 @@ def registry_problems(folder, programs):
         yield "two mistakes have the same sentence"
     for program in programs:
         name = program["file"]
-        first_line = (folder / name).read_text().split("\n", 1)[0] if name in files else ""
+        first_line = edits.source(folder, program).split("\n", 1)[0]
         if program["is"] == "right":
             expected = "// Right: "
         else:
             expected = "// Mistake: "
             if "same_as" in program and program["same_as"] not in told:
                 yield f"{name}: same_as: '{program['same_as']}' has no sentence"
-            if "same_as" not in program and not ("en" in program and "zh" in program):
-                yield f"{name}: expected a sentence in en and zh, or same_as"
+            if not {"same_as", "why"} & program.keys() and not {"en", "zh"} <= program.keys():
+                yield f"{name}: expected a sentence in en and zh, same_as, or why"
         if not first_line.startswith(expected):
             yield f"{name}: expected a first line '{expected}...'"
     for kind, least in MINIMUM.items():
@@ -59,62 +62,85 @@ def refused(stage, programs):
     for program in programs:
         name = program["file"]
         folder = course.mistakes_folder(stage).name
-        made = course.BUILD / f"tests/CMakeFiles/worker_{stage.number}_{name[:-4]}.dir/mistakes/{folder}/{name}.o"
-        said = own_work.refusal(stage, {name: (ROOT / "tests/mistakes" / folder / name).read_text()}, {name: made}, ours)
+        objects = course.BUILD / f"tests/CMakeFiles/worker_{stage.number}_{name[:-4]}.dir"
+        made = next(objects.rglob(f"{name}.o"))  # under another folder where the program is an edit
+        text = edits.source(ROOT / "tests/mistakes" / folder, program)
+        said = own_work.refusal(stage, {name: text}, {name: made}, ours)
         if said:
             yield f"{name}: {said.splitlines()[0]}"
 
 
-def judge(stage, program, seed):
+def judge(stage, program, seed, explain=True):
     worker = course.mistakes_folder(stage) / program["file"][:-4]
-    return program, course.run_gate(stage, worker, seed, course.mistakes_folder(stage))
+    return program, course.run_gate(stage, worker, seed, course.mistakes_folder(stage) if explain else None)
 
 
 def verdict(program, result):
-    """(what went wrong or None, whether a wrong program was told by the right sentence)"""
+    """What went wrong, or None."""
     name = program["file"]
     if program["is"] == "right":
         failures = [failure for group in result.groups if group.status == "wrong"
                     for failure in group.failures]  # slow is no fault
-        return (f"{name}: right, and refused: {failures[0]}" if failures else None), True
-    if result.status == "passed":
-        return f"{name}: wrong, and not noticed", False
-    expected = program.get("same_as", name[:-4])
+        return f"{name}: right, and refused: {failures[0]}" if failures else None
+    return f"{name}: wrong, and not noticed" if result.status == "passed" else None
+
+
+def wrongly_told(program, result):
+    """What is wrong with the sentence that a wrong program got, or None."""
+    expected = {program.get("same_as", program["file"][:-4])} if "why" not in program else set()
     said = {group.mistake for group in result.groups if group.mistake}
-    if said == {expected}:
-        return None, True
-    told = ", ".join(sorted(said)) or "none"
-    return f"{name}: expected the sentence of '{expected}', found {told}", False
+    if said == expected:
+        return None
+    named = [", ".join(sorted(names)) or "none" for names in (expected, said)]
+    return f"{program['file']}: expected the sentence of {named[0]}, found {named[1]}"
+
+
+def on_other_seeds(stage, programs, seeds, pool):
+    """Verdicts that are others with other numbers. A wrong program is asked until its first failure."""
+    for kind, fail_fast in (("wrong", "1"), ("right", "0")):
+        os.environ["GTEST_FAIL_FAST"] = fail_fast
+        asked = [(program, seed) for seed in seeds for program in programs if program["is"] == kind]
+        for program, result in pool.map(lambda one: judge(stage, *one, explain=False), asked):
+            problem = verdict(program, result)
+            if problem:
+                yield f"{problem} (seed {result.seed})"
+    del os.environ["GTEST_FAIL_FAST"]
 
 
 def main():
     course.BUILD = pathlib.Path(sys.argv[1])
     os.environ["STAGE_TRIES"] = "1"  # of speed, which is no fault here
     stage = course.find_stage(sys.argv[2], course.stages())
+    n_seeds = int(sys.argv[3]) if len(sys.argv) > 3 else SEEDS
     folder = ROOT / "tests" / "mistakes" / course.mistakes_folder(stage).name
-    programs = json.loads((folder / "mistakes.json").read_text())["programs"]
+    programs = edits.entries(folder)
     problems = list(registry_problems(folder, programs))
     problems += refused(stage, programs)
     untold = []
-    # All are asked the same, with another seed each time this runs, so that no wrong one is asked twice.
-    seed = secrets.randbits(63)
-    print(f"seed {seed}")
+    # All are asked the same, with other seeds each time this runs, so that no wrong one is asked twice.
+    seeds = [secrets.randbits(60) for _ in range(n_seeds)]
+    print(f"seeds {', '.join(map(str, seeds[:SEEDS]))}{', ...' if n_seeds > SEEDS else ''}")
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool, tempfile.TemporaryDirectory(
             dir=course.quick_folder()) as answers:
         os.environ["STAGE_ANSWERS"] = answers
-        for program, result in pool.map(lambda one: judge(stage, one, seed), programs):
-            problem, told = verdict(program, result)
-            if problem and not told and result.status != "passed" and "same_as" not in program:
-                untold.append(problem)
-            elif problem:
+        for program, result in pool.map(lambda one: judge(stage, one, seeds[0]), programs):
+            problem = verdict(program, result)
+            if problem:
                 problems.append(problem)
+            elif program["is"] == "wrong" and (problem := wrongly_told(program, result)):
+                said_none = not any(group.mistake for group in result.groups)
+                (untold if "why" not in program and said_none else problems).append(problem)
+        del os.environ["STAGE_ANSWERS"]
+        problems += on_other_seeds(stage, programs, seeds[1:], pool)
     sentences = sum("en" in program for program in programs)
-    if len(untold) > (1 - TOLD) * sentences:
+    again = sum("same_as" in program for program in programs)
+    if len(untold) > (1 - TOLD) * (sentences + again):
         problems += untold
     wrong = sum(program["is"] == "wrong" for program in programs)
-    print(f"stage {stage.id}: {wrong} wrong programs, {len(programs) - wrong} right ones; "
-          f"{sentences - len(untold)} of {sentences} mistakes told by their own sentence, "
-          f"{sum('same_as' in program for program in programs)} made again in other code")
+    print(f"stage {stage.id}: {wrong} wrong programs, {len(programs) - wrong} right ones, on {n_seeds} seeds; "
+          f"{sentences + again - len(untold)} of {sentences + again} mistakes told by their own sentence, "
+          f"{again} of them made again in other code, "
+          f"{sum('why' in program for program in programs if program['is'] == 'wrong')} without a sentence")
     for line in [*problems, *(one for one in untold if one not in problems)]:
         print(f"  {line}")
     return 1 if problems else 0

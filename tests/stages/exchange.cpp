@@ -4,6 +4,8 @@
 #include <cstring>
 #include <fstream>
 
+#include <fmt/format.h>
+
 #include "base/json.h"
 #include "checkpoint/safetensors.h"
 
@@ -23,6 +25,9 @@ std::vector<StoredTensor> stored_as(const std::map<std::string, Tensor>& tensors
   }
   return stored;
 }
+
+// Before the names of the tensors of other arguments.
+std::string prefix(std::size_t other) { return fmt::format("other {}: ", other); }
 
 std::map<std::string, Tensor> tensors_of(const SafetensorsFile& file) {
   std::map<std::string, Tensor> tensors;
@@ -74,13 +79,33 @@ std::string shortened(std::string text, std::size_t most) {
   return text + "...";
 }
 
+Request Request::call(std::size_t number) const {
+  Request one{function, inputs, scalars, texts, alias, gap};
+  if (number <= calls) return one;
+  one.inputs = others.at(number - calls - 1).inputs;
+  one.scalars = others.at(number - calls - 1).scalars;
+  one.texts = others.at(number - calls - 1).texts;
+  return one;
+}
+
 void Request::write(const std::filesystem::path& path) const {
-  write_safetensors(path, stored_as(inputs),
+  std::vector<StoredTensor> stored = stored_as(inputs);
+  Json rest_of_others = Json::array();
+  for (const Other& other : others) {
+    for (StoredTensor& tensor : stored_as(other.inputs)) {
+      tensor.name = prefix(rest_of_others.size()) + tensor.name;
+      stored.push_back(std::move(tensor));
+    }
+    rest_of_others.push_back({{"scalars", other.scalars}, {"texts", other.texts}});
+  }
+  write_safetensors(path, stored,
                     {{"function", function},
                      {"scalars", Json(scalars).dump()},
                      {"texts", Json(texts).dump()},
                      {"alias", alias},
                      {"gap", std::to_string(gap)},
+                     {"others", rest_of_others.dump()},
+                     {"at_once", at_once ? "1" : "0"},
                      {"calls", std::to_string(calls)}});
 }
 
@@ -88,6 +113,18 @@ Request Request::read(const std::filesystem::path& path) {
   const SafetensorsFile file(path);
   Request request;
   request.inputs = tensors_of(file);
+  for (const Json& rest : Json::parse(field(file, "others"))) {
+    Other& other = request.others.emplace_back();
+    other.scalars = rest.at("scalars").get<std::map<std::string, double>>();
+    other.texts = rest.at("texts").get<std::map<std::string, std::string>>();
+    const std::string mark = prefix(request.others.size() - 1);
+    for (auto at = request.inputs.lower_bound(mark);
+         at != request.inputs.end() && at->first.starts_with(mark);) {
+      other.inputs[at->first.substr(mark.size())] = std::move(at->second);
+      at = request.inputs.erase(at);
+    }
+  }
+  request.at_once = field(file, "at_once") == "1";
   request.function = field(file, "function");
   request.scalars =
       parse_json(field(file, "scalars"), "scalars").get<std::map<std::string, double>>();
