@@ -7,11 +7,18 @@ if(NOT CMAKE_CROSSCOMPILING AND NOT STAGECRAFT_SANITIZE)
     COMMAND ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR} --target gate worker_attacked grading)
   set_tests_properties(attacks.build PROPERTIES LABELS attacks FIXTURES_SETUP attacked
     RESOURCE_LOCK build TIMEOUT 1800)
-  add_test(NAME attacks.earn_nothing_and_harm_nothing
-    COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/attacks/attacks_test.py ${CMAKE_BINARY_DIR})
-  set_tests_properties(attacks.earn_nothing_and_harm_nothing PROPERTIES LABELS attacks
-    FIXTURES_REQUIRED attacked SKIP_RETURN_CODE 77 TIMEOUT 1800)
+  # Most of their time is spent waiting for limits, so they run side by side.
+  function(add_attacks name)
+    add_test(NAME attacks.${name}
+      COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/attacks/attacks_test.py ${CMAKE_BINARY_DIR} ${ARGN})
+    set_tests_properties(attacks.${name} PROPERTIES LABELS attacks FIXTURES_REQUIRED attacked SKIP_RETURN_CODE 77
+      TIMEOUT 1800 COST 200)
+  endfunction()
+  add_attacks(earn_nothing_and_harm_nothing Attack)
+  add_attacks(cost_their_own_stage_alone Graded)
+  add_attacks(meet_walls WithoutWalls Files Judge)
   add_test(NAME attacks.own_work
     COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/attacks/own_work_test.py ${CMAKE_BINARY_DIR})
-  set_tests_properties(attacks.own_work PROPERTIES LABELS attacks FIXTURES_REQUIRED attacked TIMEOUT 900)
+  set_tests_properties(attacks.own_work PROPERTIES LABELS attacks FIXTURES_REQUIRED attacked TIMEOUT 900
+    COST 100)
 endif()

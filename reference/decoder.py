@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from definitions import Arithmetic, RopeScaling, attention, geglu, linear, rms_norm, rope
-from definitions import rope_angles, swiglu
+from definitions import Arithmetic, RopeScaling, attention, geglu, gelu, gelu_tanh, layer_norm
+from definitions import linear, rms_norm, rope, rope_angles, swiglu
 from llama import EMBEDDING, HEAD, Parameters, recorder
 
 
@@ -64,32 +64,46 @@ def decoder_shapes(
         attends = {"q": q_dim, "k": kv_dim, "v": kv_dim}
         feeds = {"gate": hidden, "up": hidden}
     names: dict[str, tuple[int, ...]] = {EMBEDDING: (raw["vocab_size"], dim)}
-
-    def project(name: str, rows: int, columns: int, bias: bool) -> None:
-        names[f"{name}_proj.weight"] = (rows, columns)
-        if bias:
-            names[f"{name}_proj.bias"] = (rows,)
-
     for n in range(raw["num_hidden_layers"]):
         at = f"model.layers.{n}"
         for norm in norms:
             names[f"{at}.{norm}.weight"] = (dim,)
         for name, size in attends.items():
-            project(f"{at}.self_attn.{name}", size, dim, attention_bias)
+            names |= linear_shapes(f"{at}.self_attn.{name}_proj", size, dim, attention_bias)
         if head_norms is not None:
             names[f"{at}.self_attn.q_norm.weight"] = (head_norms[0],)
             names[f"{at}.self_attn.k_norm.weight"] = (head_norms[1],)
-        project(f"{at}.self_attn.o", dim, q_dim, attention_bias)
+        names |= linear_shapes(f"{at}.self_attn.o_proj", dim, q_dim, attention_bias)
         for name, size in feeds.items():
-            project(f"{at}.mlp.{name}", size, dim, mlp_bias)
-        project(f"{at}.mlp.down", dim, hidden, mlp_bias)
+            names |= linear_shapes(f"{at}.mlp.{name}_proj", size, dim, mlp_bias)
+        names |= linear_shapes(f"{at}.mlp.down_proj", dim, hidden, mlp_bias)
     names["model.norm.weight"] = (dim,)
     names[HEAD] = (raw["vocab_size"], dim)
     return names
 
 
+def layer_norm_shapes(name: str, size: int) -> dict[str, tuple[int, ...]]:
+    return {f"{name}.weight": (size,), f"{name}.bias": (size,)}
+
+
+def linear_shapes(name: str, rows: int, columns: int, bias: bool) -> dict[str, tuple[int, ...]]:
+    weight: dict[str, tuple[int, ...]] = {f"{name}.weight": (rows, columns)}
+    return weight | ({f"{name}.bias": (rows,)} if bias else {})
+
+
+def qkv_shapes(raw: dict[str, Any], at: str, bias: bool) -> dict[str, tuple[int, ...]]:
+    q_dim, kv_dim = q_and_kv_dim(raw)
+    names: dict[str, tuple[int, ...]] = {}
+    for name, size in (("q", q_dim), ("k", kv_dim), ("v", kv_dim)):
+        names |= linear_shapes(f"{at}{name}_proj", size, raw["hidden_size"], bias)
+    return names
+
+
 class Decoder:
     """One forward pass; what a step computes is kept in `trace` under the name of the step."""
+
+    embedding_name, head_name = EMBEDDING, HEAD
+    layers, final_norm = "model.layers.", "model.norm"
 
     def __init__(
         self,
@@ -108,14 +122,20 @@ class Decoder:
     def layer(self, n: int) -> str:
         """What the names of this layer's tensors begin with."""
         self.keep = recorder(self.trace, f"layers.{n}.")
-        return f"model.layers.{n}."
+        return f"{self.layers}{n}."
+
+    def table(self, name: str, other: str) -> str:
+        """A tied model has one table, under either name."""
+        return name if name in self.weights.tensors else other
 
     def embedding(self) -> Tensor:
-        table = self.weights[EMBEDDING if EMBEDDING in self.weights.tensors else HEAD]
+        table = self.weights[self.table(self.embedding_name, self.head_name)]
         return table[self.ids].to(self.how.dtype)
 
-    def angles(self, scaling: RopeScaling) -> tuple[Tensor, Tensor]:
-        return rope_angles(torch.arange(len(self.ids)), self.head_dim, scaling, self.how)
+    def angles(self, scaling: RopeScaling, columns: int = 0) -> tuple[Tensor, Tensor]:
+        """columns: of each head that rope rotates; 0: all of them."""
+        size = columns or self.head_dim
+        return rope_angles(torch.arange(len(self.ids)), size, scaling, self.how)
 
     def norm(self, x: Tensor, name: str) -> Tensor:
         weight = self.weights[f"{name}.weight"].to(self.how.dtype) + self.norm_plus
@@ -141,11 +161,24 @@ class Decoder:
         """q, k and v [S, heads * D]; no angles: no rope."""
         q, k, v = (x.unflatten(-1, (-1, self.head_dim)) for x in (q, k, v))
         if angles is not None:
-            q = self.keep("q_rope", rope(q, *angles, self.how))
-            k = self.keep("k_rope", rope(k, *angles, self.how))
+            q = self.keep("q_rope", self._rope(q, angles))
+            k = self.keep("k_rope", self._rope(k, angles))
         probabilities, mixed = attention(q, k, v, window, self.how, scale=scale)
         self.keep("attn_probs", probabilities)
         return self.keep("attn_out", mixed).flatten(1)
+
+    def _rope(self, x: Tensor, angles: tuple[Tensor, Tensor]) -> Tensor:
+        """Rotates the first columns of each head, two per angle."""
+        columns = 2 * angles[0].shape[-1]
+        rotated = rope(x[..., :columns], *angles, self.how)
+        return torch.cat((rotated, x[..., columns:].to(self.how.dtype)), dim=-1)
+
+    def mlp(self, h: Tensor, first: str, second: str, activation: str) -> Tensor:
+        """A feed-forward block without a gate."""
+        h = self.keep("up", self.linear(h, first))
+        functions = {"gelu": gelu, "gelu_new": gelu_tanh, "gelu_pytorch_tanh": gelu_tanh}
+        h = self.keep("gelu", functions[activation](h, self.how))
+        return self.keep("down", self.linear(h, second))
 
     def gate(self, h: Tensor, at: str) -> tuple[Tensor, Tensor]:
         return (
@@ -162,10 +195,21 @@ class Decoder:
     def logits(self, x: Tensor, divisor: float = 1.0) -> dict[str, Tensor]:
         """The whole trace, the logits last."""
         keep = recorder(self.trace)
-        x = keep("final_norm", self.norm(x, "model.norm"))
-        head = HEAD if HEAD in self.weights.tensors else EMBEDDING
-        logits = linear(x, self.weights[head], None, self.how)
+        x = keep("final_norm", self.norm(x, self.final_norm))
+        head = self.table(self.head_name, self.embedding_name)
+        bias = self.weights.tensors.get(head.replace(".weight", ".bias"))
+        logits = linear(x, self.weights[head], bias, self.how)
         if divisor != 1.0:
             logits = keep("unscaled_logits", logits) / divisor
         keep("logits", logits)
         return self.trace
+
+
+class LayerNormDecoder(Decoder):
+    """The same with LayerNorm."""
+
+    eps_name = "layer_norm_eps"
+
+    def norm(self, x: Tensor, name: str) -> Tensor:
+        weight, bias = self.weights[f"{name}.weight"], self.weights[f"{name}.bias"]
+        return layer_norm(x, weight, bias, self.raw[self.eps_name], self.how)

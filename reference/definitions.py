@@ -118,6 +118,17 @@ def geglu(gate: Tensor, up: Tensor, how: Arithmetic) -> Tensor:
     return 0.5 * x * (1 + torch.tanh(inner)) * up.to(how.dtype)
 
 
+def gelu(x: Tensor, how: Arithmetic) -> Tensor:
+    """x / 2 * (1 + erf(x / sqrt(2))) (Hendrycks and Gimpel 2016), element by element."""
+    x = x.to(how.dtype)
+    return 0.5 * x * (1 + torch.erf(_divide(x, torch.tensor(2.0, dtype=how.dtype).sqrt(), how)))
+
+
+def gelu_tanh(x: Tensor, how: Arithmetic) -> Tensor:
+    """GELU in its tanh form, element by element."""
+    return geglu(x, torch.ones_like(x), how)
+
+
 def soft_cap(x: Tensor, cap: float) -> Tensor:
     """cap * tanh(x / cap), element by element."""
     return cap * torch.tanh(x / cap)
@@ -128,6 +139,15 @@ def rms_norm(x: Tensor, weight: Tensor, eps: float, how: Arithmetic) -> Tensor:
     x = x.to(how.dtype)
     mean_square = _row_sum(x, x, how) / x.shape[-1]
     return weight.to(how.dtype) * _divide(x, torch.sqrt(mean_square + eps), how)
+
+
+def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, eps: float, how: Arithmetic) -> Tensor:
+    """weight * (x - mean) / sqrt(variance + eps) + bias (Ba et al. 2016); x [S, K], others [K]."""
+    x = x.to(how.dtype)
+    centred = x - _row_sum(x, torch.ones_like(x), how) / x.shape[-1]
+    variance = _row_sum(centred, centred, how) / x.shape[-1]
+    normed = _divide(centred, torch.sqrt(variance + eps), how)
+    return weight.to(how.dtype) * normed + bias.to(how.dtype)
 
 
 def matmul_transb(

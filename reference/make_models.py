@@ -91,9 +91,10 @@ def random_weights(model: TinyModel) -> dict[str, Tensor]:
 def _weights_of(module: ModuleType, model: TinyModel, random: Generator) -> dict[str, Tensor]:
     """As above, for an architecture with a module of its own."""
     weights: dict[str, Tensor] = {}
+    embedding, head = getattr(module, "EMBEDDING", EMBEDDING), getattr(module, "HEAD", HEAD)
     for name, shape in module.shapes(model.config).items():
-        if (name == EMBEDDING and "embed" not in model.store) or (
-            name == HEAD and "head" not in model.store
+        if (name == embedding and "embed" not in model.store) or (
+            name == head and "head" not in model.store
         ):
             continue
         if name.endswith(".bias"):

@@ -22,6 +22,8 @@ import dump
 from block_cases import attention_block_cases, attention_cases, mlp_cases
 from operator_cases import (
     Case,
+    gelu_cases,
+    layer_norm_cases,
     matmul_transb_cases,
     rms_norm_cases,
     rope_cases,
@@ -37,7 +39,9 @@ AGREE = 1e-10  # relative to the largest value: two f64 formulas, one with score
 OPERATORS: dict[str, Callable[[], Iterator[Case]]] = {
     "silu": silu_cases,
     "swiglu": swiglu_cases,
+    "exact_gelu": gelu_cases,
     "rms_norm": rms_norm_cases,
+    "layer_norm": layer_norm_cases,
     "matmul_transb": matmul_transb_cases,
     "softmax": softmax_cases,
     "rope": rope_cases,

@@ -1,4 +1,4 @@
-"""The cases of the single operators: silu, swiglu, rms_norm, matmul_transb, softmax, rope.
+"""The cases of the single operators: silu, swiglu, gelu, the norms, matmul_transb, softmax, rope.
 
 A case holds its inputs, its scalars, the formula to run in any arithmetic and, where PyTorch has
 the operator, PyTorch's own f64 answer as a second opinion. Very large and very small values stand
@@ -90,6 +90,56 @@ def swiglu_cases() -> Iterator[Case]:
         torch.tensor([-3.4028235e38, -1e10, -1e4]),
         torch.tensor([2.0, -3.0, 5.0]),
     )
+
+
+def gelu_cases() -> Iterator[Case]:
+    """Both forms: y and y_tanh."""
+
+    def case(name: str, x: Tensor) -> Case:
+        return Case(
+            name,
+            {"x": x},
+            lambda how: {
+                "y": definitions.gelu(x, how),
+                "y_tanh": definitions.gelu_tanh(x, how),
+            },
+            torch_says=lambda: {
+                "y": functional.gelu(x.double()),
+                "y_tanh": functional.gelu(x.double(), approximate="tanh"),
+            },
+        )
+
+    for name, of in _elementwise_inputs("gelu"):
+        yield case(name, of("x"))
+    yield case("around-zero", torch.tensor([0.0, -0.0, 1e-7, -1e-7, 1e-3, -1e-3, 0.5, -0.5]))
+    yield case("negative-tail", -torch.linspace(1.0, 20.0, 33))
+    yield case("where-the-forms-differ", torch.linspace(1.5, 3.0, 33))
+
+
+def layer_norm_cases() -> Iterator[Case]:
+    def case(
+        name: str, rows: int, dim: int, eps: float, scale: float = 1.0, shift: float = 0.0
+    ) -> Case:
+        x = normal(f"layer_norm/{name}/x", rows, dim, scale=scale) + shift
+        weight = normal(f"layer_norm/{name}/weight", dim)
+        bias = normal(f"layer_norm/{name}/bias", dim)
+        return Case(
+            name,
+            {"x": x, "weight": weight, "bias": bias},
+            lambda how: {"y": definitions.layer_norm(x, weight, bias, eps, how)},
+            {"eps": eps},
+            lambda: {
+                "y": functional.layer_norm(x.double(), (dim,), weight.double(), bias.double(), eps)
+            },
+        )
+
+    for rows, dim in ((1, 1), (3, 7), (2, 8), (5, 33), (2, 130)):
+        yield case(f"{rows}x{dim}", rows, dim, 1e-5)
+    yield case("no-rows", 0, 7, 1e-5)
+    yield case("large-eps", 4, 33, 0.5)
+    yield case("eps-outweighs-x", 3, 33, 1e-5, scale=1e-4)
+    yield case("mean-10", 3, 33, 1e-5, shift=10.0)
+    yield case("large-x", 3, 33, 1e-5, scale=1e17)
 
 
 def rms_norm_cases() -> Iterator[Case]:

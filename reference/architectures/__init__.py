@@ -2,8 +2,9 @@
 
 Each has MODEL_TYPE, MODELS (its tiny models, see ../model_zoo.py), shapes(raw) (the name and shape of
 every tensor of a checkpoint, in order) and forward(raw, weights, ids, how) (every activation by its
-trace name, in the order of computation). `raw` is config.json as a dict. `offset(name)` says what the
-model adds to a stored tensor before it is used; modules without it add nothing.
+trace name, in the order of computation). `raw` is config.json as a dict. A module may also have
+`offset(name)`, what the model adds to a stored tensor before it is used, and EMBEDDING and HEAD, the
+names of those tables where they are not Llama's.
 """
 
 from __future__ import annotations

@@ -35,6 +35,14 @@ Engine::Engine(std::unique_ptr<const Parts> parts, const EngineOptions& options)
               parts_->checkpoint.name(), options.backend == BackendKind::Cpu ? "" : " as f32");
 }
 
+std::unique_ptr<Sequence> Engine::make_sequence(std::size_t context, std::size_t max_rows) {
+  if (context > context_limit(plan(), context)) {
+    throw Error("context: expected at most {} tokens (the model's positions), found {}",
+                plan().max_positions, context);
+  }
+  return backend_->make_sequence(context, max_rows);
+}
+
 SequenceBytes sequence_bytes(const Plan& plan, const EngineOptions& options, std::size_t context) {
   if (options.backend == BackendKind::Textbook) return textbook_bytes(plan, context);
   return cpu_bytes(plan, options.kv_type, context);

@@ -37,9 +37,8 @@ class Engine {
   const EngineOptions& options() const { return options_; }
 
   // See Backend. The engine must outlive its sequences.
-  std::unique_ptr<Sequence> make_sequence(std::size_t context, std::size_t max_rows = 0) {
-    return backend_->make_sequence(context, max_rows);
-  }
+  // Throws Error if the model has learned positions and fewer of them than `context`.
+  std::unique_ptr<Sequence> make_sequence(std::size_t context, std::size_t max_rows = 0);
   void forward(std::span<const Input> inputs, MatrixView<float> logits) {
     backend_->forward(inputs, logits);
   }

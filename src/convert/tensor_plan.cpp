@@ -9,9 +9,6 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::string_view kEmbedding = "model.embed_tokens.weight";
-constexpr std::string_view kHead = "lm_head.weight";
-
 bool are_equal(const StoredTensor& a, const StoredTensor& b) {
   return a.dtype == b.dtype && std::ranges::equal(a.bytes, b.bytes);
 }
@@ -24,10 +21,10 @@ std::vector<PlannedTensor> plan_tensors(const Plan& plan, const Checkpoint& chec
   const StoredTensor* embedding = nullptr;
   for (std::size_t i = 0; i < stored.size(); ++i) {
     const Weight& weight = plan.weights[i];
-    if (weight.name == kEmbedding) embedding = stored[i];
-    // The one table of a tied model is written once, as the embedding.
-    const bool again =
-        weight.name == kHead && !weight.or_name.empty() && are_equal(*stored[i], *embedding);
+    // The one table of a tied model is written once, as the embedding, which comes first.
+    const bool tied = !weight.or_name.empty();
+    const bool again = tied && embedding != nullptr && are_equal(*stored[i], *embedding);
+    if (tied && embedding == nullptr) embedding = stored[i];
     const bool rest = weight.first_row != 0;  // of a tensor that other weights share
     if (!again && !rest) tensors.push_back({weight.name, stored[i], stored[i]->dtype});
   }

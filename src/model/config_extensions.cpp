@@ -70,12 +70,13 @@ RopeConfig::Type rope_type(const ConfigFields& fields, const std::string& name) 
 
 // Whatever else stands beside the angles would change them and be lost: an attention_factor, an
 // mrope_section, other parameters for each type of layer.
-void refuse_foreign_rope(const ConfigFields& fields) {
+void refuse_foreign_rope(const ConfigFields& fields, std::span<const std::string_view> honoured) {
   constexpr std::array<std::string_view, 7> kKnown = {
       "rope_type",        "type",          "rope_theta", "factor", "low_freq_factor",
       "high_freq_factor", kOriginalContext};
   for (const auto& [name, value] : fields.object().items()) {
-    const bool known = std::find(kKnown.begin(), kKnown.end(), name) != kKnown.end();
+    const bool known = std::find(kKnown.begin(), kKnown.end(), name) != kKnown.end() ||
+                       std::ranges::find(honoured, name) != honoured.end();
     if (known || value.is_null() || (name == "partial_rotary_factor" && value == 1)) continue;
     throw Error("{}: '{}': {} is not supported", fields.where(), printable(name),
                 describe_json(value));
@@ -108,7 +109,8 @@ void check_heads(const ConfigFields& fields, std::size_t n_heads, std::size_t n_
   }
 }
 
-RopeConfig parse_rope(const ConfigFields& top, std::size_t max_seq_len, double theta) {
+RopeConfig parse_rope(const ConfigFields& top, std::size_t max_seq_len, double theta,
+                      std::span<const std::string_view> honoured) {
   RopeConfig rope;
   rope.theta = top.number_or("rope_theta", theta, kMinTheta, kMaxTheta);
   const Json* scaling = top.find("rope_scaling");
@@ -122,7 +124,7 @@ RopeConfig parse_rope(const ConfigFields& top, std::size_t max_seq_len, double t
   const ConfigFields fields(*object, fmt::format("{}: {}", top.where(), key));
   const std::string type = fields.text_or("rope_type", fields.text_or("type", "default"));
   rope.type = rope_type(fields, type);
-  refuse_foreign_rope(fields);
+  refuse_foreign_rope(fields, honoured);
   rope.theta = fields.number_or("rope_theta", rope.theta, kMinTheta, kMaxTheta);
   if (rope.type == RopeConfig::Type::Default) return rope;
 
@@ -139,6 +141,37 @@ RopeConfig parse_rope(const ConfigFields& top, std::size_t max_seq_len, double t
                 fields.where(), rope.low_freq_factor, rope.high_freq_factor);
   }
   return rope;
+}
+
+PartialRope parse_partial_rope(const ConfigFields& fields, std::size_t max_seq_len,
+                               std::size_t head_dim, const PartialRopeFields& names) {
+  constexpr std::array<std::string_view, 1> kHonoured = {"partial_rotary_factor"};
+  constexpr double kUsualTheta = 10'000.0;
+  if (names.theta != "rope_theta" && fields.has("rope_theta")) {
+    throw Error("{}: 'rope_theta': expected '{}' instead, found {}", fields.where(), names.theta,
+                describe_json(*fields.find("rope_theta")));
+  }
+  PartialRope partial;
+  const double theta = fields.number_or(names.theta, kUsualTheta, kMinTheta, kMaxTheta);
+  partial.rope = parse_rope(fields, max_seq_len, theta, kHonoured);
+  if (partial.rope.type != RopeConfig::Type::Default) {
+    throw Error("{}: rope type: expected default, found {}", fields.where(),
+                partial.rope.type == RopeConfig::Type::Linear ? "linear" : "llama3");
+  }
+  double factor = fields.number_or(names.factor, names.usual, 0.0, 1.0);
+  for (const std::string_view key : {"rope_scaling", "rope_parameters"}) {
+    const Json* object = fields.find(key);
+    if (object == nullptr || object->empty()) continue;
+    const ConfigFields inner(*object, fmt::format("{}: {}", fields.where(), key));
+    factor = inner.number_or(kHonoured[0], factor, 0.0, 1.0);
+    break;  // as parse_rope: the second one counts only without the first
+  }
+  partial.columns = static_cast<std::size_t>(static_cast<double>(head_dim) * factor);
+  if (partial.columns == 0 || partial.columns % 2 != 0) {
+    throw Error("{}: '{}': expected an even number of columns of a head of {}, found {}",
+                fields.where(), names.factor, head_dim, partial.columns);
+  }
+  return partial;
 }
 
 // Which layers look back only so far. Newer files list a type for each layer; older ones of Qwen

@@ -23,8 +23,26 @@ void check_heads(const ConfigFields& fields, std::size_t n_heads, std::size_t n_
                  std::size_t head_dim);
 
 // Both styles: "rope_theta" and "rope_scaling" at the top, or both inside "rope_parameters".
-// theta: where the file does not say.
-RopeConfig parse_rope(const ConfigFields& top, std::size_t max_seq_len, double theta = 10'000.0);
+// theta: where the file does not say. honoured: fields beside the angles that the architecture
+// reads.
+RopeConfig parse_rope(const ConfigFields& top, std::size_t max_seq_len, double theta = 10'000.0,
+                      std::span<const std::string_view> honoured = {});
+
+// Rope of the first columns of each head.
+struct PartialRope {
+  RopeConfig rope;
+  std::size_t columns = 0;  // of each head that are rotated, an even number from 2 to head_dim
+};
+// Where the names of the fields differ between architectures.
+struct PartialRopeFields {
+  std::string_view factor;  // "partial_rotary_factor", where it stands beside the other fields
+  double usual;             // the factor that transformers takes where the file does not say
+  std::string_view theta = "rope_theta";
+};
+// "partial_rotary_factor" stands at the top or in "rope_parameters". Throws Error for rope types
+// other than the default one, and for an odd number of columns.
+PartialRope parse_partial_rope(const ConfigFields& fields, std::size_t max_seq_len,
+                               std::size_t head_dim, const PartialRopeFields& names);
 
 // Which layers look back only so far, as positions; 0: all the way. [config.n_layers]
 // Needs config.model_type and config.n_layers.

@@ -1,11 +1,16 @@
 #pragma once
 
 #include <set>
+#include <span>
 #include <string>
 
 #include "checkpoint/checkpoint.h"
 
 namespace stagecraft {
+
+// Whether files may hold a tensor of this name although no model needs it: old files' frequencies
+// of rope, which are computed here, and names that end with one of `unused`.
+bool is_not_needed(const std::string& name, std::span<const std::string> unused);
 
 // The tensors of a checkpoint while a model takes them by name, one after the other.
 class NamedTensors {
@@ -17,8 +22,8 @@ class NamedTensors {
   const StoredTensor* take(const std::string& name);
 
   // A tensor that was not taken belongs to a model that the config does not describe: one more
-  // layer, a bias. Throws Error naming it.
-  void refuse_leftovers() const;
+  // layer, a bias. Throws Error naming it, unless it is_not_needed.
+  void refuse_leftovers(std::span<const std::string> unused = {}) const;
 
   // The file, for errors: "models/story/model.safetensors".
   const std::string& where() const { return checkpoint_.name(); }

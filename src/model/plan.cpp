@@ -104,7 +104,8 @@ class PlanText {
     if (linear != nullptr && next_linear != nullptr) return linear->in == next_linear->in;
     const auto* rope = std::get_if<RopeStep>(&a.kind);
     const auto* next_rope = std::get_if<RopeStep>(&b.kind);
-    return rope != nullptr && next_rope != nullptr && rope->frequencies == next_rope->frequencies;
+    return rope != nullptr && next_rope != nullptr && rope->frequencies == next_rope->frequencies &&
+           rope->head_dim == next_rope->head_dim;
   }
 
   Line line(std::size_t begin, std::size_t end) const {
@@ -112,28 +113,34 @@ class PlanText {
         Overloaded{
             [&](const EmbedStep& s) {
               const std::string scale = s.scale == 1.0f ? "" : fmt::format("{:g} * ", s.scale);
-              return equals(s.out, scale + weight(s.table) + "[token]");
+              const std::string positions =
+                  s.positions == kNone ? "" : fmt::format(" + {}[position]", weight(s.positions));
+              return equals(s.out, scale + weight(s.table) + "[token]" + positions);
             },
             [&](const NormStep& s) {
               const bool heads = s.group != plan_.buffer(s.in).width;
-              return equals(
-                  s.out, fmt::format("rms_norm({}{}; {}{})", buffer(s.in),
-                                     heads ? ", each head" : "", weight(s.weight), plus(s.weight)));
+              return equals(s.out,
+                            fmt::format("{}({}{}; {}{}{})",
+                                        s.kind == NormStep::Kind::Rms ? "rms_norm" : "layer_norm",
+                                        buffer(s.in), heads ? ", each head" : "", weight(s.weight),
+                                        plus(s.weight), bias(s.bias)));
             },
             [&](const LinearStep& s) {
               std::vector<std::string> outs, weights;
               for (std::size_t i = begin; i < end; ++i) {
                 const auto& one = std::get<LinearStep>(plan_.steps[i].kind);
                 outs.push_back(buffer(one.out));
-                weights.push_back(weight(one.weight) + (one.bias == kNone ? "" : " + bias"));
+                weights.push_back(weight(one.weight) + bias(one.bias));
               }
               return Line{fmt::format("{}", fmt::join(outs, ", ")),
                           fmt::format("= linear({}; {})", buffer(s.in), fmt::join(weights, ", "))};
             },
             [&](const ActivateStep& s) {
-              const bool silu = s.function == ActivateStep::Function::Silu;
-              return equals(s.out, fmt::format("{}({}) * {}", silu ? "silu" : "gelu_tanh",
-                                               buffer(s.gate), buffer(s.up)));
+              constexpr const char* kNames[] = {"silu", "gelu_tanh", "gelu"};
+              const std::string up = s.up == kNone ? "" : " * " + buffer(s.up);
+              return equals(s.out,
+                            fmt::format("{}({}){}", kNames[static_cast<std::size_t>(s.function)],
+                                        buffer(s.gate), up));
             },
             [&](const AddStep& s) {
               return Line{buffer(s.x), "+= " + scaled(s.scale, s.in)};
@@ -150,10 +157,9 @@ class PlanText {
                 names.push_back(buffer(std::get<RopeStep>(plan_.steps[i].kind).x));
               }
               const std::string joined = fmt::format("{}", fmt::join(names, ", "));
-              return Line{
-                  joined,
-                  fmt::format("= rope({}; {})", joined,
-                              plan_.frequencies[static_cast<std::size_t>(s.frequencies)].name)};
+              const Frequencies& table = plan_.frequencies[static_cast<std::size_t>(s.frequencies)];
+              const std::string part = rotated_text(2 * table.values.size(), s.head_dim);
+              return Line{joined, fmt::format("= rope({}; {}{})", joined, table.name, part)};
             },
             [&](const StoreStep& s) {
               return Line{"cache", fmt::format("+= {}, {}", buffer(s.k), buffer(s.v))};
@@ -182,13 +188,19 @@ class PlanText {
   std::string scaled(float scale, BufferId id) const {
     return (scale == 1.0f ? "" : fmt::format("{:g} * ", scale)) + buffer(id);
   }
-  // "q_proj", or "qkv_proj[96:128]": rows of a taller tensor
+  // "q_proj", or "qkv_proj[96:128]": rows of a taller tensor; "[0:8 of each 24]": where they
+  // alternate with others; "c_fc^T": stored transposed
   std::string weight(WeightId id) const {
     const Weight& one = plan_.weight(id);
-    std::string text = short_name(one.name);
+    const std::string text = short_name(one.name) + (one.transposed ? "^T" : "");
     if (one.of_rows == 0) return text;
+    if (one.row_block != 0) {
+      return text + fmt::format("[{}:{} of each {}]", one.first_row, one.first_row + one.row_block,
+                                one.row_stride);
+    }
     return text + fmt::format("[{}:{}]", one.first_row, one.first_row + one.shape.front());
   }
+  static const char* bias(WeightId id) { return id == kNone ? "" : " + bias"; }
   std::string plus(WeightId id) const {
     const float plus = plan_.weight(id).plus;
     return plus == 0.0f ? "" : fmt::format(" + {:g}", plus);
@@ -227,10 +239,17 @@ void PlanWriter::step(std::string name, StepKind kind) {
 }
 
 void PlanWriter::linear(std::string step_name, BufferId out, BufferId in, const std::string& name,
-                        bool bias) {
+                        bool bias, Weight rows) {
   const std::size_t outputs = plan_.buffer(out).width;
-  LinearStep linear{out, in, weight({name + ".weight", {outputs, plan_.buffer(in).width}})};
-  if (bias) linear.bias = weight({name + ".bias", {outputs}});
+  rows.name = name + ".weight";
+  rows.shape = {outputs, plan_.buffer(in).width};
+  LinearStep linear{out, in, weight(rows)};
+  if (bias) {
+    rows.name = name + ".bias";
+    rows.shape = {outputs};
+    rows.transposed = false;
+    linear.bias = weight(std::move(rows));
+  }
   step(std::move(step_name), linear);
 }
 
@@ -243,6 +262,11 @@ void PlanWriter::norm(std::string step_name, BufferId out, BufferId in, Weight n
 // ---- what follows
 // ---------------------------------------------------------------------------------
 
+std::string rotated_text(std::size_t columns, std::size_t head_dim) {
+  return columns == head_dim ? ""
+                             : fmt::format(", {} of {} columns of each head", columns, head_dim);
+}
+
 std::string plan_text(const Plan& plan) { return PlanText(plan).text(); }
 
 std::vector<BufferId> buffers_read(const StepKind& kind) {
@@ -252,7 +276,7 @@ std::vector<BufferId> buffers_read(const StepKind& kind) {
                         [](const NormStep& s) { return Ids{s.in}; },
                         [](const LinearStep& s) { return Ids{s.in}; },
                         [](const ActivateStep& s) {
-                          return Ids{s.gate, s.up};
+                          return s.up == kNone ? Ids{s.gate} : Ids{s.gate, s.up};
                         },
                         [](const AddStep& s) {
                           return Ids{s.x, s.in};
@@ -291,6 +315,10 @@ bool is_read_after(const Plan& plan, std::size_t step, BufferId buffer) {
     if (buffer_written(plan.steps[i].kind) == buffer) return false;
   }
   return buffer == plan.logits;
+}
+
+std::size_t context_limit(const Plan& plan, std::size_t capacity) {
+  return plan.max_positions == 0 ? capacity : std::min(capacity, plan.max_positions);
 }
 
 std::size_t max_heads(const Plan& plan) {

@@ -38,14 +38,25 @@ struct Weight {
   // Where the stored tensor is taller: this weight is rows first_row and on of its of_rows rows.
   std::size_t first_row = 0;
   std::size_t of_rows = 0;  // 0: the weight is the whole tensor
+  // Where the rows of several weights alternate (GPT-NeoX: q, k and v of one head, then of the
+  // next): row_block rows are this weight's, and its next ones begin row_stride rows later.
+  std::size_t row_block = 0;  // 0: its rows follow each other
+  std::size_t row_stride = 0;
+  bool transposed = false;  // a matrix that is stored as [inputs, outputs]
 
   bool is_matrix() const { return shape.size() == 2; }
+  // Whether its rows lie in the file as they are used.
+  bool is_contiguous() const { return row_block == 0 && !transposed; }
+  // Where row i lies in the stored tensor.
+  std::size_t stored_row(std::size_t i) const {
+    return first_row + (row_block == 0 ? i : i / row_block * row_stride + i % row_block);
+  }
 };
 
 // How far rope turns each pair of a head, in radians per position.
 struct Frequencies {
   std::string name;           // "theta 10000"
-  std::vector<float> values;  // [head_dim / 2]
+  std::vector<float> values;  // [head_dim / 2], or fewer: see RopeStep
 };
 
 // Keys and values of all positions of a text, of one layer. They outlive a pass.
@@ -59,20 +70,25 @@ struct CacheShape {
 // ---- steps ------------------------------------------------------------------------------------
 // `out` is written; the other buffers are read, except x, which is read and written.
 
-// out[t] = scale * table[token t]
+// out[t] = scale * table[token t] + positions[position of t]
 struct EmbedStep {
   BufferId out;
   WeightId table;  // [vocab_size, width]
   float scale = 1.0f;
+  WeightId positions = kNone;  // [Plan::max_positions, width]
 };
 
-// RMSNorm (Zhang and Sennrich 2019) of each group of a row; out may be in:
-//   out = weight * in / sqrt(mean(in^2) + eps)
+// The norm of each group of a row; out may be in:
+//   Rms    out = weight * in / sqrt(mean(in^2) + eps)                     (Zhang and Sennrich 2019)
+//   Layer  out = weight * (in - mean(in)) / sqrt(variance(in) + eps) + bias      (Ba et al. 2016)
 struct NormStep {
+  enum class Kind { Rms, Layer };
   BufferId out, in;
   WeightId weight;        // [group]
   std::size_t group = 0;  // the width of a row, or the size of a head
   float eps = 0.0f;
+  Kind kind = Kind::Rms;
+  WeightId bias = kNone;  // [group], of Layer
 };
 
 // out = in * weight^T + bias
@@ -82,10 +98,11 @@ struct LinearStep {
   WeightId bias = kNone;
 };
 
-// The gated activation of a feed-forward block: out = f(gate) * up; out may be gate.
+// The activation of a feed-forward block; out may be gate:
+//   out = f(gate) * up, or f(gate) where there is no up
 struct ActivateStep {
-  enum class Function { Silu, GeluTanh };
-  BufferId out, gate, up;
+  enum class Function { Silu, GeluTanh, Gelu };
+  BufferId out, gate, up;  // up may be kNone
   Function function = Function::Silu;
 };
 
@@ -102,10 +119,12 @@ struct MapStep {
   float soft_cap = 0.0f;  // 0: none
 };
 
-// Rotary position embedding of every head of x, in place (operators/rope.h).
+// Rotary position embedding of every head of x, in place (operators/rope.h). With fewer than
+// head_dim / 2 frequencies, only the first columns of each head are rotated, two per frequency.
 struct RopeStep {
   BufferId x;
-  FrequenciesId frequencies;  // [head_dim / 2]
+  FrequenciesId frequencies;
+  std::size_t head_dim;
 };
 
 // Appends the keys and values of this pass to the cache.
@@ -145,6 +164,12 @@ struct Plan {
   std::size_t n_layers = 0;
   std::size_t max_seq_len = 0;   // the context that the model was trained for
   std::vector<TokenId> eos_ids;  // tokens that end a text; may be empty
+  // Rows of the table of learned positions: no text can be longer. 0: there is no such table.
+  std::size_t max_positions = 0;
+  // "transformer.": files may leave it out of the names of tensors that begin with it.
+  std::string optional_prefix;
+  // Ends of the names of tensors that files may hold and no step needs: masks of attention.
+  std::vector<std::string> unused;
 
   std::vector<Buffer> buffers;
   std::vector<Weight> weights;
@@ -172,14 +197,19 @@ class PlanWriter {
   void step(std::string name, StepKind kind);
 
   // Steps with their weights. linear: `weight` + ".weight" and, where asked for, + ".bias", of the
-  // sizes of the buffers. norm: in groups as wide as the weight.
-  void linear(std::string name, BufferId out, BufferId in, const std::string& weight, bool bias);
+  // sizes of the buffers; `rows` says how both are stored, its name and shape are not read.
+  // norm: in groups as wide as the weight.
+  void linear(std::string name, BufferId out, BufferId in, const std::string& weight, bool bias,
+              Weight rows = {});
   void norm(std::string name, BufferId out, BufferId in, Weight weight, float eps);
 
  private:
   Plan& plan_;
   int layer_ = kNone;
 };
+
+// ", 8 of 16 columns of each head", or nothing where rope rotates whole heads.
+std::string rotated_text(std::size_t columns, std::size_t head_dim);
 
 // The plan as text, one step per line. Layers that differ in nothing are printed once.
 std::string plan_text(const Plan& plan);
@@ -189,6 +219,9 @@ std::vector<BufferId> buffers_read(const StepKind& kind);
 BufferId buffer_written(const StepKind& kind);  // kNone for a step that only writes a cache
 // Whether the contents of `buffer` after this step are still read: by a later step, or as logits.
 bool is_read_after(const Plan& plan, std::size_t step, BufferId buffer);
+
+// How many positions of a cache with this capacity a text may have.
+std::size_t context_limit(const Plan& plan, std::size_t capacity);
 
 // The most query heads of a layer; 0 where no layer attends.
 std::size_t max_heads(const Plan& plan);

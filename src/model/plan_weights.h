@@ -13,8 +13,16 @@ namespace stagecraft {
 // checkpoint holds a tensor that the plan has no place for.
 std::vector<const StoredTensor*> find_weights(const Plan& plan, const Checkpoint& checkpoint);
 
-// The part of its stored tensor that a weight is: all of it, or some of its rows.
+// The part of its stored tensor that a weight is: all of it, or some of its rows. If the weight is
+// not contiguous (Weight::is_contiguous), only the shape is the weight's; the bytes are all of the
+// stored ones, and weight_rows reads them.
 StoredTensor stored_weight(const Weight& weight, const StoredTensor& stored);
+
+// Rows [first, first + count) of a weight in its own number format, as they are used.
+//   stored  what stored_weight returned
+//   memory  holds the copied bytes of a weight that is not contiguous; must outlive the result
+StoredTensor weight_rows(const Weight& weight, const StoredTensor& stored, std::size_t first,
+                         std::size_t count, std::vector<std::byte>& memory);
 
 // A stored norm or bias as f32, with what the plan adds to it.
 std::vector<float> read_vector(const Weight& weight, const StoredTensor& stored);

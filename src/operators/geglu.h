@@ -4,10 +4,8 @@
 
 namespace stagecraft {
 
-// GeGLU, the gated activation of Gemma (Shazeer 2020), with GELU in its tanh form (Hendrycks and
-// Gimpel 2016):
-//   y[i]    = gelu(gate[i]) * up[i]
-//   gelu(x) = x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)))
+// GeGLU, the gated activation of Gemma (Shazeer 2020), with GELU in its tanh form (gelu_tanh.h):
+//   y[i] = gelu_tanh(gate[i]) * up[i]
 //
 //   gate, up  [n]  read; n may be 0
 //   y         [n]  written; may be gate or up itself, else must not overlap them

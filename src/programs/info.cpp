@@ -12,6 +12,7 @@
 #include "checkpoint/safetensors.h"
 #include "generation/session.h"
 #include "model/description.h"
+#include "model/named_tensors.h"
 #include "programs/commands.h"
 #include "programs/model_path.h"
 #include "programs/options.h"
@@ -113,7 +114,10 @@ std::string window_text(const Plan& plan) {
 std::string rope_text(const Plan& plan) {
   std::vector<std::string> names;
   for (const Frequencies& table : plan.frequencies) names.push_back(table.name);
-  return fmt::format("RoPE, {}", fmt::join(names, "; "));
+  if (names.empty()) return fmt::format("learned, {} rows", grouped(plan.max_positions));
+  return fmt::format("RoPE, {}{}", fmt::join(names, "; "),
+                     rotated_text(2 * plan.frequencies.front().values.size(),
+                                  steps_of<RopeStep>(plan).front()->head_dim));
 }
 
 // Whether the table of the first step may be the head's too.
@@ -125,10 +129,11 @@ bool is_tied(const Plan& plan) {
 std::size_t parameter_count(const Checkpoint& checkpoint, const Plan& plan) {
   std::size_t count = 0;
   for (const StoredTensor* tensor : checkpoint.tensors()) {
-    if (!tensor->name.ends_with(".rotary_emb.inv_freq")) count += element_count(*tensor);
+    if (!is_not_needed(tensor->name, plan.unused)) count += element_count(*tensor);
   }
-  const StoredTensor* table = checkpoint.find("model.embed_tokens.weight");
-  const StoredTensor* head = checkpoint.find("lm_head.weight");
+  const Weight& embedding = plan.weight(steps_of<EmbedStep>(plan).front()->table);
+  const StoredTensor* table = checkpoint.find(embedding.name);
+  const StoredTensor* head = checkpoint.find(embedding.or_name);
   if (is_tied(plan) && table != nullptr && head != nullptr && table->dtype == head->dtype &&
       std::ranges::equal(table->bytes, head->bytes)) {
     count -= element_count(*head);

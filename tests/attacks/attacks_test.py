@@ -1,7 +1,7 @@
 """What student code can't do: every file here that is an attack is compiled, linked and judged as a
 student's answer to stage 2.
 
-    attacks_test.py BUILD    (where worker_attacked and gate are built)
+    attacks_test.py BUILD [CLASS...]    (where worker_attacked and gate are built)
 
 Three questions to each: did it earn points? Did it harm what lies around (a file, a folder, a process, a
 secret)? Was another stage of the same student graded, in time and in little memory? It ends as its second
@@ -343,7 +343,7 @@ class Judge(Attacked):
 if __name__ == "__main__":
     course.BUILD = pathlib.Path(os.path.abspath(sys.argv.pop(1)))
     course.build = lambda *targets, only: None  # by ctest's fixtures
-    grading.PLACE = course.BUILD / "attacks_test"
+    grading.PLACE = course.BUILD / "-".join(["attacks_test", *sys.argv[1:2]])  # ctest runs several at once
     os.environ["STAGE_SECONDS"] = "1"
     if confine.why_not():
         print(f"not confined: {confine.why_not()}")

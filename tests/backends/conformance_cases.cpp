@@ -28,17 +28,24 @@ class Builder {
   ConformanceCase build(const std::string& step, const std::filesystem::path& file) {
     made_.step = step;
     if (step == "embed") embed_case();
-    if (step == "norm") norm_case();
-    if (step == "norm, add") norm_add_case();
+    if (step == "norm") norm_case(NormStep::Kind::Rms);
+    if (step == "layer norm") norm_case(NormStep::Kind::Layer);
+    if (step == "norm, add") norm_add_case(NormStep::Kind::Rms);
+    if (step == "layer norm, add") norm_add_case(NormStep::Kind::Layer);
     if (step == "linear") linear_case();
     if (step == "linear, add") linear_add_case();
+    if (step == "transposed") transposed_case();
+    if (step == "linear, silu") activation_case(ActivateStep::Function::Silu);
+    if (step == "linear, gelu") activation_case(ActivateStep::Function::Gelu);
+    if (step == "linear, tanh") activation_case(ActivateStep::Function::GeluTanh);
     if (step == "silu gate") gate_case(ActivateStep::Function::Silu);
-    if (step == "gelu gate") gate_case(ActivateStep::Function::GeluTanh);
+    if (step == "gelu gate") gate_case(ActivateStep::Function::Gelu);
+    if (step == "tanh gate") gate_case(ActivateStep::Function::GeluTanh);
     if (step == "attention") attention_case();
     if (step == "map") map_case();
     if (step == "select") select_case();
     // Keys lie in chunks of 64 positions: texts of one chunk and of several.
-    const std::size_t n = step == "attention" && large_ ? pick(130, 200) : pick(1, 40);
+    const std::size_t n = step == "attention" && large_ ? pick(130, 200) : pick(1, kMostTokens);
     for (std::size_t i = 0; i < n; ++i) {
       made_.tokens.push_back(static_cast<TokenId>(random_() % made_.plan.vocab_size));
     }
@@ -51,6 +58,8 @@ class Builder {
     return least + random_() % (most - least + 1);
   }
   bool coin() { return random_() % 2 == 0; }
+  static constexpr std::size_t kMostTokens = 40;  // of a text that no attention is to see
+
   // The width of a row that is multiplied: blocks are whole.
   std::size_t inputs() { return is_quantized(dtype_) ? 32 * pick(1, 5) : pick(1, 150); }
   std::size_t outputs() { return large_ ? pick(41, 150) : pick(1, 40); }
@@ -86,30 +95,43 @@ class Builder {
   void embed_case() {
     const BufferId x = w_.buffer("x", inputs());
     const float scale = coin() ? 1.0f : 2.75f;
-    embed(x, made_.plan.buffer(x).width, true, scale);
+    const std::size_t width = made_.plan.buffer(x).width;
+    embed(x, width, true, scale);
+    if (odd_) {
+      made_.plan.max_positions = kMostTokens;
+      std::get<EmbedStep>(made_.plan.steps.back().kind).positions =
+          weight("positions", {kMostTokens, width}, true);
+    }
     show(x);
-    made_.shape = fmt::format("{}, scale {}", made_.plan.buffer(x).width, scale);
+    made_.shape = fmt::format("{}, scale {}{}", width, scale, odd_ ? ", positions" : "");
   }
 
-  void norm_case() {
+  NormStep norm(NormStep::Kind kind, BufferId out, BufferId in, const std::string& name,
+                std::size_t group, float plus = 0.0f) {
+    NormStep step{out, in, weight(name, {group}, false, plus), group, 1e-2f, kind};
+    if (kind == NormStep::Kind::Layer) step.bias = weight(name + ".bias", {group});
+    return step;
+  }
+
+  void norm_case(NormStep::Kind kind) {
     const std::size_t width = pick(1, 150);
     const BufferId x = w_.buffer("x", width), n = w_.buffer("n", width);
     embed(x, width);
     const float plus = coin() ? 0.0f : 1.0f;
     w_.step("", SelectStep{x});
-    w_.step("norm", NormStep{n, x, weight("norm", {width}, false, plus), width, 1e-2f});
+    w_.step("norm", norm(kind, n, x, "norm", width, plus));
     // A norm that is no part of the linear after it: a second one reads its result.
-    if (odd_) w_.step("again", NormStep{n, n, weight("second", {width}), width, 1e-2f});
+    if (odd_) w_.step("again", norm(kind, n, n, "second", width));
     show_selected(n);
     made_.shape = fmt::format("{}, plus {}{}", width, plus, odd_ ? ", twice" : "");
   }
 
-  void norm_add_case() {
+  void norm_add_case(NormStep::Kind kind) {
     const std::size_t width = pick(1, 150);
     const BufferId x = w_.buffer("x", width), y = w_.buffer("y", width);
     embed(x, width);
     linear(y, x, "w", false, false);
-    w_.step("norm", NormStep{y, y, weight("norm", {width}), width, 1e-2f});
+    w_.step("norm", norm(kind, y, y, "norm", width));
     const float scale = odd_ ? 0.375f : 1.0f;
     w_.step("sum", AddStep{x, y, scale});
     show(x);
@@ -124,14 +146,50 @@ class Builder {
     // Some rows of a taller tensor: large cases, that is those of several panels.
     Weight& rows = made_.plan.weights[static_cast<std::size_t>(
         std::get<LinearStep>(made_.plan.steps.back().kind).weight)];
-    if (large_) {
-      rows.first_row = pick(1, 40);
-      rows.of_rows = rows.first_row + rows.shape[0] + pick(0, 9);
-    }
+    if (large_) take_some(rows);
     made_.shape = fmt::format("{} -> {}{}{}", made_.plan.buffer(x).width,
-                              made_.plan.buffer(y).width, bias ? ", bias" : "",
-                              large_ ? fmt::format(", from row {}", rows.first_row) : "");
+                              made_.plan.buffer(y).width, bias ? ", bias" : "", rows_text(rows));
     show(y);
+  }
+
+  // Rows of a taller tensor; some of them alternate with rows of others.
+  void take_some(Weight& rows) {
+    const std::size_t n = rows.shape[0];
+    rows.first_row = pick(1, 40);
+    rows.of_rows = rows.first_row + n + pick(0, 9);
+    if (!odd_) return;
+    rows.row_block = pick(1, 20);
+    rows.row_stride = rows.row_block + pick(1, 20);
+    rows.of_rows = rows.stored_row(n - 1) + 1 + pick(0, 9);
+  }
+  static std::string rows_text(const Weight& rows) {
+    if (rows.of_rows == 0) return "";
+    if (rows.row_block == 0) return fmt::format(", from row {}", rows.first_row);
+    return fmt::format(", {} of each {} rows from row {}", rows.row_block, rows.row_stride,
+                       rows.first_row);
+  }
+
+  void transposed_case() {
+    const BufferId x = w_.buffer("x", inputs()), y = w_.buffer("y", outputs());
+    embed(x, made_.plan.buffer(y).width);
+    linear(y, x, "w", true, coin());
+    const auto step = std::get<LinearStep>(made_.plan.steps.back().kind);
+    Weight& rows = made_.plan.weights[static_cast<std::size_t>(step.weight)];
+    rows.transposed = true;
+    if (large_) take_some(rows);
+    made_.shape = fmt::format("{} -> {}{}", made_.plan.buffer(x).width, made_.plan.buffer(y).width,
+                              rows_text(rows));
+    show(y);
+  }
+
+  void activation_case(ActivateStep::Function function) {
+    const BufferId x = w_.buffer("x", inputs()), g = w_.buffer("g", outputs());
+    embed(x, made_.plan.buffer(g).width);
+    linear(g, x, "up", true, odd_);
+    w_.step("activated", ActivateStep{g, g, kNone, function});
+    show(g);
+    made_.shape = fmt::format("{} -> {}{}", made_.plan.buffer(x).width, made_.plan.buffer(g).width,
+                              odd_ ? ", bias" : "");
   }
 
   void linear_add_case() {
@@ -173,15 +231,17 @@ class Builder {
     const bool norms = coin(), rows = coin(), rotate = pick(0, 3) != 0;
     if (norms) {  // of each head, or of the whole row
       const std::size_t q_group = rows ? q_dim : head_dim, k_group = rows ? kv_dim : head_dim;
-      w_.step("", NormStep{q, q, weight("q_norm", {q_group}), q_group, 1e-2f});
-      w_.step("", NormStep{k, k, weight("k_norm", {k_group}), k_group, 1e-2f});
+      const auto kind = coin() ? NormStep::Kind::Rms : NormStep::Kind::Layer;
+      w_.step("", norm(kind, q, q, "q_norm", q_group));
+      w_.step("", norm(kind, k, k, "k_norm", k_group));
     }
     if (rotate) {
-      std::vector<float> frequencies(head_dim / 2);
+      const std::size_t turned = coin() ? head_dim / 2 : pick(1, head_dim / 2);
+      std::vector<float> frequencies(turned);
       for (float& one : frequencies) one = static_cast<float>(pick(1, 1000)) * 1e-3f;
       const FrequenciesId rope = w_.frequencies({"random", frequencies});
-      w_.step("", RopeStep{q, rope});
-      w_.step("", RopeStep{k, rope});
+      w_.step("", RopeStep{q, rope, head_dim});
+      w_.step("", RopeStep{k, rope, head_dim});
     }
     const CacheId cache = w_.cache({n_kv_heads, head_dim});
     w_.step("", StoreStep{cache, k, v});
@@ -221,6 +281,7 @@ class Builder {
     for (const Weight& one : made_.plan.weights) {
       std::vector<std::size_t> shape = one.shape;
       if (one.of_rows != 0) shape.front() = one.of_rows;
+      if (one.transposed) std::swap(shape[0], shape[1]);
       Matrix<float> values(one.is_matrix() ? shape[0] : 1, shape.back());
       std::uniform_real_distribution<float> uniform(-1.0f, 1.0f);
       for (std::size_t r = 0; r < values.rows(); ++r) {
@@ -258,13 +319,15 @@ class Builder {
 
 const std::vector<std::string>& conformance_steps() {
   static const std::vector<std::string> steps = {
-      "embed",     "norm",      "norm, add", "linear", "linear, add",
-      "silu gate", "gelu gate", "attention", "map",    "select"};
+      "embed",        "norm",         "layer norm", "norm, add", "layer norm, add", "linear",
+      "linear, add",  "transposed",   "silu gate",  "gelu gate", "tanh gate",       "linear, silu",
+      "linear, gelu", "linear, tanh", "attention",  "map",       "select"};
   return steps;
 }
 
 bool has_typed_weight(const std::string& step) {
-  return step == "embed" || step.starts_with("linear") || step.ends_with("gate");
+  return step == "embed" || step.starts_with("linear") || step.ends_with("gate") ||
+         step == "transposed";
 }
 
 ConformanceCase make_case(const std::string& step, DType dtype, std::size_t index,

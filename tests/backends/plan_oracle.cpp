@@ -39,22 +39,30 @@ class Oracle {
     for (std::size_t t = 0; t < tokens_.size(); ++t) {
       const auto from = table.row(static_cast<std::size_t>(tokens_[t]));
       for (std::size_t i = 0; i < from.size(); ++i) {
-        buffer(s.out)[t][i] = static_cast<double>(from[i]) * static_cast<double>(s.scale);
+        const float learned = s.positions == kNone ? 0.0f : weights_.matrix(s.positions)(t, i);
+        buffer(s.out)[t][i] = static_cast<double>(from[i]) * static_cast<double>(s.scale) +
+                              static_cast<double>(learned);
       }
+      note(buffer(s.out)[t], 2);
     }
   }
 
   void compute(const NormStep& s) {
-    const auto weight = weights_.vector(s.weight);
+    const auto weight = weights_.vector(s.weight), bias = weights_.vector(s.bias);
+    const bool centred = s.kind == NormStep::Kind::Layer;
     for (std::size_t t = 0; t < tokens_.size(); ++t) {
-      const std::vector<double> in = buffer(s.in)[t];
+      std::vector<double> in = buffer(s.in)[t];
       for (std::size_t begin = 0; begin < in.size(); begin += s.group) {
-        double squares = 0.0;
+        double squares = 0.0, sum = 0.0;
+        for (std::size_t i = begin; centred && i < begin + s.group; ++i) sum += in[i];
+        const double mean = sum / static_cast<double>(s.group);
+        for (std::size_t i = begin; i < begin + s.group; ++i) in[i] -= mean;
         for (std::size_t i = begin; i < begin + s.group; ++i) squares += in[i] * in[i];
         const double root =
             std::sqrt(squares / static_cast<double>(s.group) + static_cast<double>(s.eps));
         for (std::size_t i = 0; i < s.group; ++i) {
-          buffer(s.out)[t][begin + i] = static_cast<double>(weight[i]) * in[begin + i] / root;
+          buffer(s.out)[t][begin + i] = static_cast<double>(weight[i]) * in[begin + i] / root +
+                                        (centred ? static_cast<double>(bias[i]) : 0.0);
         }
       }
       note(buffer(s.out)[t], s.group);
@@ -86,14 +94,24 @@ class Oracle {
     for (std::size_t t = 0; t < tokens_.size(); ++t) {
       for (std::size_t i = 0; i < buffer(s.gate)[t].size(); ++i) {
         const double x = buffer(s.gate)[t][i];
-        const double exponent =
-            s.function == ActivateStep::Function::Silu
-                ? x
-                : 2.0 * std::sqrt(2.0 / std::numbers::pi) * (x + 0.044715 * x * x * x);
-        buffer(s.out)[t][i] = x / (1.0 + std::exp(-exponent)) * buffer(s.up)[t][i];
+        const double up = s.up == kNone ? 1.0 : buffer(s.up)[t][i];
+        buffer(s.out)[t][i] = activated(s.function, x) * up;
       }
       note(buffer(s.out)[t], 1);
     }
+  }
+
+  static double activated(ActivateStep::Function function, double x) {
+    switch (function) {
+      case ActivateStep::Function::Silu:
+        return x / (1.0 + std::exp(-x));
+      case ActivateStep::Function::GeluTanh:
+        return x / 2.0 *
+               (1.0 + std::tanh(std::sqrt(2.0 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
+      case ActivateStep::Function::Gelu:
+        return x / 2.0 * std::erfc(-x / std::numbers::sqrt2);
+    }
+    return 0.0;
   }
 
   void compute(const AddStep& s) {
@@ -120,9 +138,10 @@ class Oracle {
   void compute(const RopeStep& s) {
     const auto& frequencies = plan_.frequencies[static_cast<std::size_t>(s.frequencies)].values;
     const std::size_t half = frequencies.size();
+    const std::size_t head_dim = s.head_dim;
     for (std::size_t t = 0; t < tokens_.size(); ++t) {
       std::vector<double>& row = buffer(s.x)[t];
-      for (std::size_t head = 0; head < row.size(); head += 2 * half) {
+      for (std::size_t head = 0; head < row.size(); head += head_dim) {
         for (std::size_t i = 0; i < half; ++i) {
           // The angle is rounded to f32, as everywhere (numbers.md).
           const double angle = static_cast<float>(t) * frequencies[i];

@@ -193,8 +193,8 @@ const BadModel kBadConfigs[] = {
      "config.json: 'layer_types': layer 1 slides, but there is no 'sliding_window'"},
 
     // Models that compute something else. Silence here would be a wrong answer.
-    {"is_of_an_unknown_family", config(R"({"model_type": "gpt2"})"),
-     "config.json: 'model_type': expected " + known_model_types() + ", found 'gpt2'"},
+    {"is_of_an_unknown_family", config(R"({"model_type": "mamba"})"),
+     "config.json: 'model_type': expected " + known_model_types() + ", found 'mamba'"},
     {"is_of_no_family", config(R"({"model_type": null})"),
      "config.json: 'model_type': expected " + known_model_types() + ", found ''"},
     {"is_of_a_family_with_a_newline", config(R"({"model_type": "llama\nok"})"),

@@ -10,7 +10,10 @@
 #include "base/error.h"
 #include "operators/add.h"
 #include "operators/attention.h"
+#include "operators/exact_gelu.h"
+#include "operators/gelu_tanh.h"
 #include "operators/half_to_float.h"
+#include "operators/layer_norm.h"
 #include "operators/matmul_transb.h"
 #include "operators/rms_norm.h"
 #include "operators/rope.h"
@@ -57,6 +60,16 @@ TEST(ElementwiseOperators, MayWriteOverTheirInput) {
     silu(over, over);
     EXPECT_TRUE(same_bits(over, y)) << "silu " << n;
 
+    exact_gelu(x, y);
+    over = x;
+    exact_gelu(over, over);
+    EXPECT_TRUE(same_bits(over, y)) << "gelu " << n;
+
+    gelu_tanh(x, y);
+    over = x;
+    gelu_tanh(over, over);
+    EXPECT_TRUE(same_bits(over, y)) << "gelu_tanh " << n;
+
     swiglu(x, up, y);
     over = x;
     swiglu(over, up, over);
@@ -80,6 +93,20 @@ TEST(RmsNorm, MayWriteOverItsInput) {
   rms_norm(x.view(), weight, 0.5f, y.view());
   rms_norm(over.view(), weight, 0.5f, over.view());
   EXPECT_TRUE(same_bits({over.data(), 99}, {y.data(), 99}));
+}
+
+TEST(LayerNorm, MayWriteOverItsInputAndRowsDoNotDependOnSeqLen) {
+  Matrix<float> x = matrix(5, 33);
+  const std::vector<float> weight = numbers(33, 5), bias = numbers(33, 6);
+  Matrix<float> all(5, 33);
+  Matrix<float> one(1, 33);
+  layer_norm(x.view(), weight, bias, 0.5f, all.view());
+  for (std::size_t r = 0; r < 5; ++r) {
+    layer_norm(x.view().row_range(r, 1), weight, bias, 0.5f, one.view());
+    EXPECT_TRUE(same_bits(one.view().row(0), all.view().row(r)));
+  }
+  layer_norm(x.view(), weight, bias, 0.5f, x.view());
+  EXPECT_TRUE(same_bits({x.data(), 165}, {all.data(), 165}));
 }
 
 TEST(RmsNorm, RowsDoNotDependOnSeqLen) {
@@ -287,6 +314,11 @@ TEST(Operators, RefuseShapesThatDisagree) {
       [&] { add(m23.view(), m32.view()); },
       [&] { rms_norm(m23.view(), four, 1.0f, m23.view()); },
       [&] { rms_norm(m23.view(), three, 1.0f, m32.view()); },
+      [&] { exact_gelu(three, four); },
+      [&] { gelu_tanh(three, four); },
+      [&] { layer_norm(m23.view(), four, three, 1.0f, m23.view()); },
+      [&] { layer_norm(m23.view(), three, four, 1.0f, m23.view()); },
+      [&] { layer_norm(m23.view(), three, three, 1.0f, m32.view()); },
       [&] { matmul_transb(1, m23.view(), m24.view(), 0, m23.view()); },
       [&] { matmul_transb(1, m23.view(), m23.view(), 0, m23.view()); },
       [&] { rope(m23.view(), four, 0); },

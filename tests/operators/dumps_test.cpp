@@ -1,5 +1,8 @@
 // The textbook operators against PyTorch's dumps.
 #include "operators/attention.h"
+#include "operators/exact_gelu.h"
+#include "operators/gelu_tanh.h"
+#include "operators/layer_norm.h"
 #include "operators/matmul_transb.h"
 #include "operators/rms_norm.h"
 #include "operators/rope.h"
@@ -25,6 +28,26 @@ TEST(Swiglu, AgreesWithPyTorch) {
     const std::vector<float> gate = c.vector("gate");
     std::vector<float> y(gate.size());
     swiglu(gate, c.vector("up"), y);
+    c.expect("y", y);
+  });
+}
+
+TEST(Gelu, AgreesWithPyTorch) {
+  for_each_case("exact_gelu", [](const DumpCase& c) {
+    const std::vector<float> x = c.vector("x");
+    std::vector<float> y(x.size());
+    exact_gelu(x, y);
+    c.expect("y", y);
+    gelu_tanh(x, y);
+    c.expect("y_tanh", y);
+  });
+}
+
+TEST(LayerNorm, AgreesWithPyTorch) {
+  for_each_case("layer_norm", [](const DumpCase& c) {
+    const Matrix<float> x = c.matrix("x");
+    Matrix<float> y(x.rows(), x.cols());
+    layer_norm(x.view(), c.vector("weight"), c.vector("bias"), c.scalar("eps"), y.view());
     c.expect("y", y);
   });
 }

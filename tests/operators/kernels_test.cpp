@@ -331,23 +331,54 @@ TEST_P(EveryTable, NormsRowsOfAnyWidth) {
   }
 }
 
-// The gated activations, by ActivateStep::Function, as x / (1 + e^-exponent(x)) * up.
+TEST_P(EveryTable, LayerNormsRowsOfAnyWidthAlsoInPlace) {
+  for (const std::size_t n : {1u, 3u, 16u, 37u, 64u, 333u}) {
+    auto x = random_floats(n, 1);
+    const auto weight = random_floats(n, 2), bias = random_floats(n, 3);
+    for (float& value : x) value += 5.0f;  // a mean that matters
+    std::vector<float> out(n + 1, -7.0f);
+    k_.layer_norm(x.data(), weight.data(), bias.data(), n, 1e-5f, out.data());
+    double sum = 0.0, squares = 0.0;
+    for (const float value : x) sum += value;
+    const double mean = sum / static_cast<double>(n);
+    for (const float value : x) squares += (value - mean) * (value - mean);
+    const double scale = 1.0 / std::sqrt(squares / static_cast<double>(n) + 1e-5);
+    for (std::size_t i = 0; i < n; ++i) {
+      const double expected = weight[i] * ((x[i] - mean) * scale) + bias[i];
+      EXPECT_NEAR(out[i], expected, 2e-5 * std::max(1.0, std::abs(expected))) << n;
+    }
+    EXPECT_EQ(out[n], -7.0f);
+    k_.layer_norm(x.data(), weight.data(), bias.data(), n, 1e-5f, x.data());
+    EXPECT_TRUE(std::equal(x.begin(), x.end(), out.begin()));
+  }
+}
+
+// The activations, by ActivateStep::Function, with and without up.
 TEST_P(EveryTable, ActivationsAreThoseOfTheirFormulasAlsoFarOut) {
-  constexpr double (*kExponents[])(double) = {
-      [](double x) { return x; },  // SiLU
-      [](double x) {               // GELU, with tanh
-        return 2.0 * std::sqrt(2.0 / std::numbers::pi) * (x + 0.044715 * x * x * x);
+  constexpr double (*kFormulas[])(double) = {
+      [](double x) { return x / (1.0 + std::exp(-x)); },  // SiLU
+      [](double x) {                                      // GELU, with tanh
+        const double y = std::sqrt(2.0 / std::numbers::pi) * (x + 0.044715 * x * x * x);
+        return x / (1.0 + std::exp(-2.0 * y));
       },
+      [](double x) { return 0.5 * x * std::erfc(-x / std::numbers::sqrt2); },  // GELU
   };
-  for (std::size_t f = 0; f < 2; ++f) {
+  for (std::size_t f = 0; f < 3; ++f) {
+    // GELU multiplies with e^(-x^2 / 2): rounding the exponent is an error of x^2 / 2 units.
+    const double allowed = f == 2 ? 3e-6 : 1e-6;
     std::vector<float> gate = random_floats(37, 1), up = random_floats(37, 2), out(38, -7.0f);
     const float far[] = {-1e30f, -200.0f, -88.5f, -87.0f, 0.0f, 87.0f, 88.5f, 200.0f, 1e30f};
     std::copy(std::begin(far), std::end(far), gate.begin());
     k_.activate[f](gate.data(), up.data(), 37, out.data());
     for (std::size_t i = 0; i < 37; ++i) {
-      const double g = gate[i];
-      const double expected = g / (1.0 + std::exp(-kExponents[f](g))) * up[i];
-      EXPECT_NEAR(out[i], expected, 1e-6 * std::abs(expected) + 1e-35) << f << ": " << gate[i];
+      const double expected = kFormulas[f](gate[i]) * up[i];
+      EXPECT_NEAR(out[i], expected, allowed * std::abs(expected) + 1e-35) << f << ": " << gate[i];
+    }
+    EXPECT_EQ(out[37], -7.0f);
+    k_.activate[f](gate.data(), nullptr, 37, out.data());
+    for (std::size_t i = 0; i < 37; ++i) {
+      const double expected = kFormulas[f](gate[i]);
+      EXPECT_NEAR(out[i], expected, allowed * std::abs(expected) + 1e-35) << f << ": " << gate[i];
     }
     EXPECT_EQ(out[37], -7.0f);
     gate[0] = std::nanf("");

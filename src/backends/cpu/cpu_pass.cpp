@@ -54,8 +54,14 @@ class Pass {
         if (row < share.begin || row >= share.end) continue;
         const auto token = static_cast<std::size_t>(one.tokens[t]);
         read_row(weights_.stored[static_cast<std::size_t>(step.table)], token, out.row(row));
+        const std::size_t position = one.cache->length() + t;
         if (step.scale != 1.0f) k_.scale(step.scale, out.cols(), out.row(row).data());
-        turn(row, one.cache->length() + t);
+        if (step.positions != kNone) {
+          const auto learned = scratch_row(out.cols());
+          read_row(weights_.stored[static_cast<std::size_t>(step.positions)], position, learned);
+          k_.add(learned.data(), out.cols(), out.row(row).data());
+        }
+        turn(row, position);
       }
     }
     slice_.barrier();
@@ -131,11 +137,12 @@ class Pass {
 
   void compute(const FusedAdd& step) {
     const auto x = buffer(step.x), in = buffer(step.in);
-    float* const row = slice_.scratch().prepared.f32.data();
+    float* const row = scratch_row(in.cols()).data();
+    const PackedNorm norm = weights_.norm(step.norm);
     const Range mine = slice_.share(rows_);
     for (std::size_t r = mine.begin; r < mine.end; ++r) {
-      if (step.norm != kNone) {
-        k_.rms_norm(in.row(r).data(), weights_.vector(step.norm), in.cols(), step.eps, row);
+      if (norm) {
+        norm.apply(k_, in.row(r).data(), in.cols(), row);
       } else {
         std::ranges::copy(in.row(r), row);
       }
@@ -146,13 +153,15 @@ class Pass {
   }
 
   void compute(const FusedNorm& step) {
-    const NormStep& norm = step.step;
-    const auto in = buffer(norm.in), out = buffer(norm.out);
+    const auto in = buffer(step.step.in), out = buffer(step.step.out);
+    const std::size_t group = step.step.group;
+    const PackedNorm norm =
+        weights_.norm({step.step.kind, step.step.weight, step.step.bias, step.step.eps});
     const std::size_t first = step.scored_only && !scores_all() ? first_scored_row() : 0;
     const Range mine = slice_.share(rows_ - first);
     for (std::size_t r = first + mine.begin; r < first + mine.end; ++r) {
-      for (std::size_t c = 0; c < in.cols(); c += norm.group) {
-        k_.rms_norm(&in(r, c), weights_.vector(norm.weight), norm.group, norm.eps, &out(r, c));
+      for (std::size_t c = 0; c < in.cols(); c += group) {
+        norm.apply(k_, &in(r, c), group, &out(r, c));
       }
     }
     slice_.barrier();
@@ -204,12 +213,18 @@ class Pass {
   }
 
   Rows prepare(const LinearInput& input, std::span<const Product> products) const {
-    return slice_.prepare(buffer(input.in).row_range(0, rows_), weights_.vector(input.norm),
-                          input.eps, products);
+    return slice_.prepare(buffer(input.in).row_range(0, rows_), weights_.norm(input.norm),
+                          products);
   }
   Product product(const FusedLinear& linear) const {
+    const auto activate =
+        linear.activation ? k_.activate[static_cast<std::size_t>(*linear.activation)] : nullptr;
     return {&weights_.matrix(linear.weight), weights_.vector(linear.bias), buffer(linear.out),
-            linear.add};
+            linear.add, activate};
+  }
+  // A row of this thread's own.
+  std::span<float> scratch_row(std::size_t width) const {
+    return {slice_.scratch().prepared.f32.data(), width};
   }
   MatrixView<float> buffer(BufferId id) const {
     if (id == program_.plan.logits) return logits_;
@@ -236,9 +251,10 @@ void check(const Plan& plan, std::span<const SequenceTokens> batch, const CpuWor
       throw Error("forward: expected at most {} tokens to score, found {}", tokens.size(),
                   n_logits);
     }
-    if (tokens.size() > cache->capacity() - cache->length()) {
-      throw Error("forward: expected at most {} more tokens in the context, found {}",
-                  cache->capacity() - cache->length(), tokens.size());
+    const std::size_t room = context_limit(plan, cache->capacity()) - cache->length();
+    if (tokens.size() > room) {
+      throw Error("forward: expected at most {} more tokens in the context, found {}", room,
+                  tokens.size());
     }
     for (const TokenId token : tokens) {
       if (token < 0 || static_cast<std::size_t>(token) >= plan.vocab_size) {

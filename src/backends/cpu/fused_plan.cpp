@@ -32,7 +32,7 @@ class Fuser {
   // Fuses what begins at step i; returns the first step after it.
   std::size_t fuse_at(std::size_t i) {
     if (const auto* embed = at<EmbedStep>(i)) {
-      fused_.steps.push_back(FusedEmbed{embed->out, embed->table, embed->scale});
+      fused_.steps.push_back(FusedEmbed{embed->out, embed->table, embed->scale, embed->positions});
       return i + 1;
     }
     if (at<LinearStep>(i) != nullptr) return linears(i, {at<LinearStep>(i)->in});
@@ -67,7 +67,11 @@ class Fuser {
     if (linear == nullptr || linear->in != norm->out) return std::nullopt;
     const std::size_t last = end_of_group(i + 1) - 1;
     if (is_read_after(plan_, last, norm->out)) return std::nullopt;
-    return linears(i + 1, {norm->in, norm->weight, norm->eps});
+    return linears(i + 1, {norm->in, row_norm(*norm)});
+  }
+
+  static RowNorm row_norm(const NormStep& norm) {
+    return {norm.kind, norm.weight, norm.bias, norm.eps};
   }
 
   // The first step that is no linear of the same input.
@@ -80,11 +84,17 @@ class Fuser {
   std::size_t linears(std::size_t begin, const LinearInput& input) {
     const std::size_t end = end_of_group(begin);
     if (const auto after = gate(begin, end, input)) return *after;
+    const bool activated = is_activated(end);
     FusedLinears group{input, {}};
     for (std::size_t i = begin; i < end; ++i) {
       const LinearStep& linear = *at<LinearStep>(i);
       group.linears.push_back({linear.weight, linear.bias, linear.out});
       group.linears.back().scored_only = is_only_scored(i, linear.out);
+    }
+    if (activated) {
+      group.linears.back().activation = at<ActivateStep>(end)->function;
+      fused_.steps.push_back(std::move(group));
+      return end + 1;
     }
     const auto* add = at<AddStep>(end);
     FusedLinear& last = group.linears.back();
@@ -97,6 +107,13 @@ class Fuser {
     }
     fused_.steps.push_back(std::move(group));
     return sum ? end + 1 : end;
+  }
+
+  // Whether step i is an activation without a gate, in place, of what the linear before it wrote.
+  bool is_activated(std::size_t i) const {
+    const auto* activate = at<ActivateStep>(i);
+    return activate != nullptr && activate->up == kNone && activate->out == activate->gate &&
+           at<LinearStep>(i - 1)->out == activate->gate;
   }
 
   // Gate, up and the activation that is all that reads them.
@@ -124,7 +141,7 @@ class Fuser {
         add->in != norm->out || is_read_after(plan_, i + 1, norm->out)) {
       return std::nullopt;
     }
-    fused_.steps.push_back(FusedAdd{add->x, norm->in, add->scale, norm->weight, norm->eps});
+    fused_.steps.push_back(FusedAdd{add->x, norm->in, add->scale, row_norm(*norm)});
     return i + 2;
   }
 
@@ -133,7 +150,8 @@ class Fuser {
     struct Rotated {
       BufferId buffer;
       HeadRotation rotation;
-      std::size_t group = 0;  // of its norm
+      std::size_t group = 0;     // of its norm
+      std::size_t head_dim = 0;  // that its rope names
     };
     std::vector<Rotated> rotated;
     const auto rotated_of = [&](BufferId buffer) -> Rotated& {
@@ -145,13 +163,14 @@ class Fuser {
         Rotated& one = rotated_of(norm->in);
         HeadRotation& rotation = one.rotation;
         one.group = norm->group;
-        if (norm->out != norm->in || rotation.norm != kNone || rotation.rope != kNone) return {};
-        rotation.norm = norm->weight;
-        rotation.eps = norm->eps;
+        const bool first = rotation.norm.weight == kNone && rotation.rope == kNone;
+        if (norm->out != norm->in || !first) return std::nullopt;
+        rotation.norm = row_norm(*norm);
       } else if (const auto* rope = at<RopeStep>(i)) {
-        HeadRotation& rotation = rotated_of(rope->x).rotation;
-        if (rotation.rope != kNone) return std::nullopt;
-        rotation.rope = rope->frequencies;
+        Rotated& one = rotated_of(rope->x);
+        if (one.rotation.rope != kNone) return std::nullopt;
+        one.rotation.rope = rope->frequencies;
+        one.head_dim = rope->head_dim;
       } else {
         break;
       }
@@ -160,10 +179,11 @@ class Fuser {
     const auto* step = at<AttentionStep>(i + 1);
     if (store == nullptr || step == nullptr || store->cache != step->cache) return std::nullopt;
     FusedAttention fused{*step, store->k, store->v, {}, {}, i + 1 == last_attention_};
-    for (const auto& [buffer, rotation, group] : rotated) {
+    for (const auto& [buffer, rotation, group, head_dim] : rotated) {
       if (buffer != step->q && buffer != store->k) return std::nullopt;
-      const bool of_heads = group == plan_.cache(step->cache).head_dim;
-      if (rotation.norm != kNone && !of_heads) return std::nullopt;
+      const std::size_t size = plan_.cache(step->cache).head_dim;
+      if (rotation.norm.weight != kNone && group != size) return std::nullopt;
+      if (rotation.rope != kNone && head_dim != size) return std::nullopt;
       (buffer == step->q ? fused.q_rotation : fused.k_rotation) = rotation;
     }
     for (const BufferId buffer : {step->q, store->k, store->v}) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -12,6 +13,7 @@ namespace stagecraft {
 //
 //   norm, linears of the same input        FusedLinears: rows are normed and rounded once for all
 //   linear, x += its result                the sum is written by the kernel that makes it
+//   linear, activation without a gate      the same
 //   gate and up, activation                FusedGate: the two meet in registers and cache
 //   norms and rope of q and k, store,      FusedAttention: one task per key head and a few rows
 //     attention
@@ -23,19 +25,27 @@ struct FusedEmbed {
   BufferId out;
   WeightId table;
   float scale;
+  WeightId positions;
+};
+
+// A norm on the way from one step to the next; weight kNone: there is none.
+struct RowNorm {
+  NormStep::Kind kind = NormStep::Kind::Rms;
+  WeightId weight = kNone, bias = kNone;
+  float eps = 0.0f;
 };
 
 // Rows on their way into linears, and the norm that they pass first.
 struct LinearInput {
   BufferId in;
-  WeightId norm = kNone;
-  float eps = 0.0f;
+  RowNorm norm = {};
 };
 
 struct FusedLinear {
   WeightId weight, bias;
   BufferId out;
-  bool add = false;          // out += instead of out =
+  bool add = false;  // out += instead of out =
+  std::optional<ActivateStep::Function> activation = {};
   bool scored_only = false;  // nobody reads the other rows
 };
 
@@ -53,8 +63,7 @@ struct FusedGate {
 
 // What happens to every head of q, or of k, before they meet.
 struct HeadRotation {
-  WeightId norm = kNone;  // [head_dim]
-  float eps = 0.0f;
+  RowNorm norm = {};  // [head_dim]
   FrequenciesId rope = kNone;
 };
 
@@ -65,12 +74,11 @@ struct FusedAttention {
   bool scored_only = false;  // only scored rows look back, all rows leave keys and values
 };
 
-// x += scale * rms_norm(in), or scale * in
+// x += scale * norm(in), or scale * in
 struct FusedAdd {
   BufferId x, in;
   float scale = 1.0f;
-  WeightId norm = kNone;
-  float eps = 0.0f;
+  RowNorm norm = {};
 };
 
 // A norm that nothing next to it takes in: OLMo 2's, of all heads of q or of k at once.

@@ -64,14 +64,16 @@ PackedAttention::Place PackedAttention::place_of(std::size_t row) const {
 
 void PackedAttention::rotate(const float* head, std::size_t head_dim, std::size_t row,
                              const HeadRotation& rotation, float* out) const {
-  if (rotation.norm != kNone) {
-    k_.rms_norm(head, weights_.vector(rotation.norm), head_dim, rotation.eps, out);
+  if (const PackedNorm norm = weights_.norm(rotation.norm)) {
+    norm.apply(k_, head, head_dim, out);
     head = out;
   }
   if (rotation.rope != kNone) {
     CpuWorkspace::Rotation& angles = w_.rotations[static_cast<std::size_t>(rotation.rope)];
     k_.rope(head, angles.cos.view().row(row).data(), angles.sin.view().row(row).data(),
             angles.cos.cols(), out);
+    const std::size_t rotated = 2 * angles.cos.cols();
+    if (head != out) std::copy(head + rotated, head + head_dim, out + rotated);
   } else if (head != out) {
     std::copy_n(head, head_dim, out);
   }

@@ -19,6 +19,7 @@ bool is_large(const Checkpoint& checkpoint) {
 
 // A matrix that has its place in memory and is to be packed into it.
 struct Job {
+  const Weight* weight;
   const StoredTensor* stored;
   PanelMatrix* packed;
   std::size_t offset;  // of its first panel
@@ -29,7 +30,7 @@ class Planner {
  public:
   // `weights` must stay where it is until it is packed: the jobs point into it.
   Planner(const Plan& plan, const Checkpoint& checkpoint, PackedWeights& weights)
-      : checkpoint_(checkpoint), weights_(weights) {
+      : plan_(plan), checkpoint_(checkpoint), weights_(weights) {
     const std::vector<const StoredTensor*> stored = find_weights(plan, checkpoint);
     weights.matrices.resize(plan.weights.size());
     weights.vectors.resize(plan.weights.size());
@@ -63,7 +64,7 @@ class Planner {
       const StoredTensor& stored = weights_.stored[at];
       PanelMatrix& packed = weights_.matrices[at];
       packed = {packed_layout(stored, checkpoint_), stored.shape[0], stored.shape[1], nullptr, 0};
-      jobs_.push_back({&stored, &packed, bytes_ + stride});
+      jobs_.push_back({&plan_.weights[at], &stored, &packed, bytes_ + stride});
       stride += panel_bytes(packed.layout, packed.inputs);
     }
     const auto placed = std::span(jobs_).last(ids.size());
@@ -71,11 +72,20 @@ class Planner {
     bytes_ += stride * placed.front().packed->panel_count();
   }
 
+  const Plan& plan_;
   const Checkpoint& checkpoint_;
   PackedWeights& weights_;
   std::vector<Job> jobs_;
   std::size_t bytes_ = 0;
 };
+
+// Writes the panel of outputs [first, first + 32).
+void pack_outputs(const Job& job, std::size_t first, std::span<std::byte> panel) {
+  if (job.weight->is_contiguous()) return pack_panel(*job.stored, first, panel);
+  const std::size_t n = std::min(kPanelOutputs, job.packed->outputs - first);
+  std::vector<std::byte> memory;
+  pack_panel(weight_rows(*job.weight, *job.stored, first, n, memory), 0, panel);
+}
 
 // Packs all matrices, a few panels at a time, whichever thread is free. Every so often the file's
 // pages are released, so that the model is not in memory twice.
@@ -96,8 +106,8 @@ void pack(const std::vector<Job>& jobs, const Checkpoint& checkpoint, std::byte*
       for (; piece < first + pieces; piece = next++) {
         const std::size_t begin = (piece - first) * kPanels;
         for (std::size_t i = begin; i < std::min(panels, begin + kPanels); ++i) {
-          pack_panel(*job.stored, i * kPanelOutputs,
-                     {memory + job.offset + i * job.packed->stride, bytes});
+          pack_outputs(job, i * kPanelOutputs,
+                       {memory + job.offset + i * job.packed->stride, bytes});
           const std::size_t now = done += bytes;
           if (now >= kReleaseEvery) {
             done = 0;

@@ -2,7 +2,7 @@
 
 namespace stagecraft {
 
-Rows ThreadSlice::prepare(MatrixView<const float> x, const float* norm, float eps,
+Rows ThreadSlice::prepare(MatrixView<const float> x, const PackedNorm& norm,
                           std::span<const Product> products) const {
   bool types[3] = {};
   for (const Product& product : products) {
@@ -15,8 +15,8 @@ Rows ThreadSlice::prepare(MatrixView<const float> x, const float* norm, float ep
   const MatrixView<float> normed(p.f32.data(), x.rows(), width);
   for (std::size_t r = mine.begin; r < mine.end; ++r) {
     const float* row = x.row(r).data();
-    if (norm != nullptr) {
-      k_.rms_norm(row, norm, width, eps, normed.row(r).data());
+    if (norm) {
+      norm.apply(k_, row, width, normed.row(r).data());
       row = normed.row(r).data();
     }
     for (const ActivationType type : {ActivationType::BF16, ActivationType::Q8}) {
@@ -24,7 +24,7 @@ Rows ThreadSlice::prepare(MatrixView<const float> x, const float* norm, float ep
     }
   }
   if (together) barrier();
-  return {&p, norm != nullptr ? MatrixView<const float>(normed) : x};
+  return {&p, norm ? MatrixView<const float>(normed) : x};
 }
 
 void ThreadSlice::round_row(const float* row, ActivationType type, std::size_t r, std::size_t width,
@@ -49,11 +49,11 @@ void ThreadSlice::multiply(const Rows& x, Range rows, std::span<const Product> p
 
 void ThreadSlice::multiply_panel(const Rows& x, const Product& product, std::size_t panel,
                                  Range rows) const {
-  const auto& [weight, bias, out, add] = product;
+  const auto& [weight, bias, out, add, activate] = product;
   const PanelMatrix& m = *weight;
   const std::size_t output = panel * kPanelOutputs;
   const std::size_t n_outputs = std::min(kPanelOutputs, m.outputs - output);
-  const bool direct = n_outputs == kPanelOutputs && bias == nullptr;
+  const bool direct = n_outputs == kPanelOutputs && bias == nullptr && activate == nullptr;
   for (std::size_t r = rows.begin; r < rows.end; r += max_rows(m)) {
     const std::size_t n = std::min(max_rows(m), rows.end - r);
     if (direct) {
@@ -64,6 +64,7 @@ void ThreadSlice::multiply_panel(const Rows& x, const Product& product, std::siz
     tile(m, panel, x, r, n, {values}, rows);
     for (std::size_t i = 0; i < n; ++i, values += kPanelOutputs) {
       if (bias != nullptr) k_.add(bias + output, n_outputs, values);
+      if (activate != nullptr) activate(values, nullptr, n_outputs, values);
       float* to = &out(r + i, output);
       if (add) {
         k_.add(values, n_outputs, to);

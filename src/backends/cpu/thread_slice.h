@@ -27,12 +27,14 @@ struct TileOut {
   bool add = false;
 };
 
-// out[r] = weight * row r + bias, or += that.
+// out[r] = f(weight * row r + bias), or += that.
 struct Product {
   const PanelMatrix* weight = nullptr;
   const float* bias = nullptr;  // [outputs], or nullptr
   MatrixView<float> out = {};   // [rows, outputs]
   bool add = false;
+  // f of the sum and the bias (Kernels::activate), or nullptr.
+  void (*activate)(const float* x, const float* up, std::size_t n, float* out) = nullptr;
 };
 
 // All threads walk through a pass side by side; this is one of them at the products: it prepares
@@ -55,10 +57,10 @@ class ThreadSlice {
     if (n_threads_ > 1) w_.threads.barrier();
   }
 
-  // Norms rows, where a norm is given ([width], or nullptr), and puts them into the number
-  // formats that the matrices' kernels ask for. In a long pass all threads must call it: each does
-  // its share, and they wait for each other.
-  Rows prepare(MatrixView<const float> x, const float* norm, float eps,
+  // Norms rows, where a norm is given, and puts them into the number formats that the matrices'
+  // kernels ask for. In a long pass all threads must call it: each does its share, and they wait
+  // for each other.
+  Rows prepare(MatrixView<const float> x, const PackedNorm& norm,
                std::span<const Product> products) const;
 
   // Writes row r of p, which is `width` wide, in one of the rounded formats.

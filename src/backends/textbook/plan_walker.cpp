@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "base/error.h"
 #include "model/linear.h"
@@ -9,11 +10,15 @@
 #include "operators/add.h"
 #include "operators/attention.h"
 #include "operators/check.h"
+#include "operators/exact_gelu.h"
 #include "operators/geglu.h"
+#include "operators/gelu_tanh.h"
 #include "operators/kernels/panel_matrix.h"
+#include "operators/layer_norm.h"
 #include "operators/rms_norm.h"
 #include "operators/rope.h"
 #include "operators/scaled_attention.h"
+#include "operators/silu.h"
 #include "operators/soft_cap.h"
 #include "operators/swiglu.h"
 
@@ -54,6 +59,8 @@ class Walk {
       std::ranges::transform(from, rows(s.out).row(t).begin(),
                              [&](float value) { return value * s.scale; });
     }
+    if (s.positions == kNone) return;
+    add(weights_.matrix(s.positions).row_range(cache_.length(), rows_), rows(s.out));
   }
 
   // Each group is a row of its own.
@@ -61,8 +68,13 @@ class Walk {
     const auto in = rows(s.in), out = rows(s.out);
     const std::size_t groups = in.cols() / s.group;
     for (std::size_t t = 0; t < rows_; ++t) {
-      rms_norm(MatrixView<const float>(in.row(t).data(), groups, s.group),
-               weights_.vector(s.weight), s.eps, {out.row(t).data(), groups, s.group});
+      const MatrixView<const float> from(in.row(t).data(), groups, s.group);
+      const MatrixView<float> to(out.row(t).data(), groups, s.group);
+      if (s.kind == NormStep::Kind::Rms) {
+        rms_norm(from, weights_.vector(s.weight), s.eps, to);
+      } else {
+        layer_norm(from, weights_.vector(s.weight), weights_.vector(s.bias), s.eps, to);
+      }
     }
   }
 
@@ -71,9 +83,22 @@ class Walk {
   }
 
   void compute(const ActivateStep& s) {
-    const auto gate = rows(s.gate), up = rows(s.up), out = rows(s.out);
-    const auto activate = s.function == ActivateStep::Function::Silu ? swiglu : geglu;
-    for (std::size_t t = 0; t < rows_; ++t) activate(gate.row(t), up.row(t), out.row(t));
+    using Function = ActivateStep::Function;
+    const auto gate = rows(s.gate), out = rows(s.out);
+    if (s.up != kNone && s.function != Function::Gelu) {
+      const auto up = rows(s.up);
+      const auto gated = s.function == Function::Silu ? swiglu : geglu;
+      for (std::size_t t = 0; t < rows_; ++t) gated(gate.row(t), up.row(t), out.row(t));
+      return;
+    }
+    void (*activate)(std::span<const float>, std::span<float>) = exact_gelu;
+    if (s.function == Function::Silu) activate = silu;
+    if (s.function == Function::GeluTanh) activate = gelu_tanh;
+    for (std::size_t t = 0; t < rows_; ++t) {
+      activate(gate.row(t), out.row(t));
+      if (s.up == kNone) continue;
+      std::ranges::transform(out.row(t), rows(s.up).row(t), out.row(t).begin(), std::multiplies());
+    }
   }
 
   void compute(const AddStep& s) {
@@ -94,8 +119,12 @@ class Walk {
   }
 
   void compute(const RopeStep& s) {
-    rope(rows(s.x), plan_.frequencies[static_cast<std::size_t>(s.frequencies)].values,
-         cache_.length());
+    const auto& frequencies = plan_.frequencies[static_cast<std::size_t>(s.frequencies)].values;
+    const auto x = rows(s.x);
+    if (2 * frequencies.size() == s.head_dim) return rope(x, frequencies, cache_.length());
+    for (std::size_t head = 0; head < x.cols(); head += s.head_dim) {
+      rope(x.col_range(head, 2 * frequencies.size()), frequencies, cache_.length());
+    }
   }
 
   void compute(const StoreStep& s) {
@@ -152,10 +181,15 @@ PlanWeights load_weights(const Plan& plan, const Checkpoint& checkpoint) {
   PlanWeights weights;
   for (std::size_t i = 0; i < stored.size(); ++i) {
     StoredTensor tensor = stored_weight(plan.weights[i], *stored[i]);
+    std::vector<std::byte> copied;
+    if (!plan.weights[i].is_contiguous()) {
+      tensor = weight_rows(plan.weights[i], tensor, 0, tensor.shape.front(), copied);
+    }
     if (!plan.weights[i].is_matrix()) tensor.shape = {1, tensor.shape.front()};
     const std::size_t rows = tensor.shape[0], cols = tensor.shape[1];
     const bool aligned = reinterpret_cast<std::uintptr_t>(tensor.bytes.data()) % 4 == 0;
-    if (tensor.dtype == DType::F32 && aligned && plan.weights[i].plus == 0.0f) {
+    const bool as_stored = aligned && plan.weights[i].is_contiguous();
+    if (tensor.dtype == DType::F32 && as_stored && plan.weights[i].plus == 0.0f) {
       const auto* values = reinterpret_cast<const float*>(tensor.bytes.data());
       weights.values.push_back({values, rows, cols});
       continue;
@@ -192,7 +226,8 @@ void walk(const Plan& plan, const PlanWeights& weights, std::span<const TokenId>
   if (tokens.empty() || tokens.size() > w.max_rows) {
     throw Error("forward: expected 1 to {} tokens, found {}", w.max_rows, tokens.size());
   }
-  const std::size_t room = std::min(cache.capacity(), w.max_context) - cache.length();
+  const std::size_t capacity = std::min(cache.capacity(), w.max_context);
+  const std::size_t room = context_limit(plan, capacity) - cache.length();
   if (tokens.size() > room) {
     throw Error("forward: expected at most {} more tokens in the context, found {}", room,
                 tokens.size());

@@ -10,13 +10,15 @@
 
 namespace stagecraft {
 
-DecoderSizes parse_sizes(const ConfigFields& fields, const DecoderDefaults& defaults) {
+DecoderSizes parse_sizes(const ConfigFields& fields, const DecoderDefaults& defaults,
+                         const SizeNames& names) {
   DecoderSizes c;
   c.vocab_size = fields.size_or("vocab_size", defaults.vocab_size);
-  c.dim = fields.size("hidden_size");
-  c.ffn_dim = fields.size("intermediate_size");
-  c.n_layers = fields.size("num_hidden_layers", 1, kMaxLayers);
-  c.n_heads = fields.size("num_attention_heads");
+  c.dim = fields.size(names.dim);
+  c.ffn_dim = defaults.ffn_factor == 0 ? fields.size(names.ffn_dim)
+                                       : fields.size_or(names.ffn_dim, defaults.ffn_factor * c.dim);
+  c.n_layers = fields.size(names.n_layers, 1, kMaxLayers);
+  c.n_heads = fields.size(names.n_heads);
   c.n_kv_heads = fields.size_or("num_key_value_heads",
                                 defaults.n_kv_heads == 0 ? c.n_heads : defaults.n_kv_heads);
   if (fields.has("head_dim") || defaults.head_dim != 0) {
@@ -24,13 +26,13 @@ DecoderSizes parse_sizes(const ConfigFields& fields, const DecoderDefaults& defa
   } else if (c.dim % c.n_heads == 0) {
     c.head_dim = c.dim / c.n_heads;
   } else {
-    throw Error("{}: 'hidden_size': expected a multiple of 'num_attention_heads' {}, found {}",
-                fields.where(), c.n_heads, c.dim);
+    throw Error("{}: '{}': expected a multiple of '{}' {}, found {}", fields.where(), names.dim,
+                names.n_heads, c.n_heads, c.dim);
   }
   check_heads(fields, c.n_heads, c.n_kv_heads, c.head_dim);
-  c.max_seq_len = fields.size_or("max_position_embeddings", defaults.max_seq_len);
+  c.max_seq_len = fields.size_or(names.max_seq_len, defaults.max_seq_len);
   c.norm_eps =
-      static_cast<float>(fields.number_or("rms_norm_eps", defaults.norm_eps, kMinEps, kMaxEps));
+      static_cast<float>(fields.number_or(names.norm_eps, defaults.norm_eps, kMinEps, kMaxEps));
   c.tied = fields.flag_or("tie_word_embeddings", defaults.tied);
   c.eos_ids = parse_eos_ids(fields, c.vocab_size);
   return c;
@@ -51,6 +53,26 @@ void expect_false(const ConfigFields& fields, std::string_view key) {
   }
 }
 
+void expect_absent(const ConfigFields& fields, std::span<const std::string_view> keys,
+                   std::string_view expected) {
+  for (const std::string_view key : keys) {
+    if (!fields.has(key)) continue;
+    throw Error("{}: '{}': expected {}, found {}", fields.where(), key, expected,
+                describe_json(*fields.find(key)));
+  }
+}
+
+ActivateStep::Function parse_activation(const ConfigFields& fields, std::string_view key,
+                                        std::string_view usual) {
+  using Function = ActivateStep::Function;
+  const std::string name = fields.text_or(key, usual);
+  if (name == "gelu_new" || name == "gelu_pytorch_tanh") return Function::GeluTanh;
+  if (name == "gelu") return Function::Gelu;
+  if (name == "silu" || name == "swish") return Function::Silu;
+  throw Error("{}: '{}': expected gelu, gelu_new, gelu_pytorch_tanh or silu, found '{}'",
+              fields.where(), key, printable(name));
+}
+
 std::string rope_text(const RopeConfig& rope) {
   std::string text = fmt::format("theta {}", rope.theta);
   if (rope.type == RopeConfig::Type::Linear) text += fmt::format(", linear x {}", rope.factor);
@@ -60,7 +82,7 @@ std::string rope_text(const RopeConfig& rope) {
 }
 
 DecoderWriter::DecoderWriter(std::string model_type, const DecoderSizes& sizes, Plan& plan,
-                             float norm_plus)
+                             DecoderStyle style)
     : x(PlanWriter(plan).buffer("x", sizes.dim)),
       n(PlanWriter(plan).buffer("n", sizes.dim)),
       q(PlanWriter(plan).buffer("q", sizes.q_dim())),
@@ -69,11 +91,11 @@ DecoderWriter::DecoderWriter(std::string model_type, const DecoderSizes& sizes, 
       a(PlanWriter(plan).buffer("a", sizes.q_dim())),
       o(PlanWriter(plan).buffer("o", sizes.dim)),
       g(PlanWriter(plan).buffer("g", sizes.ffn_dim)),
-      u(PlanWriter(plan).buffer("u", sizes.ffn_dim)),
+      u(style.gated ? PlanWriter(plan).buffer("u", sizes.ffn_dim) : kNone),
       sizes_(sizes),
       plan_(plan),
       writer_(plan),
-      norm_plus_(norm_plus) {
+      style_(std::move(style)) {
   plan.model_type = std::move(model_type);
   plan.vocab_size = sizes.vocab_size;
   plan.n_layers = sizes.n_layers;
@@ -83,7 +105,7 @@ DecoderWriter::DecoderWriter(std::string model_type, const DecoderSizes& sizes, 
 
 // A tied model has one table, and files store it under either name.
 WeightId DecoderWriter::table(bool head) {
-  const std::string first = "model.embed_tokens.weight", last = "lm_head.weight";
+  const std::string first = style_.embedding + ".weight", last = style_.head + ".weight";
   const std::string& name = head ? last : first;
   const std::string& other = head ? first : last;
   return writer_.weight({name, {sizes_.vocab_size, sizes_.dim}, sizes_.tied ? other : ""});
@@ -93,25 +115,43 @@ void DecoderWriter::embedding(float scale) {
   writer_.step("embedding", EmbedStep{x, table(false), scale});
 }
 
+void DecoderWriter::embedding_with_positions(const std::string& positions) {
+  plan_.max_positions = sizes_.max_seq_len;
+  const WeightId tokens = table(false);
+  const WeightId learned =
+      writer_.weight({positions + ".weight", {sizes_.max_seq_len, sizes_.dim}});
+  writer_.step("embedding", EmbedStep{x, tokens, 1.0f, learned});
+}
+
 FrequenciesId DecoderWriter::frequencies(const RopeConfig& rope) {
-  return writer_.frequencies({rope_text(rope), rope_frequencies(rope, sizes_.head_dim)});
+  return frequencies(rope, sizes_.head_dim);
+}
+
+FrequenciesId DecoderWriter::frequencies(const RopeConfig& rope, std::size_t columns) {
+  return writer_.frequencies({rope_text(rope), rope_frequencies(rope, columns)});
 }
 
 std::string DecoderWriter::layer(std::size_t index) {
   writer_.layer(static_cast<int>(index));
-  return fmt::format("model.layers.{}.", index);
+  return fmt::format("{}{}.", style_.layers, index);
 }
 
 void DecoderWriter::norm(std::string name, BufferId out, BufferId in, const std::string& weight,
                          std::size_t group) {
   const std::size_t width = group == 0 ? plan_.buffer(in).width : group;
-  writer_.norm(std::move(name), out, in, {weight + ".weight", {width}, "", norm_plus_},
-               sizes_.norm_eps);
+  Weight scale{weight + ".weight", {width}, "", style_.norm_plus};
+  if (style_.norm == NormStep::Kind::Rms) {
+    return writer_.norm(std::move(name), out, in, std::move(scale), sizes_.norm_eps);
+  }
+  const WeightId scale_id = writer_.weight(std::move(scale));
+  const WeightId bias = writer_.weight({weight + ".bias", {width}});
+  writer_.step(std::move(name),
+               NormStep{out, in, scale_id, width, sizes_.norm_eps, style_.norm, bias});
 }
 
 void DecoderWriter::linear(std::string name, BufferId out, BufferId in, const std::string& weight,
-                           bool bias) {
-  writer_.linear(std::move(name), out, in, weight, bias);
+                           bool bias, const Weight& rows) {
+  writer_.linear(std::move(name), out, in, weight, bias, rows);
 }
 
 void DecoderWriter::linear_rows(std::string name, BufferId out, BufferId in,
@@ -129,8 +169,8 @@ void DecoderWriter::qkv(BufferId in, const std::string& at, bool bias) {
 }
 
 void DecoderWriter::rope(FrequenciesId rope) {
-  writer_.step("q_rope", RopeStep{q, rope});
-  writer_.step("k_rope", RopeStep{k, rope});
+  writer_.step("q_rope", RopeStep{q, rope, sizes_.head_dim});
+  writer_.step("k_rope", RopeStep{k, rope, sizes_.head_dim});
 }
 
 void DecoderWriter::attention(float scale, std::size_t window, float soft_cap) {
@@ -151,6 +191,14 @@ void DecoderWriter::activate(ActivateStep::Function function) {
   writer_.step(silu ? "swiglu" : "geglu", ActivateStep{g, g, u, function});
 }
 
+void DecoderWriter::mlp(BufferId in, const std::string& first, const std::string& second,
+                        ActivateStep::Function function, bool bias, const Weight& rows) {
+  linear("up", g, in, first, bias, rows);
+  const bool silu = function == ActivateStep::Function::Silu;
+  writer_.step(silu ? "silu" : "gelu", ActivateStep{g, g, kNone, function});
+  linear("down", o, g, second, bias, rows);
+}
+
 void DecoderWriter::add(std::string name, float scale) {
   writer_.step(std::move(name), AddStep{x, o, scale});
 }
@@ -158,11 +206,13 @@ void DecoderWriter::add(std::string name, float scale) {
 void DecoderWriter::logits(float scale, float soft_cap) {
   writer_.layer(kNone);
   writer_.step("", SelectStep{x});
-  norm("final_norm", n, x, "model.norm");
+  norm("final_norm", n, x, style_.final_norm);
   plan_.logits = writer_.buffer("logits", sizes_.vocab_size);
   const bool mapped = scale != 1.0f || soft_cap != 0.0f;
   const char* const raw = soft_cap != 0.0f ? "uncapped_logits" : "unscaled_logits";
-  writer_.step(mapped ? raw : "logits", LinearStep{plan_.logits, n, table(true)});
+  LinearStep head{plan_.logits, n, table(true)};
+  if (style_.head_bias) head.bias = writer_.weight({style_.head + ".bias", {sizes_.vocab_size}});
+  writer_.step(mapped ? raw : "logits", head);
   if (mapped) writer_.step("logits", MapStep{plan_.logits, scale, soft_cap});
 }
 

@@ -21,7 +21,7 @@ Plan gemma_plan(const ConfigFields& fields) {
   const float scale = 1.0f / std::sqrt(static_cast<float>(sizes.head_dim));
 
   Plan plan;
-  DecoderWriter w("gemma", sizes, plan, kGemmaNormPlus);
+  DecoderWriter w("gemma", sizes, plan, {.norm_plus = kGemmaNormPlus});
   const FrequenciesId rope = w.frequencies(parse_rope(fields, sizes.max_seq_len));
   w.embedding(gemma_embedding_scale(sizes));
   for (std::size_t i = 0; i < sizes.n_layers; ++i) {

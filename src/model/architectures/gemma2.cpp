@@ -43,7 +43,7 @@ Plan gemma2_plan(const ConfigFields& fields) {
   layer.bias = fields.flag_or("attention_bias", false);
 
   Plan plan;
-  DecoderWriter w("gemma2", sizes, plan, kGemmaNormPlus);
+  DecoderWriter w("gemma2", sizes, plan, {.norm_plus = kGemmaNormPlus});
   layer.rope = w.frequencies(parse_rope(fields, sizes.max_seq_len));
   w.embedding(gemma_embedding_scale(sizes));
   for (std::size_t i = 0; i < sizes.n_layers; ++i) {

@@ -67,7 +67,7 @@ Plan gemma3_plan(const ConfigFields& fields) {
   layer.qk_norm = true;
 
   Plan plan;
-  DecoderWriter w("gemma3_text", sizes, plan, kGemmaNormPlus);
+  DecoderWriter w("gemma3_text", sizes, plan, {.norm_plus = kGemmaNormPlus});
   const FrequenciesId global = w.frequencies(rope_of(fields, sizes.max_seq_len, false));
   const FrequenciesId local = w.frequencies(rope_of(fields, sizes.max_seq_len, true));
   w.embedding(gemma_embedding_scale(sizes));

@@ -54,8 +54,8 @@ class LlamaPlan {
       w_.norm("q_norm", q_, q_, {self + "q_norm.weight", {c_.head_dim}}, c_.norm_eps);
       w_.norm("k_norm", k_, k_, {self + "k_norm.weight", {c_.head_dim}}, c_.norm_eps);
     }
-    w_.step("q_rope", RopeStep{q_, rope_});
-    w_.step("k_rope", RopeStep{k_, rope_});
+    w_.step("q_rope", RopeStep{q_, rope_, c_.head_dim});
+    w_.step("k_rope", RopeStep{k_, rope_, c_.head_dim});
     const CacheId cache = w_.cache({c_.n_kv_heads, c_.head_dim});
     w_.step("", StoreStep{cache, k_, v_});
     const float scale = 1.0f / std::sqrt(static_cast<float>(c_.head_dim));

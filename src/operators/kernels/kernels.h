@@ -66,9 +66,14 @@ struct Kernels {
 
   // out = weight * x / sqrt(mean(x^2) + eps); out may be x.
   void (*rms_norm)(const float* x, const float* weight, std::size_t n, float eps, float* out);
-  // The gated activations, by ActivateStep::Function: out = f(gate) * up; out may be either.
+  // out = weight * (x - mean(x)) / sqrt(variance(x) + eps) + bias; out may be x.
+  void (*layer_norm)(const float* x, const float* weight, const float* bias, std::size_t n,
+                     float eps, float* out);
+  // The activations, by ActivateStep::Function: out = f(gate) * up; out may be either. Where up is
+  // nullptr, out = f(gate).
   //   silu(x) = x / (1 + e^-x),  gelu_tanh(x) = x / (1 + e^(-2 sqrt(2 / pi) (x + 0.044715 x^3)))
-  void (*activate[2])(const float* gate, const float* up, std::size_t n, float* out);
+  //   gelu(x) = x / 2 * erfc(-x / sqrt(2))
+  void (*activate[3])(const float* gate, const float* up, std::size_t n, float* out);
   // x[i] = cap * tanh(scale * x[i] / cap)
   void (*soft_cap)(float* x, std::size_t n, float scale, float cap);
   // out = x with its pairs (x[i], x[i + half]) turned by the angles whose cos and sin are given,
