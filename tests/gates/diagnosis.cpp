@@ -98,13 +98,17 @@ bool agrees(const Expected& expected, const Tensor& got) {
   return true;
 }
 
-std::size_t count_wrong_finite(const Expected& expected, const Tensor& got) {
-  if (got.values.size() != expected.values.size()) return 0;
-  std::size_t wrong = 0;
-  for (std::size_t i = 0; i < got.values.size(); ++i) {
-    wrong += std::isfinite(got.values[i]) && !right(expected, i, got.values[i]);
+std::size_t count_telling(const Expected& expected, const Tensor& got) {
+  const std::size_t n = got.values.size();
+  if (n != expected.values.size()) return 0;
+  std::size_t n_right = 0;
+  std::size_t n_numbers = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const bool is_right = right(expected, i, got.values[i]);
+    n_right += is_right;
+    n_numbers += !is_right && std::isfinite(got.values[i]);
   }
-  return wrong;
+  return n_numbers + std::min(n_right, n - n_right - n_numbers);
 }
 
 std::string diagnose(const std::string& function, const std::string& output,

@@ -82,6 +82,7 @@ std::string key(const fs::path& worker, const Request& request) {
   hash.add(request.function);
   hash.add(request.alias);
   hash.add_number(request.gap);
+  hash.add_number(request.wider);
   hash.add_number(request.calls);
   hash.add_number(request.at_once);
   hash.add_numbers(request.inputs, request.scalars);
@@ -119,6 +120,8 @@ Outcome recall(const fs::path& path) {
   return outcome;
 }
 
+}  // namespace
+
 // Each program is started once.
 Outcome ask_ours(const fs::path& program, const Request& request) {
   static std::map<std::string, std::unique_ptr<KnownWorker>> started;
@@ -126,8 +129,6 @@ Outcome ask_ours(const fs::path& program, const Request& request) {
   if (one == nullptr) one = std::make_unique<KnownWorker>(program);
   return one->ask(request);
 }
-
-}  // namespace
 
 Outcome ask_known(const fs::path& program, const Request& request) {
   if (program == worker()) return run_worker(program, request);  // a student's, which needs walls

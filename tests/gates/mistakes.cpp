@@ -148,7 +148,7 @@ std::size_t evidence(const Asked& asked) {
     if (output.expected->whole) {
       whole = true;
     } else {
-      wrong += count_wrong_finite(*output.expected, *got);
+      wrong += count_telling(*output.expected, *got);
     }
     if (!asked.question.on_the_way.empty()) break;
   }
@@ -218,17 +218,21 @@ std::string without_digits(std::string name) {
 bool is_confirmed(const fs::path& folder, const Candidate& chosen, std::span<const Asked> asked,
                   const Suite& suite) {
   std::vector<std::string> explained;
-  std::size_t n = 0;
+  std::vector<std::string> unexplained;  // as they are: of two sizes one may be explained
   for (const Asked& one : asked.subspan(suite.first, suite.last - suite.first)) {
-    if (!one.right && chosen.reproduced[n++]) {
-      explained.push_back(without_digits(one.question.name));
+    if (one.right) continue;
+    const std::string& name = one.question.name;
+    if (chosen.reproduced[explained.size() + unexplained.size()]) {
+      explained.push_back(without_digits(name));
+    } else {
+      unexplained.push_back(name);
     }
   }
-  const bool all = explained.size() == n;
   const Score score = fresh_cases(worker(), folder / chosen.name, suite.name, kRoundsToConfirm);
   return std::ranges::all_of(score.lines, [&](const Score::Line& line) {
-    const std::string name = without_digits(line.question);
-    return line.same || (!all && std::ranges::find(explained, name) == explained.end());
+    if (line.same || unexplained.empty()) return line.same;
+    return std::ranges::find(unexplained, line.question) != unexplained.end() ||
+           std::ranges::find(explained, without_digits(line.question)) == explained.end();
   });
 }
 

@@ -33,8 +33,9 @@ struct Suite {
 //   asked   everything the student's code was asked
 //
 // A mistake is eligible if it is right wherever the student's code is right, in any suite, and
-// reproduces at least one failing case of this suite with at least 8 wrong finite elements, or two
-// of tokens or error messages, where a single one may be an accident. The one that reproduces most
+// reproduces at least one failing case of this suite with at least 8 wrong elements that tell
+// something (count_telling), or two of tokens or error messages, where a single one may be an
+// accident. The one that reproduces most
 // is named. Where two reproduce the same, fresh cases decide (referee.h); still tied, none is. Nor
 // is one that answers fresh cases in another way than the student's code, of those that it
 // explains.

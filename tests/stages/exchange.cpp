@@ -80,7 +80,7 @@ std::string shortened(std::string text, std::size_t most) {
 }
 
 Request Request::call(std::size_t number) const {
-  Request one{function, inputs, scalars, texts, alias, gap};
+  Request one{function, inputs, scalars, texts, alias, gap, wider};
   if (number <= calls) return one;
   one.inputs = others.at(number - calls - 1).inputs;
   one.scalars = others.at(number - calls - 1).scalars;
@@ -104,6 +104,7 @@ void Request::write(const std::filesystem::path& path) const {
                      {"texts", Json(texts).dump()},
                      {"alias", alias},
                      {"gap", std::to_string(gap)},
+                     {"wider", wider ? "1" : "0"},
                      {"others", rest_of_others.dump()},
                      {"at_once", at_once ? "1" : "0"},
                      {"calls", std::to_string(calls)}});
@@ -132,6 +133,7 @@ Request Request::read(const std::filesystem::path& path) {
       parse_json(field(file, "texts"), "texts").get<std::map<std::string, std::string>>();
   request.alias = field(file, "alias");
   request.gap = std::stoul(field(file, "gap"));
+  request.wider = field(file, "wider") == "1";
   request.calls = std::stoul(field(file, "calls"));
   return request;
 }

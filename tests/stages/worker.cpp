@@ -2,32 +2,31 @@
 // others. Reads a request, calls the function, writes what came out. It knows no right answer.
 //
 //   worker REQUEST RESPONSE
-//   worker --serve           for mistakes of the catalogue: a line "SECONDS REQUEST RESPONSE" of
-//   stdin each,
-//                            and the status of the process that answered it, an int of stdout each
+//   worker --serve           for mistakes of the catalogue: each line of stdin is "SECONDS REQUEST
+//                            RESPONSE"; each int on stdout is the status of the process that
+//                            answered it
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <barrier>
-#include <chrono>
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "base/error.h"
 #include "base/not_implemented.h"
 #include "tests/stages/calls.h"
+#include "tests/stages/stopped_thread.h"
 
 namespace stagecraft::stages {
 namespace {
-
-constexpr std::chrono::milliseconds kAtOnce{30};
-constexpr std::size_t kRoundsAtOnce = 3;  // at least
 
 std::string suffix(std::size_t call) { return call == 1 ? "" : fmt::format("#{}", call); }
 
@@ -35,6 +34,7 @@ std::string suffix(std::size_t call) { return call == 1 ? "" : fmt::format("#{}"
 bool answer_one(const Call& call, const Request& one, const std::string& name, Response& response) {
   Arguments args(one);
   try {
+    const InsideACall inside;
     call(args);
   } catch (const NotImplemented& unwritten) {
     response.status = Response::Status::NotWritten;
@@ -64,41 +64,68 @@ bool same_bits(const Response& one, const Response& other) {
          });
 }
 
-// What a thread answers that asks the same again and again while others ask something else.
-Response answer_again(const Call& call, const Request& one, const std::string& name) {
-  const auto end = std::chrono::steady_clock::now() + kAtOnce;
-  Response first;
-  for (std::size_t n = 0; n < kRoundsAtOnce || std::chrono::steady_clock::now() < end; ++n) {
-    Response next;
-    answer_one(call, one, name, next);
-    if (n == 0) first = next;
-    if (!same_bits(first, next)) return next;
-  }
-  return first;
-}
+// A call that is made again and again while another thread calls, too.
+class Repeated {
+ public:
+  Repeated(const Call& call, const Request& request, std::string name)
+      : call_(call), request_(request), name_(std::move(name)) {}
 
-Response answer_at_once(const Call& call, const Request& request) {
-  std::vector<Response> answers(request.n_calls());
-  std::barrier begin(static_cast<std::ptrdiff_t>(answers.size()));
-  std::vector<std::thread> threads;
-  for (std::size_t n = 1; n <= answers.size(); ++n) {
-    threads.emplace_back([&, n] {
-      const Request one = request.call(n);
-      begin.arrive_and_wait();
-      answers[n - 1] = answer_again(call, one, suffix(n));
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  Response all = answers[0];
-  for (Response& one : answers) {
-    if (one.status != Response::Status::Done) return one;
-    all.outputs.merge(one.outputs);
-    if (all.overrun.empty()) {
-      all.overrun = one.overrun;
-      all.overrun_side = one.overrun_side;
+  // As often as `again` says, or until an answer differs from the first.
+  template <class Again>
+  void run(Again again) {
+    first_ = answer();
+    while (first_.status == Response::Status::Done && again()) {
+      Response next = answer();
+      if (same_bits(first_, next)) continue;
+      other_ = std::move(next);
+      return;
     }
-    if (all.changed_input.empty()) all.changed_input = one.changed_input;
   }
+
+  // Once nobody else calls: of two answers, the one that is not given now.
+  Response told() const { return other_ && same_bits(first_, answer()) ? *other_ : first_; }
+
+ private:
+  Response answer() const {
+    Response one;
+    answer_one(call_, request_, name_, one);
+    return one;
+  }
+
+  const Call& call_;
+  Request request_;
+  std::string name_;
+  Response first_;
+  std::optional<Response> other_;
+};
+
+// The second call in a thread of its own, in whose middle the first is made.
+Response answer_at_once(const Call& call, const Request& request) {
+  Repeated first(call, request.call(1), suffix(1));
+  Repeated second(call, request.call(2), suffix(2));
+  std::atomic<bool> enough = false;
+  std::atomic<bool> ended = false;
+  std::thread thread([&] {
+    second.run([&] { return !enough; });
+    ended = true;
+  });
+  {
+    StoppedThread stopped(thread.native_handle(), ended);
+    stopped.stop_again();
+    first.run([&] { return stopped.stop_again(); });
+  }
+  enough = true;
+  thread.join();
+  Response all = first.told();
+  if (all.status != Response::Status::Done) return all;
+  Response other = second.told();
+  if (other.status != Response::Status::Done) return other;
+  all.outputs.merge(other.outputs);
+  if (all.overrun.empty()) {
+    all.overrun = other.overrun;
+    all.overrun_side = other.overrun_side;
+  }
+  if (all.changed_input.empty()) all.changed_input = other.changed_input;
   return all;
 }
 
