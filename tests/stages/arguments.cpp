@@ -25,8 +25,8 @@ struct Arguments::Block {
   bool flat = false;  // a vector: its shape has one dimension
   bool output = false;
   std::vector<float> memory;
-  std::size_t begin = kGuard;          // of the matrix, in memory
-  std::vector<float> before_the_call;  // empty if only untouched
+  std::size_t begin = kGuard;  // of the matrix, in memory
+  std::vector<float> before_the_call;
   bool read_only = false;
 
   Block() = default;
@@ -71,20 +71,17 @@ struct Arguments::Block {
     for (std::size_t i = row * stride + cols; i < end; ++i) data()[i] = -data()[i - cols];
   }
 
-  bool inside(std::size_t i) const {
-    return i >= begin && i < begin + rows * stride && (i - begin) % stride < cols;
-  }
-  bool is_as_before(std::size_t i) const {
-    const float before = before_the_call.empty() ? untouched_value() : before_the_call[i];
-    return std::memcmp(&memory[i], &before, sizeof before) == 0;
+  bool is_changed(std::size_t first, std::size_t last) const {
+    return std::memcmp(memory.data() + first, before_the_call.data() + first,
+                       (last - first) * sizeof(float)) != 0;
   }
   std::string overrun_side() const {
-    for (std::size_t i = 0; i < memory.size(); ++i) {
-      if (inside(i) || is_as_before(i)) continue;
-      if (i < begin) return "before";
-      return i < begin + rows * stride ? "between" : "after";
+    if (is_changed(0, begin)) return "before";
+    for (std::size_t r = 0; r < rows; ++r) {
+      const std::size_t row = begin + r * stride;
+      if (is_changed(row + cols, row + stride)) return "between";
     }
-    return {};
+    return is_changed(begin + rows * stride, memory.size()) ? "after" : "";
   }
 };
 
@@ -124,6 +121,7 @@ Arguments::Block& Arguments::make(const std::string& name, std::size_t rows, std
   // The sanitizer forbids from the middle of eight bytes on, not up to it.
   if (has_sanitizer() && block->stride > cols) block->stride += block->stride % 2;
   block->take_memory();
+  block->before_the_call = block->memory;
   return *blocks_.emplace_back(std::move(block));
 }
 
@@ -242,9 +240,7 @@ void Arguments::collect(const std::string& suffix, Response& response) const {
       response.overrun_side = side;
     }
     if (!block->output) {
-      const auto bytes = block->memory.size() * sizeof(float);
-      if (std::memcmp(block->memory.data(), block->before_the_call.data(), bytes) != 0 &&
-          response.overrun.empty()) {
+      if (block->is_changed(0, block->memory.size()) && response.overrun.empty()) {
         response.changed_input = block->name;
       }
       continue;
