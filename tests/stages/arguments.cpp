@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "tests/stages/guards.h"
+#include "tests/stages/stopped_thread.h"
 
 namespace stagecraft::stages {
 namespace {
@@ -112,6 +113,7 @@ std::vector<int> Arguments::integers(const std::string& name) const {
 
 Arguments::Block& Arguments::make(const std::string& name, std::size_t rows, std::size_t cols,
                                   bool flat) {
+  const Stoppable stoppable(false);
   auto block = std::make_unique<Block>();
   block->name = name;
   block->rows = rows;
@@ -126,6 +128,7 @@ Arguments::Block& Arguments::make(const std::string& name, std::size_t rows, std
 }
 
 Arguments::Block& Arguments::load(const std::string& name) {
+  const Stoppable stoppable(false);
   const auto found = request_.inputs.find(name);
   if (found == request_.inputs.end()) throw Error("request: input '{}' is missing", name);
   const Tensor& tensor = found->second;

@@ -12,15 +12,15 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr int kSignal = SIGURG;  // at which debuggers do not stop
-constexpr std::size_t kStops = 48;
+constexpr std::size_t kStops = 24;
 constexpr std::size_t kTries = 1000;   // a short call is often over before the signal comes
 constexpr microseconds kStep{10};      // by so much longer it runs each time, before it is stopped
 constexpr milliseconds kPatience{20};  // it may hold a lock for which the other one waits
-constexpr milliseconds kMostTime{2000};
+constexpr milliseconds kMostTime{4000};
 
-enum class State { Runs, IsAsked, Stopped, WasOutside };
+enum class State { Runs, IsAsked, Stopped, WasElsewhere };
 std::atomic<State> state{State::Runs};
-thread_local volatile std::sig_atomic_t is_inside = 0;
+thread_local volatile std::sig_atomic_t is_stoppable = 0;
 
 // Until the state is another, or for so long.
 void wait_while(State old, milliseconds most) {
@@ -30,15 +30,15 @@ void wait_while(State old, milliseconds most) {
 
 void on_signal(int) {
   const int kept = errno;
-  state = is_inside != 0 ? State::Stopped : State::WasOutside;
+  state = is_stoppable != 0 ? State::Stopped : State::WasElsewhere;
   wait_while(State::Stopped, kPatience);
   errno = kept;
 }
 
 }  // namespace
 
-InsideACall::InsideACall() { is_inside = 1; }
-InsideACall::~InsideACall() { is_inside = 0; }
+Stoppable::Stoppable(bool is) : before_(is_stoppable != 0) { is_stoppable = is; }
+Stoppable::~Stoppable() { is_stoppable = before_; }
 
 StoppedThread::StoppedThread(pthread_t thread, const std::atomic<bool>& ended)
     : thread_(thread), ended_(ended), deadline_(steady_clock::now() + kMostTime) {

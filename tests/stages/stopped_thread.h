@@ -12,13 +12,17 @@ namespace stagecraft::stages {
 // turns. Here they meet always: one is stopped wherever in its call it is, and goes on when the
 // other has made a call of its own from beginning to end.
 
-// A thread can be stopped while it has one of these.
-class InsideACall {
+// While this lives, a thread can be stopped, or cannot: in a student's code it can, in ours that
+// makes the arguments there is nothing to find.
+class Stoppable {
  public:
-  InsideACall();
-  ~InsideACall();
-  InsideACall(const InsideACall&) = delete;
-  InsideACall& operator=(const InsideACall&) = delete;
+  explicit Stoppable(bool is);
+  ~Stoppable();
+  Stoppable(const Stoppable&) = delete;
+  Stoppable& operator=(const Stoppable&) = delete;
+
+ private:
+  bool before_;
 };
 
 // Stops a thread that calls again and again, each time somewhere else.

@@ -34,7 +34,7 @@ std::string suffix(std::size_t call) { return call == 1 ? "" : fmt::format("#{}"
 bool answer_one(const Call& call, const Request& one, const std::string& name, Response& response) {
   Arguments args(one);
   try {
-    const InsideACall inside;
+    const Stoppable stoppable(true);
     call(args);
   } catch (const NotImplemented& unwritten) {
     response.status = Response::Status::NotWritten;
