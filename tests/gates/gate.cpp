@@ -15,6 +15,7 @@
 #include "tests/gates/kept_requests.h"
 #include "tests/gates/known_answers.h"
 #include "tests/gates/messages.h"
+#include "tests/gates/panel.h"
 #include "tests/gates/places.h"
 #include "tests/gates/referee.h"
 
@@ -248,6 +249,10 @@ std::string broken_rule(const Outcome& outcome) {
 bool judge_by(const Case& question, const FindProblem& find_problem) {
   if (is_referee()) {
     referee(question);
+    return true;
+  }
+  if (is_panel()) {
+    ask_panel(question, find_problem);
     return true;
   }
   if (has_hung(question.request.function)) {  // ten seconds are enough

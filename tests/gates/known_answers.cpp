@@ -120,6 +120,8 @@ Outcome recall(const fs::path& path) {
   return outcome;
 }
 
+}  // namespace
+
 // Each program is started once.
 Outcome ask_ours(const fs::path& program, const Request& request) {
   static std::map<std::string, std::unique_ptr<KnownWorker>> started;
@@ -127,8 +129,6 @@ Outcome ask_ours(const fs::path& program, const Request& request) {
   if (one == nullptr) one = std::make_unique<KnownWorker>(program);
   return one->ask(request);
 }
-
-}  // namespace
 
 Outcome ask_judged(const Request& request, std::size_t most) {
   const char* ours = std::getenv("STAGE_OURS");

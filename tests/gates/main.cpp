@@ -11,6 +11,7 @@
 #include "tests/gates/confinement.h"
 #include "tests/gates/messages.h"
 #include "tests/gates/mistakes.h"
+#include "tests/gates/panel.h"
 #include "tests/gates/referee.h"
 
 namespace stagecraft::stages {
@@ -48,6 +49,13 @@ class KnownMistakes : public ::testing::EmptyTestEventListener {
   std::vector<Suite> failed_;
 };
 
+class Panel : public ::testing::EmptyTestEventListener {
+  void OnTestIterationEnd(const ::testing::UnitTest&, int) override {
+    if (is_panel())
+      ::testing::Test::RecordProperty("refused", Json(refused_by_panel()).dump(-1, ' ', true));
+  }
+};
+
 class Rounds : public ::testing::EmptyTestEventListener {
  public:
   void OnTestIterationStart(const ::testing::UnitTest&, int round) override {
@@ -77,6 +85,7 @@ int main(int argc, char** argv) {
   auto& listeners = ::testing::UnitTest::GetInstance()->listeners();
   listeners.Append(std::make_unique<stagecraft::stages::Peak>().release());
   listeners.Append(std::make_unique<stagecraft::stages::Rounds>().release());
+  listeners.Append(std::make_unique<stagecraft::stages::Panel>().release());
   stagecraft::stages::set_own_program(argv[0]);
   const std::string why = stagecraft::stages::not_confined_because();
   if (!why.empty()) ::testing::Test::RecordProperty("not-confined", why);  // for the report

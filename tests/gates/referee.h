@@ -35,7 +35,7 @@ struct Score {
 const Score& score();
 
 // Lets another process of this gate make fresh cases of a suite, in so many rounds, and compare two
-// programs by them. What happens by chance (calls at once) is no such case.
+// programs by them. Calls at once are no such case, nor are large ones.
 void set_own_program(const std::string& path);
 Score fresh_cases(const std::filesystem::path& first, const std::filesystem::path& second,
                   const std::string& suite, std::size_t rounds);

@@ -8,6 +8,7 @@ which they make again in other code), and none by another; one without a sentenc
 ctest runs it.
 """
 import concurrent.futures
+import json
 import os
 import pathlib
 import secrets
@@ -102,16 +103,20 @@ def within_walls(stage, programs, seed, pool):
         yield verdict(program, result)
 
 
-def on_other_seeds(stage, programs, seeds, pool):
-    """Verdicts that are others with other numbers. A wrong program is asked until its first failure."""
-    for kind, fail_fast in (("wrong", "1"), ("right", "0")):
-        os.environ["GTEST_FAIL_FAST"] = fail_fast
-        asked = [(program, seed) for seed in seeds for program in programs if program["is"] == kind]
-        for program, result in pool.map(lambda one: judge(stage, *one, explain=False), asked):
-            problem = verdict(program, result)
-            if problem:
-                yield f"{problem} (seed {result.seed})"
-    del os.environ["GTEST_FAIL_FAST"]
+def on_a_seed(stage, programs, seed):
+    """Verdicts that are others with other numbers. One gate asks all programs, each until its first failure."""
+    suites = ":".join(f"{group.name}.*" for group in course.Result(stage).groups)
+    folder = course.mistakes_folder(stage)
+    with tempfile.TemporaryDirectory(dir=course.quick_folder()) as scratch:
+        panel = {"STAGE_OURS": str(folder), "STAGE_PANEL": ":".join(program["file"][:-4] for program in programs),
+                 "STAGE_SEED": str(seed), "TMPDIR": scratch}
+        said, how = course.run_judge(f"{suites}:-*Speed*", "none", panel, scratch)
+    if said is None:
+        return [f"seed {seed}: the gate did not finish: {how}"]
+    refused = json.loads(said["refused"])
+    wrong = {program["file"][:-4] for program in programs if program["is"] == "wrong"}
+    return [*(f"{name}.cpp: right, and refused on seed {seed}: {refused[name]}" for name in refused.keys() - wrong),
+            *(f"{name}.cpp: wrong, and not noticed on seed {seed}" for name in wrong - refused.keys())]
 
 
 def main():
@@ -141,7 +146,8 @@ def main():
                 said_none = not any(group.mistake for group in result.groups)
                 (untold if "why" not in program and said_none else problems).append(problem)
         del os.environ["STAGE_ANSWERS"]
-        problems += on_other_seeds(stage, programs, seeds[1:], pool)
+        for found in pool.map(lambda seed: on_a_seed(stage, programs, seed), seeds[1:]):
+            problems += found
     sentences = sum("en" in program for program in programs)
     again = sum("same_as" in program for program in programs)
     if len(untold) > (1 - TOLD) * (sentences + again):
