@@ -73,7 +73,7 @@ inline Case at_once(const std::string& name, const std::vector<Case>& cases) {
 template <class Make>
 bool judge_together(Make make) {
   return judge(in_turn("calls with other arguments", {make(1), make(1), make(2), make(0)})) &&
-         judge(at_once("two threads at once", {make(1), make(2)}));
+         judge(at_once("two threads at once", {make(2), make(2)}));
 }
 
 // A StopReason that came as a number.
