@@ -21,9 +21,13 @@ import json
 import math
 import pathlib
 import re
+import sys
 
 import course
 import official
+
+sys.path.append(str(course.ROOT / "tests" / "mistakes"))
+import edits  # noqa: E402
 
 FIRST_STAGE = 4  # before it, right answers are so short that they are alike
 RUN = 9
@@ -140,10 +144,15 @@ def runs(text):
 def paths_of_ours(stage):
     """Where answers to a stage stand in this repository."""
     catalogue = course.ROOT / "tests" / "mistakes" / f"{stage.number}-{stage.slug}"
-    programs = json.loads((catalogue / "mistakes.json").read_text(encoding="utf-8"))["programs"]
-    right = [(catalogue / program["file"]).relative_to(course.ROOT).as_posix() for program in programs
-             if program["is"] == "right"]
+    right = [(catalogue / program["file"]).relative_to(course.ROOT).as_posix()
+             for program in edits.entries(catalogue) if program["is"] == "right"]
     return [*(twin for unit in stage.units for twin in unit["twins"]), *right]
+
+
+def text_of_ours(path):
+    """What stands in one of these; some right programs are edits of others."""
+    file = course.ROOT / path
+    return file.read_text(encoding="utf-8") if file.exists() else edits.source_of(file.parent, file.stem)
 
 
 @functools.lru_cache(maxsize=None)
@@ -164,7 +173,7 @@ def answers_of_ours(stage):
     """[(path, text)]: as they are, and as they were under that name, wherever it then lay."""
     found = {}
     for path in paths_of_ours(stage):
-        text = (course.ROOT / path).read_text(encoding="utf-8")
+        text = text_of_ours(path)
         found.setdefault(text, path)
         is_twin = path.startswith("src/")
         for older, blob in history()[pathlib.PurePosixPath(path).name]:

@@ -20,6 +20,9 @@ import sys
 import course
 import links
 
+sys.path.append(str(course.ROOT / "tests" / "mistakes"))
+import edits  # noqa: E402
+
 SRC = course.ROOT / "src"
 LIST = course.ROOT / "stages" / "own_work.json"
 FOR_ALL = ("base/error.h", "base/not_implemented.h", "operators/check.h", "tensor/matrix.h", "tensor/print.h")
@@ -102,10 +105,10 @@ def declared(text):
 
 
 def right_programs(stage):
+    """The texts of the catalogue's right programs."""
     folder = course.ROOT / "tests" / "mistakes" / f"{stage.number}-{stage.slug}"
-    registry = folder / "mistakes.json"
-    programs = json.loads(registry.read_text(encoding="utf-8"))["programs"] if registry.exists() else []
-    return [folder / program["file"] for program in programs if program["is"] == "right"]
+    programs = edits.entries(folder) if (folder / "mistakes.json").exists() else []
+    return [edits.source(folder, program) for program in programs if program["is"] == "right"]
 
 
 def needed(stage, known):
@@ -118,7 +121,8 @@ def computed(stage):
     """{"headers", "calls"} of a stage: what its starters, our answers and right programs use."""
     sources = [stage.starter(unit).decode() for unit in stage.units]
     paths = [course.ROOT / twin for unit in stage.units for twin in unit["twins"]]
-    sources += [path.read_text(encoding="utf-8") for path in (*paths, *right_programs(stage))]
+    sources += [path.read_text(encoding="utf-8") for path in paths]
+    sources += right_programs(stage)
     known = course.stages()
     before = [known[number] for number in sorted(needed(stage, known))]
     direct = set().union(*map(included, sources), *(included(one.starter(unit).decode())

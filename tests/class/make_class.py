@@ -16,9 +16,10 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
-sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests" / "support")]
+sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests" / "support"), str(ROOT / "tests" / "mistakes")]
 import confine  # noqa: E402
 import course  # noqa: E402
+import edits  # noqa: E402
 import links  # noqa: E402
 import submission  # noqa: E402
 
@@ -66,11 +67,16 @@ def catalogue_folder(stage):
     return ROOT / "tests" / "mistakes" / f"{stage.number}-{stage.slug}"
 
 
+def text_of(stage, file):
+    """The source of a program of the catalogue."""
+    return edits.source_of(catalogue_folder(stage), file[:-4])
+
+
 def of_the_catalogue(build, stage, file):
     """A program of the catalogue as a student hands it in: where it leaves out functions, with ours."""
     target = f"worker_{stage.number}_{file[:-4]}"
     mine = defined(build, [next((build / "tests").glob(f"CMakeFiles/{target}.dir/**/{file}.o"))])
-    text = (catalogue_folder(stage) / file).read_text()
+    text = text_of(stage, file)
     text = re.sub(r'#include "loader.h"\n', lambda _: (catalogue_folder(stage) / "loader.h").read_text(), text)
     text = text.replace("#pragma once\n", "")
     taken, place = set(), None
@@ -422,8 +428,7 @@ class Class:
 
 
 def programs(stage):
-    path = catalogue_folder(stage) / "mistakes.json"
-    return json.loads(path.read_text(encoding="utf-8"))["programs"]
+    return edits.entries(catalogue_folder(stage))
 
 
 __all__ = ["Class", "MARKER", "STAGES", "submission"]
