@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from definitions import Arithmetic, RopeScaling, attention, gated, geglu, gelu, gelu_tanh
-from definitions import layer_norm, linear, relu, rms_norm, rope, rope_angles, swiglu
+from definitions import Arithmetic, RopeScaling, attention, gated, gated_name, geglu, gelu
+from definitions import gelu_tanh, layer_norm, linear, relu, rms_norm, rope, rope_angles, swiglu
 from llama import EMBEDDING, HEAD, Parameters, recorder
 
 
@@ -33,6 +33,28 @@ def tiny_config(model_type: str, architecture: str, **changes: Any) -> dict[str,
         "torch_dtype": "float32",
     }
     return {name: value for name, value in (config | changes).items() if value is not ...}
+
+
+# The names of sizes in tiny_config that the first decoders call something else.
+LLAMA_SIZES = (
+    "hidden_size",
+    "intermediate_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "num_key_value_heads",
+    "max_position_embeddings",
+    "rms_norm_eps",
+    "rope_theta",
+)
+
+
+def own_sizes_config(
+    model_type: str, architecture: str, own: dict[str, Any], **changes: Any
+) -> dict[str, Any]:
+    """tiny_config without LLAMA_SIZES but for those that `own` has again."""
+    return tiny_config(
+        model_type, architecture, **(dict.fromkeys(LLAMA_SIZES, ...) | own | changes)
+    )
 
 
 def head_dim(raw: dict[str, Any]) -> int:
@@ -209,8 +231,7 @@ class Decoder:
     def gated(self, gate: Tensor, up: Tensor) -> Tensor:
         """By the config's "hidden_act"."""
         activation = self.raw["hidden_act"]
-        name = "swiglu" if activation == "silu" else "geglu"
-        return self.keep(name, gated(gate, up, activation, self.how))
+        return self.keep(gated_name(activation), gated(gate, up, activation, self.how))
 
     def logits(self, x: Tensor, divisor: float = 1.0) -> dict[str, Tensor]:
         """The whole trace, the logits last."""

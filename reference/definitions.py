@@ -130,7 +130,14 @@ def gated(gate: Tensor, up: Tensor, activation: str, how: Arithmetic) -> Tensor:
         return swiglu(gate, up, how)
     if activation == "gelu":
         return gelu(gate, how) * up.to(how.dtype)
-    return geglu(gate, up, how)
+    if activation in ("gelu_new", "gelu_pytorch_tanh"):
+        return geglu(gate, up, how)
+    raise SystemExit(f"hidden_act: expected silu or gelu, found {activation}")
+
+
+def gated_name(activation: str) -> str:
+    """The name of the step."""
+    return "swiglu" if activation in ("silu", "swish") else "geglu"
 
 
 def gelu_tanh(x: Tensor, how: Arithmetic) -> Tensor:

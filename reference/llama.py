@@ -21,6 +21,7 @@ from definitions import (
     RopeScaling,
     attention,
     gated,
+    gated_name,
     linear,
     rms_norm,
     rope,
@@ -191,8 +192,7 @@ def mlp_block(
     )
     gate = keep("gate", _project(layer, "mlp.gate_proj", h, how))
     up = keep("up", _project(layer, "mlp.up_proj", h, how))
-    name = "swiglu" if config.activation == "silu" else "geglu"
-    h = keep(name, gated(gate, up, config.activation, how))
+    h = keep(gated_name(config.activation), gated(gate, up, config.activation, how))
     down = keep("down", _project(layer, "mlp.down_proj", h, how))
     return keep("mlp_residual", x.to(how.dtype) + down)
 

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from decoder import LayerNormDecoder, layer_norm_shapes, linear_shapes, tiny_config
+from decoder import LayerNormDecoder, layer_norm_shapes, linear_shapes, own_sizes_config
 from definitions import Arithmetic, alibi_slopes
 from llama import HEAD, Parameters
 from tiny_model import TinyModel
@@ -20,16 +20,8 @@ EMBEDDING = "transformer.word_embeddings.weight"
 
 
 def _config(**changes: Any) -> dict[str, Any]:
-    theirs = (
-        "intermediate_size",
-        "num_hidden_layers",
-        "num_attention_heads",
-        "num_key_value_heads",
-        "max_position_embeddings",
-        "rms_norm_eps",
-        "rope_theta",
-    )
     bloom = {
+        "hidden_size": 16,
         "n_layer": 2,
         "n_head": 4,
         "layer_norm_epsilon": 1e-5,
@@ -37,8 +29,7 @@ def _config(**changes: Any) -> dict[str, Any]:
         "offset_alibi": 100,
         "tie_word_embeddings": True,
     }
-    changes = dict.fromkeys(theirs, ...) | bloom | changes
-    return tiny_config(MODEL_TYPE, "BloomForCausalLM", **changes)
+    return own_sizes_config(MODEL_TYPE, "BloomForCausalLM", bloom, **changes)
 
 
 MODELS = (

@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import Tensor
 
-from decoder import LayerNormDecoder, layer_norm_shapes, tiny_config
+from decoder import LayerNormDecoder, layer_norm_shapes, own_sizes_config
 from definitions import Arithmetic, linear
 from llama import Parameters
 from tiny_model import TinyModel
@@ -20,16 +20,6 @@ EMBEDDING, HEAD = "transformer.wte.weight", "lm_head.weight"
 
 def _config(**changes: Any) -> dict[str, Any]:
     """GPT-2's own names of the sizes."""
-    theirs = (
-        "hidden_size",
-        "intermediate_size",
-        "num_hidden_layers",
-        "num_attention_heads",
-        "num_key_value_heads",
-        "max_position_embeddings",
-        "rms_norm_eps",
-        "rope_theta",
-    )
     gpt2 = {
         "n_embd": 16,
         "n_layer": 2,
@@ -40,8 +30,7 @@ def _config(**changes: Any) -> dict[str, Any]:
         "layer_norm_epsilon": 1e-5,
         "tie_word_embeddings": True,
     }
-    changes = dict.fromkeys(theirs, ...) | gpt2 | changes
-    return tiny_config(MODEL_TYPE, "GPT2LMHeadModel", **changes)
+    return own_sizes_config(MODEL_TYPE, "GPT2LMHeadModel", gpt2, **changes)
 
 
 MODELS = (

@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import Tensor
 
-from decoder import LayerNormDecoder, layer_norm_shapes, linear_shapes, tiny_config
+from decoder import LayerNormDecoder, layer_norm_shapes, linear_shapes, own_sizes_config
 from definitions import Arithmetic, RopeScaling, neighbour_rope
 from llama import Parameters
 from tiny_model import TinyModel
@@ -21,16 +21,6 @@ EMBEDDING = "transformer.wte.weight"
 
 def _config(**changes: Any) -> dict[str, Any]:
     """GPT-J's own names of the sizes."""
-    theirs = (
-        "hidden_size",
-        "intermediate_size",
-        "num_hidden_layers",
-        "num_attention_heads",
-        "num_key_value_heads",
-        "max_position_embeddings",
-        "rms_norm_eps",
-        "rope_theta",
-    )
     gptj = {
         "n_embd": 16,
         "n_layer": 2,
@@ -42,8 +32,7 @@ def _config(**changes: Any) -> dict[str, Any]:
         "rotary_dim": 4,
         "scale_attn_weights": True,
     }
-    changes = dict.fromkeys(theirs, ...) | gptj | changes
-    return tiny_config(MODEL_TYPE, "GPTJForCausalLM", **changes)
+    return own_sizes_config(MODEL_TYPE, "GPTJForCausalLM", gptj, **changes)
 
 
 MODELS = (

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <optional>
 
 namespace stagecraft {
 namespace {
@@ -49,14 +50,16 @@ class YarnShares {
 
 std::vector<float> rope_frequencies(const RopeConfig& rope, std::size_t head_dim) {
   std::vector<float> inv_freq(head_dim / 2);
+  std::optional<YarnShares> yarn;
+  if (rope.type == RopeConfig::Type::Yarn) yarn.emplace(rope, head_dim);
   for (std::size_t i = 0; i < inv_freq.size(); ++i) {
     const float exponent = static_cast<float>(2 * i) / static_cast<float>(head_dim);
     const float slowness = std::pow(static_cast<float>(rope.theta), exponent);
     float frequency = 1.0f / slowness;
     if (rope.type == RopeConfig::Type::Linear) frequency /= static_cast<float>(rope.factor);
     if (rope.type == RopeConfig::Type::Llama3) frequency = llama3_frequency(frequency, rope);
-    if (rope.type == RopeConfig::Type::Yarn) {
-      const float kept = YarnShares(rope, head_dim).kept(i);
+    if (yarn) {
+      const float kept = yarn->kept(i);
       const float slowed = 1.0f / (static_cast<float>(rope.factor) * slowness);
       frequency = slowed * (1.0f - kept) + frequency * kept;
     }

@@ -1,7 +1,6 @@
 // BLOOM (BigScience 2022). Beside GPT-NeoX: no rope but ALiBi, whose bias grows with the distance
 // of a key; the embedding is normalised; the halves of a layer follow each other.
 #include <array>
-#include <cmath>
 
 #include "model/architectures/architectures.h"
 #include "model/architectures/decoder_common.h"
@@ -13,7 +12,6 @@ namespace {
 // Files hold "offset_alibi", which nothing reads.
 constexpr std::array<std::string_view, 2> kHonoured = {"apply_residual_connection_post_layernorm",
                                                        "offset_alibi"};
-constexpr std::array<std::string_view, 2> kSetByHeads = {"num_key_value_heads", "head_dim"};
 
 DecoderSizes bloom_sizes(const ConfigFields& fields) {
   const SizeNames names = {.dim = either_name(fields, "hidden_size", "n_embed"),
@@ -41,7 +39,7 @@ Plan bloom_plan(const ConfigFields& fields) {
   if (fields.size_or("pretraining_tp", 1) > 1) expect_false(fields, "slow_but_exact");
   // What a block's result is added to: x as it was, or x after the norm.
   const bool add_to_normed = fields.flag_or("apply_residual_connection_post_layernorm", false);
-  const float scale = 1.0f / std::sqrt(static_cast<float>(sizes.head_dim));
+  const float scale = sizes.score_scale();
   const std::vector<float> slopes = alibi_slopes(sizes.n_heads);
 
   Plan plan;

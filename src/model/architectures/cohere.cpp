@@ -4,7 +4,6 @@
 // of neighbouring columns; logits are scaled; each head of q and k may be normed with weights of
 // its own.
 #include <array>
-#include <cmath>
 
 #include "model/architectures/architectures.h"
 #include "model/architectures/decoder_common.h"
@@ -44,7 +43,7 @@ Plan cohere_plan(const ConfigFields& fields) {
       second ? parse_sliding_layers(fields, sizes.n_layers,
                                     fields.size_or("sliding_window_pattern", 4))
              : std::vector<std::size_t>(sizes.n_layers);
-  const float scale = 1.0f / std::sqrt(static_cast<float>(sizes.head_dim));
+  const float scale = sizes.score_scale();
 
   Plan plan;
   DecoderWriter w(

@@ -12,6 +12,8 @@
 
 namespace stagecraft {
 
+float DecoderSizes::score_scale() const { return 1.0f / std::sqrt(static_cast<float>(head_dim)); }
+
 DecoderSizes parse_sizes(const ConfigFields& fields, const DecoderDefaults& defaults,
                          const SizeNames& names) {
   DecoderSizes c;
@@ -125,6 +127,11 @@ std::vector<float> alibi_slopes(std::size_t n_heads) {
   for (std::size_t i = 1; i <= power; ++i) add(i, power);
   for (std::size_t i = 1; slopes.size() < n_heads; i += 2) add(i, 2 * power);
   return slopes;
+}
+
+const char* gated_name(ActivateStep::Function function) {
+  constexpr const char* kNames[] = {"swiglu", "geglu", "geglu", "reglu"};
+  return kNames[static_cast<std::size_t>(function)];
 }
 
 std::string rope_text(const RopeConfig& rope) {
@@ -277,8 +284,7 @@ void DecoderWriter::gate(BufferId in, const std::string& at, ActivateStep::Funct
 }
 
 void DecoderWriter::activate(ActivateStep::Function function) {
-  constexpr const char* kNames[] = {"swiglu", "geglu", "geglu", "reglu"};
-  writer_.step(kNames[static_cast<std::size_t>(function)], ActivateStep{g, g, u, function});
+  writer_.step(gated_name(function), ActivateStep{g, g, u, function});
 }
 
 void DecoderWriter::mlp(BufferId in, const std::string& first, const std::string& second,

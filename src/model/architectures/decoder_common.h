@@ -25,7 +25,12 @@ struct DecoderSizes {
 
   std::size_t q_dim() const { return n_heads * head_dim; }
   std::size_t kv_dim() const { return n_kv_heads * head_dim; }
+  // 1 / sqrt(head_dim), by which most architectures scale scores.
+  float score_scale() const;
 };
+
+// Fields that architectures without them set by the number of heads: none may stand in a file.
+inline constexpr std::string_view kSetByHeads[] = {"num_key_value_heads", "head_dim"};
 
 // What transformers takes where a file does not say.
 struct DecoderDefaults {
@@ -86,6 +91,9 @@ RopeConfig parse_rope_of(const ConfigFields& fields, std::size_t max_seq_len,
                          const RopeOfKind& kind);
 // The slopes of ALiBi, one per head (Press et al. 2021).
 std::vector<float> alibi_slopes(std::size_t n_heads);
+
+// "swiglu", "geglu", "reglu": the name of the step f(gate) * up (Shazeer 2020).
+const char* gated_name(ActivateStep::Function function);
 
 // "theta 10000, linear x 8"
 std::string rope_text(const RopeConfig& rope);

@@ -1,7 +1,5 @@
 // ERNIE 4.5 without experts (Baidu 2025). Beside Llama: rope rotates pairs of neighbouring columns,
 // and every linear but the head may have a bias.
-#include <cmath>
-
 #include "model/architectures/architectures.h"
 #include "model/architectures/decoder_common.h"
 #include "model/config_extensions.h"
@@ -22,7 +20,7 @@ Plan ernie4_5_plan(const ConfigFields& fields) {
                            .head_dim = fields.is_null("head_dim") ? 0u : 128u});
   const auto function = parse_activation(fields, "hidden_act", "silu");
   const bool bias = fields.flag_or("use_bias", false);
-  const float scale = 1.0f / std::sqrt(static_cast<float>(sizes.head_dim));
+  const float scale = sizes.score_scale();
 
   Plan plan;
   DecoderWriter w("ernie4_5", sizes, plan, DecoderStyle{.pairs = RopeStep::Pairs::Neighbours});

@@ -3,19 +3,18 @@
 //   falcon-7b         all queries share one key head; one norm per layer serves both halves
 //   falcon-40b, 180b  groups of queries share a key head; each half has its norm, or both share one
 #include <array>
-#include <bit>
-#include <cmath>
 
 #include "model/architectures/architectures.h"
 #include "model/architectures/decoder_common.h"
 #include "model/config_extensions.h"
+#include "operators/float_to_half.h"
+#include "operators/half_to_float.h"
 
 namespace stagecraft {
 namespace {
 
 constexpr std::array<std::string_view, 3> kHonoured = {"alibi", "parallel_attn",
                                                        "num_ln_in_parallel_attn"};
-constexpr std::array<std::string_view, 2> kSetByHeads = {"num_key_value_heads", "head_dim"};
 
 enum class Norms { One, Two, InTurn };  // per layer; InTurn: the second after attention is added
 
@@ -63,10 +62,10 @@ DecoderSizes falcon_sizes(const ConfigFields& fields, bool newer) {
 // ALiBi is added before scores are scaled. transformers rounds slopes to bf16.
 std::vector<float> falcon_slopes(std::size_t n_heads, float scale) {
   std::vector<float> slopes = alibi_slopes(n_heads);
-  for (float& slope : slopes) {
-    const auto bits = std::bit_cast<std::uint32_t>(slope);
-    slope = scale * std::bit_cast<float>((bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000);
-  }
+  std::vector<std::uint16_t> rounded(n_heads);
+  f32_to_bf16(slopes, rounded);
+  bf16_to_f32(rounded, slopes);
+  for (float& slope : slopes) slope *= scale;
   return slopes;
 }
 
@@ -77,7 +76,7 @@ Plan falcon_plan(const ConfigFields& fields) {
   const Norms norms = parse_norms(fields, newer);
   const auto function = parse_activation(fields, "activation", "gelu");
   const bool bias = flag(fields, "bias", false), alibi = flag(fields, "alibi", false);
-  const float scale = 1.0f / std::sqrt(static_cast<float>(sizes.head_dim));
+  const float scale = sizes.score_scale();
   const std::vector<float> slopes =
       alibi ? falcon_slopes(sizes.n_heads, scale) : std::vector<float>();
   const std::string first = norms == Norms::Two ? "ln_attn" : "input_layernorm";

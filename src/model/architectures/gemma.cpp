@@ -1,7 +1,5 @@
 // Gemma 1 (Gemma Team 2024). Beside Llama: embeddings are scaled by sqrt(dim), norms multiply with
 // 1 + weight, and the gate's activation is GELU.
-#include <cmath>
-
 #include "model/architectures/architectures.h"
 #include "model/architectures/gemma_common.h"
 #include "model/config_extensions.h"
@@ -18,7 +16,7 @@ Plan gemma_plan(const ConfigFields& fields) {
   const DecoderSizes sizes = parse_sizes(
       fields, {.vocab_size = 256'000, .max_seq_len = 8192, .tied = true, .head_dim = 256});
   const bool bias = fields.flag_or("attention_bias", false);
-  const float scale = 1.0f / std::sqrt(static_cast<float>(sizes.head_dim));
+  const float scale = sizes.score_scale();
 
   Plan plan;
   DecoderWriter w("gemma", sizes, plan, {.norm_plus = kGemmaNormPlus});

@@ -2,7 +2,6 @@
 // layer adds. Beside Llama: rope rotates pairs of neighbouring columns, in the first half of each
 // head; q, k and v have biases; gate and up are rows of one stored matrix.
 #include <array>
-#include <cmath>
 
 #include "model/architectures/architectures.h"
 #include "model/architectures/decoder_common.h"
@@ -28,7 +27,7 @@ Plan glm_plan(const ConfigFields& fields) {
   const PartialRope partial =
       parse_partial_rope(fields, sizes.max_seq_len, sizes.head_dim, {"partial_rotary_factor", 0.5});
   const std::size_t ffn_dim = sizes.ffn_dim;
-  const float scale = 1.0f / std::sqrt(static_cast<float>(sizes.head_dim));
+  const float scale = sizes.score_scale();
 
   Plan plan;
   DecoderWriter w(model_type, sizes, plan, DecoderStyle{.pairs = RopeStep::Pairs::Neighbours});

@@ -2,7 +2,6 @@
 // embedding, norms are LayerNorm, every linear has a bias, the feed-forward block has no gate, and
 // matrices are stored transposed, those of q, k and v as one.
 #include <array>
-#include <cmath>
 
 #include "model/architectures/architectures.h"
 #include "model/architectures/decoder_common.h"
@@ -55,8 +54,8 @@ Plan gpt2_plan(const ConfigFields& fields) {
   w.embedding_with_positions("transformer.wpe");
   for (std::size_t i = 0; i < sizes.n_layers; ++i) {
     const std::string at = w.layer(i);
-    const float scale = (scaled ? 1.0f / std::sqrt(static_cast<float>(sizes.head_dim)) : 1.0f) /
-                        (by_layer ? static_cast<float>(i + 1) : 1.0f);
+    const float scale =
+        (scaled ? sizes.score_scale() : 1.0f) / (by_layer ? static_cast<float>(i + 1) : 1.0f);
     w.norm("attn_norm", w.n, w.x, at + "ln_1");
     w.linear("q", w.q, w.n, at + "attn.c_attn", true, third(0));
     w.linear("k", w.k, w.n, at + "attn.c_attn", true, third(1));

@@ -2,7 +2,6 @@
 // layer read the same x, rope turns the first columns of each head, the feed-forward block has no
 // gate, and q, k and v are stored head by head in one matrix.
 #include <array>
-#include <cmath>
 
 #include "model/architectures/architectures.h"
 #include "model/architectures/decoder_common.h"
@@ -13,7 +12,6 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kHonoured = {"rotary_pct", "rotary_emb_base",
                                                        "use_parallel_residual"};
-constexpr std::array<std::string_view, 2> kSetByHeads = {"num_key_value_heads", "head_dim"};
 
 Plan gpt_neox_plan(const ConfigFields& fields) {
   refuse_foreign_arithmetic(fields, kHonoured);
@@ -26,7 +24,7 @@ Plan gpt_neox_plan(const ConfigFields& fields) {
   const bool parallel = fields.flag_or("use_parallel_residual", true);
   const PartialRope partial = parse_partial_rope(fields, sizes.max_seq_len, sizes.head_dim,
                                                  {"rotary_pct", 0.25, "rotary_emb_base"});
-  const float scale = 1.0f / std::sqrt(static_cast<float>(sizes.head_dim));
+  const float scale = sizes.score_scale();
 
   Plan plan;
   plan.unused = {".attention.bias", ".attention.masked_bias"};  // causal masks, in older files

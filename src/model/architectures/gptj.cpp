@@ -2,7 +2,6 @@
 // and the feed-forward block both read; rope, of pairs of neighbours, for learned positions; no
 // biases in attention, but one in the head.
 #include <array>
-#include <cmath>
 
 #include "model/architectures/architectures.h"
 #include "model/architectures/decoder_common.h"
@@ -14,7 +13,6 @@ namespace {
 // The last two stand in files, and transformers does not read them.
 constexpr std::array<std::string_view, 3> kHonoured = {"rotary_dim", "rotary",
                                                        "scale_attn_weights"};
-constexpr std::array<std::string_view, 2> kSetByHeads = {"num_key_value_heads", "head_dim"};
 constexpr std::array<std::string_view, 3> kRope = {"rope_theta", "rope_scaling", "rope_parameters"};
 
 DecoderSizes gptj_sizes(const ConfigFields& fields) {
@@ -44,7 +42,7 @@ Plan gptj_plan(const ConfigFields& fields) {
   const DecoderSizes sizes = gptj_sizes(fields);
   const std::size_t columns = rotated_columns(fields, sizes.head_dim);
   const auto function = parse_activation(fields, "activation_function", "gelu_new");
-  const float scale = 1.0f / std::sqrt(static_cast<float>(sizes.head_dim));
+  const float scale = sizes.score_scale();
 
   Plan plan;
   plan.optional_prefix = "transformer.";

@@ -70,8 +70,7 @@ class LlamaPlan {
     w_.norm("mlp_norm", n_, x_, {layer + "post_attention_layernorm.weight", {c_.dim}}, c_.norm_eps);
     w_.linear("gate", g_, n_, mlp + "gate_proj", c_.mlp_bias);
     w_.linear("up", u_, n_, mlp + "up_proj", c_.mlp_bias);
-    const bool silu = function_ == ActivateStep::Function::Silu;
-    w_.step(silu ? "swiglu" : "geglu", ActivateStep{g_, g_, u_, function_});
+    w_.step(gated_name(function_), ActivateStep{g_, g_, u_, function_});
     w_.linear("down", o_, g_, mlp + "down_proj", c_.mlp_bias);
     w_.step("mlp_residual", AddStep{x_, o_});
   }

@@ -1,7 +1,6 @@
 // OLMo 1 (Groeneveld et al. 2024). Beside Llama: norms are LayerNorm without weights and biases,
 // and the numbers of q, k and v may be clipped.
 #include <array>
-#include <cmath>
 
 #include "model/architectures/architectures.h"
 #include "model/architectures/decoder_common.h"
@@ -23,7 +22,7 @@ Plan olmo_plan(const ConfigFields& fields) {
   const bool clips = fields.has("clip_qkv");
   const float limit =
       clips ? static_cast<float>(fields.number("clip_qkv", kMinClip, kMaxClip)) : 0.0f;
-  const float scale = 1.0f / std::sqrt(static_cast<float>(sizes.head_dim));
+  const float scale = sizes.score_scale();
 
   Plan plan;
   DecoderWriter w(

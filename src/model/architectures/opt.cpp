@@ -1,9 +1,6 @@
 // OPT (Zhang et al. 2022). Beside GPT-2: row i of the table of positions serves position i - 2, the
 // activation is ReLU, q, k and v are matrices of their own. The 350M model normalises after the
 // blocks, and its embedding and head are narrower than x.
-#include <array>
-#include <cmath>
-
 #include "model/architectures/architectures.h"
 #include "model/architectures/decoder_common.h"
 #include "model/config_extensions.h"
@@ -11,7 +8,6 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::array<std::string_view, 2> kSetByHeads = {"num_key_value_heads", "head_dim"};
 constexpr std::size_t kUnusedPositions = 2;  // the first rows of the table
 // No field says the norm's eps: it is PyTorch's.
 constexpr SizeNames kNames = {.ffn_dim = "ffn_dim", .norm_eps = ""};
@@ -27,9 +23,8 @@ Plan opt_plan(const ConfigFields& fields) {
   const bool norm_first = fields.flag_or("do_layer_norm_before", true);
   const bool final_norm = norm_first && !fields.flag_or("_remove_final_layer_norm", false);
   const bool narrow = table_width != sizes.dim;
-  const float scale = 1.0f / std::sqrt(static_cast<float>(sizes.head_dim));
+  const float scale = sizes.score_scale();
   const std::string model = "model.decoder.";
-
   const bool norm_weights = fields.flag_or("layer_norm_elementwise_affine", true);
 
   Plan plan;

@@ -2,7 +2,6 @@
 // attention and the feed-forward block both read; rope turns the first columns of each head; no
 // gate; a bias in every linear, the head's too.
 #include <array>
-#include <cmath>
 
 #include "model/architectures/architectures.h"
 #include "model/architectures/decoder_common.h"
@@ -21,7 +20,7 @@ Plan phi_plan(const ConfigFields& fields) {
   const auto function = parse_activation(fields, "hidden_act", "gelu_new");
   const PartialRope partial =
       parse_partial_rope(fields, sizes.max_seq_len, sizes.head_dim, {"partial_rotary_factor", 0.5});
-  const float scale = 1.0f / std::sqrt(static_cast<float>(sizes.head_dim));
+  const float scale = sizes.score_scale();
 
   Plan plan;
   DecoderWriter w("phi", sizes, plan,

@@ -1,8 +1,6 @@
 // Phi-3 (Abdin et al. 2024). Beside Llama: q, k and v are rows of one stored
 // matrix, and so are gate and up. The long-context files (rope type "longrope")
 // and partial rotary are refused.
-#include <cmath>
-
 #include "model/architectures/architectures.h"
 #include "model/architectures/decoder_common.h"
 #include "model/config_extensions.h"
@@ -22,7 +20,7 @@ Plan phi3_plan(const ConfigFields& fields) {
   const std::size_t window = fields.has("sliding_window") ? fields.size("sliding_window") : 0;
   const std::size_t q_dim = sizes.q_dim(), kv_dim = sizes.kv_dim(), qkv_dim = q_dim + 2 * kv_dim;
   const std::size_t ffn_dim = sizes.ffn_dim;
-  const float scale = 1.0f / std::sqrt(static_cast<float>(sizes.head_dim));
+  const float scale = sizes.score_scale();
 
   Plan plan;
   DecoderWriter w("phi3", sizes, plan);

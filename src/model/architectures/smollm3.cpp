@@ -1,7 +1,6 @@
 // SmolLM3 (Hugging Face 2025). Beside Llama: every fourth layer has no rope
 // (Yang et al. 2025), so that its attention does not depend on positions.
 #include <array>
-#include <cmath>
 
 #include "model/architectures/architectures.h"
 #include "model/architectures/decoder_common.h"
@@ -50,7 +49,7 @@ Plan smollm3_plan(const ConfigFields& fields) {
   const bool mlp_bias = fields.flag_or("mlp_bias", false);
   const std::vector<bool> with_rope = rope_layers(fields, sizes.n_layers);
   const std::vector<std::size_t> windows = windows_of(fields, with_rope);
-  const float scale = 1.0f / std::sqrt(static_cast<float>(sizes.head_dim));
+  const float scale = sizes.score_scale();
 
   Plan plan;
   DecoderWriter w("smollm3", sizes, plan);

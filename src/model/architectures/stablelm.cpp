@@ -2,7 +2,6 @@
 // turns the first columns of each head, q, k and v may have biases, and both halves of a layer may
 // read the result of one norm.
 #include <array>
-#include <cmath>
 
 #include "model/architectures/architectures.h"
 #include "model/architectures/decoder_common.h"
@@ -24,7 +23,7 @@ Plan stablelm_plan(const ConfigFields& fields) {
   const bool parallel = fields.flag_or("use_parallel_residual", false);
   const PartialRope partial = parse_partial_rope(fields, sizes.max_seq_len, sizes.head_dim,
                                                  {"partial_rotary_factor", 0.25});
-  const float scale = 1.0f / std::sqrt(static_cast<float>(sizes.head_dim));
+  const float scale = sizes.score_scale();
 
   Plan plan;
   DecoderWriter w("stablelm", sizes, plan, DecoderStyle{.norm = NormStep::Kind::Layer});

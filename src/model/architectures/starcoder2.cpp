@@ -1,7 +1,5 @@
 // StarCoder2 (Lozhkov et al. 2024). Beside Llama: norms are LayerNorm, every linear but the head
 // has a bias, the feed-forward block has no gate, and attention may have a window.
-#include <cmath>
-
 #include "model/architectures/architectures.h"
 #include "model/architectures/decoder_common.h"
 #include "model/config_extensions.h"
@@ -20,7 +18,7 @@ Plan starcoder2_plan(const ConfigFields& fields) {
   expect_text(fields, "mlp_type", {"default"});
   const bool bias = fields.flag_or("use_bias", true);
   const std::size_t window = fields.has("sliding_window") ? fields.size("sliding_window") : 0;
-  const float scale = 1.0f / std::sqrt(static_cast<float>(sizes.head_dim));
+  const float scale = sizes.score_scale();
 
   Plan plan;
   DecoderWriter w("starcoder2", sizes, plan,
