@@ -1,6 +1,6 @@
 # The catalogue of tests/mistakes: programs that are wrong in ways people are wrong in, and others that
 # are right in ways of their own. Each is one file with the functions of a stage, as a student would
-# write them. For a program NAME of stage NN:
+# write them, or an edit of such a file (tools/catalogue.py). For a program NAME of stage NN:
 #
 #   worker_NN_NAME  a worker like the student's: tests/mistakes/NN-slug/NAME in the build folder
 #   broken_NN_NAME  the program of `./stage broken NN NAME` (wrong ones that have a sentence)
@@ -28,42 +28,66 @@ foreach(registry IN LISTS registries)
   endif()
   add_custom_target(mistakes_${id})
   add_custom_target(catalogue_${id})
-  file(READ ${registry} text)
-  string(JSON n_programs LENGTH "${text}" programs)
-  math(EXPR last "${n_programs} - 1")
-  foreach(index RANGE ${last})
-    string(JSON entry GET "${text}" programs ${index})  # each call reads all of its text
-    string(JSON file GET "${entry}" file)
-    string(JSON n_flags ERROR_VARIABLE none LENGTH "${entry}" flags)
-    string(JSON sentence ERROR_VARIABLE none TYPE "${entry}" en)
-    get_filename_component(name ${file} NAME_WE)
+  # "name|file|base, if it is an edit|sentence, if it has one|flags": CMake itself would parse the registry once a word.
+  execute_process(COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/catalogue.py ${folder}
+    OUTPUT_VARIABLE programs_of_stage OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  string(REPLACE "\n" ";" programs_of_stage "${programs_of_stage}")
+  set(edited ${CMAKE_BINARY_DIR}/generated/mistakes/${slug})
+  set(edits "")
+  set(bases "")
+  foreach(line IN LISTS programs_of_stage)
+    string(REPLACE "|" ";" line "${line}")
+    list(GET line 1 2 file)
+    list(POP_BACK file base)
+    if(base)
+      list(APPEND edits ${edited}/${file})
+      list(APPEND bases ${folder}/${base})
+    endif()
+  endforeach()
+  if(edits)
+    list(REMOVE_DUPLICATES bases)
+    add_custom_command(OUTPUT ${edits}
+      COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/catalogue.py ${folder} ${edited}
+      DEPENDS ${registry} ${bases} ${CMAKE_SOURCE_DIR}/tools/catalogue.py)
+    add_custom_target(edits_${id} DEPENDS ${edits})
+  endif()
+  foreach(line IN LISTS programs_of_stage)
+    string(REPLACE "|" ";" line "${line}")
+    list(GET line 0 name)
+    list(GET line 1 file)
+    list(GET line 2 base)
+    list(GET line 3 sentence)
+    list(GET line 4 flags)
+    set(source ${folder}/${file})
+    if(base)
+      set(source ${edited}/${file})
+    endif()
     set(programs worker_${id}_${name})
     add_executable(worker_${id}_${name} EXCLUDE_FROM_ALL
-      ${folder}/${file} $<TARGET_OBJECTS:worker> ${recorded_${id}} ${linked})
+      ${source} $<TARGET_OBJECTS:worker> ${recorded_${id}} ${linked})
     set_target_properties(worker_${id}_${name} PROPERTIES OUTPUT_NAME ${name}
       RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/mistakes/${slug})
     add_dependencies(catalogue_${id} worker_${id}_${name})
     if(NOT stage_flags_${id})  # where speed is no part of the mark, hundreds compile a third faster
       target_compile_options(worker_${id}_${name} PRIVATE -O1)
     endif()
-    if(sentence STREQUAL "STRING")
+    if(sentence)
       add_dependencies(mistakes_${id} worker_${id}_${name})
       add_executable(broken_${id}_${name} EXCLUDE_FROM_ALL
-        ${folder}/${file} ${CMAKE_SOURCE_DIR}/src/mine/students_code.cpp
+        ${source} ${CMAKE_SOURCE_DIR}/src/mine/students_code.cpp
         $<TARGET_OBJECTS:programs> ${linked})
       target_link_libraries(broken_${id}_${name} PRIVATE PkgConfig::libedit)
       list(APPEND programs broken_${id}_${name})
     endif()
     foreach(program IN LISTS programs)
+      if(base)
+        add_dependencies(${program} edits_${id})
+        target_include_directories(${program} PRIVATE ${folder})
+      endif()
       target_link_libraries(${program} PRIVATE engine stagecraft_flags)
       target_compile_options(${program} PRIVATE ${stage_flags_${id}})
-      if(n_flags GREATER 0)
-        math(EXPR last_flag "${n_flags} - 1")
-        foreach(flag RANGE ${last_flag})
-          string(JSON flag GET "${entry}" flags ${flag})
-          target_compile_options(${program} PRIVATE ${flag})
-        endforeach()
-      endif()
+      string(REPLACE " " ";" flags "${flags}")
+      target_compile_options(${program} PRIVATE ${flags})
     endforeach()
   endforeach()
 

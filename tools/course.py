@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 
+import catalogue
 import links
 import strict_json
 from screen import columns, doing, padded, page, paint, tell, width, wrapped  # noqa: F401  (for those who import this)
@@ -438,8 +439,7 @@ def failed_requests(folder, suite=None):
 
 def mistakes(stage):
     """The mistakes of a stage that have a sentence: {name: {"en", "zh"}}."""
-    path = ROOT / "tests" / "mistakes" / f"{stage.number}-{stage.slug}" / "mistakes.json"
-    programs = json.loads(path.read_text(encoding="utf-8"))["programs"] if path.exists() else []
+    programs = catalogue.entries(catalogue.folder_of(stage))
     return {pathlib.Path(program["file"]).stem: program for program in programs if "en" in program}
 
 

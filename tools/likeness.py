@@ -17,11 +17,11 @@ import collections
 import functools
 import hashlib
 import itertools
-import json
 import math
 import pathlib
 import re
 
+import catalogue
 import course
 import official
 
@@ -139,11 +139,16 @@ def runs(text):
 
 def paths_of_ours(stage):
     """Where answers to a stage stand in this repository."""
-    catalogue = course.ROOT / "tests" / "mistakes" / f"{stage.number}-{stage.slug}"
-    programs = json.loads((catalogue / "mistakes.json").read_text(encoding="utf-8"))["programs"]
-    right = [(catalogue / program["file"]).relative_to(course.ROOT).as_posix() for program in programs
+    folder = catalogue.folder_of(stage)
+    right = [(folder / program["file"]).relative_to(course.ROOT).as_posix() for program in catalogue.entries(folder)
              if program["is"] == "right"]
     return [*(twin for unit in stage.units for twin in unit["twins"]), *right]
+
+
+def text_of_ours(path):
+    """What stands in one of these; some right programs are edits of others."""
+    file = course.ROOT / path
+    return file.read_text(encoding="utf-8") if file.exists() else catalogue.source_of(file.parent, file.stem)
 
 
 @functools.lru_cache(maxsize=None)
@@ -164,7 +169,7 @@ def answers_of_ours(stage):
     """[(path, text)]: as they are, and as they were under that name, wherever it then lay."""
     found = {}
     for path in paths_of_ours(stage):
-        text = (course.ROOT / path).read_text(encoding="utf-8")
+        text = text_of_ours(path)
         found.setdefault(text, path)
         is_twin = path.startswith("src/")
         for older, blob in history()[pathlib.PurePosixPath(path).name]:

@@ -17,6 +17,7 @@ import struct
 import subprocess
 import sys
 
+import catalogue
 import course
 import links
 
@@ -102,10 +103,9 @@ def declared(text):
 
 
 def right_programs(stage):
-    folder = course.ROOT / "tests" / "mistakes" / f"{stage.number}-{stage.slug}"
-    registry = folder / "mistakes.json"
-    programs = json.loads(registry.read_text(encoding="utf-8"))["programs"] if registry.exists() else []
-    return [folder / program["file"] for program in programs if program["is"] == "right"]
+    """The texts of the catalogue's right programs."""
+    folder = catalogue.folder_of(stage)
+    return [catalogue.source(folder, program) for program in catalogue.entries(folder) if program["is"] == "right"]
 
 
 def needed(stage, known):
@@ -118,7 +118,8 @@ def computed(stage):
     """{"headers", "calls"} of a stage: what its starters, our answers and right programs use."""
     sources = [stage.starter(unit).decode() for unit in stage.units]
     paths = [course.ROOT / twin for unit in stage.units for twin in unit["twins"]]
-    sources += [path.read_text(encoding="utf-8") for path in (*paths, *right_programs(stage))]
+    sources += [path.read_text(encoding="utf-8") for path in paths]
+    sources += right_programs(stage)
     known = course.stages()
     before = [known[number] for number in sorted(needed(stage, known))]
     direct = set().union(*map(included, sources), *(included(one.starter(unit).decode())

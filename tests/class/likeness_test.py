@@ -8,7 +8,7 @@ import sys
 import time
 import unittest
 
-from make_class import ROOT, STAGES, catalogue_folder, programs, renamed
+from make_class import ROOT, STAGES, programs, renamed, text_of
 import course
 import likeness
 import submission
@@ -85,7 +85,7 @@ class Likeness(unittest.TestCase):
         for stage in STAGES[likeness.FIRST_STAGE:]:
             right = [program["file"] for program in programs(stage) if program["is"] == "right"]
             for file in right:
-                text = (catalogue_folder(stage) / file).read_text() + OWN
+                text = text_of(stage, file) + OWN
                 files = {"ann": text, "bob": renamed(text), "cat": OTHER}
                 found = likeness.clusters(files, likeness.handed_out(stage))
                 self.assertEqual([ids for _, ids in found], [["ann", "bob"]], f"{stage.id}: {file}")
@@ -95,7 +95,7 @@ class Likeness(unittest.TestCase):
         """Some of the catalogue's were made of each other: those share most of their lines."""
         for stage in STAGES[likeness.FIRST_STAGE:]:
             right = [program["file"] for program in programs(stage) if program["is"] == "right"]
-            files = {file: (catalogue_folder(stage) / file).read_text() for file in right}
+            files = {file: text_of(stage, file) for file in right}
             for share, one, other in likeness.pairs(files, likeness.handed_out(stage)):
                 mine, theirs = lines(files[one]), lines(files[other])
                 if len(mine & theirs) < min(len(mine), len(theirs)) / 2:
@@ -132,7 +132,7 @@ class Likeness(unittest.TestCase):
     def test_finds_what_was_pasted_from_an_answer_of_ours_in_every_stage(self):
         for stage in STAGES:
             for path in likeness.paths_of_ours(stage):
-                text = (ROOT / path).read_text()
+                text = likeness.text_of_ours(path)
                 bare = " ".join(re.sub(r"//.*", "", line) for line in text.splitlines() if line[:1] != "#")
                 more = text.replace("stagecraft", "mine", 1) + "\nstatic int unused = 3;\n"
                 found = likeness.like_ours(stage, {"ann": [text], "bob": [bare], "cat": [more]})

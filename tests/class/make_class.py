@@ -5,7 +5,6 @@ its grading. class_test.py grades it.
 Time passes in two rounds: `begin` writes the repositories, `go_on` what happened in them later.
 """
 import functools
-import json
 import os
 import pathlib
 import random
@@ -17,6 +16,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests" / "support")]
+import catalogue  # noqa: E402
 import confine  # noqa: E402
 import course  # noqa: E402
 import links  # noqa: E402
@@ -62,16 +62,17 @@ def answer(stage, skip=()):
             for unit in stage.units}
 
 
-def catalogue_folder(stage):
-    return ROOT / "tests" / "mistakes" / f"{stage.number}-{stage.slug}"
+def text_of(stage, file):
+    """The source of a program of the catalogue."""
+    return catalogue.source_of(catalogue.folder_of(stage), file[:-4])
 
 
 def of_the_catalogue(build, stage, file):
     """A program of the catalogue as a student hands it in: where it leaves out functions, with ours."""
     target = f"worker_{stage.number}_{file[:-4]}"
     mine = defined(build, [next((build / "tests").glob(f"CMakeFiles/{target}.dir/**/{file}.o"))])
-    text = (catalogue_folder(stage) / file).read_text()
-    text = re.sub(r'#include "loader.h"\n', lambda _: (catalogue_folder(stage) / "loader.h").read_text(), text)
+    text = text_of(stage, file)
+    text = re.sub(r'#include "loader.h"\n', lambda _: (catalogue.folder_of(stage) / "loader.h").read_text(), text)
     text = text.replace("#pragma once\n", "")
     taken, place = set(), None
     for unit in stage.units:
@@ -422,8 +423,7 @@ class Class:
 
 
 def programs(stage):
-    path = catalogue_folder(stage) / "mistakes.json"
-    return json.loads(path.read_text(encoding="utf-8"))["programs"]
+    return catalogue.entries(catalogue.folder_of(stage))
 
 
 __all__ = ["Class", "MARKER", "STAGES", "submission"]

@@ -7,7 +7,6 @@ makes a known mistake in other code gets that mistake's sentence; every right pr
 Standard library only; ctest runs it.
 """
 import concurrent.futures
-import json
 import os
 import pathlib
 import secrets
@@ -16,6 +15,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
+import catalogue  # noqa: E402
 import course  # noqa: E402
 import own_work  # noqa: E402
 import recipe  # noqa: E402
@@ -27,7 +27,7 @@ TOLD = 0.9
 def registry_problems(folder, programs):
     """The registry against the files, both ways, and what every entry must have."""
     files = {path.name for path in folder.glob("*.cpp")}
-    named = [program["file"] for program in programs]
+    named = {program.get("of", program["file"]) for program in programs}
     for name in sorted(files.symmetric_difference(named)):
         yield f"{name}: " + ("not in mistakes.json" if name in files else "there is no such file")
     told = {program["file"][:-4] for program in programs if "en" in program}
@@ -36,7 +36,7 @@ def registry_problems(folder, programs):
         yield "two mistakes have the same sentence"
     for program in programs:
         name = program["file"]
-        first_line = (folder / name).read_text().split("\n", 1)[0] if name in files else ""
+        first_line = catalogue.source(folder, program).split("\n", 1)[0] if program.get("of", name) in files else ""
         if program["is"] == "right":
             expected = "// Right: "
         else:
@@ -53,14 +53,15 @@ def registry_problems(folder, programs):
             yield f"expected at least {least} {kind} programs, found {found}"
 
 
-def refused(stage, programs):
+def refused(stage, folder, programs):
     """Why a program would not be linked as a student's, who may write any of them."""
     ours = recipe.recipe(stage.number).ours
     for program in programs:
         name = program["file"]
-        folder = course.mistakes_folder(stage).name
-        made = course.BUILD / f"tests/CMakeFiles/worker_{stage.number}_{name[:-4]}.dir/mistakes/{folder}/{name}.o"
-        said = own_work.refusal(stage, {name: (ROOT / "tests/mistakes" / folder / name).read_text()}, {name: made}, ours)
+        objects = course.BUILD / f"tests/CMakeFiles/worker_{stage.number}_{name[:-4]}.dir"
+        place = "__/generated/mistakes" if "of" in program else "mistakes"
+        made = objects / place / folder.name / f"{name}.o"
+        said = own_work.refusal(stage, {name: catalogue.source(folder, program)}, {name: made}, ours)
         if said:
             yield f"{name}: {said.splitlines()[0]}"
 
@@ -91,10 +92,10 @@ def main():
     course.BUILD = pathlib.Path(sys.argv[1])
     os.environ["STAGE_TRIES"] = "1"  # of speed, which is no fault here
     stage = course.find_stage(sys.argv[2], course.stages())
-    folder = ROOT / "tests" / "mistakes" / course.mistakes_folder(stage).name
-    programs = json.loads((folder / "mistakes.json").read_text())["programs"]
+    folder = catalogue.folder_of(stage)
+    programs = catalogue.entries(folder)
     problems = list(registry_problems(folder, programs))
-    problems += refused(stage, programs)
+    problems += refused(stage, folder, programs)
     untold = []
     # All are asked the same, with another seed each time this runs, so that no wrong one is asked twice.
     seed = secrets.randbits(63)

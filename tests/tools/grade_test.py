@@ -19,6 +19,7 @@ from unittest import mock
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "tools"))
+import catalogue  # noqa: E402
 import course  # noqa: E402
 import grading  # noqa: E402
 import limited  # noqa: E402
@@ -155,8 +156,8 @@ class Grade(Repository):
     def test_of_every_stage_says_what_became_of_it(self):
         hello, silu, norm, product, block, attention = (
             course.find_stage(number, STAGES) for number in ("0", "1", "2", "3", "4", "6"))
-        wrong = ROOT / "tests" / "mistakes" / hello.folder.name / "assigns.cpp"
-        self.put(course.unit_name(hello, hello.units[0]), wrong.read_bytes())
+        wrong = catalogue.source_of(catalogue.folder_of(hello), "assigns")
+        self.put(course.unit_name(hello, hello.units[0]), wrong)
         self.put(course.unit_name(silu, silu.units[0]), CRASH + (
             "void swiglu(std::span<const float>, std::span<const float>, std::span<float>) {}\n}\n"))
         self.answer(norm)

@@ -1,0 +1,24 @@
+// mistakes.json holds edits of this program, which is right.
+#include "model/mlp.h"
+
+#include "model/linear.h"
+#include "operators/add.h"
+#include "operators/rms_norm.h"
+#include "operators/swiglu.h"
+
+namespace stagecraft {
+
+void mlp(const Config& config, const MlpParameters& p, MatrixView<float> x, Workspace& w) {
+  const auto normed = w.normed.top_rows(x.rows());
+  const auto gate = w.gate.top_rows(x.rows());
+  const auto up = w.up.top_rows(x.rows());
+  const auto down = w.projected.top_rows(x.rows());
+  rms_norm(x, p.norm, config.norm_eps, normed);
+  linear(p.gate, normed, gate, w.threads);
+  linear(p.up, normed, up, w.threads);
+  for (std::size_t t = 0; t < x.rows(); ++t) swiglu(gate.row(t), up.row(t), gate.row(t));
+  linear(p.down, gate, down, w.threads);
+  add(down, x);
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,24 @@
+// mistakes.json holds edits of this program, which is right.
+#include "generation/chat_turn.h"
+
+#include "base/error.h"
+
+namespace stagecraft {
+
+TextResult chat_turn(const Tokenizer& tokenizer, Session& session,
+                     std::span<const TokenId> conversation, const TextOptions& options,
+                     Random& random, const std::function<bool(std::string_view)>& on_text) {
+  if (conversation.empty() || conversation.size() > session.context()) {
+    throw Error("chat: found a conversation of {} tokens", conversation.size());
+  }
+  const auto held = session.tokens();
+  std::size_t known = 0;
+  while (known < held.size() && known + 1 < conversation.size() &&
+         held[known] == conversation[known]) {
+    ++known;
+  }
+  session.truncate(known);
+  return generate_text(tokenizer, session, conversation.subspan(known), options, random, on_text);
+}
+
+}  // namespace stagecraft
