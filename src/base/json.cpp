@@ -1,13 +1,71 @@
 #include "base/json.h"
 
 #include <algorithm>
+#include <bit>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <span>
 #include <utility>
 #include <vector>
 
 namespace stagecraft {
 namespace {
 
-constexpr std::size_t kMaxDepth = 64;
+constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+
+enum class Type : std::uint8_t { kNull, kBoolean, kInteger, kFloat, kString, kArray, kObject };
+
+// A piece of the arena that holds every string of the document.
+struct Text {
+  std::uint32_t offset = 0;
+  std::uint32_t length = 0;
+};
+
+struct Value {
+  Type type = Type::kNull;
+  bool is_member = false;  // of an object, so that `key` counts
+  std::uint32_t parent = kNone;
+  std::uint32_t next = kNone;         // sibling
+  std::uint32_t first_child = kNone;  // of an array or object, as is
+  std::uint32_t n_children = 0;
+  Text key = {};
+  Text text = {};            // of a string; of an object, where `by_key` has its members
+  std::int64_t integer = 0;  // of an integer or a boolean; the bits of a float
+};
+
+}  // namespace
+
+struct JsonData {
+  std::string file;
+  std::string arena;
+  std::vector<Value> values;
+  std::vector<std::uint32_t> by_key;  // members of objects, in the order of their keys
+
+  std::string_view text(Text piece) const {
+    return std::string_view(arena).substr(piece.offset, piece.length);
+  }
+};
+
+namespace {
+
+// "model.vocab", "[3].name"; empty for the root.
+std::string way_to(const JsonData& data, std::uint32_t index) {
+  std::vector<std::uint32_t> way;
+  for (std::uint32_t at = index; at != kNone; at = data.values[at].parent) way.push_back(at);
+  std::string text;
+  for (std::size_t i = way.size() - 1; i-- > 0;) {
+    const Value& value = data.values[way[i]];
+    if (value.is_member) {
+      text += fmt::format("{}{}", text.empty() ? "" : ".", printable(data.text(value.key), 40));
+    } else {
+      std::size_t position = 0;
+      std::uint32_t sibling = data.values[value.parent].first_child;
+      for (; sibling != way[i]; sibling = data.values[sibling].next) ++position;
+      text += fmt::format("[{}]", position);
+    }
+  }
+  return text;
+}
 
 // Where a parser gave up, in words: config.json is a file that people edit. `byte` counts from 1.
 std::string place_of(std::string_view text, std::size_t byte) {
@@ -18,63 +76,84 @@ std::string place_of(std::string_view text, std::size_t byte) {
                      before.size() - line_start + 1);
 }
 
-// Builds the value from the events of nlohmann's parser. (Its own callback for this looks at all
-// members of the object around at the end of every value: 80,000 tensors took it 149 s.)
-class Builder : public nlohmann::json_sax<Json> {
+// Receives the events of nlohmann's parser, which does not recurse, and appends values.
+class Builder : public nlohmann::json::json_sax_t {
  public:
-  Builder(std::string_view text, const std::string& where) : text_(text), where_(where) {}
+  Builder(std::string_view text, JsonData& data) : text_(text), data_(data) {}
 
-  Json take() { return std::move(root_); }
-
-  bool null() override { return add(nullptr); }
-  bool boolean(bool value) override { return add(value); }
-  bool number_integer(number_integer_t value) override { return add(value); }
-  bool number_unsigned(number_unsigned_t value) override { return add(value); }
-  bool number_float(number_float_t value, const string_t&) override { return add(value); }
-  bool string(string_t& text) override { return add(std::move(text)); }
+  bool null() override { return append({}); }
+  bool boolean(bool value) override {
+    return append({.type = Type::kBoolean, .integer = value ? 1 : 0});
+  }
+  bool number_integer(number_integer_t value) override {
+    return append({.type = Type::kInteger, .integer = value});
+  }
+  bool number_unsigned(number_unsigned_t value) override {
+    if (std::in_range<std::int64_t>(value)) {
+      return append({.type = Type::kInteger, .integer = static_cast<std::int64_t>(value)});
+    }
+    return number_float(static_cast<double>(value), {});
+  }
+  bool number_float(number_float_t value, const string_t&) override {
+    return append({.type = Type::kFloat, .integer = std::bit_cast<std::int64_t>(value)});
+  }
+  bool string(string_t& text) override {
+    return append({.type = Type::kString, .text = store(text)});
+  }
   bool binary(binary_t&) override { return false; }  // does not occur in JSON text
-
-  bool key(string_t& name) override {
-    auto [member, is_new] =
-        open_.back()->get_ref<Json::object_t&>().try_emplace(std::move(name), nullptr);
-    if (!is_new) throw Error("{}: '{}' is given twice", where_, printable(name));
-    member_ = &member->second;
+  bool key(string_t& text) override {
+    key_ = store(text);
     return true;
   }
-  bool start_object(std::size_t) override { return open(Json::object()); }
-  bool start_array(std::size_t) override { return open(Json::array()); }
-  bool end_object() override { return close(); }
+  bool start_object(std::size_t) override { return open(Type::kObject); }
+  bool start_array(std::size_t) override { return open(Type::kArray); }
+  bool end_object() override {
+    sort_members(open_.back().index);
+    return close();
+  }
   bool end_array() override { return close(); }
-
   bool parse_error(std::size_t byte, const std::string& token,
-                   const Json::exception& problem) override {
+                   const nlohmann::detail::exception& problem) override {
     constexpr int kNumberOverflow = 406;
     if (problem.id == kNumberOverflow) {
-      throw Error("{}: not valid JSON: number out of range '{}'", where_, printable(token));
+      throw Error("{}: not valid JSON: number out of range '{}'", data_.file, printable(token));
     }
-    throw Error("{}: not valid JSON: {}", where_, place_of(text_, byte));
+    throw Error("{}: not valid JSON: {}", data_.file, place_of(text_, byte));
   }
 
  private:
-  bool add(Json value) {
-    place(std::move(value));
+  struct Open {
+    std::uint32_t index;       // of the array or object
+    std::uint32_t last_child;  // so far
+  };
+
+  bool append(Value value) {
+    if (data_.values.size() >= Json::kMaxValues) {
+      throw Error("{}: expected at most {} values, found more", data_.file, Json::kMaxValues);
+    }
+    const auto index = static_cast<std::uint32_t>(data_.values.size());
+    if (!open_.empty()) {
+      Open& open = open_.back();
+      Value& parent = data_.values[open.index];
+      value.parent = open.index;
+      if (parent.type == Type::kObject) {
+        value.is_member = true;
+        value.key = key_;
+      }
+      (parent.n_children == 0 ? parent.first_child : data_.values[open.last_child].next) = index;
+      ++parent.n_children;
+      open.last_child = index;
+    }
+    data_.values.push_back(value);
     return true;
   }
 
-  // Where it belongs: the member whose key came last, behind the last element, or the root.
-  Json& place(Json value) {
-    if (open_.empty()) return root_ = std::move(value);
-    if (open_.back()->is_object()) return *member_ = std::move(value);
-    auto& elements = open_.back()->get_ref<Json::array_t&>();
-    elements.push_back(std::move(value));
-    return elements.back();
-  }
-
-  bool open(Json empty) {
-    if (open_.size() >= kMaxDepth) {
-      throw Error("{}: nested deeper than {} levels", where_, kMaxDepth);
+  bool open(Type type) {
+    if (open_.size() >= Json::kMaxDepth) {
+      throw Error("{}: nested deeper than {} levels", data_.file, Json::kMaxDepth);
     }
-    open_.push_back(&place(std::move(empty)));
+    append({.type = type});
+    open_.push_back({static_cast<std::uint32_t>(data_.values.size() - 1), kNone});
     return true;
   }
 
@@ -83,75 +162,247 @@ class Builder : public nlohmann::json_sax<Json> {
     return true;
   }
 
+  struct Member {
+    std::uint64_t beginning;  // of the key: tells most of them apart without a look at the text
+    std::uint32_t index;
+  };
+
+  // Notes the members in the order of their keys, so that each is found without a look at all
+  // others. Throws Error if a key is there twice.
+  void sort_members(std::uint32_t object) {
+    const auto key = [&](const Member& one) { return data_.text(data_.values[one.index].key); };
+    members_.clear();
+    for (std::uint32_t at = data_.values[object].first_child; at != kNone;
+         at = data_.values[at].next) {
+      members_.push_back({beginning_of(data_.text(data_.values[at].key)), at});
+    }
+    std::ranges::sort(members_, [&](const Member& one, const Member& other) {
+      if (one.beginning != other.beginning) return one.beginning < other.beginning;
+      const int order = key(one).compare(key(other));
+      return order != 0 ? order < 0 : one.index < other.index;
+    });
+    data_.values[object].text.offset = static_cast<std::uint32_t>(data_.by_key.size());
+    for (const Member& member : members_) data_.by_key.push_back(member.index);
+    const auto twice = std::ranges::adjacent_find(
+        members_, [&](const Member& one, const Member& other) { return key(one) == key(other); });
+    if (twice != members_.end()) {
+      const std::uint32_t second = std::next(twice)->index;
+      throw Error("{}: '{}' is given twice", data_.file, way_to(data_, second));
+    }
+  }
+
+  // Its first bytes as a number that is as large as they are late in the order of texts.
+  static std::uint64_t beginning_of(std::string_view key) {
+    std::uint64_t number = 0;
+    for (std::size_t i = 0; i < sizeof number; ++i) {
+      number = number << 8 | (i < key.size() ? static_cast<unsigned char>(key[i]) : 0u);
+    }
+    return number;
+  }
+
+  Text store(const std::string& text) {
+    const Text piece{static_cast<std::uint32_t>(data_.arena.size()),
+                     static_cast<std::uint32_t>(text.size())};
+    data_.arena += text;
+    return piece;
+  }
+
   std::string_view text_;
-  const std::string& where_;
-  Json root_;
-  std::vector<Json*> open_;  // each in the one before: none of them moves while the next is open
-  Json* member_ = nullptr;
+  JsonData& data_;
+  std::vector<Open> open_;
+  std::vector<Member> members_;  // of the object that ends
+  Text key_;
 };
+
+// As JSON has it: 2.0, not 2.
+std::string float_text(double value) {
+  std::string text = fmt::format("{}", value);
+  if (text.find_first_not_of("-0123456789") == std::string::npos) text += ".0";
+  return text;
+}
 
 }  // namespace
 
-Json parse_json(std::string_view text, const std::string& where) {
-  if (text.empty()) throw Error("{}: expected JSON, found nothing", where);
+// --- Json ---
+
+Json::Json(std::string_view text, std::string where) : data_(std::make_unique<JsonData>()) {
+  data_->file = std::move(where);
+  if (text.empty()) throw Error("{}: expected JSON, found nothing", data_->file);
+  if (text.size() > kMaxBytes) {
+    throw Error("{}: expected at most {} bytes, found {}", data_->file, kMaxBytes, text.size());
+  }
   // The parser takes a zero byte for the end and would not look at what follows.
   if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos) {
-    throw Error("{}: not valid JSON: a zero byte at {}", where, place_of(text, zero + 1));
+    throw Error("{}: not valid JSON: a zero byte at {}", data_->file, place_of(text, zero + 1));
   }
-  Builder builder(text, where);
-  Json::sax_parse(text, &builder);
-  return builder.take();
+  data_->arena.reserve(text.size() / 2);
+  Builder builder(text, *data_);
+  nlohmann::json::sax_parse(text, &builder);
 }
+
+Json::Json(Json&&) noexcept = default;
+Json& Json::operator=(Json&&) noexcept = default;
+Json::~Json() = default;
+
+JsonNode Json::root() const { return JsonNode(data_.get(), 0); }
 
 Json parse_json_object(std::string_view text, const std::string& where) {
-  Json json = parse_json(text, where);
-  if (json.is_object()) return json;
-  throw Error("{}: expected an object, found {}", where, describe_json(json));
+  Json json(text, where);
+  if (!json.root().is_object()) json.root().refuse("an object");
+  return json;
 }
 
-std::string describe_json(const Json& value) {
-  if (value.is_object()) return "an object";
-  if (value.is_array()) return fmt::format("an array of {}", value.size());
-  return printable(value.dump(-1, ' ', true, Json::error_handler_t::replace), 60);
+// --- JsonNode ---
+
+bool JsonNode::is_null() const { return data_->values[index_].type == Type::kNull; }
+bool JsonNode::is_boolean() const { return data_->values[index_].type == Type::kBoolean; }
+bool JsonNode::is_integer() const { return data_->values[index_].type == Type::kInteger; }
+bool JsonNode::is_number() const {
+  const Type type = data_->values[index_].type;
+  return type == Type::kInteger || type == Type::kFloat;
+}
+bool JsonNode::is_string() const { return data_->values[index_].type == Type::kString; }
+bool JsonNode::is_array() const { return data_->values[index_].type == Type::kArray; }
+bool JsonNode::is_object() const { return data_->values[index_].type == Type::kObject; }
+
+bool JsonNode::boolean() const {
+  const Value& value = data_->values[index_];
+  if (value.type != Type::kBoolean) refuse("true or false");
+  return value.integer != 0;
 }
 
-const Json* find_member(const Json& object, std::string_view key) {
-  if (!object.is_object()) return nullptr;
-  const auto found = object.find(key);
-  return found == object.end() || found->is_null() ? nullptr : &*found;
+std::int64_t JsonNode::integer() const {
+  const Value& value = data_->values[index_];
+  if (value.type != Type::kInteger) refuse("an integer");
+  return value.integer;
 }
 
-std::size_t json_size(const Json& value, const std::string& where, std::string_view key,
+double JsonNode::number() const {
+  const Value& value = data_->values[index_];
+  if (value.type == Type::kInteger) return static_cast<double>(value.integer);
+  if (value.type != Type::kFloat) refuse("a number");
+  return std::bit_cast<double>(value.integer);
+}
+
+std::string_view JsonNode::string() const {
+  const Value& value = data_->values[index_];
+  if (value.type != Type::kString) refuse("a string");
+  return data_->text(value.text);
+}
+
+std::uint32_t JsonNode::index_of(std::string_view key) const {
+  const Value& value = data_->values[index_];
+  if (value.type != Type::kObject) refuse("an object");
+  const std::span<const std::uint32_t> members =
+      std::span(data_->by_key).subspan(value.text.offset, value.n_children);
+  const auto key_of = [&](std::uint32_t member) { return data_->text(data_->values[member].key); };
+  const auto found = std::ranges::lower_bound(members, key, {}, key_of);
+  return found == members.end() || key_of(*found) != key ? kNone : *found;
+}
+
+bool JsonNode::contains(std::string_view key) const { return index_of(key) != kNone; }
+
+std::optional<JsonNode> JsonNode::find(std::string_view key) const {
+  const std::uint32_t index = index_of(key);
+  if (index == kNone) return std::nullopt;
+  const JsonNode member(data_, index);
+  return member.is_null() ? std::nullopt : std::optional(member);
+}
+
+JsonNode JsonNode::at(std::string_view key) const {
+  const std::optional<JsonNode> member = find(key);
+  if (!member) refuse(fmt::format("a field '{}'", key), "none");
+  return *member;
+}
+
+bool JsonNode::boolean_or(std::string_view key, bool fallback) const {
+  const std::optional<JsonNode> member = find(key);
+  return member ? member->boolean() : fallback;
+}
+
+JsonNode::Range JsonNode::elements() const {
+  const Value& value = data_->values[index_];
+  if (value.type != Type::kArray) refuse("an array");
+  return {Iterator(data_, value.first_child), Iterator(data_, kNone)};
+}
+
+JsonNode::Range JsonNode::members() const {
+  const Value& value = data_->values[index_];
+  if (value.type != Type::kObject) refuse("an object");
+  return {Iterator(data_, value.first_child), Iterator(data_, kNone)};
+}
+
+std::size_t JsonNode::size() const { return data_->values[index_].n_children; }
+
+std::string_view JsonNode::key() const { return data_->text(data_->values[index_].key); }
+
+JsonNode::Iterator& JsonNode::Iterator::operator++() {
+  index_ = data_->values[index_].next;
+  return *this;
+}
+
+std::string JsonNode::where() const {
+  const std::string way = way_to(*data_, index_);
+  return way.empty() ? data_->file : fmt::format("{}: {}", data_->file, way);
+}
+
+std::string JsonNode::describe() const {
+  const Value& value = data_->values[index_];
+  switch (value.type) {
+    case Type::kNull:
+      return "null";
+    case Type::kBoolean:
+      return value.integer != 0 ? "true" : "false";
+    case Type::kInteger:
+      return fmt::format("{}", value.integer);
+    case Type::kFloat:
+      return float_text(std::bit_cast<double>(value.integer));
+    case Type::kString:
+      return fmt::format("\"{}\"", printable(data_->text(value.text), 60));
+    case Type::kArray:
+      return fmt::format("an array of {}", value.n_children);
+    case Type::kObject:
+      return "an object";
+  }
+  return "?";
+}
+
+void JsonNode::refuse(std::string_view expected) const { refuse(expected, describe()); }
+
+void JsonNode::refuse(std::string_view expected, std::string_view found) const {
+  throw Error("{}: expected {}, found {}", where(), expected, found);
+}
+
+// --- values with a range ---
+
+std::size_t json_size(JsonNode value, const std::string& where, std::string_view key,
                       std::size_t min, std::size_t max) {
-  if (value.is_number_unsigned()) {
-    const auto number = value.get<std::uint64_t>();
-    if (number >= min && number <= max) return static_cast<std::size_t>(number);
+  if (value.is_integer() && value.integer() >= 0) {
+    const auto number = static_cast<std::size_t>(value.integer());
+    if (number >= min && number <= max) return number;
   }
   const std::string range =
       max == SIZE_MAX ? fmt::format("of at least {}", min) : fmt::format("from {} to {}", min, max);
   throw Error("{}: '{}': expected a whole number {}, found {}", where, printable(key), range,
-              describe_json(value));
+              value.describe());
 }
 
-double json_number(const Json& value, const std::string& where, std::string_view key, double min,
+double json_number(JsonNode value, const std::string& where, std::string_view key, double min,
                    double max) {
-  if (value.is_number()) {
-    const auto number = value.get<double>();
-    if (number >= min && number <= max) return number;
-  }
+  if (value.is_number() && value.number() >= min && value.number() <= max) return value.number();
   throw Error("{}: '{}': expected a number from {} to {}, found {}", where, printable(key), min,
-              max, describe_json(value));
+              max, value.describe());
 }
 
-bool json_bool(const Json& value, const std::string& where, std::string_view key) {
-  if (value.is_boolean()) return value.get<bool>();
+bool json_bool(JsonNode value, const std::string& where, std::string_view key) {
+  if (value.is_boolean()) return value.boolean();
   throw Error("{}: '{}': expected true or false, found {}", where, printable(key),
-              describe_json(value));
+              value.describe());
 }
 
-const std::string& json_string(const Json& value, const std::string& where, std::string_view key) {
-  if (value.is_string()) return value.get_ref<const std::string&>();
-  throw Error("{}: '{}': expected a string, found {}", where, printable(key), describe_json(value));
+std::string json_string(JsonNode value, const std::string& where, std::string_view key) {
+  if (value.is_string()) return std::string(value.string());
+  throw Error("{}: '{}': expected a string, found {}", where, printable(key), value.describe());
 }
 
 }  // namespace stagecraft

@@ -1,7 +1,8 @@
 #pragma once
 
-#include <cstddef>
-#include <nlohmann/json.hpp>
+#include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -9,29 +10,112 @@
 
 namespace stagecraft {
 
-// Reading JSON that a stranger wrote. Include this from .cpp files only.
-using Json = nlohmann::json;
+struct JsonData;  // what a Json holds; only json.cpp knows
 
-// Parses `text`; `where` names it in errors ("models/story/config.json"). Refuses what JSON leaves
-// open and files use to lie: duplicate keys, and nesting deeper than 64.
-Json parse_json(std::string_view text, const std::string& where);
-// The same for a text that must be one object.
+// A value in a Json: as cheap to copy as a pointer, and valid as long as the Json. Each accessor
+// that names a type throws Error saying the file, the way to this value, what was expected and what
+// was found.
+class JsonNode {
+ public:
+  bool is_null() const;
+  bool is_boolean() const;
+  bool is_integer() const;
+  bool is_number() const;
+  bool is_string() const;
+  bool is_array() const;
+  bool is_object() const;
+
+  bool boolean() const;
+  std::int64_t integer() const;
+  double number() const;  // also of an integer
+  std::string_view string() const;
+
+  // The member `key` of this object: throws if it is missing / nullopt if it is missing or null.
+  JsonNode at(std::string_view key) const;
+  std::optional<JsonNode> find(std::string_view key) const;
+  bool contains(std::string_view key) const;  // also of a member that is null
+  bool boolean_or(std::string_view key, bool fallback) const;
+
+  // The elements of this array or the members of this object, in the order of the file.
+  class Iterator;
+  struct Range;
+  Range elements() const;
+  Range members() const;
+  std::size_t size() const;      // of an array, an object; 0 for other values
+  std::string_view key() const;  // of a member
+
+  // Throws the Error "FILE: WAY.TO.THIS: expected EXPECTED, found FOUND"; without `found`, this
+  // value itself is described.
+  [[noreturn]] void refuse(std::string_view expected) const;
+  [[noreturn]] void refuse(std::string_view expected, std::string_view found) const;
+  // "FILE: WAY.TO.THIS", for messages that are written later.
+  std::string where() const;
+  // The kind and the beginning of this value, for errors: "an array of 3".
+  std::string describe() const;
+
+ private:
+  friend class Json;
+  JsonNode(const JsonData* data, std::uint32_t index) : data_(data), index_(index) {}
+  std::uint32_t index_of(std::string_view key) const;
+
+  const JsonData* data_;
+  std::uint32_t index_;
+};
+
+// A JSON text read whole into one flat list of values: a tokenizer.json has a million of them, and
+// one allocation each would be most of the time that opening a model takes. Hostile texts are
+// bounded: in bytes, in values and in nesting.
+class Json {
+ public:
+  // Reads `text`; `where` names it in errors ("models/story/config.json"). Throws Error if it is
+  // not JSON (RFC 8259, UTF-8), too large, or has a key twice in one object.
+  Json(std::string_view text, std::string where);
+  Json(Json&&) noexcept;
+  Json& operator=(Json&&) noexcept;
+  ~Json();
+
+  JsonNode root() const;
+
+  // Four times what the largest tokenizer.json in use has (Gemma 3: 33 MB, 1.8 million values).
+  static constexpr std::size_t kMaxBytes = std::size_t{128} << 20;
+  static constexpr std::size_t kMaxValues = std::size_t{8} << 20;
+  static constexpr std::size_t kMaxDepth = 64;
+
+ private:
+  std::unique_ptr<JsonData> data_;
+};
+
+// The same of a text that must be one object.
 Json parse_json_object(std::string_view text, const std::string& where);
 
-// "expected a string, found [1,2]", for errors: the kind and the beginning of a value.
-std::string describe_json(const Json& value);
-
-// A member of an object that may be missing; null counts as missing.
-const Json* find_member(const Json& object, std::string_view key);
-
-// A whole number in [min, max] (SIZE_MAX: as large as can be), or Error "where: 'key': expected
-// ..., found ...". Floats that are whole numbers are refused too: no writer of such files makes
-// them.
-std::size_t json_size(const Json& value, const std::string& where, std::string_view key,
+// What `value` must be, or Error "where: 'key': expected ..., found ...". A whole number is one in
+// [min, max] (SIZE_MAX: as large as can be); 1.0 is none: no writer of such files makes it.
+std::size_t json_size(JsonNode value, const std::string& where, std::string_view key,
                       std::size_t min, std::size_t max);
-double json_number(const Json& value, const std::string& where, std::string_view key, double min,
+double json_number(JsonNode value, const std::string& where, std::string_view key, double min,
                    double max);
-bool json_bool(const Json& value, const std::string& where, std::string_view key);
-const std::string& json_string(const Json& value, const std::string& where, std::string_view key);
+bool json_bool(JsonNode value, const std::string& where, std::string_view key);
+std::string json_string(JsonNode value, const std::string& where, std::string_view key);
+
+class JsonNode::Iterator {
+ public:
+  JsonNode operator*() const { return JsonNode(data_, index_); }
+  Iterator& operator++();
+  bool operator!=(const Iterator& other) const { return index_ != other.index_; }
+
+ private:
+  friend class JsonNode;
+  Iterator(const JsonData* data, std::uint32_t index) : data_(data), index_(index) {}
+
+  const JsonData* data_;
+  std::uint32_t index_;
+};
+
+struct JsonNode::Range {
+  Iterator first;
+  Iterator last;
+  Iterator begin() const { return first; }
+  Iterator end() const { return last; }
+};
 
 }  // namespace stagecraft

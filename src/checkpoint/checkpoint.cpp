@@ -24,15 +24,16 @@ bool is_there(const fs::path& path) {
 // weight_map of an index, turned round: shard -> the tensors that it holds.
 std::map<std::string, std::vector<std::string>> parse_index(const fs::path& path) {
   const std::string where = path.string();
-  const Json json = parse_json(read_text_file(path, kMaxIndexBytes), where);
-  const Json* weight_map = find_member(json, "weight_map");
-  if (weight_map == nullptr || !weight_map->is_object() || weight_map->empty()) {
+  const Json json = parse_json_object(read_text_file(path, kMaxIndexBytes), where);
+  const std::optional<JsonNode> weight_map = json.root().find("weight_map");
+  if (!weight_map || !weight_map->is_object() || weight_map->size() == 0) {
     throw Error("{}: 'weight_map': expected an object that names a file for each tensor, found {}",
-                where, weight_map == nullptr ? "none" : describe_json(*weight_map));
+                where, weight_map ? weight_map->describe() : "none");
   }
   std::map<std::string, std::vector<std::string>> shards;
-  for (const auto& [tensor, shard] : weight_map->items()) {
-    const std::string& file = json_string(shard, where, tensor);
+  for (const JsonNode shard : weight_map->members()) {
+    const std::string tensor(shard.key());
+    const std::string file = json_string(shard, where, tensor);
     // A plain file name, or a downloaded index could make us read any file of this machine.
     const fs::path name(file);
     if (file.empty() || name.has_parent_path() || name != name.filename() || file == ".." ||

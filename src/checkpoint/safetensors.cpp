@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "base/json.h"
 
@@ -35,49 +36,50 @@ std::size_t byte_size(const StoredTensor& tensor, const std::string& where) {
 }
 
 // "'dtype', 'size'", for errors.
-std::string member_names(const Json& object) {
+std::string member_names(JsonNode object) {
   std::string names;
-  for (const auto& [key, value] : object.items()) {
-    names += fmt::format("{}'{}'{}", names.empty() ? "" : ", ", printable(key, 40),
+  for (const JsonNode value : object.members()) {
+    names += fmt::format("{}'{}'{}", names.empty() ? "" : ", ", printable(value.key(), 40),
                          value.is_null() ? " null" : "");
   }
   return names.empty() ? "none" : printable(names, 160);
 }
 
-StoredTensor parse_tensor(const std::string& name, const Json& entry,
-                          std::span<const std::byte> data, const std::string& where) {
+StoredTensor parse_tensor(const std::string& name, JsonNode entry, std::span<const std::byte> data,
+                          const std::string& where) {
   if (!entry.is_object()) {
-    throw Error("{}: expected an object, found {}", where, describe_json(entry));
+    throw Error("{}: expected an object, found {}", where, entry.describe());
   }
-  const Json* dtype = find_member(entry, "dtype");
-  const Json* shape = find_member(entry, "shape");
-  const Json* offsets = find_member(entry, "data_offsets");
-  if (dtype == nullptr || shape == nullptr || offsets == nullptr || entry.size() != 3) {
+  const auto dtype = entry.find("dtype"), shape = entry.find("shape");
+  const auto offsets = entry.find("data_offsets");
+  if (!dtype || !shape || !offsets || entry.size() != 3) {
     throw Error("{}: expected exactly 'dtype', 'shape' and 'data_offsets', found {}", where,
                 member_names(entry));
   }
 
   StoredTensor tensor;
   tensor.name = name;
-  const std::string& dtype_text = json_string(*dtype, where, "dtype");
+  const std::string dtype_text = json_string(*dtype, where, "dtype");
   const auto known = dtype_from_name(dtype_text);
   if (!known) throw Error("{}: 'dtype': '{}' is not supported", where, printable(dtype_text));
   tensor.dtype = *known;
 
   if (!shape->is_array() || shape->size() > kMaxDimensions) {
     throw Error("{}: 'shape': expected an array of at most {} sizes, found {}", where,
-                kMaxDimensions, describe_json(*shape));
+                kMaxDimensions, shape->describe());
   }
-  for (const Json& size : *shape) {
+  for (const JsonNode size : shape->elements()) {
     tensor.shape.push_back(json_size(size, where, "shape", 0, SIZE_MAX));
   }
 
   if (!offsets->is_array() || offsets->size() != 2) {
-    throw Error("{}: 'data_offsets': expected [begin, end], found {}", where,
-                describe_json(*offsets));
+    throw Error("{}: 'data_offsets': expected [begin, end], found {}", where, offsets->describe());
   }
-  const std::size_t begin = json_size((*offsets)[0], where, "data_offsets", 0, SIZE_MAX);
-  const std::size_t end = json_size((*offsets)[1], where, "data_offsets", 0, SIZE_MAX);
+  std::vector<std::size_t> ends;
+  for (const JsonNode place : offsets->elements()) {
+    ends.push_back(json_size(place, where, "data_offsets", 0, SIZE_MAX));
+  }
+  const std::size_t begin = ends[0], end = ends[1];
   if (begin > end || end > data.size()) {
     throw Error("{}: 'data_offsets': expected a range within the {} bytes of data, found [{}, {}]",
                 where, data.size(), begin, end);
@@ -135,22 +137,21 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path
   const std::span<const std::byte> data =
       bytes.subspan(kLengthBytes + static_cast<std::size_t>(header_size));
 
-  const Json json = parse_json(header, file + ": header");
-  if (!json.is_object()) {
-    throw Error("{}: header: expected an object, found {}", file, describe_json(json));
-  }
-  tensors_.reserve(json.size());
-  for (const auto& [name, entry] : json.items()) {
+  const Json json = parse_json_object(header, file + ": header");
+  tensors_.reserve(json.root().size());
+  for (const JsonNode entry : json.root().members()) {
+    const std::string name(entry.key());
     if (name != "__metadata__") {
       const std::string where = fmt::format("{}: tensor '{}'", file, printable(name));
       tensors_.push_back(parse_tensor(name, entry, data, where));
       continue;
     }
     if (!entry.is_object()) {
-      throw Error("{}: '__metadata__': expected an object, found {}", file, describe_json(entry));
+      throw Error("{}: '__metadata__': expected an object, found {}", file, entry.describe());
     }
-    for (const auto& [key, value] : entry.items()) {
-      metadata_[key] = json_string(value, file + ": __metadata__", key);
+    for (const JsonNode value : entry.members()) {
+      metadata_[std::string(value.key())] =
+          json_string(value, file + ": __metadata__", value.key());
     }
   }
   check_tiling(tensors_, data, file);
@@ -165,7 +166,7 @@ const StoredTensor* SafetensorsFile::find(std::string_view name) const {
 std::string safetensors_header(std::span<const StoredTensor> tensors,
                                std::span<const std::size_t> sizes,
                                const std::map<std::string, std::string>& metadata) {
-  Json header = Json::object();
+  auto header = nlohmann::json::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
   std::size_t at = 0;
   for (std::size_t i = 0; i < tensors.size(); ++i) {

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
+#include "base/json.h"
 #include "base/mapped_file.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/flm.h"
 #include "model/config.h"
 #include "model/family.h"
 #include "text/chat_template_source.h"
-#include "text/json_document.h"
 #include "text/tokenizer_source.h"
 
 namespace stagecraft {
@@ -36,7 +36,7 @@ SourceTokenizer source_tokenizer(const Conversion& conversion) {
           "weights alone)",
           path.string());
     }
-    source.json = read_text_file(file, JsonDocument::kMaxBytes);
+    source.json = read_text_file(file, Json::kMaxBytes);
     source.where = file.string();
   }
   source.chat_template = read_chat_template(conversion.model).text;

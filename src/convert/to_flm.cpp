@@ -1,7 +1,8 @@
 // convert_to_flm: as FastLLM's torch2flm.py writes a model.
+#include <nlohmann/json.hpp>
+
 #include "base/atomic_file.h"
 #include "base/error.h"
-#include "base/json.h"
 #include "checkpoint/convert_tensor.h"
 #include "checkpoint/flm.h"
 #include "convert/convert.h"
@@ -27,7 +28,7 @@ void put_text(std::string& out, std::string_view text) {
 }
 
 // As Python prints it.
-std::string value_text(const Json& value) {
+std::string value_text(const nlohmann::json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_boolean()) return value.get<bool>() ? "True" : "False";
   return value.is_null() ? "None" : value.dump();
@@ -52,7 +53,7 @@ std::string pairs_text(const Conversion& conversion, const std::optional<Tokeniz
                        std::vector<std::string>& notes) {
   const std::string where = conversion.model.string();
   std::map<std::string, std::string> pairs;
-  const Json config = parse_json_object(config_text(conversion.model).json, where);
+  const auto config = nlohmann::json::parse(config_text(conversion.model).json);
   for (const auto& [key, value] : config.items()) pairs[key] = value_text(value);
   if (is_flm(conversion.model)) {
     const FlmFile file(conversion.model);

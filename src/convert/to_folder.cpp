@@ -2,10 +2,10 @@
 #include <unistd.h>
 
 #include <array>
+#include <nlohmann/json.hpp>
 
 #include "base/atomic_file.h"
 #include "base/error.h"
-#include "base/json.h"
 #include "base/mapped_file.h"
 #include "checkpoint/convert_tensor.h"
 #include "checkpoint/safetensors.h"
@@ -82,12 +82,12 @@ std::string_view torch_name(DType dtype) {
 }
 
 // The number that a person would write: 1e-05 for what f32 made 9.999999747378752e-06 of.
-Json shortest(const Json& value) {
-  return Json::parse(fmt::format("{}", static_cast<float>(value.get<double>())));
+nlohmann::json shortest(const nlohmann::json& value) {
+  return nlohmann::json::parse(fmt::format("{}", static_cast<float>(value.get<double>())));
 }
 
 std::string folder_config(const fs::path& model, const Plan& plan, DType dtype) {
-  Json json = parse_json_object(config_text(model).json, model.string());
+  auto json = nlohmann::json::parse(config_text(model).json);
   const std::string family = plan.model_type;
   if (!json.contains("architectures")) {
     std::string name = family;
@@ -108,9 +108,9 @@ void write_tokenizer(const AtomicFolder& folder, const Conversion& conversion, c
   const SourceTokenizer source = source_tokenizer(conversion);
   const Tokenizer tokenizer = Tokenizer::parse(source.json, source.where);
   folder.write("tokenizer.json", source.json);
-  Json json = {{"tokenizer_class", "PreTrainedTokenizerFast"},
-               {"clean_up_tokenization_spaces", false},
-               {"model_max_length", plan.max_seq_len}};
+  nlohmann::json json = {{"tokenizer_class", "PreTrainedTokenizerFast"},
+                         {"clean_up_tokenization_spaces", false},
+                         {"model_max_length", plan.max_seq_len}};
   const auto framed = tokenizer.encode("", {.add_special = true});
   if (!framed.empty()) json["bos_token"] = tokenizer.token_of(framed.front());
   if (!plan.eos_ids.empty()) json["eos_token"] = tokenizer.token_of(plan.eos_ids.front());

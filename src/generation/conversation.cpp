@@ -1,24 +1,25 @@
 #include "generation/conversation.h"
 
+#include <nlohmann/json.hpp>
+
 #include "base/json.h"
 
 namespace stagecraft {
 namespace {
 
-Json message_json(std::string_view role, const std::string& content) {
+nlohmann::json message_json(std::string_view role, const std::string& content) {
   return {{"role", role}, {"content", content}};
 }
 
-Message read_message(const Json& json, const std::string& where) {
+Message read_message(JsonNode json, const std::string& where) {
   if (!json.is_object()) {
-    throw Error("{}: expected an object with role and content, found {}", where,
-                describe_json(json));
+    throw Error("{}: expected an object with role and content, found {}", where, json.describe());
   }
   Message message;
   for (const auto& [key, part] :
        {std::pair{"role", &message.role}, {"content", &message.content}}) {
-    const Json* value = find_member(json, key);
-    if (value == nullptr) throw Error("{}: expected '{}', found none", where, key);
+    const std::optional<JsonNode> value = json.find(key);
+    if (!value) throw Error("{}: expected '{}', found none", where, key);
     *part = json_string(*value, where, key);
   }
   return message;
@@ -39,28 +40,30 @@ std::vector<Message> messages_of(const Conversation& conversation, std::size_t f
 }
 
 std::string to_json(const Conversation& conversation) {
-  Json messages = Json::array();
+  auto messages = nlohmann::json::array();
   if (conversation.system) messages.push_back(message_json("system", *conversation.system));
   for (const auto& [question, answer] : conversation.exchanges) {
     messages.push_back(message_json("user", question));
     messages.push_back(message_json("assistant", answer));
   }
-  return Json{{"messages", messages}}.dump(2) + "\n";
+  return nlohmann::json{{"messages", messages}}.dump(2) + "\n";
 }
 
 Conversation parse_conversation(std::string_view text, const std::string& where) {
-  const Json root = parse_json(text, where);
-  const Json* messages = find_member(root, "messages");
-  if (messages == nullptr || !messages->is_array()) {
+  const Json json(text, where);
+  const JsonNode root = json.root();
+  const JsonNode messages = root.is_object() ? root.find("messages").value_or(root) : root;
+  if (!messages.is_array() || root.is_array()) {
     throw Error("{}: expected an object with an array 'messages', found {}", where,
-                describe_json(messages == nullptr ? root : *messages));
+                messages.describe());
   }
   Conversation conversation;
   std::string expected = "user";
-  for (std::size_t i = 0; i < messages->size(); ++i) {
-    const std::string here = fmt::format("{}: message {}", where, i + 1);
-    Message message = read_message((*messages)[i], here);
-    if (i == 0 && message.role == "system") {
+  std::size_t number = 0;
+  for (const JsonNode element : messages.elements()) {
+    const std::string here = fmt::format("{}: message {}", where, ++number);
+    Message message = read_message(element, here);
+    if (number == 1 && message.role == "system") {
       conversation.system = std::move(message.content);
       continue;
     }

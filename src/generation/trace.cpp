@@ -1,9 +1,10 @@
 #include "generation/trace.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "base/json.h"
+#include "base/error.h"
 #include "checkpoint/safetensors.h"
 
 namespace stagecraft {
@@ -87,7 +88,7 @@ std::vector<Activation> trace(Engine& engine, std::span<const TokenId> ids,
 
 void write_trace(const std::filesystem::path& path, std::span<const Activation> activations) {
   std::vector<StoredTensor> tensors;
-  Json order = Json::array();
+  auto order = nlohmann::json::array();
   for (const Activation& activation : activations) {
     tensors.push_back(activation.stored());
     order.push_back(activation.name);

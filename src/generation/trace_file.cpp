@@ -16,12 +16,13 @@ std::vector<std::string> parse_order(const std::map<std::string, std::string>& m
   const auto text = metadata.find("order");
   if (text == metadata.end()) return order;
   const std::string where = file + ": __metadata__.order";
-  const Json json = parse_json(text->second, where);
-  if (!json.is_array() || json.empty()) {
-    throw Error("{}: expected a list of tensor names, found {}", where, describe_json(json));
+  const Json json(text->second, where);
+  const JsonNode names = json.root();
+  if (!names.is_array() || names.size() == 0) {
+    throw Error("{}: expected a list of tensor names, found {}", where, names.describe());
   }
   std::set<std::string> seen;
-  for (const Json& name : json) {
+  for (const JsonNode name : names.elements()) {
     order.push_back(json_string(name, where, "order"));
     if (!seen.insert(order.back()).second) {
       throw Error("{}: '{}' is listed twice", where, printable(order.back()));

@@ -49,15 +49,20 @@ constexpr std::size_t kDefaultMaxWindowLayers = 28;
 
 constexpr std::string_view kOriginalContext = "original_max_position_embeddings";
 
-bool changes_the_result(std::string_view key, const Json& value) {
-  if (key == "is_causal") return value == false;  // transformers lets any family see the future so
+bool is_false(JsonNode value) { return value.is_boolean() && !value.boolean(); }
+bool is_number(JsonNode value, double number) {
+  return value.is_number() && value.number() == number;
+}
+
+bool changes_the_result(std::string_view key, JsonNode value) {
+  if (key == "is_causal") return is_false(value);  // transformers lets any family see the future so
   if (key == "rope_scaling" || key == "rope_parameters") return false;  // honoured, see parse_rope
-  if (value.is_null() || value == false) return false;
-  if ((value.is_array() || value.is_object()) && value.empty()) return false;
+  if (value.is_null() || is_false(value)) return false;
+  if ((value.is_array() || value.is_object()) && value.size() == 0) return false;
   return std::any_of(kForeignArithmetic.begin(), kForeignArithmetic.end(),
                      [&](const auto& foreign) {
                        const bool named = key.find(foreign.part) != std::string_view::npos;
-                       return named && !(value.is_number() && value == foreign.neutral);
+                       return named && !is_number(value, foreign.neutral);
                      });
 }
 
@@ -101,12 +106,13 @@ void refuse_foreign_rope(const ConfigFields& fields, std::span<const std::string
   constexpr std::array<std::string_view, 7> kKnown = {
       "rope_type",        "type",          "rope_theta", "factor", "low_freq_factor",
       "high_freq_factor", kOriginalContext};
-  for (const auto& [name, value] : fields.object().items()) {
+  for (const JsonNode value : fields.object().members()) {
+    const std::string_view name = value.key();
     const bool known = std::find(kKnown.begin(), kKnown.end(), name) != kKnown.end() ||
                        std::ranges::find(honoured, name) != honoured.end();
-    if (known || value.is_null() || (name == "partial_rotary_factor" && value == 1)) continue;
-    throw Error("{}: '{}': {} is not supported", fields.where(), printable(name),
-                describe_json(value));
+    if (known || value.is_null() || (name == "partial_rotary_factor" && is_number(value, 1.0)))
+      continue;
+    throw Error("{}: '{}': {} is not supported", fields.where(), printable(name), value.describe());
   }
 }
 
@@ -114,11 +120,12 @@ void refuse_foreign_rope(const ConfigFields& fields, std::span<const std::string
 
 void refuse_foreign_arithmetic(const ConfigFields& fields,
                                std::span<const std::string_view> honoured) {
-  for (const auto& [key, value] : fields.object().items()) {
+  for (const JsonNode value : fields.object().members()) {
+    const std::string_view key = value.key();
     if (std::ranges::find(honoured, key) != honoured.end()) continue;
     if (changes_the_result(key, value)) {
       throw Error("{}: '{}': {} is not supported", fields.where(), printable(key),
-                  describe_json(value));
+                  value.describe());
     }
   }
 }
@@ -135,24 +142,34 @@ void check_heads(const ConfigFields& fields, std::size_t n_heads, std::size_t n_
   }
 }
 
+double parse_theta(const ConfigFields& fields, std::string_view key, double usual) {
+  return fields.number_or(key, usual, kMinTheta, kMaxTheta);
+}
+
+std::optional<ConfigFields> rope_object(const ConfigFields& fields) {
+  const std::optional<JsonNode> scaling = fields.find("rope_scaling");
+  const bool older = scaling && (scaling->size() != 0 || !scaling->is_object());
+  return fields.object_of(older ? "rope_scaling" : "rope_parameters");
+}
+
 RopeConfig parse_rope(const ConfigFields& top, std::size_t max_seq_len, double theta,
                       std::span<const std::string_view> honoured) {
+  return parse_rope(top, rope_object(top), max_seq_len, parse_theta(top, "rope_theta", theta),
+                    honoured);
+}
+
+RopeConfig parse_rope(const ConfigFields& top, const std::optional<ConfigFields>& object,
+                      std::size_t max_seq_len, double theta,
+                      std::span<const std::string_view> honoured) {
   RopeConfig rope;
-  rope.theta = top.number_or("rope_theta", theta, kMinTheta, kMaxTheta);
-  const Json* scaling = top.find("rope_scaling");
-  const bool older = scaling != nullptr && !scaling->empty();
-  const std::string_view key = older ? "rope_scaling" : "rope_parameters";
-  const Json* object = top.find(key);
-  if (object == nullptr) return rope;
-  if (!object->is_object()) {
-    throw Error("{}: '{}': expected an object, found {}", top.where(), key, describe_json(*object));
-  }
-  const ConfigFields fields(*object, fmt::format("{}: {}", top.where(), key));
+  rope.theta = theta;
+  if (!object) return rope;
+  const ConfigFields& fields = *object;
   const std::string type = fields.text_or("rope_type", fields.text_or("type", "default"));
   const bool yarn = std::ranges::find(honoured, kAttentionFactor) != honoured.end();
   rope.type = rope_type(fields, type, yarn);
   refuse_foreign_rope(fields, rope.type == RopeConfig::Type::Yarn ? kYarnFields : honoured);
-  rope.theta = fields.number_or("rope_theta", rope.theta, kMinTheta, kMaxTheta);
+  rope.theta = parse_theta(fields, "rope_theta", theta);
   if (rope.type == RopeConfig::Type::Default) return rope;
 
   rope.factor = fields.number("factor", 1.0, kMaxFactor);
@@ -180,22 +197,18 @@ PartialRope parse_partial_rope(const ConfigFields& fields, std::size_t max_seq_l
   constexpr double kUsualTheta = 10'000.0;
   if (names.theta != "rope_theta" && fields.has("rope_theta")) {
     throw Error("{}: 'rope_theta': expected '{}' instead, found {}", fields.where(), names.theta,
-                describe_json(*fields.find("rope_theta")));
+                fields.find("rope_theta")->describe());
   }
   PartialRope partial;
-  const double theta = fields.number_or(names.theta, kUsualTheta, kMinTheta, kMaxTheta);
+  const double theta = parse_theta(fields, names.theta, kUsualTheta);
   partial.rope = parse_rope(fields, max_seq_len, theta, kHonoured);
   if (partial.rope.type != RopeConfig::Type::Default) {
     throw Error("{}: rope type: expected default, found {}", fields.where(),
                 partial.rope.type == RopeConfig::Type::Linear ? "linear" : "llama3");
   }
   double factor = fields.number_or(names.factor, names.usual, 0.0, 1.0);
-  for (const std::string_view key : {"rope_scaling", "rope_parameters"}) {
-    const Json* object = fields.find(key);
-    if (object == nullptr || object->empty()) continue;
-    const ConfigFields inner(*object, fmt::format("{}: {}", fields.where(), key));
-    factor = inner.number_or(kHonoured[0], factor, 0.0, 1.0);
-    break;  // as parse_rope: the second one counts only without the first
+  if (const auto object = rope_object(fields)) {
+    factor = object->number_or(kHonoured[0], factor, 0.0, 1.0);
   }
   partial.columns = static_cast<std::size_t>(static_cast<double>(head_dim) * factor);
   if (partial.columns == 0 || partial.columns % 2 != 0) {
@@ -230,14 +243,15 @@ std::vector<std::size_t> parse_windows(const ConfigFields& fields, const Config&
 
 std::vector<std::size_t> parse_layer_types(const ConfigFields& fields, std::size_t n_layers,
                                            std::size_t window) {
-  const Json& types = *fields.find("layer_types");
+  const JsonNode types = *fields.find("layer_types");
   if (!types.is_array() || types.size() != n_layers) {
     throw Error("{}: 'layer_types': expected one for each of {} layers, found {}", fields.where(),
-                n_layers, describe_json(types));
+                n_layers, types.describe());
   }
   std::vector<std::size_t> windows(n_layers, 0);
-  for (std::size_t i = 0; i < n_layers; ++i) {
-    const std::string& type = json_string(types[i], fields.where(), "layer_types");
+  std::size_t i = 0;
+  for (const JsonNode element : types.elements()) {
+    const std::string type = json_string(element, fields.where(), "layer_types");
     if (type == "sliding_attention") {
       if (window == 0) {
         throw Error("{}: 'layer_types': layer {} slides, but there is no 'sliding_window'",
@@ -247,6 +261,7 @@ std::vector<std::size_t> parse_layer_types(const ConfigFields& fields, std::size
     } else if (type != "full_attention") {
       throw Error("{}: 'layer_types': '{}' is not supported", fields.where(), printable(type));
     }
+    ++i;
   }
   return windows;
 }
@@ -265,13 +280,13 @@ std::vector<std::size_t> parse_sliding_layers(const ConfigFields& fields, std::s
 std::vector<TokenId> parse_eos_ids(const ConfigFields& fields, std::size_t vocab_size) {
   constexpr std::string_view kKey = "eos_token_id";
   std::vector<TokenId> ids;
-  const auto add = [&](const Json& id) {
+  const auto add = [&](JsonNode id) {
     ids.push_back(static_cast<TokenId>(json_size(id, fields.where(), kKey, 0, vocab_size - 1)));
   };
-  const Json* value = fields.find(kKey);
-  if (value == nullptr) return ids;
+  const std::optional<JsonNode> value = fields.find(kKey);
+  if (!value) return ids;
   if (value->is_array()) {
-    for (const Json& id : *value) add(id);
+    for (const JsonNode id : value->elements()) add(id);
   } else {
     add(*value);
   }

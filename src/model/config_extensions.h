@@ -31,6 +31,17 @@ inline constexpr std::string_view kAttentionFactor = "attention_factor";
 RopeConfig parse_rope(const ConfigFields& top, std::size_t max_seq_len, double theta = 10'000.0,
                       std::span<const std::string_view> honoured = {});
 
+// The object that parse_rope reads: "rope_scaling" where that says something, else
+// "rope_parameters"; nullopt where neither is there.
+std::optional<ConfigFields> rope_object(const ConfigFields& fields);
+
+// The theta of RoPE; `usual` where the file does not say.
+double parse_theta(const ConfigFields& fields, std::string_view key, double usual);
+// parse_rope where that object and theta stand elsewhere.
+RopeConfig parse_rope(const ConfigFields& top, const std::optional<ConfigFields>& object,
+                      std::size_t max_seq_len, double theta,
+                      std::span<const std::string_view> honoured);
+
 // Rope of the first columns of each head.
 struct PartialRope {
   RopeConfig rope;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,46 +17,35 @@ inline constexpr std::size_t kMaxLayers = 4096;
 inline constexpr double kMinEps = 1e-30;
 inline constexpr double kMaxEps = 1.0;
 
-// The members of one JSON object, with defaults and one kind of error.
+// The members of one JSON object, with defaults and one kind of error. It looks into a Json, which
+// must live longer. A member that is null counts as missing.
 class ConfigFields {
  public:
-  ConfigFields(const Json& object, std::string where) : object_(object), where_(std::move(where)) {}
+  ConfigFields(const Json& json, std::string where) : ConfigFields(json.root(), std::move(where)) {}
+  ConfigFields(JsonNode object, std::string where) : object_(object), where_(std::move(where)) {}
 
-  const Json* find(std::string_view key) const { return find_member(object_, key); }
-  bool has(std::string_view key) const { return find(key) != nullptr; }
+  std::optional<JsonNode> find(std::string_view key) const { return object_.find(key); }
+  bool has(std::string_view key) const { return find(key).has_value(); }
   bool is_null(std::string_view key) const { return !has(key) && object_.contains(key); }
 
+  // Each throws Error naming the field where it is missing, of another kind or out of range.
   std::size_t size(std::string_view key, std::size_t min = 1,
-                   std::size_t max = kMaxDimension) const {
-    const Json* value = find(key);
-    if (value == nullptr) throw Error("{}: '{}' is missing", where_, key);
-    return json_size(*value, where_, key, min, max);
-  }
-  std::size_t size_or(std::string_view key, std::size_t fallback, std::size_t min = 1) const {
-    return has(key) ? size(key, min) : fallback;
-  }
-  double number(std::string_view key, double min, double max) const {
-    const Json* value = find(key);
-    if (value == nullptr) throw Error("{}: '{}' is missing", where_, key);
-    return json_number(*value, where_, key, min, max);
-  }
-  double number_or(std::string_view key, double fallback, double min, double max) const {
-    return has(key) ? number(key, min, max) : fallback;
-  }
-  bool flag_or(std::string_view key, bool fallback) const {
-    const Json* value = find(key);
-    return value == nullptr ? fallback : json_bool(*value, where_, key);
-  }
-  std::string text_or(std::string_view key, std::string_view fallback) const {
-    const Json* value = find(key);
-    return value == nullptr ? std::string(fallback) : json_string(*value, where_, key);
-  }
+                   std::size_t max = kMaxDimension) const;
+  std::size_t size_or(std::string_view key, std::size_t fallback, std::size_t min = 1) const;
+  double number(std::string_view key, double min, double max) const;
+  double number_or(std::string_view key, double fallback, double min, double max) const;
+  bool flag_or(std::string_view key, bool fallback) const;
+  std::string text_or(std::string_view key, std::string_view fallback) const;
+  // The members of the object `key`; nullopt where it is missing.
+  std::optional<ConfigFields> object_of(std::string_view key) const;
 
-  const Json& object() const { return object_; }
+  JsonNode object() const { return object_; }
   const std::string& where() const { return where_; }
 
  private:
-  const Json& object_;
+  JsonNode at(std::string_view key) const;
+
+  JsonNode object_;
   std::string where_;
 };
 

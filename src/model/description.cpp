@@ -1,5 +1,7 @@
 #include "model/description.h"
 
+#include <nlohmann/json.hpp>
+
 #include "model/architectures/architectures.h"
 #include "model/architectures/decoder_common.h"
 #include "model/architectures/llama.h"
@@ -14,11 +16,11 @@ bool has_gelu(const ConfigFields& fields) {
 }
 
 // The course's layers know SiLU only, and so does parse_config: such a model has a plan alone.
-Plan llama_with_gelu(const Json& json, const std::string& where) {
-  Json with_silu = json;
+Plan llama_with_gelu(const ConfigText& text, const ConfigFields& fields) {
+  auto with_silu = nlohmann::json::parse(text.json);
   with_silu["hidden_act"] = "silu";
-  return llama_plan(parse_config(with_silu.dump(), where),
-                    parse_activation(ConfigFields(json, where), "hidden_act", "silu"));
+  return llama_plan(parse_config(with_silu.dump(), text.where),
+                    parse_activation(fields, "hidden_act", "silu"));
 }
 
 }  // namespace
@@ -29,7 +31,7 @@ ModelDescription describe_model(const std::filesystem::path& model) {
   const ConfigFields fields(json, text.where);
   ModelDescription description;
   if (is_llama_family(fields) && has_gelu(fields)) {
-    description.plan = llama_with_gelu(json, text.where);
+    description.plan = llama_with_gelu(text, fields);
   } else if (is_llama_family(fields)) {
     description.config = read_config(model);
     description.plan = llama_plan(*description.config);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <nlohmann/json.hpp>
 
 #include "base/json.h"
 
@@ -25,9 +26,11 @@ std::string as_json(std::string_view text) {
 }
 
 // A number, True, None, a list, a dict; anything else is a text.
-Json value_of(const std::string& text, const std::string& where) {
+nlohmann::json value_of(const std::string& text) {
+  const std::string json = as_json(text);
   try {
-    return parse_json(as_json(text), where);
+    const Json checked(json, "");
+    return nlohmann::json::parse(json);
   } catch (const Error&) {
     return text;
   }
@@ -36,10 +39,10 @@ Json value_of(const std::string& text, const std::string& where) {
 }  // namespace
 
 std::string flm_config_json(const FlmFile& file) {
-  Json config = Json::object();
+  auto config = nlohmann::json::object();
   for (const auto& [key, text] : file.pairs()) {
     if (FlmFile::is_about_text(key)) continue;
-    config[key] = value_of(text, file.name());
+    config[key] = value_of(text);
   }
   return config.dump();
 }

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
-#include "base/json.h"
 #include "checkpoint/gguf_weights.h"
 #include "model/config_fields.h"
 
@@ -65,7 +65,7 @@ class ArchitectureKeys {
   std::vector<std::string> asked_;
 };
 
-void add_heads(ArchitectureKeys& keys, Json& config) {
+void add_heads(ArchitectureKeys& keys, nlohmann::json& config) {
   const std::size_t dim = config["hidden_size"];
   const std::size_t n_heads = keys.size("attention.head_count");
   config["num_attention_heads"] = n_heads;
@@ -83,7 +83,7 @@ void add_heads(ArchitectureKeys& keys, Json& config) {
   }
 }
 
-void add_rope(ArchitectureKeys& keys, Json& config) {
+void add_rope(ArchitectureKeys& keys, nlohmann::json& config) {
   if (keys.has("rope.freq_base")) config["rope_theta"] = keys.number("rope.freq_base");
   std::string type(keys.text_or("rope.scaling.type", "none"));
   // Older files have the factor only, under another name.
@@ -105,7 +105,7 @@ std::size_t vocab_size(const GgufMetadata& metadata, ArchitectureKeys& keys) {
   return keys.size("vocab_size");
 }
 
-Json eos_ids(const GgufMetadata& metadata, std::size_t vocab_size) {
+nlohmann::json eos_ids(const GgufMetadata& metadata, std::size_t vocab_size) {
   std::vector<std::size_t> ids;
   for (const std::string_view key : {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",
                                      "tokenizer.ggml.eom_token_id"}) {
@@ -125,7 +125,7 @@ std::string gguf_config_json(const GgufFile& file) {
     metadata.refuse(kArchitecture, "llama, qwen2 or qwen3");
   }
   ArchitectureKeys keys(metadata, architecture);
-  Json config;
+  nlohmann::json config;
   config["model_type"] = architecture;
   config["hidden_size"] = keys.size("embedding_length");
   config["intermediate_size"] = keys.size("feed_forward_length");

@@ -1,11 +1,11 @@
 #include "model/llama2c_config.h"
 
-#include "base/json.h"
+#include <nlohmann/json.hpp>
 
 namespace stagecraft {
 
 std::string llama2c_config_json(const Llama2cHeader& header) {
-  Json config = {
+  nlohmann::json config = {
       {"model_type", "llama"},
       {"hidden_size", header.dim},
       {"intermediate_size", header.ffn_dim},

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "backends/cpu/packed_weights.h"
 #include "base/error.h"
-#include "base/json.h"
 #include "base/processors.h"
 #include "base/stopwatch.h"
 #include "model/plan_weights.h"
@@ -115,7 +115,7 @@ class Bench {
     }
   }
 
-  const Json& results() const { return results_; }
+  const nlohmann::json& results() const { return results_; }
 
  private:
   void measure(std::size_t n_threads, std::size_t prompt, std::size_t generate, std::size_t depth,
@@ -170,11 +170,11 @@ class Bench {
   Engine& engine_;
   std::filesystem::path path_;
   Ceilings ceilings_{};
-  Json results_ = Json::array();
+  nlohmann::json results_ = nlohmann::json::array();
   InterruptGuard guard_;
 };
 
-void write_json(const std::string& path, const Json& results) {
+void write_json(const std::string& path, const nlohmann::json& results) {
   if (path.empty()) return;
   std::ofstream file(path);
   file << results.dump(1) << '\n';

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -158,7 +159,7 @@ class OperatorBench {
     }
   }
 
-  Json records = Json::array();
+  nlohmann::json records = nlohmann::json::array();
 
  private:
   static const char* name_of(WeightLayout layout) {
@@ -209,18 +210,18 @@ class OperatorBench {
                 double seconds) {
     const double rate =
         2.0 * static_cast<double>(shape.rows * shape.outputs * shape.inputs) / seconds;
-    Json record = {{"kernel", name},
-                   {"isa", k_.name},
-                   {"threads", 1},
-                   {"rows", shape.rows},
-                   {"outputs", shape.outputs},
-                   {"inputs", shape.inputs},
-                   {"weight_bytes", static_cast<double>(weight_bytes(layout, shape))},
-                   {"seconds", seconds},
-                   {"operations_per_second", rate},
-                   {"operation_ceiling", ceiling(layout)},
-                   {"operation_ceilings", ceilings_.operations},
-                   {"read_ceiling", ceilings_.read}};
+    nlohmann::json record = {{"kernel", name},
+                             {"isa", k_.name},
+                             {"threads", 1},
+                             {"rows", shape.rows},
+                             {"outputs", shape.outputs},
+                             {"inputs", shape.inputs},
+                             {"weight_bytes", static_cast<double>(weight_bytes(layout, shape))},
+                             {"seconds", seconds},
+                             {"operations_per_second", rate},
+                             {"operation_ceiling", ceiling(layout)},
+                             {"operation_ceilings", ceilings_.operations},
+                             {"read_ceiling", ceilings_.read}};
     if (rung >= 0) record["rung"] = rung;
     records.push_back(std::move(record));
     return rate;
@@ -233,7 +234,7 @@ class OperatorBench {
 
 }  // namespace
 
-Json bench_operators() {
+nlohmann::json bench_operators() {
   OperatorBench bench;
   bench.run();
   return std::move(bench.records);

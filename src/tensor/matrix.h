@@ -2,8 +2,8 @@
 
 #include <cassert>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
-#include <memory>
 #include <new>
 #include <span>
 #include <type_traits>
@@ -78,20 +78,20 @@ class Matrix {
     if (cols > (SIZE_MAX - kAlignment) / sizeof(T) / rows) throw std::bad_alloc();
     // calloc, because fresh pages are zero already and stay untouched; it aligns to 16 only, so
     // ask for more and start at the next multiple of 64.
-    memory_.reset(std::calloc(rows * cols * sizeof(T) + kAlignment, 1));
+    memory_ = std::calloc(rows * cols * sizeof(T) + kAlignment, 1);
     if (memory_ == nullptr) throw std::bad_alloc();
-    void* start = memory_.get();
-    std::size_t space = rows * cols * sizeof(T) + kAlignment;
-    data_ = static_cast<T*>(std::align(kAlignment, rows * cols * sizeof(T), start, space));
+    const auto address = reinterpret_cast<std::uintptr_t>(memory_);
+    data_ = reinterpret_cast<T*>((address + kAlignment - 1) / kAlignment * kAlignment);
   }
   Matrix(Matrix&& other) noexcept { *this = std::move(other); }
   Matrix& operator=(Matrix&& other) noexcept {
-    memory_ = std::move(other.memory_);
-    data_ = std::exchange(other.data_, nullptr);
-    rows_ = std::exchange(other.rows_, 0);
-    cols_ = std::exchange(other.cols_, 0);
+    std::swap(memory_, other.memory_);
+    std::swap(data_, other.data_);
+    std::swap(rows_, other.rows_);
+    std::swap(cols_, other.cols_);
     return *this;
   }
+  ~Matrix() { std::free(memory_); }
 
   T* data() { return data_; }
   const T* data() const { return data_; }
@@ -104,12 +104,9 @@ class Matrix {
   MatrixView<T> top_rows(std::size_t count) { return view().row_range(0, count); }
 
  private:
-  struct Free {
-    void operator()(void* memory) const { std::free(memory); }
-  };
   static constexpr std::size_t kAlignment = 64;
 
-  std::unique_ptr<void, Free> memory_;
+  void* memory_ = nullptr;  // what data_ lies in
   T* data_ = nullptr;
   std::size_t rows_ = 0;
   std::size_t cols_ = 0;

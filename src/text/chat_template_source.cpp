@@ -18,28 +18,27 @@ constexpr const char* kSpecialTokens[] = {"bos_token", "eos_token", "unk_token",
                                           "pad_token", "cls_token", "mask_token"};
 
 // A special token is a string, or an object with its "content".
-void add_special_tokens(const Json& json, const std::string& where, ChatTemplateSource& source) {
+void add_special_tokens(JsonNode config, const std::string& where, ChatTemplateSource& source) {
   for (const char* name : kSpecialTokens) {
-    const Json* value = find_member(json, name);
-    if (value != nullptr && value->is_object()) value = find_member(*value, "content");
-    if (value == nullptr) continue;
+    std::optional<JsonNode> value = config.find(name);
+    if (value && value->is_object()) value = value->find("content");
+    if (!value) continue;
     source.special_tokens.emplace_back(name, json_string(*value, where, name));
   }
 }
 
 // One template, or an array of {"name", "template"}.
-std::string template_of(const Json& json, const std::string& where) {
-  if (!json.is_array()) return json_string(json, where, "chat_template");
+std::string template_of(JsonNode node, const std::string& where) {
+  if (!node.is_array()) return json_string(node, where, "chat_template");
   std::string names;
-  for (const Json& entry : json) {
-    const Json* name = find_member(entry, "name");
-    const Json* text = find_member(entry, "template");
-    if (name == nullptr || text == nullptr) {
+  for (const JsonNode entry : node.elements()) {
+    const bool named = entry.is_object() && entry.find("name") && entry.find("template");
+    if (!named) {
       throw Error("{}: 'chat_template': expected a name and a template in each entry, found {}",
-                  where, describe_json(entry));
+                  where, entry.describe());
     }
-    const std::string& said = json_string(*name, where, "name");
-    if (said == "default") return json_string(*text, where, "template");
+    const std::string said = json_string(entry.at("name"), where, "name");
+    if (said == "default") return json_string(entry.at("template"), where, "template");
     names += (names.empty() ? "" : ", ") + said;
   }
   throw Error("{}: 'chat_template': expected one named 'default', found {}", where,
@@ -71,8 +70,8 @@ ChatTemplateSource of_folder(const fs::path& model) {
   std::error_code ignored;
   if (fs::exists(config, ignored)) {
     const Json json = parse_json_object(read_text_file(config, kMaxConfigBytes), config.string());
-    add_special_tokens(json, config.string(), source);
-    if (const Json* found = find_member(json, "chat_template")) {
+    add_special_tokens(json.root(), config.string(), source);
+    if (const auto found = json.root().find("chat_template")) {
       source.where = config.string() + ": chat_template";
       source.text = template_of(*found, config.string());
     }

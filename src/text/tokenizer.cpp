@@ -5,9 +5,10 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json.h"
+#include "base/mapped_file.h"
 #include "base/utf8.h"
 #include "text/formats/sentencepiece_tokenizer.h"
-#include "text/json_document.h"
 #include "text/tokenizer_impl.h"
 #include "text/tokenizer_source.h"
 #include "text/unicode.h"
@@ -169,7 +170,7 @@ class Encoder {
 // Forty steps that each double a text would fill any memory.
 constexpr int kMaxGrowth = 1'000'000;
 
-Tokenizer::Impl read_tokenizer_json(const JsonDocument& document, std::string file) {
+Tokenizer::Impl read_tokenizer_json(const Json& document, std::string file) {
   const JsonNode root = document.root();
   if (const auto version = root.find("version"); version && version->string() != "1.0") {
     version->refuse("'1.0'");
@@ -223,11 +224,12 @@ Tokenizer::Impl Tokenizer::Impl::read(const std::filesystem::path& path) {
   if (const auto derived = derived_tokenizer_json(path)) {
     return parse(*derived, path.string() + ": tokenizer");
   }
-  return read_tokenizer_json(JsonDocument::read(path), path.string());
+  return read_tokenizer_json(Json(read_text_file(path, Json::kMaxBytes), path.string()),
+                             path.string());
 }
 
 Tokenizer::Impl Tokenizer::Impl::parse(std::string_view json, const std::string& name) {
-  return read_tokenizer_json(JsonDocument::parse(json, name), name);
+  return read_tokenizer_json(Json(json, name), name);
 }
 
 std::size_t Tokenizer::Impl::end_id() const {

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json.h"
 #include "base/token.h"
-#include "text/json_document.h"
 
 namespace stagecraft {
 

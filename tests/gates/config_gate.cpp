@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/json.h"
 #include "base/mapped_file.h"
 #include "tests/gates/messages.h"
 #include "tests/gates/places.h"
@@ -27,7 +27,7 @@ Expected list(const Numbers& numbers) {
       {numbers.size()}, {numbers.begin(), numbers.end()}, std::vector<double>(numbers.size(), 0.0)};
 }
 
-Case config_case(const std::string& name, const Json& json, const Config& right) {
+Case config_case(const std::string& name, const nlohmann::json& json, const Config& right) {
   Case one;
   one.name = name;
   one.request.function = "parse_config";
@@ -44,7 +44,7 @@ Case config_case(const std::string& name, const Json& json, const Config& right)
 
 // A model of sizes that are all different, so that one taken for another shows.
 struct Model {
-  Json json;
+  nlohmann::json json;
   Config right;
 };
 
@@ -63,20 +63,20 @@ Model fresh_model(Inputs& inputs, const std::string& family) {
   c.rope.theta = 1000.0 * static_cast<double>(inputs.size(20, 90));
   c.windows.assign(c.n_layers, 0);
   c.eos_ids = {static_cast<TokenId>(inputs.size(30, 60)), 7};
-  Json json = {{"model_type", family},
-               {"vocab_size", c.vocab_size},
-               {"hidden_size", c.dim},
-               {"intermediate_size", c.ffn_dim},
-               {"num_hidden_layers", c.n_layers},
-               {"num_attention_heads", c.n_heads},
-               {"num_key_value_heads", c.n_kv_heads},
-               {"head_dim", c.head_dim},
-               {"max_position_embeddings", c.max_seq_len},
-               {"rms_norm_eps", static_cast<double>(c.norm_eps)},
-               {"rope_theta", c.rope.theta},
-               {"eos_token_id", c.eos_ids},
-               {"torch_dtype", "bfloat16"},
-               {"bos_token_id", 1}};
+  nlohmann::json json = {{"model_type", family},
+                         {"vocab_size", c.vocab_size},
+                         {"hidden_size", c.dim},
+                         {"intermediate_size", c.ffn_dim},
+                         {"num_hidden_layers", c.n_layers},
+                         {"num_attention_heads", c.n_heads},
+                         {"num_key_value_heads", c.n_kv_heads},
+                         {"head_dim", c.head_dim},
+                         {"max_position_embeddings", c.max_seq_len},
+                         {"rms_norm_eps", static_cast<double>(c.norm_eps)},
+                         {"rope_theta", c.rope.theta},
+                         {"eos_token_id", c.eos_ids},
+                         {"torch_dtype", "bfloat16"},
+                         {"bos_token_id", 1}};
   if (family == "mistral") json["sliding_window"] = nullptr;
   return {json, c};
 }
@@ -106,7 +106,7 @@ std::string source_of(const Case& question, const std::string& member) {
   visit_numbers(any, [&](const std::string& name, const char* of, auto) {
     if (name == member) field = of;
   });
-  const Json json = Json::parse(question.request.texts.at("config"));
+  const nlohmann::json json = nlohmann::json::parse(question.request.texts.at("config"));
   if (!json.contains(field)) return say("config_silent", field);
   return say("config_says", fmt::format("\"{}\": {}", field, json.at(field).dump()));
 }
@@ -184,7 +184,7 @@ TEST(Config, ReadsTheFlags) {
   Inputs inputs;
   struct Row {
     const char* family;
-    Json flags;
+    nlohmann::json flags;
     bool tied, qkv, o, mlp, qk_norm;
   };
   const std::vector<Row> rows = {
@@ -226,17 +226,17 @@ TEST(Config, ReadsTheFilesOfTinyModels) {
     const std::string path = test_data() / "models" / name / "config.json";
     const std::string file = read_text_file(path, kMaxConfigBytes);
     const Config right = parse_config(file, path);  // ours, which runs these models as PyTorch does
-    if (!judge_config(config_case(name, Json::parse(file), right)) && IsSkipped()) return;
+    if (!judge_config(config_case(name, nlohmann::json::parse(file), right)) && IsSkipped()) return;
   }
 }
 
 TEST(Config, RefusesByName) {
   Inputs inputs;
   const Model model = fresh_model(inputs, "llama");
-  const auto judge_without = [&](const std::string& field, Json wrong,
+  const auto judge_without = [&](const std::string& field, nlohmann::json wrong,
                                  std::vector<std::string> may = {}) {
     may.emplace_back("model_type");
-    Json json = model.json;
+    nlohmann::json json = model.json;
     json.erase(field);
     const bool missing = wrong.is_null();
     if (!missing) json[field] = std::move(wrong);
@@ -256,7 +256,7 @@ TEST(Config, RefusesByName) {
   judge_without("rms_norm_eps", "small");
   judge_without("head_dim", 15, {"hidden_size", "num_attention_heads"});  // RoPE turns pairs
 
-  Json json = model.json;
+  nlohmann::json json = model.json;
   json["num_key_value_heads"] = model.right.n_heads - 1;
   Case one = config_case("key heads that do not divide the heads", json, {});
   one.expected.clear();

@@ -9,8 +9,9 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <nlohmann/json.hpp>
 
-#include "base/json.h"
+#include "base/error.h"
 #include "checkpoint/safetensors.h"
 #include "tests/gates/kept_requests.h"
 #include "tests/gates/messages.h"
@@ -294,7 +295,7 @@ std::vector<Case> dumped_cases(const std::string& operator_name) {
   const std::string path = (test_data() / "operators" / (operator_name + ".safetensors")).string();
   const SafetensorsFile file(path);
   std::vector<Case> cases;
-  for (const Json& entry : parse_json(file.metadata().at("cases"), path)) {
+  for (const nlohmann::json& entry : nlohmann::json::parse(file.metadata().at("cases"))) {
     Case& one = cases.emplace_back();
     one.name = entry.at("name");
     one.request.function = operator_name;

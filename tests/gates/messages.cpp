@@ -1,8 +1,8 @@
 #include "tests/gates/messages.h"
 
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 
-#include "base/json.h"
 #include "base/mapped_file.h"
 #include "tests/gates/places.h"
 
@@ -29,9 +29,9 @@ const std::string& language() {
 }
 
 const std::string& message_template(const std::string& key) {
-  static const Json messages = [] {
+  static const nlohmann::json messages = [] {
     const std::string path = (repository() / "stages" / "messages.json").string();
-    return parse_json(read_text_file(path, kMaxBytes), path);
+    return nlohmann::json::parse(read_text_file(path, kMaxBytes));
   }();
   return messages.at(key).at(language()).get_ref<const std::string&>();
 }

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
-#include "base/json.h"
 #include "base/mapped_file.h"
 #include "tests/gates/known_answers.h"
 #include "tests/gates/messages.h"
@@ -20,18 +20,18 @@ constexpr double kRounding = 0x1p-20;    // a few roundings of the wrong number 
 constexpr std::size_t kMaxFailures = 8;  // questions put to every wrong program: a bound on time
 
 // The wrong programs that have a sentence, in the order of the registry.
-Json sentences(const fs::path& folder) {
+nlohmann::json sentences(const fs::path& folder) {
   const std::string path =
       (repository() / "tests" / "mistakes" / folder.filename() / "mistakes.json").string();
-  const Json registry = parse_json(read_text_file(path, kMaxRegistryBytes), path);
-  Json found = Json::array();
-  for (const Json& program : registry.at("programs")) {
+  const nlohmann::json registry = nlohmann::json::parse(read_text_file(path, kMaxRegistryBytes));
+  nlohmann::json found = nlohmann::json::array();
+  for (const nlohmann::json& program : registry.at("programs")) {
     if (program.contains("en")) found.push_back(program);
   }
   return found;
 }
 
-std::string name_of(const Json& program) {
+std::string name_of(const nlohmann::json& program) {
   return fs::path(program.at("file").get<std::string>()).stem().string();
 }
 
@@ -207,7 +207,7 @@ std::string find_mistake(const fs::path& folder, std::span<const Asked> asked, s
   const Evidence found = sorted_out(asked, first);
   if (found.failed.empty()) return {};
   std::vector<std::string> names;
-  for (const Json& program : sentences(folder)) {
+  for (const nlohmann::json& program : sentences(folder)) {
     if (fs::exists(folder / name_of(program))) names.push_back(name_of(program));
   }
   std::stable_partition(names.begin(), names.end(),
@@ -233,7 +233,7 @@ std::string find_mistake(const fs::path& folder, std::span<const Asked> asked, s
 }
 
 std::string mistake_sentence(const fs::path& folder, const std::string& name) {
-  for (const Json& program : sentences(folder)) {
+  for (const nlohmann::json& program : sentences(folder)) {
     if (name_of(program) == name) return program.at(language()).get<std::string>();
   }
   return {};

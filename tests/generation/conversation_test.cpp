@@ -56,7 +56,7 @@ TEST(Conversation, RefusesBadFilesInOneLineThatSaysWhy) {
       {file(R"({"role":"a\u001b[2J","content":"x"})"), "found 'a\\x1b[2J'"},
       {file(R"({"role":"user","content":"\ud800"})"), "not valid JSON"},
       {file("{\"role\":\"user\",\"content\":\"\xff\"}"), "not valid JSON"},
-      {file(R"({"role":"user","role":"user","content":"x"})"), "'role' is given twice"},
+      {file(R"({"role":"user","role":"user","content":"x"})"), "'messages[0].role' is given twice"},
       {std::string(100, '['), "nested deeper"},
   };
   for (const auto& [text, expected] : cases) {

@@ -62,8 +62,7 @@ const BadModel kBadIndexes[] = {
      "model.safetensors.index.json: 'weight_map': expected an object that names a file for each "
      "tensor, found an array of 1"},
     {"is_an_array", index_text("[]"),
-     "model.safetensors.index.json: 'weight_map': expected an object that names a file for each "
-     "tensor, found none"},
+     "model.safetensors.index.json: expected an object, found an array of 0"},
     {"is_empty", index_text(""), "model.safetensors.index.json: expected JSON, found nothing"},
     {"is_cut_short", index_text(R"({"weight_map": {"lm_head.weight": "mod)"),
      "model.safetensors.index.json: not valid JSON: it ends in the middle"},

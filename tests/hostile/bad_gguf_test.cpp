@@ -289,7 +289,7 @@ const BadGguf kBadVocabularies[] = {
        file.set("tokenizer.ggml.tokens", texts(std::vector<std::string>(62, "x")));
        file.set("tokenizer.ggml.merges", texts({}));
      },
-     "tokenizer: model.vocab.x: expected each key once, found it twice"},
+     "tokenizer: 'model.vocab.x' is given twice"},
     {"has_no_merges", without("tokenizer.ggml.merges"), "'tokenizer.ggml.merges' is missing"},
     {"has_a_merge_of_one_token", vocabulary("merges", texts({"t h", "the"})),
      "'tokenizer.ggml.merges': merge 1: expected two tokens with a space between, found 'the'"},

@@ -173,7 +173,7 @@ const BadFile kBadVocabularies[] = {
     {"has_a_token_of_300_bytes", of(kStart + token(std::string(300, 'a'))),
      "token 4: expected at most 256 bytes, found 300"},
     {"has_a_token_twice", of(kStart + token("ab") + token("ab")),
-     "tokenizer: model.vocab.ab: expected each key once, found it twice"},
+     "tokenizer: 'model.vocab.ab' is given twice"},
 };
 
 class BadTokenizerBin : public testing::TestWithParam<BadFile> {};
@@ -342,7 +342,7 @@ const BadFile kBadFlmVocabularies[] = {
     {"has_a_token_that_is_not_utf8", flm([](RawFlm& file) { file.tokens[1].bytes = {0xff}; }),
      "token 1: expected UTF-8, found '\\xff'"},
     {"has_a_token_twice", flm([](RawFlm& file) { file.tokens[1].bytes = {'a'}; }),
-     "tokenizer: model.vocab.a: expected each key once, found it twice"},
+     "tokenizer: 'model.vocab.a' is given twice"},
     {"has_a_token_of_2000_bytes", flm([](RawFlm& file) { file.tokens[1].bytes.assign(2000, 'x'); }),
      "tokenizer: model: expected tokens of at most 1024 bytes, found one of 2000"},
 };

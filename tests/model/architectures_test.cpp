@@ -5,9 +5,9 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "base/json.h"
 #include "model/architectures/decoder_common.h"
 #include "model/description.h"
 #include "tests/support/engines.h"
@@ -26,9 +26,10 @@ std::string text_of(const fs::path& file) {
 }
 
 // What is said of a tiny model's config.json with one field changed.
-std::string refusal(const std::string& model, const std::string& key, const Json& value) {
+std::string refusal(const std::string& model, const std::string& key, const nlohmann::json& value) {
   const TemporaryFolder folder;
-  Json config = parse_json(text_of(fs::path(TEST_DATA "/models") / model / "config.json"), "");
+  nlohmann::json config =
+      nlohmann::json::parse(text_of(fs::path(TEST_DATA "/models") / model / "config.json"));
   config[key] = value;
   std::ofstream(folder.path() / "config.json") << config;
   try {
@@ -44,7 +45,7 @@ std::string refusal(const std::string& model, const std::string& key, const Json
 TEST(Architectures, RefuseByNameWhatWouldChangeTheResult) {
   struct Row {
     std::string model, key;
-    Json value;
+    nlohmann::json value;
     std::string expected;
   };
   const Row rows[] = {
@@ -95,16 +96,17 @@ TEST(Architectures, RefuseByNameWhatWouldChangeTheResult) {
       {"falcon-one-key-head", "num_ln_in_parallel_attn", 2,
        "'num_ln_in_parallel_attn': expected 1, found 2"},
       {"falcon-one-key-head", "num_kv_heads", 3, "not refused"},
-      {"falcon-one-key-head", "rope_scaling", Json{{"type", "dynamic"}, {"factor", 2.0}},
+      {"falcon-one-key-head", "rope_scaling", nlohmann::json{{"type", "dynamic"}, {"factor", 2.0}},
        "rope_scaling: rope type: expected default, linear or llama3, found 'dynamic'"},
       {"falcon-alibi", "num_kv_heads", 1, "'num_kv_heads': expected 3, one per head, found 1"},
       {"phi-gqa2", "qk_layernorm", true, "'qk_layernorm': true is not supported"},
       {"phi-gqa2", "hidden_act", "quick_gelu",
        "'hidden_act': expected gelu, gelu_new, gelu_pytorch_tanh, relu or silu, found "
        "'quick_gelu'"},
-      {"phi-gqa2", "rope_scaling", Json{{"type", "linear"}, {"factor", 2.0}},
+      {"phi-gqa2", "rope_scaling", nlohmann::json{{"type", "linear"}, {"factor", 2.0}},
        "rope type: expected default, found linear"},
-      {"phi-gqa2", "rope_scaling", Json{{"type", "default"}, {"partial_rotary_factor", 0.0}},
+      {"phi-gqa2", "rope_scaling",
+       nlohmann::json{{"type", "default"}, {"partial_rotary_factor", 0.0}},
        "'partial_rotary_factor': expected an even number of columns of a head of 8, found 0"},
       {"stablelm-biases", "qk_layernorm", true, "'qk_layernorm': true is not supported"},
       {"stablelm-biases", "hidden_act", "gelu",
@@ -118,31 +120,34 @@ TEST(Architectures, RefuseByNameWhatWouldChangeTheResult) {
       {"ernie4_5-tied", "hidden_act", "gelu_fast",
        "'hidden_act': expected gelu, gelu_new, gelu_pytorch_tanh, relu or silu, found 'gelu_fast'"},
       {"ernie4_5-tied", "use_bias", "no", "'use_bias': expected true or false, found \"no\""},
-      {"ernie4_5-tied", "rope_scaling", Json{{"type", "dynamic"}, {"factor", 2.0}},
+      {"ernie4_5-tied", "rope_scaling", nlohmann::json{{"type", "dynamic"}, {"factor", 2.0}},
        "rope_scaling: rope type: expected default, linear or llama3, found 'dynamic'"},
       {"glm-half-rotary", "partial_rotary_factor", 0.125,
        "'partial_rotary_factor': expected an even number of columns of a head of 8, found 1"},
-      {"glm4-post-norms", "rope_scaling", Json{{"type", "linear"}, {"factor", 2.0}},
+      {"glm4-post-norms", "rope_scaling", nlohmann::json{{"type", "linear"}, {"factor", 2.0}},
        "rope type: expected default, found linear"},
       {"glm4-post-norms", "num_key_value_heads", 3,
        "'num_attention_heads': expected a multiple of 'num_key_value_heads' 3, found 4"},
       {"olmo-clip", "clip_qkv", 0.0, ""},
       {"olmo-clip", "clip_qkv", "8", ""},
-      {"olmo-clip", "rope_scaling", Json{{"type", "yarn"}, {"factor", 2.0}},
+      {"olmo-clip", "rope_scaling", nlohmann::json{{"type", "yarn"}, {"factor", 2.0}},
        "rope_scaling: rope type: expected default, linear or llama3, found 'yarn'"},
       {"olmo3-yarn", "rope_theta", 10000.0,
        "'rope_theta': expected 500000 (or one per kind of layer in 'rope_parameters'), found "
        "10000.0"},
-      {"olmo3-yarn", "rope_scaling", Json{{"type", "longrope"}, {"factor", 2.0}},
+      {"olmo3-yarn", "rope_scaling", nlohmann::json{{"type", "longrope"}, {"factor", 2.0}},
        "rope_scaling: rope type: expected default, linear, llama3 or yarn, found 'longrope'"},
-      {"olmo3-yarn", "rope_scaling", Json{{"type", "linear"}, {"factor", 2.0}, {"beta_fast", 4.0}},
+      {"olmo3-yarn", "rope_scaling",
+       nlohmann::json{{"type", "linear"}, {"factor", 2.0}, {"beta_fast", 4.0}},
        "rope_scaling: 'beta_fast': 4.0 is not supported"},
-      {"olmo3-yarn", "rope_scaling", Json{{"type", "yarn"}, {"factor", 2.0}, {"beta_fast", -1.0}},
+      {"olmo3-yarn", "rope_scaling",
+       nlohmann::json{{"type", "yarn"}, {"factor", 2.0}, {"beta_fast", -1.0}},
        "rope_scaling: 'beta_fast': expected a number from 0.001 to 1000000, found -1.0"},
-      {"olmo3-yarn", "rope_scaling", Json{{"type", "yarn"}, {"factor", 2.0}, {"truncate", false}},
+      {"olmo3-yarn", "rope_scaling",
+       nlohmann::json{{"type", "yarn"}, {"factor", 2.0}, {"truncate", false}},
        "'truncate': expected true, found false"},
       {"olmo3-yarn", "sliding_window", nullptr, "'sliding_window': expected a size, found null"},
-      {"olmo3-layer-types", "layer_types", Json{"full_attention"},
+      {"olmo3-layer-types", "layer_types", nlohmann::json{"full_attention"},
        "'layer_types': expected one for each of 2 layers, found an array of 1"},
       {"cohere-tied", "use_parallel_block", false,
        "'use_parallel_block': expected true, found false"},
@@ -185,14 +190,15 @@ TEST(Architectures, ReadGpt2FilesWithShortNamesAndMasks) {
   const std::string file = text_of(model / "model.safetensors");
   std::uint64_t length = 0;
   std::memcpy(&length, file.data(), sizeof length);
-  Json header = parse_json(file.substr(8, length), "header"), shorter = Json::object();
+  nlohmann::json header = nlohmann::json::parse(file.substr(8, length)),
+                 shorter = nlohmann::json::object();
   for (const auto& [name, tensor] : header.items()) {
     const std::string prefix = "transformer.";
     shorter[name.starts_with(prefix) ? name.substr(prefix.size()) : name] = tensor;
   }
   const std::size_t data = file.size() - 8 - length;
   const auto with_extra = [&](const std::string& name) {
-    Json changed = shorter;
+    nlohmann::json changed = shorter;
     changed[name] = {{"dtype", "F32"}, {"shape", {1, 1, 1, 1}}, {"data_offsets", {data, data + 4}}};
     std::string text = changed.dump();
     text.resize((text.size() + 7) / 8 * 8, ' ');

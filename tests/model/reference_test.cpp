@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "base/json.h"
 #include "generation/trace.h"
 #include "generation/trace_file.h"
 #include "tests/support/engines.h"
@@ -38,7 +38,7 @@ class Reference : public testing::TestWithParam<std::string> {
  protected:
   void expect_agreement(const Passes& passes) {
     const auto activations = trace(engine_, ids_, passes);
-    const Json tolerances = parse_json(oracle_.metadata().at("tolerance"), "tolerance");
+    const nlohmann::json tolerances = nlohmann::json::parse(oracle_.metadata().at("tolerance"));
     ASSERT_EQ(activations.size(), oracle_.order().size());
     for (std::size_t i = 0; i < activations.size(); ++i) {
       const std::string& name = activations[i].name;

@@ -3,10 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "base/error.h"
 #include "checkpoint/compare.h"
 #include "checkpoint/safetensors.h"
 #include "tensor/matrix.h"
@@ -17,7 +18,7 @@ namespace stagecraft {
 // makes of them, and the tolerance that was measured. Written by reference/make_operators.py.
 class DumpCase {
  public:
-  DumpCase(const SafetensorsFile& file, const Json& about)
+  DumpCase(const SafetensorsFile& file, const nlohmann::json& about)
       : file_(file), about_(about), name_(about.at("name").get<std::string>()) {}
 
   const std::string& name() const { return name_; }
@@ -63,7 +64,7 @@ class DumpCase {
   }
 
   const SafetensorsFile& file_;
-  const Json& about_;
+  const nlohmann::json& about_;
   std::string name_;
 };
 
@@ -71,9 +72,9 @@ class DumpCase {
 template <class Check>
 void for_each_case(const std::string& op, Check&& check) {
   const SafetensorsFile file(std::string(TEST_DATA "/operators/") + op + ".safetensors");
-  const Json cases = parse_json(file.metadata().at("cases"), op);
+  const nlohmann::json cases = nlohmann::json::parse(file.metadata().at("cases"));
   ASSERT_FALSE(cases.empty());
-  for (const Json& about : cases) check(DumpCase(file, about));
+  for (const nlohmann::json& about : cases) check(DumpCase(file, about));
 }
 
 }  // namespace stagecraft

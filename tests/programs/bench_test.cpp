@@ -1,7 +1,7 @@
 // What `stagecraft bench` promises, with the model that comes with the project.
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
-#include "base/json.h"
 #include "tests/support/run_program.h"
 
 namespace stagecraft {
@@ -14,10 +14,10 @@ TEST(Bench, WritesWhatItMeasuredAsJson) {
       run_program({"bench", "--model", std::string(REPOSITORY) + "/models/story", "-p", "8", "-n",
                    "4", "-d", "0,5", "-t", "1", "-r", "2", "--kv-type", "f16", "--json", file});
   ASSERT_EQ(result.code, 0) << result.err;
-  const Json records = parse_json(read_file(file), "bench.json");
+  const nlohmann::json records = nlohmann::json::parse(read_file(file));
   ASSERT_EQ(records.size(), 4u);
   for (std::size_t i = 0; i < 4; ++i) {
-    const Json& record = records[i];
+    const nlohmann::json& record = records[i];
     EXPECT_EQ(record.at("prompt"), i % 2 == 0 ? 8 : 0);
     EXPECT_EQ(record.at("generate"), i % 2 == 0 ? 0 : 4);
     EXPECT_EQ(record.at("depth"), i < 2 ? 0 : 5);

@@ -3,8 +3,9 @@
 #include <bit>
 #include <cstring>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
-#include "base/json.h"
+#include "base/error.h"
 #include "checkpoint/safetensors.h"
 
 namespace stagecraft::stages {
@@ -50,9 +51,9 @@ std::string short_field(const SafetensorsFile& file, const std::string& name) {
 
 // What a student's error says need not be text.
 std::string as_text(const std::string& message) {
-  const Json text = shortened(message, Response::kMaxText);
-  const std::string valid = text.dump(-1, ' ', false, Json::error_handler_t::replace);
-  return parse_json(valid, "message").get<std::string>();
+  const nlohmann::json text = shortened(message, Response::kMaxText);
+  const std::string valid = text.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return nlohmann::json::parse(valid).get<std::string>();
 }
 
 // The length of the header of a safetensors file, by its first bytes.
@@ -77,8 +78,8 @@ std::string shortened(std::string text, std::size_t most) {
 void Request::write(const std::filesystem::path& path) const {
   write_safetensors(path, stored_as(inputs),
                     {{"function", function},
-                     {"scalars", Json(scalars).dump()},
-                     {"texts", Json(texts).dump()},
+                     {"scalars", nlohmann::json(scalars).dump()},
+                     {"texts", nlohmann::json(texts).dump()},
                      {"alias", alias},
                      {"gap", std::to_string(gap)},
                      {"calls", std::to_string(calls)}});
@@ -90,9 +91,9 @@ Request Request::read(const std::filesystem::path& path) {
   request.inputs = tensors_of(file);
   request.function = field(file, "function");
   request.scalars =
-      parse_json(field(file, "scalars"), "scalars").get<std::map<std::string, double>>();
+      nlohmann::json::parse(field(file, "scalars")).get<std::map<std::string, double>>();
   request.texts =
-      parse_json(field(file, "texts"), "texts").get<std::map<std::string, std::string>>();
+      nlohmann::json::parse(field(file, "texts")).get<std::map<std::string, std::string>>();
   request.alias = field(file, "alias");
   request.gap = std::stoul(field(file, "gap"));
   request.calls = std::stoul(field(file, "calls"));

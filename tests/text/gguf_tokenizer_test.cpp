@@ -73,7 +73,7 @@ TEST(GgufPreTokenizers, CutAsTheLibraryCuts) {
       ++n_names;
       const GgufPreTokenizer* found = find_gguf_pre_tokenizer(name);
       ASSERT_NE(found, nullptr) << name;
-      const JsonDocument document = JsonDocument::parse(found->pre_tokenizer, name);
+      const Json document(found->pre_tokenizer, name);
       const auto cutter = PreTokenizer::read(document.root());
       for (const auto& c : line.at("cases")) {
         EXPECT_EQ(pieces_of(*cutter, c.at(0)), c.at(1).get<std::vector<std::string>>())

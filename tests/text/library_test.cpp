@@ -122,7 +122,7 @@ TEST(Library, MakesTheSameOfTextsWithEachComponentAlone) {
   const auto lines = read_json_lines(tokenizers_folder() / "components.jsonl");
   EXPECT_GE(lines.size(), 90u);
   for (const json& line : lines) {
-    const JsonDocument document = JsonDocument::parse(line.dump(), "component");
+    const Json document(line.dump(), "component");
     for (const json& c : line.at("cases")) {
       EXPECT_EQ(outcome(line.at("kind"), document.root().at("config"), c.at(0)), c.at(1))
           << line.at("config") << " of " << c.at(0);

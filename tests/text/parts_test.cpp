@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "text/json_document.h"
+#include "base/json.h"
 #include "text/pipeline/added_tokens.h"
 #include "text/pipeline/byte_level.h"
 #include "text/unicode.h"
@@ -42,7 +42,7 @@ TEST(LiteralMatcher, FindsTheLeftmostAndOfThoseTheLongest) {
 }
 
 TEST(Vocabulary, FindsTokensByTextAndById) {
-  const auto document = JsonDocument::parse(R"({"a": 7, "": 2, "字": 0})", "file");
+  const Json document(R"({"a": 7, "": 2, "字": 0})", "file");
   const Vocabulary vocabulary = Vocabulary::read(document.root());
   EXPECT_EQ(vocabulary.n_tokens(), 3u);
   EXPECT_EQ(vocabulary.end_id(), 8u);
@@ -55,7 +55,7 @@ TEST(Vocabulary, FindsTokensByTextAndById) {
 }
 
 TEST(JsonNode, SaysItsWayIntoTheDocument) {
-  const auto document = JsonDocument::parse(R"({"a": [1, {"b\n": {"c": null}}]})", "file");
+  const Json document(R"({"a": [1, {"b\n": {"c": null}}]})", "file");
   auto element = document.root().at("a").elements().begin();
   ++element;
   EXPECT_EQ((*(*element).members().begin()).where(), "file: a[1].b\\x0a");

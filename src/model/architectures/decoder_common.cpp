@@ -45,9 +45,9 @@ DecoderSizes parse_sizes(const ConfigFields& fields, const DecoderDefaults& defa
 std::string_view either_name(const ConfigFields& fields, std::string_view one,
                              std::string_view other) {
   if (!fields.has(other)) return one;
-  if (!fields.has(one) || *fields.find(one) == *fields.find(other)) return other;
+  if (!fields.has(one) || fields.size(one) == fields.size(other)) return other;
   throw Error("{}: '{}': expected {}, as '{}' says, found {}", fields.where(), one,
-              describe_json(*fields.find(other)), other, describe_json(*fields.find(one)));
+              fields.size(other), other, fields.size(one));
 }
 
 void expect_text(const ConfigFields& fields, std::string_view key,
@@ -76,7 +76,7 @@ void expect_absent(const ConfigFields& fields, std::span<const std::string_view>
   for (const std::string_view key : keys) {
     if (!fields.has(key)) continue;
     throw Error("{}: '{}': expected {}, found {}", fields.where(), key, expected,
-                describe_json(*fields.find(key)));
+                fields.find(key)->describe());
   }
 }
 
@@ -94,26 +94,20 @@ ActivateStep::Function parse_activation(const ConfigFields& fields, std::string_
 
 RopeConfig parse_rope_of(const ConfigFields& fields, std::size_t max_seq_len,
                          const RopeOfKind& kind) {
-  Json one = Json::object();
-  const Json* const theta = fields.find(kind.theta_key);
-  one["rope_theta"] = theta != nullptr ? *theta : Json(kind.theta);
-  const Json* const scaling = kind.slides ? nullptr : fields.find("rope_scaling");
-  if (scaling != nullptr) one["rope_scaling"] = *scaling;
-  if (const Json* const kinds = fields.find("rope_parameters")) {
-    if (!kinds->is_object()) {
-      throw Error("{}: 'rope_parameters': expected an object, found {}", fields.where(),
-                  describe_json(*kinds));
+  std::optional<ConfigFields> object;
+  if (!kind.slides) object = fields.object_of("rope_scaling");
+  if (const auto kinds = fields.object_of("rope_parameters")) {
+    for (const JsonNode member : kinds->object().members()) {
+      if (member.key() == "full_attention" || member.key() == "sliding_attention") continue;
+      throw Error("{}: expected 'full_attention' and 'sliding_attention', found '{}'",
+                  kinds->where(), printable(member.key()));
     }
-    for (const auto& [name, value] : kinds->items()) {
-      if (name == "full_attention" || name == "sliding_attention") continue;
-      throw Error(
-          "{}: rope_parameters: expected 'full_attention' and 'sliding_attention', found '{}'",
-          fields.where(), printable(name));
+    if (!object || object->object().size() == 0) {
+      object = kinds->object_of(kind.slides ? "sliding_attention" : "full_attention");
     }
-    const char* const name = kind.slides ? "sliding_attention" : "full_attention";
-    if (kinds->contains(name)) one["rope_parameters"] = kinds->at(name);
   }
-  return parse_rope(ConfigFields(one, fields.where()), max_seq_len, kind.theta, kind.honoured);
+  return parse_rope(fields, object, max_seq_len, parse_theta(fields, kind.theta_key, kind.theta),
+                    kind.honoured);
 }
 
 // 2^(-8 i / n) for i = 1 to n where n is a power of two. Other counts have those of the next

@@ -16,11 +16,11 @@ constexpr std::size_t kPattern = 4;
 // Some versions of transformers give a theta at the top to all layers, others to the layers that
 // see everything alone.
 void refuse_unclear_theta(const ConfigFields& fields) {
-  const Json* const theta = fields.find("rope_theta");
-  if (theta == nullptr || *theta == kTheta) return;
+  const std::optional<JsonNode> theta = fields.find("rope_theta");
+  if (!theta || parse_theta(fields, "rope_theta", kTheta) == kTheta) return;
   throw Error(
       "{}: 'rope_theta': expected {} (or one per kind of layer in 'rope_parameters'), found {}",
-      fields.where(), kTheta, describe_json(*theta));
+      fields.where(), kTheta, theta->describe());
 }
 
 // transformers does not look for "truncate" where this architecture has it.

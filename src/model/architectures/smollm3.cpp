@@ -17,14 +17,16 @@ constexpr double kTheta = 2'000'000.0;
 std::vector<bool> rope_layers(const ConfigFields& fields, std::size_t n_layers) {
   std::vector<bool> rope(n_layers);
   const std::size_t interval = fields.size_or("no_rope_layer_interval", 4);
-  const Json* const list = fields.find("no_rope_layers");
-  if (list != nullptr && (!list->is_array() || list->size() != n_layers)) {
+  const std::optional<JsonNode> list = fields.find("no_rope_layers");
+  for (std::size_t i = 0; i < n_layers; ++i) rope[i] = (i + 1) % interval != 0;
+  if (!list) return rope;
+  if (!list->is_array() || list->size() != n_layers) {
     throw Error("{}: 'no_rope_layers': expected one for each of {} layers, found {}",
-                fields.where(), n_layers, describe_json(*list));
+                fields.where(), n_layers, list->describe());
   }
-  for (std::size_t i = 0; i < n_layers; ++i) {
-    rope[i] = list == nullptr ? (i + 1) % interval != 0
-                              : json_size((*list)[i], fields.where(), "no_rope_layers", 0, 1) == 1;
+  std::size_t i = 0;
+  for (const JsonNode element : list->elements()) {
+    rope[i++] = json_size(element, fields.where(), "no_rope_layers", 0, 1) == 1;
   }
   return rope;
 }

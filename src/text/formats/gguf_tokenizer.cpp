@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/utf8.h"
 #include "text/formats/gguf_pre_tokenizers.h"
 #include "text/formats/vocabulary_json.h"
-#include "text/json_document.h"
 
 namespace stagecraft {
 namespace {
@@ -23,7 +23,7 @@ constexpr std::string_view kScores = "tokenizer.ggml.scores";
 constexpr std::string_view kMerges = "tokenizer.ggml.merges";
 
 constexpr std::size_t kMaxTokens = std::size_t{1} << 24;
-constexpr std::size_t kMaxVocabularyBytes = JsonDocument::kMaxBytes / 2;
+constexpr std::size_t kMaxVocabularyBytes = Json::kMaxBytes / 2;
 
 // An array of texts that is not too large to be written down once more.
 std::vector<std::string_view> read_texts(const GgufMetadata& metadata, std::string_view key) {

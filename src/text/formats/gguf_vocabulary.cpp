@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/error.h"
@@ -12,7 +13,6 @@
 #include "text/formats/gguf_pre_tokenizers.h"
 #include "text/formats/gguf_tokenizer.h"
 #include "text/formats/vocabulary_json.h"
-#include "text/json_document.h"
 
 namespace stagecraft {
 namespace {
@@ -65,13 +65,13 @@ std::string types_of(const std::optional<JsonNode>& part) {
 // ---- how text is cut ----------------------------------------------------------------------------
 
 // A normalizer or pre_tokenizer without what makes no difference to the ids.
-Json essence(Json part) {
+nlohmann::json essence(nlohmann::json part) {
   if (!part.is_object()) return part;
   for (const char* list : {"normalizers", "pretokenizers"}) {
     if (!part.contains(list)) continue;
-    Json flat = Json::array();
-    for (const Json& inner : part[list]) {
-      const Json element = essence(inner);
+    nlohmann::json flat = nlohmann::json::array();
+    for (const nlohmann::json& inner : part[list]) {
+      const nlohmann::json element = essence(inner);
       if (element.is_array()) {
         flat.insert(flat.end(), element.begin(), element.end());
       } else {
@@ -89,16 +89,16 @@ Json essence(Json part) {
 }
 
 // The name in GGUF; "" if there is none.
-std::string_view pre_name(const Json& tokenizer) {
+std::string_view pre_name(const nlohmann::json& tokenizer) {
   const auto part = [&](const char* name) {
-    return essence(tokenizer.contains(name) ? tokenizer[name] : Json());
+    return essence(tokenizer.contains(name) ? tokenizer[name] : nlohmann::json());
   };
   const bool ignore_merges = tokenizer["model"].value("ignore_merges", false);
   for (const std::string_view name : gguf_pre_tokenizer_names()) {
     const GgufPreTokenizer& pre = *find_gguf_pre_tokenizer(name);
     if (pre.ignore_merges == ignore_merges &&
-        essence(Json::parse(pre.normalizer)) == part("normalizer") &&
-        essence(Json::parse(pre.pre_tokenizer)) == part("pre_tokenizer")) {
+        essence(nlohmann::json::parse(pre.normalizer)) == part("normalizer") &&
+        essence(nlohmann::json::parse(pre.pre_tokenizer)) == part("pre_tokenizer")) {
       return name;
     }
   }
@@ -282,7 +282,7 @@ void add_gguf_vocabulary(GgufWriter& writer, std::string_view tokenizer_json,
                          const std::string& where, std::size_t n_rows,
                          std::span<const TokenId> eos_ids) {
   const Tokenizer tokenizer = Tokenizer::parse(tokenizer_json, where);
-  const JsonDocument document = JsonDocument::parse(tokenizer_json, where);
+  const Json document(tokenizer_json, where);
   const JsonNode root = document.root();
   const JsonNode model = root.at("model");
   if (type_of(model) != "BPE" && type_of(model) != "none") {
@@ -304,8 +304,7 @@ void add_gguf_vocabulary(GgufWriter& writer, std::string_view tokenizer_json,
         }
       }
     } else {
-      const Json json = parse_json(tokenizer_json, where);
-      const std::string_view pre = pre_name(json);
+      const std::string_view pre = pre_name(nlohmann::json::parse(tokenizer_json));
       if (pre.empty()) {
         throw Error(
             "{}: its tokenizer cannot be expressed in GGUF, which has no name for the "

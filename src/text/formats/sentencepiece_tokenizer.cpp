@@ -12,11 +12,11 @@
 namespace stagecraft {
 namespace {
 
-std::optional<JsonDocument> read_beside(const std::filesystem::path& path, const char* name) {
+std::optional<Json> read_beside(const std::filesystem::path& path, const char* name) {
   const std::filesystem::path file = path.parent_path() / name;
   std::error_code ignored;
   if (!std::filesystem::exists(file, ignored)) return std::nullopt;
-  return JsonDocument::read(file);
+  return Json(read_text_file(file, Json::kMaxBytes), file.string());
 }
 
 std::string added_token(std::int64_t id, std::string_view content, bool special,
@@ -38,9 +38,8 @@ std::int64_t number_of(const JsonNode& key) {
 
 // The control pieces and the unknown one, which text may spell where special tokens are parsed, and
 // what was added to the model since, as the "added_tokens" of a tokenizer.json.
-std::string added_tokens_json(const SentencepieceModel& model,
-                              const std::optional<JsonDocument>& config,
-                              const std::optional<JsonDocument>& added) {
+std::string added_tokens_json(const SentencepieceModel& model, const std::optional<Json>& config,
+                              const std::optional<Json>& added) {
   std::map<std::int64_t, std::string> tokens;
   for (std::size_t i = 0; i < model.pieces.size(); ++i) {
     const TokenKind kind = model.pieces[i].kind;
@@ -70,7 +69,7 @@ std::string added_tokens_json(const SentencepieceModel& model,
 }
 
 PostProcessor post_processor_for(const SentencepieceModel& model,
-                                 const std::optional<JsonDocument>& config) {
+                                 const std::optional<Json>& config) {
   const auto place = [&](const char* flag, bool fallback,
                          std::optional<TokenId> id) -> std::optional<std::size_t> {
     const auto node = config ? config->root().find(flag) : std::nullopt;
@@ -82,7 +81,7 @@ PostProcessor post_processor_for(const SentencepieceModel& model,
   const auto end = place("add_eos_token", false, model.eos_id);
   if (!begin && !end) return {};
   const std::string json = post_processor_json(model.pieces, begin, end);
-  return PostProcessor(JsonDocument::parse(json, model.file).root());
+  return PostProcessor(Json(json, model.file).root());
 }
 
 Decoder decoder_for(const SentencepieceModel& model) {
@@ -116,8 +115,7 @@ Tokenizer::Impl read_sentencepiece(const std::filesystem::path& path) {
     parts.model = std::make_unique<Unigram>(model);
   }
   parts.normalizer = std::make_unique<SentencepieceNormalizer>(model);
-  const JsonDocument tokens =
-      JsonDocument::parse(added_tokens_json(model, config, added), parts.file + ": added tokens");
+  const Json tokens(added_tokens_json(model, config, added), parts.file + ": added tokens");
   parts.added = AddedTokens(tokens.root(), parts.model->vocabulary(), parts.normalizer.get());
   parts.decoder = decoder_for(model);
   parts.post_processor = post_processor_for(model, config);

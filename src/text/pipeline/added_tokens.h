@@ -9,8 +9,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/json.h"
 #include "base/token.h"
-#include "text/json_document.h"
 #include "text/marked_text.h"
 #include "text/pipeline/normalizer.h"
 #include "text/vocabulary.h"

@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "text/json_document.h"
+#include "base/json.h"
 
 namespace stagecraft {
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "text/json_document.h"
+#include "base/json.h"
 
 namespace stagecraft {
 

@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "text/json_document.h"
+#include "base/json.h"
 
 namespace stagecraft {
 

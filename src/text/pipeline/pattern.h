@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "text/json_document.h"
+#include "base/json.h"
 #include "text/pipeline/regex.h"
 
 namespace stagecraft {

@@ -3,8 +3,8 @@
 #include <optional>
 #include <vector>
 
+#include "base/json.h"
 #include "base/token.h"
-#include "text/json_document.h"
 
 namespace stagecraft {
 

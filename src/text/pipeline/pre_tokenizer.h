@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "text/json_document.h"
+#include "base/json.h"
 
 namespace stagecraft {
 

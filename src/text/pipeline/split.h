@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "text/json_document.h"
+#include "base/json.h"
 #include "text/pipeline/pre_tokenizer.h"
 #include "text/pipeline/regex.h"
 
