@@ -323,15 +323,13 @@ class ExpertsDecoder(Decoder):
         """The expert that every row goes to, times the sigmoid of a score of each row."""
         score = self.keep("shared_router", self.linear(h, f"{at}shared_expert_gate"))
         share = self.keep("shared_shares", 1 / (1 + torch.exp(-score)))
-        return self.keep(
-            "shared_expert", share * self._gated_block(h, f"{at}shared_expert.", GATED)
-        )
+        block = self._gated_block(h, f"{at}shared_expert.", GATED)
+        return self.keep("shared_expert", share * block)
 
     def _gated_block(self, h: Tensor, at: str, names: tuple[str, str, str]) -> Tensor:
         gate, up, down = (f"{at}{name}" for name in names)
-        inside = gated(
-            self.linear(h, gate), self.linear(h, up), self.raw["hidden_act"], self.how
-        )
+        activation = self.raw["hidden_act"]
+        inside = gated(self.linear(h, gate), self.linear(h, up), activation, self.how)
         return self.linear(inside, down)
 
 

@@ -1,7 +1,7 @@
 """OLMoE (Muennighoff et al. 2024), with every activation kept.
 
-Beside Llama: whole rows of q and k are normed; q, k and v may be clipped; each row goes to a few of many
-feed-forward blocks.
+Beside Llama: whole rows of q and k are normed; q, k and v may be clipped; each row goes to a few of
+many feed-forward blocks.
 """
 
 from __future__ import annotations

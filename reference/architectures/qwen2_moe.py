@@ -35,7 +35,7 @@ MODELS = (
         _config(),
         seen_by={"norm_topk_prob": True, "num_experts_per_tok": 3},
     ),
-    # Layer 0 is dense by the list, layer 2 by the step; layer 2 slides.
+    # The step gives experts to layers 1 and 3, the list takes them from layer 1. 0 and 2 slide.
     TinyModel(
         "qwen2-moe-layers",
         _config(
