@@ -72,7 +72,11 @@ def transformers_logits(
     exact = _single_means_double(model_type) if dtype == torch.float64 else contextlib.nullcontext()
     with exact, torch.no_grad():
         model = AutoModelForCausalLM.from_pretrained(
-            folder, dtype=dtype, attn_implementation=attention, local_files_only=True
+            folder,
+            dtype=dtype,
+            attn_implementation=attention,
+            experts_implementation="eager",
+            local_files_only=True,
         ).eval()
         return model(ids[None], use_cache=False).logits[0]
 

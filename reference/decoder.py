@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from definitions import Arithmetic, RopeScaling, attention, gated, gated_name, geglu, gelu
-from definitions import gelu_tanh, layer_norm, linear, relu, rms_norm, rope, rope_angles, swiglu
+from definitions import gelu_tanh, layer_norm, linear, relu, rms_norm, rope, rope_angles
+from definitions import softmax, swiglu
 from llama import EMBEDDING, HEAD, Parameters, recorder
 
 
@@ -74,9 +75,10 @@ def decoder_shapes(
     fused: bool = False,
     attention_bias: bool = False,
     mlp_bias: bool = False,
+    mlp: bool = True,
 ) -> dict[str, tuple[int, ...]]:
     """The tensors of a checkpoint. norms: of each layer. head_norms: sizes of q_norm and k_norm.
-    fused: qkv_proj and gate_up_proj."""
+    fused: qkv_proj and gate_up_proj. mlp: whether layers have a feed-forward block."""
     dim, hidden = raw["hidden_size"], raw["intermediate_size"]
     q_dim, kv_dim = q_and_kv_dim(raw)
     if fused:
@@ -96,12 +98,52 @@ def decoder_shapes(
             names[f"{at}.self_attn.q_norm.weight"] = (head_norms[0],)
             names[f"{at}.self_attn.k_norm.weight"] = (head_norms[1],)
         names |= linear_shapes(f"{at}.self_attn.o_proj", dim, q_dim, attention_bias)
+        if not mlp:
+            continue
         for name, size in feeds.items():
             names |= linear_shapes(f"{at}.mlp.{name}_proj", size, dim, mlp_bias)
         names |= linear_shapes(f"{at}.mlp.down_proj", dim, hidden, mlp_bias)
     names["model.norm.weight"] = (dim,)
     names[HEAD] = (raw["vocab_size"], dim)
     return names
+
+
+GATED = ("gate_proj", "up_proj", "down_proj")
+
+
+def gated_shapes(
+    at: str, dim: int, hidden: int, names: tuple[str, str, str] = GATED
+) -> dict[str, tuple[int, ...]]:
+    """A feed-forward block with a gate."""
+    gate, up, down = names
+    first = linear_shapes(f"{at}{gate}", hidden, dim, False)
+    return (
+        first
+        | linear_shapes(f"{at}{up}", hidden, dim, False)
+        | linear_shapes(f"{at}{down}", dim, hidden, False)
+    )
+
+
+def expert_shapes(
+    raw: dict[str, Any], at: str, n: int, width: str, names: tuple[str, str, str] = GATED
+) -> dict[str, tuple[int, ...]]:
+    """The router of a layer and its experts, as wide inside as the field `width` says."""
+    tensors = linear_shapes(f"{at}gate", n, raw["hidden_size"], False)
+    for e in range(n):
+        tensors |= gated_shapes(f"{at}experts.{e}.", raw["hidden_size"], raw[width], names)
+    return tensors
+
+
+def has_experts(raw: dict[str, Any], n: int) -> bool:
+    """Whether layer n of a Qwen model does."""
+    dense = raw.get("mlp_only_layers") or []
+    return n not in dense and (n + 1) % raw.get("decoder_sparse_step", 1) == 0
+
+
+def without_dense(names: dict[str, tuple[int, ...]], n: int) -> None:
+    """Takes out the feed-forward block of layer n."""
+    for name in GATED:
+        del names[f"model.layers.{n}.mlp.{name}.weight"]
 
 
 def layer_norm_shapes(name: str, size: int) -> dict[str, tuple[int, ...]]:
@@ -250,6 +292,45 @@ class Decoder:
             logits = self.keep("unscaled_logits", logits) / divisor
         self.keep("logits", logits)
         return self.trace
+
+
+class ExpertsDecoder(Decoder):
+    """With experts instead of a feed-forward block."""
+
+    def experts(
+        self, h: Tensor, at: str, normed: bool, names: tuple[str, str, str] = GATED
+    ) -> Tensor:
+        """The sum of the experts that each row goes to. All are computed here; their shares say
+        which count."""
+        scores = self.keep("router", self.linear(h, f"{at}gate"))
+        largest = torch.topk(scores, self.raw["num_experts_per_tok"], dim=-1).indices
+        chosen = torch.zeros_like(scores).scatter(-1, largest, 1.0)
+        shares = softmax(scores, self.how) * chosen
+        if normed:
+            shares = shares / shares.sum(-1, keepdim=True)
+        self.keep("shares", shares)
+        total = torch.zeros_like(h)
+        for e in range(scores.shape[-1]):
+            one = self._gated_block(h, f"{at}experts.{e}.", names)
+            total = total + shares[:, e : e + 1] * one
+        return self.keep("experts", total)
+
+    def head_norm(self, x: Tensor, name: str) -> Tensor:
+        """Each head by itself."""
+        return self.norm(x.unflatten(-1, (-1, self.head_dim)), name).flatten(1)
+
+    def shared_expert(self, h: Tensor, at: str) -> Tensor:
+        """The expert that every row goes to, times the sigmoid of a score of each row."""
+        score = self.keep("shared_router", self.linear(h, f"{at}shared_expert_gate"))
+        share = self.keep("shared_shares", 1 / (1 + torch.exp(-score)))
+        block = self._gated_block(h, f"{at}shared_expert.", GATED)
+        return self.keep("shared_expert", share * block)
+
+    def _gated_block(self, h: Tensor, at: str, names: tuple[str, str, str]) -> Tensor:
+        gate, up, down = (f"{at}{name}" for name in names)
+        activation = self.raw["hidden_act"]
+        inside = gated(self.linear(h, gate), self.linear(h, up), activation, self.how)
+        return self.linear(inside, down)
 
 
 class LayerNormDecoder(Decoder):

@@ -28,7 +28,8 @@ std::vector<PlannedTensor> plan_tensors(const Plan& plan, const Checkpoint& chec
     // Several weights may be rows of one tensor.
     const bool written =
         std::ranges::find(tensors, stored[i], &PlannedTensor::stored) != tensors.end();
-    if (!again && !written) tensors.push_back({weight.name, stored[i], stored[i]->dtype});
+    if (!again && !written)
+      tensors.push_back({weight.name, stored[i], stored[i]->dtype, weight.exact});
   }
   return tensors;
 }

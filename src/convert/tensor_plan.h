@@ -16,6 +16,7 @@ struct PlannedTensor {
   std::string name;  // Hugging Face's
   const StoredTensor* stored;
   DType dtype;
+  bool exact = false;     // Weight::exact: it keeps its number format
   std::size_t pairs = 0;  // rows are to stand in RoPE pairs, for so many heads (rope_pairs.h)
 };
 

@@ -141,7 +141,7 @@ Converted convert_to_folder(const Conversion& conversion) {
   std::vector<std::size_t> sizes;
   for (PlannedTensor& tensor : planned) {
     if (is_quantized(tensor.dtype)) tensor.dtype = DType::F32;
-    tensor.dtype = conversion.dtype.value_or(tensor.dtype);
+    if (!tensor.exact) tensor.dtype = conversion.dtype.value_or(tensor.dtype);
     tensors.push_back({tensor.name, tensor.dtype, tensor.stored->shape, {}});
     sizes.push_back(bytes_as(*tensor.stored, tensor.dtype));
   }

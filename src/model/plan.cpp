@@ -137,11 +137,18 @@ class PlanText {
                           fmt::format("= linear({}; {})", buffer(s.in), fmt::join(weights, ", "))};
             },
             [&](const ActivateStep& s) {
-              constexpr const char* kNames[] = {"silu", "gelu_tanh", "gelu", "relu"};
               const std::string up = s.up == kNone ? "" : " * " + buffer(s.up);
               return equals(s.out,
-                            fmt::format("{}({}){}", kNames[static_cast<std::size_t>(s.function)],
-                                        buffer(s.gate), up));
+                            fmt::format("{}({}){}", function(s.function), buffer(s.gate), up));
+            },
+            [&](const RouteStep& s) { return equals(s.x, route(s)); },
+            [&](const ExpertsStep& s) {
+              const ExpertsStep::Expert& first = s.experts.front();
+              return equals(s.out,
+                            fmt::format("experts({}, {}; {} of {}: {}, {}, {}; {})", buffer(s.in),
+                                        buffer(s.shares), most_chosen(plan_, s), s.experts.size(),
+                                        weight(first.gate), weight(first.up), weight(first.down),
+                                        function(s.function)));
             },
             [&](const AddStep& s) {
               return Line{buffer(s.x), "+= " + scaled(s.scale, s.in)};
@@ -190,6 +197,20 @@ class PlanText {
       text += fmt::format(", ALiBi slopes {:.4g} to {:.4g}", most, least);
     }
     return text + ")";
+  }
+
+  // "softmax(r); the 2 largest / their sum"
+  std::string route(const RouteStep& s) const {
+    const bool softmax = s.score == RouteStep::Score::Softmax;
+    const std::size_t n = plan_.buffer(s.x).width;
+    return fmt::format("{}({}){}{}", softmax ? "softmax" : "sigmoid", buffer(s.x),
+                       s.n_chosen == n ? "" : fmt::format("; the {} largest", s.n_chosen),
+                       s.normed ? " / their sum" : "");
+  }
+
+  static const char* function(ActivateStep::Function function) {
+    constexpr const char* kNames[] = {"silu", "gelu_tanh", "gelu", "relu"};
+    return kNames[static_cast<std::size_t>(function)];
   }
 
   Line equals(BufferId out, const std::string& right) const { return {buffer(out), "= " + right}; }
@@ -248,7 +269,7 @@ FrequenciesId PlanWriter::frequencies(Frequencies table) {
 }
 
 void PlanWriter::step(std::string name, StepKind kind) {
-  plan_.steps.push_back({kind, layer_, std::move(name)});
+  plan_.steps.push_back({std::move(kind), layer_, std::move(name)});
 }
 
 void PlanWriter::linear(std::string step_name, BufferId out, BufferId in, const std::string& name,
@@ -291,6 +312,10 @@ std::vector<BufferId> buffers_read(const StepKind& kind) {
                         [](const ActivateStep& s) {
                           return s.up == kNone ? Ids{s.gate} : Ids{s.gate, s.up};
                         },
+                        [](const RouteStep& s) { return Ids{s.x}; },
+                        [](const ExpertsStep& s) {
+                          return Ids{s.in, s.shares};
+                        },
                         [](const AddStep& s) {
                           return Ids{s.x, s.in};
                         },
@@ -311,6 +336,8 @@ BufferId buffer_written(const StepKind& kind) {
                         [](const NormStep& s) { return s.out; },
                         [](const LinearStep& s) { return s.out; },
                         [](const ActivateStep& s) { return s.out; },
+                        [](const RouteStep& s) { return s.x; },
+                        [](const ExpertsStep& s) { return s.out; },
                         [](const AddStep& s) { return s.x; },
                         [](const MapStep& s) { return s.x; },
                         [](const RopeStep& s) { return s.x; },
@@ -341,6 +368,19 @@ std::size_t max_heads(const Plan& plan) {
     if (attention != nullptr) heads = std::max(heads, attention->n_heads);
   }
   return heads;
+}
+
+std::size_t expert_width(const Plan& plan, const ExpertsStep& step) {
+  return plan.weight(step.experts.front().gate).shape.front();
+}
+
+std::size_t most_chosen(const Plan& plan, const ExpertsStep& step) {
+  std::size_t most = 0;
+  for (const Step& one : plan.steps) {
+    const auto* route = std::get_if<RouteStep>(&one.kind);
+    if (route != nullptr && route->x == step.shares) most = std::max(most, route->n_chosen);
+  }
+  return most == 0 ? step.experts.size() : most;
 }
 
 std::size_t weight_elements(const Plan& plan, bool matrices) {

@@ -45,6 +45,8 @@ struct Weight {
   bool transposed = false;  // a matrix that is stored as [inputs, outputs]
   // Of a vector that is stored as a matrix: the rows of that matrix. 0: it is stored as a vector.
   std::size_t folded_rows = 0;
+  // A router: rounding it, or the rows that it is multiplied with, would choose other experts.
+  bool exact = false;
 
   bool is_matrix() const { return shape.size() == 2; }
   // Whether its rows lie in the file as they are used.
@@ -108,6 +110,32 @@ struct ActivateStep {
   Function function = Function::Silu;
 };
 
+// Gives each row to some of the experts, in place: x holds one score per expert and becomes the
+// share that each expert has in the row's result, 0 for those that are not chosen:
+//   p    = softmax(x), or 1 / (1 + e^-x) of each
+//   x[e] = p[e] for the n_chosen largest p, of equal ones the first; 0 for the others
+//   normed: these are divided by their sum
+struct RouteStep {
+  enum class Score { Softmax, Sigmoid };
+  BufferId x;                // as wide as there are experts
+  std::size_t n_chosen = 0;  // at most its width
+  bool normed = false;
+  Score score = Score::Softmax;
+};
+
+// A feed-forward block of many experts (Shazeer et al. 2017). An expert is computed for the rows in
+// which it has a share; the weights of the others are not read:
+//   out = sum over e of shares[e] * (down_e . (f(gate_e . in) * (up_e . in)))
+struct ExpertsStep {
+  struct Expert {
+    WeightId gate, up;  // [hidden, width of in]
+    WeightId down;      // [width of out, hidden]
+  };
+  BufferId out, in, shares;
+  std::vector<Expert> experts;  // [width of shares], all of one shape
+  ActivateStep::Function function = ActivateStep::Function::Silu;
+};
+
 // x += scale * in
 struct AddStep {
   BufferId x, in;
@@ -161,8 +189,8 @@ struct SelectStep {
   BufferId x;  // the buffer that goes on
 };
 
-using StepKind = std::variant<EmbedStep, NormStep, LinearStep, ActivateStep, AddStep, MapStep,
-                              RopeStep, StoreStep, AttentionStep, SelectStep>;
+using StepKind = std::variant<EmbedStep, NormStep, LinearStep, ActivateStep, RouteStep, ExpertsStep,
+                              AddStep, MapStep, RopeStep, StoreStep, AttentionStep, SelectStep>;
 
 struct Step {
   StepKind kind;
@@ -237,6 +265,10 @@ std::size_t context_limit(const Plan& plan, std::size_t capacity);
 
 // The most query heads of a layer; 0 where no layer attends.
 std::size_t max_heads(const Plan& plan);
+
+// The numbers inside an expert, and the most experts that have a share in a row.
+std::size_t expert_width(const Plan& plan, const ExpertsStep& step);
+std::size_t most_chosen(const Plan& plan, const ExpertsStep& step);
 
 // Numbers in all matrices, or in all vectors. A table with two uses counts twice.
 std::size_t weight_elements(const Plan& plan, bool matrices);

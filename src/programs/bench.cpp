@@ -52,24 +52,31 @@ struct TokenCost {
     const FusedPlan fused = fuse(engine.plan());
     bool selected = false;
     for (const FusedStep& step : fused.steps) {
+      const auto add_weight = [&](WeightId id, bool of_each) {
+        const Weight& weight = engine.plan().weight(id);
+        const StoredTensor part = stored_weight(weight, *stored[static_cast<std::size_t>(id)]);
+        add(part, packed_layout(weight, part, engine.checkpoint()), of_each);
+      };
       const auto add_one = [&](const FusedLinear& linear) {
-        add(stored_weight(engine.plan().weight(linear.weight),
-                          *stored[static_cast<std::size_t>(linear.weight)]),
-            engine.checkpoint(), !selected && !linear.scored_only);
+        add_weight(linear.weight, !selected && !linear.scored_only);
       };
       if (const auto* group = std::get_if<FusedLinears>(&step)) {
         std::ranges::for_each(group->linears, add_one);
       } else if (const auto* gate = std::get_if<FusedGate>(&step)) {
         add_one(gate->gate);
         add_one(gate->up);
+      } else if (const auto* experts = std::get_if<FusedExperts>(&step)) {
+        const std::size_t n = most_chosen(engine.plan(), experts->step);
+        for (const auto& [g, u, d] : std::span(experts->step.experts).first(n)) {
+          for (const WeightId id : {g, u, d}) add_weight(id, !selected);
+        }
       }
       selected = selected || std::holds_alternative<FusedSelect>(step);
     }
   }
 
  private:
-  void add(const StoredTensor& weight, const Checkpoint& checkpoint, bool of_each) {
-    const WeightLayout layout = packed_layout(weight, checkpoint);
+  void add(const StoredTensor& weight, WeightLayout layout, bool of_each) {
     const PanelMatrix m{layout, weight.shape[0], weight.shape[1]};
     const double n = static_cast<double>(m.outputs) * static_cast<double>(m.inputs);
     if (of_each) operations += 2.0 * n;

@@ -144,15 +144,51 @@ std::size_t parameter_count(const Checkpoint& checkpoint, const Plan& plan) {
   return count;
 }
 
+// Those of the experts that a token does not go to.
+std::size_t unused_parameters(const Plan& plan) {
+  std::size_t count = 0;
+  for (const ExpertsStep* step : steps_of<ExpertsStep>(plan)) {
+    const std::size_t unchosen = step->experts.size() - most_chosen(plan, *step);
+    const std::size_t numbers = 2 * plan.buffer(step->in).width + plan.buffer(step->out).width;
+    count += unchosen * expert_width(plan, *step) * numbers;
+  }
+  return count;
+}
+
+// "60, 4 per token, feed-forward 1408; 1, feed-forward 5632"
+std::string experts_text(const Plan& plan) {
+  std::vector<std::string> kinds;
+  for (const ExpertsStep* step : steps_of<ExpertsStep>(plan)) {
+    const std::size_t n = step->experts.size(), chosen = most_chosen(plan, *step);
+    std::string text = fmt::format("{}{}, feed-forward {}", n,
+                                   chosen == n ? "" : fmt::format(", {} per token", chosen),
+                                   expert_width(plan, *step));
+    if (std::ranges::find(kinds, text) == kinds.end()) kinds.push_back(std::move(text));
+  }
+  return fmt::format("{}", fmt::join(kinds, "; "));
+}
+
+// The width of x, and what is inside a feed-forward block.
+std::string width_text(const Plan& plan) {
+  std::string text = fmt::format("{}", plan.buffer(steps_of<SelectStep>(plan).front()->x).width);
+  const auto activations = steps_of<ActivateStep>(plan);
+  if (activations.empty()) return text;  // every layer has experts
+  const BufferId gate = activations.front()->gate;
+  return text + fmt::format(", feed-forward {}{}", plan.buffer(gate).width,
+                            has_bias(plan, gate) ? ", biases" : "");
+}
+
 void print_architecture(const Checkpoint& checkpoint, const Plan& plan) {
-  const ActivateStep& gate = *steps_of<ActivateStep>(plan).front();
   print_line("architecture", fmt::format("{}, {} layer{}", plan.model_type, plan.n_layers,
                                          plan.n_layers == 1 ? "" : "s"));
-  print_line("parameters", grouped(parameter_count(checkpoint, plan)));
+  const std::size_t parameters = parameter_count(checkpoint, plan);
+  const std::size_t unused = unused_parameters(plan);
   print_line(
-      "width",
-      fmt::format("{}, feed-forward {}{}", plan.buffer(steps_of<SelectStep>(plan).front()->x).width,
-                  plan.buffer(gate.gate).width, has_bias(plan, gate.gate) ? ", biases" : ""));
+      "parameters",
+      grouped(parameters) +
+          (unused == 0 ? "" : fmt::format(", {} for each token", grouped(parameters - unused))));
+  print_line("width", width_text(plan));
+  if (!steps_of<ExpertsStep>(plan).empty()) print_line("experts", experts_text(plan));
   print_line("attention", attention_text(plan));
   print_line("window", window_text(plan));
   print_line("positions", rope_text(plan));
@@ -295,7 +331,8 @@ std::string tensors_heading(const Tensors& tensors) {
 // ---- memory -------------------------------------------------------------------------------------
 
 void print_memory(const Checkpoint& checkpoint, const Plan& plan, std::size_t context) {
-  const auto packed = static_cast<double>(packed_bytes(plan, checkpoint));
+  const PackedBytes matrices = packed_bytes(plan, checkpoint);
+  const auto packed = static_cast<double>(matrices.all);
   const auto copied = static_cast<double>(checkpoint.copied_bytes());
   const auto cached = [&](KvType type) {
     return sequence_bytes(plan, {.kv_type = type}, context).cache;
@@ -306,6 +343,9 @@ void print_memory(const Checkpoint& checkpoint, const Plan& plan, std::size_t co
     fmt::print("  {:<15} {:>10}{}\n", what, bytes_text(bytes), note);
   };
   line("weights", packed, "  in panels; the file's own pages are let go of");
+  if (matrices.per_token != matrices.all) {
+    line("read per token", static_cast<double>(matrices.per_token), "  of the weights");
+  }
   if (copied != 0.0) line("copied", copied, "  what the file has in another order");
   line("KV cache", cache,
        fmt::format("  {} per token; {} with --kv-type f16, {} with q8_0",

@@ -43,6 +43,8 @@ class Builder {
     if (step == "silu gate") gate_case(ActivateStep::Function::Silu);
     if (step == "gelu gate") gate_case(ActivateStep::Function::Gelu);
     if (step == "tanh gate") gate_case(ActivateStep::Function::GeluTanh);
+    if (step == "route") route_case();
+    if (step == "experts") experts_case();
     if (step == "attention") attention_case(false);
     if (step == "alibi") attention_case(true);
     if (step == "map") map_case();
@@ -239,6 +241,59 @@ class Builder {
                               bias ? ", bias" : "");
   }
 
+  // Scores that stand in a table: no rounding decides who is chosen. In every
+  // second row some stand twice, so that the choice is between equals.
+  BufferId route(std::size_t rows, std::size_t n_experts) {
+    const BufferId r = w_.buffer("r", n_experts);
+    w_.step("router", EmbedStep{r, weight("scores", {rows, n_experts})});
+    const auto score = odd_ ? RouteStep::Score::Sigmoid : RouteStep::Score::Softmax;
+    w_.step("shares", RouteStep{r, pick(1, n_experts), odd_ != large_, score});
+    return r;
+  }
+  std::string route_text() const {
+    for (const Step& step : made_.plan.steps) {
+      const auto* route = std::get_if<RouteStep>(&step.kind);
+      if (route == nullptr) continue;
+      return fmt::format("{} of {} experts{}{}", route->n_chosen, made_.plan.buffer(route->x).width,
+                         route->normed ? ", normed" : "",
+                         route->score == RouteStep::Score::Sigmoid ? ", sigmoid" : "");
+    }
+    return "";
+  }
+
+  void route_case() {
+    const std::size_t n_experts = large_ ? pick(20, 130) : pick(1, 9);
+    made_.plan.vocab_size = n_experts;
+    show(route(n_experts, n_experts));
+    made_.shape = route_text();
+  }
+
+  // The sum of the experts, and in large cases what is added to it.
+  void experts_case() {
+    const std::size_t n_experts = large_ ? pick(9, 16) : pick(1, 5), hidden = inputs();
+    const BufferId x = w_.buffer("x", inputs()), y = w_.buffer("y", outputs());
+    const std::size_t width = made_.plan.buffer(x).width, rows = made_.plan.buffer(y).width;
+    embed(x, rows);
+    ExpertsStep step{y, x, route(rows, n_experts), {}};
+    step.function = odd_ ? ActivateStep::Function::Gelu : ActivateStep::Function::Silu;
+    for (std::size_t e = 0; e < n_experts; ++e) {
+      const auto matrix = [&](const char* name, std::size_t outputs, std::size_t inputs) {
+        return weight(fmt::format("{}.{}", e, name), {outputs, inputs}, true);
+      };
+      step.experts.push_back({matrix("gate", hidden, width), matrix("up", hidden, width),
+                              matrix("down", rows, hidden)});
+    }
+    BufferId shown = y;
+    if (large_) {
+      shown = w_.buffer("sum", rows);
+      w_.step("", EmbedStep{shown, weight("sum", {rows, rows})});
+    }
+    w_.step("experts", step);
+    if (large_) w_.step("sum", AddStep{shown, y});
+    show(shown);
+    made_.shape = fmt::format("{} -> {} -> {}, {}", width, hidden, rows, route_text());
+  }
+
   void attention_case(bool alibi) {
     const std::size_t group = pick(1, 5), n_kv_heads = pick(1, 3), head_dim = 2 * pick(1, 40);
     const std::size_t q_dim = group * n_kv_heads * head_dim, kv_dim = n_kv_heads * head_dim;
@@ -318,6 +373,8 @@ class Builder {
       for (std::size_t r = 0; r < values.rows(); ++r) {
         for (std::size_t c = 0; c < values.cols(); ++c) {
           values.view()(r, c) = one.name == "identity" ? (r == c ? 1.0f : 0.0f) : uniform(random_);
+          const bool again = one.name == "scores" && r % 2 == 1 && c % 3 == 2;
+          if (again) values.view()(r, c) = values.view()(r, c - 1 - c % 2);
         }
       }
       const StoredTensor stored{
@@ -353,13 +410,14 @@ const std::vector<std::string>& conformance_steps() {
       "embed",     "norm",         "layer norm",   "norm, add",    "layer norm, add",
       "linear",    "linear, add",  "transposed",   "silu gate",    "gelu gate",
       "tanh gate", "linear, silu", "linear, gelu", "linear, tanh", "linear, relu",
-      "attention", "alibi",        "map",          "select"};
+      "route",     "experts",      "attention",    "alibi",        "map",
+      "select"};
   return steps;
 }
 
 bool has_typed_weight(const std::string& step) {
   return step == "embed" || step.starts_with("linear") || step.ends_with("gate") ||
-         step == "transposed";
+         step == "transposed" || step == "experts";
 }
 
 ConformanceCase make_case(const std::string& step, DType dtype, std::size_t index,

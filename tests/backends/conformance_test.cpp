@@ -79,8 +79,9 @@ Logits on_cpu(const ConformanceCase& one, const Checkpoint& checkpoint, const Ke
 // What a row of activations is before it meets a weight of this layout.
 RoundRow rounding(const Plan& plan, const Checkpoint& checkpoint, const Kernels& table) {
   return [&plan, &checkpoint, &table](WeightId id, std::span<double> row) {
-    const StoredTensor& stored = *checkpoint.find(plan.weight(id).name);
-    const auto layout = static_cast<std::size_t>(packed_layout(stored, checkpoint));
+    const Weight& weight = plan.weight(id);
+    const auto layout =
+        static_cast<std::size_t>(packed_layout(weight, *checkpoint.find(weight.name), checkpoint));
     if (table.activation_type[layout] != ActivationType::Q8) return;
     const std::vector<float> values(row.begin(), row.end());
     std::vector<std::int8_t> bytes(values.size());
@@ -345,12 +346,23 @@ Kernels broken_table(std::size_t which) {
         for (std::size_t i = 0; i < n; ++i) x[i] = std::min(x[i], limit);
       };
       break;
+    case 24:  // every expert has a whole share
+      table.add_scaled = [](float, const float* y, std::size_t n, float* x) {
+        good->add_scaled(1.0f, y, n, x);
+      };
+      break;
+    case 25:  // the last expert's result overwrites those before it
+      table.add_scaled = [](float factor, const float* y, std::size_t n, float* x) {
+        std::fill_n(x, n, 0.0f);
+        good->add_scaled(factor, y, n, x);
+      };
+      break;
     default:
       break;
   }
   return table;
 }
-constexpr std::size_t kBroken = 24;
+constexpr std::size_t kBroken = 26;
 
 TEST(Conformance, NoticesEveryKernelThatIsBrokenOnPurpose) {
   good = runnable_kernels().back();

@@ -127,16 +127,20 @@ INSTANTIATE_TEST_SUITE_P(EveryModel, CpuReference,
                          });
 
 // Larger than the tiny models: panels that all threads have a share of, more heads than a tile has
-// rows for, keys of several chunks.
-class CpuRandom : public testing::TestWithParam<const char*> {
+// rows for, keys of several chunks. Without experts, and with.
+class CpuRandom : public testing::TestWithParam<std::tuple<const char*, std::size_t>> {
  protected:
   CpuRandom() {
-    write_random_model(folder_.path(), {.vocab_size = 1003, .dim = 192, .ffn_dim = 333});
+    write_random_model(folder_.path(), {.vocab_size = 1003,
+                                        .dim = 192,
+                                        .ffn_dim = 333,
+                                        .n_experts = std::get<1>(GetParam()),
+                                        .n_chosen = 3});
     model_.emplace(folder_.path());
     std::mt19937 engine(11);
     for (int i = 0; i < 150; ++i) ids_.push_back(static_cast<TokenId>(engine() % 1003));
   }
-  const Kernels& kernels() const { return kernels_of(GetParam()); }
+  const Kernels& kernels() const { return kernels_of(std::get<0>(GetParam())); }
 
   TemporaryFolder folder_;
   std::optional<Packed> model_;
@@ -251,8 +255,13 @@ TEST_P(CpuRandom, RefusesWhatDoesNotFitAndForgetsNothing) {
   EXPECT_EQ(cache.length(), 6u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Isa, CpuRandom, testing::ValuesIn(isa_names()),
-                         [](const auto& parameter) { return std::string(parameter.param); });
+INSTANTIATE_TEST_SUITE_P(Isa, CpuRandom,
+                         testing::Combine(testing::ValuesIn(isa_names()), testing::Values(0, 7)),
+                         [](const auto& parameter) {
+                           const bool experts = std::get<1>(parameter.param) != 0;
+                           return std::string(std::get<0>(parameter.param)) +
+                                  (experts ? "_experts" : "");
+                         });
 
 // Weights as a file may have them, on every instruction set: the same bits for any passes and
 // threads, and near the textbook backend on the very same weights.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <numeric>
 
 namespace stagecraft {
 namespace {
@@ -72,23 +73,8 @@ class Oracle {
   }
 
   void compute(const LinearStep& s) {
-    const auto weight = weights_.matrix(s.weight);
-    const auto bias = weights_.vector(s.bias);
     for (std::size_t t = 0; t < tokens_.size(); ++t) {
-      std::vector<double> in = buffer(s.in)[t];
-      if (round_) round_(s.weight, in);
-      for (std::size_t o = 0; o < weight.rows(); ++o) {
-        double sum = bias.empty() ? 0.0 : static_cast<double>(bias[o]);
-        double size = std::abs(sum);
-        for (std::size_t i = 0; i < in.size(); ++i) {
-          const double term = static_cast<double>(weight(o, i)) * in[i];
-          sum += term;
-          size += std::abs(term);
-        }
-        buffer(s.out)[t][o] = sum;
-        result_.largest_sum = std::max(result_.largest_sum, size);
-      }
-      result_.most_terms = std::max(result_.most_terms, in.size());
+      buffer(s.out)[t] = product(s.weight, buffer(s.in)[t], weights_.vector(s.bias));
     }
   }
 
@@ -116,6 +102,69 @@ class Oracle {
         return std::max(x, 0.0);
     }
     return 0.0;
+  }
+
+  void compute(const RouteStep& s) {
+    for (auto& row : buffer(s.x)) {
+      const double largest = *std::ranges::max_element(row);
+      double total = 0.0;
+      for (double& x : row) {
+        const bool softmax = s.score == RouteStep::Score::Softmax;
+        x = softmax ? std::exp(x - largest) : 1.0 / (1.0 + std::exp(-x));
+        total += x;
+      }
+      std::vector<std::size_t> order(row.size());
+      std::iota(order.begin(), order.end(), 0);
+      std::ranges::stable_sort(order, std::greater(), [&](std::size_t e) { return row[e]; });
+      if (s.score == RouteStep::Score::Sigmoid) total = 1.0;
+      double kept = 0.0;
+      for (std::size_t i = 0; i < order.size(); ++i) {
+        double& share = row[order[i]];
+        share = i < s.n_chosen ? share / total : 0.0;
+        kept += share;
+      }
+      for (double& share : row) share /= s.normed ? kept : 1.0;
+      note(row, row.size());
+    }
+  }
+
+  void compute(const ExpertsStep& s) {
+    for (std::size_t t = 0; t < tokens_.size(); ++t) {
+      std::vector<double> sum(buffer(s.out)[t].size()), size(sum.size());
+      for (std::size_t e = 0; e < s.experts.size(); ++e) {
+        const double share = buffer(s.shares)[t][e];
+        if (share == 0.0) continue;
+        const auto& [gate, up, down] = s.experts[e];
+        std::vector<double> g = product(gate, buffer(s.in)[t]), u = product(up, buffer(s.in)[t]);
+        for (std::size_t i = 0; i < g.size(); ++i) g[i] = activated(s.function, g[i]) * u[i];
+        note(g, 1);
+        const std::vector<double> one = product(down, g);
+        for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += share * one[i];
+      }
+      buffer(s.out)[t] = sum;
+      note(sum, s.experts.size());
+    }
+  }
+
+  // weight . row, and the size of its largest sum.
+  std::vector<double> product(WeightId id, std::vector<double> row,
+                              std::span<const float> bias = {}) {
+    const auto weight = weights_.matrix(id);
+    if (round_) round_(id, row);
+    std::vector<double> out(weight.rows());
+    for (std::size_t o = 0; o < weight.rows(); ++o) {
+      double sum = bias.empty() ? 0.0 : static_cast<double>(bias[o]);
+      double size = std::abs(sum);
+      for (std::size_t i = 0; i < row.size(); ++i) {
+        const double term = static_cast<double>(weight(o, i)) * row[i];
+        sum += term;
+        size += std::abs(term);
+      }
+      out[o] = sum;
+      result_.largest_sum = std::max(result_.largest_sum, size);
+    }
+    result_.most_terms = std::max(result_.most_terms, row.size());
+    return out;
   }
 
   void compute(const AddStep& s) {

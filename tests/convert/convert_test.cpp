@@ -151,6 +151,25 @@ TEST_F(Convert, ToAFolderRoundsWhereAsked) {
   }
 }
 
+// A rounded router would send tokens to other experts.
+TEST_F(Convert, ToAFolderNeverRoundsTheRoutersOfExperts) {
+  const Conversion f16{.model = kModels + "qwen2-moe-shared",
+                       .out = out("experts"),
+                       .dtype = DType::F16,
+                       .with_tokenizer = false};
+  convert_to_folder(f16);
+  const SafetensorsFile file(out("experts") / "model.safetensors");
+  std::size_t routers = 0;
+  for (const StoredTensor& tensor : file.tensors()) {
+    const bool router = tensor.name.ends_with("mlp.gate.weight") ||
+                        tensor.name.ends_with("shared_expert_gate.weight");
+    EXPECT_EQ(tensor.dtype, router ? DType::F32 : DType::F16) << tensor.name;
+    if (router) ++routers;
+  }
+  EXPECT_EQ(routers, 4u);
+  EXPECT_NO_THROW(textbook_engine(out("experts")));
+}
+
 TEST_F(Convert, ToFlmAndBackGivesTheSameLogits) {
   for (const std::string name :
        {"llama-gqa2", "llama-tied-lm-head-only", "llama-rope-llama3", "qwen3-qk-norm"}) {

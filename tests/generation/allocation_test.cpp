@@ -52,11 +52,11 @@ namespace {
 
 using Kind = std::pair<BackendKind, KvType>;
 
-class Allocations : public testing::TestWithParam<std::tuple<Kind, std::size_t>> {
+class Allocations : public testing::TestWithParam<std::tuple<Kind, std::size_t, std::size_t>> {
  protected:
   void SetUp() override {
     if (!kCounted) GTEST_SKIP() << "malloc cannot be replaced here";
-    write_random_model(folder_.path());
+    write_random_model(folder_.path(), {.n_experts = std::get<2>(GetParam())});
   }
 
   // The allocations of generating this many tokens after a prompt.
@@ -120,7 +120,7 @@ INSTANTIATE_TEST_SUITE_P(LayersAndThreads, Allocations,
                                                           Kind{BackendKind::Cpu, KvType::F32},
                                                           Kind{BackendKind::Cpu, KvType::F16},
                                                           Kind{BackendKind::Cpu, KvType::Q8_0}),
-                                          testing::Values(1, 3)));
+                                          testing::Values(1, 3), testing::Values(0, 6)));
 
 }  // namespace
 }  // namespace stagecraft

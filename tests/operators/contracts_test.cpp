@@ -19,6 +19,7 @@
 #include "operators/relu.h"
 #include "operators/rms_norm.h"
 #include "operators/rope.h"
+#include "operators/route.h"
 #include "operators/silu.h"
 #include "operators/softmax.h"
 #include "operators/swiglu.h"
@@ -127,6 +128,42 @@ TEST(Relu, CutsOffBelowZeroAndKeepsWhatIsNoNumber) {
   const std::vector<float> expected = {0.0f, 0.0f, 0.0f, 3.0f, kInfinity, 0.0f};
   for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(y[i], expected[i]) << x[i];
   EXPECT_TRUE(std::isnan(y.back()));
+}
+
+TEST(Route, KeepsTheLargestAndOfEqualOnesTheFirst) {
+  const auto routed = [](std::vector<float> shares, std::size_t n, bool normed) {
+    route(shares, n, normed);
+    return shares;
+  };
+  const std::vector<float> shares = {0.125f, 0.25f, 0.125f, 0.25f, 0.125f, 0.125f};
+  using Row = std::vector<float>;
+  EXPECT_EQ(routed(shares, 1, false), (Row{0.0f, 0.25f, 0.0f, 0.0f, 0.0f, 0.0f}));
+  EXPECT_EQ(routed(shares, 3, false), (Row{0.125f, 0.25f, 0.0f, 0.25f, 0.0f, 0.0f}));
+  EXPECT_EQ(routed(shares, 4, false), (Row{0.125f, 0.25f, 0.125f, 0.25f, 0.0f, 0.0f}));
+  EXPECT_EQ(routed(shares, 2, true), (Row{0.0f, 0.5f, 0.0f, 0.5f, 0.0f, 0.0f}));
+  EXPECT_EQ(routed(shares, 6, false), shares);
+}
+
+// What is no number is not lost, and never more experts are chosen than asked for.
+TEST(Route, ChoosesWhatIsNoNumberFirst) {
+  std::vector<float> shares = {0.5f, kNan, 0.25f, kNan};
+  route(shares, 3, false);
+  EXPECT_EQ(shares[0], 0.5f);
+  EXPECT_TRUE(std::isnan(shares[1]));
+  EXPECT_EQ(shares[2], 0.0f);
+  EXPECT_TRUE(std::isnan(shares[3]));
+  std::vector<float> all(5, kNan);
+  route(all, 2, false);
+  EXPECT_TRUE(std::isnan(all[0]) && std::isnan(all[1]));
+  EXPECT_EQ(std::vector<float>(all.begin() + 2, all.end()), std::vector<float>(3, 0.0f));
+}
+
+TEST(Sigmoid, LiesBetweenZeroAndOneHoweverFarOut) {
+  const std::vector<float> x = {0.0f, 2.0f, -2.0f, 1e30f, -1e30f};
+  std::vector<float> y(x.size());
+  sigmoid(x, y);
+  const std::vector<float> expected = {0.5f, 0.880797078f, 0.119202922f, 1.0f, 0.0f};
+  for (std::size_t i = 0; i < x.size(); ++i) EXPECT_FLOAT_EQ(y[i], expected[i]) << x[i];
 }
 
 TEST(RmsNorm, RowsDoNotDependOnSeqLen) {
@@ -348,6 +385,9 @@ TEST(Operators, RefuseShapesThatDisagree) {
       [&] { exact_gelu(three, four); },
       [&] { gelu_tanh(three, four); },
       [&] { relu(three, four); },
+      [&] { sigmoid(three, four); },
+      [&] { route(three, 0, false); },
+      [&] { route(three, 4, false); },
       [&] { layer_norm(m23.view(), four, three, 1.0f, m23.view()); },
       [&] { layer_norm(m23.view(), three, four, 1.0f, m23.view()); },
       [&] { layer_norm(m23.view(), three, three, 1.0f, m32.view()); },

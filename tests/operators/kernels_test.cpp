@@ -405,6 +405,17 @@ TEST_P(EveryTable, ActivationsAreThoseOfTheirFormulasAlsoFarOut) {
   }
 }
 
+TEST_P(EveryTable, AddScaledAddsWithOneFactorAndNoFurther) {
+  const std::vector<float> y = random_floats(37, 1), before = random_floats(37, 2);
+  std::vector<float> x = before;
+  x.push_back(-7.0f);
+  k_.add_scaled(0.3f, y.data(), 37, x.data());
+  for (std::size_t i = 0; i < 37; ++i) {
+    EXPECT_NEAR(x[i], before[i] + 0.3 * static_cast<double>(y[i]), 0x1p-22) << i;
+  }
+  EXPECT_EQ(x[37], -7.0f);
+}
+
 TEST_P(EveryTable, SoftCapIsThatOfTheFormulaAlsoFarOut) {
   std::vector<float> x = random_floats(37, 1), out;
   const float far[] = {-1e30f, -900.0f, -88.0f, 1e-3f, 0.0f, 87.0f, 900.0f, INFINITY, -INFINITY};

@@ -67,6 +67,23 @@ TEST(InfoProgram, CountsATiedTableOnce) {
   EXPECT_FALSE(says(run_program({"info", kModels + "llama-tied-both-differ"}), tied));
 }
 
+// 4 layers, 1 with experts: 2 of 5, each 16 -> 11 -> 16; one that all tokens go to, 16 -> 13 -> 16.
+TEST(InfoProgram, CountsTheExpertsThatATokenGoesTo) {
+  const ProgramResult result = run_program({"info", kModels + "qwen2-moe-layers"});
+  const std::size_t unused = 3 * 3 * 11 * 16;
+  EXPECT_TRUE(says(result, fmt::format("parameters      9,904, {},{:03} for each token\n",
+                                       (9904 - unused) / 1000, (9904 - unused) % 1000)))
+      << result.out;
+  EXPECT_TRUE(
+      says(result, "experts         5, 2 per token, feed-forward 11; 1, feed-forward 13\n"));
+  // Panels of 32 outputs: one each for gate and up, of 16 inputs, and for down, of 11.
+  const double panels = 3 * (2 * 16 + 11) * 32 * 4;
+  EXPECT_TRUE(says(result, fmt::format("weights           {:.2f} KB", (77312 + panels) / 1000)));
+  EXPECT_TRUE(says(result, fmt::format("read per token    {:.2f} KB", 77312 / 1000.0)));
+  const ProgramResult all = run_program({"info", kModels + "mixtral-2-of-5"});
+  EXPECT_TRUE(says(all, "width           16\n")) << all.out;
+}
+
 TEST(InfoProgram, CountsThePanelsThatTheWeightsAreKeptIn) {
   const ProgramResult bf16 = run_program({"info", kModels + "llama-bf16"});
   // 2 layers of panels of 32 outputs: q 1, k 1, v 1, o 1, gate 2, up 2 of 24 inputs, down 1 of 37

@@ -11,8 +11,8 @@
 
 namespace stagecraft {
 
-// A Llama of arbitrary sizes with random weights, for what the tiny models of tests/data are too
-// small for.
+// A Llama (a Mixtral, with experts) of arbitrary sizes with random weights, for what the tiny
+// models of tests/data are too small for.
 struct RandomModelSizes {
   std::size_t vocab_size = 515;
   std::size_t dim = 128;
@@ -20,7 +20,8 @@ struct RandomModelSizes {
   std::size_t n_layers = 2;
   std::size_t n_heads = 4;
   std::size_t n_kv_heads = 2;
-  float gain = 0.125f;  // weights are uniform between -gain and gain
+  std::size_t n_experts = 0, n_chosen = 2;  // experts of ffn_dim each; 0: none
+  float gain = 0.125f;                      // weights are uniform between -gain and gain
 };
 
 inline void write_random_model(const std::filesystem::path& folder,
@@ -47,20 +48,36 @@ inline void write_random_model(const std::filesystem::path& folder,
     add(layer + "self_attn.v_proj.weight", {kv_dim, sizes.dim});
     add(layer + "self_attn.o_proj.weight", {sizes.dim, sizes.dim});
     add(layer + "post_attention_layernorm.weight", {sizes.dim});
-    add(layer + "mlp.gate_proj.weight", {sizes.ffn_dim, sizes.dim});
-    add(layer + "mlp.up_proj.weight", {sizes.ffn_dim, sizes.dim});
-    add(layer + "mlp.down_proj.weight", {sizes.dim, sizes.ffn_dim});
+    const auto block = [&](const std::string& at, const char* gate, const char* up,
+                           const char* down) {
+      add(at + gate + ".weight", {sizes.ffn_dim, sizes.dim});
+      add(at + up + ".weight", {sizes.ffn_dim, sizes.dim});
+      add(at + down + ".weight", {sizes.dim, sizes.ffn_dim});
+    };
+    if (sizes.n_experts == 0) {
+      block(layer + "mlp.", "gate_proj", "up_proj", "down_proj");
+      continue;
+    }
+    add(layer + "block_sparse_moe.gate.weight", {sizes.n_experts, sizes.dim});
+    for (std::size_t e = 0; e < sizes.n_experts; ++e) {
+      block(fmt::format("{}block_sparse_moe.experts.{}.", layer, e), "w1", "w3", "w2");
+    }
   }
   add("model.norm.weight", {sizes.dim});
   add("lm_head.weight", {sizes.vocab_size, sizes.dim});
   write_safetensors(folder / "model.safetensors", tensors, {});
-  write_file(folder / "config.json",
-             fmt::format(R"({{"model_type": "llama", "vocab_size": {}, "hidden_size": {},
+  write_file(
+      folder / "config.json",
+      fmt::format(R"({{"model_type": "{}", "vocab_size": {}, "hidden_size": {},
                          "intermediate_size": {}, "num_hidden_layers": {},
                          "num_attention_heads": {}, "num_key_value_heads": {},
-                         "max_position_embeddings": 256, "rms_norm_eps": 1e-5}})",
-                         sizes.vocab_size, sizes.dim, sizes.ffn_dim, sizes.n_layers, sizes.n_heads,
-                         sizes.n_kv_heads));
+                         "max_position_embeddings": 256, "rms_norm_eps": 1e-5{}}})",
+                  sizes.n_experts == 0 ? "llama" : "mixtral", sizes.vocab_size, sizes.dim,
+                  sizes.ffn_dim, sizes.n_layers, sizes.n_heads, sizes.n_kv_heads,
+                  sizes.n_experts == 0
+                      ? ""
+                      : fmt::format(R"(, "num_local_experts": {}, "num_experts_per_tok": {})",
+                                    sizes.n_experts, sizes.n_chosen)));
 }
 
 }  // namespace stagecraft

@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 #include "operators/check.h"
+#include "operators/route.h"
+#include "operators/softmax.h"
 
 namespace stagecraft {
 namespace {
@@ -109,30 +111,145 @@ class Pass {
   void compute(const FusedGate& step) {
     const PanelMatrix& gate = weights_.matrix(step.gate.weight);
     const PanelMatrix& up = weights_.matrix(step.up.weight);
-    const float* const gate_bias = weights_.vector(step.gate.bias);
-    const float* const up_bias = weights_.vector(step.up.bias);
     const Product products[] = {{&gate}, {&up}};
     const Rows x = prepare(step.input, products);
-    const auto activate = k_.activate[static_cast<std::size_t>(step.function)];
+    const GatedProduct product{gate, up, weights_.vector(step.gate.bias),
+                               weights_.vector(step.up.bias), step.function};
     const auto out = buffer(step.out);
+    slice_.share_tiles(gate.panel_count(), {0, rows_}, [&](std::size_t panel, Range rows) {
+      gated_panel(product, x, panel, rows, out);
+    });
+    slice_.barrier();
+  }
+
+  struct GatedProduct {
+    const PanelMatrix& gate;
+    const PanelMatrix& up;
+    const float* gate_bias;
+    const float* up_bias;
+    ActivateStep::Function function;
+  };
+  void gated_panel(const GatedProduct& product, const Rows& x, std::size_t panel, Range rows,
+                   MatrixView<float> out) const {
+    const auto& [gate, up, gate_bias, up_bias, function] = product;
+    const auto activate = k_.activate[static_cast<std::size_t>(function)];
     const std::size_t most = std::min(slice_.max_rows(gate), slice_.max_rows(up));
     float* const g = slice_.scratch().tile.data();
     float* const u = g + kTileRows * kPanelOutputs;
-    slice_.share_tiles(gate.panel_count(), {0, rows_}, [&](std::size_t panel, Range rows) {
-      const std::size_t output = panel * kPanelOutputs;
-      const std::size_t n_outputs = std::min(kPanelOutputs, gate.outputs - output);
-      for (std::size_t r = rows.begin; r < rows.end; r += most) {
-        const std::size_t n = std::min(most, rows.end - r);
-        slice_.tile(gate, panel, x, r, n, {g}, rows);
-        slice_.tile(up, panel, x, r, n, {u}, rows);
-        for (std::size_t i = 0; i < n * kPanelOutputs; i += kPanelOutputs) {
-          if (gate_bias != nullptr) k_.add(gate_bias + output, n_outputs, g + i);
-          if (up_bias != nullptr) k_.add(up_bias + output, n_outputs, u + i);
-          activate(g + i, u + i, n_outputs, &out(r + i / kPanelOutputs, output));
+    const std::size_t output = panel * kPanelOutputs;
+    const std::size_t n_outputs = std::min(kPanelOutputs, gate.outputs - output);
+    for (std::size_t r = rows.begin; r < rows.end; r += most) {
+      const std::size_t n = std::min(most, rows.end - r);
+      slice_.tile(gate, panel, x, r, n, {g}, rows);
+      slice_.tile(up, panel, x, r, n, {u}, rows);
+      for (std::size_t i = 0; i < n * kPanelOutputs; i += kPanelOutputs) {
+        if (gate_bias != nullptr) k_.add(gate_bias + output, n_outputs, g + i);
+        if (up_bias != nullptr) k_.add(up_bias + output, n_outputs, u + i);
+        activate(g + i, u + i, n_outputs, &out(r + i / kPanelOutputs, output));
+      }
+    }
+  }
+
+  void compute(const RouteStep& step) {
+    const auto x = buffer(step.x);
+    const auto score = step.score == RouteStep::Score::Softmax ? softmax : sigmoid;
+    const Range mine = slice_.share(rows_);
+    for (std::size_t r = mine.begin; r < mine.end; ++r) {
+      score(x.row(r), x.row(r));
+      route(x.row(r), step.n_chosen, step.normed);
+    }
+    slice_.barrier();
+  }
+
+  // Each expert multiplies the rows that were given to it as one matrix.
+  void compute(const FusedExperts& fused) {
+    const ExpertsStep& step = fused.step;
+    const Slots& slots = group_by_expert(buffer(step.shares));
+    const MatrixView<float> hidden(w_.hidden.data(), slots.rows.size(),
+                                   expert_width(program_.plan, step));
+    inside_experts(step, slots, hidden);
+    sum_experts(step, slots, hidden, fused.add);
+    slice_.barrier();
+  }
+
+  // hidden = f(gate . row) * (up . row) of the expert and the row of each slot.
+  void inside_experts(const ExpertsStep& step, const Slots& slots, MatrixView<float> hidden) const {
+    ActivationTypes types = {};
+    std::size_t tiles = 0;
+    const std::size_t panels = (hidden.cols() + kPanelOutputs - 1) / kPanelOutputs;
+    for (const auto& [index, first, end] : slots.experts) {
+      note(step.experts[index].gate, types);
+      note(step.experts[index].up, types);
+      tiles += panels * ThreadSlice::tile_count({first, end});
+    }
+    const auto in = buffer(step.in).row_range(0, rows_);
+    const Rows x = slice_.prepare(in, {}, types, slots.rows);
+    const Range mine = slice_.share(tiles);
+    std::size_t before = 0;  // tiles of the experts before this one
+    for (const auto& [index, first, end] : slots.experts) {
+      const std::size_t n = panels * ThreadSlice::tile_count({first, end});
+      const Range some{std::clamp(mine.begin, before, before + n) - before,
+                       std::clamp(mine.end, before, before + n) - before};
+      const ExpertsStep::Expert& expert = step.experts[index];
+      const GatedProduct product{weights_.matrix(expert.gate), weights_.matrix(expert.up), nullptr,
+                                 nullptr, step.function};
+      ThreadSlice::for_tiles(some, {first, end}, [&](std::size_t panel, Range rows) {
+        gated_panel(product, x, panel, rows, hidden);
+      });
+      before += n;
+    }
+    slice_.barrier();
+  }
+
+  // out = sum of shares * (down . hidden), or += that. Each thread has some columns of all rows and
+  // sums in the order of the experts.
+  void sum_experts(const ExpertsStep& step, const Slots& slots, MatrixView<const float> hidden,
+                   bool add) const {
+    ActivationTypes types = {};
+    for (const Slots::Expert& one : slots.experts) note(step.experts[one.index].down, types);
+    const Rows x = slice_.prepare(hidden, {}, types);
+    const auto shares = buffer(step.shares), out = buffer(step.out).row_range(0, rows_);
+    const Range mine = slice_.share((out.cols() + kPanelOutputs - 1) / kPanelOutputs);
+    const Range columns{mine.begin * kPanelOutputs, std::min(out.cols(), mine.end * kPanelOutputs)};
+    for (std::size_t r = 0; r < rows_ && !add; ++r) {
+      std::ranges::fill(out.row(r).subspan(columns.begin, columns.size()), 0.0f);
+    }
+    float* const values = slice_.scratch().tile.data();
+    for (const auto& [index, first, end] : slots.experts) {
+      const PanelMatrix& down = weights_.matrix(step.experts[index].down);
+      for (std::size_t panel = mine.begin; panel < mine.end; ++panel) {
+        const std::size_t output = panel * kPanelOutputs;
+        const std::size_t n_outputs = std::min(kPanelOutputs, out.cols() - output);
+        for (std::size_t s = first; s < end; s += slice_.max_rows(down)) {
+          const std::size_t n = std::min(slice_.max_rows(down), end - s);
+          slice_.tile(down, panel, x, s, n, {values}, {first, end});
+          for (std::size_t i = 0; i < n; ++i) {
+            const std::size_t row = slots.rows[s + i];
+            k_.add_scaled(shares(row, index), values + i * kPanelOutputs, n_outputs,
+                          &out(row, output));
+          }
         }
       }
-    });
-    slice_.barrier();
+    }
+  }
+
+  // Each thread finds the same.
+  const Slots& group_by_expert(MatrixView<const float> shares) const {
+    Slots& slots = slice_.scratch().slots;
+    slots.rows.clear();
+    slots.experts.clear();
+    for (std::size_t e = 0; e < shares.cols(); ++e) {
+      const std::size_t first = slots.rows.size();
+      for (std::size_t r = 0; r < rows_; ++r) {
+        if (shares(r, e) != 0.0f) slots.rows.push_back(static_cast<std::uint32_t>(r));
+      }
+      if (slots.rows.size() != first) slots.experts.push_back({e, first, slots.rows.size()});
+    }
+    return slots;
+  }
+
+  void note(WeightId matrix, ActivationTypes& types) const {
+    types[static_cast<std::size_t>(slice_.activation_type(weights_.matrix(matrix)))] = true;
   }
 
   void compute(const FusedAttention& step) {
@@ -281,7 +398,7 @@ void cpu_pass(const CpuProgram& program, std::span<const SequenceTokens> batch, 
   check(program.plan, batch, w, logits);
   for (auto& next : w.next_task) next = 0;
   const std::size_t threads = w.threads.size();
-  const std::size_t work = count_tokens(batch) * program.weights.memory.size();
+  const std::size_t work = count_tokens(batch) * program.weights.bytes.per_token;
   const bool crowded = work < kShortPass && w.alone > 0;
   if (threads == 1 || work < kWorthSharing * threads || crowded) {
     if (crowded) --w.alone;

@@ -7,7 +7,7 @@
 namespace stagecraft {
 namespace {
 
-// The widest row that goes into a linear.
+// The widest row that is normed or goes into a linear.
 std::size_t prepared_width(const Plan& plan, const FusedPlan& fused) {
   std::size_t width = 0;
   for (const FusedStep& step : fused.steps) {
@@ -23,6 +23,31 @@ std::size_t prepared_width(const Plan& plan, const FusedPlan& fused) {
     }
   }
   return width;
+}
+
+// What the experts of a plan need for each row of a pass.
+struct ExpertSizes {
+  std::size_t experts = 0;  // the most in a step
+  std::size_t slots = 0;    // the most per row
+  std::size_t hidden = 0;   // numbers inside all experts of a row
+  std::size_t input = 0;    // numbers that go into them, or into their last products
+  std::size_t widest = 0;   // of such a row
+};
+ExpertSizes expert_sizes(const Plan& plan, const FusedPlan& fused) {
+  ExpertSizes most;
+  for (const FusedStep& step : fused.steps) {
+    const auto* experts = std::get_if<FusedExperts>(&step);
+    if (experts == nullptr) continue;
+    const std::size_t slots = most_chosen(plan, experts->step);
+    const std::size_t hidden = expert_width(plan, experts->step);
+    const std::size_t widest = std::max(hidden, plan.buffer(experts->step.in).width);
+    most.experts = std::max(most.experts, experts->step.experts.size());
+    most.slots = std::max(most.slots, slots);
+    most.hidden = std::max(most.hidden, slots * hidden);
+    most.input = std::max(most.input, slots * widest);
+    most.widest = std::max(most.widest, widest);
+  }
+  return most;
 }
 
 }  // namespace
@@ -58,12 +83,19 @@ CpuWorkspace::CpuWorkspace(const Plan& plan, const FusedPlan& fused, const Kerne
     queries = std::max(queries, attention->step.n_heads / cache.n_kv_heads);
     head_dim = std::max(head_dim, cache.head_dim);
   }
+  const ExpertSizes experts = expert_sizes(plan, fused);
   const std::size_t width = prepared_width(plan, fused);
+  const std::size_t row_numbers = std::max(width, experts.input);
+  const std::size_t few = std::min(rows * std::max(experts.slots, std::size_t{1}), kFewRows);
   const std::size_t padded = round_up(head_dim, kPanelOutputs);
-  if (n_threads > 1) prepared = PreparedRows(rows, width);
+  hidden = Matrix<float>(rows, experts.hidden);
+  if (n_threads > 1) prepared = PreparedRows(rows, row_numbers);
   for (Scratch& one : scratch) {
     const bool first = &one == &scratch.front();  // may have to do small passes alone
-    one.prepared = PreparedRows(first ? rows : std::min(rows, kFewRows), width);
+    one.prepared = first ? PreparedRows(rows, row_numbers)
+                         : PreparedRows(few, std::max(width, experts.widest));
+    one.slots.rows.reserve(rows * experts.slots);
+    one.slots.experts.reserve(experts.experts);
     one.tile = Matrix<float>(2 * kTileRows, kPanelOutputs);
     one.queries = PreparedRows(queries, padded);
     one.scores = Matrix<float>(queries, PackedKvCache::kChunk);
@@ -81,7 +113,10 @@ double cpu_workspace_bytes(const Plan& plan, const FusedPlan& fused, std::size_t
   }
   for (const Frequencies& table : plan.frequencies) row += 2.0 * count(table.values.size());
   constexpr double kPrepared = 4.0 + 2.0 + 1.0 + 8.0 / kQuantBlock;  // bytes, in all formats
-  return count(max_rows) * (sizeof(float) * row + kPrepared * count(prepared_width(plan, fused)));
+  const ExpertSizes experts = expert_sizes(plan, fused);
+  const std::size_t prepared = std::max(prepared_width(plan, fused), experts.input);
+  row += count(experts.hidden);
+  return count(max_rows) * (sizeof(float) * row + kPrepared * count(prepared));
 }
 
 }  // namespace stagecraft

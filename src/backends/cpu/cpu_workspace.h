@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <vector>
 
 #include "backends/cpu/fused_plan.h"
@@ -26,6 +27,16 @@ struct PreparedRows {
   Matrix<std::int32_t> sums;  // of each block of q8
 };
 
+// Which rows go to which experts. A row has one slot per expert that it goes to; the slots of an
+// expert follow each other, so that its weights are read once for all of its rows.
+struct Slots {
+  struct Expert {
+    std::size_t index, first, end;  // slots [first, end)
+  };
+  std::vector<std::uint32_t> rows;  // by slot
+  std::vector<Expert> experts;      // that have any
+};
+
 // Everything that a pass writes on its way, allocated once.
 struct CpuWorkspace {
   CpuWorkspace(const Plan& plan, const FusedPlan& fused, const Kernels& table, std::size_t rows,
@@ -39,9 +50,11 @@ struct CpuWorkspace {
   };
   std::vector<Rotation> rotations;  // by FrequenciesId
   PreparedRows prepared;            // of a long pass, each thread prepares its share
+  Matrix<float> hidden;             // what is inside experts: a row per slot, see Slots
 
   struct Scratch {           // a thread's own
     PreparedRows prepared;   // of a short pass: each thread prepares all rows for itself
+    Slots slots;             // of the experts that are computed now
     Matrix<float> tile;      // [2 * 12, 32]: the output of kernels
     PreparedRows queries;    // [tile rows, head_dim, rounded up to 32]: zeros behind it
     Matrix<float> scores;    // [tile rows, 64]

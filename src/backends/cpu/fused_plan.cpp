@@ -48,6 +48,11 @@ class Fuser {
       fused_.steps.push_back(FusedAdd{add->x, add->in, add->scale});
       return i + 1;
     }
+    if (const auto* route = at<RouteStep>(i)) {
+      fused_.steps.push_back(*route);
+      return i + 1;
+    }
+    if (at<ExpertsStep>(i) != nullptr) return experts(i);
     if (const auto* map = at<MapStep>(i)) {
       fused_.steps.push_back(*map);
       return i + 1;
@@ -133,6 +138,19 @@ class Fuser {
                                      activate->out,
                                      activate->function});
     return end + 1;
+  }
+
+  // Returns the first step after the experts, and after the sum that takes in their result.
+  std::size_t experts(std::size_t i) {
+    FusedExperts fused{*at<ExpertsStep>(i)};
+    const ExpertsStep& step = fused.step;
+    const auto* add = at<AddStep>(i + 1);
+    fused.add = add != nullptr && add->in == step.out && add->scale == 1.0f && add->x != step.out &&
+                add->x != step.in && add->x != step.shares &&
+                !is_read_after(plan_, i + 1, step.out);
+    if (fused.add) fused.step.out = add->x;
+    fused_.steps.push_back(std::move(fused));
+    return fused.add ? i + 2 : i + 1;
   }
 
   std::optional<std::size_t> norm_and_add(std::size_t i) {
@@ -228,6 +246,11 @@ class Fuser {
       if (const auto* gate = std::get_if<FusedGate>(&step)) {
         mark(gate->input.in);
         mark(gate->out);
+      }
+      if (const auto* experts = std::get_if<FusedExperts>(&step)) {
+        for (const BufferId id : {experts->step.in, experts->step.shares, experts->step.out}) {
+          mark(id);
+        }
       }
       if (const auto* attention = std::get_if<FusedAttention>(&step)) {
         for (const BufferId id :

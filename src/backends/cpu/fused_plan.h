@@ -17,6 +17,7 @@ namespace stagecraft {
 //   gate and up, activation                FusedGate: the two meet in registers and cache
 //   norms and rope of q and k, store,      FusedAttention: one task per key head and a few rows
 //     attention
+//   experts, x += their result             FusedExperts: summed where it is added
 //   norm, x += its result                  FusedAdd
 //   select                                 moved up to the last attention: what comes later is
 //                                          computed for the scored rows alone
@@ -62,6 +63,11 @@ struct FusedGate {
   ActivateStep::Function function;
 };
 
+struct FusedExperts {
+  ExpertsStep step;  // out: what is written, or added to
+  bool add = false;  // out += instead of out =
+};
+
 // What happens to every head of q, or of k, before they meet.
 struct HeadRotation {
   RowNorm norm = {};  // of each head
@@ -95,8 +101,8 @@ struct FusedSelect {
   std::vector<BufferId> buffers;
 };
 
-using FusedStep = std::variant<FusedEmbed, FusedLinears, FusedGate, FusedAttention, FusedAdd,
-                               FusedNorm, MapStep, FusedSelect>;
+using FusedStep = std::variant<FusedEmbed, FusedLinears, FusedGate, FusedExperts, FusedAttention,
+                               FusedAdd, FusedNorm, MapStep, RouteStep, FusedSelect>;
 
 struct FusedPlan {
   std::vector<FusedStep> steps;

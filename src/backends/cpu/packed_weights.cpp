@@ -48,14 +48,26 @@ class Planner {
         for (const FusedLinear& linear : group->linears) place({linear.weight});
       } else if (const auto* gate = std::get_if<FusedGate>(&step)) {
         place({gate->gate.weight, gate->up.weight});
+      } else if (const auto* experts = std::get_if<FusedExperts>(&step)) {
+        place_experts(experts->step);
       }
     }
   }
 
-  std::size_t bytes() const { return bytes_; }
+  PackedBytes bytes() const { return {bytes_, bytes_ - unchosen_}; }
   const std::vector<Job>& jobs() const { return jobs_; }
 
  private:
+  void place_experts(const ExpertsStep& step) {
+    const std::size_t before = bytes_;
+    for (const ExpertsStep::Expert& expert : step.experts) {
+      place({expert.gate, expert.up});
+      place({expert.down});
+    }
+    const std::size_t n = step.experts.size(), unchosen = n - most_chosen(plan_, step);
+    unchosen_ += (bytes_ - before) / n * unchosen;
+  }
+
   // Gives some matrices of the same shape their place: panel by panel in turn.
   void place(std::initializer_list<WeightId> ids) {
     std::size_t stride = 0;
@@ -63,7 +75,8 @@ class Planner {
       const auto at = static_cast<std::size_t>(id);
       const StoredTensor& stored = weights_.stored[at];
       PanelMatrix& packed = weights_.matrices[at];
-      packed = {packed_layout(stored, checkpoint_), stored.shape[0], stored.shape[1], nullptr, 0};
+      packed = {packed_layout(plan_.weights[at], stored, checkpoint_), stored.shape[0],
+                stored.shape[1], nullptr, 0};
       jobs_.push_back({&plan_.weights[at], &stored, &packed, bytes_ + stride});
       stride += panel_bytes(packed.layout, packed.inputs);
     }
@@ -77,6 +90,7 @@ class Planner {
   PackedWeights& weights_;
   std::vector<Job> jobs_;
   std::size_t bytes_ = 0;
+  std::size_t unchosen_ = 0;  // bytes of experts that a token does not go to
 };
 
 // Writes the panel of outputs [first, first + 32).
@@ -124,9 +138,11 @@ void pack(const std::vector<Job>& jobs, const Checkpoint& checkpoint, std::byte*
 }  // namespace
 
 // bf16 weights are multiplied with rounded activations where that is worth while.
-WeightLayout packed_layout(const StoredTensor& matrix, const Checkpoint& checkpoint) {
-  const WeightLayout layout = panel_layout(matrix);
-  return layout == WeightLayout::BF16 && is_large(checkpoint) ? WeightLayout::RoundedBF16 : layout;
+WeightLayout packed_layout(const Weight& weight, const StoredTensor& stored,
+                           const Checkpoint& checkpoint) {
+  const WeightLayout layout = panel_layout(stored);
+  const bool rounded = layout == WeightLayout::BF16 && !weight.exact && is_large(checkpoint);
+  return rounded ? WeightLayout::RoundedBF16 : layout;
 }
 
 PackedWeights pack_weights(const Plan& plan, const FusedPlan& fused, const Checkpoint& checkpoint,
@@ -134,12 +150,13 @@ PackedWeights pack_weights(const Plan& plan, const FusedPlan& fused, const Check
   PackedWeights weights;
   Planner planner(plan, checkpoint, weights);
   planner.place(fused);
-  weights.memory = LargeMemory(planner.bytes());
+  weights.bytes = planner.bytes();
+  weights.memory = LargeMemory(weights.bytes.all);
   pack(planner.jobs(), checkpoint, weights.memory.data(), threads);
   return weights;
 }
 
-std::size_t packed_bytes(const Plan& plan, const Checkpoint& checkpoint) {
+PackedBytes packed_bytes(const Plan& plan, const Checkpoint& checkpoint) {
   PackedWeights weights;
   Planner planner(plan, checkpoint, weights);
   planner.place(fuse(plan));

@@ -28,6 +28,12 @@ struct PackedNorm {
   }
 };
 
+// What a plan's packed matrices take, in bytes.
+struct PackedBytes {
+  std::size_t all = 0;
+  std::size_t per_token = 0;  // that are read for a token: of the experts, those that are chosen
+};
+
 // The weights of a model as the CPU backend reads them: matrices packed once, when the model is
 // opened, into one piece of memory in the order in which a token needs them. Immutable.
 // All are found by WeightId.
@@ -37,6 +43,7 @@ struct PackedWeights {
   // As stored_weight returns them: a token needs one row of the embedding.
   std::vector<StoredTensor> stored;
   LargeMemory memory;  // what the matrices look at
+  PackedBytes bytes;
 
   const PanelMatrix& matrix(WeightId id) const { return matrices[static_cast<std::size_t>(id)]; }
   // nullptr for kNone.
@@ -56,10 +63,11 @@ struct PackedWeights {
 PackedWeights pack_weights(const Plan& plan, const FusedPlan& fused, const Checkpoint& checkpoint,
                            ThreadPool& threads);
 
-// The layout in which a matrix of this checkpoint is packed.
-WeightLayout packed_layout(const StoredTensor& matrix, const Checkpoint& checkpoint);
+// The layout in which a matrix is packed that this checkpoint stores so.
+WeightLayout packed_layout(const Weight& weight, const StoredTensor& stored,
+                           const Checkpoint& checkpoint);
 
-// The memory in bytes that the packed matrices take. Throws as find_weights and fuse do.
-std::size_t packed_bytes(const Plan& plan, const Checkpoint& checkpoint);
+// Throws as find_weights and fuse do.
+PackedBytes packed_bytes(const Plan& plan, const Checkpoint& checkpoint);
 
 }  // namespace stagecraft

@@ -4,27 +4,35 @@ namespace stagecraft {
 
 Rows ThreadSlice::prepare(MatrixView<const float> x, const PackedNorm& norm,
                           std::span<const Product> products) const {
-  bool types[3] = {};
+  ActivationTypes types = {};
   for (const Product& product : products) {
-    types[static_cast<int>(activation_type(*product.weight))] = true;
+    types[static_cast<std::size_t>(activation_type(*product.weight))] = true;
   }
+  return prepare(x, norm, types);
+}
+
+Rows ThreadSlice::prepare(MatrixView<const float> x, const PackedNorm& norm, ActivationTypes types,
+                          std::span<const std::uint32_t> order) const {
   const std::size_t width = x.cols();
-  const bool together = x.rows() > kFewRows && n_threads_ > 1;
+  const std::size_t n = order.empty() ? x.rows() : order.size();
+  const bool together = n > kFewRows && n_threads_ > 1;
   PreparedRows& p = together ? w_.prepared : scratch_.prepared;
-  const Range mine = together ? share(x.rows()) : Range{0, x.rows()};
-  const MatrixView<float> normed(p.f32.data(), x.rows(), width);
+  const Range mine = together ? share(n) : Range{0, n};
+  const MatrixView<float> f32(p.f32.data(), n, width);
   for (std::size_t r = mine.begin; r < mine.end; ++r) {
-    const float* row = x.row(r).data();
+    const float* row = x.row(order.empty() ? r : order[r]).data();
     if (norm) {
-      norm.apply(k_, row, normed.row(r).data());
-      row = normed.row(r).data();
+      norm.apply(k_, row, f32.row(r).data());
+      row = f32.row(r).data();
+    } else if (!order.empty() && types[static_cast<std::size_t>(ActivationType::F32)]) {
+      std::copy_n(row, width, f32.row(r).data());
     }
     for (const ActivationType type : {ActivationType::BF16, ActivationType::Q8}) {
-      if (types[static_cast<int>(type)]) round_row(row, type, r, width, p);
+      if (types[static_cast<std::size_t>(type)]) round_row(row, type, r, width, p);
     }
   }
   if (together) barrier();
-  return {&p, norm ? MatrixView<const float>(normed) : x};
+  return {&p, norm || !order.empty() ? MatrixView<const float>(f32) : x};
 }
 
 void ThreadSlice::round_row(const float* row, ActivationType type, std::size_t r, std::size_t width,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <span>
 
 #include "backends/cpu/cpu_workspace.h"
@@ -26,6 +27,9 @@ struct TileOut {
   std::size_t stride = kPanelOutputs;
   bool add = false;
 };
+
+// The number formats of activations that some matrices' kernels ask for, by ActivationType.
+using ActivationTypes = std::array<bool, 3>;
 
 // out[r] = f(weight * row r + bias), or += that.
 struct Product {
@@ -62,6 +66,9 @@ class ThreadSlice {
   // for each other.
   Rows prepare(MatrixView<const float> x, const PackedNorm& norm,
                std::span<const Product> products) const;
+  // The same without matrices. order: row r of the result is row order[r] of x; empty: all rows.
+  Rows prepare(MatrixView<const float> x, const PackedNorm& norm, ActivationTypes types,
+               std::span<const std::uint32_t> order = {}) const;
 
   // Writes row r of p, which is `width` wide, in one of the rounded formats.
   void round_row(const float* row, ActivationType type, std::size_t r, std::size_t width,
@@ -86,8 +93,13 @@ class ThreadSlice {
   // another where there are many rows: each(panel, some of the rows).
   template <class Each>
   void share_tiles(std::size_t panels, Range rows, Each each) const {
-    const std::size_t tiles = (rows.size() + kTileRows - 1) / kTileRows;
-    const Range mine = share(panels * tiles);
+    for_tiles(share(panels * tile_count(rows)), rows, each);
+  }
+  static std::size_t tile_count(Range rows) { return (rows.size() + kTileRows - 1) / kTileRows; }
+  // The same for tiles of any range; they are counted panel by panel.
+  template <class Each>
+  static void for_tiles(Range mine, Range rows, Each each) {
+    const std::size_t tiles = tile_count(rows);
     for (std::size_t i = mine.begin; i < mine.end;) {
       const std::size_t first = i % tiles;
       const std::size_t last = std::min(tiles, first + mine.end - i);

@@ -19,9 +19,11 @@
 #include "operators/relu.h"
 #include "operators/rms_norm.h"
 #include "operators/rope.h"
+#include "operators/route.h"
 #include "operators/scaled_attention.h"
 #include "operators/silu.h"
 #include "operators/soft_cap.h"
+#include "operators/softmax.h"
 #include "operators/swiglu.h"
 
 namespace stagecraft {
@@ -93,23 +95,55 @@ class Walk {
   }
 
   void compute(const ActivateStep& s) {
-    using Function = ActivateStep::Function;
-    const auto gate = rows(s.gate), out = rows(s.out);
-    const bool fused = s.function == Function::Silu || s.function == Function::GeluTanh;
-    if (s.up != kNone && fused) {
-      const auto up = rows(s.up);
-      const auto gated = s.function == Function::Silu ? swiglu : geglu;
-      for (std::size_t t = 0; t < rows_; ++t) gated(gate.row(t), up.row(t), out.row(t));
-      return;
-    }
-    void (*activate)(std::span<const float>, std::span<float>) = exact_gelu;
-    if (s.function == Function::Silu) activate = silu;
-    if (s.function == Function::GeluTanh) activate = gelu_tanh;
-    if (s.function == Function::Relu) activate = relu;
+    const auto up = s.up == kNone ? MatrixView<float>() : rows(s.up);
     for (std::size_t t = 0; t < rows_; ++t) {
-      activate(gate.row(t), out.row(t));
-      if (s.up == kNone) continue;
-      std::ranges::transform(out.row(t), rows(s.up).row(t), out.row(t).begin(), std::multiplies());
+      activate(s.function, rows(s.gate).row(t), s.up == kNone ? std::span<float>() : up.row(t),
+               rows(s.out).row(t));
+    }
+  }
+
+  // out = f(gate) * up; without up, f(gate).
+  static void activate(ActivateStep::Function function, std::span<const float> gate,
+                       std::span<const float> up, std::span<float> out) {
+    using Function = ActivateStep::Function;
+    if (!up.empty() && function == Function::Silu) return swiglu(gate, up, out);
+    if (!up.empty() && function == Function::GeluTanh) return geglu(gate, up, out);
+    if (function == Function::Silu) silu(gate, out);
+    if (function == Function::GeluTanh) gelu_tanh(gate, out);
+    if (function == Function::Gelu) exact_gelu(gate, out);
+    if (function == Function::Relu) relu(gate, out);
+    if (!up.empty()) std::ranges::transform(out, up, out.begin(), std::multiplies());
+  }
+
+  void compute(const RouteStep& s) {
+    const auto x = rows(s.x);
+    const auto score = s.score == RouteStep::Score::Softmax ? softmax : sigmoid;
+    for (std::size_t t = 0; t < rows_; ++t) {
+      score(x.row(t), x.row(t));
+      route(x.row(t), s.n_chosen, s.normed);
+    }
+  }
+
+  // Expert after expert, so that the weights of one serve all of its rows while they are in cache.
+  void compute(const ExpertsStep& s) {
+    const auto in = rows(s.in), out = rows(s.out), shares = rows(s.shares);
+    for (std::size_t t = 0; t < rows_; ++t) std::ranges::fill(out.row(t), 0.0f);
+    const std::size_t width = expert_width(plan_, s);
+    const auto gate = w_.expert[0].view().col_range(0, width);
+    const auto up = w_.expert[1].view().col_range(0, width);
+    const auto down = w_.expert[2].view().col_range(0, out.cols());
+    for (std::size_t e = 0; e < s.experts.size(); ++e) {
+      const ExpertsStep::Expert& expert = s.experts[e];
+      for (std::size_t t = 0; t < rows_; ++t) {
+        const float share = shares(t, e);
+        if (share == 0.0f) continue;
+        linear({weights_.matrix(expert.gate), {}}, in.row_range(t, 1), gate, threads_);
+        linear({weights_.matrix(expert.up), {}}, in.row_range(t, 1), up, threads_);
+        activate(s.function, gate.row(0), up.row(0), gate.row(0));
+        linear({weights_.matrix(expert.down), {}}, gate, down, threads_);
+        std::ranges::transform(down.row(0), out.row(t), out.row(t).begin(),
+                               [&](float one, float sum) { return sum + share * one; });
+      }
     }
   }
 
@@ -227,6 +261,13 @@ WalkWorkspace::WalkWorkspace(const Plan& plan, std::size_t rows, std::size_t con
     buffers.push_back(is_logits ? Matrix<float>() : Matrix<float>(rows, plan.buffers[i].width));
   }
   probabilities = Matrix<float>(max_heads(plan) * rows, context);
+  std::size_t widest = 0;
+  for (const Step& step : plan.steps) {
+    const auto* experts = std::get_if<ExpertsStep>(&step.kind);
+    if (experts == nullptr) continue;
+    widest = std::max({widest, expert_width(plan, *experts), plan.buffer(experts->out).width});
+  }
+  for (Matrix<float>& row : expert) row = Matrix<float>(1, widest);
 }
 
 KvCache make_kv_cache(const Plan& plan, std::size_t capacity) {

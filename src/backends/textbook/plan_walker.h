@@ -30,6 +30,7 @@ struct WalkWorkspace {
   std::size_t max_rows, max_context;
   std::vector<Matrix<float>> buffers;  // by BufferId, [max_rows, width]
   Matrix<float> probabilities;         // heads * max_rows * max_context numbers, shaped per step
+  Matrix<float> expert[3];             // a row inside an expert: gate, up and down
 };
 
 // The keys and values of one sequence, as the plan's caches ask for.

@@ -281,6 +281,23 @@ void DecoderWriter::activate(ActivateStep::Function function) {
   writer_.step(gated_name(function), ActivateStep{g, g, u, function});
 }
 
+void DecoderWriter::route(const std::string& prefix, BufferId in, const std::string& router,
+                          const RouteStep& how) {
+  Weight rows;
+  rows.exact = true;
+  linear(prefix + "router", how.x, in, router, false, rows);
+  step(prefix + "shares", how);
+}
+
+ExpertsStep::Expert DecoderWriter::expert(BufferId in, BufferId out, std::size_t width,
+                                          const std::string& gate, const std::string& up,
+                                          const std::string& down) {
+  const std::size_t inputs = plan_.buffer(in).width, outputs = plan_.buffer(out).width;
+  return {writer_.weight({gate + ".weight", {width, inputs}}),
+          writer_.weight({up + ".weight", {width, inputs}}),
+          writer_.weight({down + ".weight", {outputs, width}})};
+}
+
 void DecoderWriter::mlp(BufferId in, const std::string& first, const std::string& second,
                         ActivateStep::Function function, bool bias, const Weight& rows) {
   linear("up", g, in, first, bias, rows);

@@ -133,6 +133,12 @@ class DecoderWriter {
   // Of the first columns of each head.
   FrequenciesId frequencies(const RopeConfig& rope, std::size_t columns);
 
+  // Beside those of every layer.
+  BufferId buffer(std::string name, std::size_t width) {
+    return writer_.buffer(std::move(name), width);
+  }
+  void step(std::string name, StepKind kind) { writer_.step(std::move(name), std::move(kind)); }
+
   // Begins a layer; returns what the names of its tensors begin with: "model.layers.3."
   std::string layer(std::size_t index);
 
@@ -161,6 +167,13 @@ class DecoderWriter {
   // g = f(linear(in; at + "gate_proj")) * linear(in; at + "up_proj")
   void gate(BufferId in, const std::string& at, ActivateStep::Function function, bool bias = false);
   void activate(ActivateStep::Function function);  // g = f(g) * u
+  // Shares of experts: how.x = linear(in; router), then what RouteStep says. prefix: of the names
+  // of both steps.
+  void route(const std::string& prefix, BufferId in, const std::string& router,
+             const RouteStep& how);
+  // The weights of an expert that reads `in` and writes `out`.
+  ExpertsStep::Expert expert(BufferId in, BufferId out, std::size_t width, const std::string& gate,
+                             const std::string& up, const std::string& down);
   // A feed-forward block without a gate: o = linear(f(linear(in; first)); second).
   void mlp(BufferId in, const std::string& first, const std::string& second,
            ActivateStep::Function function, bool bias, const Weight& rows = {});

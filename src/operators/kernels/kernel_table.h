@@ -56,6 +56,7 @@ const Kernels table = {
     .alibi = alibi,
     .rope = {rope, neighbour_rope},
     .add = add,
+    .add_scaled = add_scaled,
     .softmax_block = softmax_block,
     .scale = scale,
     .sum = sum_of,

@@ -86,6 +86,8 @@ struct Kernels {
   void (*rope[2])(const float* x, const float* cos, const float* sin, std::size_t half, float* out);
   // x[i] += y[i]
   void (*add)(const float* y, std::size_t n, float* x);
+  // x[i] += factor * y[i]
+  void (*add_scaled)(float factor, const float* y, std::size_t n, float* x);
 
   // One block of online softmax (Milakov and Gimelshein 2018): scores[i] becomes
   // e^(scores[i] * scale - max) and its sum is added to `sum`, where max is the largest so far,

@@ -165,6 +165,11 @@ void add(const float* y, std::size_t n, float* x) {
   for_vectors(n, [&](auto get, auto put) { put(x, get(x) + get(y)); });
 }
 
+void add_scaled(float factor, const float* y, std::size_t n, float* x) {
+  const Vec f = broadcast(factor);
+  for_vectors(n, [&](auto get, auto put) { put(x, fma(f, get(y), get(x))); });
+}
+
 void scale(float factor, std::size_t n, float* x) {
   const Vec f = broadcast(factor);
   for_vectors(n, [&](auto get, auto put) { put(x, get(x) * f); });

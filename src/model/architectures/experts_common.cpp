@@ -1,0 +1,60 @@
+#include "model/architectures/experts_common.h"
+
+#include <fmt/format.h>
+
+namespace stagecraft {
+namespace {
+
+// Of all layers together: each is a few tensors, and no file has more than some ten thousand.
+constexpr std::size_t kMaxExperts = std::size_t{1} << 16;
+
+std::size_t at_most(const ConfigFields& fields, std::string_view key, std::size_t usual,
+                    std::size_t most) {
+  const std::size_t value = fields.size_or(key, usual);
+  if (value <= most) return value;
+  throw Error("{}: '{}': expected 1 to {}, found {}", fields.where(), key, most, value);
+}
+
+}  // namespace
+
+ExpertSizes parse_experts(const ConfigFields& fields, std::size_t n_layers,
+                          const ExpertDefaults& defaults, const ExpertFields& names) {
+  ExpertSizes sizes;
+  sizes.n = at_most(fields, names.n, defaults.n, kMaxExperts / n_layers);
+  sizes.n_chosen = at_most(fields, names.n_chosen, defaults.n_chosen, sizes.n);
+  sizes.width =
+      defaults.width == 0 ? fields.size(names.width) : fields.size_or(names.width, defaults.width);
+  sizes.normed = fields.flag_or("norm_topk_prob", defaults.normed);
+  return sizes;
+}
+
+std::vector<bool> parse_expert_layers(const ConfigFields& fields, std::size_t n_layers) {
+  constexpr std::string_view kDense = "mlp_only_layers";
+  const std::size_t step = fields.size_or("decoder_sparse_step", 1);
+  std::vector<bool> has(n_layers);
+  for (std::size_t i = 0; i < n_layers; ++i) has[i] = (i + 1) % step == 0;
+  const Json* dense = fields.find(kDense);
+  if (dense == nullptr) return has;
+  if (!dense->is_array()) {
+    throw Error("{}: '{}': expected an array of layers, found {}", fields.where(), kDense,
+                describe_json(*dense));
+  }
+  for (const Json& layer : *dense) {
+    has[json_size(layer, fields.where(), kDense, 0, n_layers - 1)] = false;
+  }
+  return has;
+}
+
+void write_experts(DecoderWriter& w, const ExpertSizes& sizes, BufferId r, const ExpertNames& names,
+                   ActivateStep::Function function) {
+  w.route("", w.n, names.router, {.x = r, .n_chosen = sizes.n_chosen, .normed = sizes.normed});
+  ExpertsStep step{w.o, w.n, r, {}, function};
+  for (std::size_t i = 0; i < sizes.n; ++i) {
+    const std::string at = fmt::format("{}{}.", names.experts, i);
+    step.experts.push_back(
+        w.expert(w.n, w.o, sizes.width, at + names.gate, at + names.up, at + names.down));
+  }
+  w.step("experts", std::move(step));
+}
+
+}  // namespace stagecraft
