@@ -12,6 +12,11 @@ namespace {
 
 constexpr float kLeastLogprob = -9999.0f;  // JSON has no infinity
 
+// With as many digits as tell it from every other float, not from every other double.
+double shortest(float logprob) {
+  return std::stod(fmt::format("{}", std::max(logprob, kLeastLogprob)));
+}
+
 std::string dump(const nlohmann::json& json) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -42,7 +47,7 @@ nlohmann::json chat_token(const Tokenizer& tokenizer, TokenId token, float logpr
   nlohmann::json numbers = nlohmann::json::array();
   for (const char c : bytes) numbers.push_back(static_cast<unsigned char>(c));
   return {{"token", utf8_with_replacements(bytes)},
-          {"logprob", std::max(logprob, kLeastLogprob)},
+          {"logprob", shortest(logprob)},
           {"bytes", std::move(numbers)}};
 }
 
@@ -65,11 +70,11 @@ nlohmann::json completion_logprobs(const Tokenizer& tokenizer, std::span<const T
   nlohmann::json tokens = nlohmann::json::array(), logprobs = tokens, tops = tokens;
   for (const TokenScore& score : scores) {
     tokens.push_back(utf8_with_replacements(bytes_of(tokenizer, score.token)));
-    logprobs.push_back(std::max(score.logprob, kLeastLogprob));
+    logprobs.push_back(shortest(score.logprob));
     nlohmann::json top = nlohmann::json::object();
     for (const auto& [token, logprob] : score.top) {
       const std::string text = utf8_with_replacements(bytes_of(tokenizer, token));
-      if (!top.contains(text)) top[text] = std::max(logprob, kLeastLogprob);
+      if (!top.contains(text)) top[text] = shortest(logprob);
     }
     tops.push_back(std::move(top));
   }

@@ -20,6 +20,7 @@ namespace {
 constexpr std::size_t kReadBytes = 64 << 10;
 constexpr std::size_t kMaxAhead = 64 << 10;  // what a client may send before its answer has ended
 constexpr std::chrono::milliseconds kDrainTime{2000};
+constexpr std::size_t kDrainBytes = 16 << 20;
 constexpr std::chrono::milliseconds kTick{100};
 constexpr std::size_t kSpareFiles = 32;  // descriptors that are not connections
 
@@ -238,7 +239,10 @@ void HttpServer::receive(ConnectionId id) {
 void HttpServer::parse(ConnectionId id, std::string_view bytes) {
   Connection& connection = connections_.at(id);
   if (connection.phase != Phase::Reading) {
-    if (connection.close_after) return;
+    if (connection.close_after) {
+      connection.dropped += bytes.size();
+      return connection.dropped > kDrainBytes ? drop(id) : void();
+    }
     if (connection.parser.waiting_bytes() + bytes.size() > kMaxAhead) return drop(id);
     connection.parser.keep(bytes);
     return;

@@ -90,6 +90,7 @@ class HttpServer {
     HttpParser parser;
     std::string unsent;
     std::size_t sent = 0;        // of `unsent`
+    std::size_t dropped = 0;     // received after the last request, and not looked at
     Clock::time_point deadline;  // of the phase; far away while the handler works
     Clock::time_point since;     // when it became idle
     bool in_request = false;
