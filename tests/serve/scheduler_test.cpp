@@ -12,6 +12,14 @@
 #include "tests/support/tiny_chat_model.h"
 
 namespace stagecraft {
+
+// What a test's parameter is called; without it, its bytes are printed, and padding among them.
+void PrintTo(const EngineOptions& engine, std::ostream* out) {
+  *out << fmt::format("{}_{}_threads_kv_{}",
+                      engine.backend == BackendKind::Cpu ? "cpu" : "textbook", engine.n_threads,
+                      static_cast<int>(engine.kv_type));
+}
+
 namespace {
 
 // What became of a text.
@@ -138,17 +146,12 @@ INSTANTIATE_TEST_SUITE_P(Engines, SchedulerTest,
                                          EngineOptions{BackendKind::Cpu, 2},
                                          EngineOptions{BackendKind::Cpu, 2, KvType::Q8_0},
                                          EngineOptions{BackendKind::Textbook, 1}),
-                         [](const auto& engine) {
-                           return fmt::format(
-                               "{}_{}_threads_kv_{}",
-                               engine.param.backend == BackendKind::Cpu ? "cpu" : "textbook",
-                               engine.param.n_threads, static_cast<int>(engine.param.kv_type));
-                         });
+                         testing::PrintToStringParamName());
 
 class SchedulerOnOneEngine : public SchedulerTest {};
 INSTANTIATE_TEST_SUITE_P(, SchedulerOnOneEngine,
                          testing::Values(EngineOptions{BackendKind::Cpu, 1}),
-                         [](const auto&) { return "cpu"; });
+                         testing::PrintToStringParamName());
 
 TextRequest long_request() {
   TextRequest request;
