@@ -14,7 +14,8 @@ namespace {
 // Rows of prompts per step while texts are being written: enough for the matrix products to be
 // efficient, few enough that a step stays short.
 constexpr std::size_t kPromptRows = 64;
-constexpr std::size_t kMaxRows = 512;  // per step
+constexpr std::size_t kMaxRows = 512;      // per step
+constexpr std::size_t kWorthCopying = 16;  // tokens
 
 std::size_t common_prefix(std::span<const TokenId> a, std::span<const TokenId> b) {
   const auto [end, unused] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
@@ -164,6 +165,45 @@ void Scheduler::admit(Waiting waiting, Place& place) {
   place.running.emplace(
       Running{waiting.id, std::move(continuation), std::move(visible), request.n_top, kept, kept});
   stats_.cached_tokens += kept;
+  find_donor(place);
+}
+
+// The place whose tokens, or whose prompt, share the longest beginning with the prompt of this one.
+void Scheduler::find_donor(Place& place) const {
+  Running& running = *place.running;
+  const auto prompt = running.continuation.tokens();
+  std::size_t least = running.fed + kWorthCopying;
+  for (const Place& other : places_) {
+    if (&other == &place) continue;
+    const std::size_t prefix = common_prefix(other.running ? other.running->continuation.tokens()
+                                                           : std::span<const TokenId>(other.tokens),
+                                             prompt);
+    const std::size_t shared = std::min(prefix, prompt.size() - 1);
+    if (shared < least) continue;
+    least = shared + 1;
+    running.donor = &other;
+    running.donor_text = other.running ? other.running->id : 0;
+    running.shared = shared;
+  }
+}
+
+// Copies what the donor has. True while the donor is still computing it.
+bool Scheduler::wait_for_donor(Place& place) {
+  Running& running = *place.running;
+  if (running.donor == nullptr) return false;
+  const Place& donor = *running.donor;
+  const bool runs = donor.running.has_value();
+  const auto held = runs ? donor.running->continuation.tokens().first(donor.running->fed)
+                         : std::span<const TokenId>(donor.tokens);
+  if (common_prefix(held, running.continuation.tokens()) < running.shared) {
+    if (runs && donor.running->id == running.donor_text) return true;
+  } else if (place.sequence->copy(*donor.sequence, running.shared)) {
+    const std::lock_guard lock(mutex_);
+    stats_.cached_tokens += running.shared - running.fed;
+    running.fed = running.cached = running.shared;
+  }
+  running.donor = nullptr;
+  return false;
 }
 
 // Fills inputs_; returns the places in the same order.
@@ -173,7 +213,7 @@ std::vector<Scheduler::Place*> Scheduler::plan_step() {
     return place->running->continuation.tokens().size() - place->running->fed;
   };
   for (Place& place : places_) {
-    if (place.running) order.push_back(&place);
+    if (place.running && !wait_for_donor(place)) order.push_back(&place);
   }
   std::ranges::stable_sort(order, {},
                            left);  // texts being written first, then the shortest prompts

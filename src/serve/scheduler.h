@@ -73,7 +73,7 @@ struct SchedulerStats {
 //
 // A place keeps the keys and values of its last text. A text whose prompt begins with the same
 // tokens takes that place, and only the rest is computed: a chat that goes on costs its new
-// message.
+// message. What a prompt shares with another place, such as a system prompt, is copied from there.
 class Scheduler {
  public:
   struct Options {
@@ -106,13 +106,19 @@ class Scheduler {
     TextId id;
     TextRequest request;
   };
+  struct Place;
   struct Running {
     TextId id;
     Continuation continuation;
     VisibleText visible;
     std::optional<std::size_t> n_top;
     std::size_t fed;     // tokens of the continuation that are computed
-    std::size_t cached;  // of these, before it began
+    std::size_t cached;  // of these, not computed for this text
+    // Another place has, or is computing, the first `shared` tokens of the prompt: to be copied as
+    // soon as they are there. Null: there is nothing to wait for.
+    const Place* donor = nullptr;
+    TextId donor_text = 0;  // what ran there; 0: nothing
+    std::size_t shared = 0;
   };
   struct Place {
     std::unique_ptr<Sequence> sequence;
@@ -126,6 +132,8 @@ class Scheduler {
   void admit(Waiting waiting, Place& place);
   Place* free_place(std::span<const TokenId> prompt);
   void step();
+  void find_donor(Place& place) const;
+  bool wait_for_donor(Place& place);
   std::vector<Place*> plan_step();
   void choose(Place& place, std::span<float> logits);
   TokenScore score(std::span<const float> logits, std::size_t n_top) const;

@@ -182,6 +182,50 @@ TEST_P(SchedulerOnOneEngine, ComputesOnlyWhatIsNewInAChatThatGoesOn) {
   EXPECT_EQ(all[second].tokens, alone(request).tokens);
 }
 
+TEST_P(SchedulerOnOneEngine, ComputesABeginningThatTextsShareOnce) {
+  Scheduler scheduler(*engine_, tokenizer_, {4, kContext, 8}, [] {});
+  TextRequest request = long_request();
+  request.options.generation.max_tokens = 10;
+  request.prompt.clear();
+  for (TokenId i = 0; i < 100; ++i) request.prompt.push_back(i * 5 % 511);
+  std::vector<TextRequest> three(3, request);
+  for (std::size_t i = 0; i < 3; ++i) three[i].seed = i;
+  three[2].prompt.push_back(7);
+  std::map<TextId, Made> all;
+  const TextId first = scheduler.submit(three).value();
+  collect(scheduler, 3, all);
+  EXPECT_EQ(scheduler.stats().prompt_tokens, 100u + 1u + 1u);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(all[first + i].tokens, alone(three[i]).tokens) << i;
+
+  // Another text that takes a place of its own: its beginning is copied from one that has ended.
+  request.prompt.resize(50);
+  request.prompt.insert(request.prompt.end(), 20, 3);
+  const TextId last = scheduler.submit({request}).value();
+  collect(scheduler, 1, all);
+  EXPECT_EQ(scheduler.stats().prompt_tokens, 100u + 1u + 1u + 20u);
+  EXPECT_EQ(all[last].tokens, alone(request).tokens);
+}
+
+TEST_P(SchedulerOnOneEngine, GoesOnByItselfWhereATextIsCancelledThatItWaitsFor) {
+  Scheduler scheduler(*engine_, tokenizer_, {2, kContext, 8}, [] {});
+  for (int round = 0; round < 20; ++round) {
+    TextRequest request = long_request();
+    request.options.generation.max_tokens = 3;
+    request.prompt.assign(190, static_cast<TokenId>(round));
+    const TextId first = scheduler.submit({request, request}).value();
+    std::this_thread::sleep_for(std::chrono::microseconds(100 * round));
+    scheduler.cancel(first);
+    std::vector<TokenId> tokens;
+    for (int waited = 0; tokens.size() < 3 && waited < 10'000; ++waited) {
+      for (const TextEvent& event : scheduler.take_events()) {
+        if (event.text == first + 1 && event.score) tokens.push_back(event.score->token);
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    EXPECT_EQ(tokens, alone(request).tokens) << round;
+  }
+}
+
 TEST_P(SchedulerOnOneEngine, RefusesMoreThanItsPlacesAndQueueHoldAllOrNone) {
   Scheduler scheduler(*engine_, tokenizer_, {1, kContext, 2}, [] {});
   const TextRequest request = long_request();
