@@ -20,6 +20,10 @@ class Sequence {
   // Forgets every position from `length` on. Returns the length that it kept: less than asked for
   // where a state cannot be cut there, and the caller feeds the rest again.
   virtual std::size_t truncate(std::size_t length) = 0;
+
+  // Becomes the first `length` positions of `other`, another sequence of this backend, as if it had
+  // computed them itself. Returns false, and changes nothing, where that cannot be done.
+  virtual bool copy(const Sequence& /*other*/, std::size_t /*length*/) { return false; }
 };
 
 // The next tokens of one sequence in a pass, at positions sequence->length() and on.

@@ -373,6 +373,27 @@ void JsonNode::refuse(std::string_view expected, std::string_view found) const {
   throw Error("{}: expected {}, found {}", where(), expected, found);
 }
 
+bool operator==(JsonNode a, JsonNode b) {
+  if (a.is_number() && b.is_number()) return a.number() == b.number();
+  const Value &one = a.data_->values[a.index_], &other = b.data_->values[b.index_];
+  if (one.type != other.type || one.n_children != other.n_children) return false;
+  if (one.type == Type::kBoolean) return one.integer == other.integer;
+  if (one.type == Type::kString) return a.string() == b.string();
+  if (one.type == Type::kObject) {
+    for (const JsonNode member : a.members()) {
+      const std::uint32_t same = b.index_of(member.key());
+      if (same == kNone || !(member == JsonNode(b.data_, same))) return false;
+    }
+  } else if (one.type == Type::kArray) {
+    auto at = b.elements().begin();
+    for (const JsonNode element : a.elements()) {
+      if (!(element == *at)) return false;
+      ++at;
+    }
+  }
+  return true;
+}
+
 // --- values with a range ---
 
 std::size_t json_size(JsonNode value, const std::string& where, std::string_view key,

@@ -36,6 +36,10 @@ class JsonNode {
   bool contains(std::string_view key) const;  // also of a member that is null
   bool boolean_or(std::string_view key, bool fallback) const;
 
+  // Whether both are the same value: 1 and 1.0 are, and objects whose members stand in another
+  // order.
+  friend bool operator==(JsonNode a, JsonNode b);
+
   // The elements of this array or the members of this object, in the order of the file.
   class Iterator;
   struct Range;

@@ -1,18 +1,17 @@
 #include "generation/generate_batch.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "base/error.h"
-#include "generation/repeat_penalty.h"
+#include "generation/continuation.h"
 
 namespace stagecraft {
 namespace {
 
-// One of the texts: all of its tokens, those of the prompt first.
+// One of the texts, and which.
 struct Text {
   std::size_t sequence;
-  std::vector<TokenId> tokens;
+  Continuation continuation;
 };
 
 using Sequences = std::vector<std::unique_ptr<Sequence>>;
@@ -47,42 +46,21 @@ void generate_batch(
   std::vector<TokenProbability> scratch(vocab_size);
   std::vector<Text> texts;
   for (std::size_t i = 0; i < randoms.size(); ++i) {
-    texts.push_back({i, {prompt.begin(), prompt.end()}});
+    texts.push_back(
+        {i, Continuation({prompt.begin(), prompt.end()}, options, randoms[i], context)});
   }
   feed_prompt(engine, sequences, prompt, logits.view());
 
-  // The next token of a text from its row of logits, or why there is none. The same rules in the
-  // same order as generate() has them.
-  const auto next = [&](Text& text, std::span<float> scores) -> std::optional<StopReason> {
-    const auto told = std::span<const TokenId>(text.tokens);
-    penalize_repeats(scores, told.last(std::min(told.size(), options.repeat_last_n)),
-                     options.repeat_penalty);
-    const TokenId token =
-        sample(scores, options.sampler, randoms[text.sequence].uniform(), scratch);
-    if (std::ranges::find(options.end_tokens, token) != options.end_tokens.end()) {
-      return StopReason::EndToken;
-    }
-    text.tokens.push_back(token);
-    if (text.tokens.size() - prompt.size() == options.max_tokens) return StopReason::MaxTokens;
-    if (text.tokens.size() > context) return StopReason::ContextFull;
-    return std::nullopt;
-  };
-  const auto done = [&](const Text& text, StopReason reason) {
-    on_done(text.sequence, std::span(text.tokens).subspan(prompt.size()), reason);
-  };
-  if (options.max_tokens == 0) {
-    for (const Text& text : texts) done(text, StopReason::MaxTokens);
-    return;
-  }
   std::vector<Input> inputs;
   while (!texts.empty()) {
     const bool stopped = !go_on();
     std::vector<Text> going;
     for (std::size_t i = 0; i < texts.size(); ++i) {
       const std::optional<StopReason> reason =
-          stopped ? StopReason::Stopped : next(texts[i], logits.view().row(i));
+          stopped ? StopReason::Stopped
+                  : texts[i].continuation.next(logits.view().row(i), scratch).end;
       if (reason) {
-        done(texts[i], *reason);
+        on_done(texts[i].sequence, texts[i].continuation.made(), *reason);
       } else {
         going.push_back(std::move(texts[i]));
       }
@@ -91,7 +69,7 @@ void generate_batch(
     if (texts.empty()) return;
     inputs.clear();
     for (const Text& text : texts) {
-      inputs.push_back({sequences[text.sequence].get(), std::span(text.tokens).last(1), 1});
+      inputs.push_back({sequences[text.sequence].get(), text.continuation.tokens().last(1), 1});
     }
     engine.forward(inputs, logits.top_rows(texts.size()));
   }

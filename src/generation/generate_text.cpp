@@ -1,8 +1,7 @@
 #include "generation/generate_text.h"
 
 #include "base/stopwatch.h"
-#include "generation/stop_filter.h"
-#include "text/stream_decoder.h"
+#include "generation/visible_text.h"
 
 namespace stagecraft {
 
@@ -20,18 +19,16 @@ TextResult generate_text(const Tokenizer& tokenizer, Session& session,
     return result;
   }
 
-  StreamDecoder decoder(tokenizer, session.tokens());
-  StopFilter filter(options.stops);
+  VisibleText visible(tokenizer, session.tokens(), options.stops);
   const auto show = [&](const std::string& text) { return text.empty() || on_text(text); };
   result.reason = generate(session, options.generation, random, [&](TokenId token) {
     if (result.tokens.empty()) result.first_token_seconds = watch.seconds();
     result.tokens.push_back(token);
-    if (tokenizer.is_special(token)) return true;
-    return show(filter.push(decoder.push(token))) && !filter.stopped();
+    return show(visible.push(token)) && !visible.stopped();
   });
   // After an interruption the rest is not wanted; else it is text like any other.
   if (result.reason != StopReason::Stopped) {
-    show(filter.push(decoder.finish()) + filter.finish());
+    show(visible.finish());
   }
   result.generation_seconds = watch.seconds() - result.prompt_seconds;
   return result;

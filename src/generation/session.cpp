@@ -9,21 +9,6 @@
 #include "base/error.h"
 
 namespace stagecraft {
-namespace {
-
-// The context, if this machine could hold it: told now, not by the kernel when half a story is out.
-std::size_t affordable(const Engine& engine, std::size_t context) {
-  const double memory =
-      static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
-  const double needed = session_bytes(engine.plan(), engine.options(), context);
-  if (memory <= 0.0 || needed <= memory) return context;
-  throw Error(
-      "context: expected at most {:.0f} tokens, as many as {:.1f} GB of memory hold, found {}",
-      std::floor(static_cast<double>(context) * memory / needed), memory * 1e-9, context);
-}
-
-}  // namespace
-
 double session_bytes(const Plan& plan, const EngineOptions& options, std::size_t context) {
   const SequenceBytes sequence = sequence_bytes(plan, options, context);
   return sequence.cache + sequence.workspace +
@@ -31,9 +16,21 @@ double session_bytes(const Plan& plan, const EngineOptions& options, std::size_t
          sizeof(TokenId) * static_cast<double>(context);
 }
 
+std::size_t affordable_context(const Engine& engine, std::size_t context, std::size_t n_texts) {
+  const double memory =
+      static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+  const auto n = static_cast<double>(n_texts);
+  const double needed = n * session_bytes(engine.plan(), engine.options(), context);
+  if (memory <= 0.0 || needed <= memory) return context;
+  throw Error(
+      "context: expected at most {:.0f} tokens{}, as many as {:.1f} GB of memory hold, found {}",
+      std::floor(static_cast<double>(context) * memory / needed),
+      n_texts == 1 ? "" : fmt::format(" for each of {} texts", n_texts), memory * 1e-9, context);
+}
+
 Session::Session(Engine& engine, std::size_t context) try
     : engine_(engine),
-      sequence_(engine.make_sequence(affordable(engine, context))),
+      sequence_(engine.make_sequence(affordable_context(engine, context))),
       logits_(1, engine.plan().vocab_size) {
   tokens_.reserve(context);
 } catch (const std::bad_alloc&) {  // less than the machine has: a limit, a container

@@ -12,6 +12,10 @@ namespace stagecraft {
 // what a forward pass writes. Pages that are never reached cost nothing.
 double session_bytes(const Plan& plan, const EngineOptions& options, std::size_t context);
 
+// `context`, if this machine's memory holds that many tokens of n_texts texts: said now, not by the
+// kernel when half a story is out. Throws Error.
+std::size_t affordable_context(const Engine& engine, std::size_t context, std::size_t n_texts = 1);
+
 // One text in the making: its tokens, what the engine has computed of them, and the scores of the
 // token after the last. Nothing is allocated after it is made.
 class Session {

@@ -13,6 +13,7 @@ void add_convert(CLI::App& app);
 void add_info(CLI::App& app);
 void add_peek(CLI::App& app);
 void add_perplexity(CLI::App& app);
+void add_serve(CLI::App& app);
 void add_story(CLI::App& app);
 void add_tokenize(CLI::App& app);
 void add_compare(CLI::App& app);

@@ -34,6 +34,7 @@ int run(int argc, char** argv) {
   app.require_subcommand(0, 1);  // none at all is told below, in our own words
   add_story(app);
   add_chat(app);
+  add_serve(app);
   add_tokenize(app);
   add_peek(app);
   add_bench(app);

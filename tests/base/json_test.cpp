@@ -65,8 +65,22 @@ TEST(Json, DescribesValues) {
   const Json json(R"([null, true, -7, 2.0, 1e-5, "a\nb", [1, 2], {"a": 1}])", "file");
   std::vector<std::string> described;
   for (const JsonNode node : json.root().elements()) described.push_back(node.describe());
-  EXPECT_EQ(described, (std::vector<std::string>{"null", "true", "-7", "2.0", "1e-05", "\"a\\x0ab\"",
-                                                 "an array of 2", "an object"}));
+  EXPECT_EQ(described, (std::vector<std::string>{"null", "true", "-7", "2.0", "1e-05",
+                                                 "\"a\\x0ab\"", "an array of 2", "an object"}));
+}
+
+TEST(Json, ComparesValues) {
+  const Json json(R"([{"a": [1, "x", null], "b": {}}, {"b": {}, "a": [1.0, "x", null]},
+                      {"a": [1, "x", false], "b": {}}, {"a": [1, "x", null]},
+                      {"a": [1, "x", null], "c": {}}, {"a": ["x", 1, null], "b": {}}, []])",
+                  "file");
+  std::vector<JsonNode> nodes;
+  for (const JsonNode node : json.root().elements()) nodes.push_back(node);
+  EXPECT_TRUE(nodes[0] == nodes[1]);
+  for (std::size_t i = 2; i < nodes.size(); ++i) {
+    EXPECT_FALSE(nodes[0] == nodes[i]) << i;
+    EXPECT_FALSE(nodes[i] == nodes[0]) << i;
+  }
 }
 
 TEST(Json, RefusesAKeyThatIsThereTwiceWhereverItIs) {

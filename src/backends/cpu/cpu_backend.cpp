@@ -37,6 +37,9 @@ class CpuSequence final : public Sequence {
     cache_.truncate(length);
     return cache_.length();
   }
+  bool copy(const Sequence& other, std::size_t length) override {
+    return cache_.copy(static_cast<const CpuSequence&>(other).cache_, length);
+  }
   PackedKvCache& cache() { return cache_; }
 
  private:

@@ -87,6 +87,14 @@ PackedKvCache::PackedKvCache(std::span<const CacheShape> shapes, std::size_t cap
   memory_ = Matrix<std::byte>(round_up(capacity, kChunk) / kChunk, row_bytes_);
 }
 
+bool PackedKvCache::copy(const PackedKvCache& other, std::size_t length) {
+  if (length > other.length_ || length > capacity_) return false;
+  const std::size_t chunks = round_up(length, kChunk) / kChunk;
+  std::memcpy(memory_.data(), other.memory_.data(), chunks * row_bytes_);
+  length_ = length;
+  return true;
+}
+
 std::size_t PackedKvCache::offset(const Layer& layer, std::size_t kv_head,
                                   std::size_t chunk) const {
   return chunk * row_bytes_ + layer.offset +

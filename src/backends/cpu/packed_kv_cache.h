@@ -54,6 +54,9 @@ class PackedKvCache {
            const float* key, const float* value);
 
   void advance(std::size_t count) { length_ += count; }
+  // Becomes the first `length` positions of another cache of the same shapes and kind. False, and
+  // no change, if it has no such positions or there is no room for them.
+  bool copy(const PackedKvCache& other, std::size_t length);
   void truncate(std::size_t length) { length_ = length < length_ ? length : length_; }
 
  private:

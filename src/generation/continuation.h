@@ -1,0 +1,45 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "generation/generate.h"
+
+namespace stagecraft {
+
+// One text of several that are made side by side: its tokens, and the rules by which the next one
+// is chosen and the text ends. They are generate()'s rules in generate()'s order, without its
+// session: whoever holds it feeds the tokens and brings the logits.
+class Continuation {
+ public:
+  // prompt: at least one token, at most `context`, which is the most tokens of the whole text.
+  Continuation(std::vector<TokenId> prompt, const GenerationOptions& options, Random random,
+               std::size_t context)
+      : tokens_(std::move(prompt)),
+        n_prompt_(tokens_.size()),
+        options_(options),
+        random_(random),
+        context_(context) {}
+
+  struct Step {
+    std::optional<TokenId> token;   // the new token; none where the text ended before it
+    std::optional<StopReason> end;  // why the text has ended, if it has
+  };
+  // logits   [vocab_size]  the scores after the last token; changed by the penalty
+  // scratch  [vocab_size]
+  Step next(std::span<float> logits, std::span<TokenProbability> scratch);
+
+  std::span<const TokenId> tokens() const { return tokens_; }  // those of the prompt first
+  std::span<const TokenId> made() const { return tokens().subspan(n_prompt_); }
+  std::size_t prompt_size() const { return n_prompt_; }
+
+ private:
+  std::vector<TokenId> tokens_;
+  std::size_t n_prompt_;
+  GenerationOptions options_;
+  Random random_;
+  std::size_t context_;
+};
+
+}  // namespace stagecraft

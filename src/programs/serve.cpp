@@ -1,0 +1,186 @@
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/mapped_file.h"
+#include "checkpoint/checkpoint.h"
+#include "programs/commands.h"
+#include "programs/console.h"
+#include "programs/model_path.h"
+#include "programs/options.h"
+#include "serve/service.h"
+
+namespace stagecraft {
+namespace {
+
+constexpr std::size_t kDefaultContext = 4096;  // or what the model was trained for, if less
+constexpr std::size_t kMaxKeyBytes = 4096;
+constexpr std::chrono::seconds kGrace{10};  // for running answers, once the server is to end
+
+struct ServeFlags : GenerationFlags {
+  std::string host = "127.0.0.1";
+  std::uint16_t port = 8080;
+  std::size_t parallel = 4;
+  std::size_t queue = 64;
+  std::vector<std::string> aliases;
+  std::string api_key_file;
+  std::string chat_template;
+};
+
+// The first SIGINT or SIGTERM is noted and wakes the server; the second one ends the program.
+volatile std::sig_atomic_t asked_to_end = 0;
+const HttpServer* served = nullptr;  // a signal handler can reach nothing else
+
+void note_signal(int signal) {
+  asked_to_end = 1;
+  std::signal(signal, SIG_DFL);
+  served->wake();
+}
+
+// Ignores SIGPIPE, too: a client that has gone is an error of one send(), not the end of us.
+class SignalGuard {
+ public:
+  explicit SignalGuard(const HttpServer& server) {
+    asked_to_end = 0;
+    served = &server;
+    std::signal(SIGINT, note_signal);
+    std::signal(SIGTERM, note_signal);
+    std::signal(SIGPIPE, SIG_IGN);
+  }
+  ~SignalGuard() {
+    for (const int signal : {SIGINT, SIGTERM, SIGPIPE}) std::signal(signal, SIG_DFL);
+  }
+  SignalGuard(const SignalGuard&) = delete;
+  SignalGuard& operator=(const SignalGuard&) = delete;
+};
+
+// The first line of the file.
+std::string read_key(const std::string& file) {
+  if (file.empty()) return {};
+  const std::string text = read_text_file(file, kMaxKeyBytes);
+  std::string key = text.substr(0, text.find_first_of("\r\n"));
+  if (key.empty()) throw Error("{}: expected a key on the first line, found none", printable(file));
+  return key;
+}
+
+// What clients call the model: the aliases, or else the name of its folder or file.
+std::vector<std::string> names_of(const ServeFlags& flags, const std::filesystem::path& path) {
+  if (!flags.aliases.empty()) return flags.aliases;
+  const auto whole = std::filesystem::absolute(path / "").parent_path().lexically_normal();
+  return {is_model_file(whole) ? whole.stem().string() : whole.filename().string()};
+}
+
+ServedModel describe(const ServeFlags& flags, const std::filesystem::path& path,
+                     const Engine& engine, const Tokenizer& tokenizer) {
+  ServedModel model;
+  model.names = names_of(flags, path);
+  model.tokenizer = &tokenizer;
+  model.vocab_size = engine.plan().vocab_size;
+  model.context =
+      flags.context != 0 ? flags.context : std::min(engine.plan().max_seq_len, kDefaultContext);
+  model.max_texts = std::min(model.max_texts, flags.parallel + flags.queue);
+  model.defaults = flags.text_options(engine.plan(), 0);
+  model.has_max_tokens = flags.max_tokens != 0;
+  if (flags.seed_option->count() > 0) model.seed = flags.seed;
+  return model;
+}
+
+bool is_loopback(const std::string& host) {
+  return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
+void serve(const ServeFlags& flags, HttpServer& server, const std::string& name) {
+  const bool is_v6 = flags.host.find(':') != std::string::npos;
+  print_now(fmt::format("serving {} at http://{}:{}\n", printable(name),
+                        is_v6 ? "[" + flags.host + "]" : flags.host, server.port()));
+  std::optional<std::chrono::steady_clock::time_point> end;
+  server.run([&] {
+    if (asked_to_end == 0) return false;
+    const auto now = std::chrono::steady_clock::now();
+    if (!end) {
+      server.stop();
+      end = now + kGrace;
+    }
+    return now >= *end;
+  });
+}
+
+void run_serve(const ServeFlags& flags) {
+  const std::string key = read_key(flags.api_key_file);
+  const std::filesystem::path path = find_model(flags.model, "chat");
+  const Tokenizer tokenizer = Tokenizer::open(flags.tokenizer_path(path));
+  Engine engine = flags.open_engine(path);
+  ServedModel model = describe(flags, path, engine, tokenizer);
+  affordable_context(engine, model.context, flags.parallel);
+  note_long_context(engine.plan(), model.context);
+
+  std::optional<ChatFormat> chat;
+  try {
+    chat = ChatFormat::open(path, tokenizer, flags.chat_template);
+    model.chat = &*chat;
+  } catch (const Error& error) {
+    if (!flags.chat_template.empty()) throw;
+    model.why_no_chat = error.what();
+  }
+  const bool local = is_loopback(flags.host);
+  Service service(model, {key, local});
+  HttpServerOptions options;
+  options.host = flags.host;
+  options.port = flags.port;
+  HttpServer server(options, service);
+  const SignalGuard guard(server);
+  Scheduler scheduler(engine, tokenizer, {flags.parallel, model.context, flags.queue},
+                      [&server] { server.wake(); });
+  service.use(server, scheduler);
+  if (!local && key.empty()) {
+    print_note(
+        "note: whoever reaches this address may use the model; --api-key-file asks for a key");
+  }
+  serve(flags, server, model.names.front());
+}
+
+}  // namespace
+
+void add_serve(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("serve", "An OpenAI-compatible HTTP server");
+  const auto flags = std::make_shared<ServeFlags>();
+  flags->add_to(*command);
+  command->add_option("--host", flags->host, "Listen on this address of the machine")
+      ->check(not_empty())
+      ->capture_default_str()
+      ->type_name("ADDRESS");
+  command->add_option("--port", flags->port, "Listen on this port; 0: on a free one")
+      ->check(whole_in_range(0, 65535))
+      ->capture_default_str()
+      ->type_name("N");
+  command->add_option("--parallel", flags->parallel, "Texts that are made at the same time")
+      ->check(whole_in_range(1, 256))
+      ->capture_default_str()
+      ->type_name("N");
+  command->add_option("--queue", flags->queue, "Texts that may wait; more are refused")
+      ->check(whole_in_range(0, 10'000))
+      ->capture_default_str()
+      ->type_name("N");
+  command
+      ->add_option("--alias", flags->aliases,
+                   "Clients call the model this (may be given again; default: its file's name)")
+      ->check(not_empty())
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--api-key-file", flags->api_key_file,
+                   "Ask clients for the key on the first line of this file")
+      ->check(not_empty())
+      ->type_name("FILE");
+  command
+      ->add_option("--chat-template", flags->chat_template,
+                   "How the model wants a conversation written; as for chat")
+      ->type_name("NAME|FILE");
+  command->footer(
+      "Sampling options are for requests that do not name their own.\n"
+      "Example: stagecraft serve --model models/chat --port 8080");
+  command->callback([flags] { run_serve(*flags); });
+}
+
+}  // namespace stagecraft

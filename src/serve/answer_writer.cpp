@@ -1,0 +1,220 @@
+#include "serve/answer_writer.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "base/utf8.h"
+#include "serve/api_error.h"
+
+namespace stagecraft {
+namespace {
+
+constexpr float kLeastLogprob = -9999.0f;  // JSON has no infinity
+
+// With as many digits as tell it from every other float, not from every other double.
+double shortest(float logprob) {
+  return std::stod(fmt::format("{}", std::max(logprob, kLeastLogprob)));
+}
+
+std::string dump(const nlohmann::json& json) {
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string server_sent(const nlohmann::json& json) { return "data: " + dump(json) + "\n\n"; }
+
+const char* finish_reason(StopReason reason) {
+  const bool cut = reason == StopReason::MaxTokens || reason == StopReason::ContextFull;
+  return cut ? "length" : "stop";
+}
+
+std::size_t count_characters(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
+// The bytes of a token within a text: at the beginning of one, some tokenizers drop a space.
+std::string bytes_of(const Tokenizer& tokenizer, TokenId token) {
+  if (static_cast<std::size_t>(token) >= tokenizer.vocab_size()) return {};
+  const std::array<TokenId, 2> twice = {token, token};
+  const std::size_t first = tokenizer.decode(std::span(twice).first(1)).size();
+  return tokenizer.decode(twice).substr(first);
+}
+
+// {"token", "logprob", "bytes"}
+nlohmann::json chat_token(const Tokenizer& tokenizer, TokenId token, float logprob) {
+  const std::string bytes = bytes_of(tokenizer, token);
+  nlohmann::json numbers = nlohmann::json::array();
+  for (const char c : bytes) numbers.push_back(static_cast<unsigned char>(c));
+  return {{"token", utf8_with_replacements(bytes)},
+          {"logprob", shortest(logprob)},
+          {"bytes", std::move(numbers)}};
+}
+
+nlohmann::json chat_logprobs(const Tokenizer& tokenizer, std::span<const TokenScore> scores) {
+  nlohmann::json content = nlohmann::json::array();
+  for (const TokenScore& score : scores) {
+    nlohmann::json entry = chat_token(tokenizer, score.token, score.logprob);
+    nlohmann::json& top = entry["top_logprobs"] = nlohmann::json::array();
+    for (const auto& [token, logprob] : score.top) {
+      top.push_back(chat_token(tokenizer, token, logprob));
+    }
+    content.push_back(std::move(entry));
+  }
+  return {{"content", std::move(content)}, {"refusal", nullptr}};
+}
+
+// The older form: one list per column.
+nlohmann::json completion_logprobs(const Tokenizer& tokenizer, std::span<const TokenScore> scores,
+                                   std::span<const std::size_t> offsets) {
+  nlohmann::json tokens = nlohmann::json::array(), logprobs = tokens, tops = tokens;
+  for (const TokenScore& score : scores) {
+    tokens.push_back(utf8_with_replacements(bytes_of(tokenizer, score.token)));
+    logprobs.push_back(shortest(score.logprob));
+    nlohmann::json top = nlohmann::json::object();
+    for (const auto& [token, logprob] : score.top) {
+      const std::string text = utf8_with_replacements(bytes_of(tokenizer, token));
+      if (!top.contains(text)) top[text] = shortest(logprob);
+    }
+    tops.push_back(std::move(top));
+  }
+  return {{"tokens", std::move(tokens)},
+          {"token_logprobs", std::move(logprobs)},
+          {"top_logprobs", std::move(tops)},
+          {"text_offset", offsets}};
+}
+
+}  // namespace
+
+// The objects that answers are made of.
+struct AnswerWriter::Json {
+  const AnswerWriter& writer;
+
+  nlohmann::json envelope(nlohmann::json choices) const {
+    const Options& options = writer.options_;
+    const char* object = !options.chat    ? "text_completion"
+                         : options.stream ? "chat.completion.chunk"
+                                          : "chat.completion";
+    nlohmann::json json = {{"id", options.id},
+                           {"object", object},
+                           {"created", options.created},
+                           {"model", options.model},
+                           {"choices", std::move(choices)}};
+    if (options.stream && options.include_usage) json["usage"] = nullptr;
+    return json;
+  }
+
+  nlohmann::json usage() const {
+    std::size_t prompt = 0, cached = 0, made = 0;
+    for (std::size_t i = 0; i < writer.choices_.size(); ++i) {
+      const TextEnd& end = writer.choices_[i].end;
+      made += end.new_tokens;
+      if (i % writer.options_.n != 0) continue;  // the same prompt again
+      prompt += end.prompt_tokens;
+      cached += end.cached_tokens;
+    }
+    return {{"prompt_tokens", prompt},
+            {"completion_tokens", made},
+            {"total_tokens", prompt + made},
+            {"prompt_tokens_details", {{"cached_tokens", cached}}}};
+  }
+
+  nlohmann::json logprobs(std::span<const TokenScore> scores,
+                          std::span<const std::size_t> offsets) const {
+    if (!writer.options_.logprobs) return nullptr;
+    if (writer.options_.chat) return chat_logprobs(writer.tokenizer_, scores);
+    return completion_logprobs(writer.tokenizer_, scores, offsets);
+  }
+
+  // A choice of a chunk of a stream. delta: for a chat, else the piece of text.
+  std::string chunk(std::size_t index, nlohmann::json delta, nlohmann::json chunk_logprobs,
+                    nlohmann::json finish) const {
+    nlohmann::json choice = {{"index", index},
+                             {writer.options_.chat ? "delta" : "text", std::move(delta)},
+                             {"logprobs", std::move(chunk_logprobs)},
+                             {"finish_reason", std::move(finish)}};
+    return server_sent(envelope(nlohmann::json::array({std::move(choice)})));
+  }
+};
+
+AnswerWriter::AnswerWriter(const Tokenizer& tokenizer, const Options& options)
+    : tokenizer_(tokenizer), options_(options), choices_(options.n_texts) {}
+
+std::string AnswerWriter::begin() const {
+  std::string all;
+  if (!options_.stream || !options_.chat) return all;
+  for (std::size_t i = 0; i < choices_.size(); ++i) {
+    all += Json{*this}.chunk(i, {{"role", "assistant"}, {"content", ""}}, nullptr, nullptr);
+  }
+  return all;
+}
+
+std::string AnswerWriter::add(std::size_t index, const TextEvent& event) {
+  Choice& choice = choices_[index];
+  const Json json{*this};
+  const std::size_t offset = choice.characters;
+  choice.characters += count_characters(event.piece);
+  std::string said;
+  if (options_.stream) {
+    if (!event.piece.empty() || event.score) {
+      nlohmann::json scores = nullptr;
+      if (event.score) scores = json.logprobs({&*event.score, 1}, {&offset, 1});
+      nlohmann::json delta = event.piece;
+      if (options_.chat) delta = {{"content", event.piece}};
+      said += json.chunk(index, std::move(delta), std::move(scores), nullptr);
+    }
+  } else {
+    choice.text += event.piece;
+    if (event.score) {
+      choice.scores.push_back(*event.score);
+      choice.offsets.push_back(offset);
+    }
+  }
+  if (!event.end) return said;
+  ++ended_;
+  choice.end = *event.end;
+  if (!event.end->error.empty()) {
+    if (error_.empty()) error_ = event.end->error;
+    return said;
+  }
+  if (options_.stream) {
+    const nlohmann::json nothing = options_.chat ? nlohmann::json::object() : nlohmann::json("");
+    said += json.chunk(index, nothing, nullptr, finish_reason(event.end->reason));
+  }
+  return said;
+}
+
+std::string AnswerWriter::finish() const {
+  const Json json{*this};
+  if (options_.stream) {
+    std::string rest;
+    if (!error_.empty()) {
+      std::string text = ApiError(500, "server_error", "", "", error_).json();
+      text.pop_back();  // a server-sent event is one line
+      rest += "data: " + text + "\n\n";
+    } else if (options_.include_usage) {
+      nlohmann::json last = json.envelope(nlohmann::json::array());
+      last["usage"] = json.usage();
+      rest += server_sent(last);
+    }
+    return rest + "data: [DONE]\n\n";
+  }
+  nlohmann::json choices = nlohmann::json::array();
+  for (std::size_t i = 0; i < choices_.size(); ++i) {
+    const Choice& choice = choices_[i];
+    nlohmann::json entry = {{"index", i},
+                            {"logprobs", json.logprobs(choice.scores, choice.offsets)},
+                            {"finish_reason", finish_reason(choice.end.reason)}};
+    if (options_.chat) {
+      entry["message"] = {{"role", "assistant"}, {"content", choice.text}, {"refusal", nullptr}};
+    } else {
+      entry["text"] = choice.text;
+    }
+    choices.push_back(std::move(entry));
+  }
+  nlohmann::json whole = json.envelope(std::move(choices));
+  whole["usage"] = json.usage();
+  return dump(whole) + "\n";
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,416 @@
+#include "serve/api_request.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "base/json.h"
+#include "base/utf8.h"
+#include "serve/api_error.h"
+
+namespace stagecraft {
+namespace {
+
+constexpr std::size_t kMaxTokens = 10'000'000;
+constexpr std::size_t kMaxStops = 16;
+constexpr std::size_t kMaxStopBytes = 256;
+constexpr std::size_t kMaxRepeatLastN = 1024;  // the penalty takes the square of it
+constexpr std::size_t kMaxTop = 20;
+constexpr std::size_t kDefaultCompletionTokens = 16;  // as OpenAI defines it
+constexpr const char* kWhere = "request";
+
+// The members of one object; remembers which were asked for, to refuse the others.
+class Fields {
+ public:
+  explicit Fields(JsonNode object) : object_(object) {}
+
+  std::optional<JsonNode> find(const char* key) {
+    known_.insert(key);
+    return object_.find(key);
+  }
+  std::size_t size(const char* key, std::size_t min, std::size_t max, std::size_t otherwise) {
+    return read(key, otherwise, [&](JsonNode v) { return json_size(v, kWhere, key, min, max); });
+  }
+  float number(const char* key, double min, double max, float otherwise) {
+    return read(key, otherwise, [&](JsonNode v) {
+      return static_cast<float>(json_number(v, kWhere, key, min, max));
+    });
+  }
+  bool flag(const char* key, bool otherwise) {
+    return read(key, otherwise, [&](JsonNode v) { return json_bool(v, kWhere, key); });
+  }
+  // Of no influence on the answer, whatever it is.
+  void ignore(std::initializer_list<const char*> keys) {
+    for (const char* key : keys) known_.insert(key);
+  }
+  // Supported only where it changes nothing: one of these values, an array in JSON.
+  void only(const char* key, std::string_view neutral) {
+    const std::optional<JsonNode> value = find(key);
+    if (!value) return;
+    const Json values(neutral, key);
+    for (const JsonNode one : values.root().elements()) {
+      if (one == *value) return;
+    }
+    throw ApiError::bad_request(
+        key, fmt::format("{}: '{}': not supported, found {}", kWhere, key, value->describe()),
+        "unsupported_parameter");
+  }
+  void refuse_others() const {
+    for (const JsonNode value : object_.members()) {
+      const std::string_view key = value.key();
+      if (known_.contains(key) || value.is_null()) continue;
+      throw ApiError::bad_request(printable(key),
+                                  fmt::format("{}: '{}': unknown field", kWhere, printable(key)),
+                                  "unknown_parameter");
+    }
+  }
+
+ private:
+  template <class T, class Read>
+  T read(const char* key, T otherwise, Read convert) {
+    const std::optional<JsonNode> value = find(key);
+    if (!value) return otherwise;
+    try {
+      return convert(*value);
+    } catch (const Error& problem) {
+      throw ApiError::bad_request(key, problem.what());
+    }
+  }
+
+  JsonNode object_;
+  std::set<std::string, std::less<>> known_;
+};
+
+[[noreturn]] void expected(const std::string& key, const std::string& what,
+                           std::optional<JsonNode> found) {
+  throw ApiError::bad_request(key, fmt::format("{}: '{}': expected {}, found {}", kWhere, key, what,
+                                               found ? found->describe() : "none"));
+}
+
+// A string of the request. JSON may hold what no UTF-8 text can: half of a surrogate pair.
+std::string text_of(JsonNode value, const std::string& key) {
+  if (!value.is_string()) expected(key, "a string", value);
+  return std::string(value.string());
+}
+
+Json parse_body(std::string_view body) {
+  try {
+    check_utf8(kWhere, body);
+    return parse_json_object(body, kWhere);
+  } catch (const Error& problem) {
+    throw ApiError::bad_request("", problem.what());
+  }
+}
+
+void check_model(Fields& fields, const ServedModel& model) {
+  const std::optional<JsonNode> value = fields.find("model");
+  if (!value) return;
+  const std::string name = text_of(*value, "model");
+  if (std::ranges::count(model.names, name) != 0) return;
+  throw ApiError(404, "invalid_request_error", "model", "model_not_found",
+                 fmt::format("{}: 'model': expected '{}', found '{}'", kWhere, model.names.front(),
+                             printable(name)));
+}
+
+std::vector<std::string> parse_stops(Fields& fields, const std::vector<std::string>& otherwise) {
+  const std::optional<JsonNode> value = fields.find("stop");
+  if (!value) return otherwise;
+  std::vector<std::string> stops;
+  if (value->is_string()) {
+    stops.emplace_back(value->string());
+  } else {
+    if (!value->is_array() || value->size() > kMaxStops) {
+      expected("stop", fmt::format("a string, or an array of at most {}", kMaxStops), *value);
+    }
+    for (const JsonNode stop : value->elements()) stops.push_back(text_of(stop, "stop"));
+  }
+  for (const std::string& stop : stops) {
+    if (!stop.empty() && stop.size() <= kMaxStopBytes) continue;
+    throw ApiError::bad_request("stop", fmt::format("{}: 'stop': expected texts of 1 to {} bytes, "
+                                                    "found {}",
+                                                    kWhere, kMaxStopBytes, stop.size()));
+  }
+  return stops;
+}
+
+// Of the two names of one field, the one that is given.
+std::size_t parse_max_tokens(Fields& fields, bool chat, std::size_t otherwise) {
+  const std::size_t max_tokens = fields.size("max_tokens", 1, kMaxTokens, 0);
+  const std::size_t newer = chat ? fields.size("max_completion_tokens", 1, kMaxTokens, 0) : 0;
+  if (max_tokens != 0 && newer != 0 && max_tokens != newer) {
+    throw ApiError::bad_request(
+        "max_tokens",
+        fmt::format("{}: 'max_tokens': expected {}, as max_completion_tokens, found {}", kWhere,
+                    newer, max_tokens));
+  }
+  return max_tokens != 0 ? max_tokens : newer != 0 ? newer : otherwise;
+}
+
+TextOptions parse_options(Fields& fields, const ServedModel& model, bool chat) {
+  TextOptions options = model.defaults;
+  GenerationOptions& generation = options.generation;
+  if (!model.has_max_tokens) generation.max_tokens = chat ? kMaxTokens : kDefaultCompletionTokens;
+  generation.max_tokens = parse_max_tokens(fields, chat, generation.max_tokens);
+  SamplerOptions& sampler = generation.sampler;
+  sampler.temperature = fields.number("temperature", 0, 100, sampler.temperature);
+  sampler.top_p = fields.number("top_p", 0, 1, sampler.top_p);
+  sampler.top_k = fields.size("top_k", 0, kMaxTokens, sampler.top_k);
+  generation.repeat_penalty = fields.number("repeat_penalty", 0.01, 100, generation.repeat_penalty);
+  generation.repeat_last_n =
+      fields.size("repeat_last_n", 0, kMaxRepeatLastN, generation.repeat_last_n);
+  options.stops = parse_stops(fields, options.stops);
+  return options;
+}
+
+// What both kinds of request have besides, and what is refused in both.
+void parse_common(Fields& fields, CompletionRequest& request) {
+  request.stream = fields.flag("stream", false);
+  if (const std::optional<JsonNode> value = fields.find("stream_options")) {
+    if (!value->is_object()) expected("stream_options", "an object", *value);
+    if (!request.stream) {
+      throw ApiError::bad_request(
+          "stream_options",
+          fmt::format("{}: 'stream_options': expected 'stream' to be true, found false", kWhere));
+    }
+    Fields options(*value);
+    request.include_usage = options.flag("include_usage", false);
+    options.only("include_obfuscation", "[false]");
+    options.refuse_others();
+  }
+  fields.ignore({"user", "metadata", "store", "service_tier", "safety_identifier",
+                 "prompt_cache_key", "cache_prompt"});
+  fields.only("presence_penalty", "[0]");
+  fields.only("frequency_penalty", "[0]");
+  fields.only("logit_bias", "[{}, []]");
+  fields.only("min_p", "[0]");
+}
+
+std::uint64_t parse_seed(Fields& fields, std::uint64_t otherwise) {
+  return fields.size("seed", 0, SIZE_MAX, otherwise);
+}
+
+// Tokens that are computed as they are: each must be a row of the embedding.
+void check_prompt(const std::vector<TokenId>& tokens, const ServedModel& model,
+                  const std::string& param) {
+  if (tokens.empty() || tokens.size() > model.context) {
+    throw ApiError::bad_request(
+        param,
+        fmt::format("{}: '{}': expected 1 to {} tokens (the context), found {}", kWhere, param,
+                    model.context, tokens.size()),
+        tokens.empty() ? "" : "context_length_exceeded");
+  }
+  for (const TokenId token : tokens) {
+    if (token >= 0 && static_cast<std::size_t>(token) < model.vocab_size) continue;
+    throw ApiError::bad_request(
+        param, fmt::format("{}: '{}': expected token ids from 0 to {}, found {}", kWhere, param,
+                           model.vocab_size - 1, token));
+  }
+}
+
+std::vector<TokenId> ids_of(JsonNode array, const ServedModel& model) {
+  std::vector<TokenId> ids;
+  const auto n_tokens = static_cast<std::int64_t>(model.vocab_size);
+  for (const JsonNode id : array.elements()) {
+    if (!id.is_integer() || id.integer() < 0 || id.integer() >= n_tokens) {
+      expected("prompt", fmt::format("token ids from 0 to {}", n_tokens - 1), id);
+    }
+    ids.push_back(static_cast<TokenId>(id.integer()));
+  }
+  return ids;
+}
+
+std::vector<TokenId> prompt_of(JsonNode value, const ServedModel& model) {
+  if (value.is_array()) return ids_of(value, model);
+  if (!value.is_string()) expected("prompt", "a string or an array of token ids", value);
+  try {
+    return model.tokenizer->encode(value.string(), {.add_special = true});
+  } catch (const Error& problem) {
+    throw ApiError::bad_request("prompt", fmt::format("{}: 'prompt': {}", kWhere, problem.what()));
+  }
+}
+
+// A string, token ids, or an array of several of either.
+std::vector<std::vector<TokenId>> parse_prompts(Fields& fields, const ServedModel& model) {
+  const std::optional<JsonNode> value = fields.find("prompt");
+  if (!value) {
+    throw ApiError::bad_request("prompt",
+                                fmt::format("{}: 'prompt': expected one, found none", kWhere));
+  }
+  std::vector<std::vector<TokenId>> prompts;
+  if (value->is_array() && value->size() != 0 && !(*value->elements().begin()).is_number()) {
+    if (value->size() > model.max_texts) {
+      expected("prompt", fmt::format("at most {} prompts", model.max_texts), *value);
+    }
+    for (const JsonNode one : value->elements()) prompts.push_back(prompt_of(one, model));
+  } else {
+    prompts.push_back(prompt_of(*value, model));
+  }
+  for (const auto& prompt : prompts) check_prompt(prompt, model, "prompt");
+  return prompts;
+}
+
+// A message's content: a string, or an array of texts.
+std::string content_of(JsonNode message, const std::string& where) {
+  const std::string key = where + ".content";
+  const std::optional<JsonNode> content = message.find("content");
+  if (!content) {
+    throw ApiError::bad_request(key,
+                                fmt::format("{}: '{}': expected one, found none", kWhere, key));
+  }
+  if (!content->is_array()) return text_of(*content, key);
+  std::string text;
+  for (const JsonNode part : content->elements()) {
+    const auto type = part.is_object() ? part.find("type") : std::nullopt;
+    if (!type || !type->is_string() || type->string() != "text" || !part.find("text")) {
+      expected(key, "parts of the type 'text'", part);
+    }
+    text += text_of(part.at("text"), key);
+  }
+  return text;
+}
+
+std::vector<Message> parse_messages(Fields& fields) {
+  const std::optional<JsonNode> value = fields.find("messages");
+  if (!value || !value->is_array() || value->size() == 0) {
+    expected("messages", "an array of at least one message", value);
+  }
+  std::vector<Message> messages;
+  std::string due = "user";
+  for (const JsonNode message : value->elements()) {
+    const bool first = messages.empty();
+    const std::string where = fmt::format("messages[{}]", messages.size());
+    if (!message.is_object()) expected(where, "an object", message);
+    Fields members(message);
+    const std::optional<JsonNode> given = members.find("role");
+    std::string role = given ? text_of(*given, where + ".role") : "";
+    if (role == "developer") role = "system";  // the newer name
+    const bool is_system = first && role == "system";
+    if (!is_system && role != due) {
+      expected(where + ".role", fmt::format("'{}'{}", due, first ? " or 'system'" : ""), given);
+    }
+    members.ignore({"content", "name"});
+    members.only("refusal", "[]");
+    members.only("tool_calls", "[[]]");
+    members.refuse_others();
+    messages.push_back({role, content_of(message, where)});
+    if (!is_system) due = due == "user" ? "assistant" : "user";
+  }
+  if (due == "user") {
+    throw ApiError::bad_request(
+        "messages",
+        fmt::format("{}: 'messages': expected a message of the role 'user' as the last, found '{}'",
+                    kWhere, messages.back().role));
+  }
+  return messages;
+}
+
+std::vector<TokenId> chat_prompt(const std::vector<Message>& messages, const ServedModel& model) {
+  if (model.chat == nullptr) throw ApiError::bad_request("", model.why_no_chat);
+  std::vector<TokenId> tokens;
+  try {
+    tokens = model.chat->tokens(messages);
+  } catch (const Error& problem) {
+    throw ApiError::bad_request("messages",
+                                fmt::format("{}: 'messages': {}", kWhere, problem.what()));
+  }
+  check_prompt(tokens, model, "messages");
+  return tokens;
+}
+
+// One text per prompt and choice.
+std::vector<TextRequest> texts_of(const std::vector<std::vector<TokenId>>& prompts, std::size_t n,
+                                  const TextRequest& like, const ServedModel& model) {
+  if (prompts.size() * n > model.max_texts) {
+    throw ApiError::bad_request(
+        "n", fmt::format("{}: 'n': expected at most {} texts in all, found {}", kWhere,
+                         model.max_texts, prompts.size() * n));
+  }
+  std::vector<TextRequest> texts;
+  for (const auto& prompt : prompts) {
+    for (std::size_t i = 0; i < n; ++i) {
+      texts.push_back(like);
+      texts.back().prompt = prompt;
+      texts.back().seed += i;
+    }
+  }
+  return texts;
+}
+
+}  // namespace
+
+CompletionRequest parse_completion(std::string_view body, const ServedModel& model,
+                                   std::uint64_t random_seed) {
+  const Json json = parse_body(body);
+  Fields fields(json.root());
+  CompletionRequest request;
+  check_model(fields, model);
+  parse_common(fields, request);
+  TextRequest text;
+  text.options = parse_options(fields, model, false);
+  text.seed = parse_seed(fields, random_seed);
+  if (fields.find("logprobs")) text.n_top = fields.size("logprobs", 0, kMaxTop, 0);
+  request.n = fields.size("n", 1, model.max_texts, 1);
+  fields.only("best_of", fmt::format("[{}]", request.n));
+  fields.only("echo", "[false]");
+  fields.only("suffix", R"([""])");
+  const std::vector<std::vector<TokenId>> prompts = parse_prompts(fields, model);
+  fields.refuse_others();
+  request.texts = texts_of(prompts, request.n, text, model);
+  return request;
+}
+
+CompletionRequest parse_chat_completion(std::string_view body, const ServedModel& model,
+                                        std::uint64_t random_seed) {
+  const Json json = parse_body(body);
+  Fields fields(json.root());
+  CompletionRequest request;
+  request.chat = true;
+  check_model(fields, model);
+  parse_common(fields, request);
+  TextRequest text;
+  text.options = parse_options(fields, model, true);
+  text.seed = parse_seed(fields, random_seed);
+  const std::size_t top = fields.size("top_logprobs", 0, kMaxTop, 0);
+  if (fields.flag("logprobs", false)) {
+    text.n_top = top;
+  } else if (top != 0) {
+    throw ApiError::bad_request(
+        "top_logprobs",
+        fmt::format("{}: 'top_logprobs': expected 'logprobs' to be true, found false", kWhere));
+  }
+  request.n = fields.size("n", 1, model.max_texts, 1);
+  fields.ignore({"parallel_tool_calls"});
+  fields.only("tools", "[[]]");
+  fields.only("functions", "[[]]");
+  fields.only("tool_choice", R"(["none", "auto"])");
+  fields.only("function_call", R"(["none", "auto"])");
+  fields.only("response_format", R"([{"type": "text"}])");
+  fields.only("modalities", R"([["text"]])");
+  const std::vector<Message> messages = parse_messages(fields);
+  fields.refuse_others();
+  const auto& ends = model.chat == nullptr ? std::vector<TokenId>() : model.chat->end_tokens();
+  auto& end_tokens = text.options.generation.end_tokens;
+  end_tokens.insert(end_tokens.end(), ends.begin(), ends.end());
+  request.texts = texts_of({chat_prompt(messages, model)}, request.n, text, model);
+  return request;
+}
+
+std::vector<TokenId> parse_tokenize(std::string_view body, const ServedModel& model) {
+  const Json json = parse_body(body);
+  Fields fields(json.root());
+  check_model(fields, model);
+  const std::optional<JsonNode> content = fields.find("content");
+  if (!content) expected("content", "a string", std::nullopt);
+  const std::string text = text_of(*content, "content");
+  const bool add_special = fields.flag("add_special", false);
+  const bool parse_special = fields.flag("parse_special", true);
+  fields.refuse_others();
+  try {
+    return model.tokenizer->encode(text,
+                                   {.parse_special = parse_special, .add_special = add_special});
+  } catch (const Error& problem) {
+    throw ApiError::bad_request("content", problem.what());
+  }
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "serve/scheduler.h"
+#include "text/chat_format.h"
+
+namespace stagecraft {
+
+// What the parsing of a request needs to know of the model.
+struct ServedModel {
+  std::vector<std::string> names;  // that it answers to; the first is what answers call it
+  const Tokenizer* tokenizer = nullptr;
+  const ChatFormat* chat = nullptr;  // null: the model is not for chats
+  std::string why_no_chat;
+  std::size_t vocab_size = 0;  // rows of the embedding
+  std::size_t context = 0;
+  std::size_t max_texts = 16;   // of one request
+  TextOptions defaults;         // for what a request does not name
+  bool has_max_tokens = false;  // do the defaults name max_tokens?
+  std::optional<std::uint64_t> seed;
+};
+
+// A request for text, read and checked.
+struct CompletionRequest {
+  bool chat = false;
+  bool stream = false;
+  bool include_usage = false;  // in a stream; an answer in one piece always has it
+  std::size_t n = 1;           // texts per prompt
+  // What is to be made: n texts per prompt, prompt by prompt. With the seed s, choice i of a prompt
+  // has the seed s + i.
+  std::vector<TextRequest> texts;
+};
+
+// The bodies of POST /v1/completions and /v1/chat/completions, as OpenAI defines them. A field that
+// is unknown, or that would change the answer and is not supported, is refused by name; fields that
+// cannot change the answer are accepted. random_seed: for a request that names none.
+// Throws ApiError; looks at nothing but its arguments.
+CompletionRequest parse_completion(std::string_view body, const ServedModel& model,
+                                   std::uint64_t random_seed);
+CompletionRequest parse_chat_completion(std::string_view body, const ServedModel& model,
+                                        std::uint64_t random_seed);
+
+// The body of POST /tokenize: {"content": TEXT, "add_special": BOOL, "parse_special": BOOL}.
+std::vector<TokenId> parse_tokenize(std::string_view body, const ServedModel& model);
+
+}  // namespace stagecraft

@@ -1,0 +1,413 @@
+#include "serve/http_server.h"
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+namespace stagecraft {
+namespace {
+
+constexpr std::size_t kReadBytes = 64 << 10;
+constexpr std::size_t kMaxAhead = 64 << 10;  // what a client may send before its answer has ended
+constexpr std::chrono::milliseconds kDrainTime{2000};
+constexpr std::size_t kDrainBytes = 16 << 20;
+constexpr std::chrono::milliseconds kTick{100};
+constexpr std::size_t kSpareFiles = 32;  // descriptors that are not connections
+
+const char* reason(int status) {
+  switch (status) {
+    case 200:
+      return "OK";
+    case 400:
+      return "Bad Request";
+    case 401:
+      return "Unauthorized";
+    case 403:
+      return "Forbidden";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 413:
+      return "Content Too Large";
+    case 415:
+      return "Unsupported Media Type";
+    case 417:
+      return "Expectation Failed";
+    case 429:
+      return "Too Many Requests";
+    case 431:
+      return "Request Header Fields Too Large";
+    case 501:
+      return "Not Implemented";
+    case 503:
+      return "Service Unavailable";
+    case 505:
+      return "HTTP Version Not Supported";
+    default:
+      return "Internal Server Error";
+  }
+}
+
+void prepare(int fd) {  // no waiting in read and write, and not handed on to children
+  ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
+  ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+std::uint16_t port_of(int fd) {
+  sockaddr_storage address = {};
+  socklen_t size = sizeof address;
+  ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
+  if (address.ss_family == AF_INET6) {
+    return ntohs(reinterpret_cast<const sockaddr_in6&>(address).sin6_port);
+  }
+  return ntohs(reinterpret_cast<const sockaddr_in&>(address).sin_port);
+}
+
+int listen_on(const std::string& host, std::uint16_t port) {
+  addrinfo hints = {};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE;
+  addrinfo* found = nullptr;
+  const std::string service = std::to_string(port);
+  if (const int failed = ::getaddrinfo(host.c_str(), service.c_str(), &hints, &found);
+      failed != 0) {
+    throw Error("--host: expected an address of this machine, found '{}': {}", printable(host),
+                ::gai_strerror(failed));
+  }
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, ::freeaddrinfo);
+  int problem = 0;
+  for (const addrinfo* address = found; address != nullptr; address = address->ai_next) {
+    const int fd = ::socket(address->ai_family, address->ai_socktype, address->ai_protocol);
+    if (fd < 0) {
+      problem = errno;
+      continue;
+    }
+    const int yes = 1;
+    ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    if (::bind(fd, address->ai_addr, address->ai_addrlen) == 0 && ::listen(fd, 128) == 0) {
+      prepare(fd);
+      return fd;
+    }
+    problem = errno;
+    ::close(fd);
+  }
+  throw Error("--port {}: cannot listen on {}: {}", port, printable(host), std::strerror(problem));
+}
+
+// As many connections as the process may have files for.
+std::size_t affordable_connections(std::size_t wanted) {
+  rlimit limit = {};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;
+  const auto files = static_cast<std::size_t>(limit.rlim_cur);
+  return std::min(wanted, files > 2 * kSpareFiles ? files - kSpareFiles : kSpareFiles);
+}
+
+bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
+
+}  // namespace
+
+HttpServer::HttpServer(const HttpServerOptions& options, Handler& handler)
+    : options_(options), handler_(handler), listener_(listen_on(options.host, options.port)) {
+  options_.max_connections = affordable_connections(options.max_connections);
+  int ends[2];
+  if (::pipe(ends) != 0) {
+    ::close(listener_);
+    throw Error("serve: cannot make a pipe: {}", std::strerror(errno));
+  }
+  wake_read_ = ends[0];
+  wake_write_ = ends[1];
+  prepare(wake_read_);
+  prepare(wake_write_);
+  port_ = port_of(listener_);
+}
+
+HttpServer::~HttpServer() {
+  for (const auto& [id, connection] : connections_) ::close(connection.fd);
+  ::close(wake_read_);
+  ::close(wake_write_);
+  ::close(listener_);
+}
+
+void HttpServer::wake() const noexcept {
+  const int before = errno;  // a signal handler must leave it alone
+  [[maybe_unused]] const auto ignored = ::write(wake_write_, "", 1);  // full: it wakes anyway
+  errno = before;
+}
+
+void HttpServer::run(const std::function<bool()>& now) {
+  std::vector<pollfd> polled;
+  std::vector<ConnectionId> ids;
+  while (!now() && !(stopping_ && connections_.empty())) {
+    polled.assign({{wake_read_, POLLIN, 0}, {accepts() ? listener_ : -1, POLLIN, 0}});
+    ids.clear();
+    for (const auto& [id, connection] : connections_) {
+      const int out = connection.unsent_bytes() > 0 ? POLLOUT : 0;
+      polled.push_back({connection.fd, static_cast<short>(POLLIN | out), 0});
+      ids.push_back(id);
+    }
+    ::poll(polled.data(), static_cast<nfds_t>(polled.size()), wait_milliseconds());
+    char buffer[256];
+    while (::read(wake_read_, buffer, sizeof buffer) > 0) {
+    }
+    for (const ConnectionId id : std::exchange(gone_, {})) handler_.on_gone(id);
+    handler_.on_wake();
+    for (const ConnectionId id : std::exchange(ready_, {})) {
+      if (find(id, Phase::Reading) != nullptr) parse(id, {});
+    }
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      const short happened = polled[i + 2].revents;
+      if ((happened & POLLOUT) != 0) send_more(ids[i]);
+      if ((happened & (POLLIN | POLLHUP | POLLERR)) != 0) receive(ids[i]);
+    }
+    if (polled[1].revents != 0) accept_all();
+    drop_late();
+    if (stopping_) drop_idle();
+  }
+}
+
+int HttpServer::wait_milliseconds() const {
+  if (!ready_.empty() || !gone_.empty()) return 0;
+  return static_cast<int>(kTick.count());
+}
+
+void HttpServer::accept_all() {
+  while (true) {
+    const int fd = ::accept(listener_, nullptr, nullptr);
+    if (fd < 0) {
+      if (!would_block()) accept_after_ = Clock::now() + kTick;  // no descriptor, no memory: later
+      return;
+    }
+    if (connections_.size() >= options_.max_connections && !make_room()) {
+      ::close(fd);  // everyone who is here is being served
+      continue;
+    }
+    prepare(fd);
+    const int yes = 1;
+    ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+    Connection connection;
+    connection.fd = fd;
+    connection.parser = HttpParser(options_.limits);
+    wait_for_request(connection);
+    connections_.emplace(++last_id_, std::move(connection));
+  }
+}
+
+// Closes the connection that has been without a complete request for longest. False if all have
+// one.
+bool HttpServer::make_room() {
+  auto oldest = connections_.end();
+  for (auto it = connections_.begin(); it != connections_.end(); ++it) {
+    const Phase phase = it->second.phase;
+    if (phase != Phase::Reading && phase != Phase::Draining) continue;
+    if (oldest == connections_.end() || it->second.since < oldest->second.since) oldest = it;
+  }
+  if (oldest == connections_.end()) return false;
+  drop(oldest->first);
+  return true;
+}
+
+void HttpServer::wait_for_request(Connection& connection) {
+  connection.phase = Phase::Reading;
+  connection.in_request = false;
+  connection.since = Clock::now();
+  connection.deadline = connection.since + options_.idle_time;
+}
+
+void HttpServer::receive(ConnectionId id) {
+  const auto it = connections_.find(id);
+  if (it == connections_.end()) return;
+  char buffer[kReadBytes];
+  const ssize_t n = ::recv(it->second.fd, buffer, sizeof buffer, 0);
+  if (n < 0 && would_block()) return;
+  // A client that has closed its side has gone, as far as anyone can tell.
+  if (n <= 0) return drop(id);
+  parse(id, std::string_view(buffer, static_cast<std::size_t>(n)));
+}
+
+// Reads requests until one must be answered. The bytes behind it wait in the parser.
+void HttpServer::parse(ConnectionId id, std::string_view bytes) {
+  Connection& connection = connections_.at(id);
+  if (connection.phase != Phase::Reading) {
+    if (connection.close_after) {
+      connection.dropped += bytes.size();
+      return connection.dropped > kDrainBytes ? drop(id) : void();
+    }
+    if (connection.parser.waiting_bytes() + bytes.size() > kMaxAhead) return drop(id);
+    connection.parser.keep(bytes);
+    return;
+  }
+  std::optional<HttpRequest> request;
+  try {
+    request = connection.parser.push(bytes);
+  } catch (const HttpError& error) {
+    return refuse(id, error);
+  }
+  if (request) {
+    if (stopping_) return drop(id);
+    connection.phase = Phase::Answering;
+    connection.deadline = Clock::time_point::max();
+    connection.close_after = !request->keep_alive;
+    connection.chunked = !request->is_http_1_0;
+    connection.head_only = request->method == "HEAD";
+    return handler_.on_request(id, std::move(*request));
+  }
+  if (connection.parser.in_request() && !connection.in_request) {
+    connection.in_request = true;
+    connection.deadline = Clock::now() + options_.request_time;
+  }
+  if (connection.parser.take_expects_continue()) queue(id, "HTTP/1.1 100 Continue\r\n\r\n");
+}
+
+void HttpServer::refuse(ConnectionId id, const HttpError& error) {
+  Connection& connection = connections_.at(id);
+  connection.phase = Phase::Answering;
+  connection.close_after = true;
+  answer(id, handler_.refusal(error));
+}
+
+HttpServer::Connection* HttpServer::find(ConnectionId id, Phase phase) {
+  const auto it = connections_.find(id);
+  return it == connections_.end() || it->second.phase != phase ? nullptr : &it->second;
+}
+
+void HttpServer::write_head(ConnectionId id, const HttpAnswer& answer, bool has_length) {
+  Connection& connection = connections_.at(id);
+  if (stopping_ || (!has_length && !connection.chunked)) connection.close_after = true;
+  std::string head = fmt::format("HTTP/1.1 {} {}\r\nContent-Type: {}\r\n", answer.status,
+                                 reason(answer.status), answer.content_type);
+  if (has_length) {
+    head += fmt::format("Content-Length: {}\r\n", answer.body.size());
+  } else if (connection.chunked) {
+    head += "Transfer-Encoding: chunked\r\n";
+  }
+  for (const auto& [name, value] : answer.headers) head += fmt::format("{}: {}\r\n", name, value);
+  if (connection.close_after) head += "Connection: close\r\n";
+  queue(id, head + "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n\r\n");
+}
+
+void HttpServer::answer(ConnectionId id, HttpAnswer answer) {
+  if (find(id, Phase::Answering) == nullptr) return;
+  write_head(id, answer, true);
+  if (!connections_.contains(id)) return;
+  if (!connections_.at(id).head_only) queue(id, answer.body);
+  end_answer(id);
+}
+
+void HttpServer::begin_stream(ConnectionId id, const std::string& content_type) {
+  if (find(id, Phase::Answering) == nullptr) return;
+  write_head(id, {200, content_type, {}, {}}, false);
+}
+
+void HttpServer::stream(ConnectionId id, std::string_view piece) {
+  const Connection* connection = find(id, Phase::Answering);
+  if (connection == nullptr || piece.empty()) return;
+  if (!connection->chunked) return queue(id, piece);
+  queue(id, fmt::format("{:x}\r\n{}\r\n", piece.size(), piece));
+}
+
+void HttpServer::end_stream(ConnectionId id) {
+  const Connection* connection = find(id, Phase::Answering);
+  if (connection == nullptr) return;
+  if (connection->chunked) queue(id, "0\r\n\r\n");
+  end_answer(id);
+}
+
+// The whole answer is queued: on to the next request, or to the end.
+void HttpServer::end_answer(ConnectionId id) {
+  Connection* connection = find(id, Phase::Answering);
+  if (connection == nullptr) return;
+  connection->phase = Phase::Closing;
+  send_more(id);
+}
+
+// Bytes for the client, as far as it takes them now; the rest waits. Where too much waits in all,
+// the client with the most of it is dropped.
+void HttpServer::queue(ConnectionId id, std::string_view bytes) {
+  const auto it = connections_.find(id);
+  if (it == connections_.end()) return;
+  Connection& connection = it->second;
+  if (connection.unsent_bytes() == 0) connection.deadline = Clock::now() + options_.send_time;
+  connection.unsent += bytes;
+  unsent_bytes_ += bytes.size();
+  send_more(id);
+  while (unsent_bytes_ > options_.max_unsent_bytes) {
+    const auto most = std::ranges::max_element(
+        connections_, {}, [](const auto& entry) { return entry.second.unsent_bytes(); });
+    drop(most->first);
+  }
+}
+
+void HttpServer::send_more(ConnectionId id) {
+  const auto it = connections_.find(id);
+  if (it == connections_.end()) return;
+  Connection& connection = it->second;
+  while (connection.unsent_bytes() > 0) {
+    const ssize_t n = ::send(connection.fd, connection.unsent.data() + connection.sent,
+                             connection.unsent_bytes(), 0);
+    if (n < 0 && would_block()) break;
+    if (n <= 0) return drop(id);
+    connection.sent += static_cast<std::size_t>(n);
+    unsent_bytes_ -= static_cast<std::size_t>(n);
+    connection.deadline = Clock::now() + options_.send_time;
+  }
+  // Make no copy per token, and keep no more than half of it for nothing.
+  if (connection.sent > connection.unsent.size() / 2) {
+    connection.unsent.erase(0, connection.sent);
+    connection.unsent.shrink_to_fit();
+    connection.sent = 0;
+  }
+  if (connection.unsent_bytes() > 0) return;
+  if (connection.phase == Phase::Answering) connection.deadline = Clock::time_point::max();
+  if (connection.phase != Phase::Closing) return;
+  if (!connection.close_after) {
+    wait_for_request(connection);
+    if (connection.parser.waiting_bytes() > 0) ready_.push_back(id);
+    return;
+  }
+  // Closed at once, a client that still sends would be told of a broken connection, and never see
+  // the answer.
+  ::shutdown(connection.fd, SHUT_WR);
+  connection.phase = Phase::Draining;
+  connection.since = Clock::now();
+  connection.deadline = connection.since + kDrainTime;
+}
+
+void HttpServer::drop(ConnectionId id) {
+  const auto it = connections_.find(id);
+  if (it == connections_.end()) return;
+  const bool owed = it->second.phase == Phase::Answering;
+  unsent_bytes_ -= it->second.unsent_bytes();
+  ::close(it->second.fd);
+  connections_.erase(it);
+  if (owed) gone_.push_back(id);
+}
+
+void HttpServer::drop_late() {
+  const auto now = Clock::now();
+  std::vector<ConnectionId> late;
+  for (const auto& [id, connection] : connections_) {
+    if (connection.deadline <= now) late.push_back(id);
+  }
+  for (const ConnectionId id : late) drop(id);
+}
+
+void HttpServer::drop_idle() {
+  std::vector<ConnectionId> idle;
+  for (const auto& [id, connection] : connections_) {
+    if (connection.phase == Phase::Reading) idle.push_back(id);
+  }
+  for (const ConnectionId id : idle) drop(id);
+}
+
+}  // namespace stagecraft

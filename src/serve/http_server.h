@@ -1,0 +1,135 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "serve/http_parser.h"
+
+namespace stagecraft {
+
+using ConnectionId = std::uint64_t;  // never used twice
+
+struct HttpAnswer {
+  int status = 200;
+  std::string content_type;
+  std::string body;
+  std::vector<std::pair<std::string, std::string>> headers;  // more of them
+};
+
+struct HttpServerOptions {
+  std::string host = "127.0.0.1";  // an address or a name
+  std::uint16_t port = 0;          // 0: a free one
+  std::size_t max_connections = 128;
+  std::size_t max_unsent_bytes = 64 << 20;      // of answers that clients have not taken, in all
+  std::chrono::milliseconds idle_time{60'000};  // how long a connection may wait between requests
+  std::chrono::milliseconds request_time{20'000};  // from a request's first byte to its last
+  std::chrono::milliseconds send_time{20'000};  // how long a client may take nothing of its answer
+  HttpLimits limits;
+};
+
+// HTTP/1.1 over TCP: one thread and one poll() for all connections, no thread per client. What a
+// client can make it hold is bounded: connections, bytes of a request, bytes of answers not taken,
+// and the time for each. A full server closes the connection that has been idle longest.
+//
+// cpp-httplib (0.11.4 in Debian 12) is not used: it collects a header line without a bound, queues
+// accepted connections without a bound, and eight slow clients occupy its eight threads.
+class HttpServer {
+ public:
+  // Called from run(), by the thread that is in it.
+  struct Handler {
+    virtual ~Handler() = default;
+    // A complete request. Must lead to answer() or begin_stream(), now or later.
+    virtual void on_request(ConnectionId connection, HttpRequest request) = 0;
+    // A request that is no HTTP, or too large: the answer to it. The connection is closed then.
+    virtual HttpAnswer refusal(const HttpError& error) = 0;
+    // The client has gone before its answer was complete. Not called from within the functions
+    // below.
+    virtual void on_gone(ConnectionId connection) = 0;
+    // After wake(), and about ten times per second.
+    virtual void on_wake() = 0;
+  };
+
+  // Listens from now on. Throws Error if it cannot. The process must ignore SIGPIPE.
+  HttpServer(const HttpServerOptions& options, Handler& handler);
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  std::uint16_t port() const { return port_; }
+
+  // Serves until stop() was called and every answer has been sent, or until `now` becomes true.
+  void run(const std::function<bool()>& now);
+  // No new connection and no new request from now on.
+  void stop() { stopping_ = true; }
+  // Makes run() call on_wake() soon. From any thread, or a signal handler.
+  void wake() const noexcept;
+
+  // Of a connection that has gone, these do nothing.
+  void answer(ConnectionId connection, HttpAnswer answer);
+  void begin_stream(ConnectionId connection, const std::string& content_type);
+  void stream(ConnectionId connection, std::string_view piece);
+  void end_stream(ConnectionId connection);
+
+  std::size_t n_connections() const { return connections_.size(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  enum class Phase {
+    Reading,    // of a request, or waiting for one
+    Answering,  // the handler owes an answer, or the rest of it
+    Closing,    // the last bytes are on their way
+    Draining,   // all is sent; what the client still sends is dropped, so that it sees the answer
+  };
+  struct Connection {
+    int fd = -1;
+    Phase phase = Phase::Reading;
+    HttpParser parser;
+    std::string unsent;
+    std::size_t sent = 0;        // of `unsent`
+    std::size_t dropped = 0;     // received after the last request, and not looked at
+    Clock::time_point deadline;  // of the phase; far away while the handler works
+    Clock::time_point since;     // when it became idle
+    bool in_request = false;
+    bool chunked = false;
+    bool head_only = false;
+    bool close_after = false;
+    std::size_t unsent_bytes() const { return unsent.size() - sent; }
+  };
+  using Connections = std::map<ConnectionId, Connection>;
+
+  void accept_all();
+  bool make_room();
+  void receive(ConnectionId id);
+  void parse(ConnectionId id, std::string_view bytes);
+  void refuse(ConnectionId id, const HttpError& error);
+  void send_more(ConnectionId id);
+  void queue(ConnectionId id, std::string_view bytes);
+  void write_head(ConnectionId id, const HttpAnswer& answer, bool has_length);
+  void end_answer(ConnectionId id);
+  void wait_for_request(Connection& connection);
+  void drop(ConnectionId id);
+  void drop_late();
+  void drop_idle();
+  Connection* find(ConnectionId id, Phase phase);
+  int wait_milliseconds() const;
+  bool accepts() const { return !stopping_ && Clock::now() >= accept_after_; }
+
+  HttpServerOptions options_;
+  Handler& handler_;
+  int listener_ = -1;
+  int wake_read_ = -1, wake_write_ = -1;
+  std::uint16_t port_ = 0;
+  ConnectionId last_id_ = 0;
+  Connections connections_;
+  std::size_t unsent_bytes_ = 0;     // of all connections
+  std::vector<ConnectionId> ready_;  // their next request has been received already
+  std::vector<ConnectionId> gone_;   // the handler is yet to hear of it
+  Clock::time_point accept_after_;
+  bool stopping_ = false;
+};
+
+}  // namespace stagecraft

@@ -1,0 +1,351 @@
+#include "serve/scheduler.h"
+
+#include <algorithm>
+#include <cmath>
+#include <new>
+#include <numeric>
+
+#include "base/error.h"
+#include "base/stopwatch.h"
+
+namespace stagecraft {
+namespace {
+
+// Rows of prompts per step while texts are being written: enough for the matrix products to be
+// efficient, few enough that a step stays short.
+constexpr std::size_t kPromptRows = 64;
+constexpr std::size_t kMaxRows = 512;      // per step
+constexpr std::size_t kWorthCopying = 16;  // tokens
+
+std::size_t common_prefix(std::span<const TokenId> a, std::span<const TokenId> b) {
+  const auto [end, unused] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+  return static_cast<std::size_t>(end - a.begin());
+}
+
+}  // namespace
+
+Scheduler::Scheduler(Engine& engine, const Tokenizer& tokenizer, const Options& options,
+                     std::function<void()> on_event) try
+    : engine_(engine),
+      tokenizer_(tokenizer),
+      options_(options),
+      on_event_(std::move(on_event)),
+      places_(options.n_places),
+      logits_(options.n_places, engine.plan().vocab_size),
+      scratch_(engine.plan().vocab_size),
+      raw_(engine.plan().vocab_size) {
+  // Each place may have a row in one step.
+  const std::size_t rows = std::max(options.n_places, std::min(kMaxRows, options.context));
+  for (Place& place : places_) place.sequence = engine.make_sequence(options.context, rows);
+  thread_ = std::thread([this] { run(); });
+} catch (const std::bad_alloc&) {
+  throw Error(
+      "--parallel {}: with a context of {} tokens they take more memory than this program "
+      "may have",
+      options.n_places, options.context);
+}
+
+Scheduler::~Scheduler() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+}
+
+std::optional<TextId> Scheduler::submit(std::vector<TextRequest> requests) {
+  const std::lock_guard lock(mutex_);
+  if (unfinished_.size() + requests.size() > options_.n_places + options_.max_waiting) {
+    return std::nullopt;
+  }
+  const TextId first = next_id_;
+  for (TextRequest& request : requests) {
+    unfinished_.insert(next_id_);
+    waiting_.push_back({next_id_++, std::move(request)});
+  }
+  changed_.notify_one();
+  return first;
+}
+
+void Scheduler::cancel(TextId text) {
+  const std::lock_guard lock(mutex_);
+  unfinished_.erase(text);
+  std::erase_if(waiting_, [&](const Waiting& waiting) { return waiting.id == text; });
+}
+
+std::vector<TextEvent> Scheduler::take_events() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(events_, {});
+}
+
+SchedulerStats Scheduler::stats() const {
+  const std::lock_guard lock(mutex_);
+  SchedulerStats stats = stats_;
+  stats.waiting = waiting_.size();
+  stats.running = unfinished_.size() - waiting_.size();
+  return stats;
+}
+
+void Scheduler::emit(TextEvent event) {
+  bool first = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!unfinished_.contains(event.text)) return;
+    if (event.end) unfinished_.erase(event.text);
+    first = events_.empty();
+    events_.push_back(std::move(event));
+  }
+  if (first) on_event_();
+}
+
+void Scheduler::run() {
+  while (true) {
+    try {
+      if (!wait_for_work()) return;
+      step();
+    } catch (const std::exception& problem) {
+      fail_all(problem.what());
+    }
+  }
+}
+
+// Lets cancelled texts leave and new ones in, and sleeps while there are none. False at the end.
+bool Scheduler::wait_for_work() {
+  std::unique_lock lock(mutex_);
+  while (!stop_) {
+    bool busy = false;
+    for (Place& place : places_) {
+      if (place.running && !unfinished_.contains(place.running->id)) leave(place);
+      busy = busy || place.running;
+    }
+    while (!waiting_.empty()) {
+      Place* const place = free_place(waiting_.front().request.prompt);
+      if (place == nullptr) break;
+      Waiting waiting = std::move(waiting_.front());
+      waiting_.pop_front();
+      admit(std::move(waiting), *place);
+      busy = true;
+    }
+    if (busy) return true;
+    changed_.wait(lock);
+  }
+  return false;
+}
+
+// The free place that holds the longest beginning of this prompt, if that is at least half of what
+// it holds: then little is lost. Else the one that was unused for longest.
+Scheduler::Place* Scheduler::free_place(std::span<const TokenId> prompt) {
+  Place* best = nullptr;
+  Place* oldest = nullptr;
+  std::size_t best_prefix = 0;
+  for (Place& place : places_) {
+    if (place.running) continue;
+    if (oldest == nullptr || place.last_used < oldest->last_used) oldest = &place;
+    const std::size_t prefix = common_prefix(place.tokens, prompt);
+    if (prefix > best_prefix && 2 * prefix >= place.tokens.size()) {
+      best = &place;
+      best_prefix = prefix;
+    }
+  }
+  return best != nullptr ? best : oldest;
+}
+
+void Scheduler::admit(Waiting waiting, Place& place) {
+  TextRequest& request = waiting.request;
+  // The last token is computed in any case: the scores of the first new one come from it.
+  const std::size_t known =
+      std::min(common_prefix(place.tokens, request.prompt), request.prompt.size() - 1);
+  const std::size_t kept = place.sequence->truncate(known);
+  VisibleText visible(tokenizer_, request.prompt, std::move(request.options.stops));
+  Continuation continuation(std::move(request.prompt), request.options.generation,
+                            Random(request.seed), options_.context);
+  place.last_used = ++uses_;
+  place.tokens.clear();
+  place.running.emplace(
+      Running{waiting.id, std::move(continuation), std::move(visible), request.n_top, kept, kept});
+  stats_.cached_tokens += kept;
+  find_donor(place);
+}
+
+// The place whose tokens, or whose prompt, share the longest beginning with the prompt of this one.
+void Scheduler::find_donor(Place& place) const {
+  Running& running = *place.running;
+  const auto prompt = running.continuation.tokens();
+  std::size_t least = running.fed + kWorthCopying;
+  for (const Place& other : places_) {
+    if (&other == &place) continue;
+    const std::size_t prefix = common_prefix(other.running ? other.running->continuation.tokens()
+                                                           : std::span<const TokenId>(other.tokens),
+                                             prompt);
+    const std::size_t shared = std::min(prefix, prompt.size() - 1);
+    if (shared < least) continue;
+    least = shared + 1;
+    running.donor = &other;
+    running.donor_text = other.running ? other.running->id : 0;
+    running.shared = shared;
+  }
+}
+
+// Copies what the donor has. True while the donor is still computing it.
+bool Scheduler::wait_for_donor(Place& place) {
+  Running& running = *place.running;
+  if (running.donor == nullptr) return false;
+  const Place& donor = *running.donor;
+  const bool runs = donor.running.has_value();
+  const auto held = runs ? donor.running->continuation.tokens().first(donor.running->fed)
+                         : std::span<const TokenId>(donor.tokens);
+  if (common_prefix(held, running.continuation.tokens()) < running.shared) {
+    if (runs && donor.running->id == running.donor_text) return true;
+  } else if (place.sequence->copy(*donor.sequence, running.shared)) {
+    const std::lock_guard lock(mutex_);
+    stats_.cached_tokens += running.shared - running.fed;
+    running.fed = running.cached = running.shared;
+  }
+  running.donor = nullptr;
+  return false;
+}
+
+// Fills inputs_; returns the places in the same order.
+std::vector<Scheduler::Place*> Scheduler::plan_step() {
+  std::vector<Place*> order;
+  const auto left = [](const Place* place) {
+    return place->running->continuation.tokens().size() - place->running->fed;
+  };
+  for (Place& place : places_) {
+    if (place.running && !wait_for_donor(place)) order.push_back(&place);
+  }
+  std::ranges::stable_sort(order, {},
+                           left);  // texts being written first, then the shortest prompts
+  const auto writing = static_cast<std::size_t>(
+      std::ranges::count_if(order, [&](const Place* place) { return left(place) == 1; }));
+  std::size_t prompts = order.size() - writing;
+  std::size_t rows = engine_.max_rows() - writing;  // at least one per prompt
+  if (writing > 0) rows = std::min(rows, std::max(kPromptRows, prompts));
+  inputs_.clear();
+  for (Place* place : order) {
+    const std::size_t n =
+        left(place) == 1 ? 1 : std::min(left(place), std::max<std::size_t>(1, rows / prompts));
+    if (left(place) > 1) {
+      rows -= n;
+      --prompts;
+    }
+    const auto tokens = place->running->continuation.tokens();
+    inputs_.push_back({place->sequence.get(), tokens.subspan(place->running->fed, n),
+                       n == left(place) ? 1u : 0u});
+  }
+  return order;
+}
+
+void Scheduler::step() {
+  const std::vector<Place*> order = plan_step();
+  const auto scored = static_cast<std::size_t>(
+      std::ranges::count_if(inputs_, [](const Input& input) { return input.n_logits == 1; }));
+  const Stopwatch watch;
+  engine_.forward(inputs_, logits_.top_rows(scored));
+  const double seconds = watch.seconds();
+  std::size_t row = 0;
+  std::size_t prompt_tokens = 0;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    Running& running = *order[i]->running;
+    const std::size_t n = inputs_[i].tokens.size();
+    if (running.fed < running.continuation.prompt_size()) prompt_tokens += n;
+    running.fed += n;
+    if (inputs_[i].n_logits == 1) choose(*order[i], logits_.view().row(row++));
+  }
+  const std::lock_guard lock(mutex_);
+  stats_.passes += 1;
+  stats_.pass_seconds += seconds;
+  stats_.prompt_tokens += prompt_tokens;
+  stats_.new_tokens += scored;
+}
+
+// The next token of a text, its piece of text, and the end if it is one.
+void Scheduler::choose(Place& place, std::span<float> logits) {
+  Running& running = *place.running;
+  TextEvent event;
+  event.text = running.id;
+  if (running.n_top) std::ranges::copy(logits, raw_.begin());
+  Continuation::Step next;
+  try {
+    next = running.continuation.next(logits, scratch_);
+  } catch (const Error& problem) {
+    return finish(place, std::move(event), StopReason::Stopped, problem.what());
+  }
+  if (next.token) {
+    event.piece = running.visible.push(*next.token);
+    if (running.n_top) {
+      event.score = score(raw_, *running.n_top);
+      event.score->token = *next.token;
+      event.score->logprob += raw_[static_cast<std::size_t>(*next.token)];
+    }
+    if (running.visible.stopped()) {
+      return finish(place, std::move(event), StopReason::Stopped);
+    }
+  }
+  if (next.end) {
+    event.piece += running.visible.finish();
+    return finish(place, std::move(event), *next.end);
+  }
+  if (!event.piece.empty() || event.score) emit(std::move(event));
+}
+
+// The likeliest tokens, and as `logprob` what is to be added to a logit to make it a logprob.
+TokenScore Scheduler::score(std::span<const float> logits, std::size_t n_top) const {
+  const float max = *std::ranges::max_element(logits);
+  double sum = 0.0;
+  for (const float logit : logits) sum += std::exp(static_cast<double>(logit - max));
+  TokenScore result;
+  result.logprob = static_cast<float>(-static_cast<double>(max) - std::log(sum));
+  if (n_top == 0) return result;
+  std::vector<TokenId> ids(logits.size());
+  std::iota(ids.begin(), ids.end(), 0);
+  const auto likelier = [&](TokenId a, TokenId b) {
+    const float x = logits[static_cast<std::size_t>(a)], y = logits[static_cast<std::size_t>(b)];
+    return x != y ? x > y : a < b;
+  };
+  const std::size_t n = std::min(n_top, ids.size());
+  std::ranges::partial_sort(ids, ids.begin() + static_cast<std::ptrdiff_t>(n), likelier);
+  for (const TokenId id : std::span(ids).first(n)) {
+    result.top.emplace_back(id, logits[static_cast<std::size_t>(id)] + result.logprob);
+  }
+  return result;
+}
+
+// Frees the place, which goes on holding what was computed.
+void Scheduler::leave(Place& place) {
+  const auto tokens = place.running->continuation.tokens().first(place.running->fed);
+  place.tokens.assign(tokens.begin(), tokens.end());
+  place.running.reset();
+}
+
+void Scheduler::finish(Place& place, TextEvent event, StopReason reason, const std::string& error) {
+  const Running& running = *place.running;
+  event.end = {reason, running.continuation.prompt_size(), running.cached,
+               running.continuation.made().size(), error};
+  leave(place);
+  emit(std::move(event));
+}
+
+// Ends every text that has left the queue. What the places hold is not to be trusted any more.
+void Scheduler::fail_all(const std::string& problem) {
+  for (Place& place : places_) {
+    place.running.reset();
+    place.tokens.clear();
+    place.sequence->truncate(0);
+  }
+  std::set<TextId> failed;
+  {
+    const std::lock_guard lock(mutex_);
+    failed = unfinished_;
+    for (const Waiting& waiting : waiting_) failed.erase(waiting.id);
+  }
+  for (const TextId text : failed) {
+    TextEvent event;
+    event.text = text;
+    event.end = {.reason = StopReason::Stopped, .error = problem};
+    emit(std::move(event));
+  }
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,236 @@
+#include "serve/service.h"
+
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <random>
+
+namespace stagecraft {
+namespace {
+
+constexpr const char* kJson = "application/json";
+
+HttpAnswer json_answer(const nlohmann::json& json) {
+  return {
+      200, kJson, json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n", {}};
+}
+
+// Takes the same time wherever two texts of one length differ.
+bool equal_in_constant_time(std::string_view given, std::string_view key) {
+  unsigned different = given.size() == key.size() ? 0 : 1;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    different |= static_cast<unsigned char>(given[i] ^ key[i % key.size()]);
+  }
+  return different == 0;
+}
+
+// Does a Host header name this machine? A web page elsewhere can make its own name stand for
+// 127.0.0.1 ("DNS rebinding"), and then it could read answers; but Host still has that name.
+bool is_local_name(std::string_view host) {
+  if (host.empty()) return true;  // HTTP/1.0
+  if (!host.starts_with('[')) {
+    host = host.substr(0, host.find(':'));
+  } else {
+    host = host.substr(0, host.find(']') + 1);
+  }
+  return host == "localhost" || host == "127.0.0.1" || host == "[::1]";
+}
+
+bool is_json(std::string_view content_type) {
+  return content_type.substr(0, content_type.find(';')) == kJson;
+}
+
+}  // namespace
+
+Service::Service(const ServedModel& model, const Options& options)
+    : model_(model), options_(options), began_(std::time(nullptr)) {}
+
+void Service::on_request(ConnectionId connection, HttpRequest request) {
+  ++requests_;
+  bool later = false;
+  HttpAnswer answer;
+  try {
+    check_access(request);
+    answer = route(connection, request, later);
+  } catch (const ApiError& error) {
+    answer = refuse(error);
+  } catch (const std::exception& error) {
+    answer = refuse({500, "server_error", "", "", error.what()});
+  }
+  if (!later) server_->answer(connection, std::move(answer));
+}
+
+HttpAnswer Service::refuse(const ApiError& error) {
+  ++refused_;
+  HttpAnswer answer{error.status(), kJson, error.json(), {}};
+  if (error.status() == 401) answer.headers = {{"WWW-Authenticate", "Bearer"}};
+  if (error.status() == 429) answer.headers = {{"Retry-After", "1"}};
+  return answer;
+}
+
+HttpAnswer Service::refusal(const HttpError& error) {
+  ++requests_;
+  return refuse({error.status(), "invalid_request_error", "", "", error.what()});
+}
+
+void Service::check_access(const HttpRequest& request) const {
+  if (options_.only_local_names && !is_local_name(request.header("host"))) {
+    throw ApiError(403, "invalid_request_error", "", "",
+                   fmt::format("request: header host: expected localhost or 127.0.0.1, found '{}'",
+                               printable(request.header("host"))));
+  }
+  if (options_.api_key.empty() || request.path == "/health") return;
+  std::string_view given = request.header("authorization");
+  constexpr std::string_view kBearer = "Bearer ";
+  const bool is_bearer = given.starts_with(kBearer);
+  if (is_bearer) given.remove_prefix(kBearer.size());
+  if (is_bearer && equal_in_constant_time(given, options_.api_key)) return;
+  throw ApiError(401, "invalid_request_error", "", "invalid_api_key",
+                 fmt::format("request: header authorization: expected 'Bearer' and the server's "
+                             "key, found {}",
+                             given.empty() ? "none" : "another"));
+}
+
+// The answer, unless `later` becomes true: then it is on its way.
+HttpAnswer Service::route(ConnectionId connection, const HttpRequest& request, bool& later) {
+  const std::string& path = request.path;
+  const bool chat = path == "/v1/chat/completions";
+  const bool reads = path == "/health" || path == "/v1/models" || path == "/metrics";
+  const bool writes = chat || path == "/v1/completions" || path == "/tokenize";
+  if (!reads && !writes) {
+    throw ApiError(404, "invalid_request_error", "", "not_found",
+                   fmt::format("request: path: expected /v1/chat/completions, /v1/completions, "
+                               "/v1/models, /tokenize, /health or /metrics, found '{}'",
+                               printable(path)));
+  }
+  const std::string_view allowed = reads ? "GET, HEAD" : "POST";
+  if (reads ? request.method != "GET" && request.method != "HEAD" : request.method != "POST") {
+    HttpAnswer answer = refuse({405, "invalid_request_error", "", "method_not_allowed",
+                                fmt::format("request: method: expected {}, found '{}'", allowed,
+                                            printable(request.method))});
+    answer.headers = {{"Allow", std::string(allowed)}};
+    return answer;
+  }
+  if (path == "/health") return json_answer({{"status", "ok"}});
+  if (path == "/v1/models") return models();
+  if (path == "/metrics") return metrics();
+  // A web page may send a form anywhere without asking, but no application/json.
+  if (!is_json(request.header("content-type"))) {
+    throw ApiError(415, "invalid_request_error", "", "",
+                   fmt::format("request: header content-type: expected {}, found '{}'", kJson,
+                               printable(request.header("content-type"))));
+  }
+  if (path == "/tokenize") return tokenize(request);
+  const std::uint64_t seed = model_.seed ? *model_.seed : std::random_device()();
+  start(connection, chat ? parse_chat_completion(request.body, model_, seed)
+                         : parse_completion(request.body, model_, seed));
+  later = true;
+  return {};
+}
+
+void Service::start(ConnectionId connection, CompletionRequest request) {
+  AnswerWriter::Options options;
+  options.chat = request.chat;
+  options.stream = request.stream;
+  options.include_usage = request.include_usage;
+  options.logprobs = request.texts.front().n_top.has_value();
+  options.n_texts = request.texts.size();
+  options.n = request.n;
+  options.id =
+      fmt::format("{}-{:x}{:06x}", request.chat ? "chatcmpl" : "cmpl", began_, ++completions_);
+  options.model = model_.names.front();
+  options.created = std::time(nullptr);
+  const std::size_t n = request.texts.size();
+  const std::optional<TextId> first = scheduler_->submit(std::move(request.texts));
+  if (!first) {
+    throw ApiError(429, "rate_limit_error", "", "queue_full",
+                   "server: all places are taken and the queue is full; try again later");
+  }
+  const auto [it, is_new] =
+      answering_.emplace(connection, Answering{{*model_.tokenizer, options}, *first, n});
+  for (std::size_t i = 0; i < n; ++i) owners_[*first + i] = connection;
+  if (!request.stream) return;
+  server_->begin_stream(connection, "text/event-stream");
+  server_->stream(connection, it->second.writer.begin());
+}
+
+void Service::on_wake() {
+  for (const TextEvent& event : scheduler_->take_events()) {
+    const auto owner = owners_.find(event.text);
+    if (owner == owners_.end()) continue;  // its client has gone
+    const ConnectionId connection = owner->second;
+    if (event.end) owners_.erase(owner);
+    Answering& answering = answering_.at(connection);
+    server_->stream(connection, answering.writer.add(event.text - answering.first, event));
+    if (!answering.writer.is_complete()) continue;
+    finish(connection, answering.writer);
+    answering_.erase(connection);
+  }
+}
+
+void Service::finish(ConnectionId connection, const AnswerWriter& writer) {
+  if (writer.is_stream()) {
+    server_->stream(connection, writer.finish());
+    server_->end_stream(connection);
+  } else if (!writer.error().empty()) {
+    server_->answer(connection, refuse({500, "server_error", "", "", writer.error()}));
+  } else {
+    server_->answer(connection, {200, kJson, writer.finish(), {}});
+  }
+}
+
+void Service::on_gone(ConnectionId connection) {
+  ++gone_;
+  const auto it = answering_.find(connection);
+  if (it == answering_.end()) return;
+  for (std::size_t i = 0; i < it->second.n_texts; ++i) {
+    scheduler_->cancel(it->second.first + i);
+    owners_.erase(it->second.first + i);
+  }
+  answering_.erase(it);
+}
+
+HttpAnswer Service::models() const {
+  nlohmann::json data = nlohmann::json::array();
+  for (const std::string& name : model_.names) {
+    data.push_back({{"id", name},
+                    {"object", "model"},
+                    {"created", began_},
+                    {"owned_by", "stagecraft"},
+                    {"max_model_len", model_.context}});
+  }
+  return json_answer({{"object", "list"}, {"data", std::move(data)}});
+}
+
+HttpAnswer Service::tokenize(const HttpRequest& request) const {
+  const std::vector<TokenId> tokens = parse_tokenize(request.body, model_);
+  return json_answer({{"tokens", tokens}, {"count", tokens.size()}});
+}
+
+// Prometheus' text format: https://prometheus.io/docs/instrumenting/exposition_formats/
+HttpAnswer Service::metrics() const {
+  const SchedulerStats stats = scheduler_->stats();
+  std::string text;
+  const auto add = [&](const char* name, const char* type, const char* help, double value) {
+    text +=
+        fmt::format("# HELP stagecraft_{0} {1}\n# TYPE stagecraft_{0} {2}\nstagecraft_{0} {3}\n",
+                    name, help, type, value);
+  };
+  const auto count = [](auto n) { return static_cast<double>(n); };
+  add("requests_total", "counter", "HTTP requests.", count(requests_));
+  add("refused_total", "counter", "HTTP requests answered with an error.", count(refused_));
+  add("clients_gone_total", "counter", "Clients that left before their answer was complete.",
+      count(gone_));
+  add("connections", "gauge", "Open connections.", count(server_->n_connections()));
+  add("texts_running", "gauge", "Texts that are being made.", count(stats.running));
+  add("texts_waiting", "gauge", "Texts that wait for a place.", count(stats.waiting));
+  add("prompt_tokens_total", "counter", "Tokens of prompts that were computed.",
+      count(stats.prompt_tokens));
+  add("cached_tokens_total", "counter", "Tokens of prompts that were computed before.",
+      count(stats.cached_tokens));
+  add("new_tokens_total", "counter", "Tokens that were chosen.", count(stats.new_tokens));
+  add("passes_total", "counter", "Forward passes of the model.", count(stats.passes));
+  add("pass_seconds_total", "counter", "Time in forward passes.", stats.pass_seconds);
+  return {200, "text/plain; version=0.0.4", std::move(text), {}};
+}
+
+}  // namespace stagecraft

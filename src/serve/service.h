@@ -1,0 +1,62 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "serve/answer_writer.h"
+#include "serve/api_error.h"
+#include "serve/api_request.h"
+#include "serve/http_server.h"
+
+namespace stagecraft {
+
+// What lies between HTTP and the scheduler: which path means what, and which connection waits for
+// which texts. All of it runs on the server's thread.
+class Service : public HttpServer::Handler {
+ public:
+  struct Options {
+    std::string api_key;           // empty: nobody is asked for one
+    bool only_local_names = true;  // refuse a Host header that does not name this machine
+  };
+  // model: must outlive it.
+  Service(const ServedModel& model, const Options& options);
+
+  // Before the server runs.
+  void use(HttpServer& server, Scheduler& scheduler) {
+    server_ = &server;
+    scheduler_ = &scheduler;
+  }
+
+  void on_request(ConnectionId connection, HttpRequest request) override;
+  HttpAnswer refusal(const HttpError& error) override;
+  void on_gone(ConnectionId connection) override;
+  void on_wake() override;
+
+ private:
+  struct Answering {
+    AnswerWriter writer;
+    TextId first;  // its texts' ids count on from here
+    std::size_t n_texts;
+  };
+
+  HttpAnswer route(ConnectionId connection, const HttpRequest& request, bool& later);
+  void check_access(const HttpRequest& request) const;
+  void start(ConnectionId connection, CompletionRequest request);
+  void finish(ConnectionId connection, const AnswerWriter& writer);
+  HttpAnswer refuse(const ApiError& error);
+  HttpAnswer models() const;
+  HttpAnswer tokenize(const HttpRequest& request) const;
+  HttpAnswer metrics() const;
+
+  const ServedModel& model_;
+  const Options options_;
+  HttpServer* server_ = nullptr;
+  Scheduler* scheduler_ = nullptr;
+  std::map<ConnectionId, Answering> answering_;
+  std::map<TextId, ConnectionId> owners_;  // of texts that have not ended
+  std::time_t began_;
+  std::uint64_t requests_ = 0, refused_ = 0, gone_ = 0, completions_ = 0;
+};
+
+}  // namespace stagecraft

@@ -1,0 +1,257 @@
+#include "serve/api_request.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "serve/api_error.h"
+#include "tests/support/tiny_chat_model.h"
+
+namespace stagecraft {
+namespace {
+
+using nlohmann::json;
+
+class ApiRequest : public testing::Test {
+ protected:
+  ApiRequest()
+      : tokenizer_(Tokenizer::open(folder_.folder())), format_(ChatFormat::chatml(tokenizer_)) {
+    model_.names = {"tiny", "also"};
+    model_.tokenizer = &tokenizer_;
+    model_.chat = &format_;
+    model_.vocab_size = tokenizer_.vocab_size();
+    model_.context = 100;
+    model_.defaults.generation.sampler = {0.8f, 40, 0.95f};
+  }
+
+  CompletionRequest completion(const json& body) {
+    return parse_completion(body.dump(), model_, 77);
+  }
+  CompletionRequest chat(const json& body) {
+    return parse_chat_completion(body.dump(), model_, 77);
+  }
+
+  // The error's param and message.
+  std::string refused(const std::string& body, bool is_chat = false, int status = 400) {
+    try {
+      is_chat ? parse_chat_completion(body, model_, 1) : parse_completion(body, model_, 1);
+    } catch (const ApiError& error) {
+      EXPECT_EQ(error.status(), status) << error.what();
+      EXPECT_EQ(json::parse(error.json())["error"]["message"], error.what());
+      return error.param() + "|" + error.what();
+    }
+    return "accepted";
+  }
+
+  TinyChatModel folder_;
+  Tokenizer tokenizer_;
+  ChatFormat format_;
+  ServedModel model_;
+};
+
+const json kHello = json::parse(R"([{"role": "user", "content": "hello"}])");
+
+TEST_F(ApiRequest, TakesWhatTheRequestNamesAndTheRestFromTheServer) {
+  const CompletionRequest plain = completion({{"prompt", "hello"}});
+  ASSERT_EQ(plain.texts.size(), 1u);
+  const TextRequest& text = plain.texts[0];
+  EXPECT_EQ(text.prompt, tokenizer_.encode("hello", {.add_special = true}));
+  EXPECT_EQ(text.seed, 77u);
+  EXPECT_EQ(text.options.generation.max_tokens, 16u);
+  EXPECT_EQ(text.options.generation.sampler.top_k, 40u);
+  EXPECT_FALSE(plain.stream || plain.chat || text.n_top);
+
+  const CompletionRequest full = completion({{"prompt", "hello"},
+                                             {"model", "also"},
+                                             {"max_tokens", 3},
+                                             {"temperature", 0.5},
+                                             {"top_p", 0.25},
+                                             {"top_k", 7},
+                                             {"repeat_penalty", 1.5},
+                                             {"repeat_last_n", 9},
+                                             {"seed", 18446744073709551615u},
+                                             {"stop", {"a", "b"}},
+                                             {"logprobs", 2},
+                                             {"stream", true},
+                                             {"stream_options", {{"include_usage", true}}}});
+  const TextOptions& options = full.texts[0].options;
+  EXPECT_EQ(options.generation.max_tokens, 3u);
+  EXPECT_EQ(options.generation.sampler.temperature, 0.5f);
+  EXPECT_EQ(options.generation.sampler.top_p, 0.25f);
+  EXPECT_EQ(options.generation.sampler.top_k, 7u);
+  EXPECT_EQ(options.generation.repeat_penalty, 1.5f);
+  EXPECT_EQ(options.generation.repeat_last_n, 9u);
+  EXPECT_EQ(options.stops, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(full.texts[0].seed, UINT64_MAX);
+  EXPECT_EQ(full.texts[0].n_top, 2u);
+  EXPECT_TRUE(full.stream && full.include_usage);
+}
+
+TEST_F(ApiRequest, MakesATextOfEachPromptAndChoiceWithASeedOfItsOwn) {
+  const CompletionRequest request =
+      completion({{"prompt", {"he", json::array({5, 6})}}, {"n", 2}, {"seed", 10}});
+  ASSERT_EQ(request.texts.size(), 4u);
+  EXPECT_EQ(request.texts[1].prompt, tokenizer_.encode("he", {.add_special = true}));
+  EXPECT_EQ(request.texts[2].prompt, (std::vector<TokenId>{5, 6}));
+  EXPECT_EQ(request.texts[1].seed, 11u);
+  EXPECT_EQ(request.texts[2].seed, 10u);
+  EXPECT_EQ(completion({{"prompt", {5, 6}}}).texts.size(), 1u);
+}
+
+TEST_F(ApiRequest, PutsAConversationIntoTheModelsFrame) {
+  const json messages = json::parse(
+      R"([{"role": "developer", "content": "brief"}, {"role": "user", "content": "he", "name": "x"},
+          {"role": "assistant", "content": "ll", "refusal": null},
+          {"role": "user", "content": [{"type": "text", "text": "o"}, {"type": "text", "text": "!"}]}])");
+  const CompletionRequest request = chat({{"messages", messages}, {"max_completion_tokens", 4}});
+  const std::vector<Message> same = {
+      {"system", "brief"}, {"user", "he"}, {"assistant", "ll"}, {"user", "o!"}};
+  EXPECT_EQ(request.texts[0].prompt, format_.tokens(same));
+  EXPECT_EQ(request.texts[0].options.generation.max_tokens, 4u);
+  EXPECT_EQ(request.texts[0].options.generation.end_tokens, format_.end_tokens());
+  EXPECT_GE(chat({{"messages", kHello}}).texts[0].options.generation.max_tokens, 1'000'000u);
+}
+
+TEST_F(ApiRequest, AcceptsFieldsThatChangeNothing) {
+  const json harmless = json::parse(
+      R"({"user": "u", "metadata": {"a": "b"}, "store": true, "presence_penalty": 0,
+          "frequency_penalty": 0.0, "logit_bias": {}, "n": 1, "stop": null, "functions": null,
+          "no_such_field": null, "service_tier": "auto"})");
+  json body = harmless;
+  body.update({{"prompt", "he"}, {"echo", false}, {"best_of", 1}, {"suffix", ""}});
+  EXPECT_EQ(refused(body.dump()), "accepted");
+  body = harmless;
+  body.update({{"messages", kHello},
+               {"tools", json::array()},
+               {"tool_choice", "auto"},
+               {"response_format", {{"type", "text"}}},
+               {"logprobs", false},
+               {"parallel_tool_calls", true}});
+  EXPECT_EQ(refused(body.dump(), true), "accepted");
+}
+
+TEST_F(ApiRequest, RefusesByNameWhatWouldChangeTheAnswer) {
+  const auto with = [](const std::string& more) { return R"({"prompt": "he", )" + more + "}"; };
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {R"("tempreature": 1)", "tempreature|request: 'tempreature': unknown field"},
+      {R"("temperature": "hot")",
+       "temperature|request: 'temperature': expected a number from 0 to 100, found \"hot\""},
+      {R"("temperature": -1)",
+       "temperature|request: 'temperature': expected a number from 0 to 100, found -1"},
+      {R"("max_tokens": 0)",
+       "max_tokens|request: 'max_tokens': expected a whole number from 1 to 10000000, found 0"},
+      {R"("max_completion_tokens": 4)",
+       "max_completion_tokens|request: 'max_completion_tokens': unknown field"},
+      {R"("n": 17)", "n|request: 'n': expected a whole number from 1 to 16, found 17"},
+      {R"("best_of": 3)", "best_of|request: 'best_of': not supported, found 3"},
+      {R"("echo": true)", "echo|request: 'echo': not supported, found true"},
+      {R"("presence_penalty": 0.5)",
+       "presence_penalty|request: 'presence_penalty': not supported, found 0.5"},
+      {R"("logit_bias": {"5": 1})",
+       "logit_bias|request: 'logit_bias': not supported, found an object"},
+      {R"("seed": -1)", "seed|request: 'seed': expected a whole number of at least 0, found -1"},
+      {R"("stop": [""])", "stop|request: 'stop': expected texts of 1 to 256 bytes, found 0"},
+      {R"("stop": [1])", "stop|request: 'stop': expected a string, found 1"},
+      {R"("logprobs": 21)",
+       "logprobs|request: 'logprobs': expected a whole number from 0 to 20, found 21"},
+      {R"("stream_options": {})",
+       "stream_options|request: 'stream_options': expected 'stream' to be true, found false"},
+      {R"("stream": true, "stream_options": {"x": 1})", "x|request: 'x': unknown field"},
+      {R"("repeat_last_n": 100000)",
+       "repeat_last_n|request: 'repeat_last_n': expected a whole number from 0 to 1024, found "
+       "100000"},
+      {R"("prompt": "he")", "|request: 'prompt' is given twice"},
+  };
+  for (const auto& [more, message] : cases) EXPECT_EQ(refused(with(more)), message);
+  EXPECT_EQ(refused(with(R"("model": "gpt")"), false, 404),
+            "model|request: 'model': expected 'tiny', found 'gpt'");
+  EXPECT_EQ(refused("{}"), "prompt|request: 'prompt': expected one, found none");
+  EXPECT_EQ(refused("[]"), "|request: expected an object, found an array of 0");
+  EXPECT_EQ(refused(""), "|request: expected JSON, found nothing");
+  EXPECT_EQ(refused(std::string(1000, '[')), "|request: nested deeper than 64 levels");
+  EXPECT_EQ(refused(R"({"prompt": [1, 5000]})"),
+            fmt::format("prompt|request: 'prompt': expected token ids from 0 to {}, found 5000",
+                        tokenizer_.vocab_size() - 1));
+  EXPECT_EQ(refused(R"({"prompt": ["a", ["b"]]})"),
+            fmt::format("prompt|request: 'prompt': expected token ids from 0 to {}, found \"b\"",
+                        tokenizer_.vocab_size() - 1));
+  EXPECT_EQ(refused(R"({"prompt": []})"),
+            "prompt|request: 'prompt': expected 1 to 100 tokens (the context), found 0");
+  EXPECT_EQ(refused(json{{"prompt", std::string(101, 'x')}}.dump()),
+            "prompt|request: 'prompt': expected 1 to 100 tokens (the context), found 101");
+  EXPECT_EQ(refused(R"({"prompt": ["a", "b", "c", "d", "e"], "n": 4})"),
+            "n|request: 'n': expected at most 16 texts in all, found 20");
+}
+
+TEST_F(ApiRequest, RefusesConversationsThatTheFrameHasNoPlaceFor) {
+  const auto with = [](const std::string& messages, const std::string& more = "") {
+    return R"({"messages": )" + messages + more + "}";
+  };
+  const std::string hello = kHello.dump();
+  EXPECT_EQ(refused(with("[]"), true),
+            "messages|request: 'messages': expected an array of at least one message, found an "
+            "array of 0");
+  EXPECT_EQ(refused(with(R"([{"role": "assistant", "content": "x"}])"), true),
+            "messages[0].role|request: 'messages[0].role': expected 'user' or 'system', found "
+            "\"assistant\"");
+  EXPECT_EQ(refused(with(R"([{"role": "user", "content": "x"}, {"role": "tool", "content": "x"}])"),
+                    true),
+            "messages[1].role|request: 'messages[1].role': expected 'assistant', found \"tool\"");
+  EXPECT_EQ(
+      refused(with(R"([{"role": "system", "content": "x"}])"), true),
+      "messages|request: 'messages': expected a message of the role 'user' as the last, found "
+      "'system'");
+  EXPECT_EQ(
+      refused(with(R"([{"role": "user", "content": [{"type": "image_url"}]}])"), true),
+      "messages[0].content|request: 'messages[0].content': expected parts of the type 'text', "
+      "found an object");
+  EXPECT_EQ(refused(with(R"([{"role": "user"}])"), true),
+            "messages[0].content|request: 'messages[0].content': expected one, found none");
+  EXPECT_EQ(refused(with(hello, R"(, "tools": [{"type": "function"}])"), true),
+            "tools|request: 'tools': not supported, found an array of 1");
+  EXPECT_EQ(refused(with(hello, R"(, "response_format": {"type": "json_object"})"), true),
+            "response_format|request: 'response_format': not supported, found an object");
+  EXPECT_EQ(refused(with(hello, R"(, "top_logprobs": 3)"), true),
+            "top_logprobs|request: 'top_logprobs': expected 'logprobs' to be true, found false");
+  EXPECT_EQ(refused(with(hello, R"(, "max_tokens": 3, "max_completion_tokens": 4)"), true),
+            "max_tokens|request: 'max_tokens': expected 4, as max_completion_tokens, found 3");
+  model_.chat = nullptr;
+  model_.why_no_chat = "models/x: expected a chat template";
+  EXPECT_EQ(refused(with(hello), true), "|models/x: expected a chat template");
+}
+
+TEST_F(ApiRequest, ReadsOrRefusesMutatedBodies) {
+  const std::string whole =
+      json{{"messages", kHello}, {"stop", {"a"}}, {"temperature", 1}, {"stream", false}}.dump();
+  std::mt19937 random(3);
+  int accepted = 0;
+  for (int i = 0; i < 3000; ++i) {
+    std::string body = whole;
+    for (std::size_t changes = 1 + random() % 3; changes > 0; --changes) {
+      const std::size_t at = random() % body.size();
+      switch (random() % 3) {
+        case 0:
+          body[at] = static_cast<char>(random());
+          break;
+        case 1:
+          body.erase(at, 1 + random() % 5);
+          break;
+        default:
+          body.insert(at, body.substr(random() % body.size(), random() % 20));
+          break;
+      }
+      if (body.empty()) body = "{";
+    }
+    try {
+      parse_chat_completion(body, model_, 1);
+      ++accepted;
+    } catch (const ApiError& error) {
+      EXPECT_TRUE(json::accept(error.json()));
+    }
+  }
+  EXPECT_GT(accepted, 10);
+}
+
+}  // namespace
+}  // namespace stagecraft

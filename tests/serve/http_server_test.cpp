@@ -1,0 +1,193 @@
+#include "serve/http_server.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <thread>
+
+namespace stagecraft {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Answers "/large" with that many bytes, "/later" never, and everything else with "ok".
+struct Echo : HttpServer::Handler {
+  void on_request(ConnectionId connection, HttpRequest request) override {
+    if (request.path == "/later") return;
+    const bool large = request.path == "/large";
+    server->answer(connection, {200, "text/plain", std::string(large ? kLarge : 2, 'k'), {}});
+  }
+  HttpAnswer refusal(const HttpError& error) override {
+    return {error.status(), "text/plain", error.what(), {}};
+  }
+  void on_gone(ConnectionId) override { ++gone; }
+  void on_wake() override {}
+
+  static constexpr std::size_t kLarge = 30 << 20;
+  HttpServer* server = nullptr;
+  std::atomic<int> gone = 0;
+};
+
+class Client {
+ public:
+  explicit Client(std::uint16_t port) : fd_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const timeval patience = {10, 0};
+    ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    EXPECT_EQ(::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  }
+  ~Client() { ::close(fd_); }
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  Client& send(std::string_view text) {
+    EXPECT_EQ(::send(fd_, text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
+    return *this;
+  }
+  Client& get(const std::string& path) {
+    return send("GET " + path + " HTTP/1.1\r\nHost: x\r\n\r\n");
+  }
+  // What comes until the server closes the connection, at most so much.
+  std::string read(std::size_t most = SIZE_MAX) {
+    std::string all;
+    char buffer[4096];
+    while (all.size() < most) {
+      const ssize_t n = ::recv(fd_, buffer, std::min(sizeof buffer, most - all.size()), 0);
+      if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return all + "[silence]";
+      if (n <= 0) break;
+      all.append(buffer, static_cast<std::size_t>(n));
+    }
+    return all;
+  }
+
+ private:
+  int fd_;
+};
+
+class HttpServerTest : public testing::Test {
+ protected:
+  HttpServerTest() {
+    std::signal(SIGPIPE, SIG_IGN);
+    options_.max_connections = 5;
+    options_.max_unsent_bytes = 50 << 20;
+    options_.idle_time = options_.request_time = options_.send_time = 60s;
+  }
+  ~HttpServerTest() override {
+    end_ = true;
+    if (server_) server_->wake();
+    if (thread_.joinable()) thread_.join();
+  }
+  Client client() {
+    if (!server_) {
+      server_.emplace(options_, echo_);
+      echo_.server = &*server_;
+      thread_ = std::thread([this] { server_->run([this] { return end_.load(); }); });
+    }
+    return Client(server_->port());
+  }
+  void expect_gone(int n) {
+    for (int i = 0; i < 200 && echo_.gone != n; ++i) std::this_thread::sleep_for(10ms);
+    EXPECT_EQ(echo_.gone, n);
+  }
+
+  HttpServerOptions options_;
+  Echo echo_;
+  std::optional<HttpServer> server_;
+  std::atomic<bool> end_ = false;
+  std::thread thread_;
+};
+
+TEST_F(HttpServerTest, ClosesAConnectionThatIsIdleForTooLong) {
+  options_.idle_time = 300ms;
+  EXPECT_TRUE(client().get("/a").read().ends_with("\r\n\r\nkk"));
+  EXPECT_EQ(client().read(), "");
+}
+
+TEST_F(HttpServerTest, ClosesAConnectionWhoseRequestComesTooSlowly) {
+  options_.request_time = 300ms;
+  Client slow = client();
+  const auto begin = std::chrono::steady_clock::now();
+  slow.send("GET / HTTP/1.1\r\nHost:");
+  std::thread drip([&] {
+    for (int i = 0; i < 4; ++i) {
+      std::this_thread::sleep_for(50ms);
+      slow.send("x");
+    }
+  });
+  EXPECT_EQ(slow.read(), "");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 2s);
+  drip.join();
+}
+
+TEST_F(HttpServerTest, DropsAClientThatReadsNothingOfItsAnswer) {
+  options_.send_time = 300ms;
+  Client silent = client();
+  silent.get("/large");
+  std::this_thread::sleep_for(800ms);
+  EXPECT_LT(silent.read().size(), Echo::kLarge);
+  EXPECT_GT(client().get("/large").read(Echo::kLarge).size(), Echo::kLarge - 1);
+}
+
+TEST_F(HttpServerTest, HoldsNoMoreUnreadBytesThanItMay) {
+  Client first = client(), second = client();
+  first.get("/large");
+  second.get("/large");
+  std::this_thread::sleep_for(200ms);
+  const std::string one = first.read(Echo::kLarge), other = second.read(Echo::kLarge);
+  // Together they are too much: one of them was dropped, the other has all.
+  EXPECT_NE(one.size() == Echo::kLarge, other.size() == Echo::kLarge);
+}
+
+TEST_F(HttpServerTest, MakesRoomForANewClientByClosingTheOldestIdleOne) {
+  std::vector<std::unique_ptr<Client>> half;
+  client();
+  for (int i = 0; i < 20; ++i) {
+    half.push_back(std::make_unique<Client>(server_->port()));
+    half.back()->send("GET / HT");
+  }
+  EXPECT_TRUE(client().get("/a").read(15).starts_with("HTTP/1.1 200 OK"));
+  EXPECT_EQ(half.front()->read(), "");
+}
+
+TEST_F(HttpServerTest, ClosesANewClientWhereAllOthersAreBeingServed) {
+  std::vector<std::unique_ptr<Client>> busy;
+  client();
+  for (int i = 0; i < 5; ++i) {
+    busy.push_back(std::make_unique<Client>(server_->port()));
+    busy.back()->get("/later");
+    std::this_thread::sleep_for(20ms);
+  }
+  EXPECT_EQ(client().read(), "");
+  busy.clear();
+  expect_gone(5);
+  EXPECT_TRUE(client().get("/a").read(15).starts_with("HTTP/1.1 200 OK"));
+}
+
+TEST_F(HttpServerTest, TellsOfAClientThatHasGone) {
+  client().get("/later");
+  expect_gone(1);
+  // One that goes on talking while it is owed an answer is dropped.
+  Client talker = client();
+  talker.get("/later").send(std::string(200 << 10, 'x'));
+  EXPECT_EQ(talker.read(), "");
+  expect_gone(2);
+}
+
+TEST_F(HttpServerTest, AClientThatIsRefusedSeesWhy) {
+  Client large = client();
+  large.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9999999\r\n\r\n");
+  large.send(std::string(100 << 10, 'x'));  // it goes on sending
+  EXPECT_TRUE(large.read().starts_with("HTTP/1.1 413 Content Too Large\r\n"));
+  EXPECT_TRUE(client().send("nonsense\r\n\r\n").read().starts_with("HTTP/1.1 400 Bad Request\r\n"));
+}
+
+}  // namespace
+}  // namespace stagecraft

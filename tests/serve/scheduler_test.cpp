@@ -1,0 +1,278 @@
+#include "serve/scheduler.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <random>
+
+#include "tests/support/engines.h"
+#include "tests/support/random_model.h"
+#include "tests/support/tiny_chat_model.h"
+
+namespace stagecraft {
+
+// What a test's parameter is called; without it, its bytes are printed, and padding among them.
+void PrintTo(const EngineOptions& engine, std::ostream* out) {
+  *out << fmt::format("{}_{}_threads_kv_{}",
+                      engine.backend == BackendKind::Cpu ? "cpu" : "textbook", engine.n_threads,
+                      static_cast<int>(engine.kv_type));
+}
+
+namespace {
+
+// What became of a text.
+struct Made {
+  std::string text;
+  std::vector<TokenId> tokens;
+  std::vector<float> logprobs;
+  std::vector<std::pair<TokenId, float>> top;  // of all tokens
+  StopReason reason = StopReason::Stopped;
+  bool operator==(const Made&) const = default;
+};
+
+constexpr std::size_t kContext = 200;
+
+class SchedulerTest : public testing::TestWithParam<EngineOptions> {
+ protected:
+  SchedulerTest() : tokenizer_(Tokenizer::open(tiny_.folder())) {
+    write_random_model(folder_.path());
+    engine_.emplace(Engine::open(folder_.path(), GetParam()));
+  }
+
+  // Prompts of all lengths, some with a common beginning, each with options of its own.
+  TextRequest random_request(std::mt19937& random) {
+    TextRequest request;
+    const std::size_t shared = random() % 3 == 0 ? 40 : 0;
+    for (std::size_t i = 0; i < shared; ++i) request.prompt.push_back(static_cast<TokenId>(i));
+    for (std::size_t i = 1 + random() % (random() % 4 == 0 ? 150 : 20); i > 0; --i) {
+      request.prompt.push_back(static_cast<TokenId>(random() % 515));
+    }
+    GenerationOptions& options = request.options.generation;
+    options.max_tokens = 1 + random() % 40;
+    options.sampler = {random() % 4 == 0 ? 0.0f : 0.9f, random() % 2 == 0 ? 0u : 40u, 0.95f};
+    options.repeat_penalty = random() % 2 == 0 ? 1.0f : 1.2f;
+    for (TokenId id = 0; id < 10; ++id) options.end_tokens.push_back(id * 50);
+    if (random() % 2 == 0) request.options.stops = {"a", "e", "i", "o", "s", "t", "K", "Q", "he"};
+    request.seed = random();
+    request.n_top = 3;
+    return request;
+  }
+
+  // The same by the way of a chat in the terminal, in an engine that does nothing else.
+  Made alone(const TextRequest& request) {
+    Session session(*engine_, kContext);
+    Random random(request.seed);
+    Made made;
+    const TextResult result = generate_text(tokenizer_, session, request.prompt, request.options,
+                                            random, [&](std::string_view piece) {
+                                              made.text += piece;
+                                              return true;
+                                            });
+    made.tokens = result.tokens;
+    made.reason = result.reason;
+    return made;
+  }
+
+  // Takes events until so many more texts have ended.
+  void collect(Scheduler& scheduler, std::size_t n, std::map<TextId, Made>& all) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (n > 0) {
+      ASSERT_LT(std::chrono::steady_clock::now(), end) << n << " texts have not ended";
+      for (const TextEvent& event : scheduler.take_events()) {
+        Made& made = all[event.text];
+        made.text += event.piece;
+        if (event.score) {
+          made.tokens.push_back(event.score->token);
+          made.logprobs.push_back(event.score->logprob);
+          made.top.insert(made.top.end(), event.score->top.begin(), event.score->top.end());
+        }
+        if (!event.end) continue;
+        EXPECT_EQ(event.end->error, "");
+        EXPECT_EQ(event.end->new_tokens, made.tokens.size());
+        made.reason = event.end->reason;
+        --n;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+
+  TinyChatModel tiny_;
+  TemporaryFolder folder_;
+  Tokenizer tokenizer_;
+  std::optional<Engine> engine_;
+};
+
+TEST_P(SchedulerTest, MakesEachTextAsItIsMadeAloneWhateverElseRuns) {
+  constexpr std::size_t kTexts = 40;
+  std::mt19937 random(5);
+  std::vector<TextRequest> requests;
+  for (std::size_t i = 0; i < kTexts; ++i) requests.push_back(random_request(random));
+
+  std::map<TextId, Made> together;
+  std::vector<TextId> ids;
+  {
+    Scheduler scheduler(*engine_, tokenizer_, {6, kContext, kTexts}, [] {});
+    for (const TextRequest& request : requests) {
+      ids.push_back(scheduler.submit({request}).value());
+      if (random() % 2 == 0)
+        std::this_thread::sleep_for(std::chrono::microseconds(random() % 9000));
+    }
+    collect(scheduler, kTexts, together);
+    EXPECT_EQ(scheduler.stats().running, 0u);
+  }
+  std::map<StopReason, int> reasons;
+  for (std::size_t i = 0; i < kTexts; ++i) {
+    Made& made = together[ids[i]];
+    std::map<TextId, Made> single;  // a scheduler that makes nothing else: for the logprobs
+    Scheduler scheduler(*engine_, tokenizer_, {1, kContext, 1}, [] {});
+    const TextId id = scheduler.submit({requests[i]}).value();
+    collect(scheduler, 1, single);
+    EXPECT_EQ(made, single[id]) << "text " << i;
+    const Made expected = alone(requests[i]);
+    EXPECT_EQ(made.text, expected.text) << "text " << i;
+    EXPECT_EQ(made.tokens, expected.tokens) << "text " << i;
+    EXPECT_EQ(made.reason, expected.reason) << "text " << i;
+    ++reasons[made.reason];
+  }
+  EXPECT_GT(reasons[StopReason::EndToken], 1);
+  EXPECT_GT(reasons[StopReason::MaxTokens], 1);
+  EXPECT_GT(reasons[StopReason::Stopped], 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, SchedulerTest,
+                         testing::Values(EngineOptions{BackendKind::Cpu, 1},
+                                         EngineOptions{BackendKind::Cpu, 2},
+                                         EngineOptions{BackendKind::Cpu, 2, KvType::Q8_0},
+                                         EngineOptions{BackendKind::Textbook, 1}),
+                         testing::PrintToStringParamName());
+
+class SchedulerOnOneEngine : public SchedulerTest {};
+INSTANTIATE_TEST_SUITE_P(, SchedulerOnOneEngine,
+                         testing::Values(EngineOptions{BackendKind::Cpu, 1}),
+                         testing::PrintToStringParamName());
+
+TextRequest long_request() {
+  TextRequest request;
+  request.prompt = {1, 2, 3};
+  request.options.generation.max_tokens = 190;
+  request.options.generation.sampler.temperature = 0.9f;
+  request.n_top = 0;
+  return request;
+}
+
+TEST_P(SchedulerOnOneEngine, ComputesOnlyWhatIsNewInAChatThatGoesOn) {
+  Scheduler scheduler(*engine_, tokenizer_, {2, kContext, 8}, [] {});
+  TextRequest request = long_request();
+  request.options.generation.max_tokens = 20;
+  std::map<TextId, Made> all;
+  const TextId first = scheduler.submit({request}).value();
+  collect(scheduler, 1, all);
+  EXPECT_EQ(scheduler.stats().cached_tokens, 0u);
+
+  const auto& answer = all[first].tokens;
+  request.prompt.insert(request.prompt.end(), answer.begin(), answer.end());
+  request.prompt.push_back(9);
+  const TextId second = scheduler.submit({request}).value();
+  collect(scheduler, 1, all);
+  // The last token of an answer is never fed.
+  EXPECT_EQ(scheduler.stats().cached_tokens, 3 + answer.size() - 1);
+  EXPECT_EQ(scheduler.stats().prompt_tokens, 3u + 2u);
+  EXPECT_EQ(all[second].tokens, alone(request).tokens);
+}
+
+TEST_P(SchedulerOnOneEngine, ComputesABeginningThatTextsShareOnce) {
+  Scheduler scheduler(*engine_, tokenizer_, {4, kContext, 8}, [] {});
+  TextRequest request = long_request();
+  request.options.generation.max_tokens = 10;
+  request.prompt.clear();
+  for (TokenId i = 0; i < 100; ++i) request.prompt.push_back(i * 5 % 511);
+  std::vector<TextRequest> three(3, request);
+  for (std::size_t i = 0; i < 3; ++i) three[i].seed = i;
+  three[2].prompt.push_back(7);
+  std::map<TextId, Made> all;
+  const TextId first = scheduler.submit(three).value();
+  collect(scheduler, 3, all);
+  EXPECT_EQ(scheduler.stats().prompt_tokens, 100u + 1u + 1u);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(all[first + i].tokens, alone(three[i]).tokens) << i;
+
+  // Another text that takes a place of its own: its beginning is copied from one that has ended.
+  request.prompt.resize(50);
+  request.prompt.insert(request.prompt.end(), 20, 3);
+  const TextId last = scheduler.submit({request}).value();
+  collect(scheduler, 1, all);
+  EXPECT_EQ(scheduler.stats().prompt_tokens, 100u + 1u + 1u + 20u);
+  EXPECT_EQ(all[last].tokens, alone(request).tokens);
+}
+
+TEST_P(SchedulerOnOneEngine, GoesOnByItselfWhereATextIsCancelledThatItWaitsFor) {
+  Scheduler scheduler(*engine_, tokenizer_, {2, kContext, 8}, [] {});
+  for (int round = 0; round < 20; ++round) {
+    TextRequest request = long_request();
+    request.options.generation.max_tokens = 3;
+    request.prompt.assign(190, static_cast<TokenId>(round));
+    const TextId first = scheduler.submit({request, request}).value();
+    std::this_thread::sleep_for(std::chrono::microseconds(100 * round));
+    scheduler.cancel(first);
+    std::vector<TokenId> tokens;
+    for (int waited = 0; tokens.size() < 3 && waited < 10'000; ++waited) {
+      for (const TextEvent& event : scheduler.take_events()) {
+        if (event.text == first + 1 && event.score) tokens.push_back(event.score->token);
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    EXPECT_EQ(tokens, alone(request).tokens) << round;
+  }
+}
+
+TEST_P(SchedulerOnOneEngine, RefusesMoreThanItsPlacesAndQueueHoldAllOrNone) {
+  Scheduler scheduler(*engine_, tokenizer_, {1, kContext, 2}, [] {});
+  const TextRequest request = long_request();
+  EXPECT_FALSE(scheduler.submit({request, request, request, request}));
+  const TextId first = scheduler.submit({request, request}).value();
+  EXPECT_FALSE(scheduler.submit({request, request}));
+  EXPECT_TRUE(scheduler.submit({request}));
+  EXPECT_FALSE(scheduler.submit({request}));
+  scheduler.cancel(first + 1);
+  EXPECT_TRUE(scheduler.submit({request}));
+}
+
+TEST_P(SchedulerOnOneEngine, GivesThePlaceOfACancelledTextToTheNextOne) {
+  Scheduler scheduler(*engine_, tokenizer_, {1, kContext, 8}, [] {});
+  const TextRequest request = long_request();
+  const std::vector<TextRequest> four(4, request);
+  const TextId first = scheduler.submit(four).value();
+  for (TextId id = first; id < first + 3; ++id) scheduler.cancel(id);  // running or waiting
+  std::map<TextId, Made> all;
+  collect(scheduler, 1, all);
+  EXPECT_EQ(all[first + 3].tokens, alone(request).tokens);
+  for (TextId id = first; id < first + 3; ++id) {
+    EXPECT_EQ(all[id].reason, StopReason::Stopped) << "no end was told of a cancelled text";
+  }
+  EXPECT_LT(scheduler.stats().new_tokens, 2 * 190u);
+}
+
+TEST_P(SchedulerOnOneEngine, AnErrorEndsItsTextAlone) {
+  const TemporaryFolder folder;
+  RandomModelSizes sizes;
+  sizes.gain = NAN;
+  write_random_model(folder.path(), sizes);
+  Engine broken = Engine::open(folder.path(), GetParam());
+  Scheduler scheduler(broken, tokenizer_, {2, kContext, 8}, [] {});
+  const TextId id = scheduler.submit({long_request()}).value();
+  std::vector<TextEvent> events;
+  for (int i = 0; i < 2000 && events.empty(); ++i) {
+    events = scheduler.take_events();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0].text, id);
+  ASSERT_TRUE(events[0].end);
+  EXPECT_NE(events[0].end->error.find("its weights are broken"), std::string::npos)
+      << events[0].end->error;
+  EXPECT_TRUE(scheduler.submit({long_request()}));  // and it goes on
+}
+
+}  // namespace
+}  // namespace stagecraft
