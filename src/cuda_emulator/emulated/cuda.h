@@ -1,0 +1,29 @@
+// What CUDA's headers declare, for a compiler that knows nothing of CUDA.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <tuple>
+
+#define __global__
+#define __device__
+#define __host__
+#define __constant__
+#define __managed__
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+// One block of a launch runs at a time, and all of them on one thread of the CPU, so a thread-local variable is
+// seen by the threads of one block. (`static` would not do: `extern __shared__` must compile too.)
+#define __shared__ thread_local
+
+#include "emulated/host.h"
+#include "emulated/vectors.h"
+// vectors.h first: half.h has vectors of two.
+#include "emulated/half.h"
+// half.h first: the functions of a kernel take halves.
+#include "emulated/kernel.h"

@@ -1,0 +1,288 @@
+"""Runs a CUDA program without a GPU, and checks what its kernels do.
+
+FILE.cu is compiled with g++ against the emulator in src/cuda_emulator, and its main is run. Printed are the
+findings (races, accesses out of bounds, reads of memory that nobody wrote, divergent barriers, deadlocks,
+shuffles from inactive lanes, misaligned accesses), then what each line asks of the memory. Exit code 1 if there is
+a finding, 2 if the command line is wrong.
+"""
+import argparse
+import collections
+import hashlib
+import os
+import pathlib
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+EMULATOR = ROOT / "src" / "cuda_emulator"
+INCLUDES = [f"-I{EMULATOR}", f"-I{EMULATOR / 'include'}", f"-I{EMULATOR / 'cuda_names'}"]
+# The counts depend on the compiler's flags, so these are fixed. Without optimisation an access in the source is an
+# access in the program: none is merged, hoisted or left out.
+FLAGS = ["-std=c++20", "-O0", "-g", "-fno-pie", "-w", "-fno-builtin", "-ffp-contract=off", "-fno-extern-tls-init",
+         "-ftrivial-auto-var-init=pattern", "-fsanitize=thread,bounds-strict", "--param=tsan-distinguish-volatile=1"]
+PADDING = 16 << 10  # bytes behind each shared array, so that the next one is not hit by chance
+DYNAMIC_BYTES = 227 << 10  # dynamic_bytes in memory.h
+OWN_NAMES = {name: f"cuda_emulator_{name}" for name in ("memcpy", "memmove", "memset")}
+ARITHMETIC = re.compile(r"\t((?:add|sub|mul|div|sqrt)s[sd])\t")
+
+
+class Problem(Exception):
+    """One line for the person who called."""
+
+
+def compiler():
+    name = os.environ.get("CXX", "g++")
+    if platform.system() != "Linux":
+        raise Problem(f"the emulator reads ELF files: expected Linux, found {platform.system()}")
+    if shutil.which(name) is None:
+        raise Problem(f"no C++ compiler: {name} is not there")
+    return ["ccache", name] if shutil.which("ccache") else [name]
+
+
+def run(words, **options):
+    return subprocess.run([str(word) for word in words], capture_output=True, text=True, errors="replace",
+                          check=False, **options)
+
+
+def runtime_objects():
+    """The emulator's object files, compiled once for each state of its sources and compiler."""
+    sources = sorted(EMULATOR.glob("*.cpp"))
+    state = hashlib.sha256(" ".join(compiler()).encode())
+    for file in sorted(EMULATOR.rglob("*.[hc]*")):
+        state.update(file.read_bytes())
+    folder = ROOT / "build" / "cuda_emulator" / state.hexdigest()[:16]
+    if not folder.is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent) as work:
+            for source in sources:
+                done = run([*compiler(), "-std=c++20", "-O1", "-fno-pie", "-Wall", *INCLUDES, "-c", source,
+                            "-o", pathlib.Path(work, source.stem + ".o")])
+                if done.returncode != 0:
+                    raise Problem(f"{source}: {first_error(done.stderr)}")
+            os.chmod(work, 0o755)
+            try:
+                os.rename(work, folder)
+                os.mkdir(work)  # which the end of `with` removes
+            except OSError:
+                pass  # another process was first
+    return sorted(folder.glob("*.o"))
+
+
+def first_error(text):
+    lines = text.strip().splitlines()
+    return next((line for line in lines if "error" in line), lines[0] if lines else "no message")
+
+
+def changed_assembly(text):
+    """What the compiler cannot be asked for: room behind each shared array, storage for the dynamic ones, memcpy
+    and its relatives seen, floating-point arithmetic counted."""
+    counting = platform.machine() == "x86_64"
+    lines, in_shared = [], False
+    for line in text.split("\n"):
+        word = line.split(None, 1)[0] if line[:1] == "\t" and line.strip() else ""
+        if word in (".section", ".text", ".data", ".bss"):
+            in_shared = ".tbss" in line
+        elif in_shared and word == ".zero":
+            lines.append(line)
+            line = f"\t.zero\t{PADDING}"
+        elif word in ("call", "jmp", "bl", "b"):
+            target = line.split()[1]
+            line = line.replace(target, OWN_NAMES.get(target, target)) if target in OWN_NAMES else line
+        elif counting and ARITHMETIC.match(line):
+            lines.append("\tincq\tcuda_emulator_flops(%rip)")
+        lines.append(line)
+    text = "\n".join(lines)
+    used = set(re.findall(r"([\w.$]+)@(?:got)?tpoff|:(?:got)?tprel(?:_\w+)?:([\w.$]+)", text))
+    names = {name for pair in used for name in pair if name}
+    dynamic = sorted(name for name in names if not re.search(rf"^{re.escape(name)}:", text, re.M))
+    if dynamic:
+        text += '\n\t.section .tbss.dynamic,"awT",%nobits\n\t.balign 1024\n'
+        for name in dynamic:
+            text += f"\t.globl {name}\n\t.type {name}, %object\n\t.size {name}, {DYNAMIC_BYTES}\n{name}:\n"
+        text += f"\t.zero {DYNAMIC_BYTES + PADDING}\n"
+    return text
+
+
+def build(source, work, macros=()):
+    """Compiles and links `source`; returns the program."""
+    assembly, thing, program = work / "program.s", work / "program.o", work / "program"
+    done = run([*compiler(), *FLAGS, *INCLUDES, *[f"-D{macro}" for macro in macros], "-x", "c++", "-S", source,
+                "-o", assembly])
+    if done.returncode != 0:
+        raise Problem(first_error(done.stderr))
+    assembly.write_text(changed_assembly(assembly.read_text()))
+    for words in ([compiler()[-1], "-c", assembly, "-o", thing],
+                  [compiler()[-1], "-no-pie", thing, *runtime_objects(), "-o", program]):
+        done = run(words)
+        if done.returncode != 0:
+            raise Problem(f"{source}: {first_error(done.stderr)}")
+    return program
+
+
+class Lines:
+    """Turns program counters into file:line, all of them by one call of addr2line."""
+
+    def __init__(self, program, source, report):
+        self.source = source
+        addresses = sorted({int(a, 16) for a in re.findall(r"@([0-9a-f]+)@", report)} |
+                           {int(a) - 1 for a in re.findall(r"#(\d+)#", report)})
+        self.place = {}
+        if not addresses:
+            return
+        words = ["addr2line", "-a", "-i", "-e", str(program)]
+        done = subprocess.run(words, input="".join(f"{a:#x}\n" for a in addresses), capture_output=True, text=True,
+                              check=False)
+        for part in re.split(r"^0x", done.stdout, flags=re.M)[1:]:
+            address, *frames = part.splitlines()
+            self.place[int(address, 16)] = self.choose([frame.split(" (disc")[0] for frame in frames])
+
+    def choose(self, frames):
+        """The innermost frame that is not in a header of the emulator or of the system."""
+        for frame in frames:
+            file, _, line = frame.rpartition(":")
+            if not file.startswith(("/usr/", str(EMULATOR))) and file != "??":
+                return pathlib.Path(file).name, int(line) if line.isdigit() else 0
+        return "?", 0
+
+    def at(self, address):
+        file, line = self.place.get(address, ("?", 0))
+        return f"{file}:{line}" if line else file
+
+    def buffer(self, address):
+        """The name of the variable that the line with cudaMalloc fills."""
+        _, line = self.place.get(address, ("?", 0))
+        lines = self.source.read_text(errors="replace").splitlines()
+        text = lines[line - 1] if 0 < line <= len(lines) else ""
+        found = re.findall(r"cudaMalloc\w*\s*\(\s*(?:\(\s*void\s*\*\*\s*\)\s*)?&\s*([\w.\->\[\]]+)", text)
+        return found[0] if len(found) == 1 else f"the buffer of {self.at(address)}"
+
+    def resolve(self, text):
+        text = re.sub(r"@([0-9a-f]+)@", lambda m: self.at(int(m[1], 16)), text)
+        return re.sub(r"#(\d+)#", lambda m: self.buffer(int(m[1]) - 1), text)
+
+
+Finding = collections.namedtuple("Finding", "kind place times text")
+LINE_COUNTS = ("requests", "sectors", "ideal", "conflicts", "bytes")
+KERNEL_COUNTS = ("launches", "blocks", "threads", "shared_bytes", "flops", "distinct_bytes")
+
+
+class Kernel:
+    def __init__(self, name, numbers):
+        self.name = name
+        self.numbers = dict(zip(KERNEL_COUNTS, numbers))
+        self.lines = {}  # (place, space, way) -> its counts
+
+    def add(self, place, space, way, numbers):
+        counts = self.lines.setdefault((place, space, way), dict.fromkeys(LINE_COUNTS, 0))
+        for name, number in zip(LINE_COUNTS, numbers):
+            counts[name] += number
+
+    def total(self, count, space, *ways):
+        return sum(c[count] for (_, s, w), c in self.lines.items() if s == space and (not ways or w in ways))
+
+
+class Report:
+    def __init__(self, text, lines):
+        self.findings, self.kernels, self.end = [], [], None
+        for record in text.splitlines():
+            kind, *fields = record.split("\t")
+            if kind == "finding":
+                self.findings.append(Finding(fields[0], lines.resolve(fields[1]), int(fields[2]),
+                                             lines.resolve(fields[3])))
+            elif kind == "kernel":
+                self.kernels.append(Kernel(fields[0], map(int, fields[1:])))
+            elif kind == "line":
+                self.kernels[-1].add(lines.resolve(fields[0]), *fields[1:3], map(int, fields[3:]))
+            elif kind == "end":
+                self.end = fields[0]
+
+
+def check(source, seconds=60, macros=(), stdout=None):
+    """Compiles and runs a program; returns (its report, its exit code)."""
+    source = pathlib.Path(source)
+    with tempfile.TemporaryDirectory(prefix="cuda-check-") as folder:
+        work = pathlib.Path(folder)
+        program = build(source, work, macros)
+        path = work / "report"
+        path.touch()
+        try:
+            code = subprocess.run([str(program)], env=dict(os.environ, CUDA_CHECK_REPORT=str(path)), check=False,
+                                  timeout=seconds, stdout=stdout).returncode
+        except subprocess.TimeoutExpired:
+            raise Problem(f"{source}: expected an end within {seconds} s (--seconds), found none") from None
+        text = path.read_text(errors="replace")
+        report = Report(text, Lines(program, source, text))
+    if report.end is None:
+        raise Problem(f"{source}: the program ended (code {code}) without a report")
+    if report.end != "exit" and not report.findings:
+        report.findings.append(Finding("crash", source.name, 1, f"the program ended with {report.end}"))
+    return report, code
+
+
+def print_findings(report):
+    for finding in report.findings:
+        place = f"{finding.place}: " if finding.place else ""
+        times = f" ({finding.times} times)" if finding.times > 1 else ""
+        print(f"{place}{finding.kind}: {finding.text}{times}")
+
+
+def print_counts(report):
+    for kernel in report.kernels:
+        n = kernel.numbers
+        print(f"\nkernel {kernel.name}: {n['launches']} launch{'es' * (n['launches'] != 1)}, {n['blocks']} blocks of "
+              f"{n['threads']} threads, {n['shared_bytes']} bytes of shared memory per block")
+        if kernel.lines:
+            print(f"  {'line':<24} {'access':<14} {'requests':>9} {'sectors':>9} {'ideal':>9} {'each':>6} "
+                  f"{'conflicts':>9} {'bytes':>11}")
+        for (place, space, way), c in sorted(kernel.lines.items(), key=natural):
+            in_global = space == "global"
+            print(f"  {place:<24} {space + ' ' + way:<14} {c['requests']:>9} {c['sectors'] if in_global else '':>9} "
+                  f"{c['ideal'] if in_global else '':>9} "
+                  f"{format(c['sectors'] / c['requests'], '.1f') if in_global else '':>6} "
+                  f"{'' if in_global else c['conflicts']:>9} {c['bytes']:>11}")
+        moved = 32 * kernel.total("sectors", "global")
+        read = kernel.total("bytes", "global", "read")
+        written = kernel.total("bytes", "global", "write", "atomic")
+        print(f"  global memory: {read} bytes read, {written} written; {moved} in sectors, {n['distinct_bytes']} distinct")
+        if n["flops"]:
+            per_byte = f"{n['flops'] / moved:.2f} per byte in sectors" if moved else "no global memory used"
+            print(f"  arithmetic: {n['flops']} operations, {per_byte}")
+
+
+def natural(item):
+    (place, space, way), _ = item
+    file, _, line = place.rpartition(":")
+    return file, int(line) if line.isdigit() else 0, space, way
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./stage cuda-check", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", metavar="FILE.cu", type=pathlib.Path)
+    parser.add_argument("--seconds", type=int, default=60, metavar="N", help="that the program may run (default: 60)")
+    parser.add_argument("--no-counts", action="store_true", help="findings alone")
+    options = parser.parse_args()
+    if options.seconds < 1:
+        parser.error(f"--seconds: expected 1 or more, found {options.seconds}")
+    if not options.file.is_file():
+        parser.error(f"{options.file}: expected a file with CUDA C++, found none")
+    try:
+        report, code = check(options.file, options.seconds)
+    except Problem as problem:
+        print(f"cuda-check: {problem}", file=sys.stderr)
+        return 1
+    sys.stdout.flush()
+    print_findings(report)
+    if not options.no_counts:
+        print_counts(report)
+    count = len(report.findings)
+    print(f"\n{count or 'no'} finding{'s' * (count != 1)}" + (f"; the program ended with code {code}" if code else ""))
+    return 1 if report.findings or code else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
