@@ -16,6 +16,7 @@
 #define __constant__
 #define __managed__
 #define __forceinline__ inline
+#define __align__(bytes) __attribute__((aligned(bytes)))
 #define __launch_bounds__(...)
 // One block of a launch runs at a time, and all of them on one thread of the CPU, so a thread-local variable is
 // seen by the threads of one block. (`static` would not do: `extern __shared__` must compile too.)

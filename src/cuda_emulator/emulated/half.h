@@ -94,6 +94,7 @@ CUDA_EMULATOR_INLINE __half __hmin(__half a, __half b) { return a > b || a != a 
 CUDA_EMULATOR_INLINE __half2 __hfma2(__half2 a, __half2 b, __half2 c) {
   return {__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y)};
 }
+CUDA_EMULATOR_INLINE __half2 __float2half2_rn(float a) { return {__half(a), __half(a)}; }
 CUDA_EMULATOR_INLINE __half2 __floats2half2_rn(float x, float y) { return {__half(x), __half(y)}; }
 CUDA_EMULATOR_INLINE __half2 __float22half2_rn(float2 v) { return {__half(v.x), __half(v.y)}; }
 CUDA_EMULATOR_INLINE __half2 __half2half2(__half a) { return {a, a}; }
@@ -185,6 +186,7 @@ CUDA_EMULATOR_INLINE __nv_bfloat16 __hmin(__nv_bfloat16 a, __nv_bfloat16 b) { re
 CUDA_EMULATOR_INLINE __nv_bfloat162 __hfma2(__nv_bfloat162 a, __nv_bfloat162 b, __nv_bfloat162 c) {
   return {__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y)};
 }
+CUDA_EMULATOR_INLINE __nv_bfloat162 __float2bfloat162_rn(float a) { return {__nv_bfloat16(a), __nv_bfloat16(a)}; }
 CUDA_EMULATOR_INLINE __nv_bfloat162 __floats2bfloat162_rn(float x, float y) { return {__nv_bfloat16(x), __nv_bfloat16(y)}; }
 CUDA_EMULATOR_INLINE __nv_bfloat162 __float22bfloat162_rn(float2 v) { return {__nv_bfloat16(v.x), __nv_bfloat16(v.y)}; }
 CUDA_EMULATOR_INLINE __nv_bfloat162 __bfloat162bfloat162(__nv_bfloat16 a) { return {a, a}; }
