@@ -47,7 +47,7 @@ cudaError_t cudaFreeHost(void* pointer);
 // Not a template that calls the other: a buffer is known by the line that asks for it.
 #define CUDA_EMULATOR_TYPED(function)                            \
   template <class T>                                             \
-  [[gnu::always_inline]] inline cudaError_t function(T** pointer, size_t bytes) { \
+  __device__ inline cudaError_t function(T** pointer, size_t bytes) { \
     return function(reinterpret_cast<void**>(pointer), bytes);   \
   }
 CUDA_EMULATOR_TYPED(cudaMalloc)

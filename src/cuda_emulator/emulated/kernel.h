@@ -84,7 +84,7 @@ void __pipeline_wait_prior(size_t groups);
 // ---- loads with a hint for the caches, which the emulator has not
 #define CUDA_EMULATOR_LOAD(name)                                  \
   template <class T>                                              \
-  [[gnu::always_inline]] inline T name(const T* address) {        \
+  __device__ inline T name(const T* address) {        \
     return *address;                                              \
   }
 CUDA_EMULATOR_LOAD(__ldg)
@@ -95,8 +95,8 @@ CUDA_EMULATOR_LOAD(__ldcs)
 
 // ---- arithmetic
 #define CUDA_EMULATOR_MIN_MAX(T)                     \
-  inline T min(T a, T b) { return b < a ? b : a; }   \
-  inline T max(T a, T b) { return a < b ? b : a; }
+  __device__ inline T min(T a, T b) { return b < a ? b : a; }   \
+  __device__ inline T max(T a, T b) { return a < b ? b : a; }
 CUDA_EMULATOR_MIN_MAX(int)
 CUDA_EMULATOR_MIN_MAX(unsigned)
 CUDA_EMULATOR_MIN_MAX(long)
@@ -104,26 +104,26 @@ CUDA_EMULATOR_MIN_MAX(unsigned long)
 CUDA_EMULATOR_MIN_MAX(long long)
 CUDA_EMULATOR_MIN_MAX(unsigned long long)
 #undef CUDA_EMULATOR_MIN_MAX
-inline float min(float a, float b) { return fminf(a, b); }
-inline float max(float a, float b) { return fmaxf(a, b); }
-inline double min(double a, double b) { return fmin(a, b); }
-inline double max(double a, double b) { return fmax(a, b); }
+__device__ inline float min(float a, float b) { return fminf(a, b); }
+__device__ inline float max(float a, float b) { return fmaxf(a, b); }
+__device__ inline double min(double a, double b) { return fmin(a, b); }
+__device__ inline double max(double a, double b) { return fmax(a, b); }
 
-inline float rsqrtf(float x) { return 1 / sqrtf(x); }
-inline double rsqrt(double x) { return 1 / sqrt(x); }
-inline float __fdividef(float a, float b) { return a / b; }
-inline float __frcp_rn(float x) { return 1 / x; }
-inline float __frsqrt_rn(float x) { return 1 / sqrtf(x); }
-inline float __fsqrt_rn(float x) { return sqrtf(x); }
-inline float __fadd_rn(float a, float b) { return a + b; }
-inline float __fmul_rn(float a, float b) { return a * b; }
-inline float __fmaf_rn(float a, float b, float c) { return fmaf(a, b, c); }
-inline float __saturatef(float x) { return fminf(fmaxf(x, 0), 1); }
-inline float __expf_(float x) { return expf(x); }
-inline float __sinf_(float x) { return sinf(x); }
-inline float __cosf_(float x) { return cosf(x); }
-inline float __logf_(float x) { return logf(x); }
-inline float __powf_(float x, float y) { return powf(x, y); }
+__device__ inline float rsqrtf(float x) { return 1 / sqrtf(x); }
+__device__ inline double rsqrt(double x) { return 1 / sqrt(x); }
+__device__ inline float __fdividef(float a, float b) { return a / b; }
+__device__ inline float __frcp_rn(float x) { return 1 / x; }
+__device__ inline float __frsqrt_rn(float x) { return 1 / sqrtf(x); }
+__device__ inline float __fsqrt_rn(float x) { return sqrtf(x); }
+__device__ inline float __fadd_rn(float a, float b) { return a + b; }
+__device__ inline float __fmul_rn(float a, float b) { return a * b; }
+__device__ inline float __fmaf_rn(float a, float b, float c) { return fmaf(a, b, c); }
+__device__ inline float __saturatef(float x) { return fminf(fmaxf(x, 0), 1); }
+__device__ inline float __expf_(float x) { return expf(x); }
+__device__ inline float __sinf_(float x) { return sinf(x); }
+__device__ inline float __cosf_(float x) { return cosf(x); }
+__device__ inline float __logf_(float x) { return logf(x); }
+__device__ inline float __powf_(float x, float y) { return powf(x, y); }
 // glibc has functions of these names, with another linkage.
 #define __expf __expf_
 #define __sinf __sinf_
@@ -131,28 +131,28 @@ inline float __powf_(float x, float y) { return powf(x, y); }
 #define __logf __logf_
 #define __powf __powf_
 
-inline int __popc(unsigned x) { return __builtin_popcount(x); }
-inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
-inline int __clz(int x) { return x == 0 ? 32 : __builtin_clz(static_cast<unsigned>(x)); }
-inline int __ffs(int x) { return __builtin_ffs(x); }
-inline unsigned __brev(unsigned x) {
+__device__ inline int __popc(unsigned x) { return __builtin_popcount(x); }
+__device__ inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
+__device__ inline int __clz(int x) { return x == 0 ? 32 : __builtin_clz(static_cast<unsigned>(x)); }
+__device__ inline int __ffs(int x) { return __builtin_ffs(x); }
+__device__ inline unsigned __brev(unsigned x) {
   unsigned reversed = 0;
   for (int i = 0; i < 32; ++i) reversed |= (x >> i & 1u) << (31 - i);
   return reversed;
 }
-inline int __mul24(int a, int b) { return a * b; }
-inline int __dp4a(int a, int b, int sum) {
+__device__ inline int __mul24(int a, int b) { return a * b; }
+__device__ inline int __dp4a(int a, int b, int sum) {
   for (int i = 0; i < 32; i += 8)
     sum += static_cast<signed char>(a >> i) * static_cast<signed char>(b >> i);
   return sum;
 }
-inline int __float_as_int(float x) { return __builtin_bit_cast(int, x); }
-inline unsigned __float_as_uint(float x) { return __builtin_bit_cast(unsigned, x); }
-inline float __int_as_float(int x) { return __builtin_bit_cast(float, x); }
-inline float __uint_as_float(unsigned x) { return __builtin_bit_cast(float, x); }
-inline int __float2int_rn(float x) { return static_cast<int>(rintf(x)); }
-inline int __float2int_rd(float x) { return static_cast<int>(floorf(x)); }
-inline float __int2float_rn(int x) { return static_cast<float>(x); }
+__device__ inline int __float_as_int(float x) { return __builtin_bit_cast(int, x); }
+__device__ inline unsigned __float_as_uint(float x) { return __builtin_bit_cast(unsigned, x); }
+__device__ inline float __int_as_float(int x) { return __builtin_bit_cast(float, x); }
+__device__ inline float __uint_as_float(unsigned x) { return __builtin_bit_cast(float, x); }
+__device__ inline int __float2int_rn(float x) { return static_cast<int>(rintf(x)); }
+__device__ inline int __float2int_rd(float x) { return static_cast<int>(floorf(x)); }
+__device__ inline float __int2float_rn(int x) { return static_cast<float>(x); }
 
 // ---- launches: see cuda_launch in cuda_emulator.h
 namespace cuda_emulator {

@@ -21,9 +21,9 @@ struct dim3 {
   struct alignas(4 * Size > 16 ? 16 : 4 * Size) Name##4 {                                 \
     Element x, y, z, w;                                                                   \
   };                                                                                      \
-  inline Name##2 make_##Name##2(Element x, Element y) { return {x, y}; }                  \
-  inline Name##3 make_##Name##3(Element x, Element y, Element z) { return {x, y, z}; }    \
-  inline Name##4 make_##Name##4(Element x, Element y, Element z, Element w) {             \
+  __device__ inline Name##2 make_##Name##2(Element x, Element y) { return {x, y}; }                  \
+  __device__ inline Name##3 make_##Name##3(Element x, Element y, Element z) { return {x, y, z}; }    \
+  __device__ inline Name##4 make_##Name##4(Element x, Element y, Element z, Element w) {             \
     return {x, y, z, w};                                                                  \
   }
 CUDA_EMULATOR_VECTORS(char, signed char, 1)
@@ -42,6 +42,6 @@ struct alignas(8) uint2 {
 struct alignas(16) uint4 {
   unsigned x, y, z, w;
 };
-inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
-inline uint3 make_uint3(unsigned x, unsigned y, unsigned z) { return {x, y, z}; }
-inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
+__device__ inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
+__device__ inline uint3 make_uint3(unsigned x, unsigned y, unsigned z) { return {x, y, z}; }
+__device__ inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
