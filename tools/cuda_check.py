@@ -27,7 +27,8 @@ FLAGS = ["-std=c++20", "-O0", "-g", "-fno-pie", "-w", "-fno-builtin", "-ffp-cont
 PADDING = 16 << 10  # bytes behind each shared array, so that the next one is not hit by chance
 DYNAMIC_BYTES = 227 << 10  # dynamic_bytes in memory.h
 OWN_NAMES = {name: f"cuda_emulator_{name}" for name in ("memcpy", "memmove", "memset")}
-ARITHMETIC = re.compile(r"\t((?:add|sub|mul|div|sqrt)s[sd])\t")
+ARITHMETIC = re.compile(r"\t(?:add|sub|mul|div|sqrt)s[sd]\t")
+THREAD_LOCAL = re.compile(r"([\w.$]+)@(?:got)?tpoff|:(?:got)?tprel(?:_\w+)?:([\w.$]+)")
 
 
 class Problem(Exception):
@@ -81,30 +82,30 @@ def changed_assembly(text):
     """What the compiler cannot be asked for: room behind each shared array, storage for the dynamic ones, memcpy
     and its relatives seen, floating-point arithmetic counted."""
     counting = platform.machine() == "x86_64"
-    lines, in_shared = [], False
+    lines, in_shared, used, defined = [], False, set(), set()
     for line in text.split("\n"):
-        word = line.split(None, 1)[0] if line[:1] == "\t" and line.strip() else ""
-        if word in (".section", ".text", ".data", ".bss"):
+        if line[:1] != "\t":
+            defined.add(line.rstrip(":"))
+        elif line.startswith(("\t.section", "\t.text", "\t.data", "\t.bss")):
             in_shared = ".tbss" in line
-        elif in_shared and word == ".zero":
+        elif in_shared and line.startswith("\t.zero"):
             lines.append(line)
             line = f"\t.zero\t{PADDING}"
-        elif word in ("call", "jmp", "bl", "b"):
-            target = line.split()[1]
-            line = line.replace(target, OWN_NAMES.get(target, target)) if target in OWN_NAMES else line
-        elif counting and ARITHMETIC.match(line):
+        elif line.startswith(("\tcall\t", "\tjmp\t", "\tbl\t", "\tb\t")):
+            jump, target = line.split()[:2]
+            line = f"\t{jump}\t{OWN_NAMES.get(target, target)}"
+        elif "tpoff" in line or "tprel" in line:
+            used.update(a or b for a, b in THREAD_LOCAL.findall(line))
+        if counting and ARITHMETIC.match(line):
             lines.append("\tincq\tcuda_emulator_flops(%rip)")
         lines.append(line)
-    text = "\n".join(lines)
-    used = set(re.findall(r"([\w.$]+)@(?:got)?tpoff|:(?:got)?tprel(?:_\w+)?:([\w.$]+)", text))
-    names = {name for pair in used for name in pair if name}
-    dynamic = sorted(name for name in names if not re.search(rf"^{re.escape(name)}:", text, re.M))
+    dynamic = sorted(used - defined)
     if dynamic:
-        text += '\n\t.section .tbss.dynamic,"awT",%nobits\n\t.balign 1024\n'
+        lines += ['\t.section .tbss.dynamic,"awT",%nobits', "\t.balign 1024"]
         for name in dynamic:
-            text += f"\t.globl {name}\n\t.type {name}, %object\n\t.size {name}, {DYNAMIC_BYTES}\n{name}:\n"
-        text += f"\t.zero {DYNAMIC_BYTES + PADDING}\n"
-    return text
+            lines += [f"\t.globl {name}", f"\t.type {name}, %object", f"\t.size {name}, {DYNAMIC_BYTES}", f"{name}:"]
+        lines += [f"\t.zero {DYNAMIC_BYTES + PADDING}", ""]
+    return "\n".join(lines)
 
 
 def build(source, work, macros=()):

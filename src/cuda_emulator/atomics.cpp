@@ -18,20 +18,20 @@ static T change(T* address, Address pc, Function function) {
   return old;
 }
 
-#define ATOMIC(T, name, expression) \
-  T name(T* address, T value) {     \
+#define ATOMIC(T, name, expression)                                     \
+  T name(T* address, T value) {                                         \
     return change(address, PC, [=](T old) -> T { return expression; }); \
   }
-#define ATOMICS(T)                                     \
-  ATOMIC(T, atomicAdd, old + value)                    \
-  ATOMIC(T, atomicSub, old - value)                    \
-  ATOMIC(T, atomicExch, (void(old), value))            \
-  ATOMIC(T, atomicMin, std::min(old, value))           \
-  ATOMIC(T, atomicMax, std::max(old, value))           \
-  ATOMIC(T, atomicAnd, old & value)                    \
-  ATOMIC(T, atomicOr, old | value)                     \
-  ATOMIC(T, atomicXor, old ^ value)                    \
-  T atomicCAS(T* address, T compare, T value) {        \
+#define ATOMICS(T)                                                                   \
+  ATOMIC(T, atomicAdd, old + value)                                                  \
+  ATOMIC(T, atomicSub, old - value)                                                  \
+  ATOMIC(T, atomicExch, (void(old), value))                                          \
+  ATOMIC(T, atomicMin, std::min(old, value))                                         \
+  ATOMIC(T, atomicMax, std::max(old, value))                                         \
+  ATOMIC(T, atomicAnd, old& value)                                                   \
+  ATOMIC(T, atomicOr, old | value)                                                   \
+  ATOMIC(T, atomicXor, old ^ value)                                                  \
+  T atomicCAS(T* address, T compare, T value) {                                      \
     return change(address, PC, [=](T old) { return old == compare ? value : old; }); \
   }
 ATOMICS(int)
@@ -47,7 +47,8 @@ unsigned atomicInc(unsigned* address, unsigned limit) {
   return change(address, PC, [=](unsigned old) { return old >= limit ? 0 : old + 1; });
 }
 unsigned atomicDec(unsigned* address, unsigned limit) {
-  return change(address, PC, [=](unsigned old) { return old == 0 || old > limit ? limit : old - 1; });
+  return change(address, PC,
+                [=](unsigned old) { return old == 0 || old > limit ? limit : old - 1; });
 }
 
 void __threadfence() { fence(*current); }
@@ -73,36 +74,37 @@ static T compiler_atomic(volatile T* address, int order, Kind kind, Address pc, 
   return old;
 }
 
-#define COMPILER_ATOMIC(T, bits, name, expression)                                                  \
-  extern "C" T __tsan_atomic##bits##_##name(volatile T* a, T value, int order) {                    \
-    return compiler_atomic<T>(a, order, Kind::atomic, PC, [=](T old) -> T { return expression; });  \
+#define COMPILER_ATOMIC(T, bits, name, expression)                                                 \
+  extern "C" T __tsan_atomic##bits##_##name(volatile T* a, T value, int order) {                   \
+    return compiler_atomic<T>(a, order, Kind::atomic, PC, [=](T old) -> T { return expression; }); \
   }
-#define COMPILER_ATOMICS(T, bits)                                                                   \
-  extern "C" T __tsan_atomic##bits##_load(const volatile T* a, int order) {                         \
-    return compiler_atomic<T>(const_cast<volatile T*>(a), order, kind_of_load, PC, [](T x) { return x; }); \
-  }                                                                                                 \
-  extern "C" void __tsan_atomic##bits##_store(volatile T* a, T value, int order) {                  \
-    compiler_atomic<T>(a, order, kind_of_store, PC, [=](T) { return value; });                      \
-  }                                                                                                 \
-  COMPILER_ATOMIC(T, bits, exchange, (void(old), value))                                            \
-  COMPILER_ATOMIC(T, bits, fetch_add, static_cast<T>(old + value))                                  \
-  COMPILER_ATOMIC(T, bits, fetch_sub, static_cast<T>(old - value))                                  \
-  COMPILER_ATOMIC(T, bits, fetch_and, static_cast<T>(old & value))                                  \
-  COMPILER_ATOMIC(T, bits, fetch_or, static_cast<T>(old | value))                                   \
-  COMPILER_ATOMIC(T, bits, fetch_xor, static_cast<T>(old ^ value))                                  \
-  extern "C" int __tsan_atomic##bits##_compare_exchange_strong(volatile T* a, T* expected, T value, \
-                                                               int order, int) {                    \
-    const T wanted = *expected;                                                                     \
-    *expected = compiler_atomic<T>(a, order, Kind::atomic, PC,                                      \
-                                   [=](T old) { return old == wanted ? value : old; });             \
-    return *expected == wanted;                                                                     \
-  }                                                                                                 \
-  extern "C" int __tsan_atomic##bits##_compare_exchange_weak(volatile T* a, T* expected, T value,   \
-                                                             int order, int) {                      \
-    const T wanted = *expected;                                                                     \
-    *expected = compiler_atomic<T>(a, order, Kind::atomic, PC,                                      \
-                                   [=](T old) { return old == wanted ? value : old; });             \
-    return *expected == wanted;                                                                     \
+#define COMPILER_ATOMICS(T, bits)                                                                 \
+  extern "C" T __tsan_atomic##bits##_load(const volatile T* a, int order) {                       \
+    return compiler_atomic<T>(const_cast<volatile T*>(a), order, kind_of_load, PC,                \
+                              [](T x) { return x; });                                             \
+  }                                                                                               \
+  extern "C" void __tsan_atomic##bits##_store(volatile T* a, T value, int order) {                \
+    compiler_atomic<T>(a, order, kind_of_store, PC, [=](T) { return value; });                    \
+  }                                                                                               \
+  COMPILER_ATOMIC(T, bits, exchange, (void(old), value))                                          \
+  COMPILER_ATOMIC(T, bits, fetch_add, static_cast<T>(old + value))                                \
+  COMPILER_ATOMIC(T, bits, fetch_sub, static_cast<T>(old - value))                                \
+  COMPILER_ATOMIC(T, bits, fetch_and, static_cast<T>(old & value))                                \
+  COMPILER_ATOMIC(T, bits, fetch_or, static_cast<T>(old | value))                                 \
+  COMPILER_ATOMIC(T, bits, fetch_xor, static_cast<T>(old ^ value))                                \
+  extern "C" int __tsan_atomic##bits##_compare_exchange_strong(volatile T* a, T* expected,        \
+                                                               T value, int order, int) {         \
+    const T wanted = *expected;                                                                   \
+    *expected = compiler_atomic<T>(a, order, Kind::atomic, PC,                                    \
+                                   [=](T old) { return old == wanted ? value : old; });           \
+    return *expected == wanted;                                                                   \
+  }                                                                                               \
+  extern "C" int __tsan_atomic##bits##_compare_exchange_weak(volatile T* a, T* expected, T value, \
+                                                             int order, int) {                    \
+    const T wanted = *expected;                                                                   \
+    *expected = compiler_atomic<T>(a, order, Kind::atomic, PC,                                    \
+                                   [=](T old) { return old == wanted ? value : old; });           \
+    return *expected == wanted;                                                                   \
   }
 COMPILER_ATOMICS(unsigned char, 8)
 COMPILER_ATOMICS(unsigned short, 16)
@@ -148,7 +150,8 @@ void __pipeline_wait_prior(size_t groups) {
     (copy.committed && copy.group + groups < thread.copy_group ? done : left).push_back(copy);
   thread.copies = std::move(left);
   for (const AsyncCopy& copy : done) {
-    access(reinterpret_cast<Address>(copy.to), copy.bytes + copy.zeros, 1, Kind::async_end, copy.pc);
+    access(reinterpret_cast<Address>(copy.to), copy.bytes + copy.zeros, 1, Kind::async_end,
+           copy.pc);
     std::memcpy(copy.to, copy.from, copy.bytes);
     std::memset(copy.to + copy.bytes, 0, copy.zeros);
   }
@@ -182,7 +185,8 @@ static std::uint16_t f64_to_f16(double value) {
   value = std::fabs(value);
   if (value >= 65520) return sign | 0x7c00;
   int exponent = value == 0 ? -14 : std::max(std::ilogb(value), -14);
-  // In units of the last place; nearbyint rounds ties to even. A carry flows into the exponent by itself.
+  // In units of the last place; nearbyint rounds ties to even. A carry flows into the exponent by
+  // itself.
   const auto units = static_cast<int>(std::nearbyint(std::ldexp(value, 10 - exponent)));
   return static_cast<std::uint16_t>(sign | (((exponent + 14) << 10) + units));
 }

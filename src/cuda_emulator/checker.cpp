@@ -7,9 +7,7 @@ namespace cuda_emulator {
 
 namespace {
 
-bool is_write(Kind kind) {
-  return kind != Kind::read && kind != Kind::volatile_read;
-}
+bool is_write(Kind kind) { return kind != Kind::read && kind != Kind::volatile_read; }
 
 bool is_volatile(Kind kind) { return kind == Kind::volatile_read || kind == Kind::volatile_write; }
 
@@ -49,13 +47,15 @@ struct Now {
 
 void race(const Now& now, const Access& other, bool other_write) {
   std::string text = describe(now.thread) + " " + verb(now.write, now.atomic) + " " +
-                     place(now.region, now.address, now.bytes) + "; " + describe(other.thread - 1) + " " +
-                     past(other_write, other.atomic()) + " at " + at(other.pc()) + ", and nothing orders the two";
+                     place(now.region, now.address, now.bytes) + "; " + describe(other.thread - 1) +
+                     " " + past(other_write, other.atomic()) + " at " + at(other.pc()) +
+                     ", and nothing orders the two";
   finding("race", now.access.pc(), other.pc(), text);
 }
 
 bool in_race(const Now& now, const Access& other) {
-  return other.thread != 0 && !(now.atomic && other.atomic()) && !happened_before(other, now.thread);
+  return other.thread != 0 && !(now.atomic && other.atomic()) &&
+         !happened_before(other, now.thread);
 }
 
 void add_read(Cell& cell, const Now& now) {
@@ -64,7 +64,8 @@ void add_read(Cell& cell, const Now& now) {
   bool placed = false;
   for (Access& read : cell.reads) {
     if (read.thread != 0 && !happened_before(read, now.thread)) continue;
-    if (read.thread != 0) read = {};  // whoever is ordered after this read is ordered after that one
+    if (read.thread != 0)
+      read = {};  // whoever is ordered after this read is ordered after that one
   }
   if (cell.reads[0].thread == 0) {
     // The others are kept by what they have in common with the first: begin with any of them.
@@ -73,7 +74,7 @@ void add_read(Cell& cell, const Now& now) {
   }
   if (placed) return;
   const std::uint32_t first = cell.reads[0].thread - 1;
-  const unsigned slot = first / threads != id / threads ? 3
+  const unsigned slot = first / threads != id / threads                           ? 3
                         : first % threads / warp_size != id % threads / warp_size ? 2
                                                                                   : 1;
   if (cell.reads[slot].thread == 0) cell.reads[slot] = now.access;
@@ -85,7 +86,8 @@ void look(Cell& cell, const Now& now) {
   if (!now.write) return add_read(cell, now);
   for (const Access& read : cell.reads)
     if (in_race(now, read)) race(now, read, false);
-  const bool keep = now.atomic && cell.write.thread != 0 && cell.write.thread != now.access.thread &&
+  const bool keep = now.atomic && cell.write.thread != 0 &&
+                    cell.write.thread != now.access.thread &&
                     !happened_before(cell.write, now.thread);
   cell.other_write = keep ? cell.write : Access{};
   cell.write = now.access;
@@ -103,7 +105,9 @@ std::string hex(Address address) {
   return text;
 }
 
-std::string bytes_text(std::size_t bytes) { return std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes"); }
+std::string bytes_text(std::size_t bytes) {
+  return std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
+}
 
 // Where an address lies that is in no buffer: behind or before the nearest one.
 std::string beside(Address address) {
@@ -120,15 +124,18 @@ std::string beside(Address address) {
     return "at address " + hex(address) + ", where no buffer is";
   const char* side = address < best->begin ? " before " : " behind ";
   return bytes_text(distance - (address < best->begin ? 0 : 1)) + side +
-         (address < best->begin ? "the begin of " : "the end of ") + best->name + " (" + bytes_text(best->bytes) + ")";
+         (address < best->begin ? "the begin of " : "the end of ") + best->name + " (" +
+         bytes_text(best->bytes) + ")";
 }
 
 [[noreturn]] void out_of_bounds(Address address, std::size_t bytes, bool write, Address pc) {
   fatal("out of bounds", pc,
-        describe(*current) + (write ? " writes " : " reads ") + bytes_text(bytes) + ", " + beside(address));
+        describe(*current) + (write ? " writes " : " reads ") + bytes_text(bytes) + ", " +
+            beside(address));
 }
 
-// The shared arrays of a block are new: nobody has written them, and what was there before means nothing.
+// The shared arrays of a block are new: nobody has written them, and what was there before means
+// nothing.
 void renew(Region& region, std::uint32_t serial) {
   region.generation = serial;
   region.written.assign(region.bytes, 0);
@@ -144,8 +151,9 @@ Region& region_of(Address address, std::size_t bytes, bool write, Address pc) {
     region = find_global(address);
   }
   if (region != nullptr && region->freed)
-    fatal("out of bounds", pc,
-          describe(*current) + (write ? " writes " : " reads ") + region->name + ", which was freed");
+    fatal(
+        "out of bounds", pc,
+        describe(*current) + (write ? " writes " : " reads ") + region->name + ", which was freed");
   if (region == nullptr || address + bytes > region->end())
     out_of_bounds(region == nullptr ? address : region->end(), bytes, write, pc);
   return *region;
@@ -158,7 +166,8 @@ void host_access(Address address, std::size_t bytes, bool write, Address pc) {
   }
   if (!in_device_arena(address)) return;
   const Region* region = find_global(address);
-  if (region != nullptr && !region->freed && region->host_may_access && address + bytes <= region->end()) {
+  if (region != nullptr && !region->freed && region->host_may_access &&
+      address + bytes <= region->end()) {
     if (write) set_written(*find_global(address), address, bytes);
     return;
   }
@@ -184,13 +193,15 @@ void watch_for_spinning(Thread& thread, Kind kind, Address pc) {
   }
 }
 
-void check_async_copies(const Thread& thread, Address address, std::size_t bytes, bool write, Address pc) {
+void check_async_copies(const Thread& thread, Address address, std::size_t bytes, bool write,
+                        Address pc) {
   for (const AsyncCopy& copy : thread.copies) {
     const auto to = reinterpret_cast<Address>(copy.to);
     if (address < to + copy.bytes + copy.zeros && to < address + bytes)
       finding("race", pc, copy.pc,
-              describe(thread) + (write ? " writes" : " reads") + " shared memory that its asynchronous copy at " +
-                  at(copy.pc) + " has not reached: no wait between the two");
+              describe(thread) + (write ? " writes" : " reads") +
+                  " shared memory that its asynchronous copy at " + at(copy.pc) +
+                  " has not reached: no wait between the two");
   }
 }
 
@@ -210,8 +221,10 @@ void synchronize(Thread& thread, Address address, Kind kind) {
   }
 }
 
-void read_of_unwritten(Thread& thread, const Region& region, Address address, unsigned bytes, Address pc) {
-  std::string text = describe(thread) + " reads " + place(region, address, bytes) + ", which nobody has written";
+void read_of_unwritten(Thread& thread, const Region& region, Address address, unsigned bytes,
+                       Address pc) {
+  std::string text =
+      describe(thread) + " reads " + place(region, address, bytes) + ", which nobody has written";
   finding("unwritten", pc, 0, text);
 }
 
@@ -224,7 +237,8 @@ void access(Address address, std::size_t bytes, unsigned alignment, Kind kind, A
   if (address >= thread.stack_low && address + bytes <= thread.stack_high) return;
   thread.last_pc = pc;
   const auto parameters = reinterpret_cast<Address>(launch->parameters.get());
-  if (!write && address >= parameters && address + bytes <= parameters + launch->parameters->size()) return;
+  if (!write && address >= parameters && address + bytes <= parameters + launch->parameters->size())
+    return;
   if (!write && is_own(address)) return;  // blockDim and its like
   Region& region = region_of(address, bytes, write, pc);
   if (alignment > 1 && address % alignment != 0)
@@ -255,8 +269,14 @@ void access(Address address, std::size_t bytes, unsigned alignment, Kind kind, A
   make_cells(region, address, size);
   const std::uint32_t generation =
       region.space == Space::shared ? thread.block->serial : thread.block->launch_serial;
-  const Now now{thread, region, address, size, write, atomic,
-                {thread.id + 1, thread.clock, static_cast<std::uint32_t>(pc) | (atomic ? 1u << 31 : 0)}};
+  const Now now{
+      thread,
+      region,
+      address,
+      size,
+      write,
+      atomic,
+      {thread.id + 1, thread.clock, static_cast<std::uint32_t>(pc) | (atomic ? 1u << 31 : 0)}};
   const Address first = (address - region.begin) / region.granule;
   for (unsigned i = 0; i < size / region.granule; ++i) {
     Cell& cell = region.cells[first + i];
@@ -295,20 +315,24 @@ using cuda_emulator::Kind;
 
 #define PC reinterpret_cast<Address>(__builtin_return_address(0))
 
-#define ACCESSES(bytes)                                                                              \
-  extern "C" void __tsan_read##bytes(void* p) { access(Address(p), bytes, bytes, Kind::read, PC); }  \
-  extern "C" void __tsan_write##bytes(void* p) { access(Address(p), bytes, bytes, Kind::write, PC); } \
-  extern "C" void __tsan_unaligned_read##bytes(void* p) {                                            \
-    access(Address(p), bytes, 1, Kind::read, PC);                                                    \
-  }                                                                                                  \
-  extern "C" void __tsan_unaligned_write##bytes(void* p) {                                           \
-    access(Address(p), bytes, 1, Kind::write, PC);                                                   \
-  }                                                                                                  \
-  extern "C" void __tsan_volatile_read##bytes(void* p) {                                             \
-    access(Address(p), bytes, bytes, Kind::volatile_read, PC);                                       \
-  }                                                                                                  \
-  extern "C" void __tsan_volatile_write##bytes(void* p) {                                            \
-    access(Address(p), bytes, bytes, Kind::volatile_write, PC);                                      \
+#define ACCESSES(bytes)                                         \
+  extern "C" void __tsan_read##bytes(void* p) {                 \
+    access(Address(p), bytes, bytes, Kind::read, PC);           \
+  }                                                             \
+  extern "C" void __tsan_write##bytes(void* p) {                \
+    access(Address(p), bytes, bytes, Kind::write, PC);          \
+  }                                                             \
+  extern "C" void __tsan_unaligned_read##bytes(void* p) {       \
+    access(Address(p), bytes, 1, Kind::read, PC);               \
+  }                                                             \
+  extern "C" void __tsan_unaligned_write##bytes(void* p) {      \
+    access(Address(p), bytes, 1, Kind::write, PC);              \
+  }                                                             \
+  extern "C" void __tsan_volatile_read##bytes(void* p) {        \
+    access(Address(p), bytes, bytes, Kind::volatile_read, PC);  \
+  }                                                             \
+  extern "C" void __tsan_volatile_write##bytes(void* p) {       \
+    access(Address(p), bytes, bytes, Kind::volatile_write, PC); \
   }
 ACCESSES(1)
 ACCESSES(2)
@@ -323,7 +347,9 @@ extern "C" void __tsan_write_range(void* p, std::size_t bytes) {
   if (bytes > 0) access(Address(p), bytes, 1, Kind::write, PC);
 }
 extern "C" void __tsan_vptr_read(void** p) { access(Address(p), sizeof *p, 1, Kind::read, PC); }
-extern "C" void __tsan_vptr_update(void** p, void*) { access(Address(p), sizeof *p, 1, Kind::write, PC); }
+extern "C" void __tsan_vptr_update(void** p, void*) {
+  access(Address(p), sizeof *p, 1, Kind::write, PC);
+}
 extern "C" void __tsan_init() {}
 
 extern "C" void __tsan_func_entry(void* caller) {
@@ -338,7 +364,10 @@ extern "C" void __ubsan_handle_out_of_bounds(void* data, unsigned long index) {
   struct Where {
     const char* file;
     unsigned line, column;
-    const struct { unsigned short kind, info; char name[1]; }* array_type;
+    const struct {
+      unsigned short kind, info;
+      char name[1];
+    } * array_type;
   };
   const auto* where = static_cast<const Where*>(data);
   std::string text = "index " + std::to_string(static_cast<long>(index)) + " of an array of type " +

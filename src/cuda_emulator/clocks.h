@@ -1,11 +1,11 @@
-// What a thread knows of the others. Each thread has a clock, which goes on at every event that others can learn
-// of (barrier, __syncwarp, fence). An access carries its thread's clock. It happened before another thread's
-// access if that thread knows a clock at least as large:
+// What a thread knows of the others. Each thread has a clock, which goes on at every event that
+// others can learn of (barrier, __syncwarp, fence). An access carries its thread's clock. It
+// happened before another thread's access if that thread knows a clock at least as large:
 //
 //   __syncthreads                 everybody knows everybody's clock: Block::snapshot
 //   __syncwarp                    the lanes of the mask know each other's: Thread::warp_known
-//   fence; atomic or volatile write   the atomic's address publishes what the thread knew at the fence
-//   atomic or volatile read           the thread knows what the address has published
+//   fence; atomic or volatile write   the atomic's address publishes what the thread knew at the
+//   fence atomic or volatile read           the thread knows what the address has published
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,8 @@ namespace cuda_emulator {
 
 using Clock = std::uint32_t;
 
-// For some blocks (by number) the clock of each thread. Never changed once made, so it is shared, not copied.
+// For some blocks (by number) the clock of each thread. Never changed once made, so it is shared,
+// not copied.
 using BlockClocks = std::shared_ptr<const std::vector<Clock>>;
 using Knowledge = std::shared_ptr<const std::map<std::uint32_t, BlockClocks>>;
 

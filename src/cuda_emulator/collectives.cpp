@@ -34,15 +34,24 @@ void set_votes(Block& block) {
   }
   for (Thread& thread : block.threads) {
     switch (thread.vote) {
-      case Vote::none: thread.result = 0; break;
-      case Vote::any: thread.result = count > 0; break;
-      case Vote::all: thread.result = count == waiting; break;
-      case Vote::count: thread.result = static_cast<unsigned>(count); break;
+      case Vote::none:
+        thread.result = 0;
+        break;
+      case Vote::any:
+        thread.result = count > 0;
+        break;
+      case Vote::all:
+        thread.result = count == waiting;
+        break;
+      case Vote::count:
+        thread.result = static_cast<unsigned>(count);
+        break;
     }
   }
 }
 
-// Do all wait at the same barrier? (Else the threads of a GPU would leave at different places, or never.)
+// Do all wait at the same barrier? (Else the threads of a GPU would leave at different places, or
+// never.)
 const Thread* who_waits_elsewhere(const Block& block, const Thread*& first) {
   first = nullptr;
   for (const Thread& thread : block.threads) {
@@ -60,10 +69,17 @@ int source_lane(const Thread& thread) {
   const int lane = static_cast<int>(thread.lane()), first = lane & ~(thread.width - 1);
   int source = lane;
   switch (thread.collective) {
-    case Collective::shuffle_index: return first + (thread.argument & (thread.width - 1));
-    case Collective::shuffle_up: source = lane - thread.argument; return source < first ? lane : source;
-    case Collective::shuffle_down: source = lane + thread.argument; break;
-    default: source = lane ^ thread.argument; break;
+    case Collective::shuffle_index:
+      return first + (thread.argument & (thread.width - 1));
+    case Collective::shuffle_up:
+      source = lane - thread.argument;
+      return source < first ? lane : source;
+    case Collective::shuffle_down:
+      source = lane + thread.argument;
+      break;
+    default:
+      source = lane ^ thread.argument;
+      break;
   }
   return source >= first + thread.width || source < 0 ? lane : source;
 }
@@ -89,14 +105,22 @@ std::uint64_t combined(Collective collective, std::uint64_t a, std::uint64_t b) 
   const auto ua = static_cast<unsigned>(a), ub = static_cast<unsigned>(b);
   const auto sa = static_cast<int>(ua), sb = static_cast<int>(ub);
   switch (collective) {
-    case Collective::add: return ua + ub;
-    case Collective::min_signed: return static_cast<unsigned>(sa < sb ? sa : sb);
-    case Collective::max_signed: return static_cast<unsigned>(sa > sb ? sa : sb);
-    case Collective::min_unsigned: return ua < ub ? ua : ub;
-    case Collective::max_unsigned: return ua > ub ? ua : ub;
-    case Collective::bit_and: return ua & ub;
-    case Collective::bit_or: return ua | ub;
-    default: return ua ^ ub;
+    case Collective::add:
+      return ua + ub;
+    case Collective::min_signed:
+      return static_cast<unsigned>(sa < sb ? sa : sb);
+    case Collective::max_signed:
+      return static_cast<unsigned>(sa > sb ? sa : sb);
+    case Collective::min_unsigned:
+      return ua < ub ? ua : ub;
+    case Collective::max_unsigned:
+      return ua > ub ? ua : ub;
+    case Collective::bit_and:
+      return ua & ub;
+    case Collective::bit_or:
+      return ua | ub;
+    default:
+      return ua ^ ub;
   }
 }
 
@@ -114,15 +138,26 @@ void set_result(Thread& thread, const Participants& all) {
     if (other.value == thread.value) equal |= 1u << other.lane();
   }
   switch (thread.collective) {
-    case Collective::sync: break;
-    case Collective::any: thread.result = ballot != 0; break;
-    case Collective::all: thread.result = ballot == all.mask; break;
-    case Collective::ballot: thread.result = ballot; break;
-    case Collective::match: thread.result = equal; break;
+    case Collective::sync:
+      break;
+    case Collective::any:
+      thread.result = ballot != 0;
+      break;
+    case Collective::all:
+      thread.result = ballot == all.mask;
+      break;
+    case Collective::ballot:
+      thread.result = ballot;
+      break;
+    case Collective::match:
+      thread.result = equal;
+      break;
     case Collective::shuffle_index:
     case Collective::shuffle_up:
     case Collective::shuffle_down:
-    case Collective::shuffle_xor: thread.result = shuffled(thread, all.mask); break;
+    case Collective::shuffle_xor:
+      thread.result = shuffled(thread, all.mask);
+      break;
     default:
       thread.result = all.lanes[0]->value;
       for (int i = 1; i < all.count; ++i)
@@ -210,8 +245,8 @@ int block_barrier(Vote vote, int predicate, Address pc) {
   return static_cast<int>(thread.result);
 }
 
-std::uint64_t collective(Collective kind, unsigned mask, std::uint64_t value, int argument, int width,
-                         Address pc) {
+std::uint64_t collective(Collective kind, unsigned mask, std::uint64_t value, int argument,
+                         int width, Address pc) {
   Thread& thread = *current;
   if (!(mask >> thread.lane() & 1)) {
     finding("inactive lane", pc, 0, describe(thread) + " is not in the mask that it gives");
@@ -219,7 +254,8 @@ std::uint64_t collective(Collective kind, unsigned mask, std::uint64_t value, in
   }
   if (width < 1 || width > 32 || !std::has_single_bit(static_cast<unsigned>(width))) {
     finding("inactive lane", pc, 0,
-            describe(thread) + " gives width " + std::to_string(width) + "; expected 1, 2, 4, 8, 16 or 32");
+            describe(thread) + " gives width " + std::to_string(width) +
+                "; expected 1, 2, 4, 8, 16 or 32");
     abort_launch();
   }
   thread.collective = kind;
@@ -246,14 +282,18 @@ int __syncthreads_and(int predicate) { return block_barrier(Vote::all, predicate
 int __syncthreads_count(int predicate) { return block_barrier(Vote::count, predicate, PC); }
 void __syncwarp(unsigned mask) { collective(Collective::sync, mask, 0, 0, 32, PC); }
 
-int __any_sync(unsigned mask, int p) { return int(collective(Collective::any, mask, p != 0, 0, 32, PC)); }
-int __all_sync(unsigned mask, int p) { return int(collective(Collective::all, mask, p != 0, 0, 32, PC)); }
+int __any_sync(unsigned mask, int p) {
+  return int(collective(Collective::any, mask, p != 0, 0, 32, PC));
+}
+int __all_sync(unsigned mask, int p) {
+  return int(collective(Collective::all, mask, p != 0, 0, 32, PC));
+}
 unsigned __ballot_sync(unsigned mask, int p) {
   return unsigned(collective(Collective::ballot, mask, p != 0, 0, 32, PC));
 }
 
-#define REDUCTION(T, name, kind)                                                         \
-  T name(unsigned mask, T value) {                                                       \
+#define REDUCTION(T, name, kind)                                                           \
+  T name(unsigned mask, T value) {                                                         \
     return T(collective(Collective::kind, mask, static_cast<unsigned>(value), 0, 32, PC)); \
   }
 REDUCTION(int, __reduce_add_sync, add)

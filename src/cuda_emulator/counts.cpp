@@ -1,8 +1,9 @@
-// Counts what the memory of a GPU would be asked for. A request is one instruction of a warp: the k-th time that
-// each of its lanes executes it since the lanes last met (barrier, shuffle, vote).
+// Counts what the memory of a GPU would be asked for. A request is one instruction of a warp: the
+// k-th time that each of its lanes executes it since the lanes last met (barrier, shuffle, vote).
 //
-//   global   sectors: 32-byte pieces that the request touches. ideal: as few as its distinct bytes fill
-//   shared   conflicts: how often a request must wait since two words lie in one of the 32 banks. 8 bytes per lane go
+//   global   sectors: 32-byte pieces that the request touches. ideal: as few as its distinct bytes
+//   fill shared   conflicts: how often a request must wait since two words lie in one of the 32
+//   banks. 8 bytes per lane go
 //            as two half warps and 16 as four quarters, as on the hardware
 #include <algorithm>
 #include <map>
@@ -27,7 +28,8 @@ enum class Way { read, write, atomic };
 
 struct KernelCount {
   std::map<std::tuple<Address, Space, Way>, LineCount> lines;
-  std::uint64_t launches = 0, blocks = 0, threads = 0, shared_bytes = 0, flops = 0, distinct_bytes = 0;
+  std::uint64_t launches = 0, blocks = 0, threads = 0, shared_bytes = 0, flops = 0,
+                distinct_bytes = 0;
 };
 
 std::map<Address, KernelCount>& kernels() {
@@ -89,8 +91,10 @@ void count(const PendingRequests& pending, const Request& request) {
     line.bytes += request.bytes[lane];
     widest = std::max<unsigned>(widest, request.bytes[lane]);
   }
-  if (pending.space == Space::shared) count_shared(request, widest, line);
-  else count_global(request, line);
+  if (pending.space == Space::shared)
+    count_shared(request, widest, line);
+  else
+    count_global(request, line);
 }
 
 PendingRequests& pending_of(Warp& warp, Address pc, Space space, bool write, bool atomic) {
@@ -106,8 +110,8 @@ PendingRequests& pending_of(Warp& warp, Address pc, Space space, bool write, boo
 
 }  // namespace
 
-void count_access(Thread& thread, Space space, Address address, unsigned bytes, bool write, bool atomic,
-                  Address pc) {
+void count_access(Thread& thread, Space space, Address address, unsigned bytes, bool write,
+                  bool atomic, Address pc) {
   Warp& warp = warp_of(thread);
   PendingRequests& pending = pending_of(warp, pc, space, write, atomic);
   const std::uint32_t number = pending.made[thread.lane()]++ - pending.first;
@@ -131,15 +135,17 @@ void count_pending(Block&, Warp& warp) {
 
 void count_first_touch(unsigned bytes) { touched_bytes += bytes; }
 
+void begin_counts() { counted_flops = cuda_emulator_flops; }  // host code calculates too
+
 void count_launch(const Launch& launch) {
   KernelCount& kernel = running();
   ++kernel.launches;
   kernel.blocks += std::uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z;
   kernel.threads = launch.block.x * launch.block.y * launch.block.z;
-  kernel.shared_bytes = launch.shared_bytes + static_shared_bytes(reinterpret_cast<Address>(launch.kernel));
+  kernel.shared_bytes =
+      launch.shared_bytes + static_shared_bytes(reinterpret_cast<Address>(launch.kernel));
   kernel.flops += cuda_emulator_flops - counted_flops;
   kernel.distinct_bytes += touched_bytes;
-  counted_flops = cuda_emulator_flops;
   touched_bytes = 0;
 }
 
@@ -148,8 +154,8 @@ std::string counts_report() {
   for (const auto& [address, kernel] : kernels()) {
     auto add = [&](std::uint64_t number) { report += "\t" + std::to_string(number); };
     report += "kernel\t" + function_name(address) + at(0);
-    for (std::uint64_t n : {kernel.launches, kernel.blocks, kernel.threads, kernel.shared_bytes, kernel.flops,
-                            kernel.distinct_bytes})
+    for (std::uint64_t n : {kernel.launches, kernel.blocks, kernel.threads, kernel.shared_bytes,
+                            kernel.flops, kernel.distinct_bytes})
       add(n);
     report += "\n";
     for (const auto& [key, line] : kernel.lines) {
@@ -157,7 +163,8 @@ std::string counts_report() {
       const char* ways[] = {"read", "write", "atomic"};
       report += "line\t" + at(pc) + "\t" + (space == Space::global ? "global" : "shared") + "\t" +
                 ways[static_cast<int>(way)];
-      for (std::uint64_t n : {line.requests, line.sectors, line.ideal, line.conflicts, line.bytes}) add(n);
+      for (std::uint64_t n : {line.requests, line.sectors, line.ideal, line.conflicts, line.bytes})
+        add(n);
       report += "\n";
     }
   }

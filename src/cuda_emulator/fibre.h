@@ -17,7 +17,8 @@ struct Fibre {
 #endif
 };
 
-// Prepares a fibre that begins in `entry`, which must never return. `low` is the stack's lowest address.
+// Prepares a fibre that begins in `entry`, which must never return. `low` is the stack's lowest
+// address.
 void prepare(Fibre& fibre, void* low, std::size_t bytes, void (*entry)());
 // Goes to `to`, and returns when something switches back to `from`.
 void switch_fibre(Fibre& from, Fibre& to);

@@ -33,8 +33,10 @@ cudaError_t do_or_capture(Stream* stream, std::function<cudaError_t()> operation
 std::string bytes_of(const void* pointer, std::size_t bytes) {
   const Region* region = find_global(reinterpret_cast<Address>(pointer));
   return std::to_string(bytes) + " bytes" +
-         (region == nullptr ? "" : " at byte " + std::to_string(reinterpret_cast<Address>(pointer) - region->begin) +
-                                       " of " + region->name + " (" + std::to_string(region->bytes) + " bytes)");
+         (region == nullptr
+              ? ""
+              : " at byte " + std::to_string(reinterpret_cast<Address>(pointer) - region->begin) +
+                    " of " + region->name + " (" + std::to_string(region->bytes) + " bytes)");
 }
 
 // The buffer that a copy's side lies in; null for host memory. ok: all of the bytes are there.
@@ -52,11 +54,13 @@ bool check_side(const void* pointer, std::size_t bytes, bool write, Region*& reg
   if (region == nullptr && write && (is_own(reinterpret_cast<Address>(pointer)))) ok = false;
   if (!ok)
     finding("out of bounds", pc, 0,
-            std::string("host code ") + (write ? "writes " : "reads ") + bytes_of(pointer, bytes) + ", which are not all there");
+            std::string("host code ") + (write ? "writes " : "reads ") + bytes_of(pointer, bytes) +
+                ", which are not all there");
   return ok;
 }
 
-// The direction that the program names, and the one that the pointers show: those of a GPU would fail.
+// The direction that the program names, and the one that the pointers show: those of a GPU would
+// fail.
 bool check_direction(const Region* to, const Region* from, cudaMemcpyKind kind, Address pc) {
   const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
   const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
@@ -64,7 +68,8 @@ bool check_direction(const Region* to, const Region* from, cudaMemcpyKind kind, 
     const bool is_device = region != nullptr && in_device_arena(region->begin);
     return region != nullptr && region->host_may_access ? false : is_device != device;
   };
-  if (kind == cudaMemcpyDefault || (!wrong(to, to_device) && !wrong(from, from_device))) return true;
+  if (kind == cudaMemcpyDefault || (!wrong(to, to_device) && !wrong(from, from_device)))
+    return true;
   finding("host access", pc, 0, "cudaMemcpy names another direction than its pointers have");
   return false;
 }
@@ -75,8 +80,10 @@ cudaError_t copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind k
   if (!check_side(to, bytes, true, target, pc) || !check_side(from, bytes, false, source, pc) ||
       !check_direction(target, source, kind, pc))
     return result(cudaErrorInvalidValue);
-  if (source != nullptr && target == nullptr && !any_written(*source, reinterpret_cast<Address>(from), bytes))
-    finding("unwritten", pc, 0, "host code copies " + bytes_of(from, bytes) + ", which nobody has written");
+  if (source != nullptr && target == nullptr &&
+      !any_written(*source, reinterpret_cast<Address>(from), bytes))
+    finding("unwritten", pc, 0,
+            "host code copies " + bytes_of(from, bytes) + ", which nobody has written");
   std::memmove(to, from, bytes);
   if (target == nullptr) return cudaSuccess;
   const Address begin = reinterpret_cast<Address>(to);
@@ -101,20 +108,21 @@ bool is_possible(const Launch& launch) {
   const auto& [kernel, grid, block, shared, stream, parameters] = launch;
   const std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
   const std::uint64_t blocks = std::uint64_t{grid.x} * grid.y * grid.z;
-  return threads >= 1 && threads <= max_block && block.x <= 1024 && block.y <= 1024 && block.z <= 64 &&
-         blocks >= 1 && grid.y <= 65535 && grid.z <= 65535 && blocks * threads < 0xffffffffu &&
-         shared <= dynamic_bytes;
+  return threads >= 1 && threads <= max_block && block.x <= 1024 && block.y <= 1024 &&
+         block.z <= 64 && blocks >= 1 && grid.y <= 65535 && grid.z <= 65535 &&
+         blocks * threads < 0xffffffffu && shared <= dynamic_bytes;
 }
 
 std::string text(dim3 shape) {
-  return "(" + std::to_string(shape.x) + "," + std::to_string(shape.y) + "," + std::to_string(shape.z) + ")";
+  return "(" + std::to_string(shape.x) + "," + std::to_string(shape.y) + "," +
+         std::to_string(shape.z) + ")";
 }
 
 cudaError_t start(const Launch& launch) {
   if (!is_possible(launch)) {
     finding("launch", reinterpret_cast<Address>(launch.kernel), 0,
-            "no GPU can run " + text(launch.grid) + " blocks of " + text(launch.block) + " threads with " +
-                std::to_string(launch.shared_bytes) + " bytes of shared memory");
+            "no GPU can run " + text(launch.grid) + " blocks of " + text(launch.block) +
+                " threads with " + std::to_string(launch.shared_bytes) + " bytes of shared memory");
     return result(cudaErrorInvalidConfiguration);
   }
   return execute(launch) ? cudaSuccess : result(cudaErrorLaunchFailure);
@@ -134,12 +142,18 @@ using namespace cuda_emulator;
 
 const char* cudaGetErrorString(cudaError_t error) {
   switch (error) {
-    case cudaSuccess: return "no error";
-    case cudaErrorInvalidValue: return "invalid argument";
-    case cudaErrorMemoryAllocation: return "out of memory";
-    case cudaErrorInvalidConfiguration: return "invalid configuration argument";
-    case cudaErrorStreamCaptureUnsupported: return "operation not permitted when stream is capturing";
-    case cudaErrorLaunchFailure: return "unspecified launch failure";
+    case cudaSuccess:
+      return "no error";
+    case cudaErrorInvalidValue:
+      return "invalid argument";
+    case cudaErrorMemoryAllocation:
+      return "out of memory";
+    case cudaErrorInvalidConfiguration:
+      return "invalid configuration argument";
+    case cudaErrorStreamCaptureUnsupported:
+      return "operation not permitted when stream is capturing";
+    case cudaErrorLaunchFailure:
+      return "unspecified launch failure";
   }
   return "unknown error";
 }
@@ -156,10 +170,13 @@ static cudaError_t give(void** pointer, std::size_t bytes, bool managed, Address
   return result(*pointer == nullptr && bytes > 0 ? cudaErrorMemoryAllocation : cudaSuccess);
 }
 cudaError_t cudaMalloc(void** pointer, size_t bytes) { return give(pointer, bytes, false, PC); }
-cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned) { return give(pointer, bytes, true, PC); }
+cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned) {
+  return give(pointer, bytes, true, PC);
+}
 cudaError_t cudaFree(void* pointer) {
   if (pointer == nullptr || release(pointer)) return cudaSuccess;
-  finding("out of bounds", PC, 0, "cudaFree of what cudaMalloc did not give, or of what is already free");
+  finding("out of bounds", PC, 0,
+          "cudaFree of what cudaMalloc did not give, or of what is already free");
   return result(cudaErrorInvalidValue);
 }
 cudaError_t cudaMallocHost(void** pointer, size_t bytes) {
@@ -174,7 +191,8 @@ cudaError_t cudaFreeHost(void* pointer) {
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
   return copy(to, from, bytes, kind, PC);
 }
-cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream) {
   return do_or_capture(stream, [=, pc = PC] { return copy(to, from, bytes, kind, pc); });
 }
 cudaError_t cudaMemset(void* to, int value, size_t bytes) { return fill(to, value, bytes, PC); }
@@ -186,7 +204,9 @@ cudaError_t cudaGetDeviceCount(int* count) {
   *count = 1;
   return cudaSuccess;
 }
-cudaError_t cudaSetDevice(int device) { return result(device == 0 ? cudaSuccess : cudaErrorInvalidValue); }
+cudaError_t cudaSetDevice(int device) {
+  return result(device == 0 ? cudaSuccess : cudaErrorInvalidValue);
+}
 cudaError_t cudaDeviceSynchronize() { return last_error; }
 cudaError_t cudaDeviceReset() { return cudaSuccess; }
 
@@ -194,7 +214,9 @@ cudaError_t cudaStreamCreate(cudaStream_t* stream) {
   *stream = new Stream;
   return cudaSuccess;
 }
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) { return cudaStreamCreate(stream); }
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  return cudaStreamCreate(stream);
+}
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   delete stream;
   return cudaSuccess;
@@ -218,17 +240,20 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cudaEvent_t) 
 }
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
-  if (stream == nullptr || stream->captured != nullptr) return result(cudaErrorStreamCaptureUnsupported);
+  if (stream == nullptr || stream->captured != nullptr)
+    return result(cudaErrorStreamCaptureUnsupported);
   stream->captured = new Graph;
   return cudaSuccess;
 }
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
-  if (stream == nullptr || stream->captured == nullptr) return result(cudaErrorStreamCaptureUnsupported);
+  if (stream == nullptr || stream->captured == nullptr)
+    return result(cudaErrorStreamCaptureUnsupported);
   *graph = stream->captured;
   stream->captured = nullptr;
   return cudaSuccess;
 }
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long) {
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
+                                 unsigned long long) {
   *executable = new Graph(*graph);
   return cudaSuccess;
 }

@@ -69,7 +69,8 @@ void run_thread() {
   switch_fibre(thread.fibre, scheduler);
 }
 
-std::unique_ptr<Block> make_block(const Launch& launch, std::uint32_t number, unsigned dynamic_bytes) {
+std::unique_ptr<Block> make_block(const Launch& launch, std::uint32_t number,
+                                  unsigned dynamic_bytes) {
   auto block = std::make_unique<Block>();
   block->number = number;
   block->serial = ++serial;
@@ -115,13 +116,15 @@ void load(Block& block) {
       loaded->saved[i].assign(begin, begin + region.bytes);
     }
   for (std::size_t i = 0; i < block.saved.size(); ++i)
-    std::copy(block.saved[i].begin(), block.saved[i].end(), reinterpret_cast<char*>(block.shared[i].begin));
+    std::copy(block.saved[i].begin(), block.saved[i].end(),
+              reinterpret_cast<char*>(block.shared[i].begin));
   loaded = &block;
 }
 
 void resume(Thread& thread) {
   const dim3& shape = blockDim;
-  threadIdx = {thread.index % shape.x, thread.index / shape.x % shape.y, thread.index / shape.x / shape.y};
+  threadIdx = {thread.index % shape.x, thread.index / shape.x % shape.y,
+               thread.index / shape.x / shape.y};
   blockIdx = thread.block->index;
   idle_turn = false;
   current = &thread;
@@ -147,11 +150,13 @@ Turn turn(Block& block) {
 
 std::string what_it_waits_for(const Thread& thread) {
   if (thread.state == State::at_barrier) return "waits for its block at " + at(thread.wait_pc);
-  if (thread.state == State::at_collective) return "waits for lanes of its warp at " + at(thread.wait_pc);
+  if (thread.state == State::at_collective)
+    return "waits for lanes of its warp at " + at(thread.wait_pc);
   return "waits for a value at " + at(thread.spin_pc != 0 ? thread.spin_pc : thread.last_pc);
 }
 
-// Two threads that wait for each other tell the story: one that waits, and one that waits elsewhere.
+// Two threads that wait for each other tell the story: one that waits, and one that waits
+// elsewhere.
 void report_deadlock(const std::vector<std::unique_ptr<Block>>& blocks) {
   const Thread *first = nullptr, *other = nullptr;
   auto place = [](const Thread& t) { return t.state == State::ready ? t.spin_pc : t.wait_pc; };
@@ -159,12 +164,14 @@ void report_deadlock(const std::vector<std::unique_ptr<Block>>& blocks) {
     for (const Thread& thread : block->threads) {
       if (thread.state == State::exited) continue;
       if (first == nullptr) first = &thread;
-      if (other == nullptr && (place(thread) != place(*first) || thread.state != first->state)) other = &thread;
+      if (other == nullptr && (place(thread) != place(*first) || thread.state != first->state))
+        other = &thread;
     }
   if (first == nullptr) return;
   std::string text = describe(*first) + " " + what_it_waits_for(*first);
   if (other != nullptr) text += ", " + describe(*other) + " " + what_it_waits_for(*other);
-  finding("deadlock", place(*first), other == nullptr ? 0 : place(*other), text + "; none of them can go on");
+  finding("deadlock", place(*first), other == nullptr ? 0 : place(*other),
+          text + "; none of them can go on");
 }
 
 void run_blocks(const Launch& launch) {
@@ -241,6 +248,7 @@ bool execute(const Launch& what) {
   blockDim = what.block;
   gridDim = what.grid;
   aborted = false;
+  begin_counts();
   run_blocks(what);
   count_launch(what);
   forget_published();

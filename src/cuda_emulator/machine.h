@@ -1,10 +1,11 @@
 // The emulated GPU: threads, warps, the blocks that are alive, and the launch that they belong to.
 //
 //   launch -> blocks -> fibres (one per CUDA thread), each of which runs until it must wait
-//   every access of a fibre -> checker (races, bounds, unwritten memory) and counts (sectors, conflicts)
-//   findings and counts -> report -> tools/cuda_check.py, which knows source lines
+//   every access of a fibre -> checker (races, bounds, unwritten memory) and counts (sectors,
+//   conflicts) findings and counts -> report -> tools/cuda_check.py, which knows source lines
 //
-// All of it runs on one thread of the CPU, in a fixed order: two runs of a program give the same report.
+// All of it runs on one thread of the CPU, in a fixed order: two runs of a program give the same
+// report.
 #pragma once
 
 #include <cstddef>
@@ -34,8 +35,23 @@ enum class State {
 };
 
 enum class Collective {
-  sync, shuffle_index, shuffle_up, shuffle_down, shuffle_xor, any, all, ballot,
-  add, min_signed, max_signed, min_unsigned, max_unsigned, bit_and, bit_or, bit_xor, match
+  sync,
+  shuffle_index,
+  shuffle_up,
+  shuffle_down,
+  shuffle_xor,
+  any,
+  all,
+  ballot,
+  add,
+  min_signed,
+  max_signed,
+  min_unsigned,
+  max_unsigned,
+  bit_and,
+  bit_or,
+  bit_xor,
+  match
 };
 
 enum class Vote { none, any, all, count };
@@ -51,7 +67,7 @@ struct AsyncCopy {
 
 struct Thread {
   Block* block = nullptr;
-  unsigned index = 0;  // in the block
+  unsigned index = 0;    // in the block
   std::uint32_t id = 0;  // in the launch
   Fibre fibre;
   Address stack_low = 0, stack_high = 0;
@@ -91,7 +107,8 @@ struct Request {
   Address address[warp_size];
 };
 
-// The requests of one instruction that not all lanes have made yet. Lane l's next is number made[l].
+// The requests of one instruction that not all lanes have made yet. Lane l's next is number
+// made[l].
 struct PendingRequests {
   Address pc = 0;
   bool write = false, atomic = false;
@@ -138,6 +155,7 @@ void count_access(Thread& thread, Space space, Address address, unsigned bytes, 
                   bool atomic, Address pc);
 void count_pending(Block& block, Warp& warp);  // lanes have met: what is pending is complete
 void count_first_touch(unsigned bytes);
+void begin_counts();
 void count_launch(const Launch& launch);
 std::string counts_report();
 
@@ -148,11 +166,13 @@ void fence(Thread& thread);
 void forget_published();  // at the end of a launch
 
 // ---- report.cpp
-// Text may hold @PC@, for which the reader puts file:line. The same finding at the same places counts on.
+// Text may hold @PC@, for which the reader puts file:line. The same finding at the same places
+// counts on.
 void finding(const char* kind, Address pc, Address other_pc, const std::string& text);
-std::string describe(const Thread& thread);                            // thread (1,0,0) of block (0,0,0)
+std::string describe(const Thread& thread);  // thread (1,0,0) of block (0,0,0)
 std::string describe(std::uint32_t thread_id);
-std::string place(const Region& region, Address address, unsigned bytes);  // tile[37] (4 bytes each)
+std::string place(const Region& region, Address address,
+                  unsigned bytes);  // tile[37] (4 bytes each)
 std::string at(Address pc);
 
 }  // namespace cuda_emulator

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t arena_bytes = std::size_t{64} << 30;  // of addresses
 constexpr std::size_t gap = 1 << 20;                        // between buffers, never mapped
-constexpr std::size_t page = 64 << 10;  // a multiple of every system's pages
+constexpr std::size_t page = 64 << 10;                      // a multiple of every system's pages
 
 struct Range {
   Address begin, end;
@@ -59,10 +59,12 @@ std::string without_scope(const std::string& name) {
   return colon == std::string::npos ? name : name.substr(colon + 2);
 }
 
-// "_ZZ9transposePfiE4tile" -> "_Z9transposePfi": the length of the array's own name stands before the name.
+// "_ZZ9transposePfiE4tile" -> "_Z9transposePfi": the length of the array's own name stands before
+// the name.
 std::string declaring_function(const std::string& mangled) {
   if (mangled.compare(0, 3, "_ZZ") != 0) return "";
-  const std::size_t end = mangled.rfind('E', mangled.size() - without_scope(demangled(mangled.c_str())).size());
+  const std::size_t end =
+      mangled.rfind('E', mangled.size() - without_scope(demangled(mangled.c_str())).size());
   return end == std::string::npos ? "" : "_Z" + mangled.substr(3, end - 3);
 }
 
@@ -71,7 +73,8 @@ int find_thread_locals(dl_phdr_info* info, std::size_t, void* address) {
   return 1;  // the first is the program itself
 }
 
-// An address is the emulator's if its name is in the emulator's namespace, or one of CUDA's own variables.
+// An address is the emulator's if its name is in the emulator's namespace, or one of CUDA's own
+// variables.
 bool is_own_name(const std::string& mangled) {
   return mangled.find("13cuda_emulator") != std::string::npos || mangled == "threadIdx" ||
          mangled == "blockIdx" || mangled == "blockDim" || mangled == "gridDim";
@@ -79,7 +82,8 @@ bool is_own_name(const std::string& mangled) {
 
 // Variables of the C++ library and of the linker, which no kernel has a name for.
 bool is_library_name(const std::string& mangled) {
-  for (const char* prefix : {"_ZSt", "_ZNSt", "_ZNKSt", "_ZZSt", "_ZZNSt", "_ZZNKSt", "_ZT", "_ZGV", "__", "_IO"})
+  for (const char* prefix :
+       {"_ZSt", "_ZNSt", "_ZNKSt", "_ZZSt", "_ZZNSt", "_ZZNKSt", "_ZT", "_ZGV", "__", "_IO"})
     if (mangled.rfind(prefix, 0) == 0) return true;
   return false;
 }
@@ -140,7 +144,8 @@ void read_symbols() {
 
 void start_memory() {
   Memory& m = memory();
-  void* arena = mmap(nullptr, arena_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* arena =
+      mmap(nullptr, arena_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (arena == MAP_FAILED) throw std::runtime_error("cannot reserve addresses for device memory");
   m.arena = reinterpret_cast<Address>(arena);
   m.next = (m.arena + page - 1) / page * page;
@@ -158,9 +163,7 @@ void start_memory() {
 
 const std::vector<Region>& shared_arrays() { return memory().shared; }
 
-bool is_dynamic(const Region& shared_array) {
-  return shared_array.bytes == dynamic_bytes;
-}
+bool is_dynamic(const Region& shared_array) { return shared_array.bytes == dynamic_bytes; }
 
 bool in_device_arena(Address address) {
   return address >= memory().arena && address < memory().arena + arena_bytes;
@@ -234,7 +237,8 @@ void* allocate(std::size_t bytes, bool managed, Address pc) {
   auto region = std::make_unique<Region>();
   region->begin = m.next;
   region->bytes = bytes;
-  region->name = "#" + std::to_string(pc) + "#";  // the reader finds the variable's name on that line
+  region->name =
+      "#" + std::to_string(pc) + "#";  // the reader finds the variable's name on that line
   region->host_may_access = managed;
   region->written.assign(bytes, 0);
   m.next += mapped + gap;

@@ -1,5 +1,5 @@
-// The memory that a kernel may use, region by region: what cudaMalloc gave, __device__ variables, shared arrays.
-// Each has a shadow: which bytes were written, and who accessed each granule last.
+// The memory that a kernel may use, region by region: what cudaMalloc gave, __device__ variables,
+// shared arrays. Each has a shadow: which bytes were written, and who accessed each granule last.
 #pragma once
 
 #include <cstddef>
@@ -24,12 +24,13 @@ struct Access {
   Address pc() const { return site & 0x7fffffffu; }
 };
 
-// Four reads are enough to find any race that only barriers can prevent: two of one warp, one of another warp
-// and one of another block. Whoever writes next, one of these is not the writer's own.
+// Four reads are enough to find any race that only barriers can prevent: two of one warp, one of
+// another warp and one of another block. Whoever writes next, one of these is not the writer's own.
 struct Cell {
-  std::uint32_t generation = 0;  // the launch, or for shared memory the block, that the accesses belong to
-  Access write, other_write;     // the latter: an atomic of another thread
-  Access reads[4];               // the last two: of another warp, of another block
+  std::uint32_t generation =
+      0;  // the launch, or for shared memory the block, that the accesses belong to
+  Access write, other_write;  // the latter: an atomic of another thread
+  Access reads[4];            // the last two: of another warp, of another block
 };
 
 struct Region {
@@ -40,7 +41,7 @@ struct Region {
   std::string function;  // of a shared array: the mangled name of the function that declares it
   bool host_may_access = false;  // managed memory, and variables
   bool freed = false;
-  unsigned granule = 4;  // bytes per cell; finer as soon as an access is
+  unsigned granule = 4;          // bytes per cell; finer as soon as an access is
   std::uint32_t generation = 0;  // shared memory: of the bytes in `written`
   std::vector<std::uint8_t> written;
   std::vector<Cell> cells;  // as many as granules, once there was an access
@@ -51,12 +52,13 @@ struct Region {
 // Reserves room for device memory and finds the program's variables and shared arrays.
 void start_memory();
 
-Region* find_global(Address address);             // freed ones too
+Region* find_global(Address address);                            // freed ones too
 Region* find_in(std::vector<Region>& regions, Address address);  // sorted by begin
-Region* nearest_global(Address address);          // the last region that begins before it
+Region* nearest_global(Address address);  // the last region that begins before it
 bool in_device_arena(Address address);
 
-const std::vector<Region>& shared_arrays();  // of all kernels; dynamic ones once, with the largest size
+const std::vector<Region>&
+shared_arrays();  // of all kernels; dynamic ones once, with the largest size
 // The size of `extern __shared__` arrays in the program; a launch says how much of it there is.
 constexpr std::size_t dynamic_bytes = 227 << 10;
 bool is_dynamic(const Region& shared_array);

@@ -1,5 +1,6 @@
-// Keeps the findings, and writes them and the counts into the file that CUDA_CHECK_REPORT names when the program
-// ends. tools/cuda_check.py reads it: only the debugger's tables know the source lines.
+// Keeps the findings, and writes them and the counts into the file that CUDA_CHECK_REPORT names
+// when the program ends. tools/cuda_check.py reads it: only the debugger's tables know the source
+// lines.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -42,8 +43,8 @@ void write_report(const std::string& end) {
   std::string text;
   for (const auto& key : r.order) {
     const Finding& finding = r.findings[key];
-    text += "finding\t" + std::get<0>(key) + "\t" + at(std::get<1>(key)) + "\t" + std::to_string(finding.times) +
-            "\t" + finding.text + "\n";
+    text += "finding\t" + std::get<0>(key) + "\t" + at(std::get<1>(key)) + "\t" +
+            std::to_string(finding.times) + "\t" + finding.text + "\n";
   }
   text += counts_report() + "end\t" + end + "\n";
   for (std::size_t written = 0; written < text.size();) {
@@ -60,9 +61,10 @@ void on_signal(int signal) {
   if (current != nullptr) {
     const bool stack = signal == SIGSEGV || signal == SIGBUS;
     finding("crash", current->last_pc, 0,
-            describe(*current) + (stack ? " uses memory that is not there, or more stack than 128 KiB"
-                                  : signal == SIGFPE ? " divides by zero"
-                                                     : " ends the program") +
+            describe(*current) +
+                (stack              ? " uses memory that is not there, or more stack than 128 KiB"
+                 : signal == SIGFPE ? " divides by zero"
+                                    : " ends the program") +
                 "; this was its last access that the checker saw");
   }
   write_report("signal " + std::to_string(signal));
@@ -78,7 +80,8 @@ __attribute__((constructor)) void start() {
   std::atexit(at_exit);
   stack_t stack{};
   stack.ss_size = 1 << 20;
-  stack.ss_sp = mmap(nullptr, stack.ss_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  stack.ss_sp =
+      mmap(nullptr, stack.ss_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   sigaltstack(&stack, nullptr);
   struct sigaction action {};
   action.sa_handler = on_signal;
@@ -97,7 +100,8 @@ void finding(const char* kind, Address pc, Address other_pc, const std::string& 
   // The same two places count as one finding, whoever of them comes first.
   const auto key = std::make_tuple(std::string(kind), pc, other_pc);
   auto same = r.findings.find(key);
-  if (same == r.findings.end()) same = r.findings.find(std::make_tuple(std::string(kind), other_pc, pc));
+  if (same == r.findings.end())
+    same = r.findings.find(std::make_tuple(std::string(kind), other_pc, pc));
   if (same != r.findings.end()) {
     ++same->second.times;
     return;
@@ -105,7 +109,9 @@ void finding(const char* kind, Address pc, Address other_pc, const std::string& 
   if (r.findings.size() >= max_findings) return;
   r.order.push_back(key);
   const std::string where =
-      launch == nullptr ? "" : "kernel " + function_name(reinterpret_cast<Address>(launch->kernel)) + ": ";
+      launch == nullptr
+          ? ""
+          : "kernel " + function_name(reinterpret_cast<Address>(launch->kernel)) + ": ";
   r.findings[key] = {where + text, 1};
 }
 
@@ -120,8 +126,10 @@ std::string describe(std::uint32_t thread_id) {
   const unsigned threads = blockDim.x * blockDim.y * blockDim.z;
   const unsigned block = thread_id / threads, thread = thread_id % threads;
   return "thread " +
-         triple(thread % blockDim.x, thread / blockDim.x % blockDim.y, thread / blockDim.x / blockDim.y) +
-         " of block " + triple(block % gridDim.x, block / gridDim.x % gridDim.y, block / gridDim.x / gridDim.y);
+         triple(thread % blockDim.x, thread / blockDim.x % blockDim.y,
+                thread / blockDim.x / blockDim.y) +
+         " of block " +
+         triple(block % gridDim.x, block / gridDim.x % gridDim.y, block / gridDim.x / gridDim.y);
 }
 
 std::string describe(const Thread& thread) { return describe(thread.id); }
@@ -129,7 +137,8 @@ std::string describe(const Thread& thread) { return describe(thread.id); }
 std::string place(const Region& region, Address address, unsigned bytes) {
   const Address offset = address - region.begin;
   const std::string size = " (" + std::to_string(bytes) + (bytes == 1 ? " byte)" : " bytes)");
-  if (bytes > 0 && offset % bytes == 0) return region.name + "[" + std::to_string(offset / bytes) + "]" + size;
+  if (bytes > 0 && offset % bytes == 0)
+    return region.name + "[" + std::to_string(offset / bytes) + "]" + size;
   return region.name + " at byte " + std::to_string(offset) + size;
 }
 

@@ -3,6 +3,7 @@
 Standard library only; ctest runs it.
 """
 import pathlib
+import platform
 import re
 import sys
 import unittest
@@ -54,6 +55,34 @@ class Kernels(unittest.TestCase):
                 for line in lines:
                     self.assertRegex(text, re.escape(line) + r"\b")
         self.assertEqual(by_kernel, {})
+
+    def test_counts_are_those_of_the_arithmetic_on_paper(self):
+        source = HERE / "counts.cu"
+        report, _ = cuda_check.check(source)
+        self.assertEqual(report.findings, [])
+        counted = {key: counts for kernel in report.kernels for key, counts in kernel.lines.items()}
+        compared = 0
+        for number, line in enumerate(source.read_text().splitlines(), 1):
+            match = re.search(r"// count: (\w+) (\w+) ([\d ]+)$", line)
+            if match is None:
+                continue
+            space, way, numbers = match.groups()
+            names = ("requests", "sectors", "ideal") if space == "global" else ("requests", "conflicts")
+            compared += 1
+            with self.subTest(line.strip()):
+                counts = counted[(f"counts.cu:{number}", space, way)]
+                self.assertEqual([counts[name] for name in names], list(map(int, numbers.split())))
+        self.assertGreater(compared, 20)
+
+    def test_arithmetic_and_bytes_per_kernel(self):
+        report, _ = cuda_check.check(HERE / "counts.cu")
+        kernels = {kernel.name: kernel.numbers for kernel in report.kernels}
+        if platform.machine() == "x86_64":
+            self.assertEqual(kernels["product_naive"]["flops"], 2 * 64 ** 3)
+            self.assertEqual(kernels["product_tiled"]["flops"], 2 * 64 ** 3)
+        for name in ("product_naive", "product_tiled"):
+            self.assertEqual(kernels[name]["distinct_bytes"], 3 * 64 * 64 * 4)
+        self.assertEqual(kernels["product_tiled"]["shared_bytes"], 2 * 32 * 33 * 4)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
-// half and bf16 with their arithmetic. Each operation is done in f32 and rounded once, as the hardware's result
-// is. The functions are always inlined, so that an access to memory counts for the line that asks for it.
+// half and bf16 with their arithmetic. Each operation is done in f32 and rounded once, as the
+// hardware's result is. The functions are always inlined, so that an access to memory counts for
+// the line that asks for it.
 #pragma once
 
 namespace cuda_emulator {
@@ -12,7 +13,6 @@ std::uint16_t fma_f16(std::uint16_t a, std::uint16_t b, std::uint16_t c);  // ro
 std::uint16_t fma_bf16(std::uint16_t a, std::uint16_t b, std::uint16_t c);
 
 }  // namespace cuda_emulator
-
 
 struct __half {
   std::uint16_t bits;
@@ -132,30 +132,40 @@ __device__ inline __nv_bfloat16 operator+(__nv_bfloat16 a, __nv_bfloat16 b) {
 }
 __device__ inline __nv_bfloat16& operator+=(__nv_bfloat16& a, __nv_bfloat16 b) { return a = a + b; }
 __device__ inline __nv_bfloat16 __hadd(__nv_bfloat16 a, __nv_bfloat16 b) { return a + b; }
-__device__ inline __nv_bfloat162 operator+(__nv_bfloat162 a, __nv_bfloat162 b) { return {a.x + b.x, a.y + b.y}; }
+__device__ inline __nv_bfloat162 operator+(__nv_bfloat162 a, __nv_bfloat162 b) {
+  return {a.x + b.x, a.y + b.y};
+}
 __device__ inline __nv_bfloat162 __hadd2(__nv_bfloat162 a, __nv_bfloat162 b) { return a + b; }
 __device__ inline __nv_bfloat16 operator-(__nv_bfloat16 a, __nv_bfloat16 b) {
   return __nv_bfloat16(static_cast<float>(a) - static_cast<float>(b));
 }
 __device__ inline __nv_bfloat16& operator-=(__nv_bfloat16& a, __nv_bfloat16 b) { return a = a - b; }
 __device__ inline __nv_bfloat16 __hsub(__nv_bfloat16 a, __nv_bfloat16 b) { return a - b; }
-__device__ inline __nv_bfloat162 operator-(__nv_bfloat162 a, __nv_bfloat162 b) { return {a.x - b.x, a.y - b.y}; }
+__device__ inline __nv_bfloat162 operator-(__nv_bfloat162 a, __nv_bfloat162 b) {
+  return {a.x - b.x, a.y - b.y};
+}
 __device__ inline __nv_bfloat162 __hsub2(__nv_bfloat162 a, __nv_bfloat162 b) { return a - b; }
 __device__ inline __nv_bfloat16 operator*(__nv_bfloat16 a, __nv_bfloat16 b) {
   return __nv_bfloat16(static_cast<float>(a) * static_cast<float>(b));
 }
 __device__ inline __nv_bfloat16& operator*=(__nv_bfloat16& a, __nv_bfloat16 b) { return a = a * b; }
 __device__ inline __nv_bfloat16 __hmul(__nv_bfloat16 a, __nv_bfloat16 b) { return a * b; }
-__device__ inline __nv_bfloat162 operator*(__nv_bfloat162 a, __nv_bfloat162 b) { return {a.x * b.x, a.y * b.y}; }
+__device__ inline __nv_bfloat162 operator*(__nv_bfloat162 a, __nv_bfloat162 b) {
+  return {a.x * b.x, a.y * b.y};
+}
 __device__ inline __nv_bfloat162 __hmul2(__nv_bfloat162 a, __nv_bfloat162 b) { return a * b; }
 __device__ inline __nv_bfloat16 operator/(__nv_bfloat16 a, __nv_bfloat16 b) {
   return __nv_bfloat16(static_cast<float>(a) / static_cast<float>(b));
 }
 __device__ inline __nv_bfloat16& operator/=(__nv_bfloat16& a, __nv_bfloat16 b) { return a = a / b; }
 __device__ inline __nv_bfloat16 __hdiv(__nv_bfloat16 a, __nv_bfloat16 b) { return a / b; }
-__device__ inline __nv_bfloat162 operator/(__nv_bfloat162 a, __nv_bfloat162 b) { return {a.x / b.x, a.y / b.y}; }
+__device__ inline __nv_bfloat162 operator/(__nv_bfloat162 a, __nv_bfloat162 b) {
+  return {a.x / b.x, a.y / b.y};
+}
 __device__ inline __nv_bfloat162 __h2div(__nv_bfloat162 a, __nv_bfloat162 b) { return a / b; }
-__device__ inline __nv_bfloat16 operator-(__nv_bfloat16 a) { return __nv_bfloat16(-static_cast<float>(a)); }
+__device__ inline __nv_bfloat16 operator-(__nv_bfloat16 a) {
+  return __nv_bfloat16(-static_cast<float>(a));
+}
 __device__ inline bool operator<(__nv_bfloat16 a, __nv_bfloat16 b) {
   return static_cast<float>(a) < static_cast<float>(b);
 }
@@ -180,16 +190,28 @@ __device__ inline bool operator!=(__nv_bfloat16 a, __nv_bfloat16 b) {
   return static_cast<float>(a) != static_cast<float>(b);
 }
 __device__ inline bool __hne(__nv_bfloat16 a, __nv_bfloat16 b) { return a != b; }
-__device__ inline __nv_bfloat16 __hmax(__nv_bfloat16 a, __nv_bfloat16 b) { return a < b || a != a ? b : a; }
-__device__ inline __nv_bfloat16 __hmin(__nv_bfloat16 a, __nv_bfloat16 b) { return a > b || a != a ? b : a; }
+__device__ inline __nv_bfloat16 __hmax(__nv_bfloat16 a, __nv_bfloat16 b) {
+  return a < b || a != a ? b : a;
+}
+__device__ inline __nv_bfloat16 __hmin(__nv_bfloat16 a, __nv_bfloat16 b) {
+  return a > b || a != a ? b : a;
+}
 __device__ inline __nv_bfloat162 __hfma2(__nv_bfloat162 a, __nv_bfloat162 b, __nv_bfloat162 c) {
   return {__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y)};
 }
-__device__ inline __nv_bfloat162 __float2bfloat162_rn(float a) { return {__nv_bfloat16(a), __nv_bfloat16(a)}; }
-__device__ inline __nv_bfloat162 __floats2bfloat162_rn(float x, float y) { return {__nv_bfloat16(x), __nv_bfloat16(y)}; }
-__device__ inline __nv_bfloat162 __float22bfloat162_rn(float2 v) { return {__nv_bfloat16(v.x), __nv_bfloat16(v.y)}; }
+__device__ inline __nv_bfloat162 __float2bfloat162_rn(float a) {
+  return {__nv_bfloat16(a), __nv_bfloat16(a)};
+}
+__device__ inline __nv_bfloat162 __floats2bfloat162_rn(float x, float y) {
+  return {__nv_bfloat16(x), __nv_bfloat16(y)};
+}
+__device__ inline __nv_bfloat162 __float22bfloat162_rn(float2 v) {
+  return {__nv_bfloat16(v.x), __nv_bfloat16(v.y)};
+}
 __device__ inline __nv_bfloat162 __bfloat162bfloat162(__nv_bfloat16 a) { return {a, a}; }
-__device__ inline __nv_bfloat162 __halves2bfloat162(__nv_bfloat16 x, __nv_bfloat16 y) { return {x, y}; }
+__device__ inline __nv_bfloat162 __halves2bfloat162(__nv_bfloat16 x, __nv_bfloat16 y) {
+  return {x, y};
+}
 __device__ inline float2 __bfloat1622float2(__nv_bfloat162 v) {
   return {static_cast<float>(v.x), static_cast<float>(v.y)};
 }

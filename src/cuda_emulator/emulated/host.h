@@ -1,5 +1,5 @@
-// The part of CUDA's runtime API that the kernels of this project need. Everything is done at once and in order:
-// a stream is a name, an event a moment, and a graph a list of what was captured.
+// The part of CUDA's runtime API that the kernels of this project need. Everything is done at once
+// and in order: a stream is a name, an event a moment, and a graph a list of what was captured.
 #pragma once
 
 enum cudaError_t {
@@ -45,10 +45,10 @@ cudaError_t cudaFree(void* pointer);
 cudaError_t cudaMallocHost(void** pointer, size_t bytes);
 cudaError_t cudaFreeHost(void* pointer);
 // Not a template that calls the other: a buffer is known by the line that asks for it.
-#define CUDA_EMULATOR_TYPED(function)                            \
-  template <class T>                                             \
+#define CUDA_EMULATOR_TYPED(function)                                 \
+  template <class T>                                                  \
   __device__ inline cudaError_t function(T** pointer, size_t bytes) { \
-    return function(reinterpret_cast<void**>(pointer), bytes);   \
+    return function(reinterpret_cast<void**>(pointer), bytes);        \
   }
 CUDA_EMULATOR_TYPED(cudaMalloc)
 CUDA_EMULATOR_TYPED(cudaMallocManaged)
@@ -63,8 +63,8 @@ cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stre
 template <class T>
 cudaError_t cudaMemcpyToSymbol(T& symbol, const void* from, size_t bytes, size_t offset = 0,
                                cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
-  return cudaMemcpy(reinterpret_cast<char*>(const_cast<std::remove_const_t<T>*>(&symbol)) + offset, from,
-                    bytes, kind);
+  return cudaMemcpy(reinterpret_cast<char*>(const_cast<std::remove_const_t<T>*>(&symbol)) + offset,
+                    from, bytes, kind);
 }
 template <class T>
 cudaError_t cudaMemcpyFromSymbol(void* to, const T& symbol, size_t bytes, size_t offset = 0,

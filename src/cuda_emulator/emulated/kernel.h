@@ -1,5 +1,6 @@
-// What a kernel may use. The functions are defined in the emulator's own files, which are compiled without
-// instrumentation: each tells the checker itself what it reads and writes, for the line that called it.
+// What a kernel may use. The functions are defined in the emulator's own files, which are compiled
+// without instrumentation: each tells the checker itself what it reads and writes, for the line
+// that called it.
 #pragma once
 
 // Constants for a kernel; the emulator sets them when it goes from one thread to another.
@@ -41,28 +42,28 @@ unsigned __match_any_sync(unsigned mask, unsigned value);
 unsigned __match_any_sync(unsigned mask, int value);
 
 // ---- shuffles
-#define CUDA_EMULATOR_SHUFFLES(T)                                                 \
-  T __shfl_sync(unsigned mask, T value, int lane, int width = 32);                \
-  T __shfl_up_sync(unsigned mask, T value, unsigned distance, int width = 32);    \
-  T __shfl_down_sync(unsigned mask, T value, unsigned distance, int width = 32);  \
+#define CUDA_EMULATOR_SHUFFLES(T)                                                \
+  T __shfl_sync(unsigned mask, T value, int lane, int width = 32);               \
+  T __shfl_up_sync(unsigned mask, T value, unsigned distance, int width = 32);   \
+  T __shfl_down_sync(unsigned mask, T value, unsigned distance, int width = 32); \
   T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = 32);
-#define CUDA_EMULATOR_SHUFFLED_TYPES(apply)                                                      \
-  apply(int) apply(unsigned) apply(long) apply(unsigned long) apply(long long)                   \
-      apply(unsigned long long) apply(float) apply(double) apply(__half) apply(__half2)          \
+#define CUDA_EMULATOR_SHUFFLED_TYPES(apply)                                             \
+  apply(int) apply(unsigned) apply(long) apply(unsigned long) apply(long long)          \
+      apply(unsigned long long) apply(float) apply(double) apply(__half) apply(__half2) \
           apply(__nv_bfloat16) apply(__nv_bfloat162)
 CUDA_EMULATOR_SHUFFLED_TYPES(CUDA_EMULATOR_SHUFFLES)
 #undef CUDA_EMULATOR_SHUFFLES
 
 // ---- atomics
-#define CUDA_EMULATOR_ATOMICS(T)                    \
-  T atomicAdd(T* address, T value);                 \
-  T atomicSub(T* address, T value);                 \
-  T atomicExch(T* address, T value);                \
-  T atomicMin(T* address, T value);                 \
-  T atomicMax(T* address, T value);                 \
-  T atomicAnd(T* address, T value);                 \
-  T atomicOr(T* address, T value);                  \
-  T atomicXor(T* address, T value);                 \
+#define CUDA_EMULATOR_ATOMICS(T)     \
+  T atomicAdd(T* address, T value);  \
+  T atomicSub(T* address, T value);  \
+  T atomicExch(T* address, T value); \
+  T atomicMin(T* address, T value);  \
+  T atomicMax(T* address, T value);  \
+  T atomicAnd(T* address, T value);  \
+  T atomicOr(T* address, T value);   \
+  T atomicXor(T* address, T value);  \
   T atomicCAS(T* address, T compare, T value);
 CUDA_EMULATOR_ATOMICS(int)
 CUDA_EMULATOR_ATOMICS(unsigned)
@@ -82,10 +83,10 @@ void __pipeline_commit();
 void __pipeline_wait_prior(size_t groups);
 
 // ---- loads with a hint for the caches, which the emulator has not
-#define CUDA_EMULATOR_LOAD(name)                                  \
-  template <class T>                                              \
-  __device__ inline T name(const T* address) {        \
-    return *address;                                              \
+#define CUDA_EMULATOR_LOAD(name)               \
+  template <class T>                           \
+  __device__ inline T name(const T* address) { \
+    return *address;                           \
   }
 CUDA_EMULATOR_LOAD(__ldg)
 CUDA_EMULATOR_LOAD(__ldca)
@@ -94,8 +95,8 @@ CUDA_EMULATOR_LOAD(__ldcs)
 #undef CUDA_EMULATOR_LOAD
 
 // ---- arithmetic
-#define CUDA_EMULATOR_MIN_MAX(T)                     \
-  __device__ inline T min(T a, T b) { return b < a ? b : a; }   \
+#define CUDA_EMULATOR_MIN_MAX(T)                              \
+  __device__ inline T min(T a, T b) { return b < a ? b : a; } \
   __device__ inline T max(T a, T b) { return a < b ? b : a; }
 CUDA_EMULATOR_MIN_MAX(int)
 CUDA_EMULATOR_MIN_MAX(unsigned)
@@ -159,8 +160,8 @@ namespace cuda_emulator {
 
 struct AnyParameters {
   virtual ~AnyParameters() = default;
-  virtual void call() const = 0;            // runs one thread
-  virtual std::size_t size() const = 0;     // of the object, which the threads of a kernel may read
+  virtual void call() const = 0;         // runs one thread
+  virtual std::size_t size() const = 0;  // of the object, which the threads of a kernel may read
 };
 
 template <class... P>

@@ -1,6 +1,6 @@
-// The one header that a .cu file includes to compile both with nvcc and with the emulator. With nvcc it is
-// CUDA's own headers and cuda_launch, which stands for kernel<<<grid, block, shared, stream>>>(arguments...):
-// no other compiler can parse that.
+// The one header that a .cu file includes to compile both with nvcc and with the emulator. With
+// nvcc it is CUDA's own headers and cuda_launch, which stands for kernel<<<grid, block, shared,
+// stream>>>(arguments...): no other compiler can parse that.
 #pragma once
 
 #ifdef __CUDACC__
