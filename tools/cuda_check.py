@@ -6,7 +6,6 @@ shuffles from inactive lanes, misaligned accesses), then what each line asks of 
 a finding, 2 if the command line is wrong.
 """
 import argparse
-import collections
 import hashlib
 import os
 import pathlib
@@ -166,40 +165,61 @@ class Lines:
         return re.sub(r"#(\d+)#", lambda m: self.buffer(int(m[1]) - 1), text)
 
 
-Finding = collections.namedtuple("Finding", "kind place times text")
+class Finding:
+    def __init__(self, kind, place, text):
+        self.kind, self.place, self.text, self.times = kind, place, text, 1
+
+    def __repr__(self):
+        return f"{self.place}: {self.kind}: {self.text}" + (f" ({self.times} times)" if self.times > 1 else "")
+
+
 LINE_COUNTS = ("requests", "sectors", "ideal", "conflicts", "bytes")
-KERNEL_COUNTS = ("launches", "blocks", "threads", "shared_bytes", "flops", "distinct_bytes")
 
 
 class Kernel:
-    def __init__(self, name, numbers):
+    """All launches of one kernel."""
+
+    def __init__(self, name):
         self.name = name
-        self.numbers = dict(zip(KERNEL_COUNTS, numbers))
+        self.launches = self.blocks = self.threads = self.shared_bytes = self.flops = self.distinct_bytes = 0
         self.lines = {}  # (place, space, way) -> its counts
 
-    def add(self, place, space, way, numbers):
+    def add_launch(self, blocks, threads, shared_bytes, flops, distinct_bytes):
+        self.launches += 1
+        self.blocks += blocks
+        self.threads, self.shared_bytes = max(self.threads, threads), max(self.shared_bytes, shared_bytes)
+        self.flops += flops
+        self.distinct_bytes += distinct_bytes
+
+    def add_line(self, place, space, way, numbers):
         counts = self.lines.setdefault((place, space, way), dict.fromkeys(LINE_COUNTS, 0))
         for name, number in zip(LINE_COUNTS, numbers):
             counts[name] += number
 
-    def total(self, count, space, *ways):
-        return sum(c[count] for (_, s, w), c in self.lines.items() if s == space and (not ways or w in ways))
+    def total(self, count, *ways):
+        """Of global memory."""
+        return sum(c[count] for (_, space, way), c in self.lines.items()
+                   if space == "global" and (not ways or way in ways))
 
 
 class Report:
     def __init__(self, text, lines):
-        self.findings, self.kernels, self.end = [], [], None
+        self.findings, self.end = [], None
+        by_name, kernel = {}, None
         for record in text.splitlines():
             kind, *fields = record.split("\t")
             if kind == "finding":
-                self.findings.append(Finding(fields[0], lines.resolve(fields[1]), int(fields[2]),
-                                             lines.resolve(fields[3])))
-            elif kind == "kernel":
-                self.kernels.append(Kernel(fields[0], map(int, fields[1:])))
+                self.findings.append(Finding(fields[0], lines.resolve(fields[1]), lines.resolve(fields[2])))
+            elif kind == "times":
+                self.findings[int(fields[0])].times = int(fields[1])
+            elif kind == "launch":
+                kernel = by_name.setdefault(fields[0], Kernel(fields[0]))
+                kernel.add_launch(*map(int, fields[1:]))
             elif kind == "line":
-                self.kernels[-1].add(lines.resolve(fields[0]), *fields[1:3], map(int, fields[3:]))
+                kernel.add_line(lines.resolve(fields[0]), *fields[1:3], map(int, fields[3:]))
             elif kind == "end":
                 self.end = fields[0]
+        self.kernels = list(by_name.values())
 
 
 def check(source, seconds=60, macros=(), stdout=None):
@@ -220,38 +240,28 @@ def check(source, seconds=60, macros=(), stdout=None):
     if report.end is None:
         raise Problem(f"{source}: the program ended (code {code}) without a report")
     if report.end != "exit" and not report.findings:
-        report.findings.append(Finding("crash", source.name, 1, f"the program ended with {report.end}"))
+        report.findings.append(Finding("crash", source.name, f"the program ended with {report.end}"))
     return report, code
-
-
-def print_findings(report):
-    for finding in report.findings:
-        place = f"{finding.place}: " if finding.place else ""
-        times = f" ({finding.times} times)" if finding.times > 1 else ""
-        print(f"{place}{finding.kind}: {finding.text}{times}")
 
 
 def print_counts(report):
     for kernel in report.kernels:
-        n = kernel.numbers
-        print(f"\nkernel {kernel.name}: {n['launches']} launch{'es' * (n['launches'] != 1)}, {n['blocks']} blocks of "
-              f"{n['threads']} threads, {n['shared_bytes']} bytes of shared memory per block")
+        print(f"\nkernel {kernel.name}: {kernel.launches} launch{'es' * (kernel.launches != 1)}, {kernel.blocks} blocks "
+              f"of {kernel.threads} threads, {kernel.shared_bytes} bytes of shared memory per block")
         if kernel.lines:
             print(f"  {'line':<24} {'access':<14} {'requests':>9} {'sectors':>9} {'ideal':>9} {'each':>6} "
                   f"{'conflicts':>9} {'bytes':>11}")
         for (place, space, way), c in sorted(kernel.lines.items(), key=natural):
-            in_global = space == "global"
-            print(f"  {place:<24} {space + ' ' + way:<14} {c['requests']:>9} {c['sectors'] if in_global else '':>9} "
-                  f"{c['ideal'] if in_global else '':>9} "
-                  f"{format(c['sectors'] / c['requests'], '.1f') if in_global else '':>6} "
-                  f"{'' if in_global else c['conflicts']:>9} {c['bytes']:>11}")
-        moved = 32 * kernel.total("sectors", "global")
-        read = kernel.total("bytes", "global", "read")
-        written = kernel.total("bytes", "global", "write", "atomic")
-        print(f"  global memory: {read} bytes read, {written} written; {moved} in sectors, {n['distinct_bytes']} distinct")
-        if n["flops"]:
-            per_byte = f"{n['flops'] / moved:.2f} per byte in sectors" if moved else "no global memory used"
-            print(f"  arithmetic: {n['flops']} operations, {per_byte}")
+            of_global = (c["sectors"], c["ideal"], format(c["sectors"] / c["requests"], ".1f"), "")
+            sectors, ideal, each, conflicts = of_global if space == "global" else ("", "", "", c["conflicts"])
+            print(f"  {place:<24} {space + ' ' + way:<14} {c['requests']:>9} {sectors:>9} {ideal:>9} {each:>6} "
+                  f"{conflicts:>9} {c['bytes']:>11}")
+        moved = 32 * kernel.total("sectors")
+        print(f"  global memory: {kernel.total('bytes', 'read')} bytes read, {kernel.total('bytes', 'write', 'atomic')} "
+              f"written; {moved} in sectors, {kernel.distinct_bytes} distinct")
+        if kernel.flops:
+            per_byte = f"{kernel.flops / moved:.2f} per byte in sectors" if moved else "no global memory used"
+            print(f"  arithmetic: {kernel.flops} operations, {per_byte}")
 
 
 def natural(item):
@@ -277,7 +287,8 @@ def main():
         print(f"cuda-check: {problem}", file=sys.stderr)
         return 1
     sys.stdout.flush()
-    print_findings(report)
+    for finding in report.findings:
+        print(finding)
     if not options.no_counts:
         print_counts(report)
     count = len(report.findings)

@@ -160,9 +160,9 @@ Region& region_of(Address address, std::size_t bytes, bool write, Address pc) {
 }
 
 void host_access(Address address, std::size_t bytes, bool write, Address pc) {
-  if (write && (is_own(address) || is_own(address + bytes - 1))) {
-    finding("forbidden", pc, 0, "the program writes into the emulator");
-    std::_Exit(1);
+  if (is_own(address) || is_own(address + bytes - 1)) {
+    finding("forbidden", pc, 0, std::string("host code ") + (write ? "writes" : "reads") + " the emulator's memory");
+    std::exit(1);
   }
   if (!in_device_arena(address)) return;
   const Region* region = find_global(address);

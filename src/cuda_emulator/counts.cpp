@@ -26,18 +26,10 @@ struct LineCount {
 
 enum class Way { read, write, atomic };
 
-struct KernelCount {
-  std::map<std::tuple<Address, Space, Way>, LineCount> lines;
-  std::uint64_t launches = 0, blocks = 0, threads = 0, shared_bytes = 0, flops = 0,
-                distinct_bytes = 0;
-};
-
-std::map<Address, KernelCount>& kernels() {
-  static auto* kernels = new std::map<Address, KernelCount>;
-  return *kernels;
+std::map<std::tuple<Address, Space, Way>, LineCount>& lines() {
+  static auto* lines = new std::map<std::tuple<Address, Space, Way>, LineCount>;
+  return *lines;
 }
-
-KernelCount& running() { return kernels()[reinterpret_cast<Address>(launch->kernel)]; }
 
 std::uint64_t counted_flops = 0, touched_bytes = 0;
 
@@ -83,7 +75,7 @@ void count_global(const Request& request, LineCount& line) {
 
 void count(const PendingRequests& pending, const Request& request) {
   const Way way = pending.atomic ? Way::atomic : pending.write ? Way::write : Way::read;
-  LineCount& line = running().lines[{pending.pc, pending.space, way}];
+  LineCount& line = lines()[{pending.pc, pending.space, way}];
   ++line.requests;
   unsigned widest = 0;
   for (unsigned lane = 0; lane < warp_size; ++lane) {
@@ -138,37 +130,26 @@ void count_first_touch(unsigned bytes) { touched_bytes += bytes; }
 void begin_counts() { counted_flops = cuda_emulator_flops; }  // host code calculates too
 
 void count_launch(const Launch& launch) {
-  KernelCount& kernel = running();
-  ++kernel.launches;
-  kernel.blocks += std::uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z;
-  kernel.threads = launch.block.x * launch.block.y * launch.block.z;
-  kernel.shared_bytes =
-      launch.shared_bytes + static_shared_bytes(reinterpret_cast<Address>(launch.kernel));
-  kernel.flops += cuda_emulator_flops - counted_flops;
-  kernel.distinct_bytes += touched_bytes;
-  touched_bytes = 0;
-}
-
-std::string counts_report() {
-  std::string report;
-  for (const auto& [address, kernel] : kernels()) {
-    auto add = [&](std::uint64_t number) { report += "\t" + std::to_string(number); };
-    report += "kernel\t" + function_name(address) + at(0);
-    for (std::uint64_t n : {kernel.launches, kernel.blocks, kernel.threads, kernel.shared_bytes,
-                            kernel.flops, kernel.distinct_bytes})
-      add(n);
-    report += "\n";
-    for (const auto& [key, line] : kernel.lines) {
-      const auto& [pc, space, way] = key;
-      const char* ways[] = {"read", "write", "atomic"};
-      report += "line\t" + at(pc) + "\t" + (space == Space::global ? "global" : "shared") + "\t" +
-                ways[static_cast<int>(way)];
-      for (std::uint64_t n : {line.requests, line.sectors, line.ideal, line.conflicts, line.bytes})
-        add(n);
-      report += "\n";
-    }
+  const auto address = reinterpret_cast<Address>(launch.kernel);
+  std::string text = "launch\t" + function_name(address);
+  auto add = [&](std::uint64_t number) { text += "\t" + std::to_string(number); };
+  add(std::uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z);
+  add(launch.block.x * launch.block.y * launch.block.z);
+  add(launch.shared_bytes + static_shared_bytes(address));
+  add(cuda_emulator_flops - counted_flops);
+  add(touched_bytes);
+  text += "\n";
+  for (const auto& [key, line] : lines()) {
+    const auto& [pc, space, way] = key;
+    const char* ways[] = {"read", "write", "atomic"};
+    text += "line\t" + at(pc) + "\t" + (space == Space::global ? "global" : "shared") + "\t" +
+            ways[static_cast<int>(way)];
+    for (std::uint64_t n : {line.requests, line.sectors, line.ideal, line.conflicts, line.bytes}) add(n);
+    text += "\n";
   }
-  return report;
+  touched_bytes = 0;
+  lines().clear();
+  write_report(text);
 }
 
 }  // namespace cuda_emulator

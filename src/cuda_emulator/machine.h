@@ -156,8 +156,7 @@ void count_access(Thread& thread, Space space, Address address, unsigned bytes, 
 void count_pending(Block& block, Warp& warp);  // lanes have met: what is pending is complete
 void count_first_touch(unsigned bytes);
 void begin_counts();
-void count_launch(const Launch& launch);
-std::string counts_report();
+void count_launch(const Launch& launch);  // reports what was counted since begin_counts
 
 // ---- checker.cpp
 enum class Kind { read, write, atomic, volatile_read, volatile_write, async_begin, async_end };
@@ -168,6 +167,7 @@ void forget_published();  // at the end of a launch
 // ---- report.cpp
 // Text may hold @PC@, for which the reader puts file:line. The same finding at the same places
 // counts on.
+void write_report(const std::string& text);
 void finding(const char* kind, Address pc, Address other_pc, const std::string& text);
 std::string describe(const Thread& thread);  // thread (1,0,0) of block (0,0,0)
 std::string describe(std::uint32_t thread_id);

@@ -75,7 +75,9 @@ int find_thread_locals(dl_phdr_info* info, std::size_t, void* address) {
 
 // An address is the emulator's if its name is in the emulator's namespace, or one of CUDA's own
 // variables.
+// (Tables of virtual functions are there for everybody, and cannot be written.)
 bool is_own_name(const std::string& mangled) {
+  if (mangled.rfind("_ZT", 0) == 0) return false;
   return mangled.find("13cuda_emulator") != std::string::npos || mangled == "threadIdx" ||
          mangled == "blockIdx" || mangled == "blockDim" || mangled == "gridDim";
 }
@@ -83,7 +85,7 @@ bool is_own_name(const std::string& mangled) {
 // Variables of the C++ library and of the linker, which no kernel has a name for.
 bool is_library_name(const std::string& mangled) {
   for (const char* prefix :
-       {"_ZSt", "_ZNSt", "_ZNKSt", "_ZZSt", "_ZZNSt", "_ZZNKSt", "_ZT", "_ZGV", "__", "_IO"})
+       {"_ZT", "_ZSt", "_ZNSt", "_ZNKSt", "_ZZSt", "_ZZNSt", "_ZZNKSt", "_ZGV", "__", "_IO"})
     if (mangled.rfind(prefix, 0) == 0) return true;
   return false;
 }

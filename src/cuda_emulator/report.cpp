@@ -17,16 +17,12 @@ namespace cuda_emulator {
 
 namespace {
 
-struct Finding {
-  std::string text;
-  std::uint64_t times = 0;
-};
+using Key = std::tuple<std::string, Address, Address>;
 
 struct Report {
   int file = -1;
   bool done = false;
-  std::vector<std::tuple<std::string, Address, Address>> order;
-  std::map<std::tuple<std::string, Address, Address>, Finding> findings;
+  std::map<Key, std::pair<std::size_t, std::uint64_t>> findings;  // number of the finding, and how often
 };
 
 Report& report() {
@@ -36,25 +32,19 @@ Report& report() {
 
 constexpr std::size_t max_findings = 1000;
 
-void write_report(const std::string& end) {
-  Report& r = report();
-  if (r.file < 0 || r.done) return;
-  r.done = true;
+void end_report(const std::string& end) {
+  if (report().done) return;
   std::string text;
-  for (const auto& key : r.order) {
-    const Finding& finding = r.findings[key];
-    text += "finding\t" + std::get<0>(key) + "\t" + at(std::get<1>(key)) + "\t" +
-            std::to_string(finding.times) + "\t" + finding.text + "\n";
-  }
-  text += counts_report() + "end\t" + end + "\n";
-  for (std::size_t written = 0; written < text.size();) {
-    const ssize_t n = write(r.file, text.data() + written, text.size() - written);
-    if (n <= 0) break;
-    written += static_cast<std::size_t>(n);
-  }
+  for (const auto& [key, finding] : report().findings)
+    text += "times\t" + std::to_string(finding.first) + "\t" + std::to_string(finding.second) + "\n";
+  write_report(text + "end\t" + end + "\n");
+  report().done = true;
 }
 
-void at_exit() { write_report("exit"); }
+void at_exit() {
+  if (current != nullptr) finding("crash", current->last_pc, 0, describe(*current) + " ends the program");
+  end_report("exit");
+}
 
 // The handler runs on a stack of its own: a kernel's thread may have used up its own.
 void on_signal(int signal) {
@@ -67,7 +57,7 @@ void on_signal(int signal) {
                                     : " ends the program") +
                 "; this was its last access that the checker saw");
   }
-  write_report("signal " + std::to_string(signal));
+  end_report("signal " + std::to_string(signal));
   _exit(128 + signal);
 }
 
@@ -95,24 +85,29 @@ std::string triple(unsigned x, unsigned y, unsigned z) {
 
 }  // namespace
 
+void write_report(const std::string& text) {
+  if (report().file < 0 || report().done) return;
+  for (std::size_t written = 0; written < text.size();) {
+    const ssize_t n = write(report().file, text.data() + written, text.size() - written);
+    if (n <= 0) break;
+    written += static_cast<std::size_t>(n);
+  }
+}
+
 void finding(const char* kind, Address pc, Address other_pc, const std::string& text) {
-  Report& r = report();
+  auto& findings = report().findings;
   // The same two places count as one finding, whoever of them comes first.
-  const auto key = std::make_tuple(std::string(kind), pc, other_pc);
-  auto same = r.findings.find(key);
-  if (same == r.findings.end())
-    same = r.findings.find(std::make_tuple(std::string(kind), other_pc, pc));
-  if (same != r.findings.end()) {
-    ++same->second.times;
+  auto same = findings.find(Key(kind, pc, other_pc));
+  if (same == findings.end()) same = findings.find(Key(kind, other_pc, pc));
+  if (same != findings.end()) {
+    ++same->second.second;
     return;
   }
-  if (r.findings.size() >= max_findings) return;
-  r.order.push_back(key);
+  if (findings.size() >= max_findings) return;
+  findings[Key(kind, pc, other_pc)] = {findings.size(), 1};
   const std::string where =
-      launch == nullptr
-          ? ""
-          : "kernel " + function_name(reinterpret_cast<Address>(launch->kernel)) + ": ";
-  r.findings[key] = {where + text, 1};
+      launch == nullptr ? "" : "kernel " + function_name(reinterpret_cast<Address>(launch->kernel)) + ": ";
+  write_report(std::string("finding\t") + kind + "\t" + at(pc) + "\t" + where + text + "\n");
 }
 
 std::string at(Address pc) {
