@@ -6,6 +6,7 @@ shuffles from inactive lanes, misaligned accesses), then what each line asks of 
 a finding, 2 if the command line is wrong.
 """
 import argparse
+import collections
 import hashlib
 import os
 import pathlib
@@ -30,6 +31,25 @@ ARITHMETIC = re.compile(r"\t(?:add|sub|mul|div|sqrt)s[sd]\t")
 THREAD_LOCAL = re.compile(r"([\w.$]+)@(?:got)?tpoff|:(?:got)?tprel(?:_\w+)?:([\w.$]+)")
 
 
+# What could switch the checker off: code that the compiler does not instrument, and lines that claim to be others.
+FORBIDDEN = re.compile(r"\b(?:asm|__asm|__asm__|__attribute__|__attribute|gnu|__gnu__|clang|_Pragma|no_sanitize\w*|"
+                       r"__no_sanitize\w*|__tsan\w*|__ubsan\w*|cuda_emulator\w*|CUDA_EMULATOR\w*|__builtin_longjmp|"
+                       r"__builtin_return_address|__builtin_frame_address|__builtin_eh_return)\b|"
+                       r"^#\s*pragma (?!once\b|unroll\b).*", re.M)
+OWN_ATTRIBUTES = re.compile(r"__attribute__\(\((?:always_inline|aligned\([^()]*\))\)\)")
+# What a program may call beside the emulator: nothing that starts threads, or opens or maps files, or writes where
+# its argument says without the checker's seeing it.
+LIBRARY = re.compile(
+    r"_Z(?:N[KR]*)?S[tsabiod](?!.*(?:filebuf|fstream|filesystem|6thread|jthread|5async|condition_variable)).*|_Zn[wa]m.*|"
+    r"_Zd[la]Pv.*|_ZT[IVS].*|__cxa_\w+|__gxx_personality_v0|_Unwind_Resume|__dso_handle|_GLOBAL_OFFSET_TABLE_|"
+    r"__stack_chk_fail|__libc_single_threaded|__throw_\w+|__\w+[dts][ifc]\d|printf|puts|putchar|fprintf|fflush|fputs|fputc|stdout|stderr|malloc|calloc|free|exit|abort|"
+    r"__assert_fail|strlen|strcmp|strncmp|memcmp|atoi|atof|atol|strto[dfl]|strtoull?|strtoll?|rand|srand|time|clock|"
+    r"abs|labs|isdigit|isspace|"
+    r"(?:a?(?:sin|cos|tan)h?|atan2|exp|exp2|exp10|expm1|log|log2|log10|log1p|pow|sqrt|cbrt|rsqrt|hypot|erfc?|tgamma|lgamma|"
+    r"floor|ceil|round|trunc|rint|nearbyint|l?lround|l?lrint|fabs|fmod|remainder|fma|fmin|fmax|fdim|copysign|ldexp|frexp|"
+    r"modf|scalbn?|logb|ilogb|nextafter|sincos|nan)f?")
+
+
 class Problem(Exception):
     """One line for the person who called."""
 
@@ -48,33 +68,45 @@ def run(words, **options):
                           check=False, **options)
 
 
-def runtime_objects():
-    """The emulator's object files, compiled once for each state of its sources and compiler."""
-    sources = sorted(EMULATOR.glob("*.cpp"))
+def emulator_object():
+    """The emulator as one object file, compiled once for each state of its sources and compiler. Its copies of the
+    C++ library's templates are local to it: those of the program are instrumented, and must not take their place."""
     state = hashlib.sha256(" ".join(compiler()).encode())
-    for file in sorted(EMULATOR.rglob("*.[hc]*")):
+    for file in [pathlib.Path(__file__), *sorted(EMULATOR.rglob("*.[hc]*"))]:
         state.update(file.read_bytes())
-    folder = ROOT / "build" / "cuda_emulator" / state.hexdigest()[:16]
-    if not folder.is_dir():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent) as work:
-            for source in sources:
-                done = run([*compiler(), "-std=c++20", "-O1", "-fno-pie", "-Wall", *INCLUDES, "-c", source,
-                            "-o", pathlib.Path(work, source.stem + ".o")])
-                if done.returncode != 0:
-                    raise Problem(f"{source}: {first_error(done.stderr)}")
-            os.chmod(work, 0o755)
-            try:
-                os.rename(work, folder)
-                os.mkdir(work)  # which the end of `with` removes
-            except OSError:
-                pass  # another process was first
-    return sorted(folder.glob("*.o"))
+    final = ROOT / "build" / "cuda_emulator" / f"{state.hexdigest()[:16]}.o"
+    if final.is_file():
+        return final
+    final.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=final.parent) as folder:
+        work = pathlib.Path(folder)
+        parts = [work / f"{source.stem}.o" for source in sorted(EMULATOR.glob("*.cpp"))]
+        for part in parts:
+            must([*compiler(), "-std=c++20", "-O1", "-fno-pie", "-fno-gnu-unique", "-Wall", *INCLUDES, "-c",
+                  EMULATOR / f"{part.stem}.cpp", "-o", part])
+        must([compiler()[-1], "-r", "-nostdlib", "-Wl,--force-group-allocation", *parts, "-o", work / "all.o"])
+        shared = [name for name, kind in names(work / "all.o") if kind in "WV"]
+        (work / "shared").write_text("".join(f"{name}\n" for name in shared))
+        must(["objcopy", f"--localize-symbols={work / 'shared'}", work / "all.o", work / "final.o"])
+        os.replace(work / "final.o", final)  # at once: another process may be building it too
+    return final
+
+
+def must(words):
+    done = run(words)
+    if done.returncode != 0:
+        raise Problem(first_error(done.stderr))
+
+
+def names(thing):
+    """(symbol, kind) of an object file, as nm says it."""
+    lines = [line.split() for line in run(["nm", "-P", thing]).stdout.splitlines()]
+    return [(fields[0], fields[1]) for fields in lines if len(fields) > 1]
 
 
 def first_error(text):
     lines = text.strip().splitlines()
-    return next((line for line in lines if "error" in line), lines[0] if lines else "no message")
+    return next((line for line in lines if "error:" in line or "undefined" in line or "multiple" in line), lines[0] if lines else "no message")
 
 
 def changed_assembly(text):
@@ -107,19 +139,64 @@ def changed_assembly(text):
     return "\n".join(lines)
 
 
-def build(source, work, macros=()):
-    """Compiles and links `source`; returns the program."""
-    assembly, thing, program = work / "program.s", work / "program.o", work / "program"
-    done = run([*compiler(), *FLAGS, *INCLUDES, *[f"-D{macro}" for macro in macros], "-x", "c++", "-S", source,
-                "-o", assembly])
+def preprocessed(words, source, **options):
+    done = run([compiler()[-1], *FLAGS, *INCLUDES, *words, "-x", "c++", "-E", "-dD", "-P", source], **options)
     if done.returncode != 0:
         raise Problem(first_error(done.stderr))
+    return done
+
+
+def forbidden_words(text):
+    return collections.Counter(match[0] for match in FORBIDDEN.finditer(OWN_ATTRIBUTES.sub("", text)))
+
+
+def refuse_source(source, macros):
+    """The file must not say more forbidden words than the headers say that it includes. Compared as the compiler sees
+    them, behind all macros, and by counts: a line can claim to be in another file, a word cannot hide."""
+    mine = preprocessed(["-H", *macros], source)
+    headers, own = [], {0}
+    for dots, name in re.findall(r"^(\.+) (.*)$", mine.stderr, re.M):
+        own = {depth for depth in own if depth < len(dots)}
+        if name.startswith(("/usr/", str(EMULATOR))):
+            if len(dots) - 1 in own:
+                headers.append(name)
+        else:
+            own.add(len(dots))
+    theirs = preprocessed(["-I."], "-", input="".join(f'#include "{name}"\n' for name in headers))
+    extra = forbidden_words(mine.stdout) - forbidden_words(theirs.stdout)
+    if extra:
+        raise Problem(f"{source}: {sorted(extra)[0]}: expected code that the checker sees, found what could hide some "
+                      "(--trusted runs it all the same)")
+    for name in re.findall(r"^#define (\w+)", mine.stdout, re.M):
+        if FORBIDDEN.fullmatch(name) and not re.search(rf"^#define {name}\b", theirs.stdout, re.M):
+            raise Problem(f"{source}: #define {name}: expected names of its own (--trusted runs it all the same)")
+
+
+def refuse_object(source, thing, emulator):
+    mine, theirs = names(thing), names(emulator)
+    outside = {name for name, kind in theirs if kind.isupper()}  # what the emulator defines or needs
+    for name in sorted(name for name, kind in mine if kind not in "Uw" and name in outside):
+        raise Problem(f"{source}: {name}: expected a name of its own, found one of the emulator or the system "
+                      "(--trusted runs it all the same)")
+    allowed = {name for name, kind in theirs if kind in "TDBR"} | set(OWN_NAMES.values())
+    for name in sorted(name for name, kind in mine if kind in "Uw" and name not in allowed):
+        if not LIBRARY.fullmatch(name) and not name.startswith(("_ZTH", "_ZTW")):
+            raise Problem(f"{source}: {name}: expected functions of CUDA, of arithmetic and to print, found another "
+                          "(--trusted runs it all the same)")
+
+
+def build(source, work, macros=(), trusted=False):
+    """Compiles and links `source`; returns the program."""
+    if not trusted:
+        refuse_source(source, macros)
+    assembly, thing, program = work / "program.s", work / "program.o", work / "program"
+    must([*compiler(), *FLAGS, *INCLUDES, *macros, "-x", "c++", "-S", source, "-o", assembly])
     assembly.write_text(changed_assembly(assembly.read_text()))
-    for words in ([compiler()[-1], "-c", assembly, "-o", thing],
-                  [compiler()[-1], "-no-pie", thing, *runtime_objects(), "-o", program]):
-        done = run(words)
-        if done.returncode != 0:
-            raise Problem(f"{source}: {first_error(done.stderr)}")
+    emulator = emulator_object()
+    must([compiler()[-1], "-c", assembly, "-o", thing])
+    if not trusted:
+        refuse_object(source, thing, emulator)
+    must([compiler()[-1], "-no-pie", "-Wl,-z,relro,-z,now", thing, emulator, "-o", program])
     return program
 
 
@@ -222,12 +299,12 @@ class Report:
         self.kernels = list(by_name.values())
 
 
-def check(source, seconds=60, macros=(), stdout=None):
-    """Compiles and runs a program; returns (its report, its exit code)."""
+def check(source, seconds=60, macros=(), trusted=False, stdout=None):
+    """Compiles and runs a program; returns (its report, its exit code). macros: -DNAME=VALUE and the like."""
     source = pathlib.Path(source)
     with tempfile.TemporaryDirectory(prefix="cuda-check-") as folder:
         work = pathlib.Path(folder)
-        program = build(source, work, macros)
+        program = build(source, work, macros, trusted)
         path = work / "report"
         path.touch()
         try:
@@ -276,13 +353,15 @@ def main():
     parser.add_argument("file", metavar="FILE.cu", type=pathlib.Path)
     parser.add_argument("--seconds", type=int, default=60, metavar="N", help="that the program may run (default: 60)")
     parser.add_argument("--no-counts", action="store_true", help="findings alone")
+    parser.add_argument("--trusted", action="store_true",
+                        help="run it also if it uses files, threads, asm or attributes, which can blind the checker")
     options = parser.parse_args()
     if options.seconds < 1:
         parser.error(f"--seconds: expected 1 or more, found {options.seconds}")
     if not options.file.is_file():
         parser.error(f"{options.file}: expected a file with CUDA C++, found none")
     try:
-        report, code = check(options.file, options.seconds)
+        report, code = check(options.file, options.seconds, trusted=options.trusted)
     except Problem as problem:
         print(f"cuda-check: {problem}", file=sys.stderr)
         return 1
