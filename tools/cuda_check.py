@@ -7,6 +7,7 @@ a finding, 2 if the command line is wrong.
 """
 import argparse
 import collections
+import functools
 import hashlib
 import os
 import pathlib
@@ -26,15 +27,18 @@ FLAGS = ["-std=c++20", "-O0", "-g", "-fno-pie", "-w", "-fno-builtin", "-ffp-cont
          "-ftrivial-auto-var-init=pattern", "-fsanitize=thread,bounds-strict", "--param=tsan-distinguish-volatile=1"]
 PADDING = 16 << 10  # bytes behind each shared array, so that the next one is not hit by chance
 DYNAMIC_BYTES = 227 << 10  # dynamic_bytes in memory.h
+COMPILE_SECONDS = 300
 OWN_NAMES = {name: f"cuda_emulator_{name}" for name in ("memcpy", "memmove", "memset")}
 ARITHMETIC = re.compile(r"\t(?:add|sub|mul|div|sqrt)s[sd]\t")
 THREAD_LOCAL = re.compile(r"([\w.$]+)@(?:got)?tpoff|:(?:got)?tprel(?:_\w+)?:([\w.$]+)")
 
 
 # What could switch the checker off: code that the compiler does not instrument, and lines that claim to be others.
-FORBIDDEN = re.compile(r"\b(?:asm|__asm|__asm__|__attribute__|__attribute|gnu|__gnu__|clang|_Pragma|no_sanitize\w*|"
-                       r"__no_sanitize\w*|__tsan\w*|__ubsan\w*|cuda_emulator\w*|CUDA_EMULATOR\w*|__builtin_longjmp|"
-                       r"__builtin_return_address|__builtin_frame_address|__builtin_eh_return)\b|"
+HARMLESS_BUILTINS = (r"(?:expect|unreachable|bit_cast|offsetof|va_\w+|popcount\w*|clz\w*|ctz\w*|ffs\w*|abs|fabs\w*|inf\w*|"
+                     r"nan\w*|huge_val\w*|is\w+|signbit\w*|FUNCTION|FILE|LINE)")
+FORBIDDEN = re.compile(r"\b(?:asm|__asm|__asm__|__attribute__|__attribute|gnu|__gnu__|clang|_Pragma|\w*no_sanitize\w*|"
+                       rf"\w*tsan_\w*|\w*ubsan_\w*|\w*cuda_emulator\w*|\w*CUDA_EMULATOR\w*|_mm\w*|"
+                       rf"__builtin_(?!{HARMLESS_BUILTINS}\b)\w+)\b|"
                        r"^#\s*pragma (?!once\b|unroll\b).*", re.M)
 OWN_ATTRIBUTES = re.compile(r"__attribute__\(\((?:always_inline|aligned\([^()]*\))\)\)")
 # What a program may call beside the emulator: nothing that starts threads, or opens or maps files, or writes where
@@ -64,8 +68,11 @@ def compiler():
 
 
 def run(words, **options):
-    return subprocess.run([str(word) for word in words], capture_output=True, text=True, errors="replace",
-                          check=False, **options)
+    try:
+        return subprocess.run([str(word) for word in words], capture_output=True, text=True, errors="replace",
+                              check=False, timeout=COMPILE_SECONDS, **options)
+    except subprocess.TimeoutExpired:
+        raise Problem(f"{words[0]}: expected an end within {COMPILE_SECONDS} s, found none") from None
 
 
 def emulator_object():
@@ -150,38 +157,43 @@ def forbidden_words(text):
     return collections.Counter(match[0] for match in FORBIDDEN.finditer(OWN_ATTRIBUTES.sub("", text)))
 
 
-def refuse_source(source, macros):
+def refuse_source(source, macros=()):
     """The file must not say more forbidden words than the headers say that it includes. Compared as the compiler sees
     them, behind all macros, and by counts: a line can claim to be in another file, a word cannot hide."""
     mine = preprocessed(["-H", *macros], source)
     headers, own = [], {0}
     for dots, name in re.findall(r"^(\.+) (.*)$", mine.stderr, re.M):
+        name = os.path.realpath(name)
         own = {depth for depth in own if depth < len(dots)}
-        if name.startswith(("/usr/", str(EMULATOR))):
-            if len(dots) - 1 in own:
-                headers.append(name)
-        else:
+        if not name.startswith(("/usr/include/", "/usr/lib/", "/usr/local/lib/", f"{EMULATOR}/")):
             own.add(len(dots))
-    theirs = preprocessed(["-I."], "-", input="".join(f'#include "{name}"\n' for name in headers))
-    extra = forbidden_words(mine.stdout) - forbidden_words(theirs.stdout)
-    if extra:
-        raise Problem(f"{source}: {sorted(extra)[0]}: expected code that the checker sees, found what could hide some "
-                      "(--trusted runs it all the same)")
+        elif len(dots) - 1 in own:
+            headers.append(name)
+    theirs = words_of_headers(tuple(headers))
+    extra = forbidden_words(mine.stdout) - theirs
     for name in re.findall(r"^#define (\w+)", mine.stdout, re.M):
-        if FORBIDDEN.fullmatch(name) and not re.search(rf"^#define {name}\b", theirs.stdout, re.M):
-            raise Problem(f"{source}: #define {name}: expected names of its own (--trusted runs it all the same)")
+        if FORBIDDEN.fullmatch(name) and name not in theirs:
+            extra[f"#define {name}"] += 1
+    if extra:
+        raise Problem(f"{source}: expected only code that the checker sees, found {sorted(extra)[0]} "
+                      "(--trusted runs it all the same)")
+
+
+@functools.cache
+def words_of_headers(headers):
+    return forbidden_words(preprocessed([], "-", input="".join(f'#include "{name}"\n' for name in headers)).stdout)
 
 
 def refuse_object(source, thing, emulator):
     mine, theirs = names(thing), names(emulator)
     outside = {name for name, kind in theirs if kind.isupper()}  # what the emulator defines or needs
     for name in sorted(name for name, kind in mine if kind not in "Uw" and name in outside):
-        raise Problem(f"{source}: {name}: expected a name of its own, found one of the emulator or the system "
+        raise Problem(f"{source}: expected names of its own, found {name}, a name of the emulator or the system "
                       "(--trusted runs it all the same)")
     allowed = {name for name, kind in theirs if kind in "TDBR"} | set(OWN_NAMES.values())
     for name in sorted(name for name, kind in mine if kind in "Uw" and name not in allowed):
         if not LIBRARY.fullmatch(name) and not name.startswith(("_ZTH", "_ZTW")):
-            raise Problem(f"{source}: {name}: expected functions of CUDA, of arithmetic and to print, found another "
+            raise Problem(f"{source}: expected functions of CUDA, of arithmetic and to print, found {name} "
                           "(--trusted runs it all the same)")
 
 
@@ -223,7 +235,8 @@ class Lines:
             file, _, line = frame.rpartition(":")
             if not file.startswith(("/usr/", str(EMULATOR))) and file != "??":
                 return pathlib.Path(file).name, int(line) if line.isdigit() else 0
-        return "?", 0
+        file, _, line = (frames or ["?:0"])[0].rpartition(":")
+        return pathlib.Path(file).name, int(line) if line.isdigit() else 0
 
     def at(self, address):
         file, line = self.place.get(address, ("?", 0))
