@@ -36,10 +36,10 @@ THREAD_LOCAL = re.compile(r"([\w.$]+)@(?:got)?tpoff|:(?:got)?tprel(?:_\w+)?:([\w
 # What could switch the checker off: code that the compiler does not instrument, and lines that claim to be others.
 HARMLESS_BUILTINS = (r"(?:expect|unreachable|bit_cast|offsetof|va_\w+|popcount\w*|clz\w*|ctz\w*|ffs\w*|abs|fabs\w*|inf\w*|"
                      r"nan\w*|huge_val\w*|is\w+|signbit\w*|FUNCTION|FILE|LINE)")
-FORBIDDEN = re.compile(r"\b(?:asm|__asm|__asm__|__attribute__|__attribute|gnu|__gnu__|clang|_Pragma|\w*no_sanitize\w*|"
-                       rf"\w*tsan_\w*|\w*ubsan_\w*|\w*cuda_emulator\w*|\w*CUDA_EMULATOR\w*|_mm\w*|"
-                       rf"__builtin_(?!{HARMLESS_BUILTINS}\b)\w+)\b|"
-                       r"^#\s*pragma (?!once\b|unroll\b).*", re.M)
+FORBIDDEN = re.compile(r"asm|__asm|__asm__|__attribute__|__attribute|gnu|__gnu__|clang|_Pragma|_mm\w*|"
+                       r"\w*(?:no_sanitize|tsan_|ubsan_|cuda_emulator|CUDA_EMULATOR)\w*|"
+                       rf"__builtin_(?!{HARMLESS_BUILTINS}$)\w+")
+PRAGMA = re.compile(r"^#\s*pragma (?!once\b|unroll\b).*", re.M)
 OWN_ATTRIBUTES = re.compile(r"__attribute__\(\((?:always_inline|aligned\([^()]*\))\)\)")
 # What a program may call beside the emulator: nothing that starts threads, or opens or maps files, or writes where
 # its argument says without the checker's seeing it.
@@ -154,7 +154,10 @@ def preprocessed(words, source, **options):
 
 
 def forbidden_words(text):
-    return collections.Counter(match[0] for match in FORBIDDEN.finditer(OWN_ATTRIBUTES.sub("", text)))
+    text = OWN_ATTRIBUTES.sub("", text)
+    words = collections.Counter(re.findall(r"[A-Za-z_]\w*", text))
+    return collections.Counter(PRAGMA.findall(text)) + collections.Counter(
+        {word: count for word, count in words.items() if FORBIDDEN.fullmatch(word)})
 
 
 def refuse_source(source, macros=()):

@@ -161,7 +161,8 @@ Region& region_of(Address address, std::size_t bytes, bool write, Address pc) {
 
 void host_access(Address address, std::size_t bytes, bool write, Address pc) {
   if (is_own(address) || is_own(address + bytes - 1)) {
-    finding("forbidden", pc, 0, std::string("host code ") + (write ? "writes" : "reads") + " the emulator's memory");
+    finding("forbidden", pc, 0,
+            std::string("host code ") + (write ? "writes" : "reads") + " the emulator's memory");
     std::exit(1);
   }
   if (!in_device_arena(address)) return;
@@ -236,7 +237,7 @@ void access(Address address, std::size_t bytes, unsigned alignment, Kind kind, A
   Thread& thread = *current;
   if (address >= thread.stack_low && address + bytes <= thread.stack_high) return;
   thread.last_pc = pc;
-  const auto parameters = reinterpret_cast<Address>(launch->parameters.get());
+  const auto parameters = reinterpret_cast<Address>(launch->parameters);
   if (!write && address >= parameters && address + bytes <= parameters + launch->parameters->size())
     return;
   if (!write && is_own(address)) return;  // blockDim and its like

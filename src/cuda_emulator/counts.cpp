@@ -144,7 +144,8 @@ void count_launch(const Launch& launch) {
     const char* ways[] = {"read", "write", "atomic"};
     text += "line\t" + at(pc) + "\t" + (space == Space::global ? "global" : "shared") + "\t" +
             ways[static_cast<int>(way)];
-    for (std::uint64_t n : {line.requests, line.sectors, line.ideal, line.conflicts, line.bytes}) add(n);
+    for (std::uint64_t n : {line.requests, line.sectors, line.ideal, line.conflicts, line.bytes})
+      add(n);
     text += "\n";
   }
   touched_bytes = 0;

@@ -131,7 +131,17 @@ cudaError_t start(const Launch& launch) {
 }  // namespace
 
 void run(const Launch& launch) {
-  do_or_capture(launch.stream, [launch] { return start(launch); });
+  if (launch.stream == nullptr || launch.stream->captured == nullptr) {
+    start(launch);
+    return;
+  }
+  // A graph outlives the caller's parameters.
+  std::shared_ptr<const AnyParameters> parameters(launch.parameters->copy());
+  launch.stream->captured->operations.push_back([launch, parameters] {
+    Launch kept = launch;
+    kept.parameters = parameters.get();
+    return start(kept);
+  });
 }
 
 }  // namespace cuda_emulator

@@ -22,7 +22,8 @@ using Key = std::tuple<std::string, Address, Address>;
 struct Report {
   int file = -1;
   bool done = false;
-  std::map<Key, std::pair<std::size_t, std::uint64_t>> findings;  // number of the finding, and how often
+  std::map<Key, std::pair<std::size_t, std::uint64_t>>
+      findings;  // number of the finding, and how often
 };
 
 Report& report() {
@@ -36,13 +37,15 @@ void end_report(const std::string& end) {
   if (report().done) return;
   std::string text;
   for (const auto& [key, finding] : report().findings)
-    text += "times\t" + std::to_string(finding.first) + "\t" + std::to_string(finding.second) + "\n";
+    text +=
+        "times\t" + std::to_string(finding.first) + "\t" + std::to_string(finding.second) + "\n";
   write_report(text + "end\t" + end + "\n");
   report().done = true;
 }
 
 void at_exit() {
-  if (current != nullptr) finding("crash", current->last_pc, 0, describe(*current) + " ends the program");
+  if (current != nullptr)
+    finding("crash", current->last_pc, 0, describe(*current) + " ends the program");
   end_report("exit");
 }
 
@@ -106,7 +109,9 @@ void finding(const char* kind, Address pc, Address other_pc, const std::string& 
   if (findings.size() >= max_findings) return;
   findings[Key(kind, pc, other_pc)] = {findings.size(), 1};
   const std::string where =
-      launch == nullptr ? "" : "kernel " + function_name(reinterpret_cast<Address>(launch->kernel)) + ": ";
+      launch == nullptr
+          ? ""
+          : "kernel " + function_name(reinterpret_cast<Address>(launch->kernel)) + ": ";
   write_report(std::string("finding\t") + kind + "\t" + at(pc) + "\t" + where + text + "\n");
 }
 

@@ -160,13 +160,15 @@ namespace cuda_emulator {
 
 struct AnyParameters {
   virtual ~AnyParameters() = default;
-  virtual void call() const = 0;         // runs one thread
-  virtual std::size_t size() const = 0;  // of the object, which the threads of a kernel may read
+  virtual AnyParameters* copy() const = 0;  // with new
+  virtual void call() const = 0;            // runs one thread
+  virtual std::size_t size() const = 0;     // of the object, which the threads of a kernel may read
 };
 
 template <class... P>
 struct Parameters final : AnyParameters {
   explicit Parameters(void (*kernel)(P...), P... values) : kernel(kernel), values(values...) {}
+  AnyParameters* copy() const override { return new Parameters(*this); }
   void call() const override { std::apply(kernel, values); }
   std::size_t size() const override { return sizeof *this; }
 
@@ -179,7 +181,7 @@ struct Launch {
   dim3 grid, block;
   std::size_t shared_bytes = 0;
   Stream* stream = nullptr;
-  std::shared_ptr<const AnyParameters> parameters;
+  const AnyParameters* parameters = nullptr;  // the caller's
 };
 
 // Runs a launch, or adds it to the graph that its stream captures.

@@ -29,14 +29,15 @@ void cuda_launch(void (*kernel)(Parameters...), LaunchShape shape, Arguments... 
 #else
 template <class... Parameters, class... Arguments>
 void cuda_launch(void (*kernel)(Parameters...), LaunchShape shape, Arguments... arguments) {
+  const cuda_emulator::Parameters<Parameters...> values(kernel,
+                                                        static_cast<Parameters>(arguments)...);
   cuda_emulator::Launch launch;
   launch.kernel = reinterpret_cast<const void*>(kernel);
   launch.grid = shape.grid;
   launch.block = shape.block;
   launch.shared_bytes = shape.shared_bytes;
   launch.stream = shape.stream;
-  launch.parameters = std::make_shared<cuda_emulator::Parameters<Parameters...>>(
-      kernel, static_cast<Parameters>(arguments)...);
+  launch.parameters = &values;
   cuda_emulator::run(launch);
 }
 #endif
