@@ -88,7 +88,7 @@ __global__ void scan_two_buffers(const int* in, int* out) {
 }
 bool run_scan_two_buffers() {
   std::vector<int> x(128);
-  for (int i = 0; i < 128; ++i) x[i] = i * 7 % 13;
+  for (int i = 0; i < 128; ++i) x[i] = i * 7 % 13 + 1;
   Buffer<int> in(x), out(128);
   cuda_launch(scan_two_buffers, {1, 128}, in.data, out.data);
   int sum = 0;
@@ -113,7 +113,7 @@ __global__ void scan_in_place(int* x) {
 }
 bool run_scan_in_place() {
   std::vector<int> x(64);
-  for (int i = 0; i < 64; ++i) x[i] = i * 5 % 11;
+  for (int i = 0; i < 64; ++i) x[i] = i * 5 % 11 + 1;
   Buffer<int> data(x);
   cuda_launch(scan_in_place, {1, 64}, data.data);
   int sum = 0;
@@ -149,7 +149,7 @@ __global__ void product_naive(const float* a, const float* b, float* c, int m, i
   c[row * n + column] = sum;
 }
 bool run_product_naive() {
-  const int m = 20, n = 40, k = 24;
+  const int m = 18, n = 40, k = 24;
   std::vector<float> x = numbers(m * k), y = numbers(n * k);
   Buffer<float> a(x), b(y), c(m * n);
   cuda_launch(product_naive, {{3, 5}, {16, 4}}, a.data, b.data, c.data, m, n, k);

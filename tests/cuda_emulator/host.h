@@ -31,7 +31,8 @@ struct Buffer {
 
 inline std::vector<float> numbers(int count) {
   std::vector<float> values(count);
-  for (int i = 0; i < count; ++i) values[i] = static_cast<float>((i * 37 + 11) % 64 - 32) / 32;
+  for (int i = 0; i < count; ++i)
+    values[i] = static_cast<float>((i * i * 37 + i * 11 + 5) % 61 - 23) / 32;
   return values;
 }
 
