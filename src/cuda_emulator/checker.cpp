@@ -1,0 +1,402 @@
+// Looks at every access: is the memory there, has anybody written it, and is it in a race?
+#include <cstring>
+
+#include "machine.h"
+
+namespace cuda_emulator {
+
+namespace {
+
+bool is_write(Kind kind) { return kind != Kind::read && kind != Kind::volatile_read; }
+
+bool is_volatile(Kind kind) { return kind == Kind::volatile_read || kind == Kind::volatile_write; }
+
+const char* verb(bool write, bool atomic) {
+  if (atomic && write) return "changes atomically";
+  return write ? "writes" : "reads";
+}
+
+const char* past(bool write, bool atomic) {
+  if (atomic && write) return "changed it atomically";
+  return write ? "wrote it" : "read it";
+}
+
+bool happened_before(const Access& access, const Thread& thread) {
+  const std::uint32_t id = access.thread - 1;
+  if (id == thread.id) return true;
+  const auto threads = static_cast<std::uint32_t>(thread.block->threads.size());
+  const std::uint32_t block = id / threads, index = id % threads;
+  if (block == thread.block->number) {
+    if (thread.block->snapshot[index] >= access.clock) return true;
+    if (index / warp_size == thread.index / warp_size &&
+        thread.warp_known[index % warp_size] >= access.clock)
+      return true;
+  }
+  return known(thread.acquired, block, index) >= access.clock;
+}
+
+// One access of one thread, as the cells see it.
+struct Now {
+  Thread& thread;
+  Region& region;
+  Address address;
+  unsigned bytes;
+  bool write, atomic;
+  Access access;
+};
+
+void race(const Now& now, const Access& other, bool other_write) {
+  std::string text = describe(now.thread) + " " + verb(now.write, now.atomic) + " " +
+                     place(now.region, now.address, now.bytes) + "; " + describe(other.thread - 1) +
+                     " " + past(other_write, other.atomic()) + " at " + at(other.pc()) +
+                     ", and nothing orders the two";
+  finding("race", now.access.pc(), other.pc(), text);
+}
+
+bool in_race(const Now& now, const Access& other) {
+  return other.thread != 0 && !(now.atomic && other.atomic()) &&
+         !happened_before(other, now.thread);
+}
+
+void add_read(Cell& cell, const Now& now) {
+  const std::uint32_t threads = now.thread.block->threads.size();
+  const std::uint32_t id = now.thread.id;
+  bool placed = false;
+  for (Access& read : cell.reads) {
+    if (read.thread != 0 && !happened_before(read, now.thread)) continue;
+    if (read.thread != 0)
+      read = {};  // whoever is ordered after this read is ordered after that one
+  }
+  if (cell.reads[0].thread == 0) {
+    // The others are kept by what they have in common with the first: begin with any of them.
+    cell.reads[0] = now.access;
+    placed = true;
+  }
+  if (placed) return;
+  const std::uint32_t first = cell.reads[0].thread - 1;
+  const unsigned slot = first / threads != id / threads                           ? 3
+                        : first % threads / warp_size != id % threads / warp_size ? 2
+                                                                                  : 1;
+  if (cell.reads[slot].thread == 0) cell.reads[slot] = now.access;
+}
+
+void look(Cell& cell, const Now& now) {
+  if (in_race(now, cell.write)) race(now, cell.write, true);
+  if (in_race(now, cell.other_write)) race(now, cell.other_write, true);
+  if (!now.write) return add_read(cell, now);
+  for (const Access& read : cell.reads)
+    if (in_race(now, read)) race(now, read, false);
+  const bool keep = now.atomic && cell.write.thread != 0 &&
+                    cell.write.thread != now.access.thread &&
+                    !happened_before(cell.write, now.thread);
+  cell.other_write = keep ? cell.write : Access{};
+  cell.write = now.access;
+  for (Access& read : cell.reads) read = {};
+}
+
+[[noreturn]] void fatal(const char* kind, Address pc, const std::string& text) {
+  finding(kind, pc, 0, text);
+  abort_launch();
+}
+
+std::string hex(Address address) {
+  char text[32];
+  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(address));
+  return text;
+}
+
+std::string bytes_text(std::size_t bytes) {
+  return std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
+}
+
+// Where an address lies that is in no buffer: behind or before the nearest one.
+std::string beside(Address address) {
+  const Region* best = nullptr;
+  Address distance = 0;
+  auto consider = [&](const Region& region) {
+    const Address d = address < region.begin ? region.begin - address : address - region.end() + 1;
+    if (best == nullptr || d < distance) best = &region, distance = d;
+  };
+  for (const Region& region : current->block->shared)
+    if (region.bytes > 0) consider(region);
+  if (Region* before = nearest_global(address)) consider(*before);
+  if (address == 0 || best == nullptr || distance > (1u << 20))
+    return "at address " + hex(address) + ", where no buffer is";
+  const char* side = address < best->begin ? " before " : " behind ";
+  return bytes_text(distance - (address < best->begin ? 0 : 1)) + side +
+         (address < best->begin ? "the begin of " : "the end of ") + best->name + " (" +
+         bytes_text(best->bytes) + ")";
+}
+
+[[noreturn]] void out_of_bounds(Address address, std::size_t bytes, bool write, Address pc) {
+  fatal("out of bounds", pc,
+        describe(*current) + (write ? " writes " : " reads ") + bytes_text(bytes) + ", " +
+            beside(address));
+}
+
+// The shared arrays of a block are new: nobody has written them, and what was there before means
+// nothing.
+void renew(Region& region, std::uint32_t serial) {
+  region.generation = serial;
+  region.written.assign(region.bytes, 0);
+  std::memset(reinterpret_cast<void*>(region.begin), 0xff, region.bytes);
+}
+
+Region& region_of(Address address, std::size_t bytes, bool write, Address pc) {
+  Block& block = *current->block;
+  Region* region = find_in(block.shared, address);
+  if (region != nullptr) {
+    if (region->generation != block.serial) renew(*region, block.serial);
+  } else {
+    region = find_global(address);
+  }
+  if (region != nullptr && region->freed)
+    fatal(
+        "out of bounds", pc,
+        describe(*current) + (write ? " writes " : " reads ") + region->name + ", which was freed");
+  if (region == nullptr || address + bytes > region->end())
+    out_of_bounds(region == nullptr ? address : region->end(), bytes, write, pc);
+  return *region;
+}
+
+void host_access(Address address, std::size_t bytes, bool write, Address pc) {
+  if (is_own(address) || is_own(address + bytes - 1)) {
+    finding("forbidden", pc, 0,
+            std::string("host code ") + (write ? "writes" : "reads") + " the emulator's memory");
+    std::exit(1);
+  }
+  if (!in_device_arena(address)) return;
+  const Region* region = find_global(address);
+  if (region != nullptr && !region->freed && region->host_may_access &&
+      address + bytes <= region->end()) {
+    if (write) set_written(*find_global(address), address, bytes);
+    return;
+  }
+  finding("host access", pc, 0,
+          std::string("host code ") + (write ? "writes" : "reads") + " device memory" +
+              (region == nullptr ? std::string() : ": " + place(*region, address, bytes)));
+  std::exit(1);
+}
+
+// A thread that turns in a loop around one atomic or volatile access waits for another thread.
+void watch_for_spinning(Thread& thread, Kind kind, Address pc) {
+  constexpr unsigned enough_spins = 100, enough_accesses = 1u << 20;
+  if (kind == Kind::atomic || is_volatile(kind)) {
+    thread.spins = thread.spin_pc == pc ? thread.spins + 1 : 0;
+    thread.spin_pc = pc;
+  }
+  if (thread.spins >= enough_spins) {
+    thread.spins = 0;
+    yield(true);
+  } else if (++thread.accesses >= enough_accesses) {
+    thread.accesses = 0;
+    yield(true);
+  }
+}
+
+void check_async_copies(const Thread& thread, Address address, std::size_t bytes, bool write,
+                        Address pc) {
+  for (const AsyncCopy& copy : thread.copies) {
+    const auto to = reinterpret_cast<Address>(copy.to);
+    if (address < to + copy.bytes + copy.zeros && to < address + bytes)
+      finding("race", pc, copy.pc,
+              describe(thread) + (write ? " writes" : " reads") +
+                  " shared memory that its asynchronous copy at " + at(copy.pc) +
+                  " has not reached: no wait between the two");
+  }
+}
+
+// What atomic and volatile accesses to an address have published: see clocks.h.
+std::map<Address, Knowledge>& published() {
+  static auto* map = new std::map<Address, Knowledge>;
+  return *map;
+}
+
+void synchronize(Thread& thread, Address address, Kind kind) {
+  auto found = published().find(address);
+  if (found != published().end() && kind != Kind::volatile_write)
+    thread.acquired = join(thread.acquired, found->second);
+  if (is_write(kind) && thread.fenced) {
+    Knowledge& knowledge = published()[address];
+    knowledge = kind == Kind::atomic ? join(knowledge, thread.fenced) : thread.fenced;
+  }
+}
+
+void read_of_unwritten(Thread& thread, const Region& region, Address address, unsigned bytes,
+                       Address pc) {
+  std::string text =
+      describe(thread) + " reads " + place(region, address, bytes) + ", which nobody has written";
+  finding("unwritten", pc, 0, text);
+}
+
+}  // namespace
+
+void access(Address address, std::size_t bytes, unsigned alignment, Kind kind, Address pc) {
+  const bool write = is_write(kind);
+  if (current == nullptr) return host_access(address, bytes, write, pc);
+  Thread& thread = *current;
+  if (address >= thread.stack_low && address + bytes <= thread.stack_high) return;
+  thread.last_pc = pc;
+  const auto parameters = reinterpret_cast<Address>(launch->parameters);
+  if (!write && address >= parameters && address + bytes <= parameters + launch->parameters->size())
+    return;
+  if (!write && is_own(address)) return;  // blockDim and its like
+  Region& region = region_of(address, bytes, write, pc);
+  if (alignment > 1 && address % alignment != 0)
+    fatal("misaligned", pc,
+          describe(thread) + (write ? " writes " : " reads ") + bytes_text(bytes) + " at byte " +
+              std::to_string(address - region.begin) + " of " + region.name + ", which " +
+              std::to_string(alignment) + " does not divide");
+  // Large structs arrive in one piece, and a GPU moves at most 16 bytes at a time.
+  if (bytes > 16) {
+    for (std::size_t i = 0; i < bytes; i += 4)
+      access(address + i, bytes - i < 4 ? bytes - i : 4, 1, kind, pc);
+    return;
+  }
+  const auto size = static_cast<unsigned>(bytes);
+  const bool device_wide = region.space == Space::global && is_volatile(kind) && size <= 8;
+  const bool atomic = kind == Kind::atomic || device_wide;
+  watch_for_spinning(thread, kind, pc);
+  if (atomic) synchronize(thread, address, kind);
+  // Of a larger piece some bytes may be padding that nobody ever writes.
+  if ((!write || kind == Kind::atomic) &&
+      !(size > 4 ? any_written(region, address, size) : all_written(region, address, size)))
+    read_of_unwritten(thread, region, address, size, pc);
+  if (!thread.copies.empty() && region.space == Space::shared)
+    check_async_copies(thread, address, size, write, pc);
+  if (kind != Kind::async_begin)
+    count_access(thread, region.space, address, size, write, kind == Kind::atomic, pc);
+
+  make_cells(region, address, size);
+  const std::uint32_t generation =
+      region.space == Space::shared ? thread.block->serial : thread.block->launch_serial;
+  const Now now{
+      thread,
+      region,
+      address,
+      size,
+      write,
+      atomic,
+      {thread.id + 1, thread.clock, static_cast<std::uint32_t>(pc) | (atomic ? 1u << 31 : 0)}};
+  const Address first = (address - region.begin) / region.granule;
+  for (unsigned i = 0; i < size / region.granule; ++i) {
+    Cell& cell = region.cells[first + i];
+    if (cell.generation != generation) {
+      cell = {};
+      cell.generation = generation;
+      if (region.space == Space::global) count_first_touch(region.granule);
+    }
+    look(cell, now);
+  }
+  if (write && kind != Kind::async_begin) set_written(region, address, size);
+}
+
+void fence(Thread& thread) {
+  auto clocks = std::make_shared<std::vector<Clock>>(thread.block->snapshot);
+  const unsigned first_lane = thread.index - thread.lane();
+  for (unsigned lane = 0; lane < warp_size && first_lane + lane < clocks->size(); ++lane)
+    if (thread.warp_known[lane] > (*clocks)[first_lane + lane])
+      (*clocks)[first_lane + lane] = thread.warp_known[lane];
+  (*clocks)[thread.index] = thread.clock++;
+  auto own = std::make_shared<std::map<std::uint32_t, BlockClocks>>();
+  own->emplace(thread.block->number, std::move(clocks));
+  thread.fenced = join(thread.acquired, std::move(own));
+}
+
+void forget_published() { published().clear(); }
+
+}  // namespace cuda_emulator
+
+// ---- what the compiler calls before every access ------------------------------------------------
+
+using cuda_emulator::access;
+using cuda_emulator::Address;
+using cuda_emulator::current;
+using cuda_emulator::Kind;
+
+#define PC reinterpret_cast<Address>(__builtin_return_address(0))
+
+#define ACCESSES(bytes)                                         \
+  extern "C" void __tsan_read##bytes(void* p) {                 \
+    access(Address(p), bytes, bytes, Kind::read, PC);           \
+  }                                                             \
+  extern "C" void __tsan_write##bytes(void* p) {                \
+    access(Address(p), bytes, bytes, Kind::write, PC);          \
+  }                                                             \
+  extern "C" void __tsan_unaligned_read##bytes(void* p) {       \
+    access(Address(p), bytes, 1, Kind::read, PC);               \
+  }                                                             \
+  extern "C" void __tsan_unaligned_write##bytes(void* p) {      \
+    access(Address(p), bytes, 1, Kind::write, PC);              \
+  }                                                             \
+  extern "C" void __tsan_volatile_read##bytes(void* p) {        \
+    access(Address(p), bytes, bytes, Kind::volatile_read, PC);  \
+  }                                                             \
+  extern "C" void __tsan_volatile_write##bytes(void* p) {       \
+    access(Address(p), bytes, bytes, Kind::volatile_write, PC); \
+  }
+ACCESSES(1)
+ACCESSES(2)
+ACCESSES(4)
+ACCESSES(8)
+ACCESSES(16)
+
+extern "C" void __tsan_read_range(void* p, std::size_t bytes) {
+  if (bytes > 0) access(Address(p), bytes, 1, Kind::read, PC);
+}
+extern "C" void __tsan_write_range(void* p, std::size_t bytes) {
+  if (bytes > 0) access(Address(p), bytes, 1, Kind::write, PC);
+}
+extern "C" void __tsan_vptr_read(void** p) { access(Address(p), sizeof *p, 1, Kind::read, PC); }
+extern "C" void __tsan_vptr_update(void** p, void*) {
+  access(Address(p), sizeof *p, 1, Kind::write, PC);
+}
+extern "C" void __tsan_init() {}
+
+extern "C" void __tsan_func_entry(void* caller) {
+  if (current != nullptr) current->calls.push_back(Address(caller));
+}
+extern "C" void __tsan_func_exit() {
+  if (current != nullptr && !current->calls.empty()) current->calls.pop_back();
+}
+
+// An index outside an array whose size the compiler knows; -fsanitize=bounds-strict.
+extern "C" void __ubsan_handle_out_of_bounds(void* data, unsigned long index) {
+  struct Where {
+    const char* file;
+    unsigned line, column;
+    const struct {
+      unsigned short kind, info;
+      char name[1];
+    } * array_type;
+  };
+  const auto* where = static_cast<const Where*>(data);
+  std::string text = "index " + std::to_string(static_cast<long>(index)) + " of an array of type " +
+                     where->array_type->name;
+  if (current == nullptr) {
+    cuda_emulator::finding("out of bounds", PC, 0, "host code uses " + text);
+    std::exit(1);
+  }
+  cuda_emulator::finding("out of bounds", PC, 0, describe(*current) + " uses " + text);
+  cuda_emulator::abort_launch();
+}
+
+// memcpy and its relatives: the assembler file of the program is changed to call these instead.
+extern "C" void* cuda_emulator_memcpy(void* to, const void* from, std::size_t bytes) {
+  if (bytes > 0) {
+    access(Address(from), bytes, 1, Kind::read, PC);
+    access(Address(to), bytes, 1, Kind::write, PC);
+  }
+  return std::memcpy(to, from, bytes);
+}
+extern "C" void* cuda_emulator_memmove(void* to, const void* from, std::size_t bytes) {
+  if (bytes > 0) {
+    access(Address(from), bytes, 1, Kind::read, PC);
+    access(Address(to), bytes, 1, Kind::write, PC);
+  }
+  return std::memmove(to, from, bytes);
+}
+extern "C" void* cuda_emulator_memset(void* to, int value, std::size_t bytes) {
+  if (bytes > 0) access(Address(to), bytes, 1, Kind::write, PC);
+  return std::memset(to, value, bytes);
+}

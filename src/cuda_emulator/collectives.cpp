@@ -1,0 +1,335 @@
+// Barriers of a block; shuffles, votes and __syncwarp of a warp.
+#include <bit>
+#include <cstring>
+
+#include "collectives.h"
+
+namespace cuda_emulator {
+
+namespace {
+
+// ---- the barrier of a block
+
+// After it, everybody knows everything that anybody did before it.
+void join_clocks(Block& block) {
+  Knowledge acquired, fenced;
+  for (Thread& thread : block.threads) {
+    block.snapshot[thread.index] = thread.clock++;
+    acquired = join(acquired, thread.acquired);
+    fenced = join(fenced, thread.fenced);
+    std::memset(thread.warp_known, 0, sizeof thread.warp_known);
+  }
+  for (Thread& thread : block.threads) {
+    thread.acquired = acquired;
+    thread.fenced = fenced;
+  }
+}
+
+void set_votes(Block& block) {
+  int count = 0, waiting = 0;
+  for (const Thread& thread : block.threads) {
+    if (thread.state != State::at_barrier) continue;
+    ++waiting;
+    count += thread.predicate != 0;
+  }
+  for (Thread& thread : block.threads) {
+    switch (thread.vote) {
+      case Vote::none:
+        thread.result = 0;
+        break;
+      case Vote::any:
+        thread.result = count > 0;
+        break;
+      case Vote::all:
+        thread.result = count == waiting;
+        break;
+      case Vote::count:
+        thread.result = static_cast<unsigned>(count);
+        break;
+    }
+  }
+}
+
+// Do all wait at the same barrier? (Else the threads of a GPU would leave at different places, or
+// never.)
+const Thread* who_waits_elsewhere(const Block& block, const Thread*& first) {
+  first = nullptr;
+  for (const Thread& thread : block.threads) {
+    if (thread.state != State::at_barrier) continue;
+    if (first == nullptr) first = &thread;
+    if (thread.wait_stack != first->wait_stack || thread.vote != first->vote) return &thread;
+  }
+  return nullptr;
+}
+
+// ---- what the lanes of a warp do together
+
+// The lane that a shuffle reads: its own where the other lies outside its segment.
+int source_lane(const Thread& thread) {
+  const int lane = static_cast<int>(thread.lane()), first = lane & ~(thread.width - 1);
+  int source = lane;
+  switch (thread.collective) {
+    case Collective::shuffle_index:
+      return first + (thread.argument & (thread.width - 1));
+    case Collective::shuffle_up:
+      source = lane - thread.argument;
+      return source < first ? lane : source;
+    case Collective::shuffle_down:
+      source = lane + thread.argument;
+      break;
+    default:
+      source = lane ^ thread.argument;
+      break;
+  }
+  return source >= first + thread.width || source < 0 ? lane : source;
+}
+
+Thread* lane_of(Block& block, unsigned warp, unsigned lane) {
+  const unsigned index = warp * warp_size + lane;
+  return index < block.threads.size() ? &block.threads[index] : nullptr;
+}
+
+std::uint64_t shuffled(Thread& thread, std::uint32_t participants) {
+  const int source = source_lane(thread);
+  Thread* from = lane_of(*thread.block, thread.index / warp_size, static_cast<unsigned>(source));
+  if (participants >> source & 1) return from->value;
+  finding("inactive lane", thread.wait_pc, 0,
+          describe(thread) + " reads lane " + std::to_string(source) + ", which " +
+              (!(thread.mask >> source & 1) ? "the mask does not name"
+               : from == nullptr            ? "the block does not have"
+                                            : "has ended"));
+  return thread.value;
+}
+
+std::uint64_t combined(Collective collective, std::uint64_t a, std::uint64_t b) {
+  const auto ua = static_cast<unsigned>(a), ub = static_cast<unsigned>(b);
+  const auto sa = static_cast<int>(ua), sb = static_cast<int>(ub);
+  switch (collective) {
+    case Collective::add:
+      return ua + ub;
+    case Collective::min_signed:
+      return static_cast<unsigned>(sa < sb ? sa : sb);
+    case Collective::max_signed:
+      return static_cast<unsigned>(sa > sb ? sa : sb);
+    case Collective::min_unsigned:
+      return ua < ub ? ua : ub;
+    case Collective::max_unsigned:
+      return ua > ub ? ua : ub;
+    case Collective::bit_and:
+      return ua & ub;
+    case Collective::bit_or:
+      return ua | ub;
+    default:
+      return ua ^ ub;
+  }
+}
+
+struct Participants {
+  Thread* lanes[warp_size];
+  int count = 0;
+  std::uint32_t mask = 0;
+};
+
+void set_result(Thread& thread, const Participants& all) {
+  std::uint32_t ballot = 0, equal = 0;
+  for (int i = 0; i < all.count; ++i) {
+    const Thread& other = *all.lanes[i];
+    if (other.value != 0) ballot |= 1u << other.lane();
+    if (other.value == thread.value) equal |= 1u << other.lane();
+  }
+  switch (thread.collective) {
+    case Collective::sync:
+      break;
+    case Collective::any:
+      thread.result = ballot != 0;
+      break;
+    case Collective::all:
+      thread.result = ballot == all.mask;
+      break;
+    case Collective::ballot:
+      thread.result = ballot;
+      break;
+    case Collective::match:
+      thread.result = equal;
+      break;
+    case Collective::shuffle_index:
+    case Collective::shuffle_up:
+    case Collective::shuffle_down:
+    case Collective::shuffle_xor:
+      thread.result = shuffled(thread, all.mask);
+      break;
+    default:
+      thread.result = all.lanes[0]->value;
+      for (int i = 1; i < all.count; ++i)
+        thread.result = combined(thread.collective, thread.result, all.lanes[i]->value);
+  }
+}
+
+// Only __syncwarp orders accesses to memory; shuffles and votes do not.
+void join_clocks(const Participants& all) {
+  Clock clocks[warp_size] = {};
+  Knowledge acquired, fenced;
+  for (int i = 0; i < all.count; ++i) {
+    Thread& thread = *all.lanes[i];
+    thread.warp_known[thread.lane()] = thread.clock++;
+    acquired = join(acquired, thread.acquired);
+    fenced = join(fenced, thread.fenced);
+    for (unsigned lane = 0; lane < warp_size; ++lane)
+      if (thread.warp_known[lane] > clocks[lane]) clocks[lane] = thread.warp_known[lane];
+  }
+  for (int i = 0; i < all.count; ++i) {
+    Thread& thread = *all.lanes[i];
+    std::memcpy(thread.warp_known, clocks, sizeof clocks);
+    thread.acquired = acquired;
+    thread.fenced = fenced;
+  }
+}
+
+// Have all lanes of the mask that have not exited come to the same operation?
+bool all_there(const Thread& thread, Participants& all) {
+  for (unsigned lane = 0; lane < warp_size; ++lane) {
+    if (!(thread.mask >> lane & 1)) continue;
+    Thread* other = lane_of(*thread.block, thread.index / warp_size, lane);
+    if (other == nullptr || other->state == State::exited) continue;
+    if (other->state != State::at_collective || other->mask != thread.mask ||
+        other->collective != thread.collective)
+      return false;
+    all.lanes[all.count++] = other;
+    all.mask |= 1u << lane;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool release_barrier(Block& block) {
+  if (block.waiting == 0 || block.waiting < block.live) return false;
+  const Thread* first = nullptr;
+  if (const Thread* other = who_waits_elsewhere(block, first)) {
+    finding("divergent barrier", first->wait_pc, other->wait_pc,
+            describe(*first) + " waits here, " + describe(*other) + " at " + at(other->wait_pc) +
+                (first->wait_pc == other->wait_pc ? ", called from elsewhere" : ""));
+    abort_from(block);
+    return false;
+  }
+  for (Warp& warp : block.warps) count_pending(block, warp);
+  join_clocks(block);
+  set_votes(block);
+  for (Thread& thread : block.threads)
+    if (thread.state == State::at_barrier) thread.state = State::ready;
+  block.waiting = 0;
+  return true;
+}
+
+bool release_lanes(Thread& thread) {
+  Participants all;
+  if (thread.state != State::at_collective || !all_there(thread, all)) return false;
+  if (thread.collective == Collective::sync) join_clocks(all);
+  for (int i = 0; i < all.count; ++i) set_result(*all.lanes[i], all);
+  for (int i = 0; i < all.count; ++i) all.lanes[i]->state = State::ready;
+  Warp& warp = warp_of(thread);
+  if ((warp.live & ~all.mask) == 0) count_pending(*thread.block, warp);
+  return true;
+}
+
+int block_barrier(Vote vote, int predicate, Address pc) {
+  Thread& thread = *current;
+  thread.vote = vote;
+  thread.predicate = predicate;
+  thread.wait_pc = pc;
+  thread.wait_stack = stack_hash(thread, pc);
+  thread.state = State::at_barrier;
+  ++thread.block->waiting;
+  release_barrier(*thread.block);
+  wait();
+  return static_cast<int>(thread.result);
+}
+
+std::uint64_t collective(Collective kind, unsigned mask, std::uint64_t value, int argument,
+                         int width, Address pc) {
+  Thread& thread = *current;
+  if (!(mask >> thread.lane() & 1)) {
+    finding("inactive lane", pc, 0, describe(thread) + " is not in the mask that it gives");
+    abort_launch();
+  }
+  if (width < 1 || width > 32 || !std::has_single_bit(static_cast<unsigned>(width))) {
+    finding("inactive lane", pc, 0,
+            describe(thread) + " gives width " + std::to_string(width) +
+                "; expected 1, 2, 4, 8, 16 or 32");
+    abort_launch();
+  }
+  thread.collective = kind;
+  thread.mask = mask;
+  thread.value = value;
+  thread.argument = argument;
+  thread.width = width;
+  thread.wait_pc = pc;
+  thread.state = State::at_collective;
+  release_lanes(thread);
+  wait();
+  return thread.result;
+}
+
+}  // namespace cuda_emulator
+
+using namespace cuda_emulator;
+
+#define PC reinterpret_cast<Address>(__builtin_return_address(0))
+
+void __syncthreads() { block_barrier(Vote::none, 0, PC); }
+int __syncthreads_or(int predicate) { return block_barrier(Vote::any, predicate, PC); }
+int __syncthreads_and(int predicate) { return block_barrier(Vote::all, predicate, PC); }
+int __syncthreads_count(int predicate) { return block_barrier(Vote::count, predicate, PC); }
+void __syncwarp(unsigned mask) { collective(Collective::sync, mask, 0, 0, 32, PC); }
+
+int __any_sync(unsigned mask, int p) {
+  return int(collective(Collective::any, mask, p != 0, 0, 32, PC));
+}
+int __all_sync(unsigned mask, int p) {
+  return int(collective(Collective::all, mask, p != 0, 0, 32, PC));
+}
+unsigned __ballot_sync(unsigned mask, int p) {
+  return unsigned(collective(Collective::ballot, mask, p != 0, 0, 32, PC));
+}
+
+#define REDUCTION(T, name, kind)                                                           \
+  T name(unsigned mask, T value) {                                                         \
+    return T(collective(Collective::kind, mask, static_cast<unsigned>(value), 0, 32, PC)); \
+  }
+REDUCTION(int, __reduce_add_sync, add)
+REDUCTION(int, __reduce_min_sync, min_signed)
+REDUCTION(int, __reduce_max_sync, max_signed)
+REDUCTION(unsigned, __reduce_add_sync, add)
+REDUCTION(unsigned, __reduce_min_sync, min_unsigned)
+REDUCTION(unsigned, __reduce_max_sync, max_unsigned)
+REDUCTION(unsigned, __reduce_and_sync, bit_and)
+REDUCTION(unsigned, __reduce_or_sync, bit_or)
+REDUCTION(unsigned, __reduce_xor_sync, bit_xor)
+REDUCTION(unsigned, __match_any_sync, match)
+unsigned __match_any_sync(unsigned mask, int value) {
+  return unsigned(collective(Collective::match, mask, static_cast<unsigned>(value), 0, 32, PC));
+}
+
+template <class T>
+static T shuffle(Collective kind, unsigned mask, T value, int argument, int width, Address pc) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof value);
+  bits = collective(kind, mask, bits, argument, width, pc);
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+#define SHUFFLES(T)                                                                  \
+  T __shfl_sync(unsigned mask, T value, int lane, int width) {                       \
+    return shuffle(Collective::shuffle_index, mask, value, lane, width, PC);         \
+  }                                                                                  \
+  T __shfl_up_sync(unsigned mask, T value, unsigned distance, int width) {           \
+    return shuffle(Collective::shuffle_up, mask, value, int(distance), width, PC);   \
+  }                                                                                  \
+  T __shfl_down_sync(unsigned mask, T value, unsigned distance, int width) {         \
+    return shuffle(Collective::shuffle_down, mask, value, int(distance), width, PC); \
+  }                                                                                  \
+  T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width) {              \
+    return shuffle(Collective::shuffle_xor, mask, value, lane_mask, width, PC);      \
+  }
+CUDA_EMULATOR_SHUFFLED_TYPES(SHUFFLES)

@@ -1,0 +1,156 @@
+// Counts what the memory of a GPU would be asked for. A request is one instruction of a warp: the
+// k-th time that each of its lanes executes it since the lanes last met (barrier, shuffle, vote).
+//
+//   global   sectors: 32-byte pieces that the request touches. ideal: as few as its distinct bytes
+//   fill shared   conflicts: how often a request must wait since two words lie in one of the 32
+//   banks. 8 bytes per lane go
+//            as two half warps and 16 as four quarters, as on the hardware
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "machine.h"
+
+// The assembler file of the program counts its arithmetic here, one per rounded operation.
+extern "C" {
+unsigned long long cuda_emulator_flops = 0;
+}
+
+namespace cuda_emulator {
+
+namespace {
+
+struct LineCount {
+  std::uint64_t requests = 0, sectors = 0, ideal = 0, conflicts = 0, bytes = 0;
+};
+
+enum class Way { read, write, atomic };
+
+std::map<std::tuple<Address, Space, Way>, LineCount>& lines() {
+  static auto* lines = new std::map<std::tuple<Address, Space, Way>, LineCount>;
+  return *lines;
+}
+
+std::uint64_t counted_flops = 0, touched_bytes = 0;
+
+// In words of 4 bytes, each once: what the lanes [begin, end) ask for.
+unsigned conflicts_of(const Request& request, unsigned begin, unsigned end) {
+  std::vector<Address> words;
+  for (unsigned lane = begin; lane < end; ++lane) {
+    if (!(request.lanes >> lane & 1)) continue;
+    for (Address word = request.address[lane] / 4;
+         word <= (request.address[lane] + request.bytes[lane] - 1) / 4; ++word)
+      words.push_back(word);
+  }
+  std::sort(words.begin(), words.end());
+  words.erase(std::unique(words.begin(), words.end()), words.end());
+  unsigned per_bank[32] = {}, most = 0;
+  for (Address word : words) most = std::max(most, ++per_bank[word % 32]);
+  return most == 0 ? 0 : most - 1;
+}
+
+void count_shared(const Request& request, unsigned bytes, LineCount& line) {
+  const unsigned group = bytes <= 4 ? 32 : bytes <= 8 ? 16 : 8;
+  for (unsigned begin = 0; begin < warp_size; begin += group)
+    line.conflicts += conflicts_of(request, begin, begin + group);
+}
+
+void count_global(const Request& request, LineCount& line) {
+  std::vector<std::pair<Address, Address>> spans;
+  for (unsigned lane = 0; lane < warp_size; ++lane)
+    if (request.lanes >> lane & 1)
+      spans.emplace_back(request.address[lane], request.address[lane] + request.bytes[lane]);
+  std::sort(spans.begin(), spans.end());
+  Address covered = 0, next_sector = 0;
+  std::uint64_t distinct = 0;
+  for (const auto& [begin, end] : spans) {
+    if (end > covered) distinct += end - std::max(begin, covered);
+    covered = std::max(covered, end);
+    const Address first = std::max(begin / 32, next_sector), last = (end - 1) / 32;
+    if (last >= first) line.sectors += last - first + 1;
+    next_sector = std::max(next_sector, last + 1);
+  }
+  line.ideal += (distinct + 31) / 32;
+}
+
+void count(const PendingRequests& pending, const Request& request) {
+  const Way way = pending.atomic ? Way::atomic : pending.write ? Way::write : Way::read;
+  LineCount& line = lines()[{pending.pc, pending.space, way}];
+  ++line.requests;
+  unsigned widest = 0;
+  for (unsigned lane = 0; lane < warp_size; ++lane) {
+    if (!(request.lanes >> lane & 1)) continue;
+    line.bytes += request.bytes[lane];
+    widest = std::max<unsigned>(widest, request.bytes[lane]);
+  }
+  if (pending.space == Space::shared)
+    count_shared(request, widest, line);
+  else
+    count_global(request, line);
+}
+
+PendingRequests& pending_of(Warp& warp, Address pc, Space space, bool write, bool atomic) {
+  for (PendingRequests& pending : warp.pending)
+    if (pending.pc == pc && pending.space == space && pending.write == write) return pending;
+  PendingRequests& pending = warp.pending.emplace_back();
+  pending.pc = pc;
+  pending.space = space;
+  pending.write = write;
+  pending.atomic = atomic;
+  return pending;
+}
+
+}  // namespace
+
+void count_access(Thread& thread, Space space, Address address, unsigned bytes, bool write,
+                  bool atomic, Address pc) {
+  Warp& warp = warp_of(thread);
+  PendingRequests& pending = pending_of(warp, pc, space, write, atomic);
+  const std::uint32_t number = pending.made[thread.lane()]++ - pending.first;
+  if (number >= pending.requests.size()) pending.requests.resize(number + 1);
+  Request& request = pending.requests[number];
+  request.lanes |= 1u << thread.lane();
+  request.bytes[thread.lane()] = static_cast<std::uint8_t>(bytes);
+  request.address[thread.lane()] = address;
+  while (!pending.requests.empty() && (warp.live & ~pending.requests.front().lanes) == 0) {
+    count(pending, pending.requests.front());
+    pending.requests.pop_front();
+    ++pending.first;
+  }
+}
+
+void count_pending(Block&, Warp& warp) {
+  for (const PendingRequests& pending : warp.pending)
+    for (const Request& request : pending.requests) count(pending, request);
+  warp.pending.clear();
+}
+
+void count_first_touch(unsigned bytes) { touched_bytes += bytes; }
+
+void begin_counts() { counted_flops = cuda_emulator_flops; }  // host code calculates too
+
+void count_launch(const Launch& launch) {
+  const auto address = reinterpret_cast<Address>(launch.kernel);
+  std::string text = "launch\t" + function_name(address);
+  auto add = [&](std::uint64_t number) { text += "\t" + std::to_string(number); };
+  add(std::uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z);
+  add(launch.block.x * launch.block.y * launch.block.z);
+  add(launch.shared_bytes + static_shared_bytes(address));
+  add(cuda_emulator_flops - counted_flops);
+  add(touched_bytes);
+  text += "\n";
+  for (const auto& [key, line] : lines()) {
+    const auto& [pc, space, way] = key;
+    const char* ways[] = {"read", "write", "atomic"};
+    text += "line\t" + at(pc) + "\t" + (space == Space::global ? "global" : "shared") + "\t" +
+            ways[static_cast<int>(way)];
+    for (std::uint64_t n : {line.requests, line.sectors, line.ideal, line.conflicts, line.bytes})
+      add(n);
+    text += "\n";
+  }
+  touched_bytes = 0;
+  lines().clear();
+  write_report(text);
+}
+
+}  // namespace cuda_emulator

@@ -1,0 +1,282 @@
+// The runtime API: memory, streams, events and graphs, each call done when it is made.
+#include <cstring>
+#include <functional>
+
+#include "machine.h"
+
+namespace cuda_emulator {
+
+// A graph is what a stream was asked to do while it was captured.
+struct Graph {
+  std::vector<std::function<cudaError_t()>> operations;
+};
+struct Stream {
+  Graph* captured = nullptr;
+};
+struct Event {};
+
+namespace {
+
+cudaError_t last_error = cudaSuccess;
+
+cudaError_t result(cudaError_t error) {
+  if (error != cudaSuccess) last_error = error;
+  return error;
+}
+
+cudaError_t do_or_capture(Stream* stream, std::function<cudaError_t()> operation) {
+  if (stream == nullptr || stream->captured == nullptr) return operation();
+  stream->captured->operations.push_back(std::move(operation));
+  return cudaSuccess;
+}
+
+std::string bytes_of(const void* pointer, std::size_t bytes) {
+  const Region* region = find_global(reinterpret_cast<Address>(pointer));
+  return std::to_string(bytes) + " bytes" +
+         (region == nullptr
+              ? ""
+              : " at byte " + std::to_string(reinterpret_cast<Address>(pointer) - region->begin) +
+                    " of " + region->name + " (" + std::to_string(region->bytes) + " bytes)");
+}
+
+// The buffer that a copy's side lies in; null for host memory. ok: all of the bytes are there.
+Region* side(const void* pointer, std::size_t bytes, bool& ok) {
+  const auto address = reinterpret_cast<Address>(pointer);
+  Region* region = find_global(address);
+  if (region != nullptr) ok = !region->freed && address + bytes <= region->end();
+  if (region == nullptr) ok = !in_device_arena(address);
+  return region;
+}
+
+bool check_side(const void* pointer, std::size_t bytes, bool write, Region*& region, Address pc) {
+  bool ok = true;
+  region = side(pointer, bytes, ok);
+  if (region == nullptr && write && (is_own(reinterpret_cast<Address>(pointer)))) ok = false;
+  if (!ok)
+    finding("out of bounds", pc, 0,
+            std::string("host code ") + (write ? "writes " : "reads ") + bytes_of(pointer, bytes) +
+                ", which are not all there");
+  return ok;
+}
+
+// The direction that the program names, and the one that the pointers show: those of a GPU would
+// fail.
+bool check_direction(const Region* to, const Region* from, cudaMemcpyKind kind, Address pc) {
+  const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+  const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+  auto wrong = [](const Region* region, bool device) {
+    const bool is_device = region != nullptr && in_device_arena(region->begin);
+    return region != nullptr && region->host_may_access ? false : is_device != device;
+  };
+  if (kind == cudaMemcpyDefault || (!wrong(to, to_device) && !wrong(from, from_device)))
+    return true;
+  finding("host access", pc, 0, "cudaMemcpy names another direction than its pointers have");
+  return false;
+}
+
+cudaError_t copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, Address pc) {
+  Region *target = nullptr, *source = nullptr;
+  if (bytes == 0) return cudaSuccess;
+  if (!check_side(to, bytes, true, target, pc) || !check_side(from, bytes, false, source, pc) ||
+      !check_direction(target, source, kind, pc))
+    return result(cudaErrorInvalidValue);
+  if (source != nullptr && target == nullptr &&
+      !any_written(*source, reinterpret_cast<Address>(from), bytes))
+    finding("unwritten", pc, 0,
+            "host code copies " + bytes_of(from, bytes) + ", which nobody has written");
+  std::memmove(to, from, bytes);
+  if (target == nullptr) return cudaSuccess;
+  const Address begin = reinterpret_cast<Address>(to);
+  if (source == nullptr) {
+    set_written(*target, begin, bytes);
+  } else {
+    std::memmove(target->written.data() + (begin - target->begin),
+                 source->written.data() + (reinterpret_cast<Address>(from) - source->begin), bytes);
+  }
+  return cudaSuccess;
+}
+
+cudaError_t fill(void* to, int value, std::size_t bytes, Address pc) {
+  Region* target = nullptr;
+  if (!check_side(to, bytes, true, target, pc)) return result(cudaErrorInvalidValue);
+  std::memset(to, value, bytes);
+  if (target != nullptr) set_written(*target, reinterpret_cast<Address>(to), bytes);
+  return cudaSuccess;
+}
+
+bool is_possible(const Launch& launch) {
+  const auto& [kernel, grid, block, shared, stream, parameters] = launch;
+  const std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
+  const std::uint64_t blocks = std::uint64_t{grid.x} * grid.y * grid.z;
+  return threads >= 1 && threads <= max_block && block.x <= 1024 && block.y <= 1024 &&
+         block.z <= 64 && blocks >= 1 && grid.y <= 65535 && grid.z <= 65535 &&
+         blocks * threads < 0xffffffffu && shared <= dynamic_bytes;
+}
+
+std::string text(dim3 shape) {
+  return "(" + std::to_string(shape.x) + "," + std::to_string(shape.y) + "," +
+         std::to_string(shape.z) + ")";
+}
+
+cudaError_t start(const Launch& launch) {
+  if (!is_possible(launch)) {
+    finding("launch", reinterpret_cast<Address>(launch.kernel), 0,
+            "no GPU can run " + text(launch.grid) + " blocks of " + text(launch.block) +
+                " threads with " + std::to_string(launch.shared_bytes) + " bytes of shared memory");
+    return result(cudaErrorInvalidConfiguration);
+  }
+  return execute(launch) ? cudaSuccess : result(cudaErrorLaunchFailure);
+}
+
+}  // namespace
+
+void run(const Launch& launch) {
+  if (launch.stream == nullptr || launch.stream->captured == nullptr) {
+    start(launch);
+    return;
+  }
+  // A graph outlives the caller's parameters.
+  std::shared_ptr<const AnyParameters> parameters(launch.parameters->copy());
+  launch.stream->captured->operations.push_back([launch, parameters] {
+    Launch kept = launch;
+    kept.parameters = parameters.get();
+    return start(kept);
+  });
+}
+
+}  // namespace cuda_emulator
+
+using namespace cuda_emulator;
+
+#define PC reinterpret_cast<Address>(__builtin_return_address(0))
+
+const char* cudaGetErrorString(cudaError_t error) {
+  switch (error) {
+    case cudaSuccess:
+      return "no error";
+    case cudaErrorInvalidValue:
+      return "invalid argument";
+    case cudaErrorMemoryAllocation:
+      return "out of memory";
+    case cudaErrorInvalidConfiguration:
+      return "invalid configuration argument";
+    case cudaErrorStreamCaptureUnsupported:
+      return "operation not permitted when stream is capturing";
+    case cudaErrorLaunchFailure:
+      return "unspecified launch failure";
+  }
+  return "unknown error";
+}
+
+cudaError_t cudaPeekAtLastError() { return last_error; }
+cudaError_t cudaGetLastError() {
+  const cudaError_t error = last_error;
+  last_error = cudaSuccess;
+  return error;
+}
+
+static cudaError_t give(void** pointer, std::size_t bytes, bool managed, Address pc) {
+  *pointer = bytes == 0 ? nullptr : allocate(bytes, managed, pc);
+  return result(*pointer == nullptr && bytes > 0 ? cudaErrorMemoryAllocation : cudaSuccess);
+}
+cudaError_t cudaMalloc(void** pointer, size_t bytes) { return give(pointer, bytes, false, PC); }
+cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned) {
+  return give(pointer, bytes, true, PC);
+}
+cudaError_t cudaFree(void* pointer) {
+  if (pointer == nullptr || release(pointer)) return cudaSuccess;
+  finding("out of bounds", PC, 0,
+          "cudaFree of what cudaMalloc did not give, or of what is already free");
+  return result(cudaErrorInvalidValue);
+}
+cudaError_t cudaMallocHost(void** pointer, size_t bytes) {
+  *pointer = std::malloc(bytes);
+  return result(*pointer == nullptr ? cudaErrorMemoryAllocation : cudaSuccess);
+}
+cudaError_t cudaFreeHost(void* pointer) {
+  std::free(pointer);
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
+  return copy(to, from, bytes, kind, PC);
+}
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream) {
+  return do_or_capture(stream, [=, pc = PC] { return copy(to, from, bytes, kind, pc); });
+}
+cudaError_t cudaMemset(void* to, int value, size_t bytes) { return fill(to, value, bytes, PC); }
+cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream) {
+  return do_or_capture(stream, [=, pc = PC] { return fill(to, value, bytes, pc); });
+}
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  *count = 1;
+  return cudaSuccess;
+}
+cudaError_t cudaSetDevice(int device) {
+  return result(device == 0 ? cudaSuccess : cudaErrorInvalidValue);
+}
+cudaError_t cudaDeviceSynchronize() { return last_error; }
+cudaError_t cudaDeviceReset() { return cudaSuccess; }
+
+cudaError_t cudaStreamCreate(cudaStream_t* stream) {
+  *stream = new Stream;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  return cudaStreamCreate(stream);
+}
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  delete stream;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t) { return last_error; }
+cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) { return cudaSuccess; }
+
+cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  *event = new Event;
+  return cudaSuccess;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete event;
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaEventSynchronize(cudaEvent_t) { return last_error; }
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cudaEvent_t) {
+  *milliseconds = 0;
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+  if (stream == nullptr || stream->captured != nullptr)
+    return result(cudaErrorStreamCaptureUnsupported);
+  stream->captured = new Graph;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+  if (stream == nullptr || stream->captured == nullptr)
+    return result(cudaErrorStreamCaptureUnsupported);
+  *graph = stream->captured;
+  stream->captured = nullptr;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
+                                 unsigned long long) {
+  *executable = new Graph(*graph);
+  return cudaSuccess;
+}
+cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t) {
+  for (const auto& operation : executable->operations)
+    if (const cudaError_t error = operation(); error != cudaSuccess) return error;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  delete graph;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
+  delete executable;
+  return cudaSuccess;
+}

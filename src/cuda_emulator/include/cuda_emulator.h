@@ -1,0 +1,43 @@
+// The one header that a .cu file includes to compile both with nvcc and with the emulator. With
+// nvcc it is CUDA's own headers and cuda_launch, which stands for kernel<<<grid, block, shared,
+// stream>>>(arguments...): no other compiler can parse that.
+#pragma once
+
+#ifdef __CUDACC__
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_pipeline.h>
+#include <cuda_runtime.h>
+#else
+#include "emulated/cuda.h"
+#endif
+
+struct LaunchShape {
+  dim3 grid;
+  dim3 block;
+  size_t shared_bytes = 0;  // of `extern __shared__` arrays
+  cudaStream_t stream = nullptr;
+};
+
+// cuda_launch(scale, {blocks, 256}, x, y, n) runs scale<<<blocks, 256>>>(x, y, n).
+#ifdef __CUDACC__
+template <class... Parameters, class... Arguments>
+void cuda_launch(void (*kernel)(Parameters...), LaunchShape shape, Arguments... arguments) {
+  kernel<<<shape.grid, shape.block, shape.shared_bytes, shape.stream>>>(
+      static_cast<Parameters>(arguments)...);
+}
+#else
+template <class... Parameters, class... Arguments>
+void cuda_launch(void (*kernel)(Parameters...), LaunchShape shape, Arguments... arguments) {
+  const cuda_emulator::Parameters<Parameters...> values(kernel,
+                                                        static_cast<Parameters>(arguments)...);
+  cuda_emulator::Launch launch;
+  launch.kernel = reinterpret_cast<const void*>(kernel);
+  launch.grid = shape.grid;
+  launch.block = shape.block;
+  launch.shared_bytes = shape.shared_bytes;
+  launch.stream = shape.stream;
+  launch.parameters = &values;
+  cuda_emulator::run(launch);
+}
+#endif

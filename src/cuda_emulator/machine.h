@@ -1,0 +1,178 @@
+// The emulated GPU: threads, warps, the blocks that are alive, and the launch that they belong to.
+//
+//   launch -> blocks -> fibres (one per CUDA thread), each of which runs until it must wait
+//   every access of a fibre -> checker (races, bounds, unwritten memory) and counts (sectors,
+//   conflicts) findings and counts -> report -> tools/cuda_check.py, which knows source lines
+//
+// All of it runs on one thread of the CPU, in a fixed order: two runs of a program give the same
+// report.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "clocks.h"
+#include "fibre.h"
+#include "include/cuda_emulator.h"
+#include "memory.h"
+
+namespace cuda_emulator {
+
+constexpr unsigned warp_size = 32;
+constexpr unsigned max_block = 1024;
+
+struct Block;
+
+enum class State {
+  ready,          // can go on
+  at_barrier,     // waits for the block
+  at_collective,  // waits for lanes of its warp
+  exited
+};
+
+enum class Collective {
+  sync,
+  shuffle_index,
+  shuffle_up,
+  shuffle_down,
+  shuffle_xor,
+  any,
+  all,
+  ballot,
+  add,
+  min_signed,
+  max_signed,
+  min_unsigned,
+  max_unsigned,
+  bit_and,
+  bit_or,
+  bit_xor,
+  match
+};
+
+enum class Vote { none, any, all, count };
+
+struct AsyncCopy {
+  char* to;
+  const char* from;
+  unsigned bytes, zeros;
+  Address pc;
+  bool committed = false;
+  unsigned group = 0;
+};
+
+struct Thread {
+  Block* block = nullptr;
+  unsigned index = 0;    // in the block
+  std::uint32_t id = 0;  // in the launch
+  Fibre fibre;
+  Address stack_low = 0, stack_high = 0;
+  State state = State::ready;
+  std::vector<Address> calls;  // where the functions that it is in were called
+
+  // what it waits for
+  Address wait_pc = 0;
+  std::uint64_t wait_stack = 0;  // hash of calls and wait_pc
+  Vote vote = Vote::none;
+  int predicate = 0;
+  Collective collective = Collective::sync;
+  unsigned mask = 0;
+  std::uint64_t value = 0, result = 0;
+  int argument = 0, width = 0;
+
+  // what it knows of the others: see clocks.h
+  Clock clock = 1;
+  Clock warp_known[warp_size] = {};
+  Knowledge acquired, fenced;
+
+  std::vector<AsyncCopy> copies;
+  unsigned copy_group = 0;
+
+  // when it has run for long enough
+  Address spin_pc = 0;
+  unsigned spins = 0, accesses = 0;
+  Address last_pc = 0;
+
+  unsigned lane() const { return index % warp_size; }
+};
+
+// One instruction executed by the lanes of a warp: the lanes that have executed it, and where.
+struct Request {
+  std::uint32_t lanes = 0;
+  std::uint8_t bytes[warp_size];
+  Address address[warp_size];
+};
+
+// The requests of one instruction that not all lanes have made yet. Lane l's next is number
+// made[l].
+struct PendingRequests {
+  Address pc = 0;
+  bool write = false, atomic = false;
+  Space space = Space::global;
+  std::uint32_t made[warp_size] = {};
+  std::uint32_t first = 0;  // the number of requests.front()
+  std::deque<Request> requests;
+};
+
+struct Warp {
+  std::uint32_t live = 0;  // lanes that have not exited
+  std::vector<PendingRequests> pending;
+};
+
+struct Block {
+  uint3 index{};
+  std::uint32_t number = 0;
+  std::uint32_t serial = 0, launch_serial = 0;  // of all blocks, of all launches
+  std::vector<Thread> threads;
+  std::vector<Warp> warps;
+  std::vector<Clock> snapshot;  // each thread's clock at the last barrier
+  unsigned live = 0, waiting = 0;
+  std::vector<Region> shared;
+  std::vector<std::vector<char>> saved;  // the shared arrays' bytes while another block runs
+};
+
+// The thread that runs; null while host code does.
+extern Thread* current;
+extern const Launch* launch;  // null outside a launch
+
+Warp& warp_of(Thread& thread);
+std::uint64_t stack_hash(const Thread& thread, Address pc);
+
+// Lets others run; returns when `current` is ready again.
+void wait();
+void yield(bool spinning);
+// Runs all blocks; false if the launch was ended.
+bool execute(const Launch& launch);
+// Ends the launch from within a kernel, as a GPU does after an illegal access.
+[[noreturn]] void abort_launch();
+
+// ---- counts.cpp
+void count_access(Thread& thread, Space space, Address address, unsigned bytes, bool write,
+                  bool atomic, Address pc);
+void count_pending(Block& block, Warp& warp);  // lanes have met: what is pending is complete
+void count_first_touch(unsigned bytes);
+void begin_counts();
+void count_launch(const Launch& launch);  // reports what was counted since begin_counts
+
+// ---- checker.cpp
+enum class Kind { read, write, atomic, volatile_read, volatile_write, async_begin, async_end };
+void access(Address address, std::size_t bytes, unsigned alignment, Kind kind, Address pc);
+void fence(Thread& thread);
+void forget_published();  // at the end of a launch
+
+// ---- report.cpp
+// Text may hold @PC@, for which the reader puts file:line. The same finding at the same places
+// counts on.
+void write_report(const std::string& text);
+void finding(const char* kind, Address pc, Address other_pc, const std::string& text);
+std::string describe(const Thread& thread);  // thread (1,0,0) of block (0,0,0)
+std::string describe(std::uint32_t thread_id);
+std::string place(const Region& region, Address address,
+                  unsigned bytes);  // tile[37] (4 bytes each)
+std::string at(Address pc);
+
+}  // namespace cuda_emulator

@@ -1,0 +1,145 @@
+// Keeps the findings, and writes them and the counts into the file that CUDA_CHECK_REPORT names
+// when the program ends. tools/cuda_check.py reads it: only the debugger's tables know the source
+// lines.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <tuple>
+
+#include "machine.h"
+
+namespace cuda_emulator {
+
+namespace {
+
+using Key = std::tuple<std::string, Address, Address>;
+
+struct Report {
+  int file = -1;
+  bool done = false;
+  std::map<Key, std::pair<std::size_t, std::uint64_t>>
+      findings;  // number of the finding, and how often
+};
+
+Report& report() {
+  static auto* report = new Report;
+  return *report;
+}
+
+constexpr std::size_t max_findings = 1000;
+
+void end_report(const std::string& end) {
+  if (report().done) return;
+  std::string text;
+  for (const auto& [key, finding] : report().findings)
+    text +=
+        "times\t" + std::to_string(finding.first) + "\t" + std::to_string(finding.second) + "\n";
+  write_report(text + "end\t" + end + "\n");
+  report().done = true;
+}
+
+void at_exit() {
+  if (current != nullptr)
+    finding("crash", current->last_pc, 0, describe(*current) + " ends the program");
+  end_report("exit");
+}
+
+// The handler runs on a stack of its own: a kernel's thread may have used up its own.
+void on_signal(int signal) {
+  if (current != nullptr) {
+    const bool stack = signal == SIGSEGV || signal == SIGBUS;
+    finding("crash", current->last_pc, 0,
+            describe(*current) +
+                (stack              ? " uses memory that is not there, or more stack than 128 KiB"
+                 : signal == SIGFPE ? " divides by zero"
+                                    : " ends the program") +
+                "; this was its last access that the checker saw");
+  }
+  end_report("signal " + std::to_string(signal));
+  _exit(128 + signal);
+}
+
+__attribute__((constructor)) void start() {
+  start_memory();
+  const char* path = std::getenv("CUDA_CHECK_REPORT");
+  if (path == nullptr) return;
+  report().file = open(path, O_WRONLY | O_CLOEXEC);
+  unsetenv("CUDA_CHECK_REPORT");
+  std::atexit(at_exit);
+  stack_t stack{};
+  stack.ss_size = 1 << 20;
+  stack.ss_sp =
+      mmap(nullptr, stack.ss_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  sigaltstack(&stack, nullptr);
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  action.sa_flags = SA_ONSTACK;
+  for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) sigaction(signal, &action, nullptr);
+}
+
+std::string triple(unsigned x, unsigned y, unsigned z) {
+  return "(" + std::to_string(x) + "," + std::to_string(y) + "," + std::to_string(z) + ")";
+}
+
+}  // namespace
+
+void write_report(const std::string& text) {
+  if (report().file < 0 || report().done) return;
+  for (std::size_t written = 0; written < text.size();) {
+    const ssize_t n = write(report().file, text.data() + written, text.size() - written);
+    if (n <= 0) break;
+    written += static_cast<std::size_t>(n);
+  }
+}
+
+void finding(const char* kind, Address pc, Address other_pc, const std::string& text) {
+  auto& findings = report().findings;
+  // The same two places count as one finding, whoever of them comes first.
+  auto same = findings.find(Key(kind, pc, other_pc));
+  if (same == findings.end()) same = findings.find(Key(kind, other_pc, pc));
+  if (same != findings.end()) {
+    ++same->second.second;
+    return;
+  }
+  if (findings.size() >= max_findings) return;
+  findings[Key(kind, pc, other_pc)] = {findings.size(), 1};
+  const std::string where =
+      launch == nullptr
+          ? ""
+          : "kernel " + function_name(reinterpret_cast<Address>(launch->kernel)) + ": ";
+  write_report(std::string("finding\t") + kind + "\t" + at(pc) + "\t" + where + text + "\n");
+}
+
+std::string at(Address pc) {
+  char text[32];
+  // A call's return address belongs to the line behind it; one byte less is inside the call.
+  std::snprintf(text, sizeof text, "@%llx@", static_cast<unsigned long long>(pc == 0 ? 0 : pc - 1));
+  return pc == 0 ? "" : text;
+}
+
+std::string describe(std::uint32_t thread_id) {
+  const unsigned threads = blockDim.x * blockDim.y * blockDim.z;
+  const unsigned block = thread_id / threads, thread = thread_id % threads;
+  return "thread " +
+         triple(thread % blockDim.x, thread / blockDim.x % blockDim.y,
+                thread / blockDim.x / blockDim.y) +
+         " of block " +
+         triple(block % gridDim.x, block / gridDim.x % gridDim.y, block / gridDim.x / gridDim.y);
+}
+
+std::string describe(const Thread& thread) { return describe(thread.id); }
+
+std::string place(const Region& region, Address address, unsigned bytes) {
+  const Address offset = address - region.begin;
+  const std::string size = " (" + std::to_string(bytes) + (bytes == 1 ? " byte)" : " bytes)");
+  if (bytes > 0 && offset % bytes == 0)
+    return region.name + "[" + std::to_string(offset / bytes) + "]" + size;
+  return region.name + " at byte " + std::to_string(offset) + size;
+}
+
+}  // namespace cuda_emulator

@@ -1,0 +1,214 @@
+"""The emulator of CUDA says nothing about correct kernels, and names what is wrong with broken ones.
+
+Standard library only; ctest runs it.
+"""
+import pathlib
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent.parent / "tools"))
+
+import cuda_check  # noqa: E402
+
+
+def expectations(source):
+    """kernel -> (kinds, marked lines) from the comments of broken.cu."""
+    found, kinds, name = {}, None, None
+    for number, line in enumerate(source.read_text().splitlines(), 1):
+        if match := re.match(r"// expect: (.*)", line):
+            kinds = set(match[1].split(", "))
+        elif match := re.match(r"__global__ void (\w+)", line):
+            name = match[1]
+            found[name] = (kinds, set())
+            kinds = None
+        elif line.endswith("// <-"):
+            found[name][1].add(f"{source.name}:{number}")
+    return found
+
+
+class Kernels(unittest.TestCase):
+    def test_correct_kernels_have_no_finding(self):
+        report, code = cuda_check.check(HERE / "correct.cu")
+        self.assertEqual(report.findings, [])
+        self.assertEqual(code, 0, "a kernel computed a wrong result")
+        sections = re.findall(r"^//// (\w+)", (HERE / "correct.cu").read_text(), re.M)
+        self.assertEqual({kernel.name.split("<")[0] for kernel in report.kernels}, set(sections) - {"main"})
+
+    def test_each_broken_kernel_has_its_finding_and_no_other(self):
+        source = HERE / "broken.cu"
+        report, _ = cuda_check.check(source)
+        by_kernel = {}
+        for finding in report.findings:
+            match = re.match(r"kernel (\w+): ", finding.text)
+            self.assertTrue(match, finding)
+            by_kernel.setdefault(match[1], []).append(finding)
+        expected = expectations(source)
+        self.assertGreaterEqual(len(expected), 40)
+        for name, (kinds, lines) in expected.items():
+            with self.subTest(name):
+                findings = by_kernel.pop(name, [])
+                self.assertEqual({f.kind for f in findings}, kinds, findings)
+                text = " ".join(f"{f.place} {f.text}" for f in findings)
+                for line in lines:
+                    self.assertRegex(text, re.escape(line) + r"\b")
+        self.assertEqual(by_kernel, {})
+
+    def test_counts_are_those_of_the_arithmetic_on_paper(self):
+        source = HERE / "counts.cu"
+        report, _ = cuda_check.check(source)
+        self.assertEqual(report.findings, [])
+        counted = {key: counts for kernel in report.kernels for key, counts in kernel.lines.items()}
+        compared = 0
+        for number, line in enumerate(source.read_text().splitlines(), 1):
+            match = re.search(r"// count: (\w+) (\w+) ([\d ]+)$", line)
+            if match is None:
+                continue
+            space, way, numbers = match.groups()
+            names = ("requests", "sectors", "ideal") if space == "global" else ("requests", "conflicts")
+            compared += 1
+            with self.subTest(line.strip()):
+                counts = counted[(f"counts.cu:{number}", space, way)]
+                self.assertEqual([counts[name] for name in names], list(map(int, numbers.split())))
+        self.assertGreater(compared, 20)
+
+    def test_arithmetic_and_bytes_per_kernel(self):
+        report, _ = cuda_check.check(HERE / "counts.cu")
+        kernels = {kernel.name: kernel for kernel in report.kernels}
+        if platform.machine() == "x86_64":
+            self.assertEqual(kernels["product_naive"].flops, 2 * 64 ** 3)
+            self.assertEqual(kernels["product_tiled"].flops, 2 * 64 ** 3)
+        for name in ("product_naive", "product_tiled"):
+            self.assertEqual(kernels[name].distinct_bytes, 3 * 64 * 64 * 4)
+        self.assertEqual(kernels["product_tiled"].shared_bytes, 2 * 32 * 33 * 4)
+
+
+# Each would blind the checker, or forge what it says. "{}" stands where a kernel's body is.
+ATTACKS = {
+    "attribute": '__attribute__((no_sanitize("thread"))) __global__ void k(int* x) { *x = 1; }',
+    "attribute in brackets": '[[gnu::no_sanitize_thread]] __global__ void k(int* x) { *x = 1; }',
+    "using an attribute's namespace": '[[using gnu: no_sanitize_thread]] __global__ void k(int* x) { *x = 1; }',
+    "asm": '__global__ void k(int* x) { asm volatile("movl $1, (%0)" : : "r"(x)); }',
+    "asm in two halves": '#define JOIN(a, b) a##b\n__global__ void k(int* x) { JOIN(as, m)("nop"); }',
+    "asm that claims to be in a header": '#line 1 "/usr/include/math.h" 3\nvoid f() { asm("nop"); }',
+    "asm in place of a header's": '#define __asm__(x)\n#include <stdlib.h>\n#undef __asm__\nvoid f() { __asm__("nop"); }',
+    "asm in a header elsewhere": '#include "/usr/../{folder}/hidden.h"\n',
+    "pragma": '#pragma GCC optimize("O2")\n__global__ void k(int* x) { *x = 1; }',
+    "pragma operator": '_Pragma("GCC push_options") __global__ void k(int* x) { *x = 1; }',
+    "own checker": 'extern "C" void __tsan_write4(void*) {}',
+    "emulator's variable": 'namespace cuda_emulator { extern void* current; }\nvoid f() { cuda_emulator::current = nullptr; }',
+    "emulator's variable by its symbol": 'extern "C" void* _ZN13cuda_emulator7currentE;\n'
+                                         'void f() { _ZN13cuda_emulator7currentE = nullptr; }',
+    "counter of arithmetic": 'extern "C" unsigned long long cuda_emulator_flops;\nvoid f() { cuda_emulator_flops = 0; }',
+    "store that is not instrumented": '#include <immintrin.h>\nvoid f(float* x) { _mm_stream_ps(x, __m128{}); }',
+    "builtin": 'void f(float* x) { __builtin_ia32_movntps(x, __attribute__((vector_size(16))) float{}); }',
+    "own write": '#include <stddef.h>\nextern "C" long write(int, const void*, size_t n) { return n; }',
+    "own new": '#include <stdlib.h>\nvoid* operator new(size_t n) { return malloc(n); }',
+    "file": '#include <stdio.h>\nvoid f() { fopen("/proc/self/fd/3", "w"); }',
+    "file of C++": '#include <fstream>\nvoid f() { std::ofstream("/proc/self/fd/3") << "end"; }',
+    "system call": '#include <unistd.h>\nvoid f() { syscall(1, 3, "end", 3); }',
+    "end without a report": '#include <unistd.h>\nvoid f() { _exit(0); }',
+    "protection": '#include <sys/mman.h>\nvoid f() { mprotect(nullptr, 4096, 7); }',
+    "thread": '#include <thread>\nvoid f() { std::thread([] {}).join(); }',
+    "jump": '#include <setjmp.h>\njmp_buf place;\nvoid f() { longjmp(place, 1); }',
+}
+
+# These are refused, or noticed, when they run.
+LATE_ATTACKS = {
+    "forbidden": '__global__ void k() {}\n'
+                 'int main() { const_cast<unsigned&>(blockDim.x) = 1; cuda_launch(k, {1, 1}); }',
+    "out of bounds": '__global__ void k() { const_cast<unsigned&>(blockDim.x) = 1; }\n'
+                     'int main() { cuda_launch(k, {1, 1}); }',
+    "crash": '__global__ void k() { exit(0); }\nint main() { cuda_launch(k, {1, 1}); }',
+    "deadlock": '__global__ void k(int* x) { while (*(volatile int*)x == 0) {} }\n'
+                'int main() { int* x; cudaMalloc(&x, 4); cudaMemset(x, 0, 4); cuda_launch(k, {1, 1}, x); }',
+    "host access": '__global__ void k() {}\n'
+                   'int main() { int* x; cudaMalloc(&x, 4); *x = 1; cuda_launch(k, {1, 1}); }',
+    "launch": '__global__ void k() {}\nint main() { cuda_launch(k, {1, 2048}); }',
+}
+
+
+class Attacks(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        (self.folder / "hidden.h").write_text('inline void hidden() { asm("nop"); }\n')
+
+    def source(self, text):
+        file = self.folder / "attack.cu"
+        first = '#include "cuda_emulator.h"' if "__global__" in text else ""  # whoever needs it not is compiled sooner
+        file.write_text(f"{first}\n{text}\n")
+        return file
+
+    def test_a_program_that_could_blind_the_checker_is_refused(self):
+        for name, text in ATTACKS.items():
+            with self.subTest(name):
+                source = self.source(text.replace("{folder}", str(self.folder)) + "\nint main() {}")
+                with self.assertRaisesRegex(cuda_check.Problem, "expected (only code|names|functions)"):
+                    cuda_check.build(source, self.folder)
+
+    def test_what_cannot_be_seen_before_is_found_when_it_runs(self):
+        for kind, text in LATE_ATTACKS.items():
+            with self.subTest(kind):
+                report, _ = cuda_check.check(self.source(text))
+                self.assertEqual({finding.kind for finding in report.findings}, {kind})
+
+    def test_an_ordinary_program_with_the_standard_library_is_not_refused(self):
+        report, code = cuda_check.check(self.source(ORDINARY))
+        self.assertEqual((report.findings, code), ([], 0))
+
+    def test_the_command_says_what_is_wrong_in_one_line(self):
+        def run(*words):
+            return subprocess.run([sys.executable, cuda_check.__file__, *map(str, words)], capture_output=True, text=True,
+                                  check=False)
+        self.assertEqual(run().returncode, 2)
+        self.assertEqual(run(self.folder / "none.cu").returncode, 2)
+        self.assertEqual(run("--seconds", 0, self.folder / "hidden.h").returncode, 2)
+        broken = run(self.source("int main() { return x; }"))
+        self.assertEqual((broken.returncode, broken.stderr.count("\n")), (1, 1), broken.stderr)
+        self.assertIn("attack.cu:2", broken.stderr)
+        endless = run("--seconds", 1, self.source("int main() { for (;;) {} }"))
+        self.assertEqual((endless.returncode, endless.stderr.count("\n")), (1, 1), endless.stderr)
+
+
+ORDINARY = """
+#include <algorithm>
+#include <cassert>
+#include <chrono>
+#include <functional>
+#include <iomanip>
+#include <iostream>
+#include <map>
+#include <random>
+#include <sstream>
+#include <string>
+__global__ void k(float* x) {
+  x[threadIdx.x] = std::min(1.0f, std::sqrt(2.0f));
+  assert(x[threadIdx.x] < INFINITY);
+}
+int main() {
+  std::mt19937 random(1);
+  std::map<std::string, float> numbers{{"a", std::normal_distribution<float>()(random)}};
+  std::ostringstream text;
+  text << std::setw(5) << std::setprecision(3) << numbers["a"];
+  std::function<size_t(const std::string&)> size = [](const std::string& s) { return s.size(); };
+  auto now = std::chrono::steady_clock::now();
+  std::cerr << (now.time_since_epoch().count() > 0 && size(text.str()) > 0 ? "" : "wrong");
+  try {
+    throw std::runtime_error("error");
+  } catch (const std::exception&) {
+  }
+  float* x;
+  cudaMalloc(&x, 128);
+  cuda_launch(k, {1, 32}, x);
+}
+"""
+
+
+if __name__ == "__main__":
+    unittest.main()

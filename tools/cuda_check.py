@@ -1,0 +1,395 @@
+"""Runs a CUDA program without a GPU, and checks what its kernels do.
+
+FILE.cu is compiled with g++ against the emulator in src/cuda_emulator, and its main is run. Printed are the
+findings (races, accesses out of bounds, reads of memory that nobody wrote, divergent barriers, deadlocks,
+shuffles from inactive lanes, misaligned accesses), then what each line asks of the memory. Exit code 1 if there is
+a finding, 2 if the command line is wrong.
+"""
+import argparse
+import collections
+import functools
+import hashlib
+import os
+import pathlib
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+EMULATOR = ROOT / "src" / "cuda_emulator"
+INCLUDES = [f"-I{EMULATOR}", f"-I{EMULATOR / 'include'}", f"-I{EMULATOR / 'cuda_names'}"]
+# The counts depend on the compiler's flags, so these are fixed. Without optimisation an access in the source is an
+# access in the program: none is merged, hoisted or left out.
+FLAGS = ["-std=c++20", "-O0", "-g", "-fno-pie", "-w", "-fno-builtin", "-ffp-contract=off", "-fno-extern-tls-init",
+         "-ftrivial-auto-var-init=pattern", "-fsanitize=thread,bounds-strict", "--param=tsan-distinguish-volatile=1"]
+PADDING = 16 << 10  # bytes behind each shared array, so that the next one is not hit by chance
+DYNAMIC_BYTES = 227 << 10  # dynamic_bytes in memory.h
+COMPILE_SECONDS = 300
+OWN_NAMES = {name: f"cuda_emulator_{name}" for name in ("memcpy", "memmove", "memset")}
+ARITHMETIC = re.compile(r"\t(?:add|sub|mul|div|sqrt)s[sd]\t")
+THREAD_LOCAL = re.compile(r"([\w.$]+)@(?:got)?tpoff|:(?:got)?tprel(?:_\w+)?:([\w.$]+)")
+
+
+# What could switch the checker off: code that the compiler does not instrument, and lines that claim to be others.
+HARMLESS_BUILTINS = (r"(?:expect|unreachable|bit_cast|offsetof|va_\w+|popcount\w*|clz\w*|ctz\w*|ffs\w*|abs|fabs\w*|inf\w*|"
+                     r"nan\w*|huge_val\w*|is\w+|signbit\w*|FUNCTION|FILE|LINE)")
+FORBIDDEN = re.compile(r"asm|__asm|__asm__|__attribute__|__attribute|gnu|__gnu__|clang|_Pragma|_mm\w*|"
+                       r"\w*(?:no_sanitize|tsan_|ubsan_|cuda_emulator|CUDA_EMULATOR)\w*|"
+                       rf"__builtin_(?!{HARMLESS_BUILTINS}$)\w+")
+PRAGMA = re.compile(r"^#\s*pragma (?!once\b|unroll\b).*", re.M)
+OWN_ATTRIBUTES = re.compile(r"__attribute__\(\((?:always_inline|aligned\([^()]*\))\)\)")
+# What a program may call beside the emulator: nothing that starts threads, or opens or maps files, or writes where
+# its argument says without the checker's seeing it.
+LIBRARY = re.compile(
+    r"_Z(?:N[KR]*)?S[tsabiod](?!.*(?:filebuf|fstream|filesystem|6thread|jthread|5async|condition_variable)).*|_Zn[wa]m.*|"
+    r"_Zd[la]Pv.*|_ZT[IVS].*|__cxa_\w+|__gxx_personality_v0|_Unwind_Resume|__dso_handle|_GLOBAL_OFFSET_TABLE_|"
+    r"__stack_chk_fail|__libc_single_threaded|__throw_\w+|__\w+[dts][ifc]\d|printf|puts|putchar|fprintf|fflush|fputs|fputc|stdout|stderr|malloc|calloc|free|exit|abort|"
+    r"__assert_fail|strlen|strcmp|strncmp|memcmp|atoi|atof|atol|strto[dfl]|strtoull?|strtoll?|rand|srand|time|clock|"
+    r"abs|labs|isdigit|isspace|"
+    r"(?:a?(?:sin|cos|tan)h?|atan2|exp|exp2|exp10|expm1|log|log2|log10|log1p|pow|sqrt|cbrt|rsqrt|hypot|erfc?|tgamma|lgamma|"
+    r"floor|ceil|round|trunc|rint|nearbyint|l?lround|l?lrint|fabs|fmod|remainder|fma|fmin|fmax|fdim|copysign|ldexp|frexp|"
+    r"modf|scalbn?|logb|ilogb|nextafter|sincos|nan)f?")
+
+
+class Problem(Exception):
+    """One line for the person who called."""
+
+
+def compiler():
+    name = os.environ.get("CXX", "g++")
+    if platform.system() != "Linux":
+        raise Problem(f"the emulator reads ELF files: expected Linux, found {platform.system()}")
+    if shutil.which(name) is None:
+        raise Problem(f"no C++ compiler: {name} is not there")
+    return ["ccache", name] if shutil.which("ccache") else [name]
+
+
+def run(words, **options):
+    try:
+        return subprocess.run([str(word) for word in words], capture_output=True, text=True, errors="replace",
+                              check=False, timeout=COMPILE_SECONDS, **options)
+    except subprocess.TimeoutExpired:
+        raise Problem(f"{words[0]}: expected an end within {COMPILE_SECONDS} s, found none") from None
+
+
+def emulator_object():
+    """The emulator as one object file, compiled once for each state of its sources and compiler. Its copies of the
+    C++ library's templates are local to it: those of the program are instrumented, and must not take their place."""
+    state = hashlib.sha256(" ".join(compiler()).encode())
+    for file in [pathlib.Path(__file__), *sorted(EMULATOR.rglob("*.[hc]*"))]:
+        state.update(file.read_bytes())
+    final = ROOT / "build" / "cuda_emulator" / f"{state.hexdigest()[:16]}.o"
+    if final.is_file():
+        return final
+    final.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=final.parent) as folder:
+        work = pathlib.Path(folder)
+        parts = [work / f"{source.stem}.o" for source in sorted(EMULATOR.glob("*.cpp"))]
+        for part in parts:
+            must([*compiler(), "-std=c++20", "-O1", "-fno-pie", "-fno-gnu-unique", "-Wall", *INCLUDES, "-c",
+                  EMULATOR / f"{part.stem}.cpp", "-o", part])
+        must([compiler()[-1], "-r", "-nostdlib", "-Wl,--force-group-allocation", *parts, "-o", work / "all.o"])
+        shared = [name for name, kind in names(work / "all.o") if kind in "WV"]
+        (work / "shared").write_text("".join(f"{name}\n" for name in shared))
+        must(["objcopy", f"--localize-symbols={work / 'shared'}", work / "all.o", work / "final.o"])
+        os.replace(work / "final.o", final)  # at once: another process may be building it too
+    return final
+
+
+def must(words):
+    done = run(words)
+    if done.returncode != 0:
+        raise Problem(first_error(done.stderr))
+
+
+def names(thing):
+    """(symbol, kind) of an object file, as nm says it."""
+    lines = [line.split() for line in run(["nm", "-P", thing]).stdout.splitlines()]
+    return [(fields[0], fields[1]) for fields in lines if len(fields) > 1]
+
+
+def first_error(text):
+    lines = text.strip().splitlines()
+    return next((line for line in lines if "error:" in line or "undefined" in line or "multiple" in line), lines[0] if lines else "no message")
+
+
+def changed_assembly(text):
+    """What the compiler cannot be asked for: room behind each shared array, storage for the dynamic ones, memcpy
+    and its relatives seen, floating-point arithmetic counted."""
+    counting = platform.machine() == "x86_64"
+    lines, in_shared, used, defined = [], False, set(), set()
+    for line in text.split("\n"):
+        if line[:1] != "\t":
+            defined.add(line.rstrip(":"))
+        elif line.startswith(("\t.section", "\t.text", "\t.data", "\t.bss")):
+            in_shared = ".tbss" in line
+        elif in_shared and line.startswith("\t.zero"):
+            lines.append(line)
+            line = f"\t.zero\t{PADDING}"
+        elif line.startswith(("\tcall\t", "\tjmp\t", "\tbl\t", "\tb\t")):
+            jump, target = line.split()[:2]
+            line = f"\t{jump}\t{OWN_NAMES.get(target, target)}"
+        elif "tpoff" in line or "tprel" in line:
+            used.update(a or b for a, b in THREAD_LOCAL.findall(line))
+        if counting and ARITHMETIC.match(line):
+            lines.append("\tincq\tcuda_emulator_flops(%rip)")
+        lines.append(line)
+    dynamic = sorted(used - defined)
+    if dynamic:
+        lines += ['\t.section .tbss.dynamic,"awT",%nobits', "\t.balign 1024"]
+        for name in dynamic:
+            lines += [f"\t.globl {name}", f"\t.type {name}, %object", f"\t.size {name}, {DYNAMIC_BYTES}", f"{name}:"]
+        lines += [f"\t.zero {DYNAMIC_BYTES + PADDING}", ""]
+    return "\n".join(lines)
+
+
+def preprocessed(words, source, **options):
+    done = run([compiler()[-1], *FLAGS, *INCLUDES, *words, "-x", "c++", "-E", "-dD", "-P", source], **options)
+    if done.returncode != 0:
+        raise Problem(first_error(done.stderr))
+    return done
+
+
+def forbidden_words(text):
+    text = OWN_ATTRIBUTES.sub("", text)
+    words = collections.Counter(re.findall(r"[A-Za-z_]\w*", text))
+    return collections.Counter(PRAGMA.findall(text)) + collections.Counter(
+        {word: count for word, count in words.items() if FORBIDDEN.fullmatch(word)})
+
+
+def refuse_source(source, macros=()):
+    """The file must not say more forbidden words than the headers say that it includes. Compared as the compiler sees
+    them, behind all macros, and by counts: a line can claim to be in another file, a word cannot hide."""
+    mine = preprocessed(["-H", *macros], source)
+    headers, own = [], {0}
+    for dots, name in re.findall(r"^(\.+) (.*)$", mine.stderr, re.M):
+        name = os.path.realpath(name)
+        own = {depth for depth in own if depth < len(dots)}
+        if not name.startswith(("/usr/include/", "/usr/lib/", "/usr/local/lib/", f"{EMULATOR}/")):
+            own.add(len(dots))
+        elif len(dots) - 1 in own:
+            headers.append(name)
+    theirs = words_of_headers(tuple(headers))
+    extra = forbidden_words(mine.stdout) - theirs
+    for name in re.findall(r"^#define (\w+)", mine.stdout, re.M):
+        if FORBIDDEN.fullmatch(name) and name not in theirs:
+            extra[f"#define {name}"] += 1
+    if extra:
+        raise Problem(f"{source}: expected only code that the checker sees, found {sorted(extra)[0]} "
+                      "(--trusted runs it all the same)")
+
+
+@functools.cache
+def words_of_headers(headers):
+    return forbidden_words(preprocessed([], "-", input="".join(f'#include "{name}"\n' for name in headers)).stdout)
+
+
+def refuse_object(source, thing, emulator):
+    mine, theirs = names(thing), names(emulator)
+    outside = {name for name, kind in theirs if kind.isupper()}  # what the emulator defines or needs
+    for name in sorted(name for name, kind in mine if kind not in "Uw" and name in outside):
+        raise Problem(f"{source}: expected names of its own, found {name}, a name of the emulator or the system "
+                      "(--trusted runs it all the same)")
+    allowed = {name for name, kind in theirs if kind in "TDBR"} | set(OWN_NAMES.values())
+    for name in sorted(name for name, kind in mine if kind in "Uw" and name not in allowed):
+        if not LIBRARY.fullmatch(name) and not name.startswith(("_ZTH", "_ZTW")):
+            raise Problem(f"{source}: expected functions of CUDA, of arithmetic and to print, found {name} "
+                          "(--trusted runs it all the same)")
+
+
+def build(source, work, macros=(), trusted=False):
+    """Compiles and links `source`; returns the program."""
+    if not trusted:
+        refuse_source(source, macros)
+    assembly, thing, program = work / "program.s", work / "program.o", work / "program"
+    must([*compiler(), *FLAGS, *INCLUDES, *macros, "-x", "c++", "-S", source, "-o", assembly])
+    assembly.write_text(changed_assembly(assembly.read_text()))
+    emulator = emulator_object()
+    must([compiler()[-1], "-c", assembly, "-o", thing])
+    if not trusted:
+        refuse_object(source, thing, emulator)
+    must([compiler()[-1], "-no-pie", "-Wl,-z,relro,-z,now", thing, emulator, "-o", program])
+    return program
+
+
+class Lines:
+    """Turns program counters into file:line, all of them by one call of addr2line."""
+
+    def __init__(self, program, source, report):
+        self.source = source
+        addresses = sorted({int(a, 16) for a in re.findall(r"@([0-9a-f]+)@", report)} |
+                           {int(a) - 1 for a in re.findall(r"#(\d+)#", report)})
+        self.place = {}
+        if not addresses:
+            return
+        words = ["addr2line", "-a", "-i", "-e", str(program)]
+        done = subprocess.run(words, input="".join(f"{a:#x}\n" for a in addresses), capture_output=True, text=True,
+                              check=False)
+        for part in re.split(r"^0x", done.stdout, flags=re.M)[1:]:
+            address, *frames = part.splitlines()
+            self.place[int(address, 16)] = self.choose([frame.split(" (disc")[0] for frame in frames])
+
+    def choose(self, frames):
+        """The innermost frame that is not in a header of the emulator or of the system."""
+        for frame in frames:
+            file, _, line = frame.rpartition(":")
+            if not file.startswith(("/usr/", str(EMULATOR))) and file != "??":
+                return pathlib.Path(file).name, int(line) if line.isdigit() else 0
+        file, _, line = (frames or ["?:0"])[0].rpartition(":")
+        return pathlib.Path(file).name, int(line) if line.isdigit() else 0
+
+    def at(self, address):
+        file, line = self.place.get(address, ("?", 0))
+        return f"{file}:{line}" if line else file
+
+    def buffer(self, address):
+        """The name of the variable that the line with cudaMalloc fills."""
+        _, line = self.place.get(address, ("?", 0))
+        lines = self.source.read_text(errors="replace").splitlines()
+        text = lines[line - 1] if 0 < line <= len(lines) else ""
+        found = re.findall(r"cudaMalloc\w*\s*\(\s*(?:\(\s*void\s*\*\*\s*\)\s*)?&\s*([\w.\->\[\]]+)", text)
+        return found[0] if len(found) == 1 else f"the buffer of {self.at(address)}"
+
+    def resolve(self, text):
+        text = re.sub(r"@([0-9a-f]+)@", lambda m: self.at(int(m[1], 16)), text)
+        return re.sub(r"#(\d+)#", lambda m: self.buffer(int(m[1]) - 1), text)
+
+
+class Finding:
+    def __init__(self, kind, place, text):
+        self.kind, self.place, self.text, self.times = kind, place, text, 1
+
+    def __repr__(self):
+        return f"{self.place}: {self.kind}: {self.text}" + (f" ({self.times} times)" if self.times > 1 else "")
+
+
+LINE_COUNTS = ("requests", "sectors", "ideal", "conflicts", "bytes")
+
+
+class Kernel:
+    """All launches of one kernel."""
+
+    def __init__(self, name):
+        self.name = name
+        self.launches = self.blocks = self.threads = self.shared_bytes = self.flops = self.distinct_bytes = 0
+        self.lines = {}  # (place, space, way) -> its counts
+
+    def add_launch(self, blocks, threads, shared_bytes, flops, distinct_bytes):
+        self.launches += 1
+        self.blocks += blocks
+        self.threads, self.shared_bytes = max(self.threads, threads), max(self.shared_bytes, shared_bytes)
+        self.flops += flops
+        self.distinct_bytes += distinct_bytes
+
+    def add_line(self, place, space, way, numbers):
+        counts = self.lines.setdefault((place, space, way), dict.fromkeys(LINE_COUNTS, 0))
+        for name, number in zip(LINE_COUNTS, numbers):
+            counts[name] += number
+
+    def total(self, count, *ways):
+        """Of global memory."""
+        return sum(c[count] for (_, space, way), c in self.lines.items()
+                   if space == "global" and (not ways or way in ways))
+
+
+class Report:
+    def __init__(self, text, lines):
+        self.findings, self.end = [], None
+        by_name, kernel = {}, None
+        for record in text.splitlines():
+            kind, *fields = record.split("\t")
+            if kind == "finding":
+                self.findings.append(Finding(fields[0], lines.resolve(fields[1]), lines.resolve(fields[2])))
+            elif kind == "times":
+                self.findings[int(fields[0])].times = int(fields[1])
+            elif kind == "launch":
+                kernel = by_name.setdefault(fields[0], Kernel(fields[0]))
+                kernel.add_launch(*map(int, fields[1:]))
+            elif kind == "line":
+                kernel.add_line(lines.resolve(fields[0]), *fields[1:3], map(int, fields[3:]))
+            elif kind == "end":
+                self.end = fields[0]
+        self.kernels = list(by_name.values())
+
+
+def check(source, seconds=60, macros=(), trusted=False, stdout=None):
+    """Compiles and runs a program; returns (its report, its exit code). macros: -DNAME=VALUE and the like."""
+    source = pathlib.Path(source)
+    with tempfile.TemporaryDirectory(prefix="cuda-check-") as folder:
+        work = pathlib.Path(folder)
+        program = build(source, work, macros, trusted)
+        path = work / "report"
+        path.touch()
+        try:
+            code = subprocess.run([str(program)], env=dict(os.environ, CUDA_CHECK_REPORT=str(path)), check=False,
+                                  timeout=seconds, stdout=stdout).returncode
+        except subprocess.TimeoutExpired:
+            raise Problem(f"{source}: expected an end within {seconds} s (--seconds), found none") from None
+        text = path.read_text(errors="replace")
+        report = Report(text, Lines(program, source, text))
+    if report.end is None:
+        raise Problem(f"{source}: the program ended (code {code}) without a report")
+    if report.end != "exit" and not report.findings:
+        report.findings.append(Finding("crash", source.name, f"the program ended with {report.end}"))
+    return report, code
+
+
+def print_counts(report):
+    for kernel in report.kernels:
+        print(f"\nkernel {kernel.name}: {kernel.launches} launch{'es' * (kernel.launches != 1)}, {kernel.blocks} blocks "
+              f"of {kernel.threads} threads, {kernel.shared_bytes} bytes of shared memory per block")
+        if kernel.lines:
+            print(f"  {'line':<24} {'access':<14} {'requests':>9} {'sectors':>9} {'ideal':>9} {'each':>6} "
+                  f"{'conflicts':>9} {'bytes':>11}")
+        for (place, space, way), c in sorted(kernel.lines.items(), key=natural):
+            of_global = (c["sectors"], c["ideal"], format(c["sectors"] / c["requests"], ".1f"), "")
+            sectors, ideal, each, conflicts = of_global if space == "global" else ("", "", "", c["conflicts"])
+            print(f"  {place:<24} {space + ' ' + way:<14} {c['requests']:>9} {sectors:>9} {ideal:>9} {each:>6} "
+                  f"{conflicts:>9} {c['bytes']:>11}")
+        moved = 32 * kernel.total("sectors")
+        print(f"  global memory: {kernel.total('bytes', 'read')} bytes read, {kernel.total('bytes', 'write', 'atomic')} "
+              f"written; {moved} in sectors, {kernel.distinct_bytes} distinct")
+        if kernel.flops:
+            per_byte = f"{kernel.flops / moved:.2f} per byte in sectors" if moved else "no global memory used"
+            print(f"  arithmetic: {kernel.flops} operations, {per_byte}")
+
+
+def natural(item):
+    (place, space, way), _ = item
+    file, _, line = place.rpartition(":")
+    return file, int(line) if line.isdigit() else 0, space, way
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./stage cuda-check", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", metavar="FILE.cu", type=pathlib.Path)
+    parser.add_argument("--seconds", type=int, default=60, metavar="N", help="that the program may run (default: 60)")
+    parser.add_argument("--no-counts", action="store_true", help="findings alone")
+    parser.add_argument("--trusted", action="store_true",
+                        help="run it also if it uses files, threads, asm or attributes, which can blind the checker")
+    options = parser.parse_args()
+    if options.seconds < 1:
+        parser.error(f"--seconds: expected 1 or more, found {options.seconds}")
+    if not options.file.is_file():
+        parser.error(f"{options.file}: expected a file with CUDA C++, found none")
+    try:
+        report, code = check(options.file, options.seconds, trusted=options.trusted)
+    except Problem as problem:
+        print(f"cuda-check: {problem}", file=sys.stderr)
+        return 1
+    sys.stdout.flush()
+    for finding in report.findings:
+        print(finding)
+    if not options.no_counts:
+        print_counts(report)
+    count = len(report.findings)
+    print(f"\n{count or 'no'} finding{'s' * (count != 1)}" + (f"; the program ended with code {code}" if code else ""))
+    return 1 if report.findings or code else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
