@@ -138,7 +138,7 @@ target_include_directories(gate PRIVATE ${CMAKE_SOURCE_DIR})
 # What workers answer may have any shape: an index outside ends the gate, and costs that stage.
 target_compile_definitions(gate PRIVATE _GLIBCXX_ASSERTIONS)
 target_link_libraries(gate PRIVATE engine stagecraft_flags nlohmann_json::nlohmann_json
-  GTest::gtest)
+  GTest::gtest test_flags)
 set_source_files_properties(${gates}/places.cpp PROPERTIES
   COMPILE_DEFINITIONS REPOSITORY="${CMAKE_SOURCE_DIR}")
 

@@ -33,13 +33,13 @@ std::vector<bool> parse_expert_layers(const ConfigFields& fields, std::size_t n_
   const std::size_t step = fields.size_or("decoder_sparse_step", 1);
   std::vector<bool> has(n_layers);
   for (std::size_t i = 0; i < n_layers; ++i) has[i] = (i + 1) % step == 0;
-  const Json* dense = fields.find(kDense);
-  if (dense == nullptr) return has;
+  const std::optional<JsonNode> dense = fields.find(kDense);
+  if (!dense) return has;
   if (!dense->is_array()) {
     throw Error("{}: '{}': expected an array of layers, found {}", fields.where(), kDense,
-                describe_json(*dense));
+                dense->describe());
   }
-  for (const Json& layer : *dense) {
+  for (const JsonNode layer : dense->elements()) {
     has[json_size(layer, fields.where(), kDense, 0, n_layers - 1)] = false;
   }
   return has;
