@@ -96,7 +96,7 @@ class Hostile(unittest.TestCase):
                 connection = open_ones.enter_context(self.server.connect())
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
                 connection.sendall(post("/v1/completions", body))
-            self.server.wait_for(lambda now: now["texts_running"] == 0)
+            self.server.wait_for(lambda now: now["texts_running"] == now["texts_waiting"] == 0)
             self.is_well()
 
     def test_clients_that_leave_at_once(self):

@@ -191,8 +191,9 @@ class Answers(unittest.TestCase):
         body = json.dumps({"prompt": "x", "max_tokens": 1})
         with self.server.connect() as connection:
             connection.sendall((f"POST {COMPLETIONS} HTTP/1.1\r\nHost: localhost\r\n"
-                                "Connection: close\r\nContent-Type: application/json\r\nExpect: 100-continue\r\n"
-                                f"Content-Length: {len(body)}\r\n\r\n").encode())
+                                "Connection: close\r\nContent-Type: application/json\r\n"
+                                f"Expect: 100-continue\r\nContent-Length: {len(body)}\r\n"
+                                "\r\n").encode())
             self.assertEqual(connection.recv(100), b"HTTP/1.1 100 Continue\r\n\r\n")
             connection.sendall(body.encode())
             self.assertTrue(read_all(connection).startswith(b"HTTP/1.1 200 OK"))
