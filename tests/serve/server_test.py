@@ -1,4 +1,7 @@
-"""What `serve` promises its clients: server_test.py PROGRAM. --update: writes the answers into docs/server.md."""
+"""What `serve` promises its clients: server_test.py PROGRAM [--update]
+
+--update writes the answers into docs/server.md.
+"""
 import concurrent.futures
 import json
 import pathlib
@@ -22,8 +25,8 @@ HELLO = [{"role": "user", "content": "Hello, who are you?"}]
 
 def run(*arguments):
     """What a command prints."""
-    found = subprocess.run([*PROGRAM, *map(str, arguments)], capture_output=True, text=True, check=True)
-    return found.stdout
+    return subprocess.run([*PROGRAM, *map(str, arguments)], capture_output=True, text=True,
+                          check=True).stdout
 
 
 class Answers(unittest.TestCase):
@@ -77,7 +80,8 @@ class Answers(unittest.TestCase):
                              choice["message"]["content"])
             self.assertEqual([one["finish_reason"] for one in own if one["finish_reason"]],
                              [choice["finish_reason"]])
-            scores = [entry for one in own if one["logprobs"] for entry in one["logprobs"]["content"]]
+            scores = [entry for one in own if one["logprobs"]
+                      for entry in one["logprobs"]["content"]]
             self.assertEqual(scores, choice["logprobs"]["content"])
             self.assertTrue(all(len(entry["top_logprobs"]) == 2 for entry in scores))
 
@@ -101,7 +105,8 @@ class Answers(unittest.TestCase):
         for _ in range(40):
             text = " ".join(dice.choices(words, k=dice.choice((3, 10, 120))))
             body = {"seed": dice.randrange(10**6), "max_tokens": dice.randrange(1, 40),
-                    "temperature": dice.choice((0, 0.7, 1.3)), "stop": dice.choice((None, ["e "], "I"))}
+                    "temperature": dice.choice((0, 0.7, 1.3)),
+                    "stop": dice.choice((None, ["e "], "I"))}
             if dice.random() < 0.5:
                 bodies.append((COMPLETIONS, {**body, "prompt": text, "logprobs": 1}))
             else:
@@ -185,9 +190,10 @@ class Answers(unittest.TestCase):
     def test_tells_a_client_that_waits_to_go_on(self):
         body = json.dumps({"prompt": "x", "max_tokens": 1})
         with self.server.connect() as connection:
-            connection.sendall((f"POST {COMPLETIONS} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
-                                "Content-Type: application/json\r\nExpect: 100-continue\r\n"
-                                f"Content-Length: {len(body)}\r\n\r\n").encode())
+            connection.sendall((f"POST {COMPLETIONS} HTTP/1.1\r\nHost: localhost\r\n"
+                                "Connection: close\r\nContent-Type: application/json\r\n"
+                                f"Expect: 100-continue\r\nContent-Length: {len(body)}\r\n"
+                                "\r\n").encode())
             self.assertEqual(connection.recv(100), b"HTTP/1.1 100 Continue\r\n\r\n")
             connection.sendall(body.encode())
             self.assertTrue(read_all(connection).startswith(b"HTTP/1.1 200 OK"))
@@ -229,21 +235,25 @@ class Limits(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             file = pathlib.Path(folder) / "key"
             file.write_text("secret\nnot this\n")
-            with serving(PROGRAM, "--api-key-file", file, "--alias", "one", "--alias", "two") as server:
-                for given, status in (("Bearer secret", 200), ("Bearer secre", 401), ("Bearer ", 401),
-                                      ("Bearer secretsecret", 401), ("secret", 401), (None, 401)):
+            options = "--api-key-file", file, "--alias", "one", "--alias", "two"
+            with serving(PROGRAM, *options) as server:
+                for given, status in (("Bearer secret", 200), ("Bearer secre", 401),
+                                      ("Bearer ", 401), ("Bearer secretsecret", 401),
+                                      ("secret", 401), (None, 401)):
                     headers = {"Authorization": given} if given else {}
                     found, _, answer = server.ask("GET", "/v1/models", headers=headers)
                     self.assertEqual(found, status, given)
                     if status == 200:
-                        self.assertEqual([one["id"] for one in json.loads(answer)["data"]], ["one", "two"])
+                        self.assertEqual([one["id"] for one in json.loads(answer)["data"]],
+                                         ["one", "two"])
                 self.assertEqual(server.ask("GET", "/health")[0], 200)
                 server.post(COMPLETIONS, {"model": "two", "prompt": "x"},
                             headers={"Authorization": "Bearer secret"})
 
     def test_ends_after_the_answers_that_it_owes(self):
         with serving(PROGRAM) as server:
-            body = json.dumps({"prompt": "Once", "n": 4, "max_tokens": 200, "stream": True}).encode()
+            body = json.dumps({"prompt": "Once", "n": 4, "max_tokens": 200,
+                               "stream": True}).encode()
             idle = server.connect()
             with server.connect() as connection:
                 connection.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n"
@@ -271,12 +281,15 @@ class Limits(unittest.TestCase):
             empty = pathlib.Path(folder) / "key"
             empty.write_text("\n")
             for options, message in (
-                    (["--port", taken.getsockname()[1]], "cannot listen on 127.0.0.1: Address already"),
-                    (["--host", "no.such.host.invalid"], "--host: expected an address of this machine"),
+                    (["--port", taken.getsockname()[1]],
+                     "cannot listen on 127.0.0.1: Address already"),
+                    (["--host", "no.such.host.invalid"],
+                     "--host: expected an address of this machine"),
                     (["--api-key-file", empty], "expected a key on the first line, found none"),
                     (["--parallel", "100", "-c", "10000000"], "for each of 100 texts")):
                 found = subprocess.run([*PROGRAM, "serve", "--model", str(MODELS / "chat"),
-                                        *map(str, options)], capture_output=True, text=True, timeout=60)
+                                        *map(str, options)],
+                                       capture_output=True, text=True, timeout=60)
                 self.assertEqual((found.returncode, found.stderr.count("\n")), (1, 1), found.stderr)
                 self.assertIn(message, found.stderr)
 

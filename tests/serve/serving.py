@@ -15,7 +15,7 @@ MODELS = ROOT / "models"
 
 class Server:
     def __init__(self, program, options):
-        # AddressSanitizer keeps freed memory for a while: little of it, or the server seems to grow.
+        # AddressSanitizer keeps freed memory for a while: little, or the server seems to grow.
         environment = {**os.environ, "STAGECRAFT_HOME": str(ROOT), "ASAN_OPTIONS": ":".join(
             filter(None, (os.environ.get("ASAN_OPTIONS"), "quarantine_size_mb=16")))}
         self.process = subprocess.Popen([*program, "serve", "--port", "0", *map(str, options)],
