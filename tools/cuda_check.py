@@ -34,8 +34,8 @@ THREAD_LOCAL = re.compile(r"([\w.$]+)@(?:got)?tpoff|:(?:got)?tprel(?:_\w+)?:([\w
 
 
 # What could switch the checker off: code that the compiler does not instrument, and lines that claim to be others.
-HARMLESS_BUILTINS = (r"(?:expect|unreachable|bit_cast|offsetof|va_\w+|popcount\w*|clz\w*|ctz\w*|ffs\w*|abs|fabs\w*|inf\w*|"
-                     r"nan\w*|huge_val\w*|is\w+|signbit\w*|FUNCTION|FILE|LINE)")
+HARMLESS_BUILTINS = (r"(?:expect|unreachable|bit_cast|offsetof|va_\w+|popcount\w*|clz\w*|ctz\w*|ffs\w*|abs|"
+                     r"fabs\w*|inf\w*|nan\w*|huge_val\w*|is\w+|signbit\w*|FUNCTION|FILE|LINE)")
 FORBIDDEN = re.compile(r"asm|__asm|__asm__|__attribute__|__attribute|gnu|__gnu__|clang|_Pragma|_mm\w*|"
                        r"\w*(?:no_sanitize|tsan_|ubsan_|cuda_emulator|CUDA_EMULATOR)\w*|"
                        rf"__builtin_(?!{HARMLESS_BUILTINS}$)\w+")
@@ -44,14 +44,15 @@ OWN_ATTRIBUTES = re.compile(r"__attribute__\(\((?:always_inline|aligned\([^()]*\
 # What a program may call beside the emulator: nothing that starts threads, or opens or maps files, or writes where
 # its argument says without the checker's seeing it.
 LIBRARY = re.compile(
-    r"_Z(?:N[KR]*)?S[tsabiod](?!.*(?:filebuf|fstream|filesystem|6thread|jthread|5async|condition_variable)).*|_Zn[wa]m.*|"
-    r"_Zd[la]Pv.*|_ZT[IVS].*|__cxa_\w+|__gxx_personality_v0|_Unwind_Resume|__dso_handle|_GLOBAL_OFFSET_TABLE_|"
-    r"__stack_chk_fail|__libc_single_threaded|__throw_\w+|__\w+[dts][ifc]\d|printf|puts|putchar|fprintf|fflush|fputs|fputc|stdout|stderr|malloc|calloc|free|exit|abort|"
+    r"_Z(?:N[KR]*)?S[tsabiod](?!.*(?:filebuf|fstream|filesystem|6thread|jthread|5async|condition_variable)).*|"
+    r"_Zn[wa]m.*|_Zd[la]Pv.*|_ZT[IVS].*|__cxa_\w+|__gxx_personality_v0|_Unwind_Resume|__dso_handle|"
+    r"_GLOBAL_OFFSET_TABLE_|__stack_chk_fail|__libc_single_threaded|__throw_\w+|__\w+[dts][ifc]\d|printf|puts|putchar|fprintf|"
+    r"fflush|fputs|fputc|stdout|stderr|malloc|calloc|free|exit|abort|"
     r"__assert_fail|strlen|strcmp|strncmp|memcmp|atoi|atof|atol|strto[dfl]|strtoull?|strtoll?|rand|srand|time|clock|"
     r"abs|labs|isdigit|isspace|"
-    r"(?:a?(?:sin|cos|tan)h?|atan2|exp|exp2|exp10|expm1|log|log2|log10|log1p|pow|sqrt|cbrt|rsqrt|hypot|erfc?|tgamma|lgamma|"
-    r"floor|ceil|round|trunc|rint|nearbyint|l?lround|l?lrint|fabs|fmod|remainder|fma|fmin|fmax|fdim|copysign|ldexp|frexp|"
-    r"modf|scalbn?|logb|ilogb|nextafter|sincos|nan)f?")
+    r"(?:a?(?:sin|cos|tan)h?|atan2|exp|exp2|exp10|expm1|log|log2|log10|log1p|pow|sqrt|cbrt|rsqrt|hypot|erfc?|"
+    r"tgamma|lgamma|floor|ceil|round|trunc|rint|nearbyint|l?lround|l?lrint|fabs|fmod|remainder|fma|fmin|fmax|fdim|"
+    r"copysign|ldexp|frexp|modf|scalbn?|logb|ilogb|nextafter|sincos|nan)f?")
 
 
 class Problem(Exception):
@@ -113,7 +114,8 @@ def names(thing):
 
 def first_error(text):
     lines = text.strip().splitlines()
-    return next((line for line in lines if "error:" in line or "undefined" in line or "multiple" in line), lines[0] if lines else "no message")
+    telling = [line for line in lines if "error:" in line or "undefined" in line or "multiple" in line]
+    return (telling or lines or ["no message"])[0]
 
 
 def changed_assembly(text):
@@ -339,8 +341,9 @@ def check(source, seconds=60, macros=(), trusted=False, stdout=None):
 
 def print_counts(report):
     for kernel in report.kernels:
-        print(f"\nkernel {kernel.name}: {kernel.launches} launch{'es' * (kernel.launches != 1)}, {kernel.blocks} blocks "
-              f"of {kernel.threads} threads, {kernel.shared_bytes} bytes of shared memory per block")
+        print(f"\nkernel {kernel.name}: {kernel.launches} launch{'es' * (kernel.launches != 1)}, "
+              f"{kernel.blocks} blocks of {kernel.threads} threads, "
+              f"{kernel.shared_bytes} bytes of shared memory per block")
         if kernel.lines:
             print(f"  {'line':<24} {'access':<14} {'requests':>9} {'sectors':>9} {'ideal':>9} {'each':>6} "
                   f"{'conflicts':>9} {'bytes':>11}")
@@ -350,8 +353,9 @@ def print_counts(report):
             print(f"  {place:<24} {space + ' ' + way:<14} {c['requests']:>9} {sectors:>9} {ideal:>9} {each:>6} "
                   f"{conflicts:>9} {c['bytes']:>11}")
         moved = 32 * kernel.total("sectors")
-        print(f"  global memory: {kernel.total('bytes', 'read')} bytes read, {kernel.total('bytes', 'write', 'atomic')} "
-              f"written; {moved} in sectors, {kernel.distinct_bytes} distinct")
+        written = kernel.total("bytes", "write", "atomic")
+        print(f"  global memory: {kernel.total('bytes', 'read')} bytes read, {written} written; "
+              f"{moved} in sectors, {kernel.distinct_bytes} distinct")
         if kernel.flops:
             per_byte = f"{kernel.flops / moved:.2f} per byte in sectors" if moved else "no global memory used"
             print(f"  arithmetic: {kernel.flops} operations, {per_byte}")

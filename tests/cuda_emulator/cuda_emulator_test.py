@@ -95,15 +95,18 @@ ATTACKS = {
     "asm": '__global__ void k(int* x) { asm volatile("movl $1, (%0)" : : "r"(x)); }',
     "asm in two halves": '#define JOIN(a, b) a##b\n__global__ void k(int* x) { JOIN(as, m)("nop"); }',
     "asm that claims to be in a header": '#line 1 "/usr/include/math.h" 3\nvoid f() { asm("nop"); }',
-    "asm in place of a header's": '#define __asm__(x)\n#include <stdlib.h>\n#undef __asm__\nvoid f() { __asm__("nop"); }',
+    "asm in place of a header's":
+        '#define __asm__(x)\n#include <stdlib.h>\n#undef __asm__\nvoid f() { __asm__("nop"); }',
     "asm in a header elsewhere": '#include "/usr/../{folder}/hidden.h"\n',
     "pragma": '#pragma GCC optimize("O2")\n__global__ void k(int* x) { *x = 1; }',
     "pragma operator": '_Pragma("GCC push_options") __global__ void k(int* x) { *x = 1; }',
     "own checker": 'extern "C" void __tsan_write4(void*) {}',
-    "emulator's variable": 'namespace cuda_emulator { extern void* current; }\nvoid f() { cuda_emulator::current = nullptr; }',
+    "emulator's variable":
+        'namespace cuda_emulator { extern void* current; }\nvoid f() { cuda_emulator::current = nullptr; }',
     "emulator's variable by its symbol": 'extern "C" void* _ZN13cuda_emulator7currentE;\n'
                                          'void f() { _ZN13cuda_emulator7currentE = nullptr; }',
-    "counter of arithmetic": 'extern "C" unsigned long long cuda_emulator_flops;\nvoid f() { cuda_emulator_flops = 0; }',
+    "counter of arithmetic":
+        'extern "C" unsigned long long cuda_emulator_flops;\nvoid f() { cuda_emulator_flops = 0; }',
     "store that is not instrumented": '#include <immintrin.h>\nvoid f(float* x) { _mm_stream_ps(x, __m128{}); }',
     "builtin": 'void f(float* x) { __builtin_ia32_movntps(x, __attribute__((vector_size(16))) float{}); }',
     "own write": '#include <stddef.h>\nextern "C" long write(int, const void*, size_t n) { return n; }',
@@ -164,8 +167,8 @@ class Attacks(unittest.TestCase):
 
     def test_the_command_says_what_is_wrong_in_one_line(self):
         def run(*words):
-            return subprocess.run([sys.executable, cuda_check.__file__, *map(str, words)], capture_output=True, text=True,
-                                  check=False)
+            return subprocess.run([sys.executable, cuda_check.__file__, *map(str, words)],
+                                  capture_output=True, text=True, check=False)
         self.assertEqual(run().returncode, 2)
         self.assertEqual(run(self.folder / "none.cu").returncode, 2)
         self.assertEqual(run("--seconds", 0, self.folder / "hidden.h").returncode, 2)

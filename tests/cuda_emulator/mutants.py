@@ -26,8 +26,10 @@ CHANGES = [
     (r" < ", " <= "), (r" <= ", " < "), (r" >= ", " > "), (r" > ", " >= "), (r" == ", " != "),
     (r"(?<=\w)\[((?:[^\[\]]|\[[^\[\]]*\])+)\]", r"[\1 + 1]"),
     (r"(?<=\w)\[((?:[^\[\]]|\[[^\[\]]*\])+)\]", r"[\1 - 1]"),
-    (r"atomicAdd\(&?([^,]+), ", r"plain_add(&\1, "), (r" \+ ", " - "), (r"0xffffffffu", "0x7fffffffu"),
+    (r"atomicAdd\(", "plain_add("), (r" \+ ", " - "), (r"0xffffffffu", "0x7fffffffu"),
 ]
+DECLARATION = re.compile(r"//|template|struct|__global__|__device__|__constant__|  signed char|"
+                         r"\s*(extern )?__shared__|.*\(&\w+\)\[|\s*float \w+\[")
 
 
 def sections():
@@ -42,17 +44,13 @@ def mutants():
         lines = text.split("\n")
         end = next(i for i, line in enumerate(lines) if line.startswith("bool run_"))
         for number, line in enumerate(lines[:end]):
-            if re.match(r"//|template|struct|__global__|__device__|__constant__|  signed char|\s*(extern )?__shared__|.*\(&\w+\)\[|\s*float \w+\[", line):
+            if DECLARATION.match(line):
                 continue
             for pattern, replacement in CHANGES:
-                if "plain_add" in replacement and "atomicAdd(arrived, 0)" in line:
-                    continue
                 for match in re.finditer(pattern, line):
                     changed = line[:match.start()] + match.expand(replacement) + line[match.end():]
-                    changed = changed.replace("plain_add(&arrived", "plain_add(arrived").replace("plain_add(&count,",
-                                                                                              "plain_add(count,")
-                    changed = changed.replace("plain_add(&out,", "plain_add(out,")
-                    found.append((name, f"{name}:{number + 1}", changed, "\n".join(lines[:number] + [changed] + lines[number + 1:])))
+                    section = "\n".join(lines[:number] + [changed] + lines[number + 1:])
+                    found.append((name, f"{name}:{number + 1}", changed, section))
     return found
 
 
