@@ -1,0 +1,185 @@
+"""Random models of every architecture: our logits beside those of Hugging Face transformers.
+
+    check_random.py PROGRAM [--models N] [--seed S] [--only TYPE]
+
+Each model is a tiny one of model_zoo.py with other sizes, numbers and kinds of layers. transformers makes it from
+the config and saves it, so config.json has every field that transformers writes. Then PROGRAM (build/release/src/
+stagecraft) computes the logits of the same ids: at once, token by token, and by the textbook's steps. Prints a line
+per architecture; exit code 1 if one differs, or if one is refused.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file
+
+from check_transformers import transformers_logits
+from model_zoo import MODELS
+
+# Of the largest logit: f32 against f64, over at most 4 layers. Measured: up to 6e-6.
+ALLOWED = 1e-4
+WAYS = ((), ("--cached", "3"), ("--textbook",))
+
+
+def first(config: dict[str, Any], *names: str) -> str | None:
+    return next((name for name in names if config.get(name) is not None), None)
+
+
+def new_sizes(config: dict[str, Any], rng: random.Random) -> None:
+    """Other sizes, of which each fits the others."""
+    width = first(config, "hidden_size", "n_embd")
+    heads = first(config, "num_attention_heads", "n_head")
+    assert width and heads
+    kv_heads = first(config, "num_key_value_heads")
+    if config.get("new_decoder_architecture"):
+        kv_heads = "num_kv_heads"
+    # A head of 8 or 16 columns suits every part of a head that the tiny models rotate.
+    head_dim = rng.choice((8, 16)) if "partial_rotary_factor" in config else 2 * rng.randint(2, 8)
+    groups = rng.randint(1, 3)
+    if kv_heads:
+        config[kv_heads] = rng.randint(1, 3)
+        config[heads] = config[kv_heads] * groups
+    else:
+        config[heads] = rng.randint(1, 5)
+    if "head_dim" in config:
+        config["head_dim"] = head_dim
+        config[width] = config[heads] * rng.randint(4, 9)
+    else:
+        config[width] = config[heads] * head_dim
+    if "rotary_dim" in config:
+        config["rotary_dim"] = 2 * rng.randint(1, head_dim // 2)
+    inner = (
+        "intermediate_size", "moe_intermediate_size", "shared_expert_intermediate_size", "ffn_dim",
+        "n_inner", "ffn_hidden_size",
+    )  # fmt: skip
+    for name in inner:
+        if config.get(name) is not None:
+            config[name] = rng.randint(5, 40)
+    config["vocab_size"] = rng.randint(20, 90)
+    experts = first(config, "num_experts", "num_local_experts")
+    if experts:
+        config[experts] = rng.randint(2, 7)
+        config["num_experts_per_tok"] = rng.randint(1, config[experts])
+
+
+def new_layers(config: dict[str, Any], rng: random.Random) -> None:
+    """Another number of layers; lists with a value per layer are drawn anew from their own values."""
+    layers = first(config, "num_hidden_layers", "n_layer")
+    assert layers
+    n = config[layers] = rng.randint(1, 4)
+    for name in ("layer_types", "no_rope_layers"):
+        if config.get(name):
+            config[name] = rng.choices(config[name], k=n)
+    if config.get("mlp_only_layers"):
+        config["mlp_only_layers"] = [i for i in range(n) if rng.random() < 0.3]
+
+
+def new_numbers(config: dict[str, Any], rng: random.Random) -> None:
+    for name in list(config):
+        if name.endswith(("norm_eps", "norm_epsilon")):
+            config[name] = rng.choice((1e-6, 1e-5, 1e-3, 0.1))
+        elif name == "rope_theta":
+            config[name] = rng.choice((100.0, 10000.0, 1e6))
+        elif name in ("sliding_window", "window_size") and config[name]:
+            config[name] = rng.randint(2, 9)
+
+
+def random_config(model_type: str, rng: random.Random) -> dict[str, Any]:
+    bases = [model.config for model in MODELS if model.config["model_type"] == model_type]
+    config = json.loads(json.dumps(rng.choice(bases)))
+    new_sizes(config, rng)
+    new_layers(config, rng)
+    new_numbers(config, rng)
+    return config
+
+
+def new_weights(model: torch.nn.Module, generator: torch.Generator) -> None:
+    """Numbers of a size that every step shows in the logits; those of norms lie around 1."""
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            drawn = torch.randn(weight.shape, generator=generator)
+            if weight.dim() > 1:
+                weight.copy_(drawn / weight.shape[-1] ** 0.5)
+            else:
+                is_norm = name.endswith("weight") and "norm" in name.lower().replace("ln_", "norm")
+                weight.copy_(0.3 * drawn + (1.0 if is_norm else 0.0))
+
+
+def make(config: dict[str, Any], folder: Path, seed: int) -> None:
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    settings = {key: value for key, value in config.items() if key != "model_type"}
+    model = AutoModelForCausalLM.from_config(AutoConfig.for_model(config["model_type"], **settings))
+    new_weights(model, torch.Generator().manual_seed(seed))
+    model.save_pretrained(folder)
+
+
+def our_logits(program: str, folder: Path, ids: list[int], way: tuple[str, ...]) -> torch.Tensor:
+    out = folder / "ours.safetensors"
+    words = [program, "trace", "--model", folder, "--ids", ",".join(map(str, ids)), "--out", out]
+    done = subprocess.run([*words, "--only", "logits", *way], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise SystemExit((done.stderr.strip() or f"exit code {done.returncode}").splitlines()[-1])
+    return load_file(out)["logits"]
+
+
+def check(program: str, model_type: str, seed: int) -> float:
+    """The largest difference of the ways, as a share of the largest logit."""
+    rng = random.Random(f"{model_type} {seed}")
+    config = random_config(model_type, rng)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        make(config, folder, seed)
+        most = min(config.get("max_position_embeddings", 64), config.get("n_positions", 64), 12)
+        ids = [rng.randrange(config["vocab_size"]) for _ in range(rng.randint(4, most))]
+        theirs = transformers_logits(folder, torch.tensor(ids), torch.float64, model_type)
+        worst = 0.0
+        for way in WAYS:
+            ours = our_logits(program, folder, ids, way).to(torch.float64)
+            worst = max(worst, ((ours - theirs).abs().max() / theirs.abs().max()).item())
+    return worst
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("program")
+    parser.add_argument("--models", type=int, default=20, help="per architecture")
+    parser.add_argument("--seed", type=int, default=0, help="of the first model; the next has one more")
+    parser.add_argument("--only", help="this model type alone")
+    options = parser.parse_args()
+    warnings.filterwarnings("ignore")
+    types = list(dict.fromkeys(model.config["model_type"] for model in MODELS))
+    bad = 0
+    for model_type in types:
+        if options.only not in (None, model_type):
+            continue
+        worst, problems = 0.0, []
+        for seed in range(options.seed, options.seed + options.models):
+            try:
+                difference = check(options.program, model_type, seed)
+            except SystemExit as refused:
+                problems.append(f"seed {seed}: {refused}")
+                continue
+            worst = max(worst, difference)
+            if not difference <= ALLOWED:
+                problems.append(f"seed {seed}: differs by {difference:.1e} of the largest logit")
+        right = options.models - len(problems)
+        print(f"{model_type:12} {right} of {options.models} agree, within {worst:.1e}", flush=True)
+        for problem in problems:
+            print(f"  {problem}")
+        bad += len(problems)
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
