@@ -13,7 +13,16 @@ namespace {
 
 constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
-enum class Type : std::uint8_t { kNull, kBoolean, kInteger, kFloat, kString, kArray, kObject };
+enum class Type : std::uint8_t {
+  kNull,
+  kBoolean,
+  kInteger,
+  kUnsigned,  // a whole number too large for kInteger
+  kFloat,
+  kString,
+  kArray,
+  kObject
+};
 
 // A piece of the arena that holds every string of the document.
 struct Text {
@@ -30,7 +39,7 @@ struct Value {
   std::uint32_t n_children = 0;
   Text key = {};
   Text text = {};            // of a string; of an object, where `by_key` has its members
-  std::int64_t integer = 0;  // of an integer or a boolean; the bits of a float
+  std::int64_t integer = 0;  // of an integer or a boolean; the bits of an unsigned or a float
 };
 
 }  // namespace
@@ -92,7 +101,7 @@ class Builder : public nlohmann::json::json_sax_t {
     if (std::in_range<std::int64_t>(value)) {
       return append({.type = Type::kInteger, .integer = static_cast<std::int64_t>(value)});
     }
-    return number_float(static_cast<double>(value), {});
+    return append({.type = Type::kUnsigned, .integer = static_cast<std::int64_t>(value)});
   }
   bool number_float(number_float_t value, const string_t&) override {
     return append({.type = Type::kFloat, .integer = std::bit_cast<std::int64_t>(value)});
@@ -259,7 +268,7 @@ bool JsonNode::is_boolean() const { return data_->values[index_].type == Type::k
 bool JsonNode::is_integer() const { return data_->values[index_].type == Type::kInteger; }
 bool JsonNode::is_number() const {
   const Type type = data_->values[index_].type;
-  return type == Type::kInteger || type == Type::kFloat;
+  return type == Type::kInteger || type == Type::kUnsigned || type == Type::kFloat;
 }
 bool JsonNode::is_string() const { return data_->values[index_].type == Type::kString; }
 bool JsonNode::is_array() const { return data_->values[index_].type == Type::kArray; }
@@ -277,9 +286,20 @@ std::int64_t JsonNode::integer() const {
   return value.integer;
 }
 
+bool JsonNode::is_whole() const {
+  const Value& value = data_->values[index_];
+  return value.type == Type::kUnsigned || (value.type == Type::kInteger && value.integer >= 0);
+}
+
+std::uint64_t JsonNode::whole() const {
+  if (!is_whole()) refuse("a whole number");
+  return static_cast<std::uint64_t>(data_->values[index_].integer);
+}
+
 double JsonNode::number() const {
   const Value& value = data_->values[index_];
   if (value.type == Type::kInteger) return static_cast<double>(value.integer);
+  if (value.type == Type::kUnsigned) return static_cast<double>(whole());
   if (value.type != Type::kFloat) refuse("a number");
   return std::bit_cast<double>(value.integer);
 }
@@ -355,6 +375,8 @@ std::string JsonNode::describe() const {
       return value.integer != 0 ? "true" : "false";
     case Type::kInteger:
       return fmt::format("{}", value.integer);
+    case Type::kUnsigned:
+      return fmt::format("{}", static_cast<std::uint64_t>(value.integer));
     case Type::kFloat:
       return float_text(std::bit_cast<double>(value.integer));
     case Type::kString:
@@ -398,10 +420,7 @@ bool operator==(JsonNode a, JsonNode b) {
 
 std::size_t json_size(JsonNode value, const std::string& where, std::string_view key,
                       std::size_t min, std::size_t max) {
-  if (value.is_integer() && value.integer() >= 0) {
-    const auto number = static_cast<std::size_t>(value.integer());
-    if (number >= min && number <= max) return number;
-  }
+  if (value.is_whole() && value.whole() >= min && value.whole() <= max) return value.whole();
   const std::string range =
       max == SIZE_MAX ? fmt::format("of at least {}", min) : fmt::format("from {} to {}", min, max);
   throw Error("{}: '{}': expected a whole number {}, found {}", where, printable(key), range,

@@ -19,7 +19,8 @@ class JsonNode {
  public:
   bool is_null() const;
   bool is_boolean() const;
-  bool is_integer() const;
+  bool is_integer() const;  // of 64 bits
+  bool is_whole() const;    // an integer from 0 to 2^64 - 1
   bool is_number() const;
   bool is_string() const;
   bool is_array() const;
@@ -27,6 +28,7 @@ class JsonNode {
 
   bool boolean() const;
   std::int64_t integer() const;
+  std::uint64_t whole() const;
   double number() const;  // also of an integer
   std::string_view string() const;
 

@@ -40,6 +40,7 @@ nlohmann::json as_nlohmann(JsonNode node) {
   if (node.is_null()) return nullptr;
   if (node.is_boolean()) return node.boolean();
   if (node.is_integer()) return node.integer();
+  if (node.is_whole()) return node.whole();
   if (node.is_number()) return node.number();
   if (node.is_string()) return std::string(node.string());
   auto value = node.is_array() ? nlohmann::json::array() : nlohmann::json::object();
@@ -56,7 +57,7 @@ nlohmann::json as_nlohmann(JsonNode node) {
 TEST(Json, IsReadAsNlohmannReadsIt) {
   for (const std::string text :
        {R"({"a": [1, -2, 3.5, true, null, "x\n", [], {}], "b": {"c": {"d": [[0]]}}, "": 1e3})", "7",
-        "\"x\"", "null", "[]", "{}", "-1", "1.5", "[18446744073709551615]"}) {
+        "\"x\"", "null", "[]", "{}", "-1", "1.5", "[18446744073709551615, 18446744073709551616]"}) {
     EXPECT_EQ(as_nlohmann(Json(text, "file").root()), nlohmann::json::parse(text)) << text;
   }
 }

@@ -124,11 +124,11 @@ const BadModel kBadSafetensors[] = {
      "model.safetensors: tensor 'lm_head.weight': 'data_offsets': expected a range within the "
      "48096 bytes of data, found [48096, 41856]"},
     {"has_offsets_beyond_the_data",
-     header(R"({"lm_head.weight": {"data_offsets": [41856, 9223372036854775807]}})"),
-     "model.safetensors: tensor 'lm_head.weight': 'data_offsets': expected a range within the "
-     "48096 bytes of data, found [41856, 9223372036854775807]"},
-    {"has_offsets_beyond_64_bits",
      header(R"({"lm_head.weight": {"data_offsets": [41856, 18446744073709551615]}})"),
+     "model.safetensors: tensor 'lm_head.weight': 'data_offsets': expected a range within the "
+     "48096 bytes of data, found [41856, 18446744073709551615]"},
+    {"has_offsets_beyond_64_bits",
+     header(R"({"lm_head.weight": {"data_offsets": [41856, 18446744073709551616]}})"),
      "model.safetensors: tensor 'lm_head.weight': 'data_offsets': expected a whole number of at "
      "least 0, found 1.8446744073709552e+19"},
     {"has_offsets_that_the_shape_contradicts",
