@@ -23,6 +23,7 @@ from typing import Any
 import torch
 from safetensors.torch import load_file
 
+from architectures import MODULES
 from check_transformers import transformers_logits
 from model_zoo import MODELS
 
@@ -43,8 +44,11 @@ def new_sizes(config: dict[str, Any], rng: random.Random) -> None:
     kv_heads = first(config, "num_key_value_heads")
     if config.get("new_decoder_architecture"):
         kv_heads = "num_kv_heads"
-    # A head of 8 or 16 columns suits every part of a head that the tiny models rotate.
-    head_dim = rng.choice((8, 16)) if "partial_rotary_factor" in config else 2 * rng.randint(2, 8)
+    head_dim = 2 * rng.randint(2, 8)
+    for name in ("partial_rotary_factor", "rotary_pct"):
+        if name in config:  # a multiple of 8: each of these rotates an even number of columns
+            config[name] = rng.choice((0.25, 0.5, 0.75, 1.0))
+            head_dim = 8 * rng.randint(1, 2)
     groups = rng.randint(1, 3)
     if kv_heads:
         config[kv_heads] = rng.randint(1, 3)
@@ -142,7 +146,10 @@ def check(program: str, model_type: str, seed: int) -> float:
         make(config, folder, seed)
         most = min(config.get("max_position_embeddings", 64), config.get("n_positions", 64), 12)
         ids = [rng.randrange(config["vocab_size"]) for _ in range(rng.randint(4, most))]
-        theirs = transformers_logits(folder, torch.tensor(ids), torch.float64, model_type)
+        attention = getattr(MODULES.get(model_type), "ATTENTION", "eager")
+        theirs = transformers_logits(
+            folder, torch.tensor(ids), torch.float64, model_type, attention
+        )
         worst = 0.0
         for way in WAYS:
             ours = our_logits(program, folder, ids, way).to(torch.float64)
