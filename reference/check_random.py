@@ -39,7 +39,7 @@ def first(config: dict[str, Any], *names: str) -> str | None:
 def new_sizes(config: dict[str, Any], rng: random.Random) -> None:
     """Other sizes, of which each fits the others."""
     width = first(config, "hidden_size", "n_embd", "n_embed")
-    heads = first(config, "num_attention_heads", "n_head", "num_heads")
+    heads = first(config, "num_attention_heads", "n_head")
     assert width and heads
     kv_heads = first(config, "num_key_value_heads")
     if config.get("new_decoder_architecture"):
@@ -78,7 +78,7 @@ def new_sizes(config: dict[str, Any], rng: random.Random) -> None:
 
 def new_layers(config: dict[str, Any], rng: random.Random) -> None:
     """Another number of layers; lists with a value per layer are drawn anew from their own values."""
-    layers = first(config, "num_hidden_layers", "n_layer", "num_layers")
+    layers = first(config, "num_hidden_layers", "n_layer")
     assert layers
     n = config[layers] = rng.randint(1, 4)
     for name in ("layer_types", "no_rope_layers"):

@@ -220,6 +220,15 @@ class Decoder:
         q, k, v = (x.flatten(1) for x in (parts[:, :, :-2], parts[:, :, -2], parts[:, :, -1]))
         return self.keep("q", q), self.keep("k", k), self.keep("v", v)
 
+    def clip_qkv(self, *qkv: Tensor) -> tuple[Tensor, ...]:
+        """Between plus and minus the config's "clip_qkv", if it says one."""
+        limit = self.raw.get("clip_qkv")
+        if limit is None:
+            return qkv
+        return tuple(
+            self.keep(f"{name}_clip", y.clamp(-limit, limit)) for name, y in zip("qkv", qkv)
+        )
+
     def attention(
         self,
         q: Tensor,

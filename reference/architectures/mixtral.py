@@ -15,6 +15,7 @@ from llama import Parameters
 from tiny_model import TinyModel
 
 MODEL_TYPE = "mixtral"
+_NAMES = ("w1", "w3", "w2")
 
 
 def _config(**changes: Any) -> dict[str, Any]:
@@ -48,9 +49,6 @@ def shapes(raw: dict[str, Any]) -> dict[str, tuple[int, ...]]:
         at = f"model.layers.{n}.block_sparse_moe."
         names |= expert_shapes(raw, at, raw["num_local_experts"], "intermediate_size", _NAMES)
     return names
-
-
-_NAMES = ("w1", "w3", "w2")
 
 
 def forward(

@@ -50,18 +50,12 @@ def forward(
 ) -> dict[str, Tensor]:
     d = _Olmo(raw, weights, ids, how)
     angles = d.angles(RopeScaling(raw["rope_theta"]))
-    limit = raw["clip_qkv"]
     x = d.keep("embedding", d.embedding())
     for n in range(raw["num_hidden_layers"]):
         at = d.layer(n)
         h = d.keep("attn_norm", d.norm(x, f"{at}input_layernorm"))
         q, k, v = d.qkv(h, f"{at}self_attn.")
-        if limit is not None:
-            q, k, v = (
-                d.keep(f"{name}_clip", y.clamp(-limit, limit))
-                for name, y in zip("qkv", (q, k, v))
-            )
-        h = d.attention(q, k, v, angles)
+        h = d.attention(*d.clip_qkv(q, k, v), angles)
         x = d.keep("attn_residual", x + d.keep("attn_proj", d.linear(h, f"{at}self_attn.o_proj")))
         h = d.keep("mlp_norm", d.norm(x, f"{at}post_attention_layernorm"))
         h = d.gated(*d.gate(h, f"{at}mlp."))

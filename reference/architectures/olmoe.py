@@ -64,7 +64,6 @@ def forward(
 ) -> dict[str, Tensor]:
     d = ExpertsDecoder(raw, weights, ids, how)
     angles = d.angles(RopeScaling(raw["rope_theta"]))
-    limit = raw.get("clip_qkv")
     x = d.keep("embedding", d.embedding())
     for n in range(raw["num_hidden_layers"]):
         at = d.layer(n)
@@ -72,12 +71,7 @@ def forward(
         q, k, v = d.qkv(h, f"{at}self_attn.")
         q = d.keep("q_norm", d.norm(q, f"{at}self_attn.q_norm"))
         k = d.keep("k_norm", d.norm(k, f"{at}self_attn.k_norm"))
-        if limit is not None:
-            q, k, v = (
-                d.keep(f"{name}_clip", y.clamp(-limit, limit))
-                for name, y in zip("qkv", (q, k, v))
-            )
-        h = d.attention(q, k, v, angles)
+        h = d.attention(*d.clip_qkv(q, k, v), angles)
         x = d.keep("attn_residual", x + d.keep("attn_proj", d.linear(h, f"{at}self_attn.o_proj")))
         h = d.keep("mlp_norm", d.norm(x, f"{at}post_attention_layernorm"))
         h = d.experts(h, f"{at}mlp.", normed=raw.get("norm_topk_prob", False))

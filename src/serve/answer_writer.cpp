@@ -17,11 +17,7 @@ double shortest(float logprob) {
   return std::stod(fmt::format("{}", std::max(logprob, kLeastLogprob)));
 }
 
-std::string dump(const nlohmann::json& json) {
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
-std::string server_sent(const nlohmann::json& json) { return "data: " + dump(json) + "\n\n"; }
+std::string server_sent(const nlohmann::json& json) { return "data: " + json_text(json) + "\n\n"; }
 
 const char* finish_reason(StopReason reason) {
   const bool cut = reason == StopReason::MaxTokens || reason == StopReason::ContextFull;
@@ -214,7 +210,7 @@ std::string AnswerWriter::finish() const {
   }
   nlohmann::json whole = json.envelope(std::move(choices));
   whole["usage"] = json.usage();
-  return dump(whole) + "\n";
+  return json_text(whole) + "\n";
 }
 
 }  // namespace stagecraft

@@ -4,15 +4,17 @@
 
 namespace stagecraft {
 
+std::string json_text(const nlohmann::json& json) {
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 std::string ApiError::json() const {
   const auto or_null = [](const std::string& text) {
     return text.empty() ? nlohmann::json() : nlohmann::json(text);
   };
   const nlohmann::json error = {
       {"message", what()}, {"type", type_}, {"param", or_null(param_)}, {"code", or_null(code_)}};
-  return nlohmann::json{{"error", error}}.dump(-1, ' ', false,
-                                               nlohmann::json::error_handler_t::replace) +
-         "\n";
+  return json_text({{"error", error}}) + "\n";
 }
 
 }  // namespace stagecraft

@@ -10,8 +10,7 @@ namespace {
 constexpr const char* kJson = "application/json";
 
 HttpAnswer json_answer(const nlohmann::json& json) {
-  return {
-      200, kJson, json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n", {}};
+  return {200, kJson, json_text(json) + "\n", {}};
 }
 
 // Takes the same time wherever two texts of one length differ.

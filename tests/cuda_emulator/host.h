@@ -37,3 +37,16 @@ inline std::vector<float> numbers(int count) {
 }
 
 inline bool near(float a, double b) { return std::fabs(a - b) <= 1e-4 * (1 + std::fabs(b)); }
+
+// Is `found` [m, n] = a [m, k] times b [n, k], transposed?
+inline bool is_product(const std::vector<float>& found, const std::vector<float>& a,
+                       const std::vector<float>& b, int m, int n, int k) {
+  bool right = true;
+  for (int i = 0; i < m; ++i)
+    for (int j = 0; j < n; ++j) {
+      double sum = 0;
+      for (int l = 0; l < k; ++l) sum += a[i * k + l] * b[j * k + l];
+      right &= near(found[i * n + j], sum);
+    }
+  return right;
+}

@@ -110,6 +110,12 @@ RopeConfig parse_rope_of(const ConfigFields& fields, std::size_t max_seq_len,
                     kind.honoured);
 }
 
+std::optional<float> parse_clip_qkv(const ConfigFields& fields) {
+  constexpr double kMin = 1e-6, kMax = 1e6;
+  if (!fields.has("clip_qkv")) return std::nullopt;
+  return static_cast<float>(fields.number("clip_qkv", kMin, kMax));
+}
+
 // 2^(-8 i / n) for i = 1 to n where n is a power of two. Other counts have those of the next
 // smaller power, and after them the first, third, fifth, ... of twice that power.
 std::vector<float> alibi_slopes(std::size_t n_heads) {
@@ -238,8 +244,11 @@ void DecoderWriter::qkv(BufferId in, const std::string& at, bool bias) {
   linear("v", v, in, at + "v_proj", bias);
 }
 
-void DecoderWriter::clip(std::string name, BufferId buffer, float limit) {
-  writer_.step(std::move(name), MapStep{buffer, 1.0f, 0.0f, limit});
+void DecoderWriter::clip_qkv(std::optional<float> limit) {
+  if (!limit) return;
+  writer_.step("q_clip", MapStep{q, 1.0f, 0.0f, *limit});
+  writer_.step("k_clip", MapStep{k, 1.0f, 0.0f, *limit});
+  writer_.step("v_clip", MapStep{v, 1.0f, 0.0f, *limit});
 }
 
 void DecoderWriter::fused_qkv(BufferId in, const std::string& weight, bool bias) {

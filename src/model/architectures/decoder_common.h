@@ -1,6 +1,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -89,6 +90,9 @@ struct RopeOfKind {
 };
 RopeConfig parse_rope_of(const ConfigFields& fields, std::size_t max_seq_len,
                          const RopeOfKind& kind);
+// "clip_qkv"; nullopt where the file does not say.
+std::optional<float> parse_clip_qkv(const ConfigFields& fields);
+
 // The slopes of ALiBi, one per head (Press et al. 2021).
 std::vector<float> alibi_slopes(std::size_t n_heads);
 
@@ -155,8 +159,8 @@ class DecoderWriter {
                    std::size_t first_row, std::size_t of_rows);
   // q, k, v = linear(in; at + "q_proj", ...)
   void qkv(BufferId in, const std::string& at, bool bias);
-  // Every number of `buffer` that is beyond -limit or limit becomes that.
-  void clip(std::string name, BufferId buffer, float limit);
+  // Every number of q, k and v that is beyond -limit or limit becomes that.
+  void clip_qkv(std::optional<float> limit);
   // The same of one matrix: the rows of the queries that share the first key head, those of its
   // key, those of its value; then those of the next key head.
   void fused_qkv(BufferId in, const std::string& weight, bool bias);

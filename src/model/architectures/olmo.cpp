@@ -11,7 +11,6 @@ namespace {
 
 constexpr std::array<std::string_view, 1> kHonoured = {"clip_qkv"};
 constexpr float kNormEps = 1e-5f;  // no file says it
-constexpr double kMinClip = 1e-6, kMaxClip = 1e6;
 
 Plan olmo_plan(const ConfigFields& fields) {
   refuse_foreign_arithmetic(fields, kHonoured);
@@ -19,9 +18,7 @@ Plan olmo_plan(const ConfigFields& fields) {
   sizes.norm_eps = kNormEps;
   const auto function = parse_activation(fields, "hidden_act", "silu");
   const bool bias = fields.flag_or("attention_bias", false);
-  const bool clips = fields.has("clip_qkv");
-  const float limit =
-      clips ? static_cast<float>(fields.number("clip_qkv", kMinClip, kMaxClip)) : 0.0f;
+  const std::optional<float> limit = parse_clip_qkv(fields);
   const float scale = sizes.score_scale();
 
   Plan plan;
@@ -34,11 +31,7 @@ Plan olmo_plan(const ConfigFields& fields) {
     const std::string at = w.layer(i), self = at + "self_attn.", mlp = at + "mlp.";
     w.norm("attn_norm", w.n, w.x, at + "input_layernorm");
     w.qkv(w.n, self, bias);
-    if (clips) {
-      w.clip("q_clip", w.q, limit);
-      w.clip("k_clip", w.k, limit);
-      w.clip("v_clip", w.v, limit);
-    }
+    w.clip_qkv(limit);
     w.rope(rope);
     w.attention(scale);
     w.linear("attn_proj", w.o, w.a, self + "o_proj", bias);

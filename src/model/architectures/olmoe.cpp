@@ -12,7 +12,6 @@ namespace {
 constexpr std::array<std::string_view, 4> kHonoured = {"clip_qkv", "num_experts",
                                                        "num_local_experts", "num_experts_per_tok"};
 constexpr std::array<std::string_view, 2> kAbsent = {"head_dim", "sliding_window"};
-constexpr double kMinClip = 1e-6, kMaxClip = 1e6;
 
 Plan olmoe_plan(const ConfigFields& fields) {
   refuse_foreign_arithmetic(fields, kHonoured);
@@ -24,9 +23,7 @@ Plan olmoe_plan(const ConfigFields& fields) {
       fields, sizes.n_layers, {.n = 64, .n_chosen = 8},
       {.n = either_name(fields, "num_experts", "num_local_experts"), .width = "intermediate_size"});
   const bool bias = fields.flag_or("attention_bias", false);
-  const bool clips = fields.has("clip_qkv");
-  const float limit =
-      clips ? static_cast<float>(fields.number("clip_qkv", kMinClip, kMaxClip)) : 0.0f;
+  const std::optional<float> limit = parse_clip_qkv(fields);
 
   Plan plan;
   DecoderWriter w("olmoe", sizes, plan, {.gated = false});
@@ -39,11 +36,7 @@ Plan olmoe_plan(const ConfigFields& fields) {
     w.qkv(w.n, self, bias);
     w.norm("q_norm", w.q, w.q, self + "q_norm");
     w.norm("k_norm", w.k, w.k, self + "k_norm");
-    if (clips) {
-      w.clip("q_clip", w.q, limit);
-      w.clip("k_clip", w.k, limit);
-      w.clip("v_clip", w.v, limit);
-    }
+    w.clip_qkv(limit);
     w.rope(rope);
     w.attention(sizes.score_scale());
     w.linear("attn_proj", w.o, w.a, self + "o_proj", bias);
