@@ -18,16 +18,16 @@ import subprocess
 import sys
 import tempfile
 
-import course
+import repository
 
 BEHIND = 0.97  # a ratio below which a whole spread says that we are slower
-PROGRAM = course.BUILD / "src" / "stagecraft"
+PROGRAM = repository.BUILD / "src" / "stagecraft"
 
 
 def run(command, **options):
     done = subprocess.run(command, text=True, stdin=subprocess.DEVNULL, capture_output=True, check=False, **options)
     if done.returncode != 0:
-        raise course.Problem(f"{command[0]}: exit code {done.returncode}: {done.stderr.strip()[-300:]}")
+        raise repository.Problem(f"{command[0]}: exit code {done.returncode}: {done.stderr.strip()[-300:]}")
     return done
 
 
@@ -113,9 +113,7 @@ def main():
     parser.add_argument("-d", "--depth", type=numbers, default=[0], metavar="N,N")
     parser.add_argument("-r", "--rounds", type=int, default=5, metavar="N")
     options = parser.parse_args([word for word in sys.argv[1:] if word != "bench"])
-    problem = course.build("stagecraft")
-    if problem is not None:
-        raise course.Problem(course.first_error(problem))
+    repository.build("stagecraft")
     command = shlex.split(options.against)
     rows = []
     for model in options.model.split(","):
@@ -129,4 +127,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(course.main(main))
+    sys.exit(repository.main(main))

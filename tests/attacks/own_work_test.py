@@ -19,12 +19,12 @@ import unittest
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(ROOT / "tools"))
-import course  # noqa: E402
-import grading  # noqa: E402
-import own_work  # noqa: E402
-import recipe  # noqa: E402
-import submission  # noqa: E402
+sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
+from shared import course  # noqa: E402
+from grading import grader  # noqa: E402
+from grading import own_work  # noqa: E402
+from grading import recipe  # noqa: E402
+from grading import submission  # noqa: E402
 
 STAGES = course.stages()
 SEED = 11
@@ -53,14 +53,14 @@ class OwnWork(unittest.TestCase):
     def graded(self, stage, text):
         unit, = stage.units
         handed_in = submitted({course.unit_name(stage, unit): text})
-        return grading.grade(handed_in, SEED, 2, [STAGES[0], stage])
+        return grader.grade(handed_in, SEED, 2, [STAGES[0], stage])
 
 
 class WithoutConfinement(unittest.TestCase):
     """The attacks are no empty threats."""
 
     def earned(self, stage, path):
-        link = recipe.ninja_runs("tests/worker_attacked")
+        link = recipe.ninja_runs("course/worker_attacked")
         at = link.index("-o")
         with tempfile.TemporaryDirectory() as folder:
             words = [link[0], "-std=c++20", "-O1", "-w", "-mavx2", "-I", str(ROOT / "src"), "-c", str(path),
@@ -84,7 +84,7 @@ def attack_test(path, stage, refused_for):
             self.assertEqual(entry["earned"], 0)
             self.assertIn(entry["status"], ("refused", "uncompiled"))
             self.assertIn(refused_for, entry["message"])
-            for place in (str(ROOT), str(grading.PLACE), "/student-"):
+            for place in (str(ROOT), str(grader.PLACE), "/student-"):
                 self.assertNotIn(place, entry["message"])
             self.assertEqual(canary.read_text(), "alive\n")
             self.assertEqual(rest["status"], "passed", rest)
@@ -119,8 +119,8 @@ class Workers(unittest.TestCase):
     def names(stage):
         """Of what the worker is linked from that has an answer in it: the starters, linked as grading does."""
         handed_in = submitted({})
-        with tempfile.TemporaryDirectory(dir=grading.PLACE) as folder:
-            worker = grading.Work(handed_in, {}, folder).make(stage)
+        with tempfile.TemporaryDirectory(dir=grader.PLACE) as folder:
+            worker = grader.Work(handed_in, {}, folder).make(stage)
             return {own_work.qualified(name) for kind, name in own_work.listed(course.BUILD, [worker])
                     if not own_work.is_wanted(kind)}
 
@@ -136,14 +136,14 @@ class Workers(unittest.TestCase):
 class Lists(unittest.TestCase):
     def test_are_what_the_answers_and_right_programs_use(self):
         differing = [str(path) for path, text in own_work.files().items() if path.read_text(encoding="utf-8") != text]
-        self.assertEqual(differing, [], "tools/own_work.py --write")
+        self.assertEqual(differing, [], "python3 course grading.own_work --write")
 
     def test_allow_our_own_answers(self):
         for stage in STAGES:
             made = {}
             for twin in (twin for unit in stage.units for twin in unit["twins"]):
-                found = [course.BUILD / f"src/CMakeFiles/{kind}_{stage.number}.dir/{twin[4:]}.o"
-                         for kind in ("judged", "ours")]
+                found = [course.BUILD / f"course/CMakeFiles/judged_{stage.number}.dir/__/{twin}.o",
+                         course.BUILD / f"src/CMakeFiles/core.dir/{twin[4:]}.o"]
                 made[twin] = next(path for path in found if path.exists())
             texts = {twin: (ROOT / twin).read_text() for twin in made}
             self.assertEqual(own_work.refusal(stage, texts, made, recipe.recipe(stage.number).ours), "")
@@ -172,8 +172,8 @@ class Lists(unittest.TestCase):
 
 if __name__ == "__main__":
     course.BUILD = pathlib.Path(os.path.abspath(sys.argv.pop(1)))
-    grading.PLACE = course.BUILD.parent / "grading"
+    grader.PLACE = course.BUILD.parent / "grading"
     os.environ.update(STAGECRAFT_LANG="en", STAGE_SECONDS="10")
-    grading.PLACE.mkdir(parents=True, exist_ok=True)
-    grading.use(grading.headers())  # ctest's fixture has built the rest
+    grader.PLACE.mkdir(parents=True, exist_ok=True)
+    grader.use(grader.headers())  # ctest's fixture has built the rest
     unittest.main()

@@ -3,8 +3,8 @@
 
 #include <cmath>
 
+#include "tests/gates/exact.h"
 #include "tests/gates/questions.h"
-#include "tests/gates/twins.h"
 
 namespace stagecraft::stages {
 namespace {

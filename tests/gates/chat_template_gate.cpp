@@ -2,9 +2,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "course/judge/messages.h"
+#include "course/judge/places.h"
 #include "tests/gates/chat_questions.h"
-#include "tests/gates/messages.h"
-#include "tests/gates/places.h"
 #include "text/chat_template.h"
 
 namespace stagecraft::stages {

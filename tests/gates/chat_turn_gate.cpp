@@ -1,8 +1,8 @@
 // The gate of stage 8.2: a turn over the kept cache.
 #include "base/error.h"
+#include "course/judge/messages.h"
 #include "generation/chat_turn.h"
 #include "tests/gates/chat_questions.h"
-#include "tests/gates/messages.h"
 #include "tests/support/engines.h"
 #include "text/chat_template.h"
 

@@ -7,10 +7,10 @@
 #include <set>
 
 #include "base/mapped_file.h"
-#include "tests/gates/messages.h"
-#include "tests/gates/places.h"
+#include "course/judge/messages.h"
+#include "course/judge/places.h"
+#include "course/worker/config_numbers.h"
 #include "tests/gates/questions.h"
-#include "tests/stages/config_numbers.h"
 
 namespace stagecraft::stages {
 namespace {

@@ -6,10 +6,10 @@
 #include <numeric>
 
 #include "checkpoint/safetensors.h"
+#include "course/judge/kept_requests.h"
+#include "course/judge/messages.h"
+#include "course/judge/places.h"
 #include "generation/generate.h"
-#include "tests/gates/kept_requests.h"
-#include "tests/gates/messages.h"
-#include "tests/gates/places.h"
 #include "tests/gates/questions.h"
 #include "tests/support/engines.h"
 #include "tests/support/random_model.h"

@@ -2,7 +2,7 @@
 
     golden_test.py BUILD [--update]
 
-Programs of tests/mistakes are judged on numbers from a fixed seed; tests/gates/golden holds what
+Programs of course/mistakes are judged on numbers from a fixed seed; tests/gates/golden holds what
 ./stage test then prints. Numbers may differ in the last digits from libm to libm. Standard library
 only; ctest runs it once the programs are built.
 """
@@ -14,9 +14,9 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
-import course  # noqa: E402
-import test as stage_test  # noqa: E402
+sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
+from shared import course  # noqa: E402
+from commands import test as stage_test  # noqa: E402
 
 GOLDEN = ROOT / "tests" / "gates" / "golden"
 SEED = 7

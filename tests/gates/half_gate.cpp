@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "course/judge/messages.h"
 #include "tests/gates/half_format.h"
-#include "tests/gates/messages.h"
 #include "tests/gates/questions.h"
 
 namespace stagecraft::stages {

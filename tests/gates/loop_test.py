@@ -3,7 +3,7 @@ the sanitizers, tests of the student's own:
 
     loop_test.py BUILD    (where the catalogue of stage 0 is built)
 
-Standard library only; ctest runs it. What the commands make of it: tests/tools/loop_test.py.
+Standard library only; ctest runs it. What the commands make of it: tests/course/commands/loop_test.py.
 """
 import os
 import pathlib
@@ -15,9 +15,9 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(ROOT / "tools"))
-import course  # noqa: E402
-import debug  # noqa: E402
+sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
+from shared import course  # noqa: E402
+from commands import debug  # noqa: E402
 
 STAGE = course.stages()[0]
 
@@ -56,7 +56,7 @@ class KeptRequests(Scratch):
 
     def test_are_named_by_test_and_case_and_can_be_asked_again(self):
         build("gate", "worker_ours")
-        ours = course.BUILD / "tests" / "worker_ours"
+        ours = course.BUILD / "course" / "worker_ours"
         requests, failed = self.judge(ours)
         self.assertEqual(failed, [])
         self.assertEqual(requests[0].name, "000-Add.AddsXToY-y_x")  # the case is called "y += x"
@@ -78,9 +78,9 @@ class Workers(Scratch):
         names = [f"worker_{STAGE.number}{kind}" for kind in ("", "_debug", "_asan")]
         build("gate", *names)
         keep = self.folder / "kept"
-        course.run_gate(STAGE, course.BUILD / "tests" / names[0], keep=keep)
+        course.run_gate(STAGE, course.BUILD / "course" / names[0], keep=keep)
         request = next(keep.glob("*-*"))
-        answers = {self.ask(course.BUILD / "tests" / name, request) for name in names}
+        answers = {self.ask(course.BUILD / "course" / name, request) for name in names}
         self.assertEqual(len(answers), 1)
 
 
@@ -88,7 +88,7 @@ class Workers(Scratch):
     def test_gdb_stops_at_the_staged_function_and_prints_a_row(self):
         build("gate", f"worker_{STAGE.number}", f"worker_{STAGE.number}_debug")
         keep = self.folder / "kept"
-        course.run_gate(STAGE, course.BUILD / "tests" / f"worker_{STAGE.number}", keep=keep)
+        course.run_gate(STAGE, course.BUILD / "course" / f"worker_{STAGE.number}", keep=keep)
         command = debug.command("gdb", STAGE, next(keep.glob("*-*")), STAGE.functions)
         said = subprocess.run(command, input="row x 1\nkill\nquit\n", text=True, timeout=60,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout

@@ -5,9 +5,9 @@
 #include <cstring>
 
 #include "checkpoint/safetensors.h"
+#include "course/judge/kept_requests.h"
 #include "operators/dequantize.h"
 #include "tests/gates/half_format.h"
-#include "tests/gates/kept_requests.h"
 
 namespace stagecraft::stages {
 namespace {

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "course/judge/gate.h"
 #include "model/config.h"
 #include "tensor/dtype.h"
-#include "tests/gates/gate.h"
 
 namespace stagecraft {
 struct StoredTensor;

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "tests/gates/exact.h"
 #include "tests/gates/questions.h"
-#include "tests/gates/twins.h"
 
 namespace stagecraft::stages {
 namespace {

@@ -6,11 +6,11 @@
 
 #include "base/error.h"
 #include "checkpoint/checkpoint.h"
-#include "tests/gates/messages.h"
+#include "course/judge/messages.h"
+#include "course/judge/places.h"
+#include "course/worker/config_numbers.h"
 #include "tests/gates/model_files.h"
-#include "tests/gates/places.h"
 #include "tests/gates/questions.h"
-#include "tests/stages/config_numbers.h"
 
 namespace stagecraft::stages {
 namespace {

@@ -3,15 +3,15 @@
 #include <bit>
 #include <cmath>
 
+#include "course/judge/messages.h"
+#include "course/judge/places.h"
+#include "course/judge/speed.h"
+#include "course/worker/chain.h"
 #include "model/forward.h"
 #include "operators/float_to_half.h"
 #include "operators/half_to_float.h"
 #include "operators/q8_0.h"
-#include "tests/gates/messages.h"
-#include "tests/gates/places.h"
 #include "tests/gates/questions.h"
-#include "tests/gates/speed.h"
-#include "tests/stages/chain.h"
 #include "tests/support/engines.h"
 #include "text/tokenizer.h"
 

@@ -5,7 +5,7 @@
 
 #include <iterator>
 
-#include "tests/gates/gate.h"
+#include "course/judge/gate.h"
 
 namespace stagecraft::stages {
 

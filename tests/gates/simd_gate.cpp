@@ -2,12 +2,12 @@
 #include <cmath>
 #include <cstring>
 
+#include "course/judge/messages.h"
+#include "course/judge/speed.h"
+#include "course/worker/chain.h"
 #include "operators/matmul_transb.h"
-#include "tests/gates/messages.h"
+#include "tests/gates/exact.h"
 #include "tests/gates/questions.h"
-#include "tests/gates/speed.h"
-#include "tests/gates/twins.h"
-#include "tests/stages/chain.h"
 
 namespace stagecraft::stages {
 namespace {

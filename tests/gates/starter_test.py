@@ -10,8 +10,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(ROOT / "tools"))
-import course  # noqa: E402
+sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
+from shared import course  # noqa: E402
 
 SKIPPED = 77
 
@@ -24,7 +24,7 @@ def main():
         return SKIPPED
     worker = f"worker_{stage.number}"
     subprocess.run(["cmake", "--build", str(course.BUILD), "--target", "gate", worker], check=True)
-    result = course.run_gate(stage, course.BUILD / "tests" / worker)
+    result = course.run_gate(stage, course.BUILD / "course" / worker)
     wrong = [group.name for group in result.groups
              if group.status != "unwritten" or group.failures or group.n_passed]
     for name in wrong:

@@ -57,9 +57,10 @@ class Tree(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.root = pathlib.Path(tempfile.mkdtemp(prefix="stage test ")).resolve()
-        for name in ("src/programs", "cmake", "tools", "elsewhere"):
+        for name in ("src/programs", "cmake", "course/commands", "tools", "elsewhere"):
             (cls.root / name).mkdir(parents=True)
-        shutil.copy2(REPOSITORY / "stage", cls.root / "stage")
+        for name in "stage", "course/__main__.py":
+            shutil.copy2(REPOSITORY / name, cls.root / name)
         (cls.root / "CMakeLists.txt").write_text(CMAKE)
         (cls.root / "CMakePresets.json").write_text(PRESETS)
         (cls.root / "src" / "CMakeLists.txt").write_text(
@@ -113,7 +114,7 @@ class Help(Tree):
         self.assertEqual(self.stage().stdout, self.stage("--help").stdout)
 
     def test_no_command_says_where_i_am(self):
-        where = self.root / "tools" / "where.py"
+        where = self.root / "course" / "commands" / "where.py"
         where.write_text("import sys\nprint('here', sys.argv[1:])\n")
         self.addCleanup(where.unlink)
         self.assertEqual(self.stage().stdout, "here []\n")
@@ -319,7 +320,7 @@ class FirstBuild(Tree):
         return running.communicate(timeout=60)[0], seen.decode()
 
     def test_shows_the_map_of_the_model_once_and_never_on_stdout(self):
-        (self.root / "tools" / "tour.py").write_text("import sys\nprint('the map', *sys.argv[1:])\n")
+        (self.root / "course" / "commands" / "tour.py").write_text("import sys\nprint('the map', *sys.argv[1:])\n")
         self.assertIn("the map --summary", self.on_a_terminal()[1])
         os.utime(self.source)
         out, seen = self.on_a_terminal()

@@ -1,0 +1,19 @@
+"""python3 course NAME [WORD...]: runs course/commands/NAME.py as a program, or a module: classroom.pull_process."""
+import pathlib
+import runpy
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    name = sys.argv.pop(1)
+    # In front of all others, because a package of the same name may be installed on this machine.
+    sys.path[:1] = [str(HERE), str(HERE.parent / "tools")]
+    runpy.run_module(name if "." in name else f"commands.{name}", run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""What a teacher does with a class: pull, grade, show, send."""

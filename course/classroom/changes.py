@@ -1,0 +1,142 @@
+"""Which marks are others than the last time that the class was graded, and why.
+
+graded.json keeps what each mark was made of; changes.csv is the log, a line for each change, for the teacher.
+"""
+import json
+
+from classroom import class_folder
+from shared import course
+from classroom import marks
+from commands import update
+
+KEPT = "graded.json"
+LOG = "changes.csv"
+COLUMNS = ("at", "id", "stage", "before", "after", "why")
+MOST_LINES = 10  # on a terminal
+
+
+def made_of(record, one, versions):
+    """What the mark of a stage is made of."""
+    entry = one.entry or {}
+    return {"mark": one.mark, "graded": one.graded, "earned": entry.get("earned"),
+            "seed": entry.get("seed", (record.result or {}).get("seed")),
+            "sha": one.version.sha if one.version else None,
+            "files": one.version and list(versions.files(one.stage, one.version.sha)),
+            "late": [one.late, one.covered, record.rules.percent],
+            "override": list(one.override) if one.override else None}
+
+
+def terms(record, tests):
+    """What all marks of a student hang on."""
+    result = record.result or {}
+    return {"tests": tests, "commit": (result.get("official", {}).get("commit") or "-")[:10],
+            "with": [result.get("compiler"), result.get("confined")]}
+
+
+def why(stage, old, new, was, now):
+    """The reasons, each a key of messages.json with its values. was, now: the terms of then and of today."""
+    found = []
+    if new["override"] != old["override"]:
+        found.append(["changed_override", new["override"][1]] if new["override"] else ["changed_no_override"])
+    if new["graded"] == old["graded"]:
+        return found
+    if new["graded"] is None or old["graded"] is None:
+        return [*found, ["changed_ungraded"] if new["graded"] is None else ["changed_graded"]]
+    same_files = new["files"] == old["files"]
+    if not same_files:
+        found.append(["changed_files", new["sha"][:10]])
+    if not same_files or new["earned"] != old["earned"]:
+        if now["tests"] != was["tests"]:
+            found.append(["changed_tests", was["commit"], now["commit"]])
+        elif same_files and now["with"] != was["with"]:
+            found.append(["changed_machine"])
+        elif same_files and any("bands" in group for group in stage.groups):
+            found.append(["changed_speed"])
+        elif same_files and new["seed"] != old["seed"]:
+            found.append(["changed_seed"])
+    if same_files and new["late"] != old["late"]:
+        found.append(["changed_lateness"])
+    return found or [["changed_again"]]
+
+
+def told(reasons):
+    return "; ".join(course.say(*reason) for reason in reasons)
+
+
+def shown(value):
+    return course.say("grade_ungraded") if value is None else marks.number(value)
+
+
+def read(folder):
+    path = folder / KEPT
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"students": {}, "changelog": None}
+
+
+class Changes:
+    """What a run of ./stage class grade has changed; sets each record's `changes`."""
+
+    def __init__(self, run, tests):
+        self.folder, self.at = run.room.folder, run.at.isoformat()
+        before = read(self.folder)
+        lines = [line for line in update.changelog() if update.CHANGE.match(line)]
+        news = [] if before["changelog"] is None else [
+            line for line in lines if line not in before["changelog"]]
+        self.now = {"students": {}, "changelog": lines}
+        self.new = []  # [(id, change)] of this run
+        for record in run.records:
+            old = before["students"].get(record.id)
+            new = self.kept(record, run.versions[record.id], tests)
+            found = list(self.compare(run.stages, old, new)) if old else []
+            record.changes = new["changes"] = (
+                {"at": self.at, "stages": found, "news": news} if found else old and old["changes"])
+            self.now["students"][record.id] = new
+            self.new += [(record.id, change) for change in found]
+
+    @staticmethod
+    def kept(record, versions, tests):
+        return {"terms": terms(record, tests),
+                "stages": {str(one.stage.id): made_of(record, one, versions) for one in record.stages}}
+
+    @staticmethod
+    def compare(stages, old, new):
+        for stage in stages:
+            was, now = old["stages"].get(str(stage.id)), new["stages"].get(str(stage.id))
+            if was and now and was["mark"] != now["mark"]:
+                yield {"stage": stage.id, "before": was["mark"], "after": now["mark"],
+                       "why": why(stage, was, now, old["terms"], new["terms"])}
+
+    def write(self):
+        """The log first: what is killed in between notes a change twice rather than never."""
+        path = self.folder / LOG
+        if self.new:
+            text = path.read_text(encoding="utf-8") if path.exists() else marks.table([COLUMNS])
+            text += marks.table([self.at, id, change["stage"], marks.number(change["before"]),
+                                 marks.number(change["after"]), told(change["why"])] for id, change in self.new)
+            class_folder.write(path, text)
+        class_folder.write(self.folder / KEPT, json.dumps(self.now, ensure_ascii=False) + "\n")
+
+
+def latest(records):
+    """The last changes that there were: (when, [lines of CHANGELOG.md], [(stage id, before, after, why, ids)]),
+    the most frequent first; None if there never were any."""
+    times = [record.changes["at"] for record in records if record.changes]
+    if not times:
+        return None
+    groups, news = {}, []
+    for record in records:
+        if record.changes and record.changes["at"] == max(times):
+            news = record.changes["news"]
+            for one in record.changes["stages"]:
+                key = one["stage"], shown(one["before"]), shown(one["after"]), told(one["why"])
+                groups.setdefault(key, []).append(record.id)
+    rows = sorted(((*key, ids) for key, ids in groups.items()), key=lambda row: (-len(row[4]), row[0], row[4]))
+    return max(times), news, rows
+
+
+def lines(found):
+    """For a terminal. found: Changes.new."""
+    for id, one in found[:MOST_LINES]:
+        yield "  " + course.say("class_changed", id, one["stage"], shown(one["before"]), shown(one["after"]),
+                                told(one["why"]))
+    if len(found) > MOST_LINES:
+        yield "  " + course.say("class_changed_more", len(found) - MOST_LINES, LOG)

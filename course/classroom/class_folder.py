@@ -1,0 +1,207 @@
+"""A class: its roster, what was seen of each repository and when, and what was found. All of it lies in one
+folder of the teacher's, never in the repository (docs/teaching.md says what is in it).
+"""
+import collections
+import csv
+import datetime
+import fcntl
+import hmac
+import io
+import json
+import os
+import pathlib
+import re
+import secrets
+import tempfile
+
+from shared import course
+from grading import submission
+
+ID = re.compile(r"\w[\w.@+-]{0,99}")  # it names files, and begins no formula of a spreadsheet
+SEEN = ("id", "sha", "seen_at")
+Seen = collections.namedtuple("Seen", "sha at")  # when a repository was found there
+
+
+class Student(collections.namedtuple("Student", "id place more")):
+    """more: the other columns of the roster's line, by their names."""
+
+    def cell(self, name):
+        """What stands in a column of that name, in capitals or not; "" where there is none."""
+        return next((value.strip() for key, value in self.more.items() if key.strip().lower() == name), "")
+
+    @property
+    def repository(self):
+        """By which those who share one are found."""
+        return self.place.rstrip("/").removesuffix(".git")
+
+
+def now():
+    return datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)
+
+
+def write(path, text):
+    """All of it or nothing, whenever this is killed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_name(f".{path.name}.{os.getpid()}")
+    new.write_text(text, encoding="utf-8")
+    new.replace(path)
+
+
+def rows(text):
+    """Of a CSV as spreadsheets write it: with commas or semicolons, with a byte order mark or without."""
+    first = text.partition("\n")[0]
+    return csv.DictReader(io.StringIO(text, newline=""),
+                          delimiter=";" if first.count(";") > first.count(",") else ",")
+
+
+def read_roster(path):
+    """The students of a roster.csv, in its order."""
+    try:
+        table = rows(path.read_text(encoding="utf-8-sig"))
+        lines = list(table)
+    except (OSError, ValueError, csv.Error) as problem:
+        raise course.Problem(f"{path}: {getattr(problem, 'strerror', None) or problem}") from None
+    names = {name.strip().lower(): name for name in table.fieldnames or () if name}
+    if not {"id", "repository"} <= set(names):
+        raise course.Problem(f"{path}: expected a first line with the columns id and repository")
+    students, known = [], set()
+    for number, line in enumerate(lines, 2):
+        id, place = ((line[names[key]] or "").strip() for key in ("id", "repository"))
+        if not id and not place:
+            continue
+        if not ID.fullmatch(id):
+            raise course.Problem(f"{path}: line {number}: id '{id}': expected letters, digits and . _ @ + -, "
+                                 "a letter or digit first")
+        if id.lower() in known:
+            raise course.Problem(f"{path}: line {number}: id '{id}' is there twice")
+        if not place or place.startswith("-"):
+            raise course.Problem(f"{path}: line {number}: repository: expected a path or a URL")
+        known.add(id.lower())
+        if not submission.URL.match(place):
+            place = str((path.parent / pathlib.Path(place).expanduser()).absolute())
+        more = {key: value for key, value in line.items() if key and isinstance(value, str)}
+        students.append(Student(id, place, more))
+    if not students:
+        raise course.Problem(f"{path}: expected a line for each student")
+    return students
+
+
+def by_repository(students):
+    """Lists of those who hand in the same one, in the roster's order."""
+    found = collections.defaultdict(list)
+    for student in students:
+        found[student.repository].append(student)
+    return list(found.values())
+
+
+def outside(path):
+    """The path, if it is not in this repository: names and marks are nobody's business who clones it."""
+    path = path.resolve()
+    if path == course.ROOT or course.ROOT in path.parents:
+        raise course.Problem(course.say("class_inside", path))
+    return path
+
+
+# ---- what was handed in, version by version -----------------------------------------------------
+
+
+def version(folder, id, sha):
+    return folder / "pulled" / id / sha
+
+
+def keep(folder, id, handed_in):
+    """Keeps a submission's files, in a folder of their own."""
+    place = version(folder, id, handed_in.sha)
+    if place.exists():
+        return
+    place.parent.mkdir(parents=True, exist_ok=True)
+    new = pathlib.Path(tempfile.mkdtemp(dir=place.parent, prefix=".new-"))
+    for name, text in handed_in.files.items():
+        (new / name).parent.mkdir(parents=True, exist_ok=True)
+        (new / name).write_bytes(text)
+    write(new / "about.json", json.dumps({"source": handed_in.source, "refused": handed_in.refused,
+                                          "language": handed_in.language}, indent=1) + "\n")
+    new.chmod(0o755)
+    new.rename(place)
+
+
+def kept(folder, id, sha):
+    """The submission that was seen as `sha`."""
+    place = version(folder, id, sha)
+    about = json.loads((place / "about.json").read_text(encoding="utf-8"))
+    handed_in = submission.Submission(about["source"], sha)
+    handed_in.language, handed_in.refused = about["language"], about["refused"]
+    for name in submission.names(course.stages()):
+        if name not in handed_in.refused:
+            handed_in.files[name] = (place / name).read_bytes()
+    return handed_in
+
+
+class Classroom:
+    """roster: the path of roster.csv. folder: where everything else goes; by default the roster's."""
+
+    def __init__(self, roster, folder=None):
+        roster = outside(roster)
+        self.folder = outside(folder) if folder else roster.parent
+        self.students = read_roster(roster)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.log = self.folder / "seen.csv"
+        self.feedback = self.folder / "feedback"
+        self.results = self.folder / "results"
+
+    def lock(self):
+        """Two at once would write the same files; the lock goes with the process."""
+        self.locked = open(self.folder / ".lock", "w")
+        try:
+            fcntl.flock(self.locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise course.Problem(course.say("class_locked", self.folder)) from None
+
+    def seed(self, id, sha):
+        """Of the numbers made on the spot for a student's commit: nobody can foretell it who has not this class's
+        secret, and with that it is found again at any time."""
+        digest = hmac.digest(self.secret(), f"{id}\0{sha}".encode(), "sha256")
+        return int.from_bytes(digest[:8], "big") >> 1
+
+    def secret(self):
+        path = self.folder / "seed.key"
+        if not path.exists():
+            path.touch(0o600)
+            path.write_text(f"{secrets.token_hex(32)}\n", encoding="ascii")
+        found = path.read_text(encoding="ascii").strip()
+        if len(found) < 32:
+            raise course.Problem(f"{path}: expected at least 32 characters that nobody can guess, found {len(found)}")
+        return found.encode()
+
+    # ---- what was seen --------------------------------------------------------------------------
+
+    def seen(self):
+        """{id: [Seen]}, in order of time."""
+        found = collections.defaultdict(list)
+        if self.log.exists():
+            for line in rows(self.log.read_text(encoding="utf-8")):
+                if all(line.get(key) for key in SEEN):  # the last line, if the machine went off
+                    at = datetime.datetime.fromisoformat(line["seen_at"])
+                    found[line["id"]].append(Seen(line["sha"], at))
+        return found
+
+    def note_seen(self, id, sha, at):
+        with self.log.open("a", encoding="utf-8", newline="") as log:
+            out = csv.writer(log, lineterminator="\n")
+            if log.tell() == 0:
+                out.writerow(SEEN)
+            out.writerow([id, sha, at.isoformat()])
+
+    def problems(self, new=None):
+        """{id: why its repository could not be pulled the last time}"""
+        path = self.folder / "pull.json"
+        if new is not None:
+            write(path, json.dumps(new, indent=1, ensure_ascii=False) + "\n")
+        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+    def forget_others(self):
+        """Feedback on nobody who is on the roster would be somebody's who has left."""
+        ids = {student.id for student in self.students}
+        for path in self.feedback.glob("*.md"):
+            if path.stem not in ids:
+                path.unlink()

@@ -1,0 +1,150 @@
+"""What a version of a stage counts, by when it was first seen here and what course.json says about deadlines.
+
+Never by the dates of commits, which anyone can set. Keys of the teacher's course.json:
+
+    "deadlines": {"all": "2026-12-01T23:59+01:00", "2": "2026-11-10T23:59+01:00"}
+    "grace_hours": 12            until then nothing is late
+    "late_percent_a_day": 10     of the points, for each day begun after that
+    "late_days": 5               per student; each moves one deadline by a day, for every stage due then
+
+Columns of the roster, for one student: `extensions` ("all=+7 3=2026-11-20T23:59+01:00") and `late_days`.
+"""
+import collections
+import copy
+import datetime
+
+from shared import course
+from shared import official
+
+Version = collections.namedtuple("Version", "sha at days")  # of a stage; days late
+DAY = datetime.timedelta(days=1)
+MOST_DAYS = 366
+
+
+def time_of(text):
+    """The moment that a text names, or None; a time without its zone is none."""
+    try:
+        found = datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except (ValueError, TypeError, AttributeError):
+        return None
+    return found if found.tzinfo is not None else None
+
+
+def moment(text, key):
+    found = time_of(text)
+    if found is None:
+        raise course.Problem(f"{official.FILE}: {key}: expected a time with its zone, as 2026-12-01T23:59+01:00")
+    return found
+
+
+def number(settings, key, most):
+    found = settings.get(key, 0)
+    if isinstance(found, bool) or not isinstance(found, (int, float)) or not 0 <= found <= most:
+        raise course.Problem(f"{official.FILE}: {key}: expected a number from 0 to {most}")
+    return found
+
+
+def whole(settings, key, most):
+    found = number(settings, key, most)
+    if found != int(found):
+        raise course.Problem(f"{official.FILE}: {key}: expected a whole number of days")
+    return int(found)
+
+
+class Rules:
+    def __init__(self, settings, stages):
+        deadlines = settings.get("deadlines", {})
+        known = {"all", *(str(stage.id) for stage in stages)}
+        if not isinstance(deadlines, dict) or not set(deadlines) <= known:
+            raise course.Problem(f"{official.FILE}: deadlines: expected an object with a time for 'all' or for "
+                                 "numbers of stages")
+        moments = {key: moment(text, f"deadlines: {key}") for key, text in deadlines.items()}
+        self.stages = stages
+        self.deadlines = {stage.id: moments.get(str(stage.id), moments.get("all")) for stage in stages}
+        self.grace = datetime.timedelta(hours=number(settings, "grace_hours", 24 * MOST_DAYS))
+        self.percent = number(settings, "late_percent_a_day", 100)
+        self.late_days = whole(settings, "late_days", MOST_DAYS)
+
+    # ---- one student's --------------------------------------------------------------------------
+
+    def of(self, student):
+        """The rules with the extensions and the late days that the roster gives this student."""
+        mine = copy.copy(self)
+        mine.deadlines = dict(self.deadlines)
+        for word in student.cell("extensions").split():
+            mine.deadlines.update(self.extended(word, student.id))
+        days = student.cell("late_days")
+        if days:
+            if not days.isascii() or not days.isdigit() or int(days) > MOST_DAYS:
+                raise course.Problem(f"roster: {student.id}: late_days: expected a whole number from 0 to "
+                                     f"{MOST_DAYS}, found '{days}'")
+            mine.late_days = int(days)
+        return mine
+
+    def extended(self, word, id):
+        """{stage id: deadline} by "3=+2" (days), "1-3=2026-11-20T23:59Z", or "+7" for all stages; of two words about
+        a stage the later one holds."""
+        chosen, _, value = word.rpartition("=")
+        until, days = time_of(value), value.removeprefix("+")
+        if until is None and not (days.isascii() and days.isdigit() and int(days) <= MOST_DAYS):
+            raise course.Problem(f"roster: {id}: extensions: '{word}': expected days or a time with its zone, as "
+                                 "3=+2 or 3=2026-11-20T23:59+01:00")
+        try:
+            stages = course.parse_selection(chosen or "all", self.stages)
+        except course.Problem as problem:
+            raise course.Problem(f"roster: {id}: extensions: '{word}': {problem}") from None
+        dues = {stage.id: self.deadlines[stage.id] for stage in stages}
+        return {id: until or (due and due + int(days) * DAY) for id, due in dues.items()}
+
+    # ---- how late, and what it costs -------------------------------------------------------------
+
+    def deadline(self, stage):
+        return self.deadlines[stage.id]
+
+    def days_late(self, stage, at):
+        due = self.deadline(stage)
+        if due is None or at <= due + self.grace:
+            return 0
+        return -((due + self.grace - at) // DAY)
+
+    def counted(self, points, days):
+        return round(points * max(0.0, 1 - self.percent * days / 100), 2)
+
+    def candidates(self, stage, seen, files_of):
+        """The versions of a stage that can count: the newest, and the last of each day before it, down to the
+        last that was not late.
+
+        seen: [(sha, at)] in order. files_of: gives of a sha what identifies the stage's files in it.
+        """
+        first = {}  # when these files were first seen, in whichever commit
+        for sha, at in seen:
+            first.setdefault(files_of(sha), at)
+        found, known = [], set()
+        for sha, _ in reversed(seen):
+            files = files_of(sha)
+            days = self.days_late(stage, first[files])
+            if files not in known and (not found or days < found[-1].days and self.may_count(days)):
+                found.append(Version(sha, first[files], days))
+            known.add(files)
+        return found
+
+    def may_count(self, days):
+        """Can a version so late be worth more than a newer one? Else it need not be graded."""
+        return days == 0 or self.percent > 0 and self.percent * (days - self.late_days) < 100
+
+    def spend(self, worth):
+        """How many late days go to which deadline: {deadline: days}, where they save most, and no more of them
+        than that takes. So the total never falls when something else is handed in.
+
+        worth: {deadline: [points with 0 late days, with 1, ...]}; a list ends where one more saves nothing.
+        """
+        best = {0: (0.0, {})}  # {days used: (points, what for)}
+        for due in sorted(worth):
+            following = {}
+            for used, (points, spent) in best.items():
+                for days, more in enumerate(worth[due][:self.late_days - used + 1]):
+                    before = following.get(used + days, (0.0,))[0]
+                    if round(points + more - before, 6) >= 0:  # where it is all the same, the earlier deadline
+                        following[used + days] = points + more, {**spent, due: days}
+            best = following
+        return min(best.items(), key=lambda one: (-round(one[1][0], 6), one[0]))[1][1]

@@ -1,0 +1,63 @@
+"""A teacher's corrections: overrides.csv beside the roster. A line replaces what one stage of one student counts,
+whatever is graded later, until the line is taken out.
+
+    id,stage,points,reason
+    ann,3,30,her compiler was newer than ours
+    bob,0-10,0,handed in cat's files
+
+stage: as in ./stage test: 3, 1-4, all. Extra columns (who, when) are left alone.
+"""
+import collections
+import csv
+import math
+
+from classroom import class_folder
+from shared import course
+
+FILE = "overrides.csv"
+COLUMNS = ("id", "stage", "points", "reason")
+Override = collections.namedtuple("Override", "points reason")
+
+
+def points_of(text, stage, where):
+    try:
+        points = float(text.replace(",", "."))
+    except ValueError:
+        points = math.nan
+    if not 0 <= points <= stage.points:
+        raise course.Problem(f"{where}: points: expected a number from 0 to {stage.points} for stage {stage.id}, "
+                             f"found '{text}'")
+    return points
+
+
+def read(folder, students, stages):
+    """{(student id, stage id): Override}; of two lines about the same the later one holds."""
+    path = folder / FILE
+    if not path.exists():
+        return {}
+    try:
+        table = class_folder.rows(path.read_text(encoding="utf-8-sig"))
+        lines = list(table)
+    except (OSError, ValueError, csv.Error) as problem:
+        raise course.Problem(f"{path}: {getattr(problem, 'strerror', None) or problem}") from None
+    names = {name.strip().lower(): name for name in table.fieldnames or () if name}
+    if not set(COLUMNS) <= set(names):
+        raise course.Problem(f"{path}: expected a first line with the columns {', '.join(COLUMNS)}")
+    known = {student.id for student in students}
+    found = {}
+    for number, line in enumerate(lines, 2):
+        id, chosen, points, reason = ((line[names[key]] or "").strip() for key in COLUMNS)
+        where = f"{path}: line {number}"
+        if not any((id, chosen, points, reason)):
+            continue
+        if id not in known:
+            raise course.Problem(f"{where}: id: expected a student of the roster, found '{id}'")
+        if not reason:
+            raise course.Problem(f"{where}: reason: expected one, {id} will read it")
+        try:
+            selected = course.parse_selection(chosen, stages)
+        except course.Problem as problem:
+            raise course.Problem(f"{where}: {problem}") from None
+        for stage in selected:
+            found[id, stage.id] = Override(points_of(points, stage, where), reason)
+    return found

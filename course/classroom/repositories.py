@@ -1,0 +1,170 @@
+"""What a student's repository has to hand in, brought here without running or following anything of it."""
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import pathlib
+import stat
+import tempfile
+import urllib.parse
+
+from shared import course
+from grading import submission
+
+MOST_ENTRIES = 200_000  # in a repository on this machine
+MOST_BYTES = 1 << 30
+MOST_DEPTH = 32
+BLOCK = 1 << 20
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+REFS = ("HEAD", "packed-refs", "refs", "reftable", "commondir")
+OBJECTS = ("objects", "shallow")
+LEADING = ("commondir", "objects/info/alternates", "objects/info/http-alternates")  # to other repositories
+FORMATS = {"objectformat": "sha256", "refstorage": "reftable"}  # other than the usual ones
+
+
+class Copy:
+    """A private copy of a folder that somebody else may change meanwhile: nothing is followed, what is neither
+    a file nor a folder is refused, and there is an end to it."""
+
+    def __init__(self):
+        self.entries, self.bytes = MOST_ENTRIES, MOST_BYTES
+
+    def take(self, names, folder, target):
+        """Copies the entries of these names, where there are such. folder: a file descriptor."""
+        for name in names:
+            try:
+                status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            except FileNotFoundError:
+                continue
+            self.entry(folder, name, status, target / name, name)
+
+    def entry(self, folder, name, status, target, shown, depth=0):
+        """shown: its path in the repository."""
+        self.entries -= 1
+        if self.entries < 0:
+            raise course.Problem(course.say("class_many_files", MOST_ENTRIES))
+        if depth > MOST_DEPTH:
+            raise course.Problem(course.say("class_deep", MOST_DEPTH))
+        if stat.S_ISLNK(status.st_mode):
+            raise course.Problem(course.say("class_leads_elsewhere", shown))
+        if stat.S_ISREG(status.st_mode):
+            if status.st_size > self.bytes:  # it may grow yet: file() counts
+                raise course.Problem(course.say("class_large", MOST_BYTES >> 20))
+            self.file(folder, name, target, shown)
+        elif stat.S_ISDIR(status.st_mode):
+            target.mkdir(exist_ok=True)
+            inner = os.open(name, FOLDER, dir_fd=folder)
+            try:
+                with os.scandir(inner) as entries:
+                    for one in entries:
+                        self.entry(inner, one.name, one.stat(follow_symlinks=False), target / one.name,
+                                   f"{shown}/{one.name}", depth + 1)
+            finally:
+                os.close(inner)
+        else:
+            raise course.Problem(course.say("class_no_plain_file", shown))
+
+    def file(self, folder, name, target, shown):
+        opened = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+        with open(opened, "rb", buffering=0) as source, target.open("wb") as out:
+            if not stat.S_ISREG(os.fstat(opened).st_mode):  # it has become another one
+                raise course.Problem(course.say("class_no_plain_file", shown))
+            while block := source.read(BLOCK):
+                self.bytes -= len(block)
+                if self.bytes < 0:
+                    raise course.Problem(course.say("class_large", MOST_BYTES >> 20))
+                out.write(block)
+
+
+def settings(folder, copy):
+    """A config of our own, with nothing of theirs but in which format it is. folder: a file descriptor."""
+    lines, theirs = ["[core]", "bare = true"], copy / "theirs"
+    with contextlib.suppress(submission.Refused):
+        theirs.write_bytes(submission.read_below(folder, "config"))
+        for key, value in FORMATS.items():
+            said = submission.run_git("config", "--file", str(theirs), "--get", f"extensions.{key}")
+            if said is not None and said.decode("utf-8", "replace").strip() == value:
+                lines = ["[core]", "bare = true", "repositoryformatversion = 1", *lines[2:],
+                         f"[extensions] {key} = {value}"]
+    (copy / "config").write_text("\n".join(lines) + "\n")
+
+
+def is_there(folder, name):
+    with contextlib.suppress(FileNotFoundError):
+        return bool(os.stat(name, dir_fd=folder, follow_symlinks=False))
+    return False
+
+
+@contextlib.contextmanager
+def opened(place):
+    """A file descriptor of a student's folder on this machine, and one of its git folder, or None."""
+    found = []
+    try:
+        try:
+            found.append(os.open(place, FOLDER))
+        except (FileNotFoundError, NotADirectoryError):
+            raise course.Problem(course.say("grade_no_folder", place)) from None
+        except OSError as problem:
+            if problem.errno == errno.ELOOP:  # it is a link
+                raise course.Problem(course.say("grade_no_folder", place)) from None
+            raise
+        if is_there(found[0], ".git"):
+            try:
+                found.append(os.open(".git", FOLDER, dir_fd=found[0]))
+            except OSError:  # a link, or a file that names another place
+                raise course.Problem(course.say("class_leads_elsewhere", ".git")) from None
+        elif is_there(found[0], "objects") and is_there(found[0], "HEAD"):
+            found.append(os.dup(found[0]))
+        yield found[0], found[1] if len(found) > 1 else None
+    finally:
+        for one in found:
+            os.close(one)
+
+
+def from_copy(git, stages, last, place):
+    """As committed in a git folder (a file descriptor), by a private copy of it; None if it is still at `last`."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy, copying = pathlib.Path(folder) / "copy", Copy()
+        for name in "objects", "refs":  # without which git takes it for no repository
+            (copy / name).mkdir(parents=True)
+        copying.take(REFS, git, copy)
+        settings(git, copy)
+        head = submission.head(copy)
+        if head is not None and head == last:
+            return None
+        copying.take(OBJECTS, git, copy)
+        for name in LEADING:
+            if (copy / name).exists():
+                raise course.Problem(course.say("class_leads_elsewhere", name))
+        return submission.from_git(copy, stages, place)
+
+
+def name_of(handed_in):
+    """For files that no commit names: by what is in them."""
+    text = hashlib.sha1(json.dumps(sorted(handed_in.refused.items())).encode())
+    for name, data in sorted(handed_in.files.items()):
+        text.update(f"{name}\0{course.blob_hash(data)}\0".encode())
+    return f"files-{text.hexdigest()}"
+
+
+def pull(place, stages, last):
+    """The submission of the repository at a path or URL; None if it is still at `last`."""
+    if place.startswith("file://"):
+        place = urllib.parse.unquote(place[len("file://"):])
+    if not submission.URL.match(place):
+        with opened(place) as (folder, git):
+            if git is not None:
+                return from_copy(git, stages, last, place)
+            handed_in = submission.files_in(folder, stages, place)
+        handed_in.sha = name_of(handed_in)
+        return None if handed_in.sha == last else handed_in
+    head = submission.head_of(place)
+    if head is None:
+        raise course.Problem(course.say("grade_no_clone", place))
+    if not head:
+        raise course.Problem(course.say("grade_no_commit", place))
+    if head == last:
+        return None
+    with submission.fetched(place) as clone:
+        return submission.from_git(clone, stages, place)

@@ -1,0 +1,124 @@
+"""Feedback on its way to the students: a zip that Moodle takes, or a branch of each repository.
+
+Moodle: Assignment, View all submissions, "Upload multiple feedback files in a zip". It finds a participant by the
+second field of a file's name, NAME_NUMBER_assignfeedback_file_feedback.md; NUMBER is that of "Participant NUMBER"
+in the column Identifier of the grading worksheet.
+"""
+import concurrent.futures
+import pathlib
+import re
+import tempfile
+import zipfile
+
+from classroom import class_folder
+from shared import course
+from grading import report
+from grading import submission
+
+WAYS = ("moodle", "branch")
+ZIP = "moodle-feedback.zip"
+COLUMN = "identifier"  # of Moodle's grading worksheet: "Participant 4711"
+BRANCH = "feedback"
+PUSHES = 8  # at a time
+REMOTE = "git:http:https:ssh"  # never a folder: pushing there runs its hooks, with the teacher's rights
+FAR = re.compile(r"(?:git|https?|ssh)://|[\w.-]+@[\w.-]+:")
+WHO = ("-c", "user.name=Stagecraft", "-c", "user.email=stagecraft@localhost")
+
+
+def written(room, students):
+    """(the students who have feedback, {id: what it says})"""
+    paths = {student.id: room.feedback / f"{student.id}.md" for student in students}
+    texts = {id: path.read_bytes() for id, path in paths.items() if path.exists()}
+    if not texts:
+        raise course.Problem(course.say("class_no_feedback", room.feedback))
+    return [student for student in students if student.id in texts], texts
+
+
+# ---- Moodle -------------------------------------------------------------------------------------
+
+
+def file_name(id, participant):
+    """As Moodle reads it: fields between underscores, so that the first must have none."""
+    return f"{id.replace('_', '-')}_{participant}_assignfeedback_file_feedback.md"
+
+
+def to_moodle(room, students):
+    students, texts = written(room, students)
+    numbers = {student.id: re.fullmatch(r"(?:\D*\s)?(\d+)", student.cell(COLUMN)) for student in students}
+    unknown = [id for id, number in numbers.items() if not number]
+    if len(unknown) == len(texts):
+        raise course.Problem(course.say("class_no_identifier", "Identifier"))
+    path = room.folder / ZIP
+    new = path.with_name(f".{path.name}")
+    with zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED) as out:
+        for id, number in numbers.items():
+            if number:  # always the same bytes for the same feedback
+                out.writestr(zipfile.ZipInfo(file_name(id, number[1])), texts[id], zipfile.ZIP_DEFLATED)
+    new.replace(path)
+    course.tell(course.say("class_zipped", len(texts) - len(unknown), path))
+    for id in unknown:
+        course.tell(f"  {id}: {course.say('class_no_identifier', 'Identifier')}")
+    return 1 if unknown else 0
+
+
+# ---- a branch of each repository ----------------------------------------------------------------
+
+
+def push(place, files):
+    """Adds a commit with these files, and no others, to the branch of a repository. False if they are there.
+
+    files: {name: bytes}. Nothing of the repository is checked out or run.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        def git(*words):
+            said = submission.run_git(*submission.FETCHING, *WHO, "-C", folder, *words, protocols=REMOTE)
+            if said is None:
+                raise course.Problem(course.say("class_no_push", place, BRANCH))
+            return said.decode().strip()
+
+        git("init", "-q", "--bare", "--template=")
+        parent = []
+        if git("ls-remote", "--", place, f"refs/heads/{BRANCH}"):
+            git("fetch", "-q", "--depth", "1", "--no-tags", "--filter=tree:0", "--", place,
+                f"+refs/heads/{BRANCH}:refs/heads/before")
+            parent = ["-p", git("rev-parse", "refs/heads/before")]
+        for name, text in files.items():
+            blob = pathlib.Path(folder, "blob")
+            blob.write_bytes(text)
+            sha = git("hash-object", "-w", "--no-filters", "--", str(blob))
+            git("update-index", "--add", "--cacheinfo", f"100644,{sha},{name}")
+        tree = git("write-tree")
+        if parent and git("rev-parse", "refs/heads/before^{tree}") == tree:
+            return False
+        commit = git("commit-tree", tree, *parent, "-m", "Feedback")
+        git("push", "-q", "--no-verify", "--", place, f"{commit}:refs/heads/{BRANCH}")
+        return True
+
+
+def to_branches(room, students):
+    students, texts = written(room, students)
+    problems, pushed = {}, []
+
+    def one(together):
+        place = together[0].place
+        try:
+            if not FAR.match(place):
+                raise course.Problem(course.say("class_push_folder"))
+            if push(place, {f"{student.id}.md": texts[student.id] for student in together}):
+                pushed.extend(together)
+        except (course.Problem, OSError, ValueError) as problem:
+            problems.update({student.id: str(problem) for student in together})
+
+    with concurrent.futures.ThreadPoolExecutor(PUSHES) as pool:
+        for _ in pool.map(one, class_folder.by_repository(students)):
+            pass
+    course.tell(course.say("class_pushed", len(pushed), len(students) - len(pushed) - len(problems), len(problems),
+                           BRANCH))
+    for student in students:
+        if student.id in problems:
+            course.tell(f"  {student.id}: {report.plain(problems[student.id])}")
+    return 1 if problems else 0
+
+
+def send(room, students, way):
+    return to_moodle(room, students) if way == "moodle" else to_branches(room, students)

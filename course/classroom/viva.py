@@ -1,0 +1,121 @@
+"""A sheet for two minutes with a student: three small changes to their own right code. Which case fails, and why?
+Who wrote the code, or has understood it, knows. The answers stand at the end; the sheet is the teacher's.
+
+A change is one token of one line (mutants). It is on the sheet if the gate finds the program wrong: not if it still
+passes, crashes or does not end.
+"""
+import collections
+import copy
+import random
+import re
+import tempfile
+
+from shared import course
+from grading import grader
+from grading import report
+
+WANTED = 3
+TRIES = 12  # programs compiled and judged for one sheet
+MOST_LINES = 4  # of what the gate says
+SWAPS = ((r"(?<=\s)<(?=\s)", "<="), (r"(?<=\s)>(?=\s)", ">="), (r"==", "!="), (r"\+=", "="),
+         (r"-=", "+="), (r"\*=", "="), (r" \+ ", " - "), (r" - ", " + "), (r" \* ", " / "), (r" / ", " * "),
+         (r"\.rows\(\)", ".cols()"), (r"\.cols\(\)", ".rows()"), (r"\bmax\b", "min"), (r"\bmin\b", "max"),
+         (r"\btrue\b", "false"), (r"\bfalse\b", "true"), (r"(?<![\w.])0(?![\w.])", "1"), (r"(?<![\w.])1(?![\w.])", "2"),
+         (r"\b1\.0f?\b", "2.0f"), (r"\b2\b", "3"))
+NO_CODE = re.compile(r"//.*|\"(?:\\.|[^\"\\])*\"|^\s*#.*|\b(?:template|using|std::(?:span|array|function))\s*<[^;{]*>")
+
+
+def blanked(line):
+    """A line of code with blanks in the place of what no change is made to."""
+    return NO_CODE.sub(lambda found: " " * len(found[0]), line)
+
+
+def mutants(text):
+    """[(number of a line, the line, the line changed)]"""
+    found, in_comment = [], False
+    for number, line in enumerate(text.splitlines(), 1):
+        code = blanked(line)
+        in_comment = (in_comment or "/*" in code) and "*/" not in code
+        if in_comment or "check_" in code or "throw" in code or "assert" in code:
+            continue
+        for pattern, other in SWAPS:
+            for at in re.finditer(pattern, code):
+                found.append((number, line, line[:at.start()] + other + line[at.end():]))
+    return found
+
+
+def candidates(handed_in, stages, chance):
+    """[(stage, file, one of mutants)] in the order of chance, another line and another stage first."""
+    every = []
+    for stage in stages:
+        for unit in stage.units:
+            name = course.unit_name(stage, unit)
+            starter = set(stage.starter(unit).decode("utf-8", "replace").splitlines())
+            every += [(stage, name, one) for one in mutants(handed_in.files[name].decode("utf-8", "replace"))
+                      if one[1] not in starter]
+    chance.shuffle(every)
+    order, n_of = [], collections.Counter()
+    for stage, name, mutant in every:
+        n_of[name, mutant[0]] += 1
+        n_of[stage.id] += 1
+        order.append((n_of[name, mutant[0]], n_of[stage.id]))
+    return [one for _, one in sorted(zip(order, every), key=lambda row: row[0])]
+
+
+def judged(handed_in, stage, name, mutant, seed):
+    """What the gate says of the program with this change: a course.Result, or None if it cannot be made."""
+    number, _, changed = mutant
+    other = copy.copy(handed_in)
+    lines = handed_in.files[name].decode("utf-8", "replace").splitlines()
+    lines[number - 1] = changed
+    other.files = {**handed_in.files, name: ("\n".join(lines) + "\n").encode()}
+    with tempfile.TemporaryDirectory(dir=grader.PLACE, prefix="viva-") as folder:
+        work = grader.Work(other, {stage.id: seed}, folder)
+        try:
+            worker = work.make(stage)
+        except grader.NotMade:
+            return None
+        return course.run_gate(stage, worker, seed, keep=work.folder / "asked")
+
+
+def is_on_the_sheet(result):
+    if result is None or result.status != "wrong":
+        return False
+    kinds = {kind for group in result.groups for kind, _ in group.failed_requests}
+    return any(group.failures for group in result.groups) and not kinds & {"crashed", "hung", "overrun"}
+
+
+def changes(handed_in, stages, seed):
+    """[(stage, file, mutant, course.Result)] for a sheet. stages: those that are right."""
+    found, lines = [], set()
+    for stage, name, mutant in candidates(handed_in, stages, random.Random(seed))[:TRIES]:
+        if (name, mutant[0]) in lines:
+            continue
+        result = judged(handed_in, stage, name, mutant, seed)
+        if is_on_the_sheet(result):
+            found.append((stage, name, mutant, result))
+            lines.add((name, mutant[0]))
+        if len(found) == WANTED:
+            break
+    return found
+
+
+def sheet(id, sha, found):
+    """Lines, in Markdown."""
+    yield f"# {course.say('viva_title', id, sha[:10])}\n"
+    if not found:
+        yield course.say("viva_none")
+        return
+    yield f"{course.say('viva_how')}\n"
+    for number, (stage, name, (line, before, after), _) in enumerate(found, 1):
+        yield f"## {number}. {name}:{line}\n"
+        yield "\n".join(report.fenced(report.plain(f"- {before.strip()}\n+ {after.strip()}")).splitlines())
+        yield f"\n{course.say('viva_question')}\n"
+    yield f"---\n\n## {course.say('viva_answers')}\n"
+    for number, (stage, name, _, result) in enumerate(found, 1):
+        wrong = [group for group in result.groups if group.failures]
+        names = ", ".join(group.name for group in wrong)
+        passed = ", ".join(group.name for group in result.groups if group.status == "passed") or "-"
+        yield f"{number}. {course.say('viva_answer', stage.id, names, passed)}\n"
+        said = "\n".join(wrong[0].failures[0].splitlines()[:MOST_LINES])
+        yield report.indent(report.fenced(report.plain(said)), 3) + "\n"

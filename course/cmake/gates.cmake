@@ -1,0 +1,234 @@
+# The judge and the judged of the course. For each stage NN a program worker_NN: the student's files for that
+# stage, what calls its functions, and of the archive engine_NN, which has no answer to it, the members that
+# these two need. What the stage may not call is not in the program. worker_ours links all of ours. The gate
+# links nothing of a student's: it starts the worker that STAGE_WORKER names. Also, built only when asked for:
+#
+#   worker_NN_debug  for ./stage debug: the student's files with what a debugger wants to know
+#   worker_NN_asan   for code that crashed: they under AddressSanitizer and UndefinedBehaviorSanitizer
+#   my_tests_NN      the student's own tests, where there is a my_tests.cpp beside the starter
+set(gates ${CMAKE_SOURCE_DIR}/tests/gates)
+
+file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/course/worker/*.cpp)
+add_library(worker OBJECT ${sources})
+target_include_directories(worker PRIVATE ${CMAKE_SOURCE_DIR})
+target_link_libraries(worker PRIVATE engine_headers stagecraft_flags)
+
+# Our operators once more, under the names plain_..., and around them what tells a composed stage's worker
+# what they made (course/worker/operator_record.h).
+set(told rms_norm linear swiglu)
+add_library(recorded OBJECT ${CMAKE_SOURCE_DIR}/course/worker/recorded/operators.cpp)
+target_include_directories(recorded PRIVATE ${CMAKE_SOURCE_DIR})
+add_library(plain OBJECT ${CMAKE_SOURCE_DIR}/src/operators/rms_norm.cpp
+  ${CMAKE_SOURCE_DIR}/src/operators/swiglu.cpp ${CMAKE_SOURCE_DIR}/src/model/linear.cpp)
+foreach(name IN LISTS told)
+  target_compile_definitions(plain PRIVATE ${name}=plain_${name})
+endforeach()
+target_link_libraries(recorded PRIVATE engine_headers stagecraft_flags)
+target_link_libraries(plain PRIVATE engine_headers stagecraft_flags)
+set(recorded_objects $<TARGET_OBJECTS:recorded> $<TARGET_OBJECTS:plain>)
+list(JOIN told "|" told)
+
+# Our objects without those of stage `id`: what a program with a student's files for it may be linked with.
+function(objects_without id out)
+  set(objects ${core_objects})
+  foreach(other IN LISTS stage_ids)
+    if(NOT other STREQUAL id)
+      list(APPEND objects ${judged_${other}})
+    endif()
+  endforeach()
+  if(id IN_LIST composed_stages)
+    set(objects "$<FILTER:${objects},EXCLUDE,/(${told})[.]cpp>" ${recorded_objects})
+  endif()
+  if(in_place_${id})
+    set(objects "$<FILTER:${objects},EXCLUDE,/${in_place_${id}}[.]cpp>" $<TARGET_OBJECTS:linked_${id}>)
+  endif()
+  set(${out} ${objects} PARENT_SCOPE)
+endfunction()
+
+# The worker's objects for stage `id`: of the files that know how to call functions those that know one of which
+# its gate asks. With the others came our versions of functions that the stage must not have.
+file(GLOB call_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/course/worker/*_calls.cpp)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${call_files})
+function(worker_objects id out)
+  set(others "")
+  foreach(file IN LISTS call_files)
+    file(READ ${file} text)
+    get_filename_component(name ${file} NAME_WE)
+    set(is_needed NO)
+    foreach(function IN LISTS asked_${id})
+      string(FIND "${text}" "{\"${function}\"," at)
+      if(at GREATER -1)
+        set(is_needed YES)
+      endif()
+    endforeach()
+    if(NOT is_needed)
+      list(APPEND others ${name})
+    endif()
+  endforeach()
+  list(JOIN others "|" others)
+  set(${out} "$<FILTER:$<TARGET_OBJECTS:worker>,EXCLUDE,/(${others})[.]cpp>" PARENT_SCOPE)
+endfunction()
+
+# Compiled as a student's code is: the warnings of our own are no matter here. No link-time optimisation and no
+# plugin of the linker: both would read, and run, what an object says.
+set(plain_link -fno-lto)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  list(APPEND plain_link -fno-use-linker-plugin)
+endif()
+function(set_up_student_program name)
+  target_link_libraries(${name} PRIVATE engine_headers Threads::Threads PkgConfig::pcre2
+    PkgConfig::utf8proc)
+  target_compile_options(${name} PRIVATE -Wall -Wextra -ffp-contract=off)
+  target_link_options(${name} PRIVATE ${plain_link}
+    $<TARGET_PROPERTY:stagecraft_flags,INTERFACE_LINK_OPTIONS>)
+endfunction()
+
+# A program of these sources and objects and of all that is ours but stage `id`.
+function(add_student_program name id)
+  objects_without(${id} objects)
+  add_executable(${name} EXCLUDE_FROM_ALL ${ARGN} ${objects})
+  set_up_student_program(${name})
+endfunction()
+
+add_library(stand_ins OBJECT EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/course/worker/stand_ins/dequantize.cpp)
+target_link_libraries(stand_ins PRIVATE engine_headers stagecraft_flags)
+
+set(debug -O0 -g -UNDEBUG -D_GLIBCXX_ASSERTIONS)
+set(sanitizers -fsanitize=address,undefined -fno-sanitize-recover=all)
+file(GLOB my_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/stages/*/my_tests.cpp)
+
+add_student_program(worker_ours none $<TARGET_OBJECTS:worker>)
+set_target_properties(worker_ours PROPERTIES EXCLUDE_FROM_ALL OFF)
+foreach(id IN LISTS stage_ids)
+  objects_without(${id} objects)
+  add_library(engine_${id} STATIC EXCLUDE_FROM_ALL ${objects})
+  worker_objects(${id} objects)
+  if(id EQUAL 10)
+    list(APPEND objects $<TARGET_OBJECTS:stand_ins>)
+  endif()
+  # Before main() this tells the model that the stage is there. Nothing asks an archive for such an object.
+  if(in_place_${id} AND forward IN_LIST asked_${id})
+    list(APPEND objects $<TARGET_OBJECTS:linked_${id}>)
+  endif()
+  # Ours first: where an inline function is in several, ours is linked.
+  add_executable(worker_${id} EXCLUDE_FROM_ALL ${objects} $<TARGET_OBJECTS:mine_${id}>)
+  target_link_libraries(worker_${id} PRIVATE engine_${id})
+  set_up_student_program(worker_${id})
+  list(APPEND engines engine_${id})
+
+  # The student's objects first: where an inline function is in several, theirs is linked.
+  add_student_program(worker_${id}_debug ${id} ${stage_files_${id}} $<TARGET_OBJECTS:worker>)
+  target_compile_options(worker_${id}_debug PRIVATE ${stage_flags_${id}} ${debug})
+  add_student_program(worker_${id}_asan ${id} ${stage_files_${id}} $<TARGET_OBJECTS:worker>)
+  target_compile_options(worker_${id}_asan PRIVATE ${stage_flags_${id}} ${debug} ${sanitizers})
+  target_link_options(worker_${id}_asan PRIVATE ${sanitizers})
+
+  foreach(source IN LISTS my_tests)
+    if(source MATCHES "/${id}-[^/]*/my_tests.cpp$")
+      add_student_program(my_tests_${id} ${id} ${source} $<TARGET_OBJECTS:mine_${id}>)
+      target_link_libraries(my_tests_${id} PRIVATE GTest::gtest_main)
+    endif()
+  endforeach()
+endforeach()
+
+set(sandbox ${CMAKE_SOURCE_DIR}/course/sandbox)
+set(sandbox_sources ${sandbox}/confinement.cpp ${sandbox}/landlock.cpp ${sandbox}/syscall_filter.cpp)
+set(judge ${CMAKE_SOURCE_DIR}/course/judge)
+file(GLOB sources CONFIGURE_DEPENDS ${gates}/*.cpp ${judge}/*.cpp)
+add_executable(gate ${sources} ${sandbox_sources} ${CMAKE_SOURCE_DIR}/course/worker/exchange.cpp)
+target_include_directories(gate PRIVATE ${CMAKE_SOURCE_DIR})
+# What workers answer may have any shape: an index outside ends the gate, and costs that stage.
+target_compile_definitions(gate PRIVATE _GLIBCXX_ASSERTIONS)
+target_link_libraries(gate PRIVATE engine stagecraft_flags nlohmann_json::nlohmann_json
+  GTest::gtest test_flags)
+set_source_files_properties(${judge}/places.cpp PROPERTIES
+  COMPILE_DEFINITIONS REPOSITORY="${CMAKE_SOURCE_DIR}")
+
+# What a student's speed is measured by: a worker with the textbook's loops in the student's place, as
+# plain as they are written, and with loops that show what a core can do. Speed is judged where it is that
+# of the machine: in a release build, under no emulator or sanitizer.
+set(yardsticks ${CMAKE_SOURCE_DIR}/course/worker/yardsticks)
+add_executable(yardsticks EXCLUDE_FROM_ALL ${yardsticks}/textbook.cpp ${yardsticks}/ceilings.cpp
+  $<TARGET_OBJECTS:worker>)
+target_include_directories(yardsticks PRIVATE ${CMAKE_SOURCE_DIR})
+target_link_libraries(yardsticks PRIVATE engine stagecraft_flags)
+set_source_files_properties(${yardsticks}/textbook.cpp PROPERTIES
+  COMPILE_OPTIONS "-O2;-fno-tree-vectorize")
+set_source_files_properties(${yardsticks}/ceilings.cpp PROPERTIES COMPILE_OPTIONS "${stage_flags_09}")
+if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT CMAKE_CROSSCOMPILING AND NOT STAGECRAFT_SANITIZE)
+  set_property(SOURCE ${judge}/places.cpp APPEND PROPERTY
+    COMPILE_DEFINITIONS YARDSTICKS="$<TARGET_FILE:yardsticks>")
+endif()
+add_dependencies(gate yardsticks)
+# All that ./stage grade links a student's objects with, and the judge.
+add_custom_target(grading)
+add_dependencies(grading gate worker_ours recorded plain core ${judged_libraries} ${linked_stages} ${engines}
+  stand_ins)
+# How the gate starts a worker, for what Python starts: a student's compiler (course/sandbox/confine.py).
+add_executable(confine ${sandbox}/confine.cpp ${sandbox_sources})
+target_include_directories(confine PRIVATE ${CMAKE_SOURCE_DIR})
+target_link_libraries(confine PRIVATE engine stagecraft_flags)
+add_dependencies(gate confine)
+runnable(worker_ours worker_ours)
+# Where a stage's functions stand in the model in another place, the model is asked through them.
+set(in_place_ours 10)
+set(in_place_tests QuantizedModel.*)
+add_executable(worker_ours_${in_place_ours} $<TARGET_OBJECTS:worker> ${judged_${in_place_ours}}
+  $<TARGET_OBJECTS:linked_${in_place_ours}>)
+target_link_libraries(worker_ours_${in_place_ours} PRIVATE engine stagecraft_flags)
+runnable(worker_ours_${in_place_ours} worker_in_place)
+gtest_discover_tests(gate TEST_PREFIX ours. DISCOVERY_MODE PRE_TEST TEST_FILTER -${in_place_tests}
+  PROPERTIES LABELS gates ENVIRONMENT STAGE_WORKER=${worker_ours})
+gtest_discover_tests(gate TEST_PREFIX ours. DISCOVERY_MODE PRE_TEST TEST_FILTER ${in_place_tests}
+  PROPERTIES LABELS gates ENVIRONMENT STAGE_WORKER=${worker_in_place})
+
+# A starter compiles as it is, and its gate says that it is not written yet: no more, no less. A stage
+# that a student has begun is skipped. (An emulator would run the gate, but nothing that it starts.)
+if(NOT CMAKE_CROSSCOMPILING)
+  foreach(id IN LISTS stage_ids)
+    add_test(NAME starters.unwritten_${id}
+      COMMAND ${Python3_EXECUTABLE} ${gates}/starter_test.py ${CMAKE_BINARY_DIR} ${id})
+    set_tests_properties(starters.unwritten_${id} PROPERTIES LABELS gates RESOURCE_LOCK build
+      SKIP_RETURN_CODE 77 TIMEOUT 900)
+  endforeach()
+
+  # What ./stage debug, the sanitizers and my_tests.cpp stand on.
+  add_test(NAME gates.loop
+    COMMAND ${Python3_EXECUTABLE} ${gates}/loop_test.py ${CMAKE_BINARY_DIR})
+  set_tests_properties(gates.loop PROPERTIES LABELS gates RESOURCE_LOCK build TIMEOUT 900
+    FIXTURES_REQUIRED catalogue_00)
+
+  # One repository, graded.
+  add_test(NAME gates.build_grading
+    COMMAND ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR} --target grading)
+  set_tests_properties(gates.build_grading PROPERTIES LABELS gates FIXTURES_SETUP grading
+    RESOURCE_LOCK build TIMEOUT 900)
+  add_test(NAME gates.grade
+    COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/course/commands/grade_test.py ${CMAKE_BINARY_DIR})
+  set_tests_properties(gates.grade PROPERTIES LABELS gates TIMEOUT 900
+    FIXTURES_REQUIRED "grading;catalogue_00;catalogue_01")
+
+  # A class of ten, pulled and graded (./stage selftest --class: of 500). ./stage class grades with what is
+  # built in build/release, so there is one such test, and no other may build there meanwhile.
+  if(CMAKE_BINARY_DIR STREQUAL "${CMAKE_SOURCE_DIR}/build/release")
+    add_test(NAME class.of_ten
+      COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/course/classroom/class_test.py ${CMAKE_BINARY_DIR})
+    set_tests_properties(class.of_ten PROPERTIES LABELS gates TIMEOUT 900 RESOURCE_LOCK build
+      FIXTURES_REQUIRED "grading;catalogue_00;catalogue_02")
+  endif()
+
+  # What student code prints is shown also where it crashes before its line ends.
+  add_executable(worker_prints EXCLUDE_FROM_ALL
+    ${gates}/workers/prints_then_crashes.cpp $<TARGET_OBJECTS:worker>)
+  target_link_libraries(worker_prints PRIVATE engine stagecraft_flags)
+  add_test(NAME gates.build_printing
+    COMMAND ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR} --target gate worker_prints)
+  set_tests_properties(gates.build_printing PROPERTIES LABELS gates FIXTURES_SETUP worker_prints
+    RESOURCE_LOCK build)
+  add_test(NAME gates.shows_what_was_printed COMMAND gate --gtest_filter=Silu.*)
+  set_tests_properties(gates.shows_what_was_printed PROPERTIES LABELS gates
+    FIXTURES_REQUIRED worker_prints
+    ENVIRONMENT "STAGE_WORKER=$<TARGET_FILE:worker_prints>;STAGECRAFT_LANG=en"
+    PASS_REGULAR_EXPRESSION
+      "crashed[^\n]*\n(  with [^\n]*\n)?  your code printed:\n    x .1.\n    tensor[^\n]*\n    size [0-9]+\n    before the loop")
+endif()

@@ -1,0 +1,27 @@
+# The program with the student's functions for the stages in STAGECRAFT_MINE ("01;02"), which
+# `./stage story --mine 1-2` sets.
+set(STAGECRAFT_MINE "" CACHE STRING "Stages of which stagecraft_mine links the student's files")
+set(chosen "")
+set(linked_files "")
+set(core_of_mine ${core_objects})
+foreach(id IN LISTS stage_ids)
+  if(id IN_LIST STAGECRAFT_MINE)
+    list(APPEND chosen $<TARGET_OBJECTS:counted_${id}>)
+    if(in_place_${id})
+      list(APPEND linked_files ${linked_files_${id}})
+      set(core_of_mine "$<FILTER:${core_of_mine},EXCLUDE,/${in_place_${id}}[.]cpp>")
+    endif()
+  else()
+    list(APPEND chosen ${ours_${id}})
+  endif()
+endforeach()
+if(linked_files)
+  list(REMOVE_DUPLICATES linked_files)
+  add_library(linked_mine OBJECT EXCLUDE_FROM_ALL ${linked_files})
+  target_link_libraries(linked_mine PRIVATE course_headers stagecraft_flags)
+  list(APPEND core_of_mine $<TARGET_OBJECTS:linked_mine>)
+endif()
+add_executable(stagecraft_mine EXCLUDE_FROM_ALL
+  $<TARGET_OBJECTS:programs> ${core_of_mine} ${chosen} $<TARGET_OBJECTS:call_counter>)
+target_link_libraries(stagecraft_mine PRIVATE stagecraft_flags engine_headers Threads::Threads
+  PkgConfig::pcre2 PkgConfig::utf8proc PkgConfig::libedit)

@@ -1,0 +1,116 @@
+# The pairs of the course, read from stages/stages.json: for each stage NN the objects ours_NN (our twins) and an
+# OBJECT library mine_NN (the student's files) with the same symbols. A program links one of each.
+# counted_NN is mine_NN for `./stage story --mine`, which tells how often it was called.
+#
+# A stage may name compiler flags ("flags", by processor): so that a mark for speed does not depend on
+# the machine, the student's files have them, and ours where they are judged, in the objects judged_NN. What
+# is shipped, ours_NN, runs anywhere and has none.
+#
+#   stage_ids        "00;01;..."
+#   composed_stages  those of them that need others
+#   stage_files_NN   the student's files of stage NN
+#   stage_flags_NN   its flags on this processor
+#   asked_NN         the functions of which its gate asks: its own, and those in "asks"
+#   judged_NN        our objects for it where they are judged: ours_NN, or compiled with its flags
+#   core_objects     the engine's objects without those of any stage
+#
+# Where the model does not call a stage's function by itself, the stage says which file of src/model
+# another takes the place of, in a program that has it from the student ("in_the_model"):
+#
+#   linked_files_NN  that file, and course/mine/linear.cpp, which calls it
+#   linked_NN        an OBJECT library of them
+#   in_place_NN      the name of the other: "linear"
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/stages/stages.json)
+file(READ ${CMAKE_SOURCE_DIR}/stages/stages.json registry)
+string(JSON n_stages LENGTH "${registry}" stages)
+math(EXPR last_stage "${n_stages} - 1")
+
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
+  set(processor x86_64)
+else()
+  set(processor aarch64)
+endif()
+
+foreach(index RANGE ${last_stage})
+  string(JSON id GET "${registry}" stages ${index} id)
+  string(JSON slug GET "${registry}" stages ${index} slug)
+  if(id LESS 10)
+    set(id 0${id})
+  endif()
+  list(APPEND stage_ids ${id})
+  string(JSON n_needs LENGTH "${registry}" stages ${index} needs)
+  if(n_needs GREATER 0)
+    list(APPEND composed_stages ${id})
+  endif()
+  set(mine "")
+  set(ours "")
+  string(JSON n_units LENGTH "${registry}" stages ${index} units)
+  math(EXPR last_unit "${n_units} - 1")
+  foreach(unit RANGE ${last_unit})
+    string(JSON file GET "${registry}" stages ${index} units ${unit} file)
+    list(APPEND mine ${CMAKE_SOURCE_DIR}/stages/${id}-${slug}/${file})
+    string(JSON n_twins LENGTH "${registry}" stages ${index} units ${unit} twins)
+    math(EXPR last_twin "${n_twins} - 1")
+    foreach(twin RANGE ${last_twin})
+      string(JSON file GET "${registry}" stages ${index} units ${unit} twins ${twin})
+      list(APPEND ours ${CMAKE_SOURCE_DIR}/${file})
+    endforeach()
+  endforeach()
+  list(JOIN ours "|" twins)
+  string(REPLACE "${CMAKE_SOURCE_DIR}/src/" "" twins "${twins}")
+  string(REPLACE ".cpp" "[.]cpp" twins "${twins}")
+  list(APPEND staged_twins ${twins})
+  set(ours_${id} "$<FILTER:$<TARGET_OBJECTS:core>,INCLUDE,/core[.]dir/([.]/)?(${twins})>")
+  set(stage_files_${id} ${mine})
+
+  set(asked_${id} "")
+  foreach(list IN ITEMS functions asks)
+    string(JSON n_functions ERROR_VARIABLE none LENGTH "${registry}" stages ${index} ${list})
+    if(n_functions GREATER 0)
+      math(EXPR last_function "${n_functions} - 1")
+      foreach(function RANGE ${last_function})
+        string(JSON function GET "${registry}" stages ${index} ${list} ${function})
+        list(APPEND asked_${id} ${function})
+      endforeach()
+    endif()
+  endforeach()
+
+  set(stage_flags_${id} "")
+  string(JSON n_flags ERROR_VARIABLE none LENGTH "${registry}" stages ${index} flags ${processor})
+  if(n_flags GREATER 0)
+    math(EXPR last_flag "${n_flags} - 1")
+    foreach(flag RANGE ${last_flag})
+      string(JSON flag GET "${registry}" stages ${index} flags ${processor} ${flag})
+      list(APPEND stage_flags_${id} ${flag})
+    endforeach()
+  endif()
+
+  set(judged_${id} ${ours_${id}})
+  if(stage_flags_${id})
+    add_library(judged_${id} OBJECT EXCLUDE_FROM_ALL ${ours})
+    target_link_libraries(judged_${id} PRIVATE engine_headers stagecraft_flags)
+    target_compile_options(judged_${id} PRIVATE ${stage_flags_${id}})
+    set(judged_${id} $<TARGET_OBJECTS:judged_${id}>)
+    list(APPEND judged_libraries judged_${id})
+  endif()
+  # Warnings help a student; only ours are errors.
+  foreach(library IN ITEMS mine_${id} counted_${id})
+    add_library(${library} OBJECT EXCLUDE_FROM_ALL ${mine})
+    target_link_libraries(${library} PRIVATE engine_headers)
+    target_compile_options(${library} PRIVATE -Wall -Wextra -ffp-contract=off ${stage_flags_${id}})
+  endforeach()
+  count_calls(counted_${id})
+
+  string(JSON in_place_${id} ERROR_VARIABLE none GET "${registry}" stages ${index} in_the_model in_place_of)
+  if(none)
+    set(in_place_${id} "")
+  else()
+    string(JSON file GET "${registry}" stages ${index} in_the_model file)
+    set(linked_files_${id} ${CMAKE_SOURCE_DIR}/${file} ${CMAKE_SOURCE_DIR}/course/mine/${in_place_${id}}.cpp)
+    add_library(linked_${id} OBJECT EXCLUDE_FROM_ALL ${linked_files_${id}})
+    target_link_libraries(linked_${id} PRIVATE course_headers stagecraft_flags)
+    list(APPEND linked_stages linked_${id})
+  endif()
+endforeach()
+list(JOIN staged_twins "|" staged_twins)
+set(core_objects "$<FILTER:$<TARGET_OBJECTS:core>,EXCLUDE,/core[.]dir/([.]/)?(${staged_twins})>")

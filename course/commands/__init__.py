@@ -1,0 +1,1 @@
+"""The commands of ./stage that belong to the course: a file per command."""

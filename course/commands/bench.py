@@ -1,0 +1,53 @@
+"""./stage bench --mine 9: how fast the student's functions of a stage are, band by band, as its gate measures it.
+./stage bench --mine 0-10: how fast the model is with them, stage by stage (gain.py)."""
+import argparse
+import sys
+
+from shared import course
+
+
+def timed(stage):
+    """Its groups of points that are for speed."""
+    return [group["name"] for group in stage.groups if "bands" in group]
+
+
+def bench(stage):
+    problem = course.build("gate", f"worker_{stage.number}")
+    if problem is not None:
+        raise course.Problem(course.why_not_built(problem, f"course/worker_{stage.number}"))
+    with course.doing(course.say("doing_measure", stage.id)):
+        result = course.run_gate(stage, course.BUILD / "course" / f"worker_{stage.number}", only=timed(stage))
+    if result.status in ("unwritten", "unjudged"):
+        raise course.Problem(course.say("mine_unwritten", stage.id) if result.status == "unwritten"
+                             else result.groups[0].failures[0])
+    course.tell(course.say("bench_begins", stage.id, stage.title[course.language()]))
+    for group in result.groups:
+        course.tell(f"  {group.measured or group.failures[0]}")
+        if group.measured:
+            course.tell(f"    {course.say('bench_bands', group.n_passed, group.bands)}")
+    return 0 if result.is_right else 1
+
+
+def run():
+    parser = argparse.ArgumentParser(
+        prog="./stage bench", epilog="e.g. ./stage bench --mine 9, or ./stage bench --mine 0-10",
+        description="Measures your functions of a stage that is judged by its speed, as its gate does. With several "
+                    "stages: the tokens per second of a model without those about speed, with them, and of the engine.")
+    parser.add_argument("--mine", metavar="STAGE", default="", help="9, say; or 0-10")
+    parser.add_argument("--model", "-m", help="a folder, a GGUF file or a model that was pulled; default models/story")
+    parser.add_argument("--threads", "-t", type=int, default=1, help="of all that is measured; default 1")
+    parser.add_argument("--max-tokens", "-n", type=int, default=64, help="of each text; default 64")
+    options = parser.parse_args([word for word in sys.argv[1:] if word != "bench"])
+    known = [stage for stage in course.stages() if timed(stage)]
+    for stage in known:
+        if options.mine in (str(stage.id), stage.number, stage.slug):
+            return bench(stage)
+    chosen = course.parse_selection(options.mine, course.stages()) if options.mine else []
+    if len(chosen) > 1:
+        from mine import gain  # which needs what needs this
+        return gain.gain(chosen, timed, options.model, options.threads, options.max_tokens)
+    raise course.Problem(course.say("bench_which", ", ".join(str(stage.id) for stage in known)))
+
+
+if __name__ == "__main__":
+    sys.exit(course.main(run))

@@ -1,0 +1,128 @@
+"""./stage broken: hear what a mistake does to a story, or to a chat.
+
+The mistakes are the wrong programs of course/mistakes: the same that the gates know by name.
+"""
+import argparse
+import difflib
+import subprocess
+import sys
+
+from shared import course
+
+COLUMNS = 96  # at most, for what is read
+QUESTIONS = b"Hello!\nWhat do you do on weekends?\nDo you have a dog?\n"
+# What makes the two comparable, where it is not said otherwise after NAME: the option's spellings and
+# its value.
+SAME_FOR_BOTH = ((("--temperature", "--temp"), "0"), (("--max-tokens", "-n"), "60"), (("--seed",), "7"))
+
+
+def pick(stage, name):
+    known = course.mistakes(stage)
+    wanted = name.replace("-", "_")
+    if wanted in known:
+        return wanted, known[wanted]
+    near = difflib.get_close_matches(wanted, known, 1)
+    hint = f", did you mean '{near[0]}'?" if near else ""
+    raise course.Problem(f"stage {stage.id} has no mistake '{name}'{hint} "
+                         f"(./stage broken {stage.id} lists them)")
+
+
+def complete(options):
+    given = {word.partition("=")[0] for word in options}
+    added = [word for names, value in SAME_FOR_BOTH if not given.intersection(names)
+             for word in (names[0], value)]
+    return added + options
+
+
+def tell(program, stage, options):
+    """What the program tells, or where it tells nothing, why. A chat is of three questions, unless
+    the options bring one."""
+    done = subprocess.run([str(program), stage.program, *complete(options)], input=QUESTIONS,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    text = done.stdout.decode("utf-8", "replace").strip()
+    if done.returncode == 0:
+        return text, None
+    if done.returncode < 0:
+        return text, f"ended by signal {-done.returncode}"
+    return text, done.stderr.decode("utf-8", "replace").strip()
+
+
+def room():
+    return min(COLUMNS, course.columns(usual=COLUMNS))
+
+
+def show(title, text):
+    course.tell(title)
+    for paragraph in (text or "...").splitlines():
+        print("\n".join(course.wrapped(paragraph.strip(), room(), "    ", "    ")))
+    print()
+
+
+def same_words(ours, theirs):
+    same = 0
+    for one, other in zip(ours.split(), theirs.split()):
+        if one != other:
+            break
+        same += 1
+    return same
+
+
+def compare(ours, theirs, en):
+    if ours == theirs:
+        return ("word for word the same: here the mistake cannot be heard, which is why there are gates"
+                if en else "一字不差：在这里听不出这个错误，所以才需要测试")
+    same = same_words(ours, theirs)
+    return (f"the first {same} words are the same, of {len(ours.split())}" if en
+            else f"前 {same} 个词相同（共 {len(ours.split())} 个）")
+
+
+def list_mistakes(stage, en):
+    """Lines: how to hear one first, for the others may be several pages."""
+    known = course.mistakes(stage)
+    if not known:
+        raise course.Problem(f"stage {stage.id} has no catalogue of mistakes yet")
+    yield f"{'stage' if en else '阶段'} {stage.id} · {stage.title['en' if en else 'zh']}"
+    yield f"{'hear one' if en else '听听其中一个'}: ./stage broken {stage.id} {next(iter(known))}"
+    for name, sentence in known.items():
+        lines = course.wrapped(f"{name}: {sentence['en' if en else 'zh']}", room(), "  ", "      ")
+        for at, line in enumerate(lines):
+            yield line.replace(name, course.paint(name, "1"), 1) if at == 0 else line
+
+
+def run():
+    parser = argparse.ArgumentParser(
+        prog="./stage broken", description="Tells a story (or chats) with a well-known mistake in it, beside ours.",
+        epilog="e.g. ./stage broken 2, then ./stage broken 2 no_mean -p 'A dog' --model PATH; "
+               "what follows NAME goes to story, or for stage 8 to chat")
+    parser.add_argument("stage", help="for example 2")
+    parser.add_argument("name", nargs="?", help="of the mistake; without it, those of the stage are listed")
+    parser.add_argument("options", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    en = course.language() == "en"
+    stage = course.find_stage(options.stage, course.stages())
+    if options.name is None:
+        course.page(list(list_mistakes(stage, en)))
+        return 0
+    name, sentence = pick(stage, options.name)
+    target = f"broken_{stage.number}_{name}"
+    problem = course.build(target)
+    if problem is not None:
+        raise course.Problem(course.first_error(problem))
+    with course.doing(course.say("doing_broken")):
+        ours, ours_problem = tell(course.BUILD / "src" / "stagecraft", stage, options.options)
+        theirs, theirs_problem = "", None
+        if not ours_problem:
+            theirs, theirs_problem = tell(course.BUILD / "course" / target, stage, options.options)
+    if ours_problem:  # a wrong option, no model: nothing to do with the mistake
+        course.tell(ours_problem, sys.stderr)
+        return 1
+    show("ours" if en else "我们的", ours)
+    show(f"{name}: {sentence['en' if en else 'zh']}", theirs)
+    if theirs_problem:
+        course.tell(f"{'then' if en else '然后'}: {theirs_problem}")
+    course.tell(compare(ours, theirs, en))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(course.main(run))

@@ -1,0 +1,116 @@
+"""./stage card: what you made, to keep and to show: points, days, tokens per second and a story, as text and as SVG."""
+import argparse
+import html
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from shared import course
+from mine import gain
+from commands import mine
+from shared import progress
+
+PROMPT = "Once upon a time"
+SEED = 1
+COLUMNS = 72
+CARD = course.ROOT / "build" / "course" / "card.svg"
+MODEL = "models/story"
+COMMON = ["story", PROMPT, "--threads", "1", "--model", MODEL]
+GREEDY = [*COMMON, "--temperature", "0", "-n", str(64)]
+
+
+def ids_of(program, words, folder):
+    """The tokens that a program makes."""
+    path = pathlib.Path(folder) / "ids"
+    done = subprocess.run([str(course.BUILD / program), words[0], "--save-ids", str(path), *words[1:]],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                          cwd=course.ROOT)
+    if done.returncode != 0:
+        raise course.Problem(done.stderr.strip() or course.say("gain_failed", done.returncode))
+    return mine.read_ids(path)
+
+
+def score(known):
+    """(tokens per second, the stages of it): the fastest of the student's programs whose text equals ours. A stage
+    that rounds may tip a choice of the model; then the program without it counts."""
+    best = 0.0, []
+    with tempfile.TemporaryDirectory() as folder:
+        ours = ids_of("src/stagecraft", [GREEDY[0], "--textbook", *GREEDY[1:]], folder)
+        for chosen in ([stage for stage in known if not stage.rounds], known):
+            mine.select(chosen)
+            mine.build(chosen)
+            if ids_of(mine.PROGRAM, GREEDY, folder) == ours:
+                best = max(best, (gain.tokens_per_second(mine.PROGRAM, GREEDY), chosen), key=lambda pair: pair[0])
+    return best
+
+
+def story():
+    """Told by the program that was built last: all stages are the student's."""
+    words = [*COMMON, "--temperature", "0.8", "--seed", str(SEED), "-n", "160"]
+    done = subprocess.run([str(course.BUILD / mine.PROGRAM), *words], stdin=subprocess.DEVNULL, cwd=course.ROOT,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, errors="replace")
+    paragraphs = [" ".join(line.split()) for line in done.stdout.splitlines() if line.strip()]
+    return [piece for line in paragraphs for piece in course.wrapped(line, COLUMNS)]
+
+
+def lines_of(name, results, speed, days):
+    """The card without its story: a title and what stands below it."""
+    earned, points = sum(result.earned for result in results), sum(result.points for result in results)
+    yield course.say("card_title", name) if name else course.say("card_title_plain")
+    yield course.say("card_points", earned, points, len(results))
+    if days:
+        yield course.say("card_days" if days > 1 else "card_day", days)
+    yield course.say("card_speed", speed) if speed else course.say("card_no_speed")
+
+
+def svg(head, tale):
+    """Colours of its own, so that it looks the same on a light page and on a dark one."""
+    step, left, top = 22, 32, 48
+    rows, y = [], top
+    for at, line in enumerate(head):
+        size, colour, weight = (22, "#ffffff", 700) if at == 0 else (15, "#d0d7de", 400)
+        rows.append(f'<text x="{left}" y="{y}" font-size="{size}" font-weight="{weight}" fill="{colour}">'
+                    f"{html.escape(line)}</text>")
+        y += step + (8 if at == 0 else 0)
+    y += 12
+    for line in tale:
+        rows.append(f'<text x="{left}" y="{y}" font-size="14" font-family="Georgia, serif" fill="#f6e7b4">'
+                    f"{html.escape(line)}</text>")
+        y += step
+    rows.append(f'<text x="{left}" y="{y + 10}" font-size="13" fill="#9aa4af">'
+                f"{html.escape(course.say('card_own'))}</text>")
+    height = y + 36
+    spoken = html.escape(" ".join([*head, *tale]))
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" width="680" height="{height}" viewBox="0 0 680 {height}" '
+            f'role="img" font-family="system-ui, sans-serif">\n<title>{html.escape(head[0])}</title>\n'
+            f"<desc>{spoken}</desc>\n"
+            f'<rect width="680" height="{height}" rx="14" fill="#14202e"/>\n' + "\n".join(rows) + "\n</svg>\n")
+
+
+def run():
+    parser = argparse.ArgumentParser(prog="./stage card", epilog='e.g. ./stage card --name "Ann"',
+                                     description="Makes a card of what you wrote, once every stage is right.")
+    parser.add_argument("--name", default="", help="yours, or a nickname: it stands on the card")
+    options = parser.parse_args()
+    known = course.stages()
+    results = [progress.result_of(stage) for stage in known]
+    left = [result.stage.id for result in results if not result.is_right]
+    if left:
+        raise course.Problem(course.say("card_not_yet", ", ".join(map(str, left))))
+    os.chdir(course.ROOT)
+    speed, _ = score(known)
+    head = list(lines_of(options.name, results, speed, progress.days(known)))
+    tale = story()
+    print("\n".join([*head, "", *(f"  {line}" for line in tale), "", course.say("card_own")]))
+    CARD.parent.mkdir(parents=True, exist_ok=True)
+    CARD.write_text(svg(head, tale), encoding="utf-8")
+    print(course.say("card_written", CARD.relative_to(course.ROOT)))
+    final = course.ROOT / "stages" / "final" / course.HANDOUTS[course.language()]
+    print(course.say("card_next", final.relative_to(course.ROOT)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(course.main(run))

@@ -1,0 +1,103 @@
+"""./stage debug: the case that fails, in a debugger, in a process of its own.
+
+The gate keeps what it asks (STAGE_KEEP); a worker built for debuggers is started on the same request.
+"""
+import argparse
+import json
+import os
+import re
+import shutil
+import sys
+
+from shared import course
+from shared import progress
+
+# The rest of a debugger's command line is one breakpoint after the other, then run.
+DEBUGGERS = {
+    "gdb": (["-q", "-iex", "set debuginfod enabled off", "-iex", "set print frame-arguments all",
+             "-x", str(course.ROOT / "course" / "commands" / "views.gdb")],
+            "-ex", "break stagecraft::{}", "--args"),
+    "lldb": ([], "-o", "breakpoint set --name stagecraft::{}", "--"),
+}
+
+
+def kept(stage):
+    """The requests that the last test kept, in their order."""
+    return sorted(path for path in stage.requests.glob("*-*") if path.is_file())
+
+
+def plain(text):
+    """As the gate writes it in a file's name."""
+    return re.sub(r"[^A-Za-z0-9.-]+", "_", text).lower()
+
+
+def pick(stage, text):
+    """The request that the words name, those that failed first; without words the first that failed."""
+    failed = [path for _, path in course.failed_requests(stage.requests)]
+    everything = failed + kept(stage)
+    if text is None and failed:
+        return failed[0]
+    found = [path for path in everything if text is not None and plain(text) in path.name.lower()]
+    if found:
+        return found[0]
+    names = "".join(f"\n  {path.name}" for path in kept(stage))
+    reason = (course.say("debug_none", stage.id) if text is None
+              else course.say("debug_no_case", stage.id, text))
+    raise course.Problem(reason + names)
+
+
+def function_of(request):
+    """Which function it asks: a safetensors file's header says so."""
+    with request.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        return json.loads(file.read(length))["__metadata__"]["function"]
+
+
+def command(debugger, stage, request, functions):
+    options, each, stop, then = DEBUGGERS[debugger]
+    steps = [word for function in functions for word in (each, stop.format(function))]
+    worker = course.BUILD / "course" / f"worker_{stage.number}_debug"
+    return [debugger, *options, *steps, each, "run", then, str(worker), str(request),
+            str(stage.requests / "response")]
+
+
+def find_debugger():
+    names = ["lldb", "gdb"] if sys.platform == "darwin" else ["gdb", "lldb"]
+    for name in names:
+        if shutil.which(name):
+            return name
+    if sys.platform == "darwin":
+        raise course.Problem(course.say("debug_no_debugger_mac"))
+    kind = "debug_no_debugger" if shutil.which("apt-get") else "debug_no_debugger_other"
+    raise course.Problem(course.say(kind))
+
+
+def run():
+    parser = argparse.ArgumentParser(
+        prog="./stage debug", description="Runs the failing case of a stage in gdb or lldb, up to your function.",
+        epilog="e.g. ./stage debug 3, or ./stage debug 3 'alpha = -1.5'")
+    parser.add_argument("stage", help="for example 3")
+    parser.add_argument("case", nargs="?", help="words of its name, as ./stage test prints it; "
+                        "without them: the first that failed")
+    options = parser.parse_args()
+    stage = course.find_stage(options.stage, course.stages())
+    debugger = find_debugger()
+    if not stage.is_started:
+        raise course.Problem(course.say("debug_unwritten", stage.id))
+    if not kept(stage):
+        progress.judge(stage)
+    request = pick(stage, options.case)
+    problem = course.build(f"worker_{stage.number}_debug")
+    if problem is not None:
+        raise course.Problem(course.say("debug_uncompiled", stage.id))
+    function = function_of(request)
+    functions = [function] if function in stage.functions else stage.functions
+    course.tell(course.say("debug_case", request.name, ", ".join(functions)), sys.stderr)
+    course.tell(course.say(f"debug_keys_{debugger}"), sys.stderr)
+    sys.stderr.flush()
+    words = command(debugger, stage, request, functions)
+    os.execvp(words[0], words)
+
+
+if __name__ == "__main__":
+    sys.exit(course.main(run))

@@ -1,0 +1,86 @@
+"""./stage diff: mine against ours, once mine is right. Code alone: comments, includes and empty lines are left out."""
+import argparse
+import difflib
+import re
+import sys
+
+from shared import course
+from shared import progress
+
+COLOURS = {"@": "36", "-": "31", "+": "32"}
+CONTEXT = 3  # lines around what differs
+# Literals, in which nothing is a comment or a brace; or a comment.
+PARTS = re.compile(r'R"(?P<end>[^\s()\\]*)\(.*?\)(?P=end)"|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])*\''
+                   r'|(?P<comment>//(?:\\\n|[^\n])*|/\*.*?\*/)', re.S)
+NAMESPACE = re.compile(r"(?:inline )?namespace\b[^{;]*\{\s*$")
+INCLUDE = re.compile(r"\s*#\s*(?:include|pragma\s+once)\b")
+
+
+def without_comments(text):
+    """As many lines as before."""
+    def left(found):
+        return "\n" * found[0].count("\n") or " " if found["comment"] else found[0]
+
+    return PARTS.sub(left, text)
+
+
+def code(text):
+    """[(number, line)] of what is neither comment nor include nor empty, nor begins or ends a namespace."""
+    kept, braces = [], []  # of each that is open: is it a namespace's?
+    for number, line in enumerate(without_comments(text).splitlines(), 1):
+        opens = bool(NAMESPACE.match(line))
+        dropped = opens or not line.strip() or INCLUDE.match(line)
+        for brace in re.findall("[{}]", PARTS.sub("", line)):
+            if brace == "{":
+                braces.append(opens)
+            elif braces and braces.pop():
+                dropped = True
+        if not dropped:
+            kept.append((number, line.rstrip()))
+    return kept
+
+
+def difference(yours, ours):
+    """(sign, line) where two lists of (number, line) part, "@" and the number in yours before each place."""
+    mine, theirs = [line for _, line in yours], [line for _, line in ours]
+    for group in difflib.SequenceMatcher(None, mine, theirs, autojunk=False).get_grouped_opcodes(CONTEXT):
+        begin = group[0][1]
+        yield "@", yours[min(begin, len(yours) - 1)][0] if yours else 1
+        for kind, begin, end, first, last in group:
+            if kind == "equal":
+                yield from ((" ", line) for line in mine[begin:end])
+            else:
+                yield from (("-", line) for line in mine[begin:end])
+                yield from (("+", line) for line in theirs[first:last])
+
+
+def of_unit(stage, unit):
+    """A unit's file against our twin, or twins one after the other."""
+    yours = stage.path(unit)
+    name = yours.relative_to(course.ROOT)
+    ours = [line for twin in unit["twins"] for line in code((course.ROOT / twin).read_text(encoding="utf-8"))]
+    lines = list(difference(code(yours.read_text(encoding="utf-8", errors="replace")), ours))
+    if not lines:
+        yield course.say("diff_same", name)
+        return
+    yield course.paint(f"--- {name} {course.say('diff_yours')}", "1")
+    yield course.paint(f"+++ {' + '.join(unit['twins'])} {course.say('diff_ours')}", "1")
+    for sign, line in lines:
+        yield course.paint(course.say("diff_line", line) if sign == "@" else f"{sign}{line}", COLOURS.get(sign))
+
+
+def run():
+    parser = argparse.ArgumentParser(prog="./stage diff",
+                                     description="Compares your code of a stage with ours, once it passes: without "
+                                     "comments, includes and empty lines.",
+                                     epilog="e.g. ./stage diff 6")
+    parser.add_argument("stage", help="6, say")
+    stage = course.find_stage(parser.parse_args().stage, course.stages())
+    if progress.result_of(stage).status != "passed":
+        raise course.Problem(course.say("diff_not_yet", stage.id))
+    course.page([line for unit in stage.units for line in of_unit(stage, unit)])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(course.main(run))

@@ -1,0 +1,76 @@
+"""./stage export: the repository that a teacher makes a template of.
+
+The tree as committed, but every starter pristine, our own checks left out, and course.json filled in; one
+commit. Our twins and the catalogue of mistakes are in it (docs/teaching.md says what follows).
+"""
+import argparse
+import io
+import pathlib
+import subprocess
+import sys
+import tarfile
+
+from shared import course
+from shared import official
+
+
+def is_left_out(name):
+    return official.OURS_ALONE.match(name) or name.endswith("/my_tests.cpp")
+
+
+def committed():
+    done = subprocess.run(["git", "-C", str(course.ROOT), "archive", "--format=tar", "HEAD"],
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    if done.returncode != 0:
+        raise course.Problem(course.say("export_no_git"))
+    return tarfile.open(fileobj=io.BytesIO(done.stdout))
+
+
+def write_tree(folder):
+    starters = course.starters()
+    with committed() as tree:
+        for member in tree.getmembers():
+            if not member.isfile() or is_left_out(member.name):
+                continue
+            path = folder / member.name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(starters.get(member.name) or tree.extractfile(member).read())
+            path.chmod(0o755 if member.mode & 0o100 else 0o644)
+
+
+def commit(folder):
+    who = ["-c", "user.name=Stagecraft", "-c", "user.email=stagecraft@localhost"]
+    for words in (["init", "-q", "-b", "main"], ["add", "-A"],
+                  [*who, "commit", "-q", "-m", "The course, as handed out"]):
+        if official.git(*words, folder=folder) is None:
+            raise course.Problem(f"{folder}: git {words[0]} failed")
+
+
+def run():
+    parser = argparse.ArgumentParser(
+        prog="./stage export", description="Writes a template repository for a class: "
+        "the starters, the workflow, one commit.",
+        epilog="e.g. ./stage export ../class --url https://example.org/course/stagecraft.git")
+    parser.add_argument("folder", type=pathlib.Path, metavar="DIR", help="new, or empty")
+    parser.add_argument("--url", required=True, help="where the official tests are fetched from")
+    parser.add_argument("--ref", default="main", help="branch or tag there; main unless given")
+    parser.add_argument("--language", choices=course.HANDOUTS, default="en", help="of what is said about a push")
+    options = parser.parse_args()
+    folder = options.folder.resolve()
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise course.Problem(course.say("export_not_empty", options.folder))
+    sha = official.git("rev-parse", "HEAD")
+    settings = {**official.read(), "url": options.url, "ref": options.ref, "language": options.language,
+                "commit": (sha or "").strip()}
+    official.parse(official.json.dumps(settings))  # as every workflow will
+    write_tree(folder)
+    official.write(settings, folder)
+    commit(folder)
+    course.tell(course.say("export_done", options.folder))
+    if official.git("status", "--porcelain", "--untracked-files=no"):
+        course.tell(course.say("export_uncommitted"), sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(course.main(run))

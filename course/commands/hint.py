@@ -1,0 +1,51 @@
+"""./stage hint: one more of the hints in a handout."""
+import argparse
+import html
+import re
+import sys
+
+from shared import course
+from shared import progress
+
+COLUMNS = 96
+INDENT = "    "
+HINT = re.compile(r"<details><summary>(?:Hint|提示) \d</summary>(.*?)</details>", re.DOTALL)
+
+
+def hints(page):
+    """The folded hints of a page, as plain text."""
+    text = page.read_text(encoding="utf-8")
+    plain = (html.unescape(re.sub(r"<[^>]*>", "", found)) for found in HINT.findall(text))
+    return [" ".join(hint.split()) for hint in plain]
+
+
+def run():
+    parser = argparse.ArgumentParser(prog="./stage hint",
+                                     description="Shows one more hint of a stage.",
+                                     epilog="e.g. ./stage hint 3; without a stage: of the next unfinished one")
+    parser.add_argument("stage", nargs="?", help="3, say; 6.3 for one part of a stage that has parts")
+    options = parser.parse_args()
+    known = course.stages()
+    stage, part = (course.find_part(options.stage, known) if options.stage
+                   else (progress.next_unfinished(known) or known[-1], None))
+    parts = [group["part"] for group in stage.groups if "part" in group]
+    if parts and part is None:  # the first that is not right
+        part = progress.result_of(stage).next_part or max(parts)
+    name = f"{stage.id}.{part}" if part else f"{stage.id}"
+    page, kind = (stage.page(part), f"hints of part {part}") if part else (stage.handout, "hints")
+    all_hints = hints(page)
+    shown = progress.recall(kind, stage) or 0
+    if shown >= len(all_hints):
+        course.tell(course.say("hint_last", stage.id, page.relative_to(course.ROOT)))
+        return 0
+    course.tell(course.say("hint", name, shown + 1, len(all_hints)))
+    room = min(COLUMNS, course.columns(usual=COLUMNS))
+    print("\n".join(course.wrapped(all_hints[shown], room, INDENT, INDENT)))
+    progress.note(kind, stage, shown + 1)
+    if shown + 1 < len(all_hints):
+        course.tell(course.say("hint_next", name))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(course.main(run))

@@ -1,0 +1,239 @@
+"""./stage story --mine 1-3 (also chat, trace, peek): the real program with the student's functions.
+
+Called by ./stage with the whole command line; takes --mine out of it.
+"""
+import os
+import pathlib
+import secrets
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from commands import bench
+from mine import calls
+from shared import course
+from grading import links
+from shared import progress
+
+PROGRAM = "course/stagecraft_mine"  # below the build folder
+ENDED_FROM_OUTSIDE = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE)
+SLOWER = 1.5, 0.5  # times as long as ours and as many seconds more are worth a word
+
+
+def split_mine(arguments, known):
+    """The chosen stages and the other arguments. --mine takes a list, or stands alone for all that
+    pass their gates."""
+    rest = []
+    chosen = None
+    words = iter(range(len(arguments)))
+    for at in words:
+        word = arguments[at]
+        if word == "--":
+            return chosen, rest + arguments[at:]
+        if word == "--mine":
+            following = arguments[at + 1] if at + 1 < len(arguments) else ""
+            if following and (following[0].isdigit() or following == "all"):
+                chosen = course.parse_selection(following, known)
+                next(words)
+            else:
+                chosen = []
+        elif word.startswith("--mine="):
+            chosen = course.parse_selection(word[len("--mine="):], known)
+        else:
+            rest.append(word)
+    return chosen, rest
+
+
+def passing(known):
+    return [stage for stage in known if progress.result_of(stage).is_right]
+
+
+def check_gates(chosen):
+    """Only what is written can run; what is wrong may, after a warning. True where none is wrong."""
+    right = True
+    for stage in chosen:
+        status = progress.result_of(stage).status
+        if status in ("unwritten", "uncompiled"):
+            raise course.Problem(course.say(f"mine_{status}", stage.id))
+        if status == "wrong":
+            course.tell(course.say("mine_wrong", stage.id), sys.stderr)
+            right = False
+    return right
+
+
+def select(chosen):
+    """Tells CMake which stages stagecraft_mine takes from the student, if that is news to it."""
+    setting = "STAGECRAFT_MINE", ";".join(stage.number for stage in chosen)
+    cache = course.BUILD / "CMakeCache.txt"
+    if not cache.exists():  # verdicts are remembered longer than a build may last
+        course.build()
+    if "{}:STRING={}".format(*setting) in cache.read_text(encoding="utf-8").splitlines():
+        return
+    configure = ["cmake", "-S", str(course.ROOT), "-B", str(course.BUILD), "-D{}={}".format(*setting)]
+    with course.doing(course.say("build_mine")):
+        subprocess.run(configure, check=True, stdout=subprocess.DEVNULL)
+
+
+def build(chosen):
+    """Compiles the chosen stages, looks for helpers that two of them define, and links the program."""
+    problem = course.build(*(f"counted_{stage.number}" for stage in chosen))
+    if problem is not None:
+        raise course.Problem(course.first_error(problem))
+    objects = [file for file in links.object_files(course.BUILD, PROGRAM) if links.stage_of(file)]
+    found = links.clashes(course.BUILD, course.ROOT, objects)
+    if found:
+        raise course.Problem("\n".join(course.say(*clash) for clash in found))
+    problem = course.build("stagecraft_mine")
+    if problem is not None:
+        raise course.Problem(course.why_not_built(problem, PROGRAM))
+
+
+def run_program(program, words, **options):
+    """Runs a program to its end. What ends us is for the program to answer; it says how it ended."""
+    running = []
+    before = {}
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        before[number] = signal.getsignal(number)
+        if before[number] != signal.SIG_IGN:  # the terminal sends Ctrl-C to the program itself
+            signal.signal(number, lambda number, _: [child.send_signal(number) for child in running
+                                                     if number != signal.SIGINT])
+    try:
+        running.append(subprocess.Popen([str(course.BUILD / program), *words], **options))
+        return running[0].wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def has_option(words, *names):
+    options = words[:words.index("--")] if "--" in words else words
+    return any(word.partition("=")[0] in names for word in options)
+
+
+def share(part, whole):
+    percent = 100 * part / whole if whole else 0
+    return f"{percent:.0f}%" if percent >= 1 else "<1%"
+
+
+def tell_calls(table, code, with_shares):
+    """One line a function, and where the program crashed."""
+    crashed = code < 0 and -code not in ENDED_FROM_OUTSIDE
+    if crashed:
+        print(file=sys.stderr)  # the story ended in the middle of a line
+    if not table.counts:
+        course.tell(course.say("mine_uncounted"), sys.stderr)
+        return
+    calls, inside, total = table.read()
+    if code == 0 or any(one.count for one in calls.values()):
+        for name, one in calls.items():
+            if one.count == 0:
+                course.tell(course.say("mine_never_called", name), sys.stderr)
+            elif with_shares:
+                part = share(one.nanoseconds, total)
+                key = "mine_called" if one.count > 1 else "mine_called_once"
+                course.tell(course.say(key, name, one.count, part), sys.stderr)
+            else:
+                key = "mine_called_often" if one.count > 1 else "mine_called_just_once"
+                course.tell(course.say(key, name, one.count), sys.stderr)
+    if crashed:
+        died = -code, signal.strsignal(-code)
+        course.tell(course.say("mine_died_in", *died, inside, calls[inside].count) if inside
+                    else course.say("mine_died", *died), sys.stderr)
+        for stage in course.stages():
+            if inside in stage.functions:
+                course.tell(course.say("mine_where", stage.id), sys.stderr)
+
+
+def tell_faster(known, chosen):
+    """With a model of some size plain loops are slow: which stages mend that, if none of them is there."""
+    faster = [stage for stage in known if bench.timed(stage)]
+    if not any(stage in chosen for stage in faster):
+        stages = ", ".join(f"{stage.id} {stage.title[course.language()]}" for stage in faster)
+        course.tell(course.say("mine_plain", stages), sys.stderr)
+
+
+def read_ids(path):
+    return path.read_text().strip().split(",") if path.exists() else []
+
+
+def compare(mine, ours, why_not, times):
+    """What became of the tokens, as one line; why_not: the key of what is said where they part."""
+    same = 0
+    while same < min(len(mine), len(ours)) and mine[same] == ours[same]:
+        same += 1
+    if same < max(len(mine), len(ours)):
+        return course.say(why_not, same, len(ours))
+    line = course.say("mine_same", same)
+    if times[0] > SLOWER[0] * times[1] and times[0] > times[1] + SLOWER[1]:
+        line += ("；" if course.language() == "zh" else "; ") + course.say("mine_slower", times[0] / times[1])
+    return line
+
+
+def why_tokens_part(chosen, right):
+    if not right:
+        return "mine_differs"
+    return "mine_rounded" if any(stage.rounds for stage in chosen) else "mine_tipped"
+
+
+def story(words, run_mine, why_not, folder):
+    """Tells the story, then ours with the same options, and says whether the tokens are the same."""
+    options = [] if has_option(words, "--seed") else ["--seed", str(secrets.randbits(32))]
+    files = folder / "mine", folder / "ours"
+    begin = time.monotonic()
+    code = run_mine([words[0], *options, "--save-ids", str(files[0]), *words[1:]])
+    middle = time.monotonic()
+    if code != 0:
+        return code, None
+    quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with course.doing(course.say("doing_reference")):
+        failed = run_program("src/stagecraft",
+                             [words[0], "--textbook", *options, "--save-ids", str(files[1]), *words[1:]],
+                             **quiet)
+    times = middle - begin, time.monotonic() - middle
+    return code, None if failed else compare(*map(read_ids, files), why_not, times)
+
+
+def run():
+    known = course.stages()
+    chosen, words = split_mine(sys.argv[1:], known)
+    if words[0] == "bench" and chosen and all(map(bench.timed, chosen)):  # by their gates, without a model
+        return max(map(bench.bench, chosen))
+    right = True
+    if chosen:
+        right = check_gates(chosen)
+    else:
+        chosen = passing(known)
+        if not chosen:
+            raise course.Problem(course.say("mine_none", known[0].id))
+    select(chosen)
+    build(chosen)
+    functions = [function for stage in chosen for function in stage.functions]
+    course.tell(course.say("mine_begins", ", ".join(functions)), sys.stderr)
+    if all(any(stage.id == one for stage in chosen) for one in (9, 10)):
+        course.tell(course.say("mine_both"), sys.stderr)
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        table = calls.Table(folder / "calls", course.BUILD, PROGRAM, functions)
+        environment = dict(os.environ, STAGECRAFT_CALLS=str(table.path))
+
+        def run_mine(words):
+            return run_program(PROGRAM, words, env=environment)
+
+        if has_option(words, "--help", "-h"):
+            return run_mine(words)
+        if words[0] == "story" and not has_option(words, "--save-ids"):
+            code, tokens = story(words, run_mine, why_tokens_part(chosen, right), folder)
+        else:
+            code, tokens = run_mine(words), None
+        tell_calls(table, code, with_shares=words[0] != "chat")  # who types takes most of its time
+        if code == 0 and words[0] in ("chat", "story") and has_option(words, "--model", "-m"):
+            tell_faster(known, chosen)
+        if tokens:
+            course.tell(tokens, sys.stderr)
+    return code if code >= 0 else 128 - code
+
+
+if __name__ == "__main__":
+    sys.exit(course.main(run))

@@ -1,0 +1,72 @@
+"""./stage reset: the starter of a stage again; what stood there is kept beside it."""
+import argparse
+import itertools
+import re
+import sys
+
+from shared import course
+
+REGISTRY = course.ROOT / "stages" / "stages.json"
+
+
+def keep_aside(path):
+    """Renames the file to the first free of rms_norm.cpp.1, .2, ... and returns that."""
+    for n in itertools.count(1):
+        aside = path.with_name(f"{path.name}.{n}")
+        if not aside.exists():
+            path.rename(aside)
+            return aside
+
+
+def reset(stage, name=None):
+    units = [unit for unit in stage.units if name in (None, unit["file"])]
+    if not units:
+        raise course.Problem(course.say("reset_no_file", stage.id, name, stage.file_names))
+    changed = [unit for unit in units if not stage.is_handed_out(unit)]
+    starters = [stage.starter(unit) for unit in changed]  # all of them, before anything is moved
+    for unit, starter in zip(changed, starters):
+        path = stage.path(unit)
+        aside = keep_aside(path) if path.exists() else None
+        path.write_bytes(starter)
+        shown = path.relative_to(course.ROOT)
+        course.tell(course.say("reset_kept", shown, aside.name) if aside else course.say("reset_back", shown))
+    if not changed:
+        course.tell(course.say("reset_nothing", stage.id))
+
+
+def renewed(text, stages):
+    """The registry's text with the hashes of the starters that lie in the folders now."""
+    for stage in stages:
+        at = text.index(f'"slug": "{stage.slug}"')
+        for unit in stage.units:
+            starter = stage.path(unit).read_bytes()
+            if b"NOT_IMPLEMENTED(" not in starter:
+                continue  # somebody's solution must not become a starter
+            entry = re.compile(rf'("file": "{re.escape(unit["file"])}")(, "starter": "\w*")?')
+            found = entry.search(text, at)
+            name = f'{found[1]}, "starter": "{course.blob_hash(starter)}"'
+            text = text[:found.start()] + name + text[found.end():]
+    return text
+
+
+def run():
+    parser = argparse.ArgumentParser(
+        prog="./stage reset", description="Gives the starter of a stage back. Your file is kept "
+        "beside it: rms_norm.cpp.1, or the next number.", epilog="e.g. ./stage reset 3")
+    parser.add_argument("stage", nargs="?", help="for example 3")
+    parser.add_argument("file", nargs="?", help="only this one, of a stage that has several")
+    parser.add_argument("--renew", action="store_true", help="for authors of the course: makes the files "
+                        "in stages/ the starters (their hashes go into stages.json)")
+    options = parser.parse_args()
+    known = course.stages()
+    if options.renew == (options.stage is not None):
+        parser.error("expected a stage, or --renew")
+    if options.renew:
+        REGISTRY.write_text(renewed(REGISTRY.read_text(), known))
+    else:
+        reset(course.find_stage(options.stage, known), options.file)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(course.main(run))

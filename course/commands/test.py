@@ -1,0 +1,154 @@
+"""./stage test: is my code right, and if not, why?"""
+import argparse
+import subprocess
+import sys
+
+from shared import course
+from shared import progress
+from grading import sanitized
+
+COLOURS = {"passed": "32", "wrong": "31", "slow": "33"}
+SECONDS = 60  # for the student's own tests
+LINES = 40
+SANITIZED = ("crashed", "overrun")  # failures of which the sanitizers know the line
+
+
+def tell(result, brief=False):
+    """The verdict on one stage, for a person; brief: in one line where there is nothing to mend."""
+    stage = result.stage
+    head = course.say("test_head", result.name, stage.title[course.language()], result.earned, result.points)
+    if brief and result.status in ("passed", "unwritten"):
+        course.tell(f"{head}, {course.say(f'test_{result.status}')}")
+        return
+    course.tell(head)
+    if result.compile_error:
+        head = course.say("test_refused" if result.is_refused else "test_uncompiled")
+        course.tell(f"  {head}\n{indent(result.compile_error)}")
+        return
+    explained = False
+    for group in result.groups:
+        lines = []
+        if not explained and group.failed_requests and group.failed_requests[0][0] in SANITIZED:
+            lines = sanitized.where_it_happens(stage, group.failed_requests[0][1])
+            explained = True  # one thing at a time
+        elif not explained and group.failed_requests and group.failed_requests[0][0] == "hung":
+            lines = [course.say("test_hung", stage.id)]
+            explained = True
+        tell_group(group, lines)
+    if result.status == "wrong" and stage.needs and not result.is_begun:
+        course.tell("  " + course.say("test_needs", ", ".join(map(str, stage.needs))))
+
+
+def tell_group(group, where_it_happens):
+    word = course.paint(course.say(f"test_{group.status}"), COLOURS.get(group.status))
+    course.tell(f"  {group.name:<24} {group.earned:>3}/{group.points:<3} {word}")
+    for failure in group.failures[:1]:  # one thing at a time
+        course.tell(indent(failure))
+    for line in where_it_happens:
+        course.tell(indent(line, 6))
+    if group.mistake_says:
+        course.tell(indent(group.mistake_says))
+    if len(group.failures) > 1 and group.status != "slow":
+        course.tell(indent(course.say("test_more", len(group.failures) - 1)))
+
+
+def indent(text, columns=4):
+    """Each line so far to the right."""
+    return "\n".join(" " * columns + line for line in text.splitlines())
+
+
+def next_step(result, selection=None):
+    """selection: the stages to be heard, where it is not this one alone."""
+    stage = result.stage
+    if result.status == "passed":
+        milestone = stage.milestone and course.say("test_milestone", stage.milestone[course.language()])
+        return "\n".join(filter(None, [milestone, course.say("test_hear", selection or stage.id, stage.program, stage.id)]))
+    to_write = result.status == "unwritten" or result.is_begun
+    files = f"{stage.folder.relative_to(course.ROOT)}/{stage.file_names}"
+    if result.status == "slow":
+        return course.say("test_faster", files, stage.id)
+    return course.say("test_write" if to_write else "test_mend", files, stage.id)
+
+
+def next_page(result):
+    """What is next after a part that is right; result: of the whole stage."""
+    part = result.next_part
+    if part is None:
+        return next_step(result)
+    page = result.stage.page(part).relative_to(course.ROOT)
+    return course.say("test_next_part", f"{result.stage.id}.{part}", page)
+
+
+def run_my_tests(stage):
+    """What the student's own tests say: shown, never graded."""
+    course.tell(course.say("test_mine", stage.my_tests.relative_to(course.ROOT)))
+    target = f"my_tests_{stage.number}"
+    problem = course.build(target)
+    if problem is not None:
+        course.tell(f"  {course.say('test_uncompiled')}\n{indent(course.why_not_built(problem, f'tests/{target}'))}")
+        return
+    try:
+        done = subprocess.run(
+            [str(course.BUILD / "course" / target), "--gtest_brief=1"], stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS, errors="replace")
+    except subprocess.TimeoutExpired:
+        course.tell(indent(course.say("test_mine_hung", SECONDS)))
+        return
+    course.tell(indent("\n".join(done.stdout.splitlines()[:LINES])))
+    if done.returncode < 0:
+        course.tell(indent(course.say("test_mine_ended", -done.returncode)))
+
+
+def test_and_tell(stage, brief=False):
+    result = progress.judge(stage, explain=True)
+    tell(result, brief)
+    if stage.my_tests.exists() and not result.compile_error:
+        run_my_tests(stage)
+    return result
+
+
+def test_part(text, known):
+    """'6.3': the gate judges the stage, for its parts use each other; shown is one part."""
+    stage, part = course.find_part(text, known)
+    whole = progress.judge(stage, explain=True)
+    result = whole.of_part(part)
+    tell(result)
+    print(next_page(whole) if result.status == "passed" else next_step(result))
+    return 0 if result.status == "passed" else 1
+
+
+def up_to_the_next_unfinished(known):
+    """Tests the stages that are not known to pass, as far as the first that does not."""
+    for stage in known:
+        before = progress.remembered(stage, official_too=False)
+        if before is None or before.status != "passed" or stage is known[-1]:
+            result = test_and_tell(stage, brief=True)
+            yield result
+            if result.status != "passed":
+                return
+
+
+def run():
+    parser = argparse.ArgumentParser(prog="./stage test",
+                                     description="Runs the gates of your stages.",
+                                     epilog="e.g. ./stage test 3; without a stage: the next unfinished one")
+    parser.add_argument("stages", nargs="?", help="3, 1-4, or all; 6.3 for one part of a stage that has parts")
+    options = parser.parse_args()
+    known = course.stages()
+    if options.stages and "." in options.stages:
+        return test_part(options.stages, known)
+    if options.stages:
+        chosen = course.parse_selection(options.stages, known)
+        results = [test_and_tell(stage, brief=len(chosen) > 1) for stage in chosen]
+    else:
+        results = list(up_to_the_next_unfinished(known))
+    if options.stages and len(results) > 1:
+        course.tell(course.say("test_total", sum(result.earned for result in results),
+                         sum(result.stage.points for result in results)))
+    unfinished = next((result for result in results if result.status != "passed"), None)
+    course.tell(next_step(unfinished or results[-1], options.stages))
+    return 1 if unfinished else 0
+
+
+if __name__ == "__main__":
+    sys.exit(course.main(run))

@@ -1,0 +1,114 @@
+"""./stage tour: docs/tour.md, a screen for each of its numbered sections; the answer to each question waits for Enter."""
+import argparse
+import re
+import shutil
+import sys
+
+from shared import course
+
+PAGES = {"en": "tour.md", "zh": "tour.zh.md"}
+WIDEST = 100  # longer lines are hard to read
+
+
+def columns():
+    return min(shutil.get_terminal_size((80, 24)).columns, WIDEST)
+
+
+def page():
+    return (course.ROOT / "docs" / PAGES[course.language()]).read_text(encoding="utf-8")
+
+
+def summary(text):
+    """The map as lines: the first code block."""
+    return re.search(r"^```\n(.*?)\n```$", text, re.M | re.S)[1].split("\n")
+
+
+def plain(text):
+    """A paragraph without what only a browser needs."""
+    text = re.sub(r"<!--.*?-->|!\[.*?\]\(.*?\)|</?details>|</?summary>", "", text)
+    text = re.sub(r"(?<!\w)\*(\w[^*]*)\*", r"\1", re.sub(r"\[(.*?)\]\(.*?\)", r"\1", text))
+    # Between two lines of Chinese, and after its punctuation, there is no blank.
+    text = re.sub(r"(?<=[\u2e80-\uffef])\n(?=[\u2e80-\uffef])|(?<=[\u3000-\u303f\uff00-\uffef])\n", "", text)
+    return re.sub(r" +", " ", text.replace("\n", " ")).strip()
+
+
+def rendered(markdown, width):
+    """Lines for a terminal: paragraphs wrapped, code as it is."""
+    for at, part in enumerate(re.split(r"^```\n(.*?)\n```$", markdown, flags=re.M | re.S)):
+        if at % 2:
+            yield from (f"  {line}" for line in part.split("\n"))
+            yield ""
+            continue
+        for paragraph in filter(None, map(plain, re.split(r"\n\s*\n", part))):
+            yield from course.wrapped(paragraph, width)
+            yield ""
+
+
+class Screen:
+    """A section: what it tells and asks, and the answer with the command that shows it."""
+
+    def __init__(self, heading, body, width):
+        question = re.search(r"<details><summary>.*?</summary>", body, re.S)
+        self.title = heading
+        self.asks = list(rendered(body[:question.end()], width))
+        self.answers = list(rendered(body[question.end():], width))
+
+
+def screens(text, width):
+    parts = re.split(r"^## (.*)$", text, flags=re.M)
+    found = [Screen(heading, body, width) for heading, body in zip(parts[1::2], parts[2::2])
+             if re.match(r"\d", heading)]
+    found[0].asks[:0] = [*summary(text), ""]
+    return found
+
+
+def wait(key, *values):
+    """For Enter, where a person reads; False if they have seen enough."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return True
+    try:
+        return input(course.paint(course.say(key, *values), "2") + " ").strip().lower() not in ("q", "quit")
+    except EOFError:
+        print()
+        return False
+
+
+def show(lines):
+    for line in lines:
+        print(course.paint(line, "36") if line.startswith("  $ ") else line)
+
+
+def show_summary():
+    if (course.ROOT / "docs" / PAGES[course.language()]).exists():  # a copy for grading has no docs
+        show([*summary(page()), course.say("tour_more")])
+
+
+def run():
+    parser = argparse.ArgumentParser(prog="./stage tour", description="What happens between a text and the next word, "
+                                     "in six screens: docs/tour.md. Enter goes on, q stops.")
+    parser.add_argument("screen", nargs="?", type=int, help="only this one, from 1")
+    parser.add_argument("--summary", action="store_true", help="only the map, in a few lines")
+    arguments = parser.parse_args()
+    text = page()
+    if arguments.summary:
+        show_summary()
+        return 0
+    found = screens(text, columns())
+    if arguments.screen is not None and not 1 <= arguments.screen <= len(found):
+        raise course.Problem(f"no screen {arguments.screen}: expected 1 to {len(found)}")
+    for number, screen in enumerate(found, 1):
+        if arguments.screen not in (None, number):
+            continue
+        print(course.paint(screen.title, "1") + "\n")
+        show(screen.asks)
+        if not wait("tour_answer"):
+            return 0
+        show(screen.answers)
+        if number < len(found) and arguments.screen is None and not wait("tour_next", number + 1, len(found)):
+            return 0
+    print(course.say("tour_end"))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(course.main(run))

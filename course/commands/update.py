@@ -1,0 +1,128 @@
+"""./stage update: everything but the student's own files, as the official tree has it now.
+
+Theirs are the files of the registry that are no longer starters, my_tests.cpp, course.json, and whatever the
+official tree does not have. What comes is staged for a commit, which is left to them.
+"""
+import argparse
+import datetime
+import re
+import sys
+import time
+
+from shared import course
+from shared import official
+
+ASKED = course.ROOT / "build" / "course" / "asked"  # when the official repository was last asked
+DAY = 24 * 60 * 60
+SECONDS = 3  # for the question; nobody waits for it longer
+CHANGE = re.compile(r"^- ((?:handout|tests|code): .*)")
+
+
+# ---- is there anything new? ---------------------------------------------------------------------
+
+
+def is_known(sha, settings):
+    return sha == settings["commit"] or official.git("merge-base", "--is-ancestor", sha, "HEAD") is not None
+
+
+def is_behind():
+    """Is the official tree elsewhere by now? Asked at most once a day; unknown is no."""
+    settings = official.read()
+    if not settings["url"] or (ASKED.exists() and abs(time.time() - ASKED.stat().st_mtime) < DAY):
+        return False
+    ASKED.parent.mkdir(parents=True, exist_ok=True)
+    ASKED.touch()
+    ref = settings["ref"]
+    said = official.git("ls-remote", "--", settings["url"], ref, f"{ref}^{{}}", seconds=SECONDS)
+    return bool(said) and not is_known(said.splitlines()[-1].split("\t")[0], settings)  # a tag's commit is last
+
+
+# ---- the update ---------------------------------------------------------------------------------
+
+
+def names_in(*words):
+    return set((official.git(*words) or "").split("\0")) - {""}
+
+
+def students():
+    """Files of the registry that a student has begun, and course.json."""
+    begun = {course.unit_name(stage, unit) for stage in course.stages() for unit in stage.units
+             if stage.path(unit).exists() and not stage.is_handed_out(unit)}
+    return begun | {official.FILE}
+
+
+def is_left(name, mine):
+    """Is that file not for the official tree to change?"""
+    absent = official.OURS_ALONE.match(name) and not (course.ROOT / name).exists()
+    return name in mine or absent or name.endswith("/my_tests.cpp")
+
+
+def changes(new, settings):
+    """(names to take from the commit `new`, names to delete)"""
+    mine = students()
+    differ = {name for name in names_in("diff", "--name-only", "--no-renames", "-z", "HEAD", new)
+              if not is_left(name, mine)}
+    there = names_in("ls-tree", "-r", "--name-only", "-z", new)
+    # What the student added stays: only what an official tree once had can be gone from it.
+    base = settings["commit"] or (official.git("merge-base", "HEAD", new) or "").strip()
+    once = names_in("ls-tree", "-r", "--name-only", "-z", base) if base else set()
+    return differ & there, (differ - there) & once
+
+
+def refuse_to_overwrite(names):
+    """Nothing that git has not is lost."""
+    lines = names_in("status", "--porcelain", "--no-renames", "--untracked-files=all", "-z")
+    edited = sorted(names & {line[3:] for line in lines})
+    if edited:
+        raise course.Problem(course.say("update_edited", "\n  ".join(edited)))
+
+
+def apply(names, *words):
+    """Runs a command of git's on these files."""
+    paths = "\0".join(f":(literal){name}" for name in sorted(names))
+    if names and official.git(*words, "--pathspec-from-file=-", "--pathspec-file-nul", given=paths) is None:
+        raise course.Problem(f"git {words[0]} failed: git status says what there is")
+
+
+def changelog():
+    path = course.ROOT / "CHANGELOG.md"
+    return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+
+
+def run():
+    parser = argparse.ArgumentParser(
+        prog="./stage update", description="Brings everything but your own files to the official tree "
+        "that course.json names, and says what changed.")
+    parser.parse_args()
+    settings = official.read()
+    if not settings["url"]:
+        raise course.Problem(course.say("update_no_url"))
+    if official.git("rev-parse", "--show-prefix") != "\n":
+        raise course.Problem(course.say("update_no_git"))
+    with course.doing(course.say("doing_fetch", settings["url"])):
+        fetched = official.git("fetch", "-q", "--no-tags", "--", settings["url"], settings["ref"])
+    if fetched is None:
+        raise course.Problem(course.say("update_unreachable", settings["url"], settings["ref"]))
+    new = official.git("rev-parse", "FETCH_HEAD^{commit}").strip()
+    if is_known(new, settings):
+        course.tell(course.say("update_nothing", new[:10]))
+        return 0
+    wanted, gone = changes(new, settings)
+    refuse_to_overwrite(wanted | gone)
+    before = changelog()
+    course.messages()  # read now: the file may be about to change
+    apply(wanted, "checkout", "-q", new)
+    apply(gone, "rm", "-q")
+    official.write({**settings, "commit": new})
+    official.git("add", official.FILE)
+    course.tell(course.say("update_done", len(wanted) + len(gone), new[:10]))
+    for line in changelog():
+        found = CHANGE.match(line)
+        if found and line not in before:
+            course.tell(f"  {found[1]}")
+    course.tell(course.say("update_commit", datetime.date.today().isoformat()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(course.main(run))

@@ -1,0 +1,80 @@
+"""./stage watch: the test again, at every save."""
+import argparse
+import sys
+import time
+
+from shared import course
+from shared import progress
+from commands import test
+
+SECONDS = 0.3  # between two looks at the files
+
+
+def snapshot(stage):
+    """What changes when a file of the stage is saved, comes or goes."""
+    seen = {}
+    for path in [*progress.files(stage), stage.my_tests]:
+        try:
+            status = path.stat()
+        except OSError:  # an editor is putting another in its place
+            continue
+        seen[path] = (status.st_mtime_ns, status.st_size, status.st_ino)
+    return seen
+
+
+def wait_for_a_save(stages, before):
+    """The first of these stages that was saved. before: {stage: its snapshot}"""
+    while True:
+        for stage in stages:
+            if snapshot(stage) != before[stage]:
+                print(f"\n-- {time.strftime('%H:%M:%S')}")
+                return stage
+        time.sleep(SECONDS)
+
+
+def test_once(stage):
+    """Whether the stage passes."""
+    try:
+        result = test.test_and_tell(stage)
+    except course.Problem as problem:  # a build that can't be: the next save may mend it
+        course.tell(f"stage: {problem}", sys.stderr)
+        return False
+    course.tell(test.next_step(result))
+    return result.status == "passed"
+
+
+def announce(stage, after):
+    course.tell("\n" + course.say("watch_next", after.id, stage.id, stage.title[course.language()],
+                                  stage.handout.relative_to(course.ROOT), stage.file_names))
+
+
+def run():
+    parser = argparse.ArgumentParser(
+        prog="./stage watch", description="Runs the test of a stage at every save of its files.",
+        epilog="e.g. ./stage watch 3; without a stage: the next unfinished one, and then the one after")
+    parser.add_argument("stage", nargs="?", help="3, say")
+    options = parser.parse_args()
+    known = course.stages()
+    stage = course.find_stage(options.stage, known) if options.stage else progress.next_unfinished(known)
+    while True:
+        if stage is None:  # all done: whichever is saved next
+            before = {stage: snapshot(stage) for stage in known}
+            course.tell(course.say("where_all_done"))
+            course.tell(course.say("watching", "stages"))
+            stage = wait_for_a_save(known, before)
+        before = snapshot(stage)
+        passed = test_once(stage)
+        if passed and not options.stage:
+            last, stage = stage, progress.next_unfinished(known)
+            if stage is None:
+                continue
+            announce(stage, last)
+            if stage.is_started:
+                continue
+            before = snapshot(stage)
+        course.tell(course.say("watching", stage.folder.relative_to(course.ROOT)))
+        wait_for_a_save([stage], {stage: before})
+
+
+if __name__ == "__main__":
+    sys.exit(course.main(run))

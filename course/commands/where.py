@@ -1,0 +1,60 @@
+"""./stage alone: where am I, and what is next?"""
+import sys
+
+from shared import course
+from shared import official
+from shared import progress
+from commands import tour
+from commands import update
+
+COLOURS = {"passed": "32", "wrong": "31", "uncompiled": "31", "begun": "33", "slow": "33"}
+
+
+def row(number, title, points, word, width):
+    room = " " * (9 - course.width(points))
+    return f" {number:>2}  {course.padded(title, width)}  {room}{points}   {word}".rstrip()
+
+
+def table(results):
+    titles = [result.stage.title[course.language()] for result in results]
+    width = max(map(course.width, titles))
+    yield row("", course.say("where_stage"), course.say("where_points"), course.say("where_state"), width)
+    for result, title in zip(results, titles):
+        found = "begun" if result.is_begun else result.status
+        yield row(result.stage.id, title, f"{result.earned} / {result.stage.points}",
+                  course.paint(course.say(f"where_{found}"), COLOURS.get(found)), width)
+    earned = sum(result.earned for result in results)
+    points = sum(result.stage.points for result in results)
+    yield row("", course.say("where_total"), f"{earned} / {points}", "", width)
+
+
+def what_next(results):
+    ahead = next((result for result in results if result.status != "passed"), None)
+    if ahead is None:
+        return course.say("where_all_done")
+    stage = ahead.stage
+    if ahead.status == "unwritten" or ahead.is_begun:
+        return course.say("where_next_write", stage.id, stage.title[course.language()], stage.minutes,
+                          stage.handout.relative_to(course.ROOT), stage.file_names)
+    if ahead.status == "slow":
+        return course.say("where_next_faster", stage.id, stage.title[course.language()])
+    return course.say("where_next_mend", stage.id, stage.title[course.language()])
+
+
+def run():
+    results = [progress.result_of(stage) for stage in course.stages()]
+    for line in table(results):
+        print(line)
+    if not any(result.stage.is_started for result in results):
+        print()
+        tour.show_summary()
+    course.tell(f"\n{what_next(results)}\n{course.say('where_help')}")
+    with course.doing(course.say("doing_ask", official.read()["url"])):
+        is_behind = update.is_behind()
+    if is_behind:
+        course.tell(course.say("update_behind"))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(course.main(run))

@@ -1,0 +1,1 @@
+"""One repository's grade: read what was handed in, compile it, ask the judge, report."""

@@ -1,0 +1,331 @@
+"""Grades what one student handed in, by the official tree that this file stands in.
+
+Nothing of the student's but the submission's files is used. The official tree is built once; a student's
+files are compiled beside it, each stage on its own, so that five hundred of them cost five hundred times
+only that. What comes out is a dictionary, the result.json of docs/teaching.md.
+"""
+import concurrent.futures
+import functools
+import hashlib
+import json
+import os
+import pathlib
+import re
+import secrets
+import shutil
+import subprocess
+import tempfile
+import threading
+import traceback
+
+from shared import course
+from sandbox import limited
+from grading import links
+from grading import own_work
+from shared import progress
+from grading import recipe
+from grading import sanitized
+from grading import submission
+from sandbox.confine import confined, why_not
+
+SCHEMA = 1
+PLACE = course.BUILD.parent / "grading"
+COMPILE_SECONDS = 60
+# For all of a student, whatever each stage takes: no student comes near it, only a machine that stands still.
+SECONDS = 24 * 3600
+ERROR_LINE = re.compile(r"^(stages/[^:\s]+):(\d{1,9}):(?:\d+:)? (?:fatal )?error: (.*)", re.M)
+SOURCE_LINE = re.compile(r"^\S[^\n]*:\d+:(?:\d+:)? (?:fatal )?error: ", re.M)
+MOST_LETTERS = 8000  # of one thing that is said to or about a student
+GROUPS = {"passed", "unwritten", "crashed", "hung"}  # other ways to fail are "wrong"
+NO_FAULT = ("passed", "unwritten", "begun", "slow", "unjudged")
+# What a verdict hangs on, besides the student's files, the seed and the compiler.
+OFFICIAL = (*progress.OFFICIAL, "course/grading", "course/mistakes", "course/shared", "stages/messages.json",
+            "stages/own_work.json", "CMakeLists.txt")
+building = threading.Lock()
+prepared = None  # the folder of the headers, if another process has made it
+
+
+# ---- the official side, once --------------------------------------------------------------------
+
+
+def headers():
+    """A folder with a folder for each stage ("02"), in which are the headers that it may include."""
+    folder = PLACE / "include"
+    wanted = {f"{stage.number}/{name}": course.ROOT / "src" / name for stage in course.stages()
+              for name in own_work.rules(stage.number)["headers"]}
+    for path in [path for path in folder.rglob("*") if path.is_file()]:
+        if path.relative_to(folder).as_posix() not in wanted:
+            path.unlink()
+    for name, path in wanted.items():
+        copy = folder / name
+        if not copy.exists() or copy.read_bytes() != path.read_bytes():
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(path.read_bytes())
+    return folder
+
+
+@functools.lru_cache(maxsize=None)
+def prepare():
+    """Builds what every student is graded with; the folder of the headers."""
+    if prepared is not None:
+        return prepared
+    problem = course.build("grading", only=True)
+    if problem is not None:
+        raise course.Problem(f"the official tree does not build:\n{course.first_error(problem)}")
+    return headers()
+
+
+def use(folder):
+    """Another process has built all that, and the headers are in that folder."""
+    global prepared
+    prepared = folder
+    prepare.cache_clear()
+
+
+def precompile(folder):
+    """Lays compiled headers beside those with which the starters begin, in a copy of the headers: a student's
+    file that begins with the same #include means the same and is compiled in half the time. (GCC looks for
+    them by itself, and takes none that was made with other options; Clang does not look.)"""
+    shutil.copytree(prepare(), folder)
+    for stage in course.stages():
+        steps = recipe.recipe(stage.number)
+        include = folder / stage.number
+        for unit in stage.units:
+            first = re.search(r'^#include "(.*)"', stage.starter(unit).decode(), re.M)
+            name = course.unit_name(stage, unit)
+            if first and (include / first[1]).exists() and not (include / f"{first[1]}.gch").exists():
+                words = steps.compile_command(name, include / f"{first[1]}.gch", headers=include)[:-2]
+                subprocess.run([*words, "-w", "-x", "c++-header", str(include / first[1])], check=True,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+@functools.lru_cache(maxsize=None)
+def mistakes(number):
+    """The built wrong programs of a stage, or None."""
+    with building:
+        return course.build_mistakes(course.find_stage(number, course.stages()), only=True)
+
+
+def official():
+    """Which official tree this is."""
+    return {"commit": submission.head(course.ROOT)}
+
+
+@functools.lru_cache(maxsize=None)
+def official_files():
+    """The same by what is in it, which a commit does not tell of a tree that was changed."""
+    roots = [course.ROOT / name for name in OFFICIAL]
+    return progress.fingerprint(path for root in roots for path in (root, *root.rglob("*")))
+
+
+@functools.lru_cache(maxsize=None)
+def compiler():
+    words = [recipe.recipe(course.stages()[0].number).compiler, "--version"]
+    return subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()[0]
+
+
+# ---- a student's side ---------------------------------------------------------------------------
+
+
+class NotMade(Exception):
+    """A student's program cannot be made; the message is for the student."""
+
+
+class NotTheirs(NotMade):
+    """It could be made, but not of the student's own work (own_work.py)."""
+
+
+def is_a_verdict(said):
+    """Does a compiler complain about a source, or a linker about names? Else the machine may be to blame."""
+    return SOURCE_LINE.search(said) or links.failed(said)
+
+
+def shown(text):
+    """What may stand in a result: as much of it as a person reads, and nothing that UTF-8 has no bytes for."""
+    text = text if len(text) <= MOST_LETTERS else text[:MOST_LETTERS] + "..."
+    return text.encode("utf-8", "replace").decode()
+
+
+class Work:
+    """One student's files in a folder of their own."""
+
+    def __init__(self, handed_in, seeds, folder):
+        self.handed_in = handed_in
+        self.seeds = seeds  # {id of a stage: of its numbers made on the spot}
+        self.folder = pathlib.Path(folder)
+        for name, text in handed_in.files.items():
+            path = self.folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(text)
+
+    def make(self, stage, kind=""):
+        """Compiles and links the worker of a stage with the student's files."""
+        steps = recipe.recipe(stage.number, kind)
+        include = prepare() / stage.number
+        made = self.folder / f"{stage.number}{kind}"
+        texts = {name: self.handed_in.files[name].decode("utf-8", "replace") for name in steps.compile}
+        self.refuse(own_work.refusal(stage, texts))
+        objects = {name: made / "CMakeFiles" / "mine.dir" / f"{name}.o" for name in steps.compile}
+        for name, out in objects.items():
+            out.parent.mkdir(parents=True, exist_ok=True)
+            command = confined(steps.compile_command(name, out, headers=include),
+                               reads=[include, self.folder / "stages"], writes=[out.parent],
+                               compiles=True, seconds=COMPILE_SECONDS)
+            self.run(command, self.folder, name)
+        self.refuse(own_work.refusal(stage, {}, objects, () if kind else steps.ours))
+        worker = made / "worker"
+        linked = [course.BUILD / path for path in steps.ours]
+        command = confined(steps.link_command(objects, worker), reads=[*linked, *objects.values()],
+                           writes=[made], compiles=True, seconds=COMPILE_SECONDS)
+        self.run(command, course.BUILD, worker.name, [*map(str, objects.values()), *steps.ours])
+        return worker
+
+    @staticmethod
+    def refuse(why):
+        if why:
+            raise NotTheirs(why)
+
+    def run(self, command, folder, what, files=()):
+        """A step of the compiler's; files: the objects, where they are to be linked."""
+        ended = limited.run_patiently(command, folder, COMPILE_SECONDS, is_a_verdict)
+        if ended.code == 0:
+            return
+        if ended.code is None or ended.cpu >= COMPILE_SECONDS - 1:
+            raise NotMade(course.say("grade_endless_compile", what, COMPILE_SECONDS, ended.cpu))
+        if not is_a_verdict(ended.said):
+            said = self.without_places(ended.said.strip()[-1000:])
+            raise NotMade(course.say("grade_compiler_ended", what, ended.how, said))
+        told = course.why_not_made(ended.said, files) if files else course.first_error(ended.said)
+        raise NotMade(self.without_places(told))
+
+    def without_places(self, told):
+        """What a compiler says, as if all lay in a student's repository: of the grader's own folders nothing."""
+        told = re.sub(rf"{re.escape(str(prepare()))}/\d\d\b", "src", told)
+        for folder in (self.folder, course.BUILD, PLACE, course.ROOT):
+            told = told.replace(f"{folder}/", "").replace(str(folder), ".")
+        return told
+
+    def where_it_happens(self, stage, request):
+        """What the sanitizers say about a request that the student's code did not survive."""
+        def command(words):
+            return confined(words, reads=[request.parent, course.ROOT / "tests" / "data" / "models"],
+                            writes=[pathlib.Path(words[-1]).parent], sanitized=True,
+                            seconds=sanitized.SECONDS)
+
+        try:
+            return sanitized.ask(self.make(stage, "_asan"), request, stage, command)
+        except (NotMade, course.Problem):  # the verdict does not hang on it
+            return "", None
+
+    def judge(self, stage):
+        """What the gate says, with the known mistake where there is one."""
+        worker = self.make(stage)
+        kept = self.folder / f"{stage.number}-asked"
+        return course.ask_gate(stage, worker, self.seeds[stage.id], kept, functools.partial(mistakes, stage.number))
+
+    def describe(self, group, stage, entry):
+        """A group of points for the result; entry: its stage's, which gets the line."""
+        kind, request = group.failed_requests[0] if group.failed_requests else (group.status, None)
+        status = kind if group.status == "wrong" and kind in GROUPS else group.status
+        message = group.failures[0] if group.failures else ""
+        more = 0 if status == "slow" else max(len(group.failures) - 1, 0)  # the next band says enough
+        if kind in ("crashed", "overrun") and "line" not in entry:
+            complaint, place = self.where_it_happens(stage, request)
+            source = self.handed_in.files.get(place[0], b"").decode("utf-8", "replace") if place else ""
+            message = "\n".join([message, *sanitized.told(complaint, place, source)])
+            entry["line"] = place and {"file": place[0], "line": place[1], "message": shown(complaint)}
+        return {"name": group.name, "points": group.points, "earned": group.earned, "status": status,
+                "message": shown(message), "more": more, "mistake": group.mistake,
+                "mistake_says": shown(group.mistake_says)}
+
+    def key(self, stage):
+        """By which its entry can be remembered: all that it hangs on."""
+        names = [course.unit_name(stage, unit) for unit in stage.units]
+        mine = [self.handed_in.refused.get(name) or course.blob_hash(self.handed_in.files[name])
+                for name in names]
+        all_of_it = [SCHEMA, stage.id, mine, official_files(), self.seeds[stage.id], compiler(),
+                     course.language(), why_not()]
+        return hashlib.sha1(json.dumps(all_of_it).encode()).hexdigest()
+
+    def remembered(self, stage, memory):
+        """grade, unless the same was graded before. memory: has get(key), put(key, entry), and turn(stage), a
+        context to grade it in."""
+        key = self.key(stage)
+        entry = memory.get(key)
+        if entry is None:
+            with memory.turn(stage):
+                entry = self.grade(stage)
+            if entry["status"] not in ("hung", "slow", "unjudged"):  # that may have been the machine's fault
+                memory.put(key, entry)
+        return entry
+
+    def grade(self, stage):
+        """The entry of a stage in the result. What no line of ours has foreseen is the doing of this code: it
+        costs this stage, and is no problem of the machine's."""
+        try:
+            return self.entry(stage)
+        except (course.Problem, OSError):
+            raise
+        except Exception as problem:  # noqa: BLE001
+            traceback.print_exc()
+            result = course.Result(stage)
+            return {"id": stage.id, "slug": stage.slug, "title": stage.title, "points": stage.points,
+                    "message": course.say("grade_unexpected", type(problem).__name__), "status": "wrong",
+                    "groups": [self.describe(group, stage, {}) for group in result.groups], "failed": True,
+                    "earned": 0, "started": True}
+
+    def entry(self, stage):
+        result = course.Result(stage)
+        entry = {"id": stage.id, "slug": stage.slug, "title": stage.title, "points": stage.points,
+                 "seed": self.seeds[stage.id]}
+        started = refused = False
+        for unit in stage.units:
+            name = course.unit_name(stage, unit)
+            if name in self.handed_in.refused:
+                started = refused = True
+                entry["message"] = course.say(self.handed_in.refused[name], name)
+            elif course.blob_hash(self.handed_in.files[name]) != unit.get("starter"):
+                started = True
+        try:
+            if started and not refused:
+                result = self.judge(stage)
+        except NotMade as problem:
+            refused = isinstance(problem, NotTheirs)
+            result.compile_error = entry["message"] = shown(str(problem))
+            found = ERROR_LINE.search(str(problem))
+            if found and found[1] in self.handed_in.files:  # #line may name any
+                entry["line"] = {"file": found[1], "line": int(found[2]), "message": shown(found[3])}
+        groups = entry["groups"] = [self.describe(group, stage, entry) for group in result.groups]
+        failed = [group["status"] for group in groups if group["status"] not in NO_FAULT]
+        if refused:
+            entry["status"] = "refused"
+        elif result.compile_error:
+            entry["status"] = "uncompiled"
+        else:  # "begun": functions are missing, and nothing is wrong
+            entry["status"] = failed[0] if failed else "begun" if result.is_begun else result.status
+        entry["failed"] = entry["status"] not in NO_FAULT
+        return {**entry, "earned": result.earned, "started": started}
+
+
+def grade(handed_in, seed=None, jobs=None, stages=None, memory=None):
+    """Grades a submission. seed: of the numbers made on the spot, or {id of a stage: its seed}. stages: by
+    default all. memory: as in Work.remembered."""
+    stages = stages or course.stages()
+    seed = secrets.randbits(63) if seed is None else seed
+    seeds = seed if isinstance(seed, dict) else {stage.id: seed for stage in stages}
+    prepare()
+    PLACE.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=PLACE, prefix=f"student-{os.getpid()}-") as folder:
+        work = Work(handed_in, seeds, folder)
+        one = functools.partial(work.remembered, memory=memory) if memory else work.grade
+        with concurrent.futures.ThreadPoolExecutor(jobs or os.cpu_count()) as pool:
+            entries = list(pool.map(one, stages))
+    return {
+        "schema": SCHEMA, "official": official(), "seed": None if seed is seeds else seed, "compiler": compiler(),
+        "language": course.language(), "confined": not why_not(), "not_confined_because": why_not(),
+        "repository": {"source": handed_in.source, "sha": handed_in.sha, "changed": handed_in.is_changed},
+        "earned": sum(entry["earned"] for entry in entries),
+        "points": sum(entry["points"] for entry in entries),
+        "failed": [entry["id"] for entry in entries if entry["failed"]],
+        "stages": entries,
+    }

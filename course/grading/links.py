@@ -1,0 +1,195 @@
+"""What object files define and want, by name: why a program cannot be linked, told by names.
+
+The functions return what they find as (message key, values...), for course.say.
+"""
+import collections
+import functools
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+Symbol = collections.namedtuple("Symbol", "file kind mangled name address")
+LINE = re.compile(r"^\s*([0-9a-fA-F]*)\s+([A-Za-z?-])\s(.+)$")
+OBJECT = re.compile(r"(.*/|)CMakeFiles/[^/]+\.dir/(.*)\.o(bj)?$")
+LINKED = re.compile(OBJECT.pattern + r"|course/libengine_\d\d\.a")
+STAGE_FILE = re.compile(r"(?:^|/)stages/(\d\d)-[^/]+/")
+# Names of our namespace, of none, and of C; the rest (std::, fmt::, typeinfo) is not written by hand.
+CPP_BY_HAND = re.compile(r"_ZNK?10stagecraft|_Z\d")
+BY_HAND = re.compile(r"_ZNK?10stagecraft|_Z\d|[A-Za-z]\w*$")
+NM_SECONDS, NM_BYTES, NM_MEMORY = 30, 32 << 20, 1 << 30
+LINK_FAILED = ("ld returned", "linker command failed", "link editor")
+
+
+def failed(output):
+    """Is this output of a build that of a link which failed?"""
+    return any(sign in output for sign in LINK_FAILED)
+
+
+@functools.lru_cache(maxsize=None)
+def nm_of(build):
+    for line in (pathlib.Path(build) / "CMakeCache.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("CMAKE_NM:"):
+            return line.partition("=")[2]
+    return "nm"
+
+
+def run_nm(build, files, *options):
+    """Under limits: a name that says the same part again and again becomes gigabytes when it is made readable."""
+    limits = f"ulimit -f {NM_BYTES // 512}; ulimit -v {NM_MEMORY // 1024}"
+    command = ["sh", "-c", f'{{ {limits}; }} 2>/dev/null; exec "$@"', "sh", nm_of(build), "-p", *options,
+               *map(str, files)]
+    with tempfile.TemporaryFile("w+", errors="replace") as said:
+        subprocess.run(command, cwd=build, check=True, stdin=subprocess.DEVNULL, stdout=said,
+                       stderr=subprocess.DEVNULL, timeout=NM_SECONDS)
+        said.seek(0)
+        return said.read().splitlines()
+
+
+def symbols(build, files):
+    """The symbols of object files or of a program, paths relative to build; [] where nm is missing."""
+    if not files:
+        return []
+    try:
+        mangled, plain = run_nm(build, files), run_nm(build, files, "-C")
+    except (OSError, subprocess.SubprocessError):
+        return []
+    found = []
+    headings = {f"{file}:": str(file) for file in files}
+    file = str(files[0])
+    for raw, readable in zip(mangled, plain):
+        if raw in headings:
+            file = headings[raw]
+        elif raw.endswith(".o:"):  # in an archive
+            file = raw[:-1]
+        line, name = LINE.match(raw), LINE.match(readable)
+        if line and name:
+            symbol = line[3][1:] if sys.platform == "darwin" else line[3]
+            found.append(Symbol(file, line[2], symbol, pretty(name[3]), int(line[1] or "0", 16)))
+    return found
+
+
+def pretty(name):
+    return re.sub(r", 18446744073709551615ul", "", name).replace("[abi:cxx11]", "")
+
+
+def is_defined(symbol):
+    return symbol.kind.isupper() and symbol.kind != "U"
+
+
+def is_strong(symbol):
+    return is_defined(symbol) and symbol.kind not in "WV"
+
+
+def last_name(name):
+    """'void stagecraft::x<int>::dot<4>(float)' -> 'dot'"""
+    head = name.partition("(")[0] if not name.startswith("(anonymous") else name
+    while re.search(r"<[^<>]*>", head):
+        head = re.sub(r"<[^<>]*>", "", head)
+    return re.split(r"::|\s|~", head)[-1]
+
+
+@functools.lru_cache(maxsize=None)
+def functions_of_headers(root):
+    names = set()
+    for header in (pathlib.Path(root) / "src").rglob("*.h"):
+        code = re.sub(r"//.*", "", header.read_text(encoding="utf-8"))
+        names.update(re.findall(r"(\w+)\(", code))
+        names.update(re.findall(r"\b(?:class|struct) (\w+)", code))  # what the compiler makes of them
+    return names
+
+
+def comes_from_a_header(symbol, root):
+    """Many files may hold a function of one of our headers. (Mach-O's nm does not tell which do.)"""
+    if symbol.kind not in "WV" and sys.platform != "darwin":
+        return False
+    return ("operator" in symbol.name or "{lambda" in symbol.name
+            or last_name(symbol.name) in functions_of_headers(root))
+
+
+def object_files(build, program):
+    """The objects and our own archives that a program is linked from."""
+    ask = ["ninja", "-C", str(build), "-t", "query", program]
+    done = subprocess.run(ask, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    inputs = done.stdout.partition("outputs:")[0]
+    files = [line.strip(" |") for line in inputs.splitlines()]  # "| libx.a": a dependency of the link
+    return list(dict.fromkeys(file for file in files if LINKED.fullmatch(file)))
+
+
+def source_of(file):
+    """course/CMakeFiles/mine_02.dir/__/stages/02-rms-norm/rms_norm.cpp.o -> stages/02-..."""
+    found = OBJECT.fullmatch(file)
+    if not found:
+        return file
+    parts = []
+    for part in (found[1] + found[2]).split("/"):
+        if part == "__" and parts:
+            parts.pop()
+        else:
+            parts.append(part)
+    return "/".join(parts)
+
+
+def stage_of(file):
+    found = STAGE_FILE.search(file)
+    return int(found[1]) if found else None
+
+
+def without_namespace(name):
+    return name.replace("stagecraft::", "")
+
+
+def clashes(build, root, files):
+    """What two stages both define, also where the linker would silently take one of the two."""
+    first = {}
+    found = []
+    for symbol in symbols(build, files):
+        if not is_defined(symbol) or not BY_HAND.match(symbol.mangled):
+            continue
+        if comes_from_a_header(symbol, root):
+            continue
+        stage = stage_of(symbol.file)
+        other = first.setdefault(symbol.mangled, stage)
+        if other != stage:
+            found.append(("clash_stages", *sorted((other, stage)), without_namespace(symbol.name)))
+    return found
+
+
+def why_not_linked(build, files, functions):
+    """Why the linker refused a program of these objects, of which some are a student's.
+
+    functions: {stage: names of its functions}
+    """
+    every = symbols(build, files)
+    strong = collections.defaultdict(list)
+    for symbol in every:
+        if is_strong(symbol):
+            strong[symbol.mangled].append(symbol)
+    found = []
+    for same in strong.values():
+        sources = [source_of(symbol.file) for symbol in same]
+        if len(sources) > 1 and any(map(stage_of, sources)):
+            sources.sort(key=lambda source: stage_of(source) is None)
+            found.append(("clash_files", *sources[:2], without_namespace(same[0].name)))
+
+    known = {symbol.mangled for symbol in every if is_defined(symbol)}
+    for symbol in every:
+        if symbol.kind == "U" and symbol.mangled not in known and CPP_BY_HAND.match(symbol.mangled):
+            known.add(symbol.mangled)
+            found.append(why_undefined(symbol, every, files, functions))
+    return found
+
+
+def why_undefined(symbol, every, files, functions):
+    function = last_name(symbol.name)
+    stage = next((stage for stage, names in functions.items() if function in names), None)
+    sources = [source_of(file) for file in files if stage is not None and stage_of(file) == stage]
+    if not sources:
+        return "undefined", source_of(symbol.file), without_namespace(symbol.name)
+    for other in every:
+        source = source_of(other.file)
+        if is_strong(other) and source in sources and last_name(other.name) == function:
+            return "other_signature", source, symbol.name, other.name
+    named = [source for source in sources if pathlib.Path(source).stem == function]
+    return "not_defined", (named or sources)[0], symbol.name

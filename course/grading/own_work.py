@@ -1,0 +1,393 @@
+"""What counts as a student's own work: which headers and functions of ours the code of a stage may use, and
+what of ours it may not define. docs/confinement.md says it in words.
+
+stages/own_work.json holds the list of each stage, and each handout prints it. Nobody writes that list. It is
+computed from the starters, our answers and the right programs of the catalogue: the headers that these include,
+the functions that they and these headers call, the methods of the classes that they name; the functions of the
+stages that it builds on ("needs"); and what every stage may use.
+
+    python3 course grading.own_work --write    computes the lists anew, for stages/own_work.json and the handouts
+    python3 course grading.own_work            says what differs; exit 1 if something does
+"""
+import argparse
+import functools
+import json
+import re
+import struct
+import subprocess
+import sys
+
+from mistakes import catalogue
+from shared import course
+from grading import links
+
+SRC = course.ROOT / "src"
+LIST = course.ROOT / "stages" / "own_work.json"
+FOR_ALL = ("base/error.h", "base/not_implemented.h", "operators/check.h", "tensor/matrix.h", "tensor/print.h")
+BASIC = {"Error", "Matrix", "MatrixView", "NotImplemented", "Printable"}  # which no handout has to name
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.M)
+CALL = re.compile(r"\b(\w+)(?:<[^<>()]*>)?\(")
+STATIC = re.compile(r"\bstatic\s[^;{}()]*?(\w+)\(")
+CLASS = re.compile(r"\b(?:class|struct)\s+(\w+)\s*(?:final\s*)?(?::[^:{][^{]*)?\{")
+MOST_LINES = 8  # that a student reads
+BEGIN, END = "<!-- own work: python3 course grading.own_work --write -->", "<!-- end of own work -->"
+HANDOUT = {
+    "en": "**Your own work.** Of our functions, your code for this stage may call {calls}; it may include the "
+          "headers that declare them. All of the C++ standard library is yours to use, but for `std::execution`, "
+          "which needs another library. Whatever else it calls is refused by name: see "
+          "[docs/confinement.md](../../docs/confinement.md).",
+    "zh": "**自己的工作。** 我们的函数中，本阶段的代码可以调用 {calls}，并可以包含声明它们的头文件。"
+          "C++ 标准库可以随意使用，只有 `std::execution` 除外，它需要另一个库。调用其他函数会被拒绝，并指出函数名："
+          "见 [docs/confinement.md](../../docs/confinement.md)。",
+}
+METHODS = {"en": "the methods of {}", "zh": "{} 的成员函数"}
+COMMA = {"en": ", ", "zh": "、"}
+
+
+# ---- the lists, computed ------------------------------------------------------------------------
+
+
+def code(text):
+    """C++ without comments and texts."""
+    without = re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.S)
+    return re.sub(r'"(?:\\.|[^"\\\n])*"', '""', without)
+
+
+@functools.lru_cache(maxsize=None)
+def files_of_ours():
+    return {path.relative_to(SRC).as_posix() for path in SRC.rglob("*.*")}
+
+
+def included(text):
+    return set(INCLUDE.findall(text)) & files_of_ours()
+
+
+def with_theirs(headers):
+    """These headers and all that they include."""
+    found, left = set(), set(headers)
+    while left:
+        name = left.pop()
+        found.add(name)
+        left |= included((SRC / name).read_text(encoding="utf-8")) - found
+    return found
+
+
+def bodies(text):
+    """[(name of a class, its body)], and the text without them."""
+    found, rest, at = [], "", 0
+    for match in CLASS.finditer(text):
+        if match.start() < at:
+            continue  # a class in a class
+        depth, end = 1, match.end()
+        while depth and end < len(text):
+            depth += {"{": 1, "}": -1}.get(text[end], 0)
+            end += 1
+        found.append((match[1], text[match.end():end]))
+        rest += text[at:match.start()]
+        at = end
+    return found, rest + text[at:]
+
+
+def declared(text):
+    """(the functions that a header declares, those that its inline functions call), from its text without classes,
+    or from a class's."""
+    text = re.sub(r"\b(inline )?namespace\s*[\w:]*\s*\{|\b(requires|template|if|alignas|decltype)\b", " ", text)
+    text = re.sub(r"^\s*#.*", "", text, flags=re.M)
+    outside, inside, depth = "", "", 0
+    for letter in text:
+        depth -= letter in "})" and depth > 0
+        outside += letter if depth == 0 else ""
+        inside += letter if depth else " "
+        depth += letter in "{("
+    return set(re.findall(r"[\w>&*]\s+[&*]*(\w+)\(", outside)), set(CALL.findall(inside))
+
+
+def right_programs(stage):
+    """The texts of the catalogue's right programs."""
+    folder = catalogue.folder_of(stage)
+    return [catalogue.source(folder, program) for program in catalogue.entries(folder) if program["is"] == "right"]
+
+
+def needed(stage, known):
+    """The stages that a stage builds on, and those that these build on."""
+    found = set(stage.needs)
+    return found.union(*(needed(known[number], known) for number in found))
+
+
+def computed(stage):
+    """{"headers", "calls"} of a stage: what its starters, our answers and right programs use."""
+    sources = [stage.starter(unit).decode() for unit in stage.units]
+    paths = [course.ROOT / twin for unit in stage.units for twin in unit["twins"]]
+    sources += [path.read_text(encoding="utf-8") for path in paths]
+    sources += right_programs(stage)
+    known = course.stages()
+    before = [known[number] for number in sorted(needed(stage, known))]
+    direct = set().union(*map(included, sources), *(included(one.starter(unit).decode())
+                                                    for one in before for unit in one.units)) | set(FOR_ALL)
+    headers = with_theirs(direct)
+    texts = {name: code((SRC / name).read_text(encoding="utf-8")) for name in headers}
+    called = {name for text in sources for name in CALL.findall(code(text))}
+    called.update(*(one.functions for one in before))
+    named = {word for text in [*map(code, sources), *(texts[name] for name in direct)]
+             for word in re.findall(r"\w+", text)}
+    calls, functions = set(), set()
+    for name, text in texts.items():
+        classes, rest = bodies(text)
+        here, inline = declared(rest)
+        functions |= here
+        called |= inline | (here if name in FOR_ALL else set())
+        for one, body in classes:
+            if one in named or name in FOR_ALL:  # the stage is handed one, or makes one
+                methods, inline = declared(body[:-1])
+                called |= inline
+                methods -= {*STATIC.findall(body), one, "operator"}
+                methods |= {one} if one in called or name in FOR_ALL else set()  # makes one
+                calls |= {f"{one}::{method}" for method in methods}
+    return {"headers": sorted(headers), "calls": sorted(calls | functions & called)}
+
+
+def handout_block(rules, language):
+    def quoted(names):
+        return COMMA[language].join(f"`{name}`" for name in names)
+
+    functions = [name for name in rules["calls"] if "::" not in name and name != "NOT_IMPLEMENTED"]
+    classes = sorted({name.partition("::")[0] for name in rules["calls"] if "::" in name} - BASIC)
+    calls = quoted(functions) + (COMMA[language] + METHODS[language].format(quoted(classes)) if classes else "")
+    text = HANDOUT[language].format(calls=calls)
+    return "\n".join([BEGIN, *course.wrapped(text, 116), END])
+
+
+def with_block(text, block):
+    """A handout with its block in the place of the old one, or at its end."""
+    if BEGIN in text and END in text:
+        return text[:text.index(BEGIN)] + block + text[text.index(END) + len(END):]
+    return f"{text.rstrip()}\n\n{block}\n"
+
+
+def files():
+    """{path: text} of all that is computed."""
+    known = {stage.number: (stage, computed(stage)) for stage in course.stages()}
+    lists = {number: rules for number, (_, rules) in known.items()}
+    made = {LIST: json.dumps(lists, indent=1) + "\n"}
+    for stage, rules in known.values():
+        for language, name in course.HANDOUTS.items():
+            path = stage.folder / name
+            if path.exists():  # a stage that is just being added may have no handout yet
+                made[path] = with_block(path.read_text(encoding="utf-8"), handout_block(rules, language))
+    return made
+
+
+# ---- the lists, used ----------------------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=None)
+def rules(number):
+    """{"headers", "calls"} of a stage, as sets."""
+    lists = json.loads(LIST.read_text(encoding="utf-8"))
+    if number not in lists:
+        raise course.Problem(f"stages/own_work.json: expected stage {number}: python3 course grading.own_work --write")
+    found = lists[number]
+    return {key: set(names) for key, names in found.items()}
+
+
+class NotPlain(Exception):
+    """A file that is not what a compiler makes of C++; the message says what was found."""
+
+
+MOST_LETTERS = 4096  # of a symbol
+# Link-time optimisation, bitcode, and what a linker takes for orders or prints.
+NOT_LINKED = re.compile(rb"\.gnu\.(lto|debuglto|warning|offload)|\.llvm(?!_addrsig$)|__LLVM|\.deplibs|\.linker")
+
+
+def sections(data):
+    """(name, is it a table of names, its bytes) of an ELF file of 64 bits, little-endian, that can be linked."""
+    if data[:4] != b"\x7fELF":
+        raise NotPlain(f"a file that begins with {data[:4]!r}")
+    if data[4:6] != b"\2\1" or struct.unpack_from("<H", data, 16)[0] != 1:
+        raise NotPlain("an ELF file of another kind")
+    at, = struct.unpack_from("<Q", data, 40)
+    size, n, names = struct.unpack_from("<3H", data, 58)
+    if size != 64:
+        raise NotPlain(f"section headers of {size} bytes")
+    if n == 0:  # too many for 16 bits
+        n, = struct.unpack_from("<Q", data, at + 32)
+    if names == 0xffff:
+        names, = struct.unpack_from("<I", data, at + 40)
+    text, = struct.unpack_from("<Q", data, at + 64 * names + 24)
+    for index in range(min(n, len(data) // 64)):
+        name, kind, _, _, start, length = struct.unpack_from("<IIQQQQ", data, at + 64 * index)
+        yield data[text + name:data.index(b"\0", text + name)], kind == 3, data[start:start + length]
+
+
+def check_plain(path):
+    """Throws NotPlain unless a linker takes this object for nothing but code and data. (On Linux; elsewhere
+    nobody but its author's own machine links it.)"""
+    if not sys.platform.startswith("linux"):
+        return
+    try:
+        for name, has_names, text in sections(path.read_bytes()):
+            if NOT_LINKED.match(name):
+                raise NotPlain(f"a section {name.decode('ascii', 'replace')}")
+            if has_names and re.search(rb"[\x01-\x20\x7f]", text):
+                raise NotPlain("a name with a control character in it")
+    except (struct.error, ValueError):
+        raise NotPlain("an ELF file that ends too early") from None
+
+
+SPECIAL = re.compile(r"_Z(?:T[VISTWH]|G[VR]|Z|Tc?[hv]n?\d+_(?:n?\d+_)?)?(?:N[rVKRO]*)?")
+
+
+def qualified(symbol):
+    """The name of a mangled symbol without its arguments: "stagecraft::KvCache::append"."""
+    head = SPECIAL.match(symbol)
+    if not head:
+        return symbol
+    names, at = [], head.end()
+    while True:
+        number = re.compile(r"\d+").match(symbol, at)
+        if not number or int(number[0]) > len(symbol):
+            break
+        at = number.end() + int(number[0])
+        names.append(symbol[number.end():at])
+    rest = symbol[at:at + 2]
+    if symbol.startswith("_ZT"):
+        return "::".join(names)
+    if len(names) > 1 and re.fullmatch(r"C[1-5I]", rest):
+        names.append(names[-1])
+    elif len(names) > 1 and re.fullmatch(r"D[0-5]", rest):
+        names.append(f"~{names[-1]}")
+    return "::".join(names)
+
+
+COMPILERS_OWN = ("__clang_call_terminate",)
+
+
+def may_call(symbol, allowed):
+    name = qualified(symbol).removeprefix("stagecraft::")
+    if name.rpartition("::")[2].startswith("~"):
+        return True
+    return name in allowed or any(one.startswith(f"{name}::") for one in allowed)  # a class: its typeinfo
+
+
+def is_ours(symbol):
+    return qualified(symbol).startswith("stagecraft::")
+
+
+def listed(build, files):
+    """(kind, mangled name) of their symbols, as nm calls the kinds."""
+    for line in links.run_nm(build, files):
+        found = links.LINE.match(line)
+        if found:
+            yield found[2], found[3][1:] if sys.platform == "darwin" else found[3]
+
+
+def is_strong(kind):  # and defined for all to see
+    return kind in "TDBRSCAGIi"
+
+
+def is_shared(kind):  # defined in many objects, of which a linker takes one
+    return kind in "uVW"
+
+
+def is_wanted(kind):
+    return kind in "Uwv"
+
+
+@functools.lru_cache(maxsize=None)
+def our_symbols(build, files):
+    """(what these objects and archives define for all to see, what they want)"""
+    found = list(listed(build, files))
+    return ({name for kind, name in found if is_strong(kind)}, {name for kind, name in found if is_wanted(kind)})
+
+
+def foreign_headers(stage, text):
+    """[(line, file of ours)] that a file includes and its stage may not."""
+    without = re.sub(r"//[^\n]*|/\*.*?\*/", lambda found: "\n" * found[0].count("\n"), text, flags=re.S)
+    foreign = included(without) - rules(stage.number)["headers"]
+    return [(without.count("\n", 0, found.start(1)) + 1, found[1]) for found in INCLUDE.finditer(without)
+            if found[1] in foreign]
+
+
+def foreign_symbols(stage, objects, ours, build):
+    """[(message key, values...)]. objects: {name of a student's file: its object}. ours: what they are linked
+    with."""
+    defined, wanted = our_symbols(build, tuple(map(str, ours)))
+    symbols = [(file, kind, name[:MOST_LETTERS]) for file, path in objects.items()
+               for kind, name in listed(build, [path])]
+    own = {name for _, kind, name in symbols if is_strong(kind) or is_shared(kind)}
+    allowed = rules(stage.number)["calls"]
+    found = []
+    for file, kind, name in symbols:
+        shown = qualified(name).removeprefix("stagecraft::") or name
+        if is_wanted(kind):
+            if name.startswith(("_ZN3tbb", "_ZNK3tbb")):
+                found.append(("own_execution", file))
+            elif name not in own and (is_ours(name) or name in defined) and not may_call(name, allowed):
+                found.append(("own_call", file, stage.id, shown))
+        elif not is_shared(kind) and not is_strong(kind):
+            continue  # nobody else sees it
+        elif name in defined:
+            found.append(("own_define", file, stage.id, shown))
+        elif is_strong(kind) and name in wanted and not is_ours(name):
+            found.append(("own_replace", file, stage.id, shown))
+        elif kind in "TWi" and not name.startswith("_Z") and name not in COMPILERS_OWN:
+            found.append(("own_c_name", file, stage.id, shown))
+    return list(dict.fromkeys(found))
+
+
+def refusal(stage, texts, objects=(), ours=(), build=None):
+    """Why a student's files are not their own work, in lines for the student; "" if they are.
+
+    texts: {name: text}. objects: {name: path of the object}, once they are compiled. ours: the objects and
+    archives that they are to be linked with, in the folder `build`; without, nothing is asked about names.
+    """
+    found = [("own_include", name, line, stage.id, header) for name, text in texts.items()
+             for line, header in foreign_headers(stage, text)]
+    if objects:
+        try:
+            for name, path in objects.items():
+                check_plain(path)
+        except NotPlain as problem:
+            return course.say("own_object", name, problem)
+        if ours:
+            found += foreign_symbols(stage, objects, ours, build or course.BUILD)
+    lines = [course.say(*problem) for problem in found[:MOST_LINES]]
+    return "\n".join(lines + ([course.say("own_rules")] if lines else []))
+
+
+def refusal_here(stage):
+    """The same for the files in this repository, which ninja has compiled and linked."""
+    every = links.object_files(course.BUILD, f"course/worker_{stage.number}")
+    objects = {links.source_of(file): course.BUILD / file for file in every if links.stage_of(file) == stage.id}
+    ours = [file for file in every if links.stage_of(file) != stage.id]
+    try:
+        return refusal(stage, texts_here(stage), objects, ours)
+    except (OSError, subprocess.CalledProcessError):
+        return ""  # no nm on this machine: who grades has one
+
+
+def texts_here(stage):
+    return {course.unit_name(stage, unit): stage.path(unit).read_text(encoding="utf-8", errors="replace")
+            for unit in stage.units}
+
+
+# ---- as a program -------------------------------------------------------------------------------
+
+
+def run():
+    parser = argparse.ArgumentParser(description="What each stage may use of ours: computes the lists.")
+    parser.add_argument("--write", action="store_true", help="into stages/own_work.json and the handouts")
+    write = parser.parse_args().write
+    differing = [path for path, text in files().items()
+                 if not path.exists() or path.read_text(encoding="utf-8") != text]
+    for path in differing:
+        if write:
+            path.write_text(files()[path], encoding="utf-8")
+        else:
+            print(f"{path.relative_to(course.ROOT)}: differs from what the starters, our answers and the right "
+                  "programs use: python3 course grading.own_work --write")
+    return 1 if differing and not write else 0
+
+
+if __name__ == "__main__":
+    sys.exit(course.main(run))

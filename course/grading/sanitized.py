@@ -1,0 +1,91 @@
+"""Code that crashed or wrote where it must not, once more under AddressSanitizer and
+UndefinedBehaviorSanitizer and with every assertion: where, and why."""
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+
+from shared import course
+
+SECONDS = 30
+MOST_BYTES = 4 << 20
+MOST_LETTERS = 2000  # of a line
+COMPLAINT = re.compile(r"AddressSanitizer: .*|runtime error: .*")
+ASSERTED = re.compile(r".*Assertion .* failed")
+WHOSE = re.compile(r"(\w+)(?:<[^()]*?>)?::(operator\(\)|operator\[\]|\w+)\(.*(Assertion .*)")
+# Addresses tell nobody anything, and differ from run to run.
+NOISE = re.compile(r" on (unknown )?address 0x.*| \(pc 0x.*")
+
+
+def first_complaint(text):
+    for line in text.splitlines():
+        asserted, found = ASSERTED.match(line), COMPLAINT.search(line)
+        if asserted:
+            whose = WHOSE.search(asserted[0])  # a view's or a span's own, in all the words of the compiler
+            return "{}::{}: {}".format(*whose.groups()) if whose else asserted[0]
+        if found:
+            return NOISE.sub("", found[0])
+    return ""
+
+
+def own_line(text, stage):
+    """The first place in the student's files: ("stages/02-rms-norm/rms_norm.cpp", 17), or None."""
+    names = "|".join(re.escape(course.unit_name(stage, unit)) for unit in stage.units)
+    found = re.search(rf"({names}):(\d{{1,9}})\b", text)
+    return (found[1], int(found[2])) if found else None
+
+
+def printed(words):
+    """What a command says before it ends, or ""; the code under it may print without end, and in one line."""
+    environment = dict(os.environ, ASAN_OPTIONS="handle_abort=1", UBSAN_OPTIONS="print_stacktrace=1")
+    with subprocess.Popen(words, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, start_new_session=True) as child:
+        timer = threading.Timer(SECONDS, end, [child])
+        timer.start()
+        said = child.stdout.read(MOST_BYTES + 1)
+        end(child)
+        timer.cancel()
+    if len(said) > MOST_BYTES:
+        return ""
+    lines = said.decode("utf-8", "replace").splitlines()
+    return "\n".join(line[:MOST_LETTERS] for line in lines)
+
+
+def end(child):
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+
+
+def ask(worker, request, stage, command=list):
+    """(what the sanitizers say, where in the student's files) of a worker that was built with them.
+
+    command: makes of the words those to run.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        said = printed(command([str(worker), str(request), f"{folder}/response"]))
+    complaint = first_complaint(said)
+    return complaint, own_line(said, stage) if complaint else None
+
+
+def told(complaint, place, source):
+    """Lines for the student; source: the text of the file in which the place is."""
+    if not complaint or place is None:
+        return [complaint] if complaint else []
+    name, number = place
+    lines = source.splitlines()
+    line = lines[number - 1].strip() if 0 < number <= len(lines) else ""
+    return [complaint, course.say("crash_at", f"{name}:{number}"), f"  {line}"]
+
+
+def where_it_happens(stage, request):
+    """Lines for the student; none where this machine has no sanitizer, or it finds nothing."""
+    target = f"worker_{stage.number}_asan"
+    course.tell(course.say("crash_building"), sys.stderr)
+    if course.build(target) is not None:
+        return []
+    complaint, place = ask(course.BUILD / "course" / target, request, stage)
+    return told(complaint, place, (course.ROOT / place[0]).read_text(errors="replace") if place else "")

@@ -1,0 +1,260 @@
+"""What a student hands in: the files that the registry names, and nothing else.
+
+Whoever wrote them may be hostile: a folder is read without following a link anywhere below it, a
+repository by git's plumbing without ever being checked out, and no name comes from either.
+"""
+import contextlib
+import os
+import pathlib
+import re
+import signal
+import stat
+import subprocess
+import tempfile
+
+from shared import course
+from shared import official
+
+MAX_BYTES = 256 << 10  # of one file; our own longest answer has 5 KB
+SECONDS = 300  # for git to fetch a repository
+MAX_FETCHED = 256 << 20  # bytes of it; the course has 42 MB with all its history
+MAX_ADDRESSES = 4 << 30  # of each git
+MAX_SAID = 4 << 20  # bytes that it prints
+running = set()  # process groups of commands that are running now
+# Nothing that a repository or this machine's settings say is run, and what comes is one file.
+FETCHING = ("-c", "core.hooksPath=/dev/null", "-c", "fetch.unpackLimit=1", "-c", "gc.auto=0",
+            "-c", "fetch.recurseSubmodules=false", "-c", "maintenance.auto=false")
+URL = re.compile(r"\w+://|[\w.-]+@[\w.-]+:")
+
+
+class Submission:
+    """files: {"stages/02-rms-norm/rms_norm.cpp": bytes}. refused: {such a name: why, a key of
+    messages.json}. sha: the commit, or None; is_changed: do the files differ from it? language: that of
+    its course.json, or None."""
+
+    def __init__(self, source, sha=None):
+        self.source = str(source)
+        self.sha = sha
+        self.is_changed = False
+        self.files = {}
+        self.refused = {}
+        self.language = None
+
+    def take_language(self, text):
+        try:
+            found = official.parse(text)["language"]
+            self.language = found if found in course.HANDOUTS else None
+        except course.Problem:
+            pass
+
+
+class Refused(Exception):
+    """The message is a key of messages.json."""
+
+
+def names(stages):
+    return [course.unit_name(stage, unit) for stage in stages for unit in stage.units]
+
+
+def limited(words):
+    """The words that run a command under limits for which git has no option. (Where a system lacks one of
+    them, as macOS does, the others hold.)"""
+    limits = f"ulimit -f {MAX_FETCHED // 512}; ulimit -v {MAX_ADDRESSES // 1024}"
+    return ["sh", "-c", f'{{ {limits}; }} 2>/dev/null; exec "$@"', "sh", *words]
+
+
+def run_for(words, seconds, **options):
+    """What a command prints, or None where it fails, prints more than MAX_SAID or takes longer: then it ends
+    with all it started."""
+    with tempfile.TemporaryFile() as said:
+        child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.DEVNULL,
+                                 start_new_session=True, **options)
+        running.add(child.pid)
+        try:
+            child.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
+        finally:
+            with contextlib.suppress(OSError):
+                os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+            running.discard(child.pid)
+        said.seek(0)
+        text = said.read(MAX_SAID + 1)
+    return text if child.returncode == 0 and len(text) <= MAX_SAID else None
+
+
+def end_all():
+    """Ends what run_for is running, for a process that is about to end itself."""
+    for pid in list(running):
+        with contextlib.suppress(OSError):
+            os.killpg(pid, signal.SIGKILL)
+
+
+def run_git(*words, protocols="", most=None, folder=None, trusts=None, seconds=SECONDS):
+    """What git prints, or None where it fails. protocols: those it may use ("file:https"). trusts: a file of
+    settings in the place of the user's own, for repositories of other users."""
+    environment = dict(os.environ, GIT_TERMINAL_PROMPT="0", GIT_ALLOW_PROTOCOL=protocols or "none",
+                       GIT_SSH_COMMAND="ssh -o BatchMode=yes -o ConnectTimeout=30")
+    if trusts is not None:
+        environment["GIT_CONFIG_GLOBAL"] = str(trusts)
+    if folder is not None:  # it is a repository itself or none, whatever it lies in and whosever it is
+        environment.update(GIT_CEILING_DIRECTORIES=str(pathlib.Path(folder).parent), GIT_CONFIG_COUNT="1",
+                           GIT_CONFIG_KEY_0="safe.directory", GIT_CONFIG_VALUE_0="*")
+        words = ("-C", str(folder), *words)
+    try:
+        said = run_for(limited(["git", *words]), seconds, env=environment)
+    except OSError:
+        return None
+    return None if said is None else said[:most]
+
+
+def read_below(folder, name):
+    """The bytes of a regular file below a folder (its path, or a file descriptor); none of the steps to it may
+    be a link."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    opened = []
+    try:
+        opened.append(os.dup(folder) if isinstance(folder, int) else
+                      os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+        for step in name.split("/"):
+            status = os.stat(step, dir_fd=opened[-1], follow_symlinks=False)
+            if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+                raise Refused("grade_no_file")  # not even opened: a device may do something then
+            opened.append(os.open(step, flags, dir_fd=opened[-1]))
+        status = os.fstat(opened[-1])
+        if not stat.S_ISREG(status.st_mode):
+            raise Refused("grade_no_file")
+        data = b""
+        while len(data) <= MAX_BYTES:
+            block = os.read(opened[-1], MAX_BYTES + 1 - len(data))
+            if not block:
+                return data
+            data += block
+        raise Refused("grade_large")
+    except FileNotFoundError:
+        raise Refused("grade_missing") from None
+    except OSError:  # a link, a file in a folder's place, no right to read it
+        raise Refused("grade_no_file") from None
+    finally:
+        for one in opened:
+            os.close(one)
+
+
+def tree(folder, wanted):
+    """{name: (mode, hash)} of these files in the commit that is checked out, or would be."""
+    listed = run_git("ls-tree", "-z", "HEAD", "--", *wanted, folder=folder) or b""
+    found = {}
+    for line in listed.decode("utf-8", "replace").split("\0")[:-1]:
+        about, _, name = line.partition("\t")
+        mode, _, blob = about.split(" ")
+        found[name] = mode, blob
+    return found
+
+
+def head(folder):
+    sha = run_git("rev-parse", "--verify", "-q", "HEAD", folder=folder)
+    return sha.decode().strip() if sha else None
+
+
+def from_folder(folder, stages):
+    """As the files lie there now."""
+    folder = pathlib.Path(folder).resolve()
+    handed_in = files_in(folder, stages, folder)
+    handed_in.sha = head(folder)
+    committed = tree(folder, names(stages)) if handed_in.sha else {}
+    for name, text in handed_in.files.items():
+        handed_in.is_changed |= committed.get(name, ("", ""))[1] != course.blob_hash(text)
+    return handed_in
+
+
+def files_in(folder, stages, source):
+    """The same without a question to git. folder: as in read_below."""
+    handed_in = Submission(source)
+    for name in names(stages):
+        try:
+            handed_in.files[name] = read_below(folder, name)
+        except Refused as problem:
+            handed_in.refused[name] = str(problem)
+    with contextlib.suppress(Refused):
+        handed_in.take_language(read_below(folder, official.FILE))
+    return handed_in
+
+
+def read_blob(folder, entry):
+    mode, blob = entry
+    if mode not in ("100644", "100755"):
+        raise Refused("grade_no_file")
+    size = run_git("cat-file", "-s", blob, folder=folder)
+    if size is None or int(size) > MAX_BYTES:  # what is too large was not even fetched
+        raise Refused("grade_large")
+    return run_git("cat-file", "blob", blob, folder=folder)
+
+
+def from_git(folder, stages, source=None):
+    """As committed in a git folder, HEAD's."""
+    handed_in = Submission(source or folder, head(folder))
+    if handed_in.sha is None:
+        raise course.Problem(course.say("grade_no_commit", handed_in.source))
+    committed = tree(folder, [*names(stages), official.FILE])
+    for name in names(stages):
+        try:
+            if name not in committed:
+                raise Refused("grade_missing")
+            handed_in.files[name] = read_blob(folder, committed[name])
+        except Refused as problem:
+            handed_in.refused[name] = str(problem)
+    with contextlib.suppress(Refused, KeyError):
+        handed_in.take_language(read_blob(folder, committed[official.FILE]))
+    return handed_in
+
+
+@contextlib.contextmanager
+def rights(place):
+    """What run_git may use to ask a URL, or the git folder at a path, whoever's that is."""
+    if URL.match(place):
+        yield {"protocols": "file:git:http:https:ssh"}
+        return
+    with tempfile.NamedTemporaryFile("w") as settings:
+        settings.write("[safe]\n\tdirectory = *\n")
+        settings.flush()
+        yield {"protocols": "file", "trusts": settings.name}
+
+
+def head_of(place):
+    """The commit that a URL or a git folder has checked out; "" if there is none, None if nobody answers."""
+    with rights(place) as allowed:
+        said = run_git("ls-remote", "--", place, "HEAD", **allowed)
+    return None if said is None else said.decode("ascii", "replace").partition("\t")[0].strip()
+
+
+@contextlib.contextmanager
+def fetched(place):
+    """A git folder with that commit; nothing of it has been run, submodules and what is large have been left
+    where they are."""
+    with tempfile.TemporaryDirectory() as folder, rights(place) as allowed:
+        clone = pathlib.Path(folder) / "clone"
+        asked = ("--depth", "1", "--no-tags", "--filter=blob:limit=1m", "--", place,
+                 "+HEAD:refs/heads/main")
+        if (run_git("init", "-q", "--bare", "--template=", str(clone)) is None
+                or run_git(*FETCHING, "-C", str(clone), "fetch", "-q", *asked, **allowed) is None):
+            raise course.Problem(course.say("grade_no_clone", place))
+        (clone / "HEAD").write_text("ref: refs/heads/main\n")
+        yield clone
+
+
+def from_url(url, stages):
+    with fetched(url) as clone:
+        return from_git(clone, stages, url)
+
+
+def collect(place, stages):
+    """What is handed in at a path or URL."""
+    if URL.match(place):
+        return from_url(place, stages)
+    folder = pathlib.Path(place)
+    if not folder.is_dir():
+        raise course.Problem(course.say("grade_no_folder", place))
+    if (folder / "objects").is_dir() and (folder / "HEAD").is_file():
+        return from_git(folder.resolve(), stages)
+    return from_folder(folder, stages)

@@ -1,0 +1,338 @@
+#include "course/judge/gate.h"
+
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "checkpoint/safetensors.h"
+#include "course/judge/kept_requests.h"
+#include "course/judge/messages.h"
+#include "course/judge/places.h"
+
+namespace stagecraft::stages {
+namespace {
+
+constexpr const char* kNotWritten = "not-written";  // Python looks for this, not for a sentence
+constexpr std::size_t kMaxProblem = 32u << 10;      // bytes of what is said about a case
+constexpr std::size_t kMaxKept = std::size_t{64} << 20;  // bytes of wrong answers of all cases
+
+// Does a text hold a name, and not only as a piece of a longer one?
+bool names_as_a_word(std::string_view text, std::string_view name) {
+  const auto is_letter = [&](std::size_t at) {
+    return at < text.size() &&
+           (std::isalnum(static_cast<unsigned char>(text[at])) != 0 || text[at] == '_');
+  };
+  for (std::size_t at = text.find(name); at != text.npos; at = text.find(name, at + 1)) {
+    if (!is_letter(at - 1) && !is_letter(at + name.size())) return true;
+  }
+  return false;
+}
+
+std::string what_is_wrong(const Case& question, const std::string& output, const Expected& expected,
+                          const Tensor& got) {
+  const std::string told = question.tell ? question.tell(output, got) : std::string();
+  return told.empty() ? diagnose(question.request.function, output, expected, got) : told;
+}
+
+// The first thing on the way that was shown and is wrong, in lines for the student; empty if none.
+std::string first_departure(const Case& question, const Response& response) {
+  for (const auto& [name, expected] : question.on_the_way) {
+    const auto got = response.outputs.find(name);
+    if (got == response.outputs.end() || agrees(expected, got->second)) continue;
+    return diagnose(question.request.function, name, expected, got->second) + "\n  " +
+           say("first_departure");
+  }
+  return {};
+}
+
+// Every output of every call against what is expected; empty if all is right.
+std::string compare(const Case& question, const Response& response) {
+  for (std::size_t call = 1; call <= question.request.calls; ++call) {
+    for (const auto& [name, expected] : question.expected) {
+      const auto got = response.outputs.find(output_name(name, call));
+      if (got == response.outputs.end()) return say("no_answer", name);
+      if (agrees(expected, got->second)) continue;
+      const std::string what = what_is_wrong(question, name, expected, got->second);
+      if (call > 1) return say("same_twice") + "\n  " + what;
+      const std::string departure = first_departure(question, response);
+      return departure.empty() ? what : departure;
+    }
+  }
+  return {};
+}
+
+Tensor read_input(const StoredTensor& stored) {
+  Tensor tensor;
+  tensor.shape = stored.shape;
+  tensor.values.resize(stored.bytes.size() / dtype_size(stored.dtype));
+  if (stored.dtype != DType::F32) throw Error("tensor '{}': expected F32", stored.name);
+  if (!tensor.values.empty()) {
+    std::memcpy(tensor.values.data(), stored.bytes.data(), stored.bytes.size());
+  }
+  return tensor;
+}
+
+Expected read_expected(const StoredTensor& stored, double tolerance) {
+  Expected expected;
+  expected.shape = stored.shape;
+  expected.values.resize(stored.bytes.size() / sizeof(double));
+  if (stored.dtype != DType::F64) throw Error("tensor '{}': expected F64", stored.name);
+  if (!expected.values.empty()) {
+    std::memcpy(expected.values.data(), stored.bytes.data(), stored.bytes.size());
+  }
+  expected.allowed.assign(expected.values.size(), tolerance);
+  return expected;
+}
+
+std::vector<Asked>& history() {
+  static std::vector<Asked> all;
+  return all;
+}
+
+// How many bytes of numbers a right answer has.
+std::size_t expected_bytes(const Case& question) {
+  std::size_t n = 0;
+  for (const auto& [name, expected] : question.expected) n += expected.values.size();
+  for (const auto& [name, expected] : question.on_the_way) n += expected.values.size();
+  return n * question.request.calls * sizeof(float);
+}
+
+// Numbers that have been judged are needed only to find the mistake behind wrong ones, and of those
+// no more is kept than honest code makes: past that an answer counts as none.
+void drop_numbers(Outcome& outcome, bool right) {
+  static std::size_t kept = 0;
+  std::size_t bytes = 0;
+  for (const auto& [name, tensor] : outcome.response.outputs) {
+    bytes += sizeof(float) * tensor.values.size();
+  }
+  if (!right && kept + bytes <= kMaxKept) {
+    kept += bytes;
+    return;
+  }
+  outcome.response.outputs.clear();
+  if (!right) outcome.kind = Outcome::Kind::NoAnswer;
+}
+
+// Judges an answer that breaks no rule by its numbers.
+bool judge_answer(const Case& question,
+                  const std::function<std::string(const Response&)>& find_problem) {
+  return judge_by(question, [=](const Outcome& outcome) {
+    const std::string problem = broken_rule(outcome);
+    return problem.empty() ? find_problem(outcome.response) : problem;
+  });
+}
+
+bool has_hung(const std::string& function) {
+  return std::ranges::any_of(history(), [&](const Asked& one) {
+    return one.outcome.kind == Outcome::Kind::Hung && one.question.request.function == function;
+  });
+}
+
+// What a case asks with, where that is short enough to be followed by hand; else empty.
+std::string small_inputs(const Request& request) {
+  constexpr std::size_t kMaxNumbers = 12;
+  std::size_t n = 0;
+  std::vector<std::string> all;
+  for (const auto& [name, tensor] : request.inputs) {
+    n += tensor.values.size();
+    if (n > kMaxNumbers) return {};
+    all.push_back(fmt::format("{} = [{}]", name, fmt::join(tensor.values, ", ")));
+  }
+  for (const auto& [name, value] : request.scalars) {
+    all.push_back(fmt::format("{} = {}", name, static_cast<float>(value)));
+  }
+  return request.inputs.empty() ? "" : fmt::format("{}", fmt::join(all, ", "));
+}
+
+std::string indented(const std::string& lines) {
+  std::string result = "    ";
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    result += lines[i];
+    if (lines[i] == '\n' && i + 1 < lines.size()) result += "    ";
+  }
+  return result;
+}
+
+}  // namespace
+
+const std::vector<Asked>& asked() { return history(); }
+
+std::filesystem::path worker() {
+  const char* path = std::getenv("STAGE_WORKER");
+  if (path == nullptr) throw Error("STAGE_WORKER: expected the path of a worker");
+  return path;
+}
+
+bool skips_unwritten(const Outcome& outcome) {
+  if (outcome.kind != Outcome::Kind::Answered ||
+      outcome.response.status != Response::Status::NotWritten) {
+    return false;
+  }
+  ::testing::Test::RecordProperty(kNotWritten, outcome.response.message);
+  [] { GTEST_SKIP() << say("not_written"); }();
+  return true;
+}
+
+std::string output_name(const std::string& name, std::size_t call) {
+  return call == 1 ? name : fmt::format("{}#{}", name, call);
+}
+
+std::string broken_rule(const Outcome& outcome) {
+  switch (outcome.kind) {
+    case Outcome::Kind::Crashed:
+      return say("crashed", outcome.detail);
+    case Outcome::Kind::Hung:
+      return say("hung", outcome.detail);
+    case Outcome::Kind::Exited:
+      return say("exited", outcome.detail);
+    case Outcome::Kind::NoAnswer:
+      return say("no_answer", outcome.detail);
+    case Outcome::Kind::Answered:
+      break;
+  }
+  const Response& response = outcome.response;
+  if (response.status == Response::Status::Threw) return say("threw", response.message);
+  if (!response.overrun.empty()) {
+    return say("overrun", response.overrun, say("side_" + response.overrun_side));
+  }
+  if (!response.changed_input.empty()) return say("input_changed", response.changed_input);
+  return {};
+}
+
+bool judge_by(const Case& question, const FindProblem& find_problem) {
+  if (has_hung(question.request.function)) {  // ten seconds are enough
+    ADD_FAILURE() << question.name << "\n  " << say("not_asked", question.request.function);
+    return false;
+  }
+  const std::string kept = keep_request(question);
+  // Twice what is expected: more is no mistake that a name or a number could explain.
+  const std::size_t most = std::max(kMostNumbers, 2 * expected_bytes(question));
+  Outcome outcome = run_worker(worker(), question.request, most);
+  if (skips_unwritten(outcome)) return false;
+  std::string problem = find_problem(outcome);
+  const auto is_right = [=](const Outcome& other) { return find_problem(other).empty(); };
+  if (!problem.empty()) keep_failure(kept, outcome);
+  const std::string printed = std::move(outcome.printed);
+  drop_numbers(outcome, problem.empty());
+  history().push_back({question, std::move(outcome), problem.empty(), is_right});
+  if (problem.empty()) return true;
+  if (const std::string inputs = small_inputs(question.request); !inputs.empty()) {
+    problem += "\n  " + say("inputs", inputs);
+  }
+  if (!printed.empty()) {
+    problem += "\n  " + say("printed") + "\n" + indented(printed);
+  }
+  ADD_FAILURE() << question.name << "\n  " << shortened(problem, kMaxProblem);
+  return false;
+}
+
+bool judge(const Case& question) {
+  return judge_answer(question,
+                      [=](const Response& response) { return compare(question, response); });
+}
+
+bool judge_counts(const Case& question, const std::string& output,
+                  const std::vector<double>& shares, std::size_t total) {
+  return judge_answer(question, [=](const Response& response) -> std::string {
+    const auto found = response.outputs.find(output);
+    if (found == response.outputs.end()) return say("no_answer", output);
+    Expected expected{{shares.size()}, {}, {}};
+    Tensor counts{{shares.size()}, std::vector<float>(shares.size(), 0.0f)};
+    for (const double share : shares) {
+      expected.values.push_back(share * static_cast<double>(total));
+      expected.allowed.push_back(share == 0.0 ? 0.0 : 2.0);
+    }
+    for (const float token : found->second.values) {
+      if (!(token >= 0.0f && token < static_cast<float>(shares.size()))) {  // nor NaN
+        return say("no_answer", fmt::format("{} {}", output, token));
+      }
+      ++counts.values[static_cast<std::size_t>(token)];
+    }
+    if (agrees(expected, counts)) return {};
+    return diagnose_shares(expected, counts, total);
+  });
+}
+
+bool judge_refused(const Case& question, const Naming& naming) {
+  std::vector<std::string> foreign;
+  for (const std::string& name : question.names) {
+    const bool is_asked_for = std::ranges::any_of(naming.any_of, [&](const std::string& part) {
+      return name.find(part) != std::string::npos;
+    });
+    if (!is_asked_for && std::ranges::find(naming.may, name) == naming.may.end()) {
+      foreign.push_back(name);
+    }
+  }
+  return judge_by(question, [=](const Outcome& outcome) -> std::string {
+    const bool threw = outcome.kind == Outcome::Kind::Answered &&
+                       outcome.response.status == Response::Status::Threw;
+    if (!threw) {
+      const std::string problem = broken_rule(outcome);
+      return problem.empty() ? say("not_refused") : problem;
+    }
+    const std::string& message = outcome.response.message;
+    const bool named = std::ranges::any_of(naming.any_of, [&](const std::string& name) {
+      return message.find(name) != std::string::npos;
+    });
+    if (!named) return say("not_named", naming.any_of.front(), message);
+    const auto too_much = std::ranges::find_if(
+        foreign, [&](const std::string& name) { return names_as_a_word(message, name); });
+    return too_much == foreign.end()
+               ? std::string()
+               : say("named_too_much", naming.any_of.front(), *too_much, message);
+  });
+}
+
+std::vector<Case> dumped_cases(const std::string& operator_name) {
+  const std::string path = (test_data() / "operators" / (operator_name + ".safetensors")).string();
+  const SafetensorsFile file(path);
+  std::vector<Case> cases;
+  for (const nlohmann::json& entry : nlohmann::json::parse(file.metadata().at("cases"))) {
+    Case& one = cases.emplace_back();
+    one.name = entry.at("name");
+    one.request.function = operator_name;
+    for (const auto& [name, value] : entry.at("scalars").items()) {
+      if (value.is_number()) one.request.scalars[name] = value;
+    }
+    const std::string inputs = one.name + ".input.";
+    const std::string results = one.name + ".expected.";
+    for (const StoredTensor& stored : file.tensors()) {
+      if (stored.name.starts_with(inputs)) {
+        one.request.inputs[stored.name.substr(inputs.size())] = read_input(stored);
+      } else if (stored.name.starts_with(results)) {
+        const std::string result = stored.name.substr(results.size());
+        one.expected[result] = read_expected(stored, entry.at("tolerance").at(result));
+      }
+    }
+  }
+  return cases;
+}
+
+Inputs::Inputs() {
+  const char* seed = std::getenv("STAGE_SEED");
+  engine_.seed(seed != nullptr ? std::stoull(seed) : std::random_device()());
+}
+
+Tensor Inputs::tensor(std::vector<std::size_t> shape, float scale) {
+  Tensor tensor;
+  std::size_t n = 1;
+  for (const std::size_t size : shape) n *= size;
+  tensor.shape = std::move(shape);
+  std::normal_distribution<float> normal(0.0f, scale);
+  for (std::size_t i = 0; i < n; ++i) tensor.values.push_back(normal(engine_));
+  return tensor;
+}
+
+std::size_t Inputs::size(std::size_t min, std::size_t max) {
+  return std::uniform_int_distribution<std::size_t>(min, max)(engine_);
+}
+
+}  // namespace stagecraft::stages

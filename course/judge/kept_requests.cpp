@@ -1,0 +1,86 @@
+#include "course/judge/kept_requests.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "tests/support/temporary_folder.h"
+
+namespace stagecraft::stages {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path folder() {
+  const char* path = std::getenv("STAGE_KEEP");
+  return path != nullptr ? path : "";
+}
+
+const ::testing::TestInfo& running_test() {
+  return *::testing::UnitTest::GetInstance()->current_test_info();
+}
+
+bool is_plain(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+         c == '-';
+}
+
+// "A·Bᵀ, n = 3" -> "A_B_n_3"
+std::string plain(const std::string& text) {
+  std::string name;
+  for (const char c : text) {
+    if (is_plain(c)) {
+      name += c;
+    } else if (!name.ends_with('_')) {
+      name += '_';
+    }
+  }
+  return name;
+}
+
+const char* kind_of(const Outcome& outcome) {
+  switch (outcome.kind) {
+    case Outcome::Kind::Crashed:
+      return "crashed";
+    case Outcome::Kind::Hung:
+      return "hung";
+    case Outcome::Kind::Exited:
+      return "exited";
+    case Outcome::Kind::NoAnswer:
+      return "no_answer";
+    case Outcome::Kind::Answered:
+      break;
+  }
+  return outcome.response.overrun.empty() ? "wrong" : "overrun";
+}
+
+}  // namespace
+
+std::string keep_request(const Case& question) {
+  if (folder().empty()) return {};
+  const std::string name =
+      fmt::format("{:03}-{}.{}-{}", asked().size(), running_test().test_suite_name(),
+                  running_test().name(), plain(question.name));
+  question.request.write(folder() / name);
+  return name;
+}
+
+void keep_failure(const std::string& name, const Outcome& outcome) {
+  if (name.empty()) return;
+  std::ofstream(folder() / "failed", std::ios::app)
+      << kind_of(outcome) << ' ' << running_test().test_suite_name() << ' ' << name << '\n';
+}
+
+fs::path folder_for_files(const std::string& name) {
+  fs::path parent = folder() / "files";
+  if (folder().empty()) {
+    static const TemporaryFolder temporary;
+    parent = temporary.path();
+  }
+  fs::create_directories(parent / name);
+  return parent / name;
+}
+
+}  // namespace stagecraft::stages

@@ -1,0 +1,122 @@
+#include "course/judge/known_answers.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <span>
+#include <vector>
+
+#include "base/error.h"
+#include "base/mapped_file.h"
+
+namespace stagecraft::stages {
+namespace {
+
+namespace fs = std::filesystem;
+
+// FNV-1a twice, from different beginnings. Nobody hostile writes what is hashed.
+class Hash {
+ public:
+  void add(std::span<const std::byte> bytes) {
+    for (const std::byte byte : bytes) {
+      for (std::uint64_t& sum : sums_) sum = (sum ^ static_cast<unsigned>(byte)) * 0x100000001b3u;
+    }
+  }
+  void add_number(std::uint64_t number) { add(std::as_bytes(std::span(&number, 1))); }
+  void add(const std::string& text) {
+    add_number(text.size());
+    add(std::as_bytes(std::span(text)));
+  }
+  std::string text() const { return fmt::format("{:016x}{:016x}", sums_[0], sums_[1]); }
+
+ private:
+  std::uint64_t sums_[2] = {0xcbf29ce484222325u, 0x9ae16a3b2f90404fu};
+};
+
+// What is in the files of a folder, or in a file; a text that names none is its own content.
+std::string content(const std::string& text) {
+  std::error_code none;
+  if (!text.starts_with('/') || !fs::exists(text, none)) return text;
+  static std::map<std::string, std::string> known;  // models stay as they are
+  if (const auto found = known.find(text); found != known.end()) return found->second;
+  std::vector<fs::path> files;
+  if (!fs::is_directory(text)) files.push_back(text);
+  for (const auto& entry : fs::directory_iterator(text, none)) {
+    if (entry.is_regular_file()) files.push_back(entry.path());
+  }
+  std::ranges::sort(files);
+  Hash hash;
+  for (const fs::path& path : files) {
+    hash.add(path.filename().string());
+    const MappedFile file(path.string());
+    hash.add_number(file.bytes().size());
+    hash.add(file.bytes());
+  }
+  return known[text] = hash.text();
+}
+
+std::string key(const fs::path& worker, const Request& request) {
+  Hash hash;
+  hash.add(worker.string());
+  hash.add(request.function);
+  hash.add(request.alias);
+  hash.add_number(request.gap);
+  hash.add_number(request.calls);
+  for (const auto& [name, tensor] : request.inputs) {
+    hash.add(name);
+    hash.add_number(tensor.shape.size());
+    hash.add(std::as_bytes(std::span(tensor.shape)));
+    hash.add_number(tensor.values.size());
+    hash.add(std::as_bytes(std::span(tensor.values)));
+  }
+  for (const auto& [name, value] : request.scalars) {
+    hash.add(name);
+    hash.add(std::as_bytes(std::span(&value, 1)));
+  }
+  for (const auto& [name, text] : request.texts) {
+    hash.add(name);
+    hash.add(content(text));
+  }
+  return hash.text();
+}
+
+void keep(const Outcome& outcome, const fs::path& path) {
+  const fs::path unfinished = path.string() + "." + std::to_string(::getpid());
+  Response kept = outcome.response;
+  if (outcome.kind != Outcome::Kind::Answered) {  // no more than that it gave none
+    kept = {};
+    kept.message = outcome.detail;
+    kept.overrun = std::to_string(static_cast<int>(outcome.kind));
+    kept.overrun_side = "after";
+    kept.outputs["no answer"].shape = {0};
+  }
+  kept.write(unfinished);
+  fs::rename(unfinished, path);
+}
+
+Outcome recall(const fs::path& path) {
+  Outcome outcome;
+  outcome.response = Response::read(path);
+  if (!outcome.response.outputs.contains("no answer")) return outcome;
+  outcome.kind = static_cast<Outcome::Kind>(std::stoi(outcome.response.overrun));
+  outcome.detail = outcome.response.message;
+  outcome.response = {};
+  return outcome;
+}
+
+}  // namespace
+
+Outcome ask_known(const fs::path& worker, const Request& request) {
+  const char* folder = std::getenv("STAGE_ANSWERS");
+  if (folder == nullptr || *folder == '\0') return run_worker(worker, request);
+  const fs::path path = fs::path(folder) / key(worker, request);
+  if (fs::exists(path)) return recall(path);
+  const Outcome outcome = run_worker(worker, request);
+  keep(outcome, path);
+  return outcome;
+}
+
+}  // namespace stagecraft::stages

@@ -1,0 +1,39 @@
+#include "course/judge/messages.h"
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "base/mapped_file.h"
+#include "course/judge/places.h"
+
+namespace stagecraft::stages {
+namespace {
+
+constexpr std::size_t kMaxBytes = 1u << 20;
+
+std::string find_language() {
+  for (const char* name : {"STAGECRAFT_LANG", "LC_ALL", "LANG"}) {
+    const char* value = std::getenv(name);
+    if (value != nullptr && *value != '\0') {
+      return std::string(value).substr(0, 2) == "zh" ? "zh" : "en";
+    }
+  }
+  return "en";
+}
+
+}  // namespace
+
+const std::string& language() {
+  static const std::string chosen = find_language();
+  return chosen;
+}
+
+const std::string& message_template(const std::string& key) {
+  static const nlohmann::json messages = [] {
+    const std::string path = (repository() / "stages" / "messages.json").string();
+    return nlohmann::json::parse(read_text_file(path, kMaxBytes));
+  }();
+  return messages.at(key).at(language()).get_ref<const std::string&>();
+}
+
+}  // namespace stagecraft::stages

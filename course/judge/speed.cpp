@@ -1,0 +1,130 @@
+#include "course/judge/speed.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/error.h"
+#include "course/judge/messages.h"
+#include "course/judge/places.h"
+
+namespace stagecraft::stages {
+namespace {
+
+constexpr double kTolerance = 0.9;  // of a band's edge
+constexpr double kFmaSteps = 15e6;  // some twenty milliseconds
+constexpr double kFmaOperations = 192;
+constexpr double kGiga = 1e-9;
+
+struct Speeds {  // operations a second
+  double mine = 0.0;
+  double textbook = 0.0;
+  double ceiling = 0.0;
+
+  double edge(const Band& band) const {
+    return std::min(band.times * textbook, band.share * ceiling);
+  }
+  // How far above the edge of a band.
+  double reached(const Band& band) const { return mine / edge(band); }
+};
+
+// What was found in the races so far, in this process.
+struct Record {
+  std::string problem;
+  std::string unit;
+  std::vector<Speeds> tries;
+};
+
+// Three, where STAGE_TRIES does not say fewer.
+std::size_t most_tries() {
+  const char* text = std::getenv("STAGE_TRIES");
+  return text != nullptr ? std::stoul(text) : 3;
+}
+
+Record& record_of(const std::string& name) {
+  static std::map<std::string, Record> records;
+  return records[name];
+}
+
+double yardstick(const Request& request) {
+  const Outcome outcome = run_worker(yardsticks(), request);
+  const std::string problem = broken_rule(outcome);
+  if (!problem.empty()) throw Error("{}: {}", request.function, problem);
+  return outcome.seconds;
+}
+
+double ceiling() {
+  Request request{"fma", {}, {{"steps", 0.0}}};
+  const double start = yardstick(request);
+  request.scalars["steps"] = kFmaSteps;
+  return kFmaSteps * kFmaOperations / std::max(yardstick(request) - start, 1e-6);
+}
+
+// False where there is nothing to judge.
+bool run_race(const Race& race, Record& record) {
+  record.unit = race.unit;
+  const Outcome outcome = run_worker(worker(), race.mine);
+  if (skips_unwritten(outcome)) return false;
+  record.problem = broken_rule(outcome);
+  if (record.problem.empty()) record.problem = race.find_problem(outcome.response);
+  if (!record.problem.empty()) return true;
+  const double besides = yardstick(race.nothing);
+  const auto speed = [&](double operations, double seconds) {
+    return operations / std::max(seconds - besides, 1e-4);
+  };
+  record.tries.push_back({speed(race.operations, outcome.seconds),
+                          speed(race.textbook_operations, yardstick(race.textbook)), ceiling()});
+  return true;
+}
+
+bool is_wrong_elsewhere() {
+  return std::ranges::any_of(asked(), [](const Asked& one) { return !one.right; });
+}
+
+}  // namespace
+
+bool skips_for_lack_of_instructions() {
+#if defined(__x86_64__)
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) {
+    ::testing::Test::RecordProperty("not-judged", say("no_avx2"));
+    [] { GTEST_SKIP() << say("no_avx2"); }();
+    return true;
+  }
+#endif
+  return false;
+}
+
+void judge_speed(const std::string& name, const std::function<Race()>& new_race, const Band& band) {
+  if (skips_for_lack_of_instructions()) return;
+  if (yardsticks().empty()) GTEST_SKIP() << "this build's speed says nothing";
+  if (is_wrong_elsewhere()) {
+    ADD_FAILURE() << name << "\n  " << say("speed_not_measured");
+    return;
+  }
+  Record& record = record_of(name);
+  const auto best = [&] {
+    return std::ranges::max_element(record.tries, {},
+                                    [&](const Speeds& speeds) { return speeds.reached(band); });
+  };
+  while (record.problem.empty() && record.tries.size() < most_tries() &&
+         (record.tries.empty() || best()->reached(band) < kTolerance)) {
+    if (!run_race(new_race(), record)) return;
+  }
+  if (!record.problem.empty()) {
+    ADD_FAILURE() << name << "\n  " << say("speed_wrong") << "\n  " << record.problem;
+    return;
+  }
+  const Speeds& speeds = *best();
+  const std::string measured =
+      say("speed_measured", name, speeds.mine * kGiga, speeds.mine / speeds.textbook,
+          100.0 * speeds.mine / speeds.ceiling, record.unit);
+  ::testing::Test::RecordProperty("measured", measured);
+  if (speeds.reached(band) >= kTolerance) return;
+  ::testing::Test::RecordProperty("too-slow", "yes");
+  ADD_FAILURE() << measured << "\n  "
+                << say("speed_short", speeds.edge(band) * kGiga, band.times, 100.0 * band.share,
+                       record.unit);
+}
+
+}  // namespace stagecraft::stages

@@ -1,0 +1,193 @@
+#include "course/judge/worker_process.h"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+
+#include "base/error.h"
+#include "course/sandbox/confinement.h"
+
+namespace stagecraft::stages {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr unsigned kSeconds = 10;
+constexpr unsigned kPatience = 2;  // workers that hang, until the others get less time:
+constexpr unsigned kSecondsLater = 2;
+constexpr double kPatienceInAll = 60.0;  // seconds of all together, and the same from there on
+constexpr std::size_t kMaxPrintedLines = 40;
+constexpr std::size_t kMaxPrintedBytes = 16u << 10;
+constexpr std::uint64_t kMaxFile = 16u << 20;  // of what a worker prints or answers
+
+// A folder that is gone when the case is over.
+class ScratchFolder {
+ public:
+  ScratchFolder() {
+    std::string name = (fs::temp_directory_path() / "stagecraft-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) throw Error("{}: cannot be made", name);
+    path_ = name;
+  }
+  ~ScratchFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  fs::path operator/(const char* name) const { return path_ / name; }
+
+ private:
+  fs::path path_;
+};
+
+// A worker's time. Code that hangs does so at each of a hundred questions; so may code that is
+// slow.
+unsigned seconds_for(unsigned hung_before, double spent) {
+  const char* text = std::getenv("STAGE_SECONDS");
+  const auto all = text != nullptr ? static_cast<unsigned>(std::atoi(text)) : kSeconds;
+  const bool patient = hung_before < kPatience && spent < kPatienceInAll;
+  return patient ? all : std::min(all, kSecondsLater);
+}
+
+// A model's files, and not what a dump lays beside them.
+bool is_of_a_model(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return name.ends_with(".json") || name.ends_with(".txt") || name.starts_with("model");
+}
+
+// As tests write them in a worker's place.
+bool is_script(const fs::path& worker) {
+  std::ifstream in(worker, std::ios::binary);
+  return in.get() == '#' && in.get() == '!';
+}
+
+// What the worker is to read by the request: itself, or the paths in it.
+std::vector<fs::path> read_by(const Request& request) {
+  std::vector<fs::path> found;
+  for (const auto& [name, text] : request.texts) {
+    std::error_code none;
+    if (!text.starts_with('/') || !fs::exists(text, none)) continue;
+    if (!fs::is_directory(text, none)) found.push_back(text);
+    for (const auto& entry : fs::directory_iterator(text, none)) {
+      if (is_of_a_model(entry.path())) found.push_back(entry.path());
+    }
+  }
+  return found;
+}
+
+// Nothing of the judge's environment but where programs (of an emulator) and libraries lie, and the
+// options of sanitizers.
+std::vector<std::string> environment() {
+  std::vector<std::string> kept;
+  for (const char* name : {"PATH", "LD_LIBRARY_PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS"}) {
+    if (const char* value = std::getenv(name)) kept.push_back(fmt::format("{}={}", name, value));
+  }
+  return kept;
+}
+
+Confinement confinement(const fs::path& worker, const Request& request, unsigned seconds) {
+  Confinement walls;
+  walls.seconds = seconds;
+#if defined(__SANITIZE_ADDRESS__)
+  walls.memory = 0;  // the sanitizer's own shadow takes terabytes of addresses
+#endif
+  walls.reads = own_libraries();
+  for (const fs::path& path : read_by(request)) walls.reads.push_back(path);
+  walls.programs = {worker, own_loader()};
+  if (is_script(worker)) walls.programs.push_back("/bin/sh");
+  walls.writes = {"/dev/null"};
+  return walls;
+}
+
+// An empty file that the judge has made, for a worker to write.
+class File {
+ public:
+  explicit File(const fs::path& path)
+      : file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)) {
+    if (file_ < 0) throw Error("{}: cannot be made: {}", path.string(), std::strerror(errno));
+  }
+  ~File() { ::close(file_); }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  int get() const { return file_; }
+
+ private:
+  int file_;
+};
+
+std::string first_lines(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::string text;
+  std::string line;
+  for (std::size_t n = 0; n < kMaxPrintedLines && std::getline(in, line); ++n) {
+    if (text.size() + line.size() > kMaxPrintedBytes) break;
+    text += line + "\n";
+  }
+  return text;
+}
+
+// What an answer may have: a copy of every input, the numbers that are expected, and a header.
+std::size_t most_bytes(const Request& request, std::size_t numbers) {
+  for (const auto& [name, tensor] : request.inputs) {
+    numbers += request.calls * sizeof(float) * tensor.values.size();
+  }
+  return numbers + Response::kMaxHeader;
+}
+
+void judge_status(std::optional<int> status, const fs::path& response, unsigned seconds,
+                  std::size_t most, Outcome& outcome) {
+  if (!status || (WIFSIGNALED(*status) && WTERMSIG(*status) == SIGXCPU)) {
+    outcome.kind = Outcome::Kind::Hung;
+    outcome.detail = std::to_string(seconds);
+  } else if (WIFSIGNALED(*status)) {
+    outcome.kind = Outcome::Kind::Crashed;
+    outcome.detail = ::strsignal(WTERMSIG(*status));
+  } else if (WEXITSTATUS(*status) != 0 || fs::is_empty(response)) {
+    outcome.kind = Outcome::Kind::Exited;
+    outcome.detail = std::to_string(WEXITSTATUS(*status));
+  } else {
+    try {
+      const std::size_t size = fs::file_size(response);
+      if (size > most) throw Error("{} bytes, expected at most {}", size, most);
+      outcome.response = Response::read(response);
+    } catch (const std::exception& error) {
+      outcome.kind = Outcome::Kind::NoAnswer;
+      outcome.detail = error.what();
+    }
+  }
+}
+
+}  // namespace
+
+Outcome run_worker(const fs::path& worker, const Request& request, std::size_t most) {
+  static unsigned hung = 0;
+  static double spent = 0.0;
+  const unsigned seconds = seconds_for(hung, spent);
+  const ScratchFolder folder;
+  const fs::path asked = folder / "request";
+  const fs::path response = folder / "response";
+  request.write(asked);
+  const File answer(response);
+  const File printed(folder / "printed");
+  most = most_bytes(request, most);
+  Confinement walls = confinement(worker, request, seconds);
+  walls.file = kMaxFile + most;
+  walls.reads.push_back(asked);
+  walls.writes.push_back(response);
+  const Command command{
+      {worker.string(), asked.string(), response.string()}, environment(), printed.get()};
+  Outcome outcome;
+  const std::optional<int> status = run_confined(command, walls, &outcome.seconds);
+  spent += outcome.seconds;
+  judge_status(status, response, seconds, most, outcome);
+  hung += outcome.kind == Outcome::Kind::Hung;
+  outcome.printed = first_lines(folder / "printed");
+  return outcome;
+}
+
+}  // namespace stagecraft::stages

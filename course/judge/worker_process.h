@@ -1,0 +1,29 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "course/worker/exchange.h"
+
+namespace stagecraft::stages {
+
+// What became of one run of a worker. Nothing that a student's code does can make it more than
+// this.
+inline constexpr std::size_t kMostNumbers = std::size_t{4} << 20;
+
+struct Outcome {
+  enum class Kind { Answered, Crashed, Hung, Exited, NoAnswer };
+  Kind kind = Kind::Answered;
+  Response response;     // of Answered; dropped once it is judged to be right
+  std::string detail;    // a signal's name, an exit code, seconds, or why the answer can't be read
+  std::string printed;   // what it wrote to stdout and stderr, cut to its beginning
+  double seconds = 0.0;  // of processor time, by the kernel's account
+};
+
+// Starts `worker` on the request in a process of its own, under limits of time, memory and output.
+// most: bytes of numbers that an answer may have, beside those of the request.
+Outcome run_worker(const std::filesystem::path& worker, const Request& request,
+                   std::size_t most = kMostNumbers);
+
+}  // namespace stagecraft::stages

@@ -1,0 +1,85 @@
+"""Commands that touch what a student wrote, run so that they can read, write and start only what they need.
+
+The work is done by the program confine (course/sandbox/confinement.h); docs/confinement.md says what
+holds where. Build it first: course.build("gate") does.
+"""
+import functools
+import itertools
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+from shared import course
+
+TOO_LONG = 124  # the exit code of a command that was ended for taking too long
+NOT_STARTED = 125
+SYSTEM = ("/usr", "/bin", "/lib", "/lib64")  # where compilers and their headers are
+
+
+@functools.lru_cache(maxsize=None)
+def why_not():
+    """Why nothing is confined here, for a person; empty where it is."""
+    if not sys.platform.startswith("linux"):
+        return "only Linux has what it takes"
+    done = subprocess.run([str(course.BUILD / "course" / "confine"), "--why"], stdout=subprocess.PIPE, text=True)
+    return done.stdout.strip()
+
+
+@functools.lru_cache(maxsize=None)
+def cache():
+    """The folder in which ccache keeps what was compiled."""
+    done = subprocess.run(["ccache", "-k", "cache_dir"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          text=True)
+    folder = pathlib.Path(done.stdout.strip() or pathlib.Path.home() / ".ccache")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def programs_of(command):
+    """Those that begin it: "env NAME=value ccache /opt/gcc/bin/c++ -c x.cpp" starts three."""
+    words = itertools.takewhile(lambda word: not word.startswith("-"), command)
+    return [pathlib.Path(path) for path in map(shutil.which, words) if path]
+
+
+def limits(seconds, memory, file):
+    return [str(course.BUILD / "course" / "confine"), "--parent", str(os.getpid()), "--seconds", str(seconds),
+            "--memory", str(memory), "--file", str(file)]
+
+
+def limited(command, seconds, memory=0, file=0):
+    """The words that run a command of ours, which confines what it starts itself, under limits alone."""
+    return [*limits(seconds, memory, file), "--limits-only", "--open-files", "0", "--processes", "0", "--",
+            *map(str, command)]
+
+
+def confined(command, reads=(), writes=(), programs=(), compiles=False, sanitized=False, seconds=10,
+             memory=2 << 30, file=64 << 20):
+    """The words that run a command confined, for subprocess; its exit code is the command's own, 128 +
+    the signal that ended it, TOO_LONG or NOT_STARTED.
+
+    reads: files, and folders with all below them. writes: files that exist, and folders in which files are
+    made; the first folder is its TMPDIR. programs: what it executes, beside its own first word. compiles:
+    it is a compiler or linker, which reads and starts what the system has. sanitized: it was built with
+    AddressSanitizer. seconds, and bytes a process and a file: its limits. Of the environment it sees what
+    compilers and sanitizers look for. On a machine that cannot confine (why_not) the limits hold. The
+    command ends with this process, and all that it started with it.
+    """
+    command = list(map(str, command))
+    words = [*limits(seconds, 0 if sanitized else memory, file), "--libraries"]
+    programs = [*programs, command[0]]
+    if compiles:
+        words += ["--starts-processes", "--open-files", "1024"]
+        reads = [*reads, "/etc/alternatives"]
+        started = programs_of(command)
+        programs += [*SYSTEM, *(path.resolve().parent.parent for path in started)]
+        if "ccache" in [path.name for path in started]:
+            writes = [*writes, cache()]
+            command = ["/usr/bin/env", f"CCACHE_DIR={cache()}", f"CCACHE_TEMPDIR={cache()}/tmp", *command]
+    elif sanitized:
+        reads = [*reads, "/proc/self"]  # where its memory is mapped
+    for option, paths in (("--read", reads), ("--execute", programs), ("--write", ["/dev/null", *writes])):
+        for path in paths:
+            words += [option, str(path)]
+    return [*words, "--", *command]

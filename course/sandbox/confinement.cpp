@@ -1,0 +1,372 @@
+#include "course/sandbox/confinement.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <thread>
+
+#include "base/error.h"
+#include "course/sandbox/landlock.h"
+#include "course/sandbox/syscall_filter.h"
+
+#ifdef __linux__
+#include <grp.h>
+#include <link.h>
+#include <linux/capability.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#endif
+
+namespace stagecraft::stages {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Limit {
+  decltype(RLIMIT_CPU) resource;
+  rlim_t value;
+  rlim_t hard;
+};
+
+constexpr int kEndings[] = {SIGTERM, SIGINT, SIGHUP};
+std::atomic<pid_t> group = 0;  // the group that ends with this process; 0: none
+static_assert(std::atomic<pid_t>::is_always_lock_free);  // a signal handler reads it
+
+bool adopts_orphans = false;  // what a command started becomes ours when its own parent ends
+
+// Kills those whom /proc names as ours. Calls nothing that is not safe in a signal handler.
+void kill_children() {
+  const int file = ::open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
+  char text[4096];
+  const ssize_t size = file < 0 ? 0 : ::read(file, text, sizeof text);
+  if (file >= 0) ::close(file);
+  pid_t pid = 0;
+  for (ssize_t i = 0; i < size; ++i) {  // "17 18 ", the last one perhaps cut
+    if (text[i] >= '0' && text[i] <= '9') {
+      pid = 10 * pid + (text[i] - '0');
+    } else {
+      if (pid > 0) ::kill(pid, SIGKILL);
+      pid = 0;
+    }
+  }
+}
+
+// Waits until nothing that descends from this process is left; what has not ended after `patience`
+// milliseconds is killed.
+void end_descendants(int patience) {
+  constexpr int kLongest = 5000;  // what the kernel itself holds does not end
+  const timespec millisecond{0, 1'000'000};
+  for (int waited = 0; waited < kLongest; ++waited) {
+    pid_t ended = 0;
+    while ((ended = ::waitpid(-1, nullptr, WNOHANG)) > 0) {
+    }
+    if (ended < 0) return;  // there are no children
+    if (waited >= patience) kill_children();
+    ::nanosleep(&millisecond, nullptr);
+  }
+}
+
+// SIGTERM first: a build takes back what is half written.
+void end_all(int signal) {
+  if (group > 0) ::kill(-group, SIGTERM);
+  end_descendants(adopts_orphans ? 2000 : 0);
+  if (group > 0) ::kill(-group, SIGKILL);
+  ::_exit(128 + signal);
+}
+
+// While it lives, no such signal comes.
+class NoEndings {
+ public:
+  NoEndings() {
+    sigset_t endings;
+    ::sigemptyset(&endings);
+    for (const int signal : kEndings) ::sigaddset(&endings, signal);
+    ::pthread_sigmask(SIG_BLOCK, &endings, &before_);
+  }
+  ~NoEndings() { restore(); }
+  NoEndings(const NoEndings&) = delete;
+  NoEndings& operator=(const NoEndings&) = delete;
+  void restore() const { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_{};
+};
+
+// How many processes and threads the machine runs: no user has more.
+[[maybe_unused]] unsigned running_now() {
+  std::ifstream in("/proc/loadavg");  // "0.20 0.18 0.12 1/80 11206"
+  std::string skipped;
+  unsigned running = 0;
+  unsigned all = 0;
+  char slash = 0;
+  in >> skipped >> skipped >> skipped >> running >> slash >> all;
+  return all;
+}
+
+std::vector<Limit> limits_of(const Confinement& confinement) {
+  std::vector<Limit> limits{{RLIMIT_CORE, 0, 0}};
+  const auto add = [&](auto resource, rlim_t value) {
+    if (value == 0) return;
+    limits.push_back({resource, value, confinement.limits_only ? RLIM_INFINITY : value});
+  };
+  if (!confinement.limits_only && confinement.seconds != 0) {
+    limits.push_back({RLIMIT_CPU, confinement.seconds, confinement.seconds + 1});  // SIGXCPU first
+  }
+#if !defined(__SANITIZE_ADDRESS__)  // whose shadow alone takes terabytes of addresses
+  add(RLIMIT_AS, confinement.memory);
+#else
+  if (!confinement.limits_only) add(RLIMIT_AS, confinement.memory);
+#endif
+  add(RLIMIT_FSIZE, confinement.file);
+  add(RLIMIT_NOFILE, confinement.open_files);
+#ifdef __linux__
+  if (confinement.processes != 0) add(RLIMIT_NPROC, running_now() + confinement.processes);
+#endif
+  return limits;
+}
+
+// Everything a child does between fork and exec, made ready before: there, nothing may allocate.
+class Walls {
+ public:
+  explicit Walls(const Confinement& confinement)
+      : limits_(limits_of(confinement)), compiles_(confinement.starts_processes) {
+#ifdef STAGECRAFT_CAN_FILTER_SYSCALLS
+    if (confinement.limits_only || !not_confined_because().empty()) return;
+    landlock_.emplace();
+    filter_.emplace(confinement.starts_processes);
+    for (const fs::path& path : confinement.reads) landlock_->may_read(path);
+    for (const fs::path& path : confinement.programs) landlock_->may_execute(path);
+    for (const fs::path& path : confinement.writes) landlock_->may_write(path);
+#endif
+  }
+
+  // What did not work, or nullptr.
+  const char* enter() {
+    ::setpgid(0, 0);  // so that whatever it starts can be ended with it
+    keep_files_to_itself();
+#ifdef __linux__
+    if (landlock_) give_up_root();
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent_) ::_exit(127);  // it died before that
+#endif
+    for (const Limit& limit : limits_) {
+      rlimit now{};
+      ::getrlimit(limit.resource, &now);
+      now = {std::min(limit.value, now.rlim_max), std::min(limit.hard, now.rlim_max)};
+      if (::setrlimit(limit.resource, &now) != 0 && landlock_) return "setrlimit";
+    }
+    if (landlock_ && !landlock_->enter()) return "landlock";
+#ifdef STAGECRAFT_CAN_FILTER_SYSCALLS
+    if (filter_ && !filter_->enter()) return "seccomp";
+#endif
+    return nullptr;
+  }
+
+ private:
+  static void keep_files_to_itself() {
+#if defined(__linux__) && defined(SYS_close_range)
+    constexpr unsigned kCloseOnExec = 4;
+    if (::syscall(SYS_close_range, 3u, ~0u, kCloseOnExec) == 0) return;
+#endif
+    for (int file = 3; file < 1024; ++file) ::fcntl(file, F_SETFD, FD_CLOEXEC);
+  }
+
+#ifdef __linux__
+  // Root gives up its rights and, unless it is to compile, its name. What stays is the right to
+  // pass folders that are closed to others: a repository may lie in /root, and which files are open
+  // is Landlock's matter. (A compiler looks with access(2) where it may write, and that asks who
+  // the user is. Where the kernel has no such user, as in some containers, root's name stays too.)
+  void give_up_root() const {
+    if (::geteuid() != 0) return;
+    constexpr unsigned kNobody = 65534;
+    constexpr unsigned kPassFolders = 1u << CAP_DAC_OVERRIDE;
+    if (!compiles_) {
+      ::syscall(SYS_setgroups, 0, nullptr);
+      ::prctl(PR_SET_KEEPCAPS, 1);
+      ::syscall(SYS_setresgid, kNobody, kNobody, kNobody);
+      ::syscall(SYS_setresuid, kNobody, kNobody, kNobody);
+    }
+    __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+    __user_cap_data_struct rights[2] = {{kPassFolders, kPassFolders, kPassFolders}, {}};
+    if (::syscall(SYS_capset, &header, rights) == 0) {
+      ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_DAC_OVERRIDE, 0, 0);
+    } else {
+      rights[0] = {};
+      ::syscall(SYS_capset, &header, rights);
+    }
+  }
+#endif
+
+  std::vector<Limit> limits_;
+  [[maybe_unused]] bool compiles_;
+  [[maybe_unused]] pid_t parent_ = ::getpid();
+  std::optional<Landlock> landlock_;
+#ifdef STAGECRAFT_CAN_FILTER_SYSCALLS
+  std::optional<SyscallFilter> filter_;
+#endif
+};
+
+std::vector<char*> pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> found;
+  for (const std::string& text : texts) found.push_back(const_cast<char*>(text.c_str()));
+  found.push_back(nullptr);
+  return found;
+}
+
+struct Failure {
+  const char* step;
+  int error;
+};
+
+[[noreturn]] void become(const Command& command, char* const* words, char* const* environment,
+                         Walls& walls, const NoEndings& signals, int report) {
+  for (const int signal : kEndings) ::signal(signal, SIG_DFL);
+  signals.restore();
+  const int nothing = ::open("/dev/null", O_RDONLY);
+  ::dup2(nothing, STDIN_FILENO);
+  if (command.output >= 0) {
+    ::dup2(command.output, STDOUT_FILENO);
+    ::dup2(command.output, STDERR_FILENO);
+  }
+  Failure failure{walls.enter(), errno};
+  if (failure.step == nullptr) {
+    ::execve(words[0], words, environment);
+    failure = {"execve", errno};
+  }
+  [[maybe_unused]] const ssize_t written = ::write(report, &failure, sizeof failure);
+  ::_exit(127);
+}
+
+double seconds_of(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+}
+
+// The status of the child, or nullopt if it had to be killed.
+std::optional<int> wait_for(pid_t child, unsigned seconds, double* used) {
+  using Clock = std::chrono::steady_clock;
+  const auto deadline = Clock::now() + std::chrono::seconds(seconds);
+  auto pause = std::chrono::microseconds(200);
+  int status = 0;
+  rusage usage{};
+  while (::wait4(child, &status, WNOHANG, &usage) == 0) {
+    if (seconds != 0 && Clock::now() > deadline) {
+      ::kill(-child, SIGKILL);
+      ::waitpid(child, &status, 0);
+      return std::nullopt;
+    }
+    std::this_thread::sleep_for(pause);
+    pause = std::min(pause * 2, std::chrono::microseconds(20'000));
+  }
+  ::kill(-child, SIGKILL);  // what it may have left running
+  if (used != nullptr) *used = seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
+  return status;
+}
+
+}  // namespace
+
+std::string not_confined_because() {
+#if defined(__SANITIZE_ADDRESS__)
+  return "this build has AddressSanitizer, which needs more than what is confined gets";
+#elif defined(STAGECRAFT_CAN_FILTER_SYSCALLS)
+  if (Landlock::version() == 0) return "this kernel runs no Landlock (Linux 5.13 or newer)";
+  if (::prctl(PR_GET_SECCOMP) < 0) return "this kernel has no seccomp";
+  return {};
+#else
+  return "only Linux on x86-64 and aarch64 has what it takes";
+#endif
+}
+
+#ifdef __linux__
+std::vector<fs::path> own_libraries() {
+  std::vector<fs::path> found{"/etc/ld.so.cache", "/dev/null", "/dev/urandom"};
+  ::dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* data) {
+        const fs::path path(info->dlpi_name);
+        auto& folders = *static_cast<std::vector<fs::path>*>(data);
+        if (path.is_absolute() && std::ranges::find(folders, path.parent_path()) == folders.end()) {
+          folders.push_back(path.parent_path());
+        }
+        return 0;
+      },
+      &found);
+  return found;
+}
+
+fs::path own_loader() {
+  std::string found;
+  ::dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* data) {
+        for (int i = 0; i < info->dlpi_phnum; ++i) {
+          const auto& header = info->dlpi_phdr[i];
+          if (header.p_type != PT_INTERP) continue;
+          *static_cast<std::string*>(data) =
+              reinterpret_cast<const char*>(info->dlpi_addr + header.p_vaddr);
+        }
+        return 1;  // the first is the program itself
+      },
+      &found);
+  return found;
+}
+
+// AddressSanitizer's search for leaks reads the memory as another process would.
+void guard_own_memory() {
+#if !defined(__SANITIZE_ADDRESS__)
+  ::prctl(PR_SET_DUMPABLE, 0);
+#endif
+}
+#else
+std::vector<fs::path> own_libraries() { return {}; }
+fs::path own_loader() { return {}; }
+void guard_own_memory() {}
+#endif
+
+void end_with(int parent) {
+  for (const int signal : kEndings) ::signal(signal, end_all);
+#ifdef __linux__
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  adopts_orphans = ::prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
+#endif
+  if (::getppid() != parent) throw Error("process {}, which started this one, has ended", parent);
+}
+
+std::optional<int> run_confined(const Command& command, const Confinement& confinement,
+                                double* seconds) {
+  Walls walls(confinement);
+  const std::vector<char*> words = pointers(command.words);
+  const std::vector<char*> environment = pointers(command.environment);
+  int report[2];
+  if (::pipe(report) != 0) throw Error("{}: {}", command.words[0], std::strerror(errno));
+  pid_t child = -1;
+  int error = 0;
+  {
+    const NoEndings signals;
+    child = ::fork();
+    error = errno;
+    if (child == 0) become(command, words.data(), environment.data(), walls, signals, report[1]);
+    group = std::max(child, 0);
+  }
+  ::close(report[1]);
+  Failure failure{};
+  const bool failed = child > 0 && ::read(report[0], &failure, sizeof failure) > 0;
+  ::close(report[0]);
+  if (child < 0) throw Error("{}: cannot be started: {}", command.words[0], std::strerror(error));
+  const std::optional<int> status = wait_for(child, confinement.seconds, seconds);
+  if (adopts_orphans) end_descendants(0);
+  group = 0;
+  if (failed) {
+    throw Error("{}: cannot be started: {}: {}", command.words[0], failure.step,
+                std::strerror(failure.error));
+  }
+  return status;
+}
+
+}  // namespace stagecraft::stages

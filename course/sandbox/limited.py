@@ -1,0 +1,77 @@
+"""Confined commands with a time of their own, told from a machine that had no time for them."""
+import collections
+import contextlib
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+
+from shared import course
+from sandbox.confine import NOT_STARTED, TOO_LONG
+
+MAX_OUTPUT = 256 << 10
+TRIES = 2
+GRACE = 8  # seconds that confine has to end what it started; it takes up to 5
+
+# code: None where it did not end in time. said: the beginning of what it printed. cpu: seconds.
+Ended = collections.namedtuple("Ended", "code said cpu")
+
+
+def how(code):
+    """An exit code in words for a person."""
+    name = signal.strsignal(code - 128) if 128 < code < 128 + signal.NSIG else None
+    return f"signal {code - 128} ({name})" if name else f"exit code {code}"
+
+
+Ended.how = property(lambda self: how(self.code))
+
+
+def run(command, folder, seconds, environment=None):
+    """The end of a confined command; `seconds` is a second limit, behind its own."""
+    with tempfile.TemporaryFile() as said:
+        child = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=said,
+                                 stderr=subprocess.STDOUT, start_new_session=True, env=environment)
+        late, ended = threading.Event(), threading.Event()
+
+        def end():
+            late.set()
+            send(child, signal.SIGTERM)  # by which confine ends all that was started
+            if not ended.wait(GRACE):
+                send(child, signal.SIGKILL)
+
+        timer = threading.Timer(seconds, end)
+        timer.daemon = True
+        timer.start()
+        try:
+            _, status, used = os.wait4(child.pid, 0)
+        except BaseException:
+            send(child, signal.SIGTERM)
+            timer.join(GRACE)
+            send(child, signal.SIGKILL)
+            raise
+        finally:
+            ended.set()
+            timer.cancel()
+        code = child.returncode = os.waitstatus_to_exitcode(status)
+        said.seek(0)
+        text = said.read(MAX_OUTPUT).decode("utf-8", "replace")
+    if code == NOT_STARTED:  # which only confine says, and no student's code
+        raise course.Problem(text)
+    code = None if late.is_set() or code == TOO_LONG else code if code >= 0 else 128 - code
+    return Ended(code, text, round(used.ru_utime + used.ru_stime, 1))
+
+
+def send(child, number):
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, number)
+
+
+def run_patiently(command, folder, seconds, is_a_verdict):
+    """The same, once more where the machine may be to blame: it gave the command less than half of its time,
+    or the command ended without a verdict (out of memory or of processes). It gets no more time or memory."""
+    for _ in range(TRIES):
+        ended = run(command, folder, seconds + 5)
+        if ended.code == 0 or ended.cpu > seconds / 2 or is_a_verdict(ended.said):
+            break
+    return ended

@@ -1,0 +1,502 @@
+"""What the course's commands share: the registry, the messages, the build of a stage, its gate."""
+import copy
+import functools
+import hashlib
+import json
+import os
+import pathlib
+import re
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import repository
+import strict_json
+from grading import links
+from mistakes import catalogue
+from repository import BUILD, ROOT, Problem
+from shared.screen import columns, doing, padded, page, paint, tell, width, wrapped  # noqa: F401  (for those who import this)
+
+# What the judge may take for one stage. It has what it asks, the right answers and one given answer at a time.
+GATE_SECONDS = 1800
+GATE_MEMORY = 1 << 30  # of addresses
+GATE_FILE = 256 << 20  # of what it prints, keeps or reports
+QUICK_ROOM = 2 << 30
+HANDOUTS = {"en": "README.md", "zh": "README.zh.md"}
+WHAT_IS_BUILT = {"worker": "build_stage", "counted": "build_stage", "my_tests": "build_my_tests",
+                 "mistakes": "build_mistakes", "broken": "build_broken", "stagecraft_mine": "build_mine"}
+
+
+def language():
+    for name in ("STAGECRAFT_LANG", "LC_ALL", "LANG"):
+        if os.environ.get(name):
+            return "zh" if os.environ[name].startswith("zh") else "en"
+    return "en"
+
+
+@functools.cache
+def messages():
+    return json.loads((ROOT / "stages" / "messages.json").read_text(encoding="utf-8"))
+
+
+def say(key, *values):
+    """A text of stages/messages.json in the reader's language, as the gates' own say() does."""
+    return messages()[key][language()].format(*values)
+
+
+def blob_hash(text):
+    """The name that git gives to a file with these bytes."""
+    return hashlib.sha1(b"blob %d\0" % len(text) + text).hexdigest()
+
+
+class Stage:
+    """One entry of stages/stages.json."""
+
+    def __init__(self, entry):
+        self.id = entry["id"]
+        self.slug = entry["slug"]
+        self.title = entry["title"]
+        self.minutes = entry["minutes"]
+        self.functions = entry["functions"]
+        self.groups = entry["groups"]
+        self.units = entry["units"]
+        self.needs = entry["needs"]
+        self.rounds = entry.get("in_the_model", {}).get("rounds", False)  # otherwise than f32 does
+        self.program = entry.get("program", "story")  # in which one hears it
+        self.milestone = entry.get("milestone")  # what it is that a student now has, in each language
+
+    @property
+    def number(self):  # as folders and targets spell it
+        return f"{self.id:02d}"
+
+    @property
+    def folder(self):
+        return ROOT / "stages" / f"{self.number}-{self.slug}"
+
+    @property
+    def handout(self):  # in the reader's language
+        return self.folder / HANDOUTS[language()]
+
+    @property
+    def pages(self):
+        """The handout's pages in the order of reading: the first, and one per part where it has parts."""
+        ending = HANDOUTS[language()].removeprefix("README")
+        parts = (path for path in self.folder.glob("[1-9]-*.md") if path.name.partition(".")[2] == ending[1:])
+        return [self.handout, *sorted(parts)]
+
+    def page(self, part):
+        return self.pages[part]
+
+    @property
+    def file_names(self):  # as a sentence names them
+        return ", ".join(unit["file"] for unit in self.units)
+
+    @property
+    def points(self):
+        return sum(group["points"] for group in self.groups)
+
+    @property
+    def requests(self):  # where the last gate that judged it kept what it asked
+        return ROOT / "build" / "course" / f"requests-{self.number}"
+
+    @property
+    def my_tests(self):
+        return self.folder / "my_tests.cpp"
+
+    def path(self, unit):
+        return self.folder / unit["file"]
+
+    def is_handed_out(self, unit):
+        """Is the file of a unit its starter, byte for byte?"""
+        path = self.path(unit)
+        return path.exists() and blob_hash(path.read_bytes()) == unit.get("starter")
+
+    @property
+    def is_started(self):
+        return not all(map(self.is_handed_out, self.units))
+
+    def starter(self, unit):
+        """The starter of a unit, byte for byte, whatever stands in its file now: git still has it."""
+        if self.is_handed_out(unit):
+            return self.path(unit).read_bytes()
+        ask = ["git", "-C", str(ROOT), "cat-file", "blob", unit.get("starter", "none")]
+        try:
+            done = subprocess.run(ask, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        except OSError:
+            raise Problem("git is missing, and only git has the starters") from None
+        if done.returncode != 0:
+            raise Problem(f"git does not have the starter of {self.path(unit).relative_to(ROOT)} "
+                          "(a shallow clone, or a copy without its history?)")
+        return done.stdout
+
+
+def unit_name(stage, unit):
+    """Of a unit's file in any repository."""
+    return f"stages/{stage.folder.name}/{unit['file']}"
+
+
+def stages():
+    registry = json.loads((ROOT / "stages" / "stages.json").read_text())
+    return [Stage(entry) for entry in registry["stages"]]
+
+
+def starters():
+    """Every starter: {its name in any repository: its bytes}."""
+    return {unit_name(stage, unit): stage.starter(unit) for stage in stages() for unit in stage.units}
+
+
+def find_stage(text, known):
+    for stage in known:
+        if text in (str(stage.id), stage.number, stage.slug):
+            return stage
+    raise Problem(f"no stage '{text}': expected 0 to {known[-1].id}")
+
+
+def find_part(text, known):
+    """'6.3' -> stage 6 and 3, one of the parts that it has groups of points for; '6' -> stage 6 and None."""
+    number, dot, part = text.partition(".")
+    stage = find_stage(number, known)
+    if not dot:
+        return stage, None
+    parts = sorted({group["part"] for group in stage.groups if "part" in group})
+    if part not in map(str, parts):
+        raise Problem(f"no part '{text}': stage {stage.id} is graded as a whole" if not parts else
+                      f"no part '{text}' with points: expected {stage.id}.{parts[0]} to {stage.id}.{parts[-1]}")
+    return stage, int(part)
+
+
+def parse_selection(text, known):
+    """'1-3', '1,4', 'all' -> stages."""
+    if text == "all":
+        return list(known)
+    chosen = set()
+    for part in text.split(","):
+        first, dash, last = part.partition("-")
+        low = find_stage(first, known).id
+        high = find_stage(last, known).id if dash else low
+        if low > high:
+            raise Problem(f"'{part}': expected the lower stage first")
+        chosen.update(range(low, high + 1))
+    return [stage for stage in known if stage.id in chosen]
+
+
+def what_is_built(targets):
+    """In words; the last target tells."""
+    last = targets[-1] if targets else ""
+    key = next((key for name, key in WHAT_IS_BUILT.items() if last.startswith(name)), "build_engine")
+    number = re.search(r"_(\d\d)", last)
+    return say(key, int(number[1]) if number else "")
+
+
+def build(*targets, only=False):
+    """Builds targets quietly, and unless `only` is True the program too; returns the compiler's output where
+    that fails, else None."""
+    command = [str(ROOT / "stage"), "build", *(["--only"] if only else [])]
+    if not (BUILD / "course" / "gate").exists():
+        # The first time takes minutes and may ask for packages: that is for the person to see.
+        tell(say("first_build"), sys.stderr)
+        if subprocess.run([*command, "gate"], stdout=sys.stderr).returncode != 0:
+            raise Problem(say("first_build_failed"))
+    if only and (BUILD / "course" / "confine").exists():  # it ends with whoever grades, be that by kill -9
+        from sandbox import confine
+        command = confine.limited(command, seconds=3600)
+    with doing(what_is_built(targets)):
+        done = subprocess.run([*command, *targets], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, errors="replace")
+    return done.stdout if done.returncode != 0 else None
+
+
+def first_error(output):
+    """The compiler's first error with its lines of context, without the noise around it."""
+    lines = output.splitlines()
+    for at, line in enumerate(lines):
+        if (": error:" in line or ": fatal error:" in line) and not links.failed(line):
+            context = [line.replace("../../", "")]
+            for more in lines[at + 1:at + 4]:
+                if not more.startswith(" "):
+                    break
+                context.append(more)
+            return "\n".join(context)
+    return output.strip()[-2000:]
+
+
+def why_not_built(output, program):
+    """The first thing to mend, from the output of a build that failed; program: relative to BUILD."""
+    files = links.object_files(BUILD, program) if links.failed(output) else []
+    return why_not_made(output, files)
+
+
+def why_not_made(output, files):
+    """The same; files: the objects, where they were to be linked."""
+    found = []
+    if links.failed(output):
+        functions = {stage.id: stage.functions for stage in stages()}
+        found = links.why_not_linked(BUILD, files, functions)
+    return "\n".join(say(*problem) for problem in found) or first_error(output)
+
+
+def reported(text):
+    """A text from GoogleTest's JSON, which some versions write byte by byte."""
+    try:
+        return text.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        return text
+
+
+class Group:
+    """What a gate found for one group of points. Of one in bands, each test is a band and has its share."""
+
+    def __init__(self, name, points, bands=1, part=None):
+        self.name = name
+        self.points = points
+        self.bands = bands
+        self.part = part  # of the handout, where it has parts
+        self.status = "unwritten"  # or "passed", "wrong", "slow" (right, not in all bands), "unjudged"
+        self.failures = []
+        self.n_passed = 0  # tests
+        self.measured = None  # how fast it was, in words
+        self.failed_requests = []  # (how it failed, the request's file), where they were kept
+        self.mistake = None  # the name of the known mistake that explains them ...
+        self.mistake_says = ""  # ... and a sentence about it
+
+    @property
+    def earned(self):
+        if self.status == "slow":
+            return self.points * self.n_passed // self.bands
+        return self.points if self.status == "passed" else 0
+
+
+class Result:
+    """What became of one stage: its groups, or the reason why there are none."""
+
+    def __init__(self, stage):
+        self.stage = stage
+        self.compile_error = None
+        self.unfinished = None  # how the gate ended, where that was before its report
+        self.peak = 0  # kilobytes that the judge had
+        self.is_refused = False  # compiles, but is not the student's own work
+        self.seed = None  # of the numbers it was asked with
+        self.part = None  # where it is about one part alone
+        self.groups = [Group(group["name"], group["points"], group.get("bands", 1), group.get("part"))
+                       for group in stage.groups]
+
+    def of_part(self, part):
+        """The same, about the groups of one part."""
+        result = copy.copy(self)
+        result.part = part
+        result.groups = [group for group in self.groups if group.part == part]
+        return result
+
+    @property
+    def name(self):  # "6", or "6.3" of a part
+        return f"{self.stage.id}" if self.part is None else f"{self.stage.id}.{self.part}"
+
+    @property
+    def points(self):
+        return sum(group.points for group in self.groups)
+
+    @property
+    def next_part(self):
+        """The first part, in the order of reading, that is not right yet; None if there is none."""
+        open_parts = [group.part for group in self.groups if group.part and group.status != "passed"]
+        return min(open_parts, default=None)
+
+    @property
+    def status(self):
+        if self.compile_error:
+            return "uncompiled"
+        found = {group.status for group in self.groups}
+        if len(found) == 1 and "wrong" not in found:
+            return found.pop()
+        return "slow" if found == {"passed", "slow"} else "wrong"
+
+    @property
+    def is_right(self):
+        """Is all of it written and nothing wrong, be it slow?"""
+        return self.status in ("passed", "slow")
+
+    @property
+    def has_mistake(self):
+        """Is anything that is written wrong?"""
+        return any(group.status == "wrong" for group in self.groups)
+
+    @property
+    def is_begun(self):
+        """Does it lack functions, with no mistake so far?"""
+        return self.status == "wrong" and not self.has_mistake
+
+    @property
+    def earned(self):
+        return 0 if self.compile_error else sum(group.earned for group in self.groups)
+
+
+def quick_folder():
+    """For files that live for milliseconds, hundreds of them per verdict: memory, if there is plenty. A disk's
+    journal takes half of a verdict's time. None: where temporary files usually go."""
+    memory = pathlib.Path("/dev/shm")
+    if "TMPDIR" in os.environ or not os.access(memory, os.W_OK):
+        return None
+    return memory if shutil.disk_usage(memory).free >= QUICK_ROOM else None
+
+
+def run_gate(stage, worker, seed=None, mistakes=None, keep=None, only=None):
+    """Runs the gate of a stage on a worker that is built; only: of these groups.
+
+    seed: of the numbers made on the spot, by default another one each time. mistakes: the folder of
+    the stage's wrong programs, if failures are to be explained by them. keep: a folder for everything
+    that the worker is asked.
+    """
+    result = Result(stage)
+    if only is not None:
+        result.groups = [group for group in result.groups if group.name in only]
+    suites = ":".join(f"{group.name}.*" for group in result.groups)
+    with tempfile.TemporaryDirectory(dir=quick_folder()) as folder:
+        environment = {"TMPDIR": folder}
+        if seed is not None:
+            environment["STAGE_SEED"] = str(seed)
+        if mistakes is not None:
+            environment["STAGE_MISTAKES"] = str(mistakes)
+            if "STAGE_ANSWERS" not in os.environ:  # theirs, for whoever asks them again
+                environment["STAGE_ANSWERS"] = tempfile.mkdtemp(dir=folder)
+        if keep is not None:
+            shutil.rmtree(keep, ignore_errors=True)
+            keep.mkdir(parents=True)
+            environment["STAGE_KEEP"] = str(keep)
+        suites_found, how = ask_judge(suites, worker, environment, folder)
+    if suites_found is None:
+        result.unfinished = how
+        for group in result.groups:
+            group.status, group.failures = "wrong", [say("gate_ended", how)]
+        return result
+    for group in result.groups:
+        suite = next((suite for suite in suites_found if suite["name"] == group.name), {})
+        tests = suite.get("testsuite", [])
+        result.peak = max(result.peak, int(suite.get("peak", 0)))
+        group.mistake = suite.get("known-mistake")
+        group.mistake_says = reported(suite.get("known-mistake-says", ""))
+        for test in tests:
+            group.n_passed += "failures" not in test and "not-written" not in test
+            for failure in test.get("failures", []):
+                text = reported(failure["failure"])  # "file:line\nFailed\n" and then what the gate said
+                group.failures.append(text.split("Failed\n", 1)[-1].strip())
+        group.measured = next((reported(test["measured"]) for test in tests if "measured" in test), None)
+        if any("not-written" in test for test in tests):
+            group.status = "unwritten"
+        elif any("not-judged" in test for test in tests):
+            group.status = "unjudged"
+            group.failures = [reported(tests[0]["not-judged"])]
+        elif tests and not group.failures:
+            group.status = "passed"
+        elif tests and all("too-slow" in test for test in tests if "failures" in test):
+            group.status = "slow"
+        else:
+            group.status = "wrong"
+        group.failed_requests = failed_requests(keep, group.name) if keep else []
+    return result
+
+
+def ask_judge(suites, worker, environment, folder):
+    """(what the gate reports of these suites, or None; how it ended then). That it ends without a report is
+    the worker's doing if it gives one of a worker that does nothing: else it is a Problem."""
+    found, how = run_judge(suites, worker, environment, folder)
+    if found is None and run_judge(suites, "/bin/false", {}, folder)[0] is None:
+        raise Problem(f"the gate did not finish: {how}")
+    return found, how
+
+
+def run_judge(suites, worker, environment, folder):
+    from sandbox import confine  # both of which build on this
+    from sandbox import limited
+    report = pathlib.Path(folder) / "report.json"
+    report.unlink(missing_ok=True)
+    seconds = int(os.environ.get("STAGE_GATE_SECONDS", GATE_SECONDS))
+    words = [str(BUILD / "course" / "gate"), f"--gtest_filter={suites}", f"--gtest_output=json:{report}"]
+    ended = limited.run(confine.limited(words, seconds, GATE_MEMORY, GATE_FILE), None, seconds + 5,
+                        dict(os.environ, STAGE_WORKER=str(worker), **environment))
+    if ended.code is None:
+        return None, say("gate_endless", seconds)
+    try:
+        return strict_json.parse(report.read_text(errors="replace"))["testsuites"], ""
+    except (OSError, ValueError):
+        return None, ended.how
+
+
+def failed_requests(folder, suite=None):
+    """(how it failed, the request's file) for each failure of the gate that kept its requests there,
+    or of one of its suites."""
+    notes = folder / "failed"
+    lines = notes.read_text().splitlines() if notes.exists() else []
+    failures = [line.split(" ") for line in lines]
+    return [(kind, folder / name) for kind, of, name in failures if suite in (None, of)]
+
+
+def mistakes(stage):
+    """The mistakes of a stage that have a sentence: {name: {"en", "zh"}}."""
+    programs = catalogue.entries(catalogue.folder_of(stage))
+    return {pathlib.Path(program["file"]).stem: program for program in programs if "en" in program}
+
+
+def mistakes_folder(stage):
+    """Where the wrong programs of a stage lie once they are built."""
+    return BUILD / "course" / "mistakes" / f"{stage.number}-{stage.slug}"
+
+
+def build_mistakes(stage, only=False):
+    """Builds the wrong programs that explain failures; their folder, or None if there are none."""
+    if not mistakes(stage):
+        return None
+    if not mistakes_folder(stage).exists():
+        tell(say("first_mistakes"), sys.stderr)
+    # A student's verdict never hangs on whether this works.
+    return mistakes_folder(stage) if build(f"mistakes_{stage.number}", only=only) is None else None
+
+
+def ask_gate(stage, worker, seed, keep, known_mistakes):
+    """run_gate, and where something is wrong once more, to find the known mistake that it is.
+
+    known_mistakes: called then; gives the folder of the stage's wrong programs, or None.
+    """
+    result = run_gate(stage, worker, seed, keep=keep)
+    if result.unfinished:
+        return result
+    hung = any(kind == "hung" for kind, _ in failed_requests(keep))  # which is explanation enough
+    folder = known_mistakes() if result.has_mistake and not hung else None
+    explained = run_gate(stage, worker, seed, folder, keep) if folder else result
+    return result if explained.unfinished else explained
+
+
+def test_stage(stage, explain=False, seed=None):
+    """Builds the student's files of a stage and asks the gate about them.
+
+    explain: where they are wrong, look for the known mistake that they make. seed: as in run_gate.
+    """
+    for unit in stage.units:
+        if not stage.path(unit).exists():
+            raise Problem(say("file_missing", stage.path(unit).relative_to(ROOT), stage.id, unit["file"]))
+    from grading import own_work  # which needs this module
+    refused = own_work.refusal(stage, own_work.texts_here(stage))
+    problem = refused or build("gate", f"worker_{stage.number}")
+    if problem is None:
+        problem = refused = own_work.refusal_here(stage) or None
+    if problem is None:
+        worker = BUILD / "course" / f"worker_{stage.number}"
+        seed = os.environ.get("STAGE_SEED") or seed or secrets.randbits(63)
+        known_mistakes = functools.partial(build_mistakes, stage) if explain else lambda: None
+        with doing(say("doing_test", stage.id)):
+            result = ask_gate(stage, worker, seed, stage.requests, known_mistakes)
+        result.seed = seed
+        return result
+    if refused:
+        result = Result(stage)
+        result.is_refused, result.compile_error = True, refused
+        return result
+    if f"stages/{stage.number}-{stage.slug}/" not in problem:
+        raise Problem(f"the build failed, but not in your files:\n{first_error(problem)}")
+    result = Result(stage)
+    result.compile_error = why_not_built(problem, f"course/worker_{stage.number}")
+    return result
+
+
+main = functools.partial(repository.main, tell=tell)

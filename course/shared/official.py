@@ -1,0 +1,89 @@
+"""The official tree that a student's repository follows; course.json names it (docs/teaching.md).
+
+As a program, for the workflows: python3 course shared.official FOLDER fetches that tree into FOLDER. In the official
+repository itself there is nothing to fetch, and it says so.
+"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+from shared import course
+import strict_json
+
+FILE = "course.json"
+DEFAULTS = {"url": "", "ref": "main", "commit": "", "language": "en"}
+# What only the official repository has: its own checks.
+OURS_ALONE = re.compile(r"\.ci/|\.github/workflows/ci\.yml$")
+QUIET = {"GIT_TERMINAL_PROMPT": "0", "GIT_SSH_COMMAND": "ssh -o BatchMode=yes -o ConnectTimeout=3"}
+
+
+def parse(text):
+    """The settings of a course.json, whoever wrote it."""
+    try:
+        found = strict_json.parse(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise course.Problem(f"{FILE}: expected a JSON object")
+    for key, usual in DEFAULTS.items():
+        if not isinstance(found.setdefault(key, usual), str) or found[key].startswith("-"):
+            raise course.Problem(f"{FILE}: {key}: expected a text that does not begin with '-'")
+    return found
+
+
+def read(folder=course.ROOT):
+    path = pathlib.Path(folder) / FILE
+    return parse(path.read_text(encoding="utf-8")) if path.exists() else dict(DEFAULTS)
+
+
+def write(settings, folder=course.ROOT):
+    text = json.dumps(settings, indent=2, ensure_ascii=False) + "\n"
+    (pathlib.Path(folder) / FILE).write_text(text, encoding="utf-8")
+
+
+def git(*words, folder=course.ROOT, given="", seconds=None):
+    """What git prints, or None where it fails or takes longer. given: its input."""
+    try:
+        done = subprocess.run(["git", "-C", str(folder), *words], env=dict(os.environ, **QUIET), text=True,
+                              input=given, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=seconds)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout if done.returncode == 0 else None
+
+
+def is_here(url):
+    """Is it the repository that this workflow runs in, on GitHub, Gitea or GitLab?"""
+    at = os.environ
+    here = at.get("CI_PROJECT_URL") or f"{at.get('GITHUB_SERVER_URL')}/{at.get('GITHUB_REPOSITORY')}"
+    return url.rstrip("/").removesuffix(".git") == here
+
+
+def fetch(settings, folder):
+    """Brings the official tree into a folder, new or fetched before; its commit."""
+    folder.mkdir(parents=True, exist_ok=True)
+    url, ref = settings["url"], settings["ref"]
+    if (git("init", "-q", folder=folder) is None
+            or git("fetch", "-q", "--depth", "1", "--", url, ref, folder=folder) is None
+            or git("checkout", "-q", "--force", "--detach", "FETCH_HEAD", folder=folder) is None):
+        raise course.Problem(course.say("update_unreachable", url, ref))
+    return git("rev-parse", "HEAD", folder=folder).strip()
+
+
+def run():
+    parser = argparse.ArgumentParser(description="Fetches the official tree that course.json names.")
+    parser.add_argument("folder", type=pathlib.Path)
+    folder = parser.parse_args().folder
+    settings = read(pathlib.Path.cwd())
+    if not settings["url"] or is_here(settings["url"]):
+        print(course.say("official_is_here", FILE))
+        return 0
+    print(course.say("official_fetched", settings["url"], settings["ref"], fetch(settings, folder)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(course.main(run))

@@ -1,0 +1,118 @@
+"""What is remembered of a student's work, in build/course/notes.json: the last verdict on each stage with the
+files it was about, and how many hints were shown. Lost with build/, and then found again."""
+import datetime
+import functools
+import hashlib
+import json
+import os
+import sys
+
+from shared import course
+
+NOTES = course.ROOT / "build" / "course" / "notes.json"
+# What a verdict hangs on besides the student's files.
+OFFICIAL = ("src", "cmake", "course/cmake", "course/judge", "course/mine", "course/sandbox", "course/worker", "tests/data",
+            "tests/gates", "stages/stages.json")
+
+
+def fingerprint(paths):
+    text = hashlib.sha1()
+    for path in sorted(path for path in paths if path.is_file() and path.suffix != ".pyc"):
+        text.update(f"{path.relative_to(course.ROOT)}\0{course.blob_hash(path.read_bytes())}\0".encode())
+    return text.hexdigest()
+
+
+@functools.cache
+def official():
+    roots = [course.ROOT / name for name in OFFICIAL]
+    return fingerprint(path for root in roots for path in (root, *root.rglob("*")))
+
+
+def files(stage):
+    """All that the student may have written for a stage, but for my_tests.cpp, which decides nothing."""
+    found = {path for ending in ("*.cpp", "*.h", "*.hpp") for path in stage.folder.glob(ending)}
+    return sorted(found - {stage.my_tests})
+
+
+def read():
+    try:
+        return json.loads(NOTES.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
+def note(kind, stage, value):
+    """Keeps `value` of that kind ("verdicts", "hints") for a stage."""
+    notes = read()
+    notes.setdefault(kind, {})[stage.number] = value
+    NOTES.parent.mkdir(parents=True, exist_ok=True)
+    new = NOTES.with_name(f"{NOTES.name}.{os.getpid()}")
+    new.write_text(json.dumps(notes, indent=1), encoding="utf-8")
+    new.replace(NOTES)  # at once, for ./stage watch may be reading
+
+
+def days(stages):
+    """From the first verdict of any of them to the day on which the last became right; 0: that is not known."""
+    begun, right = ([recall(kind, stage) for stage in stages] for kind in ("begun", "right"))
+    if None in right or not any(begun):
+        return 0
+    first, last = min(filter(None, begun)), max(right)
+    return (datetime.date.fromisoformat(last) - datetime.date.fromisoformat(first)).days + 1
+
+
+def recall(kind, stage):
+    return read().get(kind, {}).get(stage.number)
+
+
+def judge(stage, explain=False):
+    """course.test_stage, remembered."""
+    mine = fingerprint(files(stage))  # before the build: an edit during it is another verdict's
+    before = recall("verdicts", stage) or {}
+    if recall("begun", stage) is None:
+        note("begun", stage, f"{datetime.date.today()}")
+    result = course.test_stage(stage, explain, before.get("seed"))
+    if result.is_right and recall("right", stage) is None:
+        note("right", stage, f"{datetime.date.today()}")
+    note("verdicts", stage, {
+        # The same numbers until it is right, so that a person sees what an edit changed.
+        "seed": None if result.status == "passed" else result.seed or before.get("seed"),
+        "files": mine, "official": official(), "compile_error": result.compile_error,
+        "groups": {group.name: group.status for group in result.groups},
+        "passed": {group.name: group.n_passed for group in result.groups}})
+    return result
+
+
+def remembered(stage, official_too=True):
+    """The last verdict, if it is about the files as they are: the student's, and unless
+    `official_too` is False everything else too. Without the words of its failures. Or None."""
+    verdict = recall("verdicts", stage)
+    if not verdict or verdict["files"] != fingerprint(files(stage)):
+        return None
+    if official_too and verdict["official"] != official():
+        return None
+    result = course.Result(stage)
+    result.compile_error = verdict["compile_error"]
+    for group in result.groups:
+        group.status = verdict["groups"].get(group.name, "unwritten")
+        group.n_passed = verdict.get("passed", {}).get(group.name, 0)
+    return result
+
+
+def result_of(stage):
+    """What became of a stage so far, found out only where that is news."""
+    if not stage.is_started:
+        return course.Result(stage)
+    known = remembered(stage)
+    if known is None:
+        course.tell(course.say("judging", stage.id), sys.stderr)
+        known = judge(stage)
+    return known
+
+
+def next_unfinished(stages):
+    """The first stage that does not pass, or None. What passed before official files changed counts."""
+    for stage in stages:
+        before = remembered(stage, official_too=False) or result_of(stage)
+        if before.status != "passed":
+            return stage
+    return None

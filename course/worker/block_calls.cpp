@@ -1,0 +1,118 @@
+#include <algorithm>
+
+#include "course/worker/calls.h"
+#include "course/worker/operator_record.h"
+#include "model/attention_block.h"
+#include "model/mlp.h"
+#include "model/rope_frequencies.h"
+
+namespace stagecraft::stages {
+namespace {
+
+// A weight under its name in a checkpoint, with its bias where the request brings one.
+Linear linear_of(Arguments& args, const std::string& name) {
+  Linear layer{args.matrix(name + ".weight"), {}};
+  if (args.has(name + ".bias")) layer.bias = args.vector(name + ".bias");
+  return layer;
+}
+
+// A workspace for one block alone, which writes down what the block shows of its way.
+Workspace recording_workspace(const Config& config, std::size_t rows, std::size_t context) {
+  return {config, std::max<std::size_t>(rows, 1), std::max<std::size_t>(context, 1), 1};
+}
+
+void record_probes(Workspace& workspace, Arguments& args) {
+  workspace.probe_sink = [&args](int, std::string_view name, MatrixView<const float> value) {
+    args.record(std::string(name), value);
+  };
+}
+
+void call_mlp(Arguments& args) {
+  MlpParameters p;
+  p.norm = args.vector("post_attention_layernorm.weight");
+  p.gate = linear_of(args, "mlp.gate_proj");
+  p.up = linear_of(args, "mlp.up_proj");
+  p.down = linear_of(args, "mlp.down_proj");
+  const auto x = args.in_out("x");
+
+  Config config;
+  config.norm_eps = static_cast<float>(args.scalar("eps"));
+  config.dim = x.cols();
+  config.ffn_dim = p.gate.weight.rows();
+  config.n_heads = config.n_kv_heads = 1;
+  config.head_dim = 2;
+  Workspace workspace = recording_workspace(config, x.rows(), x.rows());
+  record_probes(workspace, args);
+  start_operator_record();
+  mlp(config, p, x, workspace);
+  name_operators({{p.norm.data(), "mlp_norm"},
+                  {p.gate.weight.data(), "gate"},
+                  {p.up.weight.data(), "up"},
+                  {nullptr, "swiglu"},
+                  {p.down.weight.data(), "down"}},
+                 x.rows(), args);
+  // What the contract says is left behind, whether or not the code probed it.
+  args.record("scratch gate", workspace.gate.top_rows(x.rows()));
+  args.record("scratch up", workspace.up.top_rows(x.rows()));
+}
+
+void call_attention_block(Arguments& args) {
+  AttentionParameters p;
+  p.norm = args.vector("input_layernorm.weight");
+  p.q = linear_of(args, "self_attn.q_proj");
+  p.k = linear_of(args, "self_attn.k_proj");
+  p.v = linear_of(args, "self_attn.v_proj");
+  p.o = linear_of(args, "self_attn.o_proj");
+  const bool qk_norm = args.has("self_attn.q_norm.weight");
+  if (qk_norm) {
+    p.q_norm = args.vector("self_attn.q_norm.weight");
+    p.k_norm = args.vector("self_attn.k_norm.weight");
+  }
+  const auto past_k = args.matrix("past_k");
+  const auto past_v = args.matrix("past_v");
+  const auto x = args.in_out("x");
+
+  Config config;
+  config.norm_eps = static_cast<float>(args.scalar("eps"));
+  config.dim = x.cols();
+  config.ffn_dim = 1;
+  config.n_layers = 1;
+  config.n_heads = args.size("n_heads");
+  config.n_kv_heads = args.size("n_kv_heads");
+  config.head_dim = args.size("head_dim");
+  config.rope.theta = args.scalar("rope_theta");
+  config.qk_norm = qk_norm;
+  config.windows = {args.size("window")};
+
+  const std::size_t kv_len = past_k.rows() + x.rows();
+  KvCache cache(config, kv_len);
+  cache.append(0, past_k, past_v);
+  cache.advance(past_k.rows());
+  Workspace workspace = recording_workspace(config, x.rows(), kv_len);
+  record_probes(workspace, args);
+  start_operator_record();
+  attention_block(config, p, 0, x, cache, workspace);
+  name_operators({{p.norm.data(), "attn_norm"},
+                  {p.q.weight.data(), "q"},
+                  {p.k.weight.data(), "k"},
+                  {p.v.weight.data(), "v"},
+                  {p.o.weight.data(), "attn_proj"}},
+                 x.rows(), args);
+  // What the contract says is left behind shows three steps more.
+  const auto new_rows = [&](MatrixView<const float> all) {
+    return all.row_range(past_k.rows(), x.rows());
+  };
+  args.record_if_new("v", new_rows(cache.values(0, kv_len)));
+  args.record_if_new("k_rope", new_rows(cache.keys(0, kv_len)));
+  args.record_if_new("attn_probs", workspace.probabilities_for(config.n_heads, x.rows(), kv_len));
+  args.record("cached keys", cache.keys(0, kv_len));
+  args.record("cached values", cache.values(0, kv_len));
+  args.record("scratch probabilities",
+              workspace.probabilities_for(config.n_heads, x.rows(), kv_len));
+}
+
+const Callable kBlockCalls{{"mlp", call_mlp}, {"attention_block", call_attention_block}};
+
+}  // namespace
+
+}  // namespace stagecraft::stages

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cmath>
+#include <vector>
+
+#include "course/worker/arguments.h"
+
+namespace stagecraft::stages {
+
+// What a worker does while its speed is judged: products one after the other, each of which needs
+// the one before, as the tokens of a story do. So none can be left out, done in advance or looked
+// up:
+//   A_0[r][k] = noise, A_i[r][k] = noise + |C_i-1[r][k]| / 32, the noise another in each row and
+//   step C_i       = A_i * B^T, B being [k, k]
+// What comes out is the last C and the sum of all.
+inline constexpr std::size_t kNoise = 16384;  // numbers of noise, from the request
+
+inline void next_input(std::span<const float> noise, std::size_t step, MatrixView<const float> c,
+                       MatrixView<float> a) {
+  for (std::size_t r = 0; r < a.rows(); ++r) {
+    const float* from = noise.data() + (step * 61 + r * 17) % (noise.size() - a.cols());
+    const float* before = c.row(r).data();
+    float* to = a.row(r).data();
+    for (std::size_t k = 0; k < a.cols(); ++k) to[k] = from[k] + std::fabs(before[k]) * 0x1p-5f;
+  }
+}
+
+// The chain that a request describes: inputs "b" [k, k] and "noise", scalars "rows" and "steps".
+// `multiply` is asked for each product: multiply(a, c).
+template <class Multiply>
+void run_chain(Arguments& args, std::span<const float> noise, std::size_t width,
+               Multiply multiply) {
+  Matrix<float> a(args.size("rows"), width);
+  Matrix<float> c(args.size("rows"), width);
+  std::vector<double> sum(args.size("rows") * width, 0.0);
+  for (std::size_t step = 0; step < args.size("steps"); ++step) {
+    next_input(noise, step, c.view(), a.view());
+    multiply(std::as_const(a).view(), c.view());
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += static_cast<double>(c.data()[i]);
+  }
+  args.record("last", std::as_const(c).view());
+  const std::vector<float> rounded(sum.begin(), sum.end());
+  args.record("sum", MatrixView<const float>(rounded.data(), c.rows(), width));
+}
+
+}  // namespace stagecraft::stages

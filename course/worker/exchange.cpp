@@ -1,0 +1,147 @@
+#include "course/worker/exchange.h"
+
+#include <bit>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "checkpoint/safetensors.h"
+
+namespace stagecraft::stages {
+namespace {
+
+constexpr std::uint32_t kUntouched = 0x7f85a5a5;  // a NaN that any arithmetic makes quiet:
+constexpr std::uint32_t kQuiet = 0x7fc5a5a5;
+constexpr std::uint32_t kSign = 0x80000000;
+
+using Metadata = std::map<std::string, std::string>;
+
+std::vector<StoredTensor> stored_as(const std::map<std::string, Tensor>& tensors) {
+  std::vector<StoredTensor> stored;
+  for (const auto& [name, tensor] : tensors) {
+    stored.push_back({name, DType::F32, tensor.shape, std::as_bytes(std::span(tensor.values))});
+  }
+  return stored;
+}
+
+std::map<std::string, Tensor> tensors_of(const SafetensorsFile& file) {
+  std::map<std::string, Tensor> tensors;
+  for (const StoredTensor& stored : file.tensors()) {
+    if (stored.dtype != DType::F32) throw Error("tensor '{}': expected F32", stored.name);
+    Tensor& tensor = tensors[stored.name];
+    tensor.shape = stored.shape;
+    tensor.values.resize(stored.bytes.size() / sizeof(float));
+    if (!tensor.values.empty()) {
+      std::memcpy(tensor.values.data(), stored.bytes.data(), stored.bytes.size());
+    }
+  }
+  return tensors;
+}
+
+const std::string& field(const SafetensorsFile& file, const std::string& name) {
+  const auto found = file.metadata().find(name);
+  if (found == file.metadata().end()) throw Error("'{}' is missing", name);
+  return found->second;
+}
+
+std::string short_field(const SafetensorsFile& file, const std::string& name) {
+  return shortened(field(file, name), Response::kMaxText);
+}
+
+// What a student's error says need not be text.
+std::string as_text(const std::string& message) {
+  const nlohmann::json text = shortened(message, Response::kMaxText);
+  const std::string valid = text.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return nlohmann::json::parse(valid).get<std::string>();
+}
+
+// The length of the header of a safetensors file, by its first bytes.
+void check_header(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::uint64_t length = 0;
+  for (int i = 0; i < 8; ++i) length |= static_cast<std::uint64_t>(in.get() & 0xff) << (8 * i);
+  if (in && length > Response::kMaxHeader) {
+    throw Error("a header of {} bytes, expected at most {}", length, Response::kMaxHeader);
+  }
+}
+
+}  // namespace
+
+std::string shortened(std::string text, std::size_t most) {
+  if (text.size() <= most) return text;
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0) == 0x80) --most;
+  text.resize(most);
+  return text + "...";
+}
+
+void Request::write(const std::filesystem::path& path) const {
+  write_safetensors(path, stored_as(inputs),
+                    {{"function", function},
+                     {"scalars", nlohmann::json(scalars).dump()},
+                     {"texts", nlohmann::json(texts).dump()},
+                     {"alias", alias},
+                     {"gap", std::to_string(gap)},
+                     {"calls", std::to_string(calls)}});
+}
+
+Request Request::read(const std::filesystem::path& path) {
+  const SafetensorsFile file(path);
+  Request request;
+  request.inputs = tensors_of(file);
+  request.function = field(file, "function");
+  request.scalars =
+      nlohmann::json::parse(field(file, "scalars")).get<std::map<std::string, double>>();
+  request.texts =
+      nlohmann::json::parse(field(file, "texts")).get<std::map<std::string, std::string>>();
+  request.alias = field(file, "alias");
+  request.gap = std::stoul(field(file, "gap"));
+  request.calls = std::stoul(field(file, "calls"));
+  return request;
+}
+
+void Response::write(const std::filesystem::path& path) const {
+  std::ofstream out(path, std::ios::binary);  // in place: a worker may make no other file
+  write_safetensors(out, stored_as(outputs),
+                    {{"status", std::to_string(static_cast<int>(status))},
+                     {"message", as_text(message)},
+                     {"overrun", overrun},
+                     {"overrun_side", overrun_side},
+                     {"changed_input", changed_input}});
+  if (!out.flush()) throw Error("{}: cannot be written", path.string());
+}
+
+Response Response::read(const std::filesystem::path& path) {
+  check_header(path);
+  const SafetensorsFile file(path);
+  Response response;
+  response.outputs = tensors_of(file);
+  const std::string& status = field(file, "status");
+  if (status != "0" && status != "1" && status != "2") throw Error("'status': found {}", status);
+  response.status = static_cast<Status>(status[0] - '0');
+  response.message = short_field(file, "message");
+  response.overrun = short_field(file, "overrun");
+  response.overrun_side = short_field(file, "overrun_side");
+  const std::string& side = response.overrun_side;
+  if (!response.overrun.empty() && side != "before" && side != "between" && side != "after") {
+    throw Error("'overrun_side': found {}", side);
+  }
+  response.changed_input = short_field(file, "changed_input");
+  return response;
+}
+
+std::vector<int> bytes_of(const std::string& text) {
+  std::vector<int> numbers;
+  for (const char byte : text) numbers.push_back(static_cast<unsigned char>(byte));
+  return numbers;
+}
+
+float untouched_value() { return std::bit_cast<float>(kUntouched); }
+
+bool is_untouched(float value) { return std::bit_cast<std::uint32_t>(value) == kUntouched; }
+
+bool is_made_of_untouched(float value) {
+  return (std::bit_cast<std::uint32_t>(value) & ~kSign) == kQuiet;
+}
+
+}  // namespace stagecraft::stages

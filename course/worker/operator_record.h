@@ -1,0 +1,27 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "course/worker/arguments.h"
+#include "tensor/matrix.h"
+
+namespace stagecraft::stages {
+
+// What the operators that a composed stage calls made on the way, so that a wrong block is told at
+// its first wrong step whether or not its author probed it. A worker links recorded_operators.cpp
+// in place of our operators: they compute the same, and tell.
+
+// Forgets what was told so far.
+void start_operator_record();
+
+// `made`: what an operator computed with the weight that begins there, or without one, nullptr.
+// Where it is called for a few rows at a time, the rows follow one another.
+void tell_operator(const float* weight, MatrixView<const float> made);
+
+// Hands to args.record what was told, under the name of the step to which each weight belongs,
+// unless the block probed that step itself or it was made of other than `rows` rows.
+void name_operators(const std::map<const float*, std::string>& steps, std::size_t rows,
+                    Arguments& args);
+
+}  // namespace stagecraft::stages

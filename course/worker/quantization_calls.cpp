@@ -1,0 +1,103 @@
+#include <algorithm>
+#include <cstring>
+
+#include "course/worker/calls.h"
+#include "course/worker/chain.h"
+#include "operators/q8_0.h"
+
+namespace stagecraft::stages {
+namespace {
+
+// Blocks between guards. They travel as numbers: the bits of the scales, and every q.
+class Blocks {
+ public:
+  explicit Blocks(std::size_t n) : blocks_(n + 2 * kGuard) {
+    std::memset(static_cast<void*>(blocks_.data()), kPattern, bytes());
+  }
+  Blocks(Arguments& args, const std::string& name) : Blocks(args.vector(name + " scales").size()) {
+    const auto scales = args.vector(name + " scales");
+    const auto q = args.vector(name + " q");
+    for (std::size_t i = 0; i < scales.size(); ++i) {
+      view()[i].scale = static_cast<std::uint16_t>(scales[i]);
+      for (std::size_t j = 0; j < BlockQ8_0::kSize; ++j) {
+        view()[i].q[j] = static_cast<std::int8_t>(q[i * BlockQ8_0::kSize + j]);
+      }
+    }
+  }
+
+  std::span<BlockQ8_0> view() {
+    return std::span(blocks_).subspan(kGuard, blocks_.size() - 2 * kGuard);
+  }
+  void show(Arguments& args) {
+    std::vector<int> scales;
+    std::vector<int> q;
+    for (const BlockQ8_0& block : view()) {
+      scales.push_back(block.scale);
+      q.insert(q.end(), std::begin(block.q), std::end(block.q));
+    }
+    args.record("scales", scales);
+    args.record("q", q);
+    const auto* first = reinterpret_cast<const unsigned char*>(blocks_.data());
+    const auto changed = std::count_if(first, first + bytes(), [&](const unsigned char& byte) {
+      const auto at = static_cast<std::size_t>(&byte - first) / sizeof(BlockQ8_0);
+      return byte != kPattern && (at < kGuard || at >= blocks_.size() - kGuard);
+    });
+    args.record("bytes written beside the blocks", std::vector<int>{static_cast<int>(changed)});
+  }
+
+ private:
+  static constexpr std::size_t kGuard = 2;
+  static constexpr unsigned char kPattern = 0xa5;
+
+  std::size_t bytes() const { return blocks_.size() * sizeof(BlockQ8_0); }
+
+  std::vector<BlockQ8_0> blocks_;
+};
+
+void call_quantize(Arguments& args) {
+  const auto x = args.vector("x");
+  Blocks blocks(x.size() / BlockQ8_0::kSize);
+  quantize_q8_0(x, blocks.view());
+  blocks.show(args);
+}
+
+void call_dequantize(Arguments& args) {
+  Blocks blocks(args, "blocks");
+  dequantize_q8_0(blocks.view(), args.out_vector("x", blocks.view().size() * BlockQ8_0::kSize));
+}
+
+// Each row of b with the one row of a.
+void call_dot(Arguments& args) {
+  Blocks a(args, "a");
+  Blocks b(args, "b");
+  const std::size_t n = a.view().size();
+  std::vector<float> products;
+  for (std::size_t first = 0; first + n <= b.view().size() && products.size() < args.size("rows");
+       first += n) {
+    products.push_back(dot_q8_0(a.view(), b.view().subspan(first, n)));
+  }
+  args.record("products", products);
+}
+
+void call_chain(Arguments& args) {
+  const auto noise = args.vector("noise");
+  Blocks weight(args, "b");
+  const std::size_t width = args.size("width");
+  const std::size_t n = width / BlockQ8_0::kSize;
+  std::vector<BlockQ8_0> x(n);
+  run_chain(args, noise, width, [&](MatrixView<const float> a, MatrixView<float> c) {
+    quantize_q8_0(a.row(0), x);
+    for (std::size_t row = 0; row < width; ++row) {
+      c(0, row) = dot_q8_0(weight.view().subspan(row * n, n), x);
+    }
+  });
+}
+
+const Callable kQuantizationCalls{{"quantize_q8_0", call_quantize},
+                                  {"dequantize_q8_0", call_dequantize},
+                                  {"dot_q8_0", call_dot},
+                                  {"dot_q8_0, again and again", call_chain}};
+
+}  // namespace
+
+}  // namespace stagecraft::stages

@@ -1,0 +1,61 @@
+#include <algorithm>
+
+#include "course/worker/calls.h"
+#include "course/worker/chain.h"
+#include "operators/matmul_packed.h"
+
+namespace stagecraft::stages {
+namespace {
+
+// While it lives, a matrix of the arguments holds nothing but what was never written.
+class Gone {
+ public:
+  explicit Gone(MatrixView<const float> matrix)
+      : matrix_(const_cast<float*>(matrix.data()), matrix.rows(), matrix.cols(), matrix.stride()) {
+    for (std::size_t r = 0; r < matrix_.rows(); ++r) {
+      kept_.insert(kept_.end(), matrix_.row(r).begin(), matrix_.row(r).end());
+      std::ranges::fill(matrix_.row(r), untouched_value());
+    }
+  }
+  ~Gone() {
+    for (std::size_t r = 0; r < matrix_.rows(); ++r) {
+      std::copy_n(kept_.data() + r * matrix_.cols(), matrix_.cols(), matrix_.row(r).begin());
+    }
+  }
+  Gone(const Gone&) = delete;
+  Gone& operator=(const Gone&) = delete;
+
+ private:
+  MatrixView<float> matrix_;
+  std::vector<float> kept_;
+};
+
+// B is gone once it is packed, what was packed has moved, and another weight has been packed since.
+void call_matmul_packed(Arguments& args) {
+  const auto a = args.matrix("a");
+  const auto b = args.matrix("b");
+  PackedMatrix first = pack_b(b);
+  const PackedMatrix packed = std::move(first);
+  const PackedMatrix other = pack_b(args.matrix("other"));
+  const Gone gone(b);
+  matmul_packed(a, packed, args.out_matrix("c", a.rows(), packed.rows));
+  if (!args.has("each row alone")) return;
+  const auto alone = args.out_matrix("alone", a.rows(), packed.rows);
+  for (std::size_t r = 0; r < a.rows(); ++r) {
+    matmul_packed(a.row_range(r, 1), packed, alone.row_range(r, 1));
+  }
+}
+
+void call_chain(Arguments& args) {
+  const auto noise = args.vector("noise");
+  const PackedMatrix packed = pack_b(args.matrix("b"));
+  run_chain(args, noise, packed.cols,
+            [&](MatrixView<const float> a, MatrixView<float> c) { matmul_packed(a, packed, c); });
+}
+
+const Callable kSimdCalls{{"matmul_packed", call_matmul_packed},
+                          {"matmul_packed, again and again", call_chain}};
+
+}  // namespace
+
+}  // namespace stagecraft::stages

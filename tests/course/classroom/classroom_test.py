@@ -1,0 +1,816 @@
+"""What ./stage class promises that needs nothing built: rosters, lateness, tables, the page, pulling.
+
+    classroom_test.py
+"""
+import datetime
+import html.parser
+import importlib
+import io
+import itertools
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import types
+import unittest
+import zipfile
+from unittest import mock
+
+from make_class import ROOT, STAGES, git
+from classroom import changes
+from classroom import class_page
+from classroom import class_folder
+from shared import course
+from classroom import feedback
+from classroom import helpers
+from classroom import lateness
+from classroom import marks
+from shared import official
+from classroom import overrides
+import processes
+from classroom import repositories
+from classroom import sending
+import strict_json
+from grading import submission
+
+stage_class = importlib.import_module("commands.class")
+
+DUE = datetime.datetime(2026, 11, 2, 12, tzinfo=datetime.timezone.utc)
+SEED = 1234567890123456789
+POINTS = sum(stage.points for stage in STAGES)
+HOURS = datetime.timedelta(hours=1)
+NAME = course.unit_name(STAGES[2], STAGES[2].units[0])
+
+
+class Folder(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="stage class ")).resolve()
+        self.addCleanup(shutil.rmtree, self.folder)
+        os.environ["STAGECRAFT_LANG"] = "en"
+
+    def put(self, name, text):
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return path
+
+    def problem(self, call, *words):
+        with self.assertRaises(course.Problem) as caught:
+            call(*words)
+        return str(caught.exception)
+
+
+def student(id="ann", place="x", **more):
+    return class_folder.Student(id, place, more)
+
+
+def entry(stage, status="passed", earned=None, mistake=None):
+    """Of a result; earned: by default all or nothing."""
+    if earned is None:
+        earned = stage.points if status == "passed" else 0
+    return {"id": stage.id, "title": stage.title, "points": stage.points, "earned": earned, "status": status,
+            "seed": SEED,
+            "failed": status == "wrong", "groups": [
+                {"name": "G", "points": stage.points, "earned": earned, "status": status, "more": 0,
+                 "message": EVIL if status == "wrong" else "", "mistake": mistake, "mistake_says": EVIL}]}
+
+
+class Roster(Folder):
+    def read(self, text):
+        return class_folder.read_roster(self.put("roster.csv", text))
+
+    def test_is_read_as_spreadsheets_write_it(self):
+        for text in ("id,repository\nann,https://example.org/ann.git\nbob,work/bob\n",
+                     "\N{ZERO WIDTH NO-BREAK SPACE}Name;ID;Repository\r\nA;ann;https://example.org/ann.git\r\n\r\nB;bob;work/bob\r\n"):
+            students = self.read(text)
+            self.assertEqual([(one.id, one.place) for one in students], [
+                ("ann", "https://example.org/ann.git"), ("bob", str(self.folder / "work/bob"))])
+
+    def test_with_an_id_that_is_no_file_name_or_a_formula_or_there_twice_is_refused_with_its_line(self):
+        for id in "../x", "a/b", "=1+1", "-rf", ".x", "a b", "a\x1b", "", "x" * 101:
+            self.assertIn("line 3", self.problem(self.read, f"id,repository\nann,a\n\"{id}\",b\n"))
+        self.assertIn("twice", self.problem(self.read, "id,repository\nann,a\nAnn,b\n"))
+        self.assertIn("line 2", self.problem(self.read, "id,repository\nann,--upload-pack=x\n"))
+        self.assertIn("columns", self.problem(self.read, "name,url\nann,a\n"))
+        self.assertIn("each student", self.problem(self.read, "id,repository\n"))
+        self.assertIn("No such file", self.problem(class_folder.read_roster, self.folder / "none.csv"))
+
+    def test_and_marks_are_kept_out_of_the_repository(self):
+        roster = self.put("roster.csv", "id,repository\nann,a\n")
+        inside = ROOT / "build" / "class"
+        self.assertIn("this repository", self.problem(class_folder.Classroom, roster, inside))
+        self.assertIn("this repository", self.problem(class_folder.Classroom, ROOT / "roster.csv"))
+        (self.folder / "link").symlink_to(ROOT)
+        self.assertIn("this repository", self.problem(class_folder.Classroom, roster, self.folder / "link" / "x"))
+        self.assertFalse(inside.exists())
+
+
+class Lateness(unittest.TestCase):
+    SETTINGS = {"deadlines": {"all": "2026-11-02T12:00Z", "3": "2026-11-05T13:00+01:00"}, "grace_hours": 12,
+                "late_percent_a_day": 30}
+
+    def setUp(self):
+        self.rules = lateness.Rules(self.SETTINGS, STAGES)
+
+    def test_begins_after_the_grace_and_counts_days_begun(self):
+        for hours, days in ((-100, 0), (0, 0), (12, 0), (12.001, 1), (36, 1), (36.001, 2), (132.5, 6)):
+            self.assertEqual(self.rules.days_late(STAGES[2], DUE + hours * HOURS), days, hours)
+        self.assertEqual(self.rules.days_late(STAGES[3], DUE + 84 * HOURS), 0)  # a deadline of its own
+        self.assertEqual([self.rules.counted(20, days) for days in (0, 1, 3, 4)], [20, 14, 2, 0])
+        self.assertEqual(lateness.Rules({}, STAGES).days_late(STAGES[2], DUE + 10**5 * HOURS), 0)
+
+    def test_is_of_a_stages_files_whichever_commit_has_them(self):
+        files = {"a": "x", "b": "y", "c": "x", "d": "x"}
+        seen = [class_folder.Seen(sha, DUE + hours * HOURS) for sha, hours in
+                (("a", -5), ("b", 20), ("c", 60), ("d", 90))]
+
+        def candidates(n):
+            return [tuple(one)[::2] for one in self.rules.candidates(STAGES[2], seen[:n], files.get)]
+
+        self.assertEqual(candidates(0), [])
+        self.assertEqual(candidates(1), [("a", 0)])
+        self.assertEqual(candidates(2), [("b", 1), ("a", 0)])  # the late one, and the one in time
+        self.assertEqual(candidates(4), [("d", 0)])  # what was in time once is in time
+
+    def test_is_graded_day_by_day_so_that_handing_in_more_never_costs_points(self):
+        seen = [class_folder.Seen(sha, DUE + hours * HOURS) for sha, hours in
+                (("a", 5), ("b", 20), ("c", 30), ("d", 50), ("e", 100))]
+
+        def candidates(rules):
+            return [tuple(one)[::2] for one in rules.candidates(STAGES[2], seen, str)]
+
+        self.assertEqual(candidates(self.rules), [("e", 4), ("d", 2), ("c", 1), ("a", 0)])
+        hard = lateness.Rules({**self.SETTINGS, "late_percent_a_day": 100}, STAGES)
+        self.assertEqual(candidates(hard), [("e", 4), ("a", 0)])  # the others count nothing anyway
+        self.assertEqual(candidates(hard.of(student(late_days="1"))), [("e", 4), ("c", 1), ("a", 0)])
+
+    def test_of_what_counts_most_is_taken(self):
+        versions = [lateness.Version("new", DUE, 1), lateness.Version("old", DUE, 0)]
+        for new, old, sha, mark in ((20, 20, "old", 20), (20, 10, "new", 14), (0, 0, "new", 0)):
+            entries = {"new": entry(STAGES[2], "wrong", new), "old": entry(STAGES[2], "wrong", old)}
+            found = marks.best(STAGES[2], versions, entries, self.rules)
+            self.assertEqual((found.version.sha, found.mark), (sha, mark))
+        self.assertIsNone(marks.best(STAGES[2], versions, {"new": entries["new"]}, self.rules).mark)
+
+    def test_is_of_no_stage_that_is_not_written_or_earns_nothing(self):
+        version = lateness.Version("a", DUE, 3)
+        for status, earned, late in (("unwritten", 0, 0), ("wrong", 0, 0), ("wrong", 5, 3)):
+            one = marks.best(STAGES[2], [version], {"a": entry(STAGES[2], status, earned)}, self.rules)
+            self.assertEqual((one.late, one.days), (late, late))
+            self.assertEqual(bool(feedback.lateness(one, self.rules)), bool(late))
+
+    def test_knows_the_extensions_of_the_roster(self):
+        for cell, late in (("", [1, 1]), ("+1", [0, 0]), ("2=1", [0, 1]), ("1-2=+1 2=0", [1, 0]),
+                           ("2=2026-11-09T12:00Z", [0, 1]), ("all=2026-11-01T00:00+01:00", [2, 2])):
+            rules = self.rules.of(student(Extensions=cell))
+            at = DUE + 13 * HOURS
+            self.assertEqual([rules.days_late(STAGES[2], at), rules.days_late(STAGES[1], at)], late, cell)
+        for cell in ("x", "2=", "99=+1", "2=-1", "2=2026-11-09T12:00", "=+x"):
+            with self.assertRaisesRegex(course.Problem, "ann: extensions: "):
+                self.rules.of(student(extensions=cell))
+        with self.assertRaisesRegex(course.Problem, "ann: late_days"):
+            self.rules.of(student(late_days="-1"))
+
+    def test_spends_late_days_where_they_save_most(self):
+        for budget in range(5):
+            rules = self.rules.of(student(late_days=str(budget)))
+            worth = {DUE: [0, 5, 6], DUE + HOURS: [10, 12, 19.5], DUE + 2 * HOURS: [1]}
+            every = itertools.product(*(range(len(points)) for points in worth.values()))
+            def total(days):
+                return sum(points[at] for at, points in zip(days, worth.values()))
+            most = max((total(days), -sum(days)) for days in every if sum(days) <= budget)
+            spent = rules.spend(worth)
+            self.assertEqual((total([spent[due] for due in worth]), -sum(spent.values())), most)
+
+    def count(self, budget, late, percent=30, overrides={}):
+        """The marks of stages 1 to 4, of 10 points each, so many days late; 1 and 2 are due together."""
+        dues = {"1": "2026-11-02T12:00Z", "2": "2026-11-02T12:00Z", "3": "2026-11-03T12:00Z", "4": "2026-11-04T12:00Z"}
+        rules = lateness.Rules({"deadlines": dues, "late_percent_a_day": percent, "late_days": budget}, STAGES)
+        versions = {stage: [lateness.Version("a", DUE, late.get(stage.id, 0))] for stage in STAGES[1:5]}
+        entries = {stage.id: {"a": entry(stage, "passed", 10)} for stage in versions}
+        found, used = marks.count(versions, entries, rules, overrides)
+        return [one.mark for one in found], used
+
+    def test_takes_a_late_day_once_for_stages_that_are_due_together(self):
+        late = {1: 1, 2: 1, 3: 1, 4: 2}
+        self.assertEqual(self.count(0, late), ([7, 7, 7, 4], 0))
+        self.assertEqual(self.count(1, late), ([10, 10, 7, 4], 1))
+        self.assertEqual(self.count(2, late), ([10, 10, 10, 4], 2))
+        self.assertEqual(self.count(9, late), ([10, 10, 10, 10], 4))
+        self.assertEqual(self.count(9, {}), ([10, 10, 10, 10], 0))
+        self.assertEqual(self.count(1, {1: 9, 3: 1}, percent=100), ([0, 10, 10, 10], 1))
+        corrected = {1: overrides.Override(3, "x"), 2: overrides.Override(4, "x")}
+        self.assertEqual(self.count(1, late, overrides=corrected), ([3, 4, 10, 4], 1))
+
+    def test_settings_that_make_no_sense_are_refused_by_name(self):
+        for more, name in (({"grace_hours": -1}, "grace_hours"), ({"late_percent_a_day": "10"}, "late_percent_a_day"),
+                           ({"deadlines": {"all": "2026-11-02T12:00"}}, "deadlines: all"),
+                           ({"deadlines": {"99": "2026-11-02T12:00Z"}}, "deadlines"), ({"deadlines": []}, "deadlines"),
+                           ({"late_days": 1.5}, "late_days"), ({"late_days": -1}, "late_days")):
+            with self.assertRaisesRegex(course.Problem, name):
+                lateness.Rules({**self.SETTINGS, **more}, STAGES)
+
+
+class Pulling(Folder):
+    def repository(self, name="ann"):
+        self.put(f"{name}/{NAME}", "committed\n")
+        git(self.folder / name, "init", "-q", "-b", "main")
+        git(self.folder / name, "add", "-A")
+        git(self.folder / name, "commit", "-qm", "mine")
+        return class_folder.Student(name, str(self.folder / name), {})
+
+    def test_takes_what_was_committed_once_and_a_folder_as_it_is(self):
+        ann = self.repository()
+        self.put(f"ann/{NAME}", "not committed\n")
+        handed_in = repositories.pull(ann.place, STAGES, None)
+        self.assertEqual(handed_in.files[NAME], b"committed\n")
+        self.assertIsNone(repositories.pull(ann.place, STAGES, handed_in.sha))
+        self.assertEqual(repositories.pull(f"file://{ann.place}".replace(" ", "%20"), STAGES, None).files, handed_in.files)
+        self.put(f"bob/{NAME}", "as it is\n")
+        bob = class_folder.Student("bob", str(self.folder / "bob"), {})
+        first = repositories.pull(bob.place, STAGES, None)
+        self.assertEqual(first.files[NAME], b"as it is\n")
+        self.put("bob/README", "no matter\n")
+        self.assertIsNone(repositories.pull(bob.place, STAGES, first.sha))
+        self.put(f"bob/{NAME}", "else\n")
+        self.assertNotEqual(repositories.pull(bob.place, STAGES, first.sha).sha, first.sha)
+
+    def test_reads_a_repository_of_another_user(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root can make one")
+        ann = self.repository()
+        for path in [self.folder / "ann", *(self.folder / "ann").rglob("*")]:
+            os.chown(path, 65534, 65534)
+        self.assertEqual(repositories.pull(ann.place, STAGES, None).files[NAME], b"committed\n")
+
+    def test_follows_nothing_that_leads_out_of_a_repository(self):
+        other = pathlib.Path(self.repository("other").place, ".git")
+        for name, lead in {
+            ".git": lambda path: (shutil.rmtree(path), path.symlink_to(other)),
+            ".git/": lambda path: (shutil.rmtree(path), path.write_text(f"gitdir: {other}\n")),
+            ".git/objects": lambda path: (shutil.rmtree(path), path.symlink_to(other / "objects")),
+            ".git/objects/info/alternates": lambda path: path.write_text(f"{other / 'objects'}\n"),
+            ".git/commondir": lambda path: path.write_text(f"{other}\n"),
+        }.items():
+            ann = self.repository()
+            path = pathlib.Path(ann.place) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            lead(path)
+            self.assertIn("leads to another place", self.problem(repositories.pull, ann.place, STAGES, None), name)
+            shutil.rmtree(ann.place)
+
+    def test_ends_what_takes_too_long_with_all_it_started(self):
+        mark = self.folder / "alive"
+        words = ["sh", "-c", f"(sleep 2; touch '{mark}') & sleep 60"]
+        self.assertIsNone(submission.run_for(words, 0.3))
+        time.sleep(2.2)
+        self.assertFalse(mark.exists())
+
+    def test_takes_no_more_than_there_is_room_for(self):
+        words = submission.limited(["sh", "-c", f"head -c {submission.MAX_FETCHED + 1} /dev/zero >'{self.folder}/x'"])
+        self.assertIsNone(submission.run_for(words, 60))
+        self.assertLessEqual((self.folder / "x").stat().st_size, submission.MAX_FETCHED)
+
+    def test_is_noted_with_its_time_and_kept_as_it_was(self):
+        room = class_folder.Classroom(self.put("roster.csv", "id,repository\nann,ann\n"))
+        handed_in = repositories.pull(self.repository().place, STAGES, None)
+        class_folder.keep(room.folder, "ann", handed_in)
+        room.note_seen("ann", handed_in.sha, DUE)
+        self.assertEqual(room.seen()["ann"], [class_folder.Seen(handed_in.sha, DUE)])
+        kept = class_folder.kept(room.folder, "ann", handed_in.sha)
+        self.assertEqual((kept.files, kept.refused), (handed_in.files, handed_in.refused))
+        with room.log.open("a") as log:
+            log.write("ann,12")  # the machine went off
+        self.assertEqual(len(room.seen()["ann"]), 1)
+
+
+class Seeds(Folder):
+    def room(self, name):
+        return class_folder.Classroom(self.put(f"{name}/roster.csv", "id,repository\nann,ann\n"))
+
+    def test_are_found_again_with_the_secret_and_differ_by_class_student_and_commit(self):
+        room = self.room("one")
+        seed = room.seed("ann", "a" * 40)
+        self.assertEqual(self.room("one").seed("ann", "a" * 40), seed)
+        others = [room.seed("bob", "a" * 40), room.seed("ann", "b" * 40), self.room("two").seed("ann", "a" * 40)]
+        self.assertEqual(len({seed, *others}), 4)
+        self.assertTrue(all(0 <= one < 1 << 63 for one in (seed, *others)))
+        self.assertEqual((room.folder / "seed.key").stat().st_mode & 0o777, 0o600)
+        self.put("three/seed.key", "guess me")
+        self.assertIn("seed.key", self.problem(self.room("three").seed, "ann", "a" * 40))
+
+    def test_stay_where_a_stage_is_unchanged(self):
+        versions = object.__new__(marks.Versions)
+        versions.seen = [class_folder.Seen(sha, DUE) for sha in "abc"]
+        files = {("a", 2): "x", ("b", 2): "y", ("c", 2): "x"}
+        versions.files = lambda stage, sha: files.get((sha, stage.id), "as handed out")
+        self.assertEqual([versions.first(STAGES[2], sha) for sha in "abc"], ["a", "b", "a"])
+        self.assertEqual([versions.first(STAGES[3], sha) for sha in "abc"], ["a", "a", "a"])
+
+
+class Walls(Folder):
+    """./stage class pull, with repositories that are there to stop it."""
+
+    def command(self, places):
+        lines = ["id,repository", *(f'{id},"{place}"' for id, place in places.items())]
+        self.put("room/roster.csv", "\n".join(lines) + "\n")
+        return [sys.executable, "-B", str(ROOT / "course"), "class", "pull", "--roster",
+                str(self.folder / "room" / "roster.csv")]
+
+    def repository(self, id, files):
+        for name, text in files.items():
+            self.put(f"{id}/{name}", text)
+        git(self.folder / id, "init", "-q", "-b", "main")
+        git(self.folder / id, "add", "-A")
+        git(self.folder / id, "commit", "-qm", "mine")
+        return self.folder / id
+
+    def hostile(self):
+        """{id: what its repository's line must say; "" where there is to be none}"""
+        for id in "good", "deep_json", "link", "fifo_head", "fifo_refs", "loop", "deep", "large", "lots", "dangling":
+            self.repository(id, {NAME: "mine\n", "course.json": "[" * 100_000 if id == "deep_json" else "{}"})
+        inner = {path.name: path / ".git" for path in self.folder.iterdir()}
+        os.symlink("/etc/passwd", os.fsencode(inner["link"] / "refs") + b"/\xff\xed\xa0\x80")
+        for id, name in ("fifo_head", "HEAD"), ("fifo_refs", "packed-refs"):
+            (inner[id] / name).unlink(missing_ok=True)
+            os.mkfifo(inner[id] / name)
+        shutil.rmtree(inner["loop"])
+        inner["loop"].symlink_to(inner["loop"])
+        (inner["deep"] / "refs" / "/".join("d" * 60)).mkdir(parents=True)
+        for id in "large", "lots":
+            with (inner[id] / "objects" / "x").open("wb") as file:
+                file.truncate((repositories.MOST_BYTES if id == "large" else 0) + 1)
+        (inner["dangling"] / "HEAD").write_text("ref: refs/heads/" + "x" * 300_000 + "\n")
+        self.put("folder/course.json", "[" * 100_000)
+        stage = (self.folder / "folder" / NAME).parent
+        stage.mkdir(parents=True)
+        os.mkfifo(self.folder / "folder" / NAME)
+        (self.folder / os.fsdecode(b"folder/\xff")).mkdir()
+        for one in STAGES[3].folder.name, STAGES[4].folder.name:
+            (stage.parent / one).symlink_to(stage.parent / one)
+        (self.folder / "ring").symlink_to(self.folder / "ring")
+        (self.folder / "file").write_text("no folder")
+        os.mkfifo(self.folder / "pipe")
+        self.put(f"closed/{NAME}", "mine\n")
+        (self.folder / "closed").chmod(0)
+        self.addCleanup((self.folder / "closed").chmod, 0o700)
+        return {"good": "", "deep_json": "", "folder": "", "link": "leads to another place",
+                "fifo_head": "no ordinary file", "fifo_refs": "no ordinary file", "loop": "leads to another place",
+                "deep": "deep", "large": "MB", "lots": "", "dangling": "no commit", "ring": "no such folder",
+                "file": "no such folder", "pipe": "no such folder", "gone": "no such folder",
+                "closed": "" if os.geteuid() == 0 else "Permission denied"}
+
+    def test_each_costs_that_students_line_alone(self):
+        expected = self.hostile()
+        start = time.monotonic()
+        done = subprocess.run(self.command({id: self.folder / id for id in expected}), text=True, timeout=120,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertLess(time.monotonic() - start, 60)
+        self.assertEqual((done.returncode, done.stderr), (1, ""), done.stdout)
+        lines = {line.split(":")[0].strip(): line for line in done.stdout.splitlines()[1:]}
+        room = self.folder / "room"
+        seen = (room / "seen.csv").read_text()
+        problems = json.loads((room / "pull.json").read_text(encoding="utf-8"))
+        for id, problem in expected.items():
+            self.assertEqual(f"\n{id}," in seen, not problem, lines.get(id))
+            self.assertEqual(id in problems, bool(problem))
+            self.assertIn(problem, lines.get(id, ""))
+            self.assertLess(len(lines.get(id, "")), 500)
+        self.assertEqual(set(lines), {id for id, problem in expected.items() if problem})
+        kept = class_folder.kept(room, "folder", seen.partition("\nfolder,")[2].split(",")[0])
+        self.assertEqual(kept.refused[NAME], "grade_no_file")
+
+    def test_what_nobody_foresaw_is_that_students_line_too(self):
+        with mock.patch.object(repositories, "pull", side_effect=KeyError("?")), mock.patch("sys.stderr"):
+            puller = importlib.import_module("classroom.pull_process")
+            answer = puller.answer(self.folder, {"ids": ["ann"], "place": "x", "last": None})
+        self.assertEqual(answer, {"problem": "KeyError: '?'"})
+
+    @unittest.skipUnless(sys.platform.startswith("linux"), "only Linux tells who descends from whom")
+    def test_nothing_is_left_running_after_kill_9(self):
+        silent = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(silent.close)
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/x.git"
+        child = subprocess.Popen(self.command({"ann": url, "bob": f"{url}2"}), stdout=subprocess.DEVNULL)
+        self.addCleanup(child.wait)
+        self.addCleanup(child.kill)
+        before = processes.wait_for_descendants(child.pid, 6, 60)
+        self.assertGreaterEqual(len(before), 6)  # two that pull, their git and what it asks by
+        child.kill()
+        child.wait()
+        self.assertEqual(processes.still_running(before, 10), [])
+
+
+class Graders(Folder):
+    """Programs of which each dies at its first task, unless that was tried before."""
+
+    FAKE = """import json, pathlib, sys
+for line in sys.stdin:
+    task = json.loads(line)
+    tried = pathlib.Path(task["out"])
+    if task["id"] == "hopeless" or not tried.exists():
+        tried.touch()
+        sys.exit(1)
+    print(json.dumps({"out": task["out"], "problem": None}), flush=True)
+"""
+
+    def test_that_die_are_started_again_and_cost_only_the_task_that_kills_them(self):
+        room = types.SimpleNamespace(folder=self.folder)
+        with mock.patch.object(stage_class.grader, "PLACE", self.folder / "place"):
+            graders = stage_class.Graders(room, 2, self.folder)
+            graders.words = [sys.executable, "-c", self.FAKE]
+            tasks = [stage_class.Task(id, "a", {0: 7}, str(self.folder / id), False, "en")
+                     for id in ("ann", "hopeless", "bob", "cat", "dan")]
+            bar = stage_class.Bar(len(tasks))
+            self.assertEqual(graders.grade(tasks, bar),
+                             {str(self.folder / "hopeless"): course.say("class_grader_ended")})
+        self.assertEqual(bar.done, len(tasks))
+
+    def test_that_stand_still_are_ended_and_cost_only_that_task(self):
+        fake = ("import json, sys, time\nfor line in sys.stdin:\n    task = json.loads(line)\n"
+                "    time.sleep(1000 if task['id'] == 'bob' else 0)\n    print(json.dumps({'problem': None}), flush=True)\n")
+        pool, answers = helpers.Helpers([sys.executable, "-c", fake], 1, seconds=15), {}
+        pool.run([{"id": id} for id in ("ann", "bob", "cat")],
+                 lambda task, answer: answers.update({task["id"]: answer["problem"]}))
+        self.assertEqual(answers, {"ann": None, "bob": course.say("class_no_answer", 15), "cat": None})
+
+
+EVIL = "<script>alert(1)</script>\x1b[2J&amp;`|\n# x"
+
+
+class Seen(html.parser.HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.open, self.links = set(), [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.add(tag)
+        self.links += [value for name, value in attributes if name in ("href", "src")]
+        if tag not in ("meta", "br", "rect"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.add(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, tag
+
+
+class Records(Folder):
+    def record(self, id, statuses, more=None, problem=None, rules=None):
+        rules = rules or lateness.Rules({}, STAGES)
+        record = marks.Record(class_folder.Student(id, "x", more or {}), [class_folder.Seen("a" * 40, DUE)], problem, rules)
+        entries = [entry(stage, *statuses.get(stage.id, ("passed",))) for stage in STAGES]
+        record.result = {"stages": entries, "confined": True, "official": {"commit": "c"}, "seed": None,
+                         "repository": {"sha": "a" * 40}, "compiler": "c++", "not_confined_because": ""}
+        record.stages = [marks.StageMark(stage, one, lateness.Version("a" * 40, DUE, 0),
+                                         None if marks.is_open(one) else one["earned"])
+                         for stage, one in zip(STAGES, entries)]
+        record.started = {stage.id: DUE for stage in STAGES}
+        return record
+
+    def ungraded(self, id, why="the machine was on fire"):
+        """Whose newest version could not be graded."""
+        record = self.record(id, {})
+        record.result, record.failed = None, why
+        record.stages = [marks.StageMark(stage, None, lateness.Version("a" * 40, DUE, 0), None) for stage in STAGES]
+        return record
+
+    def unseen(self, id):
+        record = self.record(id, {}, problem="no such repository")
+        record.seen, record.result = [], None
+        record.stages = [marks.StageMark(stage, None, None, None) for stage in STAGES]
+        return record
+
+    def run_of(self, records):
+        return types.SimpleNamespace(records=records, stages=STAGES, rules=lateness.Rules({}, STAGES), at=DUE)
+
+
+class Tables(Records):
+    def test_page_shows_what_students_wrote_as_text_and_loads_nothing(self):
+        records = [self.record("ann", {}), self.record("bob", {2: ("wrong", 0, "no_mean"), 3: ("wrong",)}, None, EVIL)]
+        for language in course.HANDOUTS:
+            os.environ["STAGECRAFT_LANG"] = language
+            text = "\n".join(class_page.page(self.run_of(records), [(STAGES[4], EVIL, 0.9, ["ann", "bob"])],
+                                             [(STAGES[2], EVIL, 0.9, "ann", EVIL)]))
+            seen = Seen(text)
+            self.assertEqual(seen.open, [])
+            self.assertFalse(seen.tags & {"script", "link", "img", "iframe", "object"})
+            links = {link for link in seen.links if not link.startswith("#")}
+            self.assertEqual(links, {"feedback/ann.md", "feedback/bob.md"})
+            self.assertNotIn("\x1b", text)
+            self.assertIn(course.mistakes(STAGES[2])["no_mean"][language].replace("'", "&#x27;"), text)
+            self.assertIn("prefers-color-scheme: dark", text)
+            self.assertIn("@media print", text)
+
+    def test_gradebooks_get_the_rosters_own_columns_and_no_0_for_what_was_not_graded(self):
+        record = self.record("ann", {}, {"Email address": "ann@example.org", "SIS Login ID": "a7"})
+        other = self.ungraded("bob")
+        other.student = student("bob", **{"Email address": "bob@example.org", "SIS Login ID": "b8"})
+        points = [str(stage.points) for stage in STAGES]
+        none = [""] * len(STAGES)
+        self.assertEqual(list(marks.moodle([record, other], STAGES)), [
+            ["Email address", *(f"Stage {stage.id}" for stage in STAGES), "Total"],
+            ["ann@example.org", *points, str(POINTS)], ["bob@example.org", *none, ""]])
+        self.assertEqual(list(marks.canvas([record, other], STAGES))[1:], [
+            ["Points Possible", "", "", "", "", *points], ["", "", "", "a7", "", *points], ["", "", "", "b8", "", *none]])
+
+    def test_feedback_is_what_was_found_and_when_and_why_it_counts_less(self):
+        rules = lateness.Rules({"deadlines": {"all": "2026-10-01T12:00Z"}, "late_percent_a_day": 10, "late_days": 4}, STAGES)
+        record = self.record("ann", {2: ("wrong", 0, "no_mean")}, rules=rules)
+        late = lateness.Version("a" * 40, DUE, 2)
+        record.stages[3] = marks.StageMark(STAGES[3], record.result["stages"][3], late, 24)
+        record.stages[4] = marks.StageMark(STAGES[4], record.result["stages"][4], late, STAGES[4].points, 2)
+        record.stages[5] = marks.StageMark(STAGES[5], record.result["stages"][5], late, 1, 0,
+                                           overrides.Override(7, "a | in a reason"))
+        record.late_days_used = 2
+        text = "\n".join(feedback.markdown(record))
+        lost = STAGES[2].points + 6 + STAGES[5].points - 7
+        self.assertIn(f"# ann: {POINTS - lost} of {POINTS} points", text)
+        self.assertIn("| 3 | Matrix product, B transposed | 30 / 30 | 24 | right | 2 days late", text)
+        self.assertIn("2 days late (seen on 2026-11-02 12:00 UTC), covered by late days |", text)
+        self.assertIn("corrected by the teacher: a \\| in a reason (graded: 1) |", text)
+        self.assertIn("Late days used: 2 of 4.", text)
+        self.assertNotIn("\x1b", text)
+        self.assertNotIn(str(SEED), text)
+        record.problem = "gone"
+        self.assertIn("gone", "\n".join(feedback.markdown(record)))
+
+    def test_not_graded_is_not_0_in_tables_feedback_and_page(self):
+        seen = [self.unseen("bob"), self.ungraded("cat"), self.record("dan", {9: ("unjudged", 3)})]
+        for record in seen:
+            self.assertIsNone(record.mark)
+            text = "\n".join(feedback.markdown(record))
+            self.assertIn(f"# {record.id}: not graded yet", text)
+            self.assertIn("**not graded: ", text)
+        for lines in marks.TABLES.values():
+            bob, cat, dan = list(lines(seen, STAGES))[-3:]
+            self.assertNotIn("0", bob[:2] + bob[4:5])
+            own = lines is marks.own
+            cells = [row[9:9 + len(STAGES)] if own else row[-len(STAGES) - (lines is marks.moodle):][:len(STAGES)]
+                     for row in (bob, cat, dan)]
+            self.assertEqual(cells[:2], [[""] * len(STAGES)] * 2)
+            self.assertEqual([at for at, one in enumerate(cells[2]) if one == ""], [9])
+        page = "\n".join(class_page.page(self.run_of([self.record("ann", {}), *seen]), []))
+        self.assertEqual(page.count("<i>not graded</i>"), 3)
+        self.assertNotIn("<b>0</b></td>", page)
+        self.assertIn(f"<b>{POINTS:.1f}</b>mean", page)  # of who was graded
+        self.assertIn("<small>1 / 1</small>", page)  # stage 9: of who was graded there
+        alone = "\n".join(class_page.page(self.run_of([self.unseen("bob")]), []))
+        self.assertIn("0 / 0", alone)
+
+    def test_problems_have_an_entry_per_student_and_who_was_not_graded_is_first(self):
+        late = self.record("ann", {})
+        for at in 1, 2, 3:
+            late.stages[at] = marks.StageMark(STAGES[at], late.result["stages"][at],
+                                              lateness.Version("a" * 40, DUE, 1 + at // 3), 1)
+        unpulled = self.record("bob", {}, problem="no answer")
+        better = self.record("cat", {})
+        better.stages[3] = marks.StageMark(STAGES[3], better.result["stages"][3], better.stages[3].version, 30, 0,
+                                           overrides.Override(7, "x"))
+        records = [self.record("zoe", {}), late, unpulled, better, self.ungraded("dan"), self.unseen("eve")]
+        listed = "\n".join(class_page.troubles(records))
+        self.assertEqual([id for id in ("dan", "eve", "bob", "cat", "ann")],
+                         [part.split('">')[1].split("<")[0] for part in listed.split("<li>")[1:]])
+        self.assertIn("2 days late: stage 3<br>1 day late: stages 1, 2", listed)
+        self.assertEqual(list(class_page.troubles(records[:1])), [])
+
+    def test_signs_are_drawn_and_need_no_font(self):
+        record = self.record("ann", {1: ("wrong",), 2: ("unwritten",), 3: ("uncompiled",), 9: ("unjudged",)})
+        record.stages[4] = marks.StageMark(STAGES[4], record.result["stages"][4], lateness.Version("a", DUE, 2), 3)
+        record.stages[5] = marks.StageMark(STAGES[5], None, None, None, 0, overrides.Override(0, "x"))
+        text = "\n".join(class_page.page(self.run_of([record]), []))
+        beyond = {letter for letter in text if ord(letter) > 0xff} - {"\N{EN DASH}"}  # which any font has
+        self.assertEqual(beyond, set())
+        for name in class_page.SIGNS:
+            self.assertIn(f'<symbol id="{name}"', text)
+            self.assertIn(f'href="#{name}"', text)
+
+
+class Corrections(Folder):
+    def read(self, text, ids=("ann", "bob")):
+        self.put("overrides.csv", text)
+        return overrides.read(self.folder, [student(id) for id in ids], STAGES)
+
+    def test_are_read_by_stage_and_the_later_line_holds(self):
+        self.assertEqual(overrides.read(self.folder, [], STAGES), {})
+        found = self.read("id;stage;points;reason;who\nann;3;7,5;because;me\n\nbob;all;0;copied;me\nbob;0;0;x;me\n")
+        self.assertEqual(found["ann", 3], overrides.Override(7.5, "because"))
+        self.assertEqual(len(found), 1 + len(STAGES))
+        self.assertEqual(found["bob", 0].reason, "x")
+
+    def test_without_a_reason_or_about_nobody_are_refused_with_their_line(self):
+        for line, said in (("cat,3,1,x", "id"), ("ann,3,1,", "reason"), ("ann,99,1,x", "no stage"), ("ann,3,31,x", "0 to 30"),
+                           ("ann,3,-1,x", "points"), ("ann,3,nan,x", "points"), ("ann,,1,x", "no stage")):
+            self.assertRegex(self.problem(self.read, f"id,stage,points,reason\nann,1,1,x\n{line}\n"), f"line 3: .*{said}")
+        self.assertIn("columns", self.problem(self.read, "id,stage\nann,1\n"))
+
+
+class Regrading(Records):
+    """Changes from one grading to the next."""
+
+    def run_of(self, records, at=DUE):
+        run = super().run_of(records)
+        run.at, run.room = at, types.SimpleNamespace(folder=self.folder)
+        files = {record.id: getattr(record, "files", "x") for record in records}
+        run.versions = {record.id: types.SimpleNamespace(files=lambda stage, sha, id=record.id: (files[id],))
+                        for record in records}
+        return run
+
+    def grade(self, record, tests="t", at=DUE):
+        found = changes.Changes(self.run_of([record], at), tests)
+        found.write()
+        return found
+
+    def reasons(self, record, tests="t"):
+        new = self.grade(record, tests).new
+        return [[reason[0] for reason in change["why"]] for _, change in new]
+
+    def test_says_which_marks_changed_and_why(self):
+        self.assertEqual(self.reasons(self.record("ann", {})), [])  # the first time
+        self.assertEqual(self.reasons(self.record("ann", {})), [])
+        wrong = {3: ("wrong", 20)}
+        self.assertEqual(self.reasons(self.record("ann", wrong), "other"), [["changed_tests"]])
+        self.assertEqual(self.reasons(self.record("ann", wrong), "third"), [])  # no mark is another
+        pushed = self.record("ann", {})
+        pushed.files = "y"
+        self.assertEqual(self.reasons(pushed, "third"), [["changed_files"]])
+        both = self.record("ann", wrong)
+        self.assertEqual(self.reasons(both, "fourth"), [["changed_files", "changed_tests"]])
+        compiled = self.record("ann", {})
+        compiled.result["compiler"] = "c++ 99"
+        self.assertEqual(self.reasons(compiled, "fourth"), [["changed_machine"]])
+        compiled.stages[9].mark = compiled.stages[9].graded = 1
+        compiled.stages[9].entry = {**compiled.stages[9].entry, "earned": 1}
+        self.assertEqual(self.reasons(compiled, "fourth"), [["changed_speed"]])
+
+    def test_tells_lateness_and_corrections_and_what_was_not_graded_apart(self):
+        record = self.record("ann", {})
+        self.grade(record)
+        entry, version = record.stages[3].entry, lateness.Version("a" * 40, DUE, 2)
+        record.stages[3] = marks.StageMark(STAGES[3], entry, version, 24)
+        self.assertEqual(self.reasons(record), [["changed_lateness"]])
+        record.stages[3] = marks.StageMark(STAGES[3], entry, version, 24, 0, overrides.Override(29, "was ill"))
+        self.assertEqual(self.reasons(record), [["changed_override"]])
+        self.assertIn("was ill", "\n".join(feedback.markdown(record)))
+        record.stages[3] = marks.StageMark(STAGES[3], entry, version, 24)
+        self.assertEqual(self.reasons(record), [["changed_no_override"]])
+        self.assertEqual(set(map(tuple, self.reasons(self.ungraded("ann")))), {("changed_ungraded",)})
+        self.assertEqual(set(map(tuple, self.reasons(self.record("ann", {})))), {("changed_graded",)})
+
+    def test_is_shown_until_the_next_change_to_teacher_and_student_with_the_changelog(self):
+        with mock.patch.object(changes.update, "changelog", lambda: ["- tests: as it was"]):
+            self.grade(self.record("ann", {}))
+        record = self.record("ann", {3: ("wrong", 20)})
+        with mock.patch.object(changes.update, "changelog", lambda: ["- tests: stage 3 mended", "- tests: as it was"]):
+            self.grade(record, "other")
+            again = self.record("ann", {3: ("wrong", 20)})
+            self.assertEqual(self.grade(again, "other", DUE + HOURS).new, [])
+        page = "\n".join(class_page.page(self.run_of([again]), []))
+        self.assertIn("<b>1</b> · stage 3: 30 \N{RIGHTWARDS ARROW} 20, the course&#x27;s tests changed (c \N{RIGHTWARDS ARROW} c)",
+                      page)
+        self.assertIn("<li>tests: stage 3 mended</li>", page)
+        self.assertNotIn("as it was", page)
+        self.assertIn("- stage 3: 30 \N{RIGHTWARDS ARROW} 20", "\n".join(feedback.markdown(again)))
+        log = (self.folder / "changes.csv").read_text().splitlines()
+        self.assertEqual(len(log), 2)
+        self.assertIn(",ann,3,30,20,", log[1])
+
+
+class Sharing(Folder):
+    repository = Pulling.repository
+
+    def test_a_repository_gives_both_the_same_versions_at_the_same_times(self):
+        self.repository("team")
+        roster = self.put("roster.csv", "id,repository\nann,team\nbob,team/\ncat,other\n")
+        room = class_folder.Classroom(roster)
+        self.assertEqual([[one.id for one in together] for together in class_folder.by_repository(room.students)],
+                         [["ann", "bob"], ["cat"]])
+        with mock.patch.object(helpers.Helpers, "run", autospec=True, side_effect=helpers.Helpers.run) as run, (
+                mock.patch("sys.stdout")):
+            stage_class.pull(room, room.students[:2])
+            self.assertEqual(len(run.call_args[0][1]), 1)
+            seen = room.seen()
+            self.assertEqual(len(seen["ann"]), 1)
+            self.assertEqual(seen["ann"], seen["bob"])
+            stage_class.pull(room, room.students[:2])
+        self.assertEqual(room.seen(), seen)
+        self.assertEqual(class_folder.kept(self.folder, "bob", seen["bob"][0].sha).files[NAME], b"committed\n")
+
+    def test_who_joins_later_has_handed_in_what_the_other_had(self):
+        self.repository("team")
+        room = class_folder.Classroom(self.put("roster.csv", "id,repository\nann,team\nbob,team\n"))
+        with mock.patch("sys.stdout"):
+            stage_class.pull(room, room.students[:1])
+            first = room.seen()["ann"]
+            time.sleep(1)  # times are whole seconds
+            stage_class.pull(room, room.students)
+        self.assertEqual((room.seen()["bob"], room.seen()["ann"]), (first, first))
+
+
+class Sending(Folder):
+    def room(self, heading, *lines):
+        room = class_folder.Classroom(self.put("roster.csv", "\n".join([heading, *lines]) + "\n"))
+        for one in room.students:
+            self.put(f"feedback/{one.id}.md", f"# {one.id}\n")
+        return room
+
+    def send(self, room, way):
+        with mock.patch("sys.stdout", new_callable=io.StringIO) as said:
+            code = sending.send(room, room.students, way)
+        return code, said.getvalue()
+
+    def participant(self, name):
+        """How Moodle's importer reads a name: fields between underscores, the second is the number."""
+        fields = name.split("_", 4)
+        self.assertEqual(fields[2:4], ["assignfeedback", "file"])
+        return int(fields[1]), fields[4]
+
+    def test_a_zip_names_each_file_by_the_participant_as_moodle_reads_it(self):
+        room = self.room("id,repository,Identifier", "ann_b,a,Participant 4711", "bob,b,17", "cat,c,")
+        code, said = self.send(room, "moodle")
+        self.assertEqual(code, 1)
+        self.assertIn("cat: ", said)
+        with zipfile.ZipFile(self.folder / sending.ZIP) as found:
+            self.assertEqual({self.participant(name): found.read(name) for name in found.namelist()},
+                             {(4711, "feedback.md"): b"# ann_b\n", (17, "feedback.md"): b"# bob\n"})
+        before = (self.folder / sending.ZIP).read_bytes()
+        self.send(room, "moodle")
+        self.assertEqual((self.folder / sending.ZIP).read_bytes(), before)
+
+    def test_without_feedback_or_participants_says_what_to_do(self):
+        room = self.room("id,repository", "ann,a")
+        self.assertIn("Identifier", self.problem(self.send, room, "moodle"))
+        shutil.rmtree(self.folder / "feedback")
+        self.assertIn("class grade", self.problem(self.send, room, "branch"))
+
+    def served(self, *names):
+        """Empty repositories behind git's own server: {name: (folder, URL)}"""
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        for name in names:
+            git(self.folder, "init", "-q", "--bare", "-b", "main", name)
+        child = subprocess.Popen(["git", "daemon", f"--port={port}", "--listen=127.0.0.1", "--export-all", "--reuseaddr",
+                                  "--enable=receive-pack", f"--base-path={self.folder}", str(self.folder)],
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        self.addCleanup(child.wait)
+        self.addCleanup(os.killpg, child.pid, signal.SIGTERM)
+        for _ in range(100):
+            with socket.socket() as asked:
+                if asked.connect_ex(("127.0.0.1", port)) == 0:
+                    return [f"git://127.0.0.1:{port}/{name}" for name in names]
+            if child.poll() is not None:
+                break
+            time.sleep(0.05)
+        self.skipTest("git daemon does not run here")
+
+    def shown(self, name, what="feedback"):
+        done = subprocess.run(["git", "-C", str(self.folder / name), *what.split(" ")], stdout=subprocess.PIPE, text=True)
+        return done.stdout
+
+    def test_a_branch_gets_a_commit_where_feedback_is_new(self):
+        team, own = self.served("team.git", "own.git")
+        room = self.room("id,repository", f"ann,{team}", f"bob,{team}", f"cat,{own}", "dan,folder",
+                         f"eve,{own}-that-is-not-there")
+        code, said = self.send(room, "branch")
+        self.assertEqual(code, 1)
+        self.assertIn("3 students, 0 as before, 2 with a problem", said)
+        self.assertIn("dan: a folder on this machine", said)
+        self.assertIn("eve: ", said)
+        self.assertEqual(self.shown("team.git", "ls-tree --name-only feedback").split(), ["ann.md", "bob.md"])
+        self.assertEqual(self.shown("own.git", "show feedback:cat.md"), "# cat\n")
+        self.assertEqual(self.shown("own.git", "branch --list main"), "")
+        self.assertIn("0 students, 3 as before", self.send(room, "branch")[1])
+        self.put("feedback/cat.md", "# cat, again\n")
+        self.assertIn("1 students, 2 as before", self.send(room, "branch")[1])
+        self.assertEqual(self.shown("own.git", "show feedback:cat.md"), "# cat, again\n")
+        self.assertEqual(self.shown("own.git", "rev-list --count feedback").strip(), "2")  # nothing is rewritten
+
+
+class Settings(Folder):
+    def test_that_lie_are_refused_in_a_line_and_in_linear_time(self):
+        start = time.process_time()
+        many = "{" + ", ".join(f'"k{at}": {{"a": []}}' for at in range(100_000)) + "}"
+        self.assertEqual(len(strict_json.parse(many)), 100_000)
+        for text in "[" * 250_000, '{"a": ' * 50_000, '{"language": "en", "language": "zh"}', "1" * 250_000, "{", "[]":
+            self.assertIn("expected a JSON object", self.problem(official.parse, text))
+        self.assertLess(time.process_time() - start, 5)
+
+    def test_of_a_class_survive_an_export_and_an_update(self):
+        settings = {**official.DEFAULTS, **Lateness.SETTINGS}
+        self.put(official.FILE, json.dumps(settings))
+        official.write(official.read(self.folder), self.folder)
+        self.assertEqual(official.read(self.folder), settings)
+
+
+if __name__ == "__main__":
+    sys.dont_write_bytecode = True
+    unittest.main()

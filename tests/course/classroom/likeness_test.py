@@ -1,0 +1,166 @@
+"""Likeness, by programs of the catalogue: a copy in other names and another dress is found, right programs that
+were written apart are not taken for copies of each other.
+
+    likeness_test.py
+"""
+import re
+import sys
+import time
+import unittest
+
+from make_class import ROOT, STAGES, programs, renamed, text_of
+from shared import course
+from classroom import likeness
+from grading import submission
+
+OWN = """#include "model/mlp.h"
+namespace stagecraft {
+void mlp(const MlpWeights& w, MatrixView<const float> in, MatrixView<float> out) {
+  for (std::size_t r = 0; r != in.rows(); r += 1) {
+    std::vector<double> t(w.gate.rows());
+    double biggest = -1e30;
+    for (std::size_t k = 0; k != t.size(); ++k) {
+      double a = 0, b = 0;
+      for (std::size_t c = 0; c != in.cols(); ++c) { a += w.gate(k, c) * in(r, c); b += w.up(k, c) * in(r, c); }
+      t[k] = a / (1.0 + std::exp(-a)) * b;
+      if (t[k] > biggest) biggest = t[k];
+    }
+    if (!(biggest < 1e30)) throw Error("mlp: row {} is not finite, its largest is {}", r, biggest);
+    for (std::size_t c = 0; c != out.cols(); ++c) {
+      double sum = in(r, c);
+      for (std::size_t k = 0; k != t.size(); ++k) sum += w.down(c, k) * t[k];
+      out(r, c) = static_cast<float>(sum);
+    }
+  }
+}
+}
+"""
+OTHER = """namespace stagecraft {
+static float dot(const float* p, const float* q, int n) { return n ? *p * *q + dot(p + 1, q + 1, n - 1) : 0; }
+void mlp(const MlpWeights& w, MatrixView<const float> in, MatrixView<float> out) {
+  auto each = [&](auto&& self, int r) -> void {
+    if (r < 0) return;
+    std::map<int, float> hidden;
+    while (hidden.size() < w.gate.rows()) {
+      const int at = hidden.size();
+      const float g = dot(&w.gate(at, 0), &in(r, 0), in.cols());
+      hidden.emplace(at, g * 0.5f * (1 + std::tanh(g / 2)) * dot(&w.up(at, 0), &in(r, 0), in.cols()));
+    }
+    for (auto [at, value] : hidden) for (int c = 0; c < out.cols(); c++) out(r, c) += w.down(c, at) * value;
+    self(self, r - 1);
+  };
+  each(each, in.rows() - 1);
+}
+}
+"""
+
+
+def lines(text):
+    return {line.strip() for line in text.splitlines() if len(line.strip()) > 5}
+
+
+class Likeness(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        try:
+            course.starters()
+        except course.Problem as problem:  # a clone without its history
+            raise unittest.SkipTest(str(problem)) from None
+
+    def names(self, text):
+        return list(likeness.tokens(text))
+
+    def test_sees_neither_names_nor_numbers_nor_comments_nor_formatting_nor_includes(self):
+        one = "#include <cmath>\nfloat f(float x) {\n  return x * 2.0f;  // twice\n}\n"
+        other = "float  g ( float yes )\n{ /* 3 */ return yes*0x1p+3 ; }"
+        self.assertEqual(self.names(one), self.names(other))
+        self.assertNotEqual(self.names(one), self.names(one.replace("*", "/")))
+
+    def test_reads_comments_that_do_not_end_in_linear_time(self):
+        start = time.process_time()
+        self.assertEqual(list(likeness.tokens("int x; " + "/* " * 80_000)), ["int", "N"])
+        self.assertLess(time.process_time() - start, 5)
+
+    def test_finds_a_copy_in_other_names_and_another_dress(self):
+        for stage in STAGES[likeness.FIRST_STAGE:]:
+            right = [program["file"] for program in programs(stage) if program["is"] == "right"]
+            for file in right:
+                text = text_of(stage, file) + OWN
+                files = {"ann": text, "bob": renamed(text), "cat": OTHER}
+                found = likeness.clusters(files, likeness.handed_out(stage))
+                self.assertEqual([ids for _, ids in found], [["ann", "bob"]], f"{stage.id}: {file}")
+                self.assertGreater(found[0][0], 0.8)
+
+    def test_leaves_programs_that_were_written_apart_alone(self):
+        """Some of the catalogue's were made of each other: those share most of their lines."""
+        for stage in STAGES[likeness.FIRST_STAGE:]:
+            right = [program["file"] for program in programs(stage) if program["is"] == "right"]
+            files = {file: text_of(stage, file) for file in right}
+            for share, one, other in likeness.pairs(files, likeness.handed_out(stage)):
+                mine, theirs = lines(files[one]), lines(files[other])
+                if len(mine & theirs) < min(len(mine), len(theirs)) / 2:
+                    self.assertLess(share, likeness.SHARED, f"{one}, {other}")
+        self.assertEqual(likeness.clusters({"ann": OWN, "bob": OTHER}, likeness.handed_out(STAGES[4])), [])
+
+    def test_counts_nothing_that_was_handed_out_or_that_a_whole_class_has(self):
+        stage = STAGES[likeness.FIRST_STAGE]
+        ours = "\n".join((ROOT / twin).read_text() for unit in stage.units for twin in unit["twins"])
+        self.assertEqual(likeness.clusters({id: ours for id in "abc"}, likeness.handed_out(stage)), [])
+        files = {f"{at}": OWN for at in range(40)}  # as the lecture had it
+        self.assertEqual(likeness.clusters(files, set()), [])
+        self.assertEqual(likeness.clusters(dict(list(files.items())[:3]), set()), [(1.0, ["0", "1", "2"])])
+
+    def test_looks_at_nothing_before_stage_4_and_at_no_starter(self):
+        handed_in = {}
+        for id in "ann", "bob":
+            handed_in[id] = [submission.Submission(id), submission.Submission(id)]
+            for one in handed_in[id]:
+                one.files = course.starters()
+                one.files[course.unit_name(STAGES[3], STAGES[3].units[0])] = OWN.encode()
+        self.assertEqual(likeness.look_at_these(STAGES, handed_in), [])
+        handed_in["ann"][1].files["stages/04-mlp/mlp.cpp"] = OWN.encode()
+        handed_in["bob"][0].files["stages/04-mlp/mlp.cpp"] = renamed(OWN).encode()
+        handed_in["bob"][1].files["stages/04-mlp/mlp.cpp"] = OTHER.encode()  # rewritten since
+        found = likeness.look_at_these(STAGES, handed_in)
+        self.assertEqual([(name, ids) for _, name, _, ids in found], [("stages/04-mlp/mlp.cpp", ["ann", "bob"])])
+
+    # ---- ours -------------------------------------------------------------------------------
+
+    def like_ours(self, stage, text):
+        return likeness.like_ours(stage, {"ann": [text]})
+
+    def test_finds_what_was_pasted_from_an_answer_of_ours_in_every_stage(self):
+        for stage in STAGES:
+            for path in likeness.paths_of_ours(stage):
+                text = likeness.text_of_ours(path)
+                bare = " ".join(re.sub(r"//.*", "", line) for line in text.splitlines() if line[:1] != "#")
+                more = text.replace("stagecraft", "mine", 1) + "\nstatic int unused = 3;\n"
+                found = likeness.like_ours(stage, {"ann": [text], "bob": [bare], "cat": [more]})
+                self.assertEqual({id for _, id, _ in found}, {"ann", "bob", "cat"}, path)
+                self.assertGreater(found[-1][0], 0.8)
+
+    def test_finds_our_answers_in_other_names_from_stage_4_on(self):
+        for stage in STAGES[likeness.FIRST_STAGE:]:
+            for unit in stage.units:
+                text = "\n".join((ROOT / twin).read_text() for twin in unit["twins"])
+                self.assertTrue(self.like_ours(stage, renamed(text)), unit["file"])
+
+    def test_finds_an_answer_that_only_history_has(self):
+        stage = STAGES[2]
+        older = [(path, text) for path, text in likeness.answers_of_ours(stage) if "@" in path]
+        if not older:
+            self.skipTest("no history")
+        found = self.like_ours(stage, older[0][1])
+        self.assertEqual((found[0][0], found[0][1]), (1.0, "ann"))
+
+    def test_takes_nothing_for_ours_that_was_written_apart(self):
+        for text in (OWN, OTHER):
+            self.assertEqual(self.like_ours(STAGES[4], text), [])
+        for stage in STAGES:
+            for unit in stage.units:
+                self.assertEqual(self.like_ours(stage, stage.starter(unit).decode()), [])
+
+
+if __name__ == "__main__":
+    sys.dont_write_bytecode = True
+    unittest.main()

@@ -1,0 +1,61 @@
+"""Does what docs/adding-a-stage.md says, in a copy of the repository: adding_a_stage_test.py BUILD
+
+The stage is then not written, right with our answer, right with another right program, and wrong, by its
+name, with a wrong one.
+"""
+import json
+import pathlib
+import re
+import sys
+
+from repository_copy import Copy, ROOT
+
+GUIDE = ROOT / "docs" / "adding-a-stage.md"
+DUMP = pathlib.Path(__file__).with_name("gelu.safetensors")  # as section 8 of the guide makes it
+STARTER = "stages/11-gelu/gelu.cpp"
+FILE = re.compile(r"^`([^`\n]+)`\n```\w+\n(.*?)^```$", re.M | re.S)
+ENTRY = re.compile(r"[^`]\n\n```json\n(.*?)^```$", re.M | re.S)
+
+
+def add_the_stage(copy):
+    guide = GUIDE.read_text()
+    files = dict(FILE.findall(guide))
+    for name, text in files.items():
+        copy.write(name, text)
+    entry = json.loads(ENTRY.search(guide)[1])
+    registry = json.loads((copy.folder / "stages" / "stages.json").read_text())
+    registry["stages"].append(entry)
+    copy.write("stages/stages.json", json.dumps(registry, indent=2, ensure_ascii=False))
+    copy.write("tests/data/operators/gelu.safetensors", DUMP.read_bytes())
+    for command in "./stage reset --renew", "python3 course grading.own_work --write":
+        code, printed = copy.run(command)
+        assert code == 0, printed
+    return files
+
+
+def main():
+    copy = Copy(pathlib.Path(sys.argv[1]) / "course_copy")
+    files = add_the_stage(copy)
+    mistakes = "course/mistakes/11-gelu/"
+    sentence = json.loads(files[mistakes + "mistakes.json"])["programs"][0]["en"]
+    tried = [  # (what stands in the student's file, exit code, what ./stage test must say)
+        (STARTER, 1, "Gelu                       0/10  not written yet"),
+        ("src/operators/gelu.cpp", 0, "Gelu                      10/10  right"),
+        (mistakes + "double_accumulator.cpp", 0, "Gelu                      10/10  right"),
+        (mistakes + "no_cube.cpp", 1, sentence),
+    ]
+    problems = []
+    for name, exit_code, says in tried:
+        copy.write(STARTER, files[name])
+        code, printed = copy.run("./stage test 11")
+        if code != exit_code or says not in printed:
+            problems.append(f"{name}: expected exit {exit_code} and '{says}', found exit {code} and\n{printed}")
+    code, printed = copy.run("./stage broken 11")
+    if code != 0 or "no_cube" not in printed:
+        problems.append(f"./stage broken 11: expected no_cube in its list, found\n{printed}")
+    print("\n".join(problems) or "the guide's stage is not written, right, and wrong by its name")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

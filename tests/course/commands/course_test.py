@@ -1,0 +1,351 @@
+"""The course against itself: registry, folders and handouts agree, in both languages, and every answer
+that a handout gives is the one that models/story gives."""
+import collections
+import json
+import math
+import pathlib
+import re
+import struct
+import string
+import subprocess
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.dont_write_bytecode = True
+sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
+from shared import course  # noqa: E402
+
+STAGES = json.loads((ROOT / "stages" / "stages.json").read_text())["stages"]
+LANGUAGES = {"en": "README.md", "zh": "README.zh.md"}
+NUMBER = re.compile(r"(?<![A-Za-z_])\d+(?:[.,]\d+)*")
+CHECK = re.compile(r"([\d,.]+)(?:\D*?)<!-- check: (.*?) -->")
+
+
+def folder(stage):
+    return ROOT / "stages" / f"{stage['id']:02d}-{stage['slug']}"
+
+
+def handouts():
+    for stage in STAGES:
+        for language, name in LANGUAGES.items():
+            yield stage, language, folder(stage) / name
+
+
+def pages():
+    """Every page of every handout as (stage, English, Chinese): the first page, then one per part."""
+    for stage in STAGES:
+        for english in sorted(folder(stage).glob("*.md")):
+            if not english.name.endswith(".zh.md"):
+                yield stage, english, english.with_suffix(".zh.md")
+
+
+def all_pages():
+    """Those, and the page of the final project, which is no stage."""
+    yield from ([english, chinese] for _, english, chinese in pages())
+    yield [ROOT / "stages" / "final" / name for name in LANGUAGES.values()]
+
+
+def whole_handout(stage, language):
+    return "\n".join(page.read_text() for _, *both in pages() if _ is stage
+                     for page in [both[list(LANGUAGES).index(language)]])
+
+
+def numbers_in(text):
+    """What a person reads as a number. Those of links are addresses, and one digit is often a word."""
+    found = NUMBER.findall(re.sub(r"\]\([^)]*\)", "]", text))
+    return collections.Counter(number for number in found if len(number) > 1)
+
+
+def model_sizes():
+    config = json.loads((ROOT / "models" / "story" / "config.json").read_text())
+    return {
+        "dim": config["hidden_size"], "ffn_dim": config["intermediate_size"],
+        "n_layers": config["num_hidden_layers"], "n_heads": config["num_attention_heads"],
+        "n_kv_heads": config["num_key_value_heads"], "head_dim": config["head_dim"],
+        "vocab_size": config["vocab_size"], "round": round, "__builtins__": {},
+    }
+
+
+class Registry(unittest.TestCase):
+    def test_names_files_that_exist_and_every_starter_is_named(self):
+        for stage in STAGES:
+            named = {unit["file"] for unit in stage["units"]}
+            found = {path.name for path in folder(stage).glob("*.cpp")} - {"my_tests.cpp"}
+            self.assertEqual(named, found, folder(stage))
+            for unit in stage["units"]:
+                for twin in unit["twins"]:
+                    self.assertTrue((ROOT / twin).is_file(), twin)
+
+    def test_our_answers_say_what_they_give_away_and_no_editor_leads_there(self):
+        clangd = (ROOT / ".clangd").read_text()
+        hidden = re.findall(r"^    - (.*)$", clangd, re.M)
+        for stage in STAGES:
+            for unit in stage["units"]:
+                for twin in unit["twins"]:
+                    self.assertEqual(
+                        (ROOT / twin).read_text().split("\n", 1)[0],
+                        f"// This gives away stage {stage['id']}: it is our answer to "
+                        f"stages/{folder(stage).name}/{unit['file']}.")
+                    self.assertTrue(any(re.fullmatch(path, twin) for path in hidden), twin)
+
+    def test_ids_rise_and_needs_look_back(self):
+        ids = [stage["id"] for stage in STAGES]
+        self.assertEqual(ids, sorted(set(ids)))
+        for stage in STAGES:
+            self.assertTrue(all(need < stage["id"] for need in stage["needs"]), stage["slug"])
+
+    def test_no_folder_is_forgotten(self):
+        named = {folder(stage).name for stage in STAGES}
+        found = {path.name for path in (ROOT / "stages").iterdir() if path.is_dir()} - {"final"}
+        self.assertEqual(named, found)
+
+
+def git(*words, given=None):
+    return subprocess.run(["git", "-C", str(ROOT), *words], input=given, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+
+TABLE_HEADS = {"en": "| stage | you write | points | minutes |", "zh": "| 阶段 | 你要写的 | 分数 | 分钟 |"}
+
+
+def table_of_stages(language):
+    """As the README in that language shows them."""
+    rows = [TABLE_HEADS[language], "|---|---|---|---|"]
+    for stage in STAGES:
+        handout = f"stages/{folder(stage).name}/{LANGUAGES[language]}"
+        functions = ", ".join(f"`{function}`" for function in stage["functions"])
+        points = sum(group["points"] for group in stage["groups"])
+        rows.append(f"| [{stage['id']} · {stage['title'][language]}]({handout}) | {functions} | {points} "
+                    f"| {stage['minutes']} |")
+    return "\n".join(rows)
+
+
+class Readme(unittest.TestCase):
+    def test_shows_the_registry_as_a_table(self):
+        for language, name in LANGUAGES.items():
+            table = table_of_stages(language)
+            self.assertTrue(table in (ROOT / name).read_text(), f"{name}: expected\n{table}")
+
+    def test_stages_1_to_5_make_the_hundred_points_of_the_classic_course(self):
+        points = sum(group["points"] for stage in STAGES if 1 <= stage["id"] <= 5
+                     for group in stage["groups"])
+        self.assertEqual(points, 100)
+
+
+class Starters(unittest.TestCase):
+    """What was handed out, whatever a student has made of it since."""
+
+    def units(self):
+        for stage in course.stages():
+            for unit in stage.units:
+                yield stage, unit, stage.path(unit).relative_to(ROOT)
+
+    def test_are_those_that_the_registry_names(self):
+        for stage, unit, name in self.units():
+            if stage.is_handed_out(unit):
+                continue
+            try:
+                expected = stage.starter(unit).count(b"NOT_IMPLEMENTED(")
+            except course.Problem:
+                expected = 1  # the registry names no starter, or nobody has it
+            written = (ROOT / name).read_bytes().count(b"NOT_IMPLEMENTED(") < expected
+            self.assertTrue(written, f"""
+{name} is not the starter that stages/stages.json names by its hash.
+  Changed on purpose, or new?   ./stage reset --renew, and commit both files.
+  Are you writing this stage?   Then this passes once its NOT_IMPLEMENTED(...) is gone.""")
+
+    def test_can_be_given_back_by_git(self):
+        if git("rev-parse", "--is-shallow-repository").stdout.strip() != "false":
+            self.skipTest("no git, or a clone without its history")
+        hashes = [unit.get("starter", "none") for _, unit, _ in self.units()]
+        found = git("cat-file", "--batch-check", given="\n".join(hashes)).stdout.splitlines()
+        self.assertEqual(len(found), len(hashes))
+        for line, (_, _, name) in zip(found, self.units()):
+            self.assertNotIn("missing", line, f"git lacks the starter {name}: git add {name}")
+
+    def test_say_which_function_is_not_written(self):
+        for stage in course.stages():
+            try:
+                text = b"".join(map(stage.starter, stage.units)).decode()
+            except course.Problem as problem:
+                self.skipTest(str(problem))
+            for function in stage.functions:
+                self.assertRegex(text, rf'NOT_IMPLEMENTED\("stage {stage.id}(\.\d)?: {function}"\)')
+
+
+class Tutors(unittest.TestCase):
+    def test_are_told_of_commands_and_files_that_exist_and_to_write_no_staged_function(self):
+        text = (ROOT / "AGENTS.md").read_text(encoding="utf-8")
+        listed = set(re.findall(r"^(?:commands=')?[A-Z][a-z ]+\|(\w+)\|", (ROOT / "stage").read_text(), re.M))
+        for command in re.findall(r"\./stage (\w+)", text):
+            self.assertIn(command, listed | {"help"})
+        for name in re.findall(r"`((?:src|stages|tests|tools|docs)/[\w./-]*)`", text):
+            self.assertTrue((ROOT / name).exists(), name)
+        self.assertIn("Do not write, complete, correct or refactor a staged function", text)
+
+
+class Messages(unittest.TestCase):
+    def test_have_both_languages_and_the_same_places_in_them(self):
+        for key, texts in course.messages().items():
+            places = {language: sorted(place[1:] for place in string.Formatter().parse(text) if place[1])
+                      for language, text in texts.items()}
+            self.assertEqual(set(places), {"en", "zh"}, key)
+            self.assertEqual(places["en"], places["zh"], key)
+
+
+def anchors(path):
+    """What a link may lead to in a Markdown file: its headings as forges name them, and named places."""
+    text = path.read_text()
+    headings = re.findall(r"^#+ (.*)$", text, re.M)
+    return {re.sub(r"[^\w-]", "", heading.lower().replace(" ", "-")) for heading in headings} | set(
+        re.findall(r'<a id="([^"]+)">', text))
+
+
+class Handouts(unittest.TestCase):
+    def test_both_languages_have_the_same_sections_code_and_links(self):
+        for both in all_pages():
+            english, chinese = (path.read_text() for path in both)
+            for what, pattern in {"headings": r"^#+ ", "code blocks": r"^```", "links": r"\]\(",
+                                  "folds": r"<details>", "tables": r"^\|"}.items():
+                self.assertEqual(len(re.findall(pattern, english, re.M)),
+                                 len(re.findall(pattern, chinese, re.M)), f"{both[0]}: {what}")
+            commands = r"^\$ (\./stage [^#\n]*)"
+            self.assertEqual(re.findall(commands, english, re.M), re.findall(commands, chinese, re.M))
+
+    def test_both_languages_have_the_same_numbers(self):
+        for english, chinese in all_pages():
+            here, there = (numbers_in(path.read_text()) for path in (english, chinese))
+            with self.subTest(page=english):
+                self.assertEqual(here - there, collections.Counter(), "numbers of this page alone")
+                self.assertEqual(there - here, collections.Counter(), "numbers of the Chinese page alone")
+
+    def test_every_answer_is_what_the_story_model_gives(self):
+        sizes = model_sizes()
+        for stage, _, path in handouts():
+            checks = CHECK.findall(path.read_text())
+            self.assertEqual(len(checks), 2, f"{path}: two questions with a number each")
+            for printed, expression in checks:
+                number = float(printed.replace(",", "").rstrip("."))
+                self.assertEqual(number, eval(expression, sizes), f"{path}: {expression}")
+
+    def test_every_link_resolves(self):
+        """To a file of the repository, and to a heading in it; links to the web are not followed."""
+        for both in all_pages():
+            for path in both:
+                for link in re.findall(r"\]\(([^)]+)\)", path.read_text()):
+                    if link.startswith("https://"):
+                        continue
+                    name, _, anchor = link.partition("#")
+                    target = path.parent / name if name else path
+                    self.assertTrue(target.exists(), f"{path}: {link}")
+                    if anchor:
+                        self.assertIn(anchor, anchors(target), f"{path}: {link}")
+
+    def test_hints_unfold_one_at_a_time_three_per_stage_or_some_per_part_with_points(self):
+        for stage, *both in pages():
+            parts = {group["part"] for group in stage["groups"] if "part" in group}
+            page = both[0].name[0]
+            least = (2 if page in map(str, parts) else 0) if parts else 3
+            for word, path in zip(("Hint", "提示"), both):
+                found = re.findall(rf"<summary>{word} (\d)</summary>", path.read_text())
+                self.assertEqual(found, [str(n + 1) for n in range(len(found))], path)
+                self.assertTrue(len(found) == 3 if least == 3 else least <= len(found) <= 3 * least, path)
+
+    def test_every_part_with_points_has_a_page_that_names_its_command_and_points(self):
+        for stage in STAGES:
+            for group in stage["groups"]:
+                if "part" not in group:
+                    continue
+                points = sum(g["points"] for g in stage["groups"] if g.get("part") == group["part"])
+                found = [both for of, *both in pages() if of is stage and both[0].name[0] == str(group["part"])]
+                self.assertEqual(len(found), 1, f"{stage['slug']}: pages of part {group['part']}")
+                for path in found[0]:
+                    text = path.read_text()
+                    self.assertIn(f"./stage test {stage['id']}.{group['part']}\n", text, path)
+                    self.assertRegex("".join(text.splitlines()[:3]), rf"\b{points}( points| 分)", path)
+
+    def test_points_and_minutes_stand_in_the_first_lines(self):
+        for stage, _, path in handouts():
+            head = "".join(path.read_text().splitlines()[:6])
+            points = sum(group["points"] for group in stage["groups"])
+            self.assertIn(str(points), head, path)
+
+
+def numbers(values, digits=4):
+    """As a handout writes a list of numbers."""
+    return "[" + ", ".join(f"{value:.{digits}f}".rstrip("0").rstrip(".") if value == round(value)
+                           else f"{value:.{digits}f}" for value in values) + "]"
+
+
+def silu(x):
+    return x / (1 + math.exp(-x))
+
+
+def softmax(x, temperature=1.0):
+    powers = [math.exp(value / temperature) for value in x]
+    return [power / sum(powers) for power in powers]
+
+
+def score_after_rope(query_at, key_at):
+    """Of the query (1, 0) and the key (0.6, 0.8), each turned by a radian per position."""
+    between = query_at - key_at - math.atan2(0.8, 0.6)
+    return math.cos(between)
+
+
+def turns(head_dim, theta):
+    """The table of part 6.4: how fast a pair turns."""
+    for i in (0, 1, 2, head_dim // 2 - 1):
+        speed = theta ** (-2 * i / head_dim)
+        whole = 2 * math.pi / speed
+        yield (f"| {i} | {speed:.4f} | {whole:.1f} " if speed > 0.1 else f"| {i} | {speed:.6f} | {whole:,.0f} ")
+
+
+def by_hand():
+    """What the examples worked by hand come to, computed: {slug: texts that both handouts hold}."""
+    ffn = [value / math.sqrt(12.5) for value in (3.0, 4.0)]
+    a = silu(ffn[0]) * ffn[1]
+    shares, cold = softmax([2, 1, 0]), softmax([2, 1, 0], 0.5)
+    score = 2 / math.sqrt(2)
+    seen = softmax([0, score])
+    scale = struct.unpack("<e", struct.pack("<e", 0.01))[0]
+    q8 = [round(value / 0.01) for value in (0.5, -1.27, 0.8, 0)]
+    return {
+        "hello": [numbers([1 + 10, 2 + 20])],
+        "silu": [f"| {' | '.join(numbers([silu(x)])[1:-1] for x in (-2, -1, 0, 1, 2))} |",
+                 f"{math.exp(1):.4f}", f"{3 * silu(1):.4f}"],
+        "rms-norm": [numbers([x / 1.5 for x in (1, -2, 2, 0)]),
+                     numbers(2 * [0.002 / math.sqrt(0.002 ** 2 + 1e-5)])],
+        "matmul-transb": [f"[[{1 * 3 + 2 * 4}, {1 * 5 + 2 * 6}]]", f"[[{1 * 3 + 2 * 5}, {1 * 4 + 2 * 6}]]",
+                          f"[[{2 * 11 + 1}, {2 * 17 + 1}]]"],
+        "mlp": [numbers(ffn), f"{silu(ffn[0]):.4f}", f"{a:.4f}", numbers([a, -a]), numbers([3 + a, 4 - a])],
+        "parameters": [f"0x{struct.unpack('<H', struct.pack('<e', 0.15625))[0]:04x}",
+                       f"0x{struct.unpack('<I', struct.pack('<f', 0.15625))[0]:08x}",
+                       f"0x{struct.unpack('<I', struct.pack('<f', 0.15625))[0] >> 16:04x}",
+                       f"{2.0 ** -24:.8f}"],
+        "self-attention": [numbers(softmax([0, 1])), f"{1 + math.exp(-1):.4f}", numbers([math.exp(-1), 1]),
+                           f"({math.cos(1):.4f}, {math.sin(1):.4f})", f"{score_after_rope(3, 1):.4f}",
+                           f"{score_after_rope(3, 2):.4f}", *turns(48, 10_000), f"{math.sqrt(48):.1f}",
+                           numbers([0, score]), numbers(seen), numbers([10 * seen[0], 10 * seen[1]], 3),
+                           "[" + ", ".join(f"{w:.4f}" for w in softmax([7, 0, -7])) + "]",
+                           "[" + ", ".join(f"{w:.4f}" for w in softmax([1, 0, -1])) + "]"],
+        "simd": [numbers([1 * 5 + 3 * 7, 2 * 6 + 4 * 8]), f"`{1 * 5 + 2 * 6 + 3 * 7 + 4 * 8}`"],
+        "quantization": [numbers(q8), f"0x{struct.unpack('<H', struct.pack('<e', 0.01))[0]:04x}",
+                         f"[{', '.join(f'{value * scale:.4f}' for value in q8)}]",
+                         f"{sum(map(lambda a, b: a * b, q8, (10, 20, -30, 40)))}",
+                         f"{sum(map(lambda a, b: a * b, q8, (10, 20, -30, 40))) * 0.5 * scale:.4f}"],
+        "generation": [numbers(shares), numbers(cold), f"{shares[0] / (shares[0] + shares[1]):.4f}"],
+    }
+
+
+class ByHand(unittest.TestCase):
+    def test_every_example_comes_to_what_the_handout_says(self):
+        for stage, language, path in handouts():
+            if stage["slug"] == "chat":
+                continue  # its ids and counts are those of models/chat: walk_test.py asks the program
+            for text in by_hand()[stage["slug"]]:
+                self.assertIn(text, whole_handout(stage, language), path)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,292 @@
+"""./stage grade, by the tree that was built: one hostile, half-finished repository, graded once.
+
+    grade_test.py BUILD    (where the target grading and the catalogues of stages 0 and 1 are built)
+
+Standard library only; ctest runs it.
+"""
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from unittest import mock
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.dont_write_bytecode = True
+sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
+from mistakes import catalogue  # noqa: E402
+from shared import course  # noqa: E402
+from grading import grader  # noqa: E402
+from sandbox import limited  # noqa: E402
+from grading import report  # noqa: E402
+from grading import sanitized  # noqa: E402
+from grading import submission  # noqa: E402
+
+STAGES = course.stages()
+RUDE = r"""#include "operators/add.h"
+#include <cstdio>
+namespace stagecraft {
+void add(MatrixView<const float>, MatrixView<float>) { std::printf("\xff\xed\xa0\x80 \x1b[2J::error::x"); }
+}
+"""
+CRASH = """#include "operators/swiglu.h"
+namespace stagecraft {
+void silu(std::span<const float>, std::span<float>);
+void silu(std::span<const float>, std::span<float>) {
+  volatile int* nowhere = nullptr;
+  *nowhere = 1;
+}
+"""
+
+
+def git(folder, *words):
+    subprocess.run(["git", "-C", str(folder), "-c", "user.name=ann", "-c", "user.email=ann@example.org",
+                    *words], check=True, stdout=subprocess.DEVNULL)
+
+
+class Repository(unittest.TestCase):
+    """A student's, with the starters in it."""
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="stage grade ")).resolve()
+        self.addCleanup(shutil.rmtree, self.folder)
+        for stage in STAGES:
+            for unit in stage.units:
+                try:
+                    self.put(course.unit_name(stage, unit), stage.starter(unit))
+                except course.Problem as problem:
+                    self.skipTest(str(problem))
+
+    def put(self, name, text):
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return path
+
+    def answer(self, stage, unit=None):
+        """Writes our answer in the student's file."""
+        for one in stage.units if unit is None else [unit]:
+            text = "\n".join((ROOT / twin).read_text() for twin in one["twins"])
+            self.put(course.unit_name(stage, one), text)
+
+    def commit(self):
+        git(self.folder, "init", "-q", "-b", "main")
+        git(self.folder, "add", "-A")
+        git(self.folder, "commit", "-qm", "mine")
+
+    def collect(self, place=None):
+        return submission.collect(str(place or self.folder), STAGES)
+
+
+class Submission(Repository):
+    NAME = course.unit_name(STAGES[2], STAGES[2].units[0])
+
+    def refused(self, place=None):
+        return self.collect(place).refused
+
+    def test_is_every_file_of_the_registry_and_no_other(self):
+        self.put("stages/02-rms-norm/my_tests.cpp", "x")
+        self.put("course/judge/gate.cpp", "x")
+        handed_in = self.collect()
+        self.assertEqual(sorted(handed_in.files), sorted(submission.names(STAGES)))
+        self.assertEqual((handed_in.refused, handed_in.sha), ({}, None))
+
+    def test_follows_no_link_reads_no_pipe_and_nothing_large(self):
+        secret = self.put("secret", "not yours")
+        path = self.folder / self.NAME
+        for make, why in {
+            lambda: path.symlink_to(secret): "grade_no_file",
+            lambda: path.mkdir(): "grade_no_file",
+            lambda: os.mkfifo(path): "grade_no_file",
+            lambda: path.write_bytes(b"/" * (submission.MAX_BYTES + 1)): "grade_large",
+            lambda: None: "grade_missing",
+        }.items():
+            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+            make()
+            self.assertEqual(self.refused(), {self.NAME: why})
+        path.write_bytes(b"/" * submission.MAX_BYTES)
+        self.assertEqual(self.refused(), {})
+
+    def test_follows_no_link_in_a_folders_place(self):
+        stage = (self.folder / self.NAME).parent
+        stage.rename(self.folder / "elsewhere")
+        stage.symlink_to(self.folder / "elsewhere")
+        self.assertEqual(self.refused(), {self.NAME: "grade_no_file"})
+
+    def test_of_a_repository_is_what_was_committed(self):
+        path = self.folder / self.NAME
+        self.put(self.NAME, "committed")
+        self.commit()
+        self.assertFalse(self.collect().is_changed)
+        path.write_text("not committed")
+        handed_in = self.collect()
+        self.assertTrue(handed_in.is_changed)
+        self.assertEqual(handed_in.files[self.NAME], b"not committed")
+        cloned = self.collect(f"file://{self.folder}")
+        self.assertEqual((cloned.files[self.NAME], cloned.sha), (b"committed", handed_in.sha))
+
+    def test_of_a_repository_follows_no_link_either(self):
+        path = self.folder / self.NAME
+        path.unlink()
+        path.symlink_to("/etc/passwd")
+        large = course.unit_name(STAGES[3], STAGES[3].units[0])
+        self.put(large, b"/" * (submission.MAX_BYTES + 1))
+        self.commit()
+        expected = {self.NAME: "grade_no_file", large: "grade_large"}
+        self.assertEqual(self.refused(f"file://{self.folder}"), expected)
+        self.assertEqual(self.refused(self.folder / ".git"), expected)
+
+    def test_does_not_take_the_repository_around_it_for_its_own(self):
+        self.commit()
+        shutil.copytree(self.folder / "stages", self.folder / "inner" / "stages")
+        self.assertIsNone(self.collect(self.folder / "inner").sha)
+
+    def test_that_is_not_there_is_a_problem_in_a_line(self):
+        for place in "/nowhere", "file:///nowhere", "ext::sh -c true":
+            with self.assertRaises(course.Problem):
+                self.collect(place)
+
+
+class Grade(Repository):
+    def test_of_every_stage_says_what_became_of_it(self):
+        hello, silu, norm, product, block, attention = (
+            course.find_stage(number, STAGES) for number in ("0", "1", "2", "3", "4", "6"))
+        wrong = catalogue.source_of(catalogue.folder_of(hello), "assigns")
+        self.put(course.unit_name(hello, hello.units[0]), wrong)
+        self.put(course.unit_name(silu, silu.units[0]), CRASH + (
+            "void swiglu(std::span<const float>, std::span<const float>, std::span<float>) {}\n}\n"))
+        self.answer(norm)
+        self.put(course.unit_name(product, product.units[0]), "\n#include \"operators/rms_norm.cpp\"\n")
+        path = self.folder / course.unit_name(block, block.units[0])
+        path.unlink()
+        path.symlink_to(ROOT / block.units[0]["twins"][0])
+        self.answer(attention, attention.units[0])
+        last = STAGES[-1]
+        name = course.unit_name(last, last.units[0])
+        self.put(name, (self.folder / name).read_text() + "// a line of my own\n")
+
+        result = grader.grade(self.collect(), seed=7)
+        entries = {entry["id"]: entry for entry in result["stages"]}
+        self.assertEqual(sorted(entries), [stage.id for stage in STAGES])
+        self.assertEqual({number: entries[number]["status"] for number in (0, 1, 2, 3, 4, 6, last.id)},
+                         {0: "wrong", 1: "crashed", 2: "passed", 3: "refused", 4: "refused", 6: "begun",
+                          last.id: "unwritten"})
+        self.assertEqual(result["failed"], [0, 1, 3, 4])
+        self.assertEqual(result["earned"], norm.points + attention.groups[0]["points"])
+        self.assertEqual(result["points"], sum(stage.points for stage in STAGES))
+        self.assertEqual(entries[0]["groups"][0]["mistake"], "assigns")
+        self.assertTrue(entries[last.id]["started"])
+        # The student's own lines: a twin that is not to be had, and where it crashed.
+        self.assertEqual((entries[3]["line"]["file"], entries[3]["line"]["line"]),
+                         (course.unit_name(product, product.units[0]), 2))
+        line = entries[1]["line"]
+        if line is not None:  # no sanitizer on this machine
+            self.assertEqual((line["file"], line["line"]), (course.unit_name(silu, silu.units[0]), 6))
+        self.check_reports(result)
+
+    def check_reports(self, result):
+        text = "\n".join(report.text(json.loads(json.dumps(result))))
+        for stage in STAGES:
+            self.assertIn(f"stage {stage.id} · {stage.title['en']}: ", text)
+        open_to_all = {**result, "confined": False, "not_confined_because": "no walls here"}
+        for told in report.text, report.markdown:
+            self.assertIn("no walls here", "\n".join(told(open_to_all)))
+            self.assertNotIn("not confined", "\n".join(told({**result, "confined": True})))
+        table = "\n".join(report.markdown(result))
+        self.assertIn("| 2 | RMSNorm | 20 / 20 | right |", table)
+        marks = list(report.annotations(result))
+        self.assertTrue(any(mark.startswith(
+            "::error file=stages/03-matmul-transb/matmul_transb.cpp,line=2,") for mark in marks), marks)
+
+    def test_of_code_that_prints_bytes_that_are_no_text_is_shown_harmlessly(self):
+        stage = STAGES[0]
+        self.put(course.unit_name(stage, stage.units[0]), RUDE)
+        result = grader.grade(self.collect())
+        self.assertEqual(result["failed"], [stage.id])
+        text = "\n".join(report.text(result))
+        self.assertIn("[2J::error::x", text)
+        self.assertNotIn("\x1b", text)
+        json.dumps(result, ensure_ascii=False).encode()
+
+    def test_that_hung_says_so(self):
+        work = grader.Work(self.collect(), 7, self.folder / "work")
+        group = course.Group("Add", 3)
+        group.status, group.failures, group.failed_requests = "wrong", ["it hung"], [("hung", "request")]
+        self.assertEqual(work.describe(group, STAGES[0], {})["status"], "hung")
+        group.failed_requests = [("exited", "request")]
+        self.assertEqual(work.describe(group, STAGES[0], {})["status"], "wrong")
+
+    def test_of_starters_is_nothing_and_no_fault_and_compiles_nothing(self):
+        with mock.patch.object(grader.Work, "make", side_effect=AssertionError):
+            result = grader.grade(self.collect())
+        self.assertEqual((result["earned"], result["failed"]), (0, []))
+        self.assertEqual({entry["status"] for entry in result["stages"]}, {"unwritten"})
+
+    def test_a_compiler_that_does_not_end_is_ended(self):
+        ended = limited.run(["sh", "-c", "echo so far; sleep 60 & sleep 60"], self.folder, 0.5)
+        self.assertEqual((ended.code, ended.said), (None, "so far\n"))
+
+    def test_a_compiler_that_ends_without_a_word_is_asked_again_and_the_verdict_says_how_it_ended(self):
+        starved = ["sh", "-c", "echo x >>tries; kill -KILL $$"]
+        ended = limited.run_patiently(starved, self.folder, 60, grader.is_a_verdict)
+        self.assertEqual((ended.how, (self.folder / "tries").read_text()), ("signal 9 (Killed)", "x\nx\n"))
+        complains = ["sh", "-c", "echo x >>tries; echo 'stages/a.cpp:3:1: error: no'; exit 1"]
+        limited.run_patiently(complains, self.folder, 60, grader.is_a_verdict)
+        self.assertEqual((self.folder / "tries").read_text(), "x\nx\nx\n")
+        work = grader.Work(self.collect(), 7, self.folder / "work")
+        with self.assertRaisesRegex(grader.NotMade, r"signal 9 \(Killed\)"):
+            work.run(starved, self.folder, "a.cpp")
+
+    def test_code_that_prints_without_end_is_not_listened_to_for_long(self):
+        start = time.monotonic()
+        self.assertEqual(sanitized.printed(["yes"]), "")
+        self.assertEqual(sanitized.printed(["sh", "-c", "head -c 3000000 /dev/zero; echo; echo Assertion x failed"])
+                         [-18:], "Assertion x failed")
+        self.assertLess(time.monotonic() - start, sanitized.SECONDS)
+
+    def test_two_definitions_are_named_with_their_files(self):
+        stage = course.find_stage("6", STAGES)
+        for unit in stage.units:
+            self.answer(stage, unit)
+        name = course.unit_name(stage, stage.units[1])
+        self.put(name, (self.folder / name).read_text() + "\nint twice() { return 1; }\n")
+        first = course.unit_name(stage, stage.units[0])
+        self.put(first, (self.folder / first).read_text() + "\nint twice() { return 1; }\n")
+        work = grader.Work(self.collect(), 7, self.folder / "work")
+        grader.prepare()
+        with self.assertRaises(grader.NotMade) as caught:
+            work.make(stage)
+        self.assertIn(first, str(caught.exception))
+        self.assertNotIn(str(self.folder), str(caught.exception))
+
+
+class Report(unittest.TestCase):
+    def test_quotes_what_a_student_printed_without_obeying_it(self):
+        self.assertEqual(report.fenced("a ```` b").splitlines()[0], "`````text")
+        lines = report.without_commands(["::error::mine"])
+        self.assertRegex(lines[0], r"^::stop-commands::\w{32}$")
+        self.assertEqual(lines[2], f"::{lines[0].split('::')[2]}::")
+        entry = {"id": 1, "title": {"en": "a, b: c", "zh": ""}, "line": {
+            "file": "stages/x.cpp", "line": 3, "message": "50%\n::warning::more"}}
+        self.assertEqual(list(report.annotations({"stages": [entry]})), [
+            "::error file=stages/x.cpp,line=3,title=1 · a%2C b%3A c::50%25%0A::warning::more"])
+
+
+@contextlib.contextmanager
+def built(folder):
+    """The official tree is built already, by ctest's fixtures, in that folder."""
+    course.BUILD = folder
+    grader.PLACE = folder / "grading_test" / "place"
+    with mock.patch.object(course, "build", lambda *targets, only: None):
+        yield
+
+
+if __name__ == "__main__":
+    os.environ["STAGECRAFT_LANG"] = "en"
+    with built(pathlib.Path(os.path.abspath(sys.argv.pop(1)))):
+        unittest.main()

@@ -1,0 +1,243 @@
+"""The tour, the glossary and the READMEs: what they say of models/story is what the program says, both languages hold
+the same, every link leads somewhere, and ./stage tour fits a terminal of 80x24: tour_test.py BUILD
+
+--update writes into both tours what their commands print. Standard library only.
+"""
+import json
+import os
+import pathlib
+import pty
+import re
+import shlex
+import subprocess
+import sys
+import unittest
+from unittest import mock
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+DOCS = ROOT / "docs"
+sys.dont_write_bytecode = True
+sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
+from shared import course  # noqa: E402
+from commands import tour  # noqa: E402
+
+TOURS = DOCS / "tour.md", DOCS / "tour.zh.md"
+GLOSSARIES = DOCS / "glossary.md", DOCS / "glossary.zh.md"
+READMES = ROOT / "README.md", ROOT / "README.zh.md"
+CHECK = re.compile(r"([\d,.]+)(?:\D*?)<!-- check: (.*?) -->")
+BLOCK = re.compile(r"^```\n(\$ .*?)\n```$", re.M | re.S)
+
+
+def read(path):
+    return path.read_text(encoding="utf-8")
+
+
+def printed(command):
+    program = shlex.quote(str(pathlib.Path(BUILD) / "src" / "stagecraft"))
+    done = subprocess.run(["bash", "-c", command.replace("./stage", program)], cwd=ROOT, text=True, timeout=120,
+                          env=dict(os.environ, STAGECRAFT_HOME=str(ROOT), COLUMNS="78", LC_ALL="C.UTF-8"),
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return done.stdout.rstrip("\n")
+
+
+def steps(block):
+    """[(command, what it prints)] of a code block."""
+    _, *parts = re.split(r"^\$ (.*)\n", block, flags=re.M)
+    return list(zip(parts[::2], (part.rstrip("\n") for part in parts[1::2])))
+
+
+def says(expected, found):
+    """Is that what was printed? "..." on a line of its own stands for any lines."""
+    pattern = re.escape(expected).replace(re.escape("...") + "\\\n", "(.*\n)*")
+    return re.fullmatch(pattern, found) is not None
+
+
+def updated(text):
+    """With what the commands print now; after "..." the page keeps as many lines as it has."""
+    def renewed(match):
+        blocks = []
+        for command, expected in steps(match[1]):
+            found = printed(command)
+            if expected.startswith("...\n"):
+                found = "\n".join(["...", *found.split("\n")[-expected.count("\n"):]])
+            blocks.append(f"$ {command}\n{found}")
+        return "```\n" + "\n".join(blocks) + "\n```"
+    return BLOCK.sub(renewed, text)
+
+
+class Numbers(unittest.TestCase):
+    def test_every_command_of_the_tour_prints_what_the_tour_says(self):
+        for path in TOURS:
+            for block in BLOCK.findall(read(path)):
+                for command, expected in steps(block):
+                    found = printed(command)
+                    self.assertTrue(says(expected, found), f"{path.name}: $ {command}\n{found}")
+
+    def test_every_number_with_a_check_is_the_models(self):
+        data = json.loads(read(DOCS / "figures" / "story.json"))
+        names = {**data["sizes"], **data, "round": round, "__builtins__": {}}
+        for path in (*TOURS, *GLOSSARIES):
+            found = CHECK.findall(read(path))
+            self.assertGreaterEqual(len(found), 5, path)
+            for said, expression in found:
+                said = said.strip(".,").replace(",", "")
+                digits = len(said.partition(".")[2])
+                self.assertEqual(float(said), round(eval(expression, dict(names)), digits), f"{path}: {expression}")
+
+    def test_both_languages_hold_the_same(self):
+        for english, chinese in (TOURS, GLOSSARIES):
+            english, chinese = read(english), read(chinese)
+            self.assertEqual([re.sub(r"\D", "", said) + expression for said, expression in CHECK.findall(english)],
+                             [re.sub(r"\D", "", said) + expression for said, expression in CHECK.findall(chinese)])
+            for pattern in (r"^#+ ", r"<details>", r"!\[.*?\]\((.*?)\)", BLOCK.pattern):
+                self.assertEqual(len(re.findall(pattern, english, re.M | re.S)),
+                                 len(re.findall(pattern, chinese, re.M | re.S)), pattern)
+            self.assertEqual(BLOCK.findall(english), BLOCK.findall(chinese))
+
+
+def anchors(path):
+    """What a link can name in a page: its headings as GitHub spells them, and its <a id>."""
+    text = re.sub(r"^```.*?^```$", "", read(path), flags=re.M | re.S)
+    headings = re.findall(r"^#+ (.*)$", text, re.M)
+    spelled = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    return spelled | set(re.findall(r'<a id="(.*?)"', text))
+
+
+class Links(unittest.TestCase):
+    def pages(self):
+        return [*READMES, *DOCS.glob("*.md"), ROOT / "CONTRIBUTING.md"]  # handouts: course_test.py
+
+    def test_lead_to_a_file_and_to_an_anchor_that_exist(self):
+        for page in self.pages():
+            text = re.sub(r"^```.*?^```$", "", read(page), flags=re.M | re.S)
+            for target in re.findall(r"\]\(([^)\s]+)\)", text):
+                if re.match(r"[a-z]+:", target):
+                    continue
+                name, _, anchor = target.partition("#")
+                path = (page.parent / name).resolve() if name else page
+                self.assertTrue(path.exists(), f"{page.relative_to(ROOT)}: {target}")
+                if anchor and path.suffix == ".md":
+                    self.assertIn(anchor, anchors(path), f"{page.relative_to(ROOT)}: {target}")
+
+    def test_both_glossaries_have_the_same_terms(self):
+        english = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+                   for heading in re.findall(r"^### (.*)$", read(GLOSSARIES[0]), re.M)}
+        self.assertEqual(english, set(re.findall(r'<a id="(.*?)"', read(GLOSSARIES[1]))))
+
+    def test_no_readme_leads_to_an_answer(self):
+        answers = {twin for stage in course.stages() for unit in stage.units for twin in unit["twins"]}
+        for readme in READMES:
+            for target in re.findall(r"\]\(([^)#\s]+)", read(readme)):
+                self.assertNotIn(target, answers, f"{readme.name}: this gives a stage away")
+
+
+def lines_of(paths):
+    return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in paths)
+
+
+def counted():
+    """{what a README gives a number of lines for: how many it has}"""
+    answers = {ROOT / twin for stage in course.stages() for unit in stage.units for twin in unit["twins"]}
+    headers = {path.with_suffix(".h") for path in answers if path.with_suffix(".h").exists()}
+    sources = [path for ending in ("*.cpp", "*.h") for path in (ROOT / "src").rglob(ending)]
+    return {"answers": lines_of(answers | headers), "src": lines_of(sources)}
+
+
+class Readme(unittest.TestCase):
+    def test_counts_lines_within_a_tenth(self):
+        for readme in READMES:
+            said = re.findall(r"([\d,]+)\D*?<!-- lines: (\w+) -->", read(readme))
+            self.assertEqual(len(said), 2, readme)
+            for number, what in said:
+                number, found = int(number.replace(",", "")), counted()[what]
+                self.assertLessEqual(abs(number - found), 0.1 * found, f"{readme.name}: {what} has {found} lines")
+
+    def test_shows_the_same_commands_and_sections_in_both_languages(self):
+        english, chinese = map(read, READMES)
+        for pattern in (r"^(\./stage [^#\n]*?) *(?:#.*)?$", r"\]\((?!docs/|stages/|README|#)(.*?)\)"):
+            self.assertEqual(re.findall(pattern, english, re.M), re.findall(pattern, chinese, re.M))
+        self.assertEqual(len(re.findall(r"^## ", english, re.M)), len(re.findall(r"^## ", chinese, re.M)))
+
+
+class Pages(unittest.TestCase):
+    def screens(self, language, width):
+        with mock.patch.dict(os.environ, STAGECRAFT_LANG=language):
+            return tour.screens(tour.page(), width)
+
+    def test_there_are_six_and_each_half_fits_80x24(self):
+        for language in ("en", "zh"):
+            screens = self.screens(language, 80)
+            self.assertEqual(len(screens), 6)
+            for screen in screens:
+                for half in (screen.asks, screen.answers):
+                    self.assertLessEqual(len(half) + 3, 24, f"{language}: {screen.title}")
+                    for line in half:
+                        self.assertLessEqual(course.width(line), 80, f"{language}: {line}")
+
+    def test_wrap_at_the_width_of_the_terminal(self):
+        for language in ("en", "zh"):
+            for screen in self.screens(language, 50):
+                for line in (*screen.asks, *screen.answers):
+                    is_code = line.startswith("  ") or line in tour.summary(read(TOURS[language == "zh"]))
+                    self.assertTrue(is_code or course.width(line) <= 50, line)
+
+    def run_tour(self, *words, language="en"):
+        return subprocess.run([sys.executable, ROOT / "course", "tour", *words], text=True, timeout=60,
+                              env=dict(os.environ, STAGECRAFT_LANG=language), stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def test_without_a_terminal_everything_is_printed_at_once(self):
+        done = self.run_tour()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for number in range(1, 7):
+            self.assertIn(f"\n{number} · " if number > 1 else f"{number} · ", done.stdout)
+        for markup in ("<details>", "<!--", "](", "```"):
+            self.assertNotIn(markup, done.stdout)
+        self.assertNotIn("\033", done.stdout)
+        self.assertIn("残差流", self.run_tour(language="zh").stdout)
+
+    def test_one_screen_can_be_asked_for(self):
+        self.assertTrue(self.run_tour("3").stdout.startswith("3 · "))
+        self.assertEqual(self.run_tour("7").returncode, 2)
+
+    def test_on_a_terminal_the_answer_waits_for_enter(self):
+        try:
+            master, slave = pty.openpty()
+        except OSError:
+            self.skipTest("no pseudo terminals")
+        with subprocess.Popen([sys.executable, ROOT / "course", "tour"], stdin=slave, stdout=slave, stderr=slave,
+                              env=dict(os.environ, STAGECRAFT_LANG="en", TERM="dumb")) as process:
+            os.close(slave)
+            seen = self.read_until(master, "answer, and")
+            self.assertIn("Guess: ", seen)
+            self.assertNotIn("One and six", seen)
+            os.write(master, b"\n")
+            self.assertIn("One and six", self.read_until(master, "screen 2"))
+            os.write(master, b"q\n")
+            self.assertEqual(process.wait(30), 0)
+        os.close(master)
+
+    @staticmethod
+    def read_until(master, end):
+        seen = ""
+        while end not in seen:
+            seen += os.read(master, 4096).decode()
+        return seen
+
+    def test_the_summary_is_short(self):
+        for language in ("en", "zh"):
+            lines = self.run_tour("--summary", language=language).stdout.splitlines()
+            self.assertLessEqual(len(lines), 9)
+            self.assertLessEqual(max(map(course.width, lines)), 80)
+            self.assertIn("./stage tour", lines[-1])
+
+
+if __name__ == "__main__":
+    BUILD = sys.argv.pop(1)
+    if "--update" in sys.argv:
+        english, chinese = updated(read(TOURS[0])), read(TOURS[1])
+        blocks = (found[0] for found in BLOCK.finditer(english))
+        TOURS[0].write_text(english, encoding="utf-8")
+        TOURS[1].write_text(BLOCK.sub(lambda _: next(blocks), chinese), encoding="utf-8")
+    else:
+        unittest.main()

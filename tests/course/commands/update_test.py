@@ -1,0 +1,168 @@
+"""./stage update, and the word of ./stage that it is time for one: a student's repository beside an official
+one, with the real tools and stages and little else.
+
+Standard library only; ctest runs it. Nothing is built.
+"""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.dont_write_bytecode = True
+sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
+from shared import course  # noqa: E402
+from shared import official  # noqa: E402
+
+MINE = "stages/02-rms-norm/rms_norm.cpp"
+OTHER = "stages/03-matmul-transb/matmul_transb.cpp"
+CHANGELOG = "# What changed\n\n## 2026-09-01\n\n- tests: all of them\n"
+
+
+class Update(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="stage update ")).resolve()
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.theirs, self.mine = self.folder / "official", self.folder / "student"
+        for name in "course", "tools", "stages":
+            shutil.copytree(ROOT / name, self.theirs / name, ignore=shutil.ignore_patterns(
+                "__pycache__", "my_tests.cpp", "*.cpp.[0-9]*"))
+        try:
+            for stage in course.stages():
+                for unit in stage.units:
+                    (self.theirs / course.unit_name(stage, unit)).write_bytes(stage.starter(unit))
+        except course.Problem as problem:
+            self.skipTest(str(problem))
+        for name, text in {"CHANGELOG.md": CHANGELOG, "src/engine.cpp": "one\n", "src/old.cpp": "old\n",
+                           ".ci/run": "ours\n", ".gitignore": "/build/\n__pycache__/\n"}.items():
+            self.put(self.theirs, name, text)
+        self.git(self.theirs, "init", "-q", "-b", "main")
+        self.first = self.commit(self.theirs)
+        # As ./stage export leaves it: no history, nothing of ours alone.
+        shutil.copytree(self.theirs, self.mine, ignore=shutil.ignore_patterns(".git", ".ci"))
+        official.write({**official.DEFAULTS, "url": f"file://{self.theirs}", "commit": self.first}, self.mine)
+        self.put(self.mine, MINE, "my answer\n")
+        self.put(self.mine, "src/notes.md", "my notes\n")
+        self.git(self.mine, "init", "-q", "-b", "main")
+        self.commit(self.mine)
+
+    def put(self, folder, name, text):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def git(self, folder, *words):
+        who = ["-c", "user.name=ann", "-c", "user.email=ann@example.org"]
+        return subprocess.run(["git", "-C", str(folder), *who, *words], check=True, text=True,
+                              stdout=subprocess.PIPE).stdout
+
+    def commit(self, folder):
+        self.git(folder, "add", "-A")
+        self.git(folder, "commit", "-qm", "more")
+        return self.git(folder, "rev-parse", "HEAD").strip()
+
+    def run_tool(self, name, code=0, language="en"):
+        done = subprocess.run([sys.executable, str(self.mine / "course"), name], text=True, timeout=60,
+                              env=dict(os.environ, STAGECRAFT_LANG=language), stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT)
+        self.assertEqual(done.returncode, code, done.stdout)
+        self.assertNotIn("Traceback", done.stdout)
+        return done.stdout
+
+    def change_the_course(self):
+        """A starter, the engine and the tests change; a file goes, one comes."""
+        self.put(self.theirs, "src/engine.cpp", "two\n")
+        self.put(self.theirs, "src/new.cpp", "new\n")
+        (self.theirs / "src" / "old.cpp").unlink()
+        for name in MINE, OTHER:
+            self.put(self.theirs, name, "another starter: NOT_IMPLEMENTED(\n")
+        self.put(self.theirs, ".ci/run", "ours, changed\n")
+        self.put(self.theirs, "CHANGELOG.md", CHANGELOG.replace(
+            "\n## 2026-09-01", "\n## 2026-10-01\n\n- tests: stage 3 asked too much\n- code: faster\n"
+            "Only lines of that form.\n\n## 2026-09-01"))
+        return self.commit(self.theirs)
+
+    def read(self, name):
+        return (self.mine / name).read_text()
+
+    def test_brings_all_but_the_students_files_and_says_what_changed(self):
+        self.put(self.mine, "stages/02-rms-norm/my_tests.cpp", "mine\n")
+        new = self.change_the_course()
+        said = self.run_tool("update")
+        self.assertEqual(self.read("src/engine.cpp"), "two\n")
+        self.assertEqual(self.read("src/new.cpp"), "new\n")
+        self.assertFalse((self.mine / "src" / "old.cpp").exists())
+        self.assertFalse((self.mine / ".ci").exists())
+        self.assertIn("another starter", self.read(OTHER))  # not begun, so theirs to change
+        self.assertEqual(self.read(MINE), "my answer\n")
+        self.assertEqual(self.read("src/notes.md"), "my notes\n")
+        self.assertEqual(self.read("stages/02-rms-norm/my_tests.cpp"), "mine\n")
+        settings = official.read(self.mine)
+        self.assertEqual((settings["commit"], settings["url"]), (new, f"file://{self.theirs}"))
+        self.assertEqual(said.splitlines()[1:3], ["  tests: stage 3 asked too much", "  code: faster"])
+        self.assertNotIn("all of them", said)
+        self.assertNotIn("Only lines", said)
+        self.commit(self.mine)
+        self.assertIn("up to date", self.run_tool("update"))
+
+    def test_overwrites_nothing_that_git_has_not(self):
+        self.change_the_course()
+        for name in "src/engine.cpp", "src/new.cpp":
+            self.put(self.mine, name, "my change\n")
+            self.assertIn(name, self.run_tool("update", code=2))
+            self.assertEqual(self.read(name), "my change\n")
+            self.git(self.mine, "stash", "-u", "-q")
+        self.run_tool("update")
+
+    def test_of_a_clone_needs_no_commit_in_course_json(self):
+        clone = self.folder / "clone"
+        self.git(self.folder, "clone", "-q", str(self.theirs), str(clone))
+        official.write({**official.DEFAULTS, "url": f"file://{self.theirs}"}, clone)
+        self.commit(clone)
+        self.mine = clone
+        self.change_the_course()
+        self.run_tool("update")
+        self.assertEqual(self.read(".ci/run"), "ours, changed\n")
+        self.assertFalse((clone / "src" / "old.cpp").exists())
+
+    def test_without_a_repository_to_ask_is_a_problem_in_a_line(self):
+        for url in "", "file:///nowhere":
+            official.write({**official.DEFAULTS, "url": url}, self.mine)
+            self.assertEqual(len(self.run_tool("update", code=2).splitlines()), 1)
+        self.put(self.mine, "course.json", "[]")
+        self.assertIn("course.json", self.run_tool("update", code=2))
+
+    def hand_out(self):
+        """./stage alone builds what was begun; here nothing is."""
+        self.put(self.mine, MINE, (self.theirs / MINE).read_text())
+
+    def test_is_advised_once_a_day(self):
+        self.hand_out()
+        advice = course.messages()["update_behind"]
+        self.assertNotIn(advice["en"], self.run_tool("where"))
+        asked = self.mine / "build" / "course" / "asked"
+        self.change_the_course()
+        self.assertNotIn(advice["en"], self.run_tool("where"))
+        yesterday = time.time() - 25 * 60 * 60
+        os.utime(asked, (yesterday, yesterday))
+        self.assertIn(advice["zh"], self.run_tool("where", language="zh"))
+        self.assertNotIn(advice["en"], self.run_tool("where"))
+
+    def test_is_not_advised_where_nobody_answers(self):
+        self.hand_out()
+        quiet = self.run_tool("where")
+        for url in "", "file:///nowhere", "https://localhost:9/x.git", "--upload-pack=touch x":
+            shutil.rmtree(self.mine / "build", ignore_errors=True)
+            official.write({**official.DEFAULTS, "url": url}, self.mine)
+            if url.startswith("-"):
+                self.assertIn("course.json: url", self.run_tool("where", code=2))
+            else:
+                self.assertEqual(self.run_tool("where"), quiet)
+
+
+if __name__ == "__main__":
+    unittest.main()

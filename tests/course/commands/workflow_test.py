@@ -1,0 +1,165 @@
+"""A teacher exports the course, a student writes two stages, and the run: lines of the workflows grade them:
+
+    workflow_test.py BUILD
+
+The official tree stands in a file:// repository, and is fetched and built as a workflow does it. That build is
+kept in BUILD between runs. Standard library only; ctest runs it.
+"""
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.dont_write_bytecode = True
+sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
+from shared import course  # noqa: E402
+from shared import official  # noqa: E402
+import repository_copy  # noqa: E402
+
+RIGHT, WRONG = (course.find_stage(number, course.stages()) for number in "23")
+GITHUB, GITEA, GITLAB = ".github/workflows/grade.yml", ".gitea/workflows/grade.yml", ".gitlab-ci.yml"
+FETCHED = "hashFiles('build/official/stage') != ''"
+
+
+def steps(text):
+    """[(condition, shell)] of the steps of a GitHub workflow that run something. No more of YAML than ours."""
+    found = []
+    for step in re.split(r"^      - ", text.partition("    steps:\n")[2], flags=re.M)[1:]:
+        step = "        " + step
+        shell = re.search(r"^        run: (?:\|\n((?:          .*\n)+)|(.*))", step, re.M)
+        condition = re.search(r"^        if: (.*)", step, re.M)
+        if shell:
+            found.append((condition[1] if condition else "", shell[1] or shell[2]))
+    return found
+
+
+def script(text):
+    """The same of a job of GitLab's."""
+    block = text.partition("  script:\n")[2]
+    return [("", line) for line in re.findall(r"^    - (.*)$", block.partition("  artifacts:")[0], re.M)]
+
+
+class Workflow(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = BUILD / "workflow_test"  # what is built there goes by its place
+        cls.official, cls.student = cls.folder / "official", cls.folder / "student"
+        fetched, kept = cls.student / "build" / "official", cls.folder / "kept"
+        if fetched.exists():
+            fetched.rename(kept)
+        for old in cls.official, cls.student:
+            shutil.rmtree(old, ignore_errors=True)
+        (cls.folder / "summary.md").unlink(missing_ok=True)
+        try:
+            repository_copy.Copy(cls.official)
+        except course.Problem as problem:
+            raise unittest.SkipTest(str(problem)) from None
+        cls.git(cls.official, "init", "-q", "-b", "main")
+        cls.commit(cls.official)
+        # A teacher who took the course: their answers are not handed out.
+        cls.write(cls.official, RIGHT, cls.answer(RIGHT))
+        done = subprocess.run([str(cls.official / "stage"), "export", str(cls.student), "--language", "zh",
+                               "--url", f"file://{cls.official}"], text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT)
+        assert done.returncode == 0, done.stdout
+        cls.exported = cls.git(cls.student, "rev-parse", "HEAD").strip()
+        if kept.exists():
+            fetched.parent.mkdir()
+            kept.rename(fetched)
+
+    @classmethod
+    def git(cls, folder, *words):
+        who = ["-c", "user.name=ann", "-c", "user.email=ann@example.org"]
+        return subprocess.run(["git", "-C", str(folder), *who, *words], check=True, text=True,
+                              stdout=subprocess.PIPE).stdout
+
+    @classmethod
+    def commit(cls, folder):
+        cls.git(folder, "add", "-A")
+        cls.git(folder, "commit", "-qm", "more")
+
+    @staticmethod
+    def answer(stage):
+        return (ROOT / stage.units[0]["twins"][0]).read_text()
+
+    @staticmethod
+    def write(folder, stage, text):
+        (folder / course.unit_name(stage, stage.units[0])).write_text(text)
+
+    def run_lines(self, lines, folder, **more):
+        """(exit code of the last line that ran, what was printed)"""
+        environment = {name: value for name, value in os.environ.items() if name != "STAGECRAFT_LANG"}
+        environment.update(CI="true", LANG="C", GITHUB_STEP_SUMMARY=str(self.folder / "summary.md"),
+                           GITHUB_SERVER_URL="https://example.org", GITHUB_REPOSITORY="ann/course", **more)
+        said = ""
+        for condition, shell in lines:
+            self.assertIn(condition, ("", FETCHED))
+            if condition and not (folder / "build" / "official" / "stage").exists():
+                continue
+            done = subprocess.run(["bash", "-e", "-c", shell], cwd=folder, env=environment, text=True,
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            said += done.stdout
+            if done.returncode != 0:
+                break
+        return done.returncode, said
+
+    def grade(self, workflow, **more):
+        text = (self.student / workflow).read_text()
+        lines = script(text) if workflow == GITLAB else steps(text)
+        self.assertEqual(len(lines), 2, lines)
+        (self.student / "result.json").unlink(missing_ok=True)
+        code, said = self.run_lines(lines, self.student, **more)
+        self.assertTrue((self.student / "result.json").exists(), said)
+        return code, said, json.loads((self.student / "result.json").read_text(encoding="utf-8"))
+
+    def test_an_export_is_starters_in_one_commit_without_our_own_checks(self):
+        first = self.git(self.student, "rev-list", "--max-parents=0", "--all").strip()
+        self.assertEqual(first, self.exported)  # with nothing before it
+        names = self.git(self.student, "ls-tree", "-r", "--name-only", first).splitlines()
+        for name in GITHUB, GITEA, GITLAB, "AGENTS.md", "course.json", RIGHT.units[0]["twins"][0], "stage":
+            self.assertIn(name, names)
+        self.assertFalse([name for name in names if official.OURS_ALONE.match(name)])
+        self.assertFalse([name for name in names if name.startswith("build/")])
+        for stage in course.stages():
+            for unit in stage.units:
+                name = course.unit_name(stage, unit)
+                self.assertEqual(self.git(self.student, "rev-parse", f"{first}:{name}").strip(), unit["starter"])
+        self.assertEqual(official.read(self.student)["commit"],
+                         self.git(self.official, "rev-parse", "HEAD").strip())
+
+    def test_a_push_is_graded_by_the_official_tree_alone(self):
+        self.write(self.student, RIGHT, self.answer(RIGHT))
+        self.write(self.student, WRONG, "int x = ;\n")
+        registry = self.student / "stages" / "stages.json"
+        registry.write_text(registry.read_text().replace('"points": 14', '"points": 1000'))
+        self.commit(self.student)
+        code, said, result = self.grade(GITHUB)
+        name = course.unit_name(WRONG, WRONG.units[0])
+        self.assertEqual((code, result["failed"], result["earned"]), (1, [WRONG.id], RIGHT.points), said)
+        self.assertEqual(result["repository"]["sha"], self.git(self.student, "rev-parse", "HEAD").strip())
+        self.assertEqual(result["official"]["commit"], official.read(self.student)["commit"])
+        self.assertIn(f"\n::error file={name},line=1,", said)
+        summary = (self.folder / "summary.md").read_text(encoding="utf-8")
+        self.assertRegex(summary, rf"\| {RIGHT.id} \| .* \| {RIGHT.points} / {RIGHT.points} \| 正确 \|")
+        self.assertIn("不能编译", summary)
+
+        self.write(self.student, WRONG, WRONG.starter(WRONG.units[0]).decode())
+        for workflow in GITEA, GITLAB:
+            code, said, result = self.grade(workflow, CI_PROJECT_URL="https://example.org/ann/course")
+            self.assertEqual((code, result["failed"], result["earned"]), (0, [], RIGHT.points), said)
+
+    def test_nothing_runs_in_the_official_repository(self):
+        for workflow in GITHUB, GITEA:
+            code, said = self.run_lines(steps((self.official / workflow).read_text()), self.official)
+            self.assertEqual(code, 0, said)
+            self.assertFalse((self.official / "build" / "official").exists())
+
+
+if __name__ == "__main__":
+    BUILD = pathlib.Path(os.path.abspath(sys.argv.pop(1)))
+    unittest.main()

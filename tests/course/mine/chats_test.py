@@ -1,0 +1,55 @@
+"""Every solution with full marks chats with a quantised model that was pulled: chats_test.py BUILD PROGRAM...
+
+Each PROGRAM is made of right programs of the catalogue (CMakeLists.txt). It answers as the engine's own
+textbook layers do, from blocks of every kind that the small models in tests/data/gguf have.
+Standard library only; ctest runs it.
+"""
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+BUILD = pathlib.Path(sys.argv[1])
+TYPES = ("q8_0", "q4_0", "q4_1")  # what ./stage convert writes; whole.gguf is of its own types
+QUESTIONS = "and the cat?\nand the dog?\n"
+
+
+def run(program, *words):
+    done = subprocess.run([program, *words], input=QUESTIONS, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, timeout=120)
+    return done.returncode, done.stdout, done.stderr
+
+
+def chat(program, model, *words):
+    return run(program, "chat", "--model", model, "--temperature", "0", "-n", "8", *words)
+
+
+def models():
+    yield ROOT / "tests" / "data" / "gguf" / "whole.gguf"
+    for dtype in TYPES:
+        path = BUILD / "course" / "mine" / f"chat-{dtype}.gguf"
+        code, _, said = run(BUILD / "src" / "stagecraft", "convert", ROOT / "models" / "chat", path,
+                            "--type", dtype, "--force")
+        if code != 0:
+            sys.exit(f"convert --type {dtype}: {said}")
+        yield path
+
+
+def main():
+    problems = []
+    n_chats = 0
+    for model in models():
+        code, ours, said = chat(BUILD / "src" / "stagecraft", model, "--textbook")
+        if code != 0 or not ours.strip():
+            sys.exit(f"{model}: exit {code}\n{said}")
+        for program in sys.argv[2:]:
+            code, theirs, said = chat(BUILD / "course" / "mine" / program, model)
+            n_chats += 1
+            if code != 0 or theirs != ours:
+                problems.append(f"{program}, {model.name}: exit {code}\n{theirs}{said}where ours says\n{ours}")
+    print("\n".join(problems) or f"{n_chats} chats, answered as the textbook layers answer")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,309 @@
+"""What ./stage story --mine promises: mine_test.py BUILD COMPILER, where `stagecraft`, `counted_story`
+and `probe` are built already. Standard library only; ctest runs it."""
+import contextlib
+import io
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.dont_write_bytecode = True
+sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
+from mine import calls  # noqa: E402
+from shared import course  # noqa: E402
+from grading import links  # noqa: E402
+from commands import mine  # noqa: E402
+from shared import progress  # noqa: E402
+
+STORY = ROOT / "models" / "story"
+COMPILER = "c++"
+DOT = "float dot(const float* a, const float* b, std::size_t n) { return a[0] * b[n - 1]; }"
+
+
+class Temporary(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        mock.patch.dict(os.environ, STAGECRAFT_LANG="en").start()
+        self.addCleanup(mock.patch.stopall)
+
+    def compile(self, **files):
+        """Objects of these texts, where CMake puts those of stages ("s02_name") and of src/."""
+        objects = []
+        for name, text in files.items():
+            place = f"stages/{name[1:3]}-some/{name[4:]}" if name[1].isdigit() else f"src/{name}"
+            source = self.folder / f"{name}.cpp"
+            source.write_text(f"#include <cstddef>\n#include <span>\n{text}\n")
+            out = self.folder / "CMakeFiles" / "x.dir" / f"{place}.cpp.o"
+            out.parent.mkdir(parents=True, exist_ok=True)
+            subprocess.run([COMPILER, "-std=c++20", f"-I{ROOT / 'src'}", "-c", source, "-o", out],
+                           check=True)
+            objects.append(str(out))
+        return objects
+
+
+class Clash(Temporary):
+    def found(self, **files):
+        return links.clashes(course.BUILD, ROOT, self.compile(**files))
+
+    def test_of_two_stages_is_told_by_name_before_linking(self):
+        objects = self.compile(s02_norm=f"namespace stagecraft {{ {DOT} }}",
+                               s03_matmul=f"namespace stagecraft {{ {DOT} }}")
+        with mock.patch.object(course, "build", return_value=None) as build, \
+                mock.patch.object(links, "object_files", return_value=objects), \
+                self.assertRaises(course.Problem) as told:
+            mine.build([stage for stage in course.stages() if stage.id in (2, 3)])
+        self.assertEqual(str(told.exception),
+                         "stages 2 and 3 both define 'dot(float const*, float const*, unsigned long)':"
+                         " put it into the anonymous namespace of each file")
+        build.assert_called_once_with("counted_02", "counted_03")
+
+    def test_is_none_in_anonymous_namespaces(self):
+        text = f"namespace {{ {DOT} }} float use(float* x) {{ return dot(x, x, 1); }}"
+        self.assertEqual(self.found(s02_a=text, s03_b=text.replace("use", "uses")), [])
+
+    def test_is_seen_where_the_linker_would_silently_take_one_of_the_two(self):
+        text = "inline int half(int x) { return x / 2; } int (*NAME)(int) = half;"
+        self.assertEqual(self.found(s01_a=text.replace("NAME", "one"), s06_b=text.replace("NAME", "two")),
+                         [("clash_stages", 1, 6, "half(int)")])
+
+    def test_is_seen_between_variables_and_functions_of_c(self):
+        self.assertEqual(self.found(s01_a="float buffer[4];", s02_b="float buffer[4];"),
+                         [("clash_stages", 1, 2, "buffer")])
+
+    def test_is_none_over_what_headers_define(self):
+        text = """
+            #include "tensor/print.h"
+            #include "base/not_implemented.h"
+            #include <algorithm>
+            #include <vector>
+            namespace stagecraft {
+            void NAME(MatrixView<float> x) {
+              std::vector<float> copy(x.row(0).begin(), x.row(0).end());
+              std::sort(copy.begin(), copy.end(), [](float a, float b) { return b < a; });
+              print(x, "x");
+              Matrix<float> y(2, 3);
+              print(y.view(), "y");
+              NOT_IMPLEMENTED("stage 9: NAME");
+            }
+            }"""
+        self.assertEqual(self.found(s01_a=text.replace("NAME", "one"), s02_b=text.replace("NAME", "two")), [])
+
+
+class LinkError(Temporary):
+    DECLARED = "namespace stagecraft { void silu(std::span<const float>, std::span<float>); "
+
+    def told(self, **files):
+        with mock.patch.object(links, "object_files", return_value=self.compile(**files)):
+            text = course.why_not_built("ld returned 1 exit status", "course/worker_01")
+        return text.replace(str(self.folder) + "/", "")
+
+    def test_names_both_files_that_define_a_function(self):
+        self.assertEqual(self.told(silu=self.DECLARED + "void silu(std::span<const float>, std::span<float>) {} }",
+                                   s04_mlp=self.DECLARED + "void silu(std::span<const float>, std::span<float>) {} }"),
+                         "stages/04-some/mlp.cpp and src/silu.cpp both define 'silu(std::span<float const>, "
+                         "std::span<float>)': put yours into the anonymous namespace, or give it another name")
+
+    def test_shows_both_signatures_where_a_students_is_another(self):
+        text = self.told(mlp=self.DECLARED + "void mlp() { silu({}, {}); } }",
+                         s01_silu="namespace stagecraft { void silu(std::span<float>, std::span<float>) {} }")
+        self.assertIn("stages/01-some/silu.cpp must define\n  stagecraft::silu(std::span<float const>, ", text)
+        self.assertIn("but defines\n  stagecraft::silu(std::span<float>, ", text)
+
+    def test_says_which_file_lacks_a_function(self):
+        text = self.told(mlp=self.DECLARED + "void mlp() { silu({}, {}); } }", s01_silu="")
+        self.assertTrue(text.startswith("stages/01-some/silu.cpp does not define\n  stagecraft::silu("), text)
+
+    def test_says_who_uses_what_nobody_defines(self):
+        self.assertEqual(self.told(s01_silu="float half(float); float use() { return half(1); }"),
+                         "stages/01-some/silu.cpp uses 'half(float)', which is declared but never defined")
+
+    def test_is_the_linkers_own_words_where_nothing_is_found(self):
+        self.assertEqual(self.told(s01_silu="int one = 1;"), "ld returned 1 exit status")
+
+
+class Counting(Temporary):
+    FUNCTIONS = ["inner", "outer", "unused", "throws", "crashes", "helper"]
+
+    def probe(self, *words):
+        table = calls.Table(self.folder / "calls", course.BUILD, "course/mine/probe", self.FUNCTIONS)
+        done = subprocess.run([course.BUILD / "course" / "mine" / "probe", *words],
+                              env=dict(os.environ, STAGECRAFT_CALLS=str(table.path)))
+        counted, inside, total = table.read()
+        return done.returncode, counted, inside, total
+
+    def test_sees_the_calls_of_all_threads_and_none_of_helpers(self):
+        code, counted, _, _ = self.probe()
+        self.assertEqual(code, 0)
+        self.assertEqual({name: one.count for name, one in counted.items()},
+                         {"inner": 7, "outer": 1, "unused": 0, "throws": 3, "crashes": 0, "helper": 0})
+
+    def test_takes_the_time_of_the_main_thread_and_of_each_function_alone(self):
+        _, counted, _, total = self.probe()
+        inner, outer = (counted[name].nanoseconds / 1e6 for name in ("inner", "outer"))
+        self.assertGreaterEqual(inner, 80)  # two calls of seven
+        self.assertGreaterEqual(outer, 10)
+        self.assertLess(outer, inner)  # not what it spends in inner
+        self.assertGreaterEqual(total / 1e6, inner + outer)
+
+    def test_names_the_function_in_which_a_program_crashed(self):
+        code, counted, inside, _ = self.probe("crash")
+        self.assertLess(code, 0)
+        self.assertEqual(inside, "crashes")
+        self.assertEqual(counted["inner"].count, 7)
+
+
+class Mine(Temporary):
+    def run_mine(self, *words, stages="1-3", program="course/mine/counted_story"):
+        err = io.StringIO()
+        with mock.patch.multiple(mine, PROGRAM=program, select=mock.DEFAULT, build=mock.DEFAULT,
+                                 check_gates=mock.DEFAULT), \
+                mock.patch.dict(os.environ, STAGECRAFT_HOME=str(ROOT)), \
+                mock.patch.object(sys, "argv", ["mine", words[0], "--mine", stages, *words[1:]]), \
+                contextlib.redirect_stderr(err):
+            code = mine.run()
+        return code, err.getvalue().splitlines()
+
+    @unittest.skipUnless((STORY / "config.json").exists(), "no model")
+    def test_story_proves_that_it_ran_the_students_functions(self):
+        code, lines = self.run_mine("story", "-n", "20", "--temperature", "0", "--threads", "1")
+        self.assertEqual(code, 0)
+        self.assertEqual(lines[0], "yours: silu, swiglu, rms_norm, matmul_transb; the rest is ours")
+        self.assertEqual(lines[1], "silu: yours, not called in this run (the model gets by without it)")
+        # five layers; a row of swiglu for each of the prompt's five tokens and of 19 that are fed
+        self.assertRegex(lines[2], r"^swiglu: yours, called 120 times, (\d+|<1)% of the time$")
+        self.assertRegex(lines[3], r"^rms_norm: yours, called 220 times, (\d+|<1)% of the time$")
+        self.assertRegex(lines[4], r"^matmul_transb: yours, called \d,?\d{3} times, \d+% of the time$")
+        self.assertRegex(lines[5], r"^same tokens as ours: 20 of 20")
+        self.assertEqual(len(lines), 6)
+
+    @unittest.skipUnless((STORY / "config.json").exists(), "no model")
+    def test_trace_and_peek_prove_it_too(self):
+        out = str(self.folder / "trace")
+        for words in (["trace", "--ids", "1,2", "-o", out], ["peek", "One day"]):
+            code, lines = self.run_mine(*words, stages="2")
+            self.assertEqual(code, 0)
+            self.assertRegex(lines[1], r"^rms_norm: yours, called 11 times, ")
+            self.assertEqual(len(lines), 2)
+
+    def test_chat_with_another_model_says_what_would_make_it_faster(self):
+        model = str(ROOT / "tests" / "data" / "gguf" / "whole.gguf")
+        words = ["chat", "and the cat?", "--model", model, "--temperature", "0", "-n", "4"]
+        told = "this is the speed of plain loops on a real model (tokens/s above); " \
+               "the stages about speed: 9 SIMD, 10 Quantisation"
+        code, lines = self.run_mine(*words)
+        self.assertEqual((code, lines[-1]), (0, told))
+        self.assertRegex(lines[3], r"^rms_norm: yours, called \d+ times$")
+        _, lines = self.run_mine(*words, stages="2,9")
+        self.assertNotIn(told, lines)
+
+    def test_an_exit_code_passes_on_and_nothing_is_said_where_nothing_ran(self):
+        code, lines = self.run_mine("story", "--threads", "0")
+        self.assertEqual((code, lines[1:]), (2, []))
+
+    @unittest.skipUnless((STORY / "config.json").exists(), "no model")
+    def test_no_function_is_called_uncalled_where_calls_cannot_be_counted(self):
+        with mock.patch.object(links, "nm_of", lambda build: "/no/such/nm"):
+            code, lines = self.run_mine("peek", "One day")
+        self.assertEqual((code, len(lines)), (0, 2))
+        self.assertIn("nm (of binutils) is missing", lines[1])
+
+    def test_a_crash_is_one_line_and_a_shells_exit_code(self):
+        known = course.stages()
+        known[1].functions = ["inner", "crashes"]
+        with mock.patch.object(course, "stages", lambda: known):
+            code, lines = self.run_mine("peek", stages="1", program="course/mine/probe")
+        self.assertEqual(code, 128 + 6)
+        self.assertEqual(lines[-2:], ["ended by signal 6 (Aborted), inside crashes, at its call 1",
+                                      "./stage test 1 shows the line"])
+
+    def test_says_where_two_stories_part(self):
+        ours = ["5", "6", "7", "8"]
+        self.assertEqual(mine.compare(ours, ours, "mine_tipped", (1, 1)), "same tokens as ours: 4 of 4")
+        self.assertEqual(mine.compare(ours, ours, "mine_tipped", (0.3, 0.1)), "same tokens as ours: 4 of 4")
+        self.assertEqual(mine.compare(ours, ours, "mine_tipped", (6, 2)), "same tokens as ours: 4 of 4; "
+                         "textbook operators, so 3.0 times as long as plain story")
+        for other in (["5", "6", "9", "8"], ["5", "6"]):
+            self.assertRegex(mine.compare(other, ours, "mine_differs", (1, 1)), "the first 2 of 4.*another story")
+            self.assertRegex(mine.compare(other, ours, "mine_tipped", (1, 1)), "the first 2 of 4.*almost equally likely")
+
+
+class Gates(Temporary):
+    def statuses(self, **statuses):
+        """The first stages with these statuses: what check_gates and passing make of them."""
+        stages = course.stages()[:len(statuses)]
+        by_id = dict(zip((stage.id for stage in stages), statuses.values()))
+        mock.patch.object(progress, "result_of",
+                          lambda stage: mock.Mock(status=by_id[stage.id],
+                                                 is_right=by_id[stage.id] == "passed")).start()
+        return stages
+
+    def test_warn_once_about_what_is_wrong_and_let_it_run(self):
+        stages = self.statuses(a="passed", b="wrong")
+        with contextlib.redirect_stderr(io.StringIO()) as err:
+            self.assertFalse(mine.check_gates(stages))
+        self.assertEqual(err.getvalue(), "stage 1 does not pass its gate; running it all the same\n")
+
+    def test_refuse_what_cannot_run(self):
+        for status, says in (("unwritten", "is not written yet"), ("uncompiled", "does not compile")):
+            with self.assertRaisesRegex(course.Problem, f"stage 1 {says}: ./stage test 1"):
+                mine.check_gates(self.statuses(a="passed", b=status))
+
+    def test_choose_what_passes_where_no_number_is_given(self):
+        stages = self.statuses(a="passed", b="wrong", c="unwritten", d="passed")
+        self.assertEqual([stage.id for stage in mine.passing(stages)], [stages[0].id, stages[3].id])
+
+    def test_words_after_two_dashes_are_text(self):
+        chosen, words = mine.split_mine(["story", "--mine", "1", "--", "--mine", "2"], course.stages())
+        self.assertEqual(([stage.id for stage in chosen], words), ([1], ["story", "--", "--mine", "2"]))
+        self.assertFalse(mine.has_option(words + ["--seed", "3"], "--seed"))
+
+
+class Subset(Temporary):
+    """Any subset links, because it takes one of each pair and both of a pair offer the same."""
+
+    def test_takes_one_of_each_pair(self):
+        build = self.folder / "build"
+        for chosen in ({"00", "03", "07"}, {"02"}):
+            subprocess.run(["cmake", "-G", "Ninja", "-S", ROOT, "-B", build, "-DSTAGECRAFT_TESTS=OFF",
+                            f"-DCMAKE_CXX_COMPILER={COMPILER}", f"-DSTAGECRAFT_MINE={';'.join(chosen)}"],
+                           check=True, stdout=subprocess.DEVNULL)
+            sources = [links.source_of(file) for file in links.object_files(build, mine.PROGRAM)]
+            for stage in course.stages():
+                mine_of = [f"stages/{stage.folder.name}/{unit['file']}" for unit in stage.units]
+                ours_of = [twin for unit in stage.units for twin in unit["twins"]]
+                wanted, other = (mine_of, ours_of) if stage.number in chosen else (ours_of, mine_of)
+                # A clone in a folder of any name: paths end so.
+                self.assertTrue(all(any(s.endswith(w) for s in sources) for w in wanted), wanted)
+                self.assertFalse(any(s.endswith(o) for s in sources for o in other), other)
+
+    def test_both_of_a_pair_offer_the_same_functions(self):
+        stages = [stage for stage in course.stages() if not stage.is_started]
+        if stages:
+            targets = ["core", *(f"mine_{stage.number}" for stage in stages)]
+            subprocess.run(["cmake", "--build", course.BUILD, "--target", *targets], check=True,
+                           stdout=subprocess.DEVNULL)
+        for stage in stages:
+            offered = []
+            for pair in ("mine", "ours"):
+                folder = course.BUILD / ("src/CMakeFiles/core.dir" if pair == "ours"
+                                         else f"course/CMakeFiles/mine_{stage.number}.dir")
+                named = [twin[len("src"):] for unit in stage.units for twin in unit["twins"]] if pair == "ours" else [
+                    f"/stages/{stage.folder.name}/{unit['file']}" for unit in stage.units]
+                objects = [path for path in folder.rglob("*.o")
+                           if any(str(path).endswith(f"{name}.o") for name in named)]
+                offered.append({symbol.name for symbol in links.symbols(course.BUILD, objects)
+                                if links.is_strong(symbol) and links.CPP_BY_HAND.match(symbol.mangled)})
+            self.assertEqual(*offered, stage.folder.name)
+            self.assertTrue(offered[0])
+
+
+if __name__ == "__main__":
+    course.BUILD = pathlib.Path(sys.argv[1]).resolve()
+    COMPILER = sys.argv[2]
+    unittest.main(argv=sys.argv[:1])

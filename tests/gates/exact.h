@@ -1,0 +1,35 @@
+#pragma once
+
+#include "course/judge/gate.h"
+
+namespace stagecraft::stages {
+
+// The staged functions in f64, for questions made on the spot. Each takes numbers that may already
+// be off (`allowed`) and says how far off its result may be then, so that blocks are judged like
+// operators. The rules: a sum of n products, in any order, is off by at most
+// n * 2^-24 * sum(|products|) (Higham 2002, section 3.1); a rounding adds 2^-24 of the result; a
+// libm's exp, sin and cos a few of those.
+Expected exact(const Tensor& tensor);
+
+Expected twin_add(const Expected& x, const Expected& y);
+Expected twin_silu(const Expected& x);
+Expected twin_swiglu(const Expected& gate, const Expected& up);
+Expected twin_rms_norm(const Expected& x, const Tensor& weight, double eps);
+Expected twin_matmul_transb(double alpha, const Expected& a, const Tensor& b, double beta,
+                            const Tensor& c);
+// a * weight^T
+Expected twin_linear(const Expected& a, const Tensor& weight);
+Expected twin_softmax(const Expected& x);
+Expected twin_rope(const Expected& x, const Tensor& inv_freq, std::size_t first_position);
+
+struct TwinAttention {
+  Expected probabilities;  // [n_heads, q_len, kv_len]
+  Expected out;
+};
+TwinAttention twin_attention(const Expected& q, const Expected& k, const Expected& v,
+                             std::size_t n_heads, std::size_t n_kv_heads, std::size_t window);
+
+// The rows of `a`, then those of `b`.
+Expected stacked(const Expected& a, const Expected& b);
+
+}  // namespace stagecraft::stages

@@ -1,0 +1,145 @@
+"""The models that ./stage pull has brought: where they lie, what is there, how one is removed.
+
+A model is a folder under its name, NAME or OWNER/NAME, with the files and local_models.json, which says where they
+came from. src/programs/model_path.cpp looks in the same places.
+"""
+import json
+import os
+import pathlib
+import re
+import shutil
+
+import fetch
+import strict_json
+from fetch import Problem
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+NOTE = "pulled.json"
+UNFINISHED = ".unfinished"
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}(/[A-Za-z0-9][A-Za-z0-9._-]{0,95})?")
+
+
+def registry():
+    text = (ROOT / "models" / "registry.json").read_text(encoding="utf-8")
+    return {entry["name"]: entry for entry in json.loads(text)["models"]}
+
+
+def check_name(name):
+    if not NAME.fullmatch(name) or ".." in name:
+        raise Problem(f"'{name}': expected a name, or OWNER/NAME as on the hub")
+    return name
+
+
+def own_folder():
+    """Where pull writes."""
+    cache = os.environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(cache):  # the standard says so of a relative one
+        home = os.environ.get("HOME")
+        if not home:
+            raise Problem("HOME: expected a folder, found none; or set XDG_CACHE_HOME")
+        cache = os.path.join(home, ".cache")
+    return pathlib.Path(cache) / "stagecraft" / "models"
+
+
+def folders():
+    """Where models are looked for; the first may be a classroom's, which is never written."""
+    shared = os.environ.get("STAGECRAFT_MODELS")
+    return ([pathlib.Path(shared)] if shared else []) + [own_folder()]
+
+
+def contents(folder):
+    """(names of the files without local_models.json, their bytes in all)"""
+    files = [path for path in sorted(folder.iterdir()) if path.is_file() and path.name != NOTE]
+    return [path.name for path in files], sum(path.stat().st_size for path in files)
+
+
+def is_model(folder):
+    try:
+        return any(path.suffix in (".safetensors", ".gguf", ".bin", ".flm") for path in folder.iterdir()
+                   if path.is_file())
+    except OSError:
+        return False
+
+
+def models(top):
+    """Names of the models in one of the folders."""
+    found = []
+    for pattern in "[!.]*", "[!.]*/[!.]*":
+        found += [str(path.relative_to(top)) for path in top.glob(pattern) if is_model(path)]
+    return sorted(found)
+
+
+def note_of(folder):
+    try:
+        note = strict_json.parse((folder / NOTE).read_text())
+        return note if isinstance(note, dict) else {}
+    except (OSError, ValueError):
+        return {}
+
+
+def listing():
+    """The lines of ./stage models."""
+    known, here = registry(), set()
+    rows = []
+    for top in folders():
+        for name in models(top):
+            names, size = contents(top / name)
+            note = note_of(top / name)
+            rows.append((name, fetch.megabytes(size), note.get("licence") or known.get(name, {}).get("licence", ""),
+                         str(top / name)))
+            here.add(name)
+        unfinished = top / UNFINISHED
+        for path in sorted(unfinished.iterdir()) if unfinished.is_dir() else ():
+            size = contents(path)[1]
+            rows.append((path.name.replace("__", "/", 1), fetch.megabytes(size), "",
+                         "unfinished: pull it again to go on"))
+    yield from table("here", rows)
+    if rows:
+        yield ""
+    yield from table("./stage pull", [(name, entry["size"], entry["licence"], entry["title"])
+                                      for name, entry in known.items() if name not in here])
+    yield "and any Llama, Mistral, Qwen2 or Qwen3 model of the hub: ./stage pull OWNER/NAME[:FILE]"
+
+
+def table(title, rows):
+    if not rows:
+        return
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    yield f"{title}:"
+    for name, size, licence, text in rows:
+        yield fetch.one_line(
+            f"  {name:<{widths[0]}}  {size:>{widths[1]}}  {licence:<{widths[2]}}  {text}".rstrip())
+
+
+def unfinished_folder(name):
+    return own_folder() / UNFINISHED / name.replace("/", "__")
+
+
+def remove(name):
+    """Takes back what pull wrote, and nothing else. Returns a line about it."""
+    folder, begun = own_folder() / check_name(name), unfinished_folder(name)
+    size = 0
+    if begun.is_dir():
+        size += contents(begun)[1]
+        shutil.rmtree(begun)
+    elif not folder.exists():
+        for top in folders()[:-1]:
+            if (top / name).exists():
+                raise Problem(f"{top / name}: is in the folder that STAGECRAFT_MODELS names, which is not ours to "
+                              "change")
+        raise Problem(f"{name}: is not here; ./stage models says what is")
+    if folder.exists():
+        files = note_of(folder).get("files")
+        if folder.is_symlink() or not isinstance(files, list):
+            raise Problem(f"{folder}: was not put there by ./stage pull: remove it yourself")
+        for file in [entry.get("name", "") for entry in files if isinstance(entry, dict)] + [NOTE]:
+            path = folder / os.path.basename(file)
+            if path.is_file() and not path.is_dir():
+                size += path.stat().st_size
+                path.unlink()
+        for empty in [folder] + ([folder.parent] if "/" in name else []):
+            try:
+                empty.rmdir()
+            except OSError:
+                break  # something of the person's own lies in it
+    return f"{name}: removed, {fetch.megabytes(size)} free again"
