@@ -2,17 +2,49 @@
 # are right in ways of their own. Each is one file with the functions of a stage, as a student would
 # write them, or an edit of such a file (course/mistakes/catalogue.py). For a program NAME of stage NN:
 #
-#   worker_NN_NAME  a worker like the student's: course/mistakes/NN-slug/NAME in the build folder
-#   broken_NN_NAME  the program of `./stage broken NN NAME` (wrong ones that have a sentence)
+#   course/mistakes/NN-slug/NAME  a worker like the student's
+#   course/broken_NN_NAME         the program of `./stage broken NN NAME` (wrong ones that have a sentence)
+#
+# are files that ninja makes in the build folder. The targets:
 #
 #   mistakes_NN     the workers that the diagnosis of a failure asks
 #   catalogue_NN    all workers of a stage
+#   broken_NN       all programs of ./stage broken for a stage; it asks for one of them by its file
 #
 # None of them is part of `all`. What a file does not define comes from the engine's archive, whose
 # members are the twins one by one, so only what is needed is linked.
+#
+# The programs are small and their headers are large: the headers take 90% of the time to compile one. So the
+# headers that the programs of a stage name are compiled once per stage.
+include(CheckLinkerFlag)
 set(mistakes ${CMAKE_SOURCE_DIR}/course/mistakes)
 file(GLOB registries CONFIGURE_DEPENDS ${mistakes}/*/mistakes.json)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${registries})
+
+# Links a program of objects and the engine. Not a target of its own: CMake takes longer for hundreds of targets
+# than ninja for these links, at every configuring.
+separate_arguments(link_flags UNIX_COMMAND "${CMAKE_CXX_FLAGS} ${CMAKE_EXE_LINKER_FLAGS}")
+check_linker_flag(CXX -fuse-ld=gold has_gold)  # takes a third of the time of the usual one
+if(has_gold)
+  list(APPEND link_flags -fuse-ld=gold)
+endif()
+function(link_program file)
+  add_custom_command(OUTPUT ${file} COMMENT "Linking ${file}" VERBATIM COMMAND_EXPAND_LISTS
+    COMMAND ${CMAKE_CXX_COMPILER} ${link_flags} $<TARGET_PROPERTY:stagecraft_flags,INTERFACE_LINK_OPTIONS>
+      ${ARGN} $<TARGET_FILE:engine> $<TARGET_FILE:fmt::fmt>
+      $<TARGET_PROPERTY:PkgConfig::pcre2,INTERFACE_LINK_LIBRARIES>
+      $<TARGET_PROPERTY:PkgConfig::utf8proc,INTERFACE_LINK_LIBRARIES> ${CMAKE_THREAD_LIBS_INIT} -o ${file}
+    DEPENDS ${ARGN} engine)
+endfunction()
+
+add_library(says_students OBJECT EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/course/mine/students_code.cpp)
+target_link_libraries(says_students PRIVATE course_headers stagecraft_flags)
+
+# "slug|name|file|base, if it is an edit|told (it has a sentence), again (the same mistake in other code) or right|
+# flags": CMake itself would parse the registry once a word.
+execute_process(COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/course/mistakes/catalogue.py
+  OUTPUT_VARIABLE programs_of_all OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+string(REPLACE "\n" ";" programs_of_all "${programs_of_all}")
 
 foreach(registry IN LISTS registries)
   get_filename_component(folder ${registry} DIRECTORY)
@@ -26,22 +58,50 @@ foreach(registry IN LISTS registries)
   if(in_place_${id})
     set(linked $<TARGET_OBJECTS:linked_${id}>)
   endif()
-  add_custom_target(mistakes_${id})
-  add_custom_target(catalogue_${id})
-  # "name|file|base, if it is an edit|sentence, if it has one|flags": CMake itself would parse the registry once a word.
-  execute_process(COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/course/mistakes/catalogue.py ${folder}
-    OUTPUT_VARIABLE programs_of_stage OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-  string(REPLACE "\n" ";" programs_of_stage "${programs_of_stage}")
+  set(programs_of_stage ${programs_of_all})
+  list(FILTER programs_of_stage INCLUDE REGEX "^${slug}[|]")
   set(edited ${CMAKE_BINARY_DIR}/generated/mistakes/${slug})
   set(edits "")
   set(bases "")
+  set(told_sources "")
+  set(told_workers "")
+  set(other_sources "")
+  set(other_workers "")
+  set(broken "")
+  set(right_${id} "")  # objects
   foreach(line IN LISTS programs_of_stage)
     string(REPLACE "|" ";" line "${line}")
-    list(GET line 1 2 file)
-    list(POP_BACK file base)
+    list(GET line 1 name)
+    list(GET line 2 file)
+    list(GET line 3 base)
+    list(GET line 4 kind)
+    list(GET line 5 flags)
+    set(source ${folder}/${file})
     if(base)
-      list(APPEND edits ${edited}/${file})
+      set(source ${edited}/${file})
+      list(APPEND edits ${source})
       list(APPEND bases ${folder}/${base})
+    endif()
+    if(flags)
+      string(REPLACE " " ";" flags "${flags}")
+      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${flags}" SKIP_PRECOMPILE_HEADERS ON)
+    endif()
+    set(group other)
+    if(kind STREQUAL "told")
+      set(group told)
+    endif()
+    set(object $<FILTER:$<TARGET_OBJECTS:${group}_${id}>,INCLUDE,/${name}[.]cpp>)
+    set(worker ${CMAKE_BINARY_DIR}/course/mistakes/${slug}/${name})
+    link_program(${worker} $<TARGET_OBJECTS:worker> ${recorded_${id}} ${linked} ${object})
+    list(APPEND ${group}_sources ${source})
+    list(APPEND ${group}_workers ${worker})
+    if(kind STREQUAL "told")
+      set(program ${CMAKE_BINARY_DIR}/course/broken_${id}_${name})
+      link_program(${program} $<TARGET_OBJECTS:programs> $<TARGET_OBJECTS:says_students> ${linked} ${object}
+        $<TARGET_PROPERTY:PkgConfig::libedit,INTERFACE_LINK_LIBRARIES>)
+      list(APPEND broken ${program})
+    elseif(kind STREQUAL "right")
+      list(APPEND right_${id} ${object})
     endif()
   endforeach()
   if(edits)
@@ -51,45 +111,45 @@ foreach(registry IN LISTS registries)
       DEPENDS ${registry} ${bases} ${CMAKE_SOURCE_DIR}/course/mistakes/catalogue.py)
     add_custom_target(edits_${id} DEPENDS ${edits})
   endif()
-  foreach(line IN LISTS programs_of_stage)
-    string(REPLACE "|" ";" line "${line}")
-    list(GET line 0 name)
-    list(GET line 1 file)
-    list(GET line 2 base)
-    list(GET line 3 sentence)
-    list(GET line 4 flags)
-    set(source ${folder}/${file})
-    if(base)
-      set(source ${edited}/${file})
-    endif()
-    set(programs worker_${id}_${name})
-    add_executable(worker_${id}_${name} EXCLUDE_FROM_ALL
-      ${source} $<TARGET_OBJECTS:worker> ${recorded_${id}} ${linked})
-    set_target_properties(worker_${id}_${name} PROPERTIES OUTPUT_NAME ${name}
-      RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/course/mistakes/${slug})
-    add_dependencies(catalogue_${id} worker_${id}_${name})
-    if(NOT stage_flags_${id})  # where speed is no part of the mark, hundreds compile a third faster
-      target_compile_options(worker_${id}_${name} PRIVATE -O1)
-    endif()
-    if(sentence)
-      add_dependencies(mistakes_${id} worker_${id}_${name})
-      add_executable(broken_${id}_${name} EXCLUDE_FROM_ALL
-        ${source} ${CMAKE_SOURCE_DIR}/course/mine/students_code.cpp
-        $<TARGET_OBJECTS:programs> ${linked})
-      target_link_libraries(broken_${id}_${name} PRIVATE course_headers PkgConfig::libedit)
-      list(APPEND programs broken_${id}_${name})
-    endif()
-    foreach(program IN LISTS programs)
-      if(base)
-        add_dependencies(${program} edits_${id})
-        target_include_directories(${program} PRIVATE ${folder})
-      endif()
-      target_link_libraries(${program} PRIVATE engine stagecraft_flags)
-      target_compile_options(${program} PRIVATE ${stage_flags_${id}})
-      string(REPLACE " " ";" flags "${flags}")
-      target_compile_options(${program} PRIVATE ${flags})
-    endforeach()
+
+  # The headers that these programs name; not those beside them, in which programs share code.
+  file(GLOB texts CONFIGURE_DEPENDS ${folder}/*.cpp ${folder}/*.h)
+  set(headers "")
+  foreach(text IN LISTS texts)
+    file(STRINGS ${text} lines REGEX "^#include (<.*>|\".*/.*\")")
+    list(APPEND headers ${lines})
   endforeach()
+  list(TRANSFORM headers REPLACE "#include " "")
+  list(REMOVE_DUPLICATES headers)
+  set(has_headers "")  # the group that has them compiled
+  foreach(group IN ITEMS told other)
+    if(NOT ${group}_sources)
+      continue()
+    endif()
+    add_library(${group}_${id} OBJECT EXCLUDE_FROM_ALL ${${group}_sources})
+    target_include_directories(${group}_${id} PRIVATE ${folder})
+    target_link_libraries(${group}_${id} PRIVATE engine stagecraft_flags)
+    target_compile_options(${group}_${id} PRIVATE ${stage_flags_${id}})
+    if(NOT stage_flags_${id})  # where speed is no part of the mark, hundreds compile a third faster
+      target_compile_options(${group}_${id} PRIVATE -O1)
+    endif()
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      target_compile_options(${group}_${id} PRIVATE -fpch-preprocess)
+    endif()
+    if(edits)
+      add_dependencies(${group}_${id} edits_${id})
+    endif()
+    if(has_headers)
+      target_precompile_headers(${group}_${id} REUSE_FROM ${has_headers})
+    elseif(headers)
+      target_precompile_headers(${group}_${id} PRIVATE ${headers})
+      set(has_headers ${group}_${id})
+    endif()
+  endforeach()
+  add_custom_target(mistakes_${id} DEPENDS ${told_workers})
+  add_custom_target(catalogue_${id} DEPENDS ${other_workers})
+  add_dependencies(catalogue_${id} mistakes_${id})
+  add_custom_target(broken_${id} DEPENDS ${broken})
 
   # An emulator runs the gate, but nothing that the gate starts.
   if(NOT CMAKE_CROSSCOMPILING)
@@ -106,7 +166,7 @@ endforeach()
 
 if(NOT CMAKE_CROSSCOMPILING)
   add_test(NAME mistakes.build_broken
-    COMMAND ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR} --target stagecraft broken_02_no_mean)
+    COMMAND ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR} --target stagecraft course/broken_02_no_mean)
   set_tests_properties(mistakes.build_broken PROPERTIES LABELS mistakes
     FIXTURES_SETUP broken RESOURCE_LOCK build TIMEOUT 900)
   add_test(NAME mistakes.broken

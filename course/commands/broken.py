@@ -104,7 +104,7 @@ def run():
         course.page(list(list_mistakes(stage, en)))
         return 0
     name, sentence = pick(stage, options.name)
-    target = f"broken_{stage.number}_{name}"
+    target = f"course/broken_{stage.number}_{name}"
     problem = course.build(target)
     if problem is not None:
         raise course.Problem(course.first_error(problem))
@@ -112,7 +112,7 @@ def run():
         ours, ours_problem = tell(course.BUILD / "src" / "stagecraft", stage, options.options)
         theirs, theirs_problem = "", None
         if not ours_problem:
-            theirs, theirs_problem = tell(course.BUILD / "course" / target, stage, options.options)
+            theirs, theirs_problem = tell(course.BUILD / target, stage, options.options)
     if ours_problem:  # a wrong option, no model: nothing to do with the mistake
         course.tell(ours_problem, sys.stderr)
         return 1

@@ -85,7 +85,7 @@ def run_my_tests(stage):
     target = f"my_tests_{stage.number}"
     problem = course.build(target)
     if problem is not None:
-        course.tell(f"  {course.say('test_uncompiled')}\n{indent(course.why_not_built(problem, f'tests/{target}'))}")
+        course.tell(f"  {course.say('test_uncompiled')}\n{indent(course.why_not_built(problem, f'course/{target}'))}")
         return
     try:
         done = subprocess.run(

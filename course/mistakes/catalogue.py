@@ -1,6 +1,6 @@
 """The programs of the catalogue (course/mistakes), and the texts of those that are edits of others:
 
-    catalogue.py FOLDER         lists the programs of one stage's folder, for CMake
+    catalogue.py                lists all programs, for CMake
     catalogue.py FOLDER OUT     writes those that are edits into OUT
 
 An entry of mistakes.json with "of" and "edit" is that file with texts replaced, one after the other: each
@@ -43,18 +43,35 @@ def source(folder, program):
     return text
 
 
+def entry_of(folder, name):
+    return next(one for one in entries(folder) if one["file"] == f"{name}.cpp")
+
+
 def source_of(folder, name):
-    """The same by its name: no_mean."""
-    return source(folder, next(one for one in entries(folder) if one["file"] == f"{name}.cpp"))
+    """The text of a program by its name: no_mean."""
+    return source(folder, entry_of(folder, name))
+
+
+def kind(program):
+    """told: a mistake with a sentence; again: one of these in other code; right."""
+    return "told" if "en" in program else "right" if program["is"] == "right" else "again"
+
+
+def object_of(folder, program):
+    """Where the build folder has it compiled (course/cmake/mistakes.cmake)."""
+    group = "told" if kind(program) == "told" else "other"
+    place = "__/generated/mistakes" if "of" in program else "mistakes"
+    return f"course/CMakeFiles/{group}_{folder.name[:2]}.dir/{place}/{folder.name}/{program['file']}.o"
 
 
 def main():
-    folder = pathlib.Path(sys.argv[1])
-    if len(sys.argv) == 2:
-        for program in entries(folder):
-            print(program["file"][:-4], program["file"], program.get("of", ""), "told" if "en" in program else "",
+    if len(sys.argv) == 1:
+        for folder, program in ((path.parent, one) for path in sorted(CATALOGUE.glob("*/mistakes.json"))
+                                for one in entries(path.parent)):
+            print(folder.name, program["file"][:-4], program["file"], program.get("of", ""), kind(program),
                   " ".join(program.get("flags", [])), sep="|")
         return 0
+    folder = pathlib.Path(sys.argv[1])
     out = pathlib.Path(sys.argv[2])
     out.mkdir(parents=True, exist_ok=True)
     for program in entries(folder):

@@ -184,7 +184,7 @@ def parse_selection(text, known):
 
 def what_is_built(targets):
     """In words; the last target tells."""
-    last = targets[-1] if targets else ""
+    last = targets[-1].removeprefix("course/") if targets else ""
     key = next((key for name, key in WHAT_IS_BUILT.items() if last.startswith(name)), "build_engine")
     number = re.search(r"_(\d\d)", last)
     return say(key, int(number[1]) if number else "")

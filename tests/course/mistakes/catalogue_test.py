@@ -58,9 +58,7 @@ def refused(stage, folder, programs):
     ours = recipe.recipe(stage.number).ours
     for program in programs:
         name = program["file"]
-        objects = course.BUILD / f"course/CMakeFiles/worker_{stage.number}_{name[:-4]}.dir"
-        place = "__/generated/mistakes" if "of" in program else "mistakes"
-        made = objects / place / folder.name / f"{name}.o"
+        made = course.BUILD / catalogue.object_of(folder, program)
         said = own_work.refusal(stage, {name: catalogue.source(folder, program)}, {name: made}, ours)
         if said:
             yield f"{name}: {said.splitlines()[0]}"
