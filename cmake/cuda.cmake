@@ -1,0 +1,18 @@
+# The CUDA backend: src/operators/cuda holds the kernels, src/backends/cuda what launches them. It is
+# linked to a program together with one of two things that can run kernels: nvcc's runtime, or the
+# emulator. Nothing of it is built unless a target asks for it.
+file(GLOB cuda_kernels CONFIGURE_DEPENDS operators/cuda/*.cu)
+add_library(cuda_backend OBJECT EXCLUDE_FROM_ALL ${cuda_backend_sources})
+target_link_libraries(cuda_backend PRIVATE engine_headers stagecraft_flags)
+
+# `stagecraft_cuda_emulator` is the program with --backend cuda-emulator. The kernels are compiled as
+# C++ and optimised; the checker, which needs them otherwise, is used by the tests.
+if(CMAKE_SYSTEM_NAME STREQUAL "Linux" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  add_subdirectory(cuda_emulator)
+  add_executable(stagecraft_cuda_emulator EXCLUDE_FROM_ALL $<TARGET_OBJECTS:programs>
+    mine/ours_alone.cpp $<TARGET_OBJECTS:cuda_backend> $<TARGET_OBJECTS:emulated_kernels>
+    $<TARGET_OBJECTS:emulator>)
+  target_link_libraries(stagecraft_cuda_emulator PRIVATE engine stagecraft_flags PkgConfig::libedit)
+  # The emulator reads the program's symbols, at the addresses at which the linker puts them.
+  target_link_options(stagecraft_cuda_emulator PRIVATE -no-pie)
+endif()
