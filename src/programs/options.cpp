@@ -163,7 +163,7 @@ BackendKind backend_kind(const std::string& name) {
   if (name == "cpu") return BackendKind::Cpu;
   if (name == "textbook") return BackendKind::Textbook;
   if (name == cuda_backend_name()) return BackendKind::Cuda;
-  const char* how = name == "cuda" ? "built without nvcc; docs/cuda.md says how"
+  const char* how = name == "cuda" ? "docs/cuda.md says how to build one"
                                    : "./stage builds and runs the program that has it";
   throw Error("--backend: expected cpu or textbook, found {}, which this program has not ({})",
               name, how);

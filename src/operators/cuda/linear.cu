@@ -6,7 +6,7 @@ namespace stagecraft::cuda {
 namespace {
 
 constexpr unsigned kWarps = 4;     // per block, an output each
-constexpr unsigned kTileRows = 8;  // rows that share one reading of a weight
+constexpr unsigned kTileRows = 4;  // rows that share one reading of a weight
 
 // sums[r] = weight[output] . x[r]: every lane multiplies its numbers, eight at a time, and the warp
 // adds up. A weight is read once for all rows. In what order a row is summed depends neither on
