@@ -202,15 +202,21 @@ def refuse_object(source, thing, emulator):
                           "(--trusted runs it all the same)")
 
 
+def compile_checked(source, thing, macros=()):
+    """One object file whose kernels call the checker before every access."""
+    assembly = thing.with_suffix(".s")
+    must([*compiler(), *FLAGS, *INCLUDES, *macros, "-x", "c++", "-S", source, "-o", assembly])
+    assembly.write_text(changed_assembly(assembly.read_text()))
+    must([compiler()[-1], "-c", assembly, "-o", thing])
+
+
 def build(source, work, macros=(), trusted=False):
     """Compiles and links `source`; returns the program."""
     if not trusted:
         refuse_source(source, macros)
-    assembly, thing, program = work / "program.s", work / "program.o", work / "program"
-    must([*compiler(), *FLAGS, *INCLUDES, *macros, "-x", "c++", "-S", source, "-o", assembly])
-    assembly.write_text(changed_assembly(assembly.read_text()))
+    thing, program = work / "program.o", work / "program"
+    compile_checked(source, thing, macros)
     emulator = emulator_object()
-    must([compiler()[-1], "-c", assembly, "-o", thing])
     if not trusted:
         refuse_object(source, thing, emulator)
     must([compiler()[-1], "-no-pie", "-Wl,-z,relro,-z,now", thing, emulator, "-o", program])

@@ -109,6 +109,11 @@ def examine():
         problem = model_problem(ROOT / folder)
         note(folder, problem or "there", f"git checkout {folder}" if problem else "")
 
+    nvcc = shutil.which("nvcc")
+    version = re.search(r"release ([\d.]+)", output(nvcc, "--version")) if nvcc else None
+    note("cuda", f"nvcc {version[1] if version else 'of no known version'}: docs/cuda.md builds --backend cuda"
+         if nvcc else "no nvcc; --backend cuda-emulator runs the kernels without", needed=False)
+
     note("program", "built" if PROGRAM.exists() else "not built yet",
          "" if PROGRAM.exists() else "./stage build", needed=False)
     return found

@@ -8,6 +8,7 @@ import os
 import pathlib
 import platform
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -225,6 +226,32 @@ def check_processors(_):
             run(*qemu, BUILD / "release" / "tests" / f"{room}_tests", f"--gtest_filter={tests}", "--gtest_brief=1")
 
 
+def check_cuda(_):
+    """the CUDA kernels compiled by nvcc for two GPUs, none with spilled registers; nothing is run"""
+    found = shutil.which("nvcc")
+    nvcc = pathlib.Path(found) if found else nvcc_from_pypi(BUILD / "nvcc")
+    for kernel in tracked("src/operators/cuda/*.cu"):
+        for processor in ("sm_80", "sm_90"):
+            log = f"nvcc-{pathlib.Path(kernel).stem}-{processor}.log"
+            quietly(log, nvcc, "-std=c++20", f"-arch={processor}", "-Xptxas", "-v", "-I", ROOT / "src", "-I",
+                    ROOT / "src" / "cuda_emulator" / "include", "-c", ROOT / kernel, "-o", os.devnull)
+            spilled = [line.strip() for line in (BUILD / log).read_text().splitlines()
+                       if re.search(r"\b[1-9]\d* bytes spill", line)]
+            if spilled:
+                raise Failed(f"{kernel}: {processor}: expected no spilled registers, found {spilled[0]}")
+
+
+def nvcc_from_pypi(folder):
+    """An environment of its own, which no other part of the project sees."""
+    if not folder.is_dir():
+        quietly("nvcc.log", sys.executable, "-m", "venv", folder)
+    quietly("nvcc.log", folder / "bin" / "pip", "install", "nvidia-cuda-nvcc", "nvidia-cuda-cccl")
+    found = sorted(folder.glob("lib/python*/site-packages/nvidia/*/bin/nvcc"))
+    if not found:
+        raise Failed(f"{folder}: expected nvcc of the package nvidia-cuda-nvcc, found none")
+    return found[0]
+
+
 def check_class(_):
     """a class of 500 from the catalogue, pulled and graded, killed once and resumed (most of an hour)"""
     stages = [path.name[:2] for path in sorted((ROOT / "course" / "mistakes").glob("[0-9][0-9]-*"))]
@@ -249,6 +276,7 @@ PARTS = {
     "tidy": check_tidy,
     "aarch64": check_aarch64,
     "processors": check_processors,
+    "cuda": check_cuda,
     "class": check_class,
 }
 

@@ -3,6 +3,7 @@
 #include <new>
 
 #include "backends/cpu/cpu_backend.h"
+#include "backends/cuda/cuda_backend.h"
 #include "backends/textbook/textbook_backend.h"
 #include "base/error.h"
 #include "base/processors.h"
@@ -25,14 +26,21 @@ Engine Engine::open(const std::filesystem::path& model, const EngineOptions& opt
 
 Engine::Engine(std::unique_ptr<const Parts> parts, const EngineOptions& options) try
     : parts_(std::move(parts)), options_(options) {
-  if (options.backend == BackendKind::Cpu) {
-    backend_ = make_cpu_backend(parts_->description.plan, parts_->checkpoint, options);
-  } else {
-    backend_ = make_textbook_backend(parts_->description, parts_->checkpoint, options.n_threads);
+  const auto& [description, checkpoint] = *parts_;
+  switch (options.backend) {
+    case BackendKind::Textbook:
+      backend_ = make_textbook_backend(description, checkpoint, options.n_threads);
+      break;
+    case BackendKind::Cpu:
+      backend_ = make_cpu_backend(description.plan, checkpoint, options);
+      break;
+    case BackendKind::Cuda:
+      backend_ = make_cuda_backend(description.plan, checkpoint, options);
+      break;
   }
 } catch (const std::bad_alloc&) {
   throw Error("{}: its weights take more memory{} than this program may have",
-              parts_->checkpoint.name(), options.backend == BackendKind::Cpu ? "" : " as f32");
+              parts_->checkpoint.name(), options.backend == BackendKind::Textbook ? " as f32" : "");
 }
 
 std::unique_ptr<Sequence> Engine::make_sequence(std::size_t context, std::size_t max_rows) {
@@ -45,6 +53,7 @@ std::unique_ptr<Sequence> Engine::make_sequence(std::size_t context, std::size_t
 
 SequenceBytes sequence_bytes(const Plan& plan, const EngineOptions& options, std::size_t context) {
   if (options.backend == BackendKind::Textbook) return textbook_bytes(plan, context);
+  if (options.backend == BackendKind::Cuda) return cuda_bytes(plan, options.kv_type, context);
   return cpu_bytes(plan, options.kv_type, context);
 }
 

@@ -10,11 +10,12 @@
 namespace stagecraft {
 
 // What computes a pass. Textbook: one operator of the course per step, in f32. Cpu: packed weights,
-// fused steps and the kernels of this processor.
-enum class BackendKind { Textbook, Cpu };
+// fused steps and the kernels of this processor. Cuda: a GPU, or its emulator, in programs that
+// have it (cuda/cuda_backend.h).
+enum class BackendKind { Textbook, Cpu, Cuda };
 
-// How the Cpu backend keeps keys and values: as they are, rounded to halves, or to bytes by blocks
-// of 32, which takes half of the memory, or less than a third, and as much less to read.
+// How the Cpu and Cuda backends keep keys and values: as they are, rounded to halves, or to bytes
+// by blocks of 32, which takes half of the memory, or less than a third, and as much less to read.
 enum class KvType { F32, F16, Q8_0 };
 
 struct EngineOptions {

@@ -130,27 +130,31 @@ struct Participants {
   std::uint32_t mask = 0;
 };
 
+// The lanes whose value passes a test, as bits.
+template <class Test>
+std::uint32_t lanes_where(const Participants& all, Test test) {
+  std::uint32_t lanes = 0;
+  for (int i = 0; i < all.count; ++i)
+    if (test(all.lanes[i]->value)) lanes |= 1u << all.lanes[i]->lane();
+  return lanes;
+}
+
 void set_result(Thread& thread, const Participants& all) {
-  std::uint32_t ballot = 0, equal = 0;
-  for (int i = 0; i < all.count; ++i) {
-    const Thread& other = *all.lanes[i];
-    if (other.value != 0) ballot |= 1u << other.lane();
-    if (other.value == thread.value) equal |= 1u << other.lane();
-  }
+  const auto ballot = [&] { return lanes_where(all, [](auto value) { return value != 0; }); };
   switch (thread.collective) {
     case Collective::sync:
       break;
     case Collective::any:
-      thread.result = ballot != 0;
+      thread.result = ballot() != 0;
       break;
     case Collective::all:
-      thread.result = ballot == all.mask;
+      thread.result = ballot() == all.mask;
       break;
     case Collective::ballot:
-      thread.result = ballot;
+      thread.result = ballot();
       break;
     case Collective::match:
-      thread.result = equal;
+      thread.result = lanes_where(all, [&](auto value) { return value == thread.value; });
       break;
     case Collective::shuffle_index:
     case Collective::shuffle_up:
@@ -186,15 +190,23 @@ void join_clocks(const Participants& all) {
 }
 
 // Have all lanes of the mask that have not exited come to the same operation?
+// The last lane is looked at first: lanes take their turns in order, so it is the one that is
+// missing.
 bool all_there(const Thread& thread, Participants& all) {
-  for (unsigned lane = 0; lane < warp_size; ++lane) {
+  Thread* lanes[warp_size];
+  for (unsigned lane = warp_size; lane-- > 0;) {
+    lanes[lane] = nullptr;
     if (!(thread.mask >> lane & 1)) continue;
     Thread* other = lane_of(*thread.block, thread.index / warp_size, lane);
     if (other == nullptr || other->state == State::exited) continue;
     if (other->state != State::at_collective || other->mask != thread.mask ||
         other->collective != thread.collective)
       return false;
-    all.lanes[all.count++] = other;
+    lanes[lane] = other;
+  }
+  for (unsigned lane = 0; lane < warp_size; ++lane) {
+    if (lanes[lane] == nullptr) continue;
+    all.lanes[all.count++] = lanes[lane];
     all.mask |= 1u << lane;
   }
   return true;

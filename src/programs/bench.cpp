@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "backends/cpu/packed_weights.h"
+#include "backends/cuda/cuda_backend.h"
 #include "base/error.h"
 #include "base/processors.h"
 #include "base/stopwatch.h"
@@ -95,7 +96,8 @@ struct TokenCost {
   double elements_[3] = {};
 };
 
-const char* backend_name(const Engine& engine) {
+std::string_view backend_name(const Engine& engine) {
+  if (engine.options().backend == BackendKind::Cuda) return cuda_backend_name();
   return engine.options().backend == BackendKind::Cpu ? "cpu" : "textbook";
 }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <random>
 
+#include "backends/cuda/cuda_backend.h"
 #include "base/error.h"
 #include "base/processors.h"
 #include "programs/console.h"
@@ -91,7 +92,19 @@ void GenerationFlags::add_threads_to(CLI::App& command) {
 }
 
 void GenerationFlags::add_layers_to(CLI::App& command) {
-  command.add_flag("--textbook", textbook, "Run the layers of the course, not the fast ones");
+  CLI::Option* chosen =
+      command
+          .add_option("--backend", backend,
+                      "What computes: cpu, textbook, cuda (a GPU) or cuda-emulator (its kernels "
+                      "without a GPU, slowly)")
+          ->check(one_of({"cpu", "textbook", "cuda", "cuda-emulator"}))
+          ->capture_default_str()
+          ->type_name("NAME");
+  command
+      .add_flag_callback(
+          "--textbook", [this] { backend = "textbook"; },
+          "Run the layers of the course, not the fast ones: --backend textbook")
+      ->excludes(chosen);
   command
       .add_option(
           "--kv-type", kv_type,
@@ -144,9 +157,23 @@ std::size_t GenerationFlags::thread_count() const {
   return std::min(usable_cores(), kMaxThreads);
 }
 
+namespace {
+
+BackendKind backend_kind(const std::string& name) {
+  if (name == "cpu") return BackendKind::Cpu;
+  if (name == "textbook") return BackendKind::Textbook;
+  if (name == cuda_backend_name()) return BackendKind::Cuda;
+  const char* how = name == "cuda" ? "docs/cuda.md says how to build one"
+                                   : "./stage builds and runs the program that has it";
+  throw Error("--backend: expected cpu or textbook, found {}, which this program has not ({})",
+              name, how);
+}
+
+}  // namespace
+
 Engine GenerationFlags::open_engine(const std::filesystem::path& path) const {
-  EngineOptions options{BackendKind::Cpu, thread_count(), KvType::F32};
-  if (textbook || students_code != nullptr) options.backend = BackendKind::Textbook;
+  EngineOptions options{backend_kind(backend), thread_count(), KvType::F32};
+  if (students_code != nullptr) options.backend = BackendKind::Textbook;
   if (options.backend == BackendKind::Textbook && kv_type != "f32") {
     throw Error(
         "--kv-type: expected f32, as the layers of the course keep keys and values, found {}",

@@ -19,11 +19,11 @@ CLI::Validator not_empty();  // for a path
 // What every command that generates text offers. Defaults stand here, the same for all.
 struct GenerationFlags {
   std::string model;
-  std::string tokenizer;       // empty: what the model brings
-  std::size_t context = 0;     // 0: what the task needs, up to what the model was trained for
-  std::size_t max_tokens = 0;  // 0: the command's own default
-  std::size_t threads = 0;     // 0: one for each core
-  bool textbook = false;       // run the textbook backend, not the one for this processor
+  std::string tokenizer;        // empty: what the model brings
+  std::size_t context = 0;      // 0: what the task needs, up to what the model was trained for
+  std::size_t max_tokens = 0;   // 0: the command's own default
+  std::size_t threads = 0;      // 0: one for each core
+  std::string backend = "cpu";  // or textbook, cuda, cuda-emulator
   std::string kv_type = "f32";
   float temperature = 0.8f;
   std::size_t top_k = 40;
@@ -37,7 +37,7 @@ struct GenerationFlags {
   void add_to(CLI::App& command);
   void add_model_to(CLI::App& command);    // --model and --tokenizer alone
   void add_threads_to(CLI::App& command);  // --threads alone
-  void add_layers_to(CLI::App& command);   // --textbook and --kv-type
+  void add_layers_to(CLI::App& command);   // --backend, --textbook and --kv-type
 
   std::filesystem::path tokenizer_path(const std::filesystem::path& model_path) const;
   std::size_t thread_count() const;

@@ -425,4 +425,14 @@ ConformanceCase make_case(const std::string& step, DType dtype, std::size_t inde
   return Builder(dtype, index, random).build(step, file);
 }
 
+Logits in_cuts(const ConformanceCase& one, std::mt19937& random, const RunPass& pass) {
+  Matrix<float> logits(one.tokens.size(), one.plan.vocab_size);
+  for (std::size_t at = 0; at < one.tokens.size();) {
+    const std::size_t n = std::min<std::size_t>(one.tokens.size() - at, 1 + random() % 16);
+    pass(std::span(one.tokens).subspan(at, n), logits.view().row_range(at, n));
+    at += n;
+  }
+  return {logits.data(), logits.data() + logits.rows() * logits.cols()};
+}
+
 }  // namespace stagecraft

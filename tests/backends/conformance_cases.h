@@ -1,12 +1,14 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "checkpoint/checkpoint.h"
 #include "model/plan.h"
+#include "tensor/matrix.h"
 
 namespace stagecraft {
 
@@ -28,5 +30,10 @@ bool has_typed_weight(const std::string& step);
 // Four indices that follow each other have every feature: with and without bias, small and large.
 ConformanceCase make_case(const std::string& step, DType dtype, std::size_t index,
                           std::mt19937& random, const std::filesystem::path& file);
+
+// All logits of the case on a backend, computed in random cuts.
+using Logits = std::vector<float>;
+using RunPass = std::function<void(std::span<const TokenId> tokens, MatrixView<float> logits)>;
+Logits in_cuts(const ConformanceCase& one, std::mt19937& random, const RunPass& pass);
 
 }  // namespace stagecraft

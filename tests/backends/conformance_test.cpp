@@ -27,21 +27,6 @@ std::size_t setting(const char* name, std::size_t usual) {
 constexpr DType kTypes[] = {DType::F32,  DType::F16,  DType::BF16,
                             DType::Q8_0, DType::Q4_0, DType::Q4_1};
 
-// All logits of a text on a backend, computed in random cuts.
-using Logits = std::vector<float>;
-using RunPass = std::function<void(std::span<const TokenId> tokens, MatrixView<float> logits)>;
-
-Logits in_cuts(const ConformanceCase& one, std::mt19937& random, const RunPass& pass) {
-  Matrix<float> logits(one.tokens.size(), one.plan.vocab_size);
-  for (std::size_t at = 0; at < one.tokens.size();) {
-    const std::size_t n = std::min<std::size_t>(one.tokens.size() - at, 1 + random() % 16);
-    // Of some passes, only the last rows are scored; then again all, which must be the same.
-    pass(std::span(one.tokens).subspan(at, n), logits.view().row_range(at, n));
-    at += n;
-  }
-  return {logits.data(), logits.data() + logits.rows() * logits.cols()};
-}
-
 Logits on_textbook(const ConformanceCase& one, const Checkpoint& checkpoint, std::mt19937& random) {
   const auto backend = make_walking_backend(one.plan, checkpoint, 2);
   const auto sequence = backend->make_sequence(one.tokens.size(), 0);
@@ -92,18 +77,6 @@ RoundRow rounding(const Plan& plan, const Checkpoint& checkpoint, const Kernels&
       row[i] = static_cast<double>(scales[i / kQuantBlock]) * bytes[i];
     }
   };
-}
-
-// The error in units of what rounding to f32 may make of it: up to 1 is right.
-double relative_error(const Logits& got, const OracleResult& expected) {
-  const double unit = 0x1p-23 * (2.0 + 0.5 * std::sqrt(static_cast<double>(expected.most_terms))) *
-                      expected.largest_sum;
-  double worst = 0.0;
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    const double off = std::abs(static_cast<double>(got[i]) - expected.logits[i]);
-    worst = std::isnan(off) ? 1e30 : std::max(worst, off / unit);
-  }
-  return worst;
 }
 
 // One row of the table: a step, a backend, a number format.

@@ -285,4 +285,15 @@ OracleResult run_oracle(const Plan& plan, const PlanWeights& weights,
   return Oracle(plan, weights, tokens, round).run();
 }
 
+double relative_error(std::span<const float> got, const OracleResult& expected) {
+  const double unit = 0x1p-23 * (2.0 + 0.5 * std::sqrt(static_cast<double>(expected.most_terms))) *
+                      expected.largest_sum;
+  double worst = 0.0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const double off = std::abs(static_cast<double>(got[i]) - expected.logits[i]);
+    worst = std::isnan(off) ? 1e30 : std::max(worst, off / unit);
+  }
+  return worst;
+}
+
 }  // namespace stagecraft

@@ -25,4 +25,7 @@ using RoundRow = std::function<void(WeightId weight, std::span<double> row)>;
 OracleResult run_oracle(const Plan& plan, const PlanWeights& weights,
                         std::span<const TokenId> tokens, const RoundRow& round = {});
 
+// The error in units of what rounding to f32 may make of it: up to 1 is right.
+double relative_error(std::span<const float> got, const OracleResult& expected);
+
 }  // namespace stagecraft

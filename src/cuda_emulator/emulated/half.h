@@ -108,6 +108,11 @@ using __nv_bfloat16 = cuda_emulator::Number16<cuda_emulator::Bf16>;
 using __nv_bfloat162 = cuda_emulator::Pair16<cuda_emulator::Bf16>;
 
 // These have the format in their names.
+__device__ inline __half __ushort_as_half(unsigned short bits) {
+  __half result;
+  result.bits = bits;
+  return result;
+}
 __device__ inline float __half2float(__half a) { return a; }
 __device__ inline __half __float2half(float a) { return a; }
 __device__ inline __half __float2half_rn(float a) { return a; }

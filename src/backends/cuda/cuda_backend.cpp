@@ -1,0 +1,204 @@
+#include "backends/cuda/cuda_backend.h"
+
+#include <algorithm>
+#include <string>
+
+#include "backends/cuda/cuda_pass.h"
+#include "base/error.h"
+#include "operators/check.h"
+
+namespace stagecraft {
+namespace cuda {
+
+void fail(const char* what, const char* why) {
+  throw Error("{}: {}: {}", cuda_backend_name(), what, why);
+}
+
+namespace {
+
+// What no kernel can do, said before weights are loaded.
+void check_plan(const Plan& plan) {
+  for (const CacheShape& shape : plan.caches) {
+    if (shape.head_dim <= kMaxHeadDim) continue;
+    throw Error("{}: attention: expected heads of at most {} numbers, found {}",
+                cuda_backend_name(), kMaxHeadDim, shape.head_dim);
+  }
+  for (const Step& step : plan.steps) {
+    const auto* route = std::get_if<RouteStep>(&step.kind);
+    if (route == nullptr || plan.buffer(route->x).width <= kMaxExperts) continue;
+    throw Error("{}: route: expected at most {} experts, found {}", cuda_backend_name(),
+                kMaxExperts, plan.buffer(route->x).width);
+  }
+}
+
+// Where the caches of all sequences lie, in the GPU's memory too.
+class Slots {
+ public:
+  std::size_t take(CacheSlot slot) {
+    const auto free = std::ranges::find(slots_, nullptr, &CacheSlot::values);
+    const auto index = static_cast<std::size_t>(free - slots_.begin());
+    if (free == slots_.end()) slots_.emplace_back();
+    slots_[index] = slot;
+    table_ = DeviceMemory(std::span<const CacheSlot>(slots_));
+    return index;
+  }
+  void give_back(std::size_t index) { slots_[index] = {}; }
+  const CacheSlot* table() const { return table_.as<CacheSlot>(); }
+
+ private:
+  std::vector<CacheSlot> slots_;
+  DeviceMemory table_;
+};
+
+class CudaSequence final : public Sequence {
+ public:
+  CudaSequence(const Plan& plan, std::size_t capacity, std::size_t number_bytes,
+               std::size_t position_bytes, Slots& slots)
+      : plan_(plan),
+        capacity_(capacity),
+        number_bytes_(number_bytes),
+        memory_(capacity * position_bytes),
+        slots_(slots),
+        index_(slots.take({memory_.as<void>(), static_cast<unsigned>(capacity)})) {}
+  ~CudaSequence() override { slots_.give_back(index_); }
+  CudaSequence(const CudaSequence&) = delete;
+  CudaSequence& operator=(const CudaSequence&) = delete;
+
+  std::size_t length() const override { return length_; }
+  std::size_t capacity() const override { return capacity_; }
+  std::size_t truncate(std::size_t length) override { return length_ = std::min(length, length_); }
+  bool copy(const Sequence& from, std::size_t length) override {
+    const auto& other = static_cast<const CudaSequence&>(from);
+    if (length > other.length_ || length > capacity_) return false;
+    std::size_t before = 0;  // bytes per position in the keys and values that were copied
+    for (const CacheShape& shape : plan_.caches) {
+      const std::size_t bytes = shape.width() * number_bytes_;
+      for (int keys_and_values = 0; length != 0 && keys_and_values < 2; ++keys_and_values) {
+        cuda::copy(memory_.as<std::byte>() + capacity_ * before,
+                   other.memory_.as<std::byte>() + other.capacity_ * before, length * bytes);
+        before += bytes;
+      }
+    }
+    length_ = length;
+    return true;
+  }
+
+  int index() const { return static_cast<int>(index_); }
+  void advance(std::size_t n) { length_ += n; }
+
+ private:
+  const Plan& plan_;
+  const std::size_t capacity_, number_bytes_;
+  DeviceMemory memory_;
+  Slots& slots_;
+  const std::size_t index_;
+  std::size_t length_ = 0;
+};
+
+class CudaBackend final : public Backend {
+ public:
+  CudaBackend(const Plan& plan, const Checkpoint& checkpoint, KvType kv_type)
+      : plan_(plan),
+        cache_type_(kv_type == KvType::F16 ? CacheType::F16 : CacheType::F32),
+        weights_(plan, checkpoint),
+        tables_(plan) {}
+
+  std::unique_ptr<Sequence> make_sequence(std::size_t context, std::size_t max_rows) override {
+    const std::size_t number_bytes = cache_type_ == CacheType::F16 ? 2 : 4;
+    auto sequence = std::make_unique<CudaSequence>(plan_, context, number_bytes,
+                                                   number_bytes * tables_.position_numbers, slots_);
+    const std::size_t rows = max_rows != 0 ? max_rows : std::min(kMostRows, context);
+    const auto live = static_cast<std::size_t>(sequence->index()) + 1;  // a token each, at least
+    if (workspace_.empty() || std::max(rows, live) > workspace_.front().max_rows()) {
+      workspace_.clear();  // first: two of them would be in memory at once
+      workspace_.emplace_back(plan_, std::max(rows, live));
+    }
+    return sequence;
+  }
+
+  void forward(std::span<const Input> inputs, MatrixView<float> logits) override {
+    check(inputs, logits);
+    PassRows& rows = rows_;
+    rows.clear();
+    for (const Input& input : inputs) {
+      const auto& sequence = static_cast<const CudaSequence&>(*input.sequence);
+      for (std::size_t i = 0; i < input.tokens.size(); ++i) {
+        if (i + input.n_logits >= input.tokens.size()) {
+          rows.scored.push_back(static_cast<int>(rows.ids.size()));
+        }
+        rows.ids.push_back(input.tokens[i]);
+        rows.positions.push_back(static_cast<int>(sequence.length() + i));
+        rows.sequences.push_back(sequence.index());
+      }
+    }
+    run_pass(plan_, weights_, tables_, workspace_.front(), slots_.table(), cache_type_, rows,
+             logits);
+    for (const Input& input : inputs) {
+      static_cast<CudaSequence&>(*input.sequence).advance(input.tokens.size());
+    }
+  }
+
+  std::size_t max_rows() const override {
+    return workspace_.empty() ? 0 : workspace_.front().max_rows();
+  }
+  std::size_t n_threads() const override { return 1; }
+  void use_threads(std::size_t) override {}  // of the CPU: the GPU has its own
+  void set_probe(Probe) override {
+    throw Error("probe: expected the textbook backend, found the {} backend", cuda_backend_name());
+  }
+
+ private:
+  void check(std::span<const Input> inputs, MatrixView<float> logits) const {
+    std::size_t rows = 0, scored = 0;
+    for (const Input& input : inputs) {
+      const Sequence& sequence = *input.sequence;
+      if (input.tokens.empty() || input.n_logits > input.tokens.size()) {
+        throw Error("forward: expected tokens, and at most {} to score, found {}",
+                    input.tokens.size(), input.n_logits);
+      }
+      const std::size_t room = context_limit(plan_, sequence.capacity()) - sequence.length();
+      if (input.tokens.size() > room) {
+        throw Error("forward: expected at most {} more tokens in the context, found {}", room,
+                    input.tokens.size());
+      }
+      for (const TokenId token : input.tokens) {
+        if (token < 0 || static_cast<std::size_t>(token) >= plan_.vocab_size) {
+          throw Error("forward: token id: expected 0 to {}, found {}", plan_.vocab_size - 1, token);
+        }
+      }
+      rows += input.tokens.size();
+      scored += input.n_logits;
+    }
+    if (rows == 0 || rows > max_rows()) {
+      throw Error("forward: expected 1 to {} tokens, found {}", max_rows(), rows);
+    }
+    check_shape("forward", "logits", scored, plan_.vocab_size, logits);
+  }
+
+  const Plan& plan_;
+  const CacheType cache_type_;
+  const DeviceWeights weights_;
+  const PlanTables tables_;
+  Slots slots_;
+  PassRows rows_;
+  std::vector<PassWorkspace> workspace_;  // none before the first sequence
+};
+
+}  // namespace
+}  // namespace cuda
+
+std::string_view cuda_backend_name() { return cuda::device_kind(); }
+
+std::unique_ptr<Backend> make_cuda_backend(const Plan& plan, const Checkpoint& checkpoint,
+                                           const EngineOptions& options) {
+  if (options.kv_type == KvType::Q8_0) {
+    throw Error(
+        "--kv-type: expected f32 or f16, as the {} backend keeps keys and values, found q8_0",
+        cuda_backend_name());
+  }
+  cuda::check_plan(plan);
+  cuda::use_device();
+  return std::make_unique<cuda::CudaBackend>(plan, checkpoint, options.kv_type);
+}
+
+}  // namespace stagecraft

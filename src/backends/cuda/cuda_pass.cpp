@@ -1,0 +1,233 @@
+#include "backends/cuda/cuda_pass.h"
+
+#include <algorithm>
+
+namespace stagecraft::cuda {
+
+class Pass {
+ public:
+  Pass(const Plan& plan, const DeviceWeights& weights, const PlanTables& tables, PassWorkspace& w,
+       const CacheSlot* slots, CacheType cache_type, const PassRows& rows)
+      : plan_(plan),
+        weights_(weights),
+        tables_(tables),
+        w_(w),
+        slots_(slots),
+        cache_type_(cache_type),
+        rows_(rows.ids.size()),
+        scored_(rows.scored.size()) {
+    upload_rows(rows);
+  }
+
+  // Nothing is computed for rows that nobody wants: without logits, the pass ends at the select.
+  void run() {
+    for (step_ = 0; step_ < plan_.steps.size() && rows_ != 0; ++step_) {
+      std::visit([this](const auto& kind) { compute(kind); }, plan_.steps[step_].kind);
+    }
+  }
+
+  void read_logits(MatrixView<float> logits) const {
+    const Rows from = w_.rows(plan_.logits, scored_);
+    for (std::size_t t = 0; t < scored_; ++t) {
+      download(logits.row(t).data(), from.values + t * from.stride, logits.cols() * sizeof(float));
+    }
+  }
+
+ private:
+  void upload_rows(const PassRows& rows) {
+    const auto at = [&](std::size_t table) { return w_.tables_.as<int>() + table * w_.max_rows(); };
+    const auto put = [&](std::size_t table, const std::vector<int>& values) {
+      if (!values.empty()) upload(at(table), values.data(), values.size() * sizeof(int));
+    };
+    put(0, rows.ids);
+    put(1, rows.positions);
+    put(2, rows.sequences);
+    put(3, rows.scored);
+    tokens_ = {at(0), at(1), at(2)};
+    scored_rows_ = at(3);
+  }
+
+  void compute(const EmbedStep& s) {
+    const bool has_table = s.table != kNone;
+    if (has_table) embed(rows(s.out), weights_.matrix(s.table), tokens_.ids, s.scale, false);
+    if (s.positions == kNone) return;
+    embed(rows(s.out), weights_.matrix(s.positions), tokens_.positions, 1.0f, has_table);
+  }
+
+  void compute(const NormStep& s) {
+    NormOptions options;
+    options.weight = weights_.vector(s.weight);
+    options.bias = weights_.vector(s.bias);
+    options.group = static_cast<unsigned>(s.group);
+    options.own_weights = s.weight != kNone && plan_.weight(s.weight).shape.front() > s.group;
+    options.centered = s.kind == NormStep::Kind::Layer;
+    options.eps = s.eps;
+    norm(rows(s.out), rows(s.in), options);
+  }
+
+  void compute(const LinearStep& s) {
+    linear(rows(s.out), rows(s.in), weights_.matrix(s.weight), weights_.vector(s.bias));
+  }
+
+  void compute(const ActivateStep& s) {
+    activate(rows(s.out), rows(s.gate), s.up == kNone ? Rows() : rows(s.up),
+             activation(s.function));
+  }
+
+  void compute(const RouteStep& s) {
+    route(rows(s.x), static_cast<unsigned>(s.n_chosen), s.normed,
+          s.score == RouteStep::Score::Sigmoid);
+  }
+
+  void compute(const ExpertsStep& s) {
+    const auto per_row = static_cast<unsigned>(most_chosen(plan_, s));
+    const DeviceWeights::Experts experts = weights_.experts(s);
+    const auto count = static_cast<unsigned>(rows_) * per_row;
+    const auto inside = [&](Rows all, std::size_t width) {
+      return Rows{all.values, count, static_cast<unsigned>(width), padded(width)};
+    };
+    const Rows gate = inside(w_.gate_, expert_width(plan_, s)), up = inside(w_.up_, gate.width);
+    const Rows down = inside(w_.down_, rows(s.out).width);
+    int* chosen = w_.chosen_.as<int>();
+    list_experts(rows(s.shares), per_row, chosen);
+    expert_linear(gate, rows(s.in), experts.gate, chosen, per_row);
+    expert_linear(up, rows(s.in), experts.up, chosen, per_row);
+    activate(gate, gate, up, activation(s.function));
+    expert_linear(down, gate, experts.down, chosen, 1);
+    combine_experts(rows(s.out), down, rows(s.shares), per_row, chosen);
+  }
+
+  void compute(const AddStep& s) { add(rows(s.x), rows(s.in), s.scale); }
+
+  void compute(const MapStep& s) { map(rows(s.x), s.scale, s.soft_cap, s.clip); }
+
+  void compute(const RopeStep& s) {
+    const auto id = static_cast<std::size_t>(s.frequencies);
+    rope(rows(s.x), tokens_.positions,
+         {tables_.frequencies[id].as<float>(),
+          static_cast<unsigned>(plan_.frequencies[id].values.size()),
+          static_cast<unsigned>(s.head_dim), s.pairs == RopeStep::Pairs::Neighbours});
+  }
+
+  void compute(const StoreStep& s) { store(cache(s.cache), rows(s.k), rows(s.v), tokens_); }
+
+  void compute(const AttentionStep& s) {
+    AttentionOptions options;
+    options.n_heads = static_cast<unsigned>(s.n_heads);
+    options.window = static_cast<unsigned>(s.window);
+    options.scale = s.scale;
+    options.soft_cap = s.soft_cap;
+    options.slopes = tables_.slopes[step_].as<float>();
+    attention(rows(s.out), rows(s.q), cache(s.cache), tokens_, options);
+  }
+
+  void compute(const SelectStep& s) {
+    const Rows all = rows(s.x);
+    rows_ = scored_;
+    is_selected_ = true;
+    if (rows_ != 0) gather(rows(s.x), all, scored_rows_);
+  }
+
+  Rows rows(BufferId id) const {
+    return is_selected_ && id == w_.selects_ ? w_.selected(rows_) : w_.rows(id, rows_);
+  }
+
+  Cache cache(CacheId id) const {
+    const CacheShape& shape = plan_.cache(id);
+    return {slots_, cache_type_, static_cast<unsigned>(shape.n_kv_heads),
+            static_cast<unsigned>(shape.head_dim),
+            tables_.cache_begin[static_cast<std::size_t>(id)]};
+  }
+
+  static Activation activation(ActivateStep::Function function) {
+    using Function = ActivateStep::Function;
+    if (function == Function::Silu) return Activation::Silu;
+    if (function == Function::GeluTanh) return Activation::GeluTanh;
+    return function == Function::Gelu ? Activation::Gelu : Activation::Relu;
+  }
+
+  const Plan& plan_;
+  const DeviceWeights& weights_;
+  const PlanTables& tables_;
+  PassWorkspace& w_;
+  const CacheSlot* slots_;
+  const CacheType cache_type_;
+  Tokens tokens_;
+  const int* scored_rows_ = nullptr;
+  std::size_t rows_;  // that live: all, then those that are scored
+  const std::size_t scored_;
+  bool is_selected_ = false;
+  std::size_t step_ = 0;
+};
+
+Rows PassWorkspace::make_rows(std::size_t count, std::size_t width) {
+  if (count * width == 0) return {};
+  const std::size_t bytes = count * padded(width) * sizeof(float);
+  float* values = memory_.emplace_back(bytes).as<float>();
+  clear(values, bytes);  // what fills up a row stays zero
+  return {values, static_cast<unsigned>(count), static_cast<unsigned>(width), padded(width)};
+}
+
+PassWorkspace::PassWorkspace(const Plan& plan, std::size_t max_rows)
+    : max_rows_(max_rows), tables_(4 * max_rows * sizeof(int)) {
+  for (const Buffer& buffer : plan.buffers) buffers_.push_back(make_rows(max_rows, buffer.width));
+  std::size_t chosen = 0, inside = 0, out = 0;  // numbers in the buffers of experts
+  for (const Step& step : plan.steps) {
+    if (const auto* select = std::get_if<SelectStep>(&step.kind)) {
+      selects_ = select->x;
+      selected_ = make_rows(max_rows, plan.buffer(select->x).width);
+    }
+    if (const auto* experts = std::get_if<ExpertsStep>(&step.kind)) {
+      const std::size_t rows = max_rows * most_chosen(plan, *experts);
+      chosen = std::max(chosen, rows);
+      inside = std::max<std::size_t>(inside, rows * padded(expert_width(plan, *experts)));
+      out = std::max<std::size_t>(out, rows * padded(plan.buffer(experts->out).width));
+    }
+  }
+  gate_ = make_rows(1, inside);
+  up_ = make_rows(1, inside);
+  down_ = make_rows(1, out);
+  chosen_ = DeviceMemory(chosen * sizeof(int));
+}
+
+Rows PassWorkspace::rows(BufferId id, std::size_t rows) const {
+  Rows some = buffers_[static_cast<std::size_t>(id)];
+  some.count = static_cast<unsigned>(rows);
+  return some;
+}
+
+Rows PassWorkspace::selected(std::size_t rows) const {
+  Rows some = selected_;
+  some.count = static_cast<unsigned>(rows);
+  return some;
+}
+
+PlanTables::PlanTables(const Plan& plan) {
+  for (const Frequencies& table : plan.frequencies) {
+    frequencies.emplace_back(std::span<const float>(table.values));
+  }
+  for (const Step& step : plan.steps) {
+    const auto* attention = std::get_if<AttentionStep>(&step.kind);
+    slopes.emplace_back(attention == nullptr ? std::span<const float>()
+                                             : std::span<const float>(attention->slopes));
+  }
+  for (const CacheShape& shape : plan.caches) {
+    cache_begin.push_back(static_cast<unsigned>(position_numbers));
+    position_numbers += 2 * shape.width();
+  }
+}
+
+void PassRows::clear() {
+  for (auto* table : {&ids, &positions, &sequences, &scored}) table->clear();
+}
+
+void run_pass(const Plan& plan, const DeviceWeights& weights, const PlanTables& tables,
+              PassWorkspace& workspace, const CacheSlot* slots, CacheType cache_type,
+              const PassRows& rows, MatrixView<float> logits) {
+  Pass pass(plan, weights, tables, workspace, slots, cache_type, rows);
+  pass.run();
+  finish();
+  pass.read_logits(logits);
+}
+
+}  // namespace stagecraft::cuda

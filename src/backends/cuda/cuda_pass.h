@@ -1,0 +1,63 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "backends/cuda/device_memory.h"
+#include "backends/cuda/device_weights.h"
+#include "base/token.h"
+#include "tensor/matrix.h"
+
+namespace stagecraft::cuda {
+
+// All activations of a pass and the tables that describe its rows, in the GPU's memory.
+class PassWorkspace {
+ public:
+  PassWorkspace(const Plan& plan, std::size_t max_rows);
+
+  std::size_t max_rows() const { return max_rows_; }
+  // The first `rows` rows of a buffer. Those of SelectStep::x have a second place, for the rows
+  // that are scored.
+  Rows rows(BufferId id, std::size_t rows) const;
+  Rows selected(std::size_t rows) const;
+
+ private:
+  friend class Pass;
+  Rows make_rows(std::size_t count, std::size_t width);
+
+  const std::size_t max_rows_;
+  std::vector<DeviceMemory> memory_;
+  std::vector<Rows> buffers_;  // by BufferId, of max_rows
+  Rows selected_;
+  BufferId selects_ = kNone;
+  DeviceMemory tables_;  // of ints: see Pass
+  // Inside the experts of a step, a row per expert that a token goes to.
+  Rows gate_, up_, down_;
+  DeviceMemory chosen_;
+};
+
+// What a kernel needs beside weights and activations: tables that the plan fixes.
+struct PlanTables {
+  explicit PlanTables(const Plan& plan);
+  std::vector<DeviceMemory> frequencies;  // by FrequenciesId
+  std::vector<DeviceMemory> slopes;       // by step; of the AttentionSteps that have some
+  std::vector<unsigned> cache_begin;      // by CacheId: numbers per position in the caches before
+  std::size_t position_numbers = 0;       // numbers per position in all caches
+};
+
+// The rows of a pass, sequence after sequence.
+struct PassRows {
+  std::vector<int> ids, positions, sequences;
+  std::vector<int> scored;  // indices of rows
+
+  void clear();  // and keeps the memory
+};
+
+// One pass: each step of the plan is one kernel launch, or a few.
+//
+//   logits  [rows.scored, vocab_size]  written, in the host's memory
+void run_pass(const Plan& plan, const DeviceWeights& weights, const PlanTables& tables,
+              PassWorkspace& workspace, const CacheSlot* slots, CacheType cache_type,
+              const PassRows& rows, MatrixView<float> logits);
+
+}  // namespace stagecraft::cuda

@@ -1,0 +1,190 @@
+#include "backends/cuda/device_weights.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "model/plan_weights.h"
+#include "operators/dequantize.h"
+#include "operators/float_to_half.h"
+#include "operators/half_to_float.h"
+#include "operators/kernels/panel_matrix.h"
+
+namespace stagecraft::cuda {
+namespace {
+
+constexpr std::size_t kBlock = 32;  // numbers that share a scale
+
+WeightType type_of(DType dtype) {
+  switch (dtype) {
+    case DType::F32:
+      return WeightType::F32;
+    case DType::F16:
+      return WeightType::F16;
+    case DType::Q8_0:
+    case DType::Q5_0:
+      return WeightType::Q8_0;
+    case DType::Q4_0:
+      return WeightType::Q4_0;
+    case DType::Q4_1:
+      return WeightType::Q4_1;
+    default:
+      return WeightType::BF16;
+  }
+}
+
+struct Sizes {
+  std::size_t values, scales;  // bytes of a row
+};
+
+Sizes row_sizes(WeightType type, std::size_t stride) {
+  const std::size_t blocks = stride / kBlock;
+  switch (type) {
+    case WeightType::F32:
+      return {stride * 4, 0};
+    case WeightType::F16:
+    case WeightType::BF16:
+      return {stride * 2, 0};
+    case WeightType::Q8_0:
+      return {stride, blocks * 2};
+    case WeightType::Q4_0:
+      return {stride / 2, blocks * 2};
+    case WeightType::Q4_1:
+      return {stride / 2, blocks * 4};
+  }
+  return {};
+}
+
+// Blocks of a file have their scale (or scale and minimum) first. Here integers and scales lie
+// apart, so that both are aligned.
+void split_q8(const std::byte* block, std::byte* values, std::byte* scale) {
+  std::memcpy(scale, block, 2);
+  std::memcpy(values, block + 2, kBlock);
+}
+
+// A file has numbers i and 16 + i of a block in byte i; a lane wants neighbours.
+void split_q4(const std::byte* block, std::size_t head, std::byte* values, std::byte* scales) {
+  std::memcpy(scales, block, head);
+  for (std::size_t i = 0; i < kBlock; i += 2) {
+    const auto* two = reinterpret_cast<const std::uint8_t*>(block + head + i % 16);
+    const int shift = i < 16 ? 0 : 4;
+    const int first = two[0] >> shift & 0xf, second = two[1] >> shift & 0xf;
+    values[i / 2] = static_cast<std::byte>(first | second << 4);
+  }
+}
+
+// Q5_0 as Q8_0: its scale comes first too, and its integers fit in bytes.
+void widen_q5(const std::byte* block, std::byte* values, std::byte* scale) {
+  std::memcpy(scale, block, 2);
+  std::uint16_t bits = 0;
+  std::memcpy(&bits, block, 2);
+  float unit = 0.0f, numbers[kBlock];
+  f16_to_f32({&bits, 1}, {&unit, 1});
+  dequantize(DType::Q5_0, {block, dtype_block(DType::Q5_0).bytes}, numbers);
+  for (std::size_t i = 0; i < kBlock; ++i) {
+    const float q = unit == 0.0f ? 0.0f : std::round(numbers[i] / unit);
+    values[i] = static_cast<std::byte>(static_cast<int>(q));
+  }
+}
+
+// Row `row` of a stored matrix as a DeviceMatrix has it; what is not written stays zero.
+void write_row(const StoredTensor& stored, std::size_t row, std::byte* values, std::byte* scales) {
+  const std::size_t inputs = stored.shape[1];
+  const std::size_t row_bytes = stored.bytes.size() / stored.shape[0];
+  const std::byte* from = stored.bytes.data() + row * row_bytes;
+  if (!is_quantized(stored.dtype)) {
+    std::memcpy(values, from, row_bytes);
+    return;
+  }
+  if (type_of(stored.dtype) == WeightType::BF16) {
+    std::vector<float> numbers(inputs);
+    std::vector<std::uint16_t> rounded(inputs);
+    read_row(stored, row, numbers);
+    f32_to_bf16(numbers, rounded);
+    std::memcpy(values, rounded.data(), 2 * inputs);
+    return;
+  }
+  const std::size_t block_bytes = dtype_block(stored.dtype).bytes;
+  for (std::size_t b = 0; b < inputs / kBlock; ++b) {
+    const std::byte* block = from + b * block_bytes;
+    if (stored.dtype == DType::Q8_0) split_q8(block, values + 32 * b, scales + 2 * b);
+    if (stored.dtype == DType::Q5_0) widen_q5(block, values + 32 * b, scales + 2 * b);
+    if (stored.dtype == DType::Q4_0) split_q4(block, 2, values + 16 * b, scales + 2 * b);
+    if (stored.dtype == DType::Q4_1) split_q4(block, 4, values + 16 * b, scales + 4 * b);
+  }
+}
+
+// The first weight that is the same whole tensor as weight i.
+std::size_t first_use(const Plan& plan, const std::vector<const StoredTensor*>& stored,
+                      std::size_t i) {
+  for (std::size_t other = 0; other < i; ++other) {
+    const Weight &a = plan.weights[other], &b = plan.weights[i];
+    const bool whole = a.of_rows == 0 && b.of_rows == 0 && a.transposed == b.transposed;
+    if (stored[other] == stored[i] && whole && a.shape == b.shape) return other;
+  }
+  return i;
+}
+
+}  // namespace
+
+template <class T>
+T* DeviceWeights::keep(std::span<const T> values) {
+  return memory_.emplace_back(values).template as<T>();
+}
+
+void DeviceWeights::add_matrix(const Weight& weight, const StoredTensor& stored,
+                               DeviceMatrix& matrix) {
+  matrix.type = type_of(stored.dtype);
+  matrix.outputs = static_cast<unsigned>(weight.shape[0]);
+  matrix.inputs = static_cast<unsigned>(weight.shape[1]);
+  matrix.stride = padded(matrix.inputs);
+  const Sizes sizes = row_sizes(matrix.type, matrix.stride);
+  std::vector<std::byte> values(matrix.outputs * sizes.values), memory;
+  std::vector<std::byte> scales(matrix.outputs * sizes.scales);
+  const StoredTensor rows =
+      weight.is_contiguous() ? stored : weight_rows(weight, stored, 0, matrix.outputs, memory);
+  for (std::size_t r = 0; r < matrix.outputs; ++r) {
+    write_row(rows, r, values.data() + r * sizes.values, scales.data() + r * sizes.scales);
+  }
+  matrix.values = keep(std::span<const std::byte>(values));
+  matrix.scales = scales.empty() ? nullptr : keep(std::span<const std::byte>(scales));
+}
+
+DeviceWeights::DeviceWeights(const Plan& plan, const Checkpoint& checkpoint)
+    : matrices_(plan.weights.size()), vectors_(plan.weights.size()) {
+  const std::vector<const StoredTensor*> stored = find_weights(plan, checkpoint);
+  for (std::size_t i = 0; i < stored.size(); ++i) {
+    const Weight& weight = plan.weights[i];
+    if (weight.is_matrix()) {
+      // A table that is also the head is one tensor, and uploaded once.
+      const std::size_t same = first_use(plan, stored, i);
+      if (same != i) {
+        matrices_[i] = matrices_[same];
+        continue;
+      }
+      add_matrix(weight, stored_weight(weight, *stored[i]), matrices_[i]);
+      checkpoint.release_pages();
+    } else {
+      const std::vector<float> values = read_vector(weight, *stored[i]);
+      vectors_[i] = keep(std::span<const float>(values));
+    }
+  }
+  for (const Step& step : plan.steps) {
+    const auto* experts = std::get_if<ExpertsStep>(&step.kind);
+    if (experts == nullptr) continue;
+    const auto table = [&](WeightId ExpertsStep::Expert::*part) {
+      std::vector<DeviceMatrix> rows;
+      for (const auto& expert : experts->experts) rows.push_back(matrix(expert.*part));
+      return keep(std::span<const DeviceMatrix>(rows));
+    };
+    steps_.push_back(experts);
+    experts_.push_back({table(&ExpertsStep::Expert::gate), table(&ExpertsStep::Expert::up),
+                        table(&ExpertsStep::Expert::down)});
+  }
+}
+
+std::size_t DeviceWeights::index_of(const ExpertsStep& step) const {
+  return static_cast<std::size_t>(std::ranges::find(steps_, &step) - steps_.begin());
+}
+
+}  // namespace stagecraft::cuda

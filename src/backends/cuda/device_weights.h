@@ -1,0 +1,43 @@
+#pragma once
+
+#include <vector>
+
+#include "backends/cuda/device_memory.h"
+#include "checkpoint/checkpoint.h"
+#include "model/plan.h"
+#include "operators/cuda/operators.h"
+
+namespace stagecraft::cuda {
+
+// The weights of a plan in the GPU's memory, by WeightId: matrices in the format of the file where
+// there is a WeightType for it, vectors as f32. Other formats are kept as on the CPU: Q5_0 as Q8_0,
+// which is exact, and those with more than one scale per block as bf16.
+class DeviceWeights {
+ public:
+  // Throws Error as find_weights does, or if the GPU has too little memory.
+  DeviceWeights(const Plan& plan, const Checkpoint& checkpoint);
+
+  const DeviceMatrix& matrix(WeightId id) const { return matrices_[static_cast<std::size_t>(id)]; }
+  const float* vector(WeightId id) const {
+    return id == kNone ? nullptr : vectors_[static_cast<std::size_t>(id)];
+  }
+  // The experts' matrices as a table that kernels can index.
+  struct Experts {
+    const DeviceMatrix *gate, *up, *down;
+  };
+  Experts experts(const ExpertsStep& step) const { return experts_[index_of(step)]; }
+
+ private:
+  void add_matrix(const Weight& weight, const StoredTensor& stored, DeviceMatrix& matrix);
+  template <class T>
+  T* keep(std::span<const T> values);
+  std::size_t index_of(const ExpertsStep& step) const;
+
+  std::vector<DeviceMatrix> matrices_;
+  std::vector<const float*> vectors_;
+  std::vector<const ExpertsStep*> steps_;  // those with experts
+  std::vector<Experts> experts_;           // of each of them
+  std::vector<DeviceMemory> memory_;
+};
+
+}  // namespace stagecraft::cuda

@@ -1,0 +1,86 @@
+// Steps in which every number is computed by itself: a thread each.
+#include "operators/cuda/operators.h"
+#include "operators/cuda/warp.h"
+
+namespace stagecraft::cuda {
+namespace {
+
+constexpr unsigned kThreads = 128;
+
+LaunchShape one_thread_each(const Rows& rows) {
+  return {{blocks_for(rows.width, kThreads), rows.count}, {kThreads}};
+}
+
+__device__ inline unsigned column() { return blockIdx.x * kThreads + threadIdx.x; }
+__device__ inline float* row(const Rows& rows) {
+  return rows.values + static_cast<size_t>(blockIdx.y) * rows.stride;
+}
+
+__device__ inline float apply(Activation function, float x) {
+  switch (function) {
+    case Activation::Silu:
+      return x / (1.0f + expf(-x));
+    case Activation::GeluTanh:
+      return 0.5f * x * (1.0f + tanhf(0.7978845608f * (x + 0.044715f * x * x * x)));
+    case Activation::Gelu:
+      return 0.5f * x * (1.0f + erff(x * 0.70710678f));
+    case Activation::Relu:
+      return x < 0.0f ? 0.0f : x;  // and NaN stays NaN
+  }
+  return x;
+}
+
+__global__ void activate_kernel(Rows out, Rows gate, Rows up, Activation function) {
+  const unsigned i = column();
+  if (i >= out.width) return;
+  const float value = apply(function, row(gate)[i]);
+  row(out)[i] = up.values == nullptr ? value : value * row(up)[i];
+}
+
+__global__ void add_kernel(Rows x, Rows in, float scale) {
+  const unsigned i = column();
+  if (i < x.width) row(x)[i] = fmaf(scale, row(in)[i], row(x)[i]);
+}
+
+__global__ void map_kernel(Rows x, float scale, float soft_cap, float clip) {
+  const unsigned i = column();
+  if (i >= x.width) return;
+  float value = scale * row(x)[i];
+  if (soft_cap != 0.0f) value = soft_cap * tanhf(value / soft_cap);
+  if (clip != 0.0f) value = value < -clip ? -clip : value > clip ? clip : value;
+  row(x)[i] = value;
+}
+
+// A thread per pair of numbers, which it alone reads and writes.
+__global__ void rope_kernel(Rows x, const int* positions, RopeOptions options) {
+  const unsigned i = column(), n = options.n_frequencies;
+  if (i >= x.width / options.head_dim * n) return;
+  const unsigned head = i / n * options.head_dim, pair = i % n;
+  const float angle = static_cast<float>(positions[blockIdx.y]) * options.frequencies[pair];
+  const float c = cosf(angle), s = sinf(angle);
+  float* first = row(x) + head + (options.neighbours ? 2 * pair : pair);
+  float* second = first + (options.neighbours ? 1 : n);
+  const float a = *first, b = *second;
+  *first = a * c - b * s;
+  *second = b * c + a * s;
+}
+
+}  // namespace
+
+void activate(Rows out, Rows gate, Rows up, Activation function) {
+  cuda_launch(activate_kernel, one_thread_each(out), out, gate, up, function);
+}
+
+void add(Rows x, Rows in, float scale) {
+  cuda_launch(add_kernel, one_thread_each(x), x, in, scale);
+}
+
+void map(Rows x, float scale, float soft_cap, float clip) {
+  cuda_launch(map_kernel, one_thread_each(x), x, scale, soft_cap, clip);
+}
+
+void rope(Rows x, const int* positions, RopeOptions options) {
+  cuda_launch(rope_kernel, one_thread_each(x), x, positions, options);
+}
+
+}  // namespace stagecraft::cuda

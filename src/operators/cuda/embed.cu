@@ -1,0 +1,61 @@
+// Rows of a table, and rows of activations, by index.
+#include "operators/cuda/warp.h"
+#include "operators/cuda/weights.h"
+
+namespace stagecraft::cuda {
+namespace {
+
+constexpr unsigned kThreads = 128;
+
+// One thread per eight columns.
+template <WeightType kType>
+__global__ void embed_kernel(Rows out, DeviceMatrix table, const int* index, float scale,
+                             bool add) {
+  const unsigned column = (blockIdx.x * kThreads + threadIdx.x) * kPerLoad;
+  if (column >= out.width) return;
+  const unsigned t = blockIdx.y;
+  float values[kPerLoad];
+  load8<kType>(table, static_cast<unsigned>(index[t]), column, values);
+  float* to = out.values + static_cast<size_t>(t) * out.stride + column;
+  for (unsigned i = 0; i < kPerLoad && column + i < out.width; ++i) {
+    to[i] = add ? to[i] + scale * values[i] : scale * values[i];
+  }
+}
+
+__global__ void gather_kernel(Rows out, Rows in, const int* index) {
+  const unsigned column = blockIdx.x * kThreads + threadIdx.x;
+  if (column >= out.width) return;
+  const size_t t = blockIdx.y, from = static_cast<size_t>(index[t]);
+  out.values[t * out.stride + column] = in.values[from * in.stride + column];
+}
+
+}  // namespace
+
+void embed(Rows out, DeviceMatrix table, const int* index, float scale, bool add) {
+  const LaunchShape shape{{blocks_for(blocks_for(out.width, kPerLoad), kThreads), out.count},
+                          {kThreads}};
+  const auto launch = [&](auto kernel) {
+    cuda_launch(kernel, shape, out, table, index, scale, add);
+  };
+  switch (table.type) {
+    case WeightType::F32:
+      return launch(embed_kernel<WeightType::F32>);
+    case WeightType::F16:
+      return launch(embed_kernel<WeightType::F16>);
+    case WeightType::BF16:
+      return launch(embed_kernel<WeightType::BF16>);
+    case WeightType::Q8_0:
+      return launch(embed_kernel<WeightType::Q8_0>);
+    case WeightType::Q4_0:
+      return launch(embed_kernel<WeightType::Q4_0>);
+    case WeightType::Q4_1:
+      return launch(embed_kernel<WeightType::Q4_1>);
+  }
+}
+
+void gather(Rows out, Rows in, const int* index) {
+  cuda_launch(gather_kernel, {{blocks_for(out.width, kThreads), out.count}, {kThreads}}, out, in,
+              index);
+}
+
+}  // namespace stagecraft::cuda

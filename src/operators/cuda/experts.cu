@@ -1,0 +1,98 @@
+// Mixture of experts: which experts a row goes to, and their results added up. A warp per row.
+#include "operators/cuda/operators.h"
+#include "operators/cuda/warp.h"
+
+namespace stagecraft::cuda {
+namespace {
+
+__device__ inline void softmax(float* x, unsigned n) {
+  const unsigned lane = threadIdx.x;
+  float max = -INFINITY, sum = 0.0f;
+  for (unsigned e = lane; e < n; e += kWarp) max = fmaxf(max, x[e]);
+  max = warp_max(max);
+  for (unsigned e = lane; e < n; e += kWarp) sum += expf(x[e] - max);
+  sum = warp_sum(sum);
+  for (unsigned e = lane; e < n; e += kWarp) x[e] = expf(x[e] - max) / sum;
+}
+
+// Whether expert a is chosen before expert b. What is no number comes first, so that it is seen in
+// the result.
+__device__ inline bool comes_before(const float* x, unsigned a, unsigned b) {
+  const bool no_number = x[a] != x[a];
+  if (no_number != (x[b] != x[b])) return no_number;
+  if (!no_number && x[a] != x[b]) return x[a] > x[b];
+  return a < b;
+}
+
+// An expert is chosen if fewer than n_chosen come before it. Every lane counts for its own experts;
+// bit i of `chosen` is the answer for expert lane + 32 i.
+__global__ void route_kernel(Rows rows, unsigned n_chosen, bool normed, bool sigmoid) {
+  float* x = rows.values + static_cast<size_t>(blockIdx.x) * rows.stride;
+  const unsigned lane = threadIdx.x, n = rows.width;
+  if (sigmoid) {
+    for (unsigned e = lane; e < n; e += kWarp) x[e] = 1.0f / (1.0f + expf(-x[e]));
+  } else {
+    softmax(x, n);
+  }
+  __syncwarp();  // the lanes read each other's shares
+  unsigned chosen = 0;
+  float sum = 0.0f;
+  for (unsigned e = lane; e < n; e += kWarp) {
+    unsigned before = 0;
+    for (unsigned other = 0; other < n; ++other) before += comes_before(x, other, e);
+    if (before >= n_chosen) continue;
+    chosen |= 1u << e / kWarp;
+    sum += x[e];
+  }
+  sum = normed ? warp_sum(sum) : 1.0f;
+  __syncwarp();  // all have read
+  for (unsigned e = lane; e < n; e += kWarp) x[e] = chosen >> e / kWarp & 1 ? x[e] / sum : 0.0f;
+}
+
+// 32 experts at a time: the lanes vote, and each counts the votes of the lanes before it.
+__global__ void list_experts_kernel(Rows shares, unsigned per_row, int* chosen) {
+  const float* share = shares.values + static_cast<size_t>(blockIdx.x) * shares.stride;
+  int* to = chosen + static_cast<size_t>(blockIdx.x) * per_row;
+  const unsigned lane = threadIdx.x;
+  unsigned count = 0;
+  for (unsigned first = 0; first < shares.width; first += kWarp) {
+    const unsigned e = first + lane;
+    const bool has_share = e < shares.width && share[e] != 0.0f;
+    const unsigned votes = __ballot_sync(kAllLanes, has_share);
+    const unsigned place = count + static_cast<unsigned>(__popc(votes & ((1u << lane) - 1)));
+    if (has_share && place < per_row) to[place] = static_cast<int>(e);
+    count += static_cast<unsigned>(__popc(votes));
+  }
+  for (unsigned i = count + lane; i < per_row; i += kWarp) to[i] = -1;
+}
+
+constexpr unsigned kThreads = 128;
+
+__global__ void combine_kernel(Rows out, Rows in, Rows shares, unsigned per_row,
+                               const int* chosen) {
+  const unsigned column = blockIdx.x * kThreads + threadIdx.x, t = blockIdx.y;
+  if (column >= out.width) return;
+  float sum = 0.0f;
+  for (size_t i = t * per_row; i < (t + 1) * per_row && chosen[i] >= 0; ++i) {
+    const float share = shares.values[static_cast<size_t>(t) * shares.stride + chosen[i]];
+    sum = fmaf(share, in.values[i * in.stride + column], sum);
+  }
+  out.values[static_cast<size_t>(t) * out.stride + column] = sum;
+}
+
+}  // namespace
+
+void route(Rows x, unsigned n_chosen, bool normed, bool sigmoid) {
+  cuda_launch(route_kernel, {{x.count}, {kWarp}}, x, n_chosen, normed, sigmoid);
+}
+
+void list_experts(Rows shares, unsigned per_row, int* chosen) {
+  cuda_launch(list_experts_kernel, {{shares.count}, {kWarp}}, shares, per_row, chosen);
+}
+
+void combine_experts(Rows out, Rows in, Rows shares, unsigned per_row, const int* chosen) {
+  cuda_launch(combine_kernel, {{blocks_for(out.width, kThreads), out.count}, {kThreads}}, out, in,
+              shares, per_row, chosen);
+}
+
+}  // namespace stagecraft::cuda

@@ -1,0 +1,126 @@
+// Products with weights: a plain one, and one in which each row has the weights of its expert.
+#include "operators/cuda/warp.h"
+#include "operators/cuda/weights.h"
+
+namespace stagecraft::cuda {
+namespace {
+
+constexpr unsigned kWarps = 4;     // per block, an output each
+constexpr unsigned kTileRows = 4;  // rows that share one reading of a weight
+
+// sums[r] = weight[output] . x[r]: every lane multiplies its numbers, eight at a time, and the warp
+// adds up. A weight is read once for all rows. In what order a row is summed depends neither on
+// kRows nor on the other rows.
+template <WeightType kType, unsigned kRows>
+__device__ inline void dot_rows(const DeviceMatrix& weight, unsigned output,
+                                const float* const (&x)[kRows], float (&sums)[kRows]) {
+  for (unsigned r = 0; r < kRows; ++r) sums[r] = 0.0f;
+  for (unsigned column = threadIdx.x % kWarp * kPerLoad; column < weight.stride;
+       column += kWarp * kPerLoad) {
+    float w[kPerLoad];
+    load8<kType>(weight, output, column, w);
+#pragma unroll
+    for (unsigned r = 0; r < kRows; ++r) {
+      float values[kPerLoad];
+      load8(x[r] + column, values);
+#pragma unroll
+      for (unsigned i = 0; i < kPerLoad; ++i) sums[r] = fmaf(w[i], values[i], sums[r]);
+    }
+  }
+#pragma unroll
+  for (unsigned r = 0; r < kRows; ++r) sums[r] = warp_sum(sums[r]);
+}
+
+// A warp per output and tile of rows.
+template <WeightType kType, unsigned kRows>
+__global__ void linear_kernel(Rows out, Rows in, DeviceMatrix weight, const float* bias) {
+  const unsigned output = blockIdx.x * kWarps + threadIdx.x / kWarp;
+  if (output >= weight.outputs) return;
+  const unsigned first = blockIdx.y * kRows;
+  const float* x[kRows];
+  float sums[kRows];
+#pragma unroll
+  for (unsigned r = 0; r < kRows; ++r) {  // behind the last row: the last row again, not stored
+    x[r] = in.values + static_cast<size_t>(min(first + r, in.count - 1)) * in.stride;
+  }
+  dot_rows<kType>(weight, output, x, sums);
+  if (threadIdx.x % kWarp != 0) return;
+#pragma unroll
+  for (unsigned r = 0; r < kRows; ++r) {
+    if (first + r >= out.count) break;
+    out.values[static_cast<size_t>(first + r) * out.stride + output] =
+        bias == nullptr ? sums[r] : sums[r] + bias[output];
+  }
+}
+
+template <WeightType kType>
+void launch_linear(Rows out, Rows in, const DeviceMatrix& weight, const float* bias) {
+  const unsigned blocks = blocks_for(weight.outputs, kWarps);
+  if (in.count == 1) {
+    cuda_launch(linear_kernel<kType, 1>, {{blocks}, {kWarps * kWarp}}, out, in, weight, bias);
+  } else {
+    cuda_launch(linear_kernel<kType, kTileRows>,
+                {{blocks, blocks_for(in.count, kTileRows)}, {kWarps * kWarp}}, out, in, weight,
+                bias);
+  }
+}
+
+// Which expert a row goes to is known on the GPU alone, so every row has a launch's blocks for one
+// expert, and looks up which. All lanes of a warp take the same case of the switch.
+__global__ void expert_linear_kernel(Rows out, Rows in, const DeviceMatrix* experts,
+                                     const int* chosen, unsigned rows_per_input) {
+  const unsigned output = blockIdx.x * kWarps + threadIdx.x / kWarp, row = blockIdx.y;
+  const int expert = chosen[row];
+  if (expert < 0 || output >= out.width) return;
+  const DeviceMatrix weight = experts[expert];
+  const float* const x[1] = {in.values + static_cast<size_t>(row / rows_per_input) * in.stride};
+  float sum[1] = {};
+  switch (weight.type) {
+    case WeightType::F32:
+      dot_rows<WeightType::F32>(weight, output, x, sum);
+      break;
+    case WeightType::F16:
+      dot_rows<WeightType::F16>(weight, output, x, sum);
+      break;
+    case WeightType::BF16:
+      dot_rows<WeightType::BF16>(weight, output, x, sum);
+      break;
+    case WeightType::Q8_0:
+      dot_rows<WeightType::Q8_0>(weight, output, x, sum);
+      break;
+    case WeightType::Q4_0:
+      dot_rows<WeightType::Q4_0>(weight, output, x, sum);
+      break;
+    case WeightType::Q4_1:
+      dot_rows<WeightType::Q4_1>(weight, output, x, sum);
+      break;
+  }
+  if (threadIdx.x % kWarp == 0) out.values[static_cast<size_t>(row) * out.stride + output] = sum[0];
+}
+
+}  // namespace
+
+void linear(Rows out, Rows in, DeviceMatrix weight, const float* bias) {
+  switch (weight.type) {
+    case WeightType::F32:
+      return launch_linear<WeightType::F32>(out, in, weight, bias);
+    case WeightType::F16:
+      return launch_linear<WeightType::F16>(out, in, weight, bias);
+    case WeightType::BF16:
+      return launch_linear<WeightType::BF16>(out, in, weight, bias);
+    case WeightType::Q8_0:
+      return launch_linear<WeightType::Q8_0>(out, in, weight, bias);
+    case WeightType::Q4_0:
+      return launch_linear<WeightType::Q4_0>(out, in, weight, bias);
+    case WeightType::Q4_1:
+      return launch_linear<WeightType::Q4_1>(out, in, weight, bias);
+  }
+}
+
+void expert_linear(Rows out, Rows in, const DeviceMatrix* experts, const int* chosen,
+                   unsigned rows_per_input) {
+  cuda_launch(expert_linear_kernel, {{blocks_for(out.width, kWarps), out.count}, {kWarps * kWarp}},
+              out, in, experts, chosen, rows_per_input);
+}
+
+}  // namespace stagecraft::cuda

@@ -1,0 +1,49 @@
+#include "operators/cuda/operators.h"
+#include "operators/cuda/warp.h"
+
+namespace stagecraft::cuda {
+namespace {
+
+constexpr unsigned kMostThreads = 256;
+
+// A block per group of a row: each thread adds every blockDim-th number, then the block adds up.
+// Neighbouring threads read neighbouring numbers. A thread writes only what it alone has read, so
+// out may be in.
+__global__ void norm_kernel(Rows out, Rows in, NormOptions options) {
+  __shared__ float sums[kWarp], squares[kWarp];
+  const unsigned group = blockIdx.x, n = options.group;
+  const float* from = in.values + static_cast<size_t>(blockIdx.y) * in.stride + group * n;
+  float* to = out.values + static_cast<size_t>(blockIdx.y) * out.stride + group * n;
+
+  float mean = 0.0f;
+  if (options.centered) {
+    float sum = 0.0f;
+    for (unsigned i = threadIdx.x; i < n; i += blockDim.x) sum += from[i];
+    mean = block_sum(sum, sums) / static_cast<float>(n);
+  }
+  float square = 0.0f;
+  for (unsigned i = threadIdx.x; i < n; i += blockDim.x) {
+    square = fmaf(from[i] - mean, from[i] - mean, square);
+  }
+  square = block_sum(square, squares) / static_cast<float>(n);
+  const float scale = 1.0f / sqrtf(square + options.eps);
+
+  const unsigned first = options.own_weights ? group * n : 0;
+  for (unsigned i = threadIdx.x; i < n; i += blockDim.x) {
+    float value = (from[i] - mean) * scale;
+    if (options.weight != nullptr) value *= options.weight[first + i];
+    if (options.bias != nullptr) value += options.bias[i];
+    to[i] = value;
+  }
+}
+
+}  // namespace
+
+// The number of threads follows from the width alone: it decides in which order a row is summed.
+void norm(Rows out, Rows in, NormOptions options) {
+  const unsigned threads =
+      padded(options.group) < kMostThreads ? padded(options.group) : kMostThreads;
+  cuda_launch(norm_kernel, {{in.width / options.group, in.count}, {threads}}, out, in, options);
+}
+
+}  // namespace stagecraft::cuda

@@ -1,0 +1,68 @@
+#pragma once
+
+#include "cuda_emulator.h"
+#include "operators/cuda/operators.h"
+
+// Eight neighbouring weights of a row as floats, in any format. Eight f16 are 16 bytes, the most
+// that a lane loads at once; neighbouring lanes load neighbouring bytes, so that a warp's load is
+// one row of memory (it is "coalesced"). A new number format is one more load8.
+namespace stagecraft::cuda {
+
+inline constexpr unsigned kPerLoad = 8;
+
+__device__ inline void load8(const float* from, float (&to)[kPerLoad]) {
+  const float4 a = *reinterpret_cast<const float4*>(from);
+  const float4 b = *reinterpret_cast<const float4*>(from + 4);
+  to[0] = a.x, to[1] = a.y, to[2] = a.z, to[3] = a.w;
+  to[4] = b.x, to[5] = b.y, to[6] = b.z, to[7] = b.w;
+}
+
+__device__ inline float f16_to_f32(unsigned bits) {
+  return __half2float(__ushort_as_half(static_cast<unsigned short>(bits)));
+}
+
+// A bf16 is the upper half of an f32.
+__device__ inline float bf16_to_f32(unsigned bits) { return __uint_as_float(bits << 16); }
+
+template <WeightType kType>
+__device__ inline void load8(const DeviceMatrix& weight, unsigned row, unsigned column,
+                             float (&to)[kPerLoad]) {
+  const size_t at = static_cast<size_t>(row) * weight.stride + column;
+  if constexpr (kType == WeightType::F32) {
+    load8(static_cast<const float*>(weight.values) + at, to);
+  } else if constexpr (kType == WeightType::F16 || kType == WeightType::BF16) {
+    const uint4 four =
+        *reinterpret_cast<const uint4*>(static_cast<const unsigned short*>(weight.values) + at);
+    const unsigned words[4] = {four.x, four.y, four.z, four.w};
+    for (unsigned i = 0; i < 4; ++i) {  // the lower half of a word comes first
+      const unsigned low = words[i] & 0xffff, high = words[i] >> 16;
+      to[2 * i] = kType == WeightType::F16 ? f16_to_f32(low) : bf16_to_f32(low);
+      to[2 * i + 1] = kType == WeightType::F16 ? f16_to_f32(high) : bf16_to_f32(high);
+    }
+  } else if constexpr (kType == WeightType::Q8_0) {
+    const uint2 two =
+        *reinterpret_cast<const uint2*>(static_cast<const signed char*>(weight.values) + at);
+    const float scale = f16_to_f32(static_cast<const unsigned short*>(weight.scales)[at / 32]);
+    for (unsigned i = 0; i < kPerLoad; ++i) {
+      const unsigned word = i < 4 ? two.x : two.y;
+      to[i] = scale * static_cast<float>(static_cast<signed char>(word >> 8 * (i % 4) & 0xff));
+    }
+  } else {
+    const unsigned word = *reinterpret_cast<const unsigned*>(
+        static_cast<const unsigned char*>(weight.values) + at / 2);
+    float scale, offset;  // weight = scale * number + offset
+    if constexpr (kType == WeightType::Q4_0) {
+      scale = f16_to_f32(static_cast<const unsigned short*>(weight.scales)[at / 32]);
+      offset = -8.0f * scale;
+    } else {
+      const unsigned pair = static_cast<const unsigned*>(weight.scales)[at / 32];
+      scale = f16_to_f32(pair & 0xffff);
+      offset = f16_to_f32(pair >> 16);
+    }
+    for (unsigned i = 0; i < kPerLoad; ++i) {
+      to[i] = fmaf(scale, static_cast<float>(word >> 4 * i & 0xf), offset);
+    }
+  }
+}
+
+}  // namespace stagecraft::cuda

@@ -1,0 +1,215 @@
+// The CUDA backend on the emulator: every kind of step against its formula in double precision,
+// every tiny model against PyTorch. cuda_backend_test.py runs this program and reads what the
+// emulator's checker found.
+#include "backends/cuda/cuda_backend.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "base/error.h"
+#include "generation/trace_file.h"
+#include "tests/backends/conformance_cases.h"
+#include "tests/backends/plan_oracle.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/support/tiny_models.h"
+
+namespace stagecraft {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr DType kTypes[] = {DType::F32,  DType::F16,  DType::BF16,
+                            DType::Q8_0, DType::Q4_0, DType::Q4_1};
+
+// One step for each kernel that reads weights.
+const std::vector<std::string> kReadWeights = {"embed", "linear", "experts"};
+
+EngineOptions options(KvType kv_type = KvType::F32) { return {BackendKind::Cuda, 1, kv_type}; }
+
+bool same_bits(std::span<const float> a, std::span<const float> b) {
+  return std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+}
+
+TEST(CudaConformance, EveryStepIsItsFormulaAndARowDoesNotDependOnOthers) {
+  const TemporaryFolder folder;
+  const fs::path file = folder.path() / "case.gguf";
+  for (const std::string& step : conformance_steps()) {
+    for (const DType dtype : kTypes) {
+      if (dtype != DType::F32 && std::ranges::find(kReadWeights, step) == kReadWeights.end())
+        continue;
+      std::mt19937 random(1);
+      double worst = 0.0;
+      // Four shapes have every feature of a step; a number format is tried on one of them.
+      const auto type = static_cast<std::size_t>(std::ranges::find(kTypes, dtype) - kTypes);
+      const std::size_t first = dtype == DType::F32 ? 0 : type % 4;
+      for (std::size_t i = first; i < (dtype == DType::F32 ? 4 : first + 1); ++i) {
+        ConformanceCase one = make_case(step, dtype, i, random, file);
+        one.tokens.resize(std::min<std::size_t>(one.tokens.size(), 12));
+        const Checkpoint checkpoint = Checkpoint::open(file);
+        const auto backend = make_cuda_backend(one.plan, checkpoint, options());
+        const auto all = backend->make_sequence(one.tokens.size(), 0);
+        const auto some = backend->make_sequence(one.tokens.size(), 0);
+        const auto got = in_cuts(one, random, [&](std::span<const TokenId> tokens, auto logits) {
+          const Input scored{all.get(), tokens, tokens.size()};
+          backend->forward({&scored, 1}, logits);
+          const std::size_t n = random() % (tokens.size() + 1);
+          const Input fewer{some.get(), tokens, n};
+          Matrix<float> last(n, logits.cols());
+          backend->forward({&fewer, 1}, last.view());
+          for (std::size_t r = 0; r < n; ++r) {
+            EXPECT_TRUE(same_bits(last.view().row(r), logits.row(tokens.size() - n + r)))
+                << step << ", " << one.shape;
+          }
+        });
+        const PlanWeights weights = load_weights(one.plan, checkpoint);
+        const double error = relative_error(got, run_oracle(one.plan, weights, one.tokens));
+        EXPECT_LE(error, 1.0) << step << ", " << dtype_name(dtype) << ", " << one.shape;
+        worst = std::max(worst, error);
+      }
+      fmt::print("{:<16} {:<5} error {:.3f}\n", step, dtype_name(dtype), worst);
+    }
+  }
+}
+
+// The logits of a text that is computed in passes of these lengths.
+std::vector<float> in_passes(Engine& engine, std::span<const TokenId> ids,
+                             const std::vector<std::size_t>& passes) {
+  const auto sequence = engine.make_sequence(ids.size());
+  Matrix<float> logits(ids.size(), engine.plan().vocab_size);
+  for (const std::size_t n : passes) {
+    const std::size_t first = sequence->length();
+    const Input input{sequence.get(), ids.subspan(first, n), n};
+    engine.forward({&input, 1}, logits.view().row_range(first, n));
+  }
+  return {logits.data(), logits.data() + logits.rows() * logits.cols()};
+}
+
+class CudaReference : public testing::TestWithParam<std::string> {};
+
+TEST_P(CudaReference, LogitsAgreeWithPyTorch) {
+  const fs::path folder = fs::path(TEST_DATA "/models") / GetParam();
+  const TraceFile oracle(folder / "trace.safetensors");
+  const std::vector<TokenId> ids = ids_of(oracle);
+  const nlohmann::json tolerances = nlohmann::json::parse(oracle.metadata().at("tolerance"));
+  Engine engine = Engine::open(folder, options());
+
+  const std::vector<float> whole = in_passes(engine, ids, {ids.size()});
+  const StoredTensor& expected = oracle.tensor("logits");
+  const StoredTensor got{"logits", DType::F32, expected.shape, std::as_bytes(std::span(whole))};
+  const Comparison result =
+      compare_tensors(expected, got, {0.0, tolerances.at("logits").get<double>()});
+  EXPECT_EQ(result.nan_a + result.nan_b, 0u);
+  EXPECT_EQ(result.differing, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryModel, CudaReference, testing::ValuesIn(tiny_model_names()),
+                         [](const auto& parameter) {
+                           std::string name = parameter.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+constexpr const char* kModel = TEST_DATA "/models/llama-gqa2";
+const std::vector<TokenId> kText = {1, 5, 9, 2, 33, 7, 12};
+
+TEST(CudaBackend, SequencesOfUnequalLengthsShareAPass) {
+  for (const KvType type : {KvType::F32, KvType::F16}) {
+    Engine engine = Engine::open(kModel, options(type));
+    const std::span<const TokenId> text(kText);
+    const auto alone = in_passes(engine, text, {text.size()});
+    const auto a = engine.make_sequence(8), b = engine.make_sequence(16);
+    Matrix<float> none(0, 65), logits(3, 65);
+    const Input begin{a.get(), text.first(4), 0};
+    engine.forward({&begin, 1}, none.view());
+    const Input both[] = {{a.get(), text.subspan(4, 1), 1}, {b.get(), text, 2}};
+    engine.forward(both, logits.view());
+    const std::span<const float> expected(alone);
+    EXPECT_TRUE(same_bits(logits.view().row(0), expected.subspan(4 * 65, 65)));
+    EXPECT_TRUE(same_bits(logits.view().row(1), expected.subspan(5 * 65, 65)));
+    EXPECT_TRUE(same_bits(logits.view().row(2), expected.subspan(6 * 65, 65)));
+  }
+}
+
+TEST(CudaBackend, ASequenceIsCutAndCopied) {
+  Engine engine = Engine::open(kModel, options());
+  const std::span<const TokenId> text(kText);
+  const auto expected = in_passes(engine, text, {text.size()});
+  const auto a = engine.make_sequence(8), b = engine.make_sequence(32);
+  Matrix<float> logits(7, 65), last(2, 65);
+  const Input whole{a.get(), text, 7};
+  engine.forward({&whole, 1}, logits.view());
+  ASSERT_TRUE(b->copy(*a, 5));
+  EXPECT_EQ(a->truncate(5), 5u);
+  for (Sequence* one : {a.get(), b.get()}) {
+    const Input rest{one, text.subspan(5), 2};
+    engine.forward({&rest, 1}, last.view());
+    EXPECT_TRUE(same_bits(last.view().row(1), std::span(expected).subspan(6 * 65, 65)));
+  }
+  EXPECT_FALSE(b->copy(*a, 8));
+}
+
+// The likeliest token, again and again.
+std::vector<TokenId> greedy(Engine& engine, std::vector<TokenId> text, std::size_t n) {
+  const auto sequence = engine.make_sequence(text.size() + n);
+  Matrix<float> logits(1, engine.plan().vocab_size);
+  while (n-- > 0) {
+    const Input rest{sequence.get(), std::span(text).subspan(sequence->length()), 1};
+    engine.forward({&rest, 1}, logits.view());
+    const auto row = logits.view().row(0);
+    text.push_back(static_cast<TokenId>(std::ranges::max_element(row) - row.begin()));
+  }
+  return text;
+}
+
+TEST(CudaBackend, TellsTheStoryThatTheCpuTells) {
+  const fs::path story = REPOSITORY "/models/story";
+  if (!fs::exists(story / "config.json")) GTEST_SKIP() << "no models/story";
+  Engine cuda = Engine::open(story, options()), cpu = Engine::open(story);
+  const std::vector<TokenId> prompt = {440, 345};
+  EXPECT_EQ(greedy(cuda, prompt, 4), greedy(cpu, prompt, 4));
+}
+
+TEST(CudaBackend, HalvesInTheCacheAreNearlyTheSame) {
+  Engine exact = Engine::open(kModel, options()),
+         halves = Engine::open(kModel, options(KvType::F16));
+  const auto a = in_passes(exact, kText, {7}), b = in_passes(halves, kText, {7});
+  EXPECT_FALSE(same_bits(a, b));
+  for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 0.01f);
+}
+
+std::string error_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(CudaBackend, RefusesWhatItCannotDoAndStaysAsItWas) {
+  EXPECT_EQ(error_of([] { Engine::open(kModel, options(KvType::Q8_0)); }),
+            "--kv-type: expected f32 or f16, as the cuda-emulator backend keeps keys and values, "
+            "found q8_0");
+  Engine engine = Engine::open(kModel, options());
+  const auto a = engine.make_sequence(8), b = engine.make_sequence(8);
+  const std::vector<TokenId> wrong = {65}, long_text(9, 1);
+  Matrix<float> logits(2, 65);
+  const Input refused[] = {{a.get(), kText, 1}, {b.get(), wrong, 1}};
+  EXPECT_EQ(error_of([&] { engine.forward(refused, logits.view()); }),
+            "forward: token id: expected 0 to 64, found 65");
+  const Input too_long{a.get(), long_text, 1};
+  EXPECT_EQ(error_of([&] {
+              engine.forward({&too_long, 1}, logits.top_rows(1));
+            }),
+            "forward: expected at most 8 more tokens in the context, found 9");
+  EXPECT_EQ(a->length(), 0u);
+}
+
+}  // namespace
+}  // namespace stagecraft
