@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "serve/scheduler.h"
+#include "text/tool_calls.h"
 
 namespace stagecraft {
 
@@ -19,7 +20,8 @@ class AnswerWriter {
     bool logprobs = false;
     std::size_t n_texts = 1;
     std::size_t n = 1;  // texts per prompt
-    std::string id;     // "chatcmpl-1f"
+    ToolForm tool_form = ToolForm::None;
+    std::string id;  // "chatcmpl-1f"
     std::string model;
     std::time_t created = 0;
   };
@@ -43,11 +45,16 @@ class AnswerWriter {
  private:
   struct Choice {
     std::string text;
+    ToolCallReader reader{ToolForm::None};
+    std::vector<ToolCall> calls;
     std::size_t characters = 0;  // of the text so far
     std::vector<TokenScore> scores;
     std::vector<std::size_t> offsets;  // where in the text each of these tokens begins
     TextEnd end;
   };
+  void take(std::size_t index, ToolCallReader::Found found, const TextEvent& event,
+            std::string& said);
+
   struct Json;  // keeps the library out of this header
 
   const Tokenizer& tokenizer_;

@@ -134,6 +134,7 @@ void Service::start(ConnectionId connection, CompletionRequest request) {
   options.logprobs = request.texts.front().n_top.has_value();
   options.n_texts = request.texts.size();
   options.n = request.n;
+  options.tool_form = request.tool_form;
   options.id =
       fmt::format("{}-{:x}{:06x}", request.chat ? "chatcmpl" : "cmpl", began_, ++completions_);
   options.model = model_.names.front();
