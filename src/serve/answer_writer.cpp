@@ -138,7 +138,7 @@ AnswerWriter::AnswerWriter(const Tokenizer& tokenizer, const Options& options)
   }
 }
 
-std::string AnswerWriter::begin() const {
+std::string AnswerWriter::begin() {
   std::string all;
   if (!options_.stream || !options_.chat) return all;
   for (std::size_t i = 0; i < choices_.size(); ++i) {
@@ -202,7 +202,7 @@ std::string AnswerWriter::add(std::size_t index, const TextEvent& event) {
   return said;
 }
 
-std::string AnswerWriter::finish() const {
+std::string AnswerWriter::finish() {
   const Json json{*this};
   if (options_.stream) {
     std::string rest;

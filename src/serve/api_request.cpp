@@ -410,14 +410,17 @@ ToolMessage parse_message(JsonNode value, const std::string& where, std::vector<
   members.only("refusal", "[]");
   ToolMessage message;
   message.role = role;
-  if (role == "assistant") message.calls = parse_calls(members, where);
+  if (role == "assistant") {
+    message.calls = parse_calls(members, where);
+  } else {
+    members.only("tool_calls", "[[]]");
+  }
   if (role == "tool") {
     message.call_id = required_text(members, "tool_call_id", where);
     if (std::ranges::count(last_calls, message.call_id, &ToolCall::id) == 0) {
       expected(where + ".tool_call_id", "the id of a call before it", members.find("tool_call_id"));
     }
   }
-  members.only("tool_calls", "[[]]");
   members.refuse_others();
   if (message.calls.empty() || value.find("content")) message.content = content_of(value, where);
   due = {"user"};
