@@ -2,14 +2,12 @@
 
     python3 reference/grammar_cost.py PROGRAM MODEL [PROMPT]
 
-Of every token, prints the time outside the forward pass (choosing, and following the grammar) and
-in it, the median of several texts. Standard library only; needs a machine with nothing else to do.
+Prints the processor time of the server per new token, on one thread, so that other programs of the
+machine disturb it little. Linux; standard library only.
 """
-import json
+import os
 import pathlib
-import statistics
 import sys
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests" / "serve"))
 from serving import serving  # noqa: E402
@@ -27,27 +25,31 @@ KINDS = {
 }
 
 
-def measure(server, body):
-    """(tokens, seconds per token in a pass, seconds per token outside)"""
-    before, begin = server.metrics(), time.perf_counter()
-    made = server.post("/v1/completions", body, timeout=600)
-    seconds = time.perf_counter() - begin
-    passes = server.metrics()["pass_seconds_total"] - before["pass_seconds_total"]
-    n_tokens = made["usage"]["completion_tokens"]
-    return n_tokens, passes / n_tokens, (seconds - passes) / n_tokens
+def processor_seconds(server):
+    fields = pathlib.Path(f"/proc/{server.process.pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
+def measure(server, prompt, fields):
+    """(new tokens, processor seconds) of several texts."""
+    n_tokens, begin = 0, processor_seconds(server)
+    for seed in range(10):
+        body = {"prompt": prompt, "max_tokens": 150, "seed": seed, **fields}
+        n_tokens += server.post("/v1/completions", body, timeout=600)["usage"]["completion_tokens"]
+    return n_tokens, processor_seconds(server) - begin
 
 
 def main():
-    program, model, prompt = sys.argv[1], sys.argv[2], (sys.argv[3:] or ["A list: "])[0]
-    with serving([program], "--model", model, "--parallel", 1) as server:
+    program, model, prompt = sys.argv[1], sys.argv[2], (sys.argv[3:] or ["Once upon a time"])[0]
+    with serving([program], "--model", model, "--parallel", 1, "--threads", 1) as server:
+        plain = None
         for kind, fields in KINDS.items():
-            found = []
-            for seed in range(9):
-                body = {"prompt": prompt, "max_tokens": 150, "seed": seed, "stop": None, **fields}
-                found.append(measure(server, json.loads(json.dumps(body))))
-            tokens, inside, outside = (statistics.median(column) for column in zip(*found))
-            print(f"{kind:12} {tokens:4.0f} tokens: {inside * 1e6:7.0f} us in a pass, "
-                  f"{outside * 1e6:7.0f} us outside ({outside / inside:.1%})")
+            measure(server, prompt, fields)
+            n_tokens, seconds = measure(server, prompt, fields)
+            each = seconds / max(n_tokens, 1)  # some models end at once
+            plain = plain or each
+            print(f"{kind:12} {n_tokens:5} tokens, {each * 1e6:7.0f} us each ({each / plain - 1:+.1%})",
+                  flush=True)
 
 
 if __name__ == "__main__":
