@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "serve/api_error.h"
 #include "text/grammar/json_schema.h"
+#include "text/tool_calls.h"
 
 namespace stagecraft {
 namespace {

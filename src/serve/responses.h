@@ -8,6 +8,7 @@
 
 #include "serve/answer.h"
 #include "serve/api_request.h"
+#include "text/tool_calls.h"
 
 namespace stagecraft {
 

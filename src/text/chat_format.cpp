@@ -4,6 +4,7 @@
 #include <ctime>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/mapped_file.h"
 #include "base/utf8.h"
 #include "text/builtin_chat_templates.h"

@@ -10,9 +10,11 @@
 
 #include "text/chat_template.h"
 #include "text/jinja/template.h"
-#include "text/tool_calls.h"
+#include "text/tool_call.h"
 
 namespace stagecraft {
+
+class JsonNode;
 
 // A message that may call functions, or, of the role "tool", bring the result of a call.
 struct ToolMessage : Message {

@@ -6,23 +6,9 @@
 #include <vector>
 
 #include "base/json.h"
+#include "text/tool_call.h"
 
 namespace stagecraft {
-
-// A call of a function ("tool") that the model asks for.
-struct ToolCall {
-  std::string id;         // by which the result refers to it; empty where nobody has named it
-  std::string name;       // of the function
-  std::string arguments;  // the text of a JSON object
-  bool operator==(const ToolCall&) const = default;
-};
-
-// How a model writes a call:
-enum class ToolForm {
-  None,    // it was taught none
-  Tagged,  // <tool_call>\n{"name": "f", "arguments": {...}}\n</tool_call>   Hermes, Qwen, SmolLM3
-  Bare,    // {"name": "f", "parameters": {...}}                            Llama 3.1
-};
 
 // A function that may be called.
 struct Tool {

@@ -156,7 +156,8 @@ TEST(JsonSchema, RefusesByPlaceWhatItDoesNotUnderstand) {
       {R"({"properties": {"a": {"type": "number", "multipleOf": 2}}})",
        "schema: properties.a.multipleOf: not supported in a schema"},
       {R"({"type": "number", "minimum": 0})", "schema: minimum: not supported in a schema"},
-      {R"({"type": "array", "uniqueItems": true})", "schema: uniqueItems: not supported in a schema"},
+      {R"({"type": "array", "uniqueItems": true})",
+       "schema: uniqueItems: not supported in a schema"},
       {R"({"not": {}})", "schema: not: not supported in a schema"},
       {R"({"type": "string", "format": "email"})",
        "schema: format: expected date, time, date-time or uuid, found \"email\""},
@@ -172,19 +173,20 @@ TEST(JsonSchema, RefusesByPlaceWhatItDoesNotUnderstand) {
        "schema: $ref: expected a place in this document, found \"#/$defs/x\""},
       {R"({"enum": [1], "type": "string"})",
        "schema: enum[0]: expected a value of the type that stands beside it, found 1"},
-      {R"({"required": ["a"]})", "schema: required: expected names of properties, found an array of 1"},
+      {R"({"required": ["a"]})",
+       "schema: required: expected names of properties, found an array of 1"},
       {R"({"type": "integer", "minimum": 3, "maximum": 2})",
        "schema: expected a range with a whole number in it, found an object"},
   };
-for (const auto& [schema, message] : cases) {
-  try {
-    gbnf_of(schema);
-    ADD_FAILURE() << schema << " was accepted";
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), message) << schema;
+  for (const auto& [schema, message] : cases) {
+    try {
+      gbnf_of(schema);
+      ADD_FAILURE() << schema << " was accepted";
+    } catch (const Error& error) {
+      EXPECT_STREQ(error.what(), message) << schema;
+    }
   }
-}
-EXPECT_THROW(Grammar::parse(gbnf_of(R"({"$ref": "#"})"), "x"), Error);  // it says nothing
+  EXPECT_THROW(Grammar::parse(gbnf_of(R"({"$ref": "#"})"), "x"), Error);  // it says nothing
 }
 
 }  // namespace

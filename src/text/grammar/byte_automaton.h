@@ -37,7 +37,7 @@ class ByteAutomaton {
   State keep_only(State state);
 
   void renew_budget() { work_ = 0; }
-  static constexpr std::size_t kMaxWork = 300'000;  // stacks looked at: well below 0.1 s
+  static constexpr std::size_t kMaxWork = 300'000;  // stacks looked at: about 0.1 s
 
  private:
   using StackId = std::uint32_t;
