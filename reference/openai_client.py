@@ -1,13 +1,78 @@
 """OpenAI's own Python client against ./stage serve, by hand (it needs `pip install openai`):
 
-    ./stage serve --port 8080 &
+    ./stage serve --port 8080 --chat-template reference/chat_templates/qwen-2.5.jinja &
     python3 reference/openai_client.py http://localhost:8080/v1
 
-Asserts that the client understands each kind of answer, and each error.
+Asserts that the client understands each kind of answer, and each error. (The template is one that
+knows calls of tools.)
 """
+import json
 import sys
 
 import openai
+
+
+SCHEMA = {"type": "object", "required": ["place"], "additionalProperties": False,
+          "properties": {"place": {"enum": ["Bern", "Rome"]},
+                         "days": {"type": "integer", "minimum": 1, "maximum": 9}}}
+
+
+def check_place(text):
+    found = json.loads(text)
+    assert found["place"] in ("Bern", "Rome") and 1 <= found.get("days", 1) <= 9, found
+
+
+def check_structure(client, same):
+    made = client.chat.completions.create(**{**same, "max_tokens": 200}, response_format={
+        "type": "json_schema", "json_schema": {"name": "place", "strict": True, "schema": SCHEMA}})
+    check_place(made.choices[0].message.content)
+
+
+def check_tools(client, same):
+    asked = {**same, "max_tokens": 200, "tool_choice": "required", "tools": [
+        {"type": "function", "function": {"name": "weather", "parameters": SCHEMA}}]}
+    message = client.chat.completions.create(**asked).choices[0].message
+    for call in message.tool_calls:
+        assert call.type == "function" and call.function.name == "weather"
+        check_place(call.function.arguments)
+    with client.chat.completions.stream(**asked) as stream:
+        streamed = stream.get_final_completion().choices[0].message
+    assert ([call.function.arguments for call in streamed.tool_calls] ==
+            [call.function.arguments for call in message.tool_calls])
+    results = [{"role": "tool", "tool_call_id": call.id, "content": "sunny"}
+               for call in message.tool_calls]
+    client.chat.completions.create(**{**same, "messages": [
+        *same["messages"], message.to_dict(), *results]})
+
+
+def check_responses(client, model):
+    same = {"model": model, "input": "Hello, who are you?", "temperature": 0,
+            "max_output_tokens": 60}
+    whole = client.responses.create(**same)
+    assert whole.output_text and whole.status in ("completed", "incomplete")
+    assert whole.usage.total_tokens == whole.usage.input_tokens + whole.usage.output_tokens
+    with client.responses.stream(**same) as stream:
+        events = [event.type for event in stream]
+        assert stream.get_final_response().output_text == whole.output_text
+    assert events[0] == "response.created" and events[-1] == f"response.{whole.status}", events
+    formed = client.responses.create(**{**same, "max_output_tokens": 200}, text={
+        "format": {"type": "json_schema", "name": "place", "strict": True, "schema": SCHEMA}})
+    check_place(formed.output_text)
+    tools = [{"type": "function", "name": "weather", "parameters": SCHEMA, "strict": True}]
+    called = client.responses.create(**{**same, "max_output_tokens": 200}, tools=tools,
+                                     tool_choice="required", parallel_tool_calls=False)
+    [call] = called.output
+    assert (call.type, call.name) == ("function_call", "weather"), call
+    check_place(call.arguments)
+    client.responses.create(**{**same, "input": [
+        {"role": "user", "content": "The weather?"}, call.to_dict(),
+        {"type": "function_call_output", "call_id": call.call_id, "output": "sunny"}]})
+    try:
+        client.responses.create(**same, previous_response_id="resp_1")
+    except openai.BadRequestError as found:
+        assert found.param == "previous_response_id", found
+    else:
+        raise AssertionError("previous_response_id was accepted")
 
 
 def main():
@@ -43,8 +108,12 @@ def main():
                                       temperature=0, logprobs=1)
     assert len(older.choices) == 2 and len(older.choices[0].logprobs.tokens) > 0
 
+    check_structure(client, same)
+    check_tools(client, same)
+    check_responses(client, model)
+
     for error, change in ((openai.BadRequestError, {"temperature": -1}),
-                          (openai.BadRequestError, {"tools": [{"type": "function"}]}),
+                          (openai.BadRequestError, {"tool_choice": "required"}),
                           (openai.NotFoundError, {"model": "another"})):
         try:
             client.chat.completions.create(**{**same, **change})

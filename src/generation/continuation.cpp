@@ -1,7 +1,9 @@
 #include "generation/continuation.h"
 
 #include <algorithm>
+#include <limits>
 
+#include "base/error.h"
 #include "generation/repeat_penalty.h"
 
 namespace stagecraft {
@@ -11,14 +13,44 @@ Continuation::Step Continuation::next(std::span<float> logits,
   if (made().size() == options_.max_tokens) return {{}, StopReason::MaxTokens};
   const auto recent = tokens().last(std::min(tokens_.size(), options_.repeat_last_n));
   penalize_repeats(logits, recent, options_.repeat_penalty);
+  if (guide_ && !forbid_others(logits)) return {{}, StopReason::EndToken};
   const TokenId token = sample(logits, options_.sampler, random_.uniform(), scratch);
   if (std::ranges::find(options_.end_tokens, token) != options_.end_tokens.end()) {
     return {{}, StopReason::EndToken};
   }
   tokens_.push_back(token);
+  if (guide_) {
+    guide_->push(token);
+    if (guide_->is_complete()) return {token, StopReason::EndToken};
+  }
   if (made().size() == options_.max_tokens) return {token, StopReason::MaxTokens};
   if (tokens_.size() > context_) return {token, StopReason::ContextFull};
   return {token, {}};
+}
+
+// False: nothing may follow, so the text has ended.
+bool Continuation::forbid_others(std::span<float> logits) {
+  constexpr float kNever = -std::numeric_limits<float>::infinity();
+  const auto allowed = guide_->allowed();
+  const bool may_end = guide_->accepts();
+  if (std::ranges::count(allowed, 0u) == std::ssize(allowed)) {
+    if (may_end) return false;
+    throw Error("grammar: the vocabulary has no token with which the text could go on");
+  }
+  std::vector<std::pair<std::size_t, float>> ends;
+  for (const TokenId token : options_.end_tokens) {
+    const auto at = static_cast<std::size_t>(token);
+    if (at < logits.size()) ends.emplace_back(at, may_end ? logits[at] : kNever);
+  }
+  for (std::size_t word = 0; word * 64 < logits.size(); ++word) {
+    const std::uint64_t bits = word < allowed.size() ? allowed[word] : 0;
+    if (bits == ~std::uint64_t{0}) continue;
+    const auto part =
+        logits.subspan(word * 64, std::min<std::size_t>(64, logits.size() - word * 64));
+    for (std::size_t i = 0; i < part.size(); ++i) part[i] = (bits >> i & 1) != 0 ? part[i] : kNever;
+  }
+  for (const auto& [at, logit] : ends) logits[at] = logit;
+  return true;
 }
 
 }  // namespace stagecraft

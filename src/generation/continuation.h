@@ -5,28 +5,33 @@
 #include <vector>
 
 #include "generation/generate.h"
+#include "text/grammar/token_grammar.h"
 
 namespace stagecraft {
 
 // One text of several that are made side by side: its tokens, and the rules by which the next one
 // is chosen and the text ends. They are generate()'s rules in generate()'s order, without its
-// session: whoever holds it feeds the tokens and brings the logits.
+// session: whoever holds it feeds the tokens and brings the logits. With a grammar, tokens that it
+// forbids get the logit -infinity before the choice, end tokens too while the text is not complete.
 class Continuation {
  public:
   // prompt: at least one token, at most `context`, which is the most tokens of the whole text.
+  // grammar: may be null.
   Continuation(std::vector<TokenId> prompt, const GenerationOptions& options, Random random,
-               std::size_t context)
+               std::size_t context, const TokenGrammar* grammar = nullptr)
       : tokens_(std::move(prompt)),
         n_prompt_(tokens_.size()),
         options_(options),
         random_(random),
-        context_(context) {}
+        context_(context) {
+    if (grammar != nullptr) guide_.emplace(*grammar);
+  }
 
   struct Step {
     std::optional<TokenId> token;   // the new token; none where the text ended before it
     std::optional<StopReason> end;  // why the text has ended, if it has
   };
-  // logits   [vocab_size]  the scores after the last token; changed by the penalty
+  // logits   [vocab_size]  the scores after the last token; changed by penalty and grammar
   // scratch  [vocab_size]
   Step next(std::span<float> logits, std::span<TokenProbability> scratch);
 
@@ -35,11 +40,14 @@ class Continuation {
   std::size_t prompt_size() const { return n_prompt_; }
 
  private:
+  bool forbid_others(std::span<float> logits);
+
   std::vector<TokenId> tokens_;
   std::size_t n_prompt_;
   GenerationOptions options_;
   Random random_;
   std::size_t context_;
+  std::optional<GuidedText> guide_;
 };
 
 }  // namespace stagecraft

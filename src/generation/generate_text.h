@@ -6,12 +6,15 @@
 #include <vector>
 
 #include "generation/generate.h"
+#include "text/grammar/token_grammar.h"
 #include "text/tokenizer.h"
 
 namespace stagecraft {
 
 struct TextOptions {
   GenerationOptions generation;
+  // What the text may be; it ends where nothing may follow. Null: anything.
+  std::shared_ptr<const TokenGrammar> grammar;
   std::vector<std::string> stops;  // any of these in the text ends it, and is not handed out
 };
 

@@ -83,6 +83,7 @@ class Chat {
         session_(engine, tokenizer, std::move(format), context_for(flags, engine.plan())) {
     note_long_context(engine.plan(), session_.session().context());
     note_guessed_template();
+    options_.grammar = flags.read_grammar(tokenizer);
     if (!flags.system.empty()) session_.conversation().system = flags.system;
   }
 
@@ -345,6 +346,7 @@ void add_chat(CLI::App& app) {
       ->type_name("NAME|FILE");
   command->add_flag("--verbose", flags->verbose, "Say after each answer how fast it was");
   flags->add_to(*command);
+  flags->add_grammar_to(*command);
   command->footer(
       "Examples: stagecraft chat --system \"You are a pirate.\"\n"
       "          stagecraft chat \"What do you like to eat?\" --seed 7\n"

@@ -9,9 +9,11 @@
 
 #include "backends/cuda/cuda_backend.h"
 #include "base/error.h"
+#include "base/mapped_file.h"
 #include "base/processors.h"
 #include "programs/console.h"
 #include "programs/students_code.h"
+#include "text/grammar/json_schema.h"
 
 namespace stagecraft {
 namespace {
@@ -150,6 +152,28 @@ void GenerationFlags::add_to(CLI::App& command) {
   seed_option = command.add_option("--seed", seed, "The same seed gives the same text")
                     ->check(whole_in_range(0, UINT64_MAX))
                     ->type_name("N");
+}
+
+void GenerationFlags::add_grammar_to(CLI::App& command) {
+  CLI::Option* const rules =
+      command
+          .add_option("--grammar", grammar,
+                      "Write only what the grammar in this file (GBNF) allows")
+          ->check(not_empty())
+          ->type_name("FILE");
+  command
+      .add_option("--json-schema", json_schema, "Write JSON that follows the schema in this file")
+      ->check(not_empty())
+      ->excludes(rules)
+      ->type_name("FILE");
+}
+
+std::shared_ptr<const TokenGrammar> GenerationFlags::read_grammar(const Tokenizer& tokens) const {
+  const std::string& file = grammar.empty() ? json_schema : grammar;
+  if (file.empty()) return nullptr;
+  std::string rules = read_text_file(file, Grammar::kMaxBytes);
+  if (grammar.empty()) rules = json_schema_gbnf(Json(rules, printable(file)).root());
+  return std::make_shared<const TokenGrammar>(TokenGrammars(tokens).parse(rules, printable(file)));
 }
 
 std::size_t GenerationFlags::thread_count() const {

@@ -31,6 +31,8 @@ struct GenerationFlags {
   float repeat_penalty = 1.0f;
   std::size_t repeat_last_n = 64;
   std::vector<std::string> stops;
+  std::string grammar;  // files; at most one of the two
+  std::string json_schema;
   std::uint64_t seed = 0;
   CLI::Option* seed_option = nullptr;
 
@@ -38,12 +40,15 @@ struct GenerationFlags {
   void add_model_to(CLI::App& command);    // --model and --tokenizer alone
   void add_threads_to(CLI::App& command);  // --threads alone
   void add_layers_to(CLI::App& command);   // --backend, --textbook and --kv-type
+  void add_grammar_to(CLI::App& command);  // --grammar and --json-schema
 
   std::filesystem::path tokenizer_path(const std::filesystem::path& model_path) const;
   std::size_t thread_count() const;
   // On the textbook backend where it is asked for, or where its layers are the student's.
   Engine open_engine(const std::filesystem::path& path) const;
   std::uint64_t chosen_seed() const;  // as given, or one that nobody could guess
+  // What these files say, or null.
+  std::shared_ptr<const TokenGrammar> read_grammar(const Tokenizer& tokenizer) const;
   TextOptions text_options(const Plan& plan, std::size_t default_max_tokens) const;
 };
 

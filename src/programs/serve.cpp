@@ -112,6 +112,8 @@ void run_serve(const ServeFlags& flags) {
   const Tokenizer tokenizer = Tokenizer::open(flags.tokenizer_path(path));
   Engine engine = flags.open_engine(path);
   ServedModel model = describe(flags, path, engine, tokenizer);
+  TokenGrammars grammars(tokenizer);
+  model.grammars = &grammars;
   affordable_context(engine, model.context, flags.parallel);
   note_long_context(engine.plan(), model.context);
 

@@ -146,14 +146,16 @@ void run_story(const StoryFlags& flags) {
   const std::filesystem::path path = find_model(flags.model, "story");
   Engine engine = flags.open_engine(path);
   check_ids("--ids", prompt, engine.plan().vocab_size);
-  if (flags.has_ids() && flags.print_ids) return run_on_ids(flags, engine, prompt);
+  const bool plain = flags.grammar.empty() && flags.json_schema.empty();
+  if (flags.has_ids() && flags.print_ids && plain) return run_on_ids(flags, engine, prompt);
 
   const Tokenizer tokenizer = Tokenizer::open(flags.tokenizer_path(path));
   if (!flags.has_ids()) {
     prompt = tokenizer.encode(flags.prompt, {.add_special = true});
     check_tokens(prompt, path, engine.plan());
   }
-  const TextOptions options = flags.text_options(engine.plan(), kDefaultMaxTokens);
+  TextOptions options = flags.text_options(engine.plan(), kDefaultMaxTokens);
+  options.grammar = flags.read_grammar(tokenizer);
   const std::size_t context =
       context_for(flags, engine.plan(), prompt.size(), options.generation.max_tokens);
   note_long_context(engine.plan(), context);
@@ -192,6 +194,7 @@ void add_story(CLI::App& app) {
           ->capture_default_str()
           ->type_name("TEXT");
   flags->add_to(*command);
+  flags->add_grammar_to(*command);
   flags->ids_option =
       command->add_option("--ids", flags->ids, "Begin with these token ids instead of a prompt")
           ->excludes(prompt)
@@ -208,6 +211,8 @@ void add_story(CLI::App& app) {
       ->excludes(flags->ids_option)
       ->excludes("--print-ids")
       ->excludes("--save-ids")
+      ->excludes("--grammar")
+      ->excludes("--json-schema")
       ->type_name("N");
   command->footer("Example: stagecraft story \"One day, a small fox\" --seed 7 --temperature 0.8");
   command->callback([flags] { run_story(*flags); });

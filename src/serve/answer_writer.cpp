@@ -1,7 +1,6 @@
 #include "serve/answer_writer.h"
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 
 #include "base/utf8.h"
@@ -19,9 +18,16 @@ double shortest(float logprob) {
 
 std::string server_sent(const nlohmann::json& json) { return "data: " + json_text(json) + "\n\n"; }
 
-const char* finish_reason(StopReason reason) {
+// As OpenAI writes a call.
+nlohmann::json call_json(const ToolCall& call) {
+  return {{"id", call.id},
+          {"type", "function"},
+          {"function", {{"name", call.name}, {"arguments", call.arguments}}}};
+}
+
+const char* finish_reason(StopReason reason, std::span<const ToolCall> calls) {
   const bool cut = reason == StopReason::MaxTokens || reason == StopReason::ContextFull;
-  return cut ? "length" : "stop";
+  return cut ? "length" : !calls.empty() ? "tool_calls" : "stop";
 }
 
 std::size_t count_characters(std::string_view text) {
@@ -29,17 +35,9 @@ std::size_t count_characters(std::string_view text) {
       text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
-// The bytes of a token within a text: at the beginning of one, some tokenizers drop a space.
-std::string bytes_of(const Tokenizer& tokenizer, TokenId token) {
-  if (static_cast<std::size_t>(token) >= tokenizer.vocab_size()) return {};
-  const std::array<TokenId, 2> twice = {token, token};
-  const std::size_t first = tokenizer.decode(std::span(twice).first(1)).size();
-  return tokenizer.decode(twice).substr(first);
-}
-
 // {"token", "logprob", "bytes"}
 nlohmann::json chat_token(const Tokenizer& tokenizer, TokenId token, float logprob) {
-  const std::string bytes = bytes_of(tokenizer, token);
+  const std::string bytes = tokenizer.bytes_of(token);
   nlohmann::json numbers = nlohmann::json::array();
   for (const char c : bytes) numbers.push_back(static_cast<unsigned char>(c));
   return {{"token", utf8_with_replacements(bytes)},
@@ -65,11 +63,11 @@ nlohmann::json completion_logprobs(const Tokenizer& tokenizer, std::span<const T
                                    std::span<const std::size_t> offsets) {
   nlohmann::json tokens = nlohmann::json::array(), logprobs = tokens, tops = tokens;
   for (const TokenScore& score : scores) {
-    tokens.push_back(utf8_with_replacements(bytes_of(tokenizer, score.token)));
+    tokens.push_back(utf8_with_replacements(tokenizer.bytes_of(score.token)));
     logprobs.push_back(shortest(score.logprob));
     nlohmann::json top = nlohmann::json::object();
     for (const auto& [token, logprob] : score.top) {
-      const std::string text = utf8_with_replacements(bytes_of(tokenizer, token));
+      const std::string text = utf8_with_replacements(tokenizer.bytes_of(token));
       if (!top.contains(text)) top[text] = shortest(logprob);
     }
     tops.push_back(std::move(top));
@@ -134,9 +132,13 @@ struct AnswerWriter::Json {
 };
 
 AnswerWriter::AnswerWriter(const Tokenizer& tokenizer, const Options& options)
-    : tokenizer_(tokenizer), options_(options), choices_(options.n_texts) {}
+    : tokenizer_(tokenizer), options_(options) {
+  for (std::size_t i = 0; i < options.n_texts; ++i) {
+    choices_.emplace_back().reader = ToolCallReader(options.tool_form);
+  }
+}
 
-std::string AnswerWriter::begin() const {
+std::string AnswerWriter::begin() {
   std::string all;
   if (!options_.stream || !options_.chat) return all;
   for (std::size_t i = 0; i < choices_.size(); ++i) {
@@ -145,27 +147,45 @@ std::string AnswerWriter::begin() const {
   return all;
 }
 
-std::string AnswerWriter::add(std::size_t index, const TextEvent& event) {
+// What an event brings: text and calls for the answer, and in a stream what is said of them.
+void AnswerWriter::take(std::size_t index, ToolCallReader::Found found, const TextEvent& event,
+                        std::string& said) {
   Choice& choice = choices_[index];
   const Json json{*this};
   const std::size_t offset = choice.characters;
-  choice.characters += count_characters(event.piece);
-  std::string said;
-  if (options_.stream) {
-    if (!event.piece.empty() || event.score) {
-      nlohmann::json scores = nullptr;
-      if (event.score) scores = json.logprobs({&*event.score, 1}, {&offset, 1});
-      nlohmann::json delta = event.piece;
-      if (options_.chat) delta = {{"content", event.piece}};
-      said += json.chunk(index, std::move(delta), std::move(scores), nullptr);
-    }
-  } else {
-    choice.text += event.piece;
+  choice.characters += count_characters(found.text);
+  for (ToolCall& call : found.calls) {
+    call.id = fmt::format("call_{}_{}_{}", options_.id.substr(options_.id.find('-') + 1), index,
+                          choice.calls.size());
+    choice.calls.push_back(std::move(call));
+  }
+  if (!options_.stream) {
+    choice.text += found.text;
     if (event.score) {
       choice.scores.push_back(*event.score);
       choice.offsets.push_back(offset);
     }
+    return;
   }
+  if (!found.text.empty() || event.score) {
+    nlohmann::json scores = nullptr;
+    if (event.score) scores = json.logprobs({&*event.score, 1}, {&offset, 1});
+    nlohmann::json delta = found.text;
+    if (options_.chat) delta = {{"content", found.text}};
+    said += json.chunk(index, std::move(delta), std::move(scores), nullptr);
+  }
+  for (std::size_t i = choice.calls.size() - found.calls.size(); i < choice.calls.size(); ++i) {
+    nlohmann::json call = call_json(choice.calls[i]);
+    call["index"] = i;
+    said += json.chunk(index, {{"tool_calls", nlohmann::json::array({std::move(call)})}}, nullptr,
+                       nullptr);
+  }
+}
+
+std::string AnswerWriter::add(std::size_t index, const TextEvent& event) {
+  Choice& choice = choices_[index];
+  std::string said;
+  take(index, choice.reader.push(event.piece), event, said);
   if (!event.end) return said;
   ++ended_;
   choice.end = *event.end;
@@ -173,14 +193,16 @@ std::string AnswerWriter::add(std::size_t index, const TextEvent& event) {
     if (error_.empty()) error_ = event.end->error;
     return said;
   }
+  take(index, choice.reader.finish(), {}, said);
   if (options_.stream) {
     const nlohmann::json nothing = options_.chat ? nlohmann::json::object() : nlohmann::json("");
-    said += json.chunk(index, nothing, nullptr, finish_reason(event.end->reason));
+    said +=
+        Json{*this}.chunk(index, nothing, nullptr, finish_reason(choice.end.reason, choice.calls));
   }
   return said;
 }
 
-std::string AnswerWriter::finish() const {
+std::string AnswerWriter::finish() {
   const Json json{*this};
   if (options_.stream) {
     std::string rest;
@@ -200,9 +222,14 @@ std::string AnswerWriter::finish() const {
     const Choice& choice = choices_[i];
     nlohmann::json entry = {{"index", i},
                             {"logprobs", json.logprobs(choice.scores, choice.offsets)},
-                            {"finish_reason", finish_reason(choice.end.reason)}};
+                            {"finish_reason", finish_reason(choice.end.reason, choice.calls)}};
     if (options_.chat) {
       entry["message"] = {{"role", "assistant"}, {"content", choice.text}, {"refusal", nullptr}};
+      if (!choice.calls.empty()) {
+        if (choice.text.empty()) entry["message"]["content"] = nullptr;
+        nlohmann::json& calls = entry["message"]["tool_calls"] = nlohmann::json::array();
+        for (const ToolCall& call : choice.calls) calls.push_back(call_json(call));
+      }
     } else {
       entry["text"] = choice.text;
     }

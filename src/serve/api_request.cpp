@@ -7,6 +7,8 @@
 #include "base/json.h"
 #include "base/utf8.h"
 #include "serve/api_error.h"
+#include "text/grammar/json_schema.h"
+#include "text/tool_calls.h"
 
 namespace stagecraft {
 namespace {
@@ -185,6 +187,71 @@ void parse_common(Fields& fields, CompletionRequest& request) {
   fields.only("min_p", "[0]");
 }
 
+// Error to ApiError, for what reads a part of the request and knows no fields.
+template <class Read>
+auto reading(const char* key, Read read) {
+  try {
+    return read();
+  } catch (const ApiError&) {
+    throw;
+  } catch (const Error& problem) {
+    throw ApiError::bad_request(key, problem.what());
+  }
+}
+
+// {"type": "json_schema", "json_schema": {"name", "schema", "strict"}}, or {"type": "json_object"},
+// with a "schema" perhaps; as GBNF, "" where any text will do.
+std::string gbnf_of_format(JsonNode format) {
+  const std::optional<JsonNode> type = format.is_object() ? format.find("type") : std::nullopt;
+  if (!type || !type->is_string()) expected("response_format", "an object with a type", format);
+  Fields fields(format);
+  fields.ignore({"type"});
+  std::string gbnf;
+  if (type->string() == "json_schema") {
+    const std::optional<JsonNode> named = fields.find("json_schema");
+    if (!named || !named->is_object()) expected("response_format.json_schema", "an object", named);
+    Fields members(*named);
+    members.ignore({"name", "description", "strict"});  // it is strict in any case
+    const std::optional<JsonNode> schema = members.find("schema");
+    if (!schema) expected("response_format.json_schema.schema", "a JSON Schema", schema);
+    members.refuse_others();
+    gbnf = json_schema_gbnf(*schema);
+  } else if (type->string() == "json_object") {
+    const std::optional<JsonNode> schema = fields.find("schema");
+    gbnf = schema ? json_schema_gbnf(*schema) : json_object_gbnf();
+  } else if (type->string() != "text") {
+    expected("response_format.type", "'text', 'json_object' or 'json_schema'", type);
+  }
+  fields.refuse_others();
+  return gbnf;
+}
+
+// What the text may be, from whichever of the fields that say it is given. Null: anything.
+std::shared_ptr<const TokenGrammar> parse_grammar(Fields& fields, const ServedModel& model) {
+  const char* given = nullptr;
+  std::string gbnf;
+  const auto take = [&](const char* key, auto gbnf_of) {
+    const std::optional<JsonNode> value = fields.find(key);
+    if (!value) return;
+    std::string found = reading(key, [&] { return gbnf_of(*value); });
+    if (found.empty()) return;
+    if (given != nullptr) {
+      throw ApiError::bad_request(
+          key, fmt::format("{}: '{}': expected none beside '{}', found one", kWhere, key, given));
+    }
+    given = key;
+    gbnf = std::move(found);
+  };
+  take("grammar", [](JsonNode value) { return text_of(value, "grammar"); });
+  take("json_schema", [](JsonNode value) { return json_schema_gbnf(value); });
+  take("response_format", gbnf_of_format);
+  if (given == nullptr) return nullptr;
+  return reading(given, [&] {
+    return std::make_shared<const TokenGrammar>(
+        model.grammars->parse(gbnf, fmt::format("{}: '{}'", kWhere, given)));
+  });
+}
+
 std::uint64_t parse_seed(Fields& fields, std::uint64_t otherwise) {
   return fields.size("seed", 0, SIZE_MAX, otherwise);
 }
@@ -269,46 +336,204 @@ std::string content_of(JsonNode message, const std::string& where) {
   return text;
 }
 
-std::vector<Message> parse_messages(Fields& fields) {
+std::string required_text(Fields& fields, const char* key, const std::string& where) {
+  const std::optional<JsonNode> value = fields.find(key);
+  if (!value) expected(where + "." + key, "a string", value);
+  return text_of(*value, where + "." + key);
+}
+
+bool is_function_name(std::string_view name) {
+  return !name.empty() && name.size() <= 64 && std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-';
+  });
+}
+
+std::string function_name(Fields& fields, const std::string& where) {
+  std::string name = required_text(fields, "name", where);
+  if (is_function_name(name)) return name;
+  expected(where + ".name", "1 to 64 letters, digits, _ or -", fields.find("name"));
+}
+
+// The object "function" of a tool, a call or a choice, which must be of that type.
+JsonNode function_of(JsonNode value, const std::string& where) {
+  const std::optional<JsonNode> type = value.is_object() ? value.find("type") : std::nullopt;
+  const std::optional<JsonNode> function = type ? value.find("function") : std::nullopt;
+  if (!type || !type->is_string() || type->string() != "function" || !function ||
+      !function->is_object()) {
+    expected(where, "an object of the type 'function'", value);
+  }
+  return *function;
+}
+
+// Calls that the model has made earlier.
+std::vector<ToolCall> parse_calls(Fields& message, const std::string& where) {
+  std::vector<ToolCall> calls;
+  const std::optional<JsonNode> value = message.find("tool_calls");
+  if (!value) return calls;
+  if (!value->is_array()) expected(where + ".tool_calls", "an array", value);
+  for (const JsonNode call : value->elements()) {
+    const std::string at = fmt::format("{}.tool_calls[{}]", where, calls.size());
+    Fields function(function_of(call, at));
+    Fields fields(call);
+    fields.ignore({"type", "function", "index"});
+    ToolCall made{required_text(fields, "id", at), function_name(function, at + ".function"),
+                  required_text(function, "arguments", at + ".function")};
+    fields.refuse_others();
+    function.refuse_others();
+    reading("messages", [&] {
+      return parse_json_object(made.arguments,
+                               fmt::format("{}: '{}.function.arguments'", kWhere, at));
+    });
+    calls.push_back(std::move(made));
+  }
+  return calls;
+}
+
+std::string one_of(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) {
+    text += fmt::format("{}'{}'", text.empty() ? "" : " or ", word);
+  }
+  return text;
+}
+
+// One message of a role that is due; `due` becomes the roles that may follow it.
+ToolMessage parse_message(JsonNode value, const std::string& where, std::vector<std::string>& due,
+                          const std::vector<ToolCall>& last_calls) {
+  if (!value.is_object()) expected(where, "an object", value);
+  Fields members(value);
+  const std::optional<JsonNode> given = members.find("role");
+  std::string role = given ? text_of(*given, where + ".role") : "";
+  if (role == "developer") role = "system";  // the newer name
+  if (std::ranges::count(due, role) == 0) expected(where + ".role", one_of(due), given);
+  members.ignore({"content", "name"});
+  members.only("refusal", "[]");
+  ToolMessage message;
+  message.role = role;
+  if (role == "assistant") {
+    message.calls = parse_calls(members, where);
+  } else {
+    members.only("tool_calls", "[[]]");
+  }
+  if (role == "tool") {
+    message.call_id = required_text(members, "tool_call_id", where);
+    if (std::ranges::count(last_calls, message.call_id, &ToolCall::id) == 0) {
+      expected(where + ".tool_call_id", "the id of a call before it", members.find("tool_call_id"));
+    }
+  }
+  members.refuse_others();
+  if (message.calls.empty() || value.find("content")) message.content = content_of(value, where);
+  due = {"user"};
+  if (role == "user") due = {"assistant"};
+  if (role == "tool") due = {"tool", "assistant"};
+  if (!message.calls.empty()) due = {"tool"};
+  return message;
+}
+
+std::vector<ToolMessage> parse_messages(Fields& fields) {
   const std::optional<JsonNode> value = fields.find("messages");
   if (!value || !value->is_array() || value->size() == 0) {
     expected("messages", "an array of at least one message", value);
   }
-  std::vector<Message> messages;
-  std::string due = "user";
+  std::vector<ToolMessage> messages;
+  std::vector<std::string> due = {"user", "system"};
+  std::vector<ToolCall> last_calls;
   for (const JsonNode message : value->elements()) {
-    const bool first = messages.empty();
-    const std::string where = fmt::format("messages[{}]", messages.size());
-    if (!message.is_object()) expected(where, "an object", message);
-    Fields members(message);
-    const std::optional<JsonNode> given = members.find("role");
-    std::string role = given ? text_of(*given, where + ".role") : "";
-    if (role == "developer") role = "system";  // the newer name
-    const bool is_system = first && role == "system";
-    if (!is_system && role != due) {
-      expected(where + ".role", fmt::format("'{}'{}", due, first ? " or 'system'" : ""), given);
-    }
-    members.ignore({"content", "name"});
-    members.only("refusal", "[]");
-    members.only("tool_calls", "[[]]");
-    members.refuse_others();
-    messages.push_back({role, content_of(message, where)});
-    if (!is_system) due = due == "user" ? "assistant" : "user";
+    messages.push_back(
+        parse_message(message, fmt::format("messages[{}]", messages.size()), due, last_calls));
+    if (messages.back().role == "assistant") last_calls = messages.back().calls;
   }
-  if (due == "user") {
+  const std::string& last = messages.back().role;
+  if (last != "user" && last != "tool") {
     throw ApiError::bad_request(
         "messages",
         fmt::format("{}: 'messages': expected a message of the role 'user' as the last, found '{}'",
-                    kWhere, messages.back().role));
+                    kWhere, last));
   }
   return messages;
 }
 
-std::vector<TokenId> chat_prompt(const std::vector<Message>& messages, const ServedModel& model) {
+// What a chat may call, and must.
+struct Tools {
+  std::optional<JsonNode> array;  // for the template
+  std::vector<Tool> callable;     // by this answer
+  bool forced = false;
+  bool several = true;
+};
+
+constexpr std::size_t kMaxTools = 128;
+
+std::vector<Tool> parse_tool_list(JsonNode array) {
+  if (!array.is_array() || array.size() > kMaxTools) {
+    expected("tools", fmt::format("an array of at most {} functions", kMaxTools), array);
+  }
+  std::vector<Tool> tools;
+  for (const JsonNode tool : array.elements()) {
+    const std::string where = fmt::format("tools[{}]", tools.size());
+    Fields function(function_of(tool, where));
+    function.ignore({"description", "strict"});  // it is strict in any case
+    tools.push_back({function_name(function, where + ".function"), function.find("parameters")});
+    function.refuse_others();
+  }
+  return tools;
+}
+
+Tools parse_tools(Fields& fields, const ServedModel& model) {
+  Tools tools;
+  tools.several = fields.flag("parallel_tool_calls", true);
+  fields.only("functions", "[[]]");
+  fields.only("function_call", R"(["none", "auto"])");
+  const std::optional<JsonNode> choice = fields.find("tool_choice");
+  const std::optional<JsonNode> array = fields.find("tools");
+  if (!array || (array->is_array() && array->size() == 0)) {
+    fields.only("tool_choice", R"(["none", "auto"])");
+    return tools;
+  }
+  tools.callable = parse_tool_list(*array);
+  if (model.chat != nullptr && model.chat->tool_form() == ToolForm::None) {
+    throw ApiError::bad_request(
+        "tools",
+        fmt::format("{}: 'tools': not supported: the chat template of this model has no form "
+                    "of calls that is known here",
+                    kWhere));
+  }
+  tools.array = array;
+  if (!choice || (choice->is_string() && choice->string() == "auto")) return tools;
+  if (choice->is_string() && choice->string() == "none") return {};
+  tools.forced = true;
+  if (choice->is_string() && choice->string() == "required") return tools;
+  if (!choice->is_object()) {
+    expected("tool_choice", "'none', 'auto', 'required' or a function", choice);
+  }
+  Fields function(function_of(*choice, "tool_choice"));
+  const std::string name = function_name(function, "tool_choice.function");
+  std::erase_if(tools.callable, [&](const Tool& tool) { return tool.name != name; });
+  if (tools.callable.empty()) {
+    expected("tool_choice", "the name of one of the tools", function.find("name"));
+  }
+  return tools;
+}
+
+std::vector<TokenId> chat_prompt(const std::vector<ToolMessage>& messages, const Tools& tools,
+                                 const ServedModel& model) {
   if (model.chat == nullptr) throw ApiError::bad_request("", model.why_no_chat);
+  const bool has_calls = std::ranges::any_of(messages, [](const ToolMessage& message) {
+    return !message.calls.empty() || message.role == "tool";
+  });
+  if (has_calls && model.chat->tool_form() == ToolForm::None) {
+    throw ApiError::bad_request(
+        "messages", fmt::format("{}: 'messages': calls of tools are not supported by the chat "
+                                "template of this model",
+                                kWhere));
+  }
   std::vector<TokenId> tokens;
   try {
-    tokens = model.chat->tokens(messages);
+    if (has_calls || tools.array) {
+      tokens = model.chat->tokens(messages, tools.array);
+    } else {
+      tokens = model.chat->tokens(std::vector<Message>(messages.begin(), messages.end()));
+    }
   } catch (const Error& problem) {
     throw ApiError::bad_request("messages",
                                 fmt::format("{}: 'messages': {}", kWhere, problem.what()));
@@ -353,6 +578,7 @@ CompletionRequest parse_completion(std::string_view body, const ServedModel& mod
   fields.only("best_of", fmt::format("[{}]", request.n));
   fields.only("echo", "[false]");
   fields.only("suffix", R"([""])");
+  text.options.grammar = parse_grammar(fields, model);
   const std::vector<std::vector<TokenId>> prompts = parse_prompts(fields, model);
   fields.refuse_others();
   request.texts = texts_of(prompts, request.n, text, model);
@@ -379,19 +605,27 @@ CompletionRequest parse_chat_completion(std::string_view body, const ServedModel
         fmt::format("{}: 'top_logprobs': expected 'logprobs' to be true, found false", kWhere));
   }
   request.n = fields.size("n", 1, model.max_texts, 1);
-  fields.ignore({"parallel_tool_calls"});
-  fields.only("tools", "[[]]");
-  fields.only("functions", "[[]]");
-  fields.only("tool_choice", R"(["none", "auto"])");
-  fields.only("function_call", R"(["none", "auto"])");
-  fields.only("response_format", R"([{"type": "text"}])");
+  text.options.grammar = parse_grammar(fields, model);
+  const Tools tools = parse_tools(fields, model);
   fields.only("modalities", R"([["text"]])");
-  const std::vector<Message> messages = parse_messages(fields);
+  const std::vector<ToolMessage> messages = parse_messages(fields);
   fields.refuse_others();
+  if (!tools.callable.empty() && model.chat != nullptr) {
+    if (text.options.grammar) {
+      throw ApiError::bad_request(
+          "tools", fmt::format("{}: 'tools': not supported beside a format of the answer", kWhere));
+    }
+    request.tool_form = model.chat->tool_form();
+    text.options.grammar = reading("tools", [&] {
+      return std::make_shared<const TokenGrammar>(model.grammars->parse(
+          tool_gbnf(request.tool_form, tools.callable, tools.forced, tools.several),
+          fmt::format("{}: 'tools'", kWhere)));
+    });
+  }
   const auto& ends = model.chat == nullptr ? std::vector<TokenId>() : model.chat->end_tokens();
   auto& end_tokens = text.options.generation.end_tokens;
   end_tokens.insert(end_tokens.end(), ends.begin(), ends.end());
-  request.texts = texts_of({chat_prompt(messages, model)}, request.n, text, model);
+  request.texts = texts_of({chat_prompt(messages, tools, model)}, request.n, text, model);
   return request;
 }
 

@@ -7,6 +7,7 @@
 
 #include "serve/scheduler.h"
 #include "text/chat_format.h"
+#include "text/grammar/token_grammar.h"
 
 namespace stagecraft {
 
@@ -16,6 +17,7 @@ struct ServedModel {
   const Tokenizer* tokenizer = nullptr;
   const ChatFormat* chat = nullptr;  // null: the model is not for chats
   std::string why_no_chat;
+  TokenGrammars* grammars = nullptr;
   std::size_t vocab_size = 0;  // rows of the embedding
   std::size_t context = 0;
   std::size_t max_texts = 16;   // of one request
@@ -28,8 +30,9 @@ struct ServedModel {
 struct CompletionRequest {
   bool chat = false;
   bool stream = false;
-  bool include_usage = false;  // in a stream; an answer in one piece always has it
-  std::size_t n = 1;           // texts per prompt
+  bool include_usage = false;           // in a stream; an answer in one piece always has it
+  std::size_t n = 1;                    // texts per prompt
+  ToolForm tool_form = ToolForm::None;  // of calls that may be in the answer
   // What is to be made: n texts per prompt, prompt by prompt. With the seed s, choice i of a prompt
   // has the seed s + i.
   std::vector<TextRequest> texts;

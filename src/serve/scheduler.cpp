@@ -159,7 +159,7 @@ void Scheduler::admit(Waiting waiting, Place& place) {
   const std::size_t kept = place.sequence->truncate(known);
   VisibleText visible(tokenizer_, request.prompt, std::move(request.options.stops));
   Continuation continuation(std::move(request.prompt), request.options.generation,
-                            Random(request.seed), options_.context);
+                            Random(request.seed), options_.context, request.options.grammar.get());
   place.last_used = ++uses_;
   place.tokens.clear();
   place.running.emplace(

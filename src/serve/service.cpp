@@ -94,12 +94,14 @@ HttpAnswer Service::route(ConnectionId connection, const HttpRequest& request, b
   const std::string& path = request.path;
   const bool chat = path == "/v1/chat/completions";
   const bool reads = path == "/health" || path == "/v1/models" || path == "/metrics";
-  const bool writes = chat || path == "/v1/completions" || path == "/tokenize";
+  const bool response = path == "/v1/responses";
+  const bool writes = chat || response || path == "/v1/completions" || path == "/tokenize";
   if (!reads && !writes) {
-    throw ApiError(404, "invalid_request_error", "", "not_found",
-                   fmt::format("request: path: expected /v1/chat/completions, /v1/completions, "
-                               "/v1/models, /tokenize, /health or /metrics, found '{}'",
-                               printable(path)));
+    throw ApiError(
+        404, "invalid_request_error", "", "not_found",
+        fmt::format("request: path: expected /v1/chat/completions, /v1/completions, "
+                    "/v1/responses, /v1/models, /tokenize, /health or /metrics, found '{}'",
+                    printable(path)));
   }
   const std::string_view allowed = reads ? "GET, HEAD" : "POST";
   if (reads ? request.method != "GET" && request.method != "HEAD" : request.method != "POST") {
@@ -120,8 +122,12 @@ HttpAnswer Service::route(ConnectionId connection, const HttpRequest& request, b
   }
   if (path == "/tokenize") return tokenize(request);
   const std::uint64_t seed = model_.seed ? *model_.seed : std::random_device()();
-  start(connection, chat ? parse_chat_completion(request.body, model_, seed)
-                         : parse_completion(request.body, model_, seed));
+  if (response) {
+    start(connection, parse_response(request.body, model_, seed));
+  } else {
+    start(connection, chat ? parse_chat_completion(request.body, model_, seed)
+                           : parse_completion(request.body, model_, seed));
+  }
   later = true;
   return {};
 }
@@ -134,22 +140,42 @@ void Service::start(ConnectionId connection, CompletionRequest request) {
   options.logprobs = request.texts.front().n_top.has_value();
   options.n_texts = request.texts.size();
   options.n = request.n;
-  options.id =
-      fmt::format("{}-{:x}{:06x}", request.chat ? "chatcmpl" : "cmpl", began_, ++completions_);
+  options.tool_form = request.tool_form;
+  options.id = fmt::format("{}-{}", request.chat ? "chatcmpl" : "cmpl", new_id());
   options.model = model_.names.front();
   options.created = std::time(nullptr);
-  const std::size_t n = request.texts.size();
-  const std::optional<TextId> first = scheduler_->submit(std::move(request.texts));
+  submit(connection, std::move(request.texts),
+         std::make_unique<AnswerWriter>(*model_.tokenizer, options));
+}
+
+void Service::start(ConnectionId connection, ResponseRequest request) {
+  ResponseWriter::Options options;
+  options.stream = request.completion.stream;
+  options.tool_form = request.completion.tool_form;
+  options.id = new_id();
+  options.model = model_.names.front();
+  options.created = std::time(nullptr);
+  options.echo = std::move(request.echo);
+  submit(connection, std::move(request.completion.texts),
+         std::make_unique<ResponseWriter>(options));
+}
+
+std::string Service::new_id() { return fmt::format("{:x}{:06x}", began_, ++completions_); }
+
+void Service::submit(ConnectionId connection, std::vector<TextRequest> texts,
+                     std::unique_ptr<Answer> answer) {
+  const std::size_t n = texts.size();
+  const std::optional<TextId> first = scheduler_->submit(std::move(texts));
   if (!first) {
     throw ApiError(429, "rate_limit_error", "", "queue_full",
                    "server: all places are taken and the queue is full; try again later");
   }
-  const auto [it, is_new] =
-      answering_.emplace(connection, Answering{{*model_.tokenizer, options}, *first, n});
+  Answer& writer = *answer;
+  answering_.emplace(connection, Answering{std::move(answer), *first, n});
   for (std::size_t i = 0; i < n; ++i) owners_[*first + i] = connection;
-  if (!request.stream) return;
+  if (!writer.is_stream()) return;
   server_->begin_stream(connection, "text/event-stream");
-  server_->stream(connection, it->second.writer.begin());
+  server_->stream(connection, writer.begin());
 }
 
 void Service::on_wake() {
@@ -159,14 +185,14 @@ void Service::on_wake() {
     const ConnectionId connection = owner->second;
     if (event.end) owners_.erase(owner);
     Answering& answering = answering_.at(connection);
-    server_->stream(connection, answering.writer.add(event.text - answering.first, event));
-    if (!answering.writer.is_complete()) continue;
-    finish(connection, answering.writer);
+    server_->stream(connection, answering.writer->add(event.text - answering.first, event));
+    if (!answering.writer->is_complete()) continue;
+    finish(connection, *answering.writer);
     answering_.erase(connection);
   }
 }
 
-void Service::finish(ConnectionId connection, const AnswerWriter& writer) {
+void Service::finish(ConnectionId connection, Answer& writer) {
   if (writer.is_stream()) {
     server_->stream(connection, writer.finish());
     server_->end_stream(connection);

@@ -8,6 +8,7 @@
 #include "serve/api_error.h"
 #include "serve/api_request.h"
 #include "serve/http_server.h"
+#include "serve/responses.h"
 
 namespace stagecraft {
 
@@ -35,7 +36,7 @@ class Service : public HttpServer::Handler {
 
  private:
   struct Answering {
-    AnswerWriter writer;
+    std::unique_ptr<Answer> writer;
     TextId first;  // its texts' ids count on from here
     std::size_t n_texts;
   };
@@ -43,7 +44,11 @@ class Service : public HttpServer::Handler {
   HttpAnswer route(ConnectionId connection, const HttpRequest& request, bool& later);
   void check_access(const HttpRequest& request) const;
   void start(ConnectionId connection, CompletionRequest request);
-  void finish(ConnectionId connection, const AnswerWriter& writer);
+  void start(ConnectionId connection, ResponseRequest request);
+  void submit(ConnectionId connection, std::vector<TextRequest> texts,
+              std::unique_ptr<Answer> answer);
+  std::string new_id();
+  void finish(ConnectionId connection, Answer& answer);
   HttpAnswer refuse(const ApiError& error);
   HttpAnswer models() const;
   HttpAnswer tokenize(const HttpRequest& request) const;

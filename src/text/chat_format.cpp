@@ -4,6 +4,7 @@
 #include <ctime>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/mapped_file.h"
 #include "base/utf8.h"
 #include "text/builtin_chat_templates.h"
@@ -79,6 +80,69 @@ std::vector<std::vector<Message>> probes() {
           {{"system", ""}, again}};
 }
 
+std::vector<ToolMessage> plain(std::span<const Message> messages) {
+  std::vector<ToolMessage> result;
+  for (const Message& message : messages) result.push_back({message, {}, {}});
+  return result;
+}
+
+// What a client sends is typed text, keys included.
+jinja::Value value_of(jinja::Runtime& runtime, JsonNode node) {
+  const auto typed = [&](std::string_view text) { return runtime.text(MarkedText::typed(text)); };
+  if (node.is_string()) return typed(node.string());
+  if (node.is_boolean()) return jinja::Value::of_bool(node.boolean());
+  if (node.is_integer()) return jinja::Value::of_integer(node.integer());
+  if (node.is_number()) return jinja::Value::of_number(node.number());
+  if (node.is_array()) {
+    jinja::Values values;
+    for (const JsonNode element : node.elements()) values.push_back(value_of(runtime, element));
+    return runtime.list(std::move(values));
+  }
+  if (!node.is_object()) return jinja::Value::none();
+  jinja::Dict dict;
+  for (const JsonNode member : node.members()) {
+    dict.items.emplace_back(typed(member.key()), value_of(runtime, member));
+  }
+  return runtime.dict(std::move(dict));
+}
+
+// As transformers hands it to a template. A role is one of four words: templates make tokens of it
+// ("<|user|>"). What is not there has no key: templates ask for keys.
+jinja::Value value_of(jinja::Runtime& runtime, const ToolMessage& message) {
+  const auto word = [&](std::string_view text) { return runtime.text(MarkedText(text)); };
+  const auto typed = [&](std::string_view text) { return runtime.text(MarkedText::typed(text)); };
+  jinja::Dict dict{{{word("role"), word(message.role)}, {word("content"), typed(message.content)}}};
+  jinja::Values calls;
+  for (const ToolCall& call : message.calls) {
+    const Json arguments(call.arguments, "arguments");
+    const jinja::Value function =
+        runtime.dict({{{word("name"), typed(call.name)},
+                       {word("arguments"), value_of(runtime, arguments.root())}}});
+    calls.push_back(runtime.dict({{{word("id"), typed(call.id)},
+                                   {word("type"), word("function")},
+                                   {word("function"), function}}}));
+  }
+  if (!calls.empty()) dict.items.emplace_back(word("tool_calls"), runtime.list(std::move(calls)));
+  if (!message.call_id.empty()) {
+    dict.items.emplace_back(word("tool_call_id"), typed(message.call_id));
+  }
+  return runtime.dict(std::move(dict));
+}
+
+// All texts in it, for who looks for something in any of them.
+std::string strings_of(JsonNode node) {
+  if (node.is_string()) return std::string(node.string()) + "\n";
+  std::string text;
+  if (node.is_array()) {
+    for (const JsonNode element : node.elements()) text += strings_of(element);
+  } else if (node.is_object()) {
+    for (const JsonNode member : node.members()) {
+      text += std::string(member.key()) + "\n" + strings_of(member);
+    }
+  }
+  return text;
+}
+
 }  // namespace
 
 ChatFormat ChatFormat::open(const std::filesystem::path& path, const Tokenizer& tokenizer,
@@ -101,6 +165,7 @@ ChatFormat ChatFormat::open(const std::filesystem::path& path, const Tokenizer& 
   format.now_ = now;
   format.recognise_chatml();
   format.find_end_tokens();
+  format.find_tool_form();
   return format;
 }
 
@@ -169,19 +234,19 @@ void ChatFormat::find_end_tokens() {
 }
 
 MarkedText ChatFormat::text(std::span<const Message> messages, bool with_opening) const {
+  return render(plain(messages), std::nullopt, with_opening);
+}
+
+MarkedText ChatFormat::render(std::span<const ToolMessage> messages, std::optional<JsonNode> tools,
+                              bool with_opening) const {
   return template_->render(
       [&](jinja::Runtime& runtime) {
         const auto word = [&](std::string_view text) { return runtime.text(MarkedText(text)); };
         jinja::Values list;
-        for (const auto& [role, content] : messages) {
-          // A role is one of three words: templates make tokens of it ("<|user|>").
-          list.push_back(
-              runtime.dict({{{word("role"), word(role)},
-                             {word("content"), runtime.text(MarkedText::typed(content))}}}));
-        }
+        for (const ToolMessage& message : messages) list.push_back(value_of(runtime, message));
         std::vector<std::pair<std::string, jinja::Value>> variables = {
             {"messages", runtime.list(std::move(list))},
-            {"tools", jinja::Value::none()},
+            {"tools", tools ? value_of(runtime, *tools) : jinja::Value::none()},
             {"documents", jinja::Value::none()},
             {"add_generation_prompt", jinja::Value::of_bool(with_opening)},
         };
@@ -189,6 +254,44 @@ MarkedText ChatFormat::text(std::span<const Message> messages, bool with_opening
         return variables;
       },
       now_);
+}
+
+// What the template makes of a function, a call of it and its result.
+void ChatFormat::find_tool_form() {
+  const Json tools(
+      R"([{"type": "function", "function": {"name": "probe_f", "description": "A probe.",
+          "parameters": {"type": "object", "properties": {"probe_a": {"type": "string"}}}}}])",
+      "probe");
+  const ToolMessage asked = {{"user", "Who?"}, {}, {}};
+  const ToolMessage called = {
+      {"assistant", ""}, {{"call_1", "probe_f", R"({"probe_a": "probe_v"})"}}, {}};
+  const ToolMessage result = {{"tool", "probe_r"}, {}, "call_1"};
+  try {
+    if (render({{asked}}, tools.root(), true).bytes().find("probe_f") == std::string::npos) return;
+    const std::string all = render({{asked, called, result}}, tools.root(), true).bytes();
+    const auto has = [&](std::string_view text) { return all.find(text) != std::string::npos; };
+    if (!has("probe_r")) return;
+    const auto tag = tokenizer_->id_of("<tool_call>");
+    const bool tag_is_text = !tag || !tokenizer_->is_special(*tag);
+    if (tag_is_text && has("<tool_call>\n{\"name\": \"probe_f\", \"arguments\": {\"probe_a\": ")) {
+      tool_form_ = ToolForm::Tagged;
+    } else if (has("{\"name\": \"probe_f\", \"parameters\": {\"probe_a\": ")) {
+      tool_form_ = ToolForm::Bare;
+    }
+  } catch (const Error&) {  // the template refuses calls, or results
+  }
+}
+
+std::vector<TokenId> ChatFormat::tokens(std::span<const ToolMessage> messages,
+                                        std::optional<JsonNode> tools) const {
+  for (const ToolMessage& message : messages) {
+    check_utf8("text", message.content);
+    check_typed(*tokenizer_, message.content, end_tokens_);
+    for (const ToolCall& call : message.calls)
+      check_typed(*tokenizer_, call.arguments, end_tokens_);
+  }
+  if (tools) check_typed(*tokenizer_, strings_of(*tools), end_tokens_);
+  return tokenizer_->encode(render(messages, tools, true), {});
 }
 
 std::vector<TokenId> ChatFormat::tokens(std::span<const Message> messages) const {

@@ -10,8 +10,17 @@
 
 #include "text/chat_template.h"
 #include "text/jinja/template.h"
+#include "text/tool_call.h"
 
 namespace stagecraft {
+
+class JsonNode;
+
+// A message that may call functions, or, of the role "tool", bring the result of a call.
+struct ToolMessage : Message {
+  std::vector<ToolCall> calls;
+  std::string call_id;  // of a result: which call it belongs to
+};
 
 // How a model was taught to read a conversation: which tokens stand around what is said.
 //
@@ -40,6 +49,14 @@ class ChatFormat {
   // whatever it spells. Throws Error where the template refuses the conversation, a content is not
   // UTF-8, or the tokenizer takes what is typed for a token that ends an answer.
   std::vector<TokenId> tokens(std::span<const Message> messages) const;
+  // The same of a conversation in which functions are called: `tools` is what OpenAI calls so, an
+  // array. It goes through the template in any case. After an "assistant" that calls come the
+  // results, as "tool", then "assistant".
+  std::vector<TokenId> tokens(std::span<const ToolMessage> messages,
+                              std::optional<JsonNode> tools) const;
+  // How the template writes calls; None: it does not, or it leaves out the functions.
+  ToolForm tool_form() const { return tool_form_; }
+
   // The same as text, for what is not ChatML and for tests.
   MarkedText text(std::span<const Message> messages, bool with_opening = true) const;
 
@@ -55,6 +72,9 @@ class ChatFormat {
   explicit ChatFormat(const Tokenizer& tokenizer) : tokenizer_(&tokenizer) {}
   void recognise_chatml();
   void find_end_tokens();
+  void find_tool_form();
+  MarkedText render(std::span<const ToolMessage> messages, std::optional<JsonNode> tools,
+                    bool with_opening) const;
 
   const Tokenizer* tokenizer_;
   std::string name_;
@@ -64,6 +84,7 @@ class ChatFormat {
   bool is_chatml_ = false;
   std::optional<std::string> own_system_;  // ChatML: the model's system prompt where none is given
   std::vector<TokenId> end_tokens_;
+  ToolForm tool_form_ = ToolForm::None;
 };
 
 }  // namespace stagecraft

@@ -287,6 +287,12 @@ std::string Tokenizer::decode(std::span<const TokenId> ids) const {
   return decoding.take();
 }
 
+std::string Tokenizer::bytes_of(TokenId id) const {
+  if (!impl_->text_to_decode(id)) return {};
+  const TokenId twice[] = {id, id};
+  return decode(twice).substr(decode(std::span(twice).first(1)).size());
+}
+
 std::string_view Tokenizer::algorithm() const { return impl_->model->name(); }
 
 std::size_t Tokenizer::vocab_size() const { return impl_->end_id(); }

@@ -48,6 +48,10 @@ class Tokenizer {
   // on; one in between that no token has gives nothing.
   std::string decode(std::span<const TokenId> ids) const;
 
+  // The bytes that one token adds within a text, where some tokenizers keep a space that they drop
+  // at its beginning. Empty where no token has this id.
+  std::string bytes_of(TokenId id) const;
+
   std::string_view algorithm() const;                          // "BPE", "Unigram" ...
   std::size_t vocab_size() const;                              // the largest id + 1
   std::optional<TokenId> id_of(std::string_view token) const;  // as the vocabulary spells it

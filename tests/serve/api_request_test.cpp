@@ -16,7 +16,10 @@ using nlohmann::json;
 class ApiRequest : public testing::Test {
  protected:
   ApiRequest()
-      : tokenizer_(Tokenizer::open(folder_.folder())), format_(ChatFormat::chatml(tokenizer_)) {
+      : tokenizer_(Tokenizer::open(folder_.folder())),
+        format_(ChatFormat::chatml(tokenizer_)),
+        grammars_(tokenizer_) {
+    model_.grammars = &grammars_;
     model_.names = {"tiny", "also"};
     model_.tokenizer = &tokenizer_;
     model_.chat = &format_;
@@ -47,6 +50,7 @@ class ApiRequest : public testing::Test {
   TinyChatModel folder_;
   Tokenizer tokenizer_;
   ChatFormat format_;
+  TokenGrammars grammars_;
   ServedModel model_;
 };
 
@@ -208,10 +212,6 @@ TEST_F(ApiRequest, RefusesConversationsThatTheFrameHasNoPlaceFor) {
       "found an object");
   EXPECT_EQ(refused(with(R"([{"role": "user"}])"), true),
             "messages[0].content|request: 'messages[0].content': expected one, found none");
-  EXPECT_EQ(refused(with(hello, R"(, "tools": [{"type": "function"}])"), true),
-            "tools|request: 'tools': not supported, found an array of 1");
-  EXPECT_EQ(refused(with(hello, R"(, "response_format": {"type": "json_object"})"), true),
-            "response_format|request: 'response_format': not supported, found an object");
   EXPECT_EQ(refused(with(hello, R"(, "top_logprobs": 3)"), true),
             "top_logprobs|request: 'top_logprobs': expected 'logprobs' to be true, found false");
   EXPECT_EQ(refused(with(hello, R"(, "max_tokens": 3, "max_completion_tokens": 4)"), true),
@@ -219,6 +219,59 @@ TEST_F(ApiRequest, RefusesConversationsThatTheFrameHasNoPlaceFor) {
   model_.chat = nullptr;
   model_.why_no_chat = "models/x: expected a chat template";
   EXPECT_EQ(refused(with(hello), true), "|models/x: expected a chat template");
+}
+
+TEST_F(ApiRequest, TakesAGrammarFromAnyFieldThatSaysOne) {
+  const auto first_bytes = [](const TextRequest& text) {
+    std::string bytes;
+    for (int byte = 0; byte < 256; ++byte) {
+      ByteAutomaton automaton(text.options.grammar->grammar);
+      const auto next = automaton.next(automaton.start(), static_cast<std::uint8_t>(byte));
+      if (next != ByteAutomaton::kDead) bytes += static_cast<char>(byte);
+    }
+    return bytes;
+  };
+  const json schema = {{"type", "array"}};
+  EXPECT_EQ(first_bytes(completion({{"prompt", "x"}, {"grammar", "root ::= [ab]"}}).texts[0]),
+            "ab");
+  EXPECT_EQ(first_bytes(completion({{"prompt", "x"}, {"json_schema", schema}}).texts[0]), "[");
+  const auto format = [&](const json& value) {
+    return first_bytes(chat({{"messages", kHello}, {"response_format", value}}).texts[0]);
+  };
+  EXPECT_EQ(format({{"type", "json_object"}}), "{");
+  EXPECT_EQ(format({{"type", "json_object"}, {"schema", schema}}), "[");
+  EXPECT_EQ(format({{"type", "json_schema"},
+                    {"json_schema", {{"name", "x"}, {"strict", true}, {"schema", schema}}}}),
+            "[");
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {R"("grammar": "root = x")",
+       "grammar|request: 'grammar': line 1, column 6: expected '::=', found '='"},
+      {R"("grammar": "root ::= [a]", "json_schema": {})",
+       "json_schema|request: 'json_schema': expected none beside 'grammar', found one"},
+      {R"("response_format": {"type": "yaml"})",
+       "response_format.type|request: 'response_format.type': expected 'text', 'json_object' or "
+       "'json_schema', found \"yaml\""},
+      {R"("response_format": {"type": "json_schema", "json_schema": {"schema": {"not": {}}}})",
+       "response_format|request: response_format.json_schema.schema.not: not supported in a "
+       "schema"},
+      {R"("response_format": {"type": "json_object", "strict": true})",
+       "strict|request: 'strict': unknown field"},
+      {R"("tools": [{"type": "function", "function": {"name": "f"}}])",
+       "tools|request: 'tools': not supported: the chat template of this model has no form of "
+       "calls "
+       "that is known here"},
+      {R"("tools": [{"type": "web_search"}])",
+       "tools[0]|request: 'tools[0]': expected an object of the type 'function', found an object"},
+      {R"("tools": [{"type": "function", "function": {"name": "f g"}}])",
+       "tools[0].function.name|request: 'tools[0].function.name': expected 1 to 64 letters, "
+       "digits, "
+       "_ or -, found \"f g\""},
+      {R"("tool_choice": "required")",
+       "tool_choice|request: 'tool_choice': not supported, found \"required\""},
+  };
+  for (const auto& [more, message] : cases) {
+    EXPECT_EQ(refused(R"({"messages": )" + kHello.dump() + ", " + more + "}", true), message);
+  }
 }
 
 TEST_F(ApiRequest, ReadsOrRefusesMutatedBodies) {

@@ -19,7 +19,7 @@ import unittest
 from serving import MODELS, ROOT, read_all, serving
 
 PROGRAM = sys.argv[1:2]
-COMPLETIONS, CHATS = "/v1/completions", "/v1/chat/completions"
+COMPLETIONS, CHATS, RESPONSES = "/v1/completions", "/v1/chat/completions", "/v1/responses"
 HELLO = [{"role": "user", "content": "Hello, who are you?"}]
 
 
@@ -143,8 +143,7 @@ class Answers(unittest.TestCase):
         good = {"prompt": "x"}
         for expected, request in {
                 (400, "temperature", None): ("POST", COMPLETIONS, {**good, "temperature": "x"}),
-                (400, "tools", "unsupported_parameter"):
-                    ("POST", CHATS, {"messages": HELLO, "tools": [{}]}),
+                (400, "tools[0]", None): ("POST", CHATS, {"messages": HELLO, "tools": [{}]}),
                 (400, "prompt", "context_length_exceeded"):
                     ("POST", COMPLETIONS, {"prompt": "x y" * 2000}),
                 (404, "model", "model_not_found"): ("POST", COMPLETIONS, {**good, "model": "x"}),
@@ -197,6 +196,143 @@ class Answers(unittest.TestCase):
             self.assertEqual(connection.recv(100), b"HTTP/1.1 100 Continue\r\n\r\n")
             connection.sendall(body.encode())
             self.assertTrue(read_all(connection).startswith(b"HTTP/1.1 200 OK"))
+
+
+TEMPLATES = ROOT / "reference" / "chat_templates"
+WEATHER = {"type": "function", "function": {
+    "name": "get_weather", "description": "The weather of a place.",
+    "parameters": {"type": "object", "required": ["place"], "additionalProperties": False,
+                   "properties": {"place": {"enum": ["Bern", "Rome"]},
+                                  "days": {"type": "integer", "minimum": 1, "maximum": 9}}}}}
+CLOCK = {"type": "function", "function": {"name": "get_time"}}
+
+
+class Structure(unittest.TestCase):
+    def test_an_answer_follows_its_schema(self):
+        schema = {"type": "object", "additionalProperties": False, "required": ["name", "age"],
+                  "properties": {"name": {"type": "string", "maxLength": 12},
+                                 "age": {"type": "integer", "minimum": 0, "maximum": 99},
+                                 "mood": {"enum": ["sad", "glad"]}}}
+        with serving(PROGRAM, "--model", MODELS / "chat", "--parallel", 3) as server:
+            body = {"messages": HELLO, "seed": 4, "n": 8, "temperature": 1.3, "response_format": {
+                "type": "json_schema", "json_schema": {"name": "person", "schema": schema}}}
+            made = server.post(CHATS, body)["choices"]
+            for choice in made:
+                self.assertEqual(choice["finish_reason"], "stop")
+                found = json.loads(choice["message"]["content"])
+                self.assertLessEqual(set(found), set(schema["properties"]))
+                self.assertIn(found["age"], range(100))
+                self.assertLessEqual(len(found["name"]), 12)
+                self.assertIn(found.get("mood", "sad"), ("sad", "glad"))
+            alone = server.post(CHATS, {**body, "seed": 6, "n": 1})["choices"][0]
+            self.assertEqual(alone["message"], made[2]["message"])
+            streamed = server.events(CHATS, {**body, "seed": 6, "n": 1})
+            self.assertEqual("".join(one["choices"][0]["delta"].get("content", "")
+                                     for one in streamed), made[2]["message"]["content"])
+            body = {"prompt": "x", "seed": 1, "grammar": 'root ::= "yes" | "no"', "n": 4,
+                    "logprobs": 1}
+            for choice in server.post(COMPLETIONS, body)["choices"]:
+                self.assertIn(choice["text"], ("yes", "no"))
+                self.assertEqual("".join(choice["logprobs"]["tokens"]), choice["text"])
+            error = server.post(COMPLETIONS, {**body, "grammar": "root ::= root 'a'"}, status=400)
+            self.assertEqual(error["error"]["param"], "grammar")
+            ambiguous = 'root ::= [a-z ] root "x" | [a-z ] root "y" | [a-z ]'
+            error = server.post(COMPLETIONS, {"prompt": "x", "grammar": ambiguous,
+                                              "max_tokens": 90}, status=500)["error"]["message"]
+            self.assertIn("too many ways", error)
+            server.post(COMPLETIONS, {"prompt": "x"})  # it lives
+
+    def test_calls_of_tools_are_forced_and_read_back(self):
+        for template in ("qwen-2.5", "llama-3.1"):
+            with serving(PROGRAM, "--model", MODELS / "chat", "-c", 2048,
+                         "--chat-template", TEMPLATES / f"{template}.jinja") as server:
+                body = {"messages": HELLO, "tools": [WEATHER, CLOCK], "seed": 3, "n": 4,
+                        "temperature": 1, "tool_choice": "required", "max_tokens": 200}
+                made = server.post(CHATS, body)["choices"]
+                for choice in made:
+                    self.assertEqual(choice["finish_reason"], "tool_calls", choice)
+                    for call in choice["message"]["tool_calls"]:
+                        arguments = json.loads(call["function"]["arguments"])
+                        if call["function"]["name"] == "get_time":
+                            self.assertEqual(arguments, {})
+                        else:
+                            self.assertIn(arguments["place"], ("Bern", "Rome"))
+                            self.assertIn(arguments.get("days", 1), range(1, 10))
+                named = {**body, "n": 1, "parallel_tool_calls": False,
+                         "tool_choice": {"type": "function", "function": {"name": "get_weather"}}}
+                message = server.post(CHATS, named)["choices"][0]["message"]
+                self.assertIsNone(message["content"])
+                [call] = message["tool_calls"]
+                self.assertEqual((call["type"], call["function"]["name"]),
+                                 ("function", "get_weather"))
+                deltas = [one["choices"][0]["delta"] for one in server.events(CHATS, named)]
+                [[streamed]] = [one["tool_calls"] for one in deltas if "tool_calls" in one]
+                self.assertEqual(streamed["function"], call["function"])
+                # The result goes back, and an answer comes that may be any text.
+                messages = [*HELLO, message, {"role": "tool", "tool_call_id": call["id"],
+                                              "content": "sunny"}]
+                choice = server.post(CHATS, {**body, "messages": messages, "tool_choice": "auto",
+                                             "n": 1, "max_tokens": 20})["choices"][0]
+                self.assertTrue(choice["message"]["content"] or choice["message"]["tool_calls"])
+                without = server.post(CHATS, {"messages": HELLO, "tools": [CLOCK], "seed": 1,
+                                              "tool_choice": "none", "max_tokens": 20})
+                plain = server.post(CHATS, {"messages": HELLO, "seed": 1, "max_tokens": 20})
+                self.assertEqual(without["choices"][0]["message"],
+                                 plain["choices"][0]["message"])
+
+    def test_a_response_is_a_chat_in_the_newer_form(self):
+        with serving(PROGRAM, "--model", MODELS / "chat",
+                     "--chat-template", TEMPLATES / "qwen-2.5.jinja") as server:
+            chat = server.post(CHATS, {"messages": [{"role": "system", "content": "Be brief."},
+                                                    *HELLO], "seed": 3, "max_tokens": 20})
+            body = {"input": HELLO[0]["content"], "instructions": "Be brief.", "seed": 3,
+                    "max_output_tokens": 20}
+            made = server.post(RESPONSES, body)
+            [item] = made["output"]
+            self.assertEqual(item["content"][0]["text"],
+                             chat["choices"][0]["message"]["content"])
+            self.assertEqual(made["usage"]["output_tokens"], chat["usage"]["completion_tokens"])
+            self.assertEqual((made["instructions"], made["store"]), ("Be brief.", False))
+            events = self.response_events(server, body)
+            self.assertEqual(events[-1]["response"]["output"][0]["content"], item["content"])
+            self.assertEqual("".join(one["delta"] for one in events
+                                     if one["type"] == "response.output_text.delta"),
+                             item["content"][0]["text"])
+            kinds = [one["type"].removeprefix("response.") for one in events]
+            self.assertEqual([kind for kind in kinds if kind != "output_text.delta"],
+                             ["created", "in_progress", "output_item.added", "content_part.added",
+                              "output_text.done", "content_part.done", "output_item.done",
+                              made["status"]])
+            self.assertEqual([one["sequence_number"] for one in events], list(range(len(events))))
+            flat = {"type": "function", **WEATHER["function"]}
+            called = server.post(RESPONSES, {**body, "tools": [flat], "tool_choice": "required",
+                                             "max_output_tokens": 99,
+                                             "parallel_tool_calls": False})
+            [call] = called["output"]
+            self.assertEqual((call["type"], call["name"]), ("function_call", "get_weather"))
+            self.assertIn(json.loads(call["arguments"])["place"], ("Bern", "Rome"))
+            server.post(RESPONSES, {**body, "input": [
+                {"role": "user", "content": [{"type": "input_text", "text": "Rain?"}]}, call,
+                {"type": "function_call_output", "call_id": call["call_id"], "output": "no"}]})
+            formed = server.post(RESPONSES, {**body, "max_output_tokens": 99, "text": {"format": {
+                "type": "json_schema", "name": "x",
+                "schema": WEATHER["function"]["parameters"]}}})
+            self.assertIn(json.loads(formed["output"][0]["content"][0]["text"])["place"],
+                          ("Bern", "Rome"))
+            for change in ({"previous_response_id": "resp_1"}, {"store": True},
+                           {"input": [{"type": "image"}]}, {"input": 3}, {"tempreature": 1},
+                           {"reasoning": {"effort": "high"}}):
+                error = server.post(RESPONSES, {**body, **change}, status=400)["error"]
+                self.assertTrue(error["param"].startswith(next(iter(change))), error)
+
+    def response_events(self, server, body):
+        answer = server.ask("POST", RESPONSES, {**body, "stream": True})[2].decode()
+        events = []
+        for event in answer.removesuffix("\n\n").split("\n\n"):
+            kind, data = event.split("\n")
+            events.append(json.loads(data.removeprefix("data: ")))
+            self.assertEqual(kind, f"event: {events[-1]['type']}")
+        return events
 
 
 class Limits(unittest.TestCase):
@@ -296,7 +432,7 @@ class Limits(unittest.TestCase):
 
 PAGE = ROOT / "docs" / "server.md"
 EXAMPLE = re.compile(r"(?<=^```sh\n)(curl .*?)(^```\n```\w*\n)(.*?)(?=^```$)", re.M | re.S)
-CHANGING = re.compile(r'("(?:id|created)":\s*)("[^"]*"|\d+)')
+CHANGING = re.compile(r'("(?:id|created|created_at)":\s*)("[^"]*"|\d+)')
 
 
 def page_as_it_should_be():
@@ -306,9 +442,9 @@ def page_as_it_should_be():
             here = command.replace("localhost:8080", f"localhost:{server.port}")
             found = subprocess.run(["sh", "-c", here.replace("curl", "curl -s", 1)],
                                    capture_output=True, text=True, check=True, timeout=60).stdout
-            # An id and a time as they are on the page, wherever there is one.
-            before = dict(CHANGING.findall(expected))
-            found = CHANGING.sub(lambda one: one[1] + before.get(one[1], one[2]), found)
+            # Ids and times as they are on the page, in their order, wherever there are some.
+            before = iter(CHANGING.findall(expected))
+            found = CHANGING.sub(lambda one: one[1] + next(before, one.groups())[1], found)
             return command + between + found
         return EXAMPLE.sub(ask, PAGE.read_text())
 

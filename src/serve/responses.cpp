@@ -1,0 +1,370 @@
+#include "serve/responses.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/json.h"
+#include "base/utf8.h"
+#include "serve/api_error.h"
+
+namespace stagecraft {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+[[noreturn]] void refuse(const std::string& field, const std::string& problem) {
+  throw ApiError::bad_request(field, fmt::format("request: '{}': {}", field, problem));
+}
+
+OrderedJson parse_body(std::string_view body) {
+  try {
+    check_utf8("request", body);
+    parse_json_object(body, "request");  // bounds the nesting, finds keys that come twice
+  } catch (const Error& problem) {
+    throw ApiError::bad_request("", problem.what());
+  }
+  return OrderedJson::parse(body);
+}
+
+std::string type_of(const OrderedJson& item, const char* otherwise) {
+  return item.is_object() && item.contains("type") && item["type"].is_string()
+             ? item["type"].get<std::string>()
+             : otherwise;
+}
+
+const OrderedJson& needed(const OrderedJson& item, const char* key, const std::string& where) {
+  if (!item.contains(key)) refuse(where + "." + key, "expected one, found none");
+  return item[key];
+}
+
+// Only these members, or null.
+void check_members(const OrderedJson& item, std::initializer_list<std::string_view> known,
+                   const std::string& where) {
+  for (const auto& [key, value] : item.items()) {
+    if (value.is_null() || std::ranges::count(known, key) != 0) continue;
+    refuse(printable(where.empty() ? key : where + "." + key), "unknown field");
+  }
+}
+
+// "input_text" and "output_text" are "text" in a chat.
+OrderedJson content_of(OrderedJson content) {
+  if (!content.is_array()) return content;
+  for (OrderedJson& part : content) {
+    const std::string type = type_of(part, "");
+    if (type != "input_text" && type != "output_text") continue;
+    part["type"] = "text";
+  }
+  return content;
+}
+
+// An item of `input` as a message; calls of functions one after the other are one message.
+void add_item(const OrderedJson& item, const std::string& where, OrderedJson& messages) {
+  if (!item.is_object()) refuse(where, "expected an object");
+  const std::string type = type_of(item, "message");
+  if (type == "message") {
+    check_members(item, {"type", "role", "content", "id", "status"}, where);
+    messages.push_back({{"role", needed(item, "role", where)},
+                        {"content", content_of(needed(item, "content", where))}});
+  } else if (type == "function_call") {
+    check_members(item, {"type", "id", "call_id", "name", "arguments", "status"}, where);
+    const OrderedJson call = {
+        {"id", needed(item, "call_id", where)},
+        {"type", "function"},
+        {"function",
+         {{"name", needed(item, "name", where)}, {"arguments", needed(item, "arguments", where)}}}};
+    if (messages.empty() || messages.back()["role"] != "assistant") {
+      messages.push_back({{"role", "assistant"}, {"content", ""}});
+    }
+    messages.back()["tool_calls"].push_back(call);
+  } else if (type == "function_call_output") {
+    check_members(item, {"type", "id", "call_id", "output", "status"}, where);
+    messages.push_back({{"role", "tool"},
+                        {"tool_call_id", needed(item, "call_id", where)},
+                        {"content", content_of(needed(item, "output", where))}});
+  } else {
+    refuse(where + ".type",
+           "expected 'message', 'function_call' or 'function_call_output', found '" +
+               printable(type) + "'");
+  }
+}
+
+OrderedJson messages_of(const OrderedJson& request) {
+  OrderedJson messages = OrderedJson::array();
+  if (request.contains("instructions") && !request["instructions"].is_null()) {
+    messages.push_back({{"role", "system"}, {"content", request["instructions"]}});
+  }
+  const OrderedJson input = request.value("input", OrderedJson());
+  if (input.is_string()) {
+    messages.push_back({{"role", "user"}, {"content", input}});
+  } else if (input.is_array()) {
+    for (std::size_t i = 0; i < input.size(); ++i) {
+      add_item(input[i], fmt::format("input[{}]", i), messages);
+    }
+  } else {
+    refuse("input", "expected a string or an array of items");
+  }
+  return messages;
+}
+
+// {"type": "function", "name", ...} -> {"type": "function", "function": {"name", ...}}
+OrderedJson nested_function(const OrderedJson& flat) {
+  if (!flat.is_object() || type_of(flat, "") != "function") return flat;
+  OrderedJson function = flat;
+  function.erase("type");
+  for (auto member = function.begin(); member != function.end();) {
+    member = member->is_null() ? function.erase(member) : std::next(member);
+  }
+  return {{"type", "function"}, {"function", std::move(function)}};
+}
+
+// {"format": {"type": "json_schema", "name", "schema", ...}}
+OrderedJson response_format(const OrderedJson& text) {
+  if (!text.is_object()) refuse("text", "expected an object");
+  check_members(text, {"format"}, "text");
+  OrderedJson format = text.value("format", OrderedJson());
+  if (type_of(format, "") != "json_schema") return format;
+  format.erase("type");
+  return {{"type", "json_schema"}, {"json_schema", std::move(format)}};
+}
+
+OrderedJson chat_body(const OrderedJson& request) {
+  const auto only = [&](const char* key, std::initializer_list<OrderedJson> neutral) {
+    if (!request.contains(key) || request[key].is_null()) return;
+    if (std::ranges::count(neutral, request[key]) != 0) return;
+    throw ApiError::bad_request(key, fmt::format("request: '{}': not supported", key),
+                                "unsupported_parameter");
+  };
+  only("previous_response_id", {});
+  only("conversation", {});
+  only("prompt", {});
+  only("reasoning", {});
+  only("store", {false});
+  only("background", {false});
+  only("truncation", {"disabled"});
+  only("include", {OrderedJson::array()});
+  only("top_logprobs", {0});
+  check_members(request,
+                {"model",
+                 "input",
+                 "instructions",
+                 "max_output_tokens",
+                 "temperature",
+                 "top_p",
+                 "top_k",
+                 "seed",
+                 "stream",
+                 "text",
+                 "tools",
+                 "tool_choice",
+                 "parallel_tool_calls",
+                 "store",
+                 "background",
+                 "truncation",
+                 "include",
+                 "top_logprobs",
+                 "user",
+                 "metadata",
+                 "service_tier",
+                 "safety_identifier",
+                 "prompt_cache_key"},
+                "");
+  OrderedJson body = {{"messages", messages_of(request)}};
+  for (const char* same :
+       {"model", "temperature", "top_p", "top_k", "seed", "stream", "parallel_tool_calls"}) {
+    if (request.contains(same)) body[same] = request[same];
+  }
+  const auto given = [&](const char* key) {
+    return request.contains(key) && !request[key].is_null();
+  };
+  if (given("max_output_tokens")) body["max_completion_tokens"] = request["max_output_tokens"];
+  if (given("text")) body["response_format"] = response_format(request["text"]);
+  if (given("tool_choice")) body["tool_choice"] = nested_function(request["tool_choice"]);
+  if (given("tools")) {
+    if (!request["tools"].is_array()) refuse("tools", "expected an array of functions");
+    for (const OrderedJson& tool : request["tools"]) body["tools"].push_back(nested_function(tool));
+  }
+  return body;
+}
+
+OrderedJson echo_of(const OrderedJson& request) {
+  OrderedJson echo = {{"instructions", nullptr},
+                      {"max_output_tokens", nullptr},
+                      {"metadata", OrderedJson::object()},
+                      {"parallel_tool_calls", true},
+                      {"previous_response_id", nullptr},
+                      {"store", false},
+                      {"temperature", nullptr},
+                      {"text", {{"format", {{"type", "text"}}}}},
+                      {"tool_choice", "auto"},
+                      {"tools", OrderedJson::array()},
+                      {"top_p", nullptr},
+                      {"truncation", "disabled"}};
+  for (auto& [key, value] : echo.items()) {
+    if (request.contains(key) && !request[key].is_null()) value = request[key];
+  }
+  return echo;
+}
+
+nlohmann::json message_item(const std::string& id, const std::string& text, bool is_done) {
+  nlohmann::json content = nlohmann::json::array();
+  if (is_done)
+    content.push_back({{"type", "output_text"},
+                       {"text", text},
+                       {"annotations", nlohmann::json::array()},
+                       {"logprobs", nlohmann::json::array()}});
+  return {{"type", "message"},
+          {"id", id},
+          {"status", is_done ? "completed" : "in_progress"},
+          {"role", "assistant"},
+          {"content", std::move(content)}};
+}
+
+nlohmann::json call_item(const std::string& id, const ToolCall& call, bool is_done) {
+  return {{"type", "function_call"},
+          {"id", "fc_" + id},
+          {"call_id", "call_" + id},
+          {"name", call.name},
+          {"arguments", is_done ? call.arguments : ""},
+          {"status", is_done ? "completed" : "in_progress"}};
+}
+
+}  // namespace
+
+ResponseRequest parse_response(std::string_view body, const ServedModel& model,
+                               std::uint64_t random_seed) {
+  const OrderedJson request = parse_body(body);
+  ResponseRequest result;
+  result.completion = parse_chat_completion(chat_body(request).dump(), model, random_seed);
+  result.echo = echo_of(request).dump();
+  return result;
+}
+
+// The objects that an answer is made of, and what a stream says of them.
+struct ResponseWriter::Json {
+  ResponseWriter& writer;
+  std::string said;
+
+  std::string item_id() const {
+    return fmt::format("{}_{}", writer.options_.id, writer.items_.size());
+  }
+
+  void say(const char* type, nlohmann::json event) {
+    if (!writer.options_.stream) return;
+    event["type"] = type;
+    event["sequence_number"] = writer.sequence_++;
+    said += fmt::format("event: {}\ndata: {}\n\n", type, json_text(event));
+  }
+  // An event of the item that is being written.
+  void say_of_item(const char* type, nlohmann::json event) {
+    event["output_index"] = writer.items_.size();
+    say(type, std::move(event));
+  }
+
+  nlohmann::json response(const char* status) const {
+    const Options& options = writer.options_;
+    nlohmann::json json = nlohmann::json::parse(options.echo);
+    json.update({{"id", "resp_" + options.id},
+                 {"object", "response"},
+                 {"created_at", options.created},
+                 {"status", status},
+                 {"model", options.model},
+                 {"error", nullptr},
+                 {"incomplete_details", nullptr},
+                 {"usage", nullptr},
+                 {"output", nlohmann::json::array()}});
+    for (const std::string& item : writer.items_)
+      json["output"].push_back(nlohmann::json::parse(item));
+    if (!writer.ended_) return json;
+    const TextEnd& end = writer.end_;
+    json["usage"] = {{"input_tokens", end.prompt_tokens},
+                     {"input_tokens_details", {{"cached_tokens", end.cached_tokens}}},
+                     {"output_tokens", end.new_tokens},
+                     {"output_tokens_details", {{"reasoning_tokens", 0}}},
+                     {"total_tokens", end.prompt_tokens + end.new_tokens}};
+    if (status == std::string_view("incomplete")) {
+      json["incomplete_details"] = {{"reason", "max_output_tokens"}};
+    }
+    if (!end.error.empty()) json["error"] = {{"code", "server_error"}, {"message", end.error}};
+    return json;
+  }
+};
+
+ResponseWriter::ResponseWriter(const Options& options)
+    : options_(options), reader_(options.tool_form) {}
+
+std::string ResponseWriter::begin() {
+  Json json{*this, {}};
+  json.say("response.created", {{"response", json.response("in_progress")}});
+  json.say("response.in_progress", {{"response", json.response("in_progress")}});
+  return json.said;
+}
+
+std::string ResponseWriter::add(std::size_t, const TextEvent& event) {
+  Json json{*this, {}};
+  take(reader_.push(event.piece), json);
+  if (!event.end) return json.said;
+  take(reader_.finish(), json);
+  close_text(json);
+  end_ = *event.end;
+  ended_ = true;
+  return json.said;
+}
+
+void ResponseWriter::take(const ToolCallReader::Found& found, Json& json) {
+  if (!found.text.empty()) {
+    const std::string id = "msg_" + json.item_id();
+    if (!in_text_) {
+      in_text_ = true;
+      json.say_of_item("response.output_item.added", {{"item", message_item(id, "", false)}});
+      json.say_of_item("response.content_part.added",
+                       {{"item_id", id},
+                        {"content_index", 0},
+                        {"part", message_item(id, "", true)["content"][0]}});
+    }
+    text_ += found.text;
+    json.say_of_item("response.output_text.delta", {{"item_id", id},
+                                                    {"content_index", 0},
+                                                    {"delta", found.text},
+                                                    {"logprobs", nlohmann::json::array()}});
+  }
+  for (const ToolCall& call : found.calls) {
+    close_text(json);
+    const std::string id = json.item_id();
+    json.say_of_item("response.output_item.added", {{"item", call_item(id, call, false)}});
+    json.say_of_item("response.function_call_arguments.delta",
+                     {{"item_id", "fc_" + id}, {"delta", call.arguments}});
+    json.say_of_item("response.function_call_arguments.done",
+                     {{"item_id", "fc_" + id}, {"name", call.name}, {"arguments", call.arguments}});
+    const nlohmann::json item = call_item(id, call, true);
+    json.say_of_item("response.output_item.done", {{"item", item}});
+    items_.push_back(json_text(item));
+  }
+}
+
+void ResponseWriter::close_text(Json& json) {
+  if (!in_text_) return;
+  in_text_ = false;
+  const std::string id = "msg_" + json.item_id();
+  const nlohmann::json item = message_item(id, text_, true);
+  json.say_of_item("response.output_text.done", {{"item_id", id},
+                                                 {"content_index", 0},
+                                                 {"text", text_},
+                                                 {"logprobs", nlohmann::json::array()}});
+  json.say_of_item("response.content_part.done",
+                   {{"item_id", id}, {"content_index", 0}, {"part", item["content"][0]}});
+  json.say_of_item("response.output_item.done", {{"item", item}});
+  items_.push_back(json_text(item));
+  text_.clear();
+}
+
+std::string ResponseWriter::finish() {
+  Json json{*this, {}};
+  const bool cut = end_.reason == StopReason::MaxTokens || end_.reason == StopReason::ContextFull;
+  const char* status = !end_.error.empty() ? "failed" : cut ? "incomplete" : "completed";
+  const nlohmann::json whole = json.response(status);
+  if (!options_.stream) return json_text(whole) + "\n";
+  json.say(fmt::format("response.{}", status).c_str(), {{"response", whole}});
+  return json.said;
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <ctime>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "serve/answer.h"
+#include "serve/api_request.h"
+#include "text/tool_calls.h"
+
+namespace stagecraft {
+
+// POST /v1/responses, OpenAI's newer form of a chat, as another spelling of the older one: the
+// request becomes the body of a chat completion, and the answer is written in the newer form.
+// Nothing is kept from one request to the next.
+
+// Throws ApiError; what is wrong within the conversation or the tools is named as in a chat.
+struct ResponseRequest {
+  CompletionRequest completion;
+  std::string echo;  // a JSON object: what the answer repeats of the request
+};
+ResponseRequest parse_response(std::string_view body, const ServedModel& model,
+                               std::uint64_t random_seed);
+
+class ResponseWriter : public Answer {
+ public:
+  struct Options {
+    bool stream = false;
+    ToolForm tool_form = ToolForm::None;
+    std::string id;  // "6b01706e000001"
+    std::string model;
+    std::time_t created = 0;
+    std::string echo;
+  };
+  explicit ResponseWriter(const Options& options);
+
+  bool is_stream() const override { return options_.stream; }
+  std::string begin() override;
+  std::string add(std::size_t index, const TextEvent& event) override;
+  bool is_complete() const override { return ended_; }
+  std::string finish() override;
+  const std::string& error() const override { return end_.error; }
+
+ private:
+  struct Json;  // keeps the library out of this header
+
+  void take(const ToolCallReader::Found& found, Json& json);
+  void close_text(Json& json);
+
+  Options options_;
+  ToolCallReader reader_;
+  std::vector<std::string> items_;  // JSON, complete
+  std::string text_;                // of the message that is being written
+  bool in_text_ = false;
+  bool ended_ = false;
+  TextEnd end_;
+  std::size_t sequence_ = 0;
+};
+
+}  // namespace stagecraft

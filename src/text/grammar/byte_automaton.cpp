@@ -1,0 +1,137 @@
+#include "text/grammar/byte_automaton.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+
+namespace stagecraft {
+namespace {
+
+using Kind = Grammar::Symbol::Kind;
+
+constexpr ByteAutomaton::State kUnknown = UINT32_MAX;
+
+}  // namespace
+
+ByteAutomaton::ByteAutomaton(std::shared_ptr<const Grammar> grammar)
+    : grammar_(std::move(grammar)), stacks_(1), seen_(1) {
+  state_of({});  // kDead
+}
+
+std::size_t ByteAutomaton::Hash::operator()(const std::vector<StackId>& stacks) const {
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a, a number at a time
+  for (const StackId id : stacks) hash = (hash ^ id) * 0x100000001b3;
+  return hash ^ hash >> 29;
+}
+
+ByteAutomaton::StackId ByteAutomaton::stack(Grammar::Position position, StackId below) {
+  const std::uint64_t key = std::uint64_t{position} << 32 | below;
+  const auto [found, is_new] = stack_ids_.try_emplace(key, static_cast<StackId>(stacks_.size()));
+  if (is_new) {
+    stacks_.push_back({position, below});
+    seen_.push_back(0);
+  }
+  return found->second;
+}
+
+// Adds the stacks that `begin` leads to before the next byte. A call at the end of a sequence needs
+// no place to return to: else "a"* would make a deeper stack with every a.
+void ByteAutomaton::follow(StackId begin, Content& content) {
+  todo_.assign(1, begin);
+  while (!todo_.empty()) {
+    const StackId id = todo_.back();
+    todo_.pop_back();
+    if (seen_[id] == round_) continue;
+    seen_[id] = round_;
+    if (++work_ > kMaxWork) {
+      throw Error("grammar: it can be read in too many ways here: more than {} steps for a token",
+                  kMaxWork);
+    }
+    if (id == kBottom) {
+      content.accepts = true;
+      continue;
+    }
+    const Stack at = stacks_[id];
+    const Grammar::Symbol symbol = grammar_->at(at.position);
+    if (symbol.kind == Kind::End) {
+      todo_.push_back(at.below);
+    } else if (symbol.kind == Kind::Bytes) {
+      content.stacks.push_back(id);
+    } else {
+      const bool is_last = grammar_->at(at.position + 1).kind == Kind::End;
+      const StackId below = is_last ? at.below : stack(at.position + 1, at.below);
+      for (const Grammar::Position sequence : grammar_->sequences(symbol.index)) {
+        todo_.push_back(stack(sequence, below));
+      }
+    }
+  }
+}
+
+ByteAutomaton::State ByteAutomaton::state_of(Content content) {
+  std::ranges::sort(content.stacks);
+  std::vector<StackId> key = content.stacks;
+  key.push_back(content.accepts ? 1 : 0);
+  const auto [found, is_new] =
+      state_ids_.try_emplace(std::move(key), static_cast<State>(states_.size()));
+  if (is_new) {
+    states_.push_back(std::move(content));
+    table_.resize(table_.size() + grammar_->n_classes(), kUnknown);
+  }
+  return found->second;
+}
+
+ByteAutomaton::State ByteAutomaton::start() {
+  Content content;
+  ++round_;
+  for (const Grammar::Position sequence : grammar_->sequences(grammar_->root())) {
+    follow(stack(sequence, kBottom), content);
+  }
+  return state_of(std::move(content));
+}
+
+ByteAutomaton::State ByteAutomaton::next(State state, std::uint8_t byte) {
+  const std::size_t cell = state * grammar_->n_classes() + grammar_->class_of(byte);
+  if (table_[cell] == kUnknown) {
+    const State found = compute(state, byte);  // which may make the table larger
+    table_[cell] = found;
+  }
+  return table_[cell];
+}
+
+ByteAutomaton::State ByteAutomaton::compute(State state, std::uint8_t byte) {
+  Content content;
+  ++round_;
+  work_ += states_[state].stacks.size();
+  for (const StackId id : states_[state].stacks) {
+    const Stack at = stacks_[id];
+    if (!grammar_->bytes(grammar_->at(at.position)).test(byte)) continue;
+    follow(stack(at.position + 1, at.below), content);
+  }
+  return state_of(std::move(content));
+}
+
+ByteAutomaton::State ByteAutomaton::keep_only(State state) {
+  // What lies below a stack was made before it: from the last to the first finds all that is used.
+  std::vector<bool> used(stacks_.size(), false);
+  for (const StackId id : states_[state].stacks) used[id] = true;
+  for (std::size_t id = stacks_.size(); id-- > 1;) {
+    if (used[id]) used[stacks_[id].below] = true;
+  }
+  const std::vector<Stack> old = std::exchange(stacks_, std::vector<Stack>(1));
+  Content content = std::move(states_[state]);
+  stack_ids_.clear();
+  seen_.assign(1, 0);
+  states_.clear();
+  state_ids_.clear();
+  table_.clear();
+  std::vector<StackId> moved(old.size(), kBottom);
+  for (std::size_t id = 1; id < old.size(); ++id) {
+    if (used[id]) moved[id] = stack(old[id].position, moved[old[id].below]);
+  }
+  for (StackId& id : content.stacks) id = moved[id];
+  state_of({});  // kDead
+  return state_of(std::move(content));
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,302 @@
+#include "text/grammar/grammar_builder.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace stagecraft {
+namespace {
+
+using Kind = Grammar::Symbol::Kind;
+
+constexpr char32_t kLastOfBytes[] = {0x7f, 0x7ff, 0xffff, 0x10ffff};  // of 1, 2, 3 and 4 bytes
+constexpr char32_t kFirstSurrogate = 0xd800, kLastSurrogate = 0xdfff;
+
+std::size_t n_bytes(char32_t c) {
+  return 1 + static_cast<std::size_t>(std::ranges::lower_bound(kLastOfBytes, c) - kLastOfBytes);
+}
+
+std::array<std::uint8_t, 4> utf8_of(char32_t c) {
+  constexpr std::uint8_t kMarks[] = {0, 0xc0, 0xe0, 0xf0};
+  std::array<std::uint8_t, 4> bytes = {};
+  const std::size_t n = n_bytes(c);
+  for (std::size_t i = n; i-- > 1; c >>= 6) bytes[i] = static_cast<std::uint8_t>(0x80 | (c & 0x3f));
+  bytes[0] = static_cast<std::uint8_t>(kMarks[n - 1] | c);
+  return bytes;
+}
+
+// In order, none that touch.
+CharacterRanges merged(CharacterRanges ranges) {
+  std::ranges::sort(ranges);
+  CharacterRanges result;
+  for (const auto& [first, last] : ranges) {
+    if (!result.empty() && first <= static_cast<char32_t>(result.back().second + 1)) {
+      result.back().second = std::max(result.back().second, last);
+    } else {
+      result.emplace_back(first, last);
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+CharacterRanges all_but(CharacterRanges ranges) {
+  std::ranges::sort(ranges);
+  CharacterRanges result;
+  char32_t next = 0;
+  for (const auto& [first, last] : ranges) {
+    if (first > next) result.emplace_back(next, static_cast<char32_t>(first - 1));
+    next = std::max(next, static_cast<char32_t>(last + 1));
+  }
+  if (next <= kLastOfBytes[3]) result.emplace_back(next, kLastOfBytes[3]);
+  return result;
+}
+
+std::uint32_t GrammarBuilder::add_rule() {
+  rules_.emplace_back();
+  return static_cast<std::uint32_t>(rules_.size() - 1);
+}
+
+void GrammarBuilder::add_sequence(std::uint32_t rule, Sequence sequence) {
+  n_symbols_ += sequence.size() + 1;
+  if (n_symbols_ > Grammar::kMaxSymbols) {
+    throw Error("expected at most {} symbols once repetitions are written out, found more",
+                Grammar::kMaxSymbols);
+  }
+  rules_[rule].push_back(std::move(sequence));
+}
+
+GrammarBuilder::Symbol GrammarBuilder::byte_set(const Grammar::ByteSet& set) {
+  const auto found = std::ranges::find(byte_sets_, set);
+  const auto index = static_cast<std::uint32_t>(found - byte_sets_.begin());
+  if (found == byte_sets_.end()) byte_sets_.push_back(set);
+  return {Kind::Bytes, index};
+}
+
+GrammarBuilder::Symbol GrammarBuilder::byte_range(std::uint8_t first, std::uint8_t last) {
+  Grammar::ByteSet set;
+  for (std::size_t byte = first; byte <= last; ++byte) set.set(byte);
+  return byte_set(set);
+}
+
+void GrammarBuilder::append_character(char32_t c, Sequence& sequence) {
+  const auto bytes = utf8_of(c);
+  for (std::size_t i = 0; i < n_bytes(c); ++i) sequence.push_back(byte_range(bytes[i], bytes[i]));
+}
+
+GrammarBuilder::Symbol GrammarBuilder::character(CharacterRanges ranges) {
+  ranges = merged(std::move(ranges));
+  if (const auto known = characters_.find(ranges); known != characters_.end()) return known->second;
+  Grammar::ByteSet ascii;
+  for (const auto& [first, last] : ranges) {
+    for (char32_t c = first; c <= std::min<char32_t>(last, 0x7f); ++c) ascii.set(c);
+  }
+  Symbol symbol;
+  if (ranges.empty() || ranges.back().second <= 0x7f) {
+    symbol = byte_set(ascii);
+  } else {
+    symbol = {Kind::Rule, add_rule()};
+    if (ascii.any()) add_sequence(symbol.index, {byte_set(ascii)});
+    for (const auto& [first, last] : ranges) {
+      const char32_t begin = std::max<char32_t>(first, 0x80);
+      if (begin < kFirstSurrogate) {
+        add_utf8(symbol.index, begin, std::min<char32_t>(last, kFirstSurrogate - 1));
+      }
+      add_utf8(symbol.index, std::max<char32_t>(begin, kLastSurrogate + 1), last);
+    }
+  }
+  characters_.emplace(std::move(ranges), symbol);
+  return symbol;
+}
+
+// Cuts a range until, in each piece, every byte has a range of its own: U+0400 to U+047f is
+// [d0-d0][80-bf] and [d1-d1][80-bf].
+void GrammarBuilder::add_utf8(std::uint32_t rule, char32_t first, char32_t last) {
+  if (first > last) return;
+  for (const char32_t longest : kLastOfBytes) {
+    if (first <= longest && longest < last) {
+      add_utf8(rule, first, longest);
+      return add_utf8(rule, longest + 1, last);
+    }
+  }
+  const std::size_t n = n_bytes(first);
+  for (std::size_t i = 1; i < n; ++i) {
+    const char32_t low = (char32_t{1} << (6 * i)) - 1;  // the bits of the last i bytes
+    if ((first & ~low) == (last & ~low)) continue;
+    if ((first & low) != 0) {
+      add_utf8(rule, first, first | low);
+      return add_utf8(rule, (first | low) + 1, last);
+    }
+    if ((last & low) != low) {
+      add_utf8(rule, first, (last & ~low) - 1);
+      return add_utf8(rule, last & ~low, last);
+    }
+  }
+  const auto from = utf8_of(first), to = utf8_of(last);
+  Sequence sequence;
+  for (std::size_t i = 0; i < n; ++i) sequence.push_back(byte_range(from[i], to[i]));
+  add_sequence(rule, std::move(sequence));
+}
+
+GrammarBuilder::Symbol GrammarBuilder::reference(const Sequence& item) {
+  if (item.size() == 1) return item.front();
+  const std::uint32_t rule = add_rule();
+  add_sequence(rule, item);
+  return {Kind::Rule, rule};
+}
+
+GrammarBuilder::Sequence GrammarBuilder::repeated(const Sequence& item, std::size_t min,
+                                                  std::optional<std::size_t> max) {
+  const Symbol one = reference(item);
+  Sequence result(min, one);
+  const auto perhaps = [&](auto rest) {  // rule ::= one rest |
+    const std::uint32_t rule = add_rule();
+    add_sequence(rule, rest(rule));
+    add_sequence(rule, {});
+    return Symbol{Kind::Rule, rule};
+  };
+  if (!max) {
+    result.push_back(perhaps([&](std::uint32_t rule) {
+      return Sequence{one, {Kind::Rule, rule}};
+    }));
+  } else if (*max > min) {
+    Symbol more = perhaps([&](std::uint32_t) { return Sequence{one}; });
+    for (std::size_t n = min + 1; n < *max; ++n) {
+      more = perhaps([&](std::uint32_t) { return Sequence{one, more}; });
+    }
+    result.push_back(more);
+  }
+  return result;
+}
+
+// The rules with a sequence in which each symbol is a rule of this kind, or, with_bytes, a byte:
+// those that have a text, or without bytes those that may be empty.
+std::vector<bool> GrammarBuilder::rules_of_symbols(bool with_bytes) const {
+  std::vector<bool> found(rules_.size(), false);
+  const auto fits = [&](const Symbol& symbol) {
+    return symbol.kind == Kind::Bytes ? with_bytes : static_cast<bool>(found[symbol.index]);
+  };
+  // Who waits for a rule to be found: each sequence is looked at once per rule in it.
+  std::vector<std::vector<std::uint32_t>> users(rules_.size());
+  std::vector<std::uint32_t> work;
+  for (std::uint32_t rule = 0; rule < rules_.size(); ++rule) {
+    work.push_back(rule);
+    for (const Sequence& sequence : rules_[rule]) {
+      for (const Symbol& symbol : sequence) {
+        if (symbol.kind == Kind::Bytes) continue;
+        if (users[symbol.index].empty() || users[symbol.index].back() != rule) {
+          users[symbol.index].push_back(rule);
+        }
+      }
+    }
+  }
+  while (!work.empty()) {
+    const std::uint32_t rule = work.back();
+    work.pop_back();
+    if (found[rule]) continue;
+    found[rule] = std::ranges::any_of(rules_[rule], [&](const Sequence& sequence) {
+      return std::ranges::all_of(sequence, fits);
+    });
+    if (found[rule]) work.insert(work.end(), users[rule].begin(), users[rule].end());
+  }
+  return found;
+}
+
+// A rule that returns to itself before any byte, with something left to do after it, would make the
+// stack grow without end. Where nothing is left to do ("a"?)*, the stack stays as it is.
+std::vector<std::uint32_t> GrammarBuilder::left_recursion() const {
+  struct Edge {
+    std::uint32_t to;
+    bool grows;
+  };
+  const std::vector<bool> nullable = rules_of_symbols(false);
+  std::vector<std::vector<Edge>> edges(rules_.size());
+  for (std::uint32_t rule = 0; rule < rules_.size(); ++rule) {
+    for (const Sequence& sequence : rules_[rule]) {
+      for (std::size_t i = 0; i < sequence.size() && sequence[i].kind == Kind::Rule; ++i) {
+        edges[rule].push_back({sequence[i].index, i + 1 < sequence.size()});
+        if (!nullable[sequence[i].index]) break;
+      }
+    }
+  }
+  // Strongly connected components (Tarjan 1972), without recursion: a grammar may be deep.
+  constexpr std::uint32_t kNew = UINT32_MAX;
+  std::vector<std::uint32_t> order(rules_.size(), kNew), low(rules_.size()),
+      part(rules_.size(), kNew);
+  std::vector<std::uint32_t> open;
+  std::vector<std::pair<std::uint32_t, std::size_t>> path;  // a rule, and its edges looked at
+  std::uint32_t n = 0;
+  for (std::uint32_t start = 0; start < rules_.size(); ++start) {
+    if (order[start] == kNew) path.emplace_back(start, 0);
+    while (!path.empty()) {
+      const std::uint32_t rule = path.back().first;
+      if (path.back().second == 0) {
+        order[rule] = low[rule] = n++;
+        open.push_back(rule);
+      }
+      bool deeper = false;
+      for (std::size_t& i = path.back().second; i < edges[rule].size() && !deeper;) {
+        const std::uint32_t to = edges[rule][i++].to;
+        if (order[to] == kNew) {
+          path.emplace_back(to, 0);
+          deeper = true;
+          break;  // `i` is gone
+        }
+        if (part[to] == kNew) low[rule] = std::min(low[rule], order[to]);
+      }
+      if (deeper) continue;
+      path.pop_back();
+      if (!path.empty()) {
+        const std::uint32_t above = path.back().first;
+        low[above] = std::min(low[above], low[rule]);
+      }
+      if (low[rule] != order[rule]) continue;
+      for (std::uint32_t member = kNew; member != rule; open.pop_back()) {
+        member = open.back();
+        part[member] = rule;
+      }
+    }
+  }
+  for (std::uint32_t rule = 0; rule < rules_.size(); ++rule) {
+    for (const Edge& edge : edges[rule]) {
+      if (!edge.grows || part[edge.to] != part[rule]) continue;
+      std::vector<std::uint32_t> members;
+      for (std::uint32_t member = 0; member < rules_.size(); ++member) {
+        if (part[member] == part[rule]) members.push_back(member);
+      }
+      return members;
+    }
+  }
+  return {};
+}
+
+Grammar GrammarBuilder::build(std::uint32_t root) const {
+  Grammar grammar;
+  grammar.root_ = root;
+  grammar.byte_sets_ = byte_sets_;
+  for (const auto& sequences : rules_) {
+    auto& begins = grammar.rules_.emplace_back();
+    for (const Sequence& sequence : sequences) {
+      begins.push_back(static_cast<Grammar::Position>(grammar.symbols_.size()));
+      grammar.symbols_.insert(grammar.symbols_.end(), sequence.begin(), sequence.end());
+      grammar.symbols_.emplace_back();
+    }
+  }
+  // Each set cuts every class in two: its members and the others.
+  for (const Grammar::ByteSet& set : byte_sets_) {
+    std::map<std::pair<std::uint8_t, bool>, std::uint8_t> classes;
+    for (std::size_t byte = 0; byte < 256; ++byte) {
+      std::uint8_t& own = grammar.class_of_[byte];
+      own = classes.try_emplace({own, set[byte]}, static_cast<std::uint8_t>(classes.size()))
+                .first->second;
+    }
+    grammar.n_classes_ = classes.size();
+  }
+  for (std::size_t byte = 0; byte < 256; ++byte) {
+    grammar.byte_of_[grammar.class_of_[byte]] = static_cast<std::uint8_t>(byte);
+  }
+  return grammar;
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "text/grammar/grammar.h"
+
+namespace stagecraft {
+
+// Characters from the first to the last, both included.
+using CharacterRange = std::pair<char32_t, char32_t>;
+using CharacterRanges = std::vector<CharacterRange>;
+
+// All characters but these.
+CharacterRanges all_but(CharacterRanges ranges);
+
+// Collects the rules of a grammar while its text is read.
+class GrammarBuilder {
+ public:
+  using Symbol = Grammar::Symbol;
+  using Sequence = std::vector<Symbol>;
+
+  // A rule without sequences yet.
+  std::uint32_t add_rule();
+  // Throws Error if there are too many symbols.
+  void add_sequence(std::uint32_t rule, Sequence sequence);
+
+  // One character of these. Surrogates are no characters.
+  Symbol character(CharacterRanges ranges);
+  // The bytes of one character, in order.
+  void append_character(char32_t c, Sequence& sequence);
+  // `item` min to max times; no max: any number of times.
+  Sequence repeated(const Sequence& item, std::size_t min, std::optional<std::size_t> max);
+
+  // Rules that begin with each other, or one with itself: to follow them would never end. Empty if
+  // there are none.
+  std::vector<std::uint32_t> left_recursion() const;
+
+  // Is there a text of this rule? Not of a rule that never ends: a ::= "x" a
+  bool has_text(std::uint32_t rule) const { return rules_of_symbols(true)[rule]; }
+
+  Grammar build(std::uint32_t root) const;
+
+ private:
+  Symbol byte_set(const Grammar::ByteSet& set);
+  Symbol byte_range(std::uint8_t first, std::uint8_t last);
+  Symbol reference(const Sequence& item);
+  void add_utf8(std::uint32_t rule, char32_t first, char32_t last);
+  std::vector<bool> rules_of_symbols(bool with_bytes) const;
+
+  std::vector<std::vector<Sequence>> rules_;
+  std::vector<Grammar::ByteSet> byte_sets_;
+  std::map<CharacterRanges, Symbol> characters_;
+  std::size_t n_symbols_ = 0;
+};
+
+}  // namespace stagecraft

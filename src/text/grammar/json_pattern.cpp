@@ -1,0 +1,210 @@
+#include "text/grammar/json_pattern.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/error.h"
+#include "text/grammar/grammar_builder.h"
+#include "text/unicode.h"
+
+namespace stagecraft {
+namespace {
+
+constexpr std::size_t kMaxNesting = 50;
+constexpr std::size_t kMaxDigits = 5;  // of a repetition
+
+// What stands in a JSON string as it is: no quote, no backslash, no control character.
+CharacterRanges without_escapes(const CharacterRanges& ranges) {
+  CharacterRanges others = all_but(ranges);
+  others.insert(others.end(),
+                {{0, 0x1f}, {'"', '"'}, {'\\', '\\'}, {0x7f, 0x7f}, {0xd800, 0xdfff}});
+  return all_but(std::move(others));
+}
+
+bool contains(const CharacterRanges& ranges, char32_t c) {
+  return std::ranges::any_of(
+      ranges, [&](const CharacterRange& range) { return range.first <= c && c <= range.second; });
+}
+
+class PatternParser {
+ public:
+  explicit PatternParser(std::string_view text) : text_(text) {}
+
+  std::string parse() {
+    const bool from_begin = take('^');
+    std::string body = alternatives(0);
+    const bool to_end = take('$');
+    if (at_ < text_.size()) refuse("not supported here");
+    if ((from_begin || to_end) && has_top_choice_) {
+      at_ = 0;
+      refuse("expected a group around a choice between ^ and $: ^(a|b)$");
+    }
+    return (from_begin ? "" : "char* ") + ("(" + body + ")") + (to_end ? "" : " char*");
+  }
+
+ private:
+  std::string alternatives(std::size_t nesting) {
+    if (nesting > kMaxNesting) refuse("too many groups in each other");
+    std::string result = sequence(nesting);
+    while (take('|')) {
+      if (nesting == 0) has_top_choice_ = true;
+      result += " | " + sequence(nesting);
+    }
+    return result;
+  }
+
+  std::string sequence(std::size_t nesting) {
+    std::string result;
+    while (at_ < text_.size() && text_[at_] != '|' && text_[at_] != ')') {
+      if (text_[at_] == '$' && at_ + 1 == text_.size() && nesting == 0) break;
+      if (!result.empty()) result += ' ';
+      result += item(nesting);
+      result += repetition();
+    }
+    return result.empty() ? "\"\"" : result;
+  }
+
+  std::string item(std::size_t nesting) {
+    const char c = text_[at_];
+    if (c == '(') {
+      ++at_;
+      if (take('?') && !take(':')) refuse("expected (?: or a group without '?'");
+      const std::string body = alternatives(nesting + 1);
+      if (!take(')')) refuse("expected ')'");
+      return "(" + body + ")";
+    }
+    if (std::string_view("^$*+?{}]").find(c) != std::string_view::npos)
+      refuse("not supported here");
+    if (c == '.') {
+      ++at_;
+      return expression(all_but({{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}}));
+    }
+    if (c == '[') return expression(character_class());
+    return expression(c == '\\' ? escape() : one_character());
+  }
+
+  CharacterRanges one_character() {
+    const CodePoint c = first_code_point(text_.substr(at_));
+    at_ += c.length;
+    return {{c.value, c.value}};
+  }
+
+  CharacterRanges escape() {
+    const char c = ++at_ < text_.size() ? text_[at_] : '\0';
+    const CharacterRanges digits = {{'0', '9'}};
+    const CharacterRanges word = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
+    const CharacterRanges blanks = {{'\t', '\r'}, {' ', ' '}};
+    switch (c) {
+      case 'd':
+      case 'D':
+      case 'w':
+      case 'W':
+      case 's':
+      case 'S': {
+        ++at_;
+        const auto lower = static_cast<char>(c | 0x20);
+        const CharacterRanges& set = lower == 'd' ? digits : lower == 'w' ? word : blanks;
+        return c == lower ? set : all_but(set);
+      }
+      case 'n':
+        return ++at_, CharacterRanges{{'\n', '\n'}};
+      case 'r':
+        return ++at_, CharacterRanges{{'\r', '\r'}};
+      case 't':
+        return ++at_, CharacterRanges{{'\t', '\t'}};
+      default:
+        if (std::string_view(R"(\.^$*+?()[]{}|/-"' ,:;@#%&=!<>~_`)").find(c) ==
+            std::string_view::npos) {
+          refuse("this escape is not supported");
+        }
+        return one_character();
+    }
+  }
+
+  CharacterRanges character_class() {
+    ++at_;
+    const bool negated = take('^');
+    CharacterRanges ranges;
+    while (!take(']')) {
+      if (at_ == text_.size()) refuse("expected ']'");
+      if (text_[at_] == '[') refuse("expected \\[ within a class");
+      CharacterRanges first = text_[at_] == '\\' ? escape() : one_character();
+      const bool single = first.size() == 1 && first[0].first == first[0].second;
+      if (single && at_ + 1 < text_.size() && text_[at_] == '-' && text_[at_ + 1] != ']') {
+        ++at_;
+        const CharacterRanges last = text_[at_] == '\\' ? escape() : one_character();
+        if (last.size() != 1 || last[0].first != last[0].second || last[0].first < first[0].first) {
+          refuse("expected a range whose end is not before its beginning");
+        }
+        first[0].second = last[0].first;
+      }
+      ranges.insert(ranges.end(), first.begin(), first.end());
+    }
+    return negated ? all_but(std::move(ranges)) : ranges;
+  }
+
+  // One of these characters, as a JSON string has it. Control characters that JSON writes with four
+  // digits are left out.
+  std::string expression(const CharacterRanges& ranges) {
+    std::vector<std::string> ways;
+    std::string plain;
+    for (const auto& [first, last] : without_escapes(ranges)) {
+      plain += fmt::format("\\U{:08x}", static_cast<unsigned>(first));
+      if (last > first) plain += fmt::format("-\\U{:08x}", static_cast<unsigned>(last));
+    }
+    if (!plain.empty()) ways.push_back("[" + plain + "]");
+    for (const auto& [c, written] : {std::pair{U'"', R"("\\\"")"},
+                                     {U'\\', R"("\\\\")"},
+                                     {U'\n', R"("\\n")"},
+                                     {U'\r', R"("\\r")"},
+                                     {U'\t', R"("\\t")"}}) {
+      if (contains(ranges, c)) ways.emplace_back(written);
+    }
+    if (ways.empty()) refuse("no character of a JSON string is meant");
+    std::string result = ways.front();
+    for (std::size_t i = 1; i < ways.size(); ++i) result += " | " + ways[i];
+    return ways.size() == 1 ? result : "(" + result + ")";
+  }
+
+  std::string repetition() {
+    std::string result;
+    if (at_ < text_.size() && std::string_view("*+?").find(text_[at_]) != std::string_view::npos) {
+      result = text_[at_++];
+    } else if (take('{')) {
+      const std::string min = digits();
+      std::string max = min;
+      if (take(',')) max = digits();
+      if (min.empty() || !take('}')) refuse("expected {m}, {m,} or {m,n}");
+      result = fmt::format("{{{},{}}}", min, max);
+    }
+    if (!result.empty()) take('?');  // lazy: the same texts
+    return result;
+  }
+
+  std::string digits() {
+    const std::size_t begin = at_;
+    while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') ++at_;
+    if (at_ - begin > kMaxDigits) refuse("this repetition is too large");
+    return std::string(text_.substr(begin, at_ - begin));
+  }
+
+  bool take(char c) {
+    if (at_ == text_.size() || text_[at_] != c) return false;
+    ++at_;
+    return true;
+  }
+
+  [[noreturn]] void refuse(std::string_view problem) const {
+    throw Error("column {}: {}", at_ + 1, problem);
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  bool has_top_choice_ = false;
+};
+
+}  // namespace
+
+std::string json_pattern_gbnf(std::string_view pattern) { return PatternParser(pattern).parse(); }
+
+}  // namespace stagecraft

@@ -1,0 +1,611 @@
+#include "text/grammar/json_schema.h"
+
+#include <algorithm>
+#include <deque>
+#include <initializer_list>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <vector>
+
+#include "base/error.h"
+#include "text/grammar/grammar.h"
+#include "text/grammar/json_pattern.h"
+#include "text/unicode.h"
+
+namespace stagecraft {
+namespace {
+
+constexpr std::int64_t kMostOfRange = 1'000'000'000'000'000;  // all below are exact as doubles
+
+struct CommonRule {
+  std::string_view name, body;
+  std::initializer_list<std::string_view> uses;
+};
+
+// Blanks, digits and exponents are bounded: a model that likes them would not stop.
+const CommonRule kCommon[] = {
+    {"ws", R"(" "? | "\n" [ \t]{0,20})", {}},
+    {"char",
+     R"([^"\\\x00-\x1f\x7f] | "\\" (["\\/bfnrt] | "u" ([0-9a-cA-CeEfF] [0-9a-fA-F]{3} | [dD] [0-7] [0-9a-fA-F]{2})))",
+     {}},
+    {"string", R"("\"" char* "\"")", {"char"}},
+    {"whole", R"("0" | [1-9] [0-9]{0,15})", {}},
+    {"integer", R"("-"? whole)", {"whole"}},
+    {"number", R"("-"? whole ("." [0-9]{1,16})? ([eE] [-+]? [0-9]{1,2})?)", {"whole"}},
+    {"boolean", R"("true" | "false")", {}},
+    {"null", R"("null")", {}},
+    {"array", R"("[" ws (value (ws "," ws value)*)? ws "]")", {"ws", "value"}},
+    {"member", R"(string ":" ws value)", {"string", "ws", "value"}},
+    {"object", R"("{" ws (member (ws "," ws member)*)? ws "}")", {"ws", "member"}},
+    {"value",
+     "object | array | string | number | boolean | null",
+     {"object", "array", "string", "number", "boolean", "null"}},
+};
+
+// Keywords that say nothing about which texts are valid.
+constexpr std::string_view kAnnotations[] = {
+    "title",    "description", "default", "examples",    "$schema",    "$id",          "$comment",
+    "readOnly", "writeOnly",   "$defs",   "definitions", "deprecated", "discriminator"};
+
+constexpr std::string_view kDate =
+    R"(\d{4}-((0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])|(0[13-9]|1[0-2])-(29|30)|(0[13578]|1[02])-31))";
+constexpr std::string_view kTime =
+    R"(([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d))";
+constexpr std::string_view kUuid =
+    "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}";
+
+std::string joined(const std::vector<std::string>& ways) {
+  std::string result = "(";
+  for (const std::string& way : ways) result += (result.size() > 1 ? " | " : "") + way;
+  return result + ")";
+}
+
+nlohmann::json copy_of(JsonNode node) {
+  if (node.is_array()) {
+    auto array = nlohmann::json::array();
+    for (const JsonNode element : node.elements()) array.push_back(copy_of(element));
+    return array;
+  }
+  if (node.is_boolean()) return node.boolean();
+  if (node.is_integer()) return node.integer();
+  if (node.is_whole()) return node.whole();
+  if (node.is_number()) return node.number();
+  if (node.is_string()) return std::string(node.string());
+  return nullptr;
+}
+
+// As short as can be, members in their order.
+std::string text_of(JsonNode node) {
+  if (!node.is_object()) {
+    if (!node.is_array()) return copy_of(node).dump();
+    std::string text;
+    for (const JsonNode one : node.elements()) text += (text.empty() ? "" : ",") + text_of(one);
+    return "[" + text + "]";
+  }
+  std::string text;
+  for (const JsonNode member : node.members()) {
+    text += (text.empty() ? "" : ",") + nlohmann::json(std::string(member.key())).dump() + ":" +
+            text_of(member);
+  }
+  return "{" + text + "}";
+}
+
+// Numbers of as many digits as `low` and `high`, from one to the other.
+std::string digits_between(std::string_view low, std::string_view high) {
+  if (low.empty()) return "";
+  const auto digits = [](char first, char last) { return fmt::format("[{}-{}]", first, last); };
+  const auto any = [](std::size_t n) { return n == 0 ? "" : fmt::format(" [0-9]{{{}}}", n); };
+  const std::string_view low_rest = low.substr(1), high_rest = high.substr(1);
+  const std::size_t n = low_rest.size();
+  if (low[0] == high[0]) {
+    return digits(low[0], low[0]) + " " + digits_between(low_rest, high_rest);
+  }
+  const bool whole_low = low_rest.find_first_not_of('0') == std::string_view::npos;
+  const bool whole_high = high_rest.find_first_not_of('9') == std::string_view::npos;
+  const auto first = static_cast<char>(low[0] + (whole_low ? 0 : 1));
+  const auto last = static_cast<char>(high[0] - (whole_high ? 0 : 1));
+  std::vector<std::string> ways;
+  if (!whole_low) {
+    ways.push_back(digits(low[0], low[0]) + " " + digits_between(low_rest, std::string(n, '9')));
+  }
+  if (first <= last) ways.push_back(digits(first, last) + any(n));
+  if (!whole_high) {
+    ways.push_back(digits(high[0], high[0]) + " " + digits_between(std::string(n, '0'), high_rest));
+  }
+  return joined(ways);
+}
+
+// Whole numbers from low to high, neither below 0. No high: of up to 16 digits.
+void add_whole_between(std::int64_t low, std::optional<std::int64_t> high, const std::string& sign,
+                       std::vector<std::string>& ways) {
+  std::string from = fmt::format("{}", low);
+  const std::string to = high ? fmt::format("{}", *high) : std::string(16, '9');
+  for (; from.size() < to.size(); from = "1" + std::string(from.size(), '0')) {
+    ways.push_back(sign + digits_between(from, std::string(from.size(), '9')));
+  }
+  ways.push_back(sign + digits_between(from, to));
+}
+
+}  // namespace
+
+class JsonGrammar::Writer {
+ public:
+  // What stands for the schema; its rules are written then.
+  std::string add(JsonNode root) {
+    root_ = root;
+    references_.clear();
+    std::string result = expression(root);
+    while (!todo_.empty()) {  // not by recursion: references may form a long chain
+      const auto [name, schema] = todo_.front();
+      todo_.pop_front();
+      add_rule(name, expression(schema));
+    }
+    return result;
+  }
+
+  std::string rules() const {
+    std::string text;
+    for (const CommonRule& rule : kCommon) {
+      if (common_.contains(rule.name)) text += fmt::format("{} ::= {}\n", rule.name, rule.body);
+    }
+    return text + rules_;
+  }
+
+ private:
+  std::string use(std::string_view name) {
+    if (common_.insert(name).second) {
+      const auto* rule = std::ranges::find(kCommon, name, &CommonRule::name);
+      for (const std::string_view used : rule->uses) use(used);
+    }
+    return std::string(name);
+  }
+
+  std::string expression(JsonNode schema) {
+    if (schema.is_boolean() && schema.boolean()) return use("value");
+    if (!schema.is_object()) schema.refuse("a schema that something can satisfy");
+    if (schema.find("$ref")) return reference(schema);
+    if (schema.contains("const")) return constant(schema);
+    if (schema.find("enum")) return one_of_values(schema);
+    for (const char* key : {"anyOf", "oneOf", "allOf"}) {
+      if (schema.find(key)) return one_of_schemas(schema, key);
+    }
+    const std::optional<JsonNode> type = schema.find("type");
+    if (!type) return untyped(schema);
+    if (type->is_string()) return typed(schema, *type);
+    if (!type->is_array() || type->size() == 0) type->refuse("a type, or an array of types");
+    std::vector<std::string> ways;
+    for (const JsonNode one : type->elements()) ways.push_back(typed(schema, one, true));
+    return joined(ways);
+  }
+
+  // Without a type, the keywords say it; without any, everything is valid.
+  std::string untyped(JsonNode schema) {
+    for (const char* key : {"properties", "required", "additionalProperties"}) {
+      if (schema.find(key)) return object(schema, false);
+    }
+    for (const char* key : {"items", "prefixItems", "minItems", "maxItems"}) {
+      if (schema.find(key)) return array(schema, false);
+    }
+    for (const char* key : {"minLength", "maxLength", "pattern", "format"}) {
+      if (schema.find(key)) return string(schema, false);
+    }
+    check_keys(schema, {});
+    return use("value");
+  }
+
+  // among: the schema names several types, and so has keywords of others.
+  std::string typed(JsonNode schema, JsonNode type, bool among = false) {
+    const std::string_view name = type.is_string() ? type.string() : "";
+    if (name == "object") return object(schema, among);
+    if (name == "array") return array(schema, among);
+    if (name == "string") return string(schema, among);
+    if (name == "integer") return integer(schema, among);
+    for (const char* plain : {"number", "boolean", "null"}) {
+      if (name != plain) continue;
+      if (name == "number" && among)
+        check_absent(schema, {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"});
+      if (!among) check_keys(schema, {"type"});
+      return use(plain);
+    }
+    type.refuse("object, array, string, integer, number, boolean or null");
+  }
+
+  void check_absent(JsonNode schema, std::initializer_list<const char*> keys) {
+    for (const char* key : keys) {
+      if (const auto value = schema.find(key)) not_supported(*value);
+    }
+  }
+
+  // Every keyword must be one of `known`, or an annotation.
+  void check_keys(JsonNode schema, std::initializer_list<std::string_view> known) {
+    for (const JsonNode member : schema.members()) {
+      const std::string_view key = member.key();
+      if (std::ranges::count(known, key) != 0 || std::ranges::count(kAnnotations, key) != 0)
+        continue;
+      not_supported(member);
+    }
+  }
+  void check_keys(JsonNode schema, std::initializer_list<std::string_view> known, bool among) {
+    if (!among) return check_keys(schema, known);
+    check_keys(schema, {"type", "properties", "required", "additionalProperties", "items",
+                        "prefixItems", "minItems", "maxItems", "minLength", "maxLength", "pattern",
+                        "format", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"});
+  }
+  [[noreturn]] static void not_supported(JsonNode member) {
+    throw Error("{}: not supported in a schema", member.where());
+  }
+
+  std::string new_name(std::string_view kind) { return fmt::format("{}-{}", kind, ++n_names_); }
+
+  void add_rule(std::string_view name, const std::string& body) {
+    rules_ += fmt::format("{} ::= {}\n", name, body);
+    if (rules_.size() > Grammar::kMaxBytes) {
+      throw Error("{}: expected a schema of a smaller grammar, found more than {} bytes",
+                  root_->where(), Grammar::kMaxBytes);
+    }
+  }
+
+  std::string reference(JsonNode schema) {
+    check_keys(schema, {"$ref"});
+    const JsonNode ref = schema.at("$ref");
+    const std::string pointer(ref.string());
+    const auto known = references_.find(pointer);
+    if (known != references_.end()) return known->second;
+    const JsonNode target = resolved(ref, pointer);
+    const std::string name = references_[pointer] = new_name("ref");
+    todo_.emplace_back(name, target);
+    return name;
+  }
+
+  // A JSON Pointer (RFC 6901) into this document.
+  JsonNode resolved(JsonNode ref, std::string_view pointer) {
+    if (!pointer.starts_with("#")) ref.refuse("a place in this document: #/$defs/NAME");
+    JsonNode node = *root_;
+    pointer.remove_prefix(1);
+    while (!pointer.empty()) {
+      if (pointer[0] != '/') ref.refuse("a place in this document: #/$defs/NAME");
+      const std::size_t end = std::min(pointer.find('/', 1), pointer.size());
+      std::string key;
+      for (std::size_t i = 1; i < end; ++i) {
+        const bool escaped = pointer[i] == '~' && i + 1 < end;
+        key += !escaped ? pointer[i] : pointer[++i] == '1' ? '/' : '~';
+      }
+      pointer.remove_prefix(end);
+      node = child(ref, node, key);
+    }
+    return node;
+  }
+
+  static JsonNode child(JsonNode ref, JsonNode node, const std::string& key) {
+    if (node.is_object()) {
+      if (const auto found = node.find(key)) return *found;
+    } else if (node.is_array()) {
+      std::size_t i = 0;
+      for (const JsonNode element : node.elements()) {
+        if (fmt::format("{}", i++) == key) return element;
+      }
+    }
+    ref.refuse("a place in this document");
+  }
+
+  std::string constant(JsonNode schema) {
+    check_keys(schema, {"const", "type"});
+    for (const JsonNode member : schema.members()) {
+      if (member.key() == "const") return value_of(schema, member);
+    }
+    schema.refuse("a const");
+  }
+
+  std::string one_of_values(JsonNode schema) {
+    check_keys(schema, {"enum", "type"});
+    const JsonNode values = schema.at("enum");
+    if (!values.is_array() || values.size() == 0) values.refuse("an array of values");
+    std::vector<std::string> ways;
+    for (const JsonNode value : values.elements()) ways.push_back(value_of(schema, value));
+    return joined(ways);
+  }
+
+  static bool has_type(JsonNode value, std::string_view type) {
+    return (type == "string" && value.is_string()) || (type == "object" && value.is_object()) ||
+           (type == "array" && value.is_array()) || (type == "null" && value.is_null()) ||
+           (type == "boolean" && value.is_boolean()) || (type == "number" && value.is_number()) ||
+           (type == "integer" && (value.is_integer() || value.is_whole()));
+  }
+
+  std::string value_of(JsonNode schema, JsonNode value) {
+    if (const auto type = schema.find("type")) {
+      bool fits = type->is_string() && has_type(value, type->string());
+      if (type->is_array()) {
+        for (const JsonNode one : type->elements()) {
+          fits = fits || (one.is_string() && has_type(value, one.string()));
+        }
+      }
+      if (!fits) value.refuse("a value of the type that stands beside it");
+    }
+    return gbnf_literal(text_of(value));
+  }
+
+  std::string one_of_schemas(JsonNode schema, const char* key) {
+    check_keys(schema, {key});
+    const JsonNode schemas = schema.at(key);
+    const bool all = key == std::string_view("allOf");
+    if (!schemas.is_array() || schemas.size() == 0) schemas.refuse("an array of schemas");
+    if (all && schemas.size() != 1) schemas.refuse("one schema (of several it is not supported)");
+    std::vector<std::string> ways;
+    for (const JsonNode one : schemas.elements()) ways.push_back(expression(one));
+    return joined(ways);
+  }
+
+  std::string string(JsonNode schema, bool among) {
+    check_keys(schema, {"type", "minLength", "maxLength", "pattern", "format"}, among);
+    const auto min = count(schema, "minLength"), max = count(schema, "maxLength");
+    const auto pattern = schema.find("pattern"), format = schema.find("format");
+    if (pattern || format) {
+      if (pattern && format) not_supported(*format);
+      for (const char* key : {"minLength", "maxLength"}) {
+        if (const auto length = schema.find(key)) {
+          length->refuse("none beside a pattern or format");
+        }
+      }
+      use("char");
+      return R"("\"" )" + (pattern ? of_pattern(*pattern) : of_format(*format)) + R"( "\"")";
+    }
+    if (!min && !max) return use("string");
+    use("char");
+    return fmt::format(R"("\"" char{} "\"")",
+                       repetition(schema, "maxLength", min.value_or(0), max));
+  }
+
+  static std::string of_pattern(JsonNode pattern) {
+    if (!pattern.is_string()) pattern.refuse("a regular expression");
+    try {
+      return json_pattern_gbnf(pattern.string());
+    } catch (const Error& problem) {
+      throw Error("{}: {}", pattern.where(), problem.what());
+    }
+  }
+
+  static std::string of_format(JsonNode format) {
+    const std::string_view name = format.is_string() ? format.string() : "";
+    std::string pattern;
+    if (name == "date") pattern = kDate;
+    if (name == "time") pattern = kTime;
+    if (name == "date-time") pattern = fmt::format("{}T{}", kDate, kTime);
+    if (name == "uuid") pattern = kUuid;
+    if (pattern.empty()) format.refuse("date, time, date-time or uuid");
+    return json_pattern_gbnf("^" + pattern + "$");
+  }
+
+  static std::optional<std::size_t> count(JsonNode schema, const char* key) {
+    const auto value = schema.find(key);
+    if (!value) return std::nullopt;
+    if (!value->is_integer() || value->integer() < 0 ||
+        value->integer() > static_cast<std::int64_t>(Grammar::kMaxRepeats)) {
+      value->refuse(fmt::format("a whole number from 0 to {}", Grammar::kMaxRepeats));
+    }
+    return static_cast<std::size_t>(value->integer());
+  }
+
+  static std::string repetition(JsonNode schema, const char* max_key, std::size_t min,
+                                std::optional<std::size_t> max) {
+    if (max && *max < min) schema.at(max_key).refuse("a number that is not below the least");
+    return max ? fmt::format("{{{},{}}}", min, *max) : fmt::format("{{{},}}", min);
+  }
+
+  std::string integer(JsonNode schema, bool among) {
+    check_keys(schema, {"type", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"},
+               among);
+    const auto bound = [&](const char* key, std::int64_t shift) -> std::optional<std::int64_t> {
+      const auto value = schema.find(key);
+      if (!value) return std::nullopt;
+      const std::int64_t number = value->is_integer() ? value->integer() : kMostOfRange;
+      if (number <= -kMostOfRange || number >= kMostOfRange) {
+        value->refuse("a whole number of at most 15 digits");
+      }
+      return number + shift;
+    };
+    std::optional<std::int64_t> low = bound("minimum", 0), high = bound("maximum", 0);
+    if (const auto more = bound("exclusiveMinimum", 1)) low = std::max(low.value_or(*more), *more);
+    if (const auto less = bound("exclusiveMaximum", -1))
+      high = std::min(high.value_or(*less), *less);
+    if (!low && !high) return use("integer");
+    if (low && high && *low > *high) schema.refuse("a range with a whole number in it");
+    std::vector<std::string> ways;
+    if (!low || *low < 0) {  // the same range without its sign
+      const std::int64_t nearest = high && *high < 0 ? -*high : 1;
+      add_whole_between(nearest, low ? std::optional(-*low) : std::nullopt, "\"-\" ", ways);
+    }
+    if (!high || *high >= 0)
+      add_whole_between(std::max<std::int64_t>(low.value_or(0), 0), high, "", ways);
+    return joined(ways);
+  }
+
+  std::string array(JsonNode schema, bool among) {
+    check_keys(schema, {"type", "items", "prefixItems", "minItems", "maxItems"}, among);
+    const std::size_t min = count(schema, "minItems").value_or(0);
+    const std::optional<std::size_t> max = count(schema, "maxItems");
+    const std::string separator = fmt::format(R"( {} "," {} )", use("ws"), use("ws"));
+    const auto prefix = schema.find("prefixItems");
+    const auto items = schema.find("items");
+    std::string first;
+    std::size_t n_first = 0;
+    if (prefix) {
+      if (!prefix->is_array()) prefix->refuse("an array of schemas");
+      for (const JsonNode one : prefix->elements()) {
+        first += (n_first++ > 0 ? separator : "") + expression(one);
+      }
+      if (max && *max < n_first) schema.at("maxItems").refuse("at least as many as in prefixItems");
+    }
+    const bool closed = (items && items->is_boolean() && !items->boolean()) || (prefix && !items);
+    if (closed || (max && *max == n_first)) {
+      if (min > n_first) schema.at("minItems").refuse("at most as many as there can be");
+      return fmt::format(R"("[" ws {} ws "]")", first);
+    }
+    const std::string item = items ? expression(*items) : use("value");
+    std::string body;
+    if (n_first > 0) {
+      const auto left = max ? std::optional(*max - n_first) : std::nullopt;
+      const std::size_t needed = min > n_first ? min - n_first : 0;
+      body = fmt::format("{} ({}{}){}", first, separator, item,
+                         repetition(schema, "maxItems", needed, left));
+    } else {
+      const auto left = max ? std::optional(*max - 1) : std::nullopt;
+      const std::size_t needed = min > 0 ? min - 1 : 0;
+      body = fmt::format("({} ({}{}){}){}", item, separator, item,
+                         repetition(schema, "maxItems", needed, left), min == 0 ? "?" : "");
+    }
+    const std::string name = new_name("array");
+    add_rule(name, fmt::format(R"("[" ws {} ws "]")", body));
+    return name;
+  }
+
+  struct Member {
+    std::string rule;  // "\"age\":" ws integer
+    bool required = false;
+  };
+
+  std::string object(JsonNode schema, bool among) {
+    check_keys(schema, {"type", "properties", "required", "additionalProperties"}, among);
+    std::set<std::string, std::less<>> names;
+    std::vector<Member> members;
+    const std::set<std::string, std::less<>> required = required_names(schema);
+    if (const auto properties = schema.find("properties")) {
+      if (!properties->is_object()) properties->refuse("an object of schemas");
+      for (const JsonNode property : properties->members()) {
+        const std::string key(property.key());
+        names.insert(key);
+        members.push_back({member(gbnf_literal(nlohmann::json(key).dump()), expression(property)),
+                           required.contains(key)});
+      }
+    }
+    for (const std::string& name : required) {
+      if (!names.contains(name)) schema.at("required").refuse("names of properties");
+    }
+    const auto others = schema.find("additionalProperties");
+    const bool open = others ? !others->is_boolean() || others->boolean() : members.empty();
+    std::string extra;
+    if (open) extra = member(key_outside(names), others ? expression(*others) : use("value"));
+    return members_of_object(members, extra);
+  }
+
+  static std::set<std::string, std::less<>> required_names(JsonNode schema) {
+    std::set<std::string, std::less<>> names;
+    const auto required = schema.find("required");
+    if (!required) return names;
+    if (!required->is_array()) required->refuse("an array of names");
+    for (const JsonNode name : required->elements()) names.emplace(name.string());
+    return names;
+  }
+
+  std::string member(const std::string& key, const std::string& value) {
+    const std::string name = new_name("member");
+    add_rule(name, fmt::format(R"({} ":" {} {})", key, use("ws"), value));
+    return name;
+  }
+
+  // The members in their order, those that are not required perhaps left out, then any number of
+  // `extra` ("" for none). From the last to the first: `after` is what follows a member that was
+  // written, `alone` what follows "{" if nothing was.
+  std::string members_of_object(const std::vector<Member>& members, const std::string& extra) {
+    const std::string separator = fmt::format(R"({} "," {} )", use("ws"), use("ws"));
+    std::string after = "\"\"", alone = "\"\"";
+    if (!extra.empty()) {
+      after = fmt::format("({}{})*", separator, extra);
+      alone = fmt::format("({} {})?", extra, after);
+    }
+    for (std::size_t i = members.size(); i-- > 0;) {
+      const auto& [rule, required] = members[i];
+      const std::string rest = named(after);
+      alone = required ? fmt::format("{} {}", rule, rest)
+                       : fmt::format("({} {} | {})", rule, rest, named(alone));
+      after = fmt::format("({}{}){} {}", separator, rule, required ? "" : "?", rest);
+    }
+    const std::string name = new_name("object");
+    add_rule(name, fmt::format(R"("{{" ws {} ws "}}")", alone));
+    return name;
+  }
+
+  std::string named(const std::string& body) {
+    if (body == "\"\"") return body;
+    const std::string name = new_name("members");
+    add_rule(name, body);
+    return name;
+  }
+
+  // A key that is none of `names`: a tree of their characters, left at one that none of them has
+  // there. It has no escapes, so it cannot spell a name in another way.
+  std::string key_outside(const std::set<std::string, std::less<>>& names) {
+    constexpr std::string_view kNot = R"("\\\x00-\x1f\x7f)";
+    const auto plain = [&](std::string_view name) {
+      return std::ranges::none_of(name, [](char c) {
+        return c == '"' || c == '\\' || c == 0x7f || static_cast<unsigned char>(c) < 0x20;
+      });
+    };
+    std::map<std::string, std::set<char32_t>> nodes = {{"", {}}};  // by what stands before
+    for (const std::string& name : names) {
+      if (!plain(name)) continue;
+      for (std::size_t at = 0; at < name.size();) {
+        const CodePoint c = first_code_point(std::string_view(name).substr(at));
+        nodes[name.substr(0, at)].insert(c.value);
+        at += c.length;
+        nodes.try_emplace(name.substr(0, at));
+      }
+      if (nodes.size() > Grammar::kMaxRepeats) root_->refuse("shorter names of properties");
+    }
+    std::map<std::string, std::string> rules;
+    for (const auto& node : nodes) rules[node.first] = new_name("key");
+    for (const auto& [before, next] : nodes) {
+      std::string excluded, body;
+      for (const char32_t c : next) {
+        const std::string escaped = fmt::format("\\U{:08x}", static_cast<unsigned>(c));
+        std::string longer = before;
+        append_utf8(longer, c);
+        excluded += escaped;
+        body += fmt::format("[{}] {} | ", escaped, rules[longer]);
+      }
+      body += fmt::format("[^{}{}] [^{}]*", kNot, excluded, kNot);
+      if (!names.contains(before)) body += " | \"\"";
+      add_rule(rules[before], body);
+    }
+    return fmt::format(R"("\"" {} "\"")", rules[""]);
+  }
+
+  std::optional<JsonNode> root_;  // of the schema that is being added
+  std::string rules_;
+  std::set<std::string_view> common_;
+  std::map<std::string, std::string> references_;  // the rule of each pointer
+  std::deque<std::pair<std::string, JsonNode>> todo_;
+  std::size_t n_names_ = 0;
+};
+
+JsonGrammar::JsonGrammar() : writer_(std::make_unique<Writer>()) {}
+JsonGrammar::~JsonGrammar() = default;
+std::string JsonGrammar::add(JsonNode schema) { return writer_->add(schema); }
+std::string JsonGrammar::rules() const { return writer_->rules(); }
+
+std::string gbnf_literal(std::string_view text) {
+  std::string literal = "\"";
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      literal += fmt::format("\\x{:02x}", static_cast<unsigned>(c));
+    } else {
+      if (c == '"' || c == '\\') literal += '\\';
+      literal += c;
+    }
+  }
+  return literal + "\"";
+}
+
+std::string json_schema_gbnf(JsonNode schema) {
+  JsonGrammar grammar;
+  const std::string root = grammar.add(schema);
+  return fmt::format("root ::= {}\n{}", root, grammar.rules());
+}
+
+std::string json_object_gbnf() {
+  const Json schema(R"({"type": "object"})", "json_object");
+  return json_schema_gbnf(schema.root());
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,65 @@
+#include "text/grammar/token_grammar.h"
+
+#include "base/error.h"
+
+namespace stagecraft {
+namespace {
+
+constexpr std::size_t kMaxStates = 4096;  // that are kept from one token to the next
+constexpr std::size_t kMaxMasks = 64;
+
+}  // namespace
+
+TokenGrammar TokenGrammars::parse(std::string_view gbnf, const std::string& where) {
+  auto grammar = std::make_shared<const Grammar>(Grammar::parse(gbnf, where));
+  if (!tokens_) tokens_ = std::make_shared<const TokenTrie>(tokenizer_);
+  return {std::move(grammar), tokens_};
+}
+
+GuidedText::GuidedText(const TokenGrammar& rules)
+    : tokens_(rules.tokens),
+      automaton_(rules.grammar),
+      state_(automaton_.start()),
+      path_(rules.tokens->max_depth() + 1) {}
+
+std::span<const std::uint64_t> GuidedText::allowed() {
+  if (const auto known = masks_.find(state_); known != masks_.end()) return known->second;
+  if (automaton_.n_states() > kMaxStates) {
+    state_ = automaton_.keep_only(state_);
+    masks_.clear();
+  }
+  if (masks_.size() == kMaxMasks) masks_.clear();
+  return masks_[state_] = walk();
+}
+
+std::vector<std::uint64_t> GuidedText::walk() {
+  automaton_.renew_budget();
+  std::vector<std::uint64_t> mask((tokens_->vocab_size() + 63) / 64);
+  const auto nodes = tokens_->nodes();
+  path_[0] = state_;
+  for (std::size_t i = 0; i < nodes.size();) {
+    const TokenTrie::Node& node = nodes[i];
+    const ByteAutomaton::State next = automaton_.next(path_[node.depth - 1], node.byte);
+    if (next == ByteAutomaton::kDead) {
+      i = node.end;
+      continue;
+    }
+    path_[node.depth] = next;
+    for (const TokenId token : tokens_->tokens().subspan(node.first_token, node.n_tokens)) {
+      mask[static_cast<std::size_t>(token) / 64] |= std::uint64_t{1} << (token % 64);
+    }
+    ++i;
+  }
+  return mask;
+}
+
+void GuidedText::push(TokenId token) {
+  const std::string_view text = tokens_->text(token);
+  ByteAutomaton::State state = text.empty() ? ByteAutomaton::kDead : state_;
+  automaton_.renew_budget();
+  for (const char byte : text) state = automaton_.next(state, static_cast<std::uint8_t>(byte));
+  if (state == ByteAutomaton::kDead) throw Error("grammar: token {} is not allowed here", token);
+  state_ = state;
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+namespace stagecraft {
+
+// A call of a function ("tool") that the model asks for.
+struct ToolCall {
+  std::string id;         // by which the result refers to it; empty where nobody has named it
+  std::string name;       // of the function
+  std::string arguments;  // the text of a JSON object
+  bool operator==(const ToolCall&) const = default;
+};
+
+// How a model writes a call:
+enum class ToolForm {
+  None,    // it was taught none
+  Tagged,  // <tool_call>\n{"name": "f", "arguments": {...}}\n</tool_call>   Hermes, Qwen
+  Bare,    // {"name": "f", "parameters": {...}}                            Llama 3.1
+};
+
+}  // namespace stagecraft

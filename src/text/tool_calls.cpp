@@ -1,0 +1,136 @@
+#include "text/tool_calls.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/error.h"
+#include "text/grammar/json_schema.h"
+
+namespace stagecraft {
+namespace {
+
+constexpr std::string_view kOpen = "<tool_call>", kClose = "</tool_call>";
+constexpr std::size_t kMostCalls = 16;  // in one answer
+
+// Any text in which the word does not occur, and then, where it does, the rule `then`. One rule per
+// number of its characters that were just read. No other character is equal to the first.
+std::string until_word(std::string_view word, std::string_view then) {
+  std::string rules;
+  for (std::size_t n = 0; n < word.size(); ++n) {
+    const std::string next =
+        n + 1 == word.size() ? std::string(then) : fmt::format("text-{}", n + 1);
+    std::string others = fmt::format("[^{}] text-0", word[0]);
+    if (n > 0) {
+      others = fmt::format("[{}] text-1 | [^{}{}] text-0", word[0], word[0], word[n]);
+    }
+    rules += fmt::format("text-{} ::= \"\" | [{}] {} | {}\n", n, word[n], next, others);
+  }
+  return rules;
+}
+
+std::optional<ToolCall> parse_call(std::string_view text, const char* arguments_key) {
+  try {
+    const Json checked = parse_json_object(text, "call");  // bounded nesting
+    const auto json = nlohmann::ordered_json::parse(text);
+    if (json.size() != 2 || !json.contains("name") || !json["name"].is_string()) return {};
+    if (!json.contains(arguments_key) || !json[arguments_key].is_object()) return {};
+    return ToolCall{"", json["name"], json[arguments_key].dump()};
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
+
+// How many bytes at the end of `text` the word begins with, not all of it.
+std::size_t begun(std::string_view text, std::string_view word) {
+  for (std::size_t n = std::min(text.size(), word.size() - 1); n > 0; --n) {
+    if (text.ends_with(word.substr(0, n))) return n;
+  }
+  return 0;
+}
+
+void append(ToolCallReader::Found& found, ToolCallReader::Found more) {
+  found.text += more.text;
+  std::ranges::move(more.calls, std::back_inserter(found.calls));
+}
+
+}  // namespace
+
+std::string tool_gbnf(ToolForm form, const std::vector<Tool>& tools, bool forced, bool several) {
+  JsonGrammar json;
+  const bool tagged = form == ToolForm::Tagged;
+  std::string calls;
+  for (const Tool& tool : tools) {
+    const std::string begin =
+        fmt::format("{{\"name\": \"{}\", \"{}\": ", tool.name, tagged ? "arguments" : "parameters");
+    const std::string arguments = tool.parameters ? json.add(*tool.parameters) : "\"{}\"";
+    calls +=
+        fmt::format("{}{} {} \"}}\"", calls.empty() ? "" : " | ", gbnf_literal(begin), arguments);
+  }
+  std::string rules = fmt::format("call ::= {}\n", calls) + json.rules();
+  if (!tagged) {
+    rules += "other ::= [\\x00-\\U0010ffff]*\n";
+    return rules + (forced ? "root ::= call\n" : "root ::= call | \"\" | [^{] other\n");
+  }
+  const std::string open = gbnf_literal(kOpen), close = gbnf_literal(kClose);
+  rules += fmt::format("body ::= \"\\n\"? call \"\\n\"? {}\n", close);
+  rules += fmt::format("calls ::= body");
+  if (several) rules += fmt::format(" (\"\\n\"? {} body){{0,{}}}", open, kMostCalls - 1);
+  rules += "\n";
+  if (forced) return rules + fmt::format("root ::= {} calls\n", open);
+  return rules + "root ::= text-0\n" + until_word(kOpen, "calls");
+}
+
+ToolCallReader::Found ToolCallReader::push(std::string_view piece) {
+  held_ += piece;
+  if (form_ == ToolForm::Tagged) return read_tagged(false);
+  const bool may_be_call = form_ == ToolForm::Bare && (held_.empty() || held_[0] == '{');
+  if (may_be_call && !after_call_) return {};
+  after_call_ = true;  // it is text, and so is what follows
+  return {std::exchange(held_, {}), {}};
+}
+
+ToolCallReader::Found ToolCallReader::finish() {
+  if (form_ == ToolForm::Tagged) return read_tagged(true);
+  Found found;
+  if (!after_call_ && !held_.empty()) {
+    if (auto call = parse_call(held_, "parameters")) {
+      found.calls.push_back(std::move(*call));
+      held_.clear();
+    }
+  }
+  found.text += std::exchange(held_, {});
+  return found;
+}
+
+ToolCallReader::Found ToolCallReader::read_tagged(bool at_end) {
+  Found found;
+  if (in_call_) {
+    const std::size_t close = held_.find(kClose);
+    if (close == std::string::npos && !at_end) return found;
+    std::string body = held_.substr(0, close);
+    held_.erase(0, close == std::string::npos ? close : close + kClose.size());
+    in_call_ = false;
+    if (auto call = parse_call(body, "arguments")) {
+      found.calls.push_back(std::move(*call));
+      after_call_ = true;
+    } else {
+      found.text += std::string(kOpen) + body;
+      if (close != std::string::npos) found.text += kClose;
+    }
+    append(found, read_tagged(at_end));
+    return found;
+  }
+  const std::size_t open = held_.find(kOpen);
+  const std::size_t hold = open == std::string::npos && !at_end ? begun(held_, kOpen) : 0;
+  found.text = held_.substr(0, open == std::string::npos ? held_.size() - hold : open);
+  held_.erase(0, open == std::string::npos ? held_.size() - hold : open + kOpen.size());
+  if (after_call_ && std::ranges::all_of(found.text, is_blank)) found.text.clear();
+  in_call_ = open != std::string::npos;
+  if (in_call_) append(found, read_tagged(at_end));
+  return found;
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,258 @@
+#include "text/grammar/grammar.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "tests/support/grammar_texts.h"
+#include "tests/support/tiny_chat_model.h"
+#include "text/grammar/token_grammar.h"
+
+namespace stagecraft {
+namespace {
+
+struct Language {
+  const char* gbnf;
+  std::vector<std::string> in, out;
+};
+
+TEST(Gbnf, MeansTheTextsThatLlamaCppDocuments) {
+  const Language cases[] = {
+      {R"(root ::= "a" | "bc")", {"a", "bc"}, {"", "b", "abc", "aa"}},
+      {R"(root ::= "a"* "b"+ "c"?)", {"b", "aab", "abbc"}, {"", "a", "ac", "bcc"}},
+      {R"(root ::= "ab"{2} "c"{1,} "d"{0,2} "e"{,1})",
+       {"ababc", "ababcccdd", "ababcde"},
+       {"abc", "abab", "ababcddd", "ababcee"}},
+      {"root ::= [a-cx-] [^a-c\\n] [\\]\\x41\\u00e9]",
+       {"ax]", "-zA", "x\xf0\x9f\x98\x80\xc3\xa9"},
+       {"aa]", "a\n]", "dx]", "ax\xe9"}},
+      {"root ::= . .", {"ab", "\xe2\x82\xac\n"}, {"a", "abc", "\xe2\x82"}},
+      {"root ::= (\n  \"a\" # first\n  | \"b\" |\n \"c\"\n) end\n\n# of it\nend ::=\n  \"!\"\n",
+       {"a!", "b!", "c!"},
+       {"!", "ab!"}},
+      {R"x(root ::= "(" root ")" | "")x", {"", "()", "((()))"}, {"(", "(()", "())"}},
+      {R"(root ::= ("a"? "b"?)*)", {"", "abab", "bba"}, {"c"}},
+      {R"(root ::= (("a"*)*)+ "x")", {"x", "aaax"}, {"", "a"}},
+      {"root ::= \"\\\"\\\\\\n\\t\"", {"\"\\\n\t"}, {"\""}},
+      {R"(root ::= as as "b"
+as ::= "a"*)",
+       {"b", "aab"},
+       {"a", "ba"}},
+  };
+  for (const auto& [gbnf, in, out] : cases) {
+    const Grammar grammar = Grammar::parse(gbnf, "test");
+    for (const std::string& text : in) EXPECT_TRUE(matches(grammar, text)) << gbnf << text;
+    for (const std::string& text : out) EXPECT_FALSE(matches(grammar, text)) << gbnf << text;
+  }
+}
+
+TEST(Gbnf, KnowsEveryCharacterOfARangeAndNoOther) {
+  // Ends at each border of UTF-8's lengths, and one within.
+  const char32_t ends[] = {0x7f,   0x80,   0x3ff,  0x7ff,   0x800,
+                           0xd7ff, 0xe000, 0xffff, 0x10000, 0x10ffff};
+  const auto utf8 = [](char32_t c) {
+    std::string text;
+    if (c < 0x80) return text + static_cast<char>(c);
+    for (int shift = c < 0x800 ? 6 : c < 0x10000 ? 12 : 18, first = 1; shift >= 0; shift -= 6) {
+      const int mark = !first ? 0x80 : shift == 6 ? 0xc0 : shift == 12 ? 0xe0 : 0xf0;
+      text += static_cast<char>(mark | static_cast<int>(c >> shift & (first ? 0x1f : 0x3f)));
+      first = 0;
+    }
+    return text;
+  };
+  for (const char32_t first : ends) {
+    for (const char32_t last : ends) {
+      if (last < first) continue;
+      const std::string gbnf =
+          fmt::format("root ::= [\\U{:08x}-\\U{:08x}]", static_cast<unsigned>(first),
+                      static_cast<unsigned>(last));
+      const Grammar grammar = Grammar::parse(gbnf, "test");
+      for (const char32_t end : ends) {
+        for (const char32_t c : {char32_t(end - 1), end, char32_t(end + 1)}) {
+          if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) continue;
+          EXPECT_EQ(matches(grammar, utf8(c)), first <= c && c <= last) << gbnf << unsigned{c};
+        }
+      }
+    }
+  }
+}
+
+std::string refused(const std::string& gbnf) {
+  try {
+    Grammar::parse(gbnf, "g");
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Gbnf, SaysLineAndColumnOfWhatIsWrong) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"", "g: expected a rule 'root', found none"},
+      {"a ::= \"x\"", "g: expected a rule 'root', found none"},
+      {"root = \"x\"", "g: line 1, column 6: expected '::=', found '='"},
+      {"root ::= \"x", "g: line 1, column 10: expected a '\"' that closes it"},
+      {"root ::= [x\n]", "g: line 1, column 10: expected a ']' that closes it"},
+      {"root ::= []", "g: line 1, column 10: no character is in this class"},
+      {"root ::= [z-a]",
+       "g: line 1, column 11: expected a range whose end is not before its beginning"},
+      {"root ::= (\"a\"", "g: line 1, column 14: expected ')', found the end"},
+      {"root ::= \"a\" )",
+       "g: line 1, column 14: expected a symbol, '|' or the end of the line, found ')'"},
+      {"root ::= a\n\nb ::= \"b\"", "g: line 1, column 10: rule 'a' is used, but not defined"},
+      {"root ::= \"a\"\nroot ::= \"b\"", "g: line 2, column 1: rule 'root' is defined twice"},
+      {"root ::= \"\\q\"",
+       "g: line 1, column 11: expected an escape of \\n \\r \\t \\\\ \\\" \\[ \\] \\- \\^ \\x \\u "
+       "\\U"},
+      {"root ::= \"\\ud800\"", "g: line 1, column 11: this is no character of Unicode"},
+      {"root ::= \"a\"{3,2}",
+       "g: line 1, column 13: expected a range whose end is not below its beginning"},
+      {"root ::= \"a\"{x}", "g: line 1, column 14: expected a number, found 'x'"},
+      {"root ::= \"a\"{99999999999999999999}",
+       "g: line 1, column 14: expected at most 10000 repetitions"},
+      {"root ::= <think>",
+       "g: line 1, column 10: tokens (<...>) are not supported: write their text"},
+      {"root ::= \"x\" root",
+       "g: line 1, column 1: expected a rule 'root' that a text can follow to its end"},
+      {"root ::= \"x\" e\ne ::= e \"+\" | \"1\"",
+       "g: line 2, column 1: rule 'e' begins with itself (left recursion): write it as a "
+       "repetition"},
+      {"root ::= e\ne ::= (\"a\"? e \"b\")*",
+       "g: line 2, column 1: rule 'e' begins with itself (left recursion): write it as a "
+       "repetition"},
+  };
+  for (const auto& [gbnf, message] : cases) EXPECT_EQ(refused(gbnf), message);
+  EXPECT_EQ(refused("root ::= \"\xff\""), "g: expected UTF-8, found the byte 0xff at offset 10");
+}
+
+TEST(Gbnf, RefusesGrammarsTooLargeToHold) {
+  std::string many = "root ::=", copies = many;
+  for (int i = 0; i < 30; ++i) many += " \"abc\"{10000}";
+  EXPECT_NE(refused(many).find("too long"), std::string::npos);
+  for (int i = 0; i < 30; ++i) copies += " \"a\"{0,10000}";
+  EXPECT_NE(refused(copies).find("at most 200000 symbols"), std::string::npos);
+  EXPECT_NE(refused("root ::= " + std::string(1000, '(')).find("in each other"), std::string::npos);
+  EXPECT_NE(refused(std::string(2 << 20, ' ')).find("bytes"), std::string::npos);
+}
+
+// S is read in 2^n ways after n letters.
+TEST(ByteAutomaton, GivesUpWhereThereAreTooManyWaysToReadAText) {
+  const Grammar grammar =
+      Grammar::parse("root ::= \"a\" root \"x\" | \"a\" root \"y\" | \"a\"", "test");
+  ByteAutomaton automaton(std::make_shared<const Grammar>(grammar));
+  ByteAutomaton::State state = automaton.start();
+  EXPECT_THROW(for (int i = 0; i < 100; ++i) state = automaton.next(state, 'a'), Error);
+}
+
+TEST(ByteAutomaton, GoesOnAsBeforeAfterForgettingOtherStates) {
+  const Grammar grammar = Grammar::parse(
+      "root ::= \"[\" (root (\",\" root)*)? \"]\" | [0-9]+ | \"\\\"\" [a-z]{0,20} \"\\\"\"",
+      "test");
+  const auto shared = std::make_shared<const Grammar>(grammar);
+  std::mt19937 random(5);
+  ByteAutomaton whole(shared), forgetful(shared);
+  for (int round = 0; round < 50; ++round) {
+    ByteAutomaton::State a = whole.start(), b = forgetful.start();
+    const std::optional<std::string> text = random_text(whole, random, 300);
+    if (!text) continue;
+    for (const char byte : *text) {
+      a = whole.next(a, static_cast<std::uint8_t>(byte));
+      b = forgetful.next(b, static_cast<std::uint8_t>(byte));
+      if (random() % 4 == 0) b = forgetful.keep_only(b);
+      ASSERT_NE(b, ByteAutomaton::kDead);
+      ASSERT_EQ(whole.accepts(a), forgetful.accepts(b));
+      ASSERT_EQ(whole.is_at_end(a), forgetful.is_at_end(b));
+    }
+    EXPECT_TRUE(forgetful.accepts(b));
+  }
+}
+
+// Two texts of one form cost no states beyond those of the first.
+TEST(ByteAutomaton, AStringOfAnyLengthTakesNoMoreStates) {
+  ByteAutomaton automaton(std::make_shared<const Grammar>(
+      Grammar::parse("root ::= \"<\" ([a-z] | \"<\" [a-z]* \">\")* \">\"", "test")));
+  ByteAutomaton::State state = automaton.start();
+  const auto read = [&](std::string_view text) {
+    for (const char byte : text) state = automaton.next(state, static_cast<std::uint8_t>(byte));
+  };
+  read("<ab<cd>e");
+  const std::size_t before = automaton.n_states();
+  for (int i = 0; i < 1000; ++i) read("ab<cde>f<>");
+  EXPECT_EQ(automaton.n_states(), before);
+}
+
+class GuidedTextTest : public testing::Test {
+ protected:
+  GuidedTextTest() : tokenizer_(Tokenizer::open(folder_.folder())) {}
+
+  TinyChatModel folder_;
+  Tokenizer tokenizer_;
+};
+
+TEST_F(GuidedTextTest, AllowsExactlyTheTokensWhoseBytesGoOn) {
+  const char* gbnf =
+      "root ::= (\"h\" [a-m]{0,3} \" \" | \"l\"+ \"o\"?)+ [\\U00000080-\\U00010000]?";
+  const Grammar grammar = Grammar::parse(gbnf, "test");
+  GuidedText text(TokenGrammars(tokenizer_).parse(gbnf, "test"));
+  ByteAutomaton automaton(std::make_shared<const Grammar>(grammar));
+  ByteAutomaton::State state = automaton.start();
+  std::mt19937 random(2);
+  for (int step = 0; step < 60; ++step) {
+    const auto allowed = text.allowed();
+    std::vector<TokenId> possible;
+    for (std::size_t id = 0; id < tokenizer_.vocab_size(); ++id) {
+      const auto token = static_cast<TokenId>(id);
+      const std::string bytes = tokenizer_.is_special(token) ? "" : tokenizer_.bytes_of(token);
+      ByteAutomaton::State end = bytes.empty() ? ByteAutomaton::kDead : state;
+      for (const char byte : bytes) end = automaton.next(end, static_cast<std::uint8_t>(byte));
+      const bool is_allowed = (allowed[id / 64] >> (id % 64) & 1) != 0;
+      ASSERT_EQ(is_allowed, end != ByteAutomaton::kDead) << step << " " << bytes;
+      if (is_allowed) possible.push_back(token);
+    }
+    ASSERT_EQ(text.accepts(), automaton.accepts(state));
+    if (possible.empty()) {
+      EXPECT_TRUE(text.is_complete());
+      break;
+    }
+    const TokenId token = possible[random() % possible.size()];
+    text.push(token);
+    for (const char byte : tokenizer_.bytes_of(token)) {
+      state = automaton.next(state, static_cast<std::uint8_t>(byte));
+    }
+  }
+}
+
+TEST_F(GuidedTextTest, RefusesATokenThatIsNotAllowed) {
+  GuidedText text(TokenGrammars(tokenizer_).parse("root ::= \"hello\"", "test"));
+  const auto id = [&](const char* token) { return *tokenizer_.id_of(token); };
+  EXPECT_THROW(text.push(id("x")), Error);
+  EXPECT_THROW(text.push(id("<|im_end|>")), Error);
+  EXPECT_THROW(text.push(1 << 20), Error);
+  EXPECT_FALSE(text.is_complete());
+  for (const char* token : {"h", "e", "l", "l", "o"}) text.push(id(token));
+  EXPECT_TRUE(text.is_complete());
+}
+
+TEST_F(GuidedTextTest, AHostileGrammarEndsInAnErrorInBoundedTime) {
+  // Each text so far is another state: what was read must come again, backwards.
+  std::string gbnf = "root ::= \"\"";
+  for (int byte = 0x21; byte < 0x7f; ++byte) {
+    gbnf += fmt::format(" | \"\\x{:02x}\" root \"\\x{:02x}\"", byte, byte);
+  }
+  GuidedText mirrored(TokenGrammars(tokenizer_).parse(gbnf, "test"));
+  for (int i = 0; i < 50; ++i) {
+    (void)mirrored.allowed();
+    mirrored.push(*tokenizer_.id_of("h"));
+  }
+  GuidedText ambiguous(TokenGrammars(tokenizer_)
+                           .parse("root ::= \"h\" root \"x\" | \"h\" root \"y\" | \"h\"", "test"));
+  const auto write = [&] {
+    for (int i = 0; i < 100; ++i) {
+      (void)ambiguous.allowed();
+      ambiguous.push(*tokenizer_.id_of("h"));
+    }
+  };
+  EXPECT_THROW(write(), Error);
+}
+
+}  // namespace
+}  // namespace stagecraft

@@ -1,0 +1,193 @@
+#include "text/grammar/json_schema.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "tests/support/grammar_texts.h"
+
+namespace stagecraft {
+namespace {
+
+std::string gbnf_of(const std::string& schema) {
+  const Json json(schema, "schema");
+  return json_schema_gbnf(json.root());
+}
+
+struct Case {
+  const char* schema;
+  std::vector<std::string> valid, invalid;
+};
+
+const Case kCases[] = {
+    {R"({"type": "boolean"})", {"true", "false"}, {"1", "null", " true"}},
+    {R"({"type": ["string", "null"], "minLength": 1})", {"null", "\"a\""}, {"\"\"", "1"}},
+    {R"({"type": "number"})",
+     {"0", "-1.5", "12e-3", "0.25E7"},
+     {"01", "1.", ".5", "+1", "1e", "NaN", "1e999"}},
+    {R"({"type": "integer"})", {"0", "-7", "9007199254740991"}, {"1.0", "007", "1e3"}},
+    {R"({"type": "integer", "minimum": 7, "maximum": 123})",
+     {"7", "9", "10", "99", "100", "119", "123"},
+     {"6", "0", "07", "124", "130", "200", "1000", "-7"}},
+    {R"({"type": "integer", "minimum": -12, "exclusiveMaximum": 4})",
+     {"-12", "-9", "-1", "0", "3"},
+     {"-13", "-0", "4", "10", "-20"}},
+    {R"({"type": "integer", "minimum": 0})", {"0", "5", "123456"}, {"-1", "01"}},
+    {R"({"type": "integer", "maximum": -5})", {"-5", "-6", "-10", "-999"}, {"-4", "0", "5", "-1"}},
+    {R"({"type": "string"})",
+     {R"("")", R"("a\n\u00e9\ud7ff")", "\"\xe2\x82\xac\""},
+     {"\"", "\"a\nb\"", R"("\x")", R"("\ud800")", R"("\uDFFF")", "a"}},
+    {R"({"type": "string", "minLength": 2, "maxLength": 3})",
+     {R"("ab")", R"("\"\\\u0041")", "\"\xe2\x82\xac\xc3\xa9\""},
+     {R"("a")", R"("abcd")", "\"\xe2\x82\xac\""}},
+    {R"({"type": "string", "pattern": "^[a-c]{2,3}-\\d+(x|yz)?$"})",
+     {R"("ab-1")", R"("abc-123x")", R"("cc-0yz")"},
+     {R"("a-1")", R"("ab-")", R"("ab-1y")", R"("xab-1")", R"("ab-1 ")"}},
+    {R"({"type": "string", "pattern": "b+"})", {R"("b")", R"("abba")"}, {R"("")", R"("aa")"}},
+    {R"({"type": "string", "pattern": "^\"[^a]\\\\.\\n$"})",
+     {R"("\"b\\c\n")", R"("\"\"\\\"\n")"},
+     {R"("\"a\\c\n")", R"(""b\\c\n")"}},
+    {R"({"type": "string", "format": "date"})",
+     {R"("2024-02-28")", R"("1999-12-31")", R"("2000-04-30")"},
+     {R"("2023-02-30")", R"("2023-04-31")", R"("2023-13-01")", R"("2023-1-1")"}},
+    {R"({"type": "string", "format": "date-time"})",
+     {R"("2024-02-28T23:59:59Z")", R"("1999-12-31T00:00:00.5+02:00")"},
+     {R"("2024-02-28 23:59:59Z")", R"("2024-02-28T24:00:00Z")"}},
+    {R"({"type": "string", "format": "uuid"})",
+     {R"("123e4567-e89b-12d3-a456-426614174000")"},
+     {R"("123e4567")"}},
+    {R"({"enum": ["red", 3, null, {"a": [1, "é\""]}]})",
+     {R"("red")", "3", "null", R"({"a":[1,"é\""]})"},
+     {R"("blue")", "4", "{}"}},
+    {R"({"const": "a\\b"})", {R"("a\\b")"}, {R"("a\b")"}},
+    {R"({"const": null})", {"null"}, {"0"}},
+    {R"({"type": "object"})", {"{}", R"({"a": [1, {"b": null}]})"}, {"[]", "{a: 1}", "{\"a\"}"}},
+    {R"({"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
+         "required": ["name", "age"], "additionalProperties": false})",
+     {R"({"name":"x","age":3})", R"({ "name": "x", "age": 3 })",
+      "{\n  \"name\": \"x\",\n  \"age\": 3\n}"},
+     {R"({"name":"x"})", R"({"age":3,"name":"x"})", R"({"name":"x","age":3,"z":1})",
+      R"({"name":"x","age":3,})", R"({"name":"x" "age":3})"}},
+    {R"({"type": "object", "properties": {"a": {"const": 1}, "b": {"const": 2}, "c": {"const": 3}},
+         "required": ["b"]})",
+     {R"({"b":2})", R"({"a":1,"b":2})", R"({"b":2,"c":3})", R"({"a":1,"b":2,"c":3})"},
+     {"{}", R"({"a":1})", R"({"a":1,"c":3})", R"({"c":3,"b":2})", R"({,"b":2})", R"({"b":2,})"}},
+    {R"({"type": "object", "properties": {"a": {"const": 1}, "ab": {"const": 2}},
+         "additionalProperties": {"type": "boolean"}})",
+     {"{}", R"({"a":1})", R"({"ab":2})", R"({"abc":true,"b":false})", R"({"a":1,"":true})"},
+     {R"({"a":true})", R"({"ab":false})", R"({"a":1,"ab":true})", R"({"x":1})",
+      R"({"\u0061":true})"}},
+    {R"({"type": "object", "properties": {}, "additionalProperties": false})",
+     {"{}", "{ }"},
+     {R"({"a":1})"}},
+    {R"({"type": "array", "items": {"type": "boolean"}, "minItems": 1, "maxItems": 3})",
+     {"[true]", "[ true, false, true ]"},
+     {"[]", "[true,]", "[true,true,true,true]", "[1]"}},
+    {R"({"type": "array"})", {"[]", R"([1, "a", [null]])"}, {"[", "{}"}},
+    {R"({"type": "array", "maxItems": 0})", {"[]"}, {"[1]"}},
+    {R"({"type": "array", "prefixItems": [{"const": 1}, {"const": 2}], "items": {"const": 3}, "minItems": 3})",
+     {"[1,2,3]", "[1, 2, 3, 3]"},
+     {"[1,2]", "[1]", "[2,1,3]"}},
+    {R"({"type": "array", "prefixItems": [{"const": 1}]})", {"[1]"}, {"[]", "[1,2]"}},
+    {R"({"anyOf": [{"type": "integer"}, {"type": "string", "maxLength": 1}]})",
+     {"1", "\"a\""},
+     {"\"ab\"", "true"}},
+    {R"({"oneOf": [{"const": 1}, {"$ref": "#/$defs/two"}], "$defs": {"two": {"const": 2}}})",
+     {"1", "2"},
+     {"3"}},
+    {R"({"allOf": [{"const": 1}]})", {"1"}, {"2"}},
+    {R"({"type": "object", "properties": {"value": {"type": "integer"}, "next": {"anyOf": [{"$ref": "#"}, {"type": "null"}]}},
+         "required": ["value", "next"]})",
+     {R"({"value": 1, "next": {"value": 2, "next": null}})"},
+     {R"({"value": 1, "next": {"value": 2}})"}},
+    {"true", {"1", "{}", "[[]]", "\"x\""}, {"", "x"}},
+    {R"({"description": "anything"})", {"1", "null"}, {"x"}},
+};
+
+TEST(JsonSchema, MeansValidTextsAndNoInvalidOnes) {
+  for (const auto& [schema, valid, invalid] : kCases) {
+    const Grammar grammar = Grammar::parse(gbnf_of(schema), schema);
+    for (const std::string& text : valid) EXPECT_TRUE(matches(grammar, text)) << schema << text;
+    for (const std::string& text : invalid) EXPECT_FALSE(matches(grammar, text)) << schema << text;
+  }
+}
+
+TEST(JsonSchema, EveryTextOfItsGrammarIsJson) {
+  std::mt19937 random(11);
+  for (const auto& [schema, valid, invalid] : kCases) {
+    ByteAutomaton automaton(
+        std::make_shared<const Grammar>(Grammar::parse(gbnf_of(schema), schema)));
+    int found = 0;
+    for (int i = 0; i < 40; ++i) {
+      const std::optional<std::string> text = random_text(automaton, random, 4000);
+      if (!text) continue;
+      ++found;
+      ASSERT_TRUE(nlohmann::json::accept(*text)) << schema << *text;
+    }
+    EXPECT_GT(found, 0) << schema;
+  }
+}
+
+TEST(JsonSchema, WholeNumbersOfARangeAreThoseOfTheRange) {
+  std::mt19937 random(3);
+  for (int round = 0; round < 60; ++round) {
+    const auto bound = [&] { return static_cast<int>(random() % 2500) - 1000; };
+    const int a = bound(), b = bound(), low = std::min(a, b), high = std::max(a, b);
+    const Grammar grammar = Grammar::parse(
+        gbnf_of(fmt::format(R"({{"type": "integer", "minimum": {}, "maximum": {}}})", low, high)),
+        "test");
+    for (int n = low - 40; n <= high + 40; n += 1 + static_cast<int>(random() % 9)) {
+      EXPECT_EQ(matches(grammar, fmt::format("{}", n)), low <= n && n <= high)
+          << low << " " << high << " " << n;
+    }
+    EXPECT_TRUE(matches(grammar, fmt::format("{}", low)));
+    EXPECT_TRUE(matches(grammar, fmt::format("{}", high)));
+  }
+}
+
+TEST(JsonSchema, RefusesByPlaceWhatItDoesNotUnderstand) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"3", "schema: expected a schema that something can satisfy, found 3"},
+      {"false", "schema: expected a schema that something can satisfy, found false"},
+      {R"({"type": "text"})",
+       "schema: type: expected object, array, string, integer, number, boolean or null, found "
+       "\"text\""},
+      {R"({"properties": {"a": {"type": "number", "multipleOf": 2}}})",
+       "schema: properties.a.multipleOf: not supported in a schema"},
+      {R"({"type": "number", "minimum": 0})", "schema: minimum: not supported in a schema"},
+      {R"({"type": "array", "uniqueItems": true})",
+       "schema: uniqueItems: not supported in a schema"},
+      {R"({"not": {}})", "schema: not: not supported in a schema"},
+      {R"({"type": "string", "format": "email"})",
+       "schema: format: expected date, time, date-time or uuid, found \"email\""},
+      {R"x({"type": "string", "pattern": "a(?=b)"})x",
+       "schema: pattern: column 4: expected (?: or a group without '?'"},
+      {R"({"type": "string", "pattern": "^a|b$"})",
+       "schema: pattern: column 1: expected a group around a choice between ^ and $: ^(a|b)$"},
+      {R"({"type": "string", "minLength": 3, "maxLength": 2})",
+       "schema: maxLength: expected a number that is not below the least, found 2"},
+      {R"({"$ref": "other.json"})",
+       "schema: $ref: expected a place in this document: #/$defs/NAME, found \"other.json\""},
+      {R"({"$ref": "#/$defs/x"})",
+       "schema: $ref: expected a place in this document, found \"#/$defs/x\""},
+      {R"({"enum": [1], "type": "string"})",
+       "schema: enum[0]: expected a value of the type that stands beside it, found 1"},
+      {R"({"required": ["a"]})",
+       "schema: required: expected names of properties, found an array of 1"},
+      {R"({"type": "integer", "minimum": 3, "maximum": 2})",
+       "schema: expected a range with a whole number in it, found an object"},
+  };
+  for (const auto& [schema, message] : cases) {
+    try {
+      gbnf_of(schema);
+      ADD_FAILURE() << schema << " was accepted";
+    } catch (const Error& error) {
+      EXPECT_STREQ(error.what(), message) << schema;
+    }
+  }
+  EXPECT_THROW(Grammar::parse(gbnf_of(R"({"$ref": "#"})"), "x"), Error);  // it says nothing
+}
+
+}  // namespace
+}  // namespace stagecraft

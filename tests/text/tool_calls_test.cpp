@@ -1,0 +1,96 @@
+#include "text/tool_calls.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "tests/support/grammar_texts.h"
+
+namespace stagecraft {
+namespace {
+
+ToolCallReader::Found read(ToolForm form, std::string_view text, std::size_t piece) {
+  ToolCallReader reader(form);
+  ToolCallReader::Found all;
+  const auto add = [&](const ToolCallReader::Found& found) {
+    all.text += found.text;
+    all.calls.insert(all.calls.end(), found.calls.begin(), found.calls.end());
+  };
+  for (std::size_t at = 0; at < text.size(); at += piece) add(reader.push(text.substr(at, piece)));
+  add(reader.finish());
+  return all;
+}
+
+TEST(ToolCallReader, FindsCallsHoweverTheTextIsCut) {
+  struct Case {
+    ToolForm form;
+    const char* text;
+    const char* rest;
+    std::vector<ToolCall> calls;
+  };
+  const Case cases[] = {
+      {ToolForm::None, "<tool_call>{}", "<tool_call>{}", {}},
+      {ToolForm::Tagged, "Hello < you", "Hello < you", {}},
+      {ToolForm::Tagged,
+       "I ask.\n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"b\": 1, \"a\": [\"</x>\"]}}\n"
+       "</tool_call>\n<tool_call>{\"name\": \"g\", \"arguments\": {}}</tool_call>",
+       "I ask.\n",
+       {{"", "f", R"({"b":1,"a":["</x>"]})"}, {"", "g", "{}"}}},
+      {ToolForm::Tagged, "<tool_call>{\"name\": \"g\", \"arguments\": {}}", "", {{"", "g", "{}"}}},
+      {ToolForm::Tagged,
+       "<tool_call>{\"name\": \"g\"}</tool_call>!",
+       "<tool_call>{\"name\": \"g\"}</tool_call>!",
+       {}},
+      {ToolForm::Tagged,
+       "<tool_call>{\"name\": \"g\", \"argu",
+       "<tool_call>{\"name\": \"g\", \"argu",
+       {}},
+      {ToolForm::Tagged, "<tool_ca", "<tool_ca", {}},
+      {ToolForm::Bare, R"({"name": "f", "parameters": {"a": 1}})", "", {{"", "f", R"({"a":1})"}}},
+      {ToolForm::Bare, R"({"name": "f", "para)", R"({"name": "f", "para)", {}},
+      {ToolForm::Bare,
+       R"(No {"name": "f", "parameters": {}})",
+       R"(No {"name": "f", "parameters": {}})",
+       {}},
+  };
+  for (const auto& [form, text, rest, calls] : cases) {
+    for (const std::size_t piece : {1, 2, 3, 7, 1000}) {
+      const ToolCallReader::Found found = read(form, text, piece);
+      EXPECT_EQ(found.text, rest) << text << piece;
+      EXPECT_EQ(found.calls, calls) << text << piece;
+    }
+  }
+  const std::string deep =
+      "<tool_call>{\"name\": \"g\", \"arguments\": {\"a\": " + std::string(100'000, '[') +
+      "</tool_call>";
+  EXPECT_EQ(read(ToolForm::Tagged, deep, 1000).text, deep);
+}
+
+TEST(ToolGrammar, AllowsTextAndCallsOrCallsAlone) {
+  const Json schema(R"({"type": "object", "properties": {"a": {"const": 1}}, "required": ["a"]})",
+                    "schema");
+  const std::vector<Tool> tools = {{"f", schema.root()}, {"g", std::nullopt}};
+  const auto grammar = [&](ToolForm form, bool forced, bool several) {
+    return Grammar::parse(tool_gbnf(form, tools, forced, several), "tools");
+  };
+  const std::string f = "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\":1}}\n</tool_call>";
+  const std::string g = "<tool_call>\n{\"name\": \"g\", \"arguments\": {}}\n</tool_call>";
+  const Grammar automatic = grammar(ToolForm::Tagged, false, true);
+  for (const std::string& text : {std::string(), std::string("a < b <tool <<tool_cal"), f,
+                                  "So:\n" + g, f + "\n" + g, "<" + f, "<tool_call" + g}) {
+    EXPECT_TRUE(matches(automatic, text)) << text;
+  }
+  for (const std::string& text :
+       {std::string("<tool_call>"), "x<tool_call>{}</tool_call>" + f, f + "!", f + f.substr(5)}) {
+    EXPECT_FALSE(matches(automatic, text)) << text;
+  }
+  const Grammar forced = grammar(ToolForm::Tagged, true, false);
+  EXPECT_TRUE(matches(forced, f) && matches(forced, g));
+  EXPECT_FALSE(matches(forced, f + "\n" + g) || matches(forced, "") || matches(forced, "x" + f));
+  const std::string bare = R"({"name": "f", "parameters": {"a":1}})";
+  const Grammar llama = grammar(ToolForm::Bare, false, true);
+  EXPECT_TRUE(matches(llama, bare) && matches(llama, "") && matches(llama, "Yes {}."));
+  EXPECT_FALSE(matches(llama, "{}") || matches(llama, bare + "."));
+}
+
+}  // namespace
+}  // namespace stagecraft
