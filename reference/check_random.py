@@ -75,7 +75,7 @@ def new_sizes(config: dict[str, Any], rng: random.Random) -> None:
     for name in inner:
         if config.get(name) is not None:
             config[name] = rng.randint(5, 40)
-    vocab_size = rng.randint(20, 90)
+    vocab_size = rng.randint(37 if "gmask_token_id" in config else 20, 90)
     for name in ("vocab_size", "padded_vocab_size"):
         if name in config:
             config[name] = vocab_size
@@ -157,7 +157,12 @@ def check(program: str, model_type: str, seed: int) -> float:
         make(config, folder, seed)
         most = min(config.get("max_position_embeddings", 64), config.get("n_positions", 64), 12)
         vocab_size = config.get("vocab_size") or config["padded_vocab_size"]
+        vocab_size = config.get("mask_token_id", vocab_size)  # and the special tokens behind it
         ids = [rng.randrange(vocab_size) for _ in range(rng.randint(4, most))]
+        if "gmask_token_id" in config:  # a prompt of 1 or 2 tokens, which cannot be cut
+            prompt = rng.randint(1, 2)
+            ids[rng.randrange(prompt)] = config[rng.choice(("gmask_token_id", "mask_token_id"))]
+            ids[prompt] = config["bos_token_id"]
         theirs = their_logits(folder, torch.tensor(ids), torch.float64)
         worst = 0.0
         for way in WAYS:

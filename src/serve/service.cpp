@@ -139,7 +139,12 @@ void Service::start(ConnectionId connection, CompletionRequest request) {
   options.model = model_.names.front();
   options.created = std::time(nullptr);
   const std::size_t n = request.texts.size();
-  const std::optional<TextId> first = scheduler_->submit(std::move(request.texts));
+  std::optional<TextId> first;
+  try {
+    first = scheduler_->submit(std::move(request.texts));
+  } catch (const Error& error) {  // of a prompt that no text of this model can begin with
+    throw ApiError::bad_request("", fmt::format("server: {}", error.what()));
+  }
   if (!first) {
     throw ApiError(429, "rate_limit_error", "", "queue_full",
                    "server: all places are taken and the queue is full; try again later");

@@ -34,7 +34,9 @@ using RunPass = std::function<void(std::span<const TokenId> tokens, MatrixView<f
 Logits in_cuts(const ConformanceCase& one, std::mt19937& random, const RunPass& pass) {
   Matrix<float> logits(one.tokens.size(), one.plan.vocab_size);
   for (std::size_t at = 0; at < one.tokens.size();) {
-    const std::size_t n = std::min<std::size_t>(one.tokens.size() - at, 1 + random() % 16);
+    const std::size_t least = at == 0 ? first_pass(one.plan, one.tokens) : 1;
+    const std::size_t n =
+        std::min<std::size_t>(one.tokens.size() - at, std::max(least, 1 + random() % 16));
     // Of some passes, only the last rows are scored; then again all, which must be the same.
     pass(std::span(one.tokens).subspan(at, n), logits.view().row_range(at, n));
     at += n;
