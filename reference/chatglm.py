@@ -1,7 +1,8 @@
-"""ChatGLM and ChatGLM2 in plain PyTorch, as published: what architectures/chatglm.py is proved against.
+"""ChatGLM and ChatGLM2 in plain PyTorch, as published: the proof of architectures/chatglm.py.
 
-transformers has no such models. So they are written twice, and nothing is shared: here with PyTorch's own
-operators and as few lines as possible, there with every activation and every order of summation.
+transformers has no such models. So they are written twice, and nothing is shared: here with
+PyTorch's own operators and as few lines as possible, there with every activation and every order
+of summation.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ def prompt_of(raw: dict[str, Any], ids: Tensor) -> tuple[int, int]:
 
 
 def turns_of(positions: Tensor, columns: int) -> Tensor:
-    """Complex numbers of size 1, one per position and pair -> [S, 1, columns / 2]: a pair of columns
-    times such a number is that pair, rotated."""
+    """Complex numbers of size 1, one per position and pair -> [S, 1, columns / 2]: a pair of
+    columns times such a number is that pair, rotated."""
     exponents = torch.arange(0, columns, 2, dtype=torch.float64) / columns
     angles = torch.outer(positions.double(), 10000.0**-exponents)
     return torch.polar(torch.ones_like(angles), angles)[:, None]
@@ -53,7 +54,8 @@ def chatglm(raw: dict[str, Any], w: Weights, ids: Tensor) -> Tensor:
     def norm(x: Tensor, name: str) -> Tensor:
         return F.layer_norm(x, x.shape[-1:], w[f"{name}.weight"], w[f"{name}.bias"], eps)
 
-    def rotate(x: Tensor) -> Tensor:  # [S, heads, size]; a pair is a column and the one half a half on
+    # [S, heads, size]; the second column of a pair is the one a quarter of the head further on.
+    def rotate(x: Tensor) -> Tensor:
         def half(part: Tensor, positions: Tensor) -> Tensor:
             turned = torch.complex(*part.double().chunk(2, -1)) * turns_of(positions, size // 2)
             return torch.cat((turned.real, turned.imag), dim=-1).to(x.dtype)

@@ -165,7 +165,8 @@ def check(program: str, model_type: str, seed: int) -> float:
             ids[prompt] = config["bos_token_id"]
         theirs = their_logits(folder, torch.tensor(ids), torch.float64)
         worst = 0.0
-        for way in WAYS:
+        # --cached cuts a text after its first token, which a model with such a prompt refuses.
+        for way in WAYS[:1] if "gmask_token_id" in config else WAYS:
             ours = our_logits(program, folder, ids, way).to(torch.float64)
             worst = max(worst, ((ours - theirs).abs().max() / theirs.abs().max()).item())
     return worst

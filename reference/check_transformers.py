@@ -86,8 +86,7 @@ def transformers_logits(
 
 
 def their_logits(folder: Path, ids: Tensor, dtype: torch.dtype) -> Tensor:
-    """logits [S, vocab] of transformers' model, or of the definition that stands in where transformers
-    has none."""
+    """logits [S, vocab] of transformers' model, or of the definition that stands in for it."""
     raw = json.loads((folder / "config.json").read_text())
     module = MODULES.get(raw["model_type"])
     if hasattr(module, "DEFINITION"):

@@ -293,8 +293,8 @@ def write_flm_model(path: Path, folder: Path) -> None:
 
 
 def write_flm_chatglm(path: Path, folder: Path) -> None:
-    """As its default asks for: matrices in f16, the rest in f32; with the frequencies of rope, which are
-    in PyTorch's state."""
+    """As its default asks for: matrices in f16, the rest in f32; with the frequencies of rope,
+    which are in PyTorch's state."""
     config, weights = weights_of(folder)
     halves = {n: w.astype(numpy.float16) if w.ndim == 2 else w for n, w in weights.items()}
     write_flm(path, config, {}, halves)

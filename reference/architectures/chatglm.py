@@ -1,9 +1,9 @@
-"""ChatGLM-6B (Zeng et al. 2022) and ChatGLM2-6B, one model type for both, with every activation kept.
+"""ChatGLM-6B (Zeng et al. 2022) and ChatGLM2-6B, of one model type, with every activation kept.
 
-The first, beside GPT-NeoX: each half of a head is rotated by a position of its own; the prompt sees itself
-both ways; what a block adds to is sqrt(2 n_layers) times the norm of x. The second, beside Llama: rope of
-neighbouring columns, in the first half of each head; one matrix for q, k and v, with biases; one matrix for
-gate and up. transformers has no such models: ../chatglm.py stands in.
+The first, beside GPT-NeoX: each half of a head is rotated by a position of its own; the prompt sees
+itself both ways; what a block adds to is sqrt(2 n_layers) times the norm of x. The second, beside
+Llama: rope of neighbouring columns, in the first half of each head; one matrix for q, k and v, with
+biases; one matrix for gate and up. transformers has no such models: ../chatglm.py stands in.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ MODELS = (
         ids=(5, 17, 0, 29, 34, 35, 8, 17, 2, 11),
         seen_by={"layernorm_epsilon": 0.01, "bos_token_id": 8, "gmask_token_id": 17},
     ),
-    # An answer that goes into the middle of the prompt. What would end a prompt does not end a second one.
+    # An answer that goes into the middle of the prompt; the token that ends prompts comes twice.
     TinyModel(
         "chatglm-mask-inside",
         _first(
@@ -96,7 +96,7 @@ MODELS = (
     TinyModel(
         "chatglm2-two-key-heads", _second(), dtype="float16", seen_by={"layernorm_epsilon": 0.01}
     ),
-    # What the config.json can also say, and no published one does: all heads have keys of their own.
+    # What a config.json can also say, and no published one does: each head has keys of its own.
     TinyModel(
         "chatglm2-biases",
         _second(
@@ -126,7 +126,8 @@ def first_shapes(raw: dict[str, Any]) -> dict[str, tuple[int, ...]]:
         names |= layer_norm_shapes(f"{at}post_attention_layernorm", dim)
         names |= linear_shapes(f"{at}mlp.dense_h_to_4h", hidden, dim, True)
         names |= linear_shapes(f"{at}mlp.dense_4h_to_h", dim, hidden, True)
-    return names | layer_norm_shapes("transformer.final_layernorm", dim) | {"lm_head.weight": (vocab, dim)}
+    names |= layer_norm_shapes("transformer.final_layernorm", dim)
+    return names | {"lm_head.weight": (vocab, dim)}
 
 
 class First(LayerNormDecoder):

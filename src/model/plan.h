@@ -186,6 +186,7 @@ struct StoreStep {
 // Attention of q over what each token sees (Placement), usually all positions up to its own:
 //   scores = soft_cap(scale * q . k) + slope of the head * (position of k - position of q)
 //   out = softmax(scores) . v
+// A plan with a PromptRule has neither windows nor slopes.
 struct AttentionStep {
   BufferId out, q;
   CacheId cache;
