@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import json
 import logging
 import warnings
 from collections.abc import Iterator
@@ -17,6 +18,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
+
+from architectures import MODULES
+from llama import Parameters
 
 # |llama.py - transformers| over the largest |logit|.
 AGREE_F64 = 1e-12  # measured: 1e-15 to 1e-14
@@ -79,6 +83,17 @@ def transformers_logits(
             local_files_only=True,
         ).eval()
         return model(ids[None], use_cache=False).logits[0]
+
+
+def their_logits(folder: Path, ids: Tensor, dtype: torch.dtype) -> Tensor:
+    """logits [S, vocab] of transformers' model, or of the definition that stands in for it."""
+    raw = json.loads((folder / "config.json").read_text())
+    module = MODULES.get(raw["model_type"])
+    if hasattr(module, "DEFINITION"):
+        weights = Parameters(folder).tensors
+        return module.DEFINITION(raw, {name: y.to(dtype) for name, y in weights.items()}, ids)
+    attention = getattr(module, "ATTENTION", "eager")
+    return transformers_logits(folder, ids, dtype, raw["model_type"], attention)
 
 
 def assert_agrees(logits: Tensor, theirs: Tensor, what: str) -> float:

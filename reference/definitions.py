@@ -346,10 +346,12 @@ def attention(
     scale: float | None = None,
     cap: float | None = None,
     slopes: Tensor | None = None,
+    prompt: int = 0,
 ) -> tuple[Tensor, Tensor]:
     """softmax(q k^T / sqrt(D)) v; q [S, H, D], k and v [T, G, D]; head h reads k, v h // (H / G).
 
     scale: instead of 1 / sqrt(D). cap: scores are soft-capped. slopes [H]: of ALiBi.
+    prompt: so many first keys are seen by every query.
 
     -> probabilities [H, S, T] (0 where masked), output [S, H, D].
     """
@@ -368,6 +370,8 @@ def attention(
     if slopes is not None:
         distance = torch.arange(kv_len) - torch.arange(kv_len - q_len, kv_len)[:, None]  # [S, T]
         scores = scores + slopes.to(how.dtype)[:, None, None] * distance.to(how.dtype)
-    scores = scores.masked_fill(~causal_mask(q_len, kv_len, window), -torch.inf)
+    visible = causal_mask(q_len, kv_len, window)
+    visible[:, :prompt] = True
+    scores = scores.masked_fill(~visible, -torch.inf)
     probabilities = softmax(scores, how)
     return probabilities, dot(probabilities, values, how).transpose(0, 1)

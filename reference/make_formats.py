@@ -292,6 +292,14 @@ def write_flm_model(path: Path, folder: Path) -> None:
     write_flm(path, config, {}, weights)
 
 
+def write_flm_chatglm(path: Path, folder: Path) -> None:
+    """As its default asks for: matrices in f16, the rest in f32; with the frequencies of rope,
+    which are in PyTorch's state."""
+    config, weights = weights_of(folder)
+    halves = {n: w.astype(numpy.float16) if w.ndim == 2 else w for n, w in weights.items()}
+    write_flm(path, config, {}, halves)
+
+
 def write_flm_story(path: Path, llama2: Path) -> None:
     """Matrices in f16; a pair of each kind that Python prints."""
     weights = random_weights("flm-story", STORY)
@@ -368,6 +376,8 @@ def make_formats(data: Path) -> None:
     write_llama2c_tokenizer(out / "tokenizer-bytes.bin", llama2, in_bytes=True)
     gpt2 = data / "tokenizers" / "gpt2"
     write_flm_model(out / "llama-gqa2.flm", data / "models" / "llama-gqa2")
+    write_flm_chatglm(out / "chatglm.flm", data / "models" / "chatglm-gmask")
+    write_flm_chatglm(out / "chatglm2.flm", data / "models" / "chatglm2-two-key-heads")
     write_flm_story(out / "story.flm", llama2)
     write_flm(out / "gpt2.flm", {"eos_token_id": 480, "pad_token_id": GPT2_PAD}, vocabulary_of(gpt2), {})
     write_flm_cases(out / "flm.jsonl", llama2, gpt2)

@@ -24,7 +24,7 @@ from torch import Tensor
 
 import dump
 from architectures import MODULES
-from check_transformers import assert_agrees, transformers_logits
+from check_transformers import assert_agrees, their_logits
 from definitions import ORACLE, Arithmetic
 from llama import EMBEDDING, HEAD, Config, Parameters, forward
 from model_zoo import MODELS
@@ -144,7 +144,9 @@ def write_model(model: TinyModel, folder: Path) -> None:
 
 def token_ids(model: TinyModel) -> Tensor:
     """The first and the last id of the vocabulary, and some tokens twice."""
-    vocab = model.config["vocab_size"]
+    if model.ids:
+        return torch.tensor(model.ids)
+    vocab = model.config.get("vocab_size") or model.config["padded_vocab_size"]
     ids = random_for(f"{model.name}/ids").integers(3, vocab - 1, model.seq_len)
     ids[0], ids[3], ids[4], ids[5], ids[-1] = 1, vocab - 1, ids[2], 0, ids[1]
     return torch.from_numpy(ids)
@@ -152,10 +154,8 @@ def token_ids(model: TinyModel) -> Tensor:
 
 def prove(model: TinyModel, folder: Path, ids: Tensor, oracle: Tensor, allowed: float) -> None:
     """transformers agrees, and the feature that names the model can be seen in its logits."""
-    model_type = model.config["model_type"]
-    how = (model_type, getattr(MODULES.get(model_type), "ATTENTION", "eager"))
-    assert_agrees(oracle, transformers_logits(folder, ids, torch.float64, *how), model.name)
-    theirs = transformers_logits(folder, ids, torch.float32, *how).double()
+    assert_agrees(oracle, their_logits(folder, ids, torch.float64), model.name)
+    theirs = their_logits(folder, ids, torch.float32).double()
     if (distance := (theirs - oracle).abs().max().item()) > allowed:
         raise SystemExit(
             f"{model.name}: transformers in f32 is {distance:.2e} from the oracle, "

@@ -14,5 +14,6 @@ class TinyModel:
     store: str = "embed+head"  # which of the two ends the file holds: embed, head, embed+head
     shards: int = 1
     seq_len: int = 7
+    ids: tuple[int, ...] = ()  # the text, where it is not to be a random one of seq_len tokens
     # Config changes that must show in the logits: proof that the model sees its feature.
     seen_by: dict[str, Any] = field(default_factory=dict)

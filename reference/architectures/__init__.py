@@ -4,8 +4,9 @@ Each has MODEL_TYPE, MODELS (its tiny models, see ../model_zoo.py), shapes(raw) 
 every tensor of a checkpoint, in order) and forward(raw, weights, ids, how) (every activation by its
 trace name, in the order of computation). `raw` is config.json as a dict. A module may also have
 `offset(name)`, what the model adds to a stored tensor before it is used, EMBEDDING and HEAD, the names
-of those tables where they are not Llama's, and ATTENTION, transformers' implementation of attention to
-compare with, where it is not "eager".
+of those tables where they are not Llama's, ATTENTION, transformers' implementation of attention to
+compare with, where it is not "eager", and DEFINITION, what stands in where transformers has no such
+model: (raw, tensors by name, ids) -> logits, in the precision of the tensors.
 """
 
 from __future__ import annotations

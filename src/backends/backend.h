@@ -26,7 +26,9 @@ class Sequence {
   virtual bool copy(const Sequence& /*other*/, std::size_t /*length*/) { return false; }
 };
 
-// The next tokens of one sequence in a pass, at positions sequence->length() and on.
+// The next tokens of one sequence in a pass. Where they stand and what they see follows from the
+// tokens of the text's first pass (model/placement.h), which has all of a prompt that cannot be
+// cut.
 struct Input {
   Sequence* sequence = nullptr;
   std::span<const TokenId> tokens;

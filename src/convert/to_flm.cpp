@@ -49,6 +49,13 @@ bool add_chat(std::map<std::string, std::string>& pairs, const fs::path& model,
   return true;
 }
 
+// FastLLM looks for the head under this name in a tied model too.
+void add_head(std::vector<PlannedTensor>& plan) {
+  if (plan.back().name == "lm_head.weight") return;
+  plan.push_back(plan.front());
+  plan.back().name = "lm_head.weight";
+}
+
 std::string pairs_text(const Conversion& conversion, const std::optional<Tokenizer>& tokenizer,
                        std::vector<std::string>& notes) {
   const std::string where = conversion.model.string();
@@ -92,13 +99,11 @@ Converted convert_to_flm(const Conversion& conversion) {
   if (!conversion.replace) refuse_existing(conversion.out);
   const Checkpoint checkpoint = Checkpoint::open(conversion.model);
   const ModelDescription description = describe_model(conversion.model);
-  const Config config = llama_config(description, conversion.model, ".flm");
+  const bool chatglm = description.plan.model_type == "chatglm";  // which FastLLM reads as it is
+  if (!chatglm) llama_config(description, conversion.model, ".flm");
   refuse_rope_factors(conversion.model);
   std::vector<PlannedTensor> plan = plan_tensors(description.plan, checkpoint);
-  if (plan.back().name != "lm_head.weight") {  // FastLLM looks for it in a tied model too
-    plan.push_back(plan.front());
-    plan.back().name = "lm_head.weight";
-  }
+  if (!chatglm) add_head(plan);
   std::optional<Tokenizer> tokenizer;
   if (conversion.with_tokenizer) {
     tokenizer =

@@ -8,14 +8,17 @@
 namespace stagecraft {
 namespace {
 
-// Ids spread over the vocabulary, the same in every run.
-std::vector<TokenId> some_ids(std::size_t n, std::size_t vocab_size) {
+// Ids spread over the vocabulary, the same in every run. Where a prompt has an end, it is empty:
+// such a text may be cut anywhere.
+std::vector<TokenId> some_ids(std::size_t n, const Plan& plan) {
+  const std::size_t vocab_size = plan.vocab_size;
   std::vector<TokenId> ids(n);
   std::uint64_t state = 1;
   for (TokenId& id : ids) {
     state = state * 6364136223846793005u + 1442695040888963407u;
     id = static_cast<TokenId>((state >> 33) % vocab_size);
   }
+  if (plan.prompt && !ids.empty()) ids.front() = plan.prompt->end;
   return ids;
 }
 
@@ -77,8 +80,8 @@ class Runner {
 BenchmarkResult benchmark(Engine& engine, const BenchmarkSizes& sizes,
                           const std::function<bool()>& go_on) {
   Runner runner(engine, sizes);
-  const auto before = some_ids(sizes.depth, engine.plan().vocab_size);
-  const auto ids = some_ids(std::max(sizes.prompt, sizes.generate), engine.plan().vocab_size);
+  const auto before = some_ids(sizes.depth, engine.plan());
+  const auto ids = some_ids(std::max(sizes.prompt, sizes.generate), engine.plan());
   if (!before.empty()) runner.read(before);
   BenchmarkResult result;
   for (std::size_t i = 0; i <= sizes.repetitions; ++i) {

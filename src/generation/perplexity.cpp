@@ -37,6 +37,12 @@ std::vector<double> surprisals(Engine& engine, std::span<const TokenId> ids, con
     if (id >= 0 && static_cast<std::size_t>(id) < vocab_size) continue;
     throw Error("perplexity: token id: expected 0 to {}, found {}", vocab_size - 1, id);
   }
+  if (engine.plan().prompt) {
+    throw Error(
+        "perplexity: expected a model that reads from left to right, found '{}', whose prompt sees "
+        "itself both ways",
+        engine.plan().model_type);
+  }
   const std::size_t context = std::min(windows.context, ids.size());
   const std::size_t rows = std::min(kRowsPerPass, context);
   const auto sequence = engine.make_sequence(context, rows);

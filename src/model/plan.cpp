@@ -105,7 +105,8 @@ class PlanText {
     const auto* rope = std::get_if<RopeStep>(&a.kind);
     const auto* next_rope = std::get_if<RopeStep>(&b.kind);
     return rope != nullptr && next_rope != nullptr && rope->frequencies == next_rope->frequencies &&
-           rope->head_dim == next_rope->head_dim && rope->pairs == next_rope->pairs;
+           rope->head_dim == next_rope->head_dim && rope->pairs == next_rope->pairs &&
+           rope->first_column == next_rope->first_column;
   }
 
   Line line(std::size_t begin, std::size_t end) const {
@@ -169,10 +170,13 @@ class PlanText {
               }
               const std::string joined = fmt::format("{}", fmt::join(names, ", "));
               const Frequencies& table = plan_.frequencies[static_cast<std::size_t>(s.frequencies)];
-              const std::string part = rotated_text(2 * table.values.size(), s.head_dim);
+              const std::string part =
+                  rotated_text(2 * table.values.size(), s.head_dim, s.first_column);
               const bool halves = s.pairs == RopeStep::Pairs::Halves;
-              return Line{joined, fmt::format("= rope({}; {}{}{})", joined, table.name, part,
-                                              halves ? "" : ", pairs of neighbours")};
+              const bool answer = table.positions == Positions::Answer;
+              return Line{joined, fmt::format("= rope({}; {}{}{}{})", joined, table.name, part,
+                                              halves ? "" : ", pairs of neighbours",
+                                              answer ? ", positions in the answer" : "")};
             },
             [&](const StoreStep& s) {
               return Line{"cache", fmt::format("+= {}, {}", buffer(s.k), buffer(s.v))};
@@ -192,6 +196,7 @@ class PlanText {
     text += fmt::format(" of {}, scale {:.4g}", cache.head_dim, s.scale);
     if (s.soft_cap != 0.0f) text += fmt::format(", soft cap {:g}", s.soft_cap);
     if (s.window != 0) text += fmt::format(", window {}", s.window);
+    if (plan_.prompt) text += ", the prompt sees itself both ways";
     if (!s.slopes.empty()) {
       const auto [least, most] = std::ranges::minmax(s.slopes);
       text += fmt::format(", ALiBi slopes {:.4g} to {:.4g}", most, least);
@@ -296,9 +301,10 @@ void PlanWriter::norm(std::string step_name, BufferId out, BufferId in, Weight n
 // ---- what follows
 // ---------------------------------------------------------------------------------
 
-std::string rotated_text(std::size_t columns, std::size_t head_dim) {
-  return columns == head_dim ? ""
-                             : fmt::format(", {} of {} columns of each head", columns, head_dim);
+std::string rotated_text(std::size_t columns, std::size_t head_dim, std::size_t first) {
+  if (columns == head_dim) return "";
+  return fmt::format(", {} of {} columns of each head{}", columns, head_dim,
+                     first == 0 ? "" : fmt::format(" from column {}", first));
 }
 
 std::string plan_text(const Plan& plan) { return PlanText(plan).text(); }

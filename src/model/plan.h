@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -57,10 +58,21 @@ struct Weight {
   }
 };
 
+// Which of a token's positions rope takes. They differ only under a PromptRule; see Placement.
+enum class Positions { Text, Answer };
+
 // How far rope turns each pair of a head, in radians per position.
 struct Frequencies {
   std::string name;           // "theta 10000"
   std::vector<float> values;  // [head_dim / 2], or fewer: see RopeStep
+  Positions positions = Positions::Text;
+};
+
+// Of a model that counts prompt and answer apart and whose prompt sees itself both ways (GLM, Du et
+// al. 2022). Placement says what follows for each token.
+struct PromptRule {
+  TokenId end = 0;             // the first such token ends the prompt, and is the answer's first
+  std::vector<TokenId> masks;  // where the answer goes: the first of these that the prompt has
 };
 
 // Keys and values of all positions of a text, of one layer. They outlive a pass.
@@ -153,8 +165,7 @@ struct MapStep {
 };
 
 // Rotary position embedding of every head of x, in place. With fewer than head_dim / 2 frequencies,
-// only the first columns of each head are rotated, two per frequency. Which two columns form a
-// pair:
+// only some columns of each head are rotated, two per frequency. Which two columns form a pair:
 //   Halves      i and i + half of the rotated columns     (operators/rope.h)
 //   Neighbours  2i and 2i + 1                             (operators/neighbour_rope.h)
 struct RopeStep {
@@ -163,6 +174,7 @@ struct RopeStep {
   FrequenciesId frequencies;
   std::size_t head_dim;
   Pairs pairs = Pairs::Halves;
+  std::size_t first_column = 0;  // of each head that is rotated
 };
 
 // Appends the keys and values of this pass to the cache.
@@ -171,9 +183,10 @@ struct StoreStep {
   BufferId k, v;
 };
 
-// Causal attention of q over all positions of the cache:
+// Attention of q over what each token sees (Placement), usually all positions up to its own:
 //   scores = soft_cap(scale * q . k) + slope of the head * (position of k - position of q)
 //   out = softmax(scores) . v
+// A plan with a PromptRule has neither windows nor slopes.
 struct AttentionStep {
   BufferId out, q;
   CacheId cache;
@@ -206,6 +219,7 @@ struct Plan {
   std::vector<TokenId> eos_ids;  // tokens that end a text; may be empty
   // Rows of the table of learned positions: no text can be longer. 0: there is no such table.
   std::size_t max_positions = 0;
+  std::optional<PromptRule> prompt;  // none: token i stands at position i and sees 0 to i
   // "transformer.": files may leave it out of the names of tensors that begin with it.
   std::string optional_prefix;
   // Ends of the names of tensors that files may hold and no step needs: masks of attention.
@@ -248,8 +262,8 @@ class PlanWriter {
   int layer_ = kNone;
 };
 
-// ", 8 of 16 columns of each head", or nothing where rope rotates whole heads.
-std::string rotated_text(std::size_t columns, std::size_t head_dim);
+// ", 8 of 16 columns of each head", or nothing where rope rotates whole heads. first: of columns.
+std::string rotated_text(std::size_t columns, std::size_t head_dim, std::size_t first = 0);
 
 // The plan as text, one step per line. Layers that differ in nothing are printed once.
 std::string plan_text(const Plan& plan);

@@ -12,8 +12,8 @@ namespace stagecraft {
 
 void scaled_attention(MatrixView<const float> q, MatrixView<const float> keys,
                       MatrixView<const float> values, const AttentionShape& shape, float scale,
-                      float cap, std::span<const float> slopes, MatrixView<float> probabilities,
-                      MatrixView<float> out) {
+                      float cap, std::span<const float> slopes, std::size_t prompt,
+                      MatrixView<float> probabilities, MatrixView<float> out) {
   check_attention(q, keys, values, shape, probabilities, out);
   if (!slopes.empty()) check_size("scaled_attention", "slopes", shape.n_heads, slopes.size());
   const std::size_t q_len = q.rows();
@@ -26,7 +26,8 @@ void scaled_attention(MatrixView<const float> q, MatrixView<const float> keys,
     const auto scores = probabilities.row_range(head * q_len, q_len);
     matmul_transb(scale, q.col_range(head * shape.head_dim, shape.head_dim), k_h, 0.0f, scores);
     for (std::size_t i = 0; i < q_len; ++i) {
-      const std::size_t last = past + i + 1;  // a position sees itself and what came before
+      // A position sees itself and what came before, and all of a prompt.
+      const std::size_t last = std::max(past + i + 1, prompt);
       const std::size_t first = shape.window != 0 && last > shape.window ? last - shape.window : 0;
       const std::span<float> p = scores.row(i);
       const std::span<float> visible = p.subspan(first, last - first);

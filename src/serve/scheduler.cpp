@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/stopwatch.h"
+#include "model/placement.h"
 
 namespace stagecraft {
 namespace {
@@ -34,8 +35,10 @@ Scheduler::Scheduler(Engine& engine, const Tokenizer& tokenizer, const Options& 
       logits_(options.n_places, engine.plan().vocab_size),
       scratch_(engine.plan().vocab_size),
       raw_(engine.plan().vocab_size) {
-  // Each place may have a row in one step.
-  const std::size_t rows = std::max(options.n_places, std::min(kMaxRows, options.context));
+  // Each place may have a row in one step, and where prompts cannot be cut, one beside a prompt.
+  const std::size_t most = pass_rows(engine.plan(), kMaxRows, options.context);
+  const std::size_t beside = engine.plan().prompt ? options.n_places : 0;
+  const std::size_t rows = std::max(options.n_places, most + beside);
   for (Place& place : places_) place.sequence = engine.make_sequence(options.context, rows);
   thread_ = std::thread([this] { run(); });
 } catch (const std::bad_alloc&) {
@@ -55,6 +58,7 @@ Scheduler::~Scheduler() {
 }
 
 std::optional<TextId> Scheduler::submit(std::vector<TextRequest> requests) {
+  for (const TextRequest& request : requests) place_text(engine_.plan(), request.prompt);
   const std::lock_guard lock(mutex_);
   if (unfinished_.size() + requests.size() > options_.n_places + options_.max_waiting) {
     return std::nullopt;
@@ -221,20 +225,26 @@ std::vector<Scheduler::Place*> Scheduler::plan_step() {
       std::ranges::count_if(order, [&](const Place* place) { return left(place) == 1; }));
   std::size_t prompts = order.size() - writing;
   std::size_t rows = engine_.max_rows() - writing;  // at least one per prompt
-  if (writing > 0) rows = std::min(rows, std::max(kPromptRows, prompts));
+  std::size_t usual = rows;                         // of prompts that may be cut
+  if (writing > 0) usual = std::min(rows, std::max(kPromptRows, prompts));
   inputs_.clear();
+  std::vector<Place*> taken;
   for (Place* place : order) {
-    const std::size_t n =
-        left(place) == 1 ? 1 : std::min(left(place), std::max<std::size_t>(1, rows / prompts));
-    if (left(place) > 1) {
-      rows -= n;
-      --prompts;
-    }
     const auto tokens = place->running->continuation.tokens();
-    inputs_.push_back({place->sequence.get(), tokens.subspan(place->running->fed, n),
-                       n == left(place) ? 1u : 0u});
+    const std::size_t fed = place->running->fed;
+    const std::size_t least = fed == 0 ? first_pass(engine_.plan(), tokens) : 1;
+    std::size_t n = 1;
+    if (left(place) > 1) {
+      n = std::min(left(place), std::max({least, usual / prompts, std::size_t{1}}));
+      --prompts;
+      if (n > rows) continue;  // it has to wait for a step with more room
+      rows -= n;
+      usual -= std::min(usual, n);
+    }
+    inputs_.push_back({place->sequence.get(), tokens.subspan(fed, n), n == left(place) ? 1u : 0u});
+    taken.push_back(place);
   }
-  return order;
+  return taken;
 }
 
 void Scheduler::step() {

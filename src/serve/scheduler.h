@@ -93,7 +93,7 @@ class Scheduler {
   // These may be called from any thread.
 
   // All of these, or none: nullopt if that many more cannot wait. Returns the id of the first; the
-  // others count on from it.
+  // others count on from it. Throws Error if no text of this model begins with one of the prompts.
   std::optional<TextId> submit(std::vector<TextRequest> requests);
   // Its place is free after the current step. No event comes any more after this returns, except
   // one that take_events() would have given now.

@@ -165,7 +165,12 @@ std::string Service::new_id() { return fmt::format("{:x}{:06x}", began_, ++compl
 void Service::submit(ConnectionId connection, std::vector<TextRequest> texts,
                      std::unique_ptr<Answer> answer) {
   const std::size_t n = texts.size();
-  const std::optional<TextId> first = scheduler_->submit(std::move(texts));
+  std::optional<TextId> first;
+  try {
+    first = scheduler_->submit(std::move(texts));
+  } catch (const Error& error) {  // of a prompt that no text of this model can begin with
+    throw ApiError::bad_request("", fmt::format("server: {}", error.what()));
+  }
   if (!first) {
     throw ApiError(429, "rate_limit_error", "", "queue_full",
                    "server: all places are taken and the queue is full; try again later");

@@ -45,16 +45,18 @@ class Builder {
     if (step == "tanh gate") gate_case(ActivateStep::Function::GeluTanh);
     if (step == "route") route_case();
     if (step == "experts") experts_case();
-    if (step == "attention") attention_case(false);
-    if (step == "alibi") attention_case(true);
+    if (step == "attention") attention_case(Attends::Usual);
+    if (step == "alibi") attention_case(Attends::Alibi);
+    if (step == "prompt") attention_case(Attends::Prompt);
     if (step == "map") map_case();
     if (step == "select") select_case();
     // Keys lie in chunks of 64 positions: texts of one chunk and of several.
-    const bool attends = step == "attention" || step == "alibi";
+    const bool attends = step == "attention" || step == "alibi" || step == "prompt";
     const std::size_t n = attends && large_ ? pick(130, 200) : pick(1, kMostTokens);
     for (std::size_t i = 0; i < n; ++i) {
       made_.tokens.push_back(static_cast<TokenId>(random_() % made_.plan.vocab_size));
     }
+    if (made_.plan.prompt) place_prompt(*made_.plan.prompt);
     write(file);
     return std::move(made_);
   }
@@ -294,8 +296,11 @@ class Builder {
     made_.shape = fmt::format("{} -> {} -> {}, {}", width, hidden, rows, route_text());
   }
 
-  void attention_case(bool alibi) {
-    const std::size_t group = pick(1, 5), n_kv_heads = pick(1, 3), head_dim = 2 * pick(1, 40);
+  enum class Attends { Usual, Alibi, Prompt };
+  void attention_case(Attends how) {
+    const bool alibi = how == Attends::Alibi, prompt = how == Attends::Prompt;
+    const std::size_t group = pick(1, 5), n_kv_heads = pick(1, 3);
+    const std::size_t head_dim = 2 * pick(prompt ? 2 : 1, 40);
     const std::size_t q_dim = group * n_kv_heads * head_dim, kv_dim = n_kv_heads * head_dim;
     const BufferId x = w_.buffer("x", 24), q = w_.buffer("q", q_dim), k = w_.buffer("k", kv_dim);
     const BufferId v = w_.buffer("v", kv_dim), a = w_.buffer("a", q_dim);
@@ -311,17 +316,23 @@ class Builder {
       w_.step("", norm(kind, q, q, "q_norm", q_group));
       w_.step("", norm(kind, k, k, "k_norm", k_group));
     }
-    if (rotate) {
+    if (prompt) {
+      const std::size_t first = pick(1, head_dim / 2 - 1), second = pick(1, head_dim / 2 - first);
+      const FrequenciesId text = random_frequencies(first, Positions::Text);
+      const FrequenciesId answer = random_frequencies(second, Positions::Answer);
+      for (const BufferId heads : {q, k}) {
+        w_.step("", RopeStep{heads, text, head_dim, pairs});
+        w_.step("", RopeStep{heads, answer, head_dim, pairs, 2 * first});
+      }
+    } else if (rotate) {
       const std::size_t turned = coin() ? head_dim / 2 : pick(1, head_dim / 2);
-      std::vector<float> frequencies(turned);
-      for (float& one : frequencies) one = static_cast<float>(pick(1, 1000)) * 1e-3f;
-      const FrequenciesId rope = w_.frequencies({"random", frequencies});
+      const FrequenciesId rope = random_frequencies(turned, Positions::Text);
       w_.step("", RopeStep{q, rope, head_dim, pairs});
       w_.step("", RopeStep{k, rope, head_dim, pairs});
     }
     const CacheId cache = w_.cache({n_kv_heads, head_dim});
     w_.step("", StoreStep{cache, k, v});
-    const std::size_t window = odd_ ? pick(1, 12) : 0;
+    const std::size_t window = odd_ && !prompt ? pick(1, 12) : 0;
     const float cap = odd_ != large_ ? 1.5f : 0.0f;
     const float scale = 1.0f / std::sqrt(static_cast<float>(head_dim + pick(0, 9)));
     AttentionStep step{a, q, cache, group * n_kv_heads, scale, window, cap};
@@ -330,14 +341,34 @@ class Builder {
     }
     w_.step("attention", step);
     show(a);
+    if (prompt) {
+      const auto last = static_cast<TokenId>(made_.plan.vocab_size - 1);
+      made_.plan.prompt = PromptRule{last, {last - 1, last - 2}};
+    }
     made_.shape = fmt::format(
         "{} heads of {}, {} kv heads{}{}{}{}", group * n_kv_heads, head_dim, n_kv_heads,
         norms ? rows   ? ", norms of rows"
                 : odd_ ? ", a norm of its own for each head"
                        : ", norms"
               : "",
-        rotate ? odd_ ? ", pairs of neighbours" : "" : ", no rope",
+        rotate || prompt ? odd_ ? ", pairs of neighbours" : "" : ", no rope",
         window != 0 ? fmt::format(", window {}", window) : "", cap != 0.0f ? ", soft cap" : "");
+  }
+
+  FrequenciesId random_frequencies(std::size_t n, Positions positions) {
+    std::vector<float> values(n);
+    for (float& one : values) one = static_cast<float>(pick(1, 1000)) * 1e-3f;
+    return w_.frequencies({"random", values, positions});
+  }
+
+  // A prompt of any length, in small cases also none; then its end may come again.
+  void place_prompt(const PromptRule& rule) {
+    for (TokenId& token : made_.tokens) token %= rule.masks.back();
+    const std::size_t prompt = pick(large_ ? 1 : 0, made_.tokens.size() - 1);
+    if (prompt != 0) made_.tokens[pick(0, prompt - 1)] = rule.masks[coin() ? 0 : 1];
+    made_.tokens[prompt] = rule.end;
+    made_.tokens.back() = rule.end;
+    made_.shape += fmt::format(", prompt of {}", prompt);
   }
 
   void map_case() {
@@ -410,8 +441,8 @@ const std::vector<std::string>& conformance_steps() {
       "embed",     "norm",         "layer norm",   "norm, add",    "layer norm, add",
       "linear",    "linear, add",  "transposed",   "silu gate",    "gelu gate",
       "tanh gate", "linear, silu", "linear, gelu", "linear, tanh", "linear, relu",
-      "route",     "experts",      "attention",    "alibi",        "map",
-      "select"};
+      "route",     "experts",      "attention",    "alibi",        "prompt",
+      "map",       "select"};
   return steps;
 }
 
@@ -428,7 +459,9 @@ ConformanceCase make_case(const std::string& step, DType dtype, std::size_t inde
 Logits in_cuts(const ConformanceCase& one, std::mt19937& random, const RunPass& pass) {
   Matrix<float> logits(one.tokens.size(), one.plan.vocab_size);
   for (std::size_t at = 0; at < one.tokens.size();) {
-    const std::size_t n = std::min<std::size_t>(one.tokens.size() - at, 1 + random() % 16);
+    const std::size_t least = at == 0 ? first_pass(one.plan, one.tokens) : 1;
+    const std::size_t n =
+        std::min<std::size_t>(one.tokens.size() - at, std::max(least, 1 + random() % 16));
     pass(std::span(one.tokens).subspan(at, n), logits.view().row_range(at, n));
     at += n;
   }

@@ -107,12 +107,14 @@ TEST_P(CpuReference, LogitsAgreeWithPyTorchWhateverThePassesAndThreads) {
       return logits_of(model, kernels_of(isa), ids, std::move(passes), n_threads, kind);
     };
     const Matrix<float> at_once = in_passes({ids.size()}, 1);
-    for (std::size_t first = 1; first < ids.size(); ++first) {
+    const std::size_t least = first_pass(model.plan, ids);
+    for (std::size_t first = least; first < ids.size(); ++first) {
       EXPECT_TRUE(same_bits(at_once, in_passes({first, ids.size() - first}, 1 + first % 3)))
           << first << ", kind " << static_cast<int>(kind);
     }
-    EXPECT_TRUE(same_bits(at_once, in_passes(std::vector<std::size_t>(ids.size(), 1), 2)))
-        << "kind " << static_cast<int>(kind);
+    std::vector<std::size_t> singly(ids.size() - least + 1, 1);
+    singly.front() = least;
+    EXPECT_TRUE(same_bits(at_once, in_passes(singly, 2))) << "kind " << static_cast<int>(kind);
   }
 }
 

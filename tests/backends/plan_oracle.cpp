@@ -20,6 +20,7 @@ class Oracle {
     }
     keys_.resize(plan.caches.size());
     values_.resize(plan.caches.size());
+    if (plan.prompt) find_prompt(*plan.prompt);
   }
 
   OracleResult run() {
@@ -33,6 +34,25 @@ class Oracle {
   }
 
  private:
+  // A prompt ends before the first of its ends; no end: it is empty.
+  void find_prompt(const PromptRule& rule) {
+    const auto place_of = [&](TokenId token) {
+      return static_cast<std::size_t>(std::ranges::find(tokens_, token) - tokens_.begin());
+    };
+    const std::size_t end = place_of(rule.end);
+    prompt_ = end == tokens_.size() ? 0 : end;
+    for (const TokenId mask : rule.masks) {
+      if (place_of(mask) >= prompt_) continue;
+      mask_ = place_of(mask);
+      return;
+    }
+  }
+  std::size_t position(Positions positions, std::size_t t) const {
+    if (!plan_.prompt) return t;
+    if (positions == Positions::Text) return t < prompt_ ? t : mask_;
+    return t < prompt_ ? 0 : t + 1 - prompt_;
+  }
+
   Rows& buffer(BufferId id) { return buffers_[static_cast<std::size_t>(id)]; }
 
   void compute(const EmbedStep& s) {
@@ -191,16 +211,17 @@ class Oracle {
   }
 
   void compute(const RopeStep& s) {
-    const auto& frequencies = plan_.frequencies[static_cast<std::size_t>(s.frequencies)].values;
+    const auto& [name, frequencies, positions] =
+        plan_.frequencies[static_cast<std::size_t>(s.frequencies)];
     const std::size_t half = frequencies.size();
     const std::size_t head_dim = s.head_dim;
     const bool neighbours = s.pairs == RopeStep::Pairs::Neighbours;
     for (std::size_t t = 0; t < tokens_.size(); ++t) {
       std::vector<double>& row = buffer(s.x)[t];
-      for (std::size_t head = 0; head < row.size(); head += head_dim) {
+      for (std::size_t head = s.first_column; head < row.size(); head += head_dim) {
         for (std::size_t i = 0; i < half; ++i) {
           // The angle is rounded to f32, as everywhere (numbers.md).
-          const double angle = static_cast<float>(t) * frequencies[i];
+          const double angle = static_cast<float>(position(positions, t)) * frequencies[i];
           const std::size_t first = head + (neighbours ? 2 * i : i);
           const std::size_t second = neighbours ? first + 1 : first + half;
           const double a = row[first], b = row[second];
@@ -225,8 +246,9 @@ class Oracle {
       const std::size_t kv = head / (s.n_heads / shape.n_kv_heads) * shape.head_dim;
       for (std::size_t t = 0; t < tokens_.size(); ++t) {
         const std::size_t first = s.window != 0 && t + 1 > s.window ? t + 1 - s.window : 0;
+        const std::size_t last = std::max(t + 1, prompt_);
         std::vector<double> shares;
-        for (std::size_t j = first; j <= t; ++j) {
+        for (std::size_t j = first; j < last; ++j) {
           double score = 0.0, size = 0.0;
           for (std::size_t d = 0; d < shape.head_dim; ++d) {
             score += buffer(s.q)[t][at + d] * keys[j][kv + d];
@@ -237,7 +259,7 @@ class Oracle {
           const double cap = s.soft_cap;
           if (cap != 0.0) score = cap * std::tanh(score / cap);
           const double slope = s.slopes.empty() ? 0.0 : static_cast<double>(s.slopes[head]);
-          const double bias = slope * static_cast<double>(t - j);
+          const double bias = slope * (static_cast<double>(t) - static_cast<double>(j));
           largest_score_ = std::max(largest_score_, bias);
           shares.push_back(score - bias);
         }
@@ -246,7 +268,7 @@ class Oracle {
         for (double& share : shares) total += share = std::exp(share - top);
         for (std::size_t d = 0; d < shape.head_dim; ++d) {
           double sum = 0.0, size = 0.0;
-          for (std::size_t j = first; j <= t; ++j) {
+          for (std::size_t j = first; j < last; ++j) {
             sum += shares[j - first] / total * values[j][kv + d];
             size += shares[j - first] / total * std::abs(values[j][kv + d]);
           }
@@ -273,7 +295,8 @@ class Oracle {
   std::span<const TokenId> tokens_;
   const RoundRow& round_;
   std::vector<Rows> buffers_;
-  std::vector<Rows> keys_, values_;  // by CacheId
+  std::vector<Rows> keys_, values_;    // by CacheId
+  std::size_t prompt_ = 0, mask_ = 0;  // its length; where its answer goes
   double largest_score_ = 0.0;
   OracleResult result_;
 };

@@ -314,8 +314,8 @@ const BadFile kBadFlms[] = {
     {"has_a_byte_more", [] { return RawFlm().bytes() + "x"; },
      "expected 104 bytes, as its weights need, found 105"},
     {"says_nothing_of_its_sizes", flm([](RawFlm&) {}), "pairs: 'vocab_size' is missing"},
-    {"is_of_another_architecture", flm([](RawFlm& file) { file.pairs[0].second = "chatglm"; }),
-     "pairs: 'model_type': expected " + known_model_types() + ", found 'chatglm'"},
+    {"is_of_another_architecture", flm([](RawFlm& file) { file.pairs[0].second = "baichuan"; }),
+     "pairs: 'model_type': expected " + known_model_types() + ", found 'baichuan'"},
     {"changes_the_arithmetic", flm([](RawFlm& file) {
        file.pairs.push_back({"logit_scale", "0.5"});
      }),

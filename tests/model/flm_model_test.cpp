@@ -3,9 +3,12 @@
 
 #include <cstring>
 
+#include "convert/convert.h"
 #include "generation/trace.h"
 #include "model/flm_config.h"
 #include "tests/support/engines.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/support/tiny_models.h"
 
 namespace stagecraft {
 namespace {
@@ -23,6 +26,34 @@ TEST(FlmModel, GivesTheLogitsOfItsFolderBitForBit) {
   const std::vector<float> expected = logits_of(textbook_engine(TEST_DATA "/models/llama-gqa2"));
   ASSERT_EQ(found.size(), expected.size());
   EXPECT_EQ(std::memcmp(found.data(), expected.data(), found.size() * sizeof(float)), 0);
+}
+
+// ChatGLM and ChatGLM2, as FastLLM's converter writes them, and as ours does.
+TEST(FlmModel, OfChatGlmGivesTheLogitsOfItsFolderBitForBit) {
+  const std::pair<const char*, const char*> models[] = {{"chatglm", "chatglm-gmask"},
+                                                        {"chatglm2", "chatglm2-two-key-heads"}};
+  const TemporaryFolder scratch;
+  for (const auto& [file, name] : models) {
+    const std::filesystem::path folder = std::filesystem::path(TEST_DATA "/models") / name;
+    const std::vector<TokenId> ids = ids_of(TraceFile(folder / "trace.safetensors"));
+    const std::vector<std::size_t> passes = {ids.size()};
+    const auto logits = [&](const std::filesystem::path& model) {
+      Engine engine = textbook_engine(model);
+      return std::move(trace(engine, ids, passes).back().values);
+    };
+    const Matrix<float> expected = logits(folder);
+    const std::filesystem::path ours = scratch.path() / (std::string(file) + ".flm");
+    convert_to_flm({.model = folder, .out = ours, .with_tokenizer = false});
+    const std::filesystem::path theirs = TEST_DATA "/formats/" + std::string(file) + ".flm";
+    for (const std::filesystem::path& flm : {theirs, ours}) {
+      const Matrix<float> found = logits(flm);
+      ASSERT_EQ(found.rows() * found.cols(), expected.rows() * expected.cols()) << flm;
+      EXPECT_EQ(
+          std::memcmp(found.data(), expected.data(), found.rows() * found.cols() * sizeof(float)),
+          0)
+          << flm;
+    }
+  }
 }
 
 TEST(FlmModel, HasHalfPrecisionAndTheConfigThatPythonPrinted) {

@@ -141,6 +141,35 @@ TEST_P(SchedulerTest, MakesEachTextAsItIsMadeAloneWhateverElseRuns) {
   EXPECT_GT(reasons[StopReason::Stopped], 1);
 }
 
+// Prompts that see themselves both ways: each goes in one step, beside texts that are being
+// written.
+TEST_P(SchedulerTest, ComputesAPromptThatCannotBeCutInOneStep) {
+  engine_.emplace(Engine::open(TEST_DATA "/models/chatglm-gmask", GetParam()));
+  std::mt19937 random(6);
+  std::vector<TextRequest> requests(20);
+  for (TextRequest& request : requests) {
+    const std::size_t shared = random() % 3 == 0 ? 30 : 0;  // which no other text can take over
+    for (std::size_t i = 0; i < shared; ++i) request.prompt.push_back(static_cast<TokenId>(i));
+    for (std::size_t i = random() % 130; i > 0; --i) {
+      request.prompt.push_back(static_cast<TokenId>(random() % 33));
+    }
+    request.prompt.insert(request.prompt.end(), {34, 35});
+    request.options.generation.max_tokens = 1 + random() % 30;
+    request.options.generation.sampler.temperature = 0.0f;
+    request.n_top = 1;
+  }
+  requests.push_back(requests.front());  // which a place may still hold
+
+  Scheduler scheduler(*engine_, tokenizer_, {4, kContext, requests.size()}, [] {});
+  EXPECT_THROW(scheduler.submit({TextRequest{{1, 2, 3}, {}, 0, {}}}), Error);  // no end
+  std::map<TextId, Made> together;
+  const TextId first = scheduler.submit(requests).value();
+  collect(scheduler, requests.size(), together);
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    EXPECT_EQ(together[first + i].tokens, alone(requests[i]).tokens) << "text " << i;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Engines, SchedulerTest,
                          testing::Values(EngineOptions{BackendKind::Cpu, 1},
                                          EngineOptions{BackendKind::Cpu, 2},

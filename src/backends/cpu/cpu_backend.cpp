@@ -63,7 +63,7 @@ class CpuBackend final : public Backend {
   std::unique_ptr<Sequence> make_sequence(std::size_t context, std::size_t max_rows) override {
     auto sequence = std::make_unique<CpuSequence>(plan_, context, kv_type_, live_);
     // Each sequence may have a token in one pass.
-    const std::size_t rows = max_rows != 0 ? max_rows : std::min(kRows, context);
+    const std::size_t rows = max_rows != 0 ? max_rows : pass_rows(plan_, kRows, context);
     make_workspace(std::max({rows, live_, max_rows_}));
     return sequence;
   }
@@ -121,7 +121,7 @@ std::unique_ptr<Backend> make_cpu_backend(const Plan& plan, const Checkpoint& ch
 
 SequenceBytes cpu_bytes(const Plan& plan, KvType type, std::size_t context) {
   return {packed_kv_cache_bytes(plan.caches, context, cache_layout(type)),
-          cpu_workspace_bytes(plan, fuse(plan), std::min(kRows, context))};
+          cpu_workspace_bytes(plan, fuse(plan), pass_rows(plan, kRows, context))};
 }
 
 }  // namespace stagecraft

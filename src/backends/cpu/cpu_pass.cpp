@@ -67,16 +67,17 @@ class Pass {
           read_row(weights_.stored[static_cast<std::size_t>(step.positions)], position, learned);
           k_.add(learned.data(), out.cols(), out.row(row).data());
         }
-        turn(row, position);
+        turn(row, one.cache->placement, position);
       }
     }
     slice_.barrier();
   }
 
-  // The angles of a row's position.
-  void turn(std::size_t row, std::size_t position) {
+  // The angles of the positions of a row, the text's token `index`.
+  void turn(std::size_t row, const Placement& placement, std::size_t index) {
     for (std::size_t table = 0; table < w_.rotations.size(); ++table) {
-      const std::vector<float>& frequencies = program_.plan.frequencies[table].values;
+      const auto& [name, frequencies, positions] = program_.plan.frequencies[table];
+      const std::size_t position = placement.position(positions, index);
       const auto cos = w_.rotations[table].cos.view().row(row);
       const auto sin = w_.rotations[table].sin.view().row(row);
       for (std::size_t i = 0; i < frequencies.size(); ++i) {
@@ -382,6 +383,7 @@ void check(const Plan& plan, std::span<const SequenceTokens> batch, const CpuWor
         throw Error("forward: token id: expected 0 to {}, found {}", plan.vocab_size - 1, token);
       }
     }
+    if (cache->length() == 0) cache->placement = place_text(plan, tokens);
     scored += n_logits;
   }
   const std::size_t rows = count_tokens(batch);

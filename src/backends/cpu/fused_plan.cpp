@@ -169,7 +169,8 @@ class Fuser {
     struct Rotated {
       BufferId buffer;
       HeadRotation rotation;
-      std::size_t head_dim = 0;  // that its rope names
+      std::size_t head_dim = 0;  // that its ropes name
+      std::size_t columns = 0;   // of a head that they rotate
     };
     std::vector<Rotated> rotated;
     const auto rotated_of = [&](BufferId buffer) -> Rotated& {
@@ -180,15 +181,20 @@ class Fuser {
       if (const auto* norm = at<NormStep>(i)) {
         Rotated& one = rotated_of(norm->in);
         HeadRotation& rotation = one.rotation;
-        const bool first = rotation.norm.group == 0 && rotation.rope == kNone;
+        const bool first = rotation.norm.group == 0 && rotation.ropes.empty();
         if (norm->out != norm->in || !first) return std::nullopt;
         rotation.norm = row_norm(*norm);
       } else if (const auto* rope = at<RopeStep>(i)) {
         Rotated& one = rotated_of(rope->x);
-        if (one.rotation.rope != kNone) return std::nullopt;
-        one.rotation.rope = rope->frequencies;
-        one.rotation.pairs = rope->pairs;
+        HeadRotation& rotation = one.rotation;
+        const bool alike = rotation.pairs == rope->pairs && one.head_dim == rope->head_dim;
+        if (rope->first_column != one.columns) return std::nullopt;
+        if (!rotation.ropes.empty() && !alike) return std::nullopt;
+        rotation.ropes.push_back(rope->frequencies);
+        rotation.pairs = rope->pairs;
         one.head_dim = rope->head_dim;
+        one.columns +=
+            2 * plan_.frequencies[static_cast<std::size_t>(rope->frequencies)].values.size();
       } else {
         break;
       }
@@ -197,11 +203,11 @@ class Fuser {
     const auto* step = at<AttentionStep>(i + 1);
     if (store == nullptr || step == nullptr || store->cache != step->cache) return std::nullopt;
     FusedAttention fused{*step, store->k, store->v, {}, {}, i + 1 == last_attention_};
-    for (const auto& [buffer, rotation, head_dim] : rotated) {
+    for (const auto& [buffer, rotation, head_dim, columns] : rotated) {
       if (buffer != step->q && buffer != store->k) return std::nullopt;
       const std::size_t size = plan_.cache(step->cache).head_dim;
       if (rotation.norm.group != 0 && rotation.norm.group != size) return std::nullopt;
-      if (rotation.rope != kNone && head_dim != size) return std::nullopt;
+      if (!rotation.ropes.empty() && head_dim != size) return std::nullopt;
       (buffer == step->q ? fused.q_rotation : fused.k_rotation) = rotation;
     }
     for (const BufferId buffer : {step->q, store->k, store->v}) {

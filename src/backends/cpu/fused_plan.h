@@ -71,7 +71,8 @@ struct FusedExperts {
 // What happens to every head of q, or of k, before they meet.
 struct HeadRotation {
   RowNorm norm = {};  // of each head
-  FrequenciesId rope = kNone;
+  // Each rotates the columns after those of the one before it; the rest stay as they are.
+  std::vector<FrequenciesId> ropes = {};
   RopeStep::Pairs pairs = RopeStep::Pairs::Halves;
 };
 

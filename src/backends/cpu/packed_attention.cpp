@@ -69,16 +69,15 @@ void PackedAttention::rotate(MatrixView<const float> x, std::size_t row, std::si
     norm.apply(k_, head, out, index);
     head = out;
   }
-  if (rotation.rope != kNone) {
-    CpuWorkspace::Rotation& angles = w_.rotations[static_cast<std::size_t>(rotation.rope)];
+  std::size_t rotated = 0;  // columns
+  for (const FrequenciesId id : rotation.ropes) {
+    CpuWorkspace::Rotation& angles = w_.rotations[static_cast<std::size_t>(id)];
     const auto rope = k_.rope[static_cast<std::size_t>(rotation.pairs)];
-    rope(head, angles.cos.view().row(row).data(), angles.sin.view().row(row).data(),
-         angles.cos.cols(), out);
-    const std::size_t rotated = 2 * angles.cos.cols();
-    if (head != out) std::copy(head + rotated, head + head_dim, out + rotated);
-  } else if (head != out) {
-    std::copy_n(head, head_dim, out);
+    rope(head + rotated, angles.cos.view().row(row).data(), angles.sin.view().row(row).data(),
+         angles.cos.cols(), out + rotated);
+    rotated += 2 * angles.cos.cols();
   }
+  if (head != out) std::copy(head + rotated, head + head_dim, out + rotated);
 }
 
 void PackedAttention::store_key(const Layer& layer, std::size_t row, std::size_t kv_head) {
@@ -141,7 +140,8 @@ void PackedAttention::attend_rows(const Layer& layer, PackedKvCache& cache, std:
     std::fill_n(out + i * width, width, 0.0f);
   }
   const std::size_t window = step.window;
-  const std::size_t end = position + n;  // of what the last of them sees
+  const Placement& placement = cache.placement;
+  const std::size_t end = placement.seen(position + n - 1);  // of what the last of them sees
   const std::size_t first_seen = window != 0 && position + 1 > window ? position + 1 - window : 0;
   for (std::size_t begin = first_seen / kChunk * kChunk; begin < end; begin += kChunk) {
     const std::size_t chunk = begin / kChunk;
@@ -150,7 +150,7 @@ void PackedAttention::attend_rows(const Layer& layer, PackedKvCache& cache, std:
     if (more) fetch(cache.keys(step.cache, kv_head, chunk + 1));
     score(cache.keys(step.cache, kv_head, chunk), {&scratch_.queries, queries}, n_queries, used);
     for (std::size_t i = 0; i < n_queries; ++i) {
-      const std::size_t last = position + i / layer.group + 1;  // itself and what came before
+      const std::size_t last = placement.seen(position + i / layer.group);
       const std::size_t first = window != 0 && last > window ? last - window : 0;
       const float slope =
           step.slopes.empty() ? 0.0f : step.slopes[kv_head * layer.group + i % layer.group];

@@ -89,9 +89,11 @@ PackedKvCache::PackedKvCache(std::span<const CacheShape> shapes, std::size_t cap
 
 bool PackedKvCache::copy(const PackedKvCache& other, std::size_t length) {
   if (length > other.length_ || length > capacity_) return false;
+  if (other.placement.kept(length) != length) return false;
   const std::size_t chunks = round_up(length, kChunk) / kChunk;
   std::memcpy(memory_.data(), other.memory_.data(), chunks * row_bytes_);
   length_ = length;
+  placement = other.placement;
   return true;
 }
 

@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "model/plan.h"
+#include "model/placement.h"
 #include "operators/kernels/panel_matrix.h"
 #include "tensor/matrix.h"
 
@@ -55,9 +55,14 @@ class PackedKvCache {
 
   void advance(std::size_t count) { length_ += count; }
   // Becomes the first `length` positions of another cache of the same shapes and kind. False, and
-  // no change, if it has no such positions or there is no room for them.
+  // no change, if it has no such positions, may not keep them alone, or there is no room for them.
   bool copy(const PackedKvCache& other, std::size_t length);
-  void truncate(std::size_t length) { length_ = length < length_ ? length : length_; }
+  // Keeps fewer where the placement says so.
+  void truncate(std::size_t length) {
+    if (length < length_) length_ = placement.kept(length);
+  }
+
+  Placement placement;  // of the text; cpu_pass writes it where a text begins
 
  private:
   struct Layer {

@@ -32,12 +32,13 @@ namespace {
 class Walk {
  public:
   Walk(const Plan& plan, const PlanWeights& weights, std::span<const TokenId> tokens,
-       KvCache& cache, WalkWorkspace& w, ThreadPool& threads, MatrixView<float> logits,
-       const Probe& probe)
+       KvCache& cache, const Placement& placement, WalkWorkspace& w, ThreadPool& threads,
+       MatrixView<float> logits, const Probe& probe)
       : plan_(plan),
         weights_(weights),
         tokens_(tokens),
         cache_(cache),
+        placement_(placement),
         w_(w),
         threads_(threads),
         logits_(logits),
@@ -167,12 +168,21 @@ class Walk {
   }
 
   void compute(const RopeStep& s) {
-    const auto& frequencies = plan_.frequencies[static_cast<std::size_t>(s.frequencies)].values;
+    const Frequencies& table = plan_.frequencies[static_cast<std::size_t>(s.frequencies)];
+    if (!placement_.apart) return rotate(s, table.values, rows(s.x), cache_.length());
+    for (std::size_t t = 0; t < rows_; ++t) {  // their positions may stand still
+      const std::size_t position = placement_.position(table.positions, cache_.length() + t);
+      rotate(s, table.values, rows(s.x).row_range(t, 1), position);
+    }
+  }
+
+  // Rows at `position` and the ones after it.
+  static void rotate(const RopeStep& s, std::span<const float> frequencies, MatrixView<float> x,
+                     std::size_t position) {
     const auto rotate = s.pairs == RopeStep::Pairs::Halves ? rope : neighbour_rope;
-    const auto x = rows(s.x);
-    if (2 * frequencies.size() == s.head_dim) return rotate(x, frequencies, cache_.length());
-    for (std::size_t head = 0; head < x.cols(); head += s.head_dim) {
-      rotate(x.col_range(head, 2 * frequencies.size()), frequencies, cache_.length());
+    if (2 * frequencies.size() == s.head_dim) return rotate(x, frequencies, position);
+    for (std::size_t head = s.first_column; head < x.cols(); head += s.head_dim) {
+      rotate(x.col_range(head, 2 * frequencies.size()), frequencies, position);
     }
   }
 
@@ -188,11 +198,12 @@ class Walk {
     const AttentionShape shape{s.n_heads, cache.n_kv_heads, cache.head_dim, s.window};
     const auto keys = cache_.keys(layer, kv_len), values = cache_.values(layer, kv_len);
     const float usual_scale = 1.0f / std::sqrt(static_cast<float>(cache.head_dim));
-    if (s.scale == usual_scale && s.soft_cap == 0.0f && s.slopes.empty()) {
+    const bool usual = s.scale == usual_scale && s.soft_cap == 0.0f && s.slopes.empty();
+    if (usual && placement_.prompt == 0) {
       attention(rows(s.q), keys, values, shape, probabilities, rows(s.out));
     } else {
-      scaled_attention(rows(s.q), keys, values, shape, s.scale, s.soft_cap, s.slopes, probabilities,
-                       rows(s.out));
+      scaled_attention(rows(s.q), keys, values, shape, s.scale, s.soft_cap, s.slopes,
+                       placement_.prompt, probabilities, rows(s.out));
     }
     if (probe_) probe_(layer_, "attn_probs", probabilities);
   }
@@ -215,6 +226,7 @@ class Walk {
   const PlanWeights& weights_;
   std::span<const TokenId> tokens_;
   KvCache& cache_;
+  const Placement& placement_;
   WalkWorkspace& w_;
   ThreadPool& threads_;
   MatrixView<float> logits_;
@@ -277,8 +289,8 @@ KvCache make_kv_cache(const Plan& plan, std::size_t capacity) {
 }
 
 void walk(const Plan& plan, const PlanWeights& weights, std::span<const TokenId> tokens,
-          KvCache& cache, WalkWorkspace& w, ThreadPool& threads, MatrixView<float> logits,
-          const Probe& probe) {
+          KvCache& cache, Placement& placement, WalkWorkspace& w, ThreadPool& threads,
+          MatrixView<float> logits, const Probe& probe) {
   if (tokens.empty() || tokens.size() > w.max_rows) {
     throw Error("forward: expected 1 to {} tokens, found {}", w.max_rows, tokens.size());
   }
@@ -294,7 +306,8 @@ void walk(const Plan& plan, const PlanWeights& weights, std::span<const TokenId>
     }
   }
   check_shape("forward", "logits", std::min(logits.rows(), tokens.size()), plan.vocab_size, logits);
-  Walk(plan, weights, tokens, cache, w, threads, logits, probe).run();
+  if (cache.length() == 0) placement = place_text(plan, tokens);
+  Walk(plan, weights, tokens, cache, placement, w, threads, logits, probe).run();
 }
 
 }  // namespace stagecraft

@@ -6,6 +6,7 @@
 #include "base/thread_pool.h"
 #include "checkpoint/checkpoint.h"
 #include "model/kv_cache.h"
+#include "model/placement.h"
 #include "model/plan.h"
 
 namespace stagecraft {
@@ -39,14 +40,15 @@ KvCache make_kv_cache(const Plan& plan, std::size_t capacity);
 // One pass of any plan: one textbook operator per step, in order. For Llama's family, these are the
 // operators that forward() calls, and the bits are the same.
 //
-//   tokens  [seq_len]  at positions cache.length() and on; 1 <= seq_len <= w.max_rows
-//   cache              seq_len positions longer afterwards
+//   tokens     [seq_len]  the next of the text; 1 <= seq_len <= w.max_rows
+//   cache                 seq_len positions longer afterwards
+//   placement             of the text; written where these tokens are its first
 //   logits  [n, vocab_size]  written: the scores after each of the last n tokens; n may be 0
 //   probe   may be empty
 //
 // Throws Error as forward() does.
 void walk(const Plan& plan, const PlanWeights& weights, std::span<const TokenId> tokens,
-          KvCache& cache, WalkWorkspace& w, ThreadPool& threads, MatrixView<float> logits,
-          const Probe& probe);
+          KvCache& cache, Placement& placement, WalkWorkspace& w, ThreadPool& threads,
+          MatrixView<float> logits, const Probe& probe);
 
 }  // namespace stagecraft

@@ -19,23 +19,25 @@ class TextbookSequence final : public Sequence {
   std::size_t length() const override { return cache_.length(); }
   std::size_t capacity() const override { return cache_.capacity(); }
   std::size_t truncate(std::size_t length) override {
-    cache_.truncate(length);
+    if (length < cache_.length()) cache_.truncate(placement_.kept(length));
     return cache_.length();
   }
   KvCache& cache() { return cache_; }
+  Placement& placement() { return placement_; }
 
  private:
   KvCache cache_;
+  Placement placement_;
 };
 
 // What both ways to run have in common: sequences take their turns in one workspace, which is made
 // anew where a sequence needs a larger one.
 class TextbookBackend : public Backend {
  public:
-  explicit TextbookBackend(std::size_t n_threads) : n_threads_(n_threads) {}
+  TextbookBackend(const Plan& plan, std::size_t n_threads) : plan_(plan), n_threads_(n_threads) {}
 
   std::unique_ptr<Sequence> make_sequence(std::size_t context, std::size_t max_rows) override {
-    const std::size_t rows = max_rows != 0 ? max_rows : std::min(kRows, context);
+    const std::size_t rows = max_rows != 0 ? max_rows : pass_rows(plan_, kRows, context);
     auto sequence = std::make_unique<TextbookSequence>(new_cache(context));
     if (rows > max_rows_ || context > max_context_) {
       max_rows_ = std::max(rows, max_rows_);
@@ -51,8 +53,8 @@ class TextbookBackend : public Backend {
     try {
       for (; done < inputs.size(); ++done) {
         const Input& input = inputs[done];
-        KvCache& cache = static_cast<TextbookSequence&>(*input.sequence).cache();
-        pass(input.tokens, cache, logits.row_range(row, input.n_logits));
+        auto& sequence = static_cast<TextbookSequence&>(*input.sequence);
+        pass(input.tokens, sequence, logits.row_range(row, input.n_logits));
         row += input.n_logits;
       }
     } catch (...) {
@@ -73,8 +75,10 @@ class TextbookBackend : public Backend {
  private:
   virtual KvCache new_cache(std::size_t context) const = 0;
   virtual void make_workspace(std::size_t rows, std::size_t context, std::size_t n_threads) = 0;
-  virtual void pass(std::span<const TokenId> tokens, KvCache& cache, MatrixView<float> logits) = 0;
+  virtual void pass(std::span<const TokenId> tokens, TextbookSequence& sequence,
+                    MatrixView<float> logits) = 0;
 
+  const Plan& plan_;
   std::size_t n_threads_;
   std::size_t max_rows_ = 0;
   std::size_t max_context_ = 0;
@@ -83,8 +87,10 @@ class TextbookBackend : public Backend {
 // The layers of the course.
 class CourseBackend final : public TextbookBackend {
  public:
-  CourseBackend(const Config& config, const Checkpoint& checkpoint, std::size_t n_threads)
-      : TextbookBackend(n_threads), model_{config, load_parameters(config, checkpoint)} {
+  CourseBackend(const ModelDescription& description, const Checkpoint& checkpoint,
+                std::size_t n_threads)
+      : TextbookBackend(description.plan, n_threads),
+        model_{*description.config, load_parameters(*description.config, checkpoint)} {
     if (!model_.parameters.converted.empty()) checkpoint.release_pages();  // F32 tensors come back
   }
   void set_probe(Probe probe) override {
@@ -99,8 +105,9 @@ class CourseBackend final : public TextbookBackend {
     workspace_.emplace(model_.config, rows, context, n_threads);
     workspace_->probe_sink = probe_;
   }
-  void pass(std::span<const TokenId> tokens, KvCache& cache, MatrixView<float> logits) override {
-    stagecraft::forward(model_, tokens, cache, *workspace_, logits);
+  void pass(std::span<const TokenId> tokens, TextbookSequence& sequence,
+            MatrixView<float> logits) override {
+    stagecraft::forward(model_, tokens, sequence.cache(), *workspace_, logits);
   }
 
   const Model model_;
@@ -111,7 +118,7 @@ class CourseBackend final : public TextbookBackend {
 class WalkingBackend final : public TextbookBackend {
  public:
   WalkingBackend(const Plan& plan, const Checkpoint& checkpoint, std::size_t n_threads)
-      : TextbookBackend(n_threads), plan_(plan), weights_(load_weights(plan, checkpoint)) {}
+      : TextbookBackend(plan, n_threads), plan_(plan), weights_(load_weights(plan, checkpoint)) {}
   void set_probe(Probe probe) override { probe_ = std::move(probe); }
 
  private:
@@ -121,8 +128,10 @@ class WalkingBackend final : public TextbookBackend {
     workspace_.reset();
     workspace_.emplace(plan_, rows, context);
   }
-  void pass(std::span<const TokenId> tokens, KvCache& cache, MatrixView<float> logits) override {
-    walk(plan_, weights_, tokens, cache, *workspace_, *threads_, logits, probe_);
+  void pass(std::span<const TokenId> tokens, TextbookSequence& sequence,
+            MatrixView<float> logits) override {
+    walk(plan_, weights_, tokens, sequence.cache(), sequence.placement(), *workspace_, *threads_,
+         logits, probe_);
   }
 
   const Plan& plan_;
@@ -140,7 +149,7 @@ std::unique_ptr<Backend> make_textbook_backend(const ModelDescription& descripti
                                                const Checkpoint& checkpoint,
                                                std::size_t n_threads) {
   if (!description.config) return make_walking_backend(description.plan, checkpoint, n_threads);
-  return std::make_unique<CourseBackend>(*description.config, checkpoint, n_threads);
+  return std::make_unique<CourseBackend>(description, checkpoint, n_threads);
 }
 
 std::unique_ptr<Backend> make_walking_backend(const Plan& plan, const Checkpoint& checkpoint,
@@ -149,7 +158,7 @@ std::unique_ptr<Backend> make_walking_backend(const Plan& plan, const Checkpoint
 }
 
 SequenceBytes textbook_bytes(const Plan& plan, std::size_t context) {
-  const double rows = count(std::min(kRows, context));
+  const double rows = count(pass_rows(plan, kRows, context));
   double cached = 0.0;
   for (const CacheShape& shape : plan.caches) cached += 2.0 * count(shape.width());
   double row = 0.0;

@@ -17,7 +17,7 @@ float DecoderSizes::score_scale() const { return 1.0f / std::sqrt(static_cast<fl
 DecoderSizes parse_sizes(const ConfigFields& fields, const DecoderDefaults& defaults,
                          const SizeNames& names) {
   DecoderSizes c;
-  c.vocab_size = fields.size_or("vocab_size", defaults.vocab_size);
+  c.vocab_size = fields.size_or(names.vocab_size, defaults.vocab_size);
   c.dim = fields.size(names.dim);
   c.ffn_dim = defaults.ffn_factor == 0 ? fields.size(names.ffn_dim)
                                        : fields.size_or(names.ffn_dim, defaults.ffn_factor * c.dim);
@@ -25,8 +25,8 @@ DecoderSizes parse_sizes(const ConfigFields& fields, const DecoderDefaults& defa
   c.n_heads = fields.size(names.n_heads);
   c.n_kv_heads =
       fields.size_or(names.n_kv_heads, defaults.n_kv_heads == 0 ? c.n_heads : defaults.n_kv_heads);
-  if (fields.has("head_dim") || defaults.head_dim != 0) {
-    c.head_dim = fields.size_or("head_dim", defaults.head_dim);
+  if (fields.has(names.head_dim) || defaults.head_dim != 0) {
+    c.head_dim = fields.size_or(names.head_dim, defaults.head_dim);
   } else if (c.dim % c.n_heads == 0) {
     c.head_dim = c.dim / c.n_heads;
   } else {

@@ -51,6 +51,8 @@ struct SizeNames {
   std::string_view n_layers = "num_hidden_layers";
   std::string_view n_heads = "num_attention_heads";
   std::string_view n_kv_heads = "num_key_value_heads";
+  std::string_view head_dim = "head_dim";
+  std::string_view vocab_size = "vocab_size";
   std::string_view max_seq_len = "max_position_embeddings";
   std::string_view norm_eps = "rms_norm_eps";
 };
