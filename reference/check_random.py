@@ -70,7 +70,7 @@ def new_sizes(config: dict[str, Any], rng: random.Random) -> None:
         config["rotary_dim"] = 2 * rng.randint(1, head_dim // 2)
     inner = (
         "intermediate_size", "moe_intermediate_size", "shared_expert_intermediate_size", "ffn_dim",
-        "n_inner", "ffn_hidden_size",
+        "n_inner", "ffn_hidden_size", "block_ff_dim", "block_multiple_of",
     )  # fmt: skip
     for name in inner:
         if config.get(name) is not None:
@@ -93,6 +93,11 @@ def new_layers(config: dict[str, Any], rng: random.Random) -> None:
     for name in ("layer_types", "no_rope_layers"):
         if config.get(name):
             config[name] = rng.choices(config[name], k=n)
+    if "full_attn_idxs" in config:
+        config["full_attn_idxs"] = [i for i in range(n) if rng.random() < 0.5]
+    for name in ("conv_L_cache", "linear_conv_kernel_dim"):
+        if name in config:
+            config[name] = rng.randint(1, 5)
     if config.get("mlp_only_layers"):
         config["mlp_only_layers"] = [i for i in range(n) if rng.random() < 0.3]
 

@@ -169,6 +169,7 @@ class Decoder:
     embedding_name, head_name = EMBEDDING, HEAD
     layers, final_norm = "model.layers.", "model.norm"
     rope = staticmethod(rope)  # which columns form a pair
+    eps_name = "rms_norm_eps"
 
     def __init__(
         self,
@@ -204,7 +205,11 @@ class Decoder:
 
     def norm(self, x: Tensor, name: str) -> Tensor:
         weight = self.weights[f"{name}.weight"].to(self.how.dtype) + self.norm_plus
-        return rms_norm(x, weight, self.raw["rms_norm_eps"], self.how)
+        return rms_norm(x, weight, self.raw[self.eps_name], self.how)
+
+    def head_norm(self, x: Tensor, name: str) -> Tensor:
+        """Each head by itself."""
+        return self.norm(x.unflatten(-1, (-1, self.head_dim)), name).flatten(1)
 
     def linear(self, x: Tensor, name: str) -> Tensor:
         bias = self.weights.tensors.get(f"{name}.bias")
@@ -323,10 +328,6 @@ class ExpertsDecoder(Decoder):
             one = self._gated_block(h, f"{at}experts.{e}.", names)
             total = total + shares[:, e : e + 1] * one
         return self.keep("experts", total)
-
-    def head_norm(self, x: Tensor, name: str) -> Tensor:
-        """Each head by itself."""
-        return self.norm(x.unflatten(-1, (-1, self.head_dim)), name).flatten(1)
 
     def shared_expert(self, h: Tensor, at: str) -> Tensor:
         """The expert that every row goes to, times the sigmoid of a score of each row."""

@@ -190,6 +190,14 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None, how: Arithmetic) -> T
     return y if bias is None else y + bias.to(how.dtype)
 
 
+def short_conv(x: Tensor, taps: Tensor, bias: Tensor | None, how: Arithmetic) -> Tensor:
+    """y[t][c] = bias[c] + sum_j taps[c][j] * x[t - n_taps + 1 + j][c]; x [S, C], taps [C, n_taps]."""
+    past = torch.zeros(taps.shape[-1] - 1, x.shape[-1], dtype=how.dtype)
+    windows = torch.cat((past, x.to(how.dtype))).unfold(0, taps.shape[-1], 1)  # [S, C, n_taps]
+    y = _row_sum(windows, taps.to(how.dtype).expand(windows.shape), how)[..., 0]
+    return y if bias is None else y + bias.to(how.dtype)
+
+
 def softmax(x: Tensor, how: Arithmetic) -> Tensor:
     """exp(x - max) / sum of the same, over the last dimension; -inf gives 0."""
     x = x.to(how.dtype)

@@ -42,20 +42,25 @@ class Runner {
     inputs_.reserve(sizes.batch);
   }
 
-  void forget(std::size_t length) {
-    for (const auto& sequence : sequences_) sequence->truncate(length);
+  // All texts become `ids`, which they begin with.
+  void go_back(std::span<const TokenId> ids) {
+    for (std::size_t i = 0; i < sequences_.size(); ++i) {
+      const std::size_t kept = sequences_[i]->truncate(ids.size());
+      if (kept < ids.size()) read(i, ids.subspan(kept));
+    }
   }
 
   // The same text for all, one after the other.
   void read(std::span<const TokenId> ids) {
+    for (std::size_t i = 0; i < sequences_.size(); ++i) read(i, ids);
+  }
+  void read(std::size_t i, std::span<const TokenId> ids) {
     const std::size_t most = engine_.max_rows();
-    for (std::size_t i = 0; i < sequences_.size(); ++i) {
-      for (std::size_t at = 0; at < ids.size(); at += most) {
-        const auto piece = ids.subspan(at, std::min(most, ids.size() - at));
-        const bool last = at + piece.size() == ids.size();
-        const Input input{sequences_[i].get(), piece, last ? 1u : 0u};
-        engine_.forward({&input, 1}, logits_.view().row_range(i, input.n_logits));
-      }
+    for (std::size_t at = 0; at < ids.size(); at += most) {
+      const auto piece = ids.subspan(at, std::min(most, ids.size() - at));
+      const bool last = at + piece.size() == ids.size();
+      const Input input{sequences_[i].get(), piece, last ? 1u : 0u};
+      engine_.forward({&input, 1}, logits_.view().row_range(i, input.n_logits));
     }
   }
 
@@ -87,13 +92,13 @@ BenchmarkResult benchmark(Engine& engine, const BenchmarkSizes& sizes,
   for (std::size_t i = 0; i <= sizes.repetitions; ++i) {
     if (go_on && !go_on()) break;
     if (sizes.prompt != 0) {
-      runner.forget(sizes.depth);
+      runner.go_back(before);
       const Stopwatch watch;
       runner.read(std::span(ids).first(sizes.prompt));
       if (i != 0) result.prompt_seconds.push_back(watch.seconds());
     }
     if (sizes.generate != 0) {
-      runner.forget(sizes.depth);
+      runner.go_back(before);
       const Stopwatch watch;
       for (std::size_t t = 0; t < sizes.generate; ++t) runner.make(ids[t]);
       if (i != 0) result.generate_seconds.push_back(watch.seconds());

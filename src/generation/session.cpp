@@ -43,21 +43,33 @@ bool Session::feed(std::span<const TokenId> tokens, const std::function<bool()>&
     throw Error("context: expected at most {} more tokens ({} in all), found {}",
                 context() - tokens_.size(), context(), tokens.size());
   }
-  while (!tokens.empty()) {
-    const auto piece = tokens.first(std::min(tokens.size(), engine_.max_rows()));
-    tokens = tokens.subspan(piece.size());
-    const std::size_t wanted = tokens.empty() ? 1 : 0;  // only the very last scores matter
-    const Input input{sequence_.get(), piece, wanted};
-    engine_.forward({&input, 1}, logits_.top_rows(wanted));
-    tokens_.insert(tokens_.end(), piece.begin(), piece.end());
-    if (!tokens.empty() && go_on && !go_on()) return false;
+  if (tokens.empty()) return true;
+  tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
+  try {
+    // From where the sequence ends: after truncate it may have less than tokens_.
+    for (std::size_t at = sequence_->length(); at < tokens_.size(); at = sequence_->length()) {
+      const auto rest = std::span<const TokenId>(tokens_).subspan(at);
+      const auto piece = rest.first(std::min(rest.size(), engine_.max_rows()));
+      const std::size_t wanted =
+          piece.size() == rest.size() ? 1 : 0;  // only the last scores matter
+      const Input input{sequence_.get(), piece, wanted};
+      engine_.forward({&input, 1}, logits_.top_rows(wanted));
+      if (wanted == 0 && go_on && !go_on()) {
+        tokens_.resize(sequence_->length());
+        return false;
+      }
+    }
+  } catch (...) {
+    tokens_.resize(sequence_->length());
+    throw;
   }
   return true;
 }
 
 void Session::truncate(std::size_t length) {
   if (length >= tokens_.size()) return;
-  tokens_.resize(sequence_->truncate(length));
+  tokens_.resize(length);
+  sequence_->truncate(length);
 }
 
 }  // namespace stagecraft

@@ -33,11 +33,13 @@ class Session {
   // [vocab_size]: the scores after the last token fed. Writable, for penalties.
   std::span<float> logits() { return logits_.view().row(0); }
 
-  // Forgets every token from `length` on, and more where the model's state cannot be cut there:
-  // tokens() says what is left. The logits are stale until the next feed.
+  // Forgets every token from `length` on. The logits are stale until the next feed, which computes
+  // tokens before `length` again where the model's state could not be cut there.
   void truncate(std::size_t length);
 
-  std::span<const TokenId> tokens() const { return tokens_; }  // all that were fed
+  std::span<const TokenId> tokens() const {
+    return tokens_;
+  }  // all that were fed and not forgotten
   std::size_t context() const { return sequence_->capacity(); }
   std::size_t n_threads() const { return engine_.n_threads(); }
   const Engine& engine() const { return engine_; }

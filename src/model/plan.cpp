@@ -139,6 +139,9 @@ class PlanText {
             },
             [&](const ActivateStep& s) {
               const std::string up = s.up == kNone ? "" : " * " + buffer(s.up);
+              if (s.function == ActivateStep::Function::Identity) {
+                return equals(s.out, buffer(s.gate) + up);
+              }
               return equals(s.out,
                             fmt::format("{}({}){}", function(s.function), buffer(s.gate), up));
             },
@@ -182,6 +185,11 @@ class PlanText {
               return Line{"cache", fmt::format("+= {}, {}", buffer(s.k), buffer(s.v))};
             },
             [&](const AttentionStep& s) { return equals(s.out, attention(s)); },
+            [&](const ShortConvStep& s) {
+              return equals(s.out, fmt::format("short_conv({}, state; {}{}, {} taps)", buffer(s.in),
+                                               weight(s.taps), bias(s.bias),
+                                               plan_.weight(s.taps).shape.back()));
+            },
             [&](const SelectStep& s) {
               return equals(s.x, fmt::format("rows of {} to be scored", buffer(s.x)));
             },
@@ -214,7 +222,8 @@ class PlanText {
   }
 
   static const char* function(ActivateStep::Function function) {
-    constexpr const char* kNames[] = {"silu", "gelu_tanh", "gelu", "relu"};
+    constexpr const char* kNames[ActivateStep::kFunctions] = {"silu", "gelu_tanh", "gelu",
+                                                              "relu", "sigmoid",   "identity"};
     return kNames[static_cast<std::size_t>(function)];
   }
 
@@ -266,6 +275,11 @@ WeightId PlanWriter::weight(Weight weight) {
 CacheId PlanWriter::cache(CacheShape shape) {
   plan_.caches.push_back(shape);
   return static_cast<CacheId>(plan_.caches.size() - 1);
+}
+
+StateId PlanWriter::state(StateShape shape) {
+  plan_.states.push_back(shape);
+  return static_cast<StateId>(plan_.states.size() - 1);
 }
 
 FrequenciesId PlanWriter::frequencies(Frequencies table) {
@@ -331,6 +345,7 @@ std::vector<BufferId> buffers_read(const StepKind& kind) {
                           return Ids{s.k, s.v};
                         },
                         [](const AttentionStep& s) { return Ids{s.q}; },
+                        [](const ShortConvStep& s) { return Ids{s.in}; },
                         [](const SelectStep& s) { return Ids{s.x}; },
                     },
                     kind);
@@ -349,6 +364,7 @@ BufferId buffer_written(const StepKind& kind) {
                         [](const RopeStep& s) { return s.x; },
                         [](const StoreStep&) { return kNone; },
                         [](const AttentionStep& s) { return s.out; },
+                        [](const ShortConvStep& s) { return s.out; },
                         [](const SelectStep& s) { return s.x; },
                     },
                     kind);
@@ -365,6 +381,10 @@ bool is_read_after(const Plan& plan, std::size_t step, BufferId buffer) {
 
 std::size_t context_limit(const Plan& plan, std::size_t capacity) {
   return plan.max_positions == 0 ? capacity : std::min(capacity, plan.max_positions);
+}
+
+bool writes_state(const StepKind& kind) {
+  return std::holds_alternative<StoreStep>(kind) || std::holds_alternative<ShortConvStep>(kind);
 }
 
 std::size_t max_heads(const Plan& plan) {

@@ -17,10 +17,11 @@ namespace stagecraft {
 // A plan describes the arithmetic and nothing else: no number formats of weights, no instruction
 // sets, no threads, no file formats. docs/architectures.md prints the plans of real models.
 
-// Indices into Plan::buffers, weights, caches and frequencies. kNone: there is none.
+// Indices into Plan::buffers, weights, caches, states and frequencies. kNone: there is none.
 using BufferId = int;
 using WeightId = int;
 using CacheId = int;
+using StateId = int;
 using FrequenciesId = int;
 inline constexpr int kNone = -1;
 
@@ -46,6 +47,8 @@ struct Weight {
   bool transposed = false;  // a matrix that is stored as [inputs, outputs]
   // Of a vector that is stored as a matrix: the rows of that matrix. 0: it is stored as a vector.
   std::size_t folded_rows = 0;
+  // The taps of a convolution, which PyTorch stores as [columns, 1, taps].
+  bool taps = false;
   // A router: rounding it, or the rows that it is multiplied with, would choose other experts.
   bool exact = false;
 
@@ -83,6 +86,14 @@ struct CacheShape {
   std::size_t width() const { return n_kv_heads * head_dim; }
 };
 
+// What a layer keeps of a text, of a size that does not grow with the text. All numbers are 0
+// before the first token. Each token overwrites some of them, so a text with such a state cannot be
+// cut at any length (Sequence::truncate).
+struct StateShape {
+  std::size_t rows = 0;
+  std::size_t width = 0;
+};
+
 // ---- steps ------------------------------------------------------------------------------------
 // `out` is written; the other buffers are read, except x, which is read and written.
 
@@ -114,10 +125,11 @@ struct LinearStep {
   WeightId bias = kNone;
 };
 
-// The activation of a feed-forward block; out may be gate:
+// An activation function, and the product with what it gates; out may be gate or up:
 //   out = f(gate) * up, or f(gate) where there is no up
 struct ActivateStep {
-  enum class Function { Silu, GeluTanh, Gelu, Relu };
+  enum class Function { Silu, GeluTanh, Gelu, Relu, Sigmoid, Identity };
+  static constexpr std::size_t kFunctions = 6;
   BufferId out, gate, up;  // up may be kNone
   Function function = Function::Silu;
 };
@@ -197,13 +209,24 @@ struct AttentionStep {
   std::vector<float> slopes = {};  // [n_heads], of ALiBi (Press et al. 2021); empty: none
 };
 
+// A causal convolution of each column of `in` by itself, over its last n_taps rows:
+//   out[t][c] = bias[c] + sum over j of taps[c][j] * in[t - n_taps + 1 + j][c]
+// The state holds the last n_taps - 1 rows of `in`. Rows before the text are 0.
+struct ShortConvStep {
+  BufferId out, in;  // of the same width; not the same buffer
+  WeightId taps;     // [width, n_taps]
+  StateId state;     // [n_taps - 1, width]
+  WeightId bias = kNone;
+};
+
 // From here on buffers hold only the rows whose logits are wanted.
 struct SelectStep {
   BufferId x;  // the buffer that goes on
 };
 
-using StepKind = std::variant<EmbedStep, NormStep, LinearStep, ActivateStep, RouteStep, ExpertsStep,
-                              AddStep, MapStep, RopeStep, StoreStep, AttentionStep, SelectStep>;
+using StepKind =
+    std::variant<EmbedStep, NormStep, LinearStep, ActivateStep, RouteStep, ExpertsStep, AddStep,
+                 MapStep, RopeStep, StoreStep, AttentionStep, ShortConvStep, SelectStep>;
 
 struct Step {
   StepKind kind;
@@ -228,6 +251,7 @@ struct Plan {
   std::vector<Buffer> buffers;
   std::vector<Weight> weights;
   std::vector<CacheShape> caches;
+  std::vector<StateShape> states;
   std::vector<Frequencies> frequencies;
   std::vector<Step> steps;
   BufferId logits = kNone;  // [rows that are scored, vocab_size]
@@ -235,6 +259,7 @@ struct Plan {
   const Buffer& buffer(BufferId id) const { return buffers[static_cast<std::size_t>(id)]; }
   const Weight& weight(WeightId id) const { return weights[static_cast<std::size_t>(id)]; }
   const CacheShape& cache(CacheId id) const { return caches[static_cast<std::size_t>(id)]; }
+  const StateShape& state(StateId id) const { return states[static_cast<std::size_t>(id)]; }
 };
 
 // Writes a plan, step by step: what a file of architectures/ uses.
@@ -245,6 +270,7 @@ class PlanWriter {
   BufferId buffer(std::string name, std::size_t width);
   WeightId weight(Weight weight);
   CacheId cache(CacheShape shape);
+  StateId state(StateShape shape);
   FrequenciesId frequencies(Frequencies table);
 
   void layer(int index) { layer_ = index; }  // of the steps that follow; or kNone
@@ -276,6 +302,9 @@ bool is_read_after(const Plan& plan, std::size_t step, BufferId buffer);
 
 // How many positions of a cache with this capacity a text may have.
 std::size_t context_limit(const Plan& plan, std::size_t capacity);
+
+// Whether a step writes something that outlives the pass: keys and values, or a state.
+bool writes_state(const StepKind& kind);
 
 // The most query heads of a layer; 0 where no layer attends.
 std::size_t max_heads(const Plan& plan);

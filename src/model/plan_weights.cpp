@@ -18,6 +18,7 @@ std::vector<std::size_t> stored_shape(const Weight& weight) {
   std::vector<std::size_t> shape = weight.shape;
   if (weight.of_rows != 0) shape.front() = weight.of_rows;
   if (weight.transposed) std::swap(shape[0], shape[1]);
+  if (weight.taps) shape.insert(shape.end() - 1, 1);
   if (weight.folded_rows != 0) shape = {weight.folded_rows, shape[0] / weight.folded_rows};
   return shape;
 }

@@ -81,7 +81,9 @@ bool has_bias(const Plan& plan, BufferId out) {
 }
 
 std::string attention_text(const Plan& plan) {
-  const AttentionStep& step = *steps_of<AttentionStep>(plan).front();
+  const auto steps = steps_of<AttentionStep>(plan);
+  if (steps.empty()) return "none";
+  const AttentionStep& step = *steps.front();
   const CacheShape& cache = plan.cache(step.cache);
   std::string text = fmt::format("{} heads of {}", step.n_heads, cache.head_dim);
   if (cache.n_kv_heads != step.n_heads) {
@@ -94,7 +96,18 @@ std::string attention_text(const Plan& plan) {
   const bool all = projection != linears.end() && (*projection)->bias != kNone;
   if (has_bias(plan, step.q)) text += all ? ", biases" : ", biases on q, k and v";
   if (step.soft_cap != 0.0f) text += fmt::format(", soft cap {}", step.soft_cap);
+  if (steps.size() < plan.n_layers) {
+    text += fmt::format(", in {} of {} layers", steps.size(), plan.n_layers);
+  }
   return text;
+}
+
+// "short convolution of 3 rows in 10 layers", which keep as much of a long text as of a short one.
+std::string state_text(const Plan& plan) {
+  const auto convs = steps_of<ShortConvStep>(plan);
+  return fmt::format("short convolution of {} rows in {} layer{}",
+                     plan.weight(convs.front()->taps).shape.back(), convs.size(),
+                     convs.size() == 1 ? "" : "s");
 }
 
 std::string window_text(const Plan& plan) {
@@ -114,7 +127,8 @@ std::string window_text(const Plan& plan) {
 std::string rope_text(const Plan& plan) {
   std::vector<std::string> names;
   for (const Frequencies& table : plan.frequencies) names.push_back(table.name);
-  if (!steps_of<AttentionStep>(plan).front()->slopes.empty()) return "ALiBi";
+  const auto attends = steps_of<AttentionStep>(plan);
+  if (!attends.empty() && !attends.front()->slopes.empty()) return "ALiBi";
   if (names.empty()) return fmt::format("learned, {} rows", grouped(plan.max_positions));
   const auto steps = steps_of<RopeStep>(plan);
   if (steps.empty()) return "none";
@@ -173,7 +187,7 @@ std::string width_text(const Plan& plan) {
   std::string text = fmt::format("{}", plan.buffer(steps_of<SelectStep>(plan).front()->x).width);
   const auto activations = steps_of<ActivateStep>(plan);
   if (activations.empty()) return text;  // every layer has experts
-  const BufferId gate = activations.front()->gate;
+  const BufferId gate = activations.back()->gate;
   return text + fmt::format(", feed-forward {}{}", plan.buffer(gate).width,
                             has_bias(plan, gate) ? ", biases" : "");
 }
@@ -190,6 +204,7 @@ void print_architecture(const Checkpoint& checkpoint, const Plan& plan) {
   print_line("width", width_text(plan));
   if (!steps_of<ExpertsStep>(plan).empty()) print_line("experts", experts_text(plan));
   print_line("attention", attention_text(plan));
+  if (!plan.states.empty()) print_line("state", state_text(plan));
   print_line("window", window_text(plan));
   print_line("positions", rope_text(plan));
   print_line("context", fmt::format("{} tokens", grouped(plan.max_seq_len)));

@@ -174,6 +174,7 @@ void Scheduler::admit(Waiting waiting, Place& place) {
 
 // The place whose tokens, or whose prompt, share the longest beginning with the prompt of this one.
 void Scheduler::find_donor(Place& place) const {
+  if (!engine_.plan().states.empty()) return;  // no text knows its states after its beginning
   Running& running = *place.running;
   const auto prompt = running.continuation.tokens();
   std::size_t least = running.fed + kWorthCopying;

@@ -9,6 +9,7 @@
 
 #include "checkpoint/convert_tensor.h"
 #include "checkpoint/gguf_writer.h"
+#include "model/placement.h"
 #include "tensor/matrix.h"
 
 namespace stagecraft {
@@ -43,6 +44,9 @@ class Builder {
     if (step == "silu gate") gate_case(ActivateStep::Function::Silu);
     if (step == "gelu gate") gate_case(ActivateStep::Function::Gelu);
     if (step == "tanh gate") gate_case(ActivateStep::Function::GeluTanh);
+    if (step == "product") product_case(ActivateStep::Function::Identity);
+    if (step == "sigmoid product") product_case(ActivateStep::Function::Sigmoid);
+    if (step == "short conv") short_conv_case();
     if (step == "route") route_case();
     if (step == "experts") experts_case();
     if (step == "attention") attention_case(Attends::Usual);
@@ -243,6 +247,42 @@ class Builder {
                               bias ? ", bias" : "");
   }
 
+  // A gate that is no part of the linears before it.
+  void product_case(ActivateStep::Function function) {
+    const std::size_t width = pick(1, 150);
+    const BufferId x = w_.buffer("x", width), g = w_.buffer("g", width);
+    embed(x, width);
+    linear(g, x, "g", false, false);
+    const bool alone = odd_ && large_;
+    w_.step("gated", ActivateStep{odd_ ? x : g, g, alone ? kNone : x, function});
+    show(odd_ ? x : g);
+    made_.shape = fmt::format("{}{}{}", width, odd_ ? ", into what is gated" : "",
+                              alone ? ", without a product" : "");
+  }
+
+  void short_conv_case() {
+    const std::size_t width = pick(2, 75) * 2, n_taps = odd_ ? pick(1, 3) : pick(4, 7);
+    const BufferId x = w_.buffer("x", width), y = w_.buffer("y", width);
+    embed(x, width);
+    ShortConvStep step{y, x, weight("taps", {width, n_taps}, true), w_.state({n_taps - 1, width})};
+    made_.plan.weights.back().taps = odd_;
+    if (odd_) step.bias = weight("bias", {width});
+    w_.step("conv", step);
+    // What is read only after the last state: computed for the scored rows.
+    const BufferId z = w_.buffer("z", width);
+    linear(z, x, "z", false, false);
+    const BufferId again = w_.buffer("again", width);
+    if (large_) {
+      const StateId second = w_.state({2, width});
+      w_.step("second", ShortConvStep{again, y, weight("more", {width, 3}), second});
+      w_.step("sum", AddStep{y, again});
+    }
+    w_.step("gated", ActivateStep{y, z, y, ActivateStep::Function::Identity});
+    show(y);
+    made_.shape = fmt::format("{}, {} taps{}{}", width, n_taps, odd_ ? ", bias" : "",
+                              large_ ? ", twice" : "");
+  }
+
   // Scores that stand in a table: no rounding decides who is chosen. In every
   // second row some stand twice, so that the choice is between equals.
   BufferId route(std::size_t rows, std::size_t n_experts) {
@@ -399,6 +439,7 @@ class Builder {
       std::vector<std::size_t> shape = one.shape;
       if (one.of_rows != 0) shape.front() = one.of_rows;
       if (one.transposed) std::swap(shape[0], shape[1]);
+      if (one.taps) shape.insert(shape.end() - 1, 1);
       Matrix<float> values(one.is_matrix() ? shape[0] : 1, shape.back());
       std::uniform_real_distribution<float> uniform(-1.0f, 1.0f);
       for (std::size_t r = 0; r < values.rows(); ++r) {
@@ -438,17 +479,19 @@ class Builder {
 
 const std::vector<std::string>& conformance_steps() {
   static const std::vector<std::string> steps = {
-      "embed",     "norm",         "layer norm",   "norm, add",    "layer norm, add",
-      "linear",    "linear, add",  "transposed",   "silu gate",    "gelu gate",
-      "tanh gate", "linear, silu", "linear, gelu", "linear, tanh", "linear, relu",
-      "route",     "experts",      "attention",    "alibi",        "prompt",
-      "map",       "select"};
+      "embed",           "norm",         "layer norm",   "norm, add",
+      "layer norm, add", "linear",       "linear, add",  "transposed",
+      "silu gate",       "gelu gate",    "tanh gate",    "linear, silu",
+      "linear, gelu",    "linear, tanh", "linear, relu", "product",
+      "sigmoid product", "short conv",   "route",        "experts",
+      "attention",       "alibi",        "prompt",       "map",
+      "select"};
   return steps;
 }
 
 bool has_typed_weight(const std::string& step) {
   return step == "embed" || step.starts_with("linear") || step.ends_with("gate") ||
-         step == "transposed" || step == "experts";
+         step == "transposed" || step == "experts" || step == "short conv";
 }
 
 ConformanceCase make_case(const std::string& step, DType dtype, std::size_t index,

@@ -67,11 +67,12 @@ Matrix<float> logits_of(const Packed& model, const Kernels& table, std::span<con
                         std::vector<std::size_t> passes, std::size_t n_threads,
                         WeightLayout cache_layout = WeightLayout::F32) {
   PackedKvCache cache(model.plan.caches, ids.size(), cache_layout);
+  SequenceState state = cpu_state(model.plan);
   CpuWorkspace workspace(model.plan, model.fused, table, ids.size(), n_threads);
   Matrix<float> logits(ids.size(), model.plan.vocab_size);
   for (const std::size_t n : passes) {
     const std::size_t first = cache.length();
-    const SequenceTokens one{&cache, ids.subspan(first, n), n};
+    const SequenceTokens one{&cache, ids.subspan(first, n), n, &state};
     model.pass({&one, 1}, workspace, logits.view().row_range(first, n));
   }
   return logits;
@@ -129,19 +130,22 @@ INSTANTIATE_TEST_SUITE_P(EveryModel, CpuReference,
                          });
 
 // Larger than the tiny models: panels that all threads have a share of, more heads than a tile has
-// rows for, keys of several chunks. Without experts, and with.
-class CpuRandom : public testing::TestWithParam<std::tuple<const char*, std::size_t>> {
+// rows for, keys of several chunks. Without experts, and with; with a state that cannot be cut.
+enum class Kind { Plain, Experts, Convolves };
+class CpuRandom : public testing::TestWithParam<std::tuple<const char*, Kind>> {
  protected:
   CpuRandom() {
     write_random_model(folder_.path(), {.vocab_size = 1003,
                                         .dim = 192,
                                         .ffn_dim = 333,
-                                        .n_experts = std::get<1>(GetParam()),
-                                        .n_chosen = 3});
+                                        .n_experts = kind() == Kind::Experts ? 7u : 0u,
+                                        .n_chosen = 3,
+                                        .convolves = kind() == Kind::Convolves});
     model_.emplace(folder_.path());
     std::mt19937 engine(11);
     for (int i = 0; i < 150; ++i) ids_.push_back(static_cast<TokenId>(engine() % 1003));
   }
+  static Kind kind() { return std::get<1>(GetParam()); }
   const Kernels& kernels() const { return kernels_of(std::get<0>(GetParam())); }
 
   TemporaryFolder folder_;
@@ -171,17 +175,21 @@ TEST_P(CpuRandom, GivesTheSameBitsAfterGoingBack) {
     const Matrix<float> expected = logits_of(*model_, kernels(), ids_, {150}, 1, kind);
     CpuWorkspace workspace(model_->plan, model_->fused, kernels(), 150, 2);
     PackedKvCache cache(model_->plan.caches, 150, kind);
+    SequenceState state = cpu_state(model_->plan);
     Matrix<float> logits(150, model_->plan.vocab_size);
     const auto pass = [&](std::span<const TokenId> ids) {
-      const SequenceTokens one{&cache, ids, ids.size()};
+      const SequenceTokens one{&cache, ids, ids.size(), &state};
       model_->pass({&one, 1}, workspace, logits.top_rows(ids.size()));
     };
     const std::vector<TokenId> others(ids_.rbegin(), ids_.rend());
     pass(others);
-    cache.truncate(0);
+    cache.truncate(state.truncate(150, 0));
     pass(std::span(ids_).first(37));
     pass(std::span(others).first(100));
-    cache.truncate(37);
+    const std::size_t kept = state.truncate(137, 37);
+    EXPECT_EQ(kept, CpuRandom::kind() == Kind::Convolves ? 0u : 37u);
+    cache.truncate(kept);
+    if (kept == 0) pass(std::span(ids_).first(37));
     pass(std::span(ids_).subspan(37));
     for (std::size_t i = 37; i < 150; ++i) {
       const auto got = logits.view().row(i - 37);
@@ -199,18 +207,23 @@ TEST_P(CpuRandom, GivesEachSequenceOfABatchWhatItIsGivenAlone) {
     const Matrix<float> alone = logits_of(*model_, kernels(), ids_, {150}, 1, kind);
     CpuWorkspace workspace(model_->plan, model_->fused, kernels(), 64, n_threads);
     std::vector<PackedKvCache> caches;
-    for (int i = 0; i < 5; ++i) caches.emplace_back(model_->plan.caches, 150, kind);
+    std::vector<SequenceState> states;
+    for (int i = 0; i < 5; ++i) {
+      caches.emplace_back(model_->plan.caches, 150, kind);
+      states.push_back(cpu_state(model_->plan));
+    }
     Matrix<float> logits(64, model_->plan.vocab_size);
     std::mt19937 engine(13);
     for (int pass = 0; pass < 40; ++pass) {
       std::vector<SequenceTokens> batch;
       std::vector<std::size_t> rows;  // of `alone`, in the order of the logits
-      for (PackedKvCache& cache : caches) {
+      for (std::size_t s = 0; s < caches.size(); ++s) {
+        PackedKvCache& cache = caches[s];
         if (engine() % 3 == 0) continue;
         const std::size_t n = pass % 4 == 0 ? 1 + engine() % 12 : 1;
         if (cache.length() + n > ids_.size()) continue;
         const std::size_t scored = engine() % (n + 1);
-        batch.push_back({&cache, std::span(ids_).subspan(cache.length(), n), scored});
+        batch.push_back({&cache, std::span(ids_).subspan(cache.length(), n), scored, &states[s]});
         for (std::size_t i = n - scored; i < n; ++i) rows.push_back(cache.length() + i);
       }
       if (batch.empty()) continue;
@@ -240,9 +253,10 @@ TEST_P(CpuRandom, KeepsKeysAndValuesAsHalvesNearlyAsWell) {
 TEST_P(CpuRandom, RefusesWhatDoesNotFitAndForgetsNothing) {
   CpuWorkspace workspace(model_->plan, model_->fused, kernels(), 8, 1);
   PackedKvCache cache(model_->plan.caches, 10, WeightLayout::F32);
+  SequenceState state = cpu_state(model_->plan);
   Matrix<float> logits(8, model_->plan.vocab_size);
   const auto pass = [&](std::vector<TokenId> ids) {
-    const SequenceTokens one{&cache, ids, 0};
+    const SequenceTokens one{&cache, ids, 0, &state};
     model_->pass({&one, 1}, workspace, logits.top_rows(0));
   };
   pass({1, 2, 3, 4, 5, 6});
@@ -252,17 +266,23 @@ TEST_P(CpuRandom, RefusesWhatDoesNotFitAndForgetsNothing) {
   EXPECT_THROW(pass({-1}), Error);
   EXPECT_THROW(pass(std::vector<TokenId>(9, 1)), Error);
   const std::vector<TokenId> three{1, 2, 3};
-  const SequenceTokens more{&cache, three, 4};  // to be scored than there are
+  const SequenceTokens more{&cache, three, 4, &state};  // to be scored than there are
   EXPECT_THROW(model_->pass({&more, 1}, workspace, logits.top_rows(4)), Error);
   EXPECT_EQ(cache.length(), 6u);
 }
 
+std::string kind_name(Kind kind) {
+  if (kind == Kind::Plain) return "";
+  return kind == Kind::Experts ? "_experts" : "_convolves";
+}
+
 INSTANTIATE_TEST_SUITE_P(Isa, CpuRandom,
-                         testing::Combine(testing::ValuesIn(isa_names()), testing::Values(0, 7)),
+                         testing::Combine(testing::ValuesIn(isa_names()),
+                                          testing::Values(Kind::Plain, Kind::Experts,
+                                                          Kind::Convolves)),
                          [](const auto& parameter) {
-                           const bool experts = std::get<1>(parameter.param) != 0;
-                           return std::string(std::get<0>(parameter.param)) +
-                                  (experts ? "_experts" : "");
+                           return std::get<0>(parameter.param) +
+                                  kind_name(std::get<1>(parameter.param));
                          });
 
 // Weights as a file may have them, on every instruction set: the same bits for any passes and

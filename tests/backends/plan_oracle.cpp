@@ -120,6 +120,10 @@ class Oracle {
         return x / 2.0 * std::erfc(-x / std::numbers::sqrt2);
       case ActivateStep::Function::Relu:
         return std::max(x, 0.0);
+      case ActivateStep::Function::Sigmoid:
+        return 1.0 / (1.0 + std::exp(-x));
+      case ActivateStep::Function::Identity:
+        return x;
     }
     return 0.0;
   }
@@ -279,6 +283,25 @@ class Oracle {
       }
     }
     result_.most_terms = std::max({result_.most_terms, tokens_.size(), shape.head_dim});
+  }
+
+  void compute(const ShortConvStep& s) {
+    const auto taps = weights_.matrix(s.taps);
+    const auto bias = weights_.vector(s.bias);
+    const std::size_t past = taps.cols() - 1;
+    for (std::size_t t = 0; t < tokens_.size(); ++t) {
+      for (std::size_t c = 0; c < taps.rows(); ++c) {
+        double sum = bias.empty() ? 0.0 : static_cast<double>(bias[c]), size = std::abs(sum);
+        for (std::size_t j = past - std::min(past, t); j <= past; ++j) {
+          const double term = static_cast<double>(taps(c, j)) * buffer(s.in)[t + j - past][c];
+          sum += term;
+          size += std::abs(term);
+        }
+        buffer(s.out)[t][c] = sum;
+        result_.largest_sum = std::max(result_.largest_sum, size);
+      }
+    }
+    result_.most_terms = std::max(result_.most_terms, taps.cols());
   }
 
   void compute(const SelectStep&) {}  // all rows are scored

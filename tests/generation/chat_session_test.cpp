@@ -15,7 +15,9 @@ class ChatSessionTest : public testing::Test {
  protected:
   static constexpr std::size_t kContext = 160;
 
-  ChatSessionTest() { options_.generation.max_tokens = 24; }
+  explicit ChatSessionTest(const TinyChatModel::Options& model = {}) : files_(model) {
+    options_.generation.max_tokens = 24;
+  }
 
   TextResult say(ChatSession& chat, const std::string& question) {
     return chat.say(question, options_, random_, listener_);
@@ -34,6 +36,9 @@ class ChatSessionTest : public testing::Test {
     text.erase(text.size() - end.size() - answer.size());
     return tokenizer_.encode(text, {.parse_special = true});
   }
+
+  // See the tests at the end.
+  void expect_what_a_fresh_session_would_be();
 
   TinyChatModel files_;
   Engine model_ = textbook_engine(files_.folder());
@@ -192,7 +197,7 @@ TEST_F(ChatSessionTest, RefusesAModelWithoutARowForTheTokens) {
 // Whatever was said, cut, undone, loaded or forgotten: before an answer the cache holds exactly the
 // conversation written from scratch, and the answer is the one of a session that never saw
 // anything else.
-TEST_F(ChatSessionTest, IsAlwaysWhatAFreshSessionWouldBe) {
+void ChatSessionTest::expect_what_a_fresh_session_would_be() {
   std::mt19937 walk(3);
   const auto pick = [&](std::size_t n) { return walk() % n; };
   const std::vector<std::string> texts = {"hello",
@@ -275,6 +280,39 @@ TEST_F(ChatSessionTest, IsAlwaysWhatAFreshSessionWouldBe) {
   EXPECT_GT(answers, 80u);
   EXPECT_GT(cut, 5u);
   EXPECT_GT(stopped, 5u);
+}
+
+TEST_F(ChatSessionTest, IsAlwaysWhatAFreshSessionWouldBe) {
+  expect_what_a_fresh_session_would_be();
+}
+
+// With a state that cannot be cut, so that most edits make it compute the text again.
+class StatefulChatTest : public ChatSessionTest {
+ protected:
+  StatefulChatTest() : ChatSessionTest({.convolves = true}) {}
+};
+
+TEST_F(StatefulChatTest, IsAlwaysWhatAFreshSessionWouldBe) {
+  expect_what_a_fresh_session_would_be();
+}
+
+// Stopped between two passes over a long prompt, a session keeps what it computed, and no more.
+TEST_F(StatefulChatTest, AnInterruptedSessionGoesOnAsAFreshOne) {
+  std::vector<TokenId> ids(150);
+  for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<TokenId>(i % 200);
+  Session session(model_, kContext), fresh(model_, kContext);
+  session.feed(ids);
+  session.truncate(140);
+  EXPECT_EQ(session.tokens().size(), 140u);
+  EXPECT_FALSE(session.feed(std::span(ids).subspan(140), [] { return false; }));
+  ASSERT_EQ(session.tokens().size(), model_.max_rows());
+  session.feed(std::span(ids).subspan(session.tokens().size()));
+  fresh.feed(ids);
+  EXPECT_TRUE(std::ranges::equal(session.logits(), fresh.logits()));
+  session.truncate(10);
+  EXPECT_THROW(session.feed(std::vector<TokenId>{100'000}), Error);
+  session.feed(std::span(ids).subspan(session.tokens().size()));
+  EXPECT_TRUE(std::ranges::equal(session.logits(), fresh.logits()));
 }
 
 // As Qwen3's drops the thoughts of answers that are over: what the cache holds of them must go.

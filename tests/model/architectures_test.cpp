@@ -236,6 +236,24 @@ TEST(Architectures, RefuseByNameWhatWouldChangeTheResult) {
        "'head_dim': expected none (heads of hidden_size / num_attention_heads, no window), found "
        "8"},
       {"olmoe-clip", "sliding_window", 4, ""},
+      {"lfm2-conv-last", "full_attn_idxs", 1,
+       "'full_attn_idxs': expected a list of layers, found 1"},
+      {"lfm2-conv-last", "full_attn_idxs", nlohmann::json{3}, ""},
+      {"lfm2-conv-last", "conv_L_cache", 0, ""},
+      {"lfm2-conv-last", "conv_L_cache", 65,
+       "'conv_L_cache': expected a whole number from 1 to 64, found 65"},
+      {"lfm2-conv-last", "block_multiple_of", 0, ""},
+      {"lfm2-conv-last", "block_ffn_dim_multiplier", 0.0, ""},
+      {"lfm2-conv-last", "block_ffn_dim_multiplier", 0.01,
+       "'block_ffn_dim_multiplier': expected a feed-forward width of 1 to 16777216, found 0"},
+      {"lfm2-conv-last", "block_ff_dim", 0, ""},
+      {"lfm2-conv-last", "conv_bias", "yes", ""},
+      {"lfm2-conv-last", "rope_scaling", nlohmann::json{{"type", "yarn"}, {"factor", 2.0}},
+       "rope_scaling: rope type: expected default, linear or llama3, found 'yarn'"},
+      {"lfm2-biases", "layer_types", nlohmann::json{"conv", "conv", "sliding_attention"},
+       "'layer_types': expected 'full_attention' or 'conv', found 'sliding_attention'"},
+      {"lfm2-biases", "layer_types", nlohmann::json{"conv"},
+       "'layer_types': expected one for each of 3 layers, found an array of 1"},
   };
   for (const Row& row : rows) {
     const std::string got = refusal(row.model, row.key, row.value);

@@ -20,6 +20,7 @@
 #include "operators/rms_norm.h"
 #include "operators/rope.h"
 #include "operators/route.h"
+#include "operators/short_conv.h"
 #include "operators/silu.h"
 #include "operators/softmax.h"
 #include "operators/swiglu.h"
@@ -51,6 +52,23 @@ bool same_bits(std::span<const float> a, std::span<const float> b) {
 
 // Sizes shorter than, equal to and no multiple of any vector register.
 constexpr std::size_t kLengths[] = {0, 1, 7, 8, 33, 130};
+
+// Taps 1, 10 and 100 show which rows were read: the last tap is that of the row itself.
+TEST(ShortConv, SumsTheLastRowsInAnyCuts) {
+  const float taps[] = {1.0f, 10.0f, 100.0f}, bias[] = {0.5f};
+  const float x[] = {1.0f, 2.0f, 3.0f, 4.0f, 5.0f};
+  const float expected[] = {100.5f, 210.5f, 321.5f, 432.5f, 543.5f};
+  for (std::size_t cut = 0; cut <= 5; ++cut) {
+    Matrix<float> state(2, 1), y(5, 1);
+    const MatrixView<const float> rows(x, 5, 1), weights(taps, 1, 3);
+    short_conv(rows.row_range(0, cut), weights, bias, state.view(), y.view().row_range(0, cut));
+    short_conv(rows.row_range(cut, 5 - cut), weights, bias, state.view(),
+               y.view().row_range(cut, 5 - cut));
+    EXPECT_TRUE(std::equal(expected, expected + 5, y.data())) << cut;
+    EXPECT_EQ(state.view()(0, 0), 4.0f);
+    EXPECT_EQ(state.view()(1, 0), 5.0f);
+  }
+}
 
 TEST(ElementwiseOperators, MayWriteOverTheirInput) {
   for (const std::size_t n : kLengths) {
@@ -387,6 +405,10 @@ TEST(Operators, RefuseShapesThatDisagree) {
       [&] { relu(three, four); },
       [&] { sigmoid(three, four); },
       [&] { route(three, 0, false); },
+      [&] { short_conv(m23.view(), m23.view(), {}, m23.view(), m23.view()); },
+      [&] { short_conv(m23.view(), m32.view(), four, m23.view().row_range(0, 1), m23.view()); },
+      [&] { short_conv(m23.view(), m32.view(), {}, m23.view(), m23.view()); },
+      [&] { short_conv(m23.view(), m32.view(), {}, m23.view().row_range(0, 1), m24.view()); },
       [&] { route(three, 4, false); },
       [&] { layer_norm(m23.view(), four, three, 1.0f, m23.view()); },
       [&] { layer_norm(m23.view(), three, four, 1.0f, m23.view()); },

@@ -380,6 +380,8 @@ TEST_P(EveryTable, ActivationsAreThoseOfTheirFormulasAlsoFarOut) {
       },
       [](double x) { return 0.5 * x * std::erfc(-x / std::numbers::sqrt2); },  // GELU
       [](double x) { return std::max(x, 0.0); },                               // ReLU
+      [](double x) { return 1.0 / (1.0 + std::exp(-x)); },                     // sigmoid
+      [](double x) { return x; },                                              // identity
   };
   for (std::size_t f = 0; f < std::size(kFormulas); ++f) {
     // GELU multiplies with e^(-x^2 / 2): rounding the exponent is an error of x^2 / 2 units.

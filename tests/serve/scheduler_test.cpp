@@ -36,8 +36,9 @@ constexpr std::size_t kContext = 200;
 
 class SchedulerTest : public testing::TestWithParam<EngineOptions> {
  protected:
-  SchedulerTest() : tokenizer_(Tokenizer::open(tiny_.folder())) {
-    write_random_model(folder_.path());
+  explicit SchedulerTest(const RandomModelSizes& sizes = {})
+      : tokenizer_(Tokenizer::open(tiny_.folder())) {
+    write_random_model(folder_.path(), sizes);
     engine_.emplace(Engine::open(folder_.path(), GetParam()));
   }
 
@@ -75,6 +76,9 @@ class SchedulerTest : public testing::TestWithParam<EngineOptions> {
     return made;
   }
 
+  // Many texts, each together with others and alone.
+  void expect_each_as_alone();
+
   // Takes events until so many more texts have ended.
   void collect(Scheduler& scheduler, std::size_t n, std::map<TextId, Made>& all) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
@@ -104,7 +108,7 @@ class SchedulerTest : public testing::TestWithParam<EngineOptions> {
   std::optional<Engine> engine_;
 };
 
-TEST_P(SchedulerTest, MakesEachTextAsItIsMadeAloneWhateverElseRuns) {
+void SchedulerTest::expect_each_as_alone() {
   constexpr std::size_t kTexts = 40;
   std::mt19937 random(5);
   std::vector<TextRequest> requests;
@@ -141,6 +145,8 @@ TEST_P(SchedulerTest, MakesEachTextAsItIsMadeAloneWhateverElseRuns) {
   EXPECT_GT(reasons[StopReason::Stopped], 1);
 }
 
+TEST_P(SchedulerTest, MakesEachTextAsItIsMadeAloneWhateverElseRuns) { expect_each_as_alone(); }
+
 // Prompts that see themselves both ways: each goes in one step, beside texts that are being
 // written.
 TEST_P(SchedulerTest, ComputesAPromptThatCannotBeCutInOneStep) {
@@ -174,6 +180,21 @@ INSTANTIATE_TEST_SUITE_P(Engines, SchedulerTest,
                          testing::Values(EngineOptions{BackendKind::Cpu, 1},
                                          EngineOptions{BackendKind::Cpu, 2},
                                          EngineOptions{BackendKind::Cpu, 2, KvType::Q8_0},
+                                         EngineOptions{BackendKind::Textbook, 1}),
+                         testing::PrintToStringParamName());
+
+// With a state that cannot be cut: places are used again, and prompts share beginnings.
+class StatefulSchedulerTest : public SchedulerTest {
+ protected:
+  StatefulSchedulerTest() : SchedulerTest({.convolves = true}) {}
+};
+
+TEST_P(StatefulSchedulerTest, MakesEachTextAsItIsMadeAloneWhateverElseRuns) {
+  expect_each_as_alone();
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, StatefulSchedulerTest,
+                         testing::Values(EngineOptions{BackendKind::Cpu, 2},
                                          EngineOptions{BackendKind::Textbook, 1}),
                          testing::PrintToStringParamName());
 

@@ -11,8 +11,8 @@
 
 namespace stagecraft {
 
-// A Llama (a Mixtral, with experts) of arbitrary sizes with random weights, for what the tiny
-// models of tests/data are too small for.
+// A Llama (a Mixtral, with experts; an LFM2, with convolutions) of arbitrary sizes with random
+// weights, for what the tiny models of tests/data are too small for.
 struct RandomModelSizes {
   std::size_t vocab_size = 515;
   std::size_t dim = 128;
@@ -21,7 +21,8 @@ struct RandomModelSizes {
   std::size_t n_heads = 4;
   std::size_t n_kv_heads = 2;
   std::size_t n_experts = 0, n_chosen = 2;  // experts of ffn_dim each; 0: none
-  float gain = 0.125f;                      // weights are uniform between -gain and gain
+  bool convolves = false;  // every other layer, the first one included, instead of attention
+  float gain = 0.125f;     // weights are uniform between -gain and gain
 };
 
 inline void write_random_model(const std::filesystem::path& folder,
@@ -30,7 +31,7 @@ inline void write_random_model(const std::filesystem::path& folder,
   std::vector<Matrix<float>> owned;
   std::vector<StoredTensor> tensors;
   const auto add = [&](const std::string& name, std::vector<std::size_t> shape) {
-    const std::size_t rows = shape.size() == 2 ? shape[0] : 1;
+    const std::size_t rows = shape.size() == 1 ? 1 : shape[0];
     Matrix<float>& values = owned.emplace_back(rows, shape.back());
     for (std::size_t i = 0; i < rows * shape.back(); ++i) {
       values.data()[i] = sizes.gain * (static_cast<float>(engine()) * 0x1p-31f - 1.0f);
@@ -42,18 +43,33 @@ inline void write_random_model(const std::filesystem::path& folder,
   add("model.embed_tokens.weight", {sizes.vocab_size, sizes.dim});
   for (std::size_t i = 0; i < sizes.n_layers; ++i) {
     const std::string layer = "model.layers." + std::to_string(i) + ".";
-    add(layer + "input_layernorm.weight", {sizes.dim});
-    add(layer + "self_attn.q_proj.weight", {sizes.dim, sizes.dim});
-    add(layer + "self_attn.k_proj.weight", {kv_dim, sizes.dim});
-    add(layer + "self_attn.v_proj.weight", {kv_dim, sizes.dim});
-    add(layer + "self_attn.o_proj.weight", {sizes.dim, sizes.dim});
-    add(layer + "post_attention_layernorm.weight", {sizes.dim});
+    const bool lfm2 = sizes.convolves;
+    add(layer + (lfm2 ? "operator_norm" : "input_layernorm") + ".weight", {sizes.dim});
+    if (lfm2 && i % 2 == 0) {
+      add(layer + "conv.conv.weight", {sizes.dim, 1, 3});
+      add(layer + "conv.in_proj.weight", {3 * sizes.dim, sizes.dim});
+      add(layer + "conv.out_proj.weight", {sizes.dim, sizes.dim});
+    } else {
+      add(layer + "self_attn.q_proj.weight", {sizes.dim, sizes.dim});
+      add(layer + "self_attn.k_proj.weight", {kv_dim, sizes.dim});
+      add(layer + "self_attn.v_proj.weight", {kv_dim, sizes.dim});
+      add(layer + "self_attn." + (lfm2 ? "out" : "o") + "_proj.weight", {sizes.dim, sizes.dim});
+    }
+    if (lfm2 && i % 2 == 1) {
+      add(layer + "self_attn.q_layernorm.weight", {sizes.dim / sizes.n_heads});
+      add(layer + "self_attn.k_layernorm.weight", {sizes.dim / sizes.n_heads});
+    }
+    add(layer + (lfm2 ? "ffn_norm" : "post_attention_layernorm") + ".weight", {sizes.dim});
     const auto block = [&](const std::string& at, const char* gate, const char* up,
                            const char* down) {
       add(at + gate + ".weight", {sizes.ffn_dim, sizes.dim});
       add(at + up + ".weight", {sizes.ffn_dim, sizes.dim});
       add(at + down + ".weight", {sizes.dim, sizes.ffn_dim});
     };
+    if (lfm2) {
+      block(layer + "feed_forward.", "w1", "w3", "w2");
+      continue;
+    }
     if (sizes.n_experts == 0) {
       block(layer + "mlp.", "gate_proj", "up_proj", "down_proj");
       continue;
@@ -63,21 +79,29 @@ inline void write_random_model(const std::filesystem::path& folder,
       block(fmt::format("{}block_sparse_moe.experts.{}.", layer, e), "w1", "w3", "w2");
     }
   }
-  add("model.norm.weight", {sizes.dim});
+  add(sizes.convolves ? "model.embedding_norm.weight" : "model.norm.weight", {sizes.dim});
   add("lm_head.weight", {sizes.vocab_size, sizes.dim});
   write_safetensors(folder / "model.safetensors", tensors, {});
-  write_file(
-      folder / "config.json",
-      fmt::format(R"({{"model_type": "{}", "vocab_size": {}, "hidden_size": {},
+  std::string attends, more;
+  for (std::size_t i = 1; i < sizes.n_layers; i += 2) {
+    attends += fmt::format("{}{}", i == 1 ? "" : ", ", i);
+  }
+  if (sizes.convolves) {
+    more = fmt::format(R"(, "full_attn_idxs": [{}], "block_auto_adjust_ff_dim": false,
+                         "norm_eps": 1e-5, "tie_word_embeddings": false)",
+                       attends);
+  } else if (sizes.n_experts != 0) {
+    more = fmt::format(R"(, "num_local_experts": {}, "num_experts_per_tok": {})", sizes.n_experts,
+                       sizes.n_chosen);
+  }
+  const char* const type = sizes.convolves ? "lfm2" : sizes.n_experts == 0 ? "llama" : "mixtral";
+  write_file(folder / "config.json",
+             fmt::format(R"({{"model_type": "{}", "vocab_size": {}, "hidden_size": {},
                          "intermediate_size": {}, "num_hidden_layers": {},
                          "num_attention_heads": {}, "num_key_value_heads": {},
                          "max_position_embeddings": 256, "rms_norm_eps": 1e-5{}}})",
-                  sizes.n_experts == 0 ? "llama" : "mixtral", sizes.vocab_size, sizes.dim,
-                  sizes.ffn_dim, sizes.n_layers, sizes.n_heads, sizes.n_kv_heads,
-                  sizes.n_experts == 0
-                      ? ""
-                      : fmt::format(R"(, "num_local_experts": {}, "num_experts_per_tok": {})",
-                                    sizes.n_experts, sizes.n_chosen)));
+                         type, sizes.vocab_size, sizes.dim, sizes.ffn_dim, sizes.n_layers,
+                         sizes.n_heads, sizes.n_kv_heads, more));
 }
 
 }  // namespace stagecraft

@@ -24,12 +24,13 @@ class TinyChatModel {
     bool chat_tokens = true;  // without: a tokenizer that knows no ChatML
     bool special = true;      // are they marked as special?
     bool endless = false;     // never ends an answer
+    bool convolves = false;   // its first layer convolves: a state that cannot be cut
   };
 
   TinyChatModel() : TinyChatModel(Options()) {}
   explicit TinyChatModel(const Options& options) {
     write_tokenizer(options);
-    write_config();
+    write_config(options);
     write_weights(options);
   }
 
@@ -108,40 +109,58 @@ class TinyChatModel {
                    .dump());
   }
 
-  void write_config() const {
+  void write_config(const Options& options) const {
     // eos is not <|im_end|>: a chat has to know by itself what ends an answer.
-    write_file(folder_.file("config.json"), Json{{"architectures", {"LlamaForCausalLM"}},
-                                                 {"model_type", "llama"},
-                                                 {"vocab_size", vocab_size_},
-                                                 {"hidden_size", kDim},
-                                                 {"intermediate_size", kFfnDim},
-                                                 {"num_hidden_layers", kLayers},
-                                                 {"num_attention_heads", kHeads},
-                                                 {"num_key_value_heads", kKvHeads},
-                                                 {"hidden_act", "silu"},
-                                                 {"rms_norm_eps", 1e-5},
-                                                 {"rope_theta", 10000.0},
-                                                 {"max_position_embeddings", kMaxSeqLen},
-                                                 {"tie_word_embeddings", false},
-                                                 {"eos_token_id", 0}}
-                                                .dump());
+    Json config = {{"architectures", {"LlamaForCausalLM"}},
+                   {"model_type", "llama"},
+                   {"vocab_size", vocab_size_},
+                   {"hidden_size", kDim},
+                   {"intermediate_size", kFfnDim},
+                   {"num_hidden_layers", kLayers},
+                   {"num_attention_heads", kHeads},
+                   {"num_key_value_heads", kKvHeads},
+                   {"hidden_act", "silu"},
+                   {"rms_norm_eps", 1e-5},
+                   {"rope_theta", 10000.0},
+                   {"max_position_embeddings", kMaxSeqLen},
+                   {"tie_word_embeddings", false},
+                   {"eos_token_id", 0}};
+    if (options.convolves) {
+      config.update({{"architectures", {"Lfm2ForCausalLM"}},
+                     {"model_type", "lfm2"},
+                     {"full_attn_idxs", {1}},
+                     {"block_auto_adjust_ff_dim", false}});
+    }
+    write_file(folder_.file("config.json"), config.dump());
   }
 
   void write_weights(const Options& options) {
     add("model.embed_tokens.weight", {vocab_size_, kDim}, 1.0);
     for (std::size_t i = 0; i < kLayers; ++i) {
       const std::string layer = "model.layers." + std::to_string(i) + ".";
-      add_ones(layer + "input_layernorm.weight");
-      add(layer + "self_attn.q_proj.weight", {kDim, kDim}, 0.5);
-      add(layer + "self_attn.k_proj.weight", {kDim * kKvHeads / kHeads, kDim}, 0.5);
-      add(layer + "self_attn.v_proj.weight", {kDim * kKvHeads / kHeads, kDim}, 0.5);
-      add(layer + "self_attn.o_proj.weight", {kDim, kDim}, 0.5);
-      add_ones(layer + "post_attention_layernorm.weight");
-      add(layer + "mlp.gate_proj.weight", {kFfnDim, kDim}, 0.4);
-      add(layer + "mlp.up_proj.weight", {kFfnDim, kDim}, 0.4);
-      add(layer + "mlp.down_proj.weight", {kDim, kFfnDim}, 0.4);
+      const bool lfm2 = options.convolves;
+      const std::string mlp = layer + (lfm2 ? "feed_forward." : "mlp.");
+      add_ones(layer + (lfm2 ? "operator_norm" : "input_layernorm") + ".weight");
+      if (lfm2 && i == 0) {
+        add(layer + "conv.conv.weight", {kDim, 1, 3}, 0.5);
+        add(layer + "conv.in_proj.weight", {3 * kDim, kDim}, 0.5);
+        add(layer + "conv.out_proj.weight", {kDim, kDim}, 0.5);
+      } else {
+        add(layer + "self_attn.q_proj.weight", {kDim, kDim}, 0.5);
+        add(layer + "self_attn.k_proj.weight", {kDim * kKvHeads / kHeads, kDim}, 0.5);
+        add(layer + "self_attn.v_proj.weight", {kDim * kKvHeads / kHeads, kDim}, 0.5);
+        add(layer + "self_attn." + (lfm2 ? "out" : "o") + "_proj.weight", {kDim, kDim}, 0.5);
+      }
+      if (lfm2 && i == 1) {
+        add_ones(layer + "self_attn.q_layernorm.weight", kDim / kHeads);
+        add_ones(layer + "self_attn.k_layernorm.weight", kDim / kHeads);
+      }
+      add_ones(layer + (lfm2 ? "ffn_norm" : "post_attention_layernorm") + ".weight");
+      add(mlp + (lfm2 ? "w1" : "gate_proj") + ".weight", {kFfnDim, kDim}, 0.4);
+      add(mlp + (lfm2 ? "w3" : "up_proj") + ".weight", {kFfnDim, kDim}, 0.4);
+      add(mlp + (lfm2 ? "w2" : "down_proj") + ".weight", {kDim, kFfnDim}, 0.4);
     }
-    add_ones("model.norm.weight");
+    add_ones(options.convolves ? "model.embedding_norm.weight" : "model.norm.weight");
     float* head = add("lm_head.weight", {vocab_size_, kDim}, 1.0);
     if (options.endless) std::fill(head, head + 3 * kDim, 0.0f);
     // An <|im_end|> louder than the others: answers of a few dozen tokens.
@@ -151,7 +170,7 @@ class TinyChatModel {
 
   // Random numbers around 0 (Irwin-Hall: the same on every machine).
   float* add(const std::string& name, const std::vector<std::size_t>& shape, double scale) {
-    const std::size_t rows = shape.size() == 2 ? shape[0] : 1;
+    const std::size_t rows = shape.size() == 1 ? 1 : shape[0];
     Matrix<float>& values = owned_.emplace_back(rows, shape.back());
     const std::size_t count = rows * shape.back();
     for (std::size_t i = 0; i < count; ++i) {
@@ -162,9 +181,9 @@ class TinyChatModel {
     tensors_.push_back({name, DType::F32, shape, std::as_bytes(std::span(values.data(), count))});
     return values.data();
   }
-  void add_ones(const std::string& name) {
-    float* values = add(name, {kDim}, 0.0);
-    std::fill(values, values + kDim, 1.0f);
+  void add_ones(const std::string& name, std::size_t n = kDim) {
+    float* values = add(name, {n}, 0.0);
+    std::fill(values, values + n, 1.0f);
   }
 
   TemporaryFolder folder_;

@@ -24,7 +24,7 @@ class CpuSequence final : public Sequence {
  public:
   // live: counts the sequences that there are.
   CpuSequence(const Plan& plan, std::size_t context, KvType type, std::size_t& live)
-      : cache_(plan.caches, context, cache_layout(type)), live_(live) {
+      : cache_(plan.caches, context, cache_layout(type)), state_(cpu_state(plan)), live_(live) {
     ++live_;
   }
   ~CpuSequence() override { --live_; }
@@ -34,16 +34,22 @@ class CpuSequence final : public Sequence {
   std::size_t length() const override { return cache_.length(); }
   std::size_t capacity() const override { return cache_.capacity(); }
   std::size_t truncate(std::size_t length) override {
-    cache_.truncate(length);
+    cache_.truncate(state_.truncate(cache_.length(), length));
     return cache_.length();
   }
-  bool copy(const Sequence& other, std::size_t length) override {
-    return cache_.copy(static_cast<const CpuSequence&>(other).cache_, length);
+  bool copy(const Sequence& sequence, std::size_t length) override {
+    const auto& other = static_cast<const CpuSequence&>(sequence);
+    if (!other.state_.knows(other.length(), length)) return false;
+    if (!cache_.copy(other.cache_, length)) return false;
+    state_.copy(other.state_, length);
+    return true;
   }
   PackedKvCache& cache() { return cache_; }
+  SequenceState& state() { return state_; }
 
  private:
   PackedKvCache cache_;
+  SequenceState state_;
   std::size_t& live_;
 };
 
@@ -72,7 +78,7 @@ class CpuBackend final : public Backend {
     batch_.clear();
     for (const Input& input : inputs) {
       auto& sequence = static_cast<CpuSequence&>(*input.sequence);
-      batch_.push_back({&sequence.cache(), input.tokens, input.n_logits});
+      batch_.push_back({&sequence.cache(), input.tokens, input.n_logits, &sequence.state()});
     }
     cpu_pass({plan_, fused_, weights_}, batch_, *workspace_, logits);
   }
@@ -120,7 +126,7 @@ std::unique_ptr<Backend> make_cpu_backend(const Plan& plan, const Checkpoint& ch
 }
 
 SequenceBytes cpu_bytes(const Plan& plan, KvType type, std::size_t context) {
-  return {packed_kv_cache_bytes(plan.caches, context, cache_layout(type)),
+  return {packed_kv_cache_bytes(plan.caches, context, cache_layout(type)) + cpu_state_bytes(plan),
           cpu_workspace_bytes(plan, fuse(plan), pass_rows(plan, kRows, context))};
 }
 

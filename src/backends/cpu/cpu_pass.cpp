@@ -257,6 +257,59 @@ class Pass {
     attention_.run(step, program_.plan.cache(step.step.cache), step.scored_only && !scores_all());
   }
 
+  void compute(const ActivateStep& step) {
+    const auto activate = k_.activate[static_cast<std::size_t>(step.function)];
+    const auto gate = buffer(step.gate), out = buffer(step.out);
+    const Range mine = slice_.share(rows_);
+    for (std::size_t r = mine.begin; r < mine.end; ++r) {
+      const float* const up = step.up == kNone ? nullptr : buffer(step.up).row(r).data();
+      activate(gate.row(r).data(), up, out.cols(), out.row(r).data());
+    }
+    slice_.barrier();
+  }
+
+  // Each thread has some columns of all rows.
+  void compute(const ShortConvStep& step) {
+    const auto in = buffer(step.in), out = buffer(step.out);
+    const Range panels = slice_.share((in.cols() + kPanelOutputs - 1) / kPanelOutputs);
+    const std::size_t first = panels.begin * kPanelOutputs;
+    const Range columns{first, std::max(first, std::min(in.cols(), panels.end * kPanelOutputs))};
+    std::size_t row = 0;
+    for (const SequenceTokens& one : batch_) {
+      const std::size_t n = one.tokens.size();
+      convolve(step, columns, in.row_range(row, n), one.state->view(step.state),
+               out.row_range(row, n));
+      row += n;
+    }
+    slice_.barrier();
+  }
+
+  // The rows of one sequence; see operators/short_conv.h.
+  void convolve(const ShortConvStep& step, Range columns, MatrixView<const float> in,
+                MatrixView<float> state, MatrixView<float> out) const {
+    const std::size_t past = state.rows(), n = columns.size();
+    if (n == 0) return;
+    const float* const bias = weights_.vector(step.bias);
+    const float* const taps = weights_.vector(step.taps);  // one row per tap
+    const auto row = [&](std::size_t i) {
+      return (i < past ? state.row(i).data() : in.row(i - past).data()) + columns.begin;
+    };
+    for (std::size_t t = 0; t < in.rows(); ++t) {
+      float* const to = out.row(t).data() + columns.begin;
+      if (bias == nullptr) {
+        std::fill_n(to, n, 0.0f);
+      } else {
+        std::copy_n(bias + columns.begin, n, to);
+      }
+      for (std::size_t j = 0; j <= past; ++j) {
+        k_.add_product(taps + j * in.cols() + columns.begin, row(t + j), n, to);
+      }
+    }
+    for (std::size_t i = 0; i < past; ++i) {
+      std::copy_n(row(in.rows() + i), n, state.row(i).data() + columns.begin);
+    }
+  }
+
   void compute(const FusedAdd& step) {
     const auto x = buffer(step.x), in = buffer(step.in);
     float* const row = scratch_row(in.cols()).data();
@@ -367,7 +420,7 @@ class Pass {
 void check(const Plan& plan, std::span<const SequenceTokens> batch, const CpuWorkspace& w,
            MatrixView<float> logits) {
   std::size_t scored = 0;
-  for (const auto& [cache, tokens, n_logits] : batch) {
+  for (const auto& [cache, tokens, n_logits, state] : batch) {
     if (tokens.empty()) throw Error("forward: expected 1 to {} tokens, found 0", w.max_rows);
     if (n_logits > tokens.size()) {
       throw Error("forward: expected at most {} tokens to score, found {}", tokens.size(),
@@ -383,6 +436,9 @@ void check(const Plan& plan, std::span<const SequenceTokens> batch, const CpuWor
         throw Error("forward: token id: expected 0 to {}, found {}", plan.vocab_size - 1, token);
       }
     }
+    if (!plan.states.empty() && state == nullptr) {
+      throw Error("forward: expected the states of the sequence, found none");
+    }
     if (cache->length() == 0) cache->placement = place_text(plan, tokens);
     scored += n_logits;
   }
@@ -394,6 +450,9 @@ void check(const Plan& plan, std::span<const SequenceTokens> batch, const CpuWor
 }
 
 }  // namespace
+
+SequenceState cpu_state(const Plan& plan) { return SequenceState(plan, kPanelOutputs); }
+double cpu_state_bytes(const Plan& plan) { return sequence_state_bytes(plan, kPanelOutputs); }
 
 void cpu_pass(const CpuProgram& program, std::span<const SequenceTokens> batch, CpuWorkspace& w,
               MatrixView<float> logits) {

@@ -11,6 +11,10 @@ struct CpuProgram {
   const PackedWeights& weights;
 };
 
+// The states of one sequence as this backend keeps them.
+SequenceState cpu_state(const Plan& plan);
+double cpu_state_bytes(const Plan& plan);
+
 // One pass of a model over the next tokens of some sequences: the steps of the plan, with packed
 // weights and the kernels of w.kernels, all threads walking through the steps side by side.
 //

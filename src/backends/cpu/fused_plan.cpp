@@ -12,9 +12,9 @@ class Fuser {
  public:
   explicit Fuser(const Plan& plan) : plan_(plan) {
     for (std::size_t i = 0; i < plan.steps.size(); ++i) {
-      if (at<AttentionStep>(i) != nullptr) last_attention_ = i;
+      if (writes_state(plan.steps[i].kind) || at<AttentionStep>(i) != nullptr) last_state_ = i;
     }
-    attends_ = at<AttentionStep>(last_attention_) != nullptr;
+    has_state_ = last_state_ != 0;  // step 0 reads tokens
   }
 
   FusedPlan run() {
@@ -57,8 +57,17 @@ class Fuser {
       fused_.steps.push_back(*map);
       return i + 1;
     }
+    if (const auto* activate = at<ActivateStep>(i)) {
+      fused_.steps.push_back(*activate);
+      return i + 1;
+    }
+    if (const auto* conv = at<ShortConvStep>(i)) {
+      fused_.steps.push_back(*conv);
+      if (i == last_state_) select(i);
+      return i + 1;
+    }
     if (at<SelectStep>(i) != nullptr) {
-      if (!attends_) select(i);  // otherwise it was done after the last attention
+      if (!has_state_) select(i);  // otherwise it was done after the last state
       return i + 1;
     }
     const Step& step = plan_.steps[i];
@@ -202,7 +211,7 @@ class Fuser {
     const auto* store = at<StoreStep>(i);
     const auto* step = at<AttentionStep>(i + 1);
     if (store == nullptr || step == nullptr || store->cache != step->cache) return std::nullopt;
-    FusedAttention fused{*step, store->k, store->v, {}, {}, i + 1 == last_attention_};
+    FusedAttention fused{*step, store->k, store->v, {}, {}, i + 1 == last_state_};
     for (const auto& [buffer, rotation, head_dim, columns] : rotated) {
       if (buffer != step->q && buffer != store->k) return std::nullopt;
       const std::size_t size = plan_.cache(step->cache).head_dim;
@@ -218,7 +227,7 @@ class Fuser {
     return i + 2;
   }
 
-  // After the last attention no state is written: what is still read is read for scored rows.
+  // After the last state is written, what is still read is read for scored rows.
   void select(std::size_t step) {
     FusedSelect select;
     for (std::size_t id = 0; id < plan_.buffers.size(); ++id) {
@@ -230,14 +239,21 @@ class Fuser {
     fused_.steps.push_back(std::move(select));
   }
 
-  // Whether a result before the last attention is read by nothing but that attention's queries.
+  // Whether a result before the last step that keeps a state is read after it alone, or by the
+  // queries of that step.
   bool is_only_scored(std::size_t step, BufferId out) const {
-    if (!attends_ || step > last_attention_) return false;
-    if (at<AttentionStep>(last_attention_)->q != out) return false;
-    for (std::size_t i = step + 1; i < last_attention_; ++i) {
-      if (at<AttentionStep>(i) != nullptr) return false;
+    if (!has_state_ || step > last_state_) return false;
+    const auto* attention = at<AttentionStep>(last_state_);
+    const bool queries = attention != nullptr && attention->q == out;
+    for (std::size_t i = step + 1; i < last_state_; ++i) {
+      if (queries ? at<AttentionStep>(i) != nullptr : reads(i, out)) return false;
     }
-    return true;
+    return queries || (!reads(last_state_, out) && is_read_after(plan_, last_state_, out));
+  }
+
+  bool reads(std::size_t step, BufferId buffer) const {
+    const std::vector<BufferId> read = buffers_read(plan_.steps[step].kind);
+    return std::ranges::find(read, buffer) != read.end();
   }
 
   void mark_stored() {
@@ -272,6 +288,15 @@ class Fuser {
         mark(norm->in);
         mark(norm->out);
       }
+      if (const auto* activate = std::get_if<ActivateStep>(&step)) {
+        mark(activate->gate);
+        if (activate->up != kNone) mark(activate->up);
+        mark(activate->out);
+      }
+      if (const auto* conv = std::get_if<ShortConvStep>(&step)) {
+        mark(conv->in);
+        mark(conv->out);
+      }
     }
     // The caller brings the memory of the logits.
     fused_.stored[static_cast<std::size_t>(plan_.logits)] = false;
@@ -279,8 +304,8 @@ class Fuser {
 
   const Plan& plan_;
   FusedPlan fused_;
-  std::size_t last_attention_ = 0;
-  bool attends_ = false;  // whether there is an attention
+  std::size_t last_state_ = 0;  // the last step that keeps a state, or reads its cache
+  bool has_state_ = false;
 };
 
 }  // namespace

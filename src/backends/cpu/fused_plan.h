@@ -19,8 +19,9 @@ namespace stagecraft {
 //     attention
 //   experts, x += their result             FusedExperts: summed where it is added
 //   norm, x += its result                  FusedAdd
-//   select                                 moved up to the last attention: what comes later is
-//                                          computed for the scored rows alone
+//   select                                 moved up to the last step that writes a state, or its
+//                                          attention: what comes later is computed for the scored
+//                                          rows alone
 
 struct FusedEmbed {
   BufferId out;
@@ -102,8 +103,9 @@ struct FusedSelect {
   std::vector<BufferId> buffers;
 };
 
-using FusedStep = std::variant<FusedEmbed, FusedLinears, FusedGate, FusedExperts, FusedAttention,
-                               FusedAdd, FusedNorm, MapStep, RouteStep, FusedSelect>;
+using FusedStep =
+    std::variant<FusedEmbed, FusedLinears, FusedGate, FusedExperts, FusedAttention, FusedAdd,
+                 FusedNorm, ActivateStep, MapStep, RouteStep, ShortConvStep, FusedSelect>;
 
 struct FusedPlan {
   std::vector<FusedStep> steps;

@@ -4,6 +4,7 @@
 
 #include "backends/cpu/packed_kv_cache.h"
 #include "backends/cpu/thread_slice.h"
+#include "backends/sequence_state.h"
 #include "base/token.h"
 
 namespace stagecraft {
@@ -13,6 +14,7 @@ struct SequenceTokens {
   PackedKvCache* cache;  // as many positions longer after the pass
   std::span<const TokenId> tokens;
   std::size_t n_logits;
+  SequenceState* state = nullptr;  // of cpu_state, where the plan has states
 
   std::size_t unscored() const { return tokens.size() - n_logits; }
 };

@@ -50,6 +50,8 @@ class Planner {
         place({gate->gate.weight, gate->up.weight});
       } else if (const auto* experts = std::get_if<FusedExperts>(&step)) {
         place_experts(experts->step);
+      } else if (const auto* conv = std::get_if<ShortConvStep>(&step)) {
+        read_taps(conv->taps);
       }
     }
   }
@@ -58,6 +60,20 @@ class Planner {
   const std::vector<Job>& jobs() const { return jobs_; }
 
  private:
+  // The taps of all columns lie side by side: one row per tap.
+  void read_taps(WeightId id) {
+    const auto at = static_cast<std::size_t>(id);
+    const StoredTensor& stored = weights_.stored[at];
+    const std::size_t width = stored.shape[0], n_taps = stored.shape[1];
+    std::vector<float> column(n_taps);
+    std::vector<float>& taps = weights_.vectors[at];
+    taps.resize(width * n_taps);
+    for (std::size_t c = 0; c < width; ++c) {
+      read_row(stored, c, column);
+      for (std::size_t j = 0; j < n_taps; ++j) taps[j * width + c] = column[j];
+    }
+  }
+
   void place_experts(const ExpertsStep& step) {
     const std::size_t before = bytes_;
     for (const ExpertsStep::Expert& expert : step.experts) {

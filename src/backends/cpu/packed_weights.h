@@ -39,7 +39,7 @@ struct PackedBytes {
 // All are found by WeightId.
 struct PackedWeights {
   std::vector<PanelMatrix> matrices;  // of linears; the two of a gate lie panel by panel in turn
-  std::vector<std::vector<float>> vectors;  // norms and biases
+  std::vector<std::vector<float>> vectors;  // norms and biases; taps, one row per tap
   // As stored_weight returns them: a token needs one row of the embedding.
   std::vector<StoredTensor> stored;
   LargeMemory memory;  // what the matrices look at

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 #include "base/error.h"
 #include "model/linear.h"
@@ -21,6 +20,7 @@
 #include "operators/rope.h"
 #include "operators/route.h"
 #include "operators/scaled_attention.h"
+#include "operators/short_conv.h"
 #include "operators/silu.h"
 #include "operators/soft_cap.h"
 #include "operators/softmax.h"
@@ -32,12 +32,13 @@ namespace {
 class Walk {
  public:
   Walk(const Plan& plan, const PlanWeights& weights, std::span<const TokenId> tokens,
-       KvCache& cache, const Placement& placement, WalkWorkspace& w, ThreadPool& threads,
-       MatrixView<float> logits, const Probe& probe)
+       KvCache& cache, SequenceState& state, const Placement& placement, WalkWorkspace& w,
+       ThreadPool& threads, MatrixView<float> logits, const Probe& probe)
       : plan_(plan),
         weights_(weights),
         tokens_(tokens),
         cache_(cache),
+        state_(state),
         placement_(placement),
         w_(w),
         threads_(threads),
@@ -103,17 +104,29 @@ class Walk {
     }
   }
 
-  // out = f(gate) * up; without up, f(gate).
+  // out = f(gate) * up; without up, f(gate). out may be either.
   static void activate(ActivateStep::Function function, std::span<const float> gate,
                        std::span<const float> up, std::span<float> out) {
     using Function = ActivateStep::Function;
-    if (!up.empty() && function == Function::Silu) return swiglu(gate, up, out);
-    if (!up.empty() && function == Function::GeluTanh) return geglu(gate, up, out);
-    if (function == Function::Silu) silu(gate, out);
-    if (function == Function::GeluTanh) gelu_tanh(gate, out);
-    if (function == Function::Gelu) exact_gelu(gate, out);
-    if (function == Function::Relu) relu(gate, out);
-    if (!up.empty()) std::ranges::transform(out, up, out.begin(), std::multiplies());
+    if (up.empty()) return activate(function, gate, out);
+    if (function == Function::Silu) return swiglu(gate, up, out);
+    if (function == Function::GeluTanh) return geglu(gate, up, out);
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      float activated = 0.0f;
+      activate(function, gate.subspan(i, 1), {&activated, 1});
+      out[i] = activated * up[i];
+    }
+  }
+
+  static void activate(ActivateStep::Function function, std::span<const float> x,
+                       std::span<float> out) {
+    using Function = ActivateStep::Function;
+    if (function == Function::Silu) silu(x, out);
+    if (function == Function::GeluTanh) gelu_tanh(x, out);
+    if (function == Function::Gelu) exact_gelu(x, out);
+    if (function == Function::Relu) relu(x, out);
+    if (function == Function::Sigmoid) sigmoid(x, out);
+    if (function == Function::Identity) std::ranges::copy(x, out.begin());
   }
 
   void compute(const RouteStep& s) {
@@ -208,6 +221,11 @@ class Walk {
     if (probe_) probe_(layer_, "attn_probs", probabilities);
   }
 
+  void compute(const ShortConvStep& s) {
+    short_conv(rows(s.in), weights_.matrix(s.taps), weights_.vector(s.bias), state_.view(s.state),
+               rows(s.out));
+  }
+
   // The last rows move to the top.
   void compute(const SelectStep& s) {
     const std::size_t first = rows_ - logits_.rows();
@@ -226,6 +244,7 @@ class Walk {
   const PlanWeights& weights_;
   std::span<const TokenId> tokens_;
   KvCache& cache_;
+  SequenceState& state_;
   const Placement& placement_;
   WalkWorkspace& w_;
   ThreadPool& threads_;
@@ -288,13 +307,12 @@ KvCache make_kv_cache(const Plan& plan, std::size_t capacity) {
   return {widths, capacity};
 }
 
-void walk(const Plan& plan, const PlanWeights& weights, std::span<const TokenId> tokens,
-          KvCache& cache, Placement& placement, WalkWorkspace& w, ThreadPool& threads,
-          MatrixView<float> logits, const Probe& probe) {
-  if (tokens.empty() || tokens.size() > w.max_rows) {
-    throw Error("forward: expected 1 to {} tokens, found {}", w.max_rows, tokens.size());
+void check_pass(const Plan& plan, std::span<const TokenId> tokens, const KvCache& cache,
+                std::size_t max_rows, std::size_t max_context, MatrixView<float> logits) {
+  if (tokens.empty() || tokens.size() > max_rows) {
+    throw Error("forward: expected 1 to {} tokens, found {}", max_rows, tokens.size());
   }
-  const std::size_t capacity = std::min(cache.capacity(), w.max_context);
+  const std::size_t capacity = std::min(cache.capacity(), max_context);
   const std::size_t room = context_limit(plan, capacity) - cache.length();
   if (tokens.size() > room) {
     throw Error("forward: expected at most {} more tokens in the context, found {}", room,
@@ -306,8 +324,15 @@ void walk(const Plan& plan, const PlanWeights& weights, std::span<const TokenId>
     }
   }
   check_shape("forward", "logits", std::min(logits.rows(), tokens.size()), plan.vocab_size, logits);
+  if (cache.length() == 0) place_text(plan, tokens);  // throws where no text can begin so
+}
+
+void walk(const Plan& plan, const PlanWeights& weights, std::span<const TokenId> tokens,
+          KvCache& cache, SequenceState& state, Placement& placement, WalkWorkspace& w,
+          ThreadPool& threads, MatrixView<float> logits, const Probe& probe) {
+  check_pass(plan, tokens, cache, w.max_rows, w.max_context, logits);
   if (cache.length() == 0) placement = place_text(plan, tokens);
-  Walk(plan, weights, tokens, cache, placement, w, threads, logits, probe).run();
+  Walk(plan, weights, tokens, cache, state, placement, w, threads, logits, probe).run();
 }
 
 }  // namespace stagecraft

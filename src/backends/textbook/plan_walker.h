@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "backends/backend.h"
+#include "backends/sequence_state.h"
 #include "base/thread_pool.h"
 #include "checkpoint/checkpoint.h"
 #include "model/kv_cache.h"
@@ -45,10 +46,15 @@ KvCache make_kv_cache(const Plan& plan, std::size_t capacity);
 //   placement             of the text; written where these tokens are its first
 //   logits  [n, vocab_size]  written: the scores after each of the last n tokens; n may be 0
 //   probe   may be empty
+//   state   of the sequence, after all of its tokens; likewise afterwards
 //
 // Throws Error as forward() does.
 void walk(const Plan& plan, const PlanWeights& weights, std::span<const TokenId> tokens,
-          KvCache& cache, Placement& placement, WalkWorkspace& w, ThreadPool& threads,
-          MatrixView<float> logits, const Probe& probe);
+          KvCache& cache, SequenceState& state, Placement& placement, WalkWorkspace& w,
+          ThreadPool& threads, MatrixView<float> logits, const Probe& probe);
+
+// Throws the Error that walk would, with a workspace of these sizes.
+void check_pass(const Plan& plan, std::span<const TokenId> tokens, const KvCache& cache,
+                std::size_t max_rows, std::size_t max_context, MatrixView<float> logits);
 
 }  // namespace stagecraft

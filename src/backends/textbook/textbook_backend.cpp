@@ -14,19 +14,24 @@ constexpr std::size_t kRows = 64;
 
 class TextbookSequence final : public Sequence {
  public:
-  explicit TextbookSequence(KvCache cache) : cache_(std::move(cache)) {}
+  TextbookSequence(KvCache cache, SequenceState state)
+      : cache_(std::move(cache)), state_(std::move(state)) {}
 
   std::size_t length() const override { return cache_.length(); }
   std::size_t capacity() const override { return cache_.capacity(); }
   std::size_t truncate(std::size_t length) override {
-    if (length < cache_.length()) cache_.truncate(placement_.kept(length));
+    if (length < cache_.length()) {
+      cache_.truncate(state_.truncate(cache_.length(), placement_.kept(length)));
+    }
     return cache_.length();
   }
   KvCache& cache() { return cache_; }
+  SequenceState& state() { return state_; }
   Placement& placement() { return placement_; }
 
  private:
   KvCache cache_;
+  SequenceState state_;
   Placement placement_;
 };
 
@@ -38,7 +43,7 @@ class TextbookBackend : public Backend {
 
   std::unique_ptr<Sequence> make_sequence(std::size_t context, std::size_t max_rows) override {
     const std::size_t rows = max_rows != 0 ? max_rows : pass_rows(plan_, kRows, context);
-    auto sequence = std::make_unique<TextbookSequence>(new_cache(context));
+    auto sequence = std::make_unique<TextbookSequence>(new_cache(context), SequenceState(plan_));
     if (rows > max_rows_ || context > max_context_) {
       max_rows_ = std::max(rows, max_rows_);
       max_context_ = std::max(context, max_context_);
@@ -48,21 +53,13 @@ class TextbookBackend : public Backend {
   }
 
   void forward(std::span<const Input> inputs, MatrixView<float> logits) override {
-    std::size_t row = 0;
-    std::size_t done = 0;
-    try {
-      for (; done < inputs.size(); ++done) {
-        const Input& input = inputs[done];
-        auto& sequence = static_cast<TextbookSequence&>(*input.sequence);
-        pass(input.tokens, sequence, logits.row_range(row, input.n_logits));
-        row += input.n_logits;
-      }
-    } catch (...) {
-      for (const Input& input : inputs.first(done)) {
-        input.sequence->truncate(input.sequence->length() - input.tokens.size());
-      }
-      throw;
-    }
+    // All are checked first: a state cannot be taken back.
+    for_each(inputs, logits, [this](const Input& input, TextbookSequence& sequence, auto rows) {
+      check_pass(plan_, input.tokens, sequence.cache(), max_rows_, max_context_, rows);
+    });
+    for_each(inputs, logits, [this](const Input& input, TextbookSequence& sequence, auto rows) {
+      pass(input.tokens, sequence, rows);
+    });
   }
 
   std::size_t max_rows() const override { return max_rows_; }
@@ -73,6 +70,17 @@ class TextbookBackend : public Backend {
   }
 
  private:
+  // each(input, its sequence, its rows of the logits)
+  template <class Each>
+  static void for_each(std::span<const Input> inputs, MatrixView<float> logits, Each each) {
+    std::size_t row = 0;
+    for (const Input& input : inputs) {
+      each(input, static_cast<TextbookSequence&>(*input.sequence),
+           logits.row_range(row, input.n_logits));
+      row += input.n_logits;
+    }
+  }
+
   virtual KvCache new_cache(std::size_t context) const = 0;
   virtual void make_workspace(std::size_t rows, std::size_t context, std::size_t n_threads) = 0;
   virtual void pass(std::span<const TokenId> tokens, TextbookSequence& sequence,
@@ -87,10 +95,9 @@ class TextbookBackend : public Backend {
 // The layers of the course.
 class CourseBackend final : public TextbookBackend {
  public:
-  CourseBackend(const ModelDescription& description, const Checkpoint& checkpoint,
+  CourseBackend(const Plan& plan, const Config& config, const Checkpoint& checkpoint,
                 std::size_t n_threads)
-      : TextbookBackend(description.plan, n_threads),
-        model_{*description.config, load_parameters(*description.config, checkpoint)} {
+      : TextbookBackend(plan, n_threads), model_{config, load_parameters(config, checkpoint)} {
     if (!model_.parameters.converted.empty()) checkpoint.release_pages();  // F32 tensors come back
   }
   void set_probe(Probe probe) override {
@@ -130,8 +137,8 @@ class WalkingBackend final : public TextbookBackend {
   }
   void pass(std::span<const TokenId> tokens, TextbookSequence& sequence,
             MatrixView<float> logits) override {
-    walk(plan_, weights_, tokens, sequence.cache(), sequence.placement(), *workspace_, *threads_,
-         logits, probe_);
+    walk(plan_, weights_, tokens, sequence.cache(), sequence.state(), sequence.placement(),
+         *workspace_, *threads_, logits, probe_);
   }
 
   const Plan& plan_;
@@ -149,7 +156,8 @@ std::unique_ptr<Backend> make_textbook_backend(const ModelDescription& descripti
                                                const Checkpoint& checkpoint,
                                                std::size_t n_threads) {
   if (!description.config) return make_walking_backend(description.plan, checkpoint, n_threads);
-  return std::make_unique<CourseBackend>(description, checkpoint, n_threads);
+  return std::make_unique<CourseBackend>(description.plan, *description.config, checkpoint,
+                                         n_threads);
 }
 
 std::unique_ptr<Backend> make_walking_backend(const Plan& plan, const Checkpoint& checkpoint,
@@ -165,7 +173,7 @@ SequenceBytes textbook_bytes(const Plan& plan, std::size_t context) {
   for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
     if (static_cast<BufferId>(i) != plan.logits) row += count(plan.buffers[i].width);
   }
-  return {sizeof(float) * cached * count(context),
+  return {sizeof(float) * cached * count(context) + sequence_state_bytes(plan),
           sizeof(float) * rows * (count(max_heads(plan)) * count(context) + row)};
 }
 

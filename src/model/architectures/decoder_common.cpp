@@ -110,6 +110,25 @@ RopeConfig parse_rope_of(const ConfigFields& fields, std::size_t max_seq_len,
                     kind.honoured);
 }
 
+std::vector<bool> parse_attention_layers(const ConfigFields& fields, std::size_t n_layers,
+                                         std::string_view other) {
+  const JsonNode types = *fields.find("layer_types");
+  if (!types.is_array() || types.size() != n_layers) {
+    throw Error("{}: 'layer_types': expected one for each of {} layers, found {}", fields.where(),
+                n_layers, types.describe());
+  }
+  std::vector<bool> attends;
+  for (const JsonNode element : types.elements()) {
+    const std::string type = json_string(element, fields.where(), "layer_types");
+    if (type != "full_attention" && type != other) {
+      throw Error("{}: 'layer_types': expected 'full_attention' or '{}', found '{}'",
+                  fields.where(), other, printable(type));
+    }
+    attends.push_back(type == "full_attention");
+  }
+  return attends;
+}
+
 std::optional<float> parse_clip_qkv(const ConfigFields& fields) {
   constexpr double kMin = 1e-6, kMax = 1e6;
   if (!fields.has("clip_qkv")) return std::nullopt;
@@ -130,7 +149,8 @@ std::vector<float> alibi_slopes(std::size_t n_heads) {
 }
 
 const char* gated_name(ActivateStep::Function function) {
-  constexpr const char* kNames[] = {"swiglu", "geglu", "geglu", "reglu"};
+  constexpr const char* kNames[ActivateStep::kFunctions] = {"swiglu", "geglu", "geglu",
+                                                            "reglu",  "gated", "gated"};
   return kNames[static_cast<std::size_t>(function)];
 }
 
@@ -279,6 +299,16 @@ void DecoderWriter::attention(float scale, std::size_t window, float soft_cap,
                                          std::move(slopes)});
 }
 
+void DecoderWriter::short_conv(std::string name, BufferId out, BufferId in,
+                               const std::string& weight, std::size_t n_taps, bool bias) {
+  const std::size_t width = plan_.buffer(in).width;
+  Weight taps{weight + ".weight", {width, n_taps}};
+  taps.taps = true;
+  ShortConvStep conv{out, in, writer_.weight(std::move(taps)), writer_.state({n_taps - 1, width})};
+  if (bias) conv.bias = writer_.weight({weight + ".bias", {width}});
+  step(std::move(name), conv);
+}
+
 void DecoderWriter::gate(BufferId in, const std::string& at, ActivateStep::Function function,
                          bool bias) {
   linear("gate", g, in, at + "gate_proj", bias);
@@ -310,7 +340,8 @@ ExpertsStep::Expert DecoderWriter::expert(BufferId in, BufferId out, std::size_t
 void DecoderWriter::mlp(BufferId in, const std::string& first, const std::string& second,
                         ActivateStep::Function function, bool bias, const Weight& rows) {
   linear("up", g, in, first, bias, rows);
-  constexpr const char* kNames[] = {"silu", "gelu", "gelu", "relu"};
+  constexpr const char* kNames[ActivateStep::kFunctions] = {"silu", "gelu",    "gelu",
+                                                            "relu", "sigmoid", "product"};
   writer_.step(kNames[static_cast<std::size_t>(function)], ActivateStep{g, g, kNone, function});
   linear("down", o, g, second, bias, rows);
 }

@@ -92,6 +92,10 @@ struct RopeOfKind {
 };
 RopeConfig parse_rope_of(const ConfigFields& fields, std::size_t max_seq_len,
                          const RopeOfKind& kind);
+// "layer_types" of an architecture whose other layers are `other`: true for "full_attention".
+// Throws Error for a third type, or another number of layers.
+std::vector<bool> parse_attention_layers(const ConfigFields& fields, std::size_t n_layers,
+                                         std::string_view other);
 // "clip_qkv"; nullopt where the file does not say.
 std::optional<float> parse_clip_qkv(const ConfigFields& fields);
 
@@ -170,6 +174,9 @@ class DecoderWriter {
   // The cache takes k and v; a = attention(q, cache).
   void attention(float scale, std::size_t window = 0, float soft_cap = 0.0f,
                  std::vector<float> slopes = {});
+  // out = short_conv(in), with a state of its own.
+  void short_conv(std::string name, BufferId out, BufferId in, const std::string& weight,
+                  std::size_t n_taps, bool bias);
   // g = f(linear(in; at + "gate_proj")) * linear(in; at + "up_proj")
   void gate(BufferId in, const std::string& at, ActivateStep::Function function, bool bias = false);
   void activate(ActivateStep::Function function);  // g = f(g) * u

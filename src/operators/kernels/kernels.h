@@ -74,7 +74,8 @@ struct Kernels {
   // nullptr, out = f(gate).
   //   silu(x) = x / (1 + e^-x),  gelu_tanh(x) = x / (1 + e^(-2 sqrt(2 / pi) (x + 0.044715 x^3)))
   //   gelu(x) = x / 2 * erfc(-x / sqrt(2)),  relu(x) = max(x, 0)
-  void (*activate[4])(const float* gate, const float* up, std::size_t n, float* out);
+  //   sigmoid(x) = 1 / (1 + e^-x),  identity(x) = x
+  void (*activate[6])(const float* gate, const float* up, std::size_t n, float* out);
   // x[i] = cap * tanh(scale * x[i] / cap)
   void (*soft_cap)(float* x, std::size_t n, float scale, float cap);
   // x[i] = -limit or limit where it is beyond them
@@ -88,6 +89,8 @@ struct Kernels {
   void (*add)(const float* y, std::size_t n, float* x);
   // x[i] += factor * y[i]
   void (*add_scaled)(float factor, const float* y, std::size_t n, float* x);
+  // x[i] += y[i] * z[i]
+  void (*add_product)(const float* y, const float* z, std::size_t n, float* x);
 
   // One block of online softmax (Milakov and Gimelshein 2018): scores[i] becomes
   // e^(scores[i] * scale - max) and its sum is added to `sum`, where max is the largest so far,

@@ -98,6 +98,9 @@ STAGECRAFT_INLINE Vec gelu(Vec x) {
 // What is no number stays so.
 STAGECRAFT_INLINE Vec relu(Vec x) { return x < Vec{} ? Vec{} : x; }
 
+STAGECRAFT_INLINE Vec sigmoid(Vec x) { return broadcast(1.0f) / (broadcast(1.0f) + exp(-x)); }
+STAGECRAFT_INLINE Vec identity(Vec x) { return x; }
+
 template <Vec function(Vec)>
 void activate_rows(const float* gate, const float* up, std::size_t n, float* out) {
   if (up == nullptr) {
@@ -168,6 +171,10 @@ void add(const float* y, std::size_t n, float* x) {
 void add_scaled(float factor, const float* y, std::size_t n, float* x) {
   const Vec f = broadcast(factor);
   for_vectors(n, [&](auto get, auto put) { put(x, fma(f, get(y), get(x))); });
+}
+
+void add_product(const float* y, const float* z, std::size_t n, float* x) {
+  for_vectors(n, [&](auto get, auto put) { put(x, fma(get(y), get(z), get(x))); });
 }
 
 void scale(float factor, std::size_t n, float* x) {
