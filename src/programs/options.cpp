@@ -79,9 +79,8 @@ void GenerationFlags::add_model_to(CLI::App& command) {
       ->type_name("PATH");
 }
 
-std::filesystem::path GenerationFlags::tokenizer_path(
-    const std::filesystem::path& model_path) const {
-  return tokenizer.empty() ? model_path : std::filesystem::path(tokenizer);
+ModelSource GenerationFlags::tokenizer_source(const ModelSource& source) const {
+  return tokenizer.empty() ? source : ModelSource(tokenizer);
 }
 
 void GenerationFlags::add_threads_to(CLI::App& command) {
@@ -144,7 +143,7 @@ std::size_t GenerationFlags::thread_count() const {
   return std::min(usable_cores(), kMaxThreads);
 }
 
-Engine GenerationFlags::open_engine(const std::filesystem::path& path) const {
+Engine GenerationFlags::open_engine(const ModelSource& source) const {
   EngineOptions options{BackendKind::Cpu, thread_count(), KvType::F32};
   if (textbook || students_code != nullptr) options.backend = BackendKind::Textbook;
   if (options.backend == BackendKind::Textbook && kv_type != "f32") {
@@ -154,7 +153,7 @@ Engine GenerationFlags::open_engine(const std::filesystem::path& path) const {
   }
   if (kv_type == "f16") options.kv_type = KvType::F16;
   if (kv_type == "q8_0") options.kv_type = KvType::Q8_0;
-  Engine engine = Engine::open(path, options);
+  Engine engine = Engine::open(source, options);
   tell_students_code(engine.plan().vocab_size);
   return engine;
 }

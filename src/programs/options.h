@@ -39,10 +39,10 @@ struct GenerationFlags {
   void add_threads_to(CLI::App& command);  // --threads alone
   void add_layers_to(CLI::App& command);   // --textbook and --kv-type
 
-  std::filesystem::path tokenizer_path(const std::filesystem::path& model_path) const;
+  ModelSource tokenizer_source(const ModelSource& source) const;
   std::size_t thread_count() const;
   // On the textbook backend where it is asked for, or where its layers are the student's.
-  Engine open_engine(const std::filesystem::path& path) const;
+  Engine open_engine(const ModelSource& source) const;
   std::uint64_t chosen_seed() const;  // as given, or one that nobody could guess
   TextOptions text_options(const Plan& plan, std::size_t default_max_tokens) const;
 };
