@@ -18,7 +18,7 @@ EngineOptions with_threads(EngineOptions options) {
 
 }  // namespace
 
-Engine Engine::open(const std::filesystem::path& model, const EngineOptions& options) {
+Engine Engine::open(const ModelSource& model, const EngineOptions& options) {
   Checkpoint checkpoint = Checkpoint::open(model);  // first: where both are broken, this is told
   auto parts = std::make_unique<const Parts>(Parts{describe_model(model), std::move(checkpoint)});
   return {std::move(parts), with_threads(options)};

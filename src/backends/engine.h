@@ -1,6 +1,5 @@
 #pragma once
 
-#include <filesystem>
 #include <memory>
 
 #include "backends/backend.h"
@@ -29,7 +28,7 @@ struct EngineOptions {
 class Engine {
  public:
   // `model`: a folder with config.json and the weights, or a model file. Throws Error.
-  static Engine open(const std::filesystem::path& model, const EngineOptions& options = {});
+  static Engine open(const ModelSource& model, const EngineOptions& options = {});
 
   const Plan& plan() const { return parts_->description.plan; }
   // Of Llama's family, for the layers of the course; of no other.

@@ -1,7 +1,6 @@
 #include "checkpoint/checkpoint.h"
 
 #include "base/json.h"
-#include "checkpoint/flm.h"
 #include "checkpoint/gguf_weights.h"
 #include "checkpoint/llama2c.h"
 #include "checkpoint/safetensors.h"
@@ -46,37 +45,34 @@ std::map<std::string, std::vector<std::string>> parse_index(const fs::path& path
   return shards;
 }
 
-std::unique_ptr<WeightFile> open_model_file(const fs::path& path) {
-  if (is_gguf(path)) return std::make_unique<GgufWeights>(path);
-  if (is_llama2c(path)) return std::make_unique<Llama2cFile>(path);
-  if (is_flm(path)) return std::make_unique<FlmFile>(path);
+std::shared_ptr<const WeightFile> open_model_file(const ModelSource& model) {
+  if (auto file = model.gguf()) return std::make_shared<const GgufWeights>(std::move(file));
+  if (model.llama2c()) return std::make_shared<const Llama2cFile>(model.path());
+  if (auto file = model.flm()) return file;
   throw Error("{}: expected a model folder or a model file (GGUF, .bin, .flm), found another file",
-              path.string());
+              model.name());
 }
 
 }  // namespace
 
-bool is_model_file(const fs::path& path) {
-  return is_gguf(path) || is_llama2c(path) || is_flm(path);
-}
-
-Checkpoint Checkpoint::open(const fs::path& model) {
+Checkpoint Checkpoint::open(const ModelSource& source) {
+  const fs::path& model = source.path();
   std::error_code failed;
   const fs::file_status status = fs::status(model, failed);
   if (status.type() == fs::file_type::not_found) {
-    throw Error("{}: no such {}", model.string(), is_model_file(model) ? "file" : "folder");
+    throw Error("{}: no such {}", model.string(), source.is_file() ? "file" : "folder");
   }
   if (failed) throw Error("{}: cannot be opened: {}", model.string(), failed.message());
   if (!fs::is_directory(status)) {
     Checkpoint checkpoint(model.string());
-    checkpoint.add(open_model_file(model), model);
+    checkpoint.add(open_model_file(source), model);
     return checkpoint;
   }
   const fs::path single = model / "model.safetensors";
   const fs::path index = model / "model.safetensors.index.json";
   if (is_there(single)) {
     Checkpoint checkpoint(single.string());
-    checkpoint.add(std::make_unique<SafetensorsFile>(single), single);
+    checkpoint.add(std::make_shared<const SafetensorsFile>(single), single);
     return checkpoint;
   }
   if (is_there(index)) {
@@ -91,7 +87,7 @@ Checkpoint Checkpoint::open(const fs::path& model) {
         throw Error("{}: tensor '{}': expected in '{}', which is not in this folder",
                     index.string(), printable(tensors.front()), printable(shard));
       }
-      auto opened = std::make_unique<SafetensorsFile>(model / shard);
+      auto opened = std::make_shared<const SafetensorsFile>(model / shard);
       const SafetensorsFile& file = *opened;
       checkpoint.add(std::move(opened), model / shard);
       for (const std::string& tensor : tensors) {
@@ -116,7 +112,7 @@ Checkpoint Checkpoint::open(const fs::path& model) {
   throw Error("{}: expected model.safetensors or model.safetensors.index.json", model.string());
 }
 
-void Checkpoint::add(std::unique_ptr<WeightFile> file, const fs::path& path) {
+void Checkpoint::add(std::shared_ptr<const WeightFile> file, const fs::path& path) {
   files_.push_back(std::move(file));
   for (const StoredTensor& tensor : files_.back()->tensors()) {
     if (!tensors_.emplace(tensor.name, &tensor).second) {

@@ -1,11 +1,11 @@
 #pragma once
 
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "checkpoint/model_source.h"
 #include "checkpoint/weight_file.h"
 
 namespace stagecraft {
@@ -17,7 +17,7 @@ namespace stagecraft {
 class Checkpoint {
  public:
   // Throws Error naming the file and what is wrong with it.
-  static Checkpoint open(const std::filesystem::path& model);
+  static Checkpoint open(const ModelSource& model);
 
   const StoredTensor* find(std::string_view name) const;  // nullptr if absent
   std::vector<const StoredTensor*> tensors() const;       // all, in order of names
@@ -29,14 +29,11 @@ class Checkpoint {
 
  private:
   explicit Checkpoint(std::string name) : name_(std::move(name)) {}
-  void add(std::unique_ptr<WeightFile> file, const std::filesystem::path& path);
+  void add(std::shared_ptr<const WeightFile> file, const std::filesystem::path& path);
 
   std::string name_;
-  std::vector<std::unique_ptr<WeightFile>> files_;
+  std::vector<std::shared_ptr<const WeightFile>> files_;
   std::map<std::string, const StoredTensor*, std::less<>> tensors_;
 };
-
-// Whether `path` is a model in one file: GGUF, llama2.c, .flm.
-bool is_model_file(const std::filesystem::path& path);
 
 }  // namespace stagecraft

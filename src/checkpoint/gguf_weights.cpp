@@ -84,13 +84,13 @@ std::string gguf_name(const std::string& hugging_face_name) {
   return found.empty() ? "" : fmt::format("blk.{}.{}{}", part.substr(0, end), found, kind);
 }
 
-GgufWeights::GgufWeights(const std::filesystem::path& path) : file_(path) {
-  const GgufMetadata& metadata = file_.metadata();
+GgufWeights::GgufWeights(std::shared_ptr<const GgufFile> file) : file_(std::move(file)) {
+  const GgufMetadata& metadata = file_->metadata();
   if (metadata.has("split.count") && metadata.size("split.count", 0, SIZE_MAX >> 1) > 1) {
     metadata.refuse("split.count", "a model in one file (merge the parts)");
   }
   const bool pairs = metadata.text("general.architecture") == "llama";
-  for (const StoredTensor& stored : file_.tensors()) {
+  for (const StoredTensor& stored : file_->tensors()) {
     if (stored.name == kGgufRopeFactors) continue;
     StoredTensor tensor = stored;
     tensor.name = hugging_face_name(stored.name);

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <filesystem>
+#include <memory>
 #include <vector>
 
 #include "checkpoint/gguf.h"
@@ -19,16 +19,16 @@ namespace stagecraft {
 class GgufWeights : public WeightFile {
  public:
   // Throws Error, also where the file is only one part of a model.
-  explicit GgufWeights(const std::filesystem::path& path);
+  explicit GgufWeights(std::shared_ptr<const GgufFile> file);
 
   const std::vector<StoredTensor>& tensors() const override { return tensors_; }
-  void release_pages() const override { file_.release_pages(); }
+  void release_pages() const override { file_->release_pages(); }
   std::size_t copied_bytes() const override { return total_size(reordered_); }
 
  private:
   void reorder_pairs(StoredTensor& tensor, std::size_t n_heads);
 
-  GgufFile file_;
+  std::shared_ptr<const GgufFile> file_;
   std::vector<StoredTensor> tensors_;
   std::vector<std::vector<std::byte>> reordered_;  // bytes of tensors that do not lie in the file
 };

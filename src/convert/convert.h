@@ -1,22 +1,23 @@
 #pragma once
 
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "checkpoint/model_source.h"
 #include "tensor/dtype.h"
 
 namespace stagecraft {
 
 // A model in another format. The source is any model that the engine opens.
 struct Conversion {
-  std::filesystem::path model;
+  ModelSource model;
   std::filesystem::path out;
-  std::optional<DType> dtype = {};       // of matrices; without it they stay as they are
-  std::filesystem::path tokenizer = {};  // where the vocabulary is, if not in or beside the model
-  bool with_tokenizer = true;            // false: weights and sizes alone
-  bool replace = false;                  // what is at `out` already
+  std::optional<DType> dtype = {};  // of matrices; without it they stay as they are
+  std::optional<ModelSource> tokenizer =
+      {};                      // where the vocabulary is, if not in or beside the model
+  bool with_tokenizer = true;  // false: weights and sizes alone
+  bool replace = false;        // what is at `out` already
 };
 
 struct Converted {

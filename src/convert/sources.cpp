@@ -5,7 +5,6 @@
 #include "base/json.h"
 #include "base/mapped_file.h"
 #include "checkpoint/checkpoint.h"
-#include "checkpoint/flm.h"
 #include "model/config.h"
 #include "model/family.h"
 #include "text/chat_template_source.h"
@@ -16,9 +15,9 @@ namespace stagecraft {
 namespace fs = std::filesystem;
 
 SourceTokenizer source_tokenizer(const Conversion& conversion) {
-  const bool named = !conversion.tokenizer.empty();
-  const fs::path& path = named ? conversion.tokenizer : conversion.model;
-  if (is_flm(path)) {
+  const ModelSource from = conversion.tokenizer.value_or(conversion.model);
+  const fs::path& path = from.path();
+  if (from.flm()) {
     throw Error(
         "{}: its vocabulary has no scores and no merges, so nobody else can read it; name "
         "the model's own: --tokenizer PATH, or --without-tokenizer",
@@ -26,7 +25,7 @@ SourceTokenizer source_tokenizer(const Conversion& conversion) {
   }
   SourceTokenizer source;
   source.where = path.string();
-  if (auto derived = derived_tokenizer_json(path)) {
+  if (auto derived = derived_tokenizer_json(from)) {
     source.json = std::move(*derived);
   } else {
     const fs::path file = fs::is_directory(path) ? path / "tokenizer.json" : path;
@@ -40,34 +39,35 @@ SourceTokenizer source_tokenizer(const Conversion& conversion) {
     source.where = file.string();
   }
   source.chat_template = read_chat_template(conversion.model).text;
-  if (source.chat_template.empty() && named) source.chat_template = read_chat_template(path).text;
+  if (source.chat_template.empty() && conversion.tokenizer) {
+    source.chat_template = read_chat_template(from).text;
+  }
   return source;
 }
 
-std::string model_name(const fs::path& model) {
+std::string model_name(const ModelSource& model) {
   std::error_code ignored;
-  const fs::path whole = fs::absolute(model, ignored).lexically_normal();
+  const fs::path whole = fs::absolute(model.path(), ignored).lexically_normal();
   const fs::path last = whole.has_filename() ? whole : whole.parent_path();
-  return is_model_file(model) ? last.stem().string() : last.filename().string();
+  return model.is_file() ? last.stem().string() : last.filename().string();
 }
 
-Config llama_config(const ModelDescription& description, const fs::path& model,
+Config llama_config(const ModelDescription& description, const ModelSource& model,
                     std::string_view format) {
   if (description.config) return *description.config;
   const auto types = llama_family_types();
   if (std::ranges::find(types, description.plan.model_type) != types.end()) {
-    throw Error("{}: 'hidden_act': expected 'silu' to write {}, found another", model.string(),
+    throw Error("{}: 'hidden_act': expected 'silu' to write {}, found another", model.name(),
                 format);
   }
   throw Error("{}: 'model_type': expected llama, mistral, qwen2 or qwen3 to write {}, found '{}'",
-              model.string(), format, description.plan.model_type);
+              model.name(), format, description.plan.model_type);
 }
 
-void refuse_rope_factors(const fs::path& model) {
-  const ModelDescription description = describe_model(model);
+void refuse_rope_factors(const ModelDescription& description, const ModelSource& model) {
   if (!description.config || description.config->rope.factors.empty()) return;
   throw Error("{}: tensor 'rope_freqs.weight': config.json has no words for factors of RoPE",
-              model.string());
+              model.name());
 }
 
 }  // namespace stagecraft

@@ -18,14 +18,14 @@ struct SourceTokenizer {
 SourceTokenizer source_tokenizer(const Conversion& conversion);
 
 // "SmolLM2-135M" for .../SmolLM2-135M.gguf, "story" for models/story/
-std::string model_name(const std::filesystem::path& model);
+std::string model_name(const ModelSource& model);
 
 // The Config of a model that is to be written as `format`. Throws Error if it is not of Llama's
 // family, which is all that these writers know.
-Config llama_config(const ModelDescription& description, const std::filesystem::path& model,
+Config llama_config(const ModelDescription& description, const ModelSource& model,
                     std::string_view format);
 
 // Throws Error if the RoPE of the model is such that config.json has no words for it.
-void refuse_rope_factors(const std::filesystem::path& model);
+void refuse_rope_factors(const ModelDescription& description, const ModelSource& model);
 
 }  // namespace stagecraft

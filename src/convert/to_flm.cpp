@@ -8,7 +8,7 @@
 #include "convert/convert.h"
 #include "convert/sources.h"
 #include "convert/tensor_plan.h"
-#include "model/config.h"
+#include "model/config_file.h"
 #include "text/chat_format.h"
 #include "text/chat_template_source.h"
 #include "text/tokenizer.h"
@@ -35,7 +35,7 @@ std::string value_text(const nlohmann::json& value) {
 }
 
 // Of ChatML alone it is known how these four spell it. False for a template of another kind.
-bool add_chat(std::map<std::string, std::string>& pairs, const fs::path& model,
+bool add_chat(std::map<std::string, std::string>& pairs, const ModelSource& model,
               const Tokenizer& tokenizer) {
   if (read_chat_template(model).text.empty()) return true;
   const ChatFormat format = ChatFormat::open(model, tokenizer);
@@ -58,13 +58,12 @@ void add_head(std::vector<PlannedTensor>& plan) {
 
 std::string pairs_text(const Conversion& conversion, const std::optional<Tokenizer>& tokenizer,
                        std::vector<std::string>& notes) {
-  const std::string where = conversion.model.string();
+  const std::string where = conversion.model.name();
   std::map<std::string, std::string> pairs;
   const auto config = nlohmann::json::parse(config_text(conversion.model).json);
   for (const auto& [key, value] : config.items()) pairs[key] = value_text(value);
-  if (is_flm(conversion.model)) {
-    const FlmFile file(conversion.model);
-    for (const auto& [key, value] : file.pairs()) pairs[key] = value;
+  if (const auto file = conversion.model.flm()) {
+    for (const auto& [key, value] : file->pairs()) pairs[key] = value;
   } else if (tokenizer && !add_chat(pairs, conversion.model, *tokenizer)) {
     notes.emplace_back("the chat template is not ChatML: a .flm file has no words for it");
   }
@@ -101,13 +100,12 @@ Converted convert_to_flm(const Conversion& conversion) {
   const ModelDescription description = describe_model(conversion.model);
   const bool chatglm = description.plan.model_type == "chatglm";  // which FastLLM reads as it is
   if (!chatglm) llama_config(description, conversion.model, ".flm");
-  refuse_rope_factors(conversion.model);
+  refuse_rope_factors(description, conversion.model);
   std::vector<PlannedTensor> plan = plan_tensors(description.plan, checkpoint);
   if (!chatglm) add_head(plan);
   std::optional<Tokenizer> tokenizer;
   if (conversion.with_tokenizer) {
-    tokenizer =
-        Tokenizer::open(conversion.tokenizer.empty() ? conversion.model : conversion.tokenizer);
+    tokenizer = Tokenizer::open(conversion.tokenizer.value_or(conversion.model));
   }
   Converted result = {plan.size(), 0, {}};
   AtomicFile file(conversion.out, conversion.replace);

@@ -12,6 +12,7 @@
 #include "convert/convert.h"
 #include "convert/sources.h"
 #include "convert/tensor_plan.h"
+#include "model/config_file.h"
 #include "model/description.h"
 #include "text/tokenizer.h"
 
@@ -86,7 +87,7 @@ nlohmann::json shortest(const nlohmann::json& value) {
   return nlohmann::json::parse(fmt::format("{}", static_cast<float>(value.get<double>())));
 }
 
-std::string folder_config(const fs::path& model, const Plan& plan, DType dtype) {
+std::string folder_config(const ModelSource& model, const Plan& plan, DType dtype) {
   auto json = nlohmann::json::parse(config_text(model).json);
   const std::string family = plan.model_type;
   if (!json.contains("architectures")) {
@@ -120,7 +121,7 @@ void write_tokenizer(const AtomicFolder& folder, const Conversion& conversion, c
 
 void copy_or_write_tokenizer(const AtomicFolder& folder, const Conversion& conversion,
                              const Plan& plan) {
-  const fs::path& from = conversion.tokenizer.empty() ? conversion.model : conversion.tokenizer;
+  const fs::path from = conversion.tokenizer.value_or(conversion.model).path();
   std::error_code ignored;
   if (!fs::is_directory(from, ignored)) return write_tokenizer(folder, conversion, plan);
   for (const std::string_view name : kTokenizerFiles) {
@@ -134,8 +135,9 @@ void copy_or_write_tokenizer(const AtomicFolder& folder, const Conversion& conve
 Converted convert_to_folder(const Conversion& conversion) {
   if (!conversion.replace) refuse_existing(conversion.out);
   const Checkpoint checkpoint = Checkpoint::open(conversion.model);
-  const Plan plan = describe_model(conversion.model).plan;
-  refuse_rope_factors(conversion.model);
+  const ModelDescription description = describe_model(conversion.model);
+  const Plan& plan = description.plan;
+  refuse_rope_factors(description, conversion.model);
   std::vector<PlannedTensor> planned = plan_tensors(plan, checkpoint);
   std::vector<StoredTensor> tensors;
   std::vector<std::size_t> sizes;
@@ -148,7 +150,7 @@ Converted convert_to_folder(const Conversion& conversion) {
   const AtomicFolder folder(conversion.out, conversion.replace);
   folder.write("config.json", folder_config(conversion.model, plan, planned.front().dtype));
   std::error_code ignored;
-  const fs::path generation = conversion.model / "generation_config.json";
+  const fs::path generation = conversion.model.path() / "generation_config.json";
   if (fs::exists(generation, ignored)) {
     folder.write("generation_config.json", read_text_file(generation, kMaxCopiedBytes));
   }

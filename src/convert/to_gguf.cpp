@@ -75,7 +75,7 @@ Converted convert_to_gguf(const Conversion& conversion) {
   const Checkpoint checkpoint = Checkpoint::open(conversion.model);
   const ModelDescription description = describe_model(conversion.model);
   const Config config = llama_config(description, conversion.model, "GGUF");
-  const std::string where = conversion.model.string();
+  const std::string where = conversion.model.name();
   Converted result;
   std::vector<PlannedTensor> plan = plan_tensors(description.plan, checkpoint);
   choose_types(plan, conversion, result);

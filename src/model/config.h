@@ -1,8 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <filesystem>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,24 +50,8 @@ struct Config {
   std::size_t kv_dim() const { return n_kv_heads * head_dim; }
 };
 
-// Reads config.json of a model's folder, or the metadata of a GGUF file. A value that would change
-// the result and that this engine does not know how to honour is an Error with its name, never
-// ignored.
-Config read_config(const std::filesystem::path& model);
-
-// The same from the text of a config.json; `where` names it in errors.
+// Reads the text of a config.json; `where` names it in errors. A value that would change the result
+// and that this engine does not know how to honour is an Error with its name, never ignored.
 Config parse_config(const std::string& text, const std::string& where);
-
-// The config.json that a model has, or that says what a file of another format does.
-struct ConfigText {
-  std::string json;
-  std::string where;  // names it in errors: "models/story/config.json"
-};
-ConfigText config_text(const std::filesystem::path& model);
-
-// What ends a text according to generation_config.json, which has the last word; nullopt where a
-// model has no such file, or the file does not say.
-std::optional<std::vector<TokenId>> generation_eos_ids(const std::filesystem::path& model,
-                                                       std::size_t vocab_size);
 
 }  // namespace stagecraft

@@ -1,6 +1,6 @@
-// read_config: the files of a model that make its Config.
+#include "model/config_file.h"
+
 #include "base/mapped_file.h"
-#include "model/config.h"
 #include "model/config_extensions.h"
 #include "model/flm_config.h"
 #include "model/gguf_config.h"
@@ -13,19 +13,19 @@ constexpr std::size_t kMaxConfigBytes = 4u << 20;
 
 }  // namespace
 
-ConfigText config_text(const std::filesystem::path& model) {
-  if (is_gguf(model)) return {gguf_config_json(GgufFile(model)), model.string() + ": metadata"};
-  if (is_llama2c(model)) {
-    return {llama2c_config_json(Llama2cHeader::read(model)), model.string() + ": header"};
+ConfigText config_text(const ModelSource& model) {
+  if (const auto file = model.gguf()) return {gguf_config_json(*file), model.name() + ": metadata"};
+  if (const auto header = model.llama2c()) {
+    return {llama2c_config_json(*header), model.name() + ": header"};
   }
-  if (is_flm(model)) return {flm_config_json(FlmFile(model)), model.string() + ": pairs"};
-  const std::filesystem::path path = model / "config.json";
+  if (const auto file = model.flm()) return {flm_config_json(*file), model.name() + ": pairs"};
+  const std::filesystem::path path = model.path() / "config.json";
   return {read_text_file(path, kMaxConfigBytes), path.string()};
 }
 
-std::optional<std::vector<TokenId>> generation_eos_ids(const std::filesystem::path& model,
+std::optional<std::vector<TokenId>> generation_eos_ids(const ModelSource& model,
                                                        std::size_t vocab_size) {
-  const std::filesystem::path path = model / "generation_config.json";
+  const std::filesystem::path path = model.path() / "generation_config.json";
   std::error_code ignored;
   if (std::filesystem::symlink_status(path, ignored).type() ==
       std::filesystem::file_type::not_found) {
@@ -38,10 +38,8 @@ std::optional<std::vector<TokenId>> generation_eos_ids(const std::filesystem::pa
   return parse_eos_ids(fields, vocab_size);
 }
 
-Config read_config(const std::filesystem::path& model) {
-  if (is_gguf(model)) return gguf_config(GgufFile(model));
-  if (is_llama2c(model)) return llama2c_config(model);
-  if (is_flm(model)) return flm_config(FlmFile(model));
+Config read_config(const ModelSource& model) {
+  if (const auto file = model.gguf()) return gguf_config(*file);
   const ConfigText text = config_text(model);
   Config config = parse_config(text.json, text.where);
   if (const auto eos = generation_eos_ids(model, config.vocab_size)) config.eos_ids = *eos;

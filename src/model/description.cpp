@@ -6,6 +6,7 @@
 #include "model/architectures/decoder_common.h"
 #include "model/architectures/llama.h"
 #include "model/config_extensions.h"
+#include "model/config_file.h"
 #include "model/family.h"
 
 namespace stagecraft {
@@ -25,7 +26,7 @@ Plan llama_with_gelu(const ConfigText& text, const ConfigFields& fields) {
 
 }  // namespace
 
-ModelDescription describe_model(const std::filesystem::path& model) {
+ModelDescription describe_model(const ModelSource& model) {
   const ConfigText text = config_text(model);
   const Json json = parse_json_object(text.json, text.where);
   const ConfigFields fields(json, text.where);

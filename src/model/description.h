@@ -1,8 +1,8 @@
 #pragma once
 
-#include <filesystem>
 #include <optional>
 
+#include "checkpoint/model_source.h"
 #include "model/config.h"
 #include "model/plan.h"
 
@@ -17,6 +17,6 @@ struct ModelDescription {
 
 // Reads the config.json of a model's folder, or what a model file says instead. Throws Error naming
 // the file and the field.
-ModelDescription describe_model(const std::filesystem::path& model);
+ModelDescription describe_model(const ModelSource& model);
 
 }  // namespace stagecraft

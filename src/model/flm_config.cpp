@@ -47,8 +47,4 @@ std::string flm_config_json(const FlmFile& file) {
   return config.dump();
 }
 
-Config flm_config(const FlmFile& file) {
-  return parse_config(flm_config_json(file), file.name() + ": pairs");
-}
-
 }  // namespace stagecraft

@@ -25,8 +25,4 @@ std::string llama2c_config_json(const Llama2cHeader& header) {
   return config.dump();
 }
 
-Config llama2c_config(const std::filesystem::path& path) {
-  return parse_config(llama2c_config_json(Llama2cHeader::read(path)), path.string() + ": header");
-}
-
 }  // namespace stagecraft

@@ -193,12 +193,12 @@ void write_json(const std::string& path, const nlohmann::json& results) {
 
 void run_bench(const BenchFlags& flags) {
   if (flags.operators) return write_json(flags.json, bench_operators());
-  const std::filesystem::path path = find_model(flags.model, "story");
+  const ModelSource model = find_model(flags.model, "story");
   const std::size_t all = flags.thread_count();
-  Engine engine = flags.open_engine(path);
-  fmt::print("{}: backend {}, kernels {}, keys and values {}; the median of {}\n", path.string(),
+  Engine engine = flags.open_engine(model);
+  fmt::print("{}: backend {}, kernels {}, keys and values {}; the median of {}\n", model.name(),
              backend_name(engine), kernels().name, flags.kv_type, flags.repetitions);
-  Bench bench(flags, path, engine);
+  Bench bench(flags, model.path(), engine);
   for (const std::size_t n : flags.thread_counts.empty() ? std::vector{all} : flags.thread_counts) {
     bench.run(n);
   }

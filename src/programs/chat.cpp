@@ -311,12 +311,12 @@ void run_chat(const ChatFlags& flags) {
   if (one_question && flags.question.empty()) {
     throw Error("question: expected text, found none");
   }
-  const std::filesystem::path path = find_model(flags.model, "chat");
-  const Tokenizer tokenizer = Tokenizer::open(flags.tokenizer_path(path));
-  ChatFormat format = ChatFormat::open(path, tokenizer, flags.chat_template);
-  Engine engine = flags.open_engine(path);
+  const ModelSource model = find_model(flags.model, "chat");
+  const Tokenizer tokenizer = Tokenizer::open(flags.tokenizer_source(model));
+  ChatFormat format = ChatFormat::open(model, tokenizer, flags.chat_template);
+  Engine engine = flags.open_engine(model);
 
-  Chat chat(flags, path, tokenizer, std::move(format), engine);
+  Chat chat(flags, model.path(), tokenizer, std::move(format), engine);
   int code = 0;
   if (one_question) {
     chat.ask(flags.question);

@@ -50,13 +50,11 @@ void check_type(const std::string& target, const ConvertFlags& flags) {
 void run_convert(const ConvertFlags& flags) {
   const std::string target = target_of(flags);
   check_type(target, flags);
-  Conversion conversion;
-  conversion.model = find_model(flags.model, "story");
-  conversion.out = flags.out;
+  Conversion conversion{.model = find_model(flags.model, "story"), .out = flags.out};
   for (const auto& [name, dtype] : kTypes) {
     if (flags.type == name) conversion.dtype = dtype;
   }
-  conversion.tokenizer = flags.tokenizer;
+  if (!flags.tokenizer.empty()) conversion.tokenizer = flags.tokenizer;
   conversion.with_tokenizer = !flags.without_tokenizer;
   conversion.replace = flags.force;
   const Converted result = target == "gguf"  ? convert_to_gguf(conversion)

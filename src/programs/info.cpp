@@ -6,9 +6,6 @@
 #include "backends/cpu/packed_weights.h"
 #include "base/error.h"
 #include "checkpoint/checkpoint.h"
-#include "checkpoint/flm.h"
-#include "checkpoint/gguf.h"
-#include "checkpoint/llama2c.h"
 #include "checkpoint/safetensors.h"
 #include "generation/session.h"
 #include "model/description.h"
@@ -226,32 +223,32 @@ std::string without_path(const std::string& where, const fs::path& model) {
 
 // Whether it is ChatML is seen by what it writes. One that cannot be used is told of, not thrown:
 // the rest of the model is as it is.
-std::string template_text(const fs::path& model, const Tokenizer& tokenizer) {
+std::string template_text(const ModelSource& model, const Tokenizer& tokenizer) {
   try {
     const ChatTemplateSource source = read_chat_template(model, tokenizer);
     if (!source.text.empty()) {
       return fmt::format("{} ({})",
                          ChatFormat::open(model, tokenizer).is_chatml() ? "ChatML" : "not ChatML",
-                         without_path(source.where, model));
+                         without_path(source.where, model.path()));
     }
   } catch (const Error& error) {
     return fmt::format("cannot be used: {}",
-                       printable(without_path(error.what(), model), kShownError));
+                       printable(without_path(error.what(), model.path()), kShownError));
   }
   const BuiltinChatTemplate* builtin = guess_chat_template(tokenizer);
   return builtin == nullptr ? "none" : fmt::format("none; its tokens are {}'s", builtin->name);
 }
 
-bool has_tokenizer(const fs::path& model) {
-  if (is_gguf(model)) return GgufFile(model).metadata().has("tokenizer.ggml.tokens");
-  if (is_llama2c(model)) {
-    return find_llama2c_tokenizer(model, Llama2cHeader::read(model).vocab_size).has_value();
+bool has_tokenizer(const ModelSource& model) {
+  if (const auto file = model.gguf()) return file->metadata().has("tokenizer.ggml.tokens");
+  if (const auto header = model.llama2c()) {
+    return find_llama2c_tokenizer(model.path(), header->vocab_size).has_value();
   }
-  if (is_flm(model)) return !FlmFile(model).vocabulary().empty();
-  return tokenizer_file(model).has_value();
+  if (const auto file = model.flm()) return !file->vocabulary().empty();
+  return tokenizer_file(model.path()).has_value();
 }
 
-void print_tokenizer(const fs::path& model) {
+void print_tokenizer(const ModelSource& model) {
   if (!has_tokenizer(model)) return print_line("kind", "none");
   const Tokenizer tokenizer = Tokenizer::open(model);
   std::size_t count = 0;
@@ -386,17 +383,18 @@ void print_file(const fs::path& path, const InfoFlags& flags, const Terminal& te
 void run_info(const InfoFlags& flags) {
   const fs::path path = find_model(flags.path, "story");
   const Terminal terminal = Terminal::of_stdout();
-  if (fs::is_regular_file(path) && !is_model_file(path)) return print_file(path, flags, terminal);
+  const ModelSource model = path;
+  if (fs::is_regular_file(path) && !model.is_file()) return print_file(path, flags, terminal);
 
-  const Checkpoint checkpoint = Checkpoint::open(path);
-  const Plan plan = describe_model(path).plan;
+  const Checkpoint checkpoint = Checkpoint::open(model);
+  const Plan plan = describe_model(model).plan;
   if (flags.plan) return fmt::print("{}", plan_text(plan));
   const Tensors tensors = checkpoint.tensors();
   const std::size_t context = flags.context != 0 ? flags.context : plan.max_seq_len;
   fmt::print("{}\n", terminal.bold(path.string()));
   print_architecture(checkpoint, plan);
   print_heading("tokenizer", terminal);
-  print_tokenizer(path);
+  print_tokenizer(model);
   print_heading(tensors_heading(tensors), terminal);
   print_tensors(tensors, flags.every_tensor);
   print_heading(fmt::format("memory at a context of {} tokens", grouped(context)), terminal);

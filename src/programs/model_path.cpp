@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "checkpoint/checkpoint.h"
+#include "checkpoint/model_source.h"
 
 #if defined(__APPLE__)
 #include <mach-o/dyld.h>
@@ -74,7 +74,7 @@ fs::path model_in(const fs::path& folder, const std::string& name, const std::st
   if (fs::exists(folder / "config.json", ignored)) return folder;
   std::vector<fs::path> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
-    if (is_model_file(entry.path())) files.push_back(entry.path());
+    if (ModelSource(entry.path()).is_file()) files.push_back(entry.path());
   }
   if (files.empty()) return folder;
   std::ranges::sort(files);

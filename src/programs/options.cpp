@@ -82,9 +82,8 @@ void GenerationFlags::add_model_to(CLI::App& command) {
       ->type_name("PATH");
 }
 
-std::filesystem::path GenerationFlags::tokenizer_path(
-    const std::filesystem::path& model_path) const {
-  return tokenizer.empty() ? model_path : std::filesystem::path(tokenizer);
+ModelSource GenerationFlags::tokenizer_source(const ModelSource& source) const {
+  return tokenizer.empty() ? source : ModelSource(tokenizer);
 }
 
 void GenerationFlags::add_threads_to(CLI::App& command) {
@@ -195,7 +194,7 @@ BackendKind backend_kind(const std::string& name) {
 
 }  // namespace
 
-Engine GenerationFlags::open_engine(const std::filesystem::path& path) const {
+Engine GenerationFlags::open_engine(const ModelSource& source) const {
   EngineOptions options{backend_kind(backend), thread_count(), KvType::F32};
   if (students_code != nullptr) options.backend = BackendKind::Textbook;
   if (options.backend == BackendKind::Textbook && kv_type != "f32") {
@@ -205,7 +204,7 @@ Engine GenerationFlags::open_engine(const std::filesystem::path& path) const {
   }
   if (kv_type == "f16") options.kv_type = KvType::F16;
   if (kv_type == "q8_0") options.kv_type = KvType::Q8_0;
-  Engine engine = Engine::open(path, options);
+  Engine engine = Engine::open(source, options);
   tell_students_code(engine.plan().vocab_size);
   return engine;
 }

@@ -42,10 +42,10 @@ struct GenerationFlags {
   void add_layers_to(CLI::App& command);   // --backend, --textbook and --kv-type
   void add_grammar_to(CLI::App& command);  // --grammar and --json-schema
 
-  std::filesystem::path tokenizer_path(const std::filesystem::path& model_path) const;
+  ModelSource tokenizer_source(const ModelSource& source) const;
   std::size_t thread_count() const;
   // On the textbook backend where it is asked for, or where its layers are the student's.
-  Engine open_engine(const std::filesystem::path& path) const;
+  Engine open_engine(const ModelSource& source) const;
   std::uint64_t chosen_seed() const;  // as given, or one that nobody could guess
   // What these files say, or null.
   std::shared_ptr<const TokenGrammar> read_grammar(const Tokenizer& tokenizer) const;

@@ -189,14 +189,14 @@ void print_attention(const Peek& peek, HeadIndex head, const Labels& labels,
 }
 
 void run_peek(const PeekFlags& flags) {
-  const std::filesystem::path path = find_model(flags.model, "story");
+  const ModelSource model = find_model(flags.model, "story");
   check_utf8("text", flags.text);
-  Engine engine = Engine::open(path, {BackendKind::Textbook, flags.thread_count()});
+  Engine engine = Engine::open(model, {BackendKind::Textbook, flags.thread_count()});
   tell_students_code(engine.plan().vocab_size);
-  const Tokenizer tokenizer = Tokenizer::open(flags.tokenizer_path(path));
+  const Tokenizer tokenizer = Tokenizer::open(flags.tokenizer_source(model));
   const std::optional<HeadIndex> head = parse_head(flags.attention, engine.plan());
   const std::vector<TokenId> ids = tokenizer.encode(flags.text, {.add_special = true});
-  check_tokens(ids, path, engine.plan());
+  check_tokens(ids, model.path(), engine.plan());
   if (ids.size() > engine.plan().max_seq_len) {
     throw Error("text: expected at most {} tokens (the context), found {}",
                 engine.plan().max_seq_len, ids.size());

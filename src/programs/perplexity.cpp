@@ -66,11 +66,11 @@ Windows windows_for(const PerplexityFlags& flags, const Plan& plan) {
 }
 
 void run_perplexity(const PerplexityFlags& flags) {
-  const std::filesystem::path path = find_model(flags.model, "story");
+  const ModelSource model = find_model(flags.model, "story");
   const std::string text = read_text_file(flags.text, kMaxTextBytes);
   check_utf8(flags.text, text);
-  Engine engine = flags.open_engine(path);
-  const Tokenizer tokenizer = Tokenizer::open(path);
+  Engine engine = flags.open_engine(model);
+  const Tokenizer tokenizer = Tokenizer::open(model);
   std::vector<TokenId> ids = tokenizer.encode(text, {.add_special = true});
   const std::vector<TokenId> alone = tokenizer.encode("", {.add_special = true});
   const bool has_bos = !alone.empty() && !ids.empty() && ids.front() == alone.front();
@@ -78,7 +78,7 @@ void run_perplexity(const PerplexityFlags& flags) {
   if (ids.size() < 2) {
     throw Error("{}: expected a text of at least 2 tokens, found {}", flags.text, ids.size());
   }
-  check_tokens(ids, path, engine.plan());
+  check_tokens(ids, model.path(), engine.plan());
   const Windows windows = windows_for(flags, engine.plan());
   note_long_context(engine.plan(), std::min(windows.context, ids.size()));
 
@@ -115,8 +115,7 @@ void run_perplexity(const PerplexityFlags& flags) {
   }
   print_note(fmt::format("[{} tokens, {} bytes; context {}, stride {}; {:.0f} tokens/s; {}]",
                          nats.size(), bytes, windows.context, windows.stride,
-                         static_cast<double>(nats.size()) / std::max(seconds, 1e-9),
-                         path.string()));
+                         static_cast<double>(nats.size()) / std::max(seconds, 1e-9), model.name()));
   if (guard.interrupted()) throw CLI::RuntimeError(InterruptGuard::kExitCode);
 }
 

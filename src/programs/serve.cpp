@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/mapped_file.h"
-#include "checkpoint/checkpoint.h"
+#include "checkpoint/model_source.h"
 #include "programs/commands.h"
 #include "programs/console.h"
 #include "programs/model_path.h"
@@ -65,16 +65,16 @@ std::string read_key(const std::string& file) {
 }
 
 // What clients call the model: the aliases, or else the name of its folder or file.
-std::vector<std::string> names_of(const ServeFlags& flags, const std::filesystem::path& path) {
+std::vector<std::string> names_of(const ServeFlags& flags, const ModelSource& model) {
   if (!flags.aliases.empty()) return flags.aliases;
-  const auto whole = std::filesystem::absolute(path / "").parent_path().lexically_normal();
-  return {is_model_file(whole) ? whole.stem().string() : whole.filename().string()};
+  const auto whole = std::filesystem::absolute(model.path() / "").parent_path().lexically_normal();
+  return {model.is_file() ? whole.stem().string() : whole.filename().string()};
 }
 
-ServedModel describe(const ServeFlags& flags, const std::filesystem::path& path,
-                     const Engine& engine, const Tokenizer& tokenizer) {
+ServedModel describe(const ServeFlags& flags, const ModelSource& source, const Engine& engine,
+                     const Tokenizer& tokenizer) {
   ServedModel model;
-  model.names = names_of(flags, path);
+  model.names = names_of(flags, source);
   model.tokenizer = &tokenizer;
   model.vocab_size = engine.plan().vocab_size;
   model.context =
@@ -108,10 +108,10 @@ void serve(const ServeFlags& flags, HttpServer& server, const std::string& name)
 
 void run_serve(const ServeFlags& flags) {
   const std::string key = read_key(flags.api_key_file);
-  const std::filesystem::path path = find_model(flags.model, "chat");
-  const Tokenizer tokenizer = Tokenizer::open(flags.tokenizer_path(path));
-  Engine engine = flags.open_engine(path);
-  ServedModel model = describe(flags, path, engine, tokenizer);
+  const ModelSource source = find_model(flags.model, "chat");
+  const Tokenizer tokenizer = Tokenizer::open(flags.tokenizer_source(source));
+  Engine engine = flags.open_engine(source);
+  ServedModel model = describe(flags, source, engine, tokenizer);
   TokenGrammars grammars(tokenizer);
   model.grammars = &grammars;
   affordable_context(engine, model.context, flags.parallel);
@@ -119,7 +119,7 @@ void run_serve(const ServeFlags& flags) {
 
   std::optional<ChatFormat> chat;
   try {
-    chat = ChatFormat::open(path, tokenizer, flags.chat_template);
+    chat = ChatFormat::open(source, tokenizer, flags.chat_template);
     model.chat = &*chat;
   } catch (const Error& error) {
     if (!flags.chat_template.empty()) throw;

@@ -143,16 +143,16 @@ void run_story(const StoryFlags& flags) {
   std::vector<TokenId> prompt;
   if (flags.has_ids()) prompt = parse_id_list("--ids", flags.ids);
 
-  const std::filesystem::path path = find_model(flags.model, "story");
-  Engine engine = flags.open_engine(path);
+  const ModelSource model = find_model(flags.model, "story");
+  Engine engine = flags.open_engine(model);
   check_ids("--ids", prompt, engine.plan().vocab_size);
   const bool plain = flags.grammar.empty() && flags.json_schema.empty();
   if (flags.has_ids() && flags.print_ids && plain) return run_on_ids(flags, engine, prompt);
 
-  const Tokenizer tokenizer = Tokenizer::open(flags.tokenizer_path(path));
+  const Tokenizer tokenizer = Tokenizer::open(flags.tokenizer_source(model));
   if (!flags.has_ids()) {
     prompt = tokenizer.encode(flags.prompt, {.add_special = true});
-    check_tokens(prompt, path, engine.plan());
+    check_tokens(prompt, model.path(), engine.plan());
   }
   TextOptions options = flags.text_options(engine.plan(), kDefaultMaxTokens);
   options.grammar = flags.read_grammar(tokenizer);
@@ -180,7 +180,7 @@ void run_story(const StoryFlags& flags) {
   if (flags.print_ids) fmt::print("{}", fmt::join(result.tokens, ","));
   if (flags.print_ids || last != '\n') print_now("\n");
   ids_file.write(result.tokens);
-  print_closing_lines(result, session, path, seed);
+  print_closing_lines(result, session, model.path(), seed);
   if (guard.interrupted()) throw CLI::RuntimeError(InterruptGuard::kExitCode);
 }
 

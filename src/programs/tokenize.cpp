@@ -142,8 +142,8 @@ void decode_lines(const Tokenizer& tokenizer, std::string_view text) {
 }
 
 void run(const Options& options) {
-  const std::filesystem::path path = find_model(options.model, "story");
-  const Tokenizer tokenizer = Tokenizer::open(path);
+  const ModelSource model = find_model(options.model, "story");
+  const Tokenizer tokenizer = Tokenizer::open(model);
   const std::string text = read_stdin();
   if (options.decode && options.jsonl) {
     decode_lines(tokenizer, text);

@@ -48,12 +48,12 @@ ChatTemplateSource chosen_source(const std::string& chosen, ChatTemplateSource o
   return own;
 }
 
-ChatTemplateSource guessed_source(const std::filesystem::path& path, const Tokenizer& tokenizer) {
+ChatTemplateSource guessed_source(const ModelSource& model, const Tokenizer& tokenizer) {
   if (const auto* builtin = guess_chat_template(tokenizer)) return source_of(*builtin);
   throw Error(
       "{}: expected a chat template, or the tokens of one ({}, {}) in the vocabulary, found none; "
       "is it a model for stories? Else name one: --chat-template {}",
-      path.string(), kChatStart, kChatEnd, names_of_builtin_templates());
+      model.name(), kChatStart, kChatEnd, names_of_builtin_templates());
 }
 
 std::string chatml_text(std::span<const Message> messages) {
@@ -145,18 +145,18 @@ std::string strings_of(JsonNode node) {
 
 }  // namespace
 
-ChatFormat ChatFormat::open(const std::filesystem::path& path, const Tokenizer& tokenizer,
+ChatFormat ChatFormat::open(const ModelSource& model, const Tokenizer& tokenizer,
                             const std::string& chosen) {
-  return open(path, tokenizer, chosen, local_time());
+  return open(model, tokenizer, chosen, local_time());
 }
 
-ChatFormat ChatFormat::open(const std::filesystem::path& path, const Tokenizer& tokenizer,
+ChatFormat ChatFormat::open(const ModelSource& model, const Tokenizer& tokenizer,
                             const std::string& chosen, const std::tm& now) {
-  ChatTemplateSource source = read_chat_template(path, tokenizer);
+  ChatTemplateSource source = read_chat_template(model, tokenizer);
   if (!chosen.empty()) {
     source = chosen_source(chosen, std::move(source));
   } else if (source.text.empty()) {
-    source = guessed_source(path, tokenizer);
+    source = guessed_source(model, tokenizer);
   }
   ChatFormat format(tokenizer);
   format.name_ = source.where;

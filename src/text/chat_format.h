@@ -33,13 +33,13 @@ struct ToolMessage : Message {
 // runs the textbook's lines, which may be a student's. Every other takes the way of its template.
 class ChatFormat {
  public:
-  // Of the model at `path`, a folder or a GGUF file; the tokenizer must outlive it. `chosen` is the
+  // Of a model, by its own template; the tokenizer must outlive it. `chosen` is the
   // name of a built-in template or a file with one; empty: the model's own. Throws Error if a
   // template is wrong, or if there is none and the vocabulary does not show which it could be.
-  static ChatFormat open(const std::filesystem::path& path, const Tokenizer& tokenizer,
+  static ChatFormat open(const ModelSource& model, const Tokenizer& tokenizer,
                          const std::string& chosen = "");
   // The same on another day: some templates tell the model the date.
-  static ChatFormat open(const std::filesystem::path& path, const Tokenizer& tokenizer,
+  static ChatFormat open(const ModelSource& model, const Tokenizer& tokenizer,
                          const std::string& chosen, const std::tm& now);
   // ChatML. Throws Error if the tokenizer lacks its tokens.
   static ChatFormat chatml(const Tokenizer& tokenizer);

@@ -3,8 +3,6 @@
 #include "base/json.h"
 #include "base/mapped_file.h"
 #include "base/utf8.h"
-#include "checkpoint/flm.h"
-#include "checkpoint/gguf.h"
 #include "text/formats/flm_tokenizer.h"
 #include "text/jinja/template.h"
 
@@ -92,21 +90,18 @@ ChatTemplateSource checked(ChatTemplateSource source) {
 
 }  // namespace
 
-ChatTemplateSource read_chat_template(const fs::path& model, const Tokenizer& tokenizer) {
-  if (!is_gguf(model)) return read_chat_template(model);
-  const GgufFile file(model);
-  ChatTemplateSource source = checked(of_gguf(file.metadata(), model));
-  add_special_tokens(file.metadata(), tokenizer, source);
+ChatTemplateSource read_chat_template(const ModelSource& model, const Tokenizer& tokenizer) {
+  ChatTemplateSource source = read_chat_template(model);
+  if (const auto file = model.gguf()) add_special_tokens(file->metadata(), tokenizer, source);
   return source;
 }
 
-ChatTemplateSource read_chat_template(const fs::path& model) {
-  if (is_gguf(model)) return checked(of_gguf(GgufFile(model).metadata(), model));
-  if (is_flm(model)) {
-    return checked(
-        {flm_chat_template(FlmFile(model)), model.string() + ": user_role and others", {}});
+ChatTemplateSource read_chat_template(const ModelSource& model) {
+  if (const auto file = model.gguf()) return checked(of_gguf(file->metadata(), model.path()));
+  if (const auto file = model.flm()) {
+    return checked({flm_chat_template(*file), model.name() + ": user_role and others", {}});
   }
-  return checked(of_folder(model));
+  return checked(of_folder(model.path()));
 }
 
 }  // namespace stagecraft

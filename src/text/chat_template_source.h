@@ -1,11 +1,11 @@
 #pragma once
 
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "checkpoint/model_source.h"
 #include "text/tokenizer.h"
 
 namespace stagecraft {
@@ -21,10 +21,9 @@ struct ChatTemplateSource {
 // "chat_template" in tokenizer_config.json (one, or of several the one named "default"), or
 // "tokenizer.chat_template" of a GGUF file, or the roles of a .flm file. Throws Error if one of
 // them is not what it should be, or no UTF-8; whether it is Jinja is for jinja::Template to say.
-ChatTemplateSource read_chat_template(const std::filesystem::path& model,
-                                      const Tokenizer& tokenizer);
+ChatTemplateSource read_chat_template(const ModelSource& model, const Tokenizer& tokenizer);
 // The same for who only passes it on: the special tokens of a GGUF file, which are ids, are left
 // out.
-ChatTemplateSource read_chat_template(const std::filesystem::path& model);
+ChatTemplateSource read_chat_template(const ModelSource& model);
 
 }  // namespace stagecraft

@@ -219,9 +219,10 @@ std::optional<std::filesystem::path> tokenizer_file(const std::filesystem::path&
   return std::nullopt;
 }
 
-Tokenizer::Impl Tokenizer::Impl::read(const std::filesystem::path& path) {
+Tokenizer::Impl Tokenizer::Impl::read(const ModelSource& source) {
+  const std::filesystem::path& path = source.path();
   if (path.extension() == ".model") return read_sentencepiece(path);
-  if (const auto derived = derived_tokenizer_json(path)) {
+  if (const auto derived = derived_tokenizer_json(source)) {
     return parse(*derived, path.string() + ": tokenizer");
   }
   return read_tokenizer_json(Json(read_text_file(path, Json::kMaxBytes), path.string()),
@@ -249,11 +250,12 @@ Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
 Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 Tokenizer::~Tokenizer() = default;
 
-Tokenizer Tokenizer::open(const std::filesystem::path& path) {
-  const auto file = tokenizer_file(path);
+Tokenizer Tokenizer::open(const ModelSource& model) {
+  if (model.is_file()) return Tokenizer(std::make_unique<const Impl>(Impl::read(model)));
+  const auto file = tokenizer_file(model.path());
   if (!file) {
     throw Error("{}: expected a folder with a tokenizer.json or a tokenizer.model, found neither",
-                path.string());
+                model.name());
   }
   return Tokenizer(std::make_unique<const Impl>(Impl::read(*file)));
 }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "base/token.h"
+#include "checkpoint/model_source.h"
 #include "text/marked_text.h"
 
 namespace stagecraft {
@@ -17,10 +17,10 @@ namespace stagecraft {
 // a model of another format defines it. Immutable once open, so threads may share it.
 class Tokenizer {
  public:
-  // `path`: one of these two files, or a folder that holds a tokenizer.json or, if not, a
+  // `model`: one of these two files, or a folder that holds a tokenizer.json or, if not, a
   // tokenizer.model; a GGUF or .flm file; a llama2.c model with its tokenizer.bin beside it, or
   // that file. Throws Error naming the file and the part that is missing, wrong or not supported.
-  static Tokenizer open(const std::filesystem::path& path);
+  static Tokenizer open(const ModelSource& model);
 
   // From the text of a tokenizer.json; `name` stands for its file in errors.
   static Tokenizer parse(std::string_view tokenizer_json, const std::string& name);

@@ -20,7 +20,7 @@ namespace stagecraft {
 // A GGUF file and a sentencepiece model are made of the same parts.
 struct Tokenizer::Impl {
   // Of the file that tokenizer_file() found.
-  static Impl read(const std::filesystem::path& path);
+  static Impl read(const ModelSource& source);
   // Of the text of a tokenizer.json; `name` stands for its file.
   static Impl parse(std::string_view json, const std::string& name);
 

@@ -12,6 +12,7 @@
 #include "checkpoint/gguf.h"
 #include "checkpoint/safetensors.h"
 #include "generation/trace.h"
+#include "model/config_file.h"
 #include "tests/support/engines.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_chat_model.h"

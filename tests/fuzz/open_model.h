@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "checkpoint/checkpoint.h"
-#include "model/config.h"
+#include "model/config_file.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace stagecraft {

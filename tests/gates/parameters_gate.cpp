@@ -9,6 +9,7 @@
 #include "course/judge/messages.h"
 #include "course/judge/places.h"
 #include "course/worker/config_numbers.h"
+#include "model/config_file.h"
 #include "tests/gates/model_files.h"
 #include "tests/gates/questions.h"
 

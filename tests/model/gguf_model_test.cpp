@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "generation/trace.h"
+#include "model/config_file.h"
 #include "model/forward.h"
 #include "model/gguf_config.h"
 #include "tests/support/engines.h"

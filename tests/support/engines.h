@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "backends/engine.h"
+#include "model/config_file.h"
 #include "model/model.h"
 
 namespace stagecraft {

@@ -136,8 +136,8 @@ std::optional<std::filesystem::path> find_llama2c_tokenizer(const std::filesyste
   return std::nullopt;
 }
 
-std::string llama2c_tokenizer_json_beside(const std::filesystem::path& model) {
-  const std::size_t vocab_size = Llama2cHeader::read(model).vocab_size;
+std::string llama2c_tokenizer_json_beside(const std::filesystem::path& model,
+                                          std::size_t vocab_size) {
   if (const auto file = find_llama2c_tokenizer(model, vocab_size)) {
     return llama2c_tokenizer_json(*file, vocab_size);
   }

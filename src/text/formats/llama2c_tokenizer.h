@@ -24,6 +24,7 @@ std::string llama2c_tokenizer_json(const std::filesystem::path& path,
 std::optional<std::filesystem::path> find_llama2c_tokenizer(const std::filesystem::path& model,
                                                             std::size_t vocab_size);
 // That one, with as many tokens as the model has. Throws Error naming both where neither is there.
-std::string llama2c_tokenizer_json_beside(const std::filesystem::path& model);
+std::string llama2c_tokenizer_json_beside(const std::filesystem::path& model,
+                                          std::size_t vocab_size);
 
 }  // namespace stagecraft

@@ -1,0 +1,32 @@
+#include "checkpoint/model_source.h"
+
+namespace stagecraft {
+
+ModelSource::Format ModelSource::format_of(const std::filesystem::path& path) {
+  if (is_gguf(path)) return Format::Gguf;
+  if (is_llama2c(path)) return Format::Llama2c;
+  return is_flm(path) ? Format::Flm : Format::None;
+}
+
+std::shared_ptr<const GgufFile> ModelSource::gguf() const {
+  if (format_ == Format::Gguf && parsed_->gguf == nullptr) {
+    parsed_->gguf = std::make_shared<const GgufFile>(path_);
+  }
+  return parsed_->gguf;
+}
+
+std::shared_ptr<const FlmFile> ModelSource::flm() const {
+  if (format_ == Format::Flm && parsed_->flm == nullptr) {
+    parsed_->flm = std::make_shared<const FlmFile>(path_);
+  }
+  return parsed_->flm;
+}
+
+std::shared_ptr<const Llama2cHeader> ModelSource::llama2c() const {
+  if (format_ == Format::Llama2c && parsed_->llama2c == nullptr) {
+    parsed_->llama2c = std::make_shared<const Llama2cHeader>(Llama2cHeader::read(path_));
+  }
+  return parsed_->llama2c;
+}
+
+}  // namespace stagecraft

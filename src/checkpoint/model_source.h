@@ -1,0 +1,50 @@
+#pragma once
+
+#include <concepts>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "checkpoint/flm.h"
+#include "checkpoint/gguf.h"
+#include "checkpoint/llama2c.h"
+
+namespace stagecraft {
+
+// A model as it lies on the disk: a folder in the layout of Hugging Face, or one file of another
+// format. Config, vocabulary, chat template and weights are all read through it, so a program that
+// passes one ModelSource to whoever opens something parses the model's file once. Copies share what
+// was parsed.
+class ModelSource {
+ public:
+  // Opens nothing yet. Not explicit, since a path or a text names a model wherever one is expected.
+  template <std::convertible_to<std::filesystem::path> Path>
+  ModelSource(const Path& path) : path_(path), format_(format_of(path_)) {}
+
+  const std::filesystem::path& path() const { return path_; }
+  std::string name() const { return path_.string(); }  // for errors
+  // Whether it is a file of a format that holds a whole model, by its name or its first bytes.
+  bool is_file() const { return format_ != Format::None; }
+
+  // The file of this format, parsed by the first call; nullptr where the model is of another.
+  // Throws Error naming the file, what was expected and what was found.
+  std::shared_ptr<const GgufFile> gguf() const;
+  std::shared_ptr<const FlmFile> flm() const;
+  // The header alone, since opening the weights copies them.
+  std::shared_ptr<const Llama2cHeader> llama2c() const;
+
+ private:
+  enum class Format { None, Gguf, Llama2c, Flm };
+  static Format format_of(const std::filesystem::path& path);
+  struct Parsed {
+    std::shared_ptr<const GgufFile> gguf;
+    std::shared_ptr<const FlmFile> flm;
+    std::shared_ptr<const Llama2cHeader> llama2c;
+  };
+
+  std::filesystem::path path_;
+  Format format_;
+  std::shared_ptr<Parsed> parsed_ = std::make_shared<Parsed>();
+};
+
+}  // namespace stagecraft

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checkpoint/model_source.h"
+#include "model/config.h"
+
+namespace stagecraft {
+
+// The config.json that a model has, or that says what a file of another format does.
+struct ConfigText {
+  std::string json;
+  std::string where;  // names it in errors: "models/story/config.json"
+};
+ConfigText config_text(const ModelSource& model);
+
+// What ends a text according to generation_config.json, which has the last word; nullopt where a
+// model has no such file, or the file does not say.
+std::optional<std::vector<TokenId>> generation_eos_ids(const ModelSource& model,
+                                                       std::size_t vocab_size);
+
+// The Config of a model of Llama's family. Throws Error as parse_config, and for another.
+Config read_config(const ModelSource& model);
+
+}  // namespace stagecraft

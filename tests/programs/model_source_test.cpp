@@ -1,0 +1,67 @@
+// A model in one file is opened and parsed once, whatever a command asks of it.
+#ifdef __linux__
+#include <gtest/gtest.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "tests/support/run_program.h"
+
+namespace stagecraft {
+namespace {
+
+// How often a file was opened since this was made.
+class Openings {
+ public:
+  explicit Openings(const std::string& file) : events_(inotify_init1(IN_NONBLOCK)) {
+    EXPECT_GE(inotify_add_watch(events_, file.c_str(), IN_OPEN), 0);
+  }
+  ~Openings() { close(events_); }
+  Openings(const Openings&) = delete;
+  Openings& operator=(const Openings&) = delete;
+
+  std::size_t count() const {
+    std::size_t found = 0;
+    inotify_event event;  // of a file, not a folder, so without a name behind it
+    while (read(events_, &event, sizeof event) == sizeof event) ++found;
+    return found;
+  }
+
+ private:
+  int events_;
+};
+
+// MODEL in the words stands for a copy of the file, OUT.gguf for a file beside it.
+void expect_one_opening(const std::string& original, std::vector<std::string> words,
+                        const std::string& input = "") {
+  const TemporaryFolder folder;
+  const std::string model = folder.file(std::filesystem::path(original).filename().string());
+  std::filesystem::copy_file(original, model);
+  for (std::string& word : words) {
+    if (word == "MODEL") word = model;
+    if (word == "OUT.gguf") word = folder.file(word);
+  }
+  const Openings openings(model);
+  const ProgramResult result = run_program(words, input);
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(openings.count(), 1u) << words.front() << " " << original;
+}
+
+TEST(ModelSource, IsOpenedOnceByEachCommand) {
+  for (const std::string path : {TEST_DATA "/gguf/whole.gguf", TEST_DATA "/formats/story.flm"}) {
+    expect_one_opening(path, {"story", "--model", "MODEL", "the cat", "--max-tokens", "3"});
+    expect_one_opening(path, {"peek", "--model", "MODEL", "the cat"});
+    expect_one_opening(path, {"tokenize", "--model", "MODEL"}, "the cat");
+    expect_one_opening(path, {"bench", "--model", "MODEL", "-p", "4", "-n", "2", "-r", "1"});
+    expect_one_opening(path, {"info", "MODEL"});
+    expect_one_opening(path, {"convert", "MODEL", "OUT.gguf", "--without-tokenizer"});
+  }
+  const std::string chats = TEST_DATA "/gguf/whole.gguf";
+  expect_one_opening(chats, {"chat", "--model", "MODEL", "--max-tokens", "3"}, "and the cat?\n");
+  expect_one_opening(chats, {"convert", "MODEL", "OUT.gguf"});
+}
+
+}  // namespace
+}  // namespace stagecraft
+#endif
