@@ -40,6 +40,7 @@ TEST(CudaConformance, EveryStepIsItsFormulaAndARowDoesNotDependOnOthers) {
   const TemporaryFolder folder;
   const fs::path file = folder.path() / "case.gguf";
   for (const std::string& step : conformance_steps()) {
+    if (step == "short conv" || step == "prompt") continue;  // refused by name: see CudaReference
     for (const DType dtype : kTypes) {
       if (dtype != DType::F32 && std::ranges::find(kReadWeights, step) == kReadWeights.end())
         continue;
@@ -97,6 +98,11 @@ TEST_P(CudaReference, LogitsAgreeWithPyTorch) {
   const TraceFile oracle(folder / "trace.safetensors");
   const std::vector<TokenId> ids = ids_of(oracle);
   const nlohmann::json tolerances = nlohmann::json::parse(oracle.metadata().at("tolerance"));
+  const Plan plan = describe_model(folder).plan;
+  if (!plan.states.empty() || plan.prompt) {
+    EXPECT_THROW(Engine::open(folder, options()), Error);
+    return;
+  }
   Engine engine = Engine::open(folder, options());
 
   const std::vector<float> whole = in_passes(engine, ids, {ids.size()});

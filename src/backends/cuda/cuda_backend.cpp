@@ -18,6 +18,14 @@ namespace {
 
 // What no kernel can do, said before weights are loaded.
 void check_plan(const Plan& plan) {
+  if (!plan.states.empty()) {
+    throw Error("{}: expected a model without short convolutions, found one with",
+                cuda_backend_name());
+  }
+  if (plan.prompt) {
+    throw Error("{}: expected a model that reads a text in one direction, found '{}'",
+                cuda_backend_name(), plan.model_type);
+  }
   for (const CacheShape& shape : plan.caches) {
     if (shape.head_dim <= kMaxHeadDim) continue;
     throw Error("{}: attention: expected heads of at most {} numbers, found {}",

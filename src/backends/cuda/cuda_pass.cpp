@@ -121,6 +121,8 @@ class Pass {
     attention(rows(s.out), rows(s.q), cache(s.cache), tokens_, options);
   }
 
+  void compute(const ShortConvStep&) {}  // refused when the model is opened
+
   void compute(const SelectStep& s) {
     const Rows all = rows(s.x);
     rows_ = scored_;
@@ -143,7 +145,9 @@ class Pass {
     using Function = ActivateStep::Function;
     if (function == Function::Silu) return Activation::Silu;
     if (function == Function::GeluTanh) return Activation::GeluTanh;
-    return function == Function::Gelu ? Activation::Gelu : Activation::Relu;
+    if (function == Function::Gelu) return Activation::Gelu;
+    if (function == Function::Relu) return Activation::Relu;
+    return function == Function::Sigmoid ? Activation::Sigmoid : Activation::Identity;
   }
 
   const Plan& plan_;

@@ -26,6 +26,10 @@ __device__ inline float apply(Activation function, float x) {
       return 0.5f * x * (1.0f + erff(x * 0.70710678f));
     case Activation::Relu:
       return x < 0.0f ? 0.0f : x;  // and NaN stays NaN
+    case Activation::Sigmoid:
+      return 1.0f / (1.0f + expf(-x));
+    case Activation::Identity:
+      return x;
   }
   return x;
 }

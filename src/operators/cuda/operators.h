@@ -79,7 +79,7 @@ void norm(Rows out, Rows in, NormOptions options);  // out may be in
 // out = in * weight^T + bias; bias may be null
 void linear(Rows out, Rows in, DeviceMatrix weight, const float* bias);
 
-enum class Activation { Silu, GeluTanh, Gelu, Relu };
+enum class Activation { Silu, GeluTanh, Gelu, Relu, Sigmoid, Identity };
 void activate(Rows out, Rows gate, Rows up, Activation function);  // up.values may be null
 
 void add(Rows x, Rows in, float scale);  // x += scale * in
