@@ -1,4 +1,5 @@
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/model_source.h"
 #include "course/worker/calls.h"
 #include "course/worker/config_numbers.h"
 #include "model/parameters.h"

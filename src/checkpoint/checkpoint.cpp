@@ -1,4 +1,6 @@
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/flm.h"
+#include "checkpoint/model_source.h"
 
 #include "base/json.h"
 #include "checkpoint/gguf_weights.h"

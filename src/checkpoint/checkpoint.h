@@ -1,14 +1,16 @@
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "checkpoint/model_source.h"
 #include "checkpoint/weight_file.h"
 
 namespace stagecraft {
+
+class ModelSource;
 
 // The named tensors of a model, wherever they lie: in model.safetensors of its folder, in the
 // shards that model.safetensors.index.json lists, or in one file of another format. Names, shapes

@@ -1,5 +1,9 @@
 #include "checkpoint/model_source.h"
 
+#include "checkpoint/flm.h"
+#include "checkpoint/gguf.h"
+#include "checkpoint/llama2c.h"
+
 namespace stagecraft {
 
 ModelSource::Format ModelSource::format_of(const std::filesystem::path& path) {

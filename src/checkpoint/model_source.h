@@ -5,11 +5,11 @@
 #include <memory>
 #include <string>
 
-#include "checkpoint/flm.h"
-#include "checkpoint/gguf.h"
-#include "checkpoint/llama2c.h"
-
 namespace stagecraft {
+
+class GgufFile;
+class FlmFile;
+struct Llama2cHeader;
 
 // A model as it lies on the disk: a folder in the layout of Hugging Face, or one file of another
 // format. Config, vocabulary, chat template and weights are all read through it, so a program that

@@ -4,6 +4,7 @@
 #include "checkpoint/convert_tensor.h"
 #include "checkpoint/gguf_weights.h"
 #include "checkpoint/gguf_writer.h"
+#include "checkpoint/model_source.h"
 #include "convert/convert.h"
 #include "convert/sources.h"
 #include "convert/tensor_plan.h"

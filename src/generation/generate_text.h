@@ -1,15 +1,17 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "generation/generate.h"
-#include "text/grammar/token_grammar.h"
 #include "text/tokenizer.h"
 
 namespace stagecraft {
+
+struct TokenGrammar;
 
 struct TextOptions {
   GenerationOptions generation;

@@ -3,6 +3,8 @@
 #include "base/json.h"
 #include "base/mapped_file.h"
 #include "base/utf8.h"
+#include "checkpoint/flm.h"
+#include "checkpoint/gguf.h"
 #include "text/formats/flm_tokenizer.h"
 #include "text/jinja/template.h"
 

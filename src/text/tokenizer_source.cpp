@@ -1,5 +1,8 @@
 #include "text/tokenizer_source.h"
 
+#include "checkpoint/flm.h"
+#include "checkpoint/gguf.h"
+#include "checkpoint/llama2c.h"
 #include "text/formats/flm_tokenizer.h"
 #include "text/formats/gguf_tokenizer.h"
 #include "text/formats/llama2c_tokenizer.h"

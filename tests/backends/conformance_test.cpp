@@ -12,6 +12,7 @@
 
 #include "backends/cpu/cpu_pass.h"
 #include "backends/textbook/textbook_backend.h"
+#include "checkpoint/model_source.h"
 #include "tests/backends/conformance_cases.h"
 #include "tests/backends/plan_oracle.h"
 #include "tests/support/temporary_folder.h"

@@ -1,6 +1,7 @@
 // The two ways to run Llama's family on the textbook backend: the layers of the course, and the
 // plan walked step by step.
 #include "backends/textbook/plan_walker.h"
+#include "checkpoint/model_source.h"
 
 #include <gtest/gtest.h>
 

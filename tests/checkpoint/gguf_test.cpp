@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/model_source.h"
 #include "tests/support/temporary_folder.h"
 
 namespace stagecraft {

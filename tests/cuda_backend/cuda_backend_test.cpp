@@ -2,6 +2,7 @@
 // every tiny model against PyTorch. cuda_backend_test.py runs this program and reads what the
 // emulator's checker found.
 #include "backends/cuda/cuda_backend.h"
+#include "checkpoint/model_source.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

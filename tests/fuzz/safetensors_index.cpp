@@ -1,6 +1,7 @@
 // model.safetensors.index.json beside two good shards: an Error, or the tensors of these two files.
 #include "base/error.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/model_source.h"
 #include "tests/fuzz/fuzz.h"
 
 using namespace stagecraft;
