@@ -14,6 +14,7 @@
 #include "programs/console.h"
 #include "programs/students_code.h"
 #include "text/grammar/json_schema.h"
+#include "text/grammar/token_grammar.h"
 
 namespace stagecraft {
 namespace {
