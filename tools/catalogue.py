@@ -45,14 +45,14 @@ def source(folder, program):
 
 def source_of(folder, name):
     """The same by its name: no_mean."""
-    return source(folder, next(one for one in entries(folder) if one["file"] == f"{name}.cpp"))
+    return source(folder, next(one for one in entries(folder) if pathlib.Path(one["file"]).stem == name))
 
 
 def main():
     folder = pathlib.Path(sys.argv[1])
     if len(sys.argv) == 2:
         for program in entries(folder):
-            print(program["file"][:-4], program["file"], program.get("of", ""), "told" if "en" in program else "",
+            print(pathlib.Path(program["file"]).stem, program["file"], program.get("of", ""), "told" if "en" in program else "",
                   " ".join(program.get("flags", [])), sep="|")
         return 0
     out = pathlib.Path(sys.argv[2])

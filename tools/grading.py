@@ -39,9 +39,11 @@ MOST_LETTERS = 8000  # of one thing that is said to or about a student
 GROUPS = {"passed", "unwritten", "crashed", "hung"}  # other ways to fail are "wrong"
 NO_FAULT = ("passed", "unwritten", "begun", "slow", "unjudged")
 # What a verdict hangs on, besides the student's files, the seed and the compiler.
-TOOLS = ("confine", "course", "grading", "limited", "links", "own_work", "recipe", "sanitized", "submission")
+TOOLS = ("confine", "course", "grading", "limited", "links", "own_work", "recipe", "sanitized", "submission", "cuda_check", "cuda_compile")
 OFFICIAL = (*progress.OFFICIAL, "tests/mistakes", "stages/messages.json", "stages/own_work.json", "CMakeLists.txt",
             *(f"tools/{name}.py" for name in TOOLS))
+# What compiles a stage for the emulator of CUDA, and what that includes.
+EMULATOR = [course.ROOT / name for name in ("tools/cuda_compile.py", "tools/cuda_check.py", "src/cuda_emulator")]
 building = threading.Lock()
 prepared = None  # the folder of the headers, if another process has made it
 
@@ -89,6 +91,8 @@ def precompile(folder):
     them by itself, and takes none that was made with other options; Clang does not look.)"""
     shutil.copytree(prepare(), folder)
     for stage in course.stages():
+        if stage.is_emulated:
+            continue
         steps = recipe.recipe(stage.number)
         include = folder / stage.number
         for unit in stage.units:
@@ -170,8 +174,9 @@ class Work:
         objects = {name: made / "CMakeFiles" / "mine.dir" / f"{name}.o" for name in steps.compile}
         for name, out in objects.items():
             out.parent.mkdir(parents=True, exist_ok=True)
+            emulator = EMULATOR if stage.is_emulated else []
             command = confined(steps.compile_command(name, out, headers=include),
-                               reads=[include, self.folder / "stages"], writes=[out.parent],
+                               reads=[include, self.folder / "stages", *emulator], writes=[out.parent],
                                compiles=True, seconds=COMPILE_SECONDS)
             self.run(command, self.folder, name)
         self.refuse(own_work.refusal(stage, {}, objects, () if kind else steps.ours))
@@ -209,6 +214,8 @@ class Work:
 
     def where_it_happens(self, stage, request):
         """What the sanitizers say about a request that the student's code did not survive."""
+        if stage.is_emulated:  # its checker has said it
+            return "", None
         def command(words):
             return confined(words, reads=[request.parent, course.ROOT / "tests" / "data" / "models"],
                             writes=[pathlib.Path(words[-1]).parent], sanitized=True,

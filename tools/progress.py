@@ -29,7 +29,7 @@ def official():
 
 def files(stage):
     """All that the student may have written for a stage, but for my_tests.cpp, which decides nothing."""
-    found = {path for ending in ("*.cpp", "*.h", "*.hpp") for path in stage.folder.glob(ending)}
+    found = {path for ending in ("*.cpp", "*.cu", "*.h", "*.hpp") for path in stage.folder.glob(ending)}
     return sorted(found - {stage.my_tests})
 
 

@@ -66,7 +66,7 @@ def next_step(result, selection=None):
     to_write = result.status == "unwritten" or result.is_begun
     files = f"{stage.folder.relative_to(course.ROOT)}/{stage.file_names}"
     if result.status == "slow":
-        return course.say("test_faster", files, stage.id)
+        return course.say("test_faster_emulated" if stage.is_emulated else "test_faster", files, stage.id)
     return course.say("test_write" if to_write else "test_mend", files, stage.id)
 
 
