@@ -321,7 +321,7 @@ def foreign_headers(stage, text):
 
 # Of what the emulator defines, a kernel's launch and all that a kernel calls; nothing that copies or allocates, and no
 # other of its own names. Of the C and C++ libraries, arithmetic and what the compiler itself calls.
-EMULATORS = re.compile(r"_Z(?!\d+cuda[A-Z]|N\d)\w+|_ZN13cuda_emulator3runERKNS_6LaunchE|__tsan_\w+|__ubsan_\w+|"
+EMULATORS = re.compile(r"_Z(?!\d+cuda[A-Z]|N\d)\w+|_ZN13cuda_emulator(?:3runERKNS_6LaunchE|\d+b?f\d+_to_b?f\d+E\w)|__tsan_\w+|__ubsan_\w+|"
                        r"cuda_emulator_(?:memcpy|memmove|memset|flops)|threadIdx|blockIdx|blockDim|gridDim")
 ARITHMETIC = re.compile(
     r"(?:a?(?:sin|cos|tan)h?|atan2|exp|exp2|exp10|expm1|log|log2|log10|log1p|pow|sqrt|cbrt|rsqrt|hypot|erfc?|tgamma|"

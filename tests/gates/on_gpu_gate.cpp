@@ -125,9 +125,11 @@ bool judge_findings(Question asked) {
 
 // ---- counted ------------------------------------------------------------------------------------
 
+constexpr std::uint64_t kRequests = 10;
+
 struct Band {
-  double times;                    // bytes in sectors, of those that must move
-  bool without_conflicts = false;  // of banks
+  double times;                // bytes in sectors, of those that must move
+  bool few_conflicts = false;  // at most one per kRequests of shared memory
 };
 
 std::string measured(const Question& asked, const Watched& watched) {
@@ -162,7 +164,7 @@ std::string problem_with_counts(const Question& asked, const Band& band, const O
     return measured(asked, watched) + "\n  " + say("gpu_band", band.times) + "\n  " +
            worst_line(watched, false);
   }
-  if (band.without_conflicts && watched.conflicts() > 0) {
+  if (band.few_conflicts && kRequests * watched.conflicts() > watched.shared_requests()) {
     return measured(asked, watched) + "\n  " + say("gpu_band_conflicts") + "\n  " +
            worst_line(watched, true);
   }
@@ -170,6 +172,7 @@ std::string problem_with_counts(const Question& asked, const Band& band, const O
 }
 
 void judge_counts(Question asked, const Band& band) {
+  asked.one.expected["findings"] = {{0}, {}, {}};
   asked.one.expected["counts"] = {{2}, {0.0, 0.0}, {0.0, 0.0}};  // for known mistakes
   const auto right = std::make_shared<bool>(false);
   const bool reached = judge_by(asked.one, [asked, band, right](const Outcome& outcome) {
@@ -208,14 +211,15 @@ TEST(GpuRmsNormChecked, HasNoFindings) {
   judge_findings(rms_norm(inputs, 3, 300));
 }
 
-// One thread per row makes 32 lanes touch 32 sectors; a warp per row, 4. Reading x twice is 2 times
-// the least: weight counts once per row.
+// One thread per row makes 32 lanes touch 32 sectors, 16 times the least; a warp per row touches 4.
+// Reading x twice is 2 times the least, for the weight counts once per row; `x[i] * x[i]` makes it
+// 2.5, since no compiler merges the two here.
 void count_rms_norm(const Band& band) {
   Inputs inputs;
   judge_counts(rms_norm(inputs, 64, 192), band);
 }
 TEST(GpuRmsNormCounts, ReachTheFirstBand) { count_rms_norm({4.0}); }
-TEST(GpuRmsNormCounts, ReachTheLastBand) { count_rms_norm({2.1, true}); }
+TEST(GpuRmsNormCounts, ReachTheLastBand) { count_rms_norm({2.6, true}); }
 
 // ---- matmul_transb ------------------------------------------------------------------------------
 
@@ -232,8 +236,8 @@ TEST(GpuMatmul, EqualsPyTorch) {
 
 TEST(GpuMatmul, EqualsItsTwinAtSizesOfEveryKind) {
   Inputs inputs;
-  const std::size_t kSizes[][3] = {{1, 64, 32},  {32, 32, 32}, {33, 65, 17}, {40, 16, 70},
-                                   {64, 31, 33}, {1, 1, 1},    {2, 130, 96}, {16, 16, 300}};
+  const std::size_t kSizes[][3] = {
+      {1, 64, 32}, {33, 40, 17}, {20, 16, 70}, {1, 1, 1}, {2, 100, 33}};
   for (const auto& [m, n, k] : kSizes) {
     Question asked = matmul(inputs, m, n, k);
     asked.one.request.calls = m == 33 ? 2 : 1;
@@ -243,19 +247,19 @@ TEST(GpuMatmul, EqualsItsTwinAtSizesOfEveryKind) {
 
 TEST(GpuMatmulChecked, HasNoFindings) {
   Inputs inputs;
-  if (!judge_findings(matmul(inputs, 37, 41, 45))) return;
-  judge_findings(matmul(inputs, 1, 70, 64));
+  if (!judge_findings(matmul(inputs, 19, 37, 41))) return;
+  judge_findings(matmul(inputs, 1, 70, 40));
 }
 
 // One thread per element of C reads 33 sectors for 32 products. Threads that read along k side by
 // side: about 43 times the least. A tile of 16 x 16: 3 times, of 32 x 32: 1.7 times.
 void count_matmul(const Band& band) {
   Inputs inputs;
-  judge_counts(matmul(inputs, 64, 64, 64), band);
+  judge_counts(matmul(inputs, 64, 64, 32), band);
 }
-TEST(GpuMatmulCounts, ReachTheFirstBand) { count_matmul({50.0}); }
-TEST(GpuMatmulCounts, ReachTheSecondBand) { count_matmul({3.1}); }
-TEST(GpuMatmulCounts, ReachTheLastBand) { count_matmul({3.1, true}); }
+TEST(GpuMatmulCounts, ReachTheFirstBand) { count_matmul({40.0}); }
+TEST(GpuMatmulCounts, ReachTheSecondBand) { count_matmul({2.6}); }
+TEST(GpuMatmulCounts, ReachTheLastBand) { count_matmul({2.6, true}); }
 
 // ---- attention ----------------------------------------------------------------------------------
 

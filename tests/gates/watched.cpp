@@ -58,4 +58,10 @@ std::uint64_t Watched::conflicts() const {
   return conflicts;
 }
 
+std::uint64_t Watched::shared_requests() const {
+  std::uint64_t requests = 0;
+  for (const Line& line : lines) requests += line.is_shared ? line.requests : 0;
+  return requests;
+}
+
 }  // namespace stagecraft::stages

@@ -29,6 +29,7 @@ struct Watched {
   explicit Watched(const Response& response, const std::string& output = "report");
   std::uint64_t bytes_in_sectors() const;
   std::uint64_t conflicts() const;
+  std::uint64_t shared_requests() const;
 };
 
 }  // namespace stagecraft::stages

@@ -51,6 +51,10 @@ __global__ void attend(const float* q, const float* keys, const float* values, f
   const int lane = threadIdx.x;
   const int head = blockIdx.x;
   const int kv_head = head / (n_heads / n_kv_heads);
+  float query[4] = {};
+  for (int p = 0; p < 4; ++p) {
+    if (p * 32 + lane < head_dim) query[p] = q[head * head_dim + p * 32 + lane];
+  }
   float sum[4] = {};
   float largest = -INFINITY;
   float weights = 0.0f;
@@ -58,7 +62,9 @@ __global__ void attend(const float* q, const float* keys, const float* values, f
     const float* key = keys + (j * n_kv_heads + kv_head) * head_dim;
     const float* value = values + (j * n_kv_heads + kv_head) * head_dim;
     float product = 0.0f;
-    for (int i = lane; i < head_dim; i += 32) product += q[head * head_dim + i] * key[i];
+    for (int p = 0; p < 4; ++p) {
+      if (p * 32 + lane < head_dim) product += query[p] * key[p * 32 + lane];
+    }
     const float score = sum_of_warp(product) * scale;
     const float larger = fmaxf(largest, score);
     const float shrink = expf(largest - larger);
