@@ -329,12 +329,13 @@ def grade(handed_in, seed=None, jobs=None, stages=None, memory=None):
         one = functools.partial(work.remembered, memory=memory) if memory else work.grade
         with concurrent.futures.ThreadPoolExecutor(jobs or os.cpu_count()) as pool:
             entries = list(pool.map(one, stages))
+    optional = {stage.id for stage in stages if stage.is_optional}
     return {
         "schema": SCHEMA, "official": official(), "seed": None if seed is seeds else seed, "compiler": compiler(),
         "language": course.language(), "confined": not why_not(), "not_confined_because": why_not(),
         "repository": {"source": handed_in.source, "sha": handed_in.sha, "changed": handed_in.is_changed},
         "earned": sum(entry["earned"] for entry in entries),
-        "points": sum(entry["points"] for entry in entries),
+        "points": sum(entry["points"] for entry in entries if entry["started"] or entry["id"] not in optional),
         "failed": [entry["id"] for entry in entries if entry["failed"]],
         "stages": entries,
     }
