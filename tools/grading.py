@@ -43,7 +43,7 @@ TOOLS = ("confine", "course", "grading", "limited", "links", "own_work", "recipe
 OFFICIAL = (*progress.OFFICIAL, "tests/mistakes", "stages/messages.json", "stages/own_work.json", "CMakeLists.txt",
             *(f"tools/{name}.py" for name in TOOLS))
 # What compiles a stage for the emulator of CUDA, and what that includes.
-EMULATOR = [course.ROOT / name for name in ("tools/cuda_compile.py", "tools/cuda_check.py", "src/cuda_emulator")]
+EMULATOR = [course.ROOT / name for name in ("tools", "src/cuda_emulator")]
 building = threading.Lock()
 prepared = None  # the folder of the headers, if another process has made it
 
