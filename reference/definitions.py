@@ -198,6 +198,51 @@ def short_conv(x: Tensor, taps: Tensor, bias: Tensor | None, how: Arithmetic) ->
     return y if bias is None else y + bias.to(how.dtype)
 
 
+def sigmoid(x: Tensor, how: Arithmetic) -> Tensor:
+    """1 / (1 + exp(-x)), element by element."""
+    return 1 / (1 + torch.exp(-x.to(how.dtype)))
+
+
+def gated_delta(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    beta: Tensor,
+    decay: Tensor,
+    rate: Tensor,
+    shift: Tensor,
+    how: Arithmetic,
+) -> Tensor:
+    """The gated delta rule (Yang et al. 2024): a matrix per head, from keys to values; token by token
+
+        S = exp(-exp(rate) * softplus(decay + shift)) * S
+        S = S + sigmoid(beta) * (v - S k) k^T,  y = S q
+
+    q and k [S, G, D] are divided by their lengths, and q by sqrt(D); v [S, H, V]; beta and decay [S, H]; head h
+    reads q, k h // (H / G). -> [S, H, V]
+    """
+    group = v.shape[1] // k.shape[1]
+    q, k = (_unit(x.to(how.dtype), how).repeat_interleave(group, dim=1) for x in (q, k))
+    q = _divide(q, torch.tensor(q.shape[-1], dtype=how.dtype).sqrt(), how)
+    time = torch.nn.functional.softplus(decay.to(how.dtype) + shift.to(how.dtype))
+    kept = torch.exp(-torch.exp(rate.to(how.dtype)) * time)
+    learned = sigmoid(beta, how)
+    state = torch.zeros(v.shape[1], v.shape[2], k.shape[2], dtype=how.dtype)  # [H, V, D]
+    rows = []
+    for t in range(len(v)):
+        state = kept[t, :, None, None] * state
+        known = dot(k[t, :, None], state, how)[:, 0]
+        delta = learned[t, :, None] * (v[t].to(how.dtype) - known)
+        state = state + delta[:, :, None] * k[t, :, None]
+        rows.append(dot(q[t, :, None], state, how)[:, 0])
+    return torch.stack(rows)
+
+
+def _unit(x: Tensor, how: Arithmetic) -> Tensor:
+    """x / sqrt(sum_j x_j^2 + 1e-6)."""
+    return _divide(x, torch.sqrt(_row_sum(x, x, how) + 1e-6), how)
+
+
 def softmax(x: Tensor, how: Arithmetic) -> Tensor:
     """exp(x - max) / sum of the same, over the last dimension; -inf gives 0."""
     x = x.to(how.dtype)

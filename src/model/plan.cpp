@@ -186,6 +186,14 @@ class PlanText {
                                                weight(s.taps), bias(s.bias),
                                                plan_.weight(s.taps).shape.back()));
             },
+            [&](const DeltaStep& s) {
+              const StateShape& state = plan_.state(s.state);
+              return equals(
+                  s.out,
+                  fmt::format("gated_delta({}, {}, {}, state; {} heads, {} key heads, {} x {})",
+                              buffer(s.in), buffer(s.beta), buffer(s.decay), state.rows / s.key_dim,
+                              s.n_key_heads, s.key_dim, state.width));
+            },
             [&](const SelectStep& s) {
               return equals(s.x, fmt::format("rows of {} to be scored", buffer(s.x)));
             },
@@ -340,6 +348,9 @@ std::vector<BufferId> buffers_read(const StepKind& kind) {
                         },
                         [](const AttentionStep& s) { return Ids{s.q}; },
                         [](const ShortConvStep& s) { return Ids{s.in}; },
+                        [](const DeltaStep& s) {
+                          return Ids{s.in, s.beta, s.decay};
+                        },
                         [](const SelectStep& s) { return Ids{s.x}; },
                     },
                     kind);
@@ -359,6 +370,7 @@ BufferId buffer_written(const StepKind& kind) {
                         [](const StoreStep&) { return kNone; },
                         [](const AttentionStep& s) { return s.out; },
                         [](const ShortConvStep& s) { return s.out; },
+                        [](const DeltaStep& s) { return s.out; },
                         [](const SelectStep& s) { return s.x; },
                     },
                     kind);
@@ -378,7 +390,8 @@ std::size_t context_limit(const Plan& plan, std::size_t capacity) {
 }
 
 bool writes_state(const StepKind& kind) {
-  return std::holds_alternative<StoreStep>(kind) || std::holds_alternative<ShortConvStep>(kind);
+  return std::holds_alternative<StoreStep>(kind) || std::holds_alternative<ShortConvStep>(kind) ||
+         std::holds_alternative<DeltaStep>(kind);
 }
 
 std::size_t max_heads(const Plan& plan) {

@@ -206,6 +206,17 @@ struct ShortConvStep {
   WeightId bias = kNone;
 };
 
+// The gated delta rule (Yang et al. 2024; operators/gated_delta.h). Each head keeps a matrix from
+// keys to values, which fades, is corrected by each token, and is read with its query.
+struct DeltaStep {
+  BufferId out;          // [heads * value_dim]
+  BufferId in;           // [2 * n_key_heads * key_dim + heads * value_dim]: q, k and v side by side
+  BufferId beta, decay;  // [heads]
+  WeightId rate, shift;  // [heads]
+  StateId state;         // [heads * key_dim, value_dim]
+  std::size_t n_key_heads = 0, key_dim = 0;
+};
+
 // From here on buffers hold only the rows whose logits are wanted.
 struct SelectStep {
   BufferId x;  // the buffer that goes on
@@ -213,7 +224,7 @@ struct SelectStep {
 
 using StepKind =
     std::variant<EmbedStep, NormStep, LinearStep, ActivateStep, RouteStep, ExpertsStep, AddStep,
-                 MapStep, RopeStep, StoreStep, AttentionStep, ShortConvStep, SelectStep>;
+                 MapStep, RopeStep, StoreStep, AttentionStep, ShortConvStep, DeltaStep, SelectStep>;
 
 struct Step {
   StepKind kind;

@@ -46,6 +46,7 @@ class Builder {
     if (step == "product") product_case(ActivateStep::Function::Identity);
     if (step == "sigmoid product") product_case(ActivateStep::Function::Sigmoid);
     if (step == "short conv") short_conv_case();
+    if (step == "gated delta") delta_case();
     if (step == "route") route_case();
     if (step == "experts") experts_case();
     if (step == "attention") attention_case(false);
@@ -280,6 +281,29 @@ class Builder {
                               large_ ? ", twice" : "");
   }
 
+  void delta_case() {
+    const std::size_t n_key_heads = pick(1, 3), n_heads = n_key_heads * (odd_ ? 2 : 1);
+    const std::size_t key_dim = pick(1, 40), value_dim = large_ ? pick(33, 80) : pick(1, 32);
+    const std::size_t values = n_heads * value_dim;
+    const BufferId x = w_.buffer("x", 24);
+    const BufferId in = w_.buffer("in", 2 * n_key_heads * key_dim + values);
+    const BufferId beta = w_.buffer("beta", n_heads), decay = w_.buffer("decay", n_heads);
+    const BufferId y = w_.buffer("y", values), z = w_.buffer("z", values);
+    embed(x, values);
+    linear(in, x, "in", false, false);
+    linear(beta, x, "beta", false, false);
+    linear(decay, x, "decay", false, false);
+    linear(z, x, "z", false, false);
+    const WeightId rate = weight("rate", {n_heads}), shift = weight("shift", {n_heads});
+    w_.step("delta", DeltaStep{y, in, beta, decay, rate, shift,
+                               w_.state({n_heads * key_dim, value_dim}), n_key_heads, key_dim});
+    // What is read only after the last state: computed for the scored rows.
+    w_.step("gated", ActivateStep{y, z, y, ActivateStep::Function::Sigmoid});
+    show(y);
+    made_.shape =
+        fmt::format("{} heads, {} key heads, {} x {}", n_heads, n_key_heads, key_dim, value_dim);
+  }
+
   // Scores that stand in a table: no rounding decides who is chosen. In every
   // second row some stand twice, so that the choice is between equals.
   BufferId route(std::size_t rows, std::size_t n_experts) {
@@ -451,8 +475,9 @@ const std::vector<std::string>& conformance_steps() {
       "layer norm, add", "linear",       "linear, add",  "transposed",
       "silu gate",       "gelu gate",    "tanh gate",    "linear, silu",
       "linear, gelu",    "linear, tanh", "linear, relu", "product",
-      "sigmoid product", "short conv",   "route",        "experts",
-      "attention",       "alibi",        "map",          "select"};
+      "sigmoid product", "short conv",   "gated delta",  "route",
+      "experts",         "attention",    "alibi",        "map",
+      "select"};
   return steps;
 }
 

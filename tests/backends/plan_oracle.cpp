@@ -282,6 +282,47 @@ class Oracle {
     result_.most_terms = std::max(result_.most_terms, taps.cols());
   }
 
+  void compute(const DeltaStep& s) {
+    const auto rate = weights_.vector(s.rate), shift = weights_.vector(s.shift);
+    const std::size_t width = plan_.state(s.state).width, key_dim = s.key_dim;
+    const std::size_t n_heads = rate.size(), keys = s.n_key_heads * key_dim;
+    for (std::size_t head = 0; head < n_heads; ++head) {
+      std::vector<std::vector<double>> state(key_dim, std::vector<double>(width));
+      for (std::size_t t = 0; t < tokens_.size(); ++t) {
+        const std::vector<double>& in = buffer(s.in)[t];
+        const std::size_t key = head / (n_heads / s.n_key_heads) * key_dim;
+        std::vector<double> q(in.begin() + static_cast<std::ptrdiff_t>(key),
+                              in.begin() + static_cast<std::ptrdiff_t>(key + key_dim));
+        std::vector<double> k(in.begin() + static_cast<std::ptrdiff_t>(keys + key),
+                              in.begin() + static_cast<std::ptrdiff_t>(keys + key + key_dim));
+        const auto length = [](const std::vector<double>& x) {
+          return std::sqrt(std::inner_product(x.begin(), x.end(), x.begin(), 1e-6));
+        };
+        const double q_length = length(q) * std::sqrt(static_cast<double>(key_dim));
+        const double k_length = length(k);
+        for (double& x : q) x /= q_length;
+        for (double& x : k) x /= k_length;
+        const double time =
+            std::log1p(std::exp(buffer(s.decay)[t][head] + static_cast<double>(shift[head])));
+        const double kept = std::exp(-std::exp(static_cast<double>(rate[head])) * time);
+        const double learned = 1.0 / (1.0 + std::exp(-buffer(s.beta)[t][head]));
+        for (std::size_t c = 0; c < width; ++c) {
+          const double v = in[2 * keys + head * width + c];
+          double held = 0.0, sum = 0.0, size = std::abs(v);
+          for (std::size_t i = 0; i < key_dim; ++i) held += k[i] * (state[i][c] *= kept);
+          for (std::size_t i = 0; i < key_dim; ++i) {
+            state[i][c] += k[i] * learned * (v - held);
+            sum += q[i] * state[i][c];
+            size += std::abs(state[i][c]);
+          }
+          buffer(s.out)[t][head * width + c] = sum;
+          result_.largest_sum = std::max(result_.largest_sum, size);
+        }
+      }
+    }
+    result_.most_terms = std::max({result_.most_terms, key_dim, tokens_.size()});
+  }
+
   void compute(const SelectStep&) {}  // all rows are scored
 
   void note(const std::vector<double>& row, std::size_t terms) {

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "operators/check.h"
+#include "operators/gated_delta.h"
 #include "operators/route.h"
 #include "operators/softmax.h"
 
@@ -306,6 +307,76 @@ class Pass {
     }
     for (std::size_t i = 0; i < past; ++i) {
       std::copy_n(row(in.rows() + i), n, state.row(i).data() + columns.begin);
+    }
+  }
+
+  void compute(const DeltaStep& step) {
+    prepare_delta(step);
+    slice_.barrier();
+    // By sequence, head and panel of values: one part of a matrix, small enough for the nearest
+    // cache, sees all rows before the next one is fetched.
+    const StateShape& shape = program_.plan.state(step.state);
+    const std::size_t n_heads = shape.rows / step.key_dim;
+    const std::size_t n_panels = (shape.width + kPanelOutputs - 1) / kPanelOutputs;
+    const std::size_t per_sequence = n_heads * n_panels;
+    const Range mine = slice_.share(batch_.size() * per_sequence);
+    std::size_t row = 0, task = 0;
+    for (const SequenceTokens& one : batch_) {
+      const std::size_t end = std::min(mine.end, task + per_sequence);
+      for (std::size_t i = std::max(mine.begin, task); i < end; ++i) {
+        remember(step, one, row, (i - task) / n_panels, (i - task) % n_panels);
+      }
+      task += per_sequence;
+      row += one.tokens.size();
+    }
+    slice_.barrier();
+  }
+
+  // In place: q and k of length 1, how much is learned, how much is kept.
+  void prepare_delta(const DeltaStep& step) const {
+    const auto in = buffer(step.in), beta = buffer(step.beta), decay = buffer(step.decay);
+    const float* const rate = weights_.vector(step.rate);
+    const float* const shift = weights_.vector(step.shift);
+    const float q_scale = 1.0f / std::sqrt(static_cast<float>(step.key_dim));
+    const std::size_t heads = 2 * step.n_key_heads;
+    const Range mine = slice_.share(rows_);
+    for (std::size_t r = mine.begin; r < mine.end; ++r) {
+      for (std::size_t head = 0; head < heads; ++head) {
+        float* const x = &in(r, head * step.key_dim);
+        k_.l2_norm(x, step.key_dim, kDeltaEps, head < step.n_key_heads ? q_scale : 1.0f, x);
+      }
+      for (std::size_t head = 0; head < beta.cols(); ++head) {
+        beta(r, head) = 1.0f / (1.0f + std::exp(-beta(r, head)));
+        decay(r, head) = delta_kept(decay(r, head) + shift[head], rate[head]);
+      }
+    }
+  }
+
+  // One panel of values of one head, over all rows of a sequence, the first of which is `row`. The
+  // state lies panel by panel, [key_dim][32] each.
+  void remember(const DeltaStep& step, const SequenceTokens& one, std::size_t row, std::size_t head,
+                std::size_t panel) const {
+    const StateShape& shape = program_.plan.state(step.state);
+    const auto in = buffer(step.in), out = buffer(step.out);
+    const auto learned = buffer(step.beta), kept = buffer(step.decay);
+    const std::size_t n_heads = shape.rows / step.key_dim;
+    const std::size_t keys = step.n_key_heads * step.key_dim;
+    const std::size_t key = head / (n_heads / step.n_key_heads) * step.key_dim;
+    const std::size_t value = head * shape.width + panel * kPanelOutputs;
+    const std::size_t n_panels = (shape.width + kPanelOutputs - 1) / kPanelOutputs;
+    const std::size_t n = std::min(kPanelOutputs, shape.width - panel * kPanelOutputs);
+    float* const state =
+        one.state->data(step.state) + (head * n_panels + panel) * step.key_dim * kPanelOutputs;
+    for (std::size_t t = row; t < row + one.tokens.size(); ++t) {
+      k_.delta_rule({.state = state,
+                     .q = &in(t, key),
+                     .k = &in(t, keys + key),
+                     .n_keys = step.key_dim,
+                     .kept = kept(t, head),
+                     .learned = learned(t, head),
+                     .v = &in(t, 2 * keys + value),
+                     .n_values = n,
+                     .out = &out(t, value)});
     }
   }
 

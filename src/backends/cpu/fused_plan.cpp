@@ -66,6 +66,11 @@ class Fuser {
       if (i == last_state_) select(i);
       return i + 1;
     }
+    if (at<DeltaStep>(i) != nullptr && owns_inputs(i)) {
+      fused_.steps.push_back(*at<DeltaStep>(i));
+      if (i == last_state_) select(i);
+      return i + 1;
+    }
     if (at<SelectStep>(i) != nullptr) {
       if (!has_state_) select(i);  // otherwise it was done after the last state
       return i + 1;
@@ -245,6 +250,13 @@ class Fuser {
     return queries || (!reads(last_state_, out) && is_read_after(plan_, last_state_, out));
   }
 
+  // Whether nobody else needs what the step reads: then it may be computed in place.
+  bool owns_inputs(std::size_t step) const {
+    return std::ranges::none_of(buffers_read(plan_.steps[step].kind), [&](BufferId buffer) {
+      return is_read_after(plan_, step, buffer);
+    });
+  }
+
   bool reads(std::size_t step, BufferId buffer) const {
     const std::vector<BufferId> read = buffers_read(plan_.steps[step].kind);
     return std::ranges::find(read, buffer) != read.end();
@@ -290,6 +302,9 @@ class Fuser {
       if (const auto* conv = std::get_if<ShortConvStep>(&step)) {
         mark(conv->in);
         mark(conv->out);
+      }
+      if (const auto* delta = std::get_if<DeltaStep>(&step)) {
+        for (const BufferId id : {delta->in, delta->beta, delta->decay, delta->out}) mark(id);
       }
     }
     // The caller brings the memory of the logits.

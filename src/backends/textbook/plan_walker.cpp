@@ -10,6 +10,7 @@
 #include "operators/attention.h"
 #include "operators/check.h"
 #include "operators/exact_gelu.h"
+#include "operators/gated_delta.h"
 #include "operators/geglu.h"
 #include "operators/gelu_tanh.h"
 #include "operators/kernels/panel_matrix.h"
@@ -213,6 +214,13 @@ class Walk {
   void compute(const ShortConvStep& s) {
     short_conv(rows(s.in), weights_.matrix(s.taps), weights_.vector(s.bias), state_.view(s.state),
                rows(s.out));
+  }
+
+  void compute(const DeltaStep& s) {
+    const DeltaShape shape{plan_.buffer(s.beta).width, s.n_key_heads, s.key_dim,
+                           plan_.state(s.state).width};
+    gated_delta(rows(s.in), rows(s.beta), rows(s.decay), weights_.vector(s.rate),
+                weights_.vector(s.shift), shape, state_.view(s.state), rows(s.out));
   }
 
   // The last rows move to the top.

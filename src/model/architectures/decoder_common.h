@@ -145,6 +145,8 @@ class DecoderWriter {
   BufferId buffer(std::string name, std::size_t width) {
     return writer_.buffer(std::move(name), width);
   }
+  WeightId weight(Weight weight) { return writer_.weight(std::move(weight)); }
+  StateId state(StateShape shape) { return writer_.state(shape); }
   void step(std::string name, StepKind kind) { writer_.step(std::move(name), std::move(kind)); }
 
   // Begins a layer; returns what the names of its tensors begin with: "model.layers.3."

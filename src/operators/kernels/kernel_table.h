@@ -49,6 +49,8 @@ const Kernels table = {
     .to_q8 = to_q8,
     .rms_norm = rms_norm,
     .layer_norm = layer_norm,
+    .l2_norm = l2_norm,
+    .delta_rule = delta_rule,
     .activate = {activate_rows<silu>, activate_rows<gelu_tanh>, activate_rows<gelu>,
                  activate_rows<relu>, activate_rows<sigmoid>, activate_rows<identity>},
     .soft_cap = soft_cap,
