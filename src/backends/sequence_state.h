@@ -7,29 +7,29 @@
 
 namespace stagecraft {
 
-// The states of one sequence (StateShape): what its layers keep of the text beside keys and values.
-// A step overwrites them as it goes, so they can be copied whole, or begin anew, and nothing else.
+// The states of one sequence (StateShape): what its layers keep of a text besides keys and values.
+// Each token overwrites them, so older states are lost. They can only be copied whole or cleared.
 class SequenceState {
  public:
   // row_multiple: rows are padded to a multiple of this many numbers.
   explicit SequenceState(const Plan& plan, std::size_t row_multiple = 1);
 
   bool is_empty() const { return states_.empty(); }
-  // [rows, width] as the plan says, the padding left out.
+  // [rows, width] of the plan's StateShape, without the padding.
   MatrixView<float> view(StateId id);
   float* data(StateId id) { return states_[static_cast<std::size_t>(id)].values.data(); }
 
-  // Whether the states of a text of `from` positions, as they were after `to` of them, are still
-  // known: after all of them, or before the first.
+  // Whether a text of `from` positions still knows the states after its first `to` positions. It
+  // knows them after all positions, and before the first.
   bool knows(std::size_t from, std::size_t to) const { return is_empty() || to == from || to == 0; }
-  // A text of `from` positions is to be cut to `to`. Returns the length that it now has: 0 where a
-  // state cannot be cut there.
+  // Cuts a text of `from` positions to `to`. Returns the new length, which is 0 if the states after
+  // `to` positions are not known.
   std::size_t truncate(std::size_t from, std::size_t to);
-  // Becomes what `other` knows of its first `to` positions.
+  // Copies the states that `other` had after its first `to` positions, which must be known.
   void copy(const SequenceState& other, std::size_t to);
 
  private:
-  void clear();  // as before the first token
+  void clear();  // the states before the first token
 
   struct State {
     std::size_t width;
@@ -38,7 +38,7 @@ class SequenceState {
   std::vector<State> states_;
 };
 
-// Bytes of the states of a sequence.
+// Bytes of the states of one sequence.
 double sequence_state_bytes(const Plan& plan, std::size_t row_multiple = 1);
 
 }  // namespace stagecraft

@@ -11,26 +11,26 @@ class GgufFile;
 class FlmFile;
 struct Llama2cHeader;
 
-// A model as it lies on the disk: a folder in the layout of Hugging Face, or one file of another
-// format. Config, vocabulary, chat template and weights are all read through it, so a program that
-// passes one ModelSource to whoever opens something parses the model's file once. Copies share what
-// was parsed.
+// A model on the disk: a folder in the layout of Hugging Face, or one file of another format.
+// Config, vocabulary, chat template and weights are all read through it. A program that passes the
+// same ModelSource to all these readers parses the model's file only once. Copies share the parsed
+// file.
 class ModelSource {
  public:
-  // Opens nothing yet. Not explicit, since a path or a text names a model wherever one is expected.
+  // Opens nothing yet. Not explicit, so that functions that expect a model also take its path.
   template <std::convertible_to<std::filesystem::path> Path>
   ModelSource(const Path& path) : path_(path), format_(format_of(path_)) {}
 
   const std::filesystem::path& path() const { return path_; }
   std::string name() const { return path_.string(); }  // for errors
-  // Whether it is a file of a format that holds a whole model, by its name or its first bytes.
+  // Whether it is one file that holds a whole model. The name or the first bytes show the format.
   bool is_file() const { return format_ != Format::None; }
 
-  // The file of this format, parsed by the first call; nullptr where the model is of another.
+  // The file of this format, parsed by the first call; nullptr if the model has another format.
   // Throws Error naming the file, what was expected and what was found.
   std::shared_ptr<const GgufFile> gguf() const;
   std::shared_ptr<const FlmFile> flm() const;
-  // The header alone, since opening the weights copies them.
+  // Only the header, because opening the weights copies them.
   std::shared_ptr<const Llama2cHeader> llama2c() const;
 
  private:

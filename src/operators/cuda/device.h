@@ -2,8 +2,8 @@
 
 #include <cstddef>
 
-// The memory of the GPU, for code that is no CUDA. All of these throw Error; the copies return when
-// they are done.
+// The memory of the GPU, for code without CUDA. These functions throw Error if they fail. Copies
+// return when they are done.
 namespace stagecraft::cuda {
 
 const char* device_kind();  // "cuda", or "cuda-emulator"
@@ -16,7 +16,7 @@ void copy(void* to, const void* from, std::size_t bytes);
 void clear(void* memory, std::size_t bytes);
 void finish();  // waits for all kernels; throws if one failed
 
-// Throws Error: "cuda: <what>: <why>". Defined where C++ is not compiled by nvcc.
+// Throws Error: "cuda: <what>: <why>". Defined in a file that nvcc does not compile.
 [[noreturn]] void fail(const char* what, const char* why);
 
 }  // namespace stagecraft::cuda

@@ -3,54 +3,54 @@
 #include <cstddef>
 
 // The steps of a plan (model/plan.h) on a GPU. Each function launches one kernel and returns at
-// once. It is plain C++: only the .cu files need a CUDA compiler, or the emulator.
+// once. This header is plain C++: only the .cu files need a CUDA compiler, or the emulator.
 //
-// Pointers are to memory of the GPU. What differs from token to token (ids, positions, which
-// sequence) lies there too: the host decides nothing but the number of rows, so the launches of a
-// pass can be recorded as a graph and repeated.
+// All pointers point to memory of the GPU. What differs from token to token (ids, positions,
+// sequences) is there too, and the host decides only the number of rows. The launches of a pass can
+// therefore be recorded as a graph and repeated.
 //
-// A row's bits depend on no other row: each output is summed in one fixed order, and products and
-// sums that could be contracted are written as fmaf.
+// A row's bits do not depend on other rows. Each output is summed in one fixed order. Where a
+// compiler might join a product and a sum in one kernel only, they are written as fmaf.
 namespace stagecraft::cuda {
 
-// Each row of activations and weights begins at a multiple of this many numbers. The rest of a row
-// is zero, so kernels read whole vectors without a case for the end.
+// Each row of activations and weights begins at a multiple of kRowUnit numbers. The rest of a row
+// is zero, so kernels read whole vectors without a special case for the end.
 inline constexpr unsigned kRowUnit = 32;
 constexpr unsigned padded(std::size_t width) {
   return static_cast<unsigned>((width + kRowUnit - 1) / kRowUnit * kRowUnit);
 }
 
-// Activations: `count` rows of `width` numbers, `stride` from row to row.
+// Activations: `count` rows of `width` numbers. Row i begins at values + i * stride.
 struct Rows {
   float* values = nullptr;
   unsigned count = 0, width = 0, stride = 0;
 };
 
-// Weights in the number format in which a file stores them. Quantised ones keep their integers and
-// scales; only the order of the bytes changes, so that a lane loads eight numbers at once:
+// Weights in the number format of the file. Quantised weights keep their integers and scales. Only
+// the order of the bytes changes, so that a lane (a thread of a warp) loads eight numbers at once:
 //
 //   F32, F16, BF16  values [outputs][stride]
 //   Q8_0            values [outputs][stride] signed bytes, scales [outputs][stride / 32] f16
-//   Q4_0            values [outputs][stride / 2]: two numbers per byte, the first in the low half
-//                   and each + 8; scales as Q8_0
-//   Q4_1            as Q4_0, numbers from 0; scales are pairs of f16: the scale, the minimum
+//   Q4_0            values [outputs][stride / 2]: two numbers per byte, the first in the low half;
+//                   each is stored as number + 8; scales as Q8_0
+//   Q4_1            as Q4_0, but without the + 8; scales are pairs of f16: the scale, the minimum
 enum class WeightType { F32, F16, BF16, Q8_0, Q4_0, Q4_1 };
 
 struct DeviceMatrix {
   WeightType type = WeightType::F32;
-  unsigned outputs = 0, inputs = 0, stride = 0;  // stride: numbers in a row, with the zeros
+  unsigned outputs = 0, inputs = 0, stride = 0;  // stride: numbers per row, zeros included
   const void* values = nullptr;
   const void* scales = nullptr;
 };
 
-// What is known of each row of a pass.
+// For each row of a pass: the token, its position in the text, and its sequence.
 struct Tokens {
   const int* ids = nullptr;
   const int* positions = nullptr;
   const int* sequences = nullptr;  // indices of CacheSlots
 };
 
-// Keys and values of one sequence: cache by cache, [capacity][width] keys, then the values.
+// Keys and values of one sequence. Per cache, in order: [capacity][width] keys, then the values.
 struct CacheSlot {
   void* values = nullptr;
   unsigned capacity = 0;
@@ -69,8 +69,8 @@ void embed(Rows out, DeviceMatrix table, const int* index, float scale, bool add
 struct NormOptions {
   const float* weight = nullptr;  // may be null
   const float* bias = nullptr;    // may be null
-  unsigned group = 0;             // numbers that are normed together
-  bool own_weights = false;       // each group of a row has weights of its own
+  unsigned group = 0;             // how many neighbouring numbers are normed together
+  bool own_weights = false;       // each group of a row has its own weights
   bool centered = false;          // LayerNorm; else RMSNorm
   float eps = 0.0f;
 };
@@ -83,7 +83,7 @@ enum class Activation { Silu, GeluTanh, Gelu, Relu, Sigmoid, Identity };
 void activate(Rows out, Rows gate, Rows up, Activation function);  // up.values may be null
 
 void add(Rows x, Rows in, float scale);  // x += scale * in
-// x *= scale, then cap * tanh(x / cap), then the clip; 0: none
+// x *= scale, then soft_cap * tanh(x / soft_cap), then limited to +-clip; 0: not applied
 void map(Rows x, float scale, float soft_cap, float clip);
 
 struct RopeOptions {
@@ -103,12 +103,12 @@ struct AttentionOptions {
 };
 void attention(Rows out, Rows q, Cache cache, Tokens tokens, AttentionOptions options);
 
-// Scores of experts become shares: see RouteStep.
+// Turns scores of experts into shares, the factors of their results: see RouteStep.
 inline constexpr std::size_t kMaxExperts = 1024;
 void route(Rows x, unsigned n_chosen, bool normed, bool sigmoid);
 
-// Of each row, the experts with a share, in ascending order; -1 where there are fewer than
-// per_row. chosen: [shares.count][per_row]
+// For each row, writes the experts with a share other than 0, in ascending order, then -1 if there
+// are fewer than per_row. chosen: [shares.count][per_row]
 void list_experts(Rows shares, unsigned per_row, int* chosen);
 // out[i] = in[i / rows_per_input] * experts[chosen[i]]^T, one row of out per entry of chosen.
 void expert_linear(Rows out, Rows in, const DeviceMatrix* experts, const int* chosen,

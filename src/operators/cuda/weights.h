@@ -3,9 +3,10 @@
 #include "cuda_emulator.h"
 #include "operators/cuda/operators.h"
 
-// Eight neighbouring weights of a row as floats, in any format. Eight f16 are 16 bytes, the most
-// that a lane loads at once; neighbouring lanes load neighbouring bytes, so that a warp's load is
-// one row of memory (it is "coalesced"). A new number format is one more load8.
+// load8 reads eight neighbouring weights of a row, in any number format, as floats. Eight f16 are
+// 16 bytes, the most that a lane loads at once. Neighbouring lanes load neighbouring bytes, so a
+// warp reads one contiguous range of memory (the load is "coalesced"). A new number format is one
+// more branch of load8.
 namespace stagecraft::cuda {
 
 inline constexpr unsigned kPerLoad = 8;

@@ -8,28 +8,29 @@
 
 namespace stagecraft {
 
-// Reads a text byte by byte and knows, at each place, which bytes a grammar allows next.
+// Reads a text byte by byte. After each byte it knows which bytes a grammar allows next.
 //
-//   a stack    a position in the grammar, and below it where to go on when its rule is done
-//   a state    the set of stacks that the text so far allows
-//   a table    from a state and a byte to the next state, filled when first asked for
+//   a stack    a position in the grammar; below it, the positions to return to at the end of a rule
+//   a state    the set of all stacks that fit the text so far
+//   a table    from a state and a byte to the next state; an entry is computed at its first use
 //
-// Stacks share what lies below them: one that was made before is found again by its two numbers, so
-// equal states are one state, and a text that repeats itself (the characters of a string) costs one
-// look into the table per byte. Not for several threads at once: each text has an automaton.
+// A stack is stored as two numbers, its position and the stack below. Two equal stacks are stored
+// once, so two equal states have the same number. A text that repeats itself (the characters of a
+// string) then costs one look into the table per byte. Not thread-safe: each text has its own
+// automaton.
 class ByteAutomaton {
  public:
   using State = std::uint32_t;
-  static constexpr State kDead = 0;  // no text that begins so is in the grammar
+  static constexpr State kDead = 0;  // the grammar has no text with this beginning
 
   explicit ByteAutomaton(std::shared_ptr<const Grammar> grammar);
 
   State start();
-  // Throws Error if the grammar is so ambiguous that the work since renew_budget() is too much.
+  // Throws Error if the work since renew_budget() exceeds kMaxWork: the grammar is too ambiguous.
   State next(State state, std::uint8_t byte);
-  // Is the text that led here in the grammar as it stands?
+  // Is the text that led to this state a whole text of the grammar? More bytes may be allowed.
   bool accepts(State state) const { return states_[state].accepts; }
-  // Is no byte possible any more?
+  // Is no further byte possible?
   bool is_at_end(State state) const { return states_[state].stacks.empty(); }
 
   std::size_t n_states() const { return states_.size(); }
@@ -37,7 +38,7 @@ class ByteAutomaton {
   State keep_only(State state);
 
   void renew_budget() { work_ = 0; }
-  static constexpr std::size_t kMaxWork = 300'000;  // stacks looked at: about 0.1 s
+  static constexpr std::size_t kMaxWork = 300'000;  // visited stacks: about 0.1 s
 
  private:
   using StackId = std::uint32_t;
@@ -47,7 +48,7 @@ class ByteAutomaton {
     StackId below = kBottom;
   };
   struct Content {
-    std::vector<StackId> stacks;  // in order; each at a set of bytes
+    std::vector<StackId> stacks;  // sorted; the next symbol of each is a set of bytes
     bool accepts = false;
   };
   struct Hash {
@@ -62,11 +63,11 @@ class ByteAutomaton {
   std::shared_ptr<const Grammar> grammar_;
   std::vector<Stack> stacks_;
   std::unordered_map<std::uint64_t, StackId> stack_ids_;
-  std::vector<std::uint32_t> seen_;  // per stack: the last follow() that met it
+  std::vector<std::uint32_t> seen_;  // per stack: the last round_ that visited it
   std::uint32_t round_ = 0;
   std::vector<StackId> todo_;
   std::vector<Content> states_;
-  std::unordered_map<std::vector<StackId>, State, Hash> state_ids_;  // the last number: accepts
+  std::unordered_map<std::vector<StackId>, State, Hash> state_ids_;  // the last number is `accepts`
   std::vector<State> table_;                                         // [n_states, n_classes]
   std::size_t work_ = 0;
 };

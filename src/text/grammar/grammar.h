@@ -9,44 +9,45 @@
 
 namespace stagecraft {
 
-// A context-free grammar over bytes: what a text may be. Immutable, so threads may share it.
+// A context-free grammar over bytes: the set of allowed texts. Immutable, so threads may share it.
 //
 //   GBNF text          root ::= "ja" | "né" | [0-9]+
 //   rules over bytes   root ::= 'j' 'a' | 'n' 0xc3 0xa9 | digits;  digits ::= [0-9] digits | [0-9]
 //
-// A character of more than one byte becomes a sequence of bytes, or a rule where it is one of a
-// range. So nobody behind this header asks where a character ends.
+// A character of several bytes becomes a sequence of bytes, and a range of such characters becomes
+// a rule. Code that uses a Grammar therefore never needs to know where a character ends.
 class Grammar {
  public:
-  // GBNF, as llama.cpp documents it (grammars/README.md): rules "NAME ::= ...", of which one is
-  // `root`; "literals", [classes], '.', groups, |, and the repetitions * + ? {m} {m,} {m,n};
+  // GBNF, as llama.cpp documents it (grammars/README.md): rules "NAME ::= ...", one of them
+  // named `root`; "literals", [classes], '.', groups, |, and the repetitions * + ? {m} {m,} {m,n};
   // comments from # to the end of the line. `where` names the text in errors: "WHERE: line 3,
   // column 7: expected ..., found ...". Throws Error if the text is wrong or too large, or if a
   // rule begins with itself (left recursion).
   static Grammar parse(std::string_view gbnf, const std::string& where);
 
-  // A rule is one or more sequences of symbols. All sequences lie in one list, each closed by End;
-  // a position is a place in that list.
+  // A rule is one or more sequences of symbols. All sequences are in one list, and End closes each.
+  // A Position is an index of that list.
   struct Symbol {
     enum class Kind : std::uint8_t { End, Bytes, Rule };
     Kind kind = Kind::End;
-    std::uint32_t index = 0;  // of a set of bytes, of a rule
+    std::uint32_t index = 0;  // of a set of bytes, or of a rule
   };
   using Position = std::uint32_t;
   using ByteSet = std::bitset<256>;
 
   const Symbol& at(Position position) const { return symbols_[position]; }
   const ByteSet& bytes(const Symbol& symbol) const { return byte_sets_[symbol.index]; }
-  // Where the sequences of a rule begin.
+  // The positions at which the sequences of a rule begin.
   const std::vector<Position>& sequences(std::uint32_t rule) const { return rules_[rule]; }
   std::uint32_t root() const { return root_; }
 
-  // Bytes that no set tells apart have the same class: a dozen classes in most grammars.
+  // Two bytes have the same class if each set contains both or neither. Most grammars have about a
+  // dozen classes, so a table with one column per class is small.
   std::size_t n_classes() const { return n_classes_; }
   std::uint8_t class_of(std::uint8_t byte) const { return class_of_[byte]; }
   std::uint8_t byte_of(std::size_t byte_class) const {
     return byte_of_[byte_class];
-  }  // one of them
+  }  // one byte of the class
 
   static constexpr std::size_t kMaxBytes = 1 << 20;
   static constexpr std::size_t kMaxSymbols = 200'000;

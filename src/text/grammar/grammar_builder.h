@@ -9,11 +9,11 @@
 
 namespace stagecraft {
 
-// Characters from the first to the last, both included.
+// The first and the last character, both included.
 using CharacterRange = std::pair<char32_t, char32_t>;
 using CharacterRanges = std::vector<CharacterRange>;
 
-// All characters but these.
+// All characters except these.
 CharacterRanges all_but(CharacterRanges ranges);
 
 // Collects the rules of a grammar while its text is read.
@@ -22,23 +22,23 @@ class GrammarBuilder {
   using Symbol = Grammar::Symbol;
   using Sequence = std::vector<Symbol>;
 
-  // A rule without sequences yet.
+  // Adds a rule, still without sequences.
   std::uint32_t add_rule();
   // Throws Error if there are too many symbols.
   void add_sequence(std::uint32_t rule, Sequence sequence);
 
-  // One character of these. Surrogates are no characters.
+  // One character of these ranges. Surrogates (U+D800 to U+DFFF) are not characters.
   Symbol character(CharacterRanges ranges);
   // The bytes of one character, in order.
   void append_character(char32_t c, Sequence& sequence);
-  // `item` min to max times; no max: any number of times.
+  // `item`, min to max times. Without max there is no limit.
   Sequence repeated(const Sequence& item, std::size_t min, std::optional<std::size_t> max);
 
-  // Rules that begin with each other, or one with itself: to follow them would never end. Empty if
-  // there are none.
+  // Finds a rule that begins with itself, or rules that begin with each other: an automaton would
+  // follow them without end. Empty if there are none.
   std::vector<std::uint32_t> left_recursion() const;
 
-  // Is there a text of this rule? Not of a rule that never ends: a ::= "x" a
+  // Does any text match this rule? None matches a rule that never ends: a ::= "x" a
   bool has_text(std::uint32_t rule) const { return rules_of_symbols(true)[rule]; }
 
   Grammar build(std::uint32_t root) const;

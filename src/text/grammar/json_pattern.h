@@ -5,12 +5,13 @@
 
 namespace stagecraft {
 
-// The "pattern" of a string in a JSON Schema as GBNF: the characters between the quotes of the JSON
-// string, escaped as JSON wants it. Rules that it uses: `char`, any one character of a JSON string.
+// Writes the "pattern" of a JSON Schema, a regular expression, as GBNF. The result describes the
+// characters between the quotes of a JSON string, escaped by the rules of JSON. It uses the rule
+// `char`, which the caller defines: any one character of a JSON string.
 //
 // Known: characters, '.', classes with \d \w \s (of ASCII), groups ( ) and (?: ), |, and * + ?
-// {m,n}; ^ at the beginning and $ at the end, without which anything may stand there. Throws Error
-// saying "column N: ..." for everything else.
+// {m,n}; ^ at the beginning and $ at the end. Without them, any characters may come before and
+// after the match. Throws Error "column N: ..." for everything else.
 std::string json_pattern_gbnf(std::string_view pattern);
 
 }  // namespace stagecraft

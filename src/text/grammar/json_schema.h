@@ -7,10 +7,10 @@
 
 namespace stagecraft {
 
-// The grammar, in GBNF, of the JSON texts that a JSON Schema (2020-12) allows, or of some of them:
-// members come in the order of the schema, an object with named properties has no others unless
-// additionalProperties says so, and blanks are few. So a small model is not led astray, and every
-// text of the grammar is valid.
+// Writes a JSON Schema (2020-12) as a grammar in GBNF. Every text of the grammar is valid, but the
+// grammar has fewer texts than the schema: members come in the order of the schema, an object with
+// `properties` has no other members unless additionalProperties allows them, and white space is
+// limited. With less freedom, a small model makes fewer mistakes.
 //
 //   {"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}
 //   root ::= "{" ws "\"age\":" ws integer ws "}"
@@ -18,11 +18,11 @@ namespace stagecraft {
 // Known: type, properties, required, additionalProperties, items, prefixItems, minItems, maxItems,
 // enum, const, anyOf, oneOf (as anyOf), allOf of one, $ref into the same document, minLength,
 // maxLength, pattern, format (date, time, date-time, uuid), and for integers minimum, maximum,
-// exclusiveMinimum, exclusiveMaximum. Annotations are skipped. Throws Error naming the place for
-// everything else: what is not understood is never left out in silence.
+// exclusiveMinimum, exclusiveMaximum. Annotations are ignored. Throws Error naming the
+// place for every other keyword: ignoring it would silently allow invalid texts.
 std::string json_schema_gbnf(JsonNode schema);
 
-// Rules of several schemas in one grammar, and rules of its owner beside them.
+// Puts the rules of several schemas into one grammar. The caller may add rules of its own.
 class JsonGrammar {
  public:
   JsonGrammar();
@@ -30,9 +30,9 @@ class JsonGrammar {
   JsonGrammar(const JsonGrammar&) = delete;
   JsonGrammar& operator=(const JsonGrammar&) = delete;
 
-  // What stands for a text of this schema in a rule.
+  // Returns an expression that a rule can use for "a text of this schema".
   std::string add(JsonNode schema);
-  // All rules that these need.
+  // All rules that these expressions need.
   std::string rules() const;
 
  private:
@@ -40,10 +40,10 @@ class JsonGrammar {
   std::unique_ptr<Writer> writer_;
 };
 
-// Any JSON object.
+// The grammar, in GBNF, of any JSON object.
 std::string json_object_gbnf();
 
-// A literal of GBNF that stands for `text`, which must be UTF-8.
+// `text`, which must be UTF-8, as a literal of GBNF.
 std::string gbnf_literal(std::string_view text);
 
 }  // namespace stagecraft

@@ -10,17 +10,17 @@
 
 namespace stagecraft {
 
-// A grammar, and the tokens that a text under it is made of. Immutable; texts share it.
+// A grammar and the vocabulary's tokens. Immutable, so several texts can share it.
 struct TokenGrammar {
   std::shared_ptr<const Grammar> grammar;
   std::shared_ptr<const TokenTrie> tokens;
 };
 
-// Makes them for one vocabulary, whose tree is built when the first is asked for. For one thread.
+// Parses grammars for one vocabulary. The first call builds the tree of tokens. Not thread-safe.
 class TokenGrammars {
  public:
   explicit TokenGrammars(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}  // must outlive it
-  // As Grammar::parse.
+  // Parameters and errors: see Grammar::parse.
   TokenGrammar parse(std::string_view gbnf, const std::string& where);
 
  private:
@@ -28,23 +28,24 @@ class TokenGrammars {
   std::shared_ptr<const TokenTrie> tokens_;
 };
 
-// One text that is being written under a grammar: which token may come next.
+// One text that is written under a grammar. Finds the tokens that may come next.
 //
 //   grammar -> automaton over bytes ----+
 //   vocabulary -> tree of bytes --------+--> allowed(): one walk over the tree per new state
 //
-// The walk leaves a branch at the first byte that the grammar forbids; its result is kept per
-// state, so a string of JSON costs one walk, not one per token.
+// The walk leaves a branch at the first byte that the grammar forbids. Its result is kept per
+// state. Inside a JSON string the state usually stays the same, so a string costs one walk, not one
+// per token.
 class GuidedText {
  public:
   explicit GuidedText(const TokenGrammar& rules);
 
-  // One bit per token id: may it come next? Valid until the next call. Throws Error if the grammar
-  // takes too long to follow.
+  // One bit per token id: may this token come next? Valid until the next call. Throws Error if the
+  // grammar is too ambiguous (ByteAutomaton::next).
   std::span<const std::uint64_t> allowed();
-  // Is the text in the grammar as it stands?
+  // Is the text so far a whole text of the grammar? More tokens may be allowed.
   bool accepts() const { return automaton_.accepts(state_); }
-  // Is it, and can nothing follow?
+  // accepts(), and nothing may follow.
   bool is_complete() const { return accepts() && automaton_.is_at_end(state_); }
   // Takes the next token. Throws Error if it is not allowed.
   void push(TokenId token);
@@ -56,7 +57,7 @@ class GuidedText {
   ByteAutomaton automaton_;
   ByteAutomaton::State state_;
   std::unordered_map<ByteAutomaton::State, std::vector<std::uint64_t>> masks_;
-  std::vector<ByteAutomaton::State> path_;  // of the walk: the state per depth
+  std::vector<ByteAutomaton::State> path_;  // during walk(): the state at each depth of the tree
 };
 
 }  // namespace stagecraft

@@ -9,18 +9,19 @@
 
 namespace stagecraft {
 
-// The texts of a vocabulary as one tree of bytes, so that what tokens begin with is looked at once
-// for all of them. Special tokens have no text, and are not in it. Immutable.
+// The texts of all tokens as one tree of bytes (a trie). Tokens with the same beginning share its
+// nodes, so a grammar checks the beginning once for all of them. Special tokens have no text and
+// are not in the tree. Immutable.
 class TokenTrie {
  public:
   explicit TokenTrie(const Tokenizer& tokenizer);
 
-  // A node is one byte after those of the nodes that it hangs from. In preorder: what hangs from
-  // node i stands behind it, up to `end`.
+  // A node is one byte. Its text is the bytes of all nodes above it, then its own. Nodes are in
+  // preorder: those below node i are nodes i + 1 to end - 1.
   struct Node {
     std::uint32_t end = 0;
-    std::uint32_t depth = 0;        // of its text, in bytes: 1 or more
-    std::uint32_t first_token = 0;  // the tokens with this text, places in tokens()
+    std::uint32_t depth = 0;        // length of its text in bytes: 1 or more
+    std::uint32_t first_token = 0;  // index in tokens() of the tokens with this text
     std::uint16_t n_tokens = 0;
     std::uint8_t byte = 0;
   };
@@ -29,7 +30,7 @@ class TokenTrie {
 
   std::size_t vocab_size() const { return texts_.size(); }
   std::size_t max_depth() const { return max_depth_; }
-  // The bytes of a token; empty where it has none, or there is no such token.
+  // The bytes of a token; empty if it has none, or if there is no such token.
   std::string_view text(TokenId token) const;
 
  private:
