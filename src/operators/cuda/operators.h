@@ -26,8 +26,10 @@ struct Rows {
   unsigned count = 0, width = 0, stride = 0;
 };
 
-// Weights in the number format of the file. Quantised weights keep their integers and scales. Only
-// the order of the bytes changes, so that a lane (a thread of a warp) loads eight numbers at once:
+// Weights in the number format of the file; formats that are not listed here are stored as one that
+// is (Q5_0 as Q8_0, formats with several scales per block as BF16). Quantised weights keep their
+// integers and scales. Only the order of the bytes changes, so that a lane (a thread of a warp)
+// loads eight numbers at once:
 //
 //   F32, F16, BF16  values [outputs][stride]
 //   Q8_0            values [outputs][stride] signed bytes, scales [outputs][stride / 32] f16

@@ -7,7 +7,8 @@
 
 namespace stagecraft {
 
-// Writes a JSON Schema (2020-12) as a grammar in GBNF. Every text of the grammar is valid, but the
+// Writes a JSON Schema (2020-12) as a grammar in GBNF. Every text of the grammar is valid (but
+// oneOf is read as anyOf), and the
 // grammar has fewer texts than the schema: members come in the order of the schema, an object with
 // `properties` has no other members unless additionalProperties allows them, and white space is
 // limited. With less freedom, a small model makes fewer mistakes.
