@@ -7,11 +7,10 @@
 
 namespace stagecraft {
 
-// Writes a JSON Schema (2020-12) as a grammar in GBNF. Every text of the grammar is valid (but
-// oneOf is read as anyOf), and the
-// grammar has fewer texts than the schema: members come in the order of the schema, an object with
-// `properties` has no other members unless additionalProperties allows them, and white space is
-// limited. With less freedom, a small model makes fewer mistakes.
+// Writes a JSON Schema (2020-12) as a grammar in GBNF. Every text of the grammar is valid, except
+// that oneOf is read as anyOf. The grammar has fewer texts than the schema: members come in the
+// order of the schema, an object with `properties` has no other members unless additionalProperties
+// allows them, and white space is limited. With less freedom, a small model makes fewer mistakes.
 //
 //   {"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}
 //   root ::= "{" ws "\"age\":" ws integer ws "}"
