@@ -2,18 +2,13 @@
 
 #include <algorithm>
 
+#include "base/round_up.h"
+
 namespace stagecraft {
-namespace {
-
-std::size_t padded(std::size_t width, std::size_t multiple) {
-  return (width + multiple - 1) / multiple * multiple;
-}
-
-}  // namespace
-
 SequenceState::SequenceState(const Plan& plan, std::size_t row_multiple) {
   for (const StateShape& shape : plan.states) {
-    states_.push_back({shape.width, Matrix<float>(shape.rows, padded(shape.width, row_multiple))});
+    states_.push_back(
+        {shape.width, Matrix<float>(shape.rows, round_up(shape.width, row_multiple))});
   }
 }
 
@@ -47,7 +42,7 @@ double sequence_state_bytes(const Plan& plan, std::size_t row_multiple) {
   double numbers = 0.0;
   for (const StateShape& shape : plan.states) {
     numbers +=
-        static_cast<double>(shape.rows) * static_cast<double>(padded(shape.width, row_multiple));
+        static_cast<double>(shape.rows) * static_cast<double>(round_up(shape.width, row_multiple));
   }
   return sizeof(float) * numbers;
 }

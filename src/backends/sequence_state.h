@@ -17,7 +17,6 @@ class SequenceState {
   bool is_empty() const { return states_.empty(); }
   // [rows, width] of the plan's StateShape, without the padding.
   MatrixView<float> view(StateId id);
-  float* data(StateId id) { return states_[static_cast<std::size_t>(id)].values.data(); }
 
   // Whether a text of `from` positions still knows the states after its first `to` positions. It
   // knows them after all positions, and before the first.

@@ -1,10 +1,10 @@
 #include "checkpoint/checkpoint.h"
-#include "checkpoint/flm.h"
-#include "checkpoint/model_source.h"
 
 #include "base/json.h"
+#include "checkpoint/flm.h"
 #include "checkpoint/gguf_weights.h"
 #include "checkpoint/llama2c.h"
+#include "checkpoint/model_source.h"
 #include "checkpoint/safetensors.h"
 
 namespace stagecraft {

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <optional>
 
+#include "base/round_up.h"
 #include "base/utf8.h"
 
 namespace stagecraft {
@@ -119,10 +120,6 @@ Entry read_entry(ByteReader& reader, std::uint64_t index) {
   return entry;
 }
 
-std::size_t padded(std::size_t size, std::size_t alignment) {
-  return (size + alignment - 1) / alignment * alignment;
-}
-
 // Gives each tensor its bytes: they follow one another in the order of their entries.
 void place(std::vector<Entry>& entries, std::span<const std::byte> data, std::size_t alignment,
            const std::string& file) {
@@ -139,7 +136,7 @@ void place(std::vector<Entry>& entries, std::span<const std::byte> data, std::si
                   at > data.size() ? 0 : data.size() - at);
     }
     entry.tensor.bytes = data.subspan(at, entry.size);
-    at = padded(at + entry.size, alignment);
+    at = round_up(at + entry.size, alignment);
   }
   if (data.size() > at) {
     throw Error("{}: expected {} bytes of data, as the tensors need, found {}", file, at,
@@ -173,7 +170,7 @@ GgufFile::GgufFile(const std::filesystem::path& path) : file_(path) {
   std::vector<Entry> entries;  // grows as they are read: the count is only a claim
   for (std::uint64_t i = 0; i < n_tensors; ++i) entries.push_back(read_entry(reader, i));
   if (!entries.empty()) {
-    const std::size_t begin = padded(reader.position(), alignment);
+    const std::size_t begin = round_up(reader.position(), alignment);
     place(entries, bytes.subspan(std::min(begin, bytes.size())), alignment, file);
   }
   tensors_.reserve(entries.size());

@@ -13,11 +13,10 @@ namespace stagecraft {
 struct Conversion {
   ModelSource model;
   std::filesystem::path out;
-  std::optional<DType> dtype = {};  // of matrices; without it they stay as they are
-  std::optional<ModelSource> tokenizer =
-      {};                      // where the vocabulary is, if not in or beside the model
-  bool with_tokenizer = true;  // false: weights and sizes alone
-  bool replace = false;        // what is at `out` already
+  std::optional<DType> dtype = {};            // of matrices; without it they stay as they are
+  std::optional<ModelSource> tokenizer = {};  // of the vocabulary, if not in or beside the model
+  bool with_tokenizer = true;                 // false: weights and sizes alone
+  bool replace = false;                       // what is at `out` already
 };
 
 struct Converted {

@@ -37,9 +37,8 @@ class Session {
   // tokens before `length` again where the model's state could not be cut there.
   void truncate(std::size_t length);
 
-  std::span<const TokenId> tokens() const {
-    return tokens_;
-  }  // all that were fed and not forgotten
+  // All that were fed and not forgotten.
+  std::span<const TokenId> tokens() const { return tokens_; }
   std::size_t context() const { return sequence_->capacity(); }
   std::size_t n_threads() const { return engine_.n_threads(); }
   const Engine& engine() const { return engine_; }

@@ -2,19 +2,9 @@
 
 #include <algorithm>
 
+#include "base/begun.h"
+
 namespace stagecraft {
-namespace {
-
-// The length of the longest end of `text` that `stop` begins with, the whole of `stop` excluded.
-std::size_t begun(std::string_view text, std::string_view stop) {
-  for (std::size_t n = std::min(text.size(), stop.size() - 1); n > 0; --n) {
-    if (text.ends_with(stop.substr(0, n))) return n;
-  }
-  return 0;
-}
-
-}  // namespace
-
 std::string StopFilter::push(std::string_view piece) {
   if (stopped_) return {};
   held_ += piece;

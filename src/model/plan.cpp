@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/error.h"
+
 namespace stagecraft {
 namespace {
 
@@ -381,6 +383,20 @@ bool is_read_after(const Plan& plan, std::size_t step, BufferId buffer) {
 
 std::size_t context_limit(const Plan& plan, std::size_t capacity) {
   return plan.max_positions == 0 ? capacity : std::min(capacity, plan.max_positions);
+}
+
+void check_next_tokens(const Plan& plan, std::span<const TokenId> tokens, std::size_t length,
+                       std::size_t capacity) {
+  const std::size_t room = context_limit(plan, capacity) - length;
+  if (tokens.size() > room) {
+    throw Error("forward: expected at most {} more tokens in the context, found {}", room,
+                tokens.size());
+  }
+  for (const TokenId token : tokens) {
+    if (token < 0 || static_cast<std::size_t>(token) >= plan.vocab_size) {
+      throw Error("forward: token id: expected 0 to {}, found {}", plan.vocab_size - 1, token);
+    }
+  }
 }
 
 bool writes_state(const StepKind& kind) {

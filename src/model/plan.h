@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -302,6 +303,11 @@ bool is_read_after(const Plan& plan, std::size_t step, BufferId buffer);
 
 // How many positions of a cache with this capacity a text may have.
 std::size_t context_limit(const Plan& plan, std::size_t capacity);
+
+// Throws Error, in the name of forward(), where a text of `length` positions in a cache with this
+// capacity has no room for these tokens, or one of them is not in the vocabulary.
+void check_next_tokens(const Plan& plan, std::span<const TokenId> tokens, std::size_t length,
+                       std::size_t capacity);
 
 // Whether a step writes something that outlives the pass: keys and values, or a state.
 bool writes_state(const StepKind& kind);

@@ -120,6 +120,7 @@ void run_serve(const ServeFlags& flags) {
   std::optional<ChatFormat> chat;
   try {
     chat = ChatFormat::open(source, tokenizer, flags.chat_template);
+    chat->find_tool_form();
     model.chat = &*chat;
   } catch (const Error& error) {
     if (!flags.chat_template.empty()) throw;

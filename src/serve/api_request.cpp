@@ -95,15 +95,6 @@ std::string text_of(JsonNode value, const std::string& key) {
   return std::string(value.string());
 }
 
-Json parse_body(std::string_view body) {
-  try {
-    check_utf8(kWhere, body);
-    return parse_json_object(body, kWhere);
-  } catch (const Error& problem) {
-    throw ApiError::bad_request("", problem.what());
-  }
-}
-
 void check_model(Fields& fields, const ServedModel& model) {
   const std::optional<JsonNode> value = fields.find("model");
   if (!value) return;
@@ -562,6 +553,15 @@ std::vector<TextRequest> texts_of(const std::vector<std::vector<TokenId>>& promp
 }
 
 }  // namespace
+
+Json parse_body(std::string_view body) {
+  try {
+    check_utf8(kWhere, body);
+    return parse_json_object(body, kWhere);
+  } catch (const Error& problem) {
+    throw ApiError::bad_request("", problem.what());
+  }
+}
 
 CompletionRequest parse_completion(std::string_view body, const ServedModel& model,
                                    std::uint64_t random_seed) {

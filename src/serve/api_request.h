@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json.h"
 #include "serve/scheduler.h"
 #include "text/chat_format.h"
 #include "text/grammar/token_grammar.h"
@@ -37,6 +38,9 @@ struct CompletionRequest {
   // has the seed s + i.
   std::vector<TextRequest> texts;
 };
+
+// The body of any POST, an object. Throws ApiError where it is no such JSON or no UTF-8.
+Json parse_body(std::string_view body);
 
 // The bodies of POST /v1/completions and /v1/chat/completions, as OpenAI defines them. A field that
 // is unknown, or that would change the answer and is not supported, is refused by name; fields that

@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
-#include "base/utf8.h"
 #include "serve/api_error.h"
 
 namespace stagecraft {
@@ -14,16 +13,6 @@ using OrderedJson = nlohmann::ordered_json;
 
 [[noreturn]] void refuse(const std::string& field, const std::string& problem) {
   throw ApiError::bad_request(field, fmt::format("request: '{}': {}", field, problem));
-}
-
-OrderedJson parse_body(std::string_view body) {
-  try {
-    check_utf8("request", body);
-    parse_json_object(body, "request");  // bounds the nesting, finds keys that come twice
-  } catch (const Error& problem) {
-    throw ApiError::bad_request("", problem.what());
-  }
-  return OrderedJson::parse(body);
 }
 
 std::string type_of(const OrderedJson& item, const char* otherwise) {
@@ -232,7 +221,8 @@ nlohmann::json call_item(const std::string& id, const ToolCall& call, bool is_do
 
 ResponseRequest parse_response(std::string_view body, const ServedModel& model,
                                std::uint64_t random_seed) {
-  const OrderedJson request = parse_body(body);
+  parse_body(body);  // bounds the nesting, finds keys that come twice
+  const OrderedJson request = OrderedJson::parse(body);
   ResponseRequest result;
   result.completion = parse_chat_completion(chat_body(request).dump(), model, random_seed);
   result.echo = echo_of(request).dump();

@@ -165,7 +165,6 @@ ChatFormat ChatFormat::open(const ModelSource& model, const Tokenizer& tokenizer
   format.now_ = now;
   format.recognise_chatml();
   format.find_end_tokens();
-  format.find_tool_form();
   return format;
 }
 

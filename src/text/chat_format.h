@@ -54,8 +54,10 @@ class ChatFormat {
   // results, as "tool", then "assistant".
   std::vector<TokenId> tokens(std::span<const ToolMessage> messages,
                               std::optional<JsonNode> tools) const;
-  // How the template writes calls; None: it does not, or it leaves out the functions.
+  // How the template writes calls; None: it does not, or it leaves out the functions, or
+  // find_tool_form, which renders probes to see it, was not called.
   ToolForm tool_form() const { return tool_form_; }
+  void find_tool_form();
 
   // The same as text, for what is not ChatML and for tests.
   MarkedText text(std::span<const Message> messages, bool with_opening = true) const;
@@ -72,7 +74,6 @@ class ChatFormat {
   explicit ChatFormat(const Tokenizer& tokenizer) : tokenizer_(&tokenizer) {}
   void recognise_chatml();
   void find_end_tokens();
-  void find_tool_form();
   MarkedText render(std::span<const ToolMessage> messages, std::optional<JsonNode> tools,
                     bool with_opening) const;
 

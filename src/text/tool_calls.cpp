@@ -4,7 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/begun.h"
 #include "base/error.h"
+#include "text/grammar/gbnf_text.h"
 #include "text/grammar/json_schema.h"
 
 namespace stagecraft {
@@ -42,14 +44,6 @@ std::optional<ToolCall> parse_call(std::string_view text, const char* arguments_
 }
 
 bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
-
-// How many bytes at the end of `text` the word begins with, not all of it.
-std::size_t begun(std::string_view text, std::string_view word) {
-  for (std::size_t n = std::min(text.size(), word.size() - 1); n > 0; --n) {
-    if (text.ends_with(word.substr(0, n))) return n;
-  }
-  return 0;
-}
 
 void append(ToolCallReader::Found& found, ToolCallReader::Found more) {
   found.text += more.text;

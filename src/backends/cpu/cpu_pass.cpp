@@ -426,16 +426,7 @@ void check(const Plan& plan, std::span<const SequenceTokens> batch, const CpuWor
       throw Error("forward: expected at most {} tokens to score, found {}", tokens.size(),
                   n_logits);
     }
-    const std::size_t room = context_limit(plan, cache->capacity()) - cache->length();
-    if (tokens.size() > room) {
-      throw Error("forward: expected at most {} more tokens in the context, found {}", room,
-                  tokens.size());
-    }
-    for (const TokenId token : tokens) {
-      if (token < 0 || static_cast<std::size_t>(token) >= plan.vocab_size) {
-        throw Error("forward: token id: expected 0 to {}, found {}", plan.vocab_size - 1, token);
-      }
-    }
+    check_next_tokens(plan, tokens, cache->length(), cache->capacity());
     if (!plan.states.empty() && state == nullptr) {
       throw Error("forward: expected the states of the sequence, found none");
     }

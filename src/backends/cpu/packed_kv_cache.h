@@ -3,16 +3,12 @@
 #include <span>
 #include <vector>
 
+#include "base/round_up.h"
 #include "model/placement.h"
 #include "operators/kernels/panel_matrix.h"
 #include "tensor/matrix.h"
 
 namespace stagecraft {
-
-// The least multiple of `step` that n fits into.
-constexpr std::size_t round_up(std::size_t n, std::size_t step) {
-  return (n + step - 1) / step * step;
-}
 
 // Keys and values of one sequence as the CPU backend keeps them: as weights. The scores of a query
 // are a product with a matrix whose outputs are positions; the result of attention is a product

@@ -164,16 +164,7 @@ class CudaBackend final : public Backend {
         throw Error("forward: expected tokens, and at most {} to score, found {}",
                     input.tokens.size(), input.n_logits);
       }
-      const std::size_t room = context_limit(plan_, sequence.capacity()) - sequence.length();
-      if (input.tokens.size() > room) {
-        throw Error("forward: expected at most {} more tokens in the context, found {}", room,
-                    input.tokens.size());
-      }
-      for (const TokenId token : input.tokens) {
-        if (token < 0 || static_cast<std::size_t>(token) >= plan_.vocab_size) {
-          throw Error("forward: token id: expected 0 to {}, found {}", plan_.vocab_size - 1, token);
-        }
-      }
+      check_next_tokens(plan_, input.tokens, sequence.length(), sequence.capacity());
       rows += input.tokens.size();
       scored += input.n_logits;
     }

@@ -312,17 +312,7 @@ void check_pass(const Plan& plan, std::span<const TokenId> tokens, const KvCache
   if (tokens.empty() || tokens.size() > max_rows) {
     throw Error("forward: expected 1 to {} tokens, found {}", max_rows, tokens.size());
   }
-  const std::size_t capacity = std::min(cache.capacity(), max_context);
-  const std::size_t room = context_limit(plan, capacity) - cache.length();
-  if (tokens.size() > room) {
-    throw Error("forward: expected at most {} more tokens in the context, found {}", room,
-                tokens.size());
-  }
-  for (const TokenId token : tokens) {
-    if (token < 0 || static_cast<std::size_t>(token) >= plan.vocab_size) {
-      throw Error("forward: token id: expected 0 to {}, found {}", plan.vocab_size - 1, token);
-    }
-  }
+  check_next_tokens(plan, tokens, cache.length(), std::min(cache.capacity(), max_context));
   check_shape("forward", "logits", std::min(logits.rows(), tokens.size()), plan.vocab_size, logits);
   if (cache.length() == 0) place_text(plan, tokens);  // throws where no text can begin so
 }

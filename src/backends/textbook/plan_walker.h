@@ -41,12 +41,12 @@ KvCache make_kv_cache(const Plan& plan, std::size_t capacity);
 // One pass of any plan: one textbook operator per step, in order. For Llama's family, these are the
 // operators that forward() calls, and the bits are the same.
 //
-//   tokens     [seq_len]  the next of the text; 1 <= seq_len <= w.max_rows
-//   cache                 seq_len positions longer afterwards
-//   placement             of the text; written where these tokens are its first
-//   logits  [n, vocab_size]  written: the scores after each of the last n tokens; n may be 0
-//   probe   may be empty
-//   state   of the sequence, after all of its tokens; likewise afterwards
+//   tokens     [seq_len]        the next of the text; 1 <= seq_len <= w.max_rows
+//   cache                       seq_len positions longer afterwards
+//   state                       of the sequence, after all of its tokens; likewise afterwards
+//   placement                   of the text; written where these tokens are its first
+//   logits     [n, vocab_size]  written: the scores after each of the last n tokens; n may be 0
+//   probe                       may be empty
 //
 // Throws Error as forward() does.
 void walk(const Plan& plan, const PlanWeights& weights, std::span<const TokenId> tokens,

@@ -39,7 +39,7 @@ class TextbookSequence final : public Sequence {
 // anew where a sequence needs a larger one.
 class TextbookBackend : public Backend {
  public:
-  TextbookBackend(const Plan& plan, std::size_t n_threads) : plan_(plan), n_threads_(n_threads) {}
+  TextbookBackend(const Plan& plan, std::size_t n_threads) : n_threads_(n_threads), plan_(plan) {}
 
   std::unique_ptr<Sequence> make_sequence(std::size_t context, std::size_t max_rows) override {
     const std::size_t rows = max_rows != 0 ? max_rows : pass_rows(plan_, kRows, context);
@@ -86,10 +86,12 @@ class TextbookBackend : public Backend {
   virtual void pass(std::span<const TokenId> tokens, TextbookSequence& sequence,
                     MatrixView<float> logits) = 0;
 
-  const Plan& plan_;
   std::size_t n_threads_;
   std::size_t max_rows_ = 0;
   std::size_t max_context_ = 0;
+
+ protected:
+  const Plan& plan_;
 };
 
 // The layers of the course.
@@ -125,7 +127,7 @@ class CourseBackend final : public TextbookBackend {
 class WalkingBackend final : public TextbookBackend {
  public:
   WalkingBackend(const Plan& plan, const Checkpoint& checkpoint, std::size_t n_threads)
-      : TextbookBackend(plan, n_threads), plan_(plan), weights_(load_weights(plan, checkpoint)) {}
+      : TextbookBackend(plan, n_threads), weights_(load_weights(plan, checkpoint)) {}
   void set_probe(Probe probe) override { probe_ = std::move(probe); }
 
  private:
@@ -141,7 +143,6 @@ class WalkingBackend final : public TextbookBackend {
          *workspace_, *threads_, logits, probe_);
   }
 
-  const Plan& plan_;
   const PlanWeights weights_;
   std::optional<ThreadPool> threads_;
   std::optional<WalkWorkspace> workspace_;

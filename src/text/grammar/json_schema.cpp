@@ -9,8 +9,11 @@
 #include <vector>
 
 #include "base/error.h"
+#include "text/grammar/gbnf_text.h"
 #include "text/grammar/grammar.h"
 #include "text/grammar/json_pattern.h"
+#include "text/grammar/json_pointer.h"
+#include "text/grammar/json_range.h"
 #include "text/unicode.h"
 
 namespace stagecraft {
@@ -55,18 +58,7 @@ constexpr std::string_view kTime =
 constexpr std::string_view kUuid =
     "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}";
 
-std::string joined(const std::vector<std::string>& ways) {
-  std::string result = "(";
-  for (const std::string& way : ways) result += (result.size() > 1 ? " | " : "") + way;
-  return result + ")";
-}
-
-nlohmann::json copy_of(JsonNode node) {
-  if (node.is_array()) {
-    auto array = nlohmann::json::array();
-    for (const JsonNode element : node.elements()) array.push_back(copy_of(element));
-    return array;
-  }
+nlohmann::json scalar(JsonNode node) {
   if (node.is_boolean()) return node.boolean();
   if (node.is_integer()) return node.integer();
   if (node.is_whole()) return node.whole();
@@ -77,54 +69,17 @@ nlohmann::json copy_of(JsonNode node) {
 
 // As short as can be, members in their order.
 std::string text_of(JsonNode node) {
-  if (!node.is_object()) {
-    if (!node.is_array()) return copy_of(node).dump();
-    std::string text;
-    for (const JsonNode one : node.elements()) text += (text.empty() ? "" : ",") + text_of(one);
+  if (!node.is_object() && !node.is_array()) return scalar(node).dump();
+  std::string text;
+  const auto add = [&](const std::string& one) { text += (text.empty() ? "" : ",") + one; };
+  if (node.is_array()) {
+    for (const JsonNode element : node.elements()) add(text_of(element));
     return "[" + text + "]";
   }
-  std::string text;
   for (const JsonNode member : node.members()) {
-    text += (text.empty() ? "" : ",") + nlohmann::json(std::string(member.key())).dump() + ":" +
-            text_of(member);
+    add(nlohmann::json(std::string(member.key())).dump() + ":" + text_of(member));
   }
   return "{" + text + "}";
-}
-
-// Numbers of as many digits as `low` and `high`, from one to the other.
-std::string digits_between(std::string_view low, std::string_view high) {
-  if (low.empty()) return "";
-  const auto digits = [](char first, char last) { return fmt::format("[{}-{}]", first, last); };
-  const auto any = [](std::size_t n) { return n == 0 ? "" : fmt::format(" [0-9]{{{}}}", n); };
-  const std::string_view low_rest = low.substr(1), high_rest = high.substr(1);
-  const std::size_t n = low_rest.size();
-  if (low[0] == high[0]) {
-    return digits(low[0], low[0]) + " " + digits_between(low_rest, high_rest);
-  }
-  const bool whole_low = low_rest.find_first_not_of('0') == std::string_view::npos;
-  const bool whole_high = high_rest.find_first_not_of('9') == std::string_view::npos;
-  const auto first = static_cast<char>(low[0] + (whole_low ? 0 : 1));
-  const auto last = static_cast<char>(high[0] - (whole_high ? 0 : 1));
-  std::vector<std::string> ways;
-  if (!whole_low) {
-    ways.push_back(digits(low[0], low[0]) + " " + digits_between(low_rest, std::string(n, '9')));
-  }
-  if (first <= last) ways.push_back(digits(first, last) + any(n));
-  if (!whole_high) {
-    ways.push_back(digits(high[0], high[0]) + " " + digits_between(std::string(n, '0'), high_rest));
-  }
-  return joined(ways);
-}
-
-// Whole numbers from low to high, neither below 0. No high: of up to 16 digits.
-void add_whole_between(std::int64_t low, std::optional<std::int64_t> high, const std::string& sign,
-                       std::vector<std::string>& ways) {
-  std::string from = fmt::format("{}", low);
-  const std::string to = high ? fmt::format("{}", *high) : std::string(16, '9');
-  for (; from.size() < to.size(); from = "1" + std::string(from.size(), '0')) {
-    ways.push_back(sign + digits_between(from, std::string(from.size(), '9')));
-  }
-  ways.push_back(sign + digits_between(from, to));
 }
 
 }  // namespace
@@ -176,7 +131,7 @@ class JsonGrammar::Writer {
     if (!type->is_array() || type->size() == 0) type->refuse("a type, or an array of types");
     std::vector<std::string> ways;
     for (const JsonNode one : type->elements()) ways.push_back(typed(schema, one, true));
-    return joined(ways);
+    return gbnf_choice(ways);
   }
 
   // Without a type, the keywords say it; without any, everything is valid.
@@ -252,41 +207,10 @@ class JsonGrammar::Writer {
     const std::string pointer(ref.string());
     const auto known = references_.find(pointer);
     if (known != references_.end()) return known->second;
-    const JsonNode target = resolved(ref, pointer);
+    const JsonNode target = json_at(*root_, ref);
     const std::string name = references_[pointer] = new_name("ref");
     todo_.emplace_back(name, target);
     return name;
-  }
-
-  // A JSON Pointer (RFC 6901) into this document.
-  JsonNode resolved(JsonNode ref, std::string_view pointer) {
-    if (!pointer.starts_with("#")) ref.refuse("a place in this document: #/$defs/NAME");
-    JsonNode node = *root_;
-    pointer.remove_prefix(1);
-    while (!pointer.empty()) {
-      if (pointer[0] != '/') ref.refuse("a place in this document: #/$defs/NAME");
-      const std::size_t end = std::min(pointer.find('/', 1), pointer.size());
-      std::string key;
-      for (std::size_t i = 1; i < end; ++i) {
-        const bool escaped = pointer[i] == '~' && i + 1 < end;
-        key += !escaped ? pointer[i] : pointer[++i] == '1' ? '/' : '~';
-      }
-      pointer.remove_prefix(end);
-      node = child(ref, node, key);
-    }
-    return node;
-  }
-
-  static JsonNode child(JsonNode ref, JsonNode node, const std::string& key) {
-    if (node.is_object()) {
-      if (const auto found = node.find(key)) return *found;
-    } else if (node.is_array()) {
-      std::size_t i = 0;
-      for (const JsonNode element : node.elements()) {
-        if (fmt::format("{}", i++) == key) return element;
-      }
-    }
-    ref.refuse("a place in this document");
   }
 
   std::string constant(JsonNode schema) {
@@ -303,7 +227,7 @@ class JsonGrammar::Writer {
     if (!values.is_array() || values.size() == 0) values.refuse("an array of values");
     std::vector<std::string> ways;
     for (const JsonNode value : values.elements()) ways.push_back(value_of(schema, value));
-    return joined(ways);
+    return gbnf_choice(ways);
   }
 
   static bool has_type(JsonNode value, std::string_view type) {
@@ -334,7 +258,7 @@ class JsonGrammar::Writer {
     if (all && schemas.size() != 1) schemas.refuse("one schema (of several it is not supported)");
     std::vector<std::string> ways;
     for (const JsonNode one : schemas.elements()) ways.push_back(expression(one));
-    return joined(ways);
+    return gbnf_choice(ways);
   }
 
   std::string string(JsonNode schema, bool among) {
@@ -411,14 +335,7 @@ class JsonGrammar::Writer {
       high = std::min(high.value_or(*less), *less);
     if (!low && !high) return use("integer");
     if (low && high && *low > *high) schema.refuse("a range with a whole number in it");
-    std::vector<std::string> ways;
-    if (!low || *low < 0) {  // the same range without its sign
-      const std::int64_t nearest = high && *high < 0 ? -*high : 1;
-      add_whole_between(nearest, low ? std::optional(-*low) : std::nullopt, "\"-\" ", ways);
-    }
-    if (!high || *high >= 0)
-      add_whole_between(std::max<std::int64_t>(low.value_or(0), 0), high, "", ways);
-    return joined(ways);
+    return integer_range_gbnf(low, high);
   }
 
   std::string array(JsonNode schema, bool among) {
@@ -583,19 +500,6 @@ JsonGrammar::JsonGrammar() : writer_(std::make_unique<Writer>()) {}
 JsonGrammar::~JsonGrammar() = default;
 std::string JsonGrammar::add(JsonNode schema) { return writer_->add(schema); }
 std::string JsonGrammar::rules() const { return writer_->rules(); }
-
-std::string gbnf_literal(std::string_view text) {
-  std::string literal = "\"";
-  for (const char c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-      literal += fmt::format("\\x{:02x}", static_cast<unsigned>(c));
-    } else {
-      if (c == '"' || c == '\\') literal += '\\';
-      literal += c;
-    }
-  }
-  return literal + "\"";
-}
 
 std::string json_schema_gbnf(JsonNode schema) {
   JsonGrammar grammar;

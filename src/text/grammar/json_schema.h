@@ -18,8 +18,8 @@ namespace stagecraft {
 // Known: type, properties, required, additionalProperties, items, prefixItems, minItems, maxItems,
 // enum, const, anyOf, oneOf (as anyOf), allOf of one, $ref into the same document, minLength,
 // maxLength, pattern, format (date, time, date-time, uuid), and for integers minimum, maximum,
-// exclusiveMinimum, exclusiveMaximum. Annotations are ignored. Throws Error naming the
-// place for every other keyword: ignoring it would silently allow invalid texts.
+// exclusiveMinimum, exclusiveMaximum. Annotations are ignored. Throws Error naming the place for
+// every other keyword: ignoring it would silently allow invalid texts.
 std::string json_schema_gbnf(JsonNode schema);
 
 // Puts the rules of several schemas into one grammar. The caller may add rules of its own.
@@ -42,8 +42,5 @@ class JsonGrammar {
 
 // The grammar, in GBNF, of any JSON object.
 std::string json_object_gbnf();
-
-// `text`, which must be UTF-8, as a literal of GBNF.
-std::string gbnf_literal(std::string_view text);
 
 }  // namespace stagecraft

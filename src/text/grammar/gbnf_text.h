@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stagecraft {
+
+// `text`, which must be UTF-8, as a literal of GBNF.
+std::string gbnf_literal(std::string_view text);
+
+// One of these expressions: "(a | b)".
+std::string gbnf_choice(const std::vector<std::string>& ways);
+
+}  // namespace stagecraft
