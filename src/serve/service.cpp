@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "base/json_text.h"
+
 namespace stagecraft {
 namespace {
 
