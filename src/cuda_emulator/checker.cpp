@@ -154,6 +154,10 @@ Region& region_of(Address address, std::size_t bytes, bool write, Address pc) {
     fatal(
         "out of bounds", pc,
         describe(*current) + (write ? " writes " : " reads ") + region->name + ", which was freed");
+  // A guest's kernels read the variables of the program that runs them, and write none.
+  if (region != nullptr && write && is_guarded() && region->space == Space::global &&
+      !in_device_arena(address))
+    region = nullptr;
   if (region == nullptr || address + bytes > region->end())
     out_of_bounds(region == nullptr ? address : region->end(), bytes, write, pc);
   return *region;
@@ -163,7 +167,11 @@ void host_access(Address address, std::size_t bytes, bool write, Address pc) {
   if (is_own(address) || is_own(address + bytes - 1)) {
     finding("forbidden", pc, 0,
             std::string("host code ") + (write ? "writes" : "reads") + " the emulator's memory");
-    std::exit(1);
+    end_host_code();
+  }
+  if (write && !in_device_arena(address) && !guest_may_write(address, bytes)) {
+    finding("forbidden", pc, 0, "host code writes memory that is neither its own nor a kernel's");
+    end_host_code();
   }
   if (!in_device_arena(address)) return;
   const Region* region = find_global(address);
@@ -175,7 +183,7 @@ void host_access(Address address, std::size_t bytes, bool write, Address pc) {
   finding("host access", pc, 0,
           std::string("host code ") + (write ? "writes" : "reads") + " device memory" +
               (region == nullptr ? std::string() : ": " + place(*region, address, bytes)));
-  std::exit(1);
+  end_host_code();
 }
 
 // A thread that turns in a loop around one atomic or volatile access waits for another thread.
@@ -375,7 +383,7 @@ extern "C" void __ubsan_handle_out_of_bounds(void* data, unsigned long index) {
                      where->array_type->name;
   if (current == nullptr) {
     cuda_emulator::finding("out of bounds", PC, 0, "host code uses " + text);
-    std::exit(1);
+    cuda_emulator::end_host_code();
   }
   cuda_emulator::finding("out of bounds", PC, 0, describe(*current) + " uses " + text);
   cuda_emulator::abort_launch();

@@ -22,6 +22,7 @@ using Key = std::tuple<std::string, Address, Address>;
 struct Report {
   int file = -1;
   bool done = false;
+  std::string kept;  // what was not written into a file
   std::map<Key, std::pair<std::size_t, std::uint64_t>>
       findings;  // number of the finding, and how often
 };
@@ -33,13 +34,17 @@ Report& report() {
 
 constexpr std::size_t max_findings = 1000;
 
-void end_report(const std::string& end) {
-  if (report().done) return;
+std::string times() {
   std::string text;
   for (const auto& [key, finding] : report().findings)
     text +=
         "times\t" + std::to_string(finding.first) + "\t" + std::to_string(finding.second) + "\n";
-  write_report(text + "end\t" + end + "\n");
+  return text;
+}
+
+void end_report(const std::string& end) {
+  if (report().done) return;
+  write_report(times() + "end\t" + end + "\n");
   report().done = true;
 }
 
@@ -89,12 +94,23 @@ std::string triple(unsigned x, unsigned y, unsigned z) {
 }  // namespace
 
 void write_report(const std::string& text) {
-  if (report().file < 0 || report().done) return;
+  if (report().done) return;
+  if (report().file < 0) {
+    report().kept += text;
+    return;
+  }
   for (std::size_t written = 0; written < text.size();) {
     const ssize_t n = write(report().file, text.data() + written, text.size() - written);
     if (n <= 0) break;
     written += static_cast<std::size_t>(n);
   }
+}
+
+std::string take_kept_report() {
+  std::string text = std::move(report().kept) + times();
+  report().kept.clear();
+  report().findings.clear();
+  return text;
 }
 
 void finding(const char* kind, Address pc, Address other_pc, const std::string& text) {
