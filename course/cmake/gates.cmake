@@ -51,6 +51,8 @@ if(has_emulator)
   add_library(emulated_calls OBJECT EXCLUDE_FROM_ALL ${sources})
   target_include_directories(emulated_calls PRIVATE ${CMAKE_SOURCE_DIR})
   target_link_libraries(emulated_calls PRIVATE engine_headers stagecraft_flags)
+  add_library(unwritten_on_gpu OBJECT EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/course/worker/stand_ins/on_gpu.cpp)
+  target_link_libraries(unwritten_on_gpu PRIVATE engine_headers stagecraft_flags)
 endif()
 
 # The worker's objects for stage `id`: of the files that know how to call functions those that know one of which

@@ -46,6 +46,7 @@ struct Now {
 };
 
 void race(const Now& now, const Access& other, bool other_write) {
+  if (found_again("race", now.access.pc(), other.pc())) return;
   std::string text = describe(now.thread) + " " + verb(now.write, now.atomic) + " " +
                      place(now.region, now.address, now.bytes) + "; " + describe(other.thread - 1) +
                      " " + past(other_write, other.atomic()) + " at " + at(other.pc()) +
@@ -232,6 +233,7 @@ void synchronize(Thread& thread, Address address, Kind kind) {
 
 void read_of_unwritten(Thread& thread, const Region& region, Address address, unsigned bytes,
                        Address pc) {
+  if (found_again("unwritten", pc, 0)) return;
   std::string text =
       describe(thread) + " reads " + place(region, address, bytes) + ", which nobody has written";
   finding("unwritten", pc, 0, text);

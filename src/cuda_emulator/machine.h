@@ -178,6 +178,9 @@ void forget_published();  // at the end of a launch
 void write_report(const std::string& text);
 std::string take_kept_report();  // of a program that has no file to write it into
 void finding(const char* kind, Address pc, Address other_pc, const std::string& text);
+// True, and counted, if there is such a finding at these two places, whichever of them came first.
+// Asked before a text is made for each of a million races.
+bool found_again(const char* kind, Address pc, Address other_pc);
 std::string describe(const Thread& thread);  // thread (1,0,0) of block (0,0,0)
 std::string describe(std::uint32_t thread_id);
 std::string place(const Region& region, Address address,

@@ -113,16 +113,18 @@ std::string take_kept_report() {
   return text;
 }
 
-void finding(const char* kind, Address pc, Address other_pc, const std::string& text) {
+bool found_again(const char* kind, Address pc, Address other_pc) {
   auto& findings = report().findings;
-  // The same two places count as one finding, whoever of them comes first.
   auto same = findings.find(Key(kind, pc, other_pc));
   if (same == findings.end()) same = findings.find(Key(kind, other_pc, pc));
-  if (same != findings.end()) {
-    ++same->second.second;
-    return;
-  }
-  if (findings.size() >= max_findings) return;
+  if (same == findings.end()) return false;
+  ++same->second.second;
+  return true;
+}
+
+void finding(const char* kind, Address pc, Address other_pc, const std::string& text) {
+  auto& findings = report().findings;
+  if (found_again(kind, pc, other_pc) || findings.size() >= max_findings) return;
   findings[Key(kind, pc, other_pc)] = {findings.size(), 1};
   const std::string where =
       launch == nullptr

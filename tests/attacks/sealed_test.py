@@ -12,10 +12,10 @@ import unittest
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(ROOT / "tools"))
-import course  # noqa: E402
-import grading  # noqa: E402
-import submission  # noqa: E402
+sys.path[:0] = [str(ROOT / name) for name in ("course", "tools")]
+from grading import grader  # noqa: E402
+from grading import submission  # noqa: E402
+from shared import course  # noqa: E402
 
 STAGES = course.stages()
 STAGE = course.find_stage("11", STAGES)
@@ -73,7 +73,7 @@ ATTACKS = {
 def graded(text):
     handed_in = submission.Submission("attack", "0" * 40)
     handed_in.files = {**course.starters(), NAME: text.encode()}
-    entry, = grading.grade(handed_in, SEED, 1, [STAGE])["stages"]
+    entry, = grader.grade(handed_in, SEED, 1, [STAGE])["stages"]
     return entry
 
 
