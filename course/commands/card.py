@@ -94,7 +94,7 @@ def run():
                                      description="Makes a card of what you wrote, once every stage is right.")
     parser.add_argument("--name", default="", help="yours, or a nickname: it stands on the card")
     options = parser.parse_args()
-    known = course.stages()
+    known = [stage for stage in course.stages() if not stage.is_optional]
     results = [progress.result_of(stage) for stage in known]
     left = [result.stage.id for result in results if not result.is_right]
     if left:

@@ -24,7 +24,7 @@ SLOWER = 1.5, 0.5  # times as long as ours and as many seconds more are worth a 
 
 def split_mine(arguments, known):
     """The chosen stages and the other arguments. --mine takes a list, or stands alone for all that
-    pass their gates."""
+    pass their gates, but for those that an emulator runs: they are slow."""
     rest = []
     chosen = None
     words = iter(range(len(arguments)))
@@ -47,7 +47,7 @@ def split_mine(arguments, known):
 
 
 def passing(known):
-    return [stage for stage in known if progress.result_of(stage).is_right]
+    return [stage for stage in known if not stage.is_emulated and progress.result_of(stage).is_right]
 
 
 def check_gates(chosen):
@@ -158,7 +158,7 @@ def read_ids(path):
     return path.read_text().strip().split(",") if path.exists() else []
 
 
-def compare(mine, ours, why_not, times):
+def compare(mine, ours, why_not, times, slower="mine_slower"):
     """What became of the tokens, as one line; why_not: the key of what is said where they part."""
     same = 0
     while same < min(len(mine), len(ours)) and mine[same] == ours[same]:
@@ -167,7 +167,7 @@ def compare(mine, ours, why_not, times):
         return course.say(why_not, same, len(ours))
     line = course.say("mine_same", same)
     if times[0] > SLOWER[0] * times[1] and times[0] > times[1] + SLOWER[1]:
-        line += ("；" if course.language() == "zh" else "; ") + course.say("mine_slower", times[0] / times[1])
+        line += ("；" if course.language() == "zh" else "; ") + course.say(slower, times[0] / times[1])
     return line
 
 
@@ -177,7 +177,7 @@ def why_tokens_part(chosen, right):
     return "mine_rounded" if any(stage.rounds for stage in chosen) else "mine_tipped"
 
 
-def story(words, run_mine, why_not, folder):
+def story(words, run_mine, why_not, folder, slower):
     """Tells the story, then ours with the same options, and says whether the tokens are the same."""
     options = [] if has_option(words, "--seed") else ["--seed", str(secrets.randbits(32))]
     files = folder / "mine", folder / "ours"
@@ -192,7 +192,7 @@ def story(words, run_mine, why_not, folder):
                              [words[0], "--textbook", *options, "--save-ids", str(files[1]), *words[1:]],
                              **quiet)
     times = middle - begin, time.monotonic() - middle
-    return code, None if failed else compare(*map(read_ids, files), why_not, times)
+    return code, None if failed else compare(*map(read_ids, files), why_not, times, slower)
 
 
 def run():
@@ -213,6 +213,9 @@ def run():
     course.tell(course.say("mine_begins", ", ".join(functions)), sys.stderr)
     if all(any(stage.id == one for stage in chosen) for one in (9, 10)):
         course.tell(course.say("mine_both"), sys.stderr)
+    emulated = any(stage.is_emulated for stage in chosen)
+    if emulated:
+        course.tell(course.say("mine_emulated"), sys.stderr)
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         table = calls.Table(folder / "calls", course.BUILD, PROGRAM, functions)
@@ -224,7 +227,8 @@ def run():
         if has_option(words, "--help", "-h"):
             return run_mine(words)
         if words[0] == "story" and not has_option(words, "--save-ids"):
-            code, tokens = story(words, run_mine, why_tokens_part(chosen, right), folder)
+            code, tokens = story(words, run_mine, why_tokens_part(chosen, right), folder,
+                                 "mine_slower_emulated" if emulated else "mine_slower")
         else:
             code, tokens = run_mine(words), None
         tell_calls(table, code, with_shares=words[0] != "chat")  # who types takes most of its time

@@ -1,4 +1,5 @@
-// linear() of a --mine program that has stage 9 or 10 in it, in the place of model/linear.cpp.
+// linear() of a --mine program that has stage 9, 10 or 11 in it, in the place of model/linear.cpp.
+// Stage 11 has all products where it is there.
 //
 // With both, stage 10 has the weights of the layers and stage 9 the head: the logits decide which
 // token is chosen, so engines commonly keep the head at a higher precision (llama.cpp's Q4_K_M has
@@ -28,6 +29,7 @@ void linear(const Linear& layer, MatrixView<const float> x, MatrixView<float> y,
             ThreadPool& threads) {
   check_shape("linear", "x", x.rows(), layer.weight.cols(), x);
   check_shape("linear", "y", x.rows(), layer.weight.rows(), y);
+  if (ways.gpu != nullptr) return ways.gpu(layer, x, y, threads);
   const bool in_blocks = layer.weight.cols() % BlockQ8_0::kSize == 0;
   const bool is_head = layer.weight.rows() == ways.head_rows;
   if (ways.quantized != nullptr && in_blocks && !(is_head && ways.packed != nullptr)) {

@@ -26,11 +26,11 @@ TOLD = 0.9
 
 def registry_problems(folder, programs):
     """The registry against the files, both ways, and what every entry must have."""
-    files = {path.name for path in folder.glob("*.cpp")}
+    files = {path.name for path in folder.glob("*.c*")}
     named = {program.get("of", program["file"]) for program in programs}
     for name in sorted(files.symmetric_difference(named)):
         yield f"{name}: " + ("not in mistakes.json" if name in files else "there is no such file")
-    told = {program["file"][:-4] for program in programs if "en" in program}
+    told = {pathlib.Path(program["file"]).stem for program in programs if "en" in program}
     sentences = [program[key] for program in programs for key in ("en", "zh") if key in program]
     if len(sentences) != len(set(sentences)):
         yield "two mistakes have the same sentence"
@@ -65,7 +65,7 @@ def refused(stage, folder, programs):
 
 
 def judge(stage, program, seed):
-    worker = course.mistakes_folder(stage) / program["file"][:-4]
+    worker = course.mistakes_folder(stage) / pathlib.Path(program["file"]).stem
     return program, course.run_gate(stage, worker, seed, course.mistakes_folder(stage))
 
 
@@ -76,9 +76,9 @@ def verdict(program, result):
         failures = [failure for group in result.groups if group.status == "wrong"
                     for failure in group.failures]  # slow is no fault
         return (f"{name}: right, and refused: {failures[0]}" if failures else None), True
-    if result.status == "passed":
+    if {group.status for group in result.groups} <= {"passed", "unwritten"}:
         return f"{name}: wrong, and not noticed", False
-    expected = program.get("same_as", name[:-4])
+    expected = program.get("same_as", pathlib.Path(name).stem)
     said = {group.mistake for group in result.groups if group.mistake}
     if said == {expected}:
         return None, True
