@@ -158,6 +158,8 @@ target_include_directories(gate PRIVATE ${CMAKE_SOURCE_DIR})
 target_compile_definitions(gate PRIVATE _GLIBCXX_ASSERTIONS)
 target_link_libraries(gate PRIVATE engine stagecraft_flags nlohmann_json::nlohmann_json
   GTest::gtest test_flags)
+precompile(gate PRIVATE <algorithm> <cmath> <filesystem> <string> <vector> <fmt/format.h> <gtest/gtest.h>
+  <nlohmann/json.hpp>)
 set_source_files_properties(${judge}/places.cpp PROPERTIES
   COMPILE_DEFINITIONS REPOSITORY="${CMAKE_SOURCE_DIR}")
 

@@ -13,11 +13,11 @@ import time
 
 from commands import bench
 from mine import calls
+from mine import mine_objects
 from shared import course
 from grading import links
 from shared import progress
 
-PROGRAM = "course/stagecraft_mine"  # below the build folder
 ENDED_FROM_OUTSIDE = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE)
 SLOWER = 1.5, 0.5  # times as long as ours and as many seconds more are worth a word
 
@@ -63,31 +63,19 @@ def check_gates(chosen):
     return right
 
 
-def select(chosen):
-    """Tells CMake which stages stagecraft_mine takes from the student, if that is news to it."""
-    setting = "STAGECRAFT_MINE", ";".join(stage.number for stage in chosen)
-    cache = course.BUILD / "CMakeCache.txt"
-    if not cache.exists():  # verdicts are remembered longer than a build may last
-        course.build()
-    if "{}:STRING={}".format(*setting) in cache.read_text(encoding="utf-8").splitlines():
-        return
-    configure = ["cmake", "-S", str(course.ROOT), "-B", str(course.BUILD), "-D{}={}".format(*setting)]
-    with course.doing(course.say("build_mine")):
-        subprocess.run(configure, check=True, stdout=subprocess.DEVNULL)
-
-
 def build(chosen):
     """Compiles the chosen stages, looks for helpers that two of them define, and links the program."""
-    problem = course.build(*(f"counted_{stage.number}" for stage in chosen))
+    problem = course.build(*mine_objects.targets(chosen))
     if problem is not None:
         raise course.Problem(course.first_error(problem))
-    objects = [file for file in links.object_files(course.BUILD, PROGRAM) if links.stage_of(file)]
-    found = links.clashes(course.BUILD, course.ROOT, objects)
+    objects = mine_objects.objects(chosen)
+    found = links.clashes(course.BUILD, course.ROOT, [file for file in objects if links.stage_of(file)])
     if found:
         raise course.Problem("\n".join(course.say(*clash) for clash in found))
+    mine_objects.write(chosen)
     problem = course.build("stagecraft_mine")
     if problem is not None:
-        raise course.Problem(course.why_not_built(problem, PROGRAM))
+        raise course.Problem(course.why_not_made(problem, objects))
 
 
 def run_program(program, words, **options):
@@ -207,7 +195,6 @@ def run():
         chosen = passing(known)
         if not chosen:
             raise course.Problem(course.say("mine_none", known[0].id))
-    select(chosen)
     build(chosen)
     functions = [function for stage in chosen for function in stage.functions]
     course.tell(course.say("mine_begins", ", ".join(functions)), sys.stderr)
@@ -218,11 +205,11 @@ def run():
         course.tell(course.say("mine_emulated"), sys.stderr)
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        table = calls.Table(folder / "calls", course.BUILD, PROGRAM, functions)
+        table = calls.Table(folder / "calls", course.BUILD, mine_objects.PROGRAM, functions)
         environment = dict(os.environ, STAGECRAFT_CALLS=str(table.path))
 
         def run_mine(words):
-            return run_program(PROGRAM, words, env=environment)
+            return run_program(mine_objects.PROGRAM, words, env=environment)
 
         if has_option(words, "--help", "-h"):
             return run_mine(words)

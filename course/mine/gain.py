@@ -9,6 +9,7 @@ import time
 
 from shared import course
 from commands import mine
+from mine import mine_objects
 
 PROMPT = "Once upon a time"
 RUNS = 3
@@ -57,9 +58,8 @@ def gain(chosen, is_timed, model, threads, tokens):
     for new, stages in rungs(chosen, is_timed):
         if not stages:
             continue
-        mine.select(stages)
         mine.build(stages)
-        speed = tokens_per_second(mine.PROGRAM, words)
+        speed = tokens_per_second(mine_objects.PROGRAM, words)
         name = course.say("gain_stages", selection(stages)) if new is None else course.say("gain_with", new.id)
         times = course.say("gain_times", speed / before) if before else ""
         print(row(name, speed, times), flush=True)

@@ -47,12 +47,13 @@ TEST(CudaConformance, EveryStepIsItsFormulaAndARowDoesNotDependOnOthers) {
         continue;
       std::mt19937 random(1);
       double worst = 0.0;
-      // Four shapes have every feature of a step; a number format is tried on one of them.
+      // Four shapes have every feature of a step; a number format is tried on one of them. Checked
+      // kernels are slow: after the first shape, a tile of linear.cu and one row more are enough.
       const auto type = static_cast<std::size_t>(std::ranges::find(kTypes, dtype) - kTypes);
       const std::size_t first = dtype == DType::F32 ? 0 : type % 4;
       for (std::size_t i = first; i < (dtype == DType::F32 ? 4 : first + 1); ++i) {
         ConformanceCase one = make_case(step, dtype, i, random, file);
-        one.tokens.resize(std::min<std::size_t>(one.tokens.size(), 12));
+        one.tokens.resize(std::min<std::size_t>(one.tokens.size(), i == 0 ? 12 : 5));
         const Checkpoint checkpoint = Checkpoint::open(file);
         const auto backend = make_cuda_backend(one.plan, checkpoint, options());
         const auto all = backend->make_sequence(one.tokens.size(), 0);
@@ -179,7 +180,7 @@ TEST(CudaBackend, TellsTheStoryThatTheCpuTells) {
   if (!fs::exists(story / "config.json")) GTEST_SKIP() << "no models/story";
   Engine cuda = Engine::open(story, options()), cpu = Engine::open(story);
   const std::vector<TokenId> prompt = {440, 345};
-  EXPECT_EQ(greedy(cuda, prompt, 4), greedy(cpu, prompt, 4));
+  EXPECT_EQ(greedy(cuda, prompt, 2), greedy(cpu, prompt, 2));
 }
 
 TEST(CudaBackend, HalvesInTheCacheAreNearlyTheSame) {
