@@ -452,7 +452,8 @@ class Glass(unittest.TestCase):
             made = server.post(CHATS, body)
             tokens = made["prompt_token_ids"] + made["choices"][0]["token_ids"]
             file = pathlib.Path(folder) / "trace"
-            run("trace", "--model", MODELS / "chat", "--ids", ",".join(map(str, tokens)), "--out", file)
+            run("trace", "--model", MODELS / "chat", "--ids", ",".join(map(str, tokens)),
+                "--out", file)
             logits = rows_of(file, "logits")
             for end in range(len(tokens) - 6, len(tokens)):  # the text before each new token
                 asked = {"tokens": tokens[:end], "next": tokens[end], "top": 5, "temperature": 0}
@@ -481,7 +482,8 @@ class Glass(unittest.TestCase):
 
     def test_a_text_goes_on_from_the_ids_of_its_tokens(self):
         with serving(PROGRAM, "--model", MODELS / "chat") as server:
-            body = {"messages": HELLO, "temperature": 0, "max_tokens": 200, "return_token_ids": True}
+            body = {"messages": HELLO, "temperature": 0, "max_tokens": 200,
+                    "return_token_ids": True}
             whole = server.post(CHATS, body)
             [choice] = whole["choices"]
             self.assertEqual(choice["finish_reason"], "stop")
@@ -523,13 +525,15 @@ class Glass(unittest.TestCase):
                 for path, kind in (("/", "text/html"), ("/page.js", "text/javascript"),
                                    ("/page.css", "text/css")):
                     status, headers, answer = server.ask("GET", path)
-                    self.assertEqual((status, headers["Content-Type"]), (200, f"{kind}; charset=utf-8"))
+                    self.assertEqual((status, headers["Content-Type"]),
+                                     (200, f"{kind}; charset=utf-8"))
                     name = "index.html" if path == "/" else path[1:]
                     self.assertEqual(answer.decode(), (ROOT / "src/serve/page" / name).read_text())
                     policy = headers["Content-Security-Policy"]
                     self.assertIn("default-src 'none'", policy)
                     self.assertNotIn("unsafe", policy)
-                    self.assertEqual(server.ask("GET", path, headers={"Host": "evil.example"})[0], 403)
+                    elsewhere = server.ask("GET", path, headers={"Host": "evil.example"})
+                    self.assertEqual(elsewhere[0], 403)
                 for path in ("/glass/model", "/glass/choices"):
                     self.assertEqual(server.ask("GET", path)[0], 401)
 
@@ -560,9 +564,9 @@ class Page(unittest.TestCase):
         self.assertGreater(len(EXAMPLE.findall(PAGES[0].read_text())), 4)
         self.maxDiff = None
         for page in PAGES:
-            rounded = [re.sub(r"-?\d+\.\d{4,}", lambda number: f"{float(number[0]):.2f}", text)
-                       for text in (page.read_text(), page_as_it_should_be(page))]  # processors differ
-            self.assertEqual(*rounded)
+            texts = page.read_text(), page_as_it_should_be(page)
+            self.assertEqual(*(re.sub(r"-?\d+\.\d{4,}", lambda one: f"{float(one[0]):.2f}", text)
+                               for text in texts))  # processors differ in the last digits
 
 
 if __name__ == "__main__":

@@ -26,13 +26,16 @@ function say(text, bad = false) {
 
 // ---- what the browser keeps ---------------------------------------------------------------------
 
-const STORE = "stagecraft";
+const THEME = "stagecraft-theme";
 const MOST_CONVERSATIONS = 40;
-let kept = { conversations: [], current: null, settings: {}, theme: null };
+let kept = { conversations: [], current: null, settings: {} };
+
+// Conversations hold ids of tokens, which mean something else to another model.
+const store = () => `stagecraft ${model.model} ${model.vocab_size}`;
 
 function load() {
   try {
-    const found = JSON.parse(localStorage.getItem(STORE));
+    const found = JSON.parse(localStorage.getItem(store()));
     if (found && Array.isArray(found.conversations)) kept = { ...kept, ...found };
   } catch {
     say("The conversations that this browser kept cannot be read.", true);
@@ -44,7 +47,7 @@ function save() {
   kept.conversations.splice(MOST_CONVERSATIONS);
   for (;;) {
     try {
-      localStorage.setItem(STORE, JSON.stringify(kept));
+      localStorage.setItem(store(), JSON.stringify(kept));
       return;
     } catch {
       if (kept.conversations.length <= 1) return say("This browser keeps no conversations.", true);
@@ -383,6 +386,7 @@ async function look() {
   looking = new AbortController();
   const { signal } = looking;
   byId("view").setAttribute("aria-busy", "true");
+  if (byId("view").childElementCount === 0) byId("view").append(make("p", {}, "Computing …"));
   try {
     const tokens = idsOf(answer, at);
     const found = await askJson(`/glass/${view}`, { tokens, next: token.id, top: view === "layers" ? 4 : 12, ...sampling() }, signal);
@@ -416,9 +420,9 @@ function showChoices(found, token, use) {
   const temperature = setting("temperature");
   return [
     make("p", {}, "What could have come here. Choose another token: the text goes on from it, in a new conversation."),
-    make("table", {},
-         make("caption", {}, `Temperature ${temperature}; top-k keeps ${found.kept_top_k}, top-p then keeps ${found.kept_top_p}.`
-              + " The marked row is the token of this answer."),
+    make("p", { className: "soft" }, `Temperature ${temperature}; top-k keeps ${found.kept_top_k}, top-p then keeps `
+      + `${found.kept_top_p}. The marked row is the token of this answer.`),
+    make("table", { "aria-label": "Tokens that could have come" },
          head("", "token", "model", `temp. ${temperature}`, `top-k ${setting("top_k")}`, `top-p ${setting("top_p")}`),
          make("tbody", {}, ...rows)),
   ];
@@ -438,7 +442,7 @@ function showAttention(found, token) {
   canvas.setAttribute("aria-label", `Attention of ${rows.length} heads over ${n} tokens; arrow keys move`);
   const context = canvas.getContext("2d");
   const heat = getComputedStyle(document.documentElement).getPropertyValue("--heat");
-  const colour = (share) => `rgba(${heat}, ${Math.sqrt(share)})`;  // small shares can be seen, too
+  const colour = (share, most = 1) => `rgba(${heat}, ${most * Math.sqrt(share)})`;  // small shares can be seen, too
   const spans = found.texts.map((text) => make("span", {}, text));
   shaded.append(...spans);
   let at = { row: 0, column: n - 1 };
@@ -464,7 +468,7 @@ function showAttention(found, token) {
     const { layer, index, shares } = rows[at.row];
     readout.textContent = `Layer ${layer}, head ${index}: ${percent(shares[at.column])} on token ${at.column + 1} of ${n}, “${visible(found.texts[at.column])}”`;
     if (moved || !spans[0].style.backgroundColor) {
-      spans.forEach((span, i) => { span.style.backgroundColor = colour(shares[i]); });
+      spans.forEach((span, i) => { span.style.backgroundColor = colour(shares[i], 0.5); });
     }
     draw();
   }
@@ -498,8 +502,9 @@ function showLayers(found, token) {
   const guesses = found.layers[0]?.guesses.map((_, i) => `guess ${i + 1}`) ?? [];
   return [
     make("p", {}, "What each layer would have said: the final norm and the head, applied to the residual stream after it."),
-    make("table", {},
-         make("caption", {}, `The last columns are the rank and the probability of “${visible(token.text)}”. The last layer is the model's own answer.`),
+    make("p", { className: "soft" }, `The last columns are the rank and the probability of “${visible(token.text)}”. `
+      + "The last layer is the model's own answer."),
+    make("table", { "aria-label": "Guesses of each layer" },
          head("layer", ...guesses, "rank", "probability"), make("tbody", {}, ...rows)),
   ];
 }
@@ -532,7 +537,7 @@ function showSteps(found) {
     make("p", {}, `The pass of one token with the textbook backend (f32, ${found.threads} thread): `
       + `${(found.microseconds / 1000).toFixed(2)} ms, ${size(found.bytes)} read. The answers themselves are computed by the faster backend of this server.`),
     make("div", { className: "row" }, make("label", { htmlFor: "which-layer" }, "Steps of"), which),
-    make("table", {}, head("step", "time", "of all", "bytes read", "GB/s"), body),
+    make("table", { "aria-label": "Steps of the plan" }, head("step", "time", "of all", "bytes read", "GB/s"), body),
     make("details", {}, make("summary", {}, "The plan of this model"), make("pre", {}, model.plan)),
   ];
 }
@@ -595,9 +600,9 @@ function listen() {
   byId("settings").onclose = saveSettings;
   byId("settings-reset").onclick = () => { kept.settings = {}; save(); openSettingsAgain(); };
   byId("theme").onclick = () => {
-    kept.theme = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
-    setTheme(kept.theme);
-    save();
+    const theme = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
+    setTheme(theme);
+    localStorage.setItem(THEME, theme);
     if (glass) look();
   };
   byId("glass-close").onclick = closeGlass;
@@ -623,10 +628,10 @@ function openSettingsAgain() {
 }
 
 async function start() {
-  load();
   const dark = matchMedia("(prefers-color-scheme: dark)").matches;
-  setTheme(kept.theme ?? (dark ? "dark" : "light"));
+  setTheme(localStorage.getItem(THEME) ?? (dark ? "dark" : "light"));
   model = await askJson("/glass/model");
+  load();
   document.title = `${model.model} · Stagecraft`;
   byId("model").textContent = model.model;
   byId("system-label").hidden = !model.chat;
