@@ -226,8 +226,7 @@ class Page(unittest.TestCase):
 def take_pictures(folder):
     with serving(PROGRAM, "--model", MODELS / "chat") as server, browsers.browsing() as page:
         for name, size, theme, view in (("page.webp", (1280, 800), "light", "choices"),
-                                        ("page-dark.webp", (1280, 800), "dark", "attention"),
-                                        ("page-phone.webp", (390, 844), "light", "layers")):
+                                        ("page-dark.webp", (1280, 800), "dark", "attention")):
             page.size(*size)
             keep(page, server, settings={"seed": 11, "max_tokens": 60}, theme=theme)
             say(page, "What do you like about the sea?")
