@@ -535,7 +535,7 @@ function showSteps(found) {
   fill();
   return [
     make("p", {}, `The pass of one token with the textbook backend (f32, ${found.threads} thread): `
-      + `${(found.microseconds / 1000).toFixed(2)} ms, ${size(found.bytes)} read. The answers themselves are computed by the faster backend of this server.`),
+      + `${(found.microseconds / 1000).toFixed(2)} ms, ${size(found.bytes)} read. The answers of the chat may come from a faster backend.`),
     make("div", { className: "row" }, make("label", { htmlFor: "which-layer" }, "Steps of"), which),
     make("table", { "aria-label": "Steps of the plan" }, head("step", "time", "of all", "bytes read", "GB/s"), body),
     make("details", {}, make("summary", {}, "The plan of this model"), make("pre", {}, model.plan)),
