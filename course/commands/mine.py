@@ -1,4 +1,4 @@
-"""./stage story --mine 1-3 (also chat, trace, peek): the real program with the student's functions.
+"""./stage story --mine 1-3 (also chat, serve, trace, peek): the real program with the student's functions.
 
 Called by ./stage with the whole command line; takes --mine out of it.
 """
@@ -218,8 +218,9 @@ def run():
                                  "mine_slower_emulated" if emulated else "mine_slower")
         else:
             code, tokens = run_mine(words), None
-        tell_calls(table, code, with_shares=words[0] != "chat")  # who types takes most of its time
-        if code == 0 and words[0] in ("chat", "story") and has_option(words, "--model", "-m"):
+        # Who types takes most of a chat's time, and a server computes beside its main thread.
+        tell_calls(table, code, with_shares=words[0] not in ("chat", "serve"))
+        if code == 0 and words[0] in ("chat", "serve", "story") and has_option(words, "--model", "-m"):
             tell_faster(known, chosen)
         if tokens:
             course.tell(tokens, sys.stderr)

@@ -57,6 +57,19 @@ class Walk {
     cache_.advance(tokens_.size());
   }
 
+  // From the SelectStep on; x is what it selects.
+  void run_head(MatrixView<const float> x) {
+    const auto is_select = [](const Step& step) {
+      return std::holds_alternative<SelectStep>(step.kind);
+    };
+    auto step = std::ranges::find_if(plan_.steps, is_select);
+    const auto selected = rows(std::get<SelectStep>(step->kind).x);
+    for (std::size_t t = 0; t < rows_; ++t) std::ranges::copy(x.row(t), selected.row(t).begin());
+    while (++step != plan_.steps.end()) {
+      std::visit([this](const auto& kind) { compute(kind); }, step->kind);
+    }
+  }
+
  private:
   void compute(const EmbedStep& s) {
     for (std::size_t t = 0; t < rows_; ++t) {
@@ -323,6 +336,15 @@ void walk(const Plan& plan, const PlanWeights& weights, std::span<const TokenId>
   check_pass(plan, tokens, cache, w.max_rows, w.max_context, logits);
   if (cache.length() == 0) placement = place_text(plan, tokens);
   Walk(plan, weights, tokens, cache, state, placement, w, threads, logits, probe).run();
+}
+
+void walk_head(const Plan& plan, const PlanWeights& weights, MatrixView<const float> x,
+               WalkWorkspace& w, ThreadPool& threads, MatrixView<float> logits) {
+  check_shape("score", "logits", x.rows(), plan.vocab_size, logits);
+  const std::vector<TokenId> tokens(x.rows());  // only their number is used after the layers
+  KvCache cache(std::span<const std::size_t>(), 0);
+  SequenceState state(plan);
+  Walk(plan, weights, tokens, cache, state, {}, w, threads, logits, {}).run_head(x);
 }
 
 }  // namespace stagecraft
