@@ -4,8 +4,8 @@
 #include "course/mine/on_gpu.h"
 
 #include "base/error.h"
-#include "cuda_emulator/guest.h"
 #include "course/mine/ways.h"
+#include "cuda_emulator/guest.h"
 #include "operators/on_gpu.h"
 
 namespace stagecraft {

@@ -170,7 +170,9 @@ void host_access(Address address, std::size_t bytes, bool write, Address pc) {
             std::string("host code ") + (write ? "writes" : "reads") + " the emulator's memory");
     end_host_code();
   }
-  if (write && !in_device_arena(address) && !guest_may_write(address, bytes)) {
+  const bool on_stack = is_guarded() && guest_may_write(address, bytes);
+  if (write && !in_device_arena(address) &&
+      (!guest_may_write(address, bytes) || (on_stack && !frames_allow_write(address, bytes)))) {
     finding("forbidden", pc, 0, "host code writes memory that is neither its own nor a kernel's");
     end_host_code();
   }
@@ -245,7 +247,12 @@ void access(Address address, std::size_t bytes, unsigned alignment, Kind kind, A
   const bool write = is_write(kind);
   if (current == nullptr) return host_access(address, bytes, write, pc);
   Thread& thread = *current;
-  if (address >= thread.stack_low && address + bytes <= thread.stack_high) return;
+  if (address >= thread.stack_low && address + bytes <= thread.stack_high) {
+    if (write && !frames_allow_write(address, bytes))
+      fatal("out of bounds", pc,
+            describe(thread) + " writes where a function keeps its return address");
+    return;
+  }
   thread.last_pc = pc;
   const auto parameters = reinterpret_cast<Address>(launch->parameters);
   if (!write && address >= parameters && address + bytes <= parameters + launch->parameters->size())
@@ -362,13 +369,6 @@ extern "C" void __tsan_vptr_update(void** p, void*) {
   access(Address(p), sizeof *p, 1, Kind::write, PC);
 }
 extern "C" void __tsan_init() {}
-
-extern "C" void __tsan_func_entry(void* caller) {
-  if (current != nullptr) current->calls.push_back(Address(caller));
-}
-extern "C" void __tsan_func_exit() {
-  if (current != nullptr && !current->calls.empty()) current->calls.pop_back();
-}
 
 // An index outside an array whose size the compiler knows; -fsanitize=bounds-strict.
 extern "C" void __ubsan_handle_out_of_bounds(void* data, unsigned long index) {

@@ -73,6 +73,7 @@ __attribute__((noinline)) static void call_below(const std::function<void()>& ca
 }
 
 bool call_guest(const std::function<void()>& call) {
+  forget_frames();
   if (setjmp(caller) != 0) {
     stack_end = 0;
     return false;

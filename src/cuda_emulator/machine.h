@@ -72,7 +72,8 @@ struct Thread {
   Fibre fibre;
   Address stack_low = 0, stack_high = 0;
   State state = State::ready;
-  std::vector<Address> calls;  // where the functions that it is in were called
+  std::vector<Address> calls;   // where the functions that it is in were called
+  std::vector<Address> frames;  // and what each keeps, in frames.cpp
 
   // what it waits for
   Address wait_pc = 0;
@@ -165,6 +166,12 @@ void count_pending(Block& block, Warp& warp);  // lanes have met: what is pendin
 void count_first_touch(unsigned bytes);
 void begin_counts();
 void count_launch(const Launch& launch);  // reports what was counted since begin_counts
+
+// ---- frames.cpp: where the functions that run keep what they return to
+// False: that would change where a function returns to, or the frames of the code that called the
+// outermost one. Asked for host code and for kernels.
+bool frames_allow_write(Address address, std::size_t bytes);
+void forget_frames();  // of host code: nothing of it runs any more
 
 // ---- checker.cpp
 enum class Kind { read, write, atomic, volatile_read, volatile_write, async_begin, async_end };

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <sstream>
 
-#include "cuda_emulator/guest.h"
 #include "course/worker/calls.h"
+#include "cuda_emulator/guest.h"
 
 namespace stagecraft::stages {
 namespace {
