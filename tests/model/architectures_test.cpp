@@ -321,6 +321,8 @@ TEST(Architectures, RefuseByNameWhatWouldChangeTheResult) {
        "'moe_layer_freq': expected a whole number from 1 to 1, found 2"},
       {"deepseek-v3-groups", "first_k_dense_replace", -1, ""},
       {"deepseek-v3-groups", "n_shared_experts", 0, ""},
+      {"deepseek-v3-groups", "n_shared_experts", 1 << 24,
+       "'n_shared_experts': expected at most 2396745, found 16777216"},
       {"deepseek-v3-groups", "num_nextn_predict_layers", 17,
        "'num_nextn_predict_layers': expected a whole number from 0 to 16, found 17"},
       {"deepseek-v3-groups", "rope_scaling",

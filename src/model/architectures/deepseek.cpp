@@ -137,13 +137,13 @@ DeepSeek parse_deepseek(const ConfigFields& fields) {
   model.share_scale =
       static_cast<float>(fields.number_or("routed_scaling_factor", third ? 2.5 : 1.0, 1e-6, 1e6));
   const std::size_t n_shared = fields.size_or("n_shared_experts", third ? 1 : 2);
-  model.shared_width =
-      n_shared * at_most(fields, "n_shared_experts", model.experts.width, kMaxDimension / n_shared);
+  at_most(fields, "n_shared_experts", n_shared, kMaxDimension / model.experts.width);
+  model.shared_width = n_shared * model.experts.width;
   return model;
 }
 
-// Rope, and what scores are multiplied with. Where rope is stretched (yarn), both parts of a head
-// grow by the same factor: the rotated one has no other.
+// Rope, and what scores are multiplied with. Where rope is stretched (yarn), that may be one more
+// factor. A factor of the rotated part alone is refused.
 struct Scores {
   RopeConfig rope;
   float scale = 1.0f;
