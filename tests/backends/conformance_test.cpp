@@ -356,12 +356,48 @@ Kernels broken_table(std::size_t which) {
         good->activate[5](gate, nullptr, n, out);
       };
       break;
+    case 30:  // nothing fades
+      table.delta_rule = [](const DeltaArgs& args) {
+        DeltaArgs all = args;
+        all.kept = 1.0f;
+        good->delta_rule(all);
+      };
+      break;
+    case 31:  // the last key is left out
+      table.delta_rule = [](const DeltaArgs& args) {
+        DeltaArgs fewer = args;
+        --fewer.n_keys;
+        good->delta_rule(fewer);
+      };
+      break;
+    case 32:  // what is held is not taken off: the state is forgotten before it is read
+      table.delta_rule = [](const DeltaArgs& args) {
+        std::fill_n(args.state, args.n_keys * kPanelOutputs, 0.0f);
+        good->delta_rule(args);
+      };
+      break;
+    case 33:  // the mean of the squares for their sum
+      table.l2_norm = [](const float* x, std::size_t n, float eps, float scale, float* out) {
+        good->l2_norm(x, n, eps, scale * std::sqrt(static_cast<float>(n)), out);
+      };
+      break;
+    case 34:  // up has no least value
+      table.clamped_swiglu = [](const float* gate, const float* up, std::size_t n, float alpha,
+                                float limit, float* out) {
+        std::vector<float> low(up, up + n);
+        for (float& value : low) value = std::min(value, limit);
+        for (std::size_t i = 0; i < n; ++i) {
+          const float g = std::min(gate[i], limit);
+          out[i] = g / (1.0f + std::exp(-alpha * g)) * (low[i] + 1.0f);
+        }
+      };
+      break;
     default:
       break;
   }
   return table;
 }
-constexpr std::size_t kBroken = 30;
+constexpr std::size_t kBroken = 35;
 
 TEST(Conformance, NoticesEveryKernelThatIsBrokenOnPurpose) {
   good = runnable_kernels().back();
