@@ -32,7 +32,10 @@ KERNEL = "  if (row >= rows) return;"
 RETURNS_ELSEWHERE = """  unsigned long here[2] = {};
   unsigned long* up = here;
   for (int i = 0; i < 64; ++i)
-    if (up[i] >= 0x400000 && up[i] < 0x4000000) up[i] = 0x404040;"""
+    if (up[i] >= 0x400000 && up[i] < 0x4000000) {
+      up[i] = 0x404040;
+      break;
+    }"""
 
 
 def edited(*edits):
