@@ -32,7 +32,10 @@ KERNEL = "  if (row >= rows) return;"
 RETURNS_ELSEWHERE = """  unsigned long here[2] = {};
   unsigned long* up = here;
   for (int i = 0; i < 64; ++i)
-    if (up[i] >= 0x400000 && up[i] < 0x4000000) up[i] = 0x404040;"""
+    if (up[i] >= 0x400000 && up[i] < 0x4000000) {
+      up[i] = 0x404040;
+      break;
+    }"""
 
 
 def edited(*edits):
@@ -74,7 +77,7 @@ ATTACKS = {
     "the host computes": (with_code(LAUNCH, "  if (x[0] > 1e30f) return;"), "host access"),
     "the host writes above its stack": (with_code(LAUNCH, "  float here = 0;\n  (&here)[1 << 14] = eps;"), "forbidden"),
     "the host writes over its return address":
-        (with_code(LAUNCH, RETURNS_ELSEWHERE),
+        (with_code(LAUNCH, "  leave();", "void leave() {\n" + RETURNS_ELSEWHERE + "\n}\n"),
          "forbidden"),
     "a kernel writes over its return address":
         (with_code(KERNEL, RETURNS_ELSEWHERE),
