@@ -32,7 +32,7 @@ struct TokenProbability {
 //   scratch  [vocab_size]  written; so that nothing is allocated per token
 //
 // With temperature 0, the largest logit, whatever the rest says. Throws Error if a logit is NaN or
-// +infinity, or if all are -infinity.
+// +infinity, or if all are -infinity. May be called from several threads at once.
 TokenId sample(std::span<const float> logits, const SamplerOptions& options, float u,
                std::span<TokenProbability> scratch);
 

@@ -9,7 +9,7 @@ namespace stagecraft {
 //   x  [seq_len, dim]  read
 //   y  [seq_len, dim]  read and written; must not overlap x
 //
-// Throws Error if shapes disagree.
+// May be called from several threads at once. Throws Error if shapes disagree.
 void add(MatrixView<const float> x, MatrixView<float> y);
 
 }  // namespace stagecraft

@@ -25,7 +25,8 @@ struct AttentionShape {
 //   probabilities  [n_heads * q_len, kv_len]        written: row h * q_len + i is head h, query i
 //   out            [q_len, n_heads * head_dim]      written; must not overlap the others
 //
-// A query's bits do not depend on the other queries. Throws Error if shapes disagree.
+// A query's bits do not depend on the other queries. May be called from several threads at once.
+// Throws Error if shapes disagree.
 void attention(MatrixView<const float> q, MatrixView<const float> keys,
                MatrixView<const float> values, const AttentionShape& shape,
                MatrixView<float> probabilities, MatrixView<float> out);

@@ -27,7 +27,8 @@ PackedMatrix pack_b(MatrixView<const float> b);
 //   c  [m, n]  written, never read; must not overlap a
 //
 // Any of m, n, k may be 0; with k = 0 the product is 0. The bits of c[m][n] depend only on row m of
-// A and row n of B: one row alone gives what it gives among many. Throws Error if shapes disagree.
+// A and row n of B: one row alone gives what it gives among many. Both functions may be called from
+// several threads at once. Throws Error if shapes disagree.
 void matmul_packed(MatrixView<const float> a, const PackedMatrix& b, MatrixView<float> c);
 
 }  // namespace stagecraft

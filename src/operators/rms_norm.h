@@ -14,7 +14,8 @@ namespace stagecraft {
 //   y       [seq_len, dim]   written; may be x itself, else must not overlap it
 //   eps     added to the mean square, inside the root ("rms_norm_eps" in config.json)
 //
-// A row's bits do not depend on seq_len. Throws Error if shapes disagree.
+// A row's bits do not depend on seq_len. May be called from several threads at once.
+// Throws Error if shapes disagree.
 void rms_norm(MatrixView<const float> x, std::span<const float> weight, float eps,
               MatrixView<float> y);
 

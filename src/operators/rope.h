@@ -17,6 +17,7 @@ namespace stagecraft {
 //   inv_freq        [head_dim / 2]                 radians a position; see model/rope_frequencies.h
 //   first_position  of row 0, counted from the start of the whole text: the tokens in the cache
 //
+// May be called from several threads at once.
 // Throws Error if the columns are no multiple of head_dim.
 void rope(MatrixView<float> x, std::span<const float> inv_freq, std::size_t first_position);
 

@@ -10,7 +10,8 @@ namespace stagecraft {
 //   x  [n]  read; n may be 0
 //   y  [n]  written; may be x itself, else must not overlap it
 //
-// For x far below 0 the result is 0 (or -0), never NaN. Throws Error if sizes disagree.
+// For x far below 0 the result is 0 (or -0), never NaN. May be called from several threads at once.
+// Throws Error if sizes disagree.
 void silu(std::span<const float> x, std::span<float> y);
 
 }  // namespace stagecraft

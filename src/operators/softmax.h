@@ -11,7 +11,8 @@ namespace stagecraft {
 //   y  [n]  written; may be x itself, else must not overlap it
 //
 // Subtracting the maximum changes nothing on paper and keeps exp() from overflowing. -infinity
-// gives 0, unless all of x is -infinity (then NaN, as in PyTorch). Throws Error if sizes disagree.
+// gives 0, unless all of x is -infinity (then NaN, as in PyTorch). May be called from several
+// threads at once. Throws Error if sizes disagree.
 void softmax(std::span<const float> x, std::span<float> y);
 
 }  // namespace stagecraft
