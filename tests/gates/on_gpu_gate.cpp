@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "course/judge/messages.h"
-#include "tests/gates/questions.h"
 #include "tests/gates/exact.h"
+#include "tests/gates/questions.h"
 #include "tests/gates/watched.h"
 
 namespace stagecraft::stages {
