@@ -33,11 +33,12 @@ def objects(chosen):
     for number, stage in parts["stages"].items():
         paired += stage["students" if number in numbers else "ours"]
         if number in numbers:
-            linked.update((path.partition(".dir/")[2], path) for path in stage["linked"] if path)
+            linked.update((path.partition(".dir/")[2], path) for path in stage["linked"])
             in_place += filter(None, stage["in_place"].split("|"))
     # Also those that are another stage's: with stage 11 there is one rms_norm, on the GPU.
     replaced = re.compile(rf"/({'|'.join(in_place)})\.cpp\.o(bj)?$")
-    return [path for path in paired if path and not replaced.search(path)] + list(linked.values())
+    paths = [path for path in paired if not replaced.search(path)] + list(linked.values())
+    return [path for path in paths if path.endswith((".o", ".obj"))]  # CMake also lists precompiled headers
 
 
 def write(chosen):

@@ -270,7 +270,9 @@ class Subset(Temporary):
     def test_takes_one_of_each_pair(self):
         for chosen in ({"00", "03", "07"}, {"02"}):
             stages = [stage for stage in course.stages() if stage.number in chosen]
-            sources = [links.source_of(file) for file in mine_objects.objects(stages)]
+            objects = mine_objects.objects(stages)
+            self.assertTrue(all(file.endswith(".o") for file in objects))  # no precompiled header, no empty name
+            sources = [links.source_of(file) for file in objects]
             for stage in course.stages():
                 mine_of = [f"stages/{stage.folder.name}/{unit['file']}" for unit in stage.units]
                 ours_of = [twin for unit in stage.units for twin in unit["twins"]]
