@@ -251,8 +251,8 @@ TEST(GpuMatmulChecked, HasNoFindings) {
   judge_findings(matmul(inputs, 1, 70, 40));
 }
 
-// One thread per element of C reads 33 sectors for 32 products. Threads that read along k side by
-// side: about 43 times the least. A tile of 16 x 16: 3 times, of 32 x 32: 1.7 times.
+// One thread per element of C reads 33 sectors for 32 products: 132.5 times the least. One warp per
+// element: 36 times. A tile of 16 x 16: 2.5 times, of 32 x 32: 1.5 times.
 void count_matmul(const Band& band) {
   Inputs inputs;
   judge_counts(matmul(inputs, 64, 64, 32), band);
