@@ -222,7 +222,7 @@ def gated_delta(
     shift: Tensor,
     how: Arithmetic,
 ) -> Tensor:
-    """The gated delta rule (Yang et al. 2024): per head a matrix from keys to values, token by token
+    """The gated delta rule (Yang et al. 2024): per head, a matrix S maps keys to values. Per token:
 
         S = exp(-exp(rate) * softplus(decay + shift)) * S
         S = S + sigmoid(beta) * (v - S k) k^T,  y = S q

@@ -122,8 +122,8 @@ def first_error(text):
 
 
 def changed_assembly(text, checked=True):
-    """What the compiler cannot be asked for: room behind each shared array, storage for the dynamic ones, and if the
-    program is to be checked, memcpy and its relatives seen, floating-point arithmetic counted."""
+    """Adds what the compiler cannot add: padding after each shared array, and storage for the dynamic arrays. If
+    checked, it also makes the checker see memcpy and similar calls, and counts floating-point arithmetic."""
     counting = checked and platform.machine() == "x86_64"
     own_names = OWN_NAMES if checked else {}
     lines, in_shared, used, defined = [], False, set(), set()

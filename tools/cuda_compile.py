@@ -1,13 +1,14 @@
-"""Compiles a .cu file of a student for the emulator: called by the build in the compiler's place.
+"""Compiles a .cu file of a student for the emulator. The build calls this script instead of the compiler.
 
     cuda_compile.py [--fast] [--trusted] [--no-cache] COMPILER OPTIONS... -o OBJECT -c FILE
 
 A .cu file becomes an object that calls the emulator's checker before every access (cuda_check.py). With --fast,
-as `./stage story --mine 11` has it, nothing is checked or counted. Any other file is compiled as it is.
+which `./stage story --mine 11` uses, nothing is checked or counted. Any other file is compiled as it is.
 
-The object shares a process with the checker, and a mark depends on what the checker says. Therefore a file is
-refused that holds a forbidden word (cuda_check.py), that calls through a pointer, so that nothing of the program can be
-called by its address, or that has code which runs before main(). (Not with --trusted: our own programs.)
+The object shares a process with the checker, and a mark depends on the checker's report. Therefore a file is refused
+if it holds a forbidden word (cuda_check.py), if it calls a function through a pointer (so that no function can be
+called by its address), or if it has code that runs before main(). With --trusted, for our own programs, no file is
+refused.
 """
 import os
 import pathlib
@@ -18,16 +19,16 @@ import tempfile
 
 import cuda_check
 
-# Those of a file that is instrumented, without the warnings that a student should read.
+# The flags for a file that is instrumented. They do not hide warnings (-w), because a student should read them.
 CHECKED = [{"-g": "-g1"}.get(flag, flag) for flag in cuda_check.FLAGS if flag != "-w"] + ["-Wno-attributes"]
 FAST = ["-std=c++20", "-O2", "-g1", "-fno-pie", "-ffp-contract=off", "-fno-extern-tls-init", "-Wno-attributes"]
-# What to do with the dependencies that ninja asks for, and their words.
+# Options of the compiler that take the next word as their argument.
 TAKES_NEXT = ("-MT", "-MF", "-o", "-c")
 KEPT = re.compile(r"-I.*|-Wall|-Wextra|-f(?:file-prefix-map|instrument-functions).*|-MD")
 SECTION = re.compile(r'^(\t\.section\t[^,\n]+,"[^"\n]*)G([^"]*",[@%]progbits),[^,\n]+,comdat', re.M)
 CALL_BY_POINTER = re.compile(r"\t(?:call|(?:notrack )?jmp)\t\*|\tblr\t|\tbr\t")
 JUMP_TABLE = re.compile(r"\tnotrack jmp\t\*")  # of a switch
-EMULATORS_OWN = re.compile(r"_ZZ?NK?13cuda_emulator")  # their template calls the kernel; no student can name them
+EMULATORS_OWN = re.compile(r"_ZZ?NK?13cuda_emulator")  # its template calls kernels; students cannot define such names
 FUNCTION = re.compile(r"\t\.type\t([^,]+), [@%]function")
 LOCATION = re.compile(r"\t\.loc (\d+) (\d+) ")
 FILE = re.compile(r'\t\.file (\d+) "([^"]*)"(?: "([^"]*)")?')
@@ -59,15 +60,15 @@ def parts_of(words):
 
 
 def own_functions(text):
-    """The assembler file with every function to itself that other files might have as well: theirs are not
-    instrumented. What a student defines for others, the stage's functions, stays."""
+    """The assembler file, where every function that other files may also have becomes local to this file: the copies of
+    other files are not instrumented. The stage's functions, which other files call, stay global."""
     defined = set(re.findall(r"^(?:\t\.set\t)?([^\s:,]+)(?::$|,)", text, re.M))
     text = re.sub(r"^\t\.weak\t(.*)\n", lambda found: "" if found[1] in defined else found[0], text, flags=re.M)
     return SECTION.sub(r"\1\2", text).replace("gnu_unique_object", "object")
 
 
 def look(text):
-    """Throws Refused for what could deceive the checker."""
+    """Throws Refused if there is code that could deceive the checker."""
     if EARLY.search(text):
         raise Refused(1, "expected no variable whose value is computed before main() begins")
     inside, line_number = "", 1
@@ -83,7 +84,7 @@ def look(text):
 
 
 def with_tables(text, source):
-    """The same with two tables behind it (guest.cpp): its functions; and where each call returns to, with its line."""
+    """The same with two tables at its end (guest.cpp): its functions; and the return address and line of each call."""
     own, line_number, lines, table = None, 0, [], []
     for line in text.split("\n"):
         lines.append(line)
@@ -118,7 +119,7 @@ def compile_cuda(words, fast, trusted, cached):
             cuda_check.refuse_source(source, [word for word in kept if word.startswith("-I")])
         except cuda_check.Problem as problem:
             if "expected only code that the checker sees" not in str(problem):
-                run([*compiler, *options, "-fsyntax-only", "-x", "c++", source])  # says it better
+                run([*compiler, *options, "-fsyntax-only", "-x", "c++", source])  # its message is better
             raise Refused(1, str(problem).partition(": ")[2].removesuffix(" (--trusted runs it all the same)")) from None
     with tempfile.TemporaryDirectory(prefix="cuda-compile-") as folder:
         assembly = pathlib.Path(folder) / "program.s"

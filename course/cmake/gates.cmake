@@ -45,7 +45,7 @@ function(objects_without id out)
   set(${out} ${objects} PARENT_SCOPE)
 endfunction()
 
-# What calls the functions of a stage that is compiled for the emulator.
+# The worker's code that calls the functions of an emulated stage.
 if(has_emulator)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/course/worker/emulated/*.cpp)
   add_library(emulated_calls OBJECT EXCLUDE_FROM_ALL ${sources})
@@ -129,7 +129,7 @@ foreach(id IN LISTS stage_ids)
   set_up_student_program(worker_${id})
   list(APPEND engines engine_${id})
   if(id IN_LIST emulated_stages)
-    link_emulator(worker_${id})  # its checker says what a debugger and the sanitizers would
+    link_emulator(worker_${id})  # its checker replaces a debugger and the sanitizers
     continue()
   endif()
 

@@ -1,9 +1,9 @@
 # stagecraft_mine: the program with the student's functions for the stages that `./stage story --mine 1-2` chooses.
-# CMake need not know which: course/mine/mine_objects.py writes the names of the objects into a file that the linker reads,
-# from this list:
+# CMake need not run again for another choice: course/mine/mine_objects.py chooses the objects from this list, and
+# writes their names into a file that the linker reads:
 #
-#   mine.json  "core": the engine's objects that are no stage's; for each stage "ours", "students", and for one with
-#              "in_the_model" (stages.cmake) "linked", in place of our files of the names "in_place"
+#   mine.json  "core": the engine's objects that belong to no stage. For each stage, "ours" and "students": its objects.
+#              For a stage with "in_the_model" (stages.cmake), "linked": the objects that replace our files "in_place"
 function(json_list out)
   set(${out} "[\"$<JOIN:${ARGN},\"$<COMMA>\">\"]" PARENT_SCOPE)
 endfunction()

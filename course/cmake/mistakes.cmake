@@ -51,7 +51,7 @@ foreach(registry IN LISTS registries)
   get_filename_component(slug ${folder} NAME)
   string(SUBSTRING ${slug} 0 2 id)
   if(NOT id IN_LIST stage_ids)
-    continue()  # compiled for an emulator that is not here
+    continue()  # an emulated stage, and this machine has no emulator
   endif()
   set(recorded_${id} "")
   if(id IN_LIST composed_stages)
@@ -62,12 +62,12 @@ foreach(registry IN LISTS registries)
     set(linked $<TARGET_OBJECTS:linked_${id}>)
   endif()
   set(in_worker ${recorded_${id}} ${linked})
-  set(told_of_broken told)  # the group of objects that ./stage broken links
+  set(told_of_broken told)  # the group of objects with which ./stage broken is linked
   set(emulator "")
   if(id IN_LIST emulated_stages)
     set(emulator -no-pie $<TARGET_OBJECTS:emulator>)
     set(in_worker $<TARGET_OBJECTS:emulated_calls> $<TARGET_OBJECTS:unwritten_on_gpu>)
-    set(told_of_broken fast)  # unchecked
+    set(told_of_broken fast)  # without checks
     list(APPEND linked $<TARGET_FILE:fast_ours_${id}>)
   endif()
   set(programs_of_stage ${programs_of_all})

@@ -14,17 +14,17 @@
 #   judged_NN        our objects for it where they are judged: ours_NN, or compiled with its flags
 #   core_objects     the engine's objects without those of any stage
 #
-# Where the model does not call a stage's function by itself, the stage says which file of src/model
-# another takes the place of, in a program that has it from the student ("in_the_model"):
+# The model does not call the functions of some stages by itself. Such a stage names files of the engine that other
+# files replace in a program with the student's functions ("in_the_model"):
 #
-#   linked_files_NN  that file, and course/mine/linear.cpp, which calls it
+#   linked_files_NN  the stage's own file, and course/mine/NAME.cpp for each replaced file NAME.cpp
 #   linked_NN        an OBJECT library of them
-#   in_place_NN      the name of the other: "linear"
+#   in_place_NN      the names of the replaced files, as a regular expression: "linear|rms_norm|attention"
 #
-# Files that end in .cu are CUDA: tools/cuda_compile.py compiles them for the emulator (src/cuda_emulator),
-# which a program links as well. Such a stage is there where the emulator is: on Linux, with GCC.
+# Files that end in .cu are CUDA. tools/cuda_compile.py compiles them for the emulator (src/cuda_emulator), and their
+# programs are linked with the emulator. The emulator needs Linux and GCC; elsewhere these stages are left out.
 #
-#   emulated_stages  those stages; their answers are in no engine, but in the objects of the target judged_NN
+#   emulated_stages  those stages; no engine contains their reference versions, which are the objects of judged_NN
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/stages/stages.json)
 file(READ ${CMAKE_SOURCE_DIR}/stages/stages.json registry)
 string(JSON n_stages LENGTH "${registry}" stages)
@@ -37,7 +37,7 @@ else()
 endif()
 
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
-# The interpreter itself: where pyenv's script finds it, that takes as long as what is to be run.
+# The path of the interpreter itself: `python3` may be a script of pyenv, which takes as long as the script to be run.
 execute_process(COMMAND ${Python3_EXECUTABLE} -c "import sys; print(sys.executable)"
   OUTPUT_VARIABLE python OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 set(has_emulator NO)
@@ -46,9 +46,9 @@ if(CMAKE_SYSTEM_NAME STREQUAL "Linux" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" A
   set(has_emulator YES)
 endif()
 
-# The .cu files of a target are compiled for the emulator; "--fast": unchecked; "--trusted":
-# not looked through for what could deceive the checker. An object keeps a program counter in
-# 31 bits, so the programs lie where the linker puts them.
+# Compiles the .cu files of a target for the emulator. "--fast": without checks. "--trusted": without looking for code
+# that could deceive the checker. The emulator stores a program counter in 31 bits, so its programs are linked with
+# -no-pie, which gives them low addresses.
 function(compile_for_emulator target)
   set(compile ${python} -B ${CMAKE_SOURCE_DIR}/tools/cuda_compile.py ${ARGN})
   set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER "${compile}" EXPORT_COMPILE_COMMANDS OFF)
@@ -153,7 +153,7 @@ foreach(index RANGE ${last_stage})
     compile_for_emulator(counted_${id} --fast)
   endif()
 
-  # "linear", or a list of such names.
+  # One name ("linear"), or a list of names.
   string(JSON in_place_${id} ERROR_VARIABLE none GET "${registry}" stages ${index} in_the_model in_place_of)
   if(none)
     set(in_place_${id} "")

@@ -23,8 +23,8 @@ SLOWER = 1.5, 0.5  # times as long as ours and as many seconds more are worth a 
 
 
 def split_mine(arguments, known):
-    """The chosen stages and the other arguments. --mine takes a list, or stands alone for all that
-    pass their gates, but for those that an emulator runs: they are slow."""
+    """The chosen stages and the other arguments. --mine takes a list. Without a list, it means all stages that
+    pass their gates, except those that run on an emulator, because they are slow."""
     rest = []
     chosen = None
     words = iter(range(len(arguments)))
@@ -218,7 +218,7 @@ def run():
                                  "mine_slower_emulated" if emulated else "mine_slower")
         else:
             code, tokens = run_mine(words), None
-        # Who types takes most of a chat's time, and a server computes beside its main thread.
+        # No shares of time for a chat, which mostly waits for its user, or a server, which computes in other threads.
         tell_calls(table, code, with_shares=words[0] not in ("chat", "serve"))
         if code == 0 and words[0] in ("chat", "serve", "story") and has_option(words, "--model", "-m"):
             tell_faster(known, chosen)

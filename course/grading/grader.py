@@ -41,7 +41,7 @@ NO_FAULT = ("passed", "unwritten", "begun", "slow", "unjudged")
 # What a verdict hangs on, besides the student's files, the seed and the compiler.
 OFFICIAL = (*progress.OFFICIAL, "course/grading", "course/mistakes", "course/shared", "stages/messages.json",
             "stages/own_work.json", "CMakeLists.txt", *(f"tools/{name}.py" for name in ("cuda_check", "cuda_compile")))
-# What compiles a stage for the emulator of CUDA, and what that includes.
+# The script that compiles a stage for the CUDA emulator, and the headers that it includes.
 EMULATOR = [course.ROOT / name for name in ("tools", "src/cuda_emulator")]
 building = threading.Lock()
 prepared = None  # the folder of the headers, if another process has made it
@@ -212,7 +212,7 @@ class Work:
 
     def where_it_happens(self, stage, request):
         """What the sanitizers say about a request that the student's code did not survive."""
-        if stage.is_emulated:  # its checker has said it
+        if stage.is_emulated:  # its checker has already explained it
             return "", None
         def command(words):
             return confined(words, reads=[request.parent, course.ROOT / "tests" / "data" / "models"],

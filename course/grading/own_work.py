@@ -126,7 +126,7 @@ def needed(stage, known):
 
 def computed(stage):
     """{"headers", "calls"} of a stage: what its starters, our answers and right programs use."""
-    for_all = () if stage.is_emulated else FOR_ALL  # a kernel's checker does not see into those
+    for_all = () if stage.is_emulated else FOR_ALL  # the checker does not see the accesses inside these
     sources = [stage.starter(unit).decode() for unit in stage.units]
     paths = [course.ROOT / twin for unit in stage.units for twin in unit["twins"]]
     sources += [path.read_text(encoding="utf-8") for path in paths]
@@ -319,8 +319,8 @@ def foreign_headers(stage, text):
             if found[1] in foreign]
 
 
-# Of what the emulator defines, a kernel's launch and all that a kernel calls; nothing that copies or allocates, and no
-# other of its own names. Of the C and C++ libraries, arithmetic and what the compiler itself calls.
+# From the emulator, code may call the launch of a kernel and the functions that kernels need, but nothing that copies
+# or allocates, and no internal function. From the C and C++ libraries, it may call arithmetic. The compiler adds calls.
 EMULATORS = re.compile(r"_Z(?!\d+cuda[A-Z]|N\d)\w+|_ZN13cuda_emulator(?:3runERKNS_6LaunchE|\d+b?f\d+_to_b?f\d+E\w)|__tsan_\w+|__ubsan_\w+|"
                        r"cuda_emulator_(?:memcpy|memmove|memset|flops)|threadIdx|blockIdx|blockDim|gridDim")
 ARITHMETIC = re.compile(
@@ -332,7 +332,7 @@ ARITHMETIC = re.compile(
 
 
 def may_call_emulated(name, defined, allowed):
-    """May a kernel, or what launches it, call that? It must not reach memory where the checker does not look."""
+    """May a kernel, or the code that launches it, call this? It must not access memory unseen by the checker."""
     if is_ours(name):
         return may_call(name, allowed)
     return ARITHMETIC.fullmatch(name) or name in defined and EMULATORS.fullmatch(name)

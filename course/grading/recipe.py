@@ -49,7 +49,7 @@ class Recipe:
                 words = without_outputs(ninja_runs(word))
                 # Past ccache, which would have to write its cache on the student's behalf.
                 self.compile[name] = words[words.index(self.compiler):]
-                if stage.is_emulated:  # our script, which calls the compiler
+                if stage.is_emulated:  # the command begins with our script, which calls the compiler
                     begin = next(at for at, word in enumerate(words) if word == str(EMULATED))
                     self.compile[name] = [*words[begin - 2:begin + 1], "--no-cache", *self.compile[name]]
             self.link.append(name or word)

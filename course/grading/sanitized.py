@@ -83,7 +83,7 @@ def told(complaint, place, source):
 
 def where_it_happens(stage, request):
     """Lines for the student; none where this machine has no sanitizer, or it finds nothing."""
-    if stage.is_emulated:  # its checker has said it
+    if stage.is_emulated:  # its checker has already explained it
         return []
     target = f"worker_{stage.number}_asan"
     course.tell(course.say("crash_building"), sys.stderr)

@@ -1,5 +1,5 @@
-// attention() of a --mine program that has stage 11 in it, in the place of the other: one launch
-// per query, each of which sees the cache up to its own position.
+// attention() of a --mine program that has stage 11 in it; it replaces operators/attention.cpp.
+// Each query is one launch, which sees the cache up to the query's own position.
 #include "operators/attention.h"
 
 #include <cmath>
@@ -12,7 +12,8 @@
 namespace stagecraft {
 namespace {
 
-// The kernels keep their probabilities to themselves; trace and peek show them.
+// The kernels do not store their probabilities, but trace and peek show them. So they are computed
+// again here.
 void show_probabilities(std::span<const float> q, MatrixView<const float> keys, float scale,
                         std::span<float> probabilities) {
   std::ranges::fill(probabilities, 0.0f);

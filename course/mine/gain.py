@@ -19,7 +19,7 @@ SPEED = re.compile(r"\[\d+ tokens, (\d+(?:\.\d+)?) tokens/s")
 
 def rungs(chosen, is_timed):
     """[(the stage that is new, all that are the student's)]: without the stages about speed, then one more each."""
-    chosen = [stage for stage in chosen if not stage.is_emulated]  # which says nothing of a GPU's speed
+    chosen = [stage for stage in chosen if not stage.is_emulated]  # its speed says nothing about a GPU
     base = [stage for stage in chosen if not is_timed(stage)]
     faster = [stage for stage in chosen if is_timed(stage)]
     return [(None, base)] + [(stage, base + faster[:at + 1]) for at, stage in enumerate(faster)]

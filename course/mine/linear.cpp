@@ -1,5 +1,5 @@
-// linear() of a --mine program that has stage 9, 10 or 11 in it, in the place of model/linear.cpp.
-// Stage 11 has all products where it is there.
+// linear() of a --mine program that has stage 9, 10 or 11 in it; it replaces model/linear.cpp. If
+// stage 11 is in it, stage 11 computes all matrix products.
 //
 // With both, stage 10 has the weights of the layers and stage 9 the head: the logits decide which
 // token is chosen, so engines commonly keep the head at a higher precision (llama.cpp's Q4_K_M has
@@ -34,8 +34,8 @@ void linear(const Linear& layer, MatrixView<const float> x, MatrixView<float> y,
   if (ways.gpu != nullptr) return ways.gpu(layer, x, y, threads);
   const bool in_blocks = layer.weight.cols() % BlockQ8_0::kSize == 0;
   const bool is_head = layer.weight.rows() == ways.head_rows;
-  // The glass box of the server has an engine and a thread of its own, and stages 9 and 10 keep
-  // what they make of a weight for all engines.
+  // The glass box of the server calls this from its own thread. Stages 9 and 10 keep the packed or
+  // quantized copy of each weight, and all engines share these copies.
   static std::mutex one_at_a_time;
   const std::lock_guard lock(one_at_a_time);
   if (ways.quantized != nullptr && in_blocks && !(is_head && ways.packed != nullptr)) {

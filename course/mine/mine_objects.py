@@ -1,6 +1,6 @@
-"""Which objects the --mine program is linked of: the student's for the chosen stages, ours for the others.
+"""Chooses the objects that the --mine program is linked from: the student's for the chosen stages, ours for the others.
 
-course/cmake/mine.cmake lists them.
+course/cmake/mine.cmake writes the list of all objects.
 """
 import json
 import re
@@ -11,7 +11,7 @@ PROGRAM = "course/stagecraft_mine"  # below the build folder
 
 
 def targets(chosen):
-    """What has to be compiled for these stages."""
+    """The targets of the build that these stages need."""
     names = [f"counted_{stage.number}" for stage in chosen]
     known = listed()["stages"]
     names += [f"linked_{stage.number}" for stage in chosen if known[stage.number]["in_place"]]
@@ -20,13 +20,13 @@ def targets(chosen):
 
 def listed():
     path = course.BUILD / "course" / "mine.json"
-    if not path.exists():  # verdicts are remembered longer than a build may last
+    if not path.exists():  # the build may be gone, although verdicts are still stored
         course.build()
     return json.loads(path.read_text(encoding="utf-8").replace("/./", "/"))
 
 
 def objects(chosen):
-    """Their paths. A file that two stages bring is linked once."""
+    """The paths of the objects. If two stages need the same file, it is linked once."""
     parts = listed()
     numbers = {stage.number for stage in chosen}
     paired, linked, in_place = list(parts["core"]), {}, []
@@ -35,18 +35,19 @@ def objects(chosen):
         if number in numbers:
             linked.update((path.partition(".dir/")[2], path) for path in stage["linked"])
             in_place += filter(None, stage["in_place"].split("|"))
-    # Also those that are another stage's: with stage 11 there is one rms_norm, on the GPU.
+    # This also removes files of other stages: with stage 11, the only rms_norm is the one on the GPU.
     replaced = re.compile(rf"/({'|'.join(in_place)})\.cpp\.o(bj)?$")
     paths = [path for path in paired if not replaced.search(path)] + list(linked.values())
     return [path for path in paths if path.endswith((".o", ".obj"))]  # CMake also lists precompiled headers
 
 
 def write(chosen):
-    """Tells the linker, if that is news to it: other objects, or one that was compiled again."""
+    """Writes the file that the linker reads, if the program must be linked again: if the objects are other ones, or one
+    of them was compiled again."""
     names = objects(chosen)
     text = "".join(f'"{name}"\n' for name in names)
     if any(stage.is_emulated for stage in chosen):
-        text += "-no-pie\n"  # the emulator reads the program's symbols, at the addresses at which they stand
+        text += "-no-pie\n"  # the emulator uses the addresses of symbols as the program's file has them
     path, program = course.BUILD / "course" / "mine_objects", course.BUILD / PROGRAM
     is_old = not program.exists() or any(
         (course.BUILD / name).stat().st_mtime > program.stat().st_mtime for name in names)

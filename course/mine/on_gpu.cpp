@@ -1,6 +1,6 @@
-// Stage 11 in a --mine program: the student's kernels on the emulator, unchecked, so that a token
-// takes a fraction of a second. They read and write the model's own memory; a GPU would keep the
-// weights and the cache in memory of its own.
+// Stage 11 in a --mine program. The student's kernels run on the emulator without checks, so that a
+// token takes a fraction of a second. They read and write the model's memory directly. A real GPU
+// would keep the weights and the cache in its own memory.
 #include "course/mine/on_gpu.h"
 
 #include "base/error.h"

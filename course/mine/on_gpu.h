@@ -7,8 +7,8 @@
 
 namespace stagecraft {
 
-// What the kernels of stage 11 take: a matrix without gaps between its rows. The view must outlive
-// it.
+// A matrix without gaps between its rows, which the kernels of stage 11 need: the view itself, or a
+// copy. The view must outlive it.
 class Compact {
  public:
   explicit Compact(MatrixView<const float> view);
@@ -19,7 +19,8 @@ class Compact {
   Matrix<float> copy_;
 };
 
-// Runs what launches kernels. Throws Error with the emulator's words if a launch had to be ended.
+// Calls `launch`, which launches kernels. Throws Error with the emulator's message if the emulator
+// found a mistake.
 void on_gpu(const std::function<void()>& launch);
 
 }  // namespace stagecraft

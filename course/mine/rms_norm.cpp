@@ -1,4 +1,4 @@
-// rms_norm() of a --mine program that has stage 11 in it, in the place of the other.
+// rms_norm() of a --mine program that has stage 11 in it; it replaces operators/rms_norm.cpp.
 #include "operators/rms_norm.h"
 
 #include "course/mine/on_gpu.h"

@@ -65,7 +65,7 @@ class Stage:
         self.needs = entry["needs"]
         self.rounds = entry.get("in_the_model", {}).get("rounds", False)  # otherwise than f32 does
         self.program = entry.get("program", "story")  # in which one hears it
-        self.is_optional = entry.get("optional", False)  # counts for those who begin it
+        self.is_optional = entry.get("optional", False)  # it counts only for students who begin it
         self.is_emulated = self.units[0]["file"].endswith(".cu")  # CUDA, which runs on the emulator
         self.milestone = entry.get("milestone")  # what it is that a student now has, in each language
 
@@ -120,7 +120,7 @@ class Stage:
         return not all(map(self.is_handed_out, self.units))
 
     def is_expected(self):
-        """Does it count? An optional stage does for those who began it."""
+        """Does it count? An optional stage counts only if the student began it."""
         return not self.is_optional or self.is_started
 
     def starter(self, unit):
@@ -174,7 +174,7 @@ def find_part(text, known):
 
 
 def parse_selection(text, known, whole_class=False):
-    """'1-3', '1,4', 'all' -> stages. whole_class: 'all' are also the optional ones that nobody has begun here."""
+    """'1-3', '1,4', 'all' -> stages. whole_class: 'all' includes the optional stages that were not begun here."""
     if text == "all":
         return [stage for stage in known if whole_class or stage.is_expected()]
     chosen = set()

@@ -21,7 +21,7 @@ from llama import EMBEDDING, HEAD, Parameters
 from tiny_model import TinyModel
 
 MODEL_TYPE = "deepseek_v3"
-LATENT_EPS = 1e-6  # whatever the config says
+LATENT_EPS = 1e-6  # it does not depend on rms_norm_eps
 
 
 def config(model_type: str, architecture: str, **changes: Any) -> dict[str, Any]:
@@ -71,7 +71,7 @@ MODELS = (
         seq_len=9,
         seen_by={"topk_group": 1, "norm_topk_prob": False, "rope_scaling": None},
     ),
-    # No latent for queries; pairs are halves apart; every layer has experts.
+    # No latent for queries; rope pairs column i with i + half; every layer has experts.
     TinyModel(
         "deepseek-v3-plain-queries",
         config(
@@ -214,8 +214,8 @@ class DeepSeekDecoder(Decoder):
         return self.keep("shares", shares * raw.get("routed_scaling_factor", 1.0))
 
     def experts(self, h: Tensor, at: str) -> Tensor:
-        """The sum of the experts that each row goes to. All are computed here; their shares say
-        which count."""
+        """The sum of the experts that each row goes to. All experts are computed here; the share of
+        those that were not chosen is 0."""
         shares = self.shares(h, at)
         total = torch.zeros_like(h)
         for e in range(shares.shape[-1]):

@@ -43,7 +43,8 @@ def _config(**changes: Any) -> dict[str, Any]:
 
 
 MODELS = (
-    # As older files say it: layers slide in turn. The limit is low enough to be seen.
+    # Without "layer_types", as in older files: every other layer has a window. The limit is so low
+    # that the tiny model reaches it.
     TinyModel(
         "gpt-oss-2-of-5",
         _config(num_hidden_layers=3, rope_theta=10.0),
@@ -54,7 +55,7 @@ MODELS = (
             "rope_scaling": YARN | {"truncate": True},
         },
     ),
-    # As newer files say it; all experts are chosen.
+    # With "layer_types", as in newer files. All experts are chosen.
     TinyModel(
         "gpt-oss-layer-types",
         _config(
@@ -104,8 +105,8 @@ def _rope(raw: dict[str, Any]) -> RopeScaling:
 
 class GptOssDecoder(Decoder):
     def experts(self, h: Tensor, at: str) -> Tensor:
-        """The sum of the experts that each row goes to. All are computed here; their shares say
-        which count."""
+        """The sum of the experts that each row goes to. All experts are computed here; the share of
+        those that were not chosen is 0."""
         scores = self.keep("router", self.linear(h, f"{at}router"))
         chosen = torch.topk(scores, self.raw["num_experts_per_tok"], dim=-1)
         some = softmax(chosen.values, self.how)

@@ -45,7 +45,8 @@ def _config(**changes: Any) -> dict[str, Any]:
 
 MODELS = (
     TinyModel("qwen3_5-interval", _config(), seq_len=9, seen_by={"rms_norm_eps": 0.2}),
-    # The last layer is recurrent, so the last state is no cache. Columns of several vectors.
+    # The last layer is recurrent: it has a state and no cache. A row of the state needs several
+    # vectors.
     TinyModel(
         "qwen3_5-layer-types",
         _config(

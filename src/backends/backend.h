@@ -69,8 +69,8 @@ class Backend {
   // there are none.
   virtual void set_probe(Probe probe) = 0;
 
-  // The logits that the model would compute if these were the last rows of the residual stream: the
-  // final norm and the head. One row at least, and at most max_rows() of them.
+  // Applies the final norm and the output head to these rows of the residual stream, as if they
+  // were the result of the last layer. At least one row, and at most max_rows().
   //
   //   x       [n, width of the residual stream]  read
   //   logits  [n, vocab_size]                    written

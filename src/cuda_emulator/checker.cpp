@@ -155,7 +155,7 @@ Region& region_of(Address address, std::size_t bytes, bool write, Address pc) {
     fatal(
         "out of bounds", pc,
         describe(*current) + (write ? " writes " : " reads ") + region->name + ", which was freed");
-  // A guest's kernels read the variables of the program that runs them, and write none.
+  // A guest's kernels may read the variables of the program that runs them, but not write them.
   if (region != nullptr && write && is_guarded() && region->space == Space::global &&
       !in_device_arena(address))
     region = nullptr;

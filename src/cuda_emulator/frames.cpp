@@ -1,7 +1,7 @@
-// The frames of the functions that run. The compiler calls __tsan_func_entry behind a function's
-// prologue; then the frame pointer says where the function keeps its caller's frame pointer and,
-// behind it, its return address. (The program is compiled without optimisation, so each function
-// has a frame.) A write there would send the program to where no check is.
+// The stack frames of the functions that are running. The compiler calls __tsan_func_entry after a
+// function's prologue. The frame pointer then points to the saved frame pointer of the caller; the
+// return address follows it. (The program is compiled without optimisation, so each function has a
+// frame.) A write there could make the program continue in code that is not checked.
 #include <algorithm>
 
 #include "machine.h"
@@ -21,7 +21,7 @@ std::vector<Address>& frames() {
 
 bool frames_allow_write(Address address, std::size_t bytes) {
   const auto& all = frames();
-#ifdef __x86_64__  // where a frame ends with what it keeps
+#ifdef __x86_64__  // where these two addresses stand at the end of a frame
   if (!all.empty() && address + bytes > all.front()) return false;
 #endif
   return std::none_of(all.begin(), all.end(), [=](Address kept) {

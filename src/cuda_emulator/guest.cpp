@@ -10,8 +10,9 @@
 
 #include "machine.h"
 
-// What tools/cuda_compile.py adds to each of the guest's objects: where a call returns to and the
-// line of that call; and all functions. The linker names the ends of both tables.
+// Two tables, which tools/cuda_compile.py adds to each object file of the guest. One has the return
+// address and the line of each call, the other has all functions. The linker defines symbols for
+// the beginning and the end of both tables.
 struct LineOfCall {
   cuda_emulator::Address pc;
   std::size_t line;
@@ -117,7 +118,7 @@ std::string take_report() {
   for (std::size_t at = 0; at < text.size();) {
     std::size_t end = 0;
     if (text[at] == '@' && (end = text.find('@', at + 1)) != std::string::npos) {
-      // One more: a report names a byte within the call (report.cpp).
+      // Plus 1: a report names the last byte of the call (report.cpp), the table the byte after it.
       resolved += line_of(std::strtoull(text.c_str() + at + 1, nullptr, 16) + 1);
       at = end + 1;
     } else {

@@ -73,7 +73,7 @@ struct Thread {
   Address stack_low = 0, stack_high = 0;
   State state = State::ready;
   std::vector<Address> calls;   // where the functions that it is in were called
-  std::vector<Address> frames;  // and what each keeps, in frames.cpp
+  std::vector<Address> frames;  // where each of them keeps its return address (frames.cpp)
 
   // what it waits for
   Address wait_pc = 0;
@@ -151,12 +151,13 @@ bool execute(const Launch& launch);
 // Ends the launch from within a kernel, as a GPU does after an illegal access.
 [[noreturn]] void abort_launch();
 
-// ---- guest.cpp: while a program runs kernels of others (guest.h)
+// ---- guest.cpp: untrusted code (guest.h)
+// Whether a guest is running.
 bool is_guarded();
-// True also where nobody is guarded.
+// These two return true if no guest is running.
 bool guest_may_write(Address address, std::size_t bytes);
 bool guest_may_launch(const void* kernel);
-// Goes back to who called the guest; where there is none, ends the program.
+// Ends the guest's call: call_guest returns false. If no guest is running, ends the program.
 [[noreturn]] void end_host_code();
 
 // ---- counts.cpp
@@ -167,11 +168,11 @@ void count_first_touch(unsigned bytes);
 void begin_counts();
 void count_launch(const Launch& launch);  // reports what was counted since begin_counts
 
-// ---- frames.cpp: where the functions that run keep what they return to
-// False: that would change where a function returns to, or the frames of the code that called the
-// outermost one. Asked for host code and for kernels.
+// ---- frames.cpp: where running functions keep their return addresses
+// False if the write would change a return address, or a frame of the code that called the guest.
+// Called for writes of host code and of kernels.
 bool frames_allow_write(Address address, std::size_t bytes);
-void forget_frames();  // of host code: nothing of it runs any more
+void forget_frames();  // of host code, when no guest function is running any more
 
 // ---- checker.cpp
 enum class Kind { read, write, atomic, volatile_read, volatile_write, async_begin, async_end };
@@ -183,10 +184,11 @@ void forget_published();  // at the end of a launch
 // Text may hold @PC@, for which the reader puts file:line. The same finding at the same places
 // counts on.
 void write_report(const std::string& text);
-std::string take_kept_report();  // of a program that has no file to write it into
+std::string take_kept_report();  // for a program that does not write its report to a file
 void finding(const char* kind, Address pc, Address other_pc, const std::string& text);
-// True, and counted, if there is such a finding at these two places, whichever of them came first.
-// Asked before a text is made for each of a million races.
+// Whether there already is such a finding at these two places, in either order. If so, it is
+// counted once more. Callers ask this first, so that they do not make a text for each of a million
+// races.
 bool found_again(const char* kind, Address pc, Address other_pc);
 std::string describe(const Thread& thread);  // thread (1,0,0) of block (0,0,0)
 std::string describe(std::uint32_t thread_id);

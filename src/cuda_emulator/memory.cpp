@@ -18,7 +18,7 @@ namespace cuda_emulator {
 
 namespace {
 
-// Of addresses; where a process may not have so many, half as many, and so on.
+// How many addresses are reserved. If the process may not have so many, half as many, and so on.
 constexpr std::size_t most_arena_bytes = std::size_t{64} << 30;
 constexpr std::size_t least_arena_bytes = std::size_t{256} << 20;
 constexpr std::size_t gap = 1 << 20;    // between buffers, never mapped

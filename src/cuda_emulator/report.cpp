@@ -22,7 +22,7 @@ using Key = std::tuple<std::string, Address, Address>;
 struct Report {
   int file = -1;
   bool done = false;
-  std::string kept;  // what was not written into a file
+  std::string kept;  // the report of a program that has no file for it
   std::map<Key, std::pair<std::size_t, std::uint64_t>>
       findings;  // number of the finding, and how often
 };

@@ -22,8 +22,8 @@ void check_logits(std::span<const float> logits) {
   }
 }
 
-// exp((logit - max) / temperature), as sample() computes it; with temperature 0, the first of the
-// largest has 1 and the others 0.
+// exp((logit - max) / temperature), as sample() computes it. With temperature 0, the first of the
+// largest logits has 1 and all others 0.
 std::vector<float> shares_of(std::span<const float> logits, float temperature) {
   std::vector<float> shares(logits.size(), 0.0f);
   const auto best = std::ranges::max_element(logits);
@@ -36,8 +36,8 @@ std::vector<float> shares_of(std::span<const float> logits, float temperature) {
   return shares;
 }
 
-// Tokens in sample()'s order: likeliest first, of equals the lower id. Those whose share is 0,
-// which sample() never reaches, by their logits.
+// Tokens in sample()'s order: the most likely first, and of equal ones the lower id. Tokens with
+// the probability 0, which sample() never reaches, follow in the order of their logits.
 std::vector<TokenId> ranking(std::span<const float> shares, std::span<const float> logits) {
   std::vector<TokenId> ids(shares.size());
   std::iota(ids.begin(), ids.end(), 0);

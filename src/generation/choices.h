@@ -7,28 +7,28 @@
 
 namespace stagecraft {
 
-// A token that could come next, and what becomes of its probability on the way to the choice.
+// A token that could come next, and its probability after each step of sampling.
 struct Choice {
   TokenId token = 0;
-  std::size_t rank = 0;      // 0: the likeliest
+  std::size_t rank = 0;      // 0: the most likely token
   float logit = 0.0f;        // of the model
   float probability = 0.0f;  // softmax(logits): before temperature
-  // After each step of sample(). Each step's probabilities sum to 1 over all tokens; a token that a
-  // step drops has 0.
+  // After each step of sample(). After each step, the probabilities of all tokens sum to 1. A token
+  // that a step removes has the probability 0.
   float after_temperature = 0.0f, after_top_k = 0.0f, after_top_p = 0.0f;
 };
 
 struct Choices {
-  std::vector<Choice> top;                     // likeliest first
-  std::size_t kept_top_k = 0, kept_top_p = 0;  // tokens that are left after these steps
+  std::vector<Choice> top;                     // most likely first
+  std::size_t kept_top_k = 0, kept_top_p = 0;  // how many tokens are left after these steps
 };
 
-// The steps by which sample() chooses, made visible.
+// Computes the steps with which sample() chooses, for the most likely tokens.
 //
 //   logits   [vocab_size]  of the model
-//   changed  [vocab_size]  the same after the repeat penalty: what sample() is given
-//   count    of the likeliest tokens
-//   asked    a token that is listed in any case, or -1
+//   changed  [vocab_size]  the same after the repeat penalty: the input of sample()
+//   count    how many of the most likely tokens are listed
+//   asked    a token that is always listed, or -1
 //
 // Throws Error as sample() does.
 Choices choices(std::span<const float> logits, std::span<const float> changed,

@@ -19,7 +19,7 @@ struct Overloaded : Cases... {
 
 double count(std::size_t n) { return static_cast<double>(n); }
 
-// Of one token.
+// The bytes that a step reads for one token.
 double bytes_read(const Plan& plan, const StepKind& kind, std::size_t kv_len) {
   const auto weight = [&](WeightId id) {
     if (id == kNone) return 0.0;
@@ -57,7 +57,7 @@ BufferId residual_stream(const Plan& plan) {
   return kNone;
 }
 
-// Takes the last row of each result, and the time between results.
+// Stores the last row of each result, and the time between results.
 class Observer {
  public:
   Observer(const Plan& plan, std::size_t seq_len)
@@ -77,13 +77,13 @@ class Observer {
     } else {
       add_step(layer, name, now, value.row(value.rows() - 1));
     }
-    last_ += Clock::now() - now;  // the time in here is not the model's
+    last_ += Clock::now() - now;  // do not count the time of this function
   }
 
   Look take() { return std::move(look_); }
 
  private:
-  // value: [n_heads * q_len, seq_len], the queries of one head one after the other.
+  // value: [n_heads * q_len, seq_len]; all queries of one head, then those of the next.
   void add_attention(int layer, MatrixView<const float> value) {
     const std::size_t n_heads = attention_heads(layer);
     const std::size_t q_len = value.rows() / n_heads;
@@ -102,7 +102,7 @@ class Observer {
     throw Error("look: layer {}: expected an attention step in the plan, found none", layer);
   }
 
-  // The steps of the plan up to the next one of this name.
+  // Adds one Look::Step for the steps of the plan up to the next one with this name.
   void add_step(int layer, std::string_view name, Clock::time_point now,
                 std::span<const float> row) {
     double bytes = 0.0;
@@ -127,7 +127,7 @@ class Observer {
   const BufferId stream_;
   std::vector<double> bytes_;  // by step
   std::size_t next_ = 0;       // step of the plan
-  Clock::time_point last_;     // when the last result was there
+  Clock::time_point last_;     // when the last result was finished
   Look look_;
 };
 
@@ -143,7 +143,7 @@ std::optional<Look> look(Session& session, std::span<const TokenId> tokens,
   if (tokens.empty() || tokens.size() > session.context()) {
     throw Error("look: expected 1 to {} tokens, found {}", session.context(), tokens.size());
   }
-  place_text(plan, tokens);  // throws where no text can begin so
+  place_text(plan, tokens);  // throws if no text can begin like this
   const std::size_t common = common_prefix(session.tokens(), tokens.first(tokens.size() - 1));
   const bool is_cut = common < session.tokens().size();
   // States cannot be cut, and under a PromptRule all tokens depend on the whole prompt.

@@ -17,34 +17,34 @@ struct Look {
   struct Step {
     int layer;  // -1 outside the layers
     std::string name;
-    double seconds;  // includes unnamed steps before it, such as the store to the cache
-    double bytes;    // of weights, keys and values that it reads for one token, as f32
+    double seconds;  // includes the steps without a name before it, such as the store to the cache
+    double bytes;    // weights, keys and values that the step reads for one token, as f32
   };
   struct Attention {
     int layer;
-    Matrix<float> shares;  // [n_heads, seq_len]: how much the token attends to each token
+    Matrix<float> shares;  // [n_heads, seq_len]: the attention probabilities of the last token
   };
   Matrix<float> residuals;           // [n_layers, dim]: the residual stream after each layer
-  std::vector<Attention> attention;  // of the layers that attend
-  std::vector<float> logits;         // [vocab_size]: the scores of the token that comes next
+  std::vector<Attention> attention;  // of the layers that have attention
+  std::vector<float> logits;         // [vocab_size], for the next token
   std::vector<Step> steps;           // in the order of computation
 };
 
-// Computes the text in `session`, whose engine must have the textbook backend, and keeps what the
-// last token's pass computes. What the session already holds of the text is not computed again.
-// These are the numbers of trace(), bit for bit, because they do not depend on how a text is cut
-// into passes.
+// Computes the text in `session`, and keeps the results of the last token's pass. The engine of the
+// session must have the textbook backend. Tokens that the session already holds are not computed
+// again. The numbers equal those of trace() bit for bit, because they do not depend on how a text
+// is cut into passes.
 //
 //   tokens  [seq_len]  1 to session.context()
-//   go_on   called between passes of a long text; false: there is no result
+//   go_on   called between passes of a long text; if it returns false, there is no result
 //
-// Throws Error if an id is out of range, or if no text of this model begins like this.
+// Throws Error if an id is out of range, or if no text of this model can begin with these tokens.
 std::optional<Look> look(Session& session, std::span<const TokenId> tokens,
                          const std::function<bool()>& go_on = {});
 
-// A layer's guess of the next token: the final norm and the head applied to a row of the residual
-// stream (the "logit lens", nostalgebraist 2020). After the last layer these are the model's
-// logits.
+// A layer's guess of the next token: the final norm and the output head, applied to a row of the
+// residual stream (the "logit lens", nostalgebraist 2020). For the row after the last layer, the
+// result is the model's logits.
 //
 //   residual  [dim]         read
 //   logits    [vocab_size]  written

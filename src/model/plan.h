@@ -47,12 +47,14 @@ struct Weight {
   std::size_t row_block = 0;  // 0: its rows follow each other
   std::size_t row_stride = 0;
   bool transposed = false;  // a matrix that is stored as [inputs, outputs]
-  // Where the stored matrix has more inputs: this weight's are first_input and on of of_inputs.
+  // Where the stored matrix has more inputs (columns): this weight begins at column first_input,
+  // and the stored matrix has of_inputs columns.
   std::size_t first_input = 0;
   std::size_t of_inputs = 0;  // 0: it has all of them
-  // Where several weights are stored as one tensor, one after the other: this weight's place.
+  // Where one tensor holds several weights, one after the other: the index of this weight, and how
+  // many there are.
   std::size_t slice = 0;
-  std::size_t of_slices = 0;  // 0: it has a tensor of its own
+  std::size_t of_slices = 0;  // 0: the weight has its own tensor
   // Of a vector that is stored as a matrix: the rows of that matrix. 0: it is stored as a vector.
   std::size_t folded_rows = 0;
   // The taps of a convolution, which PyTorch stores as [columns, 1, taps].
@@ -142,12 +144,13 @@ struct ActivateStep {
   Function function = Function::Silu;
 };
 
-// Gives each row to some of the experts, in place: x holds one score per expert and becomes the
-// share that each expert has in the row's result, 0 for those that are not chosen:
+// Chooses the experts of each row, in place. Before the step, x holds one score per expert. After
+// it, x holds the share that each expert has in the row's result; experts that are not chosen have
+// the share 0:
 //   p    = softmax(x), or 1 / (1 + e^-x) of each
 //   c    = p + bias
 //   x[e] = p[e] for the n_chosen largest c, of equal ones the first; 0 for the others
-//   normed: these are divided by their sum; then all are multiplied by scale
+//   normed: the chosen shares are divided by their sum; then all are multiplied by scale
 // With groups, only experts of the best groups can be chosen (operators/route.h).
 struct RouteStep {
   enum class Score { Softmax, Sigmoid };
@@ -160,8 +163,8 @@ struct RouteStep {
   RouteGroups groups = {};
 };
 
-// A feed-forward block of many experts (Shazeer et al. 2017). An expert is computed for the rows in
-// which it has a share; the weights of the others are not read:
+// A feed-forward block of many experts (Shazeer et al. 2017). An expert is computed only for the
+// rows in which its share is not 0. The weights of experts without such a row are not read:
 //   g, u = gate_e . in + bias, up_e . in + bias
 //   out  = sum over e of shares[e] * (down_e . (f(g) * u) + bias)
 // Where there is a limit, f(g) * u is the clamped SwiGLU of gpt-oss (operators/clamped_swiglu.h).
@@ -216,8 +219,8 @@ struct StoreStep {
 // Attention of q over what each token sees (Placement), usually all positions up to its own:
 //   scores = soft_cap(scale * q . k) + slope of the head * (position of k - position of q)
 //   out = softmax(scores) . v
-// A sink is the score of a key that is not there: it takes a part of softmax's sum, and adds
-// nothing. A plan with a PromptRule has neither windows nor slopes.
+// A sink is the score of one more key that has no value: it counts in the sum of softmax, and adds
+// nothing to the result. A plan with a PromptRule has neither windows nor slopes.
 struct AttentionStep {
   BufferId out, q;
   CacheId cache;
@@ -226,7 +229,7 @@ struct AttentionStep {
   std::size_t window = 0;  // a query sees this many positions, itself included; 0: all before it
   float soft_cap = 0.0f;   // 0: none
   std::vector<float> slopes = {};  // [n_heads], of ALiBi (Press et al. 2021); empty: none
-  WeightId sinks = kNone;          // [n_heads]
+  WeightId sinks = kNone;          // [n_heads]; kNone: none
 };
 
 // A causal convolution of each column of `in` by itself, over its last n_taps rows:
@@ -239,8 +242,8 @@ struct ShortConvStep {
   WeightId bias = kNone;
 };
 
-// The gated delta rule (Yang et al. 2024; operators/gated_delta.h). Each head keeps a matrix from
-// keys to values, which fades, is corrected by each token, and is read with its query.
+// The gated delta rule (Yang et al. 2024; operators/gated_delta.h). Each head keeps a matrix, which
+// maps keys to values. For each token, the matrix fades, is corrected, and is read with the query.
 struct DeltaStep {
   BufferId out;          // [heads * value_dim]
   BufferId in;           // [2 * n_key_heads * key_dim + heads * value_dim]: q, k and v side by side
@@ -250,15 +253,15 @@ struct DeltaStep {
   std::size_t n_key_heads = 0, key_dim = 0;
 };
 
-// Each head of `in` times a matrix of its own: out_h = weights[h] . in_h, from first_column of in_h
-// on.
+// Multiplies each head of `in` by its own matrix: out_h = weights[h] . in_h. It uses the columns of
+// in_h from first_column on.
 struct HeadsLinearStep {
-  BufferId out, in;               // as many heads as there are weights
+  BufferId out, in;               // of as many heads as there are weights
   std::vector<WeightId> weights;  // [width of a head of out, inputs], all of one shape
   std::size_t first_column = 0;
 };
 
-// Each head of out is that of a, then that of b.
+// Each head of `out` is the head of `a` followed by the head of `b`.
 struct JoinStep {
   BufferId out, a, b;
   std::size_t n_heads = 1;
@@ -290,8 +293,8 @@ struct Plan {
   std::optional<PromptRule> prompt;  // none: token i stands at position i and sees 0 to i
   // "transformer.": files may leave it out of the names of tensors that begin with it.
   std::string optional_prefix;
-  // Tensors that files may hold and no step needs: ends of their names (masks of attention), or
-  // beginnings, which end with a dot.
+  // Tensors that files may hold although no step needs them: the last part of their names (masks of
+  // attention), or, if it ends with a dot, the first part.
   std::vector<std::string> unused;
 
   std::vector<Buffer> buffers;
@@ -334,7 +337,8 @@ class PlanWriter {
   int layer_ = kNone;
 };
 
-// ", 8 of 16 columns of each head", or nothing where rope rotates whole heads. first: of columns.
+// ", 8 of 16 columns of each head", or nothing where rope rotates whole heads. first: the first
+// column that is rotated.
 std::string rotated_text(std::size_t columns, std::size_t head_dim, std::size_t first = 0);
 
 // The plan as text, one step per line. Layers that differ in nothing are printed once.

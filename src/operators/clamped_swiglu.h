@@ -4,9 +4,10 @@
 
 namespace stagecraft {
 
-// The gated activation of gpt-oss (OpenAI 2025): SwiGLU whose factors stay in a range, and where up
-// counts 1 more:
-//   g = min(gate[i], limit), u = up[i], or -limit or limit where it is beyond them
+// The gated activation of gpt-oss (OpenAI 2025): SwiGLU with limited inputs, and with u + 1 instead
+// of u:
+//   g = min(gate[i], limit)
+//   u = min(max(up[i], -limit), limit)
 //   y[i] = g / (1 + e^(-alpha * g)) * (u + 1)
 //
 //   gate, up  [n]  read; n may be 0

@@ -1,10 +1,11 @@
 #pragma once
 
 // Three operators of the model as CUDA kernels, for stage 11. Each function launches one or more
-// kernels and does nothing else: it allocates and copies nothing. Every pointer is device memory,
-// f32, row-major, without gaps between rows. Sizes are at least 1; no input overlaps an output.
+// kernels and does nothing else: it allocates and copies nothing. Every pointer points to device
+// memory, which holds f32 in row-major order without gaps between rows. Sizes are at least 1. No
+// input overlaps an output.
 //
-// Include "cuda_emulator.h" for CUDA itself (with nvcc, that is CUDA's own headers).
+// Include "cuda_emulator.h" for CUDA itself. (With nvcc, this file includes CUDA's own headers.)
 namespace stagecraft {
 
 // RMSNorm, as in operators/rms_norm.h:
@@ -35,8 +36,8 @@ void matmul_transb_on_gpu(const float* a, const float* b, float* c, int m, int n
 void attention_on_gpu(const float* q, const float* keys, const float* values, float* out,
                       int n_heads, int n_kv_heads, int head_dim, int length, float scale);
 
-// The last line of a starter; delete it when you begin. (base/not_implemented.h makes a
-// std::string, which the checker of CUDA cannot look into.)
+// A starter calls this; delete the call when you begin. (Other stages use base/not_implemented.h,
+// which makes a std::string. The checker of CUDA cannot see the accesses inside std::string.)
 [[noreturn]] void NOT_IMPLEMENTED(const char* what);
 
 }  // namespace stagecraft

@@ -10,7 +10,7 @@
 namespace stagecraft {
 namespace {
 
-// Which experts count more than others, and which cannot be chosen.
+// Compares experts, and knows which of them cannot be chosen.
 class Choice {
  public:
   Choice(std::span<const float> shares, const Routing& how)
@@ -32,13 +32,13 @@ class Choice {
     return how_.bias.empty() ? shares_[e] : shares_[e] + how_.bias[e];
   }
 
-  // What is no number comes first, so that it is seen in the result.
+  // NaN comes first, so that the result shows it.
   static bool is_before(float a, float b, bool first) {
     if (std::isnan(a) != std::isnan(b)) return std::isnan(a);
     return std::isnan(a) || a == b ? first : a > b;
   }
 
-  // Of the n_counted largest in a group.
+  // The sum of the n_counted largest numbers of a group.
   float largest_sum(std::size_t group) const {
     float sum = 0.0f;
     for (std::size_t e = group * size_; e < (group + 1) * size_; ++e) {

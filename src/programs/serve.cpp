@@ -88,8 +88,8 @@ ServedModel describe(const ServeFlags& flags, const ModelSource& source, const E
   return model;
 }
 
-// The engine of the glass box: its weights are f32, whatever the file has. One thread, because the
-// texts that are being written need the others.
+// Opens the engine of the glass box. Its weights are f32, whatever the file has. It uses one
+// thread, because the texts that are being generated need the others.
 Engine open_textbook(const ModelSource& source, const Plan& plan) {
   const double needed = sizeof(float) * static_cast<double>(weight_elements(plan, true));
   const double memory = memory_bytes();

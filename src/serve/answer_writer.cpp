@@ -100,7 +100,8 @@ struct AnswerWriter::Json {
     return json;
   }
 
-  // Of a chat, which has one prompt, beside the choices; else in each choice.
+  // A chat has one prompt, so its ids stand beside the choices. A completion has them in each
+  // choice.
   void add_prompt(nlohmann::json& json, std::size_t index) const {
     if (writer.options_.prompts) {
       json["prompt_token_ids"] = writer.options_.prompts->at(index / writer.options_.n);
@@ -136,7 +137,7 @@ struct AnswerWriter::Json {
   }
 
   // A choice of a chunk of a stream. delta: for a chat, else the piece of text.
-  // first: of the text's chunks.
+  // first: whether this is the first chunk of the text.
   std::string chunk(std::size_t index, nlohmann::json delta, std::span<const TokenScore> scores,
                     std::span<const std::size_t> offsets, nlohmann::json finish, bool first) const {
     const bool chat = writer.options_.chat;

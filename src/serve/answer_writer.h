@@ -17,8 +17,8 @@ class AnswerWriter : public Answer {
     bool stream = false;
     bool include_usage = false;
     bool logprobs = false;
-    // Where set, the answer names the tokens of each text, and these of each prompt. The fields are
-    // those of vLLM: prompt_token_ids and token_ids.
+    // The token ids of each prompt. Where set, the answer contains them and the token ids of each
+    // text, in the fields of vLLM: prompt_token_ids and token_ids.
     std::optional<std::vector<std::vector<TokenId>>> prompts;
     std::size_t n_texts = 1;
     std::size_t n = 1;  // texts per prompt
@@ -42,7 +42,7 @@ class AnswerWriter : public Answer {
     std::string text;
     ToolCallReader reader{ToolForm::None};
     std::vector<ToolCall> calls;
-    bool begun = false;          // in a stream: something was said
+    bool begun = false;          // in a stream: a chunk of this text was sent
     std::size_t characters = 0;  // of the text so far
     std::vector<TokenScore> scores;
     std::vector<std::size_t> offsets;  // where in the text each of these tokens begins

@@ -35,7 +35,7 @@ struct CompletionRequest {
   bool stream = false;
   bool include_usage = false;  // in a stream; an answer in one piece always has it
   bool logprobs = false;
-  bool token_ids = false;               // the answer names the tokens of prompts and texts
+  bool token_ids = false;               // the answer has the token ids of prompts and texts
   std::size_t n = 1;                    // texts per prompt
   ToolForm tool_form = ToolForm::None;  // of calls that may be in the answer
   // What is to be made: n texts per prompt, prompt by prompt. With the seed s, choice i of a prompt

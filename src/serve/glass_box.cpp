@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// With so many digits that it can be drawn and compared, and a long text stays a short answer.
+// Few digits keep the answer about a long text short; they are enough to draw and to compare.
 double rounded(double value) {
   if (!std::isfinite(value)) return value > 0 ? 9999.0 : -9999.0;  // JSON has no infinity
   return std::stod(fmt::format("{:.6g}", value));
@@ -27,7 +27,7 @@ double share(float value) { return std::round(static_cast<double>(value) * 1e6) 
 
 Json layer_json(int layer) { return layer < 0 ? Json() : Json(layer); }
 
-// The views of one look, as JSON.
+// Writes the views of a Look as JSON.
 struct Writer {
   const GlassRequest& request;
   const Tokenizer& tokenizer;
@@ -196,7 +196,7 @@ void GlassBox::run() {
     }
     {
       const std::lock_guard lock(mutex_);
-      if (!running_) continue;  // nobody wants it
+      if (!running_) continue;  // it was cancelled
       running_.reset();
       answers_.push_back(std::move(answer));
     }

@@ -45,7 +45,7 @@ std::optional<GlassView> glass_view(std::string_view path) {
   return std::nullopt;
 }
 
-// As a person wrote it: 0.8, not the double that is nearest to the float.
+// The shortest decimal number of a float: 0.8, not 0.800000011920929.
 double decimal(float value) { return std::stod(fmt::format("{}", value)); }
 
 bool is_json(std::string_view content_type) {
@@ -96,7 +96,7 @@ void Service::check_access(const HttpRequest& request) const {
                    fmt::format("request: header host: expected localhost or 127.0.0.1, found '{}'",
                                printable(request.header("host"))));
   }
-  // The page holds nothing secret, and asks for the key itself.
+  // The page needs no key: it contains no secret, and it asks the user for the key.
   const bool is_open = request.path == "/health" || find_page_file(request.path) != nullptr;
   if (options_.api_key.empty() || is_open) return;
   std::string_view given = request.header("authorization");
@@ -289,7 +289,7 @@ HttpAnswer Service::models() const {
   return json_answer({{"object", "list"}, {"data", std::move(data)}});
 }
 
-// What the page has to know of the model.
+// What the page needs to know about the model.
 HttpAnswer Service::describe() const {
   const GenerationOptions& defaults = model_.defaults.generation;
   return json_answer({{"model", model_.names.front()},

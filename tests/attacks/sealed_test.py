@@ -1,5 +1,5 @@
-"""The checker of stage 11 shares a process with the code that it checks. These programs try to blind it, to forge its
-counts or to compute elsewhere; each is graded as ./stage grade does and earns nothing:
+"""The checker of stage 11 shares a process with the code that it checks. These programs try to switch it off, to forge
+its counts or to compute the result elsewhere. Each is graded as ./stage grade does, and must earn no points:
 
     sealed_test.py BUILD    (where the target grading is built)
 
@@ -28,7 +28,7 @@ ANSWER = (ROOT / "src/operators/on_gpu/rms_norm.cu").read_text()
 BEGIN = "namespace stagecraft {\nnamespace {\n"
 LAUNCH = "  const unsigned blocks"  # the first line of the launch function
 KERNEL = "  if (row >= rows) return;"
-# What lies above a variable and looks like an address of the program is where this function returns to.
+# The first word above a variable that looks like an address of the program is the function's return address.
 RETURNS_ELSEWHERE = """  unsigned long here[2] = {};
   unsigned long* up = here;
   for (int i = 0; i < 64; ++i)
@@ -110,7 +110,7 @@ def graded(text):
 
 
 class Sealed(unittest.TestCase):
-    """One test an attack, made below."""
+    """One test per attack, made below."""
 
     @classmethod
     def tearDownClass(cls):

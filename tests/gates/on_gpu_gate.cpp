@@ -1,4 +1,5 @@
-// The gate of stage 11: right, without findings of the checker, and with how many bytes.
+// The gate of stage 11: are the results right, does the checker find nothing, and how many bytes
+// move?
 #include <algorithm>
 #include <cmath>
 
@@ -10,13 +11,13 @@
 namespace stagecraft::stages {
 namespace {
 
-// An online softmax scales its sums once per key, each time with a rounding.
+// An online softmax scales its sums once per key, and each scaling rounds.
 constexpr double kOnline = 4.0;
 
 struct Question {
   Case one;
   std::string output;       // "y"
-  std::uint64_t bytes = 0;  // that must move: each input and output once
+  std::uint64_t bytes = 0;  // the least that must move: each input and the output once
 };
 
 Question question(const std::string& name, Request request, const std::string& output,
@@ -76,7 +77,8 @@ std::string said(const Watched::Finding& finding) {
   return say("gpu_finding", finding.place, finding.kind, finding.text);
 }
 
-// What is wrong with the numbers. A launch that the checker ended explains what follows from it.
+// What is wrong with the numbers. If the checker ended a launch, its finding explains wrong
+// numbers.
 std::string problem_with_result(const Case& one, const std::string& output,
                                 const Outcome& outcome) {
   const std::string broken = broken_rule(outcome);
@@ -128,7 +130,7 @@ bool judge_findings(Question asked) {
 constexpr std::uint64_t kRequests = 10;
 
 struct Band {
-  double times;                // bytes in sectors, of those that must move
+  double times;                // bytes in sectors, as a multiple of the least
   bool few_conflicts = false;  // at most one per kRequests of shared memory
 };
 
@@ -138,8 +140,8 @@ std::string measured(const Question& asked, const Watched& watched) {
              watched.conflicts());
 }
 
-// The line to begin with: whose requests touch most sectors beyond the ideal, or have most
-// conflicts.
+// The line to begin with: its requests touch the most sectors beyond the ideal, or have the most
+// bank conflicts.
 std::string worst_line(const Watched& watched, bool of_conflicts) {
   const auto waste = [=](const Watched::Line& line) {
     if (of_conflicts) return line.conflicts;
@@ -212,8 +214,8 @@ TEST(GpuRmsNormChecked, HasNoFindings) {
 }
 
 // One thread per row makes 32 lanes touch 32 sectors, 16 times the least; a warp per row touches 4.
-// Reading x twice is 2 times the least, for the weight counts once per row; `x[i] * x[i]` makes it
-// 2.5, since no compiler merges the two here.
+// Reading x twice makes 2 times the least, because the weight is read once per row. `x[i] * x[i]`
+// makes 2.5, because no compiler merges the two reads here.
 void count_rms_norm(const Band& band) {
   Inputs inputs;
   judge_counts(rms_norm(inputs, 64, 192), band);
@@ -251,8 +253,8 @@ TEST(GpuMatmulChecked, HasNoFindings) {
   judge_findings(matmul(inputs, 1, 70, 40));
 }
 
-// One thread per element of C reads 33 sectors for 32 products. Threads that read along k side by
-// side: about 43 times the least. A tile of 16 x 16: 3 times, of 32 x 32: 1.7 times.
+// One thread per element of C reads 33 sectors for 32 products: 132.5 times the least. One warp per
+// element: 36 times. A tile of 16 x 16: 2.5 times, of 32 x 32: 1.5 times.
 void count_matmul(const Band& band) {
   Inputs inputs;
   judge_counts(matmul(inputs, 64, 64, 32), band);
@@ -263,7 +265,7 @@ TEST(GpuMatmulCounts, ReachTheLastBand) { count_matmul({2.6, true}); }
 
 // ---- attention ----------------------------------------------------------------------------------
 
-// The last query of each case: as the new token, it sees all keys.
+// Uses the last query of each case, because a new token sees all keys.
 TEST(GpuAttention, EqualsPyTorch) {
   for (const Case& whole : dumped_cases("attention")) {
     const auto& inputs = whole.request.inputs;
@@ -304,8 +306,8 @@ TEST(GpuAttentionChecked, HasNoFindings) {
   judge_findings(attention(inputs, 4, 2, 100, 33));
 }
 
-// A thread per key touches 32 sectors per request. Reading keys and values once per query head is 2
-// times the least here, for two heads share them.
+// One thread per key touches 32 sectors per request. Reading keys and values once per query head
+// makes 2 times the least here, because two heads share them.
 void count_attention(const Band& band) {
   Inputs inputs;
   judge_counts(attention(inputs, 4, 2, 48, 96), band);

@@ -8,8 +8,8 @@
 
 namespace stagecraft::stages {
 
-// What the checker saw of a student's kernels, from the records of src/cuda_emulator/report.cpp. It
-// comes from the worker, so it is hostile like any answer: a number that is none counts as 0.
+// What the checker saw of a student's kernels, from the records of src/cuda_emulator/report.cpp.
+// They come from the worker, so they may be forged: a field that is not a number counts as 0.
 struct Watched {
   struct Finding {
     std::string kind;  // "race"

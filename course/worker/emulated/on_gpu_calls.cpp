@@ -1,5 +1,5 @@
-// Stage 11: a student's kernels run on the emulator, which watches every access. What it saw goes
-// to the judge as a text, in its own records (src/cuda_emulator/report.cpp).
+// Stage 11: a student's kernels run on the emulator, which watches every access. Its findings and
+// counts go to the judge as text, in the format of src/cuda_emulator/report.cpp.
 #include "operators/on_gpu.h"
 
 #include <algorithm>
@@ -13,10 +13,10 @@ namespace {
 
 using cuda_emulator::DeviceArray;
 
-constexpr std::size_t kMostReport = 1 << 16;  // numbers that a judge reads
+constexpr std::size_t kMostReport = 1 << 16;  // bytes: a judge reads no more
 
-// By what a known mistake is known: the kinds of findings; sectors and bank
-// conflicts in all.
+// How the judge recognises a known mistake: the kinds of its findings, and the totals of its
+// sectors and bank conflicts.
 void show_summary(Arguments& args, const std::string& report) {
   std::vector<int> findings;
   float sectors = 0.0f;
@@ -38,7 +38,7 @@ void show_summary(Arguments& args, const std::string& report) {
   args.record("counts", std::vector<float>{sectors, conflicts});
 }
 
-// Calls, and shows the report and the output.
+// Calls the student's function, and records the report and the output.
 void run(Arguments& args, const std::function<void()>& call, const DeviceArray& device,
          std::span<float> out) {
   cuda_emulator::take_report();

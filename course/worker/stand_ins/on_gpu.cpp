@@ -1,5 +1,5 @@
-// For the programs of the catalogue of stage 11, each of which defines one or more of its three
-// functions: the others are not written.
+// For the programs in course/mistakes/11-cuda. Each of these programs defines one or more of the
+// three functions. The functions that it does not define are the ones here.
 #include "operators/on_gpu.h"
 
 namespace stagecraft {

@@ -330,8 +330,8 @@ class Pass {
   void compute(const DeltaStep& step) {
     prepare_delta(step);
     slice_.barrier();
-    // By sequence, head and panel of values: one part of a matrix, small enough for the nearest
-    // cache, sees all rows before the next one is fetched.
+    // Work is divided by sequence, head and panel of values. One panel of a matrix is small enough
+    // for the L1 cache: it is used for all rows before the next panel is read.
     const StateShape& shape = program_.plan.state(step.state);
     const std::size_t n_heads = shape.rows / step.key_dim;
     const std::size_t n_panels = (shape.width + kPanelOutputs - 1) / kPanelOutputs;
@@ -349,7 +349,7 @@ class Pass {
     slice_.barrier();
   }
 
-  // In place: q and k of length 1, how much is learned, how much is kept.
+  // In place: scales q and k to length 1, and computes `learned` from beta and `kept` from decay.
   void prepare_delta(const DeltaStep& step) const {
     const auto in = buffer(step.in), beta = buffer(step.beta), decay = buffer(step.decay);
     const float* const rate = weights_.vector(step.rate);
@@ -369,8 +369,8 @@ class Pass {
     }
   }
 
-  // One panel of values of one head, over all rows of a sequence, the first of which is `row`. The
-  // state lies panel by panel, [key_dim][32] each.
+  // Computes one panel of values of one head for all rows of a sequence; `row` is the first one.
+  // The state is stored panel by panel, [key_dim][32] each.
   void remember(const DeltaStep& step, const SequenceTokens& one, std::size_t row, std::size_t head,
                 std::size_t panel) const {
     const StateShape& shape = program_.plan.state(step.state);
@@ -397,8 +397,7 @@ class Pass {
     }
   }
 
-  // Rows are multiplied as they are: the weights of such a step are never stored in blocks of small
-  // numbers (find_weights).
+  // Rows are multiplied as f32: the weights of this step are never quantized (find_weights).
   void compute(const HeadsLinearStep& step) {
     const auto in = buffer(step.in).row_range(0, rows_), out = buffer(step.out);
     const std::size_t n_heads = step.weights.size();

@@ -264,7 +264,7 @@ class Fuser {
     return queries || (!reads(last_state_, out) && is_read_after(plan_, last_state_, out));
   }
 
-  // Whether nobody else needs what the step reads: then it may be computed in place.
+  // Whether no other step needs the inputs of this step. If so, it may be computed in place.
   bool owns_inputs(std::size_t step) const {
     return std::ranges::none_of(buffers_read(plan_.steps[step].kind), [&](BufferId buffer) {
       return is_read_after(plan_, step, buffer);

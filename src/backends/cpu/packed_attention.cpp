@@ -136,7 +136,7 @@ void PackedAttention::attend_rows(const Layer& layer, PackedKvCache& cache, std:
     rotate(layer.q, from, head, head_dim, layer.step.q_rotation, query);
     std::fill(query + head_dim, query + width, 0.0f);
     slice_.round_row(query, type, i, width, scratch_.queries);
-    // A sink is the first score of softmax.
+    // Softmax begins with the sink as its first score.
     scratch_.largest[i] = sinks == nullptr ? kMasked : sinks[head];
     scratch_.total[i] = sinks == nullptr ? 0.0f : 1.0f;
     std::fill_n(out + i * width, width, 0.0f);

@@ -16,7 +16,7 @@ void fail(const char* what, const char* why) {
 
 namespace {
 
-// What in this step no kernel can do; "" where they can do it.
+// The feature of this step that no kernel has; "" if the kernels can compute the step.
 std::string missing_in(const StepKind& kind) {
   if (std::holds_alternative<HeadsLinearStep>(kind)) return "latent attention";
   if (const auto* attention = std::get_if<AttentionStep>(&kind)) {

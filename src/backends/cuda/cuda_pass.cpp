@@ -121,7 +121,7 @@ class Pass {
     attention(rows(s.out), rows(s.q), cache(s.cache), tokens_, options);
   }
 
-  // These are refused when the model is opened.
+  // Models with these steps are refused when they are opened.
   void compute(const ShortConvStep&) {}
   void compute(const DeltaStep&) {}
   void compute(const HeadsLinearStep&) {}

@@ -59,7 +59,7 @@ class Walk {
     cache_.advance(tokens_.size());
   }
 
-  // From the SelectStep on; x is what it selects.
+  // Computes the steps after the SelectStep; x holds the selected rows.
   void run_head(MatrixView<const float> x) {
     const auto is_select = [](const Step& step) {
       return std::holds_alternative<SelectStep>(step.kind);
@@ -379,7 +379,7 @@ void walk(const Plan& plan, const PlanWeights& weights, std::span<const TokenId>
 void walk_head(const Plan& plan, const PlanWeights& weights, MatrixView<const float> x,
                WalkWorkspace& w, ThreadPool& threads, MatrixView<float> logits) {
   check_shape("score", "logits", x.rows(), plan.vocab_size, logits);
-  const std::vector<TokenId> tokens(x.rows());  // only their number is used after the layers
+  const std::vector<TokenId> tokens(x.rows());  // after the layers, only their number matters
   KvCache cache(std::span<const std::size_t>(), 0);
   SequenceState state(plan);
   Walk(plan, weights, tokens, cache, state, {}, w, threads, logits, {}).run_head(x);

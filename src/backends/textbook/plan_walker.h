@@ -53,7 +53,7 @@ void walk(const Plan& plan, const PlanWeights& weights, std::span<const TokenId>
           KvCache& cache, SequenceState& state, Placement& placement, WalkWorkspace& w,
           ThreadPool& threads, MatrixView<float> logits, const Probe& probe);
 
-// The steps after the last layer alone, on rows of the residual stream:
+// Computes only the steps after the last layer, for these rows of the residual stream:
 //
 //   x       [n, width of the residual stream]  read; 1 <= n <= w.max_rows
 //   logits  [n, vocab_size]                    written

@@ -169,7 +169,8 @@ template <class... P>
 struct Parameters final : AnyParameters {
   explicit Parameters(void (*kernel)(P...), P... values) : kernel(kernel), values(values...) {}
   AnyParameters* copy() const override { return new Parameters(*this); }
-  // The call stands here, and in no function of the library's: see tools/cuda_compile.py.
+  // The call stands here, and not inside std::apply: tools/cuda_compile.py allows a call through a
+  // pointer only in the emulator's own functions.
   void call() const override {
     std::apply([this](P... own) { kernel(own...); }, values);
   }

@@ -183,7 +183,7 @@ class DecoderWriter {
   void gate(BufferId in, const std::string& at, ActivateStep::Function function, bool bias = false);
   void activate(ActivateStep::Function function);  // g = f(g) * u
   // Shares of experts: how.x = linear(in; router), then what RouteStep says. prefix: of the names
-  // of both steps. bias: of the linear.
+  // of both steps. bias: whether the linear has one.
   void route(const std::string& prefix, BufferId in, const std::string& router,
              const RouteStep& how, bool bias = false);
   // The weights of an expert that reads `in` and writes `out`.

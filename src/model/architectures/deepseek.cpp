@@ -1,6 +1,6 @@
-// DeepSeek-V2 and V3 (DeepSeek-AI 2024). Beside Llama: attention keeps one short row per token, the
-// latent, from which the keys and values of all heads follow; experts beside shared ones; V3
-// chooses experts by sigmoid with a bias.
+// DeepSeek-V2 and V3 (DeepSeek-AI 2024). Differences from Llama: attention keeps one short row per
+// token, the latent, from which the keys and values of all heads are computed. There are experts
+// and shared experts. V3 chooses experts by sigmoid with a bias.
 #include <array>
 #include <cmath>
 
@@ -17,15 +17,15 @@ constexpr std::array<std::string_view, 8> kHonoured = {
     "n_routed_experts",    "num_experts",    "num_local_experts",     "n_shared_experts",
     "num_experts_per_tok", "moe_layer_freq", "moe_intermediate_size", "routed_scaling_factor",
 };
-// Of the latents: transformers takes it whatever "rms_norm_eps" says.
+// For the norms of latents: transformers uses this number and ignores "rms_norm_eps".
 constexpr float kLatentEps = 1e-6f;
 constexpr std::size_t kMostGuessing = 16;
 
-// The heads of latent attention. A query and a key have a part that rope rotates, which is the same
-// key for all heads, and a part that it does not.
+// The heads of latent attention. Each query and key has a part that rope rotates and a part that it
+// does not rotate. The rotated part of the key is the same for all heads.
 struct LatentSizes {
   std::size_t n_heads = 0, query = 0, latent = 0, rope = 0, plain = 0, value = 0;
-  bool has_query = false;  // whether queries too are made from a latent, `query` wide
+  bool has_query = false;  // whether queries are also computed from a latent, of width `query`
 };
 
 struct DeepSeek {
@@ -35,9 +35,9 @@ struct DeepSeek {
   ExpertSizes experts;
   RouteGroups groups;
   float share_scale = 1.0f;
-  std::size_t shared_width = 0;  // of the expert that all rows go to
-  std::size_t n_dense = 0;       // first layers, which have no experts
-  std::size_t n_guessing = 0;    // layers behind the last that guess further tokens: not read
+  std::size_t shared_width = 0;  // of the expert that computes all rows
+  std::size_t n_dense = 0;       // the first layers, which have no experts
+  std::size_t n_guessing = 0;    // layers after the last one, which predict further tokens: not read
   bool bias = false;
 };
 
@@ -130,7 +130,7 @@ DeepSeek parse_deepseek(const ConfigFields& fields) {
                                  .width = third ? std::size_t{2048} : std::size_t{1407},
                                  .normed = third},
                                 {.n = "n_routed_experts"});
-  if (!third) fields.size("num_experts_per_tok", 1, model.experts.n);  // there is no usual number
+  if (!third) fields.size("num_experts_per_tok", 1, model.experts.n);  // a required field
   model.groups = parse_groups(fields, third, model.experts.n);
   at_most(fields, "num_experts_per_tok", model.experts.n_chosen,
           model.experts.n / model.groups.n * model.groups.n_chosen);
@@ -142,8 +142,8 @@ DeepSeek parse_deepseek(const ConfigFields& fields) {
   return model;
 }
 
-// Rope, and what scores are multiplied with. Where rope is stretched (yarn), that may be one more
-// factor. A factor of the rotated part alone is refused.
+// Rope, and the scale of scores. Where rope is stretched (yarn), the scale may have one more
+// factor. A factor for the rotated part only is refused.
 struct Scores {
   RopeConfig rope;
   float scale = 1.0f;
@@ -168,8 +168,8 @@ Scores parse_scores(const ConfigFields& fields, const DeepSeek& model) {
   return scores;
 }
 
-// Buffers beside those of every decoder; q, k, v and a are of latent attention: a head is the part
-// that rope rotates, then the latent.
+// The buffers that other decoders do not have. In q, k, v and a, a head consists of the part that
+// rope rotates, followed by the latent.
 struct Buffers {
   BufferId query, plain, rotated, absorbed;  // of queries: their latent, both parts, plain * W
   BufferId key, latent;                      // of the token: the part that rope rotates, the latent
@@ -193,9 +193,9 @@ Buffers make_buffers(DecoderWriter& w, const DeepSeek& model) {
   return b;
 }
 
-// kv_b_proj makes the plain key and the value of each head from the latent. A score is
-// q . (W latent) = (W^T q) . latent, and a sum of values is W times the same sum of latents: so
-// nothing but the latents is kept, and heads share them.
+// kv_b_proj computes the plain key and the value of each head from the latent. A score is
+// q . (W latent) = (W^T q) . latent, and a weighted sum of values is W times the same sum of
+// latents. So the cache keeps only latents, and all heads share them.
 struct HeadMatrices {
   std::vector<WeightId> keys, values;
 };
@@ -230,7 +230,7 @@ void write_attention(DecoderWriter& w, const DeepSeek& model, const Buffers& b, 
   const auto rows = [](std::size_t first, std::size_t of) {
     return Weight{.name = {}, .shape = {}, .first_row = first, .of_rows = of};
   };
-  // Of each head's plain part and rotated part, one.
+  // Selects the plain or the rotated part of each head.
   const auto of_heads = [&](std::size_t first, std::size_t n) {
     Weight part = rows(first, s.n_heads * (s.plain + s.rope));
     part.row_block = n;

@@ -1,6 +1,6 @@
-// gpt-oss (OpenAI 2025). Beside Mixtral: softmax of attention has a sink for each head, every other
-// layer has a window, rope is stretched (yarn), linears and experts have biases, and SwiGLU is
-// clamped.
+// gpt-oss (OpenAI 2025). Differences from Mixtral: softmax of attention has a sink per head, every
+// other layer has a window, rope is stretched (yarn), linears and experts have biases, and SwiGLU
+// is clamped.
 #include <array>
 #include <cmath>
 
@@ -17,7 +17,7 @@ constexpr double kTheta = 150'000.0;
 constexpr double kMaxLimit = 1e6;
 constexpr std::size_t kWindow = 128;
 
-// Every other layer looks back only so far, the first one included.
+// Every other layer has a window, the first one included.
 std::vector<std::size_t> windows_of(const ConfigFields& fields, std::size_t n_layers) {
   const bool none = fields.is_null("sliding_window");
   const std::size_t window = none ? 0 : fields.size_or("sliding_window", kWindow);
@@ -34,8 +34,8 @@ RopeConfig rope_of(const ConfigFields& fields, std::size_t max_seq_len) {
   throw Error("{}: 'rope_scaling': expected an object, found none", fields.where());
 }
 
-// What the experts of a layer are made of: all of them in two tensors, [experts, inputs, outputs],
-// the rows of gate and up in turn.
+// The experts of a layer. Two tensors [experts, inputs, outputs] hold all of them; in the first
+// one, the outputs of gate and up alternate.
 struct GptOssExperts {
   ExpertSizes sizes;
   float limit = 0.0f, alpha = 0.0f;
@@ -71,8 +71,8 @@ ExpertsStep::Expert expert(DecoderWriter& w, std::size_t dim, const GptOssExpert
 
 void write_experts(DecoderWriter& w, std::size_t dim, const GptOssExperts& experts,
                    const std::string& mlp) {
-  // transformers takes softmax of the chosen scores alone: that is softmax of all scores, where the
-  // chosen ones are divided by their sum.
+  // transformers computes softmax over the chosen scores only. This equals softmax over all scores,
+  // where the chosen shares are then divided by their sum.
   w.route("", w.n, mlp + "router",
           {.x = experts.shares, .n_chosen = experts.sizes.n_chosen, .normed = true}, true);
   ExpertsStep step{w.o, w.n, experts.shares, {}};

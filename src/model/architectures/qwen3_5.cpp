@@ -1,6 +1,6 @@
-// Qwen3.5 (Qwen Team 2026), text only. Beside Qwen3: three of four layers are Gated DeltaNet (Yang
-// et al. 2024), which keeps a matrix per head instead of keys and values; attention is gated, rope
-// rotates a quarter of each head, and norms multiply with 1 + weight.
+// Qwen3.5 (Qwen Team 2026), text only. Differences from Qwen3: three of four layers are Gated
+// DeltaNet (Yang et al. 2024), which keeps a matrix per head instead of keys and values. Attention
+// has a gate, rope rotates a quarter of each head, and norms multiply with 1 + weight.
 #include <array>
 
 #include "model/architectures/architectures.h"
@@ -11,7 +11,8 @@ namespace stagecraft {
 namespace {
 
 constexpr std::array<std::string_view, 1> kHonoured = {"partial_rotary_factor"};
-// Positions of images: those of a text are the same in all three directions.
+// Fields about the positions of images. The positions of a text are equal in all three directions,
+// so they do not matter here.
 constexpr std::array<std::string_view, 2> kOfImages = {"mrope_section", "mrope_interleaved"};
 constexpr std::size_t kMostTaps = 64;
 
@@ -44,7 +45,7 @@ DeltaSizes parse_delta(const ConfigFields& fields) {
   return sizes;
 }
 
-// Which layers attend; the others are recurrent.
+// Which layers have attention; the others have the delta rule.
 std::vector<bool> attention_layers(const ConfigFields& fields, std::size_t n_layers) {
   if (fields.has("layer_types"))
     return parse_attention_layers(fields, n_layers, "linear_attention");
@@ -54,13 +55,14 @@ std::vector<bool> attention_layers(const ConfigFields& fields, std::size_t n_lay
   return attends;
 }
 
-// Released models also read images: the fields of the text model are an object of their own.
+// Released models also read images, so the fields of the text model stand in an object of their
+// own.
 ConfigFields text_fields(const ConfigFields& fields) {
   if (const auto text = fields.object_of("text_config")) return *text;
   throw Error("{}: 'text_config': expected an object, found none", fields.where());
 }
 
-// The buffers of both kinds of layers beside those of every decoder.
+// The buffers of both kinds of layers that other decoders do not have.
 struct Buffers {
   BufferId z;     // the gate of attention
   BufferId m, c;  // q, k and v of the delta rule, before the convolution and after it
@@ -69,7 +71,7 @@ struct Buffers {
 
 void write_attention(DecoderWriter& w, const Buffers& b, const DecoderSizes& sizes,
                      FrequenciesId rope, bool bias, const std::string& self) {
-  // Each head's queries, then its gate.
+  // q_proj has the rows of each head's query, then those of its gate.
   const auto half = [&](std::size_t first) {
     return Weight{.name = {},
                   .shape = {},
@@ -160,7 +162,7 @@ Plan qwen3_5_plan(const ConfigFields& fields) {
     style.final_norm = text + "norm";
   }
   Plan plan = text_plan(text_alone ? fields : text_fields(fields), style);
-  plan.unused = {"model.visual.", "mtp."};  // images, and layers that guess further tokens
+  plan.unused = {"model.visual.", "mtp."};  // images, and layers that predict further tokens
   return plan;
 }
 

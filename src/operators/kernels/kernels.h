@@ -47,7 +47,7 @@ struct TileArgs {
 };
 using Tile = void (*)(const TileArgs&);
 
-// One token's gated delta rule (operators/gated_delta.h) for up to 32 values of one head:
+// The gated delta rule (operators/gated_delta.h) for one token and up to 32 values of one head:
 //   S = kept * S;  S += k (learned * (v - S^T k))^T;  out = S^T q
 struct DeltaArgs {
   float* state;        // [n_keys][32]
@@ -91,8 +91,8 @@ struct Kernels {
   //   gelu(x) = x / 2 * erfc(-x / sqrt(2)),  relu(x) = max(x, 0)
   //   sigmoid(x) = 1 / (1 + e^-x),  identity(x) = x
   void (*activate[6])(const float* gate, const float* up, std::size_t n, float* out);
-  // out = g / (1 + e^(-alpha g)) * (u + 1), g and u as in operators/clamped_swiglu.h; out may be
-  // either.
+  // out = g / (1 + e^(-alpha g)) * (u + 1), with g and u as in operators/clamped_swiglu.h; out may
+  // be gate or up itself.
   void (*clamped_swiglu)(const float* gate, const float* up, std::size_t n, float alpha,
                          float limit, float* out);
   // x[i] = cap * tanh(scale * x[i] / cap)

@@ -73,9 +73,9 @@ void l2_norm(const float* x, std::size_t n, float eps, float scale, float* out) 
   for_vectors(n, [&](auto get, auto put) { put(out, get(x) * factor); });
 }
 
-// The state is read twice: for what it holds for the key, S^T k, before it fades; then it fades, is
-// corrected and read with the query in one go. The first sum runs over kChains rows side by side,
-// because each addition waits for the one before.
+// Reads the state twice. First it computes S^T k, the value that S holds for the key; `kept` is
+// multiplied in afterwards. Then one loop lets S fade, corrects it, and reads it with the query.
+// The first sum uses kChains accumulators, because each addition waits for the one before.
 void delta_rule(const DeltaArgs& args) {
   constexpr std::size_t kVecs = kPanelOutputs / kLanes;
   constexpr std::size_t kChains = kVecs < 8 ? 8 / kVecs : 1;

@@ -18,7 +18,7 @@ __global__ void rms_norm(const float* x, const float* weight, float eps, float* 
                          int dim) {
   const int lane = threadIdx.x % 32;
   const int row = blockIdx.x * kWarps + threadIdx.x / 32;
-  if (row >= rows) return;  // the whole warp, so no shuffle waits for it
+  if (row >= rows) return;  // the whole warp returns, so no shuffle needs it
   const float* in = x + row * dim;
   float* out = y + row * dim;
   float sum_of_squares = 0.0f;

@@ -5,7 +5,7 @@ const byId = (id) => document.getElementById(id);
 const percent = (share) =>
   share >= 0.9995 ? "100%" : share >= 0.1 ? `${(100 * share).toFixed(1)}%` : `${(100 * share).toFixed(2)}%`;
 
-// An element with these properties ("class" and "aria-..." too) and children, which may be texts.
+// Makes an element with these properties (also "class" and "aria-...") and children, which may be texts.
 function make(tag, properties = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
@@ -16,7 +16,7 @@ function make(tag, properties = {}, ...children) {
   return element;
 }
 
-// Spaces and line ends of a token, so that they can be seen where a token stands alone.
+// Makes spaces and line ends visible, for a token that is shown alone.
 const visible = (text) => text.replaceAll("\n", "↵").replaceAll("\t", "⇥").replace(/^ | $/g, "·") || "(no text)";
 
 function say(text, bad = false) {
@@ -30,7 +30,7 @@ const THEME = "stagecraft-theme";
 const MOST_CONVERSATIONS = 40;
 let kept = { conversations: [], current: null, settings: {} };
 
-// Conversations hold ids of tokens, which mean something else to another model.
+// Conversations hold token ids, which have another meaning for another model: each model has its own store.
 const store = () => `stagecraft ${model.model} ${model.vocab_size}`;
 
 function load() {
@@ -38,11 +38,11 @@ function load() {
     const found = JSON.parse(localStorage.getItem(store()));
     if (found && Array.isArray(found.conversations)) kept = { ...kept, ...found };
   } catch {
-    say("The conversations that this browser kept cannot be read.", true);
+    say("The conversations in this browser cannot be read.", true);
   }
 }
 
-// Where the browser has no room, the oldest conversations go.
+// If the browser's storage is full, the oldest conversations are removed.
 function save() {
   kept.conversations.splice(MOST_CONVERSATIONS);
   for (;;) {
@@ -50,7 +50,7 @@ function save() {
       localStorage.setItem(store(), JSON.stringify(kept));
       return;
     } catch {
-      if (kept.conversations.length <= 1) return say("This browser keeps no conversations.", true);
+      if (kept.conversations.length <= 1) return say("This browser does not store conversations.", true);
       kept.conversations.pop();
     }
   }
@@ -58,8 +58,8 @@ function save() {
 
 // ---- the server ---------------------------------------------------------------------------------
 
-const KEY = "stagecraft-key";  // of this tab alone
-let model = null;              // what /glass/model says
+const KEY = "stagecraft-key";  // in the storage of this tab only
+let model = null;              // the answer of /glass/model
 
 function askForKey() {
   const dialog = byId("key");
@@ -85,7 +85,7 @@ async function ask(path, body, signal) {
   let message = `the server answered ${answer.status}`;
   try {
     message = (await answer.json()).error.message;
-  } catch { /* no JSON: the status says it */ }
+  } catch { /* no JSON: the status is the message */ }
   throw new Error(message);
 }
 
@@ -96,7 +96,7 @@ async function* events(answer) {
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   for (let text = ""; ;) {
     const { value, done } = await reader.read();
-    if (done) throw new Error("the stream ended too early");
+    if (done) throw new Error("the answer of the server ended too early");
     const parts = (text + value).split("\n\n");
     text = parts.pop();
     for (const part of parts) {
@@ -139,7 +139,7 @@ function options() {
   return { ...sampling(), seed, stream: true, return_token_ids: true };
 }
 
-// Writes an answer to what stands before it, and shows it while it grows.
+// Adds an answer to the messages of a conversation, and shows it while the model writes it.
 async function answerTo(conversation) {
   const before = conversation.messages.slice();
   const answer = { role: "assistant", prompt: [], tokens: [], finish: null };
@@ -157,7 +157,7 @@ async function answerTo(conversation) {
   }
 }
 
-// Goes on after the tokens that an answer has.
+// Continues after the tokens that an answer already has.
 async function goOn(conversation, answer) {
   const prompt = idsOf(answer);
   const room = Math.max(1, model.context - prompt.length);
@@ -186,7 +186,7 @@ async function write(conversation, answer, path, body) {
     }
     const made = answer.tokens.length - had;
     const seconds = (performance.now() - begun) / 1000;
-    say(`${made} tokens, ${(made / seconds).toFixed(0)} tokens/s${answer.finish === "length" ? "; cut off: Continue goes on" : ""}`);
+    say(`${made} tokens, ${(made / seconds).toFixed(0)} tokens/s${answer.finish === "length" ? "; cut off: press Continue for more" : ""}`);
   } catch (problem) {
     if (signal.aborted) answer.finish = "stopped";
     say(signal.aborted ? "Stopped." : problem.message, !signal.aborted);
@@ -198,7 +198,7 @@ async function write(conversation, answer, path, body) {
   byId("said").textContent = textOf(answer);
 }
 
-// One event brings at most one token; text without a token belongs to the token before it.
+// One event has at most one token. Text without a token belongs to the previous token.
 function take(answer, choice) {
   const text = choice.delta ? choice.delta.content ?? "" : choice.text;
   const logprob = choice.logprobs?.content?.[0].logprob ?? choice.logprobs?.token_logprobs?.[0];
@@ -208,7 +208,7 @@ function take(answer, choice) {
   if (choice.finish_reason) answer.finish = choice.finish_reason;
 }
 
-// The same conversation with another token at this place, as a new one: the old one stays.
+// Copies the conversation up to this place, and continues it with another token. The old one stays.
 async function whatIf(messageIndex, tokenIndex, choice) {
   if (writing) return;
   const from = current();
@@ -264,8 +264,8 @@ function show() {
   const conversation = current();
   const messages = conversation.messages.map((one, i) => messageElement(conversation, one, i));
   const welcome = make("p", { className: "welcome" }, model.chat
-    ? "Say something to the model. Then click a token of its answer to see how it was chosen."
-    : "This model has no chat template: it continues a text. Then click a token to see how it was chosen.");
+    ? "Write a message to the model. Then click a token of its answer to see how the model chose it."
+    : "This model has no chat template, so it continues your text. Then click a token to see how the model chose it.");
   byId("messages").replaceChildren(...(messages.length > 0 ? messages : [welcome]));
   byId("messages").scrollTop = byId("messages").scrollHeight;
   byId("send").hidden = writing !== null;
@@ -276,7 +276,7 @@ function show() {
   markSelected();
 }
 
-// The tokens that an answer has and the page does not show yet.
+// Adds the tokens of an answer that the page does not show yet.
 function showNew(answer) {
   const body = byId("messages").lastElementChild?.querySelector(".body");
   if (!body) return;
@@ -314,7 +314,7 @@ function send(event) {
   if (writing || prompt.value.trim() === "") return;
   const conversation = current();
   const last = conversation.messages.at(-1);
-  if (last?.role === "user") conversation.messages.pop();  // an answer to it has failed
+  if (last?.role === "user") conversation.messages.pop();  // the answer to it failed
   if (conversation.messages.length === 0) conversation.title = prompt.value.trim().slice(0, 40);
   conversation.messages.push({ role: "user", text: prompt.value });
   prompt.value = "";
@@ -408,7 +408,7 @@ function bar(share) {
 const head = (...names) => make("thead", {}, make("tr", {},
   ...names.map((name) => make("th", { scope: "col" }, name))));
 
-// What else could have come, and what sampling does to the probabilities.
+// The tokens that were possible, and their probabilities after each step of sampling.
 function showChoices(found, token, use) {
   const rows = found.choices.map((one) => make("tr", { className: one.token === token.id ? "taken" : "" },
     make("td", { className: "number" }, `${one.rank + 1}`),
@@ -428,7 +428,7 @@ function showChoices(found, token, use) {
   ];
 }
 
-// Every head of every layer: a row of shares over the text.
+// Every head of every layer: a row with one attention probability per token.
 function showAttention(found, token) {
   const rows = found.layers.flatMap(({ layer, heads }) =>
     heads.map((shares, index) => ({ layer, index, shares })));
@@ -442,7 +442,7 @@ function showAttention(found, token) {
   canvas.setAttribute("aria-label", `Attention of ${rows.length} heads over ${n} tokens; arrow keys move`);
   const context = canvas.getContext("2d");
   const heat = getComputedStyle(document.documentElement).getPropertyValue("--heat");
-  const colour = (share, most = 1) => `rgba(${heat}, ${most * Math.sqrt(share)})`;  // small shares can be seen, too
+  const colour = (share, most = 1) => `rgba(${heat}, ${most * Math.sqrt(share)})`;  // so that small shares are visible
   const spans = found.texts.map((text) => make("span", {}, text));
   shaded.append(...spans);
   let at = { row: 0, column: n - 1 };
@@ -482,7 +482,7 @@ function showAttention(found, token) {
     choose(at.row + step[0], at.column + step[1]);
   };
   const peaks = rows.map(({ shares }) => Math.max(...shares));
-  const row = peaks.indexOf(Math.max(...peaks));  // begin where something is to be seen
+  const row = peaks.indexOf(Math.max(...peaks));  // begin with the largest share
   choose(row, rows[row].shares.indexOf(peaks[row]));
   return [
     make("p", {}, `What the model attended to when it chose “${visible(token.text)}”: one row per head, layer by layer,`
@@ -492,7 +492,7 @@ function showAttention(found, token) {
   ];
 }
 
-// The head of the model applied to the residual stream after each layer.
+// The final norm and the output head, applied to the residual stream after each layer.
 function showLayers(found, token) {
   const cell = (one) => make("td", {}, make("span", { className: one.token === token.id ? "chip taken" : "chip" }, visible(one.text)),
                              make("span", { className: "soft" }, ` ${percent(one.probability)}`));
@@ -501,15 +501,15 @@ function showLayers(found, token) {
     make("td", { className: "number" }, `${one.next.rank + 1}`), bar(one.next.probability)));
   const guesses = found.layers[0]?.guesses.map((_, i) => `guess ${i + 1}`) ?? [];
   return [
-    make("p", {}, "What each layer would have said: the final norm and the head, applied to the residual stream after it."),
+    make("p", {}, "Which next token each layer would guess: the final norm and the output head, applied to the residual stream after that layer."),
     make("p", { className: "soft" }, `The last columns are the rank and the probability of “${visible(token.text)}”. `
-      + "The last layer is the model's own answer."),
+      + "The guess of the last layer is the model's result."),
     make("table", { "aria-label": "Guesses of each layer" },
          head("layer", ...guesses, "rank", "probability"), make("tbody", {}, ...rows)),
   ];
 }
 
-// Time and bytes of each step of the plan, for the pass of one token.
+// Time and bytes of each step of the plan, when one token is computed.
 function showSteps(found) {
   const layers = [...new Set(found.steps.map((step) => step.layer))].filter((layer) => layer !== null);
   const which = make("select", { id: "which-layer" }, make("option", { value: "all" }, "all layers together"),
@@ -534,10 +534,10 @@ function showSteps(found) {
   which.onchange = fill;
   fill();
   return [
-    make("p", {}, `The pass of one token with the textbook backend (f32, ${found.threads} thread): `
-      + `${(found.microseconds / 1000).toFixed(2)} ms, ${size(found.bytes)} read. The answers of the chat may come from a faster backend.`),
+    make("p", {}, `One token, computed by the textbook backend (f32, ${found.threads} thread): `
+      + `${(found.microseconds / 1000).toFixed(2)} ms, ${size(found.bytes)} read. The chat itself may use a faster backend.`),
     make("div", { className: "row" }, make("label", { htmlFor: "which-layer" }, "Steps of"), which),
-    make("table", { "aria-label": "Steps of the plan" }, head("step", "time", "of all", "bytes read", "GB/s"), body),
+    make("table", { "aria-label": "Steps of the plan" }, head("step", "time", "of total", "bytes read", "GB/s"), body),
     make("details", {}, make("summary", {}, "The plan of this model"), make("pre", {}, model.plan)),
   ];
 }
