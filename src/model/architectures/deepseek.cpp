@@ -37,7 +37,7 @@ struct DeepSeek {
   float share_scale = 1.0f;
   std::size_t shared_width = 0;  // of the expert that computes all rows
   std::size_t n_dense = 0;       // the first layers, which have no experts
-  std::size_t n_guessing = 0;    // layers after the last one, which predict further tokens: not read
+  std::size_t n_guessing = 0;  // layers after the last one, which predict further tokens: not read
   bool bias = false;
 };
 
