@@ -129,7 +129,7 @@ foreach(registry IN LISTS registries)
     add_library(${group}_${id} OBJECT EXCLUDE_FROM_ALL ${${group}_sources})
     target_include_directories(${group}_${id} PRIVATE ${folder})
     target_link_libraries(${group}_${id} PRIVATE engine stagecraft_flags)
-    target_compile_options(${group}_${id} PRIVATE ${stage_flags_${id}})
+    target_compile_options(${group}_${id} PRIVATE ${traps} ${stage_flags_${id}})
     if(NOT stage_flags_${id})  # where speed is no part of the mark, hundreds compile a third faster
       target_compile_options(${group}_${id} PRIVATE -O1)
     endif()
@@ -164,7 +164,13 @@ foreach(registry IN LISTS registries)
   endif()
 endforeach()
 
+# A sample; ./stage selftest --catalogue tries 200 mutants.
 if(NOT CMAKE_CROSSCOMPILING)
+  add_test(NAME mistakes.names COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/course/mistakes/names_test.py ${CMAKE_BINARY_DIR}
+    --mutants 12 --pairs 6 --rounds 5 --stages 1,2,3)
+  set_tests_properties(mistakes.names PROPERTIES LABELS mistakes TIMEOUT 900
+    FIXTURES_REQUIRED "catalogue_01;catalogue_02;catalogue_03")
+
   add_test(NAME mistakes.build_broken
     COMMAND ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR} --target stagecraft course/broken_02_no_mean)
   set_tests_properties(mistakes.build_broken PROPERTIES LABELS mistakes

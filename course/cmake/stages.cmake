@@ -31,6 +31,10 @@ else()
   set(processor aarch64)
 endif()
 
+# A NaN, or a number that is too large, made an integer is undefined, and happens to be right on some processor:
+# in a student's code it ends the program at once. The sanitized worker then knows the line.
+set(traps -fsanitize=float-cast-overflow -fsanitize-undefined-trap-on-error)
+
 foreach(index RANGE ${last_stage})
   string(JSON id GET "${registry}" stages ${index} id)
   string(JSON slug GET "${registry}" stages ${index} slug)
@@ -97,7 +101,7 @@ foreach(index RANGE ${last_stage})
   foreach(library IN ITEMS mine_${id} counted_${id})
     add_library(${library} OBJECT EXCLUDE_FROM_ALL ${mine})
     target_link_libraries(${library} PRIVATE engine_headers)
-    target_compile_options(${library} PRIVATE -Wall -Wextra -ffp-contract=off ${stage_flags_${id}})
+    target_compile_options(${library} PRIVATE -Wall -Wextra -ffp-contract=off ${traps} ${stage_flags_${id}})
   endforeach()
   count_calls(counted_${id})
 

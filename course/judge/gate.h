@@ -23,9 +23,14 @@ struct Case {
   // the student; empty where `diagnose` may say it.
   using Tell = std::function<std::string(const std::string& output, const Tensor& got)>;
   Tell tell = {};
+  // The right answers to the request's other arguments, one after the other.
+  std::vector<std::map<std::string, Expected>> others = {};
   // What an error about it may name: two errors that name the same of these are the same mistake.
   std::vector<std::string> names = {};
 };
+
+// The right answer to a call, counted from 1.
+const std::map<std::string, Expected>& expected_of(const Case& question, std::size_t call);
 
 // Asks the worker named by STAGE_WORKER and fails the running test with a diagnosis if the answer
 // is not right. Returns whether it was. Code that is not written yet skips the test.
@@ -79,13 +84,19 @@ std::string output_name(const std::string& name, std::size_t call);
 // that follows from the measured spread of summation orders.
 std::vector<Case> dumped_cases(const std::string& operator_name);
 
-// Numbers for questions made on the spot, from STAGE_SEED (by default another one each run): a
-// student's code never sees the seed, so it cannot know the answer.
+// A case that does not show what it is there to show is a mistake of the gate: throws Error.
+void must_show(bool shown, const std::string& what);
+
+// Numbers for questions made on the spot, from STAGE_SEED (by default another one each run), others
+// in each round of --gtest_repeat: a student's code never sees the seed, so it cannot know the
+// answer.
 class Inputs {
  public:
   Inputs();
   Tensor tensor(std::vector<std::size_t> shape, float scale = 1.0f);  // normally distributed
   std::size_t size(std::size_t min, std::size_t max);
+  std::size_t odd_size(std::size_t min, std::size_t max);  // no multiple of any vector or tile
+  static void next_round();
 
  private:
   std::mt19937_64 engine_;
