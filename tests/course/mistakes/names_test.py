@@ -66,10 +66,12 @@ class Workshop:
     def __init__(self, stage, model, folder, rounds):
         self.stage, self.folder, self.rounds = stage, folder, rounds
         self.mistakes = course.mistakes_folder(stage)
-        self.link = recipe.ninja_runs(str((self.mistakes / model).relative_to(course.BUILD)))
-        self.object = next(word for word in self.link if word.endswith(f"/{model}.cpp.o"))
-        words = recipe.without_outputs(recipe.ninja_runs(self.object))
-        self.compile = [word for word in words if not word.endswith(f"/{model}.cpp")]
+        name = model["file"]
+        link = recipe.ninja_runs(str((self.mistakes / name[:-4]).relative_to(course.BUILD)))
+        self.link = link[link.index("&&") + 1:]  # "cd FOLDER && c++ ..."; all of its paths are absolute
+        self.object = next(word for word in self.link if word.endswith(f"/{name}.o"))
+        words = recipe.without_outputs(recipe.ninja_runs(catalogue.object_of(catalogue.folder_of(stage), model)))
+        self.compile = [word for word in words if not word.endswith(f"/{name}")]
 
     def make(self, name, text):
         """The worker, or None where the compiler refuses it."""
@@ -139,7 +141,7 @@ def main():
             programs = catalogue.entries(folder)
             place = pathlib.Path(scratch) / stage.number
             place.mkdir()
-            shop = Workshop(stage, next(one for one in programs if "of" in one)["file"][:-4], place, options.rounds)
+            shop = Workshop(stage, next(one for one in programs if "of" in one), place, options.rounds)
             bases = sorted({one["of"] for one in programs if "of" in one})
             texts = {text for base in bases for text in mutants((folder / base).read_text())}
             share = [total // len(stages) + (at < total % len(stages)) for total in (options.mutants, options.pairs)]
