@@ -168,29 +168,84 @@ bool right_wherever_the_student_is(const fs::path& worker, std::span<const Asked
 
 struct Candidate {
   std::string name;
-  std::vector<bool> reproduced;  // of the suite's failing cases
+  std::vector<bool> reproduced = {};  // of the suite's failing cases, as far as they were asked
   std::size_t n_reproduced = 0;
+  std::size_t evidence = 0;
   std::size_t n_elsewhere = 0;  // failing cases of other suites
+
+  std::pair<std::size_t, std::size_t> rank() const { return {n_reproduced, n_elsewhere}; }
 };
 
-std::optional<Candidate> candidate(const fs::path& folder, const std::string& name,
-                                   std::span<const Asked> asked, const Suite& suite) {
-  const fs::path worker = folder / name;
-  Candidate found{name, {}};
-  std::size_t convincing = 0;
-  for (const Asked& one : asked.subspan(suite.first, suite.last - suite.first)) {
-    if (one.right) continue;
-    const bool same = reproduces(worker, one);
-    found.reproduced.push_back(same);
-    found.n_reproduced += same;
-    if (same) convincing += evidence(one);
+// The failing cases of a suite: most of the time of a diagnosis goes into asking programs about
+// them.
+class Failures {
+ public:
+  Failures(const fs::path& folder, std::span<const Asked> asked, const Suite& suite)
+      : folder_(folder), asked_(asked), suite_(suite) {
+    for (const Asked& one : asked.subspan(suite.first, suite.last - suite.first)) {
+      if (!one.right) failed_.push_back(&one);
+    }
   }
-  if (convincing < kConvincing || !right_wherever_the_student_is(worker, asked)) return {};
-  for (std::size_t i = 0; i < asked.size(); ++i) {
-    if (i >= suite.first && i < suite.last) continue;
-    found.n_elsewhere += !asked[i].right && reproduces(worker, asked[i]);
+
+  bool empty() const { return failed_.empty(); }
+
+  void ask_next(Candidate& one) const {
+    const Asked& failed = *failed_[one.reproduced.size()];
+    const bool same = reproduces(folder_ / one.name, failed);
+    one.reproduced.push_back(same);
+    one.n_reproduced += same;
+    if (same) one.evidence += evidence(failed);
   }
-  return found;
+
+  // Asks the rest. False if it is not eligible, or reproduces fewer cases than `least`: then it is
+  // not asked to the end.
+  bool finish(Candidate& one, std::size_t least) const {
+    while (one.reproduced.size() < failed_.size()) {
+      if (one.n_reproduced + failed_.size() - one.reproduced.size() < least) return false;
+      ask_next(one);
+    }
+    const fs::path worker = folder_ / one.name;
+    if (one.n_reproduced < least || one.evidence < kConvincing) return false;
+    if (!right_wherever_the_student_is(worker, asked_)) return false;
+    for (std::size_t i = 0; i < asked_.size(); ++i) {
+      if (i >= suite_.first && i < suite_.last) continue;
+      one.n_elsewhere += !asked_[i].right && reproduces(worker, asked_[i]);
+    }
+    return true;
+  }
+
+ private:
+  fs::path folder_;
+  std::span<const Asked> asked_;
+  Suite suite_;
+  std::vector<const Asked*> failed_;
+};
+
+// Those that explain most, in the order of the catalogue.
+std::vector<Candidate> best_candidates(const fs::path& folder, const Failures& failures) {
+  std::vector<Candidate> all;
+  for (const nlohmann::json& program : sentences(folder)) {
+    if (!fs::exists(folder / name_of(program))) continue;
+    failures.ask_next(all.emplace_back(Candidate{name_of(program)}));
+  }
+  // First those that reproduce the first case: the right one is nearly always among them, and then
+  // the others need not be asked to the end.
+  std::vector<bool> chosen(all.size(), false);
+  std::pair<std::size_t, std::size_t> most = {1, 0};
+  for (const bool reproduces_first : {true, false}) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (all[i].reproduced[0] != reproduces_first) continue;
+      if (!failures.finish(all[i], most.first) || all[i].rank() < most) continue;
+      if (all[i].rank() > most) chosen.assign(all.size(), false);
+      most = all[i].rank();
+      chosen[i] = true;
+    }
+  }
+  std::vector<Candidate> best;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (chosen[i]) best.push_back(std::move(all[i]));
+  }
+  return best;
 }
 
 // Which of several that reproduce the same the student's code is like; none if that stays open.
@@ -252,19 +307,9 @@ bool alike(const Case& question, const Outcome& one, const Outcome& other) {
 
 std::optional<KnownMistake> find_mistake(const fs::path& folder, std::span<const Asked> asked,
                                          const Suite& suite) {
-  std::vector<Candidate>
-      best;  // those that reproduce most; first those that the catalogue lists first
-  const auto rank = [](const Candidate& one) {
-    return std::pair(one.n_reproduced, one.n_elsewhere);
-  };
-  for (const nlohmann::json& program : sentences(folder)) {
-    const std::string name = name_of(program);
-    if (!fs::exists(folder / name)) continue;
-    const std::optional<Candidate> found = candidate(folder, name, asked, suite);
-    if (!found) continue;
-    if (!best.empty() && rank(*found) > rank(best.front())) best.clear();
-    if (best.empty() || rank(*found) == rank(best.front())) best.push_back(*found);
-  }
+  const Failures failures(folder, asked, suite);
+  if (failures.empty()) return {};
+  std::vector<Candidate> best = best_candidates(folder, failures);
   if (best.empty()) return {};
   // Of two that explain other cases each, one is as true as the other.
   std::erase_if(best, [&](const Candidate& one) { return one.reproduced != best[0].reproduced; });
