@@ -92,7 +92,7 @@ class Workers(Scratch):
         build("gate", f"worker_{STAGE.number}", f"worker_{STAGE.number}_debug")
         keep = self.folder / "kept"
         course.run_gate(STAGE, course.BUILD / "course" / f"worker_{STAGE.number}", keep=keep)
-        command = debug.command("gdb", STAGE, next(keep.glob("*-*")), STAGE.functions)
+        command = debug.command("gdb", STAGE, next(keep.glob("*-Add.AddsXToY-*")), STAGE.functions)
         said = subprocess.run(command, input="row x 1\nkill\nquit\n", text=True, timeout=60,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout
         if "ptrace" in said:
