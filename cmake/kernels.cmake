@@ -37,7 +37,7 @@ foreach(line IN LISTS lines)
     "#define STAGECRAFT_ISA ${isa}\n#include \"operators/kernels/kernel_table.h\"\n")
   target_sources(core PRIVATE ${source})
   set_source_files_properties(${source} TARGET_DIRECTORY core
-    PROPERTIES COMPILE_OPTIONS "${flags};${kernel_options}")
+    PROPERTIES COMPILE_OPTIONS "${flags};${kernel_options}" SKIP_PRECOMPILE_HEADERS ON)
 endforeach()
 file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/lists/instruction_sets.inc CONTENT "${kernel_list}")
 set_source_files_properties(operators/kernels/select.cpp PROPERTIES

@@ -48,10 +48,11 @@ def new_sizes(config: dict[str, Any], rng: random.Random) -> None:
     if config.get("new_decoder_architecture"):
         kv_heads = "num_kv_heads"
     head_dim = 2 * rng.randint(2, 8)
-    for name in ("partial_rotary_factor", "rotary_pct"):
-        if name in config:  # a multiple of 8: each of these rotates an even number of columns
-            config[name] = rng.choice((0.25, 0.5, 0.75, 1.0))
-            head_dim = 8 * rng.randint(1, 2)
+    for fields in (config, config.get("rope_parameters") or {}):
+        for name in ("partial_rotary_factor", "rotary_pct"):
+            if name in fields:  # a multiple of 8: each of these rotates an even number of columns
+                fields[name] = rng.choice((0.25, 0.5, 0.75, 1.0))
+                head_dim = 8 * rng.randint(1, 2)
     groups = rng.randint(1, 3)
     if kv_heads:
         config[kv_heads] = rng.randint(1, 3)
@@ -79,10 +80,34 @@ def new_sizes(config: dict[str, Any], rng: random.Random) -> None:
     for name in ("vocab_size", "padded_vocab_size"):
         if name in config:
             config[name] = vocab_size
+    if "linear_num_key_heads" in config:
+        config["linear_num_key_heads"] = rng.randint(1, 3)
+        config["linear_num_value_heads"] = config["linear_num_key_heads"] * rng.randint(1, 3)
+        config["linear_key_head_dim"] = rng.randint(2, 20)
+        config["linear_value_head_dim"] = rng.randint(2, 40)
+    if "kv_lora_rank" in config:
+        new_latents(config, rng)
     experts = first(config, "num_experts", "num_local_experts")
     if experts:
         config[experts] = rng.randint(2, 7)
         config["num_experts_per_tok"] = rng.randint(1, config[experts])
+
+
+def new_latents(config: dict[str, Any], rng: random.Random) -> None:
+    """DeepSeek: even sizes, because transformers reads the pairs of V2 as complex numbers."""
+    config["num_key_value_heads"] = config["num_attention_heads"]
+    for name in ("q_lora_rank", "kv_lora_rank", "qk_rope_head_dim", "qk_nope_head_dim"):
+        if config[name] is not None:
+            config[name] = 2 * rng.randint(1, 9)
+    config["v_head_dim"] = rng.randint(1, 12)
+    config["n_shared_experts"] = rng.randint(1, 3)
+    groups, size = rng.randint(1, 4), rng.randint(2, 4)
+    config["n_routed_experts"] = groups * size
+    chosen = config["n_routed_experts"]
+    if config.get("topk_method") != "greedy":
+        config["n_group"], config["topk_group"] = groups, rng.randint(1, groups)
+        chosen = size * config["topk_group"]
+    config["num_experts_per_tok"] = rng.randint(1, chosen)
 
 
 def new_layers(config: dict[str, Any], rng: random.Random) -> None:
@@ -93,11 +118,15 @@ def new_layers(config: dict[str, Any], rng: random.Random) -> None:
     for name in ("layer_types", "no_rope_layers"):
         if config.get(name):
             config[name] = rng.choices(config[name], k=n)
+    if "linear_num_key_heads" in config and not config.get("layer_types"):
+        config["full_attention_interval"] = rng.randint(1, 4)
     if "full_attn_idxs" in config:
         config["full_attn_idxs"] = [i for i in range(n) if rng.random() < 0.5]
     for name in ("conv_L_cache", "linear_conv_kernel_dim"):
         if name in config:
             config[name] = rng.randint(1, 5)
+    if "first_k_dense_replace" in config:
+        config["first_k_dense_replace"] = rng.randint(0, n)
     if config.get("mlp_only_layers"):
         config["mlp_only_layers"] = [i for i in range(n) if rng.random() < 0.3]
 

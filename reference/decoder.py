@@ -243,13 +243,16 @@ class Decoder:
         window: int | None = None,
         scale: float | None = None,
         slopes: Tensor | None = None,
+        sinks: Tensor | None = None,
     ) -> Tensor:
-        """q, k and v [S, heads * D]; no angles: no rope. slopes: of ALiBi."""
+        """q, k and v [S, heads * D]; no angles: no rope. slopes: of ALiBi. sinks: one per head."""
         q, k, v = (x.unflatten(-1, (-1, self.head_dim)) for x in (q, k, v))
         if angles is not None:
             q = self.keep("q_rope", self._rope(q, angles))
             k = self.keep("k_rope", self._rope(k, angles))
-        probabilities, mixed = attention(q, k, v, window, self.how, scale=scale, slopes=slopes)
+        probabilities, mixed = attention(
+            q, k, v, window, self.how, scale=scale, slopes=slopes, sinks=sinks
+        )
         self.keep("attn_probs", probabilities)
         return self.keep("attn_out", mixed).flatten(1)
 

@@ -150,6 +150,15 @@ def relu(x: Tensor, how: Arithmetic) -> Tensor:
     return x.to(how.dtype).clamp(min=0)
 
 
+def clamped_swiglu(
+    gate: Tensor, up: Tensor, alpha: float, limit: float, how: Arithmetic
+) -> Tensor:
+    """g / (1 + exp(-alpha g)) * (u + 1): g = min(gate, limit), u = up between -limit and limit."""
+    g = gate.to(how.dtype).clamp(max=limit)
+    u = up.to(how.dtype).clamp(-limit, limit)
+    return _divide(g, 1 + torch.exp(-alpha * g), how) * (u + 1)
+
+
 def soft_cap(x: Tensor, cap: float) -> Tensor:
     """cap * tanh(x / cap), element by element."""
     return cap * torch.tanh(x / cap)
@@ -196,6 +205,51 @@ def short_conv(x: Tensor, taps: Tensor, bias: Tensor | None, how: Arithmetic) ->
     windows = torch.cat((past, x.to(how.dtype))).unfold(0, taps.shape[-1], 1)  # [S, C, n_taps]
     y = _row_sum(windows, taps.to(how.dtype).expand(windows.shape), how)[..., 0]
     return y if bias is None else y + bias.to(how.dtype)
+
+
+def sigmoid(x: Tensor, how: Arithmetic) -> Tensor:
+    """1 / (1 + exp(-x)), element by element."""
+    return 1 / (1 + torch.exp(-x.to(how.dtype)))
+
+
+def gated_delta(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    beta: Tensor,
+    decay: Tensor,
+    rate: Tensor,
+    shift: Tensor,
+    how: Arithmetic,
+) -> Tensor:
+    """The gated delta rule (Yang et al. 2024): per head a matrix from keys to values, token by token
+
+        S = exp(-exp(rate) * softplus(decay + shift)) * S
+        S = S + sigmoid(beta) * (v - S k) k^T,  y = S q
+
+    q and k [S, G, D] are divided by their lengths, and q by sqrt(D); v [S, H, V]; beta and decay
+    [S, H]; head h reads q, k h // (H / G). -> [S, H, V]
+    """
+    group = v.shape[1] // k.shape[1]
+    q, k = (_unit(x.to(how.dtype), how).repeat_interleave(group, dim=1) for x in (q, k))
+    q = _divide(q, torch.tensor(q.shape[-1], dtype=how.dtype).sqrt(), how)
+    time = torch.nn.functional.softplus(decay.to(how.dtype) + shift.to(how.dtype))
+    kept = torch.exp(-torch.exp(rate.to(how.dtype)) * time)
+    learned = sigmoid(beta, how)
+    state = torch.zeros(v.shape[1], v.shape[2], k.shape[2], dtype=how.dtype)  # [H, V, D]
+    rows = []
+    for t in range(len(v)):
+        state = kept[t, :, None, None] * state
+        known = dot(k[t, :, None], state, how)[:, 0]
+        delta = learned[t, :, None] * (v[t].to(how.dtype) - known)
+        state = state + delta[:, :, None] * k[t, :, None]
+        rows.append(dot(q[t, :, None], state, how)[:, 0])
+    return torch.stack(rows)
+
+
+def _unit(x: Tensor, how: Arithmetic) -> Tensor:
+    """x / sqrt(sum_j x_j^2 + 1e-6)."""
+    return _divide(x, torch.sqrt(_row_sum(x, x, how) + 1e-6), how)
 
 
 def softmax(x: Tensor, how: Arithmetic) -> Tensor:
@@ -355,11 +409,12 @@ def attention(
     cap: float | None = None,
     slopes: Tensor | None = None,
     prompt: int = 0,
+    sinks: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """softmax(q k^T / sqrt(D)) v; q [S, H, D], k and v [T, G, D]; head h reads k, v h // (H / G).
 
     scale: instead of 1 / sqrt(D). cap: scores are soft-capped. slopes [H]: of ALiBi.
-    prompt: so many first keys are seen by every query.
+    prompt: so many first keys are seen by every query. sinks [H]: scores of a key without a value.
 
     -> probabilities [H, S, T] (0 where masked), output [S, H, D].
     """
@@ -381,5 +436,9 @@ def attention(
     visible = causal_mask(q_len, kv_len, window)
     visible[:, :prompt] = True
     scores = scores.masked_fill(~visible, -torch.inf)
-    probabilities = softmax(scores, how)
+    if sinks is None:
+        probabilities = softmax(scores, how)
+    else:
+        sink = sinks.to(how.dtype)[:, None, None].expand(-1, q_len, 1)
+        probabilities = softmax(torch.cat((sink, scores), dim=-1), how)[:, :, 1:]
     return probabilities, dot(probabilities, values, how).transpose(0, 1)

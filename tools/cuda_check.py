@@ -121,10 +121,11 @@ def first_error(text):
     return (telling or lines or ["no message"])[0]
 
 
-def changed_assembly(text):
-    """What the compiler cannot be asked for: room behind each shared array, storage for the dynamic ones, memcpy
-    and its relatives seen, floating-point arithmetic counted."""
-    counting = platform.machine() == "x86_64"
+def changed_assembly(text, checked=True):
+    """What the compiler cannot be asked for: room behind each shared array, storage for the dynamic ones, and if the
+    program is to be checked, memcpy and its relatives seen, floating-point arithmetic counted."""
+    counting = checked and platform.machine() == "x86_64"
+    own_names = OWN_NAMES if checked else {}
     lines, in_shared, used, defined = [], False, set(), set()
     for line in text.split("\n"):
         if line[:1] != "\t":
@@ -136,9 +137,9 @@ def changed_assembly(text):
             line = f"\t.zero\t{PADDING}"
         elif line.startswith(("\tcall\t", "\tjmp\t", "\tbl\t", "\tb\t")):
             jump, target = line.split()[:2]
-            line = f"\t{jump}\t{OWN_NAMES.get(target, target)}"
+            line = f"\t{jump}\t{own_names.get(target, target)}"
         elif "tpoff" in line or "tprel" in line:
-            used.update(a or b for a, b in THREAD_LOCAL.findall(line))
+            used.update((a or b).lstrip("$") for a, b in THREAD_LOCAL.findall(line))  # "$" begins a number
         if counting and ARITHMETIC.match(line):
             lines.append("\tincq\tcuda_emulator_flops(%rip)")
         lines.append(line)
@@ -146,7 +147,7 @@ def changed_assembly(text):
     if dynamic:
         lines += ['\t.section .tbss.dynamic,"awT",%nobits', "\t.balign 1024"]
         for name in dynamic:
-            lines += [f"\t.globl {name}", f"\t.type {name}, %object", f"\t.size {name}, {DYNAMIC_BYTES}", f"{name}:"]
+            lines += [f"\t.type {name}, %object", f"\t.size {name}, {DYNAMIC_BYTES}", f"{name}:"]
         lines += [f"\t.zero {DYNAMIC_BYTES + PADDING}", ""]
     return "\n".join(lines)
 

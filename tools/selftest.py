@@ -226,6 +226,13 @@ def check_processors(_):
             run(*qemu, BUILD / "release" / "tests" / f"{room}_tests", f"--gtest_filter={tests}", "--gtest_brief=1")
 
 
+def check_page(_):
+    """the server's page in a real browser, Chromium, which this installs"""
+    packages("chromium", "chromium-driver")
+    run(ROOT / "stage", "build", "--only", "stagecraft")
+    run(sys.executable, ROOT / "tests" / "serve" / "page_test.py", BUILD / "release" / "src" / "stagecraft")
+
+
 def check_cuda(_):
     """the CUDA kernels compiled by nvcc for two GPUs, none with spilled registers; nothing is run"""
     found = shutil.which("nvcc")
@@ -285,6 +292,7 @@ PARTS = {
     "reference": check_reference,
     "clang": check_clang,
     "tidy": check_tidy,
+    "page": check_page,
     "aarch64": check_aarch64,
     "processors": check_processors,
     "cuda": check_cuda,

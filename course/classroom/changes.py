@@ -50,7 +50,7 @@ def why(stage, old, new, was, now):
             found.append(["changed_tests", was["commit"], now["commit"]])
         elif same_files and now["with"] != was["with"]:
             found.append(["changed_machine"])
-        elif same_files and any("bands" in group for group in stage.groups):
+        elif same_files and any("bands" in group for group in stage.groups) and not stage.is_emulated:
             found.append(["changed_speed"])
         elif same_files and new["seed"] != old["seed"]:
             found.append(["changed_seed"])

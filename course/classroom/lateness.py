@@ -90,7 +90,7 @@ class Rules:
             raise course.Problem(f"roster: {id}: extensions: '{word}': expected days or a time with its zone, as "
                                  "3=+2 or 3=2026-11-20T23:59+01:00")
         try:
-            stages = course.parse_selection(chosen or "all", self.stages)
+            stages = course.parse_selection(chosen or "all", self.stages, whole_class=True)
         except course.Problem as problem:
             raise course.Problem(f"roster: {id}: extensions: '{word}': {problem}") from None
         dues = {stage.id: self.deadlines[stage.id] for stage in stages}

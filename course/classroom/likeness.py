@@ -159,7 +159,7 @@ def history():
     for line in (log or "").splitlines():
         about, _, path = line.partition("\t")
         blob = about.split(" ")[3]
-        if path.endswith(".cpp") and blob.strip("0"):
+        if path.endswith((".cpp", ".cu")) and blob.strip("0"):
             found[pathlib.PurePosixPath(path).name].add((path, blob))
     return found
 

@@ -191,7 +191,7 @@ def own(records, stages):
     yield ["id", "mark", "points", "sha", "seen_at", "days_late", "late_days_used", "shared_with", "problem",
            *(f"stage_{stage.id}" for stage in stages), *(f"state_{stage.id}" for stage in stages),
            *(f"override_{stage.id}" for stage in stages)]
-    points = sum(stage.points for stage in stages)
+    points = sum(stage.points for stage in stages if not stage.is_optional)
     for record in records:
         yield [record.id, number(record.mark), points, record.newest.sha if record.newest else "",
                record.newest.at.isoformat() if record.newest else "", record.days_late, record.late_days_used,

@@ -55,7 +55,7 @@ def read(folder, students, stages):
         if not reason:
             raise course.Problem(f"{where}: reason: expected one, {id} will read it")
         try:
-            selected = course.parse_selection(chosen, stages)
+            selected = course.parse_selection(chosen, stages, whole_class=True)
         except course.Problem as problem:
             raise course.Problem(f"{where}: {problem}") from None
         for stage in selected:

@@ -39,11 +39,21 @@ function(objects_without id out)
   if(id IN_LIST composed_stages)
     set(objects "$<FILTER:${objects},EXCLUDE,/(${told})[.]cpp>" ${recorded_objects})
   endif()
-  if(in_place_${id})
+  if(in_place_${id} AND NOT id IN_LIST emulated_stages)
     set(objects "$<FILTER:${objects},EXCLUDE,/${in_place_${id}}[.]cpp>" $<TARGET_OBJECTS:linked_${id}>)
   endif()
   set(${out} ${objects} PARENT_SCOPE)
 endfunction()
+
+# What calls the functions of a stage that is compiled for the emulator.
+if(has_emulator)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/course/worker/emulated/*.cpp)
+  add_library(emulated_calls OBJECT EXCLUDE_FROM_ALL ${sources})
+  target_include_directories(emulated_calls PRIVATE ${CMAKE_SOURCE_DIR})
+  target_link_libraries(emulated_calls PRIVATE engine_headers stagecraft_flags)
+  add_library(unwritten_on_gpu OBJECT EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/course/worker/stand_ins/on_gpu.cpp)
+  target_link_libraries(unwritten_on_gpu PRIVATE engine_headers stagecraft_flags)
+endif()
 
 # The worker's objects for stage `id`: of the files that know how to call functions those that know one of which
 # its gate asks. With the others came our versions of functions that the stage must not have.
@@ -106,6 +116,9 @@ foreach(id IN LISTS stage_ids)
   if(id EQUAL 10)
     list(APPEND objects $<TARGET_OBJECTS:stand_ins>)
   endif()
+  if(id IN_LIST emulated_stages)
+    list(APPEND objects $<TARGET_OBJECTS:emulated_calls>)
+  endif()
   # Before main() this tells the model that the stage is there. Nothing asks an archive for such an object.
   if(in_place_${id} AND forward IN_LIST asked_${id})
     list(APPEND objects $<TARGET_OBJECTS:linked_${id}>)
@@ -115,6 +128,10 @@ foreach(id IN LISTS stage_ids)
   target_link_libraries(worker_${id} PRIVATE engine_${id})
   set_up_student_program(worker_${id})
   list(APPEND engines engine_${id})
+  if(id IN_LIST emulated_stages)
+    link_emulator(worker_${id})  # its checker says what a debugger and the sanitizers would
+    continue()
+  endif()
 
   # The student's objects first: where an inline function is in several, theirs is linked.
   add_student_program(worker_${id}_debug ${id} ${stage_files_${id}} $<TARGET_OBJECTS:worker>)
@@ -141,6 +158,8 @@ target_include_directories(gate PRIVATE ${CMAKE_SOURCE_DIR})
 target_compile_definitions(gate PRIVATE _GLIBCXX_ASSERTIONS)
 target_link_libraries(gate PRIVATE engine stagecraft_flags nlohmann_json::nlohmann_json
   GTest::gtest test_flags)
+precompile(gate PRIVATE <algorithm> <cmath> <filesystem> <string> <vector> <fmt/format.h> <gtest/gtest.h>
+  <nlohmann/json.hpp>)
 set_source_files_properties(${judge}/places.cpp PROPERTIES
   COMPILE_DEFINITIONS REPOSITORY="${CMAKE_SOURCE_DIR}")
 
@@ -162,6 +181,9 @@ endif()
 add_dependencies(gate yardsticks)
 # All that ./stage grade links a student's objects with, and the judge.
 add_custom_target(grading)
+if(has_emulator)
+  add_dependencies(grading emulator emulated_calls)
+endif()
 add_dependencies(grading gate worker_ours recorded plain core ${judged_libraries} ${linked_stages} ${engines}
   stand_ins)
 # How the gate starts a worker, for what Python starts: a student's compiler (course/sandbox/confine.py).
@@ -177,7 +199,16 @@ add_executable(worker_ours_${in_place_ours} $<TARGET_OBJECTS:worker> ${judged_${
   $<TARGET_OBJECTS:linked_${in_place_ours}>)
 target_link_libraries(worker_ours_${in_place_ours} PRIVATE engine stagecraft_flags)
 runnable(worker_ours_${in_place_ours} worker_in_place)
-gtest_discover_tests(gate TEST_PREFIX ours. DISCOVERY_MODE PRE_TEST TEST_FILTER -${in_place_tests}
+set(emulated_tests Gpu*)
+foreach(id IN LISTS emulated_stages)
+  add_executable(worker_ours_${id} $<TARGET_OBJECTS:worker> $<TARGET_OBJECTS:emulated_calls>
+    $<TARGET_OBJECTS:judged_${id}>)
+  target_link_libraries(worker_ours_${id} PRIVATE engine stagecraft_flags)
+  link_emulator(worker_ours_${id})
+  gtest_discover_tests(gate TEST_PREFIX ours. DISCOVERY_MODE PRE_TEST TEST_FILTER ${emulated_tests}
+    PROPERTIES LABELS gates ENVIRONMENT STAGE_WORKER=$<TARGET_FILE:worker_ours_${id}>)
+endforeach()
+gtest_discover_tests(gate TEST_PREFIX ours. DISCOVERY_MODE PRE_TEST TEST_FILTER -${in_place_tests}:${emulated_tests}
   PROPERTIES LABELS gates ENVIRONMENT STAGE_WORKER=${worker_ours})
 gtest_discover_tests(gate TEST_PREFIX ours. DISCOVERY_MODE PRE_TEST TEST_FILTER ${in_place_tests}
   PROPERTIES LABELS gates ENVIRONMENT STAGE_WORKER=${worker_in_place})

@@ -1,27 +1,36 @@
-# The program with the student's functions for the stages in STAGECRAFT_MINE ("01;02"), which
-# `./stage story --mine 1-2` sets.
-set(STAGECRAFT_MINE "" CACHE STRING "Stages of which stagecraft_mine links the student's files")
-set(chosen "")
-set(linked_files "")
-set(core_of_mine ${core_objects})
+# stagecraft_mine: the program with the student's functions for the stages that `./stage story --mine 1-2` chooses.
+# CMake need not know which: course/mine/mine_objects.py writes the names of the objects into a file that the linker reads,
+# from this list:
+#
+#   mine.json  "core": the engine's objects that are no stage's; for each stage "ours", "students", and for one with
+#              "in_the_model" (stages.cmake) "linked", in place of our files of the names "in_place"
+function(json_list out)
+  set(${out} "[\"$<JOIN:${ARGN},\"$<COMMA>\">\"]" PARENT_SCOPE)
+endfunction()
+set(rows "")
 foreach(id IN LISTS stage_ids)
-  if(id IN_LIST STAGECRAFT_MINE)
-    list(APPEND chosen $<TARGET_OBJECTS:counted_${id}>)
-    if(in_place_${id})
-      list(APPEND linked_files ${linked_files_${id}})
-      set(core_of_mine "$<FILTER:${core_of_mine},EXCLUDE,/${in_place_${id}}[.]cpp>")
-    endif()
-  else()
-    list(APPEND chosen ${ours_${id}})
+  set(linked "")
+  if(in_place_${id})
+    set(linked $<TARGET_OBJECTS:linked_${id}>)
   endif()
+  if(id IN_LIST emulated_stages)
+    list(APPEND linked $<TARGET_OBJECTS:emulator>)
+  endif()
+  json_list(ours "${ours_${id}}")
+  json_list(students $<TARGET_OBJECTS:counted_${id}>)
+  json_list(linked "${linked}")
+  list(APPEND rows
+    "\"${id}\": {\"ours\": ${ours}, \"students\": ${students}, \"linked\": ${linked}, \"in_place\": \"${in_place_${id}}\"}")
 endforeach()
-if(linked_files)
-  list(REMOVE_DUPLICATES linked_files)
-  add_library(linked_mine OBJECT EXCLUDE_FROM_ALL ${linked_files})
-  target_link_libraries(linked_mine PRIVATE course_headers stagecraft_flags)
-  list(APPEND core_of_mine $<TARGET_OBJECTS:linked_mine>)
-endif()
-add_executable(stagecraft_mine EXCLUDE_FROM_ALL
-  $<TARGET_OBJECTS:programs> ${core_of_mine} ${chosen} $<TARGET_OBJECTS:call_counter>)
+list(JOIN rows ",\n" rows)
+json_list(core "${core_objects}")
+file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/course/mine.json CONTENT
+  "{\"core\": ${core},\n\"stages\": {${rows}}}\n")
+
+set(objects_of_mine ${CMAKE_BINARY_DIR}/course/mine_objects)
+add_executable(stagecraft_mine EXCLUDE_FROM_ALL $<TARGET_OBJECTS:programs> $<TARGET_OBJECTS:call_counter>)
+add_dependencies(stagecraft_mine core)
+target_link_options(stagecraft_mine PRIVATE @${objects_of_mine})
+set_target_properties(stagecraft_mine PROPERTIES LINK_DEPENDS ${objects_of_mine})
 target_link_libraries(stagecraft_mine PRIVATE stagecraft_flags engine_headers Threads::Threads
   PkgConfig::pcre2 PkgConfig::utf8proc PkgConfig::libedit)

@@ -20,6 +20,11 @@
 #   linked_files_NN  that file, and course/mine/linear.cpp, which calls it
 #   linked_NN        an OBJECT library of them
 #   in_place_NN      the name of the other: "linear"
+#
+# Files that end in .cu are CUDA: tools/cuda_compile.py compiles them for the emulator (src/cuda_emulator),
+# which a program links as well. Such a stage is there where the emulator is: on Linux, with GCC.
+#
+#   emulated_stages  those stages; their answers are in no engine, but in the objects of the target judged_NN
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/stages/stages.json)
 file(READ ${CMAKE_SOURCE_DIR}/stages/stages.json registry)
 string(JSON n_stages LENGTH "${registry}" stages)
@@ -35,11 +40,42 @@ endif()
 # in a student's code it ends the program at once. The sanitized worker then knows the line.
 set(traps -fsanitize=float-cast-overflow -fsanitize-undefined-trap-on-error)
 
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+# The interpreter itself: where pyenv's script finds it, that takes as long as what is to be run.
+execute_process(COMMAND ${Python3_EXECUTABLE} -c "import sys; print(sys.executable)"
+  OUTPUT_VARIABLE python OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+set(has_emulator NO)
+if(CMAKE_SYSTEM_NAME STREQUAL "Linux" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_CROSSCOMPILING
+   AND NOT STAGECRAFT_SANITIZE AND NOT CMAKE_CXX_FLAGS_DEBUG MATCHES "sanitize")
+  set(has_emulator YES)
+endif()
+
+# The .cu files of a target are compiled for the emulator; "--fast": unchecked; "--trusted":
+# not looked through for what could deceive the checker. An object keeps a program counter in
+# 31 bits, so the programs lie where the linker puts them.
+function(compile_for_emulator target)
+  set(compile ${python} -B ${CMAKE_SOURCE_DIR}/tools/cuda_compile.py ${ARGN})
+  set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER "${compile}" EXPORT_COMPILE_COMMANDS OFF)
+endfunction()
+function(link_emulator target)
+  target_sources(${target} PRIVATE $<TARGET_OBJECTS:emulator>)
+  target_link_options(${target} PRIVATE -no-pie)
+endfunction()
+
 foreach(index RANGE ${last_stage})
   string(JSON id GET "${registry}" stages ${index} id)
   string(JSON slug GET "${registry}" stages ${index} slug)
   if(id LESS 10)
     set(id 0${id})
+  endif()
+  string(JSON file GET "${registry}" stages ${index} units 0 file)
+  set(is_emulated NO)
+  if(file MATCHES "[.]cu$")
+    set(is_emulated YES)
+    if(NOT has_emulator)
+      continue()
+    endif()
+    list(APPEND emulated_stages ${id})
   endif()
   list(APPEND stage_ids ${id})
   string(JSON n_needs LENGTH "${registry}" stages ${index} needs)
@@ -60,11 +96,16 @@ foreach(index RANGE ${last_stage})
       list(APPEND ours ${CMAKE_SOURCE_DIR}/${file})
     endforeach()
   endforeach()
-  list(JOIN ours "|" twins)
-  string(REPLACE "${CMAKE_SOURCE_DIR}/src/" "" twins "${twins}")
-  string(REPLACE ".cpp" "[.]cpp" twins "${twins}")
-  list(APPEND staged_twins ${twins})
-  set(ours_${id} "$<FILTER:$<TARGET_OBJECTS:core>,INCLUDE,/core[.]dir/([.]/)?(${twins})>")
+  if(is_emulated)
+    set_source_files_properties(${ours} ${mine} PROPERTIES LANGUAGE CXX)
+    set(ours_${id} "")
+  else()
+    list(JOIN ours "|" twins)
+    string(REPLACE "${CMAKE_SOURCE_DIR}/src/" "" twins "${twins}")
+    string(REPLACE ".cpp" "[.]cpp" twins "${twins}")
+    list(APPEND staged_twins ${twins})
+    set(ours_${id} "$<FILTER:$<TARGET_OBJECTS:core>,INCLUDE,/core[.]dir/([.]/)?(${twins})>")
+  endif()
   set(stage_files_${id} ${mine})
 
   set(asked_${id} "")
@@ -90,7 +131,14 @@ foreach(index RANGE ${last_stage})
   endif()
 
   set(judged_${id} ${ours_${id}})
-  if(stage_flags_${id})
+  if(is_emulated)
+    add_library(judged_${id} OBJECT EXCLUDE_FROM_ALL ${ours})
+    target_link_libraries(judged_${id} PRIVATE engine_headers stagecraft_flags)
+    compile_for_emulator(judged_${id} --trusted)
+    add_library(fast_ours_${id} STATIC EXCLUDE_FROM_ALL ${ours})  # for ./stage broken
+    target_link_libraries(fast_ours_${id} PRIVATE engine_headers)
+    compile_for_emulator(fast_ours_${id} --fast)
+  elseif(stage_flags_${id})
     add_library(judged_${id} OBJECT EXCLUDE_FROM_ALL ${ours})
     target_link_libraries(judged_${id} PRIVATE engine_headers stagecraft_flags)
     target_compile_options(judged_${id} PRIVATE ${stage_flags_${id}})
@@ -104,16 +152,29 @@ foreach(index RANGE ${last_stage})
     target_compile_options(${library} PRIVATE -Wall -Wextra -ffp-contract=off ${traps} ${stage_flags_${id}})
   endforeach()
   count_calls(counted_${id})
+  if(is_emulated)
+    compile_for_emulator(mine_${id})
+    compile_for_emulator(counted_${id} --fast)
+  endif()
 
+  # "linear", or a list of such names.
   string(JSON in_place_${id} ERROR_VARIABLE none GET "${registry}" stages ${index} in_the_model in_place_of)
   if(none)
     set(in_place_${id} "")
   else()
+    string(REGEX REPLACE "[][\" \n]" "" in_place_${id} "${in_place_${id}}")
+    string(REPLACE "," ";" in_place_${id} "${in_place_${id}}")
     string(JSON file GET "${registry}" stages ${index} in_the_model file)
-    set(linked_files_${id} ${CMAKE_SOURCE_DIR}/${file} ${CMAKE_SOURCE_DIR}/course/mine/${in_place_${id}}.cpp)
+    set(linked_files_${id} ${CMAKE_SOURCE_DIR}/${file})
+    foreach(name IN LISTS in_place_${id})
+      list(APPEND linked_files_${id} ${CMAKE_SOURCE_DIR}/course/mine/${name}.cpp)
+    endforeach()
+    string(REPLACE ";" "|" in_place_${id} "${in_place_${id}}")  # for a regular expression
     add_library(linked_${id} OBJECT EXCLUDE_FROM_ALL ${linked_files_${id}})
     target_link_libraries(linked_${id} PRIVATE course_headers stagecraft_flags)
-    list(APPEND linked_stages linked_${id})
+    if(NOT is_emulated)
+      list(APPEND linked_stages linked_${id})
+    endif()
   endif()
 endforeach()
 list(JOIN staged_twins "|" staged_twins)

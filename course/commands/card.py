@@ -8,7 +8,7 @@ import sys
 import tempfile
 
 from shared import course
-from mine import gain
+from mine import gain, mine_objects
 from commands import mine
 from shared import progress
 
@@ -39,17 +39,16 @@ def score(known):
     with tempfile.TemporaryDirectory() as folder:
         ours = ids_of("src/stagecraft", [GREEDY[0], "--textbook", *GREEDY[1:]], folder)
         for chosen in ([stage for stage in known if not stage.rounds], known):
-            mine.select(chosen)
             mine.build(chosen)
-            if ids_of(mine.PROGRAM, GREEDY, folder) == ours:
-                best = max(best, (gain.tokens_per_second(mine.PROGRAM, GREEDY), chosen), key=lambda pair: pair[0])
+            if ids_of(mine_objects.PROGRAM, GREEDY, folder) == ours:
+                best = max(best, (gain.tokens_per_second(mine_objects.PROGRAM, GREEDY), chosen), key=lambda pair: pair[0])
     return best
 
 
 def story():
     """Told by the program that was built last: all stages are the student's."""
     words = [*COMMON, "--temperature", "0.8", "--seed", str(SEED), "-n", "160"]
-    done = subprocess.run([str(course.BUILD / mine.PROGRAM), *words], stdin=subprocess.DEVNULL, cwd=course.ROOT,
+    done = subprocess.run([str(course.BUILD / mine_objects.PROGRAM), *words], stdin=subprocess.DEVNULL, cwd=course.ROOT,
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, errors="replace")
     paragraphs = [" ".join(line.split()) for line in done.stdout.splitlines() if line.strip()]
     return [piece for line in paragraphs for piece in course.wrapped(line, COLUMNS)]
@@ -94,7 +93,7 @@ def run():
                                      description="Makes a card of what you wrote, once every stage is right.")
     parser.add_argument("--name", default="", help="yours, or a nickname: it stands on the card")
     options = parser.parse_args()
-    known = course.stages()
+    known = [stage for stage in course.stages() if not stage.is_optional]
     results = [progress.result_of(stage) for stage in known]
     left = [result.stage.id for result in results if not result.is_right]
     if left:

@@ -81,6 +81,8 @@ def run():
                         "without them: the first that failed")
     options = parser.parse_args()
     stage = course.find_stage(options.stage, course.stages())
+    if stage.is_emulated:
+        raise course.Problem(course.say("gpu_no_debugger", stage.id))
     debugger = find_debugger()
     if not stage.is_started:
         raise course.Problem(course.say("debug_unwritten", stage.id))

@@ -1,4 +1,4 @@
-"""./stage story --mine 1-3 (also chat, trace, peek): the real program with the student's functions.
+"""./stage story --mine 1-3 (also chat, serve, trace, peek): the real program with the student's functions.
 
 Called by ./stage with the whole command line; takes --mine out of it.
 """
@@ -13,18 +13,18 @@ import time
 
 from commands import bench
 from mine import calls
+from mine import mine_objects
 from shared import course
 from grading import links
 from shared import progress
 
-PROGRAM = "course/stagecraft_mine"  # below the build folder
 ENDED_FROM_OUTSIDE = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE)
 SLOWER = 1.5, 0.5  # times as long as ours and as many seconds more are worth a word
 
 
 def split_mine(arguments, known):
     """The chosen stages and the other arguments. --mine takes a list, or stands alone for all that
-    pass their gates."""
+    pass their gates, but for those that an emulator runs: they are slow."""
     rest = []
     chosen = None
     words = iter(range(len(arguments)))
@@ -47,7 +47,7 @@ def split_mine(arguments, known):
 
 
 def passing(known):
-    return [stage for stage in known if progress.result_of(stage).is_right]
+    return [stage for stage in known if not stage.is_emulated and progress.result_of(stage).is_right]
 
 
 def check_gates(chosen):
@@ -63,31 +63,19 @@ def check_gates(chosen):
     return right
 
 
-def select(chosen):
-    """Tells CMake which stages stagecraft_mine takes from the student, if that is news to it."""
-    setting = "STAGECRAFT_MINE", ";".join(stage.number for stage in chosen)
-    cache = course.BUILD / "CMakeCache.txt"
-    if not cache.exists():  # verdicts are remembered longer than a build may last
-        course.build()
-    if "{}:STRING={}".format(*setting) in cache.read_text(encoding="utf-8").splitlines():
-        return
-    configure = ["cmake", "-S", str(course.ROOT), "-B", str(course.BUILD), "-D{}={}".format(*setting)]
-    with course.doing(course.say("build_mine")):
-        subprocess.run(configure, check=True, stdout=subprocess.DEVNULL)
-
-
 def build(chosen):
     """Compiles the chosen stages, looks for helpers that two of them define, and links the program."""
-    problem = course.build(*(f"counted_{stage.number}" for stage in chosen))
+    problem = course.build(*mine_objects.targets(chosen))
     if problem is not None:
         raise course.Problem(course.first_error(problem))
-    objects = [file for file in links.object_files(course.BUILD, PROGRAM) if links.stage_of(file)]
-    found = links.clashes(course.BUILD, course.ROOT, objects)
+    objects = mine_objects.objects(chosen)
+    found = links.clashes(course.BUILD, course.ROOT, [file for file in objects if links.stage_of(file)])
     if found:
         raise course.Problem("\n".join(course.say(*clash) for clash in found))
+    mine_objects.write(chosen)
     problem = course.build("stagecraft_mine")
     if problem is not None:
-        raise course.Problem(course.why_not_built(problem, PROGRAM))
+        raise course.Problem(course.why_not_made(problem, objects))
 
 
 def run_program(program, words, **options):
@@ -158,7 +146,7 @@ def read_ids(path):
     return path.read_text().strip().split(",") if path.exists() else []
 
 
-def compare(mine, ours, why_not, times):
+def compare(mine, ours, why_not, times, slower="mine_slower"):
     """What became of the tokens, as one line; why_not: the key of what is said where they part."""
     same = 0
     while same < min(len(mine), len(ours)) and mine[same] == ours[same]:
@@ -167,7 +155,7 @@ def compare(mine, ours, why_not, times):
         return course.say(why_not, same, len(ours))
     line = course.say("mine_same", same)
     if times[0] > SLOWER[0] * times[1] and times[0] > times[1] + SLOWER[1]:
-        line += ("；" if course.language() == "zh" else "; ") + course.say("mine_slower", times[0] / times[1])
+        line += ("；" if course.language() == "zh" else "; ") + course.say(slower, times[0] / times[1])
     return line
 
 
@@ -177,7 +165,7 @@ def why_tokens_part(chosen, right):
     return "mine_rounded" if any(stage.rounds for stage in chosen) else "mine_tipped"
 
 
-def story(words, run_mine, why_not, folder):
+def story(words, run_mine, why_not, folder, slower):
     """Tells the story, then ours with the same options, and says whether the tokens are the same."""
     options = [] if has_option(words, "--seed") else ["--seed", str(secrets.randbits(32))]
     files = folder / "mine", folder / "ours"
@@ -192,7 +180,7 @@ def story(words, run_mine, why_not, folder):
                              [words[0], "--textbook", *options, "--save-ids", str(files[1]), *words[1:]],
                              **quiet)
     times = middle - begin, time.monotonic() - middle
-    return code, None if failed else compare(*map(read_ids, files), why_not, times)
+    return code, None if failed else compare(*map(read_ids, files), why_not, times, slower)
 
 
 def run():
@@ -207,28 +195,32 @@ def run():
         chosen = passing(known)
         if not chosen:
             raise course.Problem(course.say("mine_none", known[0].id))
-    select(chosen)
     build(chosen)
     functions = [function for stage in chosen for function in stage.functions]
     course.tell(course.say("mine_begins", ", ".join(functions)), sys.stderr)
     if all(any(stage.id == one for stage in chosen) for one in (9, 10)):
         course.tell(course.say("mine_both"), sys.stderr)
+    emulated = any(stage.is_emulated for stage in chosen)
+    if emulated:
+        course.tell(course.say("mine_emulated"), sys.stderr)
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        table = calls.Table(folder / "calls", course.BUILD, PROGRAM, functions)
+        table = calls.Table(folder / "calls", course.BUILD, mine_objects.PROGRAM, functions)
         environment = dict(os.environ, STAGECRAFT_CALLS=str(table.path))
 
         def run_mine(words):
-            return run_program(PROGRAM, words, env=environment)
+            return run_program(mine_objects.PROGRAM, words, env=environment)
 
         if has_option(words, "--help", "-h"):
             return run_mine(words)
         if words[0] == "story" and not has_option(words, "--save-ids"):
-            code, tokens = story(words, run_mine, why_tokens_part(chosen, right), folder)
+            code, tokens = story(words, run_mine, why_tokens_part(chosen, right), folder,
+                                 "mine_slower_emulated" if emulated else "mine_slower")
         else:
             code, tokens = run_mine(words), None
-        tell_calls(table, code, with_shares=words[0] != "chat")  # who types takes most of its time
-        if code == 0 and words[0] in ("chat", "story") and has_option(words, "--model", "-m"):
+        # Who types takes most of a chat's time, and a server computes beside its main thread.
+        tell_calls(table, code, with_shares=words[0] not in ("chat", "serve"))
+        if code == 0 and words[0] in ("chat", "serve", "story") and has_option(words, "--model", "-m"):
             tell_faster(known, chosen)
         if tokens:
             course.tell(tokens, sys.stderr)

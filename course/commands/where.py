@@ -22,14 +22,15 @@ def table(results):
     for result, title in zip(results, titles):
         found = "begun" if result.is_begun else result.status
         yield row(result.stage.id, title, f"{result.earned} / {result.stage.points}",
-                  course.paint(course.say(f"where_{found}"), COLOURS.get(found)), width)
+                  course.paint(course.say(f"where_{found}" if result.stage.is_expected() else "where_optional"),
+                               COLOURS.get(found)), width)
     earned = sum(result.earned for result in results)
-    points = sum(result.stage.points for result in results)
+    points = sum(result.stage.points for result in results if result.stage.is_expected())
     yield row("", course.say("where_total"), f"{earned} / {points}", "", width)
 
 
 def what_next(results):
-    ahead = next((result for result in results if result.status != "passed"), None)
+    ahead = next((result for result in results if result.status != "passed" and result.stage.is_expected()), None)
     if ahead is None:
         return course.say("where_all_done")
     stage = ahead.stage

@@ -40,7 +40,9 @@ GROUPS = {"passed", "unwritten", "crashed", "hung"}  # other ways to fail are "w
 NO_FAULT = ("passed", "unwritten", "begun", "slow", "unjudged", "unmeasured")
 # What a verdict hangs on, besides the student's files, the seed and the compiler.
 OFFICIAL = (*progress.OFFICIAL, "course/grading", "course/mistakes", "course/shared", "stages/messages.json",
-            "stages/own_work.json", "CMakeLists.txt")
+            "stages/own_work.json", "CMakeLists.txt", *(f"tools/{name}.py" for name in ("cuda_check", "cuda_compile")))
+# What compiles a stage for the emulator of CUDA, and what that includes.
+EMULATOR = [course.ROOT / name for name in ("tools", "src/cuda_emulator")]
 building = threading.Lock()
 prepared = None  # the folder of the headers, if another process has made it
 
@@ -88,6 +90,8 @@ def precompile(folder):
     them by itself, and takes none that was made with other options; Clang does not look.)"""
     shutil.copytree(prepare(), folder)
     for stage in course.stages():
+        if stage.is_emulated:
+            continue
         steps = recipe.recipe(stage.number)
         include = folder / stage.number
         for unit in stage.units:
@@ -168,8 +172,9 @@ class Work:
         objects = {name: made / "CMakeFiles" / "mine.dir" / f"{name}.o" for name in steps.compile}
         for name, out in objects.items():
             out.parent.mkdir(parents=True, exist_ok=True)
+            emulator = EMULATOR if stage.is_emulated else []
             command = confined(steps.compile_command(name, out, headers=include),
-                               reads=[include, self.folder / "stages"], writes=[out.parent],
+                               reads=[include, self.folder / "stages", *emulator], writes=[out.parent],
                                compiles=True, seconds=COMPILE_SECONDS)
             self.run(command, self.folder, name)
         self.refuse(own_work.refusal(stage, {}, objects, () if kind else steps.ours))
@@ -207,6 +212,8 @@ class Work:
 
     def where_it_happens(self, stage, request):
         """What the sanitizers say about a request that the student's code did not survive."""
+        if stage.is_emulated:  # its checker has said it
+            return "", None
         def command(words):
             return confined(words, reads=[request.parent, course.ROOT / "tests" / "data" / "models"],
                             writes=[pathlib.Path(words[-1]).parent], sanitized=True,
@@ -320,12 +327,13 @@ def grade(handed_in, seed=None, jobs=None, stages=None, memory=None):
         one = functools.partial(work.remembered, memory=memory) if memory else work.grade
         with concurrent.futures.ThreadPoolExecutor(jobs or os.cpu_count()) as pool:
             entries = list(pool.map(one, stages))
+    optional = {stage.id for stage in stages if stage.is_optional}
     return {
         "schema": SCHEMA, "official": official(), "seed": None if seed is seeds else seed, "compiler": compiler(),
         "language": course.language(), "confined": not why_not(), "not_confined_because": why_not(),
         "repository": {"source": handed_in.source, "sha": handed_in.sha, "changed": handed_in.is_changed},
         "earned": sum(entry["earned"] for entry in entries),
-        "points": sum(entry["points"] for entry in entries),
+        "points": sum(entry["points"] for entry in entries if entry["started"] or entry["id"] not in optional),
         "failed": [entry["id"] for entry in entries if entry["failed"]],
         "stages": entries,
     }

@@ -40,6 +40,16 @@ HANDOUT = {
           "C++ 标准库可以随意使用，只有 `std::execution` 除外，它需要另一个库。调用其他函数会被拒绝，并指出函数名："
           "见 [docs/confinement.md](../../docs/confinement.md)。",
 }
+EMULATED = {
+    "en": "**Your own work.** Your code for this stage may call the functions of CUDA that a kernel uses, `cuda_launch`, "
+          "the arithmetic of `<cmath>`, and of our functions {calls}. The checker must see every access, so nothing "
+          "else may be called: no other function of a library, nothing that allocates or copies, nothing through a "
+          "pointer; and a variable outside a function may be a constant only. See "
+          "[docs/confinement.md](../../docs/confinement.md).",
+    "zh": "**自己的工作。** 本阶段的代码可以调用核函数里用的 CUDA 函数、`cuda_launch`、`<cmath>` 的数学函数，以及我们的 "
+          "{calls}。检查器必须看到每一次访问，所以不能调用别的：不能用其他库函数，不能分配或复制内存，不能通过指针调用；"
+          "函数之外只能有常量。见 [docs/confinement.md](../../docs/confinement.md)。",
+}
 METHODS = {"en": "the methods of {}", "zh": "{} 的成员函数"}
 COMMA = {"en": ", ", "zh": "、"}
 
@@ -116,6 +126,7 @@ def needed(stage, known):
 
 def computed(stage):
     """{"headers", "calls"} of a stage: what its starters, our answers and right programs use."""
+    for_all = () if stage.is_emulated else FOR_ALL  # a kernel's checker does not see into those
     sources = [stage.starter(unit).decode() for unit in stage.units]
     paths = [course.ROOT / twin for unit in stage.units for twin in unit["twins"]]
     sources += [path.read_text(encoding="utf-8") for path in paths]
@@ -123,7 +134,7 @@ def computed(stage):
     known = course.stages()
     before = [known[number] for number in sorted(needed(stage, known))]
     direct = set().union(*map(included, sources), *(included(one.starter(unit).decode())
-                                                    for one in before for unit in one.units)) | set(FOR_ALL)
+                                                    for one in before for unit in one.units)) | set(for_all)
     headers = with_theirs(direct)
     texts = {name: code((SRC / name).read_text(encoding="utf-8")) for name in headers}
     called = {name for text in sources for name in CALL.findall(code(text))}
@@ -135,25 +146,25 @@ def computed(stage):
         classes, rest = bodies(text)
         here, inline = declared(rest)
         functions |= here
-        called |= inline | (here if name in FOR_ALL else set())
+        called |= inline | (here if name in for_all else set())
         for one, body in classes:
-            if one in named or name in FOR_ALL:  # the stage is handed one, or makes one
+            if one in named or name in for_all:  # the stage is handed one, or makes one
                 methods, inline = declared(body[:-1])
                 called |= inline
                 methods -= {*STATIC.findall(body), one, "operator"}
-                methods |= {one} if one in called or name in FOR_ALL else set()  # makes one
+                methods |= {one} if one in called or name in for_all else set()  # makes one
                 calls |= {f"{one}::{method}" for method in methods}
     return {"headers": sorted(headers), "calls": sorted(calls | functions & called)}
 
 
-def handout_block(rules, language):
+def handout_block(rules, language, is_emulated):
     def quoted(names):
         return COMMA[language].join(f"`{name}`" for name in names)
 
     functions = [name for name in rules["calls"] if "::" not in name and name != "NOT_IMPLEMENTED"]
     classes = sorted({name.partition("::")[0] for name in rules["calls"] if "::" in name} - BASIC)
     calls = quoted(functions) + (COMMA[language] + METHODS[language].format(quoted(classes)) if classes else "")
-    text = HANDOUT[language].format(calls=calls)
+    text = (EMULATED if is_emulated else HANDOUT)[language].format(calls=calls)
     return "\n".join([BEGIN, *course.wrapped(text, 116), END])
 
 
@@ -173,7 +184,7 @@ def files():
         for language, name in course.HANDOUTS.items():
             path = stage.folder / name
             if path.exists():  # a stage that is just being added may have no handout yet
-                made[path] = with_block(path.read_text(encoding="utf-8"), handout_block(rules, language))
+                made[path] = with_block(path.read_text(encoding="utf-8"), handout_block(rules, language, stage.is_emulated))
     return made
 
 
@@ -308,6 +319,25 @@ def foreign_headers(stage, text):
             if found[1] in foreign]
 
 
+# Of what the emulator defines, a kernel's launch and all that a kernel calls; nothing that copies or allocates, and no
+# other of its own names. Of the C and C++ libraries, arithmetic and what the compiler itself calls.
+EMULATORS = re.compile(r"_Z(?!\d+cuda[A-Z]|N\d)\w+|_ZN13cuda_emulator(?:3runERKNS_6LaunchE|\d+b?f\d+_to_b?f\d+E\w)|__tsan_\w+|__ubsan_\w+|"
+                       r"cuda_emulator_(?:memcpy|memmove|memset|flops)|threadIdx|blockIdx|blockDim|gridDim")
+ARITHMETIC = re.compile(
+    r"(?:a?(?:sin|cos|tan)h?|atan2|exp|exp2|exp10|expm1|log|log2|log10|log1p|pow|sqrt|cbrt|rsqrt|hypot|erfc?|tgamma|"
+    r"lgamma|floor|ceil|round|trunc|rint|nearbyint|l?lround|l?lrint|fabs|fmod|remainder|fma|fmin|fmax|fdim|copysign|"
+    r"ldexp|scalbn?|logb|ilogb|nextafter)f?|abs|labs|"
+    r"_Zn[wa]m|_Zd[la]Pvm?|_ZTVN10__cxxabiv1\w+|__cxa_\w+|__gxx_personality_v0|_Unwind_Resume|__dso_handle|"
+    r"_GLOBAL_OFFSET_TABLE_|__stack_chk_fail|_ZTH\w+|_ZTW\w+|__\w+[dts][ifc]\d|_ZSt\d+__throw_\w+|_ZSt9terminatev")
+
+
+def may_call_emulated(name, defined, allowed):
+    """May a kernel, or what launches it, call that? It must not reach memory where the checker does not look."""
+    if is_ours(name):
+        return may_call(name, allowed)
+    return ARITHMETIC.fullmatch(name) or name in defined and EMULATORS.fullmatch(name)
+
+
 def foreign_symbols(stage, objects, ours, build):
     """[(message key, values...)]. objects: {name of a student's file: its object}. ours: what they are linked
     with."""
@@ -320,7 +350,10 @@ def foreign_symbols(stage, objects, ours, build):
     for file, kind, name in symbols:
         shown = qualified(name).removeprefix("stagecraft::") or name
         if is_wanted(kind):
-            if name.startswith(("_ZN3tbb", "_ZNK3tbb")):
+            if stage.is_emulated:
+                if name not in own and not may_call_emulated(name, defined, allowed):
+                    found.append(("own_emulated", file, shown))
+            elif name.startswith(("_ZN3tbb", "_ZNK3tbb")):
                 found.append(("own_execution", file))
             elif name not in own and (is_ours(name) or name in defined) and not may_call(name, allowed):
                 found.append(("own_call", file, stage.id, shown))

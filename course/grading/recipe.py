@@ -8,6 +8,7 @@ import subprocess
 
 from shared import course
 
+EMULATED = course.ROOT / "tools" / "cuda_compile.py"
 WITH_ONE = ("-MT", "-MF", "-o", "-c")  # options of a compiler that take the next word
 
 
@@ -48,6 +49,9 @@ class Recipe:
                 words = without_outputs(ninja_runs(word))
                 # Past ccache, which would have to write its cache on the student's behalf.
                 self.compile[name] = words[words.index(self.compiler):]
+                if stage.is_emulated:  # our script, which calls the compiler
+                    begin = next(at for at, word in enumerate(words) if word == str(EMULATED))
+                    self.compile[name] = [*words[begin - 2:begin + 1], "--no-cache", *self.compile[name]]
             self.link.append(name or word)
         at = self.link.index("-o")
         del self.link[at:at + 2]

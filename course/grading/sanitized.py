@@ -88,6 +88,8 @@ def told(complaint, place, source):
 
 def where_it_happens(stage, request):
     """Lines for the student; none where this machine has no sanitizer."""
+    if stage.is_emulated:  # its checker has said it
+        return []
     target = f"worker_{stage.number}_asan"
     course.tell(course.say("crash_building"), sys.stderr)
     if course.build(target) is not None:

@@ -9,6 +9,7 @@ import time
 
 from shared import course
 from commands import mine
+from mine import mine_objects
 
 PROMPT = "Once upon a time"
 RUNS = 3
@@ -18,6 +19,7 @@ SPEED = re.compile(r"\[\d+ tokens, (\d+(?:\.\d+)?) tokens/s")
 
 def rungs(chosen, is_timed):
     """[(the stage that is new, all that are the student's)]: without the stages about speed, then one more each."""
+    chosen = [stage for stage in chosen if not stage.is_emulated]  # which says nothing of a GPU's speed
     base = [stage for stage in chosen if not is_timed(stage)]
     faster = [stage for stage in chosen if is_timed(stage)]
     return [(None, base)] + [(stage, base + faster[:at + 1]) for at, stage in enumerate(faster)]
@@ -56,9 +58,8 @@ def gain(chosen, is_timed, model, threads, tokens):
     for new, stages in rungs(chosen, is_timed):
         if not stages:
             continue
-        mine.select(stages)
         mine.build(stages)
-        speed = tokens_per_second(mine.PROGRAM, words)
+        speed = tokens_per_second(mine_objects.PROGRAM, words)
         name = course.say("gain_stages", selection(stages)) if new is None else course.say("gain_with", new.id)
         times = course.say("gain_times", speed / before) if before else ""
         print(row(name, speed, times), flush=True)

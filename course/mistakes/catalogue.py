@@ -43,8 +43,12 @@ def source(folder, program):
     return text
 
 
+def name_of(program):
+    return pathlib.Path(program["file"]).stem
+
+
 def entry_of(folder, name):
-    return next(one for one in entries(folder) if one["file"] == f"{name}.cpp")
+    return next(one for one in entries(folder) if name_of(one) == name)
 
 
 def source_of(folder, name):
@@ -68,7 +72,7 @@ def main():
     if len(sys.argv) == 1:
         for folder, program in ((path.parent, one) for path in sorted(CATALOGUE.glob("*/mistakes.json"))
                                 for one in entries(path.parent)):
-            print(folder.name, program["file"][:-4], program["file"], program.get("of", ""), kind(program),
+            print(folder.name, name_of(program), program["file"], program.get("of", ""), kind(program),
                   " ".join(program.get("flags", [])), sep="|")
         return 0
     folder = pathlib.Path(sys.argv[1])

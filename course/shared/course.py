@@ -65,6 +65,8 @@ class Stage:
         self.needs = entry["needs"]
         self.rounds = entry.get("in_the_model", {}).get("rounds", False)  # otherwise than f32 does
         self.program = entry.get("program", "story")  # in which one hears it
+        self.is_optional = entry.get("optional", False)  # counts for those who begin it
+        self.is_emulated = self.units[0]["file"].endswith(".cu")  # CUDA, which runs on the emulator
         self.milestone = entry.get("milestone")  # what it is that a student now has, in each language
 
     @property
@@ -117,6 +119,10 @@ class Stage:
     def is_started(self):
         return not all(map(self.is_handed_out, self.units))
 
+    def is_expected(self):
+        """Does it count? An optional stage does for those who began it."""
+        return not self.is_optional or self.is_started
+
     def starter(self, unit):
         """The starter of a unit, byte for byte, whatever stands in its file now: git still has it."""
         if self.is_handed_out(unit):
@@ -167,10 +173,10 @@ def find_part(text, known):
     return stage, int(part)
 
 
-def parse_selection(text, known):
-    """'1-3', '1,4', 'all' -> stages."""
+def parse_selection(text, known, whole_class=False):
+    """'1-3', '1,4', 'all' -> stages. whole_class: 'all' are also the optional ones that nobody has begun here."""
     if text == "all":
-        return list(known)
+        return [stage for stage in known if whole_class or stage.is_expected()]
     chosen = set()
     for part in text.split(","):
         first, dash, last = part.partition("-")
@@ -480,7 +486,8 @@ def ask_gate(stage, worker, seed, keep, known_mistakes):
     if result.unfinished:
         return result
     hung = any(kind == "hung" for kind, _ in failed_requests(keep))  # which is explanation enough
-    folder = known_mistakes() if result.has_mistake and not hung else None
+    explains = result.has_mistake or stage.is_emulated and result.status == "slow"
+    folder = known_mistakes() if explains and not hung else None
     explained = run_gate(stage, worker, seed, folder, keep) if folder else result
     return result if explained.unfinished else explained
 
@@ -493,6 +500,8 @@ def test_stage(stage, explain=False, seed=None):
     for unit in stage.units:
         if not stage.path(unit).exists():
             raise Problem(say("file_missing", stage.path(unit).relative_to(ROOT), stage.id, unit["file"]))
+    if stage.is_emulated and not sys.platform.startswith("linux"):
+        raise Problem(say("gpu_not_here", stage.id))
     from grading import own_work  # which needs this module
     refused = own_work.refusal(stage, own_work.texts_here(stage))
     problem = refused or build("gate", f"worker_{stage.number}")

@@ -30,7 +30,7 @@ def official():
 
 def files(stage):
     """All that the student may have written for a stage, but for my_tests.cpp, which decides nothing."""
-    found = {path for ending in ("*.cpp", "*.h", "*.hpp") for path in stage.folder.glob(ending)}
+    found = {path for ending in ("*.cpp", "*.cu", "*.h", "*.hpp") for path in stage.folder.glob(ending)}
     return sorted(found - {stage.my_tests})
 
 
@@ -111,7 +111,7 @@ def result_of(stage):
 
 def next_unfinished(stages):
     """The first stage that does not pass, or None. What passed before official files changed counts."""
-    for stage in stages:
+    for stage in filter(course.Stage.is_expected, stages):
         before = remembered(stage, official_too=False) or result_of(stage)
         if before.status != "passed":
             return stage

@@ -145,6 +145,31 @@ def matmul(data, say):
     return picture
 
 
+def warp(data, say):
+    picture = svg.Picture(820, 300, "What one request of a warp touches",
+                          "Memory as a row of sectors of 8 floats. Above, lanes 0 to 31 read 32 neighbouring floats: 4 "
+                          "sectors are touched, and all of their bytes are used. Below, each lane reads the first float "
+                          "of a row of its own: 32 sectors are touched, and one float of 8 is used in each.", say)
+    picture.text(24, 32, "What one request of a warp touches", "ink title")
+    size, left = 12, 24
+    for top, title, note, used in ((76, "32 neighbouring floats", "4 sectors, 128 bytes: all of them used", 32),
+                                   (186, "32 floats, each in a row of its own", "32 sectors, 1024 bytes: 128 of them used", 8)):
+        picture.text(left, top - 10, title, "ink")
+        for sector in range(7):
+            x = left + sector * (8 * size + 12)
+            lone = used == 8
+            for at in range(8):
+                is_used = at == 0 if lone else 8 * sector + at < used
+                picture.rect(x + size * at, top, size, size, "hue0" if is_used else "paper grid-line")
+            if lone or sector < 4:
+                picture.rect(x, top, 8 * size, size, "none hue1-line thick")
+                label = "lane {0}".format(sector) if lone else "lanes {0} to {1}".format(8 * sector, 8 * sector + 7)
+                picture.text(x, top + 32, label, "pale small")
+        picture.text(left, top + 58, note, "ink small")
+    picture.text(left, 286, "Only 7 sectors of each are drawn.", "pale small")
+    return picture
+
+
 def rope(data, say):
     head_dim, theta = data["sizes"]["head_dim"], data["sizes"]["rope_theta"]
     half = head_dim // 2

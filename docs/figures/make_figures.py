@@ -44,7 +44,7 @@ FIGURES = {
     "map": functools.partial(map_of, None),
     **{f"map-{stage}": functools.partial(map_of, stage) for stage in range(11)},
     "silu": kernels.silu, "rms-norm": kernels.rms_norm, "matmul": kernels.matmul, "rope": kernels.rope,
-    "simd": kernels.simd, "tile": kernels.tile, "q8-0-block": kernels.q8_0_block,
+    "simd": kernels.simd, "tile": kernels.tile, "warp": kernels.warp, "q8-0-block": kernels.q8_0_block,
     "number-formats": kernels.number_formats,
     "residual-stream": attention.residual_stream, "causal-mask": attention.causal_mask,
     "attention-map": attention.attention_map, "grouped-heads": attention.grouped_heads,

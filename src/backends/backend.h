@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/error.h"
 #include "base/token.h"
 #include "tensor/matrix.h"
 
@@ -67,6 +68,17 @@ class Backend {
   // Sees every intermediate result from now on. Throws Error where a backend fuses steps, so that
   // there are none.
   virtual void set_probe(Probe probe) = 0;
+
+  // The logits that the model would compute if these were the last rows of the residual stream: the
+  // final norm and the head. One row at least, and at most max_rows() of them.
+  //
+  //   x       [n, width of the residual stream]  read
+  //   logits  [n, vocab_size]                    written
+  //
+  // Throws Error where set_probe does.
+  virtual void score(MatrixView<const float> /*x*/, MatrixView<float> /*logits*/) {
+    throw Error("score: expected the textbook backend, found one that fuses steps");
+  }
 };
 
 }  // namespace stagecraft

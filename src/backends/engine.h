@@ -46,6 +46,7 @@ class Engine {
   std::size_t n_threads() const { return backend_->n_threads(); }
   void use_threads(std::size_t n) { backend_->use_threads(n); }
   void set_probe(Probe probe) { backend_->set_probe(std::move(probe)); }
+  void score(MatrixView<const float> x, MatrixView<float> logits) { backend_->score(x, logits); }
 
  private:
   struct Parts {  // at one place in memory, because the backend looks at them

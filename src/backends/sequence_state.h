@@ -17,6 +17,8 @@ class SequenceState {
   bool is_empty() const { return states_.empty(); }
   // [rows, width] of the plan's StateShape, without the padding.
   MatrixView<float> view(StateId id);
+  // The same with the padding, for a backend that has its own order of the numbers.
+  float* data(StateId id) { return states_[static_cast<std::size_t>(id)].values.data(); }
 
   // Whether a text of `from` positions still knows the states after its first `to` positions. It
   // knows them after all positions, and before the first.

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
+#include "base/json_text.h"
 
 namespace stagecraft {
 namespace {
@@ -175,7 +176,7 @@ std::string safetensors_header(std::span<const StoredTensor> tensors,
                                {"data_offsets", {at, at + sizes[i]}}};
     at += sizes[i];
   }
-  std::string text = header.dump();
+  std::string text = json_text(header);
   text.resize((text.size() + 7) / 8 * 8, ' ');  // so that the data begins 8-byte aligned
   std::string length;
   for (std::size_t i = 0; i < kLengthBytes; ++i) {

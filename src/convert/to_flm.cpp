@@ -3,6 +3,7 @@
 
 #include "base/atomic_file.h"
 #include "base/error.h"
+#include "base/json_text.h"
 #include "checkpoint/convert_tensor.h"
 #include "checkpoint/flm.h"
 #include "convert/convert.h"
@@ -31,7 +32,7 @@ void put_text(std::string& out, std::string_view text) {
 std::string value_text(const nlohmann::json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_boolean()) return value.get<bool>() ? "True" : "False";
-  return value.is_null() ? "None" : value.dump();
+  return value.is_null() ? "None" : json_text(value);
 }
 
 // Of ChatML alone it is known how these four spell it. False for a template of another kind.
@@ -60,7 +61,7 @@ std::string pairs_text(const Conversion& conversion, const std::optional<Tokeniz
                        std::vector<std::string>& notes) {
   const std::string where = conversion.model.name();
   std::map<std::string, std::string> pairs;
-  const auto config = nlohmann::json::parse(config_text(conversion.model).json);
+  const auto config = json_value(config_text(conversion.model).json);
   for (const auto& [key, value] : config.items()) pairs[key] = value_text(value);
   if (const auto file = conversion.model.flm()) {
     for (const auto& [key, value] : file->pairs()) pairs[key] = value;

@@ -6,6 +6,7 @@
 
 #include "base/atomic_file.h"
 #include "base/error.h"
+#include "base/json_text.h"
 #include "base/mapped_file.h"
 #include "checkpoint/convert_tensor.h"
 #include "checkpoint/safetensors.h"
@@ -84,11 +85,11 @@ std::string_view torch_name(DType dtype) {
 
 // The number that a person would write: 1e-05 for what f32 made 9.999999747378752e-06 of.
 nlohmann::json shortest(const nlohmann::json& value) {
-  return nlohmann::json::parse(fmt::format("{}", static_cast<float>(value.get<double>())));
+  return json_value(fmt::format("{}", static_cast<float>(value.get<double>())));
 }
 
 std::string folder_config(const ModelSource& model, const Plan& plan, DType dtype) {
-  auto json = nlohmann::json::parse(config_text(model).json);
+  auto json = json_value(config_text(model).json);
   const std::string family = plan.model_type;
   if (!json.contains("architectures")) {
     std::string name = family;
@@ -101,7 +102,7 @@ std::string folder_config(const ModelSource& model, const Plan& plan, DType dtyp
   }
   json.erase("dtype");
   json["torch_dtype"] = torch_name(dtype);
-  return json.dump(2) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 // tokenizer.json and tokenizer_config.json for a model that has none.
@@ -116,7 +117,7 @@ void write_tokenizer(const AtomicFolder& folder, const Conversion& conversion, c
   if (!framed.empty()) json["bos_token"] = tokenizer.token_of(framed.front());
   if (!plan.eos_ids.empty()) json["eos_token"] = tokenizer.token_of(plan.eos_ids.front());
   if (!source.chat_template.empty()) json["chat_template"] = source.chat_template;
-  folder.write("tokenizer_config.json", json.dump(2) + "\n");
+  folder.write("tokenizer_config.json", json_text(json, 2) + "\n");
 }
 
 void copy_or_write_tokenizer(const AtomicFolder& folder, const Conversion& conversion,

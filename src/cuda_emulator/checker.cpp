@@ -46,6 +46,7 @@ struct Now {
 };
 
 void race(const Now& now, const Access& other, bool other_write) {
+  if (found_again("race", now.access.pc(), other.pc())) return;
   std::string text = describe(now.thread) + " " + verb(now.write, now.atomic) + " " +
                      place(now.region, now.address, now.bytes) + "; " + describe(other.thread - 1) +
                      " " + past(other_write, other.atomic()) + " at " + at(other.pc()) +
@@ -154,6 +155,10 @@ Region& region_of(Address address, std::size_t bytes, bool write, Address pc) {
     fatal(
         "out of bounds", pc,
         describe(*current) + (write ? " writes " : " reads ") + region->name + ", which was freed");
+  // A guest's kernels read the variables of the program that runs them, and write none.
+  if (region != nullptr && write && is_guarded() && region->space == Space::global &&
+      !in_device_arena(address))
+    region = nullptr;
   if (region == nullptr || address + bytes > region->end())
     out_of_bounds(region == nullptr ? address : region->end(), bytes, write, pc);
   return *region;
@@ -163,7 +168,13 @@ void host_access(Address address, std::size_t bytes, bool write, Address pc) {
   if (is_own(address) || is_own(address + bytes - 1)) {
     finding("forbidden", pc, 0,
             std::string("host code ") + (write ? "writes" : "reads") + " the emulator's memory");
-    std::exit(1);
+    end_host_code();
+  }
+  const bool on_stack = is_guarded() && guest_may_write(address, bytes);
+  if (write && !in_device_arena(address) &&
+      (!guest_may_write(address, bytes) || (on_stack && !frames_allow_write(address, bytes)))) {
+    finding("forbidden", pc, 0, "host code writes memory that is neither its own nor a kernel's");
+    end_host_code();
   }
   if (!in_device_arena(address)) return;
   const Region* region = find_global(address);
@@ -175,7 +186,7 @@ void host_access(Address address, std::size_t bytes, bool write, Address pc) {
   finding("host access", pc, 0,
           std::string("host code ") + (write ? "writes" : "reads") + " device memory" +
               (region == nullptr ? std::string() : ": " + place(*region, address, bytes)));
-  std::exit(1);
+  end_host_code();
 }
 
 // A thread that turns in a loop around one atomic or volatile access waits for another thread.
@@ -224,6 +235,7 @@ void synchronize(Thread& thread, Address address, Kind kind) {
 
 void read_of_unwritten(Thread& thread, const Region& region, Address address, unsigned bytes,
                        Address pc) {
+  if (found_again("unwritten", pc, 0)) return;
   std::string text =
       describe(thread) + " reads " + place(region, address, bytes) + ", which nobody has written";
   finding("unwritten", pc, 0, text);
@@ -235,7 +247,12 @@ void access(Address address, std::size_t bytes, unsigned alignment, Kind kind, A
   const bool write = is_write(kind);
   if (current == nullptr) return host_access(address, bytes, write, pc);
   Thread& thread = *current;
-  if (address >= thread.stack_low && address + bytes <= thread.stack_high) return;
+  if (address >= thread.stack_low && address + bytes <= thread.stack_high) {
+    if (write && !frames_allow_write(address, bytes))
+      fatal("out of bounds", pc,
+            describe(thread) + " writes where a function keeps its return address");
+    return;
+  }
   thread.last_pc = pc;
   const auto parameters = reinterpret_cast<Address>(launch->parameters);
   if (!write && address >= parameters && address + bytes <= parameters + launch->parameters->size())
@@ -353,13 +370,6 @@ extern "C" void __tsan_vptr_update(void** p, void*) {
 }
 extern "C" void __tsan_init() {}
 
-extern "C" void __tsan_func_entry(void* caller) {
-  if (current != nullptr) current->calls.push_back(Address(caller));
-}
-extern "C" void __tsan_func_exit() {
-  if (current != nullptr && !current->calls.empty()) current->calls.pop_back();
-}
-
 // An index outside an array whose size the compiler knows; -fsanitize=bounds-strict.
 extern "C" void __ubsan_handle_out_of_bounds(void* data, unsigned long index) {
   struct Where {
@@ -375,7 +385,7 @@ extern "C" void __ubsan_handle_out_of_bounds(void* data, unsigned long index) {
                      where->array_type->name;
   if (current == nullptr) {
     cuda_emulator::finding("out of bounds", PC, 0, "host code uses " + text);
-    std::exit(1);
+    cuda_emulator::end_host_code();
   }
   cuda_emulator::finding("out of bounds", PC, 0, describe(*current) + " uses " + text);
   cuda_emulator::abort_launch();

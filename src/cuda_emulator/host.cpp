@@ -119,6 +119,10 @@ std::string text(dim3 shape) {
 }
 
 cudaError_t start(const Launch& launch) {
+  if (!guest_may_launch(launch.kernel)) {
+    finding("forbidden", 0, 0, "host code launches what is no kernel of its own");
+    end_host_code();
+  }
   if (!is_possible(launch)) {
     finding("launch", reinterpret_cast<Address>(launch.kernel), 0,
             "no GPU can run " + text(launch.grid) + " blocks of " + text(launch.block) +

@@ -72,7 +72,8 @@ struct Thread {
   Fibre fibre;
   Address stack_low = 0, stack_high = 0;
   State state = State::ready;
-  std::vector<Address> calls;  // where the functions that it is in were called
+  std::vector<Address> calls;   // where the functions that it is in were called
+  std::vector<Address> frames;  // and what each keeps, in frames.cpp
 
   // what it waits for
   Address wait_pc = 0;
@@ -150,6 +151,14 @@ bool execute(const Launch& launch);
 // Ends the launch from within a kernel, as a GPU does after an illegal access.
 [[noreturn]] void abort_launch();
 
+// ---- guest.cpp: while a program runs kernels of others (guest.h)
+bool is_guarded();
+// True also where nobody is guarded.
+bool guest_may_write(Address address, std::size_t bytes);
+bool guest_may_launch(const void* kernel);
+// Goes back to who called the guest; where there is none, ends the program.
+[[noreturn]] void end_host_code();
+
 // ---- counts.cpp
 void count_access(Thread& thread, Space space, Address address, unsigned bytes, bool write,
                   bool atomic, Address pc);
@@ -157,6 +166,12 @@ void count_pending(Block& block, Warp& warp);  // lanes have met: what is pendin
 void count_first_touch(unsigned bytes);
 void begin_counts();
 void count_launch(const Launch& launch);  // reports what was counted since begin_counts
+
+// ---- frames.cpp: where the functions that run keep what they return to
+// False: that would change where a function returns to, or the frames of the code that called the
+// outermost one. Asked for host code and for kernels.
+bool frames_allow_write(Address address, std::size_t bytes);
+void forget_frames();  // of host code: nothing of it runs any more
 
 // ---- checker.cpp
 enum class Kind { read, write, atomic, volatile_read, volatile_write, async_begin, async_end };
@@ -168,7 +183,11 @@ void forget_published();  // at the end of a launch
 // Text may hold @PC@, for which the reader puts file:line. The same finding at the same places
 // counts on.
 void write_report(const std::string& text);
+std::string take_kept_report();  // of a program that has no file to write it into
 void finding(const char* kind, Address pc, Address other_pc, const std::string& text);
+// True, and counted, if there is such a finding at these two places, whichever of them came first.
+// Asked before a text is made for each of a million races.
+bool found_again(const char* kind, Address pc, Address other_pc);
 std::string describe(const Thread& thread);  // thread (1,0,0) of block (0,0,0)
 std::string describe(std::uint32_t thread_id);
 std::string place(const Region& region, Address address,

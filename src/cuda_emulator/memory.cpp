@@ -18,9 +18,11 @@ namespace cuda_emulator {
 
 namespace {
 
-constexpr std::size_t arena_bytes = std::size_t{64} << 30;  // of addresses
-constexpr std::size_t gap = 1 << 20;                        // between buffers, never mapped
-constexpr std::size_t page = 64 << 10;                      // a multiple of every system's pages
+// Of addresses; where a process may not have so many, half as many, and so on.
+constexpr std::size_t most_arena_bytes = std::size_t{64} << 30;
+constexpr std::size_t least_arena_bytes = std::size_t{256} << 20;
+constexpr std::size_t gap = 1 << 20;    // between buffers, never mapped
+constexpr std::size_t page = 64 << 10;  // a multiple of every system's pages
 
 struct Range {
   Address begin, end;
@@ -33,6 +35,7 @@ struct Function {
 
 struct Memory {
   Address arena = 0, next = 0;
+  std::size_t arena_bytes = most_arena_bytes;
   // By begin, and never moved: threads hold pointers to regions.
   std::vector<std::unique_ptr<Region>> globals;
   std::vector<Region> shared;
@@ -146,8 +149,12 @@ void read_symbols() {
 
 void start_memory() {
   Memory& m = memory();
-  void* arena =
-      mmap(nullptr, arena_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* arena = MAP_FAILED;
+  for (; m.arena_bytes >= least_arena_bytes; m.arena_bytes /= 2) {
+    arena =
+        mmap(nullptr, m.arena_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (arena != MAP_FAILED) break;
+  }
   if (arena == MAP_FAILED) throw std::runtime_error("cannot reserve addresses for device memory");
   m.arena = reinterpret_cast<Address>(arena);
   m.next = (m.arena + page - 1) / page * page;
@@ -168,7 +175,7 @@ const std::vector<Region>& shared_arrays() { return memory().shared; }
 bool is_dynamic(const Region& shared_array) { return shared_array.bytes == dynamic_bytes; }
 
 bool in_device_arena(Address address) {
-  return address >= memory().arena && address < memory().arena + arena_bytes;
+  return address >= memory().arena && address < memory().arena + memory().arena_bytes;
 }
 
 Region* nearest_global(Address address) {
@@ -232,7 +239,7 @@ std::size_t static_shared_bytes(Address kernel) {
 void* allocate(std::size_t bytes, bool managed, Address pc) {
   Memory& m = memory();
   const std::size_t mapped = (bytes + page - 1) / page * page;
-  if (bytes > arena_bytes || mapped + gap > m.arena + arena_bytes - m.next) return nullptr;
+  if (bytes > m.arena_bytes || mapped + gap > m.arena + m.arena_bytes - m.next) return nullptr;
   void* begin = reinterpret_cast<void*>(m.next);
   if (mprotect(begin, mapped, PROT_READ | PROT_WRITE) != 0) return nullptr;
   std::memset(begin, 0xff, bytes);  // NaN: who reads what nobody wrote shall see it

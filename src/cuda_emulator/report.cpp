@@ -22,6 +22,7 @@ using Key = std::tuple<std::string, Address, Address>;
 struct Report {
   int file = -1;
   bool done = false;
+  std::string kept;  // what was not written into a file
   std::map<Key, std::pair<std::size_t, std::uint64_t>>
       findings;  // number of the finding, and how often
 };
@@ -33,13 +34,17 @@ Report& report() {
 
 constexpr std::size_t max_findings = 1000;
 
-void end_report(const std::string& end) {
-  if (report().done) return;
+std::string times() {
   std::string text;
   for (const auto& [key, finding] : report().findings)
     text +=
         "times\t" + std::to_string(finding.first) + "\t" + std::to_string(finding.second) + "\n";
-  write_report(text + "end\t" + end + "\n");
+  return text;
+}
+
+void end_report(const std::string& end) {
+  if (report().done) return;
+  write_report(times() + "end\t" + end + "\n");
   report().done = true;
 }
 
@@ -89,7 +94,11 @@ std::string triple(unsigned x, unsigned y, unsigned z) {
 }  // namespace
 
 void write_report(const std::string& text) {
-  if (report().file < 0 || report().done) return;
+  if (report().done) return;
+  if (report().file < 0) {
+    report().kept += text;
+    return;
+  }
   for (std::size_t written = 0; written < text.size();) {
     const ssize_t n = write(report().file, text.data() + written, text.size() - written);
     if (n <= 0) break;
@@ -97,16 +106,25 @@ void write_report(const std::string& text) {
   }
 }
 
-void finding(const char* kind, Address pc, Address other_pc, const std::string& text) {
+std::string take_kept_report() {
+  std::string text = std::move(report().kept) + times();
+  report().kept.clear();
+  report().findings.clear();
+  return text;
+}
+
+bool found_again(const char* kind, Address pc, Address other_pc) {
   auto& findings = report().findings;
-  // The same two places count as one finding, whoever of them comes first.
   auto same = findings.find(Key(kind, pc, other_pc));
   if (same == findings.end()) same = findings.find(Key(kind, other_pc, pc));
-  if (same != findings.end()) {
-    ++same->second.second;
-    return;
-  }
-  if (findings.size() >= max_findings) return;
+  if (same == findings.end()) return false;
+  ++same->second.second;
+  return true;
+}
+
+void finding(const char* kind, Address pc, Address other_pc, const std::string& text) {
+  auto& findings = report().findings;
+  if (found_again(kind, pc, other_pc) || findings.size() >= max_findings) return;
   findings[Key(kind, pc, other_pc)] = {findings.size(), 1};
   const std::string where =
       launch == nullptr

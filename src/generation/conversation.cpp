@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
+#include "base/json_text.h"
 
 namespace stagecraft {
 namespace {
@@ -46,7 +47,7 @@ std::string to_json(const Conversation& conversation) {
     messages.push_back(message_json("user", question));
     messages.push_back(message_json("assistant", answer));
   }
-  return nlohmann::json{{"messages", messages}}.dump(2) + "\n";
+  return json_text({{"messages", messages}}, 2) + "\n";
 }
 
 Conversation parse_conversation(std::string_view text, const std::string& where) {

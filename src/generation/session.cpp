@@ -16,9 +16,13 @@ double session_bytes(const Plan& plan, const EngineOptions& options, std::size_t
          sizeof(TokenId) * static_cast<double>(context);
 }
 
+double memory_bytes() {
+  return static_cast<double>(::sysconf(_SC_PHYS_PAGES)) *
+         static_cast<double>(::sysconf(_SC_PAGESIZE));
+}
+
 std::size_t affordable_context(const Engine& engine, std::size_t context, std::size_t n_texts) {
-  const double memory =
-      static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+  const double memory = memory_bytes();
   const auto n = static_cast<double>(n_texts);
   const double needed = n * session_bytes(engine.plan(), engine.options(), context);
   if (memory <= 0.0 || needed <= memory) return context;

@@ -12,6 +12,9 @@ namespace stagecraft {
 // what a forward pass writes. Pages that are never reached cost nothing.
 double session_bytes(const Plan& plan, const EngineOptions& options, std::size_t context);
 
+// The memory of this machine in bytes; 0 or less where the system does not say.
+double memory_bytes();
+
 // `context`, if this machine's memory holds that many tokens of n_texts texts: said now, not by the
 // kernel when half a story is out. Throws Error.
 std::size_t affordable_context(const Engine& engine, std::size_t context, std::size_t n_texts = 1);

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "base/json_text.h"
 #include "checkpoint/safetensors.h"
 
 namespace stagecraft {
@@ -93,7 +94,7 @@ void write_trace(const std::filesystem::path& path, std::span<const Activation> 
     tensors.push_back(activation.stored());
     order.push_back(activation.name);
   }
-  write_safetensors(path, tensors, {{"order", order.dump()}});
+  write_safetensors(path, tensors, {{"order", json_text(order)}});
 }
 
 }  // namespace stagecraft

@@ -193,7 +193,9 @@ RopeConfig parse_rope(const ConfigFields& top, const std::optional<ConfigFields>
 
 PartialRope parse_partial_rope(const ConfigFields& fields, std::size_t max_seq_len,
                                std::size_t head_dim, const PartialRopeFields& names) {
-  constexpr std::array<std::string_view, 1> kHonoured = {"partial_rotary_factor"};
+  constexpr std::string_view kFactor = "partial_rotary_factor";
+  std::vector<std::string_view> honoured(names.honoured.begin(), names.honoured.end());
+  honoured.push_back(kFactor);
   constexpr double kUsualTheta = 10'000.0;
   if (names.theta != "rope_theta" && fields.has("rope_theta")) {
     throw Error("{}: 'rope_theta': expected '{}' instead, found {}", fields.where(), names.theta,
@@ -201,14 +203,14 @@ PartialRope parse_partial_rope(const ConfigFields& fields, std::size_t max_seq_l
   }
   PartialRope partial;
   const double theta = parse_theta(fields, names.theta, kUsualTheta);
-  partial.rope = parse_rope(fields, max_seq_len, theta, kHonoured);
+  partial.rope = parse_rope(fields, max_seq_len, theta, honoured);
   if (partial.rope.type != RopeConfig::Type::Default) {
     throw Error("{}: rope type: expected default, found {}", fields.where(),
                 partial.rope.type == RopeConfig::Type::Linear ? "linear" : "llama3");
   }
   double factor = fields.number_or(names.factor, names.usual, 0.0, 1.0);
   if (const auto object = rope_object(fields)) {
-    factor = object->number_or(kHonoured[0], factor, 0.0, 1.0);
+    factor = object->number_or(kFactor, factor, 0.0, 1.0);
   }
   partial.columns = static_cast<std::size_t>(static_cast<double>(head_dim) * factor);
   if (partial.columns == 0 || partial.columns % 2 != 0) {

@@ -52,6 +52,7 @@ struct PartialRopeFields {
   std::string_view factor;  // "partial_rotary_factor", where it stands beside the other fields
   double usual;             // the factor that transformers takes where the file does not say
   std::string_view theta = "rope_theta";
+  std::span<const std::string_view> honoured = {};  // more fields of the object, as in parse_rope
 };
 // "partial_rotary_factor" stands at the top or in "rope_parameters". Throws Error for rope types
 // other than the default one, and for an odd number of columns.

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "model/architectures/architectures.h"
 #include "model/architectures/decoder_common.h"
 #include "model/architectures/llama.h"
@@ -18,9 +19,9 @@ bool has_gelu(const ConfigFields& fields) {
 
 // The course's layers know SiLU only, and so does parse_config: such a model has a plan alone.
 Plan llama_with_gelu(const ConfigText& text, const ConfigFields& fields) {
-  auto with_silu = nlohmann::json::parse(text.json);
+  auto with_silu = json_value(text.json);
   with_silu["hidden_act"] = "silu";
-  return llama_plan(parse_config(with_silu.dump(), text.where),
+  return llama_plan(parse_config(json_text(with_silu), text.where),
                     parse_activation(fields, "hidden_act", "silu"));
 }
 

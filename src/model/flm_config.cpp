@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
+#include "base/json_text.h"
 
 namespace stagecraft {
 namespace {
@@ -30,7 +31,7 @@ nlohmann::json value_of(const std::string& text) {
   const std::string json = as_json(text);
   try {
     const Json checked(json, "");
-    return nlohmann::json::parse(json);
+    return json_value(json);
   } catch (const Error&) {
     return text;
   }
@@ -44,7 +45,7 @@ std::string flm_config_json(const FlmFile& file) {
     if (FlmFile::is_about_text(key)) continue;
     config[key] = value_of(text);
   }
-  return config.dump();
+  return json_text(config);
 }
 
 }  // namespace stagecraft

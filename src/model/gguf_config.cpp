@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "checkpoint/gguf_weights.h"
 #include "model/config_fields.h"
 
@@ -144,7 +145,7 @@ std::string gguf_config_json(const GgufFile& file) {
   config["tie_word_embeddings"] = file.find("output.weight") == nullptr;
   config["attention_bias"] = file.find("blk.0.attn_output.bias") != nullptr;
   config["mlp_bias"] = file.find("blk.0.ffn_down.bias") != nullptr;
-  return config.dump();
+  return json_text(config);
 }
 
 Config gguf_config(const GgufFile& file) {

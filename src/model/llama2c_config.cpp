@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
+
 namespace stagecraft {
 
 std::string llama2c_config_json(const Llama2cHeader& header) {
@@ -22,7 +24,7 @@ std::string llama2c_config_json(const Llama2cHeader& header) {
     config["bos_token_id"] = 1;
     config["eos_token_id"] = {1, 2};
   }
-  return config.dump();
+  return json_text(config);
 }
 
 }  // namespace stagecraft

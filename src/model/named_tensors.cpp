@@ -7,8 +7,10 @@
 namespace stagecraft {
 
 bool is_not_needed(const std::string& name, std::span<const std::string> unused) {
-  const auto ends_name = [&](const std::string& end) { return name.ends_with(end); };
-  return name.ends_with(".rotary_emb.inv_freq") || std::ranges::any_of(unused, ends_name);
+  const auto fits = [&](const std::string& part) {
+    return name.ends_with(part) || (part.ends_with('.') && name.starts_with(part));
+  };
+  return name.ends_with(".rotary_emb.inv_freq") || std::ranges::any_of(unused, fits);
 }
 
 const StoredTensor* NamedTensors::take(const std::string& name) {

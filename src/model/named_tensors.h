@@ -9,7 +9,7 @@
 namespace stagecraft {
 
 // Whether files may hold a tensor of this name although no model needs it: old files' frequencies
-// of rope, which are computed here, and names that end with one of `unused`.
+// of rope, which are computed here, and what `unused` says (Plan::unused).
 bool is_not_needed(const std::string& name, std::span<const std::string> unused);
 
 // The tensors of a checkpoint while a model takes them by name, one after the other.

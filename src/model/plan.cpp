@@ -19,11 +19,12 @@ struct Overloaded : Cases... {
 // ---- text
 // -----------------------------------------------------------------------------------------
 
-// "q_proj" for "model.layers.3.self_attn.q_proj.weight"
+// "q_proj" for "model.layers.3.self_attn.q_proj.weight", "down_proj" for "mlp.experts.down_proj"
 std::string short_name(const std::string& weight) {
   const std::size_t end = weight.rfind('.');
   const std::size_t begin = end == std::string::npos ? end : weight.rfind('.', end - 1);
   if (end == std::string::npos) return weight;
+  if (!weight.ends_with(".weight") && !weight.ends_with(".bias")) return weight.substr(end + 1);
   return weight.substr(begin == std::string::npos ? 0 : begin + 1,
                        end - (begin == std::string::npos ? 0 : begin + 1));
 }
@@ -150,11 +151,16 @@ class PlanText {
             [&](const RouteStep& s) { return equals(s.x, route(s)); },
             [&](const ExpertsStep& s) {
               const ExpertsStep::Expert& first = s.experts.front();
+              const std::string limit =
+                  s.limit == 0.0f
+                      ? ""
+                      : fmt::format(" of {:g} * g, g up to {:g}, 1 + u", s.alpha, s.limit);
               return equals(s.out,
-                            fmt::format("experts({}, {}; {} of {}: {}, {}, {}; {})", buffer(s.in),
-                                        buffer(s.shares), most_chosen(plan_, s), s.experts.size(),
-                                        weight(first.gate), weight(first.up), weight(first.down),
-                                        function(s.function)));
+                            fmt::format("experts({}, {}; {} of {}: {}{}, {}{}, {}{}; {}{})",
+                                        buffer(s.in), buffer(s.shares), most_chosen(plan_, s),
+                                        s.experts.size(), weight(first.gate), bias(first.gate_bias),
+                                        weight(first.up), bias(first.up_bias), weight(first.down),
+                                        bias(first.down_bias), function(s.function), limit));
             },
             [&](const AddStep& s) {
               return Line{buffer(s.x), "+= " + scaled(s.scale, s.in)};
@@ -192,6 +198,28 @@ class PlanText {
                                                weight(s.taps), bias(s.bias),
                                                plan_.weight(s.taps).shape.back()));
             },
+            [&](const DeltaStep& s) {
+              const StateShape& state = plan_.state(s.state);
+              return equals(
+                  s.out,
+                  fmt::format("gated_delta({}, {}, {}, state; {} heads, {} key heads, {} x {})",
+                              buffer(s.in), buffer(s.beta), buffer(s.decay), state.rows / s.key_dim,
+                              s.n_key_heads, s.key_dim, state.width));
+            },
+            [&](const HeadsLinearStep& s) {
+              const std::size_t width = plan_.buffer(s.in).width / s.weights.size();
+              const std::size_t inputs = plan_.weight(s.weights[0]).shape[1];
+              const std::string columns =
+                  inputs == width ? ""
+                                  : fmt::format("[{}:{}]", s.first_column, s.first_column + inputs);
+              return equals(s.out, fmt::format("linear({}{}, each of {} heads; {})", buffer(s.in),
+                                               columns, s.weights.size(), weight(s.weights[0])));
+            },
+            [&](const JoinStep& s) {
+              const std::string heads =
+                  s.n_heads == 1 ? "" : fmt::format(", each of {} heads", s.n_heads);
+              return equals(s.out, fmt::format("[{}, {}]{}", buffer(s.a), buffer(s.b), heads));
+            },
             [&](const SelectStep& s) {
               return equals(s.x, fmt::format("rows of {} to be scored", buffer(s.x)));
             },
@@ -206,6 +234,7 @@ class PlanText {
     text += fmt::format(" of {}, scale {:.4g}", cache.head_dim, s.scale);
     if (s.soft_cap != 0.0f) text += fmt::format(", soft cap {:g}", s.soft_cap);
     if (s.window != 0) text += fmt::format(", window {}", s.window);
+    if (s.sinks != kNone) text += ", sinks";
     if (plan_.prompt) text += ", the prompt sees itself both ways";
     if (!s.slopes.empty()) {
       const auto [least, most] = std::ranges::minmax(s.slopes);
@@ -214,12 +243,17 @@ class PlanText {
     return text + ")";
   }
 
-  // "softmax(r); the 2 largest / their sum"
+  // "softmax(r); the 2 largest / their sum", "2.5 * sigmoid(r); the 8 largest with bias of 4 of 8
+  // groups / their sum"
   std::string route(const RouteStep& s) const {
     const bool softmax = s.score == RouteStep::Score::Softmax;
     const std::size_t n = plan_.buffer(s.x).width;
-    return fmt::format("{}({}){}{}", softmax ? "softmax" : "sigmoid", buffer(s.x),
+    const std::string groups =
+        s.groups.n == 1 ? "" : fmt::format(" of {} of {} groups", s.groups.n_chosen, s.groups.n);
+    return fmt::format("{}{}({}){}{}{}{}", s.scale == 1.0f ? "" : fmt::format("{:g} * ", s.scale),
+                       softmax ? "softmax" : "sigmoid", buffer(s.x),
                        s.n_chosen == n ? "" : fmt::format("; the {} largest", s.n_chosen),
+                       s.bias == kNone ? "" : " with " + weight(s.bias), groups,
                        s.normed ? " / their sum" : "");
   }
 
@@ -240,6 +274,9 @@ class PlanText {
   std::string weight(WeightId id) const {
     const Weight& one = plan_.weight(id);
     const std::string text = short_name(one.name) + (one.transposed ? "^T" : "");
+    if (one.of_inputs != 0) {
+      return text + fmt::format("[{}:{}]", one.first_input, one.first_input + one.shape[1]);
+    }
     if (one.of_rows == 0) return text;
     if (one.row_block != 0) {
       return text + fmt::format("[{}:{} of each {}]", one.first_row, one.first_row + one.row_block,
@@ -348,6 +385,13 @@ std::vector<BufferId> buffers_read(const StepKind& kind) {
                         },
                         [](const AttentionStep& s) { return Ids{s.q}; },
                         [](const ShortConvStep& s) { return Ids{s.in}; },
+                        [](const DeltaStep& s) {
+                          return Ids{s.in, s.beta, s.decay};
+                        },
+                        [](const HeadsLinearStep& s) { return Ids{s.in}; },
+                        [](const JoinStep& s) {
+                          return Ids{s.a, s.b};
+                        },
                         [](const SelectStep& s) { return Ids{s.x}; },
                     },
                     kind);
@@ -367,6 +411,9 @@ BufferId buffer_written(const StepKind& kind) {
                         [](const StoreStep&) { return kNone; },
                         [](const AttentionStep& s) { return s.out; },
                         [](const ShortConvStep& s) { return s.out; },
+                        [](const DeltaStep& s) { return s.out; },
+                        [](const HeadsLinearStep& s) { return s.out; },
+                        [](const JoinStep& s) { return s.out; },
                         [](const SelectStep& s) { return s.x; },
                     },
                     kind);
@@ -400,7 +447,8 @@ void check_next_tokens(const Plan& plan, std::span<const TokenId> tokens, std::s
 }
 
 bool writes_state(const StepKind& kind) {
-  return std::holds_alternative<StoreStep>(kind) || std::holds_alternative<ShortConvStep>(kind);
+  return std::holds_alternative<StoreStep>(kind) || std::holds_alternative<ShortConvStep>(kind) ||
+         std::holds_alternative<DeltaStep>(kind);
 }
 
 std::size_t max_heads(const Plan& plan) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/token.h"
+#include "operators/route.h"
 
 namespace stagecraft {
 
@@ -46,6 +47,12 @@ struct Weight {
   std::size_t row_block = 0;  // 0: its rows follow each other
   std::size_t row_stride = 0;
   bool transposed = false;  // a matrix that is stored as [inputs, outputs]
+  // Where the stored matrix has more inputs: this weight's are first_input and on of of_inputs.
+  std::size_t first_input = 0;
+  std::size_t of_inputs = 0;  // 0: it has all of them
+  // Where several weights are stored as one tensor, one after the other: this weight's place.
+  std::size_t slice = 0;
+  std::size_t of_slices = 0;  // 0: it has a tensor of its own
   // Of a vector that is stored as a matrix: the rows of that matrix. 0: it is stored as a vector.
   std::size_t folded_rows = 0;
   // The taps of a convolution, which PyTorch stores as [columns, 1, taps].
@@ -55,7 +62,7 @@ struct Weight {
 
   bool is_matrix() const { return shape.size() == 2; }
   // Whether its rows lie in the file as they are used.
-  bool is_contiguous() const { return row_block == 0 && !transposed; }
+  bool is_contiguous() const { return row_block == 0 && !transposed && of_inputs == 0; }
   // Where row i lies in the stored tensor.
   std::size_t stored_row(std::size_t i) const {
     return first_row + (row_block == 0 ? i : i / row_block * row_stride + i % row_block);
@@ -138,27 +145,37 @@ struct ActivateStep {
 // Gives each row to some of the experts, in place: x holds one score per expert and becomes the
 // share that each expert has in the row's result, 0 for those that are not chosen:
 //   p    = softmax(x), or 1 / (1 + e^-x) of each
-//   x[e] = p[e] for the n_chosen largest p, of equal ones the first; 0 for the others
-//   normed: these are divided by their sum
+//   c    = p + bias
+//   x[e] = p[e] for the n_chosen largest c, of equal ones the first; 0 for the others
+//   normed: these are divided by their sum; then all are multiplied by scale
+// With groups, only experts of the best groups can be chosen (operators/route.h).
 struct RouteStep {
   enum class Score { Softmax, Sigmoid };
   BufferId x;                // as wide as there are experts
-  std::size_t n_chosen = 0;  // at most its width
+  std::size_t n_chosen = 0;  // at most as many as stand in the chosen groups
   bool normed = false;
   Score score = Score::Softmax;
+  WeightId bias = kNone;  // [width of x]
+  float scale = 1.0f;
+  RouteGroups groups = {};
 };
 
 // A feed-forward block of many experts (Shazeer et al. 2017). An expert is computed for the rows in
 // which it has a share; the weights of the others are not read:
-//   out = sum over e of shares[e] * (down_e . (f(gate_e . in) * (up_e . in)))
+//   g, u = gate_e . in + bias, up_e . in + bias
+//   out  = sum over e of shares[e] * (down_e . (f(g) * u) + bias)
+// Where there is a limit, f(g) * u is the clamped SwiGLU of gpt-oss (operators/clamped_swiglu.h).
 struct ExpertsStep {
   struct Expert {
     WeightId gate, up;  // [hidden, width of in]
     WeightId down;      // [width of out, hidden]
+    WeightId gate_bias = kNone, up_bias = kNone, down_bias = kNone;
   };
   BufferId out, in, shares;
   std::vector<Expert> experts;  // [width of shares], all of one shape
   ActivateStep::Function function = ActivateStep::Function::Silu;
+  float limit = 0.0f;  // 0: none
+  float alpha = 1.0f;  // with a limit
 };
 
 // x += scale * in
@@ -199,7 +216,8 @@ struct StoreStep {
 // Attention of q over what each token sees (Placement), usually all positions up to its own:
 //   scores = soft_cap(scale * q . k) + slope of the head * (position of k - position of q)
 //   out = softmax(scores) . v
-// A plan with a PromptRule has neither windows nor slopes.
+// A sink is the score of a key that is not there: it takes a part of softmax's sum, and adds
+// nothing. A plan with a PromptRule has neither windows nor slopes.
 struct AttentionStep {
   BufferId out, q;
   CacheId cache;
@@ -208,6 +226,7 @@ struct AttentionStep {
   std::size_t window = 0;  // a query sees this many positions, itself included; 0: all before it
   float soft_cap = 0.0f;   // 0: none
   std::vector<float> slopes = {};  // [n_heads], of ALiBi (Press et al. 2021); empty: none
+  WeightId sinks = kNone;          // [n_heads]
 };
 
 // A causal convolution of each column of `in` by itself, over its last n_taps rows:
@@ -220,14 +239,39 @@ struct ShortConvStep {
   WeightId bias = kNone;
 };
 
+// The gated delta rule (Yang et al. 2024; operators/gated_delta.h). Each head keeps a matrix from
+// keys to values, which fades, is corrected by each token, and is read with its query.
+struct DeltaStep {
+  BufferId out;          // [heads * value_dim]
+  BufferId in;           // [2 * n_key_heads * key_dim + heads * value_dim]: q, k and v side by side
+  BufferId beta, decay;  // [heads]
+  WeightId rate, shift;  // [heads]
+  StateId state;         // [heads * key_dim, value_dim]
+  std::size_t n_key_heads = 0, key_dim = 0;
+};
+
+// Each head of `in` times a matrix of its own: out_h = weights[h] . in_h, from first_column of in_h
+// on.
+struct HeadsLinearStep {
+  BufferId out, in;               // as many heads as there are weights
+  std::vector<WeightId> weights;  // [width of a head of out, inputs], all of one shape
+  std::size_t first_column = 0;
+};
+
+// Each head of out is that of a, then that of b.
+struct JoinStep {
+  BufferId out, a, b;
+  std::size_t n_heads = 1;
+};
+
 // From here on buffers hold only the rows whose logits are wanted.
 struct SelectStep {
   BufferId x;  // the buffer that goes on
 };
 
-using StepKind =
-    std::variant<EmbedStep, NormStep, LinearStep, ActivateStep, RouteStep, ExpertsStep, AddStep,
-                 MapStep, RopeStep, StoreStep, AttentionStep, ShortConvStep, SelectStep>;
+using StepKind = std::variant<EmbedStep, NormStep, LinearStep, ActivateStep, RouteStep, ExpertsStep,
+                              AddStep, MapStep, RopeStep, StoreStep, AttentionStep, ShortConvStep,
+                              DeltaStep, HeadsLinearStep, JoinStep, SelectStep>;
 
 struct Step {
   StepKind kind;
@@ -246,7 +290,8 @@ struct Plan {
   std::optional<PromptRule> prompt;  // none: token i stands at position i and sees 0 to i
   // "transformer.": files may leave it out of the names of tensors that begin with it.
   std::string optional_prefix;
-  // Ends of the names of tensors that files may hold and no step needs: masks of attention.
+  // Tensors that files may hold and no step needs: ends of their names (masks of attention), or
+  // beginnings, which end with a dot.
   std::vector<std::string> unused;
 
   std::vector<Buffer> buffers;

@@ -17,10 +17,20 @@ bool is_readable(DType dtype) {
 std::vector<std::size_t> stored_shape(const Weight& weight) {
   std::vector<std::size_t> shape = weight.shape;
   if (weight.of_rows != 0) shape.front() = weight.of_rows;
+  if (weight.of_inputs != 0) shape.back() = weight.of_inputs;
   if (weight.transposed) std::swap(shape[0], shape[1]);
   if (weight.taps) shape.insert(shape.end() - 1, 1);
   if (weight.folded_rows != 0) shape = {weight.folded_rows, shape[0] / weight.folded_rows};
+  if (weight.of_slices != 0) shape.insert(shape.begin(), weight.of_slices);
   return shape;
+}
+
+// Whether the file may store several weights in this tensor one after the other as rows of one
+// matrix, where the plan expects one more dimension.
+bool is_one_matrix(const Weight& weight, const std::vector<std::size_t>& shape,
+                   const std::vector<std::size_t>& found) {
+  if (weight.of_slices == 0 || shape.size() != 3 || found.size() != 2) return false;
+  return found[0] == shape[0] * shape[1] && found[1] == shape[2];
 }
 
 // Row i of a transposed matrix is column i of the stored one.
@@ -28,11 +38,12 @@ void copy_columns(const Weight& weight, const StoredTensor& stored, std::size_t 
                   std::size_t count, std::vector<std::byte>& to) {
   const std::size_t inputs = weight.shape[1];
   const std::size_t columns = weight.of_rows != 0 ? weight.of_rows : weight.shape[0];
-  const std::size_t size = stored.bytes.size() / (inputs * columns);  // of a number
+  const std::size_t stored_inputs = weight.of_inputs != 0 ? weight.of_inputs : inputs;
+  const std::size_t size = stored.bytes.size() / (stored_inputs * columns);  // of a number
   to.resize(count * inputs * size);
   for (std::size_t k = 0; k < inputs; ++k) {
     for (std::size_t i = 0; i < count; ++i) {
-      const std::size_t from = k * columns + weight.stored_row(first + i);
+      const std::size_t from = (weight.first_input + k) * columns + weight.stored_row(first + i);
       std::copy_n(&stored.bytes[from * size], size, &to[(i * inputs + k) * size]);
     }
   }
@@ -58,11 +69,13 @@ std::vector<const StoredTensor*> find_weights(const Plan& plan, const Checkpoint
     }
     const StoredTensor* tensor = tensors.take(name);
     const std::vector<std::size_t> shape = stored_shape(weight);
-    if (tensor == nullptr || tensor->shape != shape) {
+    if (tensor == nullptr ||
+        (tensor->shape != shape && !is_one_matrix(weight, shape, tensor->shape))) {
       throw Error("{}: tensor '{}': expected {}, found {}", tensors.where(), name,
                   shape_text(shape), tensor == nullptr ? "none" : shape_text(tensor->shape));
     }
-    if (!is_readable(tensor->dtype) || (weight.transposed && is_quantized(tensor->dtype))) {
+    const bool by_number = weight.transposed || weight.of_inputs != 0;
+    if (!is_readable(tensor->dtype) || (by_number && is_quantized(tensor->dtype))) {
       throw Error("{}: tensor '{}': expected F32, F16 or BF16, found {}", tensors.where(), name,
                   dtype_name(tensor->dtype));
     }
@@ -75,9 +88,13 @@ std::vector<const StoredTensor*> find_weights(const Plan& plan, const Checkpoint
 StoredTensor stored_weight(const Weight& weight, const StoredTensor& stored) {
   StoredTensor part = stored;
   part.shape = weight.shape;
+  if (weight.of_slices != 0) {
+    const std::size_t bytes = stored.bytes.size() / weight.of_slices;
+    part.bytes = stored.bytes.subspan(weight.slice * bytes, bytes);
+  }
   if (!weight.is_contiguous() || weight.of_rows == 0) return part;
-  const std::size_t row_bytes = stored.bytes.size() / weight.of_rows;
-  part.bytes = stored.bytes.subspan(weight.first_row * row_bytes, weight.shape.front() * row_bytes);
+  const std::size_t row_bytes = part.bytes.size() / weight.of_rows;
+  part.bytes = part.bytes.subspan(weight.first_row * row_bytes, weight.shape.front() * row_bytes);
   return part;
 }
 
@@ -90,16 +107,19 @@ StoredTensor weight_rows(const Weight& weight, const StoredTensor& stored, std::
     rows.bytes = memory;
     return rows;
   }
-  const std::size_t stored_rows = weight.is_contiguous() ? weight.shape.front() : weight.of_rows;
-  const std::size_t row_bytes = stored.bytes.size() / stored_rows;
+  const bool whole = weight.is_contiguous() || weight.of_rows == 0;
+  const std::size_t row_bytes =
+      stored.bytes.size() / (whole ? weight.shape.front() : weight.of_rows);
   if (weight.is_contiguous()) {
     rows.bytes = stored.bytes.subspan(first * row_bytes, count * row_bytes);
     return rows;
   }
-  memory.resize(count * row_bytes);
+  const std::size_t number = weight.of_inputs == 0 ? 0 : row_bytes / weight.of_inputs;
+  const std::size_t bytes = number == 0 ? row_bytes : weight.shape[1] * number;
+  memory.resize(count * bytes);
   for (std::size_t i = 0; i < count; ++i) {
-    const auto row = stored.bytes.subspan(weight.stored_row(first + i) * row_bytes, row_bytes);
-    std::ranges::copy(row, &memory[i * row_bytes]);
+    const std::size_t from = weight.stored_row(first + i) * row_bytes + weight.first_input * number;
+    std::ranges::copy(stored.bytes.subspan(from, bytes), &memory[i * bytes]);
   }
   rows.bytes = memory;
   return rows;

@@ -15,7 +15,7 @@ std::vector<const StoredTensor*> find_weights(const Plan& plan, const Checkpoint
 
 // The part of its stored tensor that a weight is: all of it, or some of its rows. If the weight is
 // not contiguous (Weight::is_contiguous), only the shape is the weight's; the bytes are all of the
-// stored ones, and weight_rows reads them.
+// stored ones, or of its slice of them, and weight_rows reads them.
 StoredTensor stored_weight(const Weight& weight, const StoredTensor& stored);
 
 // Rows [first, first + count) of a weight in its own number format, as they are used.

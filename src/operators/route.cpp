@@ -1,5 +1,7 @@
 #include "operators/route.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "base/error.h"
@@ -8,38 +10,104 @@
 namespace stagecraft {
 namespace {
 
-// Whether expert a is chosen before expert b. What is no number comes first, so that it is seen in
-// the result.
-bool comes_before(std::span<const float> shares, std::size_t a, std::size_t b) {
-  const bool no_number = std::isnan(shares[a]);
-  if (no_number != std::isnan(shares[b])) return no_number;
-  if (!no_number && shares[a] != shares[b]) return shares[a] > shares[b];
-  return a < b;
+// Which experts count more than others, and which cannot be chosen.
+class Choice {
+ public:
+  Choice(std::span<const float> shares, const Routing& how)
+      : shares_(shares), how_(how), size_(shares.size() / how.groups.n) {
+    open_.fill(true);
+    if (how.groups.n == how.groups.n_chosen) return;
+    for (std::size_t g = 0; g < how.groups.n; ++g) good_[g] = largest_sum(g);
+    for (std::size_t g = 0; g < how.groups.n; ++g) open_[g] = is_open(g);
+  }
+
+  bool can_choose(std::size_t e) const { return open_[e / size_]; }
+  // Whether expert a is chosen before expert b.
+  bool comes_before(std::size_t a, std::size_t b) const {
+    return is_before(count(a), count(b), a < b);
+  }
+
+ private:
+  float count(std::size_t e) const {
+    return how_.bias.empty() ? shares_[e] : shares_[e] + how_.bias[e];
+  }
+
+  // What is no number comes first, so that it is seen in the result.
+  static bool is_before(float a, float b, bool first) {
+    if (std::isnan(a) != std::isnan(b)) return std::isnan(a);
+    return std::isnan(a) || a == b ? first : a > b;
+  }
+
+  // Of the n_counted largest in a group.
+  float largest_sum(std::size_t group) const {
+    float sum = 0.0f;
+    for (std::size_t e = group * size_; e < (group + 1) * size_; ++e) {
+      std::size_t before = 0;
+      for (std::size_t other = group * size_; other < (group + 1) * size_; ++other) {
+        before += other != e && comes_before(other, e) ? 1 : 0;
+      }
+      if (before < how_.groups.n_counted) sum += count(e);
+    }
+    return sum;
+  }
+
+  bool is_open(std::size_t group) const {
+    std::size_t before = 0;
+    for (std::size_t other = 0; other < how_.groups.n; ++other) {
+      before += other != group && is_before(good_[other], good_[group], other < group) ? 1 : 0;
+    }
+    return before < how_.groups.n_chosen;
+  }
+
+  std::span<const float> shares_;
+  const Routing& how_;
+  std::size_t size_;  // of a group
+  std::array<float, kMaxGroups> good_ = {};
+  std::array<bool, kMaxGroups> open_ = {};
+};
+
+void check_range(const char* what, std::size_t most, std::size_t found) {
+  if (found == 0 || found > most) {
+    throw Error("route: {}: expected 1 to {}, found {}", what, most, found);
+  }
+}
+
+void check(std::size_t n, const Routing& how) {
+  const RouteGroups& groups = how.groups;
+  check_range("groups", std::min(n, kMaxGroups), groups.n);
+  if (n % groups.n != 0) {
+    throw Error("route: groups: expected a divisor of {}, found {}", n, groups.n);
+  }
+  check_range("groups.n_chosen", groups.n, groups.n_chosen);
+  check_range("groups.n_counted", n / groups.n, groups.n_counted);
+  check_range("n_chosen", n / groups.n * groups.n_chosen, how.n_chosen);
+  if (!how.bias.empty()) check_size("route", "bias", n, how.bias.size());
 }
 
 }  // namespace
 
-void route(std::span<float> shares, std::size_t n_chosen, bool normed) {
+void route(std::span<float> shares, const Routing& how) {
   const std::size_t n = shares.size();
-  if (n_chosen == 0 || n_chosen > n) {
-    throw Error("route: n_chosen: expected 1 to {}, found {}", n, n_chosen);
-  }
+  check(n, how);
+  const Choice choice(shares, how);
   std::size_t last = n;  // that was chosen; n: none
-  for (std::size_t i = 0; i < n_chosen; ++i) {
+  for (std::size_t i = 0; i < how.n_chosen; ++i) {
     std::size_t next = n;
     for (std::size_t e = 0; e < n; ++e) {
-      const bool is_left = last == n || comes_before(shares, last, e);
-      if (is_left && (next == n || comes_before(shares, e, next))) next = e;
+      const bool is_left = choice.can_choose(e) && (last == n || choice.comes_before(last, e));
+      if (is_left && (next == n || choice.comes_before(e, next))) next = e;
     }
     last = next;
   }
   float sum = 0.0f;
   for (std::size_t e = 0; e < n; ++e) {
-    if (comes_before(shares, last, e)) shares[e] = 0.0f;
+    if (!choice.can_choose(e) || choice.comes_before(last, e)) shares[e] = 0.0f;
     sum += shares[e];
   }
-  if (!normed) return;
-  for (float& share : shares) share /= sum;
+  for (float& share : shares) {
+    if (how.normed) share /= sum;
+    share *= how.scale;
+  }
 }
 
 void sigmoid(std::span<const float> x, std::span<float> y) {

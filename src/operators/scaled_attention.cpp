@@ -1,6 +1,7 @@
 #include "operators/scaled_attention.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "operators/check.h"
 #include "operators/check_attention.h"
@@ -9,13 +10,24 @@
 #include "operators/softmax.h"
 
 namespace stagecraft {
+namespace {
+
+void softmax_with_sink(std::span<float> x, float sink) {
+  const float largest = std::max(sink, *std::ranges::max_element(x));
+  float sum = std::exp(sink - largest);
+  for (float& value : x) sum += value = std::exp(value - largest);
+  for (float& value : x) value /= sum;
+}
+
+}  // namespace
 
 void scaled_attention(MatrixView<const float> q, MatrixView<const float> keys,
                       MatrixView<const float> values, const AttentionShape& shape, float scale,
-                      float cap, std::span<const float> slopes, std::size_t prompt,
-                      MatrixView<float> probabilities, MatrixView<float> out) {
+                      float cap, std::span<const float> slopes, std::span<const float> sinks,
+                      std::size_t prompt, MatrixView<float> probabilities, MatrixView<float> out) {
   check_attention(q, keys, values, shape, probabilities, out);
   if (!slopes.empty()) check_size("scaled_attention", "slopes", shape.n_heads, slopes.size());
+  if (!sinks.empty()) check_size("scaled_attention", "sinks", shape.n_heads, sinks.size());
   const std::size_t q_len = q.rows();
   const std::size_t past = keys.rows() - q_len;
   const std::size_t group = shape.n_heads / shape.n_kv_heads;
@@ -37,7 +49,11 @@ void scaled_attention(MatrixView<const float> q, MatrixView<const float> keys,
           p[j] -= slopes[head] * static_cast<float>(last - 1 - j);
         }
       }
-      softmax(visible, visible);
+      if (sinks.empty()) {
+        softmax(visible, visible);
+      } else {
+        softmax_with_sink(visible, sinks[head]);
+      }
       std::ranges::fill(p.first(first), 0.0f);
       std::ranges::fill(p.subspan(last), 0.0f);
 

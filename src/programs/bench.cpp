@@ -68,9 +68,11 @@ struct TokenCost {
         add_one(gate->up);
       } else if (const auto* experts = std::get_if<FusedExperts>(&step)) {
         const std::size_t n = most_chosen(engine.plan(), experts->step);
-        for (const auto& [g, u, d] : std::span(experts->step.experts).first(n)) {
-          for (const WeightId id : {g, u, d}) add_weight(id, !selected);
+        for (const ExpertsStep::Expert& one : std::span(experts->step.experts).first(n)) {
+          for (const WeightId id : {one.gate, one.up, one.down}) add_weight(id, !selected);
         }
+      } else if (const auto* heads = std::get_if<HeadsLinearStep>(&step)) {
+        for (const WeightId id : heads->weights) add_weight(id, !selected);
       }
       selected = selected || std::holds_alternative<FusedSelect>(step);
     }

@@ -105,9 +105,14 @@ std::string attention_text(const Plan& plan) {
 // "short convolution of 3 rows in 10 layers", which keep as much of a long text as of a short one.
 std::string state_text(const Plan& plan) {
   const auto convs = steps_of<ShortConvStep>(plan);
-  return fmt::format("short convolution of {} rows in {} layer{}",
-                     plan.weight(convs.front()->taps).shape.back(), convs.size(),
-                     convs.size() == 1 ? "" : "s");
+  std::string text =
+      fmt::format("short convolution of {} rows", plan.weight(convs.front()->taps).shape.back());
+  if (const auto deltas = steps_of<DeltaStep>(plan); !deltas.empty()) {
+    const StateShape& state = plan.state(deltas.front()->state);
+    text += fmt::format(", {} matrices of {} x {}", state.rows / deltas.front()->key_dim,
+                        deltas.front()->key_dim, state.width);
+  }
+  return text + fmt::format(" in {} layer{}", convs.size(), convs.size() == 1 ? "" : "s");
 }
 
 std::string window_text(const Plan& plan) {
@@ -126,7 +131,9 @@ std::string window_text(const Plan& plan) {
 
 std::string rope_text(const Plan& plan) {
   std::vector<std::string> names;
-  for (const Frequencies& table : plan.frequencies) names.push_back(table.name);
+  for (const Frequencies& table : plan.frequencies) {
+    if (std::ranges::find(names, table.name) == names.end()) names.push_back(table.name);
+  }
   const auto attends = steps_of<AttentionStep>(plan);
   if (!attends.empty() && !attends.front()->slopes.empty()) return "ALiBi";
   if (names.empty()) return fmt::format("learned, {} rows", grouped(plan.max_positions));

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::size_t kDefaultContext = 4096;  // or what the model was trained for, if less
 constexpr std::size_t kMaxKeyBytes = 4096;
+constexpr double kMostOfMemory = 0.5;       // for the f32 weights of the glass box
 constexpr std::chrono::seconds kGrace{10};  // for running answers, once the server is to end
 
 struct ServeFlags : GenerationFlags {
@@ -77,6 +78,7 @@ ServedModel describe(const ServeFlags& flags, const ModelSource& source, const E
   model.names = names_of(flags, source);
   model.tokenizer = &tokenizer;
   model.vocab_size = engine.plan().vocab_size;
+  model.plan = plan_text(engine.plan());
   model.context =
       flags.context != 0 ? flags.context : std::min(engine.plan().max_seq_len, kDefaultContext);
   model.max_texts = std::min(model.max_texts, flags.parallel + flags.queue);
@@ -86,14 +88,31 @@ ServedModel describe(const ServeFlags& flags, const ModelSource& source, const E
   return model;
 }
 
+// The engine of the glass box: its weights are f32, whatever the file has. One thread, because the
+// texts that are being written need the others.
+Engine open_textbook(const ModelSource& source, const Plan& plan) {
+  const double needed = sizeof(float) * static_cast<double>(weight_elements(plan, true));
+  const double memory = memory_bytes();
+  if (memory > 0.0 && needed > kMostOfMemory * memory) {
+    throw Error(
+        "expected weights that take at most {:.1f} GB as f32, half of this machine's "
+        "memory, found {:.1f} GB",
+        kMostOfMemory * memory * 1e-9, needed * 1e-9);
+  }
+  return Engine::open(source, {BackendKind::Textbook, 1});
+}
+
 bool is_loopback(const std::string& host) {
   return host == "localhost" || host == "::1" || host.starts_with("127.");
 }
 
 void serve(const ServeFlags& flags, HttpServer& server, const std::string& name) {
   const bool is_v6 = flags.host.find(':') != std::string::npos;
-  print_now(fmt::format("serving {} at http://{}:{}\n", printable(name),
-                        is_v6 ? "[" + flags.host + "]" : flags.host, server.port()));
+  print_now(
+      fmt::format("serving {} at http://{}:{}\n"
+                  "open this address in a browser to chat and to see how each token is "
+                  "chosen\n",
+                  printable(name), is_v6 ? "[" + flags.host + "]" : flags.host, server.port()));
   std::optional<std::chrono::steady_clock::time_point> end;
   server.run([&] {
     if (asked_to_end == 0) return false;
@@ -135,7 +154,9 @@ void run_serve(const ServeFlags& flags) {
   const SignalGuard guard(server);
   Scheduler scheduler(engine, tokenizer, {flags.parallel, model.context, flags.queue},
                       [&server] { server.wake(); });
-  service.use(server, scheduler);
+  GlassBox glass_box([&] { return open_textbook(source, engine.plan()); }, tokenizer, model.context,
+                     [&server] { server.wake(); });
+  service.use(server, scheduler, glass_box);
   if (!local && key.empty()) {
     print_note(
         "note: whoever reaches this address may use the model; --api-key-file asks for a key");

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
+#include "base/json_text.h"
 #include "base/utf8.h"
 #include "serve/api_error.h"
 
@@ -98,6 +100,19 @@ struct AnswerWriter::Json {
     return json;
   }
 
+  // Of a chat, which has one prompt, beside the choices; else in each choice.
+  void add_prompt(nlohmann::json& json, std::size_t index) const {
+    if (writer.options_.prompts) {
+      json["prompt_token_ids"] = writer.options_.prompts->at(index / writer.options_.n);
+    }
+  }
+
+  void add_tokens(nlohmann::json& choice, std::span<const TokenScore> scores) const {
+    if (!writer.options_.prompts) return;
+    nlohmann::json& ids = choice["token_ids"] = nlohmann::json::array();
+    for (const TokenScore& score : scores) ids.push_back(score.token);
+  }
+
   nlohmann::json usage() const {
     std::size_t prompt = 0, cached = 0, made = 0;
     for (std::size_t i = 0; i < writer.choices_.size(); ++i) {
@@ -121,13 +136,20 @@ struct AnswerWriter::Json {
   }
 
   // A choice of a chunk of a stream. delta: for a chat, else the piece of text.
-  std::string chunk(std::size_t index, nlohmann::json delta, nlohmann::json chunk_logprobs,
-                    nlohmann::json finish) const {
+  // first: of the text's chunks.
+  std::string chunk(std::size_t index, nlohmann::json delta, std::span<const TokenScore> scores,
+                    std::span<const std::size_t> offsets, nlohmann::json finish, bool first) const {
+    const bool chat = writer.options_.chat;
     nlohmann::json choice = {{"index", index},
-                             {writer.options_.chat ? "delta" : "text", std::move(delta)},
-                             {"logprobs", std::move(chunk_logprobs)},
+                             {chat ? "delta" : "text", std::move(delta)},
+                             {"logprobs", nullptr},
                              {"finish_reason", std::move(finish)}};
-    return server_sent(envelope(nlohmann::json::array({std::move(choice)})));
+    if (!scores.empty()) choice["logprobs"] = logprobs(scores, offsets);
+    add_tokens(choice, scores);
+    if (first && !chat) add_prompt(choice, index);
+    nlohmann::json whole = envelope(nlohmann::json::array({std::move(choice)}));
+    if (first && chat) add_prompt(whole, index);
+    return server_sent(whole);
   }
 };
 
@@ -142,7 +164,8 @@ std::string AnswerWriter::begin() {
   std::string all;
   if (!options_.stream || !options_.chat) return all;
   for (std::size_t i = 0; i < choices_.size(); ++i) {
-    all += Json{*this}.chunk(i, {{"role", "assistant"}, {"content", ""}}, nullptr, nullptr);
+    all += Json{*this}.chunk(i, {{"role", "assistant"}, {"content", ""}}, {}, {}, nullptr, true);
+    choices_[i].begun = true;
   }
   return all;
 }
@@ -168,17 +191,18 @@ void AnswerWriter::take(std::size_t index, ToolCallReader::Found found, const Te
     return;
   }
   if (!found.text.empty() || event.score) {
-    nlohmann::json scores = nullptr;
-    if (event.score) scores = json.logprobs({&*event.score, 1}, {&offset, 1});
+    std::span<const TokenScore> scores;
+    if (event.score) scores = {&*event.score, 1};
     nlohmann::json delta = found.text;
     if (options_.chat) delta = {{"content", found.text}};
-    said += json.chunk(index, std::move(delta), std::move(scores), nullptr);
+    said += json.chunk(index, std::move(delta), scores, {&offset, 1}, nullptr,
+                       !std::exchange(choice.begun, true));
   }
   for (std::size_t i = choice.calls.size() - found.calls.size(); i < choice.calls.size(); ++i) {
     nlohmann::json call = call_json(choice.calls[i]);
     call["index"] = i;
-    said += json.chunk(index, {{"tool_calls", nlohmann::json::array({std::move(call)})}}, nullptr,
-                       nullptr);
+    said += json.chunk(index, {{"tool_calls", nlohmann::json::array({std::move(call)})}}, {}, {},
+                       nullptr, false);
   }
 }
 
@@ -197,7 +221,8 @@ std::string AnswerWriter::add(std::size_t index, const TextEvent& event) {
   if (options_.stream) {
     const nlohmann::json nothing = options_.chat ? nlohmann::json::object() : nlohmann::json("");
     said +=
-        Json{*this}.chunk(index, nothing, nullptr, finish_reason(choice.end.reason, choice.calls));
+        Json{*this}.chunk(index, nothing, {}, {}, finish_reason(choice.end.reason, choice.calls),
+                          !std::exchange(choice.begun, true));
   }
   return said;
 }
@@ -233,9 +258,12 @@ std::string AnswerWriter::finish() {
     } else {
       entry["text"] = choice.text;
     }
+    json.add_tokens(entry, choice.scores);
+    if (!options_.chat) json.add_prompt(entry, i);
     choices.push_back(std::move(entry));
   }
   nlohmann::json whole = json.envelope(std::move(choices));
+  if (options_.chat) json.add_prompt(whole, 0);
   whole["usage"] = json.usage();
   return json_text(whole) + "\n";
 }

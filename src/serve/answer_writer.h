@@ -17,6 +17,9 @@ class AnswerWriter : public Answer {
     bool stream = false;
     bool include_usage = false;
     bool logprobs = false;
+    // Where set, the answer names the tokens of each text, and these of each prompt. The fields are
+    // those of vLLM: prompt_token_ids and token_ids.
+    std::optional<std::vector<std::vector<TokenId>>> prompts;
     std::size_t n_texts = 1;
     std::size_t n = 1;  // texts per prompt
     ToolForm tool_form = ToolForm::None;
@@ -39,6 +42,7 @@ class AnswerWriter : public Answer {
     std::string text;
     ToolCallReader reader{ToolForm::None};
     std::vector<ToolCall> calls;
+    bool begun = false;          // in a stream: something was said
     std::size_t characters = 0;  // of the text so far
     std::vector<TokenScore> scores;
     std::vector<std::size_t> offsets;  // where in the text each of these tokens begins

@@ -2,11 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
-namespace stagecraft {
+#include "base/json_text.h"
 
-std::string json_text(const nlohmann::json& json) {
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
+namespace stagecraft {
 
 std::string ApiError::json() const {
   const auto or_null = [](const std::string& text) {

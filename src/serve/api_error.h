@@ -1,14 +1,10 @@
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "base/error.h"
 
 namespace stagecraft {
-
-// An answer in JSON, on one line. Bytes that are no UTF-8 become U+FFFD.
-std::string json_text(const nlohmann::json& json);
 
 // A request that is not answered: the HTTP status, and what OpenAI's error object says.
 class ApiError : public Error {

@@ -18,6 +18,7 @@ constexpr std::size_t kMaxStops = 16;
 constexpr std::size_t kMaxStopBytes = 256;
 constexpr std::size_t kMaxRepeatLastN = 1024;  // the penalty takes the square of it
 constexpr std::size_t kMaxTop = 20;
+constexpr std::size_t kMaxGlassTop = 100;
 constexpr std::size_t kDefaultCompletionTokens = 16;  // as OpenAI defines it
 constexpr const char* kWhere = "request";
 
@@ -139,6 +140,18 @@ std::size_t parse_max_tokens(Fields& fields, bool chat, std::size_t otherwise) {
   return max_tokens != 0 ? max_tokens : newer != 0 ? newer : otherwise;
 }
 
+std::vector<TokenId> ids_of(JsonNode array, const ServedModel& model, const char* key) {
+  std::vector<TokenId> ids;
+  const auto n_tokens = static_cast<std::int64_t>(model.vocab_size);
+  for (const JsonNode id : array.elements()) {
+    if (!id.is_integer() || id.integer() < 0 || id.integer() >= n_tokens) {
+      expected(key, fmt::format("token ids from 0 to {}", n_tokens - 1), id);
+    }
+    ids.push_back(static_cast<TokenId>(id.integer()));
+  }
+  return ids;
+}
+
 TextOptions parse_options(Fields& fields, const ServedModel& model, bool chat) {
   TextOptions options = model.defaults;
   GenerationOptions& generation = options.generation;
@@ -152,12 +165,20 @@ TextOptions parse_options(Fields& fields, const ServedModel& model, bool chat) {
   generation.repeat_last_n =
       fields.size("repeat_last_n", 0, kMaxRepeatLastN, generation.repeat_last_n);
   options.stops = parse_stops(fields, options.stops);
+  if (const std::optional<JsonNode> value = fields.find("stop_token_ids")) {
+    if (!value->is_array() || value->size() > kMaxStops) {
+      expected("stop_token_ids", fmt::format("an array of at most {} token ids", kMaxStops), value);
+    }
+    const std::vector<TokenId> ids = ids_of(*value, model, "stop_token_ids");
+    generation.end_tokens.insert(generation.end_tokens.end(), ids.begin(), ids.end());
+  }
   return options;
 }
 
 // What both kinds of request have besides, and what is refused in both.
 void parse_common(Fields& fields, CompletionRequest& request) {
   request.stream = fields.flag("stream", false);
+  request.token_ids = fields.flag("return_token_ids", false);
   if (const std::optional<JsonNode> value = fields.find("stream_options")) {
     if (!value->is_object()) expected("stream_options", "an object", *value);
     if (!request.stream) {
@@ -265,20 +286,8 @@ void check_prompt(const std::vector<TokenId>& tokens, const ServedModel& model,
   }
 }
 
-std::vector<TokenId> ids_of(JsonNode array, const ServedModel& model) {
-  std::vector<TokenId> ids;
-  const auto n_tokens = static_cast<std::int64_t>(model.vocab_size);
-  for (const JsonNode id : array.elements()) {
-    if (!id.is_integer() || id.integer() < 0 || id.integer() >= n_tokens) {
-      expected("prompt", fmt::format("token ids from 0 to {}", n_tokens - 1), id);
-    }
-    ids.push_back(static_cast<TokenId>(id.integer()));
-  }
-  return ids;
-}
-
 std::vector<TokenId> prompt_of(JsonNode value, const ServedModel& model) {
-  if (value.is_array()) return ids_of(value, model);
+  if (value.is_array()) return ids_of(value, model, "prompt");
   if (!value.is_string()) expected("prompt", "a string or an array of token ids", value);
   try {
     return model.tokenizer->encode(value.string(), {.add_special = true});
@@ -573,7 +582,9 @@ CompletionRequest parse_completion(std::string_view body, const ServedModel& mod
   TextRequest text;
   text.options = parse_options(fields, model, false);
   text.seed = parse_seed(fields, random_seed);
-  if (fields.find("logprobs")) text.n_top = fields.size("logprobs", 0, kMaxTop, 0);
+  request.logprobs = fields.find("logprobs").has_value();
+  if (request.logprobs) text.n_top = fields.size("logprobs", 0, kMaxTop, 0);
+  if (request.token_ids && !text.n_top) text.n_top = 0;  // so that each token is told of
   request.n = fields.size("n", 1, model.max_texts, 1);
   fields.only("best_of", fmt::format("[{}]", request.n));
   fields.only("echo", "[false]");
@@ -597,13 +608,15 @@ CompletionRequest parse_chat_completion(std::string_view body, const ServedModel
   text.options = parse_options(fields, model, true);
   text.seed = parse_seed(fields, random_seed);
   const std::size_t top = fields.size("top_logprobs", 0, kMaxTop, 0);
-  if (fields.flag("logprobs", false)) {
+  request.logprobs = fields.flag("logprobs", false);
+  if (request.logprobs) {
     text.n_top = top;
   } else if (top != 0) {
     throw ApiError::bad_request(
         "top_logprobs",
         fmt::format("{}: 'top_logprobs': expected 'logprobs' to be true, found false", kWhere));
   }
+  if (request.token_ids && !text.n_top) text.n_top = 0;  // so that each token is told of
   request.n = fields.size("n", 1, model.max_texts, 1);
   text.options.grammar = parse_grammar(fields, model);
   const Tools tools = parse_tools(fields, model);
@@ -626,6 +639,28 @@ CompletionRequest parse_chat_completion(std::string_view body, const ServedModel
   auto& end_tokens = text.options.generation.end_tokens;
   end_tokens.insert(end_tokens.end(), ends.begin(), ends.end());
   request.texts = texts_of({chat_prompt(messages, tools, model)}, request.n, text, model);
+  return request;
+}
+
+GlassRequest parse_glass(std::string_view body, const ServedModel& model, GlassView view) {
+  const Json json = parse_body(body);
+  Fields fields(json.root());
+  GlassRequest request;
+  request.view = view;
+  check_model(fields, model);
+  const GenerationOptions generation = parse_options(fields, model, false).generation;
+  request.sampler = generation.sampler;
+  request.repeat_penalty = generation.repeat_penalty;
+  request.repeat_last_n = generation.repeat_last_n;
+  request.top = fields.size("top", 1, kMaxGlassTop, request.top);
+  const std::optional<JsonNode> tokens = fields.find("tokens");
+  if (!tokens || !tokens->is_array()) expected("tokens", "an array of token ids", tokens);
+  request.tokens = ids_of(*tokens, model, "tokens");
+  check_prompt(request.tokens, model, "tokens");
+  if (fields.find("next")) {
+    request.next = static_cast<TokenId>(fields.size("next", 0, model.vocab_size - 1, 0));
+  }
+  fields.refuse_others();
   return request;
 }
 

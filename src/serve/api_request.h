@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "serve/glass_box.h"
 #include "serve/scheduler.h"
 #include "text/chat_format.h"
 #include "text/grammar/token_grammar.h"
@@ -21,6 +22,7 @@ struct ServedModel {
   TokenGrammars* grammars = nullptr;
   std::size_t vocab_size = 0;  // rows of the embedding
   std::size_t context = 0;
+  std::string plan;             // as text, for a person
   std::size_t max_texts = 16;   // of one request
   TextOptions defaults;         // for what a request does not name
   bool has_max_tokens = false;  // do the defaults name max_tokens?
@@ -31,7 +33,9 @@ struct ServedModel {
 struct CompletionRequest {
   bool chat = false;
   bool stream = false;
-  bool include_usage = false;           // in a stream; an answer in one piece always has it
+  bool include_usage = false;  // in a stream; an answer in one piece always has it
+  bool logprobs = false;
+  bool token_ids = false;               // the answer names the tokens of prompts and texts
   std::size_t n = 1;                    // texts per prompt
   ToolForm tool_form = ToolForm::None;  // of calls that may be in the answer
   // What is to be made: n texts per prompt, prompt by prompt. With the seed s, choice i of a prompt
@@ -50,6 +54,10 @@ CompletionRequest parse_completion(std::string_view body, const ServedModel& mod
                                    std::uint64_t random_seed);
 CompletionRequest parse_chat_completion(std::string_view body, const ServedModel& model,
                                         std::uint64_t random_seed);
+
+// The body of POST /glass/...: {"tokens": IDS, "next": ID, "top": N} and the sampling options of a
+// completion.
+GlassRequest parse_glass(std::string_view body, const ServedModel& model, GlassView view);
 
 // The body of POST /tokenize: {"content": TEXT, "add_special": BOOL, "parse_special": BOOL}.
 std::vector<TokenId> parse_tokenize(std::string_view body, const ServedModel& model);

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
+#include "base/json_text.h"
 #include "serve/api_error.h"
 
 namespace stagecraft {
@@ -252,7 +253,7 @@ struct ResponseWriter::Json {
 
   nlohmann::json response(const char* status) const {
     const Options& options = writer.options_;
-    nlohmann::json json = nlohmann::json::parse(options.echo);
+    nlohmann::json json = json_value(options.echo);
     json.update({{"id", "resp_" + options.id},
                  {"object", "response"},
                  {"created_at", options.created},
@@ -262,8 +263,7 @@ struct ResponseWriter::Json {
                  {"incomplete_details", nullptr},
                  {"usage", nullptr},
                  {"output", nlohmann::json::array()}});
-    for (const std::string& item : writer.items_)
-      json["output"].push_back(nlohmann::json::parse(item));
+    for (const std::string& item : writer.items_) json["output"].push_back(json_value(item));
     if (!writer.ended_) return json;
     const TextEnd& end = writer.end_;
     json["usage"] = {{"input_tokens", end.prompt_tokens},

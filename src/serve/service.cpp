@@ -4,6 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "base/json_text.h"
+#include "serve/page.h"
+
 namespace stagecraft {
 namespace {
 
@@ -34,8 +37,24 @@ bool is_local_name(std::string_view host) {
   return host == "localhost" || host == "127.0.0.1" || host == "[::1]";
 }
 
+std::optional<GlassView> glass_view(std::string_view path) {
+  if (path == "/glass/choices") return GlassView::Choices;
+  if (path == "/glass/attention") return GlassView::Attention;
+  if (path == "/glass/layers") return GlassView::Layers;
+  if (path == "/glass/steps") return GlassView::Steps;
+  return std::nullopt;
+}
+
+// As a person wrote it: 0.8, not the double that is nearest to the float.
+double decimal(float value) { return std::stod(fmt::format("{}", value)); }
+
 bool is_json(std::string_view content_type) {
   return content_type.substr(0, content_type.find(';')) == kJson;
+}
+
+ApiError queue_full() {
+  return {429, "rate_limit_error", "", "queue_full",
+          "server: all places are taken and the queue is full; try again later"};
 }
 
 }  // namespace
@@ -77,7 +96,9 @@ void Service::check_access(const HttpRequest& request) const {
                    fmt::format("request: header host: expected localhost or 127.0.0.1, found '{}'",
                                printable(request.header("host"))));
   }
-  if (options_.api_key.empty() || request.path == "/health") return;
+  // The page holds nothing secret, and asks for the key itself.
+  const bool is_open = request.path == "/health" || find_page_file(request.path) != nullptr;
+  if (options_.api_key.empty() || is_open) return;
   std::string_view given = request.header("authorization");
   constexpr std::string_view kBearer = "Bearer ";
   const bool is_bearer = given.starts_with(kBearer);
@@ -89,18 +110,28 @@ void Service::check_access(const HttpRequest& request) const {
                              given.empty() ? "none" : "another"));
 }
 
+void Service::look(ConnectionId connection, GlassRequest request) {
+  const std::optional<LookId> id = glass_box_->submit(std::move(request));
+  if (!id) throw queue_full();
+  lookers_[*id] = connection;
+}
+
 // The answer, unless `later` becomes true: then it is on its way.
 HttpAnswer Service::route(ConnectionId connection, const HttpRequest& request, bool& later) {
   const std::string& path = request.path;
+  const PageFile* const file = find_page_file(path);
   const bool chat = path == "/v1/chat/completions";
-  const bool reads = path == "/health" || path == "/v1/models" || path == "/metrics";
+  const bool reads = file != nullptr || path == "/health" || path == "/v1/models" ||
+                     path == "/metrics" || path == "/glass/model";
   const bool response = path == "/v1/responses";
-  const bool writes = chat || response || path == "/v1/completions" || path == "/tokenize";
+  const std::optional<GlassView> view = glass_view(path);
+  const bool writes = chat || response || view || path == "/v1/completions" || path == "/tokenize";
   if (!reads && !writes) {
     throw ApiError(
         404, "invalid_request_error", "", "not_found",
         fmt::format("request: path: expected /v1/chat/completions, /v1/completions, "
-                    "/v1/responses, /v1/models, /tokenize, /health or /metrics, found '{}'",
+                    "/v1/responses, /v1/models, /tokenize, /health, /metrics or one of /glass/, "
+                    "found '{}'",
                     printable(path)));
   }
   const std::string_view allowed = reads ? "GET, HEAD" : "POST";
@@ -111,9 +142,17 @@ HttpAnswer Service::route(ConnectionId connection, const HttpRequest& request, b
     answer.headers = {{"Allow", std::string(allowed)}};
     return answer;
   }
+  if (file != nullptr) {
+    return {200,
+            std::string(file->content_type),
+            std::string(file->content),
+            {{"Content-Security-Policy", std::string(kPagePolicy)},
+             {"Referrer-Policy", "no-referrer"}}};
+  }
   if (path == "/health") return json_answer({{"status", "ok"}});
   if (path == "/v1/models") return models();
   if (path == "/metrics") return metrics();
+  if (path == "/glass/model") return describe();
   // A web page may send a form anywhere without asking, but no application/json.
   if (!is_json(request.header("content-type"))) {
     throw ApiError(415, "invalid_request_error", "", "",
@@ -121,6 +160,11 @@ HttpAnswer Service::route(ConnectionId connection, const HttpRequest& request, b
                                printable(request.header("content-type"))));
   }
   if (path == "/tokenize") return tokenize(request);
+  if (view) {
+    look(connection, parse_glass(request.body, model_, *view));
+    later = true;
+    return {};
+  }
   const std::uint64_t seed = model_.seed ? *model_.seed : std::random_device()();
   if (response) {
     start(connection, parse_response(request.body, model_, seed));
@@ -137,7 +181,13 @@ void Service::start(ConnectionId connection, CompletionRequest request) {
   options.chat = request.chat;
   options.stream = request.stream;
   options.include_usage = request.include_usage;
-  options.logprobs = request.texts.front().n_top.has_value();
+  options.logprobs = request.logprobs;
+  if (request.token_ids) {
+    auto& prompts = options.prompts.emplace();
+    for (std::size_t i = 0; i < request.texts.size(); i += request.n) {
+      prompts.push_back(request.texts[i].prompt);
+    }
+  }
   options.n_texts = request.texts.size();
   options.n = request.n;
   options.tool_form = request.tool_form;
@@ -171,10 +221,7 @@ void Service::submit(ConnectionId connection, std::vector<TextRequest> texts,
   } catch (const Error& error) {  // of a prompt that no text of this model can begin with
     throw ApiError::bad_request("", fmt::format("server: {}", error.what()));
   }
-  if (!first) {
-    throw ApiError(429, "rate_limit_error", "", "queue_full",
-                   "server: all places are taken and the queue is full; try again later");
-  }
+  if (!first) throw queue_full();
   Answer& writer = *answer;
   answering_.emplace(connection, Answering{std::move(answer), *first, n});
   for (std::size_t i = 0; i < n; ++i) owners_[*first + i] = connection;
@@ -195,6 +242,13 @@ void Service::on_wake() {
     finish(connection, *answering.writer);
     answering_.erase(connection);
   }
+  for (GlassAnswer& answer : glass_box_->take_answers()) {
+    const auto looker = lookers_.extract(answer.id);
+    if (looker.empty()) continue;  // its client has gone
+    server_->answer(looker.mapped(), answer.error.empty()
+                                         ? HttpAnswer{200, kJson, std::move(answer.json), {}}
+                                         : refuse({500, "server_error", "", "", answer.error}));
+  }
 }
 
 void Service::finish(ConnectionId connection, Answer& writer) {
@@ -210,6 +264,10 @@ void Service::finish(ConnectionId connection, Answer& writer) {
 
 void Service::on_gone(ConnectionId connection) {
   ++gone_;
+  for (auto it = lookers_.begin(); it != lookers_.end();) {
+    if (it->second == connection) glass_box_->cancel(it->first);
+    it = it->second == connection ? lookers_.erase(it) : std::next(it);
+  }
   const auto it = answering_.find(connection);
   if (it == answering_.end()) return;
   for (std::size_t i = 0; i < it->second.n_texts; ++i) {
@@ -229,6 +287,22 @@ HttpAnswer Service::models() const {
                     {"max_model_len", model_.context}});
   }
   return json_answer({{"object", "list"}, {"data", std::move(data)}});
+}
+
+// What the page has to know of the model.
+HttpAnswer Service::describe() const {
+  const GenerationOptions& defaults = model_.defaults.generation;
+  return json_answer({{"model", model_.names.front()},
+                      {"chat", model_.chat != nullptr},
+                      {"chat_end_tokens",
+                       model_.chat == nullptr ? std::vector<TokenId>() : model_.chat->end_tokens()},
+                      {"context", model_.context},
+                      {"vocab_size", model_.vocab_size},
+                      {"plan", model_.plan},
+                      {"temperature", decimal(defaults.sampler.temperature)},
+                      {"top_k", defaults.sampler.top_k},
+                      {"top_p", decimal(defaults.sampler.top_p)},
+                      {"repeat_penalty", decimal(defaults.repeat_penalty)}});
 }
 
 HttpAnswer Service::tokenize(const HttpRequest& request) const {

@@ -7,6 +7,7 @@
 #include "serve/answer_writer.h"
 #include "serve/api_error.h"
 #include "serve/api_request.h"
+#include "serve/glass_box.h"
 #include "serve/http_server.h"
 #include "serve/responses.h"
 
@@ -24,9 +25,10 @@ class Service : public HttpServer::Handler {
   Service(const ServedModel& model, const Options& options);
 
   // Before the server runs.
-  void use(HttpServer& server, Scheduler& scheduler) {
+  void use(HttpServer& server, Scheduler& scheduler, GlassBox& glass_box) {
     server_ = &server;
     scheduler_ = &scheduler;
+    glass_box_ = &glass_box;
   }
 
   void on_request(ConnectionId connection, HttpRequest request) override;
@@ -47,19 +49,23 @@ class Service : public HttpServer::Handler {
   void start(ConnectionId connection, ResponseRequest request);
   void submit(ConnectionId connection, std::vector<TextRequest> texts,
               std::unique_ptr<Answer> answer);
+  void look(ConnectionId connection, GlassRequest request);
   std::string new_id();
   void finish(ConnectionId connection, Answer& answer);
   HttpAnswer refuse(const ApiError& error);
   HttpAnswer models() const;
   HttpAnswer tokenize(const HttpRequest& request) const;
+  HttpAnswer describe() const;
   HttpAnswer metrics() const;
 
   const ServedModel& model_;
   const Options options_;
   HttpServer* server_ = nullptr;
   Scheduler* scheduler_ = nullptr;
+  GlassBox* glass_box_ = nullptr;
   std::map<ConnectionId, Answering> answering_;
   std::map<TextId, ConnectionId> owners_;  // of texts that have not ended
+  std::map<LookId, ConnectionId> lookers_;
   std::time_t began_;
   std::uint64_t requests_ = 0, refused_ = 0, gone_ = 0, completions_ = 0;
 };

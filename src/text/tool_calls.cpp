@@ -1,11 +1,11 @@
 #include "text/tool_calls.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/begun.h"
 #include "base/error.h"
+#include "base/json_text.h"
 #include "text/grammar/gbnf_text.h"
 #include "text/grammar/json_schema.h"
 
@@ -33,11 +33,12 @@ std::string until_word(std::string_view word, std::string_view then) {
 
 std::optional<ToolCall> parse_call(std::string_view text, const char* arguments_key) {
   try {
-    const Json checked = parse_json_object(text, "call");  // bounded nesting
-    const auto json = nlohmann::ordered_json::parse(text);
-    if (json.size() != 2 || !json.contains("name") || !json["name"].is_string()) return {};
-    if (!json.contains(arguments_key) || !json[arguments_key].is_object()) return {};
-    return ToolCall{"", json["name"], json[arguments_key].dump()};
+    const Json checked = parse_json_object(text, "call");
+    const JsonNode call = checked.root();
+    const auto name = call.find("name"), arguments = call.find(arguments_key);
+    if (call.size() != 2 || !name || !name->is_string()) return {};
+    if (!arguments || !arguments->is_object()) return {};
+    return ToolCall{"", std::string(name->string()), json_text(*arguments)};
   } catch (const Error&) {
     return std::nullopt;
   }

@@ -47,15 +47,21 @@ class Builder {
     if (step == "product") product_case(ActivateStep::Function::Identity);
     if (step == "sigmoid product") product_case(ActivateStep::Function::Sigmoid);
     if (step == "short conv") short_conv_case();
-    if (step == "route") route_case();
-    if (step == "experts") experts_case();
+    if (step == "gated delta") delta_case();
+    if (step == "route") route_case(false);
+    if (step == "route groups") route_case(true);
+    if (step == "experts") experts_case(false);
+    if (step == "clamped experts") experts_case(true);
+    if (step == "linear of heads") heads_case();
     if (step == "attention") attention_case(Attends::Usual);
     if (step == "alibi") attention_case(Attends::Alibi);
+    if (step == "sinks") attention_case(Attends::Sinks);
     if (step == "prompt") attention_case(Attends::Prompt);
     if (step == "map") map_case();
     if (step == "select") select_case();
     // Keys lie in chunks of 64 positions: texts of one chunk and of several.
-    const bool attends = step == "attention" || step == "alibi" || step == "prompt";
+    const bool attends =
+        step == "attention" || step == "alibi" || step == "prompt" || step == "sinks";
     const std::size_t n = attends && large_ ? pick(130, 200) : pick(1, kMostTokens);
     for (std::size_t i = 0; i < n; ++i) {
       made_.tokens.push_back(static_cast<TokenId>(random_() % made_.plan.vocab_size));
@@ -283,6 +289,29 @@ class Builder {
                               large_ ? ", twice" : "");
   }
 
+  void delta_case() {
+    const std::size_t n_key_heads = pick(1, 3), n_heads = n_key_heads * (odd_ ? 2 : 1);
+    const std::size_t key_dim = pick(1, 40), value_dim = large_ ? pick(33, 80) : pick(1, 32);
+    const std::size_t values = n_heads * value_dim;
+    const BufferId x = w_.buffer("x", 24);
+    const BufferId in = w_.buffer("in", 2 * n_key_heads * key_dim + values);
+    const BufferId beta = w_.buffer("beta", n_heads), decay = w_.buffer("decay", n_heads);
+    const BufferId y = w_.buffer("y", values), z = w_.buffer("z", values);
+    embed(x, values);
+    linear(in, x, "in", false, false);
+    linear(beta, x, "beta", false, false);
+    linear(decay, x, "decay", false, false);
+    linear(z, x, "z", false, false);
+    const WeightId rate = weight("rate", {n_heads}), shift = weight("shift", {n_heads});
+    w_.step("delta", DeltaStep{y, in, beta, decay, rate, shift,
+                               w_.state({n_heads * key_dim, value_dim}), n_key_heads, key_dim});
+    // What is read only after the last state: computed for the scored rows.
+    w_.step("gated", ActivateStep{y, z, y, ActivateStep::Function::Sigmoid});
+    show(y);
+    made_.shape =
+        fmt::format("{} heads, {} key heads, {} x {}", n_heads, n_key_heads, key_dim, value_dim);
+  }
+
   // Scores that stand in a table: no rounding decides who is chosen. In every
   // second row some stand twice, so that the choice is between equals.
   BufferId route(std::size_t rows, std::size_t n_experts) {
@@ -303,15 +332,52 @@ class Builder {
     return "";
   }
 
-  void route_case() {
-    const std::size_t n_experts = large_ ? pick(20, 130) : pick(1, 9);
+  // Groups of a size, a bias and a scale; without: one group, no bias.
+  void route_case(bool groups) {
+    std::size_t n_experts = large_ ? pick(20, 130) : pick(1, 9);
+    if (!groups) {
+      made_.plan.vocab_size = n_experts;
+      show(route(n_experts, n_experts));
+      made_.shape = route_text();
+      return;
+    }
+    const std::size_t size = pick(2, large_ ? 16 : 4);
+    RouteGroups of{pick(1, 8), 1, odd_ ? std::size_t{1} : std::size_t{2}};
+    n_experts = of.n * size;
     made_.plan.vocab_size = n_experts;
-    show(route(n_experts, n_experts));
-    made_.shape = route_text();
+    const BufferId r = route(n_experts, n_experts);
+    RouteStep& step = std::get<RouteStep>(made_.plan.steps.back().kind);
+    of.n_chosen = pick(1, of.n);
+    step.n_chosen = pick(1, size * of.n_chosen);
+    step.groups = of;
+    step.scale = 2.5f;
+    if (!odd_) step.bias = weight("bias", {n_experts});
+    show(r);
+    made_.shape =
+        fmt::format("{}, {} of {} groups{}", route_text(), of.n_chosen, of.n, odd_ ? "" : ", bias");
   }
 
-  // The sum of the experts, and in large cases what is added to it.
-  void experts_case() {
+  // Heads of the result lie beside others'; their size is no multiple of a panel.
+  void heads_case() {
+    const std::size_t n_heads = pick(1, 5), inputs = pick(1, 70), rest = pick(1, 9);
+    const std::size_t first = odd_ ? pick(1, 20) : 0, to = large_ ? pick(33, 80) : pick(1, 31);
+    const BufferId x = w_.buffer("x", n_heads * (first + inputs + (large_ ? pick(1, 9) : 0)));
+    const BufferId y = w_.buffer("y", n_heads * to), z = w_.buffer("z", n_heads * rest);
+    const BufferId both = w_.buffer("both", n_heads * (to + rest));
+    embed(x, made_.plan.buffer(both).width);
+    linear(z, x, "z", false, false);
+    HeadsLinearStep step{y, x, {}, first};
+    for (std::size_t head = 0; head < n_heads; ++head) {
+      step.weights.push_back(weight(fmt::format("head.{}", head), {to, inputs}));
+    }
+    w_.step("heads", step);
+    w_.step("both", odd_ ? JoinStep{both, z, y, n_heads} : JoinStep{both, y, z, n_heads});
+    show(both);
+    made_.shape = fmt::format("{} heads, {} -> {}, from column {}", n_heads, inputs, to, first);
+  }
+
+  // The sum of the experts, and in large cases what is added to it. Clamped ones have biases too.
+  void experts_case(bool clamped) {
     const std::size_t n_experts = large_ ? pick(9, 16) : pick(1, 5), hidden = inputs();
     const BufferId x = w_.buffer("x", inputs()), y = w_.buffer("y", outputs());
     const std::size_t width = made_.plan.buffer(x).width, rows = made_.plan.buffer(y).width;
@@ -324,6 +390,16 @@ class Builder {
       };
       step.experts.push_back({matrix("gate", hidden, width), matrix("up", hidden, width),
                               matrix("down", rows, hidden)});
+      if (!clamped) continue;
+      const auto bias = [&](const char* name, std::size_t n) {
+        return weight(fmt::format("{}.{}.bias", e, name), {n});
+      };
+      ExpertsStep::Expert& expert = step.experts.back();
+      expert.gate_bias = bias("gate", hidden);
+      expert.up_bias = bias("up", hidden);
+      expert.down_bias = bias("down", rows);
+      step.limit = 0.7f;
+      step.alpha = 1.702f;
     }
     BufferId shown = y;
     if (large_) {
@@ -336,7 +412,7 @@ class Builder {
     made_.shape = fmt::format("{} -> {} -> {}, {}", width, hidden, rows, route_text());
   }
 
-  enum class Attends { Usual, Alibi, Prompt };
+  enum class Attends { Usual, Alibi, Prompt, Sinks };
   void attention_case(Attends how) {
     const bool alibi = how == Attends::Alibi, prompt = how == Attends::Prompt;
     const std::size_t group = pick(1, 5), n_kv_heads = pick(1, 3);
@@ -379,6 +455,7 @@ class Builder {
     for (std::size_t head = 0; alibi && head < step.n_heads; ++head) {
       step.slopes.push_back(static_cast<float>(pick(1, 1000)) * 1e-3f);
     }
+    if (how == Attends::Sinks) step.sinks = weight("sinks", {step.n_heads});
     w_.step("attention", step);
     show(a);
     if (prompt) {
@@ -478,20 +555,42 @@ class Builder {
 }  // namespace
 
 const std::vector<std::string>& conformance_steps() {
-  static const std::vector<std::string> steps = {
-      "embed",           "norm",         "layer norm",   "norm, add",
-      "layer norm, add", "linear",       "linear, add",  "transposed",
-      "silu gate",       "gelu gate",    "tanh gate",    "linear, silu",
-      "linear, gelu",    "linear, tanh", "linear, relu", "product",
-      "sigmoid product", "short conv",   "route",        "experts",
-      "attention",       "alibi",        "prompt",       "map",
-      "select"};
+  static const std::vector<std::string> steps = {"embed",
+                                                 "norm",
+                                                 "layer norm",
+                                                 "norm, add",
+                                                 "layer norm, add",
+                                                 "linear",
+                                                 "linear, add",
+                                                 "transposed",
+                                                 "silu gate",
+                                                 "gelu gate",
+                                                 "tanh gate",
+                                                 "linear, silu",
+                                                 "linear, gelu",
+                                                 "linear, tanh",
+                                                 "linear, relu",
+                                                 "product",
+                                                 "sigmoid product",
+                                                 "short conv",
+                                                 "gated delta",
+                                                 "route",
+                                                 "route groups",
+                                                 "experts",
+                                                 "clamped experts",
+                                                 "linear of heads",
+                                                 "attention",
+                                                 "alibi",
+                                                 "sinks",
+                                                 "prompt",
+                                                 "map",
+                                                 "select"};
   return steps;
 }
 
 bool has_typed_weight(const std::string& step) {
   return step == "embed" || step.starts_with("linear") || step.ends_with("gate") ||
-         step == "transposed" || step == "experts" || step == "short conv";
+         step == "transposed" || step.ends_with("experts") || step == "short conv";
 }
 
 ConformanceCase make_case(const std::string& step, DType dtype, std::size_t index,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <numeric>
 
@@ -137,18 +138,47 @@ class Oracle {
         x = softmax ? std::exp(x - largest) : 1.0 / (1.0 + std::exp(-x));
         total += x;
       }
-      std::vector<std::size_t> order(row.size());
-      std::iota(order.begin(), order.end(), 0);
-      std::ranges::stable_sort(order, std::greater(), [&](std::size_t e) { return row[e]; });
       if (s.score == RouteStep::Score::Sigmoid) total = 1.0;
+      for (double& x : row) x /= total;
+      std::vector<double> counts = row;
+      const auto bias = weights_.vector(s.bias);
+      for (std::size_t e = 0; e < bias.size(); ++e) counts[e] += static_cast<double>(bias[e]);
+      close_groups(s.groups, counts);
+      const std::vector<std::size_t> order = descending(counts);
       double kept = 0.0;
       for (std::size_t i = 0; i < order.size(); ++i) {
         double& share = row[order[i]];
-        share = i < s.n_chosen ? share / total : 0.0;
+        if (i >= s.n_chosen) share = 0.0;
         kept += share;
       }
-      for (double& share : row) share /= s.normed ? kept : 1.0;
+      for (double& share : row) share *= static_cast<double>(s.scale) / (s.normed ? kept : 1.0);
       note(row, row.size());
+    }
+  }
+
+  // Indices of the largest first, of equal ones the first.
+  static std::vector<std::size_t> descending(std::span<const double> values) {
+    std::vector<std::size_t> order(values.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::stable_sort(order, std::greater(), [&](std::size_t e) { return values[e]; });
+    return order;
+  }
+
+  // Counts of experts in groups that are not chosen become -infinity.
+  static void close_groups(const RouteGroups& groups, std::span<double> counts) {
+    const std::size_t size = counts.size() / groups.n;
+    std::vector<double> sums;
+    for (std::size_t g = 0; g < groups.n; ++g) {
+      const std::span<double> group = counts.subspan(g * size, size);
+      const std::vector<std::size_t> order = descending(group);
+      double sum = 0.0;
+      for (std::size_t i = 0; i < groups.n_counted; ++i) sum += group[order[i]];
+      sums.push_back(sum);
+    }
+    const std::vector<std::size_t> order = descending(sums);
+    for (std::size_t i = groups.n_chosen; i < groups.n; ++i) {
+      std::ranges::fill(counts.subspan(order[i] * size, size),
+                        -std::numeric_limits<double>::infinity());
     }
   }
 
@@ -158,11 +188,20 @@ class Oracle {
       for (std::size_t e = 0; e < s.experts.size(); ++e) {
         const double share = buffer(s.shares)[t][e];
         if (share == 0.0) continue;
-        const auto& [gate, up, down] = s.experts[e];
-        std::vector<double> g = product(gate, buffer(s.in)[t]), u = product(up, buffer(s.in)[t]);
-        for (std::size_t i = 0; i < g.size(); ++i) g[i] = activated(s.function, g[i]) * u[i];
+        const ExpertsStep::Expert& x = s.experts[e];
+        std::vector<double> g = product(x.gate, buffer(s.in)[t], weights_.vector(x.gate_bias));
+        std::vector<double> u = product(x.up, buffer(s.in)[t], weights_.vector(x.up_bias));
+        const double limit = s.limit, alpha = s.alpha;
+        for (std::size_t i = 0; i < g.size(); ++i) {
+          if (limit == 0.0) {
+            g[i] = activated(s.function, g[i]) * u[i];
+            continue;
+          }
+          const double low = std::min(g[i], limit);
+          g[i] = low / (1.0 + std::exp(-alpha * low)) * (std::clamp(u[i], -limit, limit) + 1.0);
+        }
         note(g, 1);
-        const std::vector<double> one = product(down, g);
+        const std::vector<double> one = product(x.down, g, weights_.vector(x.down_bias));
         for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += share * one[i];
       }
       buffer(s.out)[t] = sum;
@@ -270,6 +309,9 @@ class Oracle {
         const double top = *std::ranges::max_element(shares);
         double total = 0.0;
         for (double& share : shares) total += share = std::exp(share - top);
+        if (s.sinks != kNone) {
+          total += std::exp(static_cast<double>(weights_.vector(s.sinks)[head]) - top);
+        }
         for (std::size_t d = 0; d < shape.head_dim; ++d) {
           double sum = 0.0, size = 0.0;
           for (std::size_t j = first; j < last; ++j) {
@@ -302,6 +344,76 @@ class Oracle {
       }
     }
     result_.most_terms = std::max(result_.most_terms, taps.cols());
+  }
+
+  void compute(const DeltaStep& s) {
+    const auto rate = weights_.vector(s.rate), shift = weights_.vector(s.shift);
+    const std::size_t width = plan_.state(s.state).width, key_dim = s.key_dim;
+    const std::size_t n_heads = rate.size(), keys = s.n_key_heads * key_dim;
+    for (std::size_t head = 0; head < n_heads; ++head) {
+      std::vector<std::vector<double>> state(key_dim, std::vector<double>(width));
+      for (std::size_t t = 0; t < tokens_.size(); ++t) {
+        const std::vector<double>& in = buffer(s.in)[t];
+        const std::size_t key = head / (n_heads / s.n_key_heads) * key_dim;
+        std::vector<double> q(in.begin() + static_cast<std::ptrdiff_t>(key),
+                              in.begin() + static_cast<std::ptrdiff_t>(key + key_dim));
+        std::vector<double> k(in.begin() + static_cast<std::ptrdiff_t>(keys + key),
+                              in.begin() + static_cast<std::ptrdiff_t>(keys + key + key_dim));
+        const auto length = [](const std::vector<double>& x) {
+          return std::sqrt(std::inner_product(x.begin(), x.end(), x.begin(), 1e-6));
+        };
+        const double q_length = length(q) * std::sqrt(static_cast<double>(key_dim));
+        const double k_length = length(k);
+        for (double& x : q) x /= q_length;
+        for (double& x : k) x /= k_length;
+        const double time =
+            std::log1p(std::exp(buffer(s.decay)[t][head] + static_cast<double>(shift[head])));
+        const double kept = std::exp(-std::exp(static_cast<double>(rate[head])) * time);
+        const double learned = 1.0 / (1.0 + std::exp(-buffer(s.beta)[t][head]));
+        for (std::size_t c = 0; c < width; ++c) {
+          const double v = in[2 * keys + head * width + c];
+          double held = 0.0, sum = 0.0, size = std::abs(v);
+          for (std::size_t i = 0; i < key_dim; ++i) held += k[i] * (state[i][c] *= kept);
+          for (std::size_t i = 0; i < key_dim; ++i) {
+            state[i][c] += k[i] * learned * (v - held);
+            sum += q[i] * state[i][c];
+            size += std::abs(state[i][c]);
+          }
+          buffer(s.out)[t][head * width + c] = sum;
+          result_.largest_sum = std::max(result_.largest_sum, size);
+        }
+      }
+    }
+    result_.most_terms = std::max({result_.most_terms, key_dim, tokens_.size()});
+  }
+
+  void compute(const HeadsLinearStep& s) {
+    const std::size_t width = plan_.buffer(s.in).width / s.weights.size();
+    for (std::size_t t = 0; t < tokens_.size(); ++t) {
+      buffer(s.out)[t].clear();
+      for (std::size_t head = 0; head < s.weights.size(); ++head) {
+        const auto first =
+            buffer(s.in)[t].begin() + static_cast<std::ptrdiff_t>(head * width + s.first_column);
+        const auto n = static_cast<std::ptrdiff_t>(weights_.matrix(s.weights[head]).cols());
+        const std::vector<double> one = product(s.weights[head], {first, first + n});
+        buffer(s.out)[t].insert(buffer(s.out)[t].end(), one.begin(), one.end());
+      }
+    }
+  }
+
+  void compute(const JoinStep& s) {
+    for (std::size_t t = 0; t < tokens_.size(); ++t) {
+      buffer(s.out)[t].clear();
+      for (std::size_t head = 0; head < s.n_heads; ++head) {
+        for (const BufferId id : {s.a, s.b}) {
+          const std::vector<double>& row = buffer(id)[t];
+          const std::size_t width = row.size() / s.n_heads;
+          const auto first = row.begin() + static_cast<std::ptrdiff_t>(head * width);
+          buffer(s.out)[t].insert(buffer(s.out)[t].end(), first,
+                                  first + static_cast<std::ptrdiff_t>(width));
+        }
+      }
+    }
   }
 
   void compute(const SelectStep&) {}  // all rows are scored

@@ -31,6 +31,11 @@ constexpr DType kTypes[] = {DType::F32,  DType::F16,  DType::BF16,
 // One step for each kernel that reads weights.
 const std::vector<std::string> kReadWeights = {"embed", "linear", "experts"};
 
+// Refused by name: see CudaReference.
+const std::vector<std::string> kRefused = {"short conv",  "gated delta",     "prompt",
+                                           "sinks",       "clamped experts", "linear of heads",
+                                           "route groups"};
+
 EngineOptions options(KvType kv_type = KvType::F32) { return {BackendKind::Cuda, 1, kv_type}; }
 
 bool same_bits(std::span<const float> a, std::span<const float> b) {
@@ -41,18 +46,19 @@ TEST(CudaConformance, EveryStepIsItsFormulaAndARowDoesNotDependOnOthers) {
   const TemporaryFolder folder;
   const fs::path file = folder.path() / "case.gguf";
   for (const std::string& step : conformance_steps()) {
-    if (step == "short conv" || step == "prompt") continue;  // refused by name: see CudaReference
+    if (std::ranges::find(kRefused, step) != kRefused.end()) continue;
     for (const DType dtype : kTypes) {
       if (dtype != DType::F32 && std::ranges::find(kReadWeights, step) == kReadWeights.end())
         continue;
       std::mt19937 random(1);
       double worst = 0.0;
-      // Four shapes have every feature of a step; a number format is tried on one of them.
+      // Four shapes have every feature of a step; a number format is tried on one of them. Checked
+      // kernels are slow: after the first shape, a tile of linear.cu and one row more are enough.
       const auto type = static_cast<std::size_t>(std::ranges::find(kTypes, dtype) - kTypes);
       const std::size_t first = dtype == DType::F32 ? 0 : type % 4;
       for (std::size_t i = first; i < (dtype == DType::F32 ? 4 : first + 1); ++i) {
         ConformanceCase one = make_case(step, dtype, i, random, file);
-        one.tokens.resize(std::min<std::size_t>(one.tokens.size(), 12));
+        one.tokens.resize(std::min<std::size_t>(one.tokens.size(), i == 0 ? 12 : 5));
         const Checkpoint checkpoint = Checkpoint::open(file);
         const auto backend = make_cuda_backend(one.plan, checkpoint, options());
         const auto all = backend->make_sequence(one.tokens.size(), 0);
@@ -92,6 +98,16 @@ std::vector<float> in_passes(Engine& engine, std::span<const TokenId> ids,
   return {logits.data(), logits.data() + logits.rows() * logits.cols()};
 }
 
+// Whether the model has a step that is refused.
+bool is_refused(const Plan& plan) {
+  return !plan.states.empty() || plan.prompt ||
+         std::ranges::any_of(plan.steps, [](const Step& step) {
+           const auto* attention = std::get_if<AttentionStep>(&step.kind);
+           const bool sinks = attention != nullptr && attention->sinks != kNone;
+           return sinks || std::holds_alternative<HeadsLinearStep>(step.kind);
+         });
+}
+
 class CudaReference : public testing::TestWithParam<std::string> {};
 
 TEST_P(CudaReference, LogitsAgreeWithPyTorch) {
@@ -100,7 +116,7 @@ TEST_P(CudaReference, LogitsAgreeWithPyTorch) {
   const std::vector<TokenId> ids = ids_of(oracle);
   const nlohmann::json tolerances = nlohmann::json::parse(oracle.metadata().at("tolerance"));
   const Plan plan = describe_model(folder).plan;
-  if (!plan.states.empty() || plan.prompt) {
+  if (is_refused(plan)) {
     EXPECT_THROW(Engine::open(folder, options()), Error);
     return;
   }
@@ -179,7 +195,7 @@ TEST(CudaBackend, TellsTheStoryThatTheCpuTells) {
   if (!fs::exists(story / "config.json")) GTEST_SKIP() << "no models/story";
   Engine cuda = Engine::open(story, options()), cpu = Engine::open(story);
   const std::vector<TokenId> prompt = {440, 345};
-  EXPECT_EQ(greedy(cuda, prompt, 4), greedy(cpu, prompt, 4));
+  EXPECT_EQ(greedy(cuda, prompt, 2), greedy(cpu, prompt, 2));
 }
 
 TEST(CudaBackend, HalvesInTheCacheAreNearlyTheSame) {

@@ -254,6 +254,89 @@ TEST(Architectures, RefuseByNameWhatWouldChangeTheResult) {
        "'layer_types': expected 'full_attention' or 'conv', found 'sliding_attention'"},
       {"lfm2-biases", "layer_types", nlohmann::json{"conv"},
        "'layer_types': expected one for each of 3 layers, found an array of 1"},
+      {"qwen3_5-interval", "linear_num_value_heads", 3,
+       "'linear_num_value_heads': expected a multiple of 'linear_num_key_heads' 2, found 3"},
+      {"qwen3_5-interval", "linear_num_value_heads", 1 << 23,
+       "'linear_num_value_heads': expected at most 16777216 numbers in all heads, found 41943064"},
+      {"qwen3_5-interval", "linear_num_key_heads", 0, ""},
+      {"qwen3_5-interval", "linear_key_head_dim", "six", ""},
+      {"qwen3_5-interval", "linear_value_head_dim", -1, ""},
+      {"qwen3_5-interval", "linear_conv_kernel_dim", 65,
+       "'linear_conv_kernel_dim': expected a whole number from 1 to 64, found 65"},
+      {"qwen3_5-interval", "full_attention_interval", 0, ""},
+      {"qwen3_5-interval", "attn_output_gate", false,
+       "'attn_output_gate': expected true, found false"},
+      {"qwen3_5-interval", "hidden_act", "gelu",
+       "'hidden_act': expected 'silu' or 'swish', found 'gelu'"},
+      {"qwen3_5-interval", "num_experts", 4, "'num_experts': 4 is not supported"},
+      {"qwen3_5-interval", "rope_parameters",
+       nlohmann::json{{"rope_type", "yarn"}, {"factor", 2.0}},
+       "rope_parameters: rope type: expected default, linear or llama3, found 'yarn'"},
+      {"qwen3_5-layer-types", "layer_types", nlohmann::json{"linear_attention"},
+       "'layer_types': expected one for each of 3 layers, found an array of 1"},
+      {"qwen3_5-layer-types", "layer_types",
+       nlohmann::json{"linear_attention", "conv", "linear_attention"},
+       "'layer_types': expected 'full_attention' or 'linear_attention', found 'conv'"},
+      {"qwen3_5-layer-types", "model_type", "qwen3_5",
+       "'text_config': expected an object, found none"},
+      {"gpt-oss-2-of-5", "quantization_config", nlohmann::json{{"quant_method", "mxfp4"}}, ""},
+      {"gpt-oss-2-of-5", "swiglu_limit", 0.0, ""},
+      {"gpt-oss-2-of-5", "swiglu_alpha", -1.0, ""},
+      {"gpt-oss-2-of-5", "experts_per_token", 3,
+       "'num_experts_per_tok': expected 3, as 'experts_per_token' says, found 2"},
+      {"gpt-oss-2-of-5", "num_experts_per_tok", 6,
+       "'num_experts_per_tok': expected 1 to 5, found 6"},
+      {"gpt-oss-2-of-5", "num_local_experts", 0, ""},
+      {"gpt-oss-2-of-5", "hidden_act", "gelu",
+       "'hidden_act': expected 'silu' or 'swish', found 'gelu'"},
+      {"gpt-oss-2-of-5", "rope_scaling", nullptr, "'rope_scaling': expected an object, found none"},
+      {"gpt-oss-2-of-5", "rope_scaling", nlohmann::json{{"type", "longrope"}, {"factor", 2.0}},
+       "rope_scaling: rope type: expected default, linear, llama3 or yarn, found 'longrope'"},
+      {"gpt-oss-2-of-5", "sliding_window", nullptr,
+       "'sliding_window': expected a size, found null"},
+      {"gpt-oss-layer-types", "layer_types", nlohmann::json{"full_attention"},
+       "'layer_types': expected one for each of 2 layers, found an array of 1"},
+      {"deepseek-v3-groups", "kv_lora_rank", 0, ""},
+      {"deepseek-v3-groups", "kv_lora_rank", 1 << 23,
+       "'kv_lora_rank': expected at most 2097152, found 8388608"},
+      {"deepseek-v3-groups", "q_lora_rank", -1, ""},
+      {"deepseek-v3-groups", "qk_rope_head_dim", 3,
+       "'qk_rope_head_dim': expected an even number (rope turns pairs), found 3"},
+      {"deepseek-v3-groups", "v_head_dim", "three", ""},
+      {"deepseek-v3-groups", "num_key_value_heads", 2,
+       "'num_key_value_heads': expected 4, one per head, found 2"},
+      {"deepseek-v3-groups", "n_group", 4,
+       "'n_group': expected groups of 2 or more that are equal parts of 6 experts, found 4"},
+      {"deepseek-v3-groups", "n_group", 6,
+       "'n_group': expected groups of 2 or more that are equal parts of 6 experts, found 6"},
+      {"deepseek-v3-groups", "n_group", 100, "'n_group': expected at most 64, found 100"},
+      {"deepseek-v3-groups", "topk_group", 4, "'topk_group': expected at most 3, found 4"},
+      {"deepseek-v3-groups", "num_experts_per_tok", 5,
+       "'num_experts_per_tok': expected at most 4, found 5"},
+      {"deepseek-v3-groups", "scoring_func", "softmax",
+       "'scoring_func': expected 'sigmoid', found 'softmax'"},
+      {"deepseek-v3-groups", "topk_method", "greedy",
+       "'topk_method': expected 'noaux_tc', found 'greedy'"},
+      {"deepseek-v3-groups", "moe_layer_freq", 2,
+       "'moe_layer_freq': expected a whole number from 1 to 1, found 2"},
+      {"deepseek-v3-groups", "first_k_dense_replace", -1, ""},
+      {"deepseek-v3-groups", "n_shared_experts", 0, ""},
+      {"deepseek-v3-groups", "n_shared_experts", 1 << 24,
+       "'n_shared_experts': expected at most 2396745, found 16777216"},
+      {"deepseek-v3-groups", "num_nextn_predict_layers", 17,
+       "'num_nextn_predict_layers': expected a whole number from 0 to 16, found 17"},
+      {"deepseek-v3-groups", "rope_scaling",
+       nlohmann::json{{"type", "yarn"}, {"factor", 4.0}, {"attention_factor", 1.25}},
+       "'mscale': expected a number that equals 'mscale_all_dim', or 'attention_factor' 1, found a "
+       "factor of 1.25"},
+      {"deepseek-v2-greedy", "num_experts_per_tok", nullptr, ""},
+      {"deepseek-v2-greedy", "norm_topk_prob", true,
+       "'norm_topk_prob': expected false, found true"},
+      {"deepseek-v2-greedy", "topk_method", "noaux_tc",
+       "'topk_method': expected 'greedy' or 'group_limited_greedy', found 'noaux_tc'"},
+      {"deepseek-v2-greedy", "rope_interleave", false,
+       "'rope_interleave': expected true, found false"},
+      {"deepseek-v2-groups", "n_group", nullptr, ""},
   };
   for (const Row& row : rows) {
     const std::string got = refusal(row.model, row.key, row.value);
@@ -280,43 +363,78 @@ TEST(Architectures, AlibiSlopesAreThoseOfItsPaper) {
   EXPECT_EQ(alibi_slopes(1), std::vector<float>{0x1p-8f});
 }
 
-// The first GPT-2 files have shorter names, and hold the causal mask of each layer.
-TEST(Architectures, ReadGpt2FilesWithShortNamesAndMasks) {
-  const fs::path model = TEST_DATA "/models/gpt2-tied";
+// A tiny model's file under other names: `prefix` becomes `other`. It also holds a tensor `extra`
+// of one number.
+void write_renamed(const fs::path& model, const std::string& prefix, const std::string& other,
+                   const std::string& extra, const fs::path& folder) {
   const std::string file = text_of(model / "model.safetensors");
   std::uint64_t length = 0;
   std::memcpy(&length, file.data(), sizeof length);
   nlohmann::json header = nlohmann::json::parse(file.substr(8, length)),
-                 shorter = nlohmann::json::object();
+                 renamed = nlohmann::json::object();
   for (const auto& [name, tensor] : header.items()) {
-    const std::string prefix = "transformer.";
-    shorter[name.starts_with(prefix) ? name.substr(prefix.size()) : name] = tensor;
+    renamed[name.starts_with(prefix) ? other + name.substr(prefix.size()) : name] = tensor;
   }
   const std::size_t data = file.size() - 8 - length;
-  const auto with_extra = [&](const std::string& name) {
-    nlohmann::json changed = shorter;
-    changed[name] = {{"dtype", "F32"}, {"shape", {1, 1, 1, 1}}, {"data_offsets", {data, data + 4}}};
-    std::string text = changed.dump();
-    text.resize((text.size() + 7) / 8 * 8, ' ');
-    const std::uint64_t n = text.size();
-    std::string bytes(sizeof n, '\0');
-    std::memcpy(bytes.data(), &n, sizeof n);
-    return bytes + text + file.substr(8 + length) + std::string(4, '\0');
-  };
+  renamed[extra] = {{"dtype", "F32"}, {"shape", {1, 1, 1, 1}}, {"data_offsets", {data, data + 4}}};
+  std::string text = renamed.dump();
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+  const std::uint64_t n = text.size();
+  std::string bytes(sizeof n, '\0');
+  std::memcpy(bytes.data(), &n, sizeof n);
+  std::ofstream(folder / "model.safetensors", std::ios::binary)
+      << bytes + text + file.substr(8 + length) + std::string(4, '\0');
+}
+
+void expect_same_logits(const fs::path& model, const fs::path& other) {
+  Engine first = textbook_engine(model), second = textbook_engine(other);
+  const std::vector<TokenId> ids = {1, 5, 3};
+  Matrix<float> a(3, first.plan().vocab_size), b(3, first.plan().vocab_size);
+  const auto one = first.make_sequence(3), two = second.make_sequence(3);
+  const Input of_one{one.get(), ids, 3}, of_two{two.get(), ids, 3};
+  first.forward({&of_one, 1}, a.view());
+  second.forward({&of_two, 1}, b.view());
+  EXPECT_EQ(std::memcmp(a.data(), b.data(), a.rows() * a.cols() * sizeof(float)), 0);
+}
+
+// The first GPT-2 files have shorter names, and hold the causal mask of each layer.
+TEST(Architectures, ReadGpt2FilesWithShortNamesAndMasks) {
+  const fs::path model = TEST_DATA "/models/gpt2-tied";
   const TemporaryFolder folder;
   fs::copy(model / "config.json", folder.path() / "config.json");
-  std::ofstream(folder.path() / "model.safetensors", std::ios::binary)
-      << with_extra("h.1.attn.bias");
-  Engine old = textbook_engine(folder.path()), usual = textbook_engine(model);
-  const std::vector<TokenId> ids = {1, 5, 3};
-  Matrix<float> a(3, old.plan().vocab_size), b(3, old.plan().vocab_size);
-  const auto first = old.make_sequence(3), second = usual.make_sequence(3);
-  const Input one{first.get(), ids, 3}, two{second.get(), ids, 3};
-  old.forward({&one, 1}, a.view());
-  usual.forward({&two, 1}, b.view());
-  EXPECT_EQ(std::memcmp(a.data(), b.data(), a.rows() * a.cols() * sizeof(float)), 0);
+  write_renamed(model, "transformer.", "", "h.1.attn.bias", folder.path());
+  expect_same_logits(model, folder.path());
+  write_renamed(model, "transformer.", "", "h.1.other", folder.path());
+  EXPECT_THROW(textbook_engine(folder.path()), Error);
+}
 
-  std::ofstream(folder.path() / "model.safetensors", std::ios::binary) << with_extra("h.1.other");
+// Released Qwen3.5 files hold a model for images, and layers that guess further tokens.
+TEST(Architectures, ReadTheTextModelOfQwen3_5Files) {
+  const fs::path model = TEST_DATA "/models/qwen3_5-interval";
+  const TemporaryFolder folder;
+  nlohmann::json config;
+  config["model_type"] = "qwen3_5";
+  config["text_config"] = nlohmann::json::parse(text_of(model / "config.json"));
+  std::ofstream(folder.path() / "config.json") << config;
+  const std::string name = "model.language_model.";
+  for (const char* extra : {"model.visual.patch_embed.proj.weight", "mtp.fc.weight"}) {
+    write_renamed(model, "model.", name, extra, folder.path());
+    expect_same_logits(model, folder.path());
+  }
+  write_renamed(model, "model.", name, name + "layers.4.visual.weight", folder.path());
+  EXPECT_THROW(textbook_engine(folder.path()), Error);
+}
+
+// DeepSeek-V3 files may end with layers that guess further tokens.
+TEST(Architectures, IgnoreTheLayersBehindTheLastThatDeepSeekNames) {
+  const fs::path model = TEST_DATA "/models/deepseek-v3-groups";
+  const TemporaryFolder folder;
+  nlohmann::json config = nlohmann::json::parse(text_of(model / "config.json"));
+  config["num_nextn_predict_layers"] = 1;
+  std::ofstream(folder.path() / "config.json") << config;
+  write_renamed(model, "", "", "model.layers.3.eh_proj.weight", folder.path());
+  expect_same_logits(model, folder.path());
+  write_renamed(model, "", "", "model.layers.4.eh_proj.weight", folder.path());
   EXPECT_THROW(textbook_engine(folder.path()), Error);
 }
 

@@ -10,7 +10,9 @@
 #include "base/error.h"
 #include "operators/add.h"
 #include "operators/attention.h"
+#include "operators/clamped_swiglu.h"
 #include "operators/exact_gelu.h"
+#include "operators/gated_delta.h"
 #include "operators/gelu_tanh.h"
 #include "operators/half_to_float.h"
 #include "operators/layer_norm.h"
@@ -68,6 +70,46 @@ TEST(ShortConv, SumsTheLastRowsInAnyCuts) {
     EXPECT_EQ(state.view()(0, 0), 4.0f);
     EXPECT_EQ(state.view()(1, 0), 5.0f);
   }
+}
+
+// Two keys of length 1 at right angles. beta = 0 learns half of what is missing; rate and decay are
+// chosen so that half is kept: exp(-exp(0) * softplus(0)) = 1 / 2.
+TEST(GatedDelta, FadesCorrectsAndReadsInAnyCuts) {
+  const float in[] = {
+      1, 0, 1, 0, 8,  // q, k, v: S = [4, 0]
+      1, 0, 0, 1, 6,  // S = [2, 3]
+      0, 1, 1, 0, 8,  // S = [1 + (8 - 1) / 2, 1.5]
+  };
+  const float expected[] = {4.0f, 2.0f, 1.5f}, zeros[] = {0.0f, 0.0f, 0.0f};
+  const DeltaShape shape{.n_heads = 1, .n_key_heads = 1, .key_dim = 2, .value_dim = 1};
+  const float root = std::sqrt(2.0f);  // q is divided by it
+  for (std::size_t cut = 0; cut <= 3; ++cut) {
+    Matrix<float> state(2, 1), out(3, 1);
+    const MatrixView<const float> rows(in, 3, 5), zero(zeros, 3, 1);
+    const auto run = [&](std::size_t first, std::size_t n) {
+      const auto none = zero.row_range(first, n);
+      gated_delta(rows.row_range(first, n), none, none, {zeros, 1}, {zeros, 1}, shape, state.view(),
+                  out.view().row_range(first, n));
+    };
+    run(0, cut);
+    run(cut, 3 - cut);
+    for (std::size_t t = 0; t < 3; ++t) {
+      EXPECT_NEAR(root * out.view()(t, 0), expected[t], 1e-4f) << cut << ", " << t;
+    }
+    EXPECT_NEAR(state.view()(0, 0), 4.5f, 1e-4f);
+  }
+}
+
+// e^1000 is no number that f32 holds, and exp(-exp(-80) * 1000) is 1.
+TEST(GatedDelta, KeepsANumberFrom0To1HoweverLargeTheDecay) {
+  for (const float rate : {-80.0f, 0.0f, 80.0f}) {
+    for (const float decay : {-1000.0f, 0.0f, 19.0f, 21.0f, 1000.0f}) {
+      const float kept = delta_kept(decay, rate);
+      EXPECT_TRUE(kept >= 0.0f && kept <= 1.0f) << decay << ", " << rate;
+    }
+  }
+  EXPECT_EQ(delta_kept(1000.0f, -80.0f), 1.0f);
+  EXPECT_EQ(delta_kept(1000.0f, 0.0f), 0.0f);
 }
 
 TEST(ElementwiseOperators, MayWriteOverTheirInput) {
@@ -150,7 +192,7 @@ TEST(Relu, CutsOffBelowZeroAndKeepsWhatIsNoNumber) {
 
 TEST(Route, KeepsTheLargestAndOfEqualOnesTheFirst) {
   const auto routed = [](std::vector<float> shares, std::size_t n, bool normed) {
-    route(shares, n, normed);
+    route(shares, {.n_chosen = n, .normed = normed});
     return shares;
   };
   const std::vector<float> shares = {0.125f, 0.25f, 0.125f, 0.25f, 0.125f, 0.125f};
@@ -162,16 +204,51 @@ TEST(Route, KeepsTheLargestAndOfEqualOnesTheFirst) {
   EXPECT_EQ(routed(shares, 6, false), shares);
 }
 
+// The bias decides who is chosen, and is no part of the share. Groups of two: the second one has
+// the largest number, the third one the largest sum.
+TEST(Route, ChoosesWithABiasAndInGroups) {
+  const auto routed = [](Routing how) {
+    std::vector<float> shares = {0.125f, 0.125f, 0.5f, 0.0f, 0.375f, 0.25f};
+    route(shares, how);
+    return shares;
+  };
+  const std::vector<float> bias = {1.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f};
+  using Row = std::vector<float>;
+  EXPECT_EQ(routed({.n_chosen = 2, .bias = bias}), (Row{0.125f, 0.0f, 0.5f, 0.0f, 0.0f, 0.0f}));
+  EXPECT_EQ(routed({.n_chosen = 1, .scale = 2.0f}), (Row{0.0f, 0.0f, 1.0f, 0.0f, 0.0f, 0.0f}));
+  EXPECT_EQ(routed({.n_chosen = 1, .groups = {.n = 3, .n_counted = 2}}),
+            (Row{0.0f, 0.0f, 0.0f, 0.0f, 0.375f, 0.0f}));
+  EXPECT_EQ(routed({.n_chosen = 2, .normed = true, .groups = {.n = 3}}),
+            (Row{0.0f, 0.0f, 1.0f, 0.0f, 0.0f, 0.0f}));
+  EXPECT_EQ(routed({.n_chosen = 1, .bias = bias, .groups = {.n = 3, .n_counted = 2}}),
+            (Row{0.125f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f}));
+}
+
+TEST(ClampedSwiglu, KeepsBothFactorsInARangeAndWhatIsNoNumber) {
+  const std::vector<float> gate = {9.0f, 1.0f, -9.0f, 1.0f, kNan, 1.0f};
+  const std::vector<float> up = {0.0f, 9.0f, 0.0f, -9.0f, 1.0f, kNan};
+  std::vector<float> y(gate.size());
+  clamped_swiglu(gate, up, 0.5f, 2.0f, y);
+  const auto expected = [](double g, double u) {
+    return g / (1.0 + std::exp(-0.5 * g)) * (u + 1.0);
+  };
+  EXPECT_NEAR(y[0], expected(2, 0), 1e-6);
+  EXPECT_NEAR(y[1], expected(1, 2), 1e-6);
+  EXPECT_NEAR(y[2], expected(-9, 0), 1e-6);
+  EXPECT_NEAR(y[3], expected(1, -2), 1e-6);
+  EXPECT_TRUE(std::isnan(y[4]) && std::isnan(y[5]));
+}
+
 // What is no number is not lost, and never more experts are chosen than asked for.
 TEST(Route, ChoosesWhatIsNoNumberFirst) {
   std::vector<float> shares = {0.5f, kNan, 0.25f, kNan};
-  route(shares, 3, false);
+  route(shares, {.n_chosen = 3});
   EXPECT_EQ(shares[0], 0.5f);
   EXPECT_TRUE(std::isnan(shares[1]));
   EXPECT_EQ(shares[2], 0.0f);
   EXPECT_TRUE(std::isnan(shares[3]));
   std::vector<float> all(5, kNan);
-  route(all, 2, false);
+  route(all, {.n_chosen = 2});
   EXPECT_TRUE(std::isnan(all[0]) && std::isnan(all[1]));
   EXPECT_EQ(std::vector<float>(all.begin() + 2, all.end()), std::vector<float>(3, 0.0f));
 }
@@ -404,12 +481,30 @@ TEST(Operators, RefuseShapesThatDisagree) {
       [&] { gelu_tanh(three, four); },
       [&] { relu(three, four); },
       [&] { sigmoid(three, four); },
-      [&] { route(three, 0, false); },
+      [&] { route(three, {.n_chosen = 0}); },
       [&] { short_conv(m23.view(), m23.view(), {}, m23.view(), m23.view()); },
       [&] { short_conv(m23.view(), m32.view(), four, m23.view().row_range(0, 1), m23.view()); },
       [&] { short_conv(m23.view(), m32.view(), {}, m23.view(), m23.view()); },
       [&] { short_conv(m23.view(), m32.view(), {}, m23.view().row_range(0, 1), m24.view()); },
-      [&] { route(three, 4, false); },
+      [&] {  // 3 heads of 2 key heads; then shapes that fit, but for `out`
+        gated_delta(m24.view(), m23.view(), m23.view(), three, three, {3, 2, 1, 1}, m32.view(),
+                    m23.view());
+      },
+      [&] {
+        gated_delta(Matrix<float>(2, 5).view(), m23.view(), m23.view(), three, three, {3, 1, 1, 1},
+                    Matrix<float>(3, 1).view(), m24.view());
+      },
+      [&] { route(three, {.n_chosen = 4}); },
+      [&] { route(three, {.n_chosen = 1, .bias = four}); },
+      [&] { route(four, {.n_chosen = 1, .groups = {.n = 3}}); },
+      [&] {  // a group of two has no three
+        route(four, {.n_chosen = 1, .groups = {.n = 2, .n_counted = 3}});
+      },
+      [&] {  // one group of two has no three either
+        route(four, {.n_chosen = 3, .groups = {.n = 2}});
+      },
+      [&] { clamped_swiglu(three, four, 1.0f, 1.0f, three); },
+      [&] { clamped_swiglu(three, three, 1.0f, 1.0f, four); },
       [&] { layer_norm(m23.view(), four, three, 1.0f, m23.view()); },
       [&] { layer_norm(m23.view(), three, four, 1.0f, m23.view()); },
       [&] { layer_norm(m23.view(), three, three, 1.0f, m32.view()); },

@@ -331,6 +331,56 @@ TEST_P(EveryTable, NormsRowsOfAnyWidth) {
   }
 }
 
+TEST_P(EveryTable, DividesRowsOfAnyWidthByTheirLengthAlsoInPlace) {
+  for (const std::size_t n : {1u, 3u, 16u, 37u, 64u, 333u}) {
+    auto x = random_floats(n, 1);
+    std::vector<float> out(n + 1, -7.0f);
+    k_.l2_norm(x.data(), n, 0.5f, 0.25f, out.data());
+    double squares = 0.5;
+    for (const float value : x) squares += static_cast<double>(value) * value;
+    for (std::size_t i = 0; i < n; ++i) {
+      const double expected = 0.25 * x[i] / std::sqrt(squares);
+      EXPECT_NEAR(out[i], expected, 1e-5 * std::abs(expected));
+    }
+    EXPECT_EQ(out[n], -7.0f);
+    k_.l2_norm(x.data(), n, 0.5f, 0.25f, x.data());
+    EXPECT_TRUE(std::equal(x.begin(), x.end(), out.begin()));
+  }
+}
+
+// Two tokens, so that the second finds what the first left; fewer values than a panel has.
+TEST_P(EveryTable, DeltaRuleIsThatOfItsFormulaAndWritesNoValueTooMany) {
+  for (const std::size_t n_keys : {1u, 7u, 8u, 37u, 128u}) {
+    for (const std::size_t n_values : {1u, 5u, 32u}) {
+      auto state = random_floats(n_keys * kPanelOutputs, 1);
+      std::vector<double> expected(state.begin(), state.end());
+      for (unsigned token = 0; token < 2; ++token) {
+        const auto q = random_floats(n_keys, 2 + token), k = random_floats(n_keys, 4 + token);
+        const auto v = random_floats(n_values, 6 + token);
+        std::vector<float> out(n_values + 1, -7.0f);
+        const float kept = 0.75f, learned = 0.5f / static_cast<float>(n_keys);
+        k_.delta_rule({state.data(), q.data(), k.data(), n_keys, kept, learned, v.data(), n_values,
+                       out.data()});
+        for (std::size_t c = 0; c < n_values; ++c) {
+          double held = 0.0, sum = 0.0, size = 1.0;
+          for (std::size_t i = 0; i < n_keys; ++i) {
+            held += k[i] * (expected[i * kPanelOutputs + c] *= kept);
+            size += std::abs(k[i] * expected[i * kPanelOutputs + c]);
+          }
+          for (std::size_t i = 0; i < n_keys; ++i) {
+            double& s = expected[i * kPanelOutputs + c];
+            s += k[i] * learned * (v[c] - held);
+            sum += q[i] * s;
+            size += std::abs(q[i] * s);
+          }
+          EXPECT_NEAR(out[c], sum, 1e-6 * size) << n_keys << ", " << n_values;
+        }
+        EXPECT_EQ(out[n_values], -7.0f);
+      }
+    }
+  }
+}
+
 TEST_P(EveryTable, LayerNormsRowsOfAnyWidthAlsoInPlace) {
   for (const std::size_t n : {1u, 3u, 16u, 37u, 64u, 333u}) {
     auto x = random_floats(n, 1);

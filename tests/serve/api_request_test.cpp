@@ -274,6 +274,58 @@ TEST_F(ApiRequest, TakesAGrammarFromAnyFieldThatSaysOne) {
   }
 }
 
+TEST_F(ApiRequest, TellsOfEachTokenWhereItsIdIsAskedFor) {
+  const CompletionRequest plain = completion({{"prompt", "hello"}});
+  EXPECT_FALSE(plain.token_ids || plain.logprobs || plain.texts[0].n_top);
+  for (const CompletionRequest& asked :
+       {completion({{"prompt", "hello"}, {"return_token_ids", true}}),
+        chat({{"messages", kHello}, {"return_token_ids", true}})}) {
+    EXPECT_TRUE(asked.token_ids && !asked.logprobs);
+    EXPECT_EQ(asked.texts[0].n_top, 0u);
+  }
+}
+
+TEST_F(ApiRequest, EndsATextAtTokensThatTheRequestNames) {
+  const auto ends = completion({{"prompt", "hello"}, {"stop_token_ids", {3, 4}}})
+                        .texts[0]
+                        .options.generation.end_tokens;
+  EXPECT_EQ(ends, (std::vector<TokenId>{3, 4}));
+  EXPECT_EQ(refused(R"({"prompt": "x", "stop_token_ids": [100000]})").substr(0, 15),
+            "stop_token_ids|");
+  EXPECT_NE(refused(R"({"prompt": "x", "stop_token_ids": 3})"), "accepted");
+}
+
+TEST_F(ApiRequest, TakesALookAtATextOfTokens) {
+  const GlassRequest look = parse_glass(
+      R"({"tokens": [1, 2], "next": 3, "top": 4, "temperature": 0.5, "top_k": 9, "top_p": 0.7})",
+      model_, GlassView::Layers);
+  EXPECT_EQ(look.view, GlassView::Layers);
+  EXPECT_EQ(look.tokens, (std::vector<TokenId>{1, 2}));
+  EXPECT_EQ(look.next, 3);
+  EXPECT_EQ(look.top, 4u);
+  EXPECT_EQ(look.sampler.temperature, 0.5f);
+  EXPECT_EQ(look.sampler.top_k, 9u);
+  const auto param = [&](const std::string& body) {
+    try {
+      parse_glass(body, model_, GlassView::Choices);
+    } catch (const ApiError& error) {
+      EXPECT_EQ(error.status(), 400);
+      return error.param();
+    }
+    return std::string("accepted");
+  };
+  EXPECT_EQ(param(R"({"tokens": [1]})"), "accepted");
+  EXPECT_EQ(param(R"({})"), "tokens");
+  EXPECT_EQ(param(R"({"tokens": "x"})"), "tokens");
+  EXPECT_EQ(param(R"({"tokens": []})"), "tokens");
+  EXPECT_EQ(param(R"({"tokens": [-1]})"), "tokens");
+  EXPECT_EQ(param(R"({"tokens": [1, 100000]})"), "tokens");
+  EXPECT_EQ(param(json({{"tokens", std::vector<int>(101, 1)}}).dump()), "tokens");  // the context
+  EXPECT_EQ(param(R"({"tokens": [1], "next": 100000})"), "next");
+  EXPECT_EQ(param(R"({"tokens": [1], "top": 101})"), "top");
+  EXPECT_EQ(param(R"({"tokens": [1], "layer": 0})"), "layer");
+}
+
 TEST_F(ApiRequest, ReadsOrRefusesMutatedBodies) {
   const std::string whole =
       json{{"messages", kHello}, {"stop", {"a"}}, {"temperature", 1}, {"stream", false}}.dump();

@@ -119,6 +119,8 @@ class Hostile(unittest.TestCase):
                   ("/v1/completions", {"prompt": ["a", "b"], "n": 2, "max_tokens": 2})]
         seeds = [*(post(path, json.dumps(body).encode()) for path, body in bodies),
                  post("/tokenize", b'{"content": "a"}'),
+                 post("/glass/choices", b'{"tokens": [1, 2], "next": 3, "top": 4}'),
+                 post("/glass/attention", b'{"tokens": [1, 2]}'),
                  b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"]
         statuses = {}
         for _ in range(MUTATIONS):

@@ -1,14 +1,17 @@
 """What `serve` promises its clients: server_test.py PROGRAM [--update]
 
---update writes the answers into docs/server.md.
+--update writes the answers into docs/server.md and docs/page.md.
 """
 import concurrent.futures
+import contextlib
 import json
+import math
 import pathlib
 import random
 import re
 import shutil
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -430,12 +433,117 @@ class Limits(unittest.TestCase):
                 self.assertIn(message, found.stderr)
 
 
-PAGE = ROOT / "docs" / "server.md"
+def rows_of(trace, name):
+    """The rows of one activation in the file that `trace --out` wrote."""
+    content = trace.read_bytes()
+    size = int.from_bytes(content[:8], "little")
+    entry = json.loads(content[8:8 + size])[name]
+    begin, end = (8 + size + at for at in entry["data_offsets"])
+    values = struct.unpack(f"<{(end - begin) // 4}f", content[begin:end])
+    width = entry["shape"][-1]
+    return [values[at:at + width] for at in range(0, len(values), width)]
+
+
+class Glass(unittest.TestCase):
+    def test_shows_the_numbers_of_trace_for_every_token_of_an_answer(self):
+        with serving(PROGRAM, "--model", MODELS / "chat") as server, \
+                tempfile.TemporaryDirectory() as folder:
+            body = {"messages": HELLO, "seed": 3, "max_tokens": 6, "return_token_ids": True}
+            made = server.post(CHATS, body)
+            tokens = made["prompt_token_ids"] + made["choices"][0]["token_ids"]
+            file = pathlib.Path(folder) / "trace"
+            run("trace", "--model", MODELS / "chat", "--ids", ",".join(map(str, tokens)),
+                "--out", file)
+            logits = rows_of(file, "logits")
+            for end in range(len(tokens) - 6, len(tokens)):  # the text before each new token
+                asked = {"tokens": tokens[:end], "next": tokens[end], "top": 5, "temperature": 0}
+                row = logits[end - 1]
+                shares = [math.exp(value - max(row)) for value in row]
+                likeliest = sorted(range(len(row)), key=lambda token: -row[token])
+                choices = server.post("/glass/choices", asked)["choices"]
+                self.assertEqual([one["token"] for one in choices[:5]], likeliest[:5])
+                self.assertIn(tokens[end], [one["token"] for one in choices])
+                for one in choices:
+                    self.assertAlmostEqual(one["logit"], row[one["token"]], delta=1e-4)
+                    self.assertAlmostEqual(one["probability"],
+                                           shares[one["token"]] / sum(shares), delta=3e-5)
+                    self.assertEqual(one["after_top_p"], float(one["token"] == likeliest[0]))
+                layers = server.post("/glass/layers", asked)["layers"]
+                self.assertEqual([one["token"] for one in layers[-1]["guesses"]], likeliest[:5])
+                for layer in server.post("/glass/attention", asked)["layers"]:
+                    rows = rows_of(file, f"layers.{layer['layer']}.attn_probs")
+                    for index, found in enumerate(layer["heads"]):
+                        expected = rows[index * len(tokens) + end - 1]
+                        self.assertEqual(len(found), end)
+                        for a, b in zip(found, expected):
+                            self.assertAlmostEqual(a, b, delta=5.1e-5)
+                steps = server.post("/glass/steps", asked)["steps"]
+                self.assertEqual((steps[0]["name"], steps[-1]["name"]), ("embedding", "logits"))
+
+    def test_a_text_goes_on_from_the_ids_of_its_tokens(self):
+        with serving(PROGRAM, "--model", MODELS / "chat") as server:
+            body = {"messages": HELLO, "temperature": 0, "max_tokens": 200,
+                    "return_token_ids": True}
+            whole = server.post(CHATS, body)
+            [choice] = whole["choices"]
+            self.assertEqual(choice["finish_reason"], "stop")
+            self.assertIsNone(choice["logprobs"])
+            streamed = server.events(CHATS, body)
+            self.assertEqual(streamed[0]["prompt_token_ids"], whole["prompt_token_ids"])
+            self.assertEqual(sum((one["choices"][0]["token_ids"] for one in streamed), []),
+                             choice["token_ids"])
+            ends = json.loads(server.ask("GET", "/glass/model")[2])["chat_end_tokens"]
+            rest = {"prompt": whole["prompt_token_ids"] + choice["token_ids"][:4], "temperature": 0,
+                    "max_tokens": 200, "stop_token_ids": ends, "return_token_ids": True}
+            [gone_on] = server.post(COMPLETIONS, rest)["choices"]
+            self.assertEqual(gone_on["prompt_token_ids"], rest["prompt"])
+            self.assertEqual(gone_on["token_ids"], choice["token_ids"][4:])
+            self.assertEqual(gone_on["finish_reason"], "stop")
+
+    def test_does_not_stop_others_and_refuses_too_many(self):
+        with serving(PROGRAM, "--model", MODELS / "chat", "-c", 2048) as server:
+            long = {"tokens": [5] * 2048}  # a second of the textbook's work at least
+            with contextlib.ExitStack() as open_ones:
+                connections = [open_ones.enter_context(server.connect()) for _ in range(12)]
+                body = json.dumps(long).encode()
+                for connection in connections:
+                    connection.sendall(b"POST /glass/layers HTTP/1.1\r\nHost: localhost\r\n"
+                                       b"Content-Type: application/json\r\n"
+                                       b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+                refused = connections[-1].recv(12)
+                self.assertEqual(refused, b"HTTP/1.1 429")
+                server.post(COMPLETIONS, {"prompt": "x", "max_tokens": 3})  # meanwhile
+            self.assertEqual(server.ask("GET", "/health")[0], 200)
+            # All of these clients have gone; the next one does not wait for their texts.
+            server.post("/glass/choices", {"tokens": [5, 6]})
+
+    def test_the_page_is_there_without_a_key_and_its_requests_are_not(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "key"
+            file.write_text("secret\n")
+            with serving(PROGRAM, "--model", MODELS / "chat", "--api-key-file", file) as server:
+                for path, kind in (("/", "text/html"), ("/page.js", "text/javascript"),
+                                   ("/page.css", "text/css")):
+                    status, headers, answer = server.ask("GET", path)
+                    self.assertEqual((status, headers["Content-Type"]),
+                                     (200, f"{kind}; charset=utf-8"))
+                    name = "index.html" if path == "/" else path[1:]
+                    self.assertEqual(answer.decode(), (ROOT / "src/serve/page" / name).read_text())
+                    policy = headers["Content-Security-Policy"]
+                    self.assertIn("default-src 'none'", policy)
+                    self.assertNotIn("unsafe", policy)
+                    elsewhere = server.ask("GET", path, headers={"Host": "evil.example"})
+                    self.assertEqual(elsewhere[0], 403)
+                for path in ("/glass/model", "/glass/choices"):
+                    self.assertEqual(server.ask("GET", path)[0], 401)
+
+
+PAGES = ROOT / "docs" / "server.md", ROOT / "docs" / "page.md"
 EXAMPLE = re.compile(r"(?<=^```sh\n)(curl .*?)(^```\n```\w*\n)(.*?)(?=^```$)", re.M | re.S)
 CHANGING = re.compile(r'("(?:id|created|created_at)":\s*)("[^"]*"|\d+)')
 
 
-def page_as_it_should_be():
+def page_as_it_should_be(page):
     with serving(PROGRAM, "--model", MODELS / "chat") as server:
         def ask(example):
             command, between, expected = example.groups()
@@ -446,22 +554,24 @@ def page_as_it_should_be():
             before = iter(CHANGING.findall(expected))
             found = CHANGING.sub(lambda one: one[1] + next(before, one.groups())[1], found)
             return command + between + found
-        return EXAMPLE.sub(ask, PAGE.read_text())
+        return EXAMPLE.sub(ask, page.read_text())
 
 
 class Page(unittest.TestCase):
     def test_examples_of_the_page_work(self):
         if shutil.which("curl") is None:
             self.skipTest("no curl")
-        self.assertGreater(len(EXAMPLE.findall(PAGE.read_text())), 4)
+        self.assertGreater(len(EXAMPLE.findall(PAGES[0].read_text())), 4)
         self.maxDiff = None
-        rounded = [re.sub(r"-?\d+\.\d{4,}", lambda number: f"{float(number[0]):.2f}", text)
-                   for text in (PAGE.read_text(), page_as_it_should_be())]  # processors differ
-        self.assertEqual(*rounded)
+        for page in PAGES:
+            texts = page.read_text(), page_as_it_should_be(page)
+            self.assertEqual(*(re.sub(r"-?\d+\.\d{4,}", lambda one: f"{float(one[0]):.2f}", text)
+                               for text in texts))  # processors differ in the last digits
 
 
 if __name__ == "__main__":
     if "--update" in sys.argv:
-        PAGE.write_text(page_as_it_should_be())
+        for page in PAGES:
+            page.write_text(page_as_it_should_be(page))
         sys.exit()
     unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "operators/check.h"
+#include "operators/gated_delta.h"
 #include "operators/route.h"
 #include "operators/softmax.h"
 
@@ -114,8 +115,9 @@ class Pass {
     const PanelMatrix& up = weights_.matrix(step.up.weight);
     const Product products[] = {{&gate}, {&up}};
     const Rows x = prepare(step.input, products);
-    const GatedProduct product{gate, up, weights_.vector(step.gate.bias),
-                               weights_.vector(step.up.bias), step.function};
+    const GatedProduct product{
+        gate, up, weights_.vector(step.gate.bias), weights_.vector(step.up.bias), step.function,
+        {},   {}};
     const auto out = buffer(step.out);
     slice_.share_tiles(gate.panel_count(), {0, rows_}, [&](std::size_t panel, Range rows) {
       gated_panel(product, x, panel, rows, out);
@@ -129,10 +131,11 @@ class Pass {
     const float* gate_bias;
     const float* up_bias;
     ActivateStep::Function function;
+    float limit, alpha;  // of ExpertsStep
   };
   void gated_panel(const GatedProduct& product, const Rows& x, std::size_t panel, Range rows,
                    MatrixView<float> out) const {
-    const auto& [gate, up, gate_bias, up_bias, function] = product;
+    const auto& [gate, up, gate_bias, up_bias, function, limit, alpha] = product;
     const auto activate = k_.activate[static_cast<std::size_t>(function)];
     const std::size_t most = std::min(slice_.max_rows(gate), slice_.max_rows(up));
     float* const g = slice_.scratch().tile.data();
@@ -146,7 +149,12 @@ class Pass {
       for (std::size_t i = 0; i < n * kPanelOutputs; i += kPanelOutputs) {
         if (gate_bias != nullptr) k_.add(gate_bias + output, n_outputs, g + i);
         if (up_bias != nullptr) k_.add(up_bias + output, n_outputs, u + i);
-        activate(g + i, u + i, n_outputs, &out(r + i / kPanelOutputs, output));
+        float* const to = &out(r + i / kPanelOutputs, output);
+        if (limit == 0.0f) {
+          activate(g + i, u + i, n_outputs, to);
+        } else {
+          k_.clamped_swiglu(g + i, u + i, n_outputs, alpha, limit, to);
+        }
       }
     }
   }
@@ -154,10 +162,12 @@ class Pass {
   void compute(const RouteStep& step) {
     const auto x = buffer(step.x);
     const auto score = step.score == RouteStep::Score::Softmax ? softmax : sigmoid;
+    const std::span<const float> bias(weights_.vector(step.bias),
+                                      step.bias == kNone ? 0 : x.cols());
     const Range mine = slice_.share(rows_);
     for (std::size_t r = mine.begin; r < mine.end; ++r) {
       score(x.row(r), x.row(r));
-      route(x.row(r), step.n_chosen, step.normed);
+      route(x.row(r), {step.n_chosen, step.normed, bias, step.scale, step.groups});
     }
     slice_.barrier();
   }
@@ -192,8 +202,13 @@ class Pass {
       const Range some{std::clamp(mine.begin, before, before + n) - before,
                        std::clamp(mine.end, before, before + n) - before};
       const ExpertsStep::Expert& expert = step.experts[index];
-      const GatedProduct product{weights_.matrix(expert.gate), weights_.matrix(expert.up), nullptr,
-                                 nullptr, step.function};
+      const GatedProduct product{weights_.matrix(expert.gate),
+                                 weights_.matrix(expert.up),
+                                 weights_.vector(expert.gate_bias),
+                                 weights_.vector(expert.up_bias),
+                                 step.function,
+                                 step.limit,
+                                 step.alpha};
       ThreadSlice::for_tiles(some, {first, end}, [&](std::size_t panel, Range rows) {
         gated_panel(product, x, panel, rows, hidden);
       });
@@ -218,6 +233,7 @@ class Pass {
     float* const values = slice_.scratch().tile.data();
     for (const auto& [index, first, end] : slots.experts) {
       const PanelMatrix& down = weights_.matrix(step.experts[index].down);
+      const float* const bias = weights_.vector(step.experts[index].down_bias);
       for (std::size_t panel = mine.begin; panel < mine.end; ++panel) {
         const std::size_t output = panel * kPanelOutputs;
         const std::size_t n_outputs = std::min(kPanelOutputs, out.cols() - output);
@@ -226,8 +242,9 @@ class Pass {
           slice_.tile(down, panel, x, s, n, {values}, {first, end});
           for (std::size_t i = 0; i < n; ++i) {
             const std::size_t row = slots.rows[s + i];
-            k_.add_scaled(shares(row, index), values + i * kPanelOutputs, n_outputs,
-                          &out(row, output));
+            float* const sum = &out(row, output);
+            k_.add_scaled(shares(row, index), values + i * kPanelOutputs, n_outputs, sum);
+            if (bias != nullptr) k_.add_scaled(shares(row, index), bias + output, n_outputs, sum);
           }
         }
       }
@@ -308,6 +325,116 @@ class Pass {
     for (std::size_t i = 0; i < past; ++i) {
       std::copy_n(row(in.rows() + i), n, state.row(i).data() + columns.begin);
     }
+  }
+
+  void compute(const DeltaStep& step) {
+    prepare_delta(step);
+    slice_.barrier();
+    // By sequence, head and panel of values: one part of a matrix, small enough for the nearest
+    // cache, sees all rows before the next one is fetched.
+    const StateShape& shape = program_.plan.state(step.state);
+    const std::size_t n_heads = shape.rows / step.key_dim;
+    const std::size_t n_panels = (shape.width + kPanelOutputs - 1) / kPanelOutputs;
+    const std::size_t per_sequence = n_heads * n_panels;
+    const Range mine = slice_.share(batch_.size() * per_sequence);
+    std::size_t row = 0, task = 0;
+    for (const SequenceTokens& one : batch_) {
+      const std::size_t end = std::min(mine.end, task + per_sequence);
+      for (std::size_t i = std::max(mine.begin, task); i < end; ++i) {
+        remember(step, one, row, (i - task) / n_panels, (i - task) % n_panels);
+      }
+      task += per_sequence;
+      row += one.tokens.size();
+    }
+    slice_.barrier();
+  }
+
+  // In place: q and k of length 1, how much is learned, how much is kept.
+  void prepare_delta(const DeltaStep& step) const {
+    const auto in = buffer(step.in), beta = buffer(step.beta), decay = buffer(step.decay);
+    const float* const rate = weights_.vector(step.rate);
+    const float* const shift = weights_.vector(step.shift);
+    const float q_scale = 1.0f / std::sqrt(static_cast<float>(step.key_dim));
+    const std::size_t heads = 2 * step.n_key_heads;
+    const Range mine = slice_.share(rows_);
+    for (std::size_t r = mine.begin; r < mine.end; ++r) {
+      for (std::size_t head = 0; head < heads; ++head) {
+        float* const x = &in(r, head * step.key_dim);
+        k_.l2_norm(x, step.key_dim, kDeltaEps, head < step.n_key_heads ? q_scale : 1.0f, x);
+      }
+      for (std::size_t head = 0; head < beta.cols(); ++head) {
+        beta(r, head) = 1.0f / (1.0f + std::exp(-beta(r, head)));
+        decay(r, head) = delta_kept(decay(r, head) + shift[head], rate[head]);
+      }
+    }
+  }
+
+  // One panel of values of one head, over all rows of a sequence, the first of which is `row`. The
+  // state lies panel by panel, [key_dim][32] each.
+  void remember(const DeltaStep& step, const SequenceTokens& one, std::size_t row, std::size_t head,
+                std::size_t panel) const {
+    const StateShape& shape = program_.plan.state(step.state);
+    const auto in = buffer(step.in), out = buffer(step.out);
+    const auto learned = buffer(step.beta), kept = buffer(step.decay);
+    const std::size_t n_heads = shape.rows / step.key_dim;
+    const std::size_t keys = step.n_key_heads * step.key_dim;
+    const std::size_t key = head / (n_heads / step.n_key_heads) * step.key_dim;
+    const std::size_t value = head * shape.width + panel * kPanelOutputs;
+    const std::size_t n_panels = (shape.width + kPanelOutputs - 1) / kPanelOutputs;
+    const std::size_t n = std::min(kPanelOutputs, shape.width - panel * kPanelOutputs);
+    float* const state =
+        one.state->data(step.state) + (head * n_panels + panel) * step.key_dim * kPanelOutputs;
+    for (std::size_t t = row; t < row + one.tokens.size(); ++t) {
+      k_.delta_rule({.state = state,
+                     .q = &in(t, key),
+                     .k = &in(t, keys + key),
+                     .n_keys = step.key_dim,
+                     .kept = kept(t, head),
+                     .learned = learned(t, head),
+                     .v = &in(t, 2 * keys + value),
+                     .n_values = n,
+                     .out = &out(t, value)});
+    }
+  }
+
+  // Rows are multiplied as they are: the weights of such a step are never stored in blocks of small
+  // numbers (find_weights).
+  void compute(const HeadsLinearStep& step) {
+    const auto in = buffer(step.in).row_range(0, rows_), out = buffer(step.out);
+    const std::size_t n_heads = step.weights.size();
+    const std::size_t from = in.cols() / n_heads, to = out.cols() / n_heads;
+    const std::size_t panels = (to + kPanelOutputs - 1) / kPanelOutputs;
+    float* const values = slice_.scratch().tile.data();
+    const Range mine = slice_.share(n_heads * panels);
+    for (std::size_t i = mine.begin; i < mine.end; ++i) {
+      const std::size_t head = i / panels, panel = i % panels, output = panel * kPanelOutputs;
+      const PanelMatrix& weight = weights_.matrix(step.weights[head]);
+      const Rows x{nullptr, in.col_range(head * from + step.first_column, weight.inputs)};
+      const std::size_t most = slice_.max_rows(weight);
+      for (std::size_t r = 0; r < rows_; r += most) {
+        const std::size_t n = std::min(most, rows_ - r);
+        slice_.tile(weight, panel, x, r, n, {values});
+        for (std::size_t k = 0; k < n; ++k) {
+          std::copy_n(values + k * kPanelOutputs, std::min(kPanelOutputs, to - output),
+                      &out(r + k, head * to + output));
+        }
+      }
+    }
+    slice_.barrier();
+  }
+
+  void compute(const JoinStep& step) {
+    const auto a = buffer(step.a), b = buffer(step.b), out = buffer(step.out);
+    const std::size_t first = a.cols() / step.n_heads, second = b.cols() / step.n_heads;
+    const Range mine = slice_.share(rows_);
+    for (std::size_t r = mine.begin; r < mine.end; ++r) {
+      float* to = &out(r, 0);
+      for (std::size_t head = 0; head < step.n_heads; ++head) {
+        to = std::copy_n(&a(r, head * first), first, to);
+        to = std::copy_n(&b(r, head * second), second, to);
+      }
+    }
+    slice_.barrier();
   }
 
   void compute(const FusedAdd& step) {

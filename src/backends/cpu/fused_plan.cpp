@@ -66,6 +66,19 @@ class Fuser {
       if (i == last_state_) select(i);
       return i + 1;
     }
+    if (at<DeltaStep>(i) != nullptr && owns_inputs(i)) {
+      fused_.steps.push_back(*at<DeltaStep>(i));
+      if (i == last_state_) select(i);
+      return i + 1;
+    }
+    if (const auto* heads = at<HeadsLinearStep>(i)) {
+      fused_.steps.push_back(*heads);
+      return i + 1;
+    }
+    if (const auto* join = at<JoinStep>(i)) {
+      fused_.steps.push_back(*join);
+      return i + 1;
+    }
     if (at<SelectStep>(i) != nullptr) {
       if (!has_state_) select(i);  // otherwise it was done after the last state
       return i + 1;
@@ -251,6 +264,13 @@ class Fuser {
     return queries || (!reads(last_state_, out) && is_read_after(plan_, last_state_, out));
   }
 
+  // Whether nobody else needs what the step reads: then it may be computed in place.
+  bool owns_inputs(std::size_t step) const {
+    return std::ranges::none_of(buffers_read(plan_.steps[step].kind), [&](BufferId buffer) {
+      return is_read_after(plan_, step, buffer);
+    });
+  }
+
   bool reads(std::size_t step, BufferId buffer) const {
     const std::vector<BufferId> read = buffers_read(plan_.steps[step].kind);
     return std::ranges::find(read, buffer) != read.end();
@@ -296,6 +316,16 @@ class Fuser {
       if (const auto* conv = std::get_if<ShortConvStep>(&step)) {
         mark(conv->in);
         mark(conv->out);
+      }
+      if (const auto* delta = std::get_if<DeltaStep>(&step)) {
+        for (const BufferId id : {delta->in, delta->beta, delta->decay, delta->out}) mark(id);
+      }
+      if (const auto* heads = std::get_if<HeadsLinearStep>(&step)) {
+        mark(heads->in);
+        mark(heads->out);
+      }
+      if (const auto* join = std::get_if<JoinStep>(&step)) {
+        for (const BufferId id : {join->a, join->b, join->out}) mark(id);
       }
     }
     // The caller brings the memory of the logits.

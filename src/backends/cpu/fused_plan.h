@@ -103,9 +103,9 @@ struct FusedSelect {
   std::vector<BufferId> buffers;
 };
 
-using FusedStep =
-    std::variant<FusedEmbed, FusedLinears, FusedGate, FusedExperts, FusedAttention, FusedAdd,
-                 FusedNorm, ActivateStep, MapStep, RouteStep, ShortConvStep, FusedSelect>;
+using FusedStep = std::variant<FusedEmbed, FusedLinears, FusedGate, FusedExperts, FusedAttention,
+                               FusedAdd, FusedNorm, ActivateStep, MapStep, RouteStep, ShortConvStep,
+                               DeltaStep, HeadsLinearStep, JoinStep, FusedSelect>;
 
 struct FusedPlan {
   std::vector<FusedStep> steps;

@@ -126,6 +126,7 @@ void PackedAttention::attend_rows(const Layer& layer, PackedKvCache& cache, std:
   const std::size_t width = layer.padded;
   const std::size_t n_queries = n * layer.group;
   float* const out = scratch_.weighted.data();
+  const float* const sinks = weights_.vector(step.sinks);
   const ActivationType type = slice_.activation_type(cache.keys(step.cache, kv_head, 0));
   const MatrixView<float> queries(scratch_.queries.f32.data(), n_queries, width);
   for (std::size_t i = 0; i < n_queries; ++i) {
@@ -135,8 +136,9 @@ void PackedAttention::attend_rows(const Layer& layer, PackedKvCache& cache, std:
     rotate(layer.q, from, head, head_dim, layer.step.q_rotation, query);
     std::fill(query + head_dim, query + width, 0.0f);
     slice_.round_row(query, type, i, width, scratch_.queries);
-    scratch_.largest[i] = kMasked;
-    scratch_.total[i] = 0.0f;
+    // A sink is the first score of softmax.
+    scratch_.largest[i] = sinks == nullptr ? kMasked : sinks[head];
+    scratch_.total[i] = sinks == nullptr ? 0.0f : 1.0f;
     std::fill_n(out + i * width, width, 0.0f);
   }
   const std::size_t window = step.window;

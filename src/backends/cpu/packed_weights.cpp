@@ -52,6 +52,8 @@ class Planner {
         place_experts(experts->step);
       } else if (const auto* conv = std::get_if<ShortConvStep>(&step)) {
         read_taps(conv->taps);
+      } else if (const auto* heads = std::get_if<HeadsLinearStep>(&step)) {
+        for (const WeightId id : heads->weights) place({id});
       }
     }
   }

@@ -16,11 +16,28 @@ void fail(const char* what, const char* why) {
 
 namespace {
 
+// What in this step no kernel can do; "" where they can do it.
+std::string missing_in(const StepKind& kind) {
+  if (std::holds_alternative<HeadsLinearStep>(kind)) return "latent attention";
+  if (const auto* attention = std::get_if<AttentionStep>(&kind)) {
+    return attention->sinks == kNone ? "" : "attention with sinks";
+  }
+  if (const auto* experts = std::get_if<ExpertsStep>(&kind)) {
+    const bool bias = experts->experts.front().down_bias != kNone;
+    return bias || experts->limit != 0.0f ? "experts with biases or a limit" : "";
+  }
+  if (const auto* route = std::get_if<RouteStep>(&kind)) {
+    const bool plain = route->bias == kNone && route->groups.n == 1 && route->scale == 1.0f;
+    return plain ? "" : "a router with a bias, groups or a scale";
+  }
+  return "";
+}
+
 // What no kernel can do, said before weights are loaded.
 void check_plan(const Plan& plan) {
   if (!plan.states.empty()) {
-    throw Error("{}: expected a model without short convolutions, found one with",
-                cuda_backend_name());
+    throw Error("{}: expected a model whose layers keep no state, found '{}'", cuda_backend_name(),
+                plan.model_type);
   }
   if (plan.prompt) {
     throw Error("{}: expected a model that reads a text in one direction, found '{}'",
@@ -32,6 +49,10 @@ void check_plan(const Plan& plan) {
                 cuda_backend_name(), kMaxHeadDim, shape.head_dim);
   }
   for (const Step& step : plan.steps) {
+    if (const std::string missing = missing_in(step.kind); !missing.empty()) {
+      throw Error("{}: expected a model without {}, found '{}'", cuda_backend_name(), missing,
+                  plan.model_type);
+    }
     const auto* route = std::get_if<RouteStep>(&step.kind);
     if (route == nullptr || plan.buffer(route->x).width <= kMaxExperts) continue;
     throw Error("{}: route: expected at most {} experts, found {}", cuda_backend_name(),

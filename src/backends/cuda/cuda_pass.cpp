@@ -121,7 +121,11 @@ class Pass {
     attention(rows(s.out), rows(s.q), cache(s.cache), tokens_, options);
   }
 
-  void compute(const ShortConvStep&) {}  // refused when the model is opened
+  // These are refused when the model is opened.
+  void compute(const ShortConvStep&) {}
+  void compute(const DeltaStep&) {}
+  void compute(const HeadsLinearStep&) {}
+  void compute(const JoinStep&) {}
 
   void compute(const SelectStep& s) {
     const Rows all = rows(s.x);

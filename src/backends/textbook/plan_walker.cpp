@@ -9,7 +9,9 @@
 #include "operators/add.h"
 #include "operators/attention.h"
 #include "operators/check.h"
+#include "operators/clamped_swiglu.h"
 #include "operators/exact_gelu.h"
+#include "operators/gated_delta.h"
 #include "operators/geglu.h"
 #include "operators/gelu_tanh.h"
 #include "operators/kernels/panel_matrix.h"
@@ -55,6 +57,19 @@ class Walk {
       if (probe_ && !step.name.empty()) probe_(layer_, step.name, rows(out));
     }
     cache_.advance(tokens_.size());
+  }
+
+  // From the SelectStep on; x is what it selects.
+  void run_head(MatrixView<const float> x) {
+    const auto is_select = [](const Step& step) {
+      return std::holds_alternative<SelectStep>(step.kind);
+    };
+    auto step = std::ranges::find_if(plan_.steps, is_select);
+    const auto selected = rows(std::get<SelectStep>(step->kind).x);
+    for (std::size_t t = 0; t < rows_; ++t) std::ranges::copy(x.row(t), selected.row(t).begin());
+    while (++step != plan_.steps.end()) {
+      std::visit([this](const auto& kind) { compute(kind); }, step->kind);
+    }
   }
 
  private:
@@ -134,7 +149,7 @@ class Walk {
     const auto score = s.score == RouteStep::Score::Softmax ? softmax : sigmoid;
     for (std::size_t t = 0; t < rows_; ++t) {
       score(x.row(t), x.row(t));
-      route(x.row(t), s.n_chosen, s.normed);
+      route(x.row(t), {s.n_chosen, s.normed, weights_.vector(s.bias), s.scale, s.groups});
     }
   }
 
@@ -151,10 +166,16 @@ class Walk {
       for (std::size_t t = 0; t < rows_; ++t) {
         const float share = shares(t, e);
         if (share == 0.0f) continue;
-        linear({weights_.matrix(expert.gate), {}}, in.row_range(t, 1), gate, threads_);
-        linear({weights_.matrix(expert.up), {}}, in.row_range(t, 1), up, threads_);
-        activate(s.function, gate.row(0), up.row(0), gate.row(0));
-        linear({weights_.matrix(expert.down), {}}, gate, down, threads_);
+        const auto bias = [&](WeightId id) { return weights_.vector(id); };
+        const auto row = in.row_range(t, 1);
+        linear({weights_.matrix(expert.gate), bias(expert.gate_bias)}, row, gate, threads_);
+        linear({weights_.matrix(expert.up), bias(expert.up_bias)}, row, up, threads_);
+        if (s.limit != 0.0f) {
+          clamped_swiglu(gate.row(0), up.row(0), s.alpha, s.limit, gate.row(0));
+        } else {
+          activate(s.function, gate.row(0), up.row(0), gate.row(0));
+        }
+        linear({weights_.matrix(expert.down), bias(expert.down_bias)}, gate, down, threads_);
         std::ranges::transform(down.row(0), out.row(t), out.row(t).begin(),
                                [&](float one, float sum) { return sum + share * one; });
       }
@@ -211,12 +232,13 @@ class Walk {
     const AttentionShape shape{s.n_heads, cache.n_kv_heads, cache.head_dim, s.window};
     const auto keys = cache_.keys(layer, kv_len), values = cache_.values(layer, kv_len);
     const float usual_scale = 1.0f / std::sqrt(static_cast<float>(cache.head_dim));
-    const bool usual = s.scale == usual_scale && s.soft_cap == 0.0f && s.slopes.empty();
+    const bool usual =
+        s.scale == usual_scale && s.soft_cap == 0.0f && s.slopes.empty() && s.sinks == kNone;
     if (usual && placement_.prompt == 0) {
       attention(rows(s.q), keys, values, shape, probabilities, rows(s.out));
     } else {
       scaled_attention(rows(s.q), keys, values, shape, s.scale, s.soft_cap, s.slopes,
-                       placement_.prompt, probabilities, rows(s.out));
+                       weights_.vector(s.sinks), placement_.prompt, probabilities, rows(s.out));
     }
     if (probe_) probe_(layer_, "attn_probs", probabilities);
   }
@@ -224,6 +246,35 @@ class Walk {
   void compute(const ShortConvStep& s) {
     short_conv(rows(s.in), weights_.matrix(s.taps), weights_.vector(s.bias), state_.view(s.state),
                rows(s.out));
+  }
+
+  void compute(const DeltaStep& s) {
+    const DeltaShape shape{plan_.buffer(s.beta).width, s.n_key_heads, s.key_dim,
+                           plan_.state(s.state).width};
+    gated_delta(rows(s.in), rows(s.beta), rows(s.decay), weights_.vector(s.rate),
+                weights_.vector(s.shift), shape, state_.view(s.state), rows(s.out));
+  }
+
+  void compute(const HeadsLinearStep& s) {
+    const auto in = rows(s.in), out = rows(s.out);
+    const std::size_t n = s.weights.size(), width = in.cols() / n;
+    for (std::size_t head = 0; head < n; ++head) {
+      const auto weight = weights_.matrix(s.weights[head]);
+      linear({weight, {}}, in.col_range(head * width + s.first_column, weight.cols()),
+             out.col_range(head * weight.rows(), weight.rows()), threads_);
+    }
+  }
+
+  void compute(const JoinStep& s) {
+    const auto a = rows(s.a), b = rows(s.b), out = rows(s.out);
+    const std::size_t first = a.cols() / s.n_heads, second = b.cols() / s.n_heads;
+    for (std::size_t t = 0; t < rows_; ++t) {
+      float* to = out.row(t).data();
+      for (std::size_t head = 0; head < s.n_heads; ++head) {
+        to = std::ranges::copy(a.row(t).subspan(head * first, first), to).out;
+        to = std::ranges::copy(b.row(t).subspan(head * second, second), to).out;
+      }
+    }
   }
 
   // The last rows move to the top.
@@ -323,6 +374,15 @@ void walk(const Plan& plan, const PlanWeights& weights, std::span<const TokenId>
   check_pass(plan, tokens, cache, w.max_rows, w.max_context, logits);
   if (cache.length() == 0) placement = place_text(plan, tokens);
   Walk(plan, weights, tokens, cache, state, placement, w, threads, logits, probe).run();
+}
+
+void walk_head(const Plan& plan, const PlanWeights& weights, MatrixView<const float> x,
+               WalkWorkspace& w, ThreadPool& threads, MatrixView<float> logits) {
+  check_shape("score", "logits", x.rows(), plan.vocab_size, logits);
+  const std::vector<TokenId> tokens(x.rows());  // only their number is used after the layers
+  KvCache cache(std::span<const std::size_t>(), 0);
+  SequenceState state(plan);
+  Walk(plan, weights, tokens, cache, state, {}, w, threads, logits, {}).run_head(x);
 }
 
 }  // namespace stagecraft

@@ -53,6 +53,13 @@ void walk(const Plan& plan, const PlanWeights& weights, std::span<const TokenId>
           KvCache& cache, SequenceState& state, Placement& placement, WalkWorkspace& w,
           ThreadPool& threads, MatrixView<float> logits, const Probe& probe);
 
+// The steps after the last layer alone, on rows of the residual stream:
+//
+//   x       [n, width of the residual stream]  read; 1 <= n <= w.max_rows
+//   logits  [n, vocab_size]                    written
+void walk_head(const Plan& plan, const PlanWeights& weights, MatrixView<const float> x,
+               WalkWorkspace& w, ThreadPool& threads, MatrixView<float> logits);
+
 // Throws the Error that walk would, with a workspace of these sizes.
 void check_pass(const Plan& plan, std::span<const TokenId> tokens, const KvCache& cache,
                 std::size_t max_rows, std::size_t max_context, MatrixView<float> logits);

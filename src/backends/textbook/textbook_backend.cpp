@@ -5,6 +5,8 @@
 
 #include "backends/textbook/plan_walker.h"
 #include "model/forward.h"
+#include "model/linear.h"
+#include "operators/rms_norm.h"
 
 namespace stagecraft {
 namespace {
@@ -106,6 +108,12 @@ class CourseBackend final : public TextbookBackend {
     probe_ = std::move(probe);
     if (workspace_) workspace_->probe_sink = probe_;
   }
+  // The end of forward().
+  void score(MatrixView<const float> x, MatrixView<float> logits) override {
+    const auto normed = workspace_->normed.top_rows(x.rows());
+    rms_norm(x, model_.parameters.final_norm, model_.config.norm_eps, normed);
+    linear(model_.parameters.lm_head, normed, logits, workspace_->threads);
+  }
 
  private:
   KvCache new_cache(std::size_t context) const override { return {model_.config, context}; }
@@ -129,6 +137,9 @@ class WalkingBackend final : public TextbookBackend {
   WalkingBackend(const Plan& plan, const Checkpoint& checkpoint, std::size_t n_threads)
       : TextbookBackend(plan, n_threads), weights_(load_weights(plan, checkpoint)) {}
   void set_probe(Probe probe) override { probe_ = std::move(probe); }
+  void score(MatrixView<const float> x, MatrixView<float> logits) override {
+    walk_head(plan_, weights_, x, *workspace_, *threads_, logits);
+  }
 
  private:
   KvCache new_cache(std::size_t context) const override { return make_kv_cache(plan_, context); }

@@ -292,11 +292,11 @@ void DecoderWriter::rope(FrequenciesId rope) {
 }
 
 void DecoderWriter::attention(float scale, std::size_t window, float soft_cap,
-                              std::vector<float> slopes) {
+                              std::vector<float> slopes, WeightId sinks) {
   const CacheId cache = writer_.cache({sizes_.n_kv_heads, sizes_.head_dim});
   writer_.step("", StoreStep{cache, k, v});
   writer_.step("attn_out", AttentionStep{a, q, cache, sizes_.n_heads, scale, window, soft_cap,
-                                         std::move(slopes)});
+                                         std::move(slopes), sinks});
 }
 
 void DecoderWriter::short_conv(std::string name, BufferId out, BufferId in,
@@ -321,10 +321,10 @@ void DecoderWriter::activate(ActivateStep::Function function) {
 }
 
 void DecoderWriter::route(const std::string& prefix, BufferId in, const std::string& router,
-                          const RouteStep& how) {
+                          const RouteStep& how, bool bias) {
   Weight rows;
   rows.exact = true;
-  linear(prefix + "router", how.x, in, router, false, rows);
+  linear(prefix + "router", how.x, in, router, bias, rows);
   step(prefix + "shares", how);
 }
 

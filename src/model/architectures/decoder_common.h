@@ -147,6 +147,8 @@ class DecoderWriter {
   BufferId buffer(std::string name, std::size_t width) {
     return writer_.buffer(std::move(name), width);
   }
+  WeightId weight(Weight weight) { return writer_.weight(std::move(weight)); }
+  StateId state(StateShape shape) { return writer_.state(shape); }
   void step(std::string name, StepKind kind) { writer_.step(std::move(name), std::move(kind)); }
 
   // Begins a layer; returns what the names of its tensors begin with: "model.layers.3."
@@ -173,7 +175,7 @@ class DecoderWriter {
   void rope(FrequenciesId rope);  // of q and k
   // The cache takes k and v; a = attention(q, cache).
   void attention(float scale, std::size_t window = 0, float soft_cap = 0.0f,
-                 std::vector<float> slopes = {});
+                 std::vector<float> slopes = {}, WeightId sinks = kNone);
   // out = short_conv(in), with a state of its own.
   void short_conv(std::string name, BufferId out, BufferId in, const std::string& weight,
                   std::size_t n_taps, bool bias);
@@ -181,9 +183,9 @@ class DecoderWriter {
   void gate(BufferId in, const std::string& at, ActivateStep::Function function, bool bias = false);
   void activate(ActivateStep::Function function);  // g = f(g) * u
   // Shares of experts: how.x = linear(in; router), then what RouteStep says. prefix: of the names
-  // of both steps.
+  // of both steps. bias: of the linear.
   void route(const std::string& prefix, BufferId in, const std::string& router,
-             const RouteStep& how);
+             const RouteStep& how, bool bias = false);
   // The weights of an expert that reads `in` and writes `out`.
   ExpertsStep::Expert expert(BufferId in, BufferId out, std::size_t width, const std::string& gate,
                              const std::string& up, const std::string& down);

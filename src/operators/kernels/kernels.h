@@ -47,6 +47,18 @@ struct TileArgs {
 };
 using Tile = void (*)(const TileArgs&);
 
+// One token's gated delta rule (operators/gated_delta.h) for up to 32 values of one head:
+//   S = kept * S;  S += k (learned * (v - S^T k))^T;  out = S^T q
+struct DeltaArgs {
+  float* state;        // [n_keys][32]
+  const float *q, *k;  // [n_keys], scaled
+  std::size_t n_keys;
+  float kept, learned;
+  const float* v;  // [n_values]
+  std::size_t n_values;
+  float* out;  // [n_values]
+};
+
 // The operators of the CPU backend for one instruction set. The caller checks sizes; nothing is
 // allocated; rows may be read and written at any alignment.
 struct Kernels {
@@ -70,12 +82,19 @@ struct Kernels {
   // nullptr it is all 1, and bias all 0.
   void (*layer_norm)(const float* x, const float* weight, const float* bias, std::size_t n,
                      float eps, float* out);
+  // out = scale * x / sqrt(sum(x^2) + eps); out may be x.
+  void (*l2_norm)(const float* x, std::size_t n, float eps, float scale, float* out);
+  void (*delta_rule)(const DeltaArgs& args);
   // The activations, by ActivateStep::Function: out = f(gate) * up; out may be either. Where up is
   // nullptr, out = f(gate).
   //   silu(x) = x / (1 + e^-x),  gelu_tanh(x) = x / (1 + e^(-2 sqrt(2 / pi) (x + 0.044715 x^3)))
   //   gelu(x) = x / 2 * erfc(-x / sqrt(2)),  relu(x) = max(x, 0)
   //   sigmoid(x) = 1 / (1 + e^-x),  identity(x) = x
   void (*activate[6])(const float* gate, const float* up, std::size_t n, float* out);
+  // out = g / (1 + e^(-alpha g)) * (u + 1), g and u as in operators/clamped_swiglu.h; out may be
+  // either.
+  void (*clamped_swiglu)(const float* gate, const float* up, std::size_t n, float alpha,
+                         float limit, float* out);
   // x[i] = cap * tanh(scale * x[i] / cap)
   void (*soft_cap)(float* x, std::size_t n, float scale, float cap);
   // x[i] = -limit or limit where it is beyond them

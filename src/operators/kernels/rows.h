@@ -66,6 +66,60 @@ void layer_norm(const float* x, const float* weight, const float* bias, std::siz
   });
 }
 
+void l2_norm(const float* x, std::size_t n, float eps, float scale, float* out) {
+  Vec squares = {};
+  for_vectors(n, [&](auto get, auto) { squares = fma(get(x), get(x), squares); });
+  const Vec factor = broadcast(scale / __builtin_sqrtf(sum(squares) + eps));
+  for_vectors(n, [&](auto get, auto put) { put(out, get(x) * factor); });
+}
+
+// The state is read twice: for what it holds for the key, S^T k, before it fades; then it fades, is
+// corrected and read with the query in one go. The first sum runs over kChains rows side by side,
+// because each addition waits for the one before.
+void delta_rule(const DeltaArgs& args) {
+  constexpr std::size_t kVecs = kPanelOutputs / kLanes;
+  constexpr std::size_t kChains = kVecs < 8 ? 8 / kVecs : 1;
+  const auto at = [&](std::size_t i, std::size_t c)
+                      STAGECRAFT_INLINED { return args.state + i * kPanelOutputs + c * kLanes; };
+  Vec held[kChains][kVecs] = {};
+  std::size_t i = 0;
+  for (; i + kChains <= args.n_keys; i += kChains) {
+    STAGECRAFT_UNROLL
+    for (std::size_t chain = 0; chain < kChains; ++chain) {
+      const Vec k = broadcast(args.k[i + chain]);
+      STAGECRAFT_UNROLL
+      for (std::size_t c = 0; c < kVecs; ++c) {
+        held[chain][c] = fma(k, load(at(i + chain, c)), held[chain][c]);
+      }
+    }
+  }
+  for (; i < args.n_keys; ++i) {
+    for (std::size_t c = 0; c < kVecs; ++c) {
+      held[0][c] = fma(broadcast(args.k[i]), load(at(i, c)), held[0][c]);
+    }
+  }
+  float lanes[kPanelOutputs] = {};
+  for (std::size_t n = 0; n < args.n_values; ++n) lanes[n] = args.v[n];
+  const Vec kept = broadcast(args.kept), learned = broadcast(args.learned);
+  Vec delta[kVecs], result[kVecs] = {};
+  for (std::size_t c = 0; c < kVecs; ++c) {
+    Vec sum = held[0][c];
+    for (std::size_t chain = 1; chain < kChains; ++chain) sum += held[chain][c];
+    delta[c] = learned * (load(lanes + c * kLanes) - kept * sum);
+  }
+  for (i = 0; i < args.n_keys; ++i) {
+    const Vec k = broadcast(args.k[i]), q = broadcast(args.q[i]);
+    STAGECRAFT_UNROLL
+    for (std::size_t c = 0; c < kVecs; ++c) {
+      const Vec s = fma(k, delta[c], kept * load(at(i, c)));
+      store(at(i, c), s);
+      result[c] = fma(q, s, result[c]);
+    }
+  }
+  for (std::size_t c = 0; c < kVecs; ++c) store(lanes + c * kLanes, result[c]);
+  for (std::size_t n = 0; n < args.n_values; ++n) args.out[n] = lanes[n];
+}
+
 STAGECRAFT_INLINE Vec silu(Vec x) { return x / (broadcast(1.0f) + exp(-x)); }
 
 // tanh's form of GELU is silu's with another exponent: (1 + tanh(y)) / 2 = 1 / (1 + e^(-2y)).
@@ -108,6 +162,17 @@ void activate_rows(const float* gate, const float* up, std::size_t n, float* out
   } else {
     for_vectors(n, [&](auto get, auto put) { put(out, function(get(gate)) * get(up)); });
   }
+}
+
+// In this order of operands, NaN stays NaN.
+void clamped_swiglu(const float* gate, const float* up, std::size_t n, float alpha, float limit,
+                    float* out) {
+  const Vec low = broadcast(-limit), high = broadcast(limit), one = broadcast(1.0f);
+  const Vec slope = broadcast(-alpha);
+  for_vectors(n, [&](auto get, auto put) {
+    const Vec g = min(high, get(gate)), u = min(high, max(low, get(up)));
+    put(out, g / (one + exp(slope * g)) * (u + one));
+  });
 }
 
 // tanh(y) = 1 - 2 / (1 + e^(2y))

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/json_text.h"
 #include "base/utf8.h"
 #include "checkpoint/gguf_metadata.h"
 #include "text/formats/gguf_pre_tokenizers.h"
@@ -97,8 +98,8 @@ std::string_view pre_name(const nlohmann::json& tokenizer) {
   for (const std::string_view name : gguf_pre_tokenizer_names()) {
     const GgufPreTokenizer& pre = *find_gguf_pre_tokenizer(name);
     if (pre.ignore_merges == ignore_merges &&
-        essence(nlohmann::json::parse(pre.normalizer)) == part("normalizer") &&
-        essence(nlohmann::json::parse(pre.pre_tokenizer)) == part("pre_tokenizer")) {
+        essence(json_value(pre.normalizer)) == part("normalizer") &&
+        essence(json_value(pre.pre_tokenizer)) == part("pre_tokenizer")) {
       return name;
     }
   }
@@ -304,7 +305,7 @@ void add_gguf_vocabulary(GgufWriter& writer, std::string_view tokenizer_json,
         }
       }
     } else {
-      const std::string_view pre = pre_name(nlohmann::json::parse(tokenizer_json));
+      const std::string_view pre = pre_name(json_value(tokenizer_json));
       if (pre.empty()) {
         throw Error(
             "{}: its tokenizer cannot be expressed in GGUF, which has no name for the "

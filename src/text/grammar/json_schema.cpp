@@ -4,11 +4,11 @@
 #include <deque>
 #include <initializer_list>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <vector>
 
 #include "base/error.h"
+#include "base/json_text.h"
 #include "text/grammar/gbnf_text.h"
 #include "text/grammar/grammar.h"
 #include "text/grammar/json_pattern.h"
@@ -57,30 +57,6 @@ constexpr std::string_view kTime =
     R"(([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d))";
 constexpr std::string_view kUuid =
     "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}";
-
-nlohmann::json scalar(JsonNode node) {
-  if (node.is_boolean()) return node.boolean();
-  if (node.is_integer()) return node.integer();
-  if (node.is_whole()) return node.whole();
-  if (node.is_number()) return node.number();
-  if (node.is_string()) return std::string(node.string());
-  return nullptr;
-}
-
-// As short as can be, members in their order.
-std::string text_of(JsonNode node) {
-  if (!node.is_object() && !node.is_array()) return scalar(node).dump();
-  std::string text;
-  const auto add = [&](const std::string& one) { text += (text.empty() ? "" : ",") + one; };
-  if (node.is_array()) {
-    for (const JsonNode element : node.elements()) add(text_of(element));
-    return "[" + text + "]";
-  }
-  for (const JsonNode member : node.members()) {
-    add(nlohmann::json(std::string(member.key())).dump() + ":" + text_of(member));
-  }
-  return "{" + text + "}";
-}
 
 }  // namespace
 
@@ -247,7 +223,7 @@ class JsonGrammar::Writer {
       }
       if (!fits) value.refuse("a value of the type that stands beside it");
     }
-    return gbnf_literal(text_of(value));
+    return gbnf_literal(json_text(value));
   }
 
   std::string one_of_schemas(JsonNode schema, const char* key) {
@@ -392,8 +368,8 @@ class JsonGrammar::Writer {
       for (const JsonNode property : properties->members()) {
         const std::string key(property.key());
         names.insert(key);
-        members.push_back({member(gbnf_literal(nlohmann::json(key).dump()), expression(property)),
-                           required.contains(key)});
+        members.push_back(
+            {member(gbnf_literal(json_quoted(key)), expression(property)), required.contains(key)});
       }
     }
     for (const std::string& name : required) {

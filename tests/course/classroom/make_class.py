@@ -52,6 +52,8 @@ def defined_by_twin(build, twin):
 
 
 def twin_object(build, twin):
+    if twin.endswith(".cu"):
+        return build / f"course/CMakeFiles/judged_11.dir/__/{twin}.o"
     return build / f"src/CMakeFiles/core.dir/{pathlib.Path(twin).relative_to('src')}.o"
 
 
@@ -63,13 +65,13 @@ def answer(stage, skip=()):
 
 def text_of(stage, file):
     """The source of a program of the catalogue."""
-    return catalogue.source_of(catalogue.folder_of(stage), file[:-4])
+    return catalogue.source_of(catalogue.folder_of(stage), pathlib.Path(file).stem)
 
 
 def of_the_catalogue(build, stage, file):
     """A program of the catalogue as a student hands it in: where it leaves out functions, with ours."""
     folder = catalogue.folder_of(stage)
-    mine = defined(build, [build / catalogue.object_of(folder, catalogue.entry_of(folder, file[:-4]))])
+    mine = defined(build, [build / catalogue.object_of(folder, catalogue.entry_of(folder, pathlib.Path(file).stem))])
     text = text_of(stage, file)
     text = re.sub(r'#include "loader.h"\n', lambda _: (folder / "loader.h").read_text(), text)
     text = text.replace("#pragma once\n", "")
@@ -151,8 +153,8 @@ class Class:
     def wrong(self, id, stage, program):
         student = self.add(id)
         student.files.update(of_the_catalogue(self.build, stage, program["file"]))
-        student.worker[stage.id] = course.mistakes_folder(stage) / program["file"][:-4]
-        student.mistake[stage.id] = program.get("same_as", program["file"][:-4])
+        student.worker[stage.id] = course.mistakes_folder(stage) / catalogue.name_of(program)
+        student.mistake[stage.id] = program.get("same_as", catalogue.name_of(program))
         return student
 
     def fill(self, n):
@@ -212,7 +214,7 @@ class Class:
     def catalogue(self):
         for stage in STAGES:
             for program in programs(stage):
-                id = f"{stage.number}-{program['file'][:-4]}"
+                id = f"{stage.number}-{catalogue.name_of(program)}"
                 if program["is"] == "wrong":
                     student = self.wrong(id, stage, program)
                 else:

@@ -12,7 +12,7 @@ from repository_copy import Copy, ROOT
 
 GUIDE = ROOT / "docs" / "adding-a-stage.md"
 DUMP = pathlib.Path(__file__).with_name("gelu.safetensors")  # as section 8 of the guide makes it
-STARTER = "stages/11-gelu/gelu.cpp"
+STARTER = "stages/12-gelu/gelu.cpp"
 FILE = re.compile(r"^`([^`\n]+)`\n```\w+\n(.*?)^```$", re.M | re.S)
 ENTRY = re.compile(r"[^`]\n\n```json\n(.*?)^```$", re.M | re.S)
 
@@ -36,7 +36,7 @@ def add_the_stage(copy):
 def main():
     copy = Copy(pathlib.Path(sys.argv[1]) / "course_copy")
     files = add_the_stage(copy)
-    mistakes = "course/mistakes/11-gelu/"
+    mistakes = "course/mistakes/12-gelu/"
     sentence = json.loads(files[mistakes + "mistakes.json"])["programs"][0]["en"]
     tried = [  # (what stands in the student's file, exit code, what ./stage test must say)
         (STARTER, 1, "Gelu                       0/10  not written yet"),
@@ -47,12 +47,12 @@ def main():
     problems = []
     for name, exit_code, says in tried:
         copy.write(STARTER, files[name])
-        code, printed = copy.run("./stage test 11")
+        code, printed = copy.run("./stage test 12")
         if code != exit_code or says not in printed:
             problems.append(f"{name}: expected exit {exit_code} and '{says}', found exit {code} and\n{printed}")
-    code, printed = copy.run("./stage broken 11")
+    code, printed = copy.run("./stage broken 12")
     if code != 0 or "no_cube" not in printed:
-        problems.append(f"./stage broken 11: expected no_cube in its list, found\n{printed}")
+        problems.append(f"./stage broken 12: expected no_cube in its list, found\n{printed}")
     print("\n".join(problems) or "the guide's stage is not written, right, and wrong by its name")
     return 1 if problems else 0
 

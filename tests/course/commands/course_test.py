@@ -71,7 +71,7 @@ class Registry(unittest.TestCase):
     def test_names_files_that_exist_and_every_starter_is_named(self):
         for stage in STAGES:
             named = {unit["file"] for unit in stage["units"]}
-            found = {path.name for path in folder(stage).glob("*.cpp")} - {"my_tests.cpp"}
+            found = {path.name for path in folder(stage).glob("*.c*")} - {"my_tests.cpp"}
             self.assertEqual(named, found, folder(stage))
             for unit in stage["units"]:
                 for twin in unit["twins"]:
@@ -334,6 +334,8 @@ def by_hand():
                          f"[{', '.join(f'{value * scale:.4f}' for value in q8)}]",
                          f"{sum(map(lambda a, b: a * b, q8, (10, 20, -30, 40)))}",
                          f"{sum(map(lambda a, b: a * b, q8, (10, 20, -30, 40))) * 0.5 * scale:.4f}"],
+        "cuda": [f"{math.exp(-2):.4f}", f"{math.exp(-2) + 1:.4f}", f"{10 * math.exp(-2) + 20:.4f}",
+                 f"{(10 * math.exp(-2) + 20) / (math.exp(-2) + 1):.4f}"],
         "generation": [numbers(shares), numbers(cold), f"{shares[0] / (shares[0] + shares[1]):.4f}"],
     }
 

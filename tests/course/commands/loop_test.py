@@ -39,7 +39,7 @@ class Where(Repository):
     def test_a_new_student_waits_for_nothing(self):
         shutil.rmtree(self.made / "build")
         states, rest = self.states()
-        self.assertEqual({state for _, state in states.values()}, {"not written yet"})
+        self.assertEqual({state for _, state in states.values()}, {"not written yet", "optional"})
         self.assertFalse((self.made / "build").exists())
         self.assertIn("stages/00-hello/README.md", rest)
         self.assertIn("./stage test 0", rest)

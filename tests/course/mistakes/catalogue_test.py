@@ -29,11 +29,11 @@ SEEDS = 5
 
 def registry_problems(folder, programs):
     """The registry against the files, both ways, and what every entry must have."""
-    files = {path.name for path in folder.glob("*.cpp")}
+    files = {path.name for path in folder.glob("*.c*")}
     named = {program.get("of", program["file"]) for program in programs}
     for name in sorted(files.symmetric_difference(named)):
         yield f"{name}: " + ("not in mistakes.json" if name in files else "there is no such file")
-    told = {program["file"][:-4] for program in programs if "en" in program}
+    told = {pathlib.Path(program["file"]).stem for program in programs if "en" in program}
     sentences = [program[key] for program in programs for key in ("en", "zh") if key in program]
     if len(sentences) != len(set(sentences)):
         yield "two mistakes have the same sentence"
@@ -69,7 +69,7 @@ def refused(stage, folder, programs):
 
 def judge(stage, program, seed, explain=True):
     folder = course.mistakes_folder(stage)
-    return program, course.run_gate(stage, folder / program["file"][:-4], seed, folder if explain else None)
+    return program, course.run_gate(stage, folder / catalogue.name_of(program), seed, folder if explain else None)
 
 
 def verdict(program, result):
@@ -79,12 +79,13 @@ def verdict(program, result):
         failures = [failure for group in result.groups if group.status == "wrong"
                     for failure in group.failures]  # slow is no fault
         return f"{name}: right, and refused: {failures[0]}" if failures else None
-    return f"{name}: wrong, and not noticed" if result.status == "passed" else None
+    is_noticed = not {group.status for group in result.groups} <= {"passed", "unwritten"}
+    return None if is_noticed else f"{name}: wrong, and not noticed"
 
 
 def wrongly_told(program, result):
     """What is wrong with the sentence that a wrong program got, or None."""
-    expected = {program.get("same_as", program["file"][:-4])} if "why" not in program else set()
+    expected = {program.get("same_as", catalogue.name_of(program))} if "why" not in program else set()
     said = {group.mistake for group in result.groups if group.mistake}
     if said == expected:
         return None
@@ -104,15 +105,15 @@ def on_a_seed(stage, programs, seed):
     suites = ":".join(f"{group.name}.*" for group in course.Result(stage).groups)
     folder = course.mistakes_folder(stage)
     with tempfile.TemporaryDirectory(dir=course.quick_folder()) as scratch:
-        panel = {"STAGE_OURS": str(folder), "STAGE_PANEL": ":".join(program["file"][:-4] for program in programs),
+        panel = {"STAGE_OURS": str(folder), "STAGE_PANEL": ":".join(catalogue.name_of(program) for program in programs),
                  "STAGE_SEED": str(seed), "TMPDIR": scratch}
         said, how = course.run_judge(f"{suites}:-*Speed*", "none", panel, scratch)
     if said is None:
         return [f"seed {seed}: the gate did not finish: {how}"]
     refused = json.loads(said["refused"])
-    wrong = {program["file"][:-4] for program in programs if program["is"] == "wrong"}
-    return [*(f"{name}.cpp: right, and refused on seed {seed}: {refused[name]}" for name in refused.keys() - wrong),
-            *(f"{name}.cpp: wrong, and not noticed on seed {seed}" for name in wrong - refused.keys())]
+    wrong = {catalogue.name_of(program) for program in programs if program["is"] == "wrong"}
+    return [*(f"{name}: right, and refused on seed {seed}: {refused[name]}" for name in refused.keys() - wrong),
+            *(f"{name}: wrong, and not noticed on seed {seed}" for name in wrong - refused.keys())]
 
 
 def main():

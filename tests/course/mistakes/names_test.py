@@ -55,7 +55,7 @@ def pairs(folder, programs):
             if one["of"] == other["of"]:
                 both = dict(one, edit=one["edit"] + other["edit"])
                 try:
-                    yield (one["file"][:-4], other["file"][:-4]), catalogue.source(folder, both)
+                    yield (catalogue.name_of(one), catalogue.name_of(other)), catalogue.source(folder, both)
                 except catalogue.Wrong:
                     pass  # they change the same line
 
@@ -67,7 +67,7 @@ class Workshop:
         self.stage, self.folder, self.rounds = stage, folder, rounds
         self.mistakes = course.mistakes_folder(stage)
         name = model["file"]
-        link = recipe.ninja_runs(str((self.mistakes / name[:-4]).relative_to(course.BUILD)))
+        link = recipe.ninja_runs(str((self.mistakes / catalogue.name_of(model)).relative_to(course.BUILD)))
         self.link = link[link.index("&&") + 1:]  # "cd FOLDER && c++ ..."; all of its paths are absolute
         self.object = next(word for word in self.link if word.endswith(f"/{name}.o"))
         words = recipe.without_outputs(recipe.ninja_runs(catalogue.object_of(catalogue.folder_of(stage), model)))

@@ -1,0 +1,176 @@
+#include "generation/look.h"
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+
+#include "base/error.h"
+#include "model/placement.h"
+
+namespace stagecraft {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+template <class... Cases>
+struct Overloaded : Cases... {
+  using Cases::operator()...;
+};
+
+double count(std::size_t n) { return static_cast<double>(n); }
+
+// Of one token.
+double bytes_read(const Plan& plan, const StepKind& kind, std::size_t kv_len) {
+  const auto weight = [&](WeightId id) {
+    if (id == kNone) return 0.0;
+    const auto& shape = plan.weight(id).shape;
+    return sizeof(float) *
+           count(std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>()));
+  };
+  const auto row = [&](WeightId id) {
+    return id == kNone ? 0.0 : weight(id) / count(plan.weight(id).shape.front());
+  };
+  return std::visit(
+      Overloaded{
+          [&](const EmbedStep& s) { return row(s.table) + row(s.positions); },
+          [&](const NormStep& s) { return weight(s.weight) + weight(s.bias); },
+          [&](const LinearStep& s) { return weight(s.weight) + weight(s.bias); },
+          [&](const ShortConvStep& s) { return weight(s.taps) + weight(s.bias); },
+          [&](const ExpertsStep& s) {
+            const ExpertsStep::Expert& one = s.experts.front();
+            return count(most_chosen(plan, s)) *
+                   (weight(one.gate) + weight(one.up) + weight(one.down));
+          },
+          [&](const AttentionStep& s) {
+            const std::size_t seen = s.window == 0 ? kv_len : std::min(s.window, kv_len);
+            return 2.0 * sizeof(float) * count(seen) * count(plan.cache(s.cache).width());
+          },
+          [](const auto&) { return 0.0; },
+      },
+      kind);
+}
+
+BufferId residual_stream(const Plan& plan) {
+  for (const Step& step : plan.steps) {
+    if (const auto* select = std::get_if<SelectStep>(&step.kind)) return select->x;
+  }
+  return kNone;
+}
+
+// Takes the last row of each result, and the time between results.
+class Observer {
+ public:
+  Observer(const Plan& plan, std::size_t seq_len)
+      : plan_(plan), seq_len_(seq_len), stream_(residual_stream(plan)) {
+    look_.residuals = Matrix<float>(plan.n_layers, plan.buffer(stream_).width);
+    look_.logits.resize(plan.vocab_size);
+    for (const Step& step : plan.steps) {
+      bytes_.push_back(bytes_read(plan, step.kind, seq_len));
+    }
+    last_ = Clock::now();
+  }
+
+  void see(int layer, std::string_view name, MatrixView<const float> value) {
+    const auto now = Clock::now();
+    if (name == "attn_probs") {
+      add_attention(layer, value);
+    } else {
+      add_step(layer, name, now, value.row(value.rows() - 1));
+    }
+    last_ += Clock::now() - now;  // the time in here is not the model's
+  }
+
+  Look take() { return std::move(look_); }
+
+ private:
+  // value: [n_heads * q_len, seq_len], the queries of one head one after the other.
+  void add_attention(int layer, MatrixView<const float> value) {
+    const std::size_t n_heads = attention_heads(layer);
+    const std::size_t q_len = value.rows() / n_heads;
+    Matrix<float> shares(n_heads, seq_len_);
+    for (std::size_t head = 0; head < n_heads; ++head) {
+      std::ranges::copy(value.row(head * q_len + q_len - 1), shares.view().row(head).begin());
+    }
+    look_.attention.push_back({layer, std::move(shares)});
+  }
+
+  std::size_t attention_heads(int layer) const {
+    for (const Step& step : plan_.steps) {
+      const auto* attention = std::get_if<AttentionStep>(&step.kind);
+      if (attention != nullptr && step.layer == layer) return attention->n_heads;
+    }
+    throw Error("look: layer {}: expected an attention step in the plan, found none", layer);
+  }
+
+  // The steps of the plan up to the next one of this name.
+  void add_step(int layer, std::string_view name, Clock::time_point now,
+                std::span<const float> row) {
+    double bytes = 0.0;
+    BufferId written = kNone;
+    while (next_ < plan_.steps.size()) {
+      const Step& step = plan_.steps[next_];
+      bytes += bytes_[next_++];
+      if (step.layer != layer || step.name != name) continue;
+      written = buffer_written(step.kind);
+      break;
+    }
+    look_.steps.push_back(
+        {layer, std::string(name), std::chrono::duration<double>(now - last_).count(), bytes});
+    last_ = now;
+    if (written == plan_.logits) std::ranges::copy(row, look_.logits.begin());
+    if (written != stream_ || layer < 0) return;
+    std::ranges::copy(row, look_.residuals.view().row(static_cast<std::size_t>(layer)).begin());
+  }
+
+  const Plan& plan_;
+  const std::size_t seq_len_;
+  const BufferId stream_;
+  std::vector<double> bytes_;  // by step
+  std::size_t next_ = 0;       // step of the plan
+  Clock::time_point last_;     // when the last result was there
+  Look look_;
+};
+
+std::size_t common_prefix(std::span<const TokenId> a, std::span<const TokenId> b) {
+  return static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
+}
+
+}  // namespace
+
+std::optional<Look> look(Session& session, std::span<const TokenId> tokens,
+                         const std::function<bool()>& go_on) {
+  const Plan& plan = session.engine().plan();
+  if (tokens.empty() || tokens.size() > session.context()) {
+    throw Error("look: expected 1 to {} tokens, found {}", session.context(), tokens.size());
+  }
+  place_text(plan, tokens);  // throws where no text can begin so
+  const std::size_t common = common_prefix(session.tokens(), tokens.first(tokens.size() - 1));
+  const bool is_cut = common < session.tokens().size();
+  // States cannot be cut, and under a PromptRule all tokens depend on the whole prompt.
+  session.truncate(is_cut && (plan.prompt || !plan.states.empty()) ? 0 : common);
+  const std::size_t before =
+      first_pass(plan, tokens) == tokens.size() ? 0 : tokens.size() - 1;  // of the last pass
+  const std::size_t held = session.tokens().size();
+  if (before > held && !session.feed(tokens.subspan(held, before - held), go_on)) {
+    return std::nullopt;
+  }
+  if (go_on && !go_on()) return std::nullopt;
+  Observer observer(plan, tokens.size());
+  session.set_probe([&](int layer, std::string_view name, MatrixView<const float> value) {
+    observer.see(layer, name, value);
+  });
+  try {
+    session.feed(tokens.subspan(before));
+  } catch (...) {
+    session.set_probe({});
+    throw;
+  }
+  session.set_probe({});
+  return observer.take();
+}
+
+void guess(Engine& engine, std::span<const float> residual, std::span<float> logits) {
+  engine.score({residual.data(), 1, residual.size()}, {logits.data(), 1, logits.size()});
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,333 @@
+// DeepSeek-V2 and V3 (DeepSeek-AI 2024). Beside Llama: attention keeps one short row per token, the
+// latent, from which the keys and values of all heads follow; experts beside shared ones; V3
+// chooses experts by sigmoid with a bias.
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "model/architectures/architectures.h"
+#include "model/architectures/experts_common.h"
+#include "model/config_extensions.h"
+
+namespace stagecraft {
+namespace {
+
+constexpr std::array<std::string_view, 8> kHonoured = {
+    "n_routed_experts",    "num_experts",    "num_local_experts",     "n_shared_experts",
+    "num_experts_per_tok", "moe_layer_freq", "moe_intermediate_size", "routed_scaling_factor",
+};
+// Of the latents: transformers takes it whatever "rms_norm_eps" says.
+constexpr float kLatentEps = 1e-6f;
+constexpr std::size_t kMostGuessing = 16;
+
+// The heads of latent attention. A query and a key have a part that rope rotates, which is the same
+// key for all heads, and a part that it does not.
+struct LatentSizes {
+  std::size_t n_heads = 0, query = 0, latent = 0, rope = 0, plain = 0, value = 0;
+  bool has_query = false;  // whether queries too are made from a latent, `query` wide
+};
+
+struct DeepSeek {
+  bool third = false;  // V3
+  DecoderSizes sizes;
+  LatentSizes latent;
+  ExpertSizes experts;
+  RouteGroups groups;
+  float share_scale = 1.0f;
+  std::size_t shared_width = 0;  // of the expert that all rows go to
+  std::size_t n_dense = 0;       // first layers, which have no experts
+  std::size_t n_guessing = 0;    // layers behind the last that guess further tokens: not read
+  bool bias = false;
+};
+
+std::size_t at_most(const ConfigFields& fields, std::string_view key, std::size_t value,
+                    std::size_t most) {
+  if (value <= most) return value;
+  throw Error("{}: '{}': expected at most {}, found {}", fields.where(), key, most, value);
+}
+
+LatentSizes parse_latent(const ConfigFields& fields, std::size_t n_heads) {
+  LatentSizes sizes;
+  sizes.n_heads = n_heads;
+  sizes.has_query = !fields.is_null("q_lora_rank");
+  sizes.query = sizes.has_query ? fields.size_or("q_lora_rank", 1536) : 0;
+  sizes.latent = fields.size_or("kv_lora_rank", 512);
+  sizes.rope = fields.size_or("qk_rope_head_dim", 64);
+  sizes.plain = fields.size_or("qk_nope_head_dim", 128);
+  sizes.value = fields.size_or("v_head_dim", 128);
+  const std::size_t widest = kMaxDimension / n_heads;
+  at_most(fields, "kv_lora_rank", sizes.latent, widest / 2);
+  at_most(fields, "qk_rope_head_dim", sizes.rope, widest / 2);
+  at_most(fields, "qk_nope_head_dim", sizes.plain, widest / 2);
+  at_most(fields, "v_head_dim", sizes.value, widest / 2);
+  return sizes;
+}
+
+RouteGroups parse_groups(const ConfigFields& fields, bool third, std::size_t n_experts) {
+  if (!third && fields.text_or("topk_method", "greedy") == "greedy") return {};
+  RouteGroups groups;
+  groups.n = third ? fields.size_or("n_group", 8) : fields.size("n_group");
+  groups.n_chosen = third ? fields.size_or("topk_group", 4) : fields.size("topk_group");
+  groups.n_counted = third ? 2 : 1;
+  at_most(fields, "n_group", groups.n, kMaxGroups);
+  at_most(fields, "topk_group", groups.n_chosen, groups.n);
+  if (n_experts % groups.n != 0 || n_experts / groups.n < groups.n_counted) {
+    throw Error(
+        "{}: 'n_group': expected groups of {} or more that are equal parts of {} experts, "
+        "found {}",
+        fields.where(), groups.n_counted, n_experts, groups.n);
+  }
+  return groups;
+}
+
+void refuse_what_differs(const ConfigFields& fields, bool third) {
+  refuse_foreign_arithmetic(fields, kHonoured);
+  expect_text(fields, "hidden_act", {"silu", "swish"});
+  expect_text(fields, "scoring_func", {third ? "sigmoid" : "softmax"});
+  if (third) {
+    expect_text(fields, "topk_method", {"noaux_tc"});
+  } else {
+    expect_text(fields, "topk_method", {"greedy", "group_limited_greedy"});
+    expect_false(fields, "norm_topk_prob");
+    expect_false(fields, "mlp_bias");
+    expect_true(fields, "rope_interleave");
+  }
+  if (fields.has("moe_layer_freq")) fields.size("moe_layer_freq", 1, 1);
+}
+
+DeepSeek parse_deepseek(const ConfigFields& fields) {
+  DeepSeek model;
+  constexpr std::string_view kRotated = "qk_rope_head_dim";
+  if (const std::size_t columns = fields.size_or(kRotated, 64); columns % 2 != 0) {
+    throw Error("{}: '{}': expected an even number (rope turns pairs), found {}", fields.where(),
+                kRotated, columns);
+  }
+  const bool third = fields.text_or("model_type", "") == "deepseek_v3";
+  refuse_what_differs(fields, third);
+  model.third = third;
+  model.sizes = parse_sizes(fields,
+                            {.vocab_size = third ? std::size_t{129'280} : std::size_t{102'400},
+                             .max_seq_len = third ? std::size_t{4096} : std::size_t{2048},
+                             .head_dim = 64},
+                            {.head_dim = kRotated});
+  if (model.sizes.n_kv_heads != model.sizes.n_heads) {
+    throw Error("{}: 'num_key_value_heads': expected {}, one per head, found {}", fields.where(),
+                model.sizes.n_heads, model.sizes.n_kv_heads);
+  }
+  model.latent = parse_latent(fields, model.sizes.n_heads);
+  model.bias = fields.flag_or("attention_bias", false);
+  model.n_dense = fields.has("first_k_dense_replace") ? fields.size("first_k_dense_replace", 0)
+                  : third                             ? 3
+                                                      : 0;
+
+  constexpr std::string_view kGuessing = "num_nextn_predict_layers";
+  if (fields.has(kGuessing)) model.n_guessing = fields.size(kGuessing, 0, kMostGuessing);
+
+  model.experts = parse_experts(fields, model.sizes.n_layers,
+                                {.n = third ? std::size_t{256} : std::size_t{64},
+                                 .n_chosen = 8,
+                                 .width = third ? std::size_t{2048} : std::size_t{1407},
+                                 .normed = third},
+                                {.n = "n_routed_experts"});
+  if (!third) fields.size("num_experts_per_tok", 1, model.experts.n);  // there is no usual number
+  model.groups = parse_groups(fields, third, model.experts.n);
+  at_most(fields, "num_experts_per_tok", model.experts.n_chosen,
+          model.experts.n / model.groups.n * model.groups.n_chosen);
+  model.share_scale =
+      static_cast<float>(fields.number_or("routed_scaling_factor", third ? 2.5 : 1.0, 1e-6, 1e6));
+  const std::size_t n_shared = fields.size_or("n_shared_experts", third ? 1 : 2);
+  at_most(fields, "n_shared_experts", n_shared, kMaxDimension / model.experts.width);
+  model.shared_width = n_shared * model.experts.width;
+  return model;
+}
+
+// Rope, and what scores are multiplied with. Where rope is stretched (yarn), that may be one more
+// factor. A factor of the rotated part alone is refused.
+struct Scores {
+  RopeConfig rope;
+  float scale = 1.0f;
+};
+Scores parse_scores(const ConfigFields& fields, const DeepSeek& model) {
+  constexpr std::array<std::string_view, 1> kYarn = {kAttentionFactor};
+  Scores scores;
+  scores.rope = parse_rope(fields, model.sizes.max_seq_len, 10'000.0, kYarn);
+  scores.scale = 1.0f / std::sqrt(static_cast<float>(model.latent.plain + model.latent.rope));
+  if (scores.rope.type == RopeConfig::Type::Default) return scores;
+  if (scores.rope.attention_factor != 1.0) {
+    throw Error(
+        "{}: 'mscale': expected a number that equals 'mscale_all_dim', or "
+        "'attention_factor' 1, found a factor of {}",
+        fields.where(), scores.rope.attention_factor);
+  }
+  const double all = rope_object(fields)->number_or("mscale_all_dim", 0.0, 0.0, 1e6);
+  if (scores.rope.factor > 1.0 && all != 0.0) {
+    const auto grown = static_cast<float>(0.1 * all * std::log(scores.rope.factor) + 1.0);
+    scores.scale *= grown * grown;
+  }
+  return scores;
+}
+
+// Buffers beside those of every decoder; q, k, v and a are of latent attention: a head is the part
+// that rope rotates, then the latent.
+struct Buffers {
+  BufferId query, plain, rotated, absorbed;  // of queries: their latent, both parts, plain * W
+  BufferId key, latent;                      // of the token: the part that rope rotates, the latent
+  BufferId values;
+  BufferId r, shared_gate, shared_up;
+};
+
+Buffers make_buffers(DecoderWriter& w, const DeepSeek& model) {
+  const LatentSizes& s = model.latent;
+  Buffers b;
+  b.query = s.has_query ? w.buffer("b", s.query) : w.n;
+  b.plain = w.buffer("qn", s.n_heads * s.plain);
+  b.rotated = w.buffer("qr", s.n_heads * s.rope);
+  b.absorbed = w.buffer("ql", s.n_heads * s.latent);
+  b.key = w.buffer("kr", s.rope);
+  b.latent = w.buffer("l", s.latent);
+  b.values = w.buffer("y", s.n_heads * s.value);
+  b.r = w.buffer("r", model.experts.n);
+  b.shared_gate = w.buffer("sg", model.shared_width);
+  b.shared_up = w.buffer("su", model.shared_width);
+  return b;
+}
+
+// kv_b_proj makes the plain key and the value of each head from the latent. A score is
+// q . (W latent) = (W^T q) . latent, and a sum of values is W times the same sum of latents: so
+// nothing but the latents is kept, and heads share them.
+struct HeadMatrices {
+  std::vector<WeightId> keys, values;
+};
+HeadMatrices head_matrices(DecoderWriter& w, const LatentSizes& s, const std::string& self) {
+  HeadMatrices all;
+  for (std::size_t head = 0; head < s.n_heads; ++head) {
+    Weight one{self + "kv_b_proj.weight", {}};
+    one.slice = head;
+    one.of_slices = s.n_heads;
+    one.exact = true;
+    Weight key = one, value = one;
+    key.shape = {s.latent, s.plain};
+    key.transposed = true;
+    key.of_inputs = s.plain + s.value;
+    value.shape = {s.value, s.latent};
+    value.first_row = s.plain;
+    value.of_rows = s.plain + s.value;
+    all.keys.push_back(w.weight(std::move(key)));
+    all.values.push_back(w.weight(std::move(value)));
+  }
+  return all;
+}
+
+void latent_norm(DecoderWriter& w, const char* name, BufferId x, std::size_t width,
+                 const std::string& weight) {
+  w.step(name, NormStep{x, x, w.weight({weight + ".weight", {width}}), width, kLatentEps});
+}
+
+void write_attention(DecoderWriter& w, const DeepSeek& model, const Buffers& b, FrequenciesId rope,
+                     float scale, const std::string& self) {
+  const LatentSizes& s = model.latent;
+  const auto rows = [](std::size_t first, std::size_t of) {
+    return Weight{.name = {}, .shape = {}, .first_row = first, .of_rows = of};
+  };
+  // Of each head's plain part and rotated part, one.
+  const auto of_heads = [&](std::size_t first, std::size_t n) {
+    Weight part = rows(first, s.n_heads * (s.plain + s.rope));
+    part.row_block = n;
+    part.row_stride = s.plain + s.rope;
+    return part;
+  };
+  const std::string kv = self + "kv_a_proj_with_mqa";
+  if (s.has_query) w.linear("q_latent", b.query, w.n, self + "q_a_proj", model.bias);
+  w.linear("latent", b.latent, w.n, kv, model.bias, rows(0, s.latent + s.rope));
+  w.linear("k", b.key, w.n, kv, model.bias, rows(s.latent, s.latent + s.rope));
+  if (s.has_query) latent_norm(w, "q_latent_norm", b.query, s.query, self + "q_a_layernorm");
+  const std::string q = self + (s.has_query ? "q_b_proj" : "q_proj");
+  w.linear("q_plain", b.plain, b.query, q, false, of_heads(0, s.plain));
+  w.linear("q", b.rotated, b.query, q, false, of_heads(s.plain, s.rope));
+  latent_norm(w, "latent_norm", b.latent, s.latent, self + "kv_a_layernorm");
+
+  HeadMatrices matrices = head_matrices(w, s, self);
+  w.step("q_absorbed", HeadsLinearStep{b.absorbed, b.plain, std::move(matrices.keys)});
+  w.step("q_joined", JoinStep{w.q, b.rotated, b.absorbed, s.n_heads});
+  w.step("k_joined", JoinStep{w.k, b.key, b.latent});
+  w.step("v_joined", JoinStep{w.v, b.key, b.latent});
+  w.rope(rope);
+  w.attention(scale);
+  w.step("attn_values", HeadsLinearStep{b.values, w.a, std::move(matrices.values), s.rope});
+  w.linear("attn_proj", w.o, b.values, self + "o_proj", model.bias);
+}
+
+void write_experts_and_shared(DecoderWriter& w, const DeepSeek& model, const Buffers& b,
+                              const std::string& mlp) {
+  using Function = ActivateStep::Function;
+  RouteStep how{.x = b.r, .n_chosen = model.experts.n_chosen, .normed = model.experts.normed};
+  how.score = model.third ? RouteStep::Score::Sigmoid : RouteStep::Score::Softmax;
+  how.scale = model.share_scale;
+  how.groups = model.groups;
+  if (model.third) {
+    how.bias = w.weight({mlp + "gate.e_score_correction_bias", {model.experts.n}});
+  }
+  w.route("", w.n, mlp + "gate", how);
+  ExpertsStep step{w.o, w.n, b.r, {}};
+  for (std::size_t i = 0; i < model.experts.n; ++i) {
+    const std::string at = fmt::format("{}experts.{}.", mlp, i);
+    step.experts.push_back(w.expert(w.n, w.o, model.experts.width, at + "gate_proj", at + "up_proj",
+                                    at + "down_proj"));
+  }
+  w.step("experts", std::move(step));
+  w.add("mlp_residual");
+
+  const std::string shared = mlp + "shared_experts.";
+  w.linear("shared_gate", b.shared_gate, w.n, shared + "gate_proj");
+  w.linear("shared_up", b.shared_up, w.n, shared + "up_proj");
+  w.step("shared_swiglu", ActivateStep{b.shared_gate, b.shared_gate, b.shared_up, Function::Silu});
+  w.linear("shared_down", w.o, b.shared_gate, shared + "down_proj");
+  w.add("shared_residual");
+}
+
+Plan deepseek_plan(const ConfigFields& fields) {
+  const DeepSeek model = parse_deepseek(fields);
+  const Scores scores = parse_scores(fields, model);
+  const bool neighbours = !model.third || fields.flag_or("rope_interleave", true);
+  DecoderSizes sizes = model.sizes;
+  sizes.n_kv_heads = 1;
+  sizes.head_dim = model.latent.rope + model.latent.latent;
+
+  Plan plan;
+  DecoderStyle style;
+  if (neighbours) style.pairs = RopeStep::Pairs::Neighbours;
+  DecoderWriter w(model.third ? "deepseek_v3" : "deepseek_v2", sizes, plan, style);
+  const Buffers b = make_buffers(w, model);
+  const FrequenciesId rope = w.frequencies(scores.rope, model.latent.rope);
+  w.embedding();
+  for (std::size_t i = 0; i < sizes.n_layers; ++i) {
+    const std::string at = w.layer(i), mlp = at + "mlp.";
+    w.norm("attn_norm", w.n, w.x, at + "input_layernorm");
+    write_attention(w, model, b, rope, scores.scale, at + "self_attn.");
+    w.add("attn_residual");
+
+    w.norm("mlp_norm", w.n, w.x, at + "post_attention_layernorm");
+    if (i >= model.n_dense) {
+      write_experts_and_shared(w, model, b, mlp);
+    } else {
+      w.gate(w.n, mlp, ActivateStep::Function::Silu);
+      w.linear("down", w.o, w.g, mlp + "down_proj");
+      w.add("mlp_residual");
+    }
+  }
+  w.logits();
+  for (std::size_t i = 0; i < model.n_guessing; ++i) {
+    plan.unused.push_back(fmt::format("model.layers.{}.", sizes.n_layers + i));
+  }
+  return plan;
+}
+
+constexpr std::string_view kModelTypes[] = {"deepseek_v2", "deepseek_v3"};
+
+}  // namespace
+
+extern const Architecture architecture_deepseek;
+constinit const Architecture architecture_deepseek = {kModelTypes, deepseek_plan};
+
+}  // namespace stagecraft

@@ -1,0 +1,138 @@
+// gpt-oss (OpenAI 2025). Beside Mixtral: softmax of attention has a sink for each head, every other
+// layer has a window, rope is stretched (yarn), linears and experts have biases, and SwiGLU is
+// clamped.
+#include <array>
+#include <cmath>
+
+#include "model/architectures/architectures.h"
+#include "model/architectures/experts_common.h"
+#include "model/config_extensions.h"
+
+namespace stagecraft {
+namespace {
+
+constexpr std::array<std::string_view, 4> kHonoured = {"num_local_experts", "num_experts",
+                                                       "num_experts_per_tok", "experts_per_token"};
+constexpr double kTheta = 150'000.0;
+constexpr double kMaxLimit = 1e6;
+constexpr std::size_t kWindow = 128;
+
+// Every other layer looks back only so far, the first one included.
+std::vector<std::size_t> windows_of(const ConfigFields& fields, std::size_t n_layers) {
+  const bool none = fields.is_null("sliding_window");
+  const std::size_t window = none ? 0 : fields.size_or("sliding_window", kWindow);
+  if (fields.has("layer_types")) return parse_layer_types(fields, n_layers, window);
+  if (none) throw Error("{}: 'sliding_window': expected a size, found null", fields.where());
+  std::vector<std::size_t> windows(n_layers, 0);
+  for (std::size_t i = 0; i < n_layers; i += 2) windows[i] = window;
+  return windows;
+}
+
+RopeConfig rope_of(const ConfigFields& fields, std::size_t max_seq_len) {
+  constexpr std::array<std::string_view, 1> kYarn = {kAttentionFactor};
+  if (rope_object(fields)) return parse_rope(fields, max_seq_len, kTheta, kYarn);
+  throw Error("{}: 'rope_scaling': expected an object, found none", fields.where());
+}
+
+// What the experts of a layer are made of: all of them in two tensors, [experts, inputs, outputs],
+// the rows of gate and up in turn.
+struct GptOssExperts {
+  ExpertSizes sizes;
+  float limit = 0.0f, alpha = 0.0f;
+  BufferId shares = kNone;
+};
+
+ExpertsStep::Expert expert(DecoderWriter& w, std::size_t dim, const GptOssExperts& experts,
+                           const std::string& at, std::size_t index) {
+  const std::size_t width = experts.sizes.width;
+  const auto stored = [&](const std::string& name, std::vector<std::size_t> shape) {
+    Weight one{at + name, std::move(shape)};
+    one.transposed = one.is_matrix();
+    one.slice = index;
+    one.of_slices = experts.sizes.n;
+    return one;
+  };
+  const auto every_other = [&](Weight one, std::size_t first) {
+    one.first_row = first;
+    one.of_rows = 2 * width;
+    one.row_block = 1;
+    one.row_stride = 2;
+    return w.weight(std::move(one));
+  };
+  const Weight both = stored("gate_up_proj", {width, dim});
+  const Weight both_biases = stored("gate_up_proj_bias", {width});
+  return {.gate = every_other(both, 0),
+          .up = every_other(both, 1),
+          .down = w.weight(stored("down_proj", {dim, width})),
+          .gate_bias = every_other(both_biases, 0),
+          .up_bias = every_other(both_biases, 1),
+          .down_bias = w.weight(stored("down_proj_bias", {dim}))};
+}
+
+void write_experts(DecoderWriter& w, std::size_t dim, const GptOssExperts& experts,
+                   const std::string& mlp) {
+  // transformers takes softmax of the chosen scores alone: that is softmax of all scores, where the
+  // chosen ones are divided by their sum.
+  w.route("", w.n, mlp + "router",
+          {.x = experts.shares, .n_chosen = experts.sizes.n_chosen, .normed = true}, true);
+  ExpertsStep step{w.o, w.n, experts.shares, {}};
+  step.limit = experts.limit;
+  step.alpha = experts.alpha;
+  for (std::size_t i = 0; i < experts.sizes.n; ++i) {
+    step.experts.push_back(expert(w, dim, experts, mlp + "experts.", i));
+  }
+  w.step("experts", std::move(step));
+}
+
+Plan gpt_oss_plan(const ConfigFields& fields) {
+  refuse_foreign_arithmetic(fields, kHonoured);
+  const DecoderSizes sizes = parse_sizes(fields, {.vocab_size = 201'088,
+                                                  .max_seq_len = 131'072,
+                                                  .norm_eps = 1e-5,
+                                                  .n_kv_heads = 8,
+                                                  .head_dim = 64});
+  expect_text(fields, "hidden_act", {"silu", "swish"});
+  GptOssExperts experts;
+  experts.sizes =
+      parse_experts(fields, sizes.n_layers, {.n = 128, .n_chosen = 4},
+                    {.n = either_name(fields, "num_local_experts", "num_experts"),
+                     .n_chosen = either_name(fields, "num_experts_per_tok", "experts_per_token"),
+                     .width = "intermediate_size"});
+  experts.limit = static_cast<float>(fields.number_or("swiglu_limit", 7.0, 1e-3, kMaxLimit));
+  experts.alpha = static_cast<float>(fields.number_or("swiglu_alpha", 1.702, 1e-3, kMaxLimit));
+  const bool bias = fields.flag_or("attention_bias", true);
+  const std::vector<std::size_t> windows = windows_of(fields, sizes.n_layers);
+  const RopeConfig rope = rope_of(fields, sizes.max_seq_len);
+  const auto stretched = static_cast<float>(rope.attention_factor * rope.attention_factor);
+
+  Plan plan;
+  DecoderWriter w("gpt_oss", sizes, plan, {.gated = false});
+  experts.shares = w.buffer("r", experts.sizes.n);
+  const FrequenciesId frequencies = w.frequencies(rope);
+  w.embedding();
+  for (std::size_t i = 0; i < sizes.n_layers; ++i) {
+    const std::string at = w.layer(i), self = at + "self_attn.";
+    w.norm("attn_norm", w.n, w.x, at + "input_layernorm");
+    w.qkv(w.n, self, bias);
+    w.rope(frequencies);
+    w.attention(stretched * sizes.score_scale(), windows[i], 0.0f, {},
+                w.weight({self + "sinks", {sizes.n_heads}}));
+    w.linear("attn_proj", w.o, w.a, self + "o_proj", bias);
+    w.add("attn_residual");
+
+    w.norm("mlp_norm", w.n, w.x, at + "post_attention_layernorm");
+    write_experts(w, sizes.dim, experts, at + "mlp.");
+    w.add("mlp_residual");
+  }
+  w.logits();
+  return plan;
+}
+
+constexpr std::string_view kModelTypes[] = {"gpt_oss"};
+
+}  // namespace
+
+extern const Architecture architecture_gpt_oss;
+constinit const Architecture architecture_gpt_oss = {kModelTypes, gpt_oss_plan};
+
+}  // namespace stagecraft

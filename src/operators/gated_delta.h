@@ -1,0 +1,43 @@
+#pragma once
+
+#include <span>
+
+#include "tensor/matrix.h"
+
+namespace stagecraft {
+
+struct DeltaShape {
+  std::size_t n_heads = 0;      // value heads, each with a matrix of its own
+  std::size_t n_key_heads = 0;  // divides n_heads; neighbouring value heads share keys and queries
+  std::size_t key_dim = 0, value_dim = 0;  // numbers of a head
+
+  std::size_t keys() const { return n_key_heads * key_dim; }
+  std::size_t values() const { return n_heads * value_dim; }
+};
+
+// The gated delta rule of Gated DeltaNet (Yang et al. 2024). A head's matrix S [key_dim, value_dim]
+// maps keys to values. Each token lets it fade, corrects what it holds for the token's key, and
+// reads it with the token's query:
+//   S = kept * S,  kept = exp(-exp(rate) * softplus(decay + shift))
+//   S = S + k (sigmoid(beta) * (v - S^T k))^T
+//   out = S^T q
+// q and k are divided by their lengths first, and q by sqrt(key_dim).
+//
+//   in           [seq_len, 2 * keys + values]   read: q, k and v of all heads side by side
+//   beta, decay  [seq_len, n_heads]             read
+//   rate, shift  [n_heads]                      read
+//   state        [n_heads * key_dim, value_dim]  S of each head; 0 before the first token
+//   out          [seq_len, values]              written
+//
+// Token by token, so the bits do not depend on how a text is cut. Throws Error if shapes disagree.
+void gated_delta(MatrixView<const float> in, MatrixView<const float> beta,
+                 MatrixView<const float> decay, std::span<const float> rate,
+                 std::span<const float> shift, const DeltaShape& shape, MatrixView<float> state,
+                 MatrixView<float> out);
+
+// Added to the square of a length.
+inline constexpr float kDeltaEps = 1e-6f;
+// exp(-exp(rate) * softplus(decay)): 0 to 1
+float delta_kept(float decay, float rate);
+
+}  // namespace stagecraft

@@ -1,0 +1,647 @@
+// The page of ./stage serve: a chat, and a glass box that shows how each token was chosen.
+// What a model or a person wrote is always set as text, never as HTML.
+
+const byId = (id) => document.getElementById(id);
+const percent = (share) =>
+  share >= 0.9995 ? "100%" : share >= 0.1 ? `${(100 * share).toFixed(1)}%` : `${(100 * share).toFixed(2)}%`;
+
+// An element with these properties ("class" and "aria-..." too) and children, which may be texts.
+function make(tag, properties = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties)) {
+    if (name in element) element[name] = value;
+    else element.setAttribute(name, value);
+  }
+  element.append(...children);
+  return element;
+}
+
+// Spaces and line ends of a token, so that they can be seen where a token stands alone.
+const visible = (text) => text.replaceAll("\n", "↵").replaceAll("\t", "⇥").replace(/^ | $/g, "·") || "(no text)";
+
+function say(text, bad = false) {
+  byId("status").textContent = text;
+  byId("status").classList.toggle("bad", bad);
+}
+
+// ---- what the browser keeps ---------------------------------------------------------------------
+
+const THEME = "stagecraft-theme";
+const MOST_CONVERSATIONS = 40;
+let kept = { conversations: [], current: null, settings: {} };
+
+// Conversations hold ids of tokens, which mean something else to another model.
+const store = () => `stagecraft ${model.model} ${model.vocab_size}`;
+
+function load() {
+  try {
+    const found = JSON.parse(localStorage.getItem(store()));
+    if (found && Array.isArray(found.conversations)) kept = { ...kept, ...found };
+  } catch {
+    say("The conversations that this browser kept cannot be read.", true);
+  }
+}
+
+// Where the browser has no room, the oldest conversations go.
+function save() {
+  kept.conversations.splice(MOST_CONVERSATIONS);
+  for (;;) {
+    try {
+      localStorage.setItem(store(), JSON.stringify(kept));
+      return;
+    } catch {
+      if (kept.conversations.length <= 1) return say("This browser keeps no conversations.", true);
+      kept.conversations.pop();
+    }
+  }
+}
+
+// ---- the server ---------------------------------------------------------------------------------
+
+const KEY = "stagecraft-key";  // of this tab alone
+let model = null;              // what /glass/model says
+
+function askForKey() {
+  const dialog = byId("key");
+  return new Promise((done) => {
+    dialog.addEventListener("close", () => {
+      const given = dialog.querySelector("input").value.trim();
+      if (given) sessionStorage.setItem(KEY, given);
+      done(given !== "");
+    }, { once: true });
+    dialog.querySelector("input").value = "";
+    dialog.showModal();
+  });
+}
+
+async function ask(path, body, signal) {
+  const headers = { "Content-Type": "application/json" };
+  const key = sessionStorage.getItem(KEY);
+  if (key) headers.Authorization = `Bearer ${key}`;
+  const options = body ? { method: "POST", body: JSON.stringify(body) } : {};
+  const answer = await fetch(path, { ...options, headers, signal });
+  if (answer.ok) return answer;
+  if (answer.status === 401 && await askForKey()) return ask(path, body, signal);
+  let message = `the server answered ${answer.status}`;
+  try {
+    message = (await answer.json()).error.message;
+  } catch { /* no JSON: the status says it */ }
+  throw new Error(message);
+}
+
+const askJson = async (path, body, signal) => (await ask(path, body, signal)).json();
+
+// The JSON objects of a stream of server-sent events.
+async function* events(answer) {
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  for (let text = ""; ;) {
+    const { value, done } = await reader.read();
+    if (done) throw new Error("the stream ended too early");
+    const parts = (text + value).split("\n\n");
+    text = parts.pop();
+    for (const part of parts) {
+      const data = part.replace(/^data: /, "");
+      if (data === "[DONE]") return;
+      const event = JSON.parse(data);
+      if (event.error) throw new Error(event.error.message);
+      yield event;
+    }
+  }
+}
+
+// ---- conversations ------------------------------------------------------------------------------
+// A conversation: { id, title, messages }. A message: { role: "user", text }, or
+// { role: "assistant", prompt: [ids], tokens: [{ id, text, logprob }], finish }.
+
+let writing = null;  // the AbortController of the answer that is being written
+
+const current = () => kept.conversations.find((one) => one.id === kept.current);
+const textOf = (message) => message.text ?? message.tokens.map((token) => token.text).join("");
+const idsOf = (answer, count = answer.tokens.length) =>
+  [...answer.prompt, ...answer.tokens.slice(0, count).map((token) => token.id)];
+
+function begin(title = "New conversation", messages = []) {
+  const id = `${Date.now()}-${Math.floor(Math.random() * 1e6)}`;
+  kept.conversations.unshift({ id, title, messages });
+  kept.current = id;
+  save();
+}
+
+const SETTINGS = ["temperature", "top_k", "top_p", "repeat_penalty"];
+const setting = (name) => kept.settings[name] ?? model[name];
+
+function sampling() {
+  return Object.fromEntries(SETTINGS.map((name) => [name, setting(name)]));
+}
+
+function options() {
+  const seed = kept.settings.seed ?? Math.floor(Math.random() * 2 ** 32);
+  return { ...sampling(), seed, stream: true, return_token_ids: true };
+}
+
+// Writes an answer to what stands before it, and shows it while it grows.
+async function answerTo(conversation) {
+  const before = conversation.messages.slice();
+  const answer = { role: "assistant", prompt: [], tokens: [], finish: null };
+  conversation.messages.push(answer);
+  const most = kept.settings.max_tokens;
+  if (model.chat) {
+    const system = kept.settings.system ? [{ role: "system", content: kept.settings.system }] : [];
+    const messages = before.map((one) => ({ role: one.role, content: textOf(one) }));
+    await write(conversation, answer, "/v1/chat/completions", {
+      ...options(), messages: [...system, ...messages], logprobs: true, ...(most && { max_tokens: most }),
+    });
+  } else {
+    await write(conversation, answer, "/v1/completions",
+                { ...options(), prompt: before.at(-1).text, logprobs: 0, max_tokens: most ?? 200 });
+  }
+}
+
+// Goes on after the tokens that an answer has.
+async function goOn(conversation, answer) {
+  const prompt = idsOf(answer);
+  const room = Math.max(1, model.context - prompt.length);
+  await write(conversation, answer, "/v1/completions", {
+    ...options(), prompt, logprobs: 0, stop_token_ids: model.chat_end_tokens,
+    max_tokens: Math.min(kept.settings.max_tokens ?? (model.chat ? room : 200), room),
+  });
+}
+
+async function write(conversation, answer, path, body) {
+  const begun = performance.now();
+  const had = answer.tokens.length;
+  writing = new AbortController();
+  const { signal } = writing;
+  answer.finish = null;
+  show();
+  say("Writing …");
+  try {
+    for await (const event of events(await ask(path, body, signal))) {
+      const [choice] = event.choices;
+      if (answer.prompt.length === 0) {
+        answer.prompt = event.prompt_token_ids ?? choice.prompt_token_ids ?? [];
+      }
+      take(answer, choice);
+      showNew(answer);
+    }
+    const made = answer.tokens.length - had;
+    const seconds = (performance.now() - begun) / 1000;
+    say(`${made} tokens, ${(made / seconds).toFixed(0)} tokens/s${answer.finish === "length" ? "; cut off: Continue goes on" : ""}`);
+  } catch (problem) {
+    if (signal.aborted) answer.finish = "stopped";
+    say(signal.aborted ? "Stopped." : problem.message, !signal.aborted);
+    if (answer.tokens.length === 0) conversation.messages.splice(conversation.messages.indexOf(answer), 1);
+  }
+  writing = null;
+  save();
+  show();
+  byId("said").textContent = textOf(answer);
+}
+
+// One event brings at most one token; text without a token belongs to the token before it.
+function take(answer, choice) {
+  const text = choice.delta ? choice.delta.content ?? "" : choice.text;
+  const logprob = choice.logprobs?.content?.[0].logprob ?? choice.logprobs?.token_logprobs?.[0];
+  const [id] = choice.token_ids ?? [];
+  if (id !== undefined) answer.tokens.push({ id, text, logprob });
+  else if (text && answer.tokens.length > 0) answer.tokens.at(-1).text += text;
+  if (choice.finish_reason) answer.finish = choice.finish_reason;
+}
+
+// The same conversation with another token at this place, as a new one: the old one stays.
+async function whatIf(messageIndex, tokenIndex, choice) {
+  if (writing) return;
+  const from = current();
+  const messages = structuredClone(from.messages.slice(0, messageIndex + 1));
+  const answer = messages.at(-1);
+  answer.tokens.splice(tokenIndex);
+  begin(`${from.title} · if “${choice.text.trim()}”`, messages);
+  closeGlass();
+  if (model.chat_end_tokens.includes(choice.token)) {
+    answer.finish = "stop";
+    save();
+    show();
+    say("The answer ends here.");
+    return;
+  }
+  answer.tokens.push({ id: choice.token, text: choice.special ? "" : choice.text,
+                       logprob: Math.log(choice.probability), chosen: true });
+  await goOn(current(), answer);
+}
+
+// ---- showing conversations ----------------------------------------------------------------------
+
+function tokenSpan(token, index) {
+  const p = Math.exp(token.logprob ?? 0);
+  const tint = p < 0.05 ? " p3" : p < 0.2 ? " p2" : p < 0.5 ? " p1" : "";
+  return make("span", { className: `token${tint}`, "data-token": index }, token.text);
+}
+
+const action = (label, run) => make("button", { type: "button", onclick: run, disabled: writing !== null }, label);
+
+function messageElement(conversation, message, index) {
+  const isUser = message.role === "user";
+  const body = make("div", { className: "body" });
+  if (isUser) body.append(message.text);
+  else body.append(...message.tokens.map(tokenSpan));
+  const actions = make("div", { className: "actions" });
+  if (isUser) {
+    actions.append(action("Edit", () => edit(conversation, index, body, actions)));
+  } else {
+    const isLast = index === conversation.messages.length - 1;
+    if (isLast) actions.append(action("Retry", () => retry(conversation, index)));
+    if (isLast && message.finish !== "stop") {
+      actions.append(action("Continue", () => goOn(conversation, message)));
+    }
+    if (message.tokens.length > 0) actions.append(action("Look inside", () => openGlass(index, 0)));
+  }
+  return make("article", { className: `message ${message.role}`, "data-message": index },
+              make("div", { className: "who" }, isUser ? (model.chat ? "You" : "Your text") : model.model),
+              body, actions);
+}
+
+function show() {
+  const conversation = current();
+  const messages = conversation.messages.map((one, i) => messageElement(conversation, one, i));
+  const welcome = make("p", { className: "welcome" }, model.chat
+    ? "Say something to the model. Then click a token of its answer to see how it was chosen."
+    : "This model has no chat template: it continues a text. Then click a token to see how it was chosen.");
+  byId("messages").replaceChildren(...(messages.length > 0 ? messages : [welcome]));
+  byId("messages").scrollTop = byId("messages").scrollHeight;
+  byId("send").hidden = writing !== null;
+  byId("stop").hidden = writing === null;
+  for (const id of ["new", "delete", "conversations"]) byId(id).disabled = writing !== null;
+  byId("conversations").replaceChildren(...kept.conversations.map((one) =>
+    make("option", { value: one.id, selected: one.id === kept.current }, one.title)));
+  markSelected();
+}
+
+// The tokens that an answer has and the page does not show yet.
+function showNew(answer) {
+  const body = byId("messages").lastElementChild?.querySelector(".body");
+  if (!body) return;
+  const list = byId("messages");
+  const atEnd = list.scrollHeight - list.scrollTop - list.clientHeight < 60;
+  const shown = body.childElementCount;
+  if (shown > 0) body.lastElementChild.textContent = answer.tokens[shown - 1].text;
+  body.append(...answer.tokens.slice(shown).map((token, i) => tokenSpan(token, shown + i)));
+  if (atEnd) list.scrollTop = list.scrollHeight;
+}
+
+function edit(conversation, index, body, actions) {
+  const text = make("textarea", { rows: 3, value: conversation.messages[index].text, "aria-label": "Edit the message" });
+  body.replaceChildren(text);
+  actions.replaceChildren(
+    action("Send again", () => {
+      if (text.value === "") return;
+      conversation.messages.splice(index, Infinity, { role: "user", text: text.value });
+      closeGlass();
+      answerTo(conversation);
+    }),
+    action("Cancel", show));
+  text.focus();
+}
+
+function retry(conversation, index) {
+  conversation.messages.splice(index);
+  closeGlass();
+  answerTo(conversation);
+}
+
+function send(event) {
+  event.preventDefault();
+  const prompt = byId("prompt");
+  if (writing || prompt.value.trim() === "") return;
+  const conversation = current();
+  const last = conversation.messages.at(-1);
+  if (last?.role === "user") conversation.messages.pop();  // an answer to it has failed
+  if (conversation.messages.length === 0) conversation.title = prompt.value.trim().slice(0, 40);
+  conversation.messages.push({ role: "user", text: prompt.value });
+  prompt.value = "";
+  closeGlass();
+  answerTo(conversation);
+}
+
+// ---- the glass box ------------------------------------------------------------------------------
+
+const VIEWS = { choices: showChoices, attention: showAttention, layers: showLayers, steps: showSteps };
+let glass = null;  // { message, token, view, opener } while it is open
+let looking = null;
+
+function openGlass(message, token) {
+  const view = glass?.view ?? "choices";
+  const opener = glass?.opener ?? document.activeElement;
+  glass = { message, token, view, opener };
+  const wasHidden = byId("glass").hidden;
+  byId("glass").hidden = false;
+  look();
+  if (wasHidden) byId("glass-title").focus();
+}
+
+function closeGlass() {
+  if (!glass) return;
+  looking?.abort();
+  byId("glass").hidden = true;
+  const opener = glass.opener;
+  glass = null;
+  markSelected();
+  if (opener?.isConnected) opener.focus();
+  else byId("prompt").focus();
+}
+
+function markSelected() {
+  for (const one of document.querySelectorAll(".token.selected")) one.classList.remove("selected");
+  if (!glass) return;
+  const place = `[data-message="${glass.message}"] [data-token="${glass.token}"]`;
+  const token = document.querySelector(place);
+  token?.classList.add("selected");
+  token?.scrollIntoView({ block: "nearest" });
+}
+
+function moveGlass(by) {
+  const token = glass.token + by;
+  if (token < 0 || token >= current().messages[glass.message].tokens.length) return;
+  glass.token = token;
+  look();
+}
+
+async function look() {
+  const answer = current().messages[glass.message];
+  const token = answer.tokens[glass.token];
+  const { message, token: at, view } = glass;
+  markSelected();
+  for (const name of Object.keys(VIEWS)) {
+    const tab = byId(`tab-${name}`);
+    tab.setAttribute("aria-selected", name === view);
+    tab.tabIndex = name === view ? 0 : -1;
+  }
+  byId("view").setAttribute("aria-labelledby", `tab-${view}`);
+  byId("glass-before").disabled = at === 0;
+  byId("glass-after").disabled = at === answer.tokens.length - 1;
+  const before = answer.tokens.slice(Math.max(0, at - 8), at).map((one) => one.text).join("");
+  byId("glass-context").replaceChildren(
+    make("span", { className: "soft" }, `Token ${at + 1} of ${answer.tokens.length}: `),
+    `${at > 8 ? "…" : ""}${before}`, make("mark", {}, token.text || visible(token.text)));
+  looking?.abort();
+  looking = new AbortController();
+  const { signal } = looking;
+  byId("view").setAttribute("aria-busy", "true");
+  if (byId("view").childElementCount === 0) byId("view").append(make("p", {}, "Computing …"));
+  try {
+    const tokens = idsOf(answer, at);
+    const found = await askJson(`/glass/${view}`, { tokens, next: token.id, top: view === "layers" ? 4 : 12, ...sampling() }, signal);
+    if (signal.aborted) return;
+    byId("view").replaceChildren(...VIEWS[view](found, token, (choice) => whatIf(message, at, choice)));
+  } catch (problem) {
+    if (signal.aborted) return;
+    byId("view").replaceChildren(make("p", { role: "alert" }, problem.message));
+  }
+  byId("view").removeAttribute("aria-busy");
+}
+
+function bar(share) {
+  const fill = make("i");
+  fill.style.width = `${100 * share}%`;
+  return make("td", { className: "bar" }, fill, make("span", {}, share === 0 ? "–" : percent(share)));
+}
+
+const head = (...names) => make("thead", {}, make("tr", {},
+  ...names.map((name) => make("th", { scope: "col" }, name))));
+
+// What else could have come, and what sampling does to the probabilities.
+function showChoices(found, token, use) {
+  const rows = found.choices.map((one) => make("tr", { className: one.token === token.id ? "taken" : "" },
+    make("td", { className: "number" }, `${one.rank + 1}`),
+    make("td", {}, make("button", {
+      type: "button", className: "chip", title: `token ${one.token}, logit ${one.logit}`,
+      "aria-label": `Go on with ${visible(one.text)} instead`, onclick: () => use(one),
+    }, visible(one.text))),
+    bar(one.probability), bar(one.after_temperature), bar(one.after_top_k), bar(one.after_top_p)));
+  const temperature = setting("temperature");
+  return [
+    make("p", {}, "What could have come here. Choose another token: the text goes on from it, in a new conversation."),
+    make("p", { className: "soft" }, `Temperature ${temperature}; top-k keeps ${found.kept_top_k}, top-p then keeps `
+      + `${found.kept_top_p}. The marked row is the token of this answer.`),
+    make("table", { "aria-label": "Tokens that could have come" },
+         head("", "token", "model", `temp. ${temperature}`, `top-k ${setting("top_k")}`, `top-p ${setting("top_p")}`),
+         make("tbody", {}, ...rows)),
+  ];
+}
+
+// Every head of every layer: a row of shares over the text.
+function showAttention(found, token) {
+  const rows = found.layers.flatMap(({ layer, heads }) =>
+    heads.map((shares, index) => ({ layer, index, shares })));
+  if (rows.length === 0) return [make("p", {}, "No layer of this model has attention.")];
+  const n = found.texts.length;
+  const width = Math.max(4, Math.min(16, Math.floor(480 / n))), height = rows.length > 60 ? 8 : 14;
+  const canvas = make("canvas", { width: n * width, height: rows.length * height, tabIndex: 0 });
+  const readout = make("p", { className: "readout", role: "status" });
+  const shaded = make("div", { className: "shaded" });
+  canvas.setAttribute("role", "img");
+  canvas.setAttribute("aria-label", `Attention of ${rows.length} heads over ${n} tokens; arrow keys move`);
+  const context = canvas.getContext("2d");
+  const heat = getComputedStyle(document.documentElement).getPropertyValue("--heat");
+  const colour = (share, most = 1) => `rgba(${heat}, ${most * Math.sqrt(share)})`;  // small shares can be seen, too
+  const spans = found.texts.map((text) => make("span", {}, text));
+  shaded.append(...spans);
+  let at = { row: 0, column: n - 1 };
+
+  function draw() {
+    context.clearRect(0, 0, canvas.width, canvas.height);
+    rows.forEach(({ layer, shares }, y) => {
+      shares.forEach((share, x) => {
+        context.fillStyle = colour(share);
+        context.fillRect(x * width, y * height, width, height - 1);
+      });
+      if (y > 0 && rows[y - 1].layer !== layer) {
+        context.fillStyle = "rgba(128, 128, 128, 0.8)";
+        context.fillRect(0, y * height - 1, canvas.width, 1);
+      }
+    });
+    context.strokeStyle = getComputedStyle(document.body).color;
+    context.strokeRect(at.column * width + 0.5, at.row * height + 0.5, width - 1, height - 2);
+  }
+  function choose(row, column) {
+    const moved = row !== at.row;
+    at = { row: Math.max(0, Math.min(rows.length - 1, row)), column: Math.max(0, Math.min(n - 1, column)) };
+    const { layer, index, shares } = rows[at.row];
+    readout.textContent = `Layer ${layer}, head ${index}: ${percent(shares[at.column])} on token ${at.column + 1} of ${n}, “${visible(found.texts[at.column])}”`;
+    if (moved || !spans[0].style.backgroundColor) {
+      spans.forEach((span, i) => { span.style.backgroundColor = colour(shares[i], 0.5); });
+    }
+    draw();
+  }
+  canvas.onpointermove = canvas.onpointerdown = (event) => {
+    choose(Math.floor(event.offsetY / height), Math.floor(event.offsetX / width));
+  };
+  canvas.onkeydown = (event) => {
+    const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    choose(at.row + step[0], at.column + step[1]);
+  };
+  const peaks = rows.map(({ shares }) => Math.max(...shares));
+  const row = peaks.indexOf(Math.max(...peaks));  // begin where something is to be seen
+  choose(row, rows[row].shares.indexOf(peaks[row]));
+  return [
+    make("p", {}, `What the model attended to when it chose “${visible(token.text)}”: one row per head, layer by layer,`
+      + " one column per token before it. Point at a cell, or use the arrow keys."),
+    readout, make("div", { className: "scroll" }, canvas),
+    make("p", { className: "soft" }, "The text, shaded by the head of that row:"), shaded,
+  ];
+}
+
+// The head of the model applied to the residual stream after each layer.
+function showLayers(found, token) {
+  const cell = (one) => make("td", {}, make("span", { className: one.token === token.id ? "chip taken" : "chip" }, visible(one.text)),
+                             make("span", { className: "soft" }, ` ${percent(one.probability)}`));
+  const rows = found.layers.map((one) => make("tr", {},
+    make("th", { scope: "row" }, `${one.layer}`), ...one.guesses.map(cell),
+    make("td", { className: "number" }, `${one.next.rank + 1}`), bar(one.next.probability)));
+  const guesses = found.layers[0]?.guesses.map((_, i) => `guess ${i + 1}`) ?? [];
+  return [
+    make("p", {}, "What each layer would have said: the final norm and the head, applied to the residual stream after it."),
+    make("p", { className: "soft" }, `The last columns are the rank and the probability of “${visible(token.text)}”. `
+      + "The last layer is the model's own answer."),
+    make("table", { "aria-label": "Guesses of each layer" },
+         head("layer", ...guesses, "rank", "probability"), make("tbody", {}, ...rows)),
+  ];
+}
+
+// Time and bytes of each step of the plan, for the pass of one token.
+function showSteps(found) {
+  const layers = [...new Set(found.steps.map((step) => step.layer))].filter((layer) => layer !== null);
+  const which = make("select", { id: "which-layer" }, make("option", { value: "all" }, "all layers together"),
+                     ...layers.map((layer) => make("option", { value: layer }, `layer ${layer}`)));
+  const body = make("tbody");
+  const size = (bytes) => bytes >= 1e6 ? `${(bytes / 1e6).toFixed(2)} MB` : bytes >= 1e3 ? `${(bytes / 1e3).toFixed(1)} kB` : `${bytes} B`;
+  function fill() {
+    const sums = new Map();
+    for (const { layer, name, microseconds, bytes } of found.steps) {
+      if (which.value !== "all" && `${layer}` !== which.value) continue;
+      const sum = sums.get(name) ?? { n: 0, microseconds: 0, bytes: 0 };
+      sums.set(name, { n: sum.n + 1, microseconds: sum.microseconds + microseconds, bytes: sum.bytes + bytes });
+    }
+    body.replaceChildren(...[...sums].map(([name, sum]) => {
+      const share = bar(sum.microseconds / found.microseconds);
+      const rate = sum.bytes > 0 && sum.microseconds > 0 ? (sum.bytes / sum.microseconds / 1e3).toFixed(2) : "";
+      return make("tr", {}, make("th", { scope: "row" }, sum.n > 1 ? `${name} × ${sum.n}` : name),
+                  make("td", { className: "number" }, `${sum.microseconds.toFixed(1)} µs`), share,
+                  make("td", { className: "number" }, size(sum.bytes)), make("td", { className: "number" }, rate));
+    }));
+  }
+  which.onchange = fill;
+  fill();
+  return [
+    make("p", {}, `The pass of one token with the textbook backend (f32, ${found.threads} thread): `
+      + `${(found.microseconds / 1000).toFixed(2)} ms, ${size(found.bytes)} read. The answers of the chat may come from a faster backend.`),
+    make("div", { className: "row" }, make("label", { htmlFor: "which-layer" }, "Steps of"), which),
+    make("table", { "aria-label": "Steps of the plan" }, head("step", "time", "of all", "bytes read", "GB/s"), body),
+    make("details", {}, make("summary", {}, "The plan of this model"), make("pre", {}, model.plan)),
+  ];
+}
+
+// ---- settings, theme, keys ----------------------------------------------------------------------
+
+function openSettings() {
+  const form = byId("settings").querySelector("form");
+  for (const name of [...SETTINGS, "max_tokens", "seed", "system"]) {
+    form.elements[name].value = kept.settings[name] ?? model[name] ?? "";
+  }
+  byId("settings").returnValue = "";
+  byId("settings").showModal();
+}
+
+function saveSettings() {
+  if (byId("settings").returnValue !== "save") return;
+  const form = byId("settings").querySelector("form");
+  kept.settings = { system: form.elements.system.value };
+  for (const name of [...SETTINGS, "max_tokens", "seed"]) {
+    const { value } = form.elements[name];
+    if (value !== "" && Number(value) !== model[name]) kept.settings[name] = Number(value);
+  }
+  save();
+  if (glass) look();
+}
+
+function setTheme(theme) {
+  document.documentElement.dataset.theme = theme;
+  byId("theme").textContent = theme === "dark" ? "Light" : "Dark";
+  byId("theme").setAttribute("aria-label", theme === "dark" ? "Light colours" : "Dark colours");
+}
+
+function listen() {
+  byId("composer").onsubmit = send;
+  byId("prompt").onkeydown = (event) => {
+    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) send(event);
+  };
+  byId("stop").onclick = () => writing?.abort();
+  byId("new").onclick = () => {
+    closeGlass();
+    if (current().messages.length > 0) begin();
+    show();
+    byId("prompt").focus();
+  };
+  byId("delete").onclick = () => {
+    closeGlass();
+    kept.conversations = kept.conversations.filter((one) => one.id !== kept.current);
+    kept.current = kept.conversations[0]?.id;
+    if (!current()) begin();
+    save();
+    show();
+  };
+  byId("conversations").onchange = (event) => { closeGlass(); kept.current = event.target.value; save(); show(); };
+  byId("messages").onclick = (event) => {
+    const token = event.target.closest(".token");
+    if (token && !writing) openGlass(Number(token.closest(".message").dataset.message), Number(token.dataset.token));
+  };
+  byId("settings-open").onclick = openSettings;
+  byId("settings").onclose = saveSettings;
+  byId("settings-reset").onclick = () => { kept.settings = {}; save(); openSettingsAgain(); };
+  byId("theme").onclick = () => {
+    const theme = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
+    setTheme(theme);
+    localStorage.setItem(THEME, theme);
+    if (glass) look();
+  };
+  byId("glass-close").onclick = closeGlass;
+  byId("glass-before").onclick = () => moveGlass(-1);
+  byId("glass-after").onclick = () => moveGlass(1);
+  byId("glass").onkeydown = (event) => { if (event.key === "Escape") closeGlass(); };
+  const names = Object.keys(VIEWS);
+  for (const name of names) {
+    byId(`tab-${name}`).onclick = () => { glass.view = name; look(); };
+    byId(`tab-${name}`).onkeydown = (event) => {
+      const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+      if (!by) return;
+      glass.view = names[(names.indexOf(name) + by + names.length) % names.length];
+      byId(`tab-${glass.view}`).focus();
+      look();
+    };
+  }
+}
+
+function openSettingsAgain() {
+  byId("settings").close();
+  openSettings();
+}
+
+async function start() {
+  const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+  setTheme(localStorage.getItem(THEME) ?? (dark ? "dark" : "light"));
+  model = await askJson("/glass/model");
+  load();
+  document.title = `${model.model} · Stagecraft`;
+  byId("model").textContent = model.model;
+  byId("system-label").hidden = !model.chat;
+  byId("prompt-label").textContent = model.chat ? "Message" : "A text to continue";
+  byId("prompt").placeholder = model.chat ? "Message" : "Once upon a time";
+  byId("send").textContent = model.chat ? "Send" : "Continue";
+  if (!current()) begin();
+  listen();
+  show();
+  byId("prompt").focus();
+}
+
+start().catch((problem) => say(problem.message, true));

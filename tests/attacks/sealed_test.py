@@ -1,0 +1,139 @@
+"""The checker of stage 11 shares a process with the code that it checks. These programs try to blind it, to forge its
+counts or to compute elsewhere; each is graded as ./stage grade does and earns nothing:
+
+    sealed_test.py BUILD    (where the target grading is built)
+
+Standard library only; ctest runs it.
+"""
+import pathlib
+import shutil
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.dont_write_bytecode = True
+sys.path[:0] = [str(ROOT / name) for name in ("course", "tools")]
+from grading import grader  # noqa: E402
+from grading import submission  # noqa: E402
+from shared import course  # noqa: E402
+
+STAGES = course.stages()
+STAGE = course.find_stage("11", STAGES)
+SEED = 11
+NAME = "stages/11-cuda/rms_norm.cu"
+ANSWER = (ROOT / "src/operators/on_gpu/rms_norm.cu").read_text()
+BEGIN = "namespace stagecraft {\nnamespace {\n"
+LAUNCH = "  const unsigned blocks"  # the first line of the launch function
+KERNEL = "  if (row >= rows) return;"
+# What lies above a variable and looks like an address of the program is where this function returns to.
+RETURNS_ELSEWHERE = """  unsigned long here[2] = {};
+  unsigned long* up = here;
+  for (int i = 0; i < 64; ++i)
+    if (up[i] >= 0x400000 && up[i] < 0x4000000) {
+      up[i] = 0x404040;
+      break;
+    }"""
+
+
+def edited(*edits):
+    text = ANSWER
+    for old, new in edits:
+        assert old in text, old
+        text = text.replace(old, new, 1)
+    return text
+
+
+def with_code(place, code, before="", headers=""):
+    return edited(("#include", f"{headers}#include"), (BEGIN, BEGIN + before), (place, f"{code}\n{place}"))
+
+
+# {what it does: (program, a part of what is said)}
+ATTACKS = {
+    "a kernel that is not instrumented":
+        (edited(("__global__ void", '__attribute__((no_sanitize("thread"))) __global__ void')), "checker sees"),
+    "assembler": (with_code(KERNEL, '  asm volatile("nop");'), "checker sees"),
+    "a builtin that stores": (with_code(LAUNCH, "  __builtin_memset(y, 0, 4);"), "checker sees"),
+    "a name of the checker": (with_code(LAUNCH, "  __tsan_read4(y);", 'extern "C" void __tsan_read4(void*);\n'),
+                              "checker sees"),
+    "code before main": (with_code(LAUNCH, "  (void)early;", "int f() { return 1; }\nconst int early = f();\n"),
+                         "before main"),
+    "a call by an address": (with_code(LAUNCH, "  reinterpret_cast<void (*)()>(0x401000)();"), "calls by name"),
+    "a virtual function": (with_code(LAUNCH, "  One one;\n  Any* any = &one;\n  any->go();",
+                                     "struct Any { virtual void go() {} };\nstruct One : Any { void go() override {} };\n"),
+                           "calls by name"),
+    "a copy to the host": (with_code(LAUNCH, "  float one;\n  cudaMemcpy(&one, x, 4, cudaMemcpyDeviceToHost);"),
+                           "found cudaMemcpy"),
+    "a library function that reads": (with_code(KERNEL, "  if (strlen(reinterpret_cast<const char*>(x)) == 3) return;"),
+                                      "found strlen"),
+    "a library function that writes": (with_code(LAUNCH, '  printf("%n", reinterpret_cast<int*>(y));'), "found printf"),
+    "a system call": (with_code(LAUNCH, "  syscall(60, 0);", headers="#include <unistd.h>\n"), "found syscall"),
+    "its own checker": (with_code(LAUNCH, "", "}\n}\nextern \"C\" void exit_hook() {}\nnamespace stagecraft {\nnamespace {\n"),
+                        "exit_hook"),
+    "a kernel at an address": (edited(("cuda_launch(rms_norm,", "cuda_launch(reinterpret_cast<void (*)(const float*, "
+                                       "const float*, float, float*, int, int)>(0x401000),")), "no kernel of its own"),
+    "the host computes": (with_code(LAUNCH, "  if (x[0] > 1e30f) return;"), "host access"),
+    "the host writes above its stack": (with_code(LAUNCH, "  float here = 0;\n  (&here)[1 << 14] = eps;"), "forbidden"),
+    "the host writes over its return address":
+        (with_code(LAUNCH, "  leave();", "void leave() {\n" + RETURNS_ELSEWHERE + "\n}\n"),
+         "forbidden"),
+    "a kernel writes over its return address":
+        (with_code(KERNEL, RETURNS_ELSEWHERE),
+         "return address"),
+    "a kernel writes where the program lies":
+        (with_code(KERNEL, "  if (lane == 0) *reinterpret_cast<int*>(0x404040) = 1;"), "out of bounds"),
+}
+
+
+class Work(grader.Work):
+    """The starters are the same in each attack: compiled once."""
+    kept = pathlib.Path(tempfile.mkdtemp(prefix="sealed-"))
+
+    def run(self, command, folder, what, files=()):
+        if what == NAME or files:
+            return super().run(command, folder, what, files)
+        out, known = command[command.index("-o") + 1], self.kept / pathlib.Path(what).name
+        if not known.exists():
+            super().run(command, folder, what, files)
+            shutil.copy(out, known)
+        return shutil.copy(known, out)
+
+
+def graded(text):
+    handed_in = submission.Submission("attack", "0" * 40)
+    handed_in.files = {**course.starters(), NAME: text.encode()}
+    with mock.patch.object(grader, "Work", Work), mock.patch.object(grader, "mistakes", lambda stage: None):
+        entry, = grader.grade(handed_in, SEED, 1, [STAGE])["stages"]
+    return entry
+
+
+class Sealed(unittest.TestCase):
+    """One test an attack, made below."""
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(Work.kept)
+
+    def test_the_answer_without_a_trick_has_its_points(self):
+        self.assertEqual(graded(ANSWER)["earned"], 12, graded(ANSWER))
+
+
+def attack_test(text, says):
+    def test(self):
+        entry = graded(text)
+        self.assertEqual(entry["earned"], 0, entry)
+        said = entry.get("message", "") + "".join(group["message"] for group in entry["groups"])
+        self.assertIn(says, said)
+        self.assertNotIn(str(ROOT), said)
+    return test
+
+
+for name, (text, says) in ATTACKS.items():
+    setattr(Sealed, f"test_{name.replace(' ', '_')}", attack_test(text, says))
+
+
+if __name__ == "__main__":
+    course.BUILD = pathlib.Path(sys.argv.pop(1)).resolve()
+    unittest.main()

@@ -1,0 +1,317 @@
+// The gate of stage 11: right, without findings of the checker, and with how many bytes.
+#include <algorithm>
+#include <cmath>
+
+#include "course/judge/messages.h"
+#include "tests/gates/questions.h"
+#include "tests/gates/exact.h"
+#include "tests/gates/watched.h"
+
+namespace stagecraft::stages {
+namespace {
+
+// An online softmax scales its sums once per key, each time with a rounding.
+constexpr double kOnline = 4.0;
+
+struct Question {
+  Case one;
+  std::string output;       // "y"
+  std::uint64_t bytes = 0;  // that must move: each input and output once
+};
+
+Question question(const std::string& name, Request request, const std::string& output,
+                  Expected expected) {
+  Question made{{name, std::move(request), {{output, std::move(expected)}}}, output};
+  for (const auto& [input, tensor] : made.one.request.inputs) {
+    made.bytes += sizeof(float) * tensor.values.size();
+  }
+  made.bytes += sizeof(float) * made.one.expected.at(output).values.size();
+  return made;
+}
+
+Question rms_norm(Inputs& inputs, std::size_t rows, std::size_t dim) {
+  const Tensor x = inputs.tensor({rows, dim}, 2.0f);
+  const Tensor weight = inputs.tensor({dim});
+  const double eps = static_cast<double>(0.3f);
+  return question(fmt::format("rows = {}, dim = {}", rows, dim),
+                  {"rms_norm_on_gpu", {{"x", x}, {"weight", weight}}, {{"eps", eps}}}, "y",
+                  twin_rms_norm(exact(x), weight, eps));
+}
+
+Question matmul(Inputs& inputs, std::size_t m, std::size_t n, std::size_t k) {
+  const Tensor a = inputs.tensor({m, k});
+  const Tensor b = inputs.tensor({n, k});
+  return question(fmt::format("m = {}, n = {}, k = {}", m, n, k),
+                  {"matmul_transb_on_gpu", {{"a", a}, {"b", b}}, {}}, "c",
+                  twin_matmul_transb(1.0, exact(a), b, 0.0, filled({m, n}, 0.0f)));
+}
+
+Request attention_request(const Tensor& q, const Tensor& keys, const Tensor& values,
+                          std::size_t n_heads, std::size_t n_kv_heads) {
+  const auto head_dim = static_cast<double>(q.values.size() / n_heads);
+  return {"attention_on_gpu",
+          {{"q", q}, {"keys", keys}, {"values", values}},
+          {{"n_heads", static_cast<double>(n_heads)},
+           {"n_kv_heads", static_cast<double>(n_kv_heads)},
+           {"scale", static_cast<double>(1.0f / std::sqrt(static_cast<float>(head_dim)))}}};
+}
+
+Question attention(Inputs& inputs, std::size_t n_heads, std::size_t n_kv_heads,
+                   std::size_t head_dim, std::size_t length) {
+  const Tensor q = inputs.tensor({n_heads * head_dim}, 2.0f);
+  const Tensor keys = inputs.tensor({length, n_kv_heads * head_dim});
+  const Tensor values = inputs.tensor({length, n_kv_heads * head_dim});
+  const Tensor row{{1, n_heads * head_dim}, q.values};
+  Expected out = twin_attention(exact(row), exact(keys), exact(values), n_heads, n_kv_heads, 0).out;
+  out.shape = q.shape;
+  for (double& allowed : out.allowed) allowed *= kOnline;
+  return question(fmt::format("{} heads, {} kv heads of {}, {} positions", n_heads, n_kv_heads,
+                              head_dim, length),
+                  attention_request(q, keys, values, n_heads, n_kv_heads), "out", std::move(out));
+}
+
+// ---- right --------------------------------------------------------------------------------------
+
+std::string said(const Watched::Finding& finding) {
+  return say("gpu_finding", finding.place, finding.kind, finding.text);
+}
+
+// What is wrong with the numbers. A launch that the checker ended explains what follows from it.
+std::string problem_with_result(const Case& one, const std::string& output,
+                                const Outcome& outcome) {
+  const std::string broken = broken_rule(outcome);
+  if (!broken.empty()) return broken;
+  for (std::size_t call = 1; call <= one.request.calls; ++call) {
+    const auto got = outcome.response.outputs.find(output_name(output, call));
+    if (got == outcome.response.outputs.end()) return say("no_answer", output);
+    const Expected& expected = one.expected.at(output);
+    if (agrees(expected, got->second)) continue;
+    std::string problem = diagnose(one.request.function, output, expected, got->second);
+    if (call > 1) problem = say("same_twice") + "\n  " + problem;
+    const Watched watched(outcome.response, output_name("report", call));
+    if (!watched.findings.empty()) problem += "\n  " + said(watched.findings.front());
+    return problem;
+  }
+  return {};
+}
+
+bool judge_result(const Question& asked) {
+  return judge_by(asked.one, [one = asked.one, output = asked.output](const Outcome& outcome) {
+    return problem_with_result(one, output, outcome);
+  });
+}
+
+// ---- watched ------------------------------------------------------------------------------------
+
+std::string problem_with_findings(const Question& asked, const Outcome& outcome) {
+  const std::string wrong = problem_with_result(asked.one, asked.output, outcome);
+  if (!wrong.empty()) return wrong;
+  const Watched watched(outcome.response);
+  if (!watched.findings.empty()) {
+    const std::size_t more = watched.findings.size() - 1;
+    return said(watched.findings.front()) + (more == 0 ? "" : "\n  " + say("gpu_more", more));
+  }
+  if (watched.distinct_bytes < asked.bytes) {
+    return say("gpu_unseen", watched.distinct_bytes, asked.bytes);
+  }
+  return {};
+}
+
+bool judge_findings(Question asked) {
+  asked.one.expected["findings"] = {{0}, {}, {}};  // known mistakes are known by them
+  return judge_by(
+      asked.one, [asked](const Outcome& outcome) { return problem_with_findings(asked, outcome); });
+}
+
+// ---- counted ------------------------------------------------------------------------------------
+
+constexpr std::uint64_t kRequests = 10;
+
+struct Band {
+  double times;                // bytes in sectors, of those that must move
+  bool few_conflicts = false;  // at most one per kRequests of shared memory
+};
+
+std::string measured(const Question& asked, const Watched& watched) {
+  return say("gpu_measured", asked.one.name, watched.bytes_in_sectors(), asked.bytes,
+             static_cast<double>(watched.bytes_in_sectors()) / static_cast<double>(asked.bytes),
+             watched.conflicts());
+}
+
+// The line to begin with: whose requests touch most sectors beyond the ideal, or have most
+// conflicts.
+std::string worst_line(const Watched& watched, bool of_conflicts) {
+  const auto waste = [=](const Watched::Line& line) {
+    if (of_conflicts) return line.conflicts;
+    return line.sectors > line.ideal ? line.sectors - line.ideal : 0;
+  };
+  const auto worst = std::ranges::max_element(watched.lines, {}, waste);
+  if (worst == watched.lines.end() || worst->requests == 0 || waste(*worst) == 0) {
+    return say("gpu_reads_again");
+  }
+  const auto per_request = [&](std::uint64_t n) {
+    return static_cast<double>(n) / static_cast<double>(worst->requests);
+  };
+  if (of_conflicts) return say("gpu_worst_conflicts", worst->place, per_request(worst->conflicts));
+  return say("gpu_worst_sectors", worst->place, per_request(worst->sectors),
+             per_request(worst->ideal));
+}
+
+std::string problem_with_counts(const Question& asked, const Band& band, const Outcome& outcome) {
+  const Watched watched(outcome.response);
+  const auto most = band.times * static_cast<double>(asked.bytes);
+  if (static_cast<double>(watched.bytes_in_sectors()) > most) {
+    return measured(asked, watched) + "\n  " + say("gpu_band", band.times) + "\n  " +
+           worst_line(watched, false);
+  }
+  if (band.few_conflicts && kRequests * watched.conflicts() > watched.shared_requests()) {
+    return measured(asked, watched) + "\n  " + say("gpu_band_conflicts") + "\n  " +
+           worst_line(watched, true);
+  }
+  return {};
+}
+
+void judge_counts(Question asked, const Band& band) {
+  asked.one.expected["findings"] = {{0}, {}, {}};
+  asked.one.expected["counts"] = {{2}, {0.0, 0.0}, {0.0, 0.0}};  // for known mistakes
+  const auto right = std::make_shared<bool>(false);
+  const bool reached = judge_by(asked.one, [asked, band, right](const Outcome& outcome) {
+    const std::string wrong = problem_with_findings(asked, outcome);
+    *right = wrong.empty();
+    return *right ? problem_with_counts(asked, band, outcome)
+                  : say("gpu_not_counted") + "\n  " + wrong;
+  });
+  if (!reached && *right) ::testing::Test::RecordProperty("too-slow", "yes");
+}
+
+// ---- rms_norm -----------------------------------------------------------------------------------
+
+TEST(GpuRmsNorm, EqualsPyTorch) {
+  for (Case one : dumped_cases("rms_norm")) {
+    if (one.request.inputs.at("x").values.empty()) continue;
+    one.request.function = "rms_norm_on_gpu";
+    if (!judge_result({one, "y"}) && IsSkipped()) return;
+  }
+}
+
+TEST(GpuRmsNorm, EqualsItsTwinAtSizesOfEveryKind) {
+  Inputs inputs;
+  const std::size_t kSizes[][2] = {{1, 31},  {1, 32},  {1, 64},   {2, 65}, {33, 5},
+                                   {70, 40}, {9, 200}, {3, 1500}, {1, 1}};
+  for (const auto& [rows, dim] : kSizes) {
+    Question asked = rms_norm(inputs, rows, dim);
+    asked.one.request.calls = rows == 9 ? 2 : 1;
+    if (!judge_result(asked)) return;
+  }
+}
+
+TEST(GpuRmsNormChecked, HasNoFindings) {
+  Inputs inputs;
+  if (!judge_findings(rms_norm(inputs, 37, 70))) return;
+  judge_findings(rms_norm(inputs, 3, 300));
+}
+
+// One thread per row makes 32 lanes touch 32 sectors, 16 times the least; a warp per row touches 4.
+// Reading x twice is 2 times the least, for the weight counts once per row; `x[i] * x[i]` makes it
+// 2.5, since no compiler merges the two here.
+void count_rms_norm(const Band& band) {
+  Inputs inputs;
+  judge_counts(rms_norm(inputs, 64, 192), band);
+}
+TEST(GpuRmsNormCounts, ReachTheFirstBand) { count_rms_norm({4.0}); }
+TEST(GpuRmsNormCounts, ReachTheLastBand) { count_rms_norm({2.6, true}); }
+
+// ---- matmul_transb ------------------------------------------------------------------------------
+
+TEST(GpuMatmul, EqualsPyTorch) {
+  for (Case one : dumped_cases("matmul_transb")) {
+    const auto& inputs = one.request.inputs;
+    const bool empty = inputs.at("a").values.empty() || inputs.at("b").values.empty();
+    const auto& scalars = one.request.scalars;
+    if (empty || scalars.at("alpha") != 1.0 || scalars.at("beta") != 0.0) continue;
+    one.request = {"matmul_transb_on_gpu", {{"a", inputs.at("a")}, {"b", inputs.at("b")}}, {}};
+    if (!judge_result({one, "c"}) && IsSkipped()) return;
+  }
+}
+
+TEST(GpuMatmul, EqualsItsTwinAtSizesOfEveryKind) {
+  Inputs inputs;
+  const std::size_t kSizes[][3] = {
+      {1, 64, 32}, {33, 40, 17}, {20, 16, 70}, {1, 1, 1}, {2, 100, 33}};
+  for (const auto& [m, n, k] : kSizes) {
+    Question asked = matmul(inputs, m, n, k);
+    asked.one.request.calls = m == 33 ? 2 : 1;
+    if (!judge_result(asked)) return;
+  }
+}
+
+TEST(GpuMatmulChecked, HasNoFindings) {
+  Inputs inputs;
+  if (!judge_findings(matmul(inputs, 19, 37, 41))) return;
+  judge_findings(matmul(inputs, 1, 70, 40));
+}
+
+// One thread per element of C reads 33 sectors for 32 products. Threads that read along k side by
+// side: about 43 times the least. A tile of 16 x 16: 3 times, of 32 x 32: 1.7 times.
+void count_matmul(const Band& band) {
+  Inputs inputs;
+  judge_counts(matmul(inputs, 64, 64, 32), band);
+}
+TEST(GpuMatmulCounts, ReachTheFirstBand) { count_matmul({40.0}); }
+TEST(GpuMatmulCounts, ReachTheSecondBand) { count_matmul({2.6}); }
+TEST(GpuMatmulCounts, ReachTheLastBand) { count_matmul({2.6, true}); }
+
+// ---- attention ----------------------------------------------------------------------------------
+
+// The last query of each case: as the new token, it sees all keys.
+TEST(GpuAttention, EqualsPyTorch) {
+  for (const Case& whole : dumped_cases("attention")) {
+    const auto& inputs = whole.request.inputs;
+    const Tensor& q = inputs.at("q");
+    const auto size = [&](const char* name) {
+      return static_cast<std::size_t>(whole.request.scalars.at(name));
+    };
+    if (q.values.empty() || size("window") != 0) continue;
+    const auto cols = static_cast<std::ptrdiff_t>(q.cols());
+    const Tensor row{{q.cols()}, {q.values.end() - cols, q.values.end()}};
+    const Expected& all = whole.expected.at("out");
+    Expected out{{q.cols()},
+                 {all.values.end() - cols, all.values.end()},
+                 {all.allowed.end() - cols, all.allowed.end()}};
+    for (double& allowed : out.allowed) allowed *= kOnline;
+    const Question asked = question(
+        whole.name,
+        attention_request(row, inputs.at("k"), inputs.at("v"), size("n_heads"), size("n_kv_heads")),
+        "out", out);
+    if (!judge_result(asked) && IsSkipped()) return;
+  }
+}
+
+TEST(GpuAttention, EqualsItsTwinAtSizesOfEveryKind) {
+  Inputs inputs;
+  const std::size_t kSizes[][4] = {{4, 2, 48, 33}, {2, 1, 128, 5},   {3, 3, 64, 1},  {8, 2, 32, 70},
+                                   {6, 3, 31, 64}, {1, 1, 100, 200}, {4, 4, 16, 32}, {9, 3, 65, 2}};
+  for (const auto& [heads, kv_heads, dim, length] : kSizes) {
+    Question asked = attention(inputs, heads, kv_heads, dim, length);
+    asked.one.request.calls = length == 70 ? 2 : 1;
+    if (!judge_result(asked)) return;
+  }
+}
+
+TEST(GpuAttentionChecked, HasNoFindings) {
+  Inputs inputs;
+  if (!judge_findings(attention(inputs, 6, 2, 40, 50))) return;
+  judge_findings(attention(inputs, 4, 2, 100, 33));
+}
+
+// A thread per key touches 32 sectors per request. Reading keys and values once per query head is 2
+// times the least here, for two heads share them.
+void count_attention(const Band& band) {
+  Inputs inputs;
+  judge_counts(attention(inputs, 4, 2, 48, 96), band);
+}
+TEST(GpuAttentionCounts, ReachTheFirstBand) { count_attention({4.0}); }
+TEST(GpuAttentionCounts, ReachTheLastBand) { count_attention({2.2, true}); }
+
+}  // namespace
+}  // namespace stagecraft::stages

@@ -1,0 +1,242 @@
+"""The page of `serve` in a real browser: page_test.py PROGRAM [--pictures FOLDER]
+
+--pictures writes pictures of the page, as docs/page.md shows them, into this folder. Without
+Chromium and its driver the test is skipped.
+"""
+import json
+import pathlib
+import sys
+import tempfile
+import unittest
+
+import browser as browsers
+from serving import MODELS, serving
+
+PROGRAM = sys.argv[1:2]
+QUIET = "document.getElementById('stop').hidden && document.querySelector('.assistant .actions')"
+HOSTILE = "<img src=x onerror=\"document.title='run'\"><script>document.title='run'</script>"
+
+
+def say(page, text):
+    page.type("#prompt", text)
+    page.press("Enter")
+    page.wait(QUIET)
+
+
+def keep(page, server, **kept):
+    """As if the page had kept this for the model of this server, and nothing else."""
+    page.open(f"http://127.0.0.1:{server.port}/")
+    model = json.loads(server.ask("GET", "/glass/model")[2])
+    page.run("localStorage.clear(); sessionStorage.clear();"
+             "localStorage.setItem('stagecraft-theme', arguments[2]);"
+             "localStorage.setItem(arguments[0],"
+             "JSON.stringify({conversations: [], settings: arguments[1]}))",
+             f"stagecraft {model['model']} {model['vocab_size']}", kept["settings"],
+             kept.get("theme", "light"))
+    page.open(f"http://127.0.0.1:{server.port}/")
+    page.wait("document.querySelector('.welcome')")
+
+
+def look(page, view):
+    page.click(f"#tab-{view}")
+    page.wait("!document.getElementById('view').hasAttribute('aria-busy')")
+
+
+@unittest.skipIf(browsers.missing() and "--pictures" not in sys.argv, browsers.missing())
+class Page(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.context = browsers.browsing()
+        cls.page = cls.context.__enter__()
+        cls.addClassCleanup(cls.context.__exit__, None, None, None)
+
+    def open(self, server, **settings):
+        """A page that keeps nothing yet but these settings; the answers do not depend on chance."""
+        page = self.page
+        keep(page, server, settings={"seed": 7, "max_tokens": 24, **settings})
+        return page
+
+    def test_a_chat_and_its_glass_box(self):
+        with serving(PROGRAM, "--model", MODELS / "chat") as server:
+            page = self.open(server)
+            say(page, "Hello, who are you?")
+            expected = server.post("/v1/chat/completions", {
+                "messages": [{"role": "user", "content": "Hello, who are you?"}], "seed": 7,
+                "max_tokens": 24, "return_token_ids": True})
+            [choice] = expected["choices"]
+            self.assertEqual(page.text(".assistant .body"), choice["message"]["content"])
+            # What a screen reader says:
+            self.assertEqual(page.text("#said"), choice["message"]["content"])
+            self.assertEqual(len(page.texts(".assistant .token")), len(choice["token_ids"]))
+
+            page.click(".assistant .token:nth-child(3)")
+            page.wait("document.querySelectorAll('#view tbody tr').length >= 12")
+            tokens = [*expected["prompt_token_ids"], *choice["token_ids"][:2]]
+            asked = {"tokens": tokens, "next": choice["token_ids"][2], "top": 12}
+            found = server.post("/glass/choices", asked)["choices"]
+            shown = page.run("return [...document.querySelectorAll('#view tbody tr')].map((row) =>"
+                             "[...row.querySelectorAll('.bar')].map((cell) => cell.textContent))")
+            self.assertEqual(len(shown), len(found))
+            for row, one in zip(shown, found):
+                for text, name in zip(row, ("probability", "after_temperature", "after_top_k",
+                                            "after_top_p")):
+                    share = 0 if text == "–" else float(text.removesuffix("%")) / 100
+                    self.assertAlmostEqual(share, one[name], delta=6e-4)
+            self.assertEqual(len(page.texts("#view tr.taken")), 1)
+
+            look(page, "attention")
+            attention = server.post("/glass/attention", asked)
+            heads = [shares for layer in attention["layers"] for shares in layer["heads"]]
+            width, height = page.run("const c = document.querySelector('#view canvas');"
+                                     "return [c.width / arguments[0], c.height / arguments[1]]",
+                                     len(tokens), len(heads))
+            self.assertEqual((width % 1, height % 1), (0, 0))
+            self.assertEqual("".join(page.texts(".shaded span")), "".join(attention["texts"]))
+            page.run("document.querySelector('#view canvas').focus()")
+            page.press(*["ArrowUp"] * len(heads), "ArrowDown")
+            page.press(*["ArrowLeft"] * len(tokens), "ArrowRight")
+            said = page.text("#view [role=status]")
+            self.assertIn("Layer 0, head 1: ", said)
+            self.assertIn(f"on token 2 of {len(tokens)}", said)
+            self.assertAlmostEqual(float(said.split(": ")[1].split("%")[0]) / 100, heads[1][1],
+                                   delta=6e-4)
+
+            look(page, "layers")
+            layers = server.post("/glass/layers", asked)["layers"]
+            self.assertEqual(page.texts("#view tbody td.number"),
+                             [str(one["next"]["rank"] + 1) for one in layers])
+            look(page, "steps")
+            names = page.texts("#view tbody th")
+            self.assertIn(f"attn_out × {len(layers)}", names)
+            self.assertIn("logits", names)
+            page.run("const which = document.getElementById('which-layer');"
+                     "which.value = '1'; which.onchange()")
+            self.assertIn("attn_out", page.texts("#view tbody th"))
+
+            page.press("Escape")
+            self.assertTrue(page.run("return document.getElementById('glass').hidden"))
+            self.assertEqual(page.log(), [])
+
+    def test_goes_on_from_another_token(self):
+        with serving(PROGRAM, "--model", MODELS / "chat") as server:
+            page = self.open(server, temperature=0)
+            say(page, "Hello, who are you?")
+            before = page.texts(".assistant .token")
+            page.click(".assistant .token:nth-child(4)")
+            page.wait("document.querySelectorAll('#view .chip').length > 5")
+            page.click("#view tbody tr:nth-child(2) .chip")
+            page.wait(QUIET)
+            after = page.texts(".assistant .token")
+            self.assertEqual(after[:3], before[:3])
+            self.assertNotEqual(after[3], before[3])
+            self.assertGreater(len(after), 4)
+            # The old conversation is still there, and so are both after the page is opened anew.
+            page.open(f"http://127.0.0.1:{server.port}/")
+            page.wait("document.querySelector('.assistant .token')")
+            self.assertEqual(page.texts(".assistant .token"), after)
+            self.assertEqual(len(page.texts("#conversations option")), 2)
+            page.run("const c = document.getElementById('conversations');"
+                     "c.selectedIndex = 1; c.dispatchEvent(new Event('change'))")
+            self.assertEqual(page.texts(".assistant .token"), before)
+
+    def test_stop_edit_and_retry(self):
+        with serving(PROGRAM, "--model", MODELS / "story", "--parallel", 1) as server:
+            page = self.open(server, max_tokens=400, temperature=1.5, seed=1)
+            page.type("#prompt", "Once upon a time")
+            page.press("Enter")
+            page.wait("document.querySelectorAll('.assistant .token').length > 3 &&"
+                      "(document.getElementById('stop').click(), true)")  # at once: it is fast
+            page.wait(QUIET)
+            self.assertEqual(page.text("#status"), "Stopped.")
+            server.wait_for(lambda now: now["texts_running"] == 0)
+            stopped = page.text(".assistant .body")
+            page.run("const is = (key) => key.startsWith('stagecraft ');"
+                     "const key = Object.keys(localStorage).find(is);"
+                     "const kept = JSON.parse(localStorage[key]); kept.settings.max_tokens = 5;"
+                     "localStorage[key] = JSON.stringify(kept)")
+            page.open(f"http://127.0.0.1:{server.port}/")
+            page.wait("document.querySelector('.assistant .token')")
+            self.assertEqual(page.text(".assistant .body"), stopped)
+            n = len(page.texts(".assistant .token"))
+            page.click(".assistant .actions button:nth-child(2)")  # Continue
+            page.wait(f"document.querySelectorAll('.assistant .token').length === {n + 5}")
+            page.wait(QUIET)
+            page.click(".assistant .actions button:nth-child(1)")  # Retry
+            page.wait("document.querySelectorAll('.assistant .token').length === 5")
+            page.wait(QUIET)
+            page.click(".user .actions button")  # Edit
+            page.type(".user textarea", ", there")
+            page.click(".user .actions button")
+            page.wait("document.querySelectorAll('.assistant .token').length === 5")
+            page.wait(QUIET)
+            self.assertEqual(page.text(".user .body"), "Once upon a time, there")
+
+    def test_shows_text_as_text(self):
+        with serving(PROGRAM, "--model", MODELS / "chat", "--alias", HOSTILE) as server:
+            page = self.open(server)
+            say(page, HOSTILE)
+            self.assertEqual(page.text(".user .body"), HOSTILE)
+            self.assertEqual(page.text("#model"), HOSTILE)
+            self.assertEqual(page.texts("img, main script"), [])
+            # Nor would it run if it became HTML: the policy of the page forbids it.
+            page.run("document.querySelector('#model').innerHTML = arguments[0]", HOSTILE)
+            page.run("const script = document.createElement('script');"
+                     "script.textContent = \"document.title = 'run'\";"
+                     "document.body.append(script)")
+            self.assertNotEqual(page.run("return document.title"), "run")
+            self.assertTrue(any("Content Security Policy" in line for line in page.log()))
+
+    def test_asks_for_the_key_and_keeps_it_for_the_tab_alone(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "key"
+            file.write_text("secret\n")
+            with serving(PROGRAM, "--model", MODELS / "chat", "--api-key-file", file) as server:
+                page = self.page
+                page.open(f"http://127.0.0.1:{server.port}/")
+                page.wait("document.getElementById('key').open")
+                page.type("#key input", "wrong")
+                page.press("Enter")
+                page.wait("document.querySelector('#key').open &&"
+                          "!document.querySelector('#key input').value")
+                page.type("#key input", "secret")
+                page.press("Enter")
+                page.wait("document.querySelector('.welcome, .message')")
+                self.assertNotIn("secret", page.run("return JSON.stringify(localStorage)"))
+
+    def test_works_at_the_width_of_a_phone_and_has_names_for_everything(self):
+        with serving(PROGRAM, "--model", MODELS / "chat") as server:
+            for width, height in ((1280, 800), (390, 844)):
+                self.page.size(width, height)
+                page = self.open(server)
+                say(page, "Hello, who are you? " + "x" * 300)
+                page.click(".assistant .token:nth-child(2)")
+                for view in ("choices", "attention", "layers", "steps"):
+                    look(page, view)
+                    self.assertLessEqual(
+                        page.run("return document.documentElement.scrollWidth"), width, view)
+                    nameless = page.run("""
+                        const all = "button, input, select, textarea, canvas";
+                        const has = (e) => e.textContent.trim() || e.labels?.length
+                                           || e.getAttribute("aria-label");
+                        return [...document.querySelectorAll(all)]
+                          .filter((e) => e.checkVisibility() && !has(e)).map((e) => e.outerHTML)""")
+                    self.assertEqual(nameless, [], view)
+
+
+def take_pictures(folder):
+    with serving(PROGRAM, "--model", MODELS / "chat") as server, browsers.browsing() as page:
+        for name, size, theme, view in (("page.webp", (1280, 800), "light", "choices"),
+                                        ("page-dark.webp", (1280, 800), "dark", "attention")):
+            page.size(*size)
+            keep(page, server, settings={"seed": 11, "max_tokens": 60}, theme=theme)
+            say(page, "What do you like about the sea?")
+            page.click(".assistant .token:nth-child(4)")
+            look(page, view)
+            page.picture(folder / name)
+
+
+if __name__ == "__main__":
+    if "--pictures" in sys.argv:
+        take_pictures(pathlib.Path(sys.argv[sys.argv.index("--pictures") + 1]))
+        sys.exit()
+    unittest.main(argv=sys.argv[:1] + sys.argv[2:], verbosity=2)

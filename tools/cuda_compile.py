@@ -1,0 +1,151 @@
+"""Compiles a .cu file of a student for the emulator: called by the build in the compiler's place.
+
+    cuda_compile.py [--fast] [--trusted] [--no-cache] COMPILER OPTIONS... -o OBJECT -c FILE
+
+A .cu file becomes an object that calls the emulator's checker before every access (cuda_check.py). With --fast,
+as `./stage story --mine 11` has it, nothing is checked or counted. Any other file is compiled as it is.
+
+The object shares a process with the checker, and a mark depends on what the checker says. Therefore a file is
+refused that holds a forbidden word (cuda_check.py), that calls through a pointer, so that nothing of the program can be
+called by its address, or that has code which runs before main(). (Not with --trusted: our own programs.)
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import cuda_check
+
+# Those of a file that is instrumented, without the warnings that a student should read.
+CHECKED = [{"-g": "-g1"}.get(flag, flag) for flag in cuda_check.FLAGS if flag != "-w"] + ["-Wno-attributes"]
+FAST = ["-std=c++20", "-O2", "-g1", "-fno-pie", "-ffp-contract=off", "-fno-extern-tls-init", "-Wno-attributes"]
+# What to do with the dependencies that ninja asks for, and their words.
+TAKES_NEXT = ("-MT", "-MF", "-o", "-c")
+KEPT = re.compile(r"-I.*|-Wall|-Wextra|-f(?:file-prefix-map|instrument-functions).*|-MD")
+SECTION = re.compile(r'^(\t\.section\t[^,\n]+,"[^"\n]*)G([^"]*",[@%]progbits),[^,\n]+,comdat', re.M)
+CALL_BY_POINTER = re.compile(r"\t(?:call|(?:notrack )?jmp)\t\*|\tblr\t|\tbr\t")
+JUMP_TABLE = re.compile(r"\tnotrack jmp\t\*")  # of a switch
+EMULATORS_OWN = re.compile(r"_ZZ?NK?13cuda_emulator")  # their template calls the kernel; no student can name them
+FUNCTION = re.compile(r"\t\.type\t([^,]+), [@%]function")
+LOCATION = re.compile(r"\t\.loc (\d+) (\d+) ")
+FILE = re.compile(r'\t\.file (\d+) "([^"]*)"(?: "([^"]*)")?')
+EARLY = re.compile(r"_GLOBAL__(?:sub_)?[ID]_|\t\.section\t\.(?:preinit_array|ctors|dtors)")
+
+
+class Refused(Exception):
+    """(line, what is wrong)"""
+
+
+def parts_of(words):
+    """(kept options, options of dependencies, output, source) of a compiler's command without its first word."""
+    kept, dependencies, output, source = [], [], None, None
+    words = iter(words)
+    for word in words:
+        if word in TAKES_NEXT:
+            following = next(words)
+            if word == "-o":
+                output = pathlib.Path(following)
+            elif word == "-c":
+                source = pathlib.Path(following)
+            else:
+                dependencies += [word, following]
+        elif word == "-MD":
+            dependencies.append(word)
+        elif KEPT.fullmatch(word):
+            kept.append(word)
+    return kept, dependencies, output, source
+
+
+def own_functions(text):
+    """The assembler file with every function to itself that other files might have as well: theirs are not
+    instrumented. What a student defines for others, the stage's functions, stays."""
+    defined = set(re.findall(r"^(?:\t\.set\t)?([^\s:,]+)(?::$|,)", text, re.M))
+    text = re.sub(r"^\t\.weak\t(.*)\n", lambda found: "" if found[1] in defined else found[0], text, flags=re.M)
+    return SECTION.sub(r"\1\2", text).replace("gnu_unique_object", "object")
+
+
+def look(text):
+    """Throws Refused for what could deceive the checker."""
+    if EARLY.search(text):
+        raise Refused(1, "expected no variable whose value is computed before main() begins")
+    inside, line_number = "", 1
+    for line in text.split("\n"):
+        if line.startswith("\t."):
+            if found := FUNCTION.match(line):
+                inside = found[1]
+            elif found := LOCATION.match(line):
+                line_number = int(found[2])
+        elif CALL_BY_POINTER.match(line) and not JUMP_TABLE.match(line) and not EMULATORS_OWN.match(inside):
+            raise Refused(line_number, "expected calls by name, found one through a pointer (a function pointer, "
+                                       "std::function, or a virtual function)")
+
+
+def with_tables(text, source):
+    """The same with two tables behind it (guest.cpp): its functions; and where each call returns to, with its line."""
+    own, line_number, lines, table = None, 0, [], []
+    for line in text.split("\n"):
+        lines.append(line)
+        if line.startswith("\t."):
+            if found := LOCATION.match(line):
+                line_number = int(found[2]) if found[1] == own else line_number
+            elif (found := FILE.match(line)) and pathlib.Path(found[3] or found[2]).name == source.name:
+                own = found[1]
+        elif line.startswith(("\tcall\t", "\tbl\t")):
+            lines.append(f".Lcuda_return_{len(table)}:")
+            table.append(f"\t.quad\t.Lcuda_return_{len(table)}, {line_number}, .Lcuda_file")
+    functions = [found[1] for line in lines if (found := FUNCTION.match(line))]
+    lines += ['\t.section\tcuda_functions,"a",@progbits', "\t.balign\t8", *(f"\t.quad\t{name}" for name in functions)]
+    lines += ["\t.section\t.rodata", f'.Lcuda_file:\t.string "{source.name}"',
+              '\t.section\tcuda_lines,"a",@progbits', "\t.balign\t8", *table, ""]
+    return "\n".join(lines)
+
+
+def run(words):
+    done = subprocess.run([str(word) for word in words], check=False)
+    if done.returncode != 0:
+        sys.exit(done.returncode)
+
+
+def compile_cuda(words, fast, trusted, cached):
+    os.environ["CXX"] = words[0]
+    kept, dependencies, output, source = parts_of(words[1:])
+    compiler = cuda_check.compiler() if cached else [words[0]]
+    options = [*(FAST if fast else CHECKED), *cuda_check.INCLUDES, *kept]
+    if not fast and not trusted:
+        try:
+            cuda_check.refuse_source(source, [word for word in kept if word.startswith("-I")])
+        except cuda_check.Problem as problem:
+            if "expected only code that the checker sees" not in str(problem):
+                run([*compiler, *options, "-fsyntax-only", "-x", "c++", source])  # says it better
+            raise Refused(1, str(problem).partition(": ")[2].removesuffix(" (--trusted runs it all the same)")) from None
+    with tempfile.TemporaryDirectory(prefix="cuda-compile-") as folder:
+        assembly = pathlib.Path(folder) / "program.s"
+        run([*compiler, *options, *dependencies, "-x", "c++", "-S", source, "-o", assembly])
+        text = assembly.read_text()
+        if not fast and not trusted:
+            look(text)
+        text = cuda_check.changed_assembly(own_functions(text), checked=not fast)
+        assembly.write_text(with_tables(text, source))
+        run([words[0], "-c", assembly, "-o", output])
+
+
+def main():
+    words = sys.argv[1:]
+    options = []
+    while words and words[0].startswith("--"):
+        options.append(words.pop(0))
+    if not words or not words[-1].endswith(".cu"):
+        os.execvp(words[0], words)
+    try:
+        compile_cuda(words, "--fast" in options, "--trusted" in options, "--no-cache" not in options)
+    except Refused as refused:
+        line, what = refused.args
+        sys.exit(f"{words[-1]}:{line}: error: {what}")
+    except cuda_check.Problem as problem:
+        sys.exit(f"{words[-1]}:1: error: {problem}")
+
+
+if __name__ == "__main__":
+    main()
