@@ -136,22 +136,6 @@ std::size_t expected_bytes(const Case& question) {
   return n * question.request.calls * sizeof(float);
 }
 
-// Numbers that have been judged are needed only to find the mistake behind wrong ones, and of those
-// no more is kept than honest code makes: past that an answer counts as none.
-void drop_numbers(Outcome& outcome, bool right) {
-  static std::size_t kept = 0;
-  std::size_t bytes = 0;
-  for (const auto& [name, tensor] : outcome.response.outputs) {
-    bytes += sizeof(float) * tensor.values.size();
-  }
-  if (!right && kept + bytes <= kMaxKept) {
-    kept += bytes;
-    return;
-  }
-  outcome.response.outputs.clear();
-  if (!right) outcome.kind = Outcome::Kind::NoAnswer;
-}
-
 // Judges an answer that breaks no rule by its numbers.
 bool judge_answer(const Case& question,
                   const std::function<std::string(const Response&)>& find_problem) {
@@ -163,7 +147,7 @@ bool judge_answer(const Case& question,
 
 bool has_hung(const std::string& function) {
   return std::ranges::any_of(history(), [&](const Asked& one) {
-    return one.outcome.kind == Outcome::Kind::Hung && one.question.request.function == function;
+    return one.outcome.kind == Outcome::Kind::Hung && one.question->request.function == function;
   });
 }
 
@@ -225,6 +209,19 @@ std::string output_name(const std::string& name, std::size_t call) {
   return call == 1 ? name : fmt::format("{}#{}", name, call);
 }
 
+void drop_numbers(Outcome& outcome, bool right, std::size_t& kept) {
+  std::size_t bytes = 0;
+  for (const auto& [name, tensor] : outcome.response.outputs) {
+    bytes += sizeof(float) * tensor.values.size();
+  }
+  if (!right && kept + bytes <= kMaxKept) {
+    kept += bytes;
+    return;
+  }
+  outcome.response.outputs.clear();
+  if (!right) outcome.kind = Outcome::Kind::NoAnswer;
+}
+
 std::string broken_rule(const Outcome& outcome) {
   switch (outcome.kind) {
     case Outcome::Kind::Crashed:
@@ -266,11 +263,13 @@ bool judge_by(const Case& question, const FindProblem& find_problem) {
   Outcome outcome = ask_judged(question.request, most);
   if (skips_unwritten(outcome)) return false;
   std::string problem = find_problem(outcome);
-  const auto is_right = [=](const Outcome& other) { return find_problem(other).empty(); };
   if (!problem.empty()) keep_failure(kept, outcome);
   const std::string printed = std::move(outcome.printed);
-  drop_numbers(outcome, problem.empty());
-  history().push_back({question, std::move(outcome), problem.empty(), is_right});
+  static std::size_t kept_bytes = 0;
+  drop_numbers(outcome, problem.empty(), kept_bytes);
+  history().push_back({std::make_shared<Case>(question),
+                       std::make_shared<FindProblem>(find_problem), std::move(outcome),
+                       problem.empty()});
   if (problem.empty()) return true;
   if (const std::string inputs = small_inputs(question.request); !inputs.empty()) {
     problem += "\n  " + say("inputs", inputs);

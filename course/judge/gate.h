@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <random>
 #include <string>
 
@@ -68,11 +69,18 @@ bool skips_unwritten(const Outcome& outcome);
 
 // A question that was asked, and what became of it.
 struct Asked {
-  Case question;
+  std::shared_ptr<const Case> question;
+  std::shared_ptr<const FindProblem> find_problem;
   Outcome outcome;
   bool right = false;
-  std::function<bool(const Outcome&)> is_right;  // would this answer be?
+
+  bool would_be_right(const Outcome& other) const { return (*find_problem)(other).empty(); }
 };
+
+// Of an answer that has been judged only wrong numbers are needed, to find the mistake behind them,
+// and of those no more is kept than honest code makes: past that an answer counts as none. kept:
+// the bytes of those before, for one program.
+void drop_numbers(Outcome& outcome, bool right, std::size_t& kept);
 
 // Everything that was judged in this process, in order.
 const std::vector<Asked>& asked();

@@ -14,7 +14,6 @@
 #include "base/error.h"
 #include "base/mapped_file.h"
 #include "course/judge/gate.h"
-#include "course/judge/known_worker.h"
 
 namespace stagecraft::stages {
 namespace {
@@ -123,7 +122,7 @@ Outcome recall(const fs::path& path) {
 }  // namespace
 
 // Each program is started once.
-Outcome ask_ours(const fs::path& program, const Request& request) {
+Outcome ask_ours(const fs::path& program, const WrittenRequest& request) {
   static std::map<std::string, std::unique_ptr<KnownWorker>> started;
   auto& one = started[program.string()];
   if (one == nullptr) one = std::make_unique<KnownWorker>(program);
@@ -133,16 +132,19 @@ Outcome ask_ours(const fs::path& program, const Request& request) {
 Outcome ask_judged(const Request& request, std::size_t most) {
   const char* ours = std::getenv("STAGE_OURS");
   const bool is_ours = ours != nullptr && worker().parent_path() == ours;
-  return is_ours ? ask_ours(worker(), request) : run_worker(worker(), request, most);
+  return is_ours ? ask_ours(worker(), WrittenRequest(request))
+                 : run_worker(worker(), request, most);
 }
 
 Outcome ask_known(const fs::path& program, const Request& request) {
   if (program == worker()) return ask_judged(request);
   const char* folder = std::getenv("STAGE_ANSWERS");
-  if (folder == nullptr || *folder == '\0') return ask_ours(program, request);
+  if (folder == nullptr || *folder == '\0') {
+    return ask_ours(program, WrittenRequest(request));
+  }
   const fs::path path = fs::path(folder) / key(program, request);
   if (fs::exists(path)) return recall(path);
-  const Outcome outcome = ask_ours(program, request);
+  const Outcome outcome = ask_ours(program, WrittenRequest(request));
   keep(outcome, path);
   return outcome;
 }

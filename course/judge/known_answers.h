@@ -2,12 +2,12 @@
 
 #include <filesystem>
 
-#include "course/judge/worker_process.h"
+#include "course/judge/known_worker.h"
 
 namespace stagecraft::stages {
 
 // Asks a program of the catalogue, which is ours and needs no walls (known_worker.h).
-Outcome ask_ours(const std::filesystem::path& program, const Request& request);
+Outcome ask_ours(const std::filesystem::path& program, const WrittenRequest& request);
 
 // Asks the program that is judged. One that lies in the folder STAGE_OURS, by which the catalogue
 // is tested, needs no walls.

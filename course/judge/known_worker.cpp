@@ -7,10 +7,10 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <fstream>
 #include <utility>
 
 #include "base/error.h"
-#include "tests/support/temporary_folder.h"
 
 namespace stagecraft::stages {
 
@@ -41,6 +41,11 @@ class Pipe {
 
 }  // namespace
 
+WrittenRequest::WrittenRequest(const Request& request)
+    : most_bytes_(stages::most_bytes(request, kMostNumbers)) {
+  request.write(question());
+}
+
 KnownWorker::KnownWorker(const std::filesystem::path& program) : program_(program) {
   const std::string path = program.string();
   Pipe orders(path);
@@ -63,13 +68,11 @@ KnownWorker::~KnownWorker() {
   if (process_ > 0) ::waitpid(process_, nullptr, 0);
 }
 
-Outcome KnownWorker::ask(const Request& request) {
-  const TemporaryFolder folder;
-  const std::string question = (folder.path() / "request").string();
-  const std::string answer = (folder.path() / "response").string();
-  request.write(question);
+Outcome KnownWorker::ask(const WrittenRequest& request) {
+  std::ofstream(request.answer());  // empty: what another has answered is no answer of this one
   const unsigned seconds = seconds_of_a_worker();
-  const std::string order = fmt::format("{} {} {}\n", seconds, question, answer);
+  const std::string order =
+      fmt::format("{} {} {}\n", seconds, request.question().string(), request.answer().string());
   int status = 0;
   const bool told =
       ::write(orders_, order.data(), order.size()) == static_cast<ssize_t>(order.size());
@@ -77,8 +80,8 @@ Outcome KnownWorker::ask(const Request& request) {
     throw Error("{}: ended while it was asked", program_.string());
   }
   const bool late = WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
-  return outcome_of(late ? std::nullopt : std::optional(status), answer, seconds,
-                    most_bytes(request, kMostNumbers));
+  return outcome_of(late ? std::nullopt : std::optional(status), request.answer(), seconds,
+                    request.most_bytes());
 }
 
 }  // namespace stagecraft::stages

@@ -5,8 +5,23 @@
 #include <filesystem>
 
 #include "course/judge/worker_process.h"
+#include "tests/support/temporary_folder.h"
 
 namespace stagecraft::stages {
+
+// A request as a file, which many workers can be asked, one after the other.
+class WrittenRequest {
+ public:
+  explicit WrittenRequest(const Request& request);
+
+  std::filesystem::path question() const { return folder_.path() / "request"; }
+  std::filesystem::path answer() const { return folder_.path() / "response"; }
+  std::size_t most_bytes() const { return most_bytes_; }  // of an answer
+
+ private:
+  TemporaryFolder folder_;
+  std::size_t most_bytes_;
+};
 
 // A worker of the catalogue that answers many requests. It is ours, so it needs no walls. Started
 // with --serve, it forks a process for each request: ten times faster than to start a program.
@@ -19,7 +34,7 @@ class KnownWorker {
   KnownWorker& operator=(const KnownWorker&) = delete;
 
   // Throws Error if the worker itself has ended.
-  Outcome ask(const Request& request);
+  Outcome ask(const WrittenRequest& request);
 
  private:
   std::filesystem::path program_;

@@ -18,9 +18,9 @@ namespace stagecraft::stages {
 namespace {
 
 // Once all is asked: what a suite after this one passed is evidence, too.
-class KnownMistakes : public ::testing::EmptyTestEventListener {
+class NamedMistakes : public ::testing::EmptyTestEventListener {
  public:
-  explicit KnownMistakes(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  explicit NamedMistakes(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
   void OnTestSuiteStart(const ::testing::TestSuite&) override { first_ = asked().size(); }
 
@@ -31,7 +31,7 @@ class KnownMistakes : public ::testing::EmptyTestEventListener {
   void OnTestIterationEnd(const ::testing::UnitTest&, int) override {
     nlohmann::json found = nlohmann::json::object();
     for (const Suite& suite : failed_) {
-      const std::optional<KnownMistake> mistake = find_mistake(folder_, asked(), suite);
+      const auto mistake = find_mistake(folder_, {worker(), asked()}, suite);
       if (!mistake) continue;
       const std::string text = mistake_sentence(folder_, *mistake);
       found[suite.name] = {{"name", mistake->name},
@@ -52,8 +52,7 @@ class KnownMistakes : public ::testing::EmptyTestEventListener {
 class Panel : public ::testing::EmptyTestEventListener {
   void OnTestIterationEnd(const ::testing::UnitTest&, int) override {
     if (!is_panel()) return;
-    const nlohmann::json refused = refused_by_panel();
-    ::testing::Test::RecordProperty("refused", refused.dump(-1, ' ', true));
+    ::testing::Test::RecordProperty("refused", refused_by_panel().dump(-1, ' ', true));
   }
 };
 
@@ -80,7 +79,7 @@ int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
   stagecraft::stages::guard_own_memory();
   if (const char* folder = std::getenv("STAGE_MISTAKES"); folder != nullptr && *folder != '\0') {
-    auto listener = std::make_unique<stagecraft::stages::KnownMistakes>(folder);
+    auto listener = std::make_unique<stagecraft::stages::NamedMistakes>(folder);
     ::testing::UnitTest::GetInstance()->listeners().Append(listener.release());  // GoogleTest's now
   }
   auto& listeners = ::testing::UnitTest::GetInstance()->listeners();

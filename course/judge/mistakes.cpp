@@ -139,10 +139,11 @@ constexpr std::size_t kConvincing = 2;  // how much evidence names a mistake
 std::size_t evidence(const Asked& asked) {
   if (asked.outcome.kind != Outcome::Kind::Answered) return 0;
   const Response& response = asked.outcome.response;
-  if (response.status == Response::Status::Threw || asked.question.expected.empty()) return 1;
+  const Case& question = *asked.question;
+  if (response.status == Response::Status::Threw || question.expected.empty()) return 1;
   std::size_t wrong = 0;
   bool whole = false;
-  for (const Output& output : outputs_of(asked.question)) {
+  for (const Output& output : outputs_of(question)) {
     const Tensor* got = find(response, output.name);
     if (got == nullptr || agrees(*output.expected, *got)) continue;
     if (output.expected->whole) {
@@ -150,20 +151,9 @@ std::size_t evidence(const Asked& asked) {
     } else {
       wrong += count_telling(*output.expected, *got);
     }
-    if (!asked.question.on_the_way.empty()) break;
+    if (!question.on_the_way.empty()) break;
   }
   return wrong >= kNoAccident ? kConvincing : whole ? 1 : 0;
-}
-
-bool reproduces(const fs::path& worker, const Asked& failed) {
-  const Outcome outcome = ask_known(worker, failed.question.request);
-  return alike(failed.question, failed.outcome, outcome) && !failed.is_right(outcome);
-}
-
-bool right_wherever_the_student_is(const fs::path& worker, std::span<const Asked> asked) {
-  return std::ranges::all_of(asked, [&](const Asked& one) {
-    return !one.right || one.is_right(ask_known(worker, one.question.request));
-  });
 }
 
 struct Candidate {
@@ -180,9 +170,10 @@ struct Candidate {
 // them.
 class Failures {
  public:
-  Failures(const fs::path& folder, std::span<const Asked> asked, const Suite& suite)
-      : folder_(folder), asked_(asked), suite_(suite) {
-    for (const Asked& one : asked.subspan(suite.first, suite.last - suite.first)) {
+  Failures(const fs::path& folder, const Judged& judged, const Suite& suite,
+           const KnownMistakes& mistakes)
+      : folder_(folder), asked_(judged.asked), suite_(suite), mistakes_(mistakes) {
+    for (const Asked& one : asked_.subspan(suite.first, suite.last - suite.first)) {
       if (!one.right) failed_.push_back(&one);
     }
   }
@@ -191,7 +182,7 @@ class Failures {
 
   void ask_next(Candidate& one) const {
     const Asked& failed = *failed_[one.reproduced.size()];
-    const bool same = reproduces(folder_ / one.name, failed);
+    const bool same = mistakes_.reproduces(folder_ / one.name, failed);
     one.reproduced.push_back(same);
     one.n_reproduced += same;
     if (same) one.evidence += evidence(failed);
@@ -206,10 +197,13 @@ class Failures {
     }
     const fs::path worker = folder_ / one.name;
     if (one.n_reproduced < least || one.evidence < kConvincing) return false;
-    if (!right_wherever_the_student_is(worker, asked_)) return false;
+    const auto as_right = [&](const Asked& asked) {
+      return !asked.right || mistakes_.is_right(worker, asked);
+    };
+    if (!std::ranges::all_of(asked_, as_right)) return false;
     for (std::size_t i = 0; i < asked_.size(); ++i) {
       if (i >= suite_.first && i < suite_.last) continue;
-      one.n_elsewhere += !asked_[i].right && reproduces(worker, asked_[i]);
+      one.n_elsewhere += !asked_[i].right && mistakes_.reproduces(worker, asked_[i]);
     }
     return true;
   }
@@ -218,6 +212,7 @@ class Failures {
   fs::path folder_;
   std::span<const Asked> asked_;
   Suite suite_;
+  const KnownMistakes& mistakes_;
   std::vector<const Asked*> failed_;
 };
 
@@ -250,11 +245,11 @@ std::vector<Candidate> best_candidates(const fs::path& folder, const Failures& f
 
 // Which of several that reproduce the same the student's code is like; none if that stays open.
 std::optional<Candidate> decide(const fs::path& folder, std::span<const Candidate> tied,
-                                const std::string& suite) {
+                                const fs::path& judged, const std::string& suite) {
   std::optional<Candidate> best = tied.front();
   for (const Candidate& other : tied.subspan(1)) {
-    const Score score =
-        fresh_cases(folder / best->name, folder / other.name, suite, kRoundsOfRivals);
+    const Rivals rivals{folder / best->name, folder / other.name};
+    const Score score = fresh_cases(judged, rivals, suite, kRoundsOfRivals);
     if (score.first > 0 && score.second == 0) continue;
     if (score.second == 0 || score.first > 0) return {};
     best = other;
@@ -270,20 +265,22 @@ std::string without_digits(std::string name) {
 
 // Does the student's code answer fresh cases as the mistake does: all of them, or where the mistake
 // explains only some failing cases, those?
-bool is_confirmed(const fs::path& folder, const Candidate& chosen, std::span<const Asked> asked,
+bool is_confirmed(const fs::path& folder, const Candidate& chosen, const Judged& judged,
                   const Suite& suite) {
+  const Rivals both{judged.program, folder / chosen.name};
+  if (both.first == both.second) return true;  // the catalogue is judged
   std::vector<std::string> explained;
   std::vector<std::string> unexplained;  // as they are: of two sizes one may be explained
-  for (const Asked& one : asked.subspan(suite.first, suite.last - suite.first)) {
+  for (const Asked& one : judged.asked.subspan(suite.first, suite.last - suite.first)) {
     if (one.right) continue;
-    const std::string& name = one.question.name;
+    const std::string& name = one.question->name;
     if (chosen.reproduced[explained.size() + unexplained.size()]) {
       explained.push_back(without_digits(name));
     } else {
       unexplained.push_back(name);
     }
   }
-  const Score score = fresh_cases(worker(), folder / chosen.name, suite.name, kRoundsToConfirm);
+  const Score score = fresh_cases(judged.program, both, suite.name, kRoundsToConfirm);
   return std::ranges::all_of(score.lines, [&](const Score::Line& line) {
     if (line.same || unexplained.empty()) return line.same;
     return std::ranges::find(unexplained, line.question) != unexplained.end() ||
@@ -305,21 +302,30 @@ bool alike(const Case& question, const Outcome& one, const Outcome& other) {
          a.changed_input == b.changed_input && same_outputs(question, a, b);
 }
 
-std::optional<KnownMistake> find_mistake(const fs::path& folder, std::span<const Asked> asked,
-                                         const Suite& suite) {
-  const Failures failures(folder, asked, suite);
+bool KnownMistakes::is_right(const fs::path& mistake, const Asked& one) const {
+  return one.would_be_right(ask_known(mistake, one.question->request));
+}
+
+bool KnownMistakes::reproduces(const fs::path& mistake, const Asked& failed) const {
+  const Outcome outcome = ask_known(mistake, failed.question->request);
+  return alike(*failed.question, failed.outcome, outcome) && !failed.would_be_right(outcome);
+}
+
+std::optional<KnownMistake> find_mistake(const fs::path& folder, const Judged& judged,
+                                         const Suite& suite, const KnownMistakes& mistakes) {
+  const Failures failures(folder, judged, suite, mistakes);
   if (failures.empty()) return {};
   std::vector<Candidate> best = best_candidates(folder, failures);
   if (best.empty()) return {};
   // Of two that explain other cases each, one is as true as the other.
   std::erase_if(best, [&](const Candidate& one) { return one.reproduced != best[0].reproduced; });
-  const std::optional<Candidate> chosen = decide(folder, best, suite.name);
-  if (!chosen || !is_confirmed(folder, *chosen, asked, suite)) return {};
+  const std::optional<Candidate> chosen = decide(folder, best, judged.program, suite.name);
+  if (!chosen || !is_confirmed(folder, *chosen, judged, suite)) return {};
   std::string shown;
   std::size_t n = 0;
-  for (const Asked& one : asked.subspan(suite.first, suite.last - suite.first)) {
+  for (const Asked& one : judged.asked.subspan(suite.first, suite.last - suite.first)) {
     if (one.right) continue;
-    if (chosen->reproduced[n++] && shown.empty()) shown = one.question.name;
+    if (chosen->reproduced[n++] && shown.empty()) shown = one.question->name;
   }
   return KnownMistake{chosen->name, chosen->n_reproduced, n, shown};
 }

@@ -26,11 +26,25 @@ struct Suite {
   std::size_t last = 0;
 };
 
-// Names the mistake that explains what is wrong in a suite, or none:
-//
-//   folder  the built programs of one stage; its name is that of the stage's folder in
-//           course/mistakes, whose mistakes.json lists them
-//   asked   everything the student's code was asked
+// How the known mistakes answer what the judged program was asked: each time they are asked anew.
+class KnownMistakes {
+ public:
+  virtual ~KnownMistakes() = default;
+  // A right answer?
+  virtual bool is_right(const std::filesystem::path& mistake, const Asked& one) const;
+  // The judged program's own wrong answer?
+  virtual bool reproduces(const std::filesystem::path& mistake, const Asked& failed) const;
+};
+
+// A program and everything that it was asked.
+struct Judged {
+  std::filesystem::path program;
+  std::span<const Asked> asked;
+};
+
+// Names the mistake that explains what is wrong in a suite, or none. folder: the built programs of
+// one stage; its name is that of the stage's folder in course/mistakes, whose mistakes.json lists
+// them.
 //
 // A mistake is eligible if it is right wherever the student's code is right, in any suite, and
 // reproduces at least one failing case of this suite with at least 8 wrong elements that show what
@@ -38,8 +52,8 @@ struct Suite {
 // accident. The mistake that reproduces most is named. If two reproduce the same, fresh cases
 // decide (referee.h); if that stays open, none is named. The named one must also answer fresh cases
 // as the student's code does, as far as it explains them.
-std::optional<KnownMistake> find_mistake(const std::filesystem::path& folder,
-                                         std::span<const Asked> asked, const Suite& suite);
+std::optional<KnownMistake> find_mistake(const std::filesystem::path& folder, const Judged& judged,
+                                         const Suite& suite, const KnownMistakes& mistakes = {});
 
 // Do two programs answer the same? Numbers may differ by what the case allows. Of a case that is
 // computed in steps, the first step that is wrong counts: the later ones follow from it. A crash is

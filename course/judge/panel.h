@@ -1,7 +1,7 @@
 #pragma once
 
-#include <map>
-#include <string>
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 
 #include "course/judge/gate.h"
 
@@ -9,14 +9,16 @@ namespace stagecraft::stages {
 
 // A gate can judge many programs of the catalogue by the same cases, which are then made once:
 //
-//   STAGE_OURS    their folder
-//   STAGE_PANEL   their names, "no_mean:in_double"
+//   STAGE_OURS      their folder
+//   STAGE_PANEL     their names, "no_mean:in_double"
+//   STAGE_MISTAKES  the same folder, if the known mistakes that they make are to be named; else
+//                   none is asked again after its first failure
 //
-// They need no walls. None is asked again after its first failure.
+// They need no walls.
 bool is_panel();
 void ask_panel(const Case& question, const FindProblem& find_problem);
 
-// What was wrong with those that failed, by name.
-const std::map<std::string, std::string>& refused_by_panel();
+// By name, of those that failed: {"first": what was wrong first, "mistakes": {suite: mistake}}.
+nlohmann::json refused_by_panel();
 
 }  // namespace stagecraft::stages

@@ -130,7 +130,7 @@ Score Score::read(const fs::path& path) {
 
 void set_own_program(const std::string& path) { own_program() = path; }
 
-Score fresh_cases(const fs::path& first, const fs::path& second, const std::string& suite,
+Score fresh_cases(const fs::path& judged, const Rivals& rivals, const std::string& suite,
                   std::size_t rounds) {
   const TemporaryFolder folder;
   const fs::path result = folder.path() / "score";
@@ -138,8 +138,9 @@ Score fresh_cases(const fs::path& first, const fs::path& second, const std::stri
   const std::uint64_t number = seed.empty() ? 0 : std::stoull(seed);
   run_gate(
       {own_program(), "--gtest_filter=" + suite + ".*", fmt::format("--gtest_repeat={}", rounds)},
-      environment_with({"STAGE_REFEREE=" + first.string() + ":" + second.string(),
-                        "STAGE_SCORE=" + result.string(), "STAGE_KEEP=", "STAGE_MISTAKES=",
+      environment_with({"STAGE_REFEREE=" + rivals.first.string() + ":" + rivals.second.string(),
+                        "STAGE_WORKER=" + judged.string(), "STAGE_SCORE=" + result.string(),
+                        "STAGE_KEEP=", "STAGE_MISTAKES=",
                         fmt::format("STAGE_SEED={}", (number ^ kOtherSeed) >> 1)}));
   return Score::read(result);
 }

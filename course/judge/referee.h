@@ -35,9 +35,14 @@ struct Score {
 const Score& score();
 
 // Lets another process of this gate make fresh cases of a suite, in so many rounds, and compare two
-// programs by them. Calls at once are no such case, nor are large ones.
+// programs by them, and where they differ the judged one with both. Calls at once are no such case,
+// nor are large ones.
 void set_own_program(const std::string& path);
-Score fresh_cases(const std::filesystem::path& first, const std::filesystem::path& second,
+struct Rivals {
+  std::filesystem::path first;
+  std::filesystem::path second;
+};
+Score fresh_cases(const std::filesystem::path& judged, const Rivals& rivals,
                   const std::string& suite, std::size_t rounds);
 
 }  // namespace stagecraft::stages
