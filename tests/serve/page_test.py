@@ -14,6 +14,28 @@ from serving import MODELS, serving
 
 PROGRAM = sys.argv[1:2]
 QUIET = "document.getElementById('stop').hidden && document.querySelector('.assistant .actions')"
+# Streams arrive as over a slow line: an event every 50 ms, however fast the processor is.
+SLOW_LINE = """
+    const fast = window.fetch;
+    window.fetch = async (path, options) => {
+      const answer = await fast(path, options);
+      if (!answer.headers.get("Content-Type").startsWith("text/event-stream")) return answer;
+      const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+      const waiting = [""];
+      const slow = new ReadableStream({
+        async pull(out) {
+          while (waiting.length === 1) {
+            const { value, done } = await reader.read();
+            if (done) return out.close();
+            waiting.push(...(waiting.pop() + value).split("\\n\\n"));
+          }
+          await new Promise((later) => setTimeout(later, 50));
+          options.signal.throwIfAborted();
+          out.enqueue(new TextEncoder().encode(waiting.shift() + "\\n\\n"));
+        },
+      });
+      return new Response(slow, answer);
+    };"""
 HOSTILE = "<img src=x onerror=\"document.title='run'\"><script>document.title='run'</script>"
 
 
@@ -141,11 +163,12 @@ class Page(unittest.TestCase):
 
     def test_stop_edit_and_retry(self):
         with serving(PROGRAM, "--model", MODELS / "story", "--parallel", 1) as server:
-            page = self.open(server, max_tokens=400, temperature=1.5, seed=1)
+            page = self.open(server, max_tokens=400, temperature=0)
+            page.run(SLOW_LINE)
             page.type("#prompt", "Once upon a time")
             page.press("Enter")
-            page.wait("document.querySelectorAll('.assistant .token').length > 3 &&"
-                      "(document.getElementById('stop').click(), true)")  # at once: it is fast
+            page.wait("document.querySelectorAll('.assistant .token').length > 3")
+            page.click("#stop")
             page.wait(QUIET)
             self.assertEqual(page.text("#status"), "Stopped.")
             server.wait_for(lambda now: now["texts_running"] == 0)
