@@ -44,6 +44,10 @@ FORBIDDEN = re.compile(r"asm|__asm|__asm__|__attribute__|__attribute|gnu|__gnu__
                        rf"__builtin_(?!{HARMLESS_BUILTINS}$)\w+")
 PRAGMA = re.compile(r"^#\s*pragma (?!once\b|unroll\b).*", re.M)
 OWN_ATTRIBUTES = re.compile(r"__attribute__\(\((?:always_inline|aligned\([^()]*\))\)\)")
+# Functions of <cmath>, in double precision, that access no memory of the program.
+MATH = (r"a?(?:sin|cos|tan)h?|atan2|exp|exp2|exp10|expm1|log|log2|log10|log1p|pow|sqrt|cbrt|rsqrt|hypot|erfc?|"
+        r"tgamma|lgamma|floor|ceil|round|trunc|rint|nearbyint|l?lround|l?lrint|fabs|fmod|remainder|fma|fmin|fmax|fdim|"
+        r"copysign|ldexp|scalbn?|logb|ilogb|nextafter")
 # What a program may call beside the emulator: nothing that starts threads, or opens or maps files, or writes where
 # its argument says without the checker's seeing it.
 LIBRARY = re.compile(
@@ -53,9 +57,7 @@ LIBRARY = re.compile(
     r"fflush|fputs|fputc|stdout|stderr|malloc|calloc|free|exit|abort|"
     r"__assert_fail|strlen|strcmp|strncmp|memcmp|atoi|atof|atol|strto[dfl]|strtoull?|strtoll?|rand|srand|time|clock|"
     r"abs|labs|isdigit|isspace|"
-    r"(?:a?(?:sin|cos|tan)h?|atan2|exp|exp2|exp10|expm1|log|log2|log10|log1p|pow|sqrt|cbrt|rsqrt|hypot|erfc?|"
-    r"tgamma|lgamma|floor|ceil|round|trunc|rint|nearbyint|l?lround|l?lrint|fabs|fmod|remainder|fma|fmin|fmax|fdim|"
-    r"copysign|ldexp|frexp|modf|scalbn?|logb|ilogb|nextafter|sincos|nan)f?")
+    rf"(?:{MATH}|frexp|modf|sincos|nan)f?")
 
 
 class Problem(Exception):

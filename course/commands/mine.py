@@ -72,7 +72,7 @@ def build(chosen):
     found = links.clashes(course.BUILD, course.ROOT, [file for file in objects if links.stage_of(file)])
     if found:
         raise course.Problem("\n".join(course.say(*clash) for clash in found))
-    mine_objects.write(chosen)
+    mine_objects.write(objects, chosen)
     problem = course.build("stagecraft_mine")
     if problem is not None:
         raise course.Problem(course.why_not_made(problem, objects))

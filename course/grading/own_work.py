@@ -17,6 +17,7 @@ import struct
 import subprocess
 import sys
 
+import cuda_check
 from mistakes import catalogue
 from shared import course
 from grading import links
@@ -324,9 +325,7 @@ def foreign_headers(stage, text):
 EMULATORS = re.compile(r"_Z(?!\d+cuda[A-Z]|N\d)\w+|_ZN13cuda_emulator(?:3runERKNS_6LaunchE|\d+b?f\d+_to_b?f\d+E\w)|__tsan_\w+|__ubsan_\w+|"
                        r"cuda_emulator_(?:memcpy|memmove|memset|flops)|threadIdx|blockIdx|blockDim|gridDim")
 ARITHMETIC = re.compile(
-    r"(?:a?(?:sin|cos|tan)h?|atan2|exp|exp2|exp10|expm1|log|log2|log10|log1p|pow|sqrt|cbrt|rsqrt|hypot|erfc?|tgamma|"
-    r"lgamma|floor|ceil|round|trunc|rint|nearbyint|l?lround|l?lrint|fabs|fmod|remainder|fma|fmin|fmax|fdim|copysign|"
-    r"ldexp|scalbn?|logb|ilogb|nextafter)f?|abs|labs|"
+    rf"(?:{cuda_check.MATH})f?|abs|labs|"
     r"_Zn[wa]m|_Zd[la]Pvm?|_ZTVN10__cxxabiv1\w+|__cxa_\w+|__gxx_personality_v0|_Unwind_Resume|__dso_handle|"
     r"_GLOBAL_OFFSET_TABLE_|__stack_chk_fail|_ZTH\w+|_ZTW\w+|__\w+[dts][ifc]\d|_ZSt\d+__throw_\w+|_ZSt9terminatev")
 

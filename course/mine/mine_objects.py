@@ -41,10 +41,9 @@ def objects(chosen):
     return [path for path in paths if path.endswith((".o", ".obj"))]  # CMake also lists precompiled headers
 
 
-def write(chosen):
-    """Writes the file that the linker reads, if the program must be linked again: if the objects are other ones, or one
-    of them was compiled again."""
-    names = objects(chosen)
+def write(names, chosen):
+    """Writes the file that the linker reads, with objects(chosen), if the program must be linked again: if the objects
+    are other ones, or one of them was compiled again."""
     text = "".join(f'"{name}"\n' for name in names)
     if any(stage.is_emulated for stage in chosen):
         text += "-no-pie\n"  # the emulator uses the addresses of symbols as the program's file has them

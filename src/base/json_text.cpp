@@ -1,5 +1,7 @@
 #include "base/json_text.h"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 namespace stagecraft {
@@ -35,6 +37,8 @@ std::string json_text(JsonNode node) {
 }
 
 std::string json_quoted(std::string_view text) { return json_text(nlohmann::json(text)); }
+
+double shortest_decimal(float value) { return std::stod(fmt::format("{}", value)); }
 
 nlohmann::json json_value(std::string_view text) { return nlohmann::json::parse(text); }
 

@@ -18,6 +18,9 @@ std::string json_text(JsonNode node);
 // A string in quotes, with escapes.
 std::string json_quoted(std::string_view text);
 
+// The double whose shortest text is that of this float: 0.8, not 0.800000011920929.
+double shortest_decimal(float value);
+
 // Parses a text that Json (base/json.h) has read without an error.
 nlohmann::json json_value(std::string_view text);
 

@@ -12,42 +12,27 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-template <class... Cases>
-struct Overloaded : Cases... {
-  using Cases::operator()...;
-};
-
 double count(std::size_t n) { return static_cast<double>(n); }
 
 // The bytes that a step reads for one token.
 double bytes_read(const Plan& plan, const StepKind& kind, std::size_t kv_len) {
-  const auto weight = [&](WeightId id) {
-    if (id == kNone) return 0.0;
+  double numbers = 0.0;
+  for (const WeightId id : weights_read(kind)) {
     const auto& shape = plan.weight(id).shape;
-    return sizeof(float) *
-           count(std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>()));
-  };
-  const auto row = [&](WeightId id) {
-    return id == kNone ? 0.0 : weight(id) / count(plan.weight(id).shape.front());
-  };
-  return std::visit(
-      Overloaded{
-          [&](const EmbedStep& s) { return row(s.table) + row(s.positions); },
-          [&](const NormStep& s) { return weight(s.weight) + weight(s.bias); },
-          [&](const LinearStep& s) { return weight(s.weight) + weight(s.bias); },
-          [&](const ShortConvStep& s) { return weight(s.taps) + weight(s.bias); },
-          [&](const ExpertsStep& s) {
-            const ExpertsStep::Expert& one = s.experts.front();
-            return count(most_chosen(plan, s)) *
-                   (weight(one.gate) + weight(one.up) + weight(one.down));
-          },
-          [&](const AttentionStep& s) {
-            const std::size_t seen = s.window == 0 ? kv_len : std::min(s.window, kv_len);
-            return 2.0 * sizeof(float) * count(seen) * count(plan.cache(s.cache).width());
-          },
-          [](const auto&) { return 0.0; },
-      },
-      kind);
+    double one =
+        count(std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>()));
+    if (std::holds_alternative<EmbedStep>(kind)) one /= count(shape.front());  // one row
+    numbers += one;
+  }
+  if (const auto* experts = std::get_if<ExpertsStep>(&kind)) {
+    numbers *= count(most_chosen(plan, *experts)) / count(experts->experts.size());
+  }
+  if (const auto* attention = std::get_if<AttentionStep>(&kind)) {
+    const std::size_t window = attention->window;
+    const std::size_t seen = window == 0 ? kv_len : std::min(window, kv_len);
+    numbers += 2.0 * count(seen) * count(plan.cache(attention->cache).width());
+  }
+  return sizeof(float) * numbers;
 }
 
 BufferId residual_stream(const Plan& plan) {

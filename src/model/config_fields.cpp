@@ -12,9 +12,9 @@ std::size_t ConfigFields::size(std::string_view key, std::size_t min, std::size_
   return json_size(at(key), where_, key, min, max);
 }
 
-std::size_t ConfigFields::size_or(std::string_view key, std::size_t fallback,
-                                  std::size_t min) const {
-  return has(key) ? size(key, min) : fallback;
+std::size_t ConfigFields::size_or(std::string_view key, std::size_t fallback, std::size_t min,
+                                  std::size_t max) const {
+  return has(key) ? size(key, min, max) : fallback;
 }
 
 double ConfigFields::number(std::string_view key, double min, double max) const {

@@ -31,7 +31,8 @@ class ConfigFields {
   // Each throws Error naming the field where it is missing, of another kind or out of range.
   std::size_t size(std::string_view key, std::size_t min = 1,
                    std::size_t max = kMaxDimension) const;
-  std::size_t size_or(std::string_view key, std::size_t fallback, std::size_t min = 1) const;
+  std::size_t size_or(std::string_view key, std::size_t fallback, std::size_t min = 1,
+                      std::size_t max = kMaxDimension) const;
   double number(std::string_view key, double min, double max) const;
   double number_or(std::string_view key, double fallback, double min, double max) const;
   bool flag_or(std::string_view key, bool fallback) const;

@@ -7,14 +7,10 @@
 #include <fmt/ranges.h>
 
 #include "base/error.h"
+#include "base/overloaded.h"
 
 namespace stagecraft {
 namespace {
-
-template <class... Cases>
-struct Overloaded : Cases... {
-  using Cases::operator()...;
-};
 
 // ---- text
 // -----------------------------------------------------------------------------------------
@@ -417,6 +413,42 @@ BufferId buffer_written(const StepKind& kind) {
                         [](const SelectStep& s) { return s.x; },
                     },
                     kind);
+}
+
+std::vector<WeightId> weights_read(const StepKind& kind) {
+  using Ids = std::vector<WeightId>;
+  Ids ids = std::visit(Overloaded{
+                           [](const EmbedStep& s) {
+                             return Ids{s.table, s.positions};
+                           },
+                           [](const NormStep& s) {
+                             return Ids{s.weight, s.bias};
+                           },
+                           [](const LinearStep& s) {
+                             return Ids{s.weight, s.bias};
+                           },
+                           [](const RouteStep& s) { return Ids{s.bias}; },
+                           [](const ExpertsStep& s) {
+                             Ids all;
+                             for (const ExpertsStep::Expert& one : s.experts) {
+                               all.insert(all.end(), {one.gate, one.up, one.down, one.gate_bias,
+                                                      one.up_bias, one.down_bias});
+                             }
+                             return all;
+                           },
+                           [](const AttentionStep& s) { return Ids{s.sinks}; },
+                           [](const ShortConvStep& s) {
+                             return Ids{s.taps, s.bias};
+                           },
+                           [](const DeltaStep& s) {
+                             return Ids{s.rate, s.shift};
+                           },
+                           [](const HeadsLinearStep& s) { return s.weights; },
+                           [](const auto&) { return Ids{}; },
+                       },
+                       kind);
+  std::erase(ids, kNone);
+  return ids;
 }
 
 bool is_read_after(const Plan& plan, std::size_t step, BufferId buffer) {

@@ -346,6 +346,8 @@ std::string plan_text(const Plan& plan);
 
 // What flows between steps.
 std::vector<BufferId> buffers_read(const StepKind& kind);
+// The weights of a step: of an embedding its whole tables, of experts those of all of them.
+std::vector<WeightId> weights_read(const StepKind& kind);
 BufferId buffer_written(const StepKind& kind);  // kNone for a step that only writes a cache
 // Whether the contents of `buffer` after this step are still read: by a later step, or as logits.
 bool is_read_after(const Plan& plan, std::size_t step, BufferId buffer);

@@ -13,10 +13,7 @@ namespace {
 
 constexpr float kLeastLogprob = -9999.0f;  // JSON has no infinity
 
-// With as many digits as tell it from every other float, not from every other double.
-double shortest(float logprob) {
-  return std::stod(fmt::format("{}", std::max(logprob, kLeastLogprob)));
-}
+double written(float logprob) { return shortest_decimal(std::max(logprob, kLeastLogprob)); }
 
 std::string server_sent(const nlohmann::json& json) { return "data: " + json_text(json) + "\n\n"; }
 
@@ -43,7 +40,7 @@ nlohmann::json chat_token(const Tokenizer& tokenizer, TokenId token, float logpr
   nlohmann::json numbers = nlohmann::json::array();
   for (const char c : bytes) numbers.push_back(static_cast<unsigned char>(c));
   return {{"token", utf8_with_replacements(bytes)},
-          {"logprob", shortest(logprob)},
+          {"logprob", written(logprob)},
           {"bytes", std::move(numbers)}};
 }
 
@@ -66,11 +63,11 @@ nlohmann::json completion_logprobs(const Tokenizer& tokenizer, std::span<const T
   nlohmann::json tokens = nlohmann::json::array(), logprobs = tokens, tops = tokens;
   for (const TokenScore& score : scores) {
     tokens.push_back(utf8_with_replacements(tokenizer.bytes_of(score.token)));
-    logprobs.push_back(shortest(score.logprob));
+    logprobs.push_back(written(score.logprob));
     nlohmann::json top = nlohmann::json::object();
     for (const auto& [token, logprob] : score.top) {
       const std::string text = utf8_with_replacements(tokenizer.bytes_of(token));
-      if (!top.contains(text)) top[text] = shortest(logprob);
+      if (!top.contains(text)) top[text] = written(logprob);
     }
     tops.push_back(std::move(top));
   }

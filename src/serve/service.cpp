@@ -45,9 +45,6 @@ std::optional<GlassView> glass_view(std::string_view path) {
   return std::nullopt;
 }
 
-// The shortest decimal number of a float: 0.8, not 0.800000011920929.
-double decimal(float value) { return std::stod(fmt::format("{}", value)); }
-
 bool is_json(std::string_view content_type) {
   return content_type.substr(0, content_type.find(';')) == kJson;
 }
@@ -299,10 +296,10 @@ HttpAnswer Service::describe() const {
                       {"context", model_.context},
                       {"vocab_size", model_.vocab_size},
                       {"plan", model_.plan},
-                      {"temperature", decimal(defaults.sampler.temperature)},
+                      {"temperature", shortest_decimal(defaults.sampler.temperature)},
                       {"top_k", defaults.sampler.top_k},
-                      {"top_p", decimal(defaults.sampler.top_p)},
-                      {"repeat_penalty", decimal(defaults.repeat_penalty)}});
+                      {"top_p", shortest_decimal(defaults.sampler.top_p)},
+                      {"repeat_penalty", shortest_decimal(defaults.repeat_penalty)}});
 }
 
 HttpAnswer Service::tokenize(const HttpRequest& request) const {

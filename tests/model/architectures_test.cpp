@@ -438,6 +438,20 @@ TEST(Architectures, IgnoreTheLayersBehindTheLastThatDeepSeekNames) {
   EXPECT_THROW(textbook_engine(folder.path()), Error);
 }
 
+// What counts the weights of a step forgets none: each weight of a plan belongs to one.
+TEST(Architectures, HaveNoWeightThatNoStepReads) {
+  for (const std::string& name : tiny_model_names()) {
+    const Plan plan = describe_model(fs::path(TEST_DATA "/models") / name).plan;
+    std::vector<bool> read(plan.weights.size(), false);
+    for (const Step& step : plan.steps) {
+      for (const WeightId id : weights_read(step.kind)) read[static_cast<std::size_t>(id)] = true;
+    }
+    for (std::size_t i = 0; i < read.size(); ++i) {
+      EXPECT_TRUE(read[i]) << name << ": " << plan.weights[i].name;
+    }
+  }
+}
+
 TEST(Architectures, NoTextIsLongerThanTheTableOfPositions) {
   const fs::path model = TEST_DATA "/models/gpt2-scale-by-layer";  // 9 positions
   for (const BackendKind backend : {BackendKind::Textbook, BackendKind::Cpu}) {

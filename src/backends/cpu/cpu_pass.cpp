@@ -115,9 +115,8 @@ class Pass {
     const PanelMatrix& up = weights_.matrix(step.up.weight);
     const Product products[] = {{&gate}, {&up}};
     const Rows x = prepare(step.input, products);
-    const GatedProduct product{
-        gate, up, weights_.vector(step.gate.bias), weights_.vector(step.up.bias), step.function,
-        {},   {}};
+    const GatedProduct product{gate, up, weights_.vector(step.gate.bias),
+                               weights_.vector(step.up.bias), step.function};
     const auto out = buffer(step.out);
     slice_.share_tiles(gate.panel_count(), {0, rows_}, [&](std::size_t panel, Range rows) {
       gated_panel(product, x, panel, rows, out);
@@ -131,7 +130,7 @@ class Pass {
     const float* gate_bias;
     const float* up_bias;
     ActivateStep::Function function;
-    float limit, alpha;  // of ExpertsStep
+    float limit = 0.0f, alpha = 1.0f;  // of ExpertsStep
   };
   void gated_panel(const GatedProduct& product, const Rows& x, std::size_t panel, Range rows,
                    MatrixView<float> out) const {

@@ -2,11 +2,19 @@
 
 #include <algorithm>
 #include <optional>
+#include <type_traits>
+#include <variant>
 
 #include "base/error.h"
 
 namespace stagecraft {
 namespace {
+
+// Whether a variant of steps has this kind.
+template <class Variant, class Kind>
+constexpr bool kHasKind = false;
+template <class Kind, class... Kinds>
+constexpr bool kHasKind<std::variant<Kinds...>, Kind> = (std::is_same_v<Kind, Kinds> || ...);
 
 class Fuser {
  public:
@@ -48,35 +56,9 @@ class Fuser {
       fused_.steps.push_back(FusedAdd{add->x, add->in, add->scale});
       return i + 1;
     }
-    if (const auto* route = at<RouteStep>(i)) {
-      fused_.steps.push_back(*route);
-      return i + 1;
-    }
     if (at<ExpertsStep>(i) != nullptr) return experts(i);
-    if (const auto* map = at<MapStep>(i)) {
-      fused_.steps.push_back(*map);
-      return i + 1;
-    }
-    if (const auto* activate = at<ActivateStep>(i)) {
-      fused_.steps.push_back(*activate);
-      return i + 1;
-    }
-    if (const auto* conv = at<ShortConvStep>(i)) {
-      fused_.steps.push_back(*conv);
+    if ((at<DeltaStep>(i) == nullptr || owns_inputs(i)) && takes_over(i)) {
       if (i == last_state_) select(i);
-      return i + 1;
-    }
-    if (at<DeltaStep>(i) != nullptr && owns_inputs(i)) {
-      fused_.steps.push_back(*at<DeltaStep>(i));
-      if (i == last_state_) select(i);
-      return i + 1;
-    }
-    if (const auto* heads = at<HeadsLinearStep>(i)) {
-      fused_.steps.push_back(*heads);
-      return i + 1;
-    }
-    if (const auto* join = at<JoinStep>(i)) {
-      fused_.steps.push_back(*join);
       return i + 1;
     }
     if (at<SelectStep>(i) != nullptr) {
@@ -86,6 +68,17 @@ class Fuser {
     const Step& step = plan_.steps[i];
     throw Error("cpu backend: {}: step '{}' (layer {}) is not supported; --textbook runs it",
                 plan_.model_type, step.name, step.layer);
+  }
+
+  // Takes over step i unchanged, if fused plans have its kind.
+  bool takes_over(std::size_t i) {
+    return std::visit(
+        [this](const auto& step) {
+          constexpr bool has = kHasKind<FusedStep, std::decay_t<decltype(step)>>;
+          if constexpr (has) fused_.steps.push_back(step);
+          return has;
+        },
+        plan_.steps[i].kind);
   }
 
   std::optional<std::size_t> norm_and_linears(std::size_t i) {
@@ -308,25 +301,14 @@ class Fuser {
         mark(norm->in);
         mark(norm->out);
       }
-      if (const auto* activate = std::get_if<ActivateStep>(&step)) {
-        mark(activate->gate);
-        if (activate->up != kNone) mark(activate->up);
-        mark(activate->out);
-      }
-      if (const auto* conv = std::get_if<ShortConvStep>(&step)) {
-        mark(conv->in);
-        mark(conv->out);
-      }
-      if (const auto* delta = std::get_if<DeltaStep>(&step)) {
-        for (const BufferId id : {delta->in, delta->beta, delta->decay, delta->out}) mark(id);
-      }
-      if (const auto* heads = std::get_if<HeadsLinearStep>(&step)) {
-        mark(heads->in);
-        mark(heads->out);
-      }
-      if (const auto* join = std::get_if<JoinStep>(&step)) {
-        for (const BufferId id : {join->a, join->b, join->out}) mark(id);
-      }
+      std::visit(
+          [&](const auto& kind) {
+            if constexpr (kHasKind<StepKind, std::decay_t<decltype(kind)>>) {
+              for (const BufferId id : buffers_read(kind)) mark(id);
+              mark(buffer_written(kind));
+            }
+          },
+          step);
     }
     // The caller brings the memory of the logits.
     fused_.stored[static_cast<std::size_t>(plan_.logits)] = false;

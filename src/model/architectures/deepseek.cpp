@@ -117,12 +117,8 @@ DeepSeek parse_deepseek(const ConfigFields& fields) {
   }
   model.latent = parse_latent(fields, model.sizes.n_heads);
   model.bias = fields.flag_or("attention_bias", false);
-  model.n_dense = fields.has("first_k_dense_replace") ? fields.size("first_k_dense_replace", 0)
-                  : third                             ? 3
-                                                      : 0;
-
-  constexpr std::string_view kGuessing = "num_nextn_predict_layers";
-  if (fields.has(kGuessing)) model.n_guessing = fields.size(kGuessing, 0, kMostGuessing);
+  model.n_dense = fields.size_or("first_k_dense_replace", third ? 3 : 0, 0);
+  model.n_guessing = fields.size_or("num_nextn_predict_layers", 0, 0, kMostGuessing);
 
   model.experts = parse_experts(fields, model.sizes.n_layers,
                                 {.n = third ? std::size_t{256} : std::size_t{64},

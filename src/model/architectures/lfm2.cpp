@@ -101,7 +101,7 @@ Plan lfm2_plan(const ConfigFields& fields) {
   const FrequenciesId rope = w.frequencies(parse_rope(fields, sizes.max_seq_len, kTheta));
   ShortConv conv{w.buffer("b", sizes.dim), w.buffer("c", sizes.dim), w.buffer("h", sizes.dim),
                  w.buffer("y", sizes.dim)};
-  conv.n_taps = fields.has("conv_L_cache") ? fields.size("conv_L_cache", 1, kMostTaps) : 3;
+  conv.n_taps = fields.size_or("conv_L_cache", 3, 1, kMostTaps);
   conv.bias = fields.flag_or("conv_bias", false);
   w.embedding();
   for (std::size_t i = 0; i < sizes.n_layers; ++i) {

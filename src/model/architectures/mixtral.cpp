@@ -24,7 +24,7 @@ Plan mixtral_plan(const ConfigFields& fields) {
       fields, sizes.n_layers, {.n = 8, .n_chosen = 2},
       {.n = either_name(fields, "num_local_experts", "num_experts"), .width = "intermediate_size"});
   experts.normed = true;
-  const std::size_t window = fields.has("sliding_window") ? fields.size("sliding_window") : 0;
+  const std::size_t window = fields.size_or("sliding_window", 0);
 
   Plan plan;
   DecoderWriter w("mixtral", sizes, plan, {.gated = false});

@@ -17,7 +17,7 @@ Plan phi3_plan(const ConfigFields& fields) {
   if (rope_config.type != RopeConfig::Type::Default) {
     throw Error("{}: rope type: expected default, found another", fields.where());
   }
-  const std::size_t window = fields.has("sliding_window") ? fields.size("sliding_window") : 0;
+  const std::size_t window = fields.size_or("sliding_window", 0);
   const std::size_t q_dim = sizes.q_dim(), kv_dim = sizes.kv_dim(), qkv_dim = q_dim + 2 * kv_dim;
   const std::size_t ffn_dim = sizes.ffn_dim;
   const float scale = sizes.score_scale();

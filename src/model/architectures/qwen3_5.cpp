@@ -30,8 +30,7 @@ DeltaSizes parse_delta(const ConfigFields& fields) {
   sizes.n_key_heads = fields.size_or("linear_num_key_heads", 16);
   sizes.key_dim = fields.size_or("linear_key_head_dim", 128);
   sizes.value_dim = fields.size_or("linear_value_head_dim", 128);
-  constexpr std::string_view kTaps = "linear_conv_kernel_dim";
-  sizes.n_taps = fields.has(kTaps) ? fields.size(kTaps, 1, kMostTaps) : 4;
+  sizes.n_taps = fields.size_or("linear_conv_kernel_dim", 4, 1, kMostTaps);
   if (sizes.n_heads % sizes.n_key_heads != 0) {
     throw Error(
         "{}: 'linear_num_value_heads': expected a multiple of 'linear_num_key_heads' {}, "

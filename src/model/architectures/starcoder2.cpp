@@ -17,7 +17,7 @@ Plan starcoder2_plan(const ConfigFields& fields) {
   expect_text(fields, "norm_type", {"layer_norm"});
   expect_text(fields, "mlp_type", {"default"});
   const bool bias = fields.flag_or("use_bias", true);
-  const std::size_t window = fields.has("sliding_window") ? fields.size("sliding_window") : 0;
+  const std::size_t window = fields.size_or("sliding_window", 0);
   const float scale = sizes.score_scale();
 
   Plan plan;
