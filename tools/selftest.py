@@ -266,15 +266,26 @@ def check_class(_):
     run(sys.executable, ROOT / "tests" / "course" / "classroom" / "class_test.py", BUILD / "release", "all")
 
 
-def run_tests():
-    """every test, built as it is shipped"""
+def ctest(*which):
+    """Tests, built as they are shipped."""
     run(ROOT / "stage", "build", "all")
     # Some wait for limits of time most of theirs, so one more than there are cores.
-    run("ctest", "--preset", "release", "-j", str(int(CORES) + 1), "--no-label-summary")
+    run("ctest", "--preset", "release", "-j", str(int(CORES) + 1), "--no-label-summary", *which)
+
+
+def check_course(_):
+    """the proofs of the course: wrong programs, attacks on the grader, every command of every handout (15 minutes)"""
+    ctest("-L", "^proof$")
+
+
+def run_tests():
+    """every test, but for those of --course"""
+    ctest("-LE", "^proof$")
 
 
 PARTS = {
     "format": check_format,
+    "course": check_course,
     "asan": check_asan,
     "tsan": check_tsan,
     "fuzz": check_fuzz,
