@@ -233,6 +233,17 @@ def check_page(_):
     run(sys.executable, ROOT / "tests" / "serve" / "page_test.py", BUILD / "release" / "src" / "stagecraft")
 
 
+def check_python(_):
+    """the Python package, built and installed into an environment of its own, and its notebook"""
+    packages("python3-venv", "python3-dev")
+    run(ROOT / "stage", "build", "--only", "version")  # installs the libraries
+    folder = BUILD / "python_package"
+    if not folder.is_dir():
+        quietly("python.log", sys.executable, "-m", "venv", folder)
+    quietly("python.log", folder / "bin" / "pip", "install", ROOT, "matplotlib")
+    run(folder / "bin" / "python", ROOT / "tests" / "python" / "module_test.py")
+
+
 def check_cuda(_):
     """the CUDA kernels compiled by nvcc for two GPUs, none with spilled registers; nothing is run"""
     found = shutil.which("nvcc")
@@ -293,6 +304,7 @@ PARTS = {
     "clang": check_clang,
     "tidy": check_tidy,
     "page": check_page,
+    "python": check_python,
     "aarch64": check_aarch64,
     "processors": check_processors,
     "cuda": check_cuda,

@@ -1,0 +1,152 @@
+"""What the Python package promises: module_test.py, with a Python that has it, NumPy and Matplotlib
+
+./stage selftest --python installs the package into an environment of its own and runs this.
+"""
+import json
+import os
+import pathlib
+import threading
+import unittest
+
+import numpy as np
+import stagecraft
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+STORY, CHAT = ROOT / "models" / "story", ROOT / "models" / "chat"
+PROMPT = "Once upon a time"
+
+
+class Story(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.model = stagecraft.Model(STORY, threads=2)
+
+    def generate(self, prompt=PROMPT, **options):
+        return self.model.generate(prompt, **{"seed": 7, "max_tokens": 24, **options})
+
+    def test_text_comes_in_pieces_and_is_the_same_for_the_same_seed(self):
+        first = self.generate()
+        pieces = list(first)
+        self.assertGreater(len(pieces), 5)
+        self.assertEqual(first.reason, "max_tokens")
+        self.assertEqual(len(first.tokens), 24)
+        self.assertEqual("".join(pieces), "".join(self.generate()))
+        self.assertNotEqual("".join(pieces), "".join(self.generate(seed=8)))
+
+    def test_texts_side_by_side_do_not_disturb_each_other(self):
+        alone = "".join(self.generate())
+        one, other = self.generate(), self.generate("The dog")
+        said = ""
+        for piece, _ in zip(one, other):
+            said += piece
+        self.assertTrue(alone.startswith(said))
+        self.assertEqual(said + "".join(one), alone)
+
+    def test_threads_get_what_one_thread_gets(self):
+        alone = "".join(self.generate())
+        found = []
+        threads = [threading.Thread(target=lambda: found.append("".join(self.generate()))) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(found, [alone] * 4)
+
+    def test_a_stop_text_ends_it_and_is_not_said(self):
+        alone = "".join(self.generate())
+        word = alone.split()[3]
+        text = self.generate(stop=[word])
+        self.assertEqual("".join(text), alone[:alone.index(word)])
+        self.assertEqual(text.reason, "stop")
+
+    def test_ids_are_a_prompt_too(self):
+        ids = self.model.encode(PROMPT)
+        self.assertIn(PROMPT, self.model.decode(ids))
+        self.assertEqual("".join(self.generate(ids)), "".join(self.generate()))
+
+    def test_greedy_text_follows_the_logits(self):
+        ids = self.model.encode(PROMPT)
+        for _ in range(3):
+            text = self.generate(ids, temperature=0, max_tokens=1)
+            list(text)
+            logits = self.model.logits(ids)
+            self.assertEqual((logits.shape, logits.dtype), ((len(ids), self.model.vocab_size), np.float32))
+            self.assertEqual(text.tokens, [logits[-1].argmax()])
+            ids += text.tokens
+
+    def test_a_trace_ends_in_the_logits_and_its_attention_sums_to_1(self):
+        ids = self.model.encode(PROMPT)
+        trace = self.model.trace(ids)
+        self.assertEqual(next(iter(trace)), "embedding")
+        np.testing.assert_allclose(trace["logits"], self.model.logits(ids), atol=1e-3)
+        shares = trace["layers.0.attn_probs"]
+        self.assertEqual(shares.shape[1:], (len(ids), len(ids)))
+        np.testing.assert_allclose(shares.sum(axis=-1), 1, atol=1e-5)
+        self.assertEqual(np.triu(shares, 1).max(), 0)  # no token looks ahead
+
+    def test_the_plan_is_a_text(self):
+        self.assertIn("attention", self.model.plan())
+
+    def test_a_text_ends_where_the_context_does(self):
+        model = stagecraft.Model(STORY, context=8)
+        text = model.generate(PROMPT, temperature=0)
+        list(text)
+        self.assertEqual(text.reason, "context")
+
+    def test_errors_name_what_was_expected(self):
+        for call, parts in (
+                (lambda: stagecraft.Model("/no/such/model"), ["/no/such/model"]),
+                (lambda: stagecraft.Model(STORY, backend="gpu"), ["backend", "cpu or textbook", "gpu"]),
+                (lambda: self.generate([]), ["prompt", "at least one"]),
+                (lambda: self.generate([1] * (self.model.context + 1)), ["prompt", str(self.model.context)]),
+                (lambda: list(self.generate([10 ** 6])), ["1000000"]),
+                (lambda: self.generate(temperature=-1), ["temperature", "0 to 100", "-1"]),
+                (lambda: self.generate(top_p=float("nan")), ["top_p"]),
+                (lambda: self.model.logits([-1]), ["-1"]),
+                (lambda: self.model.trace([10 ** 6]), ["1000000"]),
+                (lambda: self.model.logits([]), ["prompt"])):
+            with self.assertRaises(stagecraft.Error) as caught:
+                call()
+            for part in parts:
+                self.assertIn(part, str(caught.exception))
+        with self.assertRaises(TypeError):
+            self.model.generate(3.5)
+
+
+class Chat(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.model = stagecraft.Model(CHAT)
+
+    def test_a_conversation_goes_on(self):
+        messages = [{"role": "user", "content": "Do you have a dog?"}]
+        answer = "".join(self.model.chat(messages, seed=3))
+        self.assertTrue(answer.strip())
+        messages += [{"role": "assistant", "content": answer}, {"role": "user", "content": "What is its name?"}]
+        second = "".join(self.model.chat(messages, seed=3))
+        fresh = stagecraft.Model(CHAT)
+        self.assertEqual("".join(fresh.chat(messages, seed=3)), second)
+
+    def test_the_messages_are_checked(self):
+        user = {"role": "user", "content": "Hello!"}
+        for messages in ([], [{"role": "assistant", "content": "Hello!"}], [user, user],
+                         [{"role": "user"}], [user, {"role": "system", "content": "Be brief."}, user]):
+            with self.assertRaises(stagecraft.Error) as caught:
+                self.model.chat(messages)
+            self.assertIn("message", str(caught.exception))
+
+
+class Notebook(unittest.TestCase):
+    def test_its_cells_run(self):
+        os.environ["MPLBACKEND"] = "Agg"
+        os.chdir(ROOT / "examples")
+        cells = json.loads((ROOT / "examples" / "attention.ipynb").read_text())["cells"]
+        names = {}
+        for cell in cells:
+            if cell["cell_type"] == "code":
+                exec("".join(cell["source"]), names)  # pylint: disable=exec-used
+        self.assertTrue(names["plt"].get_fignums())
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
