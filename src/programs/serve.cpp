@@ -9,6 +9,7 @@
 #include "programs/console.h"
 #include "programs/model_path.h"
 #include "programs/options.h"
+#include "programs/students_code.h"
 #include "serve/service.h"
 
 namespace stagecraft {
@@ -27,6 +28,7 @@ struct ServeFlags : GenerationFlags {
   std::vector<std::string> aliases;
   std::string api_key_file;
   std::string chat_template;
+  std::string beside;  // a second model
 };
 
 // The first SIGINT or SIGTERM is noted and wakes the server; the second one ends the program.
@@ -125,43 +127,98 @@ void serve(const ServeFlags& flags, HttpServer& server, const std::string& name)
   });
 }
 
+// All that one model needs to be served.
+class ServedEngine {
+ public:
+  ServedEngine(const ServeFlags& flags, const ModelSource& source, Engine engine,
+               const Service::Options& options)
+      : flags_(flags),
+        source_(source),
+        tokenizer_(Tokenizer::open(flags.tokenizer_source(source))),
+        engine_(std::move(engine)),
+        model_(describe(flags, source, engine_, tokenizer_)),
+        grammars_(tokenizer_),
+        service_(model_, options) {
+    model_.grammars = &grammars_;
+    affordable_context(engine_, model_.context, flags.parallel);
+    note_long_context(engine_.plan(), model_.context);
+    try {
+      chat_ = ChatFormat::open(source, tokenizer_, flags.chat_template);
+      chat_->find_tool_form();
+      model_.chat = &*chat_;
+    } catch (const Error& error) {
+      if (!flags.chat_template.empty()) throw;
+      model_.why_no_chat = error.what();
+    }
+  }
+
+  // The threads that compute. They wake the server, so they must end before it does.
+  struct Threads {
+    Scheduler scheduler;
+    GlassBox glass_box;
+  };
+  std::unique_ptr<Threads> start(HttpServer& server) {
+    const auto wake = [&server] { server.wake(); };
+    const Scheduler::Options options{flags_.parallel, model_.context, flags_.queue};
+    std::unique_ptr<Threads> threads(
+        new Threads{{engine_, tokenizer_, options, wake},
+                    {[this] { return open_textbook(source_, engine_.plan()); }, tokenizer_,
+                     model_.context, wake}});
+    service_.use(server, threads->scheduler, threads->glass_box);
+    return threads;
+  }
+
+  Service& service() { return service_; }
+  const std::string& name() const { return model_.names.front(); }
+
+ private:
+  const ServeFlags flags_;
+  const ModelSource source_;
+  Tokenizer tokenizer_;
+  Engine engine_;
+  ServedModel model_;
+  TokenGrammars grammars_;
+  std::optional<ChatFormat> chat_;
+  Service service_;
+};
+
+// The model beside the first one. With a student's functions in the program, it is run by ours.
+std::unique_ptr<ServedEngine> open_beside(ServeFlags flags, Service::Options options) {
+  if (flags.beside.empty()) return nullptr;
+  if (flags.beside != flags.model) flags.tokenizer = flags.chat_template = {};
+  flags.model = flags.beside;
+  flags.aliases = {};
+  const ModelSource source = find_model(flags.model, "");
+  if (students_code == nullptr) {
+    return std::make_unique<ServedEngine>(flags, source, flags.open_engine(source), options);
+  }
+  flags.aliases = {names_of(flags, source).front() + " (ours)"};
+  options.has_glass_box = false;  // it would run the student's functions
+  Engine engine = Engine::open(source, {BackendKind::Cpu, flags.thread_count()});
+  return std::make_unique<ServedEngine>(flags, source, std::move(engine), options);
+}
+
 void run_serve(const ServeFlags& flags) {
   const std::string key = read_key(flags.api_key_file);
-  const ModelSource source = find_model(flags.model, "chat");
-  const Tokenizer tokenizer = Tokenizer::open(flags.tokenizer_source(source));
-  Engine engine = flags.open_engine(source);
-  ServedModel model = describe(flags, source, engine, tokenizer);
-  TokenGrammars grammars(tokenizer);
-  model.grammars = &grammars;
-  affordable_context(engine, model.context, flags.parallel);
-  note_long_context(engine.plan(), model.context);
-
-  std::optional<ChatFormat> chat;
-  try {
-    chat = ChatFormat::open(source, tokenizer, flags.chat_template);
-    chat->find_tool_form();
-    model.chat = &*chat;
-  } catch (const Error& error) {
-    if (!flags.chat_template.empty()) throw;
-    model.why_no_chat = error.what();
-  }
   const bool local = is_loopback(flags.host);
-  Service service(model, {key, local});
+  const ModelSource source = find_model(flags.model, "chat");
+  Service::Options service{.api_key = key, .only_local_names = local};
+  const std::unique_ptr<ServedEngine> beside = open_beside(flags, service);
+  service.has_beside = beside != nullptr;
+  ServedEngine first(flags, source, flags.open_engine(source), service);
+  SideBySide both(first.service(), beside ? &beside->service() : nullptr);
   HttpServerOptions options;
   options.host = flags.host;
   options.port = flags.port;
-  HttpServer server(options, service);
+  HttpServer server(options, both);
   const SignalGuard guard(server);
-  Scheduler scheduler(engine, tokenizer, {flags.parallel, model.context, flags.queue},
-                      [&server] { server.wake(); });
-  GlassBox glass_box([&] { return open_textbook(source, engine.plan()); }, tokenizer, model.context,
-                     [&server] { server.wake(); });
-  service.use(server, scheduler, glass_box);
+  const auto threads = first.start(server);
+  const auto threads_beside = beside ? beside->start(server) : nullptr;
   if (!local && key.empty()) {
     print_note(
         "note: whoever reaches this address may use the model; --api-key-file asks for a key");
   }
-  serve(flags, server, model.names.front());
+  serve(flags, server, first.name());
 }
 
 }  // namespace
@@ -201,6 +258,11 @@ void add_serve(CLI::App& app) {
       ->add_option("--chat-template", flags->chat_template,
                    "How the model wants a conversation written; as for chat")
       ->type_name("NAME|FILE");
+  command
+      ->add_option("--beside", flags->beside,
+                   "A second model: the page shows its answers beside those of the first")
+      ->check(not_empty())
+      ->type_name("PATH");
   command->footer(
       "Sampling options are for requests that do not name their own.\n"
       "Example: stagecraft serve --model models/chat --port 8080");

@@ -260,13 +260,18 @@ void Service::finish(ConnectionId connection, Answer& writer) {
 }
 
 void Service::on_gone(ConnectionId connection) {
-  ++gone_;
   for (auto it = lookers_.begin(); it != lookers_.end();) {
-    if (it->second == connection) glass_box_->cancel(it->first);
-    it = it->second == connection ? lookers_.erase(it) : std::next(it);
+    if (it->second != connection) {
+      ++it;
+      continue;
+    }
+    ++gone_;
+    glass_box_->cancel(it->first);
+    it = lookers_.erase(it);
   }
   const auto it = answering_.find(connection);
   if (it == answering_.end()) return;
+  ++gone_;
   for (std::size_t i = 0; i < it->second.n_texts; ++i) {
     scheduler_->cancel(it->second.first + i);
     owners_.erase(it->second.first + i);
@@ -296,6 +301,8 @@ HttpAnswer Service::describe() const {
                       {"context", model_.context},
                       {"vocab_size", model_.vocab_size},
                       {"plan", model_.plan},
+                      {"beside", options_.has_beside},
+                      {"glass_box", options_.has_glass_box},
                       {"temperature", shortest_decimal(defaults.sampler.temperature)},
                       {"top_k", defaults.sampler.top_k},
                       {"top_p", shortest_decimal(defaults.sampler.top_p)},
@@ -332,6 +339,23 @@ HttpAnswer Service::metrics() const {
   add("passes_total", "counter", "Forward passes of the model.", count(stats.passes));
   add("pass_seconds_total", "counter", "Time in forward passes.", stats.pass_seconds);
   return {200, "text/plain; version=0.0.4", std::move(text), {}};
+}
+
+void SideBySide::on_request(ConnectionId connection, HttpRequest request) {
+  constexpr std::string_view kBeside = "/beside";
+  const bool is_second = second_ != nullptr && request.path.starts_with("/beside/");
+  if (is_second) request.path.erase(0, kBeside.size());
+  (is_second ? *second_ : first_).on_request(connection, std::move(request));
+}
+
+void SideBySide::on_gone(ConnectionId connection) {
+  first_.on_gone(connection);
+  if (second_ != nullptr) second_->on_gone(connection);
+}
+
+void SideBySide::on_wake() {
+  first_.on_wake();
+  if (second_ != nullptr) second_->on_wake();
 }
 
 }  // namespace stagecraft

@@ -20,6 +20,8 @@ class Service : public HttpServer::Handler {
   struct Options {
     std::string api_key;           // empty: nobody is asked for one
     bool only_local_names = true;  // refuse a Host header that does not name this machine
+    bool has_beside = false;       // is there a second model beside it (SideBySide)?
+    bool has_glass_box = true;     // does the page show how this model chose a token?
   };
   // model: must outlive it.
   Service(const ServedModel& model, const Options& options);
@@ -68,6 +70,22 @@ class Service : public HttpServer::Handler {
   std::map<LookId, ConnectionId> lookers_;
   std::time_t began_;
   std::uint64_t requests_ = 0, refused_ = 0, gone_ = 0, completions_ = 0;
+};
+
+// Two models at one address: a path below /beside/ is a path of the second model. No second model:
+// null.
+class SideBySide : public HttpServer::Handler {
+ public:
+  SideBySide(Service& first, Service* second) : first_(first), second_(second) {}
+
+  void on_request(ConnectionId connection, HttpRequest request) override;
+  HttpAnswer refusal(const HttpError& error) override { return first_.refusal(error); }
+  void on_gone(ConnectionId connection) override;
+  void on_wake() override;
+
+ private:
+  Service& first_;
+  Service* second_;
 };
 
 }  // namespace stagecraft

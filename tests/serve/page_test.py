@@ -194,6 +194,29 @@ class Page(unittest.TestCase):
             page.wait(QUIET)
             self.assertEqual(page.text(".user .body"), "Once upon a time, there")
 
+    def test_two_models_side_by_side(self):
+        with serving(PROGRAM, "--model", MODELS / "story", "--beside", MODELS / "story") as server:
+            page = self.page
+            page.open(f"http://127.0.0.1:{server.port}/")
+            page.wait("document.querySelector('.welcome')")
+            say(page, "Once upon a time")
+            first, second = page.texts(".assistant .body")
+            self.assertEqual(first, second)  # the same model and the same seed
+            self.assertEqual(page.texts(".parts"), [])
+            self.assertEqual(page.text("#said"), f"story: {first}\nstory: {first}")
+            page.click("[data-answer='1'] .token:nth-child(3)")
+            page.wait("document.querySelectorAll('#view tbody tr').length >= 12")
+            self.assertEqual(page.run("return document.querySelector('#view .chip').disabled"), True)
+            self.assertEqual(page.log(), [])
+        with serving(PROGRAM, "--model", MODELS / "chat", "--beside", MODELS / "story") as server:
+            self.assertEqual(server.ask("GET", "/beside/v1/models")[0], 200)
+            page.open(f"http://127.0.0.1:{server.port}/")
+            page.wait("document.querySelector('.welcome')")
+            say(page, "Hello, who are you?")
+            self.assertEqual(page.texts(".assistant .who"), ["chat", "story"])
+            first, second = page.texts(".assistant .body")
+            self.assertTrue(first and second and first != second)
+
     def test_shows_text_as_text(self):
         with serving(PROGRAM, "--model", MODELS / "chat", "--alias", HOSTILE) as server:
             page = self.open(server)

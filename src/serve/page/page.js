@@ -30,8 +30,9 @@ const THEME = "stagecraft-theme";
 const MOST_CONVERSATIONS = 40;
 let kept = { conversations: [], current: null, settings: {} };
 
-// Conversations hold token ids, which have another meaning for another model: each model has its own store.
-const store = () => `stagecraft ${model.model} ${model.vocab_size}`;
+// Conversations hold token ids, which have another meaning for another model: each model, or pair, has its own store.
+const store = () =>
+  ["stagecraft", ...[model, beside].filter(Boolean).map((one) => `${one.model} ${one.vocab_size}`)].join(" ");
 
 function load() {
   try {
@@ -60,6 +61,7 @@ function save() {
 
 const KEY = "stagecraft-key";  // in the storage of this tab only
 let model = null;              // the answer of /glass/model
+let beside = null;             // the same of the model beside it (./stage serve --beside), or null
 
 function askForKey() {
   const dialog = byId("key");
@@ -111,7 +113,8 @@ async function* events(answer) {
 
 // ---- conversations ------------------------------------------------------------------------------
 // A conversation: { id, title, messages }. A message: { role: "user", text }, or
-// { role: "assistant", prompt: [ids], tokens: [{ id, text, logprob }], finish }.
+// { role: "assistant", prompt: [ids], tokens: [{ id, text, logprob }], finish, beside }. "beside" is the
+// answer of the model beside the first one, with the same members.
 
 let writing = null;  // the AbortController of the answer that is being written
 
@@ -139,63 +142,91 @@ function options() {
   return { ...sampling(), seed, stream: true, return_token_ids: true };
 }
 
-// Adds an answer to the messages of a conversation, and shows it while the model writes it.
-async function answerTo(conversation) {
-  const before = conversation.messages.slice();
-  const answer = { role: "assistant", prompt: [], tokens: [], finish: null };
-  conversation.messages.push(answer);
-  const most = kept.settings.max_tokens;
-  if (model.chat) {
-    const system = kept.settings.system ? [{ role: "system", content: kept.settings.system }] : [];
-    const messages = before.map((one) => ({ role: one.role, content: textOf(one) }));
-    await write(conversation, answer, "/v1/chat/completions", {
-      ...options(), messages: [...system, ...messages], logprobs: true, ...(most && { max_tokens: most }),
-    });
-  } else {
-    await write(conversation, answer, "/v1/completions",
-                { ...options(), prompt: before.at(-1).text, logprobs: 0, max_tokens: most ?? 200 });
-  }
+const newAnswer = () => ({ prompt: [], tokens: [], finish: null });
+
+// The answers in a message, each with its model.
+function answersOf(message) {
+  return [[model, message], ...(beside && message.beside ? [[beside, message.beside]] : [])];
 }
 
-// Continues after the tokens that an answer already has.
-async function goOn(conversation, answer) {
-  const prompt = idsOf(answer);
-  const room = Math.max(1, model.context - prompt.length);
-  await write(conversation, answer, "/v1/completions", {
-    ...options(), prompt, logprobs: 0, stop_token_ids: model.chat_end_tokens,
-    max_tokens: Math.min(kept.settings.max_tokens ?? (model.chat ? room : 200), room),
+// Adds an answer of each model to the messages of a conversation, and shows it while it is written.
+// The answers have the same seed; each model sees its own earlier answers.
+async function answerTo(conversation) {
+  const before = conversation.messages.slice();
+  const message = { role: "assistant", ...newAnswer() };
+  if (beside) message.beside = newAnswer();
+  conversation.messages.push(message);
+  const most = kept.settings.max_tokens;
+  const common = options();
+  await write(conversation, message, (one) => {
+    if (!one.chat) return ["/v1/completions", { ...common, prompt: before.at(-1).text, logprobs: 0, max_tokens: most ?? 200 }];
+    const system = kept.settings.system ? [{ role: "system", content: kept.settings.system }] : [];
+    const messages = before.map((past) =>
+      ({ role: past.role, content: textOf(one === beside ? past.beside ?? past : past) }));
+    return ["/v1/chat/completions", { ...common, messages: [...system, ...messages], logprobs: true, ...(most && { max_tokens: most }) }];
   });
 }
 
-async function write(conversation, answer, path, body) {
-  const begun = performance.now();
-  const had = answer.tokens.length;
+// Continues after the tokens that the answers already have.
+async function goOn(conversation, message) {
+  const common = options();
+  await write(conversation, message, (one, answer) => {
+    const prompt = idsOf(answer);
+    const room = Math.max(1, one.context - prompt.length);
+    return ["/v1/completions", {
+      ...common, prompt, logprobs: 0, stop_token_ids: one.chat_end_tokens,
+      max_tokens: Math.min(kept.settings.max_tokens ?? (one.chat ? room : 200), room),
+    }];
+  });
+}
+
+// request(model, answer): the path and the body with which a model writes its answer, or continues it.
+async function write(conversation, message, request) {
   writing = new AbortController();
   const { signal } = writing;
-  answer.finish = null;
+  const asked = answersOf(message).filter(([, answer]) => answer.finish !== "stop");
+  const had = asked.map(([, answer]) => answer.tokens.length);
+  for (const [, answer] of asked) answer.finish = null;
   show();
   say("Writing …");
-  try {
-    for await (const event of events(await ask(path, body, signal))) {
-      const [choice] = event.choices;
-      if (answer.prompt.length === 0) {
-        answer.prompt = event.prompt_token_ids ?? choice.prompt_token_ids ?? [];
-      }
-      take(answer, choice);
-      showNew(answer);
+  const said = await Promise.all(asked.map(async ([one, answer], i) => {
+    const begun = performance.now();
+    try {
+      const [path, body] = request(one, answer);
+      await receive(message, answer, await ask(one.base + path, body, signal));
+    } catch (problem) {
+      if (!signal.aborted) return { problem };
+      answer.finish = "stopped";
+      return { text: "Stopped." };
     }
-    const made = answer.tokens.length - had;
-    const seconds = (performance.now() - begun) / 1000;
-    say(`${made} tokens, ${(made / seconds).toFixed(0)} tokens/s${answer.finish === "length" ? "; cut off: press Continue for more" : ""}`);
-  } catch (problem) {
-    if (signal.aborted) answer.finish = "stopped";
-    say(signal.aborted ? "Stopped." : problem.message, !signal.aborted);
-    if (answer.tokens.length === 0) conversation.messages.splice(conversation.messages.indexOf(answer), 1);
+    const made = answer.tokens.length - had[i];
+    const speed = (1000 * made / (performance.now() - begun)).toFixed(0);
+    return { text: `${made} tokens, ${speed} tokens/s`, cut: answer.finish === "length" };
+  }));
+  const problem = said.find((one) => one.problem)?.problem;
+  const names = (text, i) => (asked.length > 1 ? `${asked[i][0].model}: ${text}` : text);
+  const texts = signal.aborted ? ["Stopped."] : said.map((one, i) => names(one.text, i));
+  if (said.some((one) => one.cut) && !signal.aborted) texts.push("cut off: press Continue for more");
+  say(problem ? problem.message : texts.join("; "), Boolean(problem));
+  if (asked.every(([, answer]) => answer.tokens.length === 0)) {
+    conversation.messages.splice(conversation.messages.indexOf(message), 1);
   }
   writing = null;
   save();
   show();
-  byId("said").textContent = textOf(answer);
+  byId("said").textContent = answersOf(message).map(([one, answer]) =>
+    (beside ? `${one.model}: ` : "") + textOf(answer)).join("\n");
+}
+
+async function receive(message, answer, stream) {
+  for await (const event of events(stream)) {
+    const [choice] = event.choices;
+    if (answer.prompt.length === 0) {
+      answer.prompt = event.prompt_token_ids ?? choice.prompt_token_ids ?? [];
+    }
+    take(answer, choice);
+    showNew(message, answer);
+  }
 }
 
 // One event has at most one token. Text without a token belongs to the previous token.
@@ -215,6 +246,8 @@ async function whatIf(messageIndex, tokenIndex, choice) {
   const messages = structuredClone(from.messages.slice(0, messageIndex + 1));
   const answer = messages.at(-1);
   answer.tokens.splice(tokenIndex);
+  answer.finish = null;
+  delete answer.beside;
   begin(`${from.title} · if “${choice.text.trim()}”`, messages);
   closeGlass();
   if (model.chat_end_tokens.includes(choice.token)) {
@@ -239,25 +272,37 @@ function tokenSpan(token, index) {
 
 const action = (label, run) => make("button", { type: "button", onclick: run, disabled: writing !== null }, label);
 
+// An answer, in a column of its own if another one stands beside it. A line under a token beside the
+// first answer says that the first has another token there.
+function answerElement(message, one, answer) {
+  const spans = answer.tokens.map(tokenSpan);
+  if (answer !== message) {
+    const parts = answer.tokens.findIndex((token, i) => token.id !== message.tokens[i]?.id);
+    if (parts >= 0 && one.vocab_size === model.vocab_size) spans[parts].classList.add("parts");
+  }
+  return make("div", { className: "answer", "data-answer": answer === message ? 0 : 1 },
+              make("div", { className: "who" }, one.model), make("div", { className: "body" }, ...spans));
+}
+
 function messageElement(conversation, message, index) {
-  const isUser = message.role === "user";
-  const body = make("div", { className: "body" });
-  if (isUser) body.append(message.text);
-  else body.append(...message.tokens.map(tokenSpan));
   const actions = make("div", { className: "actions" });
-  if (isUser) {
+  if (message.role === "user") {
+    const body = make("div", { className: "body" }, message.text);
     actions.append(action("Edit", () => edit(conversation, index, body, actions)));
-  } else {
-    const isLast = index === conversation.messages.length - 1;
-    if (isLast) actions.append(action("Retry", () => retry(conversation, index)));
-    if (isLast && message.finish !== "stop") {
+    return make("article", { className: "message user", "data-message": index },
+                make("div", { className: "who" }, model.chat ? "You" : "Your text"), body, actions);
+  }
+  const answers = answersOf(message);
+  if (index === conversation.messages.length - 1) {
+    actions.append(action("Retry", () => retry(conversation, index)));
+    if (answers.some(([, answer]) => answer.finish !== "stop")) {
       actions.append(action("Continue", () => goOn(conversation, message)));
     }
-    if (message.tokens.length > 0) actions.append(action("Look inside", () => openGlass(index, 0)));
   }
-  return make("article", { className: `message ${message.role}`, "data-message": index },
-              make("div", { className: "who" }, isUser ? (model.chat ? "You" : "Your text") : model.model),
-              body, actions);
+  if (message.tokens.length > 0) actions.append(action("Look inside", () => openGlass(index, 0, 0)));
+  return make("article", { className: "message assistant", "data-message": index },
+              make("div", { className: "answers" }, ...answers.map(([one, answer]) => answerElement(message, one, answer))),
+              actions);
 }
 
 function show() {
@@ -277,8 +322,9 @@ function show() {
 }
 
 // Adds the tokens of an answer that the page does not show yet.
-function showNew(answer) {
-  const body = byId("messages").lastElementChild?.querySelector(".body");
+function showNew(message, answer) {
+  const place = `[data-answer="${answer === message ? 0 : 1}"] .body`;
+  const body = byId("messages").lastElementChild?.querySelector(place);
   if (!body) return;
   const list = byId("messages");
   const atEnd = list.scrollHeight - list.scrollTop - list.clientHeight < 60;
@@ -325,13 +371,13 @@ function send(event) {
 // ---- the glass box ------------------------------------------------------------------------------
 
 const VIEWS = { choices: showChoices, attention: showAttention, layers: showLayers, steps: showSteps };
-let glass = null;  // { message, token, view, opener } while it is open
+let glass = null;  // { message, which, token, view, opener } while it is open; which: 1 for the answer beside
 let looking = null;
 
-function openGlass(message, token) {
+function openGlass(message, which, token) {
   const view = glass?.view ?? "choices";
   const opener = glass?.opener ?? document.activeElement;
-  glass = { message, token, view, opener };
+  glass = { message, which, token, view, opener };
   const wasHidden = byId("glass").hidden;
   byId("glass").hidden = false;
   look();
@@ -352,21 +398,24 @@ function closeGlass() {
 function markSelected() {
   for (const one of document.querySelectorAll(".token.selected")) one.classList.remove("selected");
   if (!glass) return;
-  const place = `[data-message="${glass.message}"] [data-token="${glass.token}"]`;
+  const place = `[data-message="${glass.message}"] [data-answer="${glass.which}"] [data-token="${glass.token}"]`;
   const token = document.querySelector(place);
   token?.classList.add("selected");
   token?.scrollIntoView({ block: "nearest" });
 }
 
+// [model, answer]
+const glassAnswer = () => answersOf(current().messages[glass.message])[glass.which];
+
 function moveGlass(by) {
   const token = glass.token + by;
-  if (token < 0 || token >= current().messages[glass.message].tokens.length) return;
+  if (token < 0 || token >= glassAnswer()[1].tokens.length) return;
   glass.token = token;
   look();
 }
 
 async function look() {
-  const answer = current().messages[glass.message];
+  const [one, answer] = glassAnswer();
   const token = answer.tokens[glass.token];
   const { message, token: at, view } = glass;
   markSelected();
@@ -389,9 +438,9 @@ async function look() {
   if (byId("view").childElementCount === 0) byId("view").append(make("p", {}, "Computing …"));
   try {
     const tokens = idsOf(answer, at);
-    const found = await askJson(`/glass/${view}`, { tokens, next: token.id, top: view === "layers" ? 4 : 12, ...sampling() }, signal);
+    const found = await askJson(`${one.base}/glass/${view}`, { tokens, next: token.id, top: view === "layers" ? 4 : 12, ...sampling() }, signal);
     if (signal.aborted) return;
-    byId("view").replaceChildren(...VIEWS[view](found, token, (choice) => whatIf(message, at, choice)));
+    byId("view").replaceChildren(...VIEWS[view](found, token, one === model && ((choice) => whatIf(message, at, choice))));
   } catch (problem) {
     if (signal.aborted) return;
     byId("view").replaceChildren(make("p", { role: "alert" }, problem.message));
@@ -414,12 +463,12 @@ function showChoices(found, token, use) {
     make("td", { className: "number" }, `${one.rank + 1}`),
     make("td", {}, make("button", {
       type: "button", className: "chip", title: `token ${one.token}, logit ${one.logit}`,
-      "aria-label": `Go on with ${visible(one.text)} instead`, onclick: () => use(one),
+      "aria-label": `Continue with ${visible(one.text)} instead`, onclick: () => use(one), disabled: !use,
     }, visible(one.text))),
     bar(one.probability), bar(one.after_temperature), bar(one.after_top_k), bar(one.after_top_p)));
   const temperature = setting("temperature");
   return [
-    make("p", {}, "What could have come here. Choose another token: the text goes on from it, in a new conversation."),
+    make("p", {}, `The most likely tokens at this place.${use ? " Click another token: a new conversation continues from it." : ""}`),
     make("p", { className: "soft" }, `Temperature ${temperature}; top-k keeps ${found.kept_top_k}, top-p then keeps `
       + `${found.kept_top_p}. The marked row is the token of this answer.`),
     make("table", { "aria-label": "Tokens that could have come" },
@@ -594,7 +643,10 @@ function listen() {
   byId("conversations").onchange = (event) => { closeGlass(); kept.current = event.target.value; save(); show(); };
   byId("messages").onclick = (event) => {
     const token = event.target.closest(".token");
-    if (token && !writing) openGlass(Number(token.closest(".message").dataset.message), Number(token.dataset.token));
+    if (!token || writing) return;
+    const message = Number(token.closest(".message").dataset.message);
+    const which = Number(token.closest(".answer").dataset.answer);
+    if (answersOf(current().messages[message])[which][0].glass_box) openGlass(message, which, Number(token.dataset.token));
   };
   byId("settings-open").onclick = openSettings;
   byId("settings").onclose = saveSettings;
@@ -630,10 +682,11 @@ function openSettingsAgain() {
 async function start() {
   const dark = matchMedia("(prefers-color-scheme: dark)").matches;
   setTheme(localStorage.getItem(THEME) ?? (dark ? "dark" : "light"));
-  model = await askJson("/glass/model");
+  model = { ...await askJson("/glass/model"), base: "" };
+  if (model.beside) beside = { ...await askJson("/beside/glass/model"), base: "/beside" };
   load();
   document.title = `${model.model} · Stagecraft`;
-  byId("model").textContent = model.model;
+  byId("model").textContent = beside ? `${model.model} | ${beside.model}` : model.model;
   byId("system-label").hidden = !model.chat;
   byId("prompt-label").textContent = model.chat ? "Message" : "A text to continue";
   byId("prompt").placeholder = model.chat ? "Message" : "Once upon a time";
