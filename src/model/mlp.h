@@ -10,7 +10,8 @@ namespace stagecraft {
 //
 //   x  [seq_len, dim]  read and written
 //
-// Leaves `gate` (then holding the result of swiglu) and `up` of the workspace filled.
+// Afterwards the workspace's `gate` holds the result of swiglu, and `up` that of the linear layer
+// up.
 void mlp(const Config& config, const MlpParameters& parameters, MatrixView<float> x,
          Workspace& workspace);
 

@@ -414,15 +414,15 @@ function showChoices(found, token, use) {
     make("td", { className: "number" }, `${one.rank + 1}`),
     make("td", {}, make("button", {
       type: "button", className: "chip", title: `token ${one.token}, logit ${one.logit}`,
-      "aria-label": `Go on with ${visible(one.text)} instead`, onclick: () => use(one),
+      "aria-label": `Continue with ${visible(one.text)} instead`, onclick: () => use(one),
     }, visible(one.text))),
     bar(one.probability), bar(one.after_temperature), bar(one.after_top_k), bar(one.after_top_p)));
   const temperature = setting("temperature");
   return [
-    make("p", {}, "What could have come here. Choose another token: the text goes on from it, in a new conversation."),
+    make("p", {}, "The likeliest tokens at this place. Click another one: a new conversation continues from it."),
     make("p", { className: "soft" }, `Temperature ${temperature}; top-k keeps ${found.kept_top_k}, top-p then keeps `
       + `${found.kept_top_p}. The marked row is the token of this answer.`),
-    make("table", { "aria-label": "Tokens that could have come" },
+    make("table", { "aria-label": "The likeliest tokens at this place" },
          head("", "token", "model", `temp. ${temperature}`, `top-k ${setting("top_k")}`, `top-p ${setting("top_p")}`),
          make("tbody", {}, ...rows)),
   ];
