@@ -44,7 +44,7 @@ def tell_group(group):
 def explain(group, stage):
     """The first failure of a group: what, where, and the known mistake that it equals."""
     for failure in group.failures[:1]:
-        course.tell(indent(failure))
+        course.tell(indent(course.short(failure)))
     for line in where_it_happens(group, stage):
         course.tell(indent(line, 6))
     if group.mistake_says:

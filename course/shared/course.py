@@ -214,12 +214,17 @@ def build(*targets, only=False):
     return done.stdout if done.returncode != 0 else None
 
 
+def short(text):
+    """With the files of this repository by their short names."""
+    return text.replace(f"{ROOT}/", "")
+
+
 def first_error(output):
     """The compiler's first error with its lines of context, without the noise around it."""
     lines = output.splitlines()
     for at, line in enumerate(lines):
         if (": error:" in line or ": fatal error:" in line) and not links.failed(line):
-            context = [line.replace("../../", "")]
+            context = [short(line.replace("../../", ""))]
             for more in lines[at + 1:at + 4]:
                 if not more.startswith(" "):
                     break
