@@ -3,6 +3,7 @@ import argparse
 import html
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -45,12 +46,18 @@ def score(known):
     return best
 
 
+def whole_sentences(text):
+    """A text that was cut off at so many tokens, up to the end of its last sentence."""
+    found = re.match(r'.*[.!?]"?', text, re.DOTALL)
+    return found[0] if found else text
+
+
 def story():
     """Told by the program that was built last: all stages are the student's."""
     words = [*COMMON, "--temperature", "0.8", "--seed", str(SEED), "-n", "160"]
     done = subprocess.run([str(course.BUILD / mine_objects.PROGRAM), *words], stdin=subprocess.DEVNULL, cwd=course.ROOT,
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, errors="replace")
-    paragraphs = [" ".join(line.split()) for line in done.stdout.splitlines() if line.strip()]
+    paragraphs = [" ".join(line.split()) for line in whole_sentences(done.stdout).splitlines() if line.strip()]
     return [piece for line in paragraphs for piece in course.wrapped(line, COLUMNS)]
 
 

@@ -25,31 +25,41 @@ def tell(result, brief=False):
         head = course.say("test_refused" if result.is_refused else "test_uncompiled")
         course.tell(f"  {head}\n{indent(result.compile_error)}")
         return
-    explained = False
+    first = result.first_wrong  # one thing at a time: of the others, one line each
     for group in result.groups:
-        lines = []
-        if not explained and group.failed_requests and group.failed_requests[0][0] in SANITIZED:
-            lines = sanitized.where_it_happens(stage, group.failed_requests[0][1])
-            explained = True  # one thing at a time
-        elif not explained and group.failed_requests and group.failed_requests[0][0] == "hung":
-            lines = [course.say("test_hung", stage.id)]
-            explained = True
-        tell_group(group, lines)
+        tell_group(group)
+        if group is first or group.status != "wrong":
+            explain(group, stage)
+    if sum(group.status == "wrong" for group in result.groups) > 1:
+        course.tell("  " + course.say("test_others", first.name))
     if result.status == "wrong" and stage.needs and not result.is_begun:
         course.tell("  " + course.say("test_needs", ", ".join(map(str, stage.needs))))
 
 
-def tell_group(group, where_it_happens):
+def tell_group(group):
     word = course.paint(course.say(f"test_{group.status}"), COLOURS.get(group.status))
     course.tell(f"  {group.name:<24} {group.earned:>3}/{group.points:<3} {word}")
-    for failure in group.failures[:1]:  # one thing at a time
-        course.tell(indent(failure))
-    for line in where_it_happens:
+
+
+def explain(group, stage):
+    """The first failure of a group: what, where, and the known mistake that it equals."""
+    for failure in group.failures[:1]:
+        course.tell(indent(course.short(failure)))
+    for line in where_it_happens(group, stage):
         course.tell(indent(line, 6))
     if group.mistake_says:
         course.tell(indent(group.mistake_says))
     if len(group.failures) > 1 and group.status != "slow":
         course.tell(indent(course.say("test_more", len(group.failures) - 1)))
+
+
+def where_it_happens(group, stage):
+    if not group.failed_requests:
+        return []
+    kind, request = group.failed_requests[0]
+    if kind in SANITIZED:
+        return sanitized.where_it_happens(stage, request)
+    return [course.say("test_hung", stage.id)] if kind == "hung" else []
 
 
 def indent(text, columns=4):
@@ -64,7 +74,8 @@ def next_step(result, selection=None):
         milestone = stage.milestone and course.say("test_milestone", stage.milestone[course.language()])
         return "\n".join(filter(None, [milestone, course.say("test_hear", selection or stage.id, stage.program, stage.id)]))
     to_write = result.status == "unwritten" or result.is_begun
-    files = f"{stage.folder.relative_to(course.ROOT)}/{stage.file_names}"
+    names = result.first_wrong.file if result.first_wrong else None
+    files = f"{stage.folder.relative_to(course.ROOT)}/{names or stage.file_names}"
     if result.status == "slow":
         return course.say("test_faster_emulated" if stage.is_emulated else "test_faster", files, stage.id)
     return course.say("test_write" if to_write else "test_mend", files, stage.id)

@@ -53,7 +53,7 @@ def gain(chosen, is_timed, model, threads, tokens):
     mine.check_gates(chosen)
     words = ["story", PROMPT, "--temperature", "0", "--threads", str(threads), "-n", str(tokens)]
     words += ["--model", model] if model else []
-    print(course.say("gain_head", model or "models/story", threads, tokens, PROMPT), flush=True)
+    course.tell(course.say("gain_head", model or "models/story", threads, tokens, PROMPT))
     before = None
     for new, stages in rungs(chosen, is_timed):
         if not stages:

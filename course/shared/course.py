@@ -214,12 +214,17 @@ def build(*targets, only=False):
     return done.stdout if done.returncode != 0 else None
 
 
+def short(text):
+    """With the files of this repository by their short names."""
+    return text.replace(f"{ROOT}/", "")
+
+
 def first_error(output):
     """The compiler's first error with its lines of context, without the noise around it."""
     lines = output.splitlines()
     for at, line in enumerate(lines):
         if (": error:" in line or ": fatal error:" in line) and not links.failed(line):
-            context = [line.replace("../../", "")]
+            context = [short(line.replace("../../", ""))]
             for more in lines[at + 1:at + 4]:
                 if not more.startswith(" "):
                     break
@@ -254,11 +259,12 @@ def reported(text):
 class Group:
     """What a gate found for one group of points. Of one in bands, each test is a band and has its share."""
 
-    def __init__(self, name, points, bands=1, part=None):
+    def __init__(self, name, points, bands=1, part=None, file=None):
         self.name = name
         self.points = points
         self.bands = bands
         self.part = part  # of the handout, where it has parts
+        self.file = file  # that it is about, where the stage has several
         self.status = "unwritten"  # or "passed", "wrong", "slow" (right, not in all bands), "unjudged"
         self.failures = []
         self.n_passed = 0  # tests
@@ -285,7 +291,7 @@ class Result:
         self.is_refused = False  # compiles, but is not the student's own work
         self.seed = None  # of the numbers it was asked with
         self.part = None  # where it is about one part alone
-        self.groups = [Group(group["name"], group["points"], group.get("bands", 1), group.get("part"))
+        self.groups = [Group(group["name"], group["points"], group.get("bands", 1), group.get("part"), group.get("file"))
                        for group in stage.groups]
 
     def of_part(self, part):
@@ -324,9 +330,13 @@ class Result:
         return self.status in ("passed", "slow")
 
     @property
+    def first_wrong(self):
+        """The first group that is written and wrong. Later ones may be wrong because of it."""
+        return next((group for group in self.groups if group.status == "wrong"), None)
+
+    @property
     def has_mistake(self):
-        """Is anything that is written wrong?"""
-        return any(group.status == "wrong" for group in self.groups)
+        return self.first_wrong is not None
 
     @property
     def is_begun(self):

@@ -24,11 +24,12 @@ enum class StopReason {
   Stopped,      // on_token returned false
 };
 
-// The decoding loop: choose a token from the logits, hand it out, feed it, again.
+// The decoding loop: choose a token from the logits, give it to on_token, feed it; repeat.
 //
 //   session   fed with the whole prompt (at least one token), so that its logits are fresh;
-//             afterwards it also holds the new tokens, except the last where no more was computed
-//   random    gives one number a token
+//             afterwards it also holds the new tokens that were fed. The last token is fed only if
+//             another one is to be chosen
+//   random    gives one number per token
 //   on_token  called with each new token as it is made; false stops
 StopReason generate(Session& session, const GenerationOptions& options, Random& random,
                     const std::function<bool(TokenId)>& on_token);

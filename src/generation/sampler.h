@@ -21,18 +21,19 @@ struct TokenProbability {
 // Chooses the next token:
 //   1. softmax(logits / temperature)
 //   2. top-k: keep the k likeliest
-//   3. top-p (Holtzman et al. 2019): of those, shares made to sum to 1 again, keep the fewest
-//      likeliest whose sum reaches p
-//   4. lay the shares of what is kept side by side in [0, 1), likeliest first, and take the one
-//      that u falls into
+//   3. top-p (Holtzman et al. 2019): scale the probabilities of those so that they sum to 1 again;
+//      add them up, the likeliest first, until the sum reaches p; keep only the tokens added
+//   4. scale the probabilities of the kept tokens so that they sum to 1; lay them side by side in
+//      [0, 1), the likeliest first, and choose the token whose interval holds u
 // Of equally likely tokens the one with the lower id counts as likelier.
 //
 //   logits   [vocab_size]  read; at least one
 //   u        the one random number, uniform in [0, 1)
-//   scratch  [vocab_size]  written; so that nothing is allocated per token
+//   scratch  [vocab_size]  written: memory to work in, so that nothing is allocated per token
 //
-// With temperature 0, the largest logit, whatever the rest says. Throws Error if a logit is NaN or
-// +infinity, or if all are -infinity. May be called from several threads at once.
+// With temperature 0, returns the token of the largest logit; top_k, top_p and u do not matter.
+// Throws Error if a logit is NaN or +infinity, or if all are -infinity. May be called from several
+// threads at once.
 TokenId sample(std::span<const float> logits, const SamplerOptions& options, float u,
                std::span<TokenProbability> scratch);
 

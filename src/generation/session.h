@@ -15,8 +15,8 @@ double session_bytes(const Plan& plan, const EngineOptions& options, std::size_t
 // The memory of this machine in bytes; 0 or less where the system does not say.
 double memory_bytes();
 
-// `context`, if this machine's memory holds that many tokens of n_texts texts: said now, not by the
-// kernel when half a story is out. Throws Error.
+// Returns `context` if this machine has memory for that many tokens of n_texts texts, else throws
+// Error: better now than when the operating system ends the program in the middle of a story.
 std::size_t affordable_context(const Engine& engine, std::size_t context, std::size_t n_texts = 1);
 
 // One text in the making: its tokens, what the engine has computed of them, and the scores of the
@@ -28,8 +28,8 @@ class Session {
   Session(Engine& engine, std::size_t context);
 
   // Computes these tokens after the ones it has. logits() then scores the token that comes next.
-  // A long text takes several passes; between two of them go_on, where set, may return false: then
-  // what is computed stays, the rest is left, the logits are stale, and feed returns false.
+  // A long text takes several passes. Between two of them feed calls go_on, if it is set; if that
+  // returns false, feed stops and returns false: computed tokens stay, and the logits are stale.
   // Throws Error if they do not fit into the context or an id is out of range.
   bool feed(std::span<const TokenId> tokens, const std::function<bool()>& go_on = {});
 

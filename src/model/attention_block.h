@@ -10,11 +10,11 @@ namespace stagecraft {
 //   x = x + o_proj(attention(rope(q), cache and rope(k), cache and v)),  q, k, v of rms_norm(x)
 //
 //   x      [seq_len, dim]  read and written: positions cache.length() and on
-//   layer  which of the model's layers this is: its place in the cache, its window
+//   layer  the number of the layer, from 0: it selects the cache's layer and the window
 //
-// Appends seq_len keys and values to the cache but does not advance it: the other layers follow.
-// Leaves `probabilities` and the other buffers of the workspace filled. Throws Error if the cache
-// is full.
+// Appends seq_len keys and values to the cache, but does not advance it: the other layers need the
+// same positions. Afterwards `probabilities` and the other buffers of the workspace hold the
+// results of the steps. Throws Error if the cache is full.
 void attention_block(const Config& config, const AttentionParameters& parameters, std::size_t layer,
                      MatrixView<float> x, KvCache& cache, Workspace& workspace);
 

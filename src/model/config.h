@@ -25,7 +25,8 @@ struct RopeConfig {
                                       // [head_dim / 2], or empty
 };
 
-// The shape of a Llama-family model: what config.json says, checked, defaults filled in.
+// The sizes and settings of a Llama-family model: what config.json says, checked, with defaults for
+// what it does not say.
 struct Config {
   std::string model_type;  // "llama", "mistral", "qwen2" or "qwen3"
   std::size_t vocab_size = 0;
@@ -50,8 +51,9 @@ struct Config {
   std::size_t kv_dim() const { return n_kv_heads * head_dim; }
 };
 
-// Reads the text of a config.json; `where` names it in errors. A value that would change the result
-// and that this engine does not know how to honour is an Error with its name, never ignored.
+// Reads the text of a config.json; `where` names it in errors. Throws Error that names the field if
+// one is missing or out of range, or if it would change the result in a way that this engine does
+// not support.
 Config parse_config(const std::string& text, const std::string& where);
 
 }  // namespace stagecraft

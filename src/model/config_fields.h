@@ -28,7 +28,8 @@ class ConfigFields {
   bool has(std::string_view key) const { return find(key).has_value(); }
   bool is_null(std::string_view key) const { return !has(key) && object_.contains(key); }
 
-  // Each throws Error naming the field where it is missing, of another kind or out of range.
+  // Each throws Error that names the field if it is missing, of another kind or out of range. Those
+  // with a fallback return it if the field is missing.
   std::size_t size(std::string_view key, std::size_t min = 1,
                    std::size_t max = kMaxDimension) const;
   std::size_t size_or(std::string_view key, std::size_t fallback, std::size_t min = 1,

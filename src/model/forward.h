@@ -14,11 +14,11 @@ namespace stagecraft {
 //
 //   tokens  [seq_len]  at positions cache.length() and on; 1 <= seq_len <= workspace.max_rows
 //   cache              seq_len positions longer afterwards
-//   logits  [n, vocab_size]  written: the scores of the token after each of the last n tokens;
-//                            n <= seq_len, and may be 0 where only the cache is wanted
+//   logits  [n, vocab_size]  written: for each of the last n tokens, the scores of the token that
+//                            follows it; n <= seq_len, and may be 0 where only the cache is wanted
 //
 // The bits do not depend on how a text is cut into passes. Throws Error if a token is no row of the
-// embedding or the cache has no room; the cache is then as before.
+// embedding or the cache has no room; then the cache is unchanged.
 void forward(const Model& model, std::span<const TokenId> tokens, KvCache& cache,
              Workspace& workspace, MatrixView<float> logits);
 

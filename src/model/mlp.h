@@ -9,8 +9,6 @@ namespace stagecraft {
 //   x = x + down(swiglu(gate(n), up(n))),  n = rms_norm(x)
 //
 //   x  [seq_len, dim]  read and written
-//
-// Leaves `gate` (then holding the result of swiglu) and `up` of the workspace filled.
 void mlp(const Config& config, const MlpParameters& parameters, MatrixView<float> x,
          Workspace& workspace);
 

@@ -34,8 +34,8 @@ struct LayerParameters {
   MlpParameters mlp;
 };
 
-// Every weight of a model as f32. F32 tensors are views straight into the mapped checkpoint, which
-// must outlive this; F16, BF16 and quantised ones were converted to f32 into `converted`.
+// Every weight of a model as f32. F32 tensors are views into the mapped file of the checkpoint,
+// which must outlive this; F16, BF16 and quantised ones were converted to f32 into `converted`.
 struct Parameters {
   MatrixView<const float> embedding;  // [vocab_size, dim]
   std::vector<LayerParameters> layers;
@@ -45,11 +45,13 @@ struct Parameters {
   std::vector<Matrix<float>> converted;
 };
 
-// Takes the named tensors of a Hugging Face checkpoint. Where config.tied_embeddings and the file
-// holds only one of model.embed_tokens.weight and lm_head.weight, that table is both; where it
-// holds both, they are two, whatever the config says. Throws Error naming the tensor where one is
-// missing, has another shape or a dtype that is none of F32, F16, BF16 and the quantised ones, or
-// where the checkpoint holds a tensor that the config leaves no place for.
+// Takes the named tensors of a Hugging Face checkpoint. If the file holds only one of
+// model.embed_tokens.weight and lm_head.weight, and config.tied_embeddings is true, this table is
+// both. If it holds both, they are two tables, whatever the config says. Throws Error that names
+// the tensor
+//   - if a tensor is missing or has another shape;
+//   - if its dtype is none of F32, F16, BF16 and the quantised ones;
+//   - if the checkpoint holds a tensor that no part of this model uses.
 Parameters load_parameters(const Config& config, const Checkpoint& checkpoint);
 
 }  // namespace stagecraft

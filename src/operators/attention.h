@@ -10,7 +10,7 @@ struct AttentionShape {
   std::size_t n_heads = 0;     // query heads
   std::size_t n_kv_heads = 0;  // key and value heads; divides n_heads
   std::size_t head_dim = 0;
-  std::size_t window = 0;  // a query sees this many positions, itself included; 0: all before it
+  std::size_t window = 0;  // a query sees this many positions, its own included; 0: no limit
 };
 
 // Causal scaled dot-product attention (Vaswani et al. 2017, eq. 1) with grouped queries (Ainslie et

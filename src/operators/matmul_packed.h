@@ -4,20 +4,20 @@
 
 namespace stagecraft {
 
-// A weight as matmul_packed likes to read it. What stands in `data`, in which order and how padded,
-// is between pack_b and matmul_packed: nobody else looks at it.
+// A weight in the layout that matmul_packed reads. The order and the padding of the numbers in
+// `data` are up to pack_b and matmul_packed: no other code reads them.
 struct PackedMatrix {
   std::size_t rows = 0;  // n, as B has them
   std::size_t cols = 0;  // k, as B has them
   Matrix<float> data;
 };
 
-// Lays out a weight, once, for all the products to come.
+// Packs a weight once, for all later products.
 //
-//   b  [n, k]  read: as PyTorch's nn.Linear stores it, one row an output; n or k may be 0
+//   b  [n, k]  read: as PyTorch's nn.Linear stores it, one row per output; n or k may be 0
 //
-// The result keeps nothing of b, which may be gone afterwards, and may be moved; any number of
-// weights are packed at a time.
+// The result is a copy: the memory of b may be gone afterwards, and the result may be moved.
+// Several weights may be packed at the same time.
 PackedMatrix pack_b(MatrixView<const float> b);
 
 // Matrix product with a packed weight: C = A * B^T, c[m][n] = sum_k(a[m][k] * b[n][k]).

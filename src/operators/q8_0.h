@@ -17,8 +17,8 @@ static_assert(sizeof(BlockQ8_0) == 34);
 // f32 to blocks, bit for bit as ggml's reference does it (ggml-quants.c, quantize_row_q8_0_ref). In
 // each block, all of it in f32:
 //   d     = max_i |x[i]| / 127
-//   scale = d as f16: to the nearest, of two to the even one (operators/float_to_half.h does that)
-//   q[i]  = round(x[i] * (1 / d)), halves away from zero; by the d that is not yet rounded
+//   scale = d as f16, rounded to the nearest, halves to even (operators/float_to_half.h does that)
+//   q[i]  = round(x[i] * (1 / d)), halves away from zero; with d before it is rounded to f16
 // A block of zeros is all zeros, its scale too.
 //
 //   x       [32 * n]  read; finite, and no d is too large or too small for an f16
@@ -29,16 +29,16 @@ void quantize_q8_0(std::span<const float> x, std::span<BlockQ8_0> blocks);
 
 // Blocks to f32: x[i] = scale * q[i], exactly.
 //
-//   blocks  [n]       read; any q there is, -128 too
+//   blocks  [n]       read; q may be any int8_t, also -128
 //   x       [32 * n]  written; must not overlap blocks
 //
 // May be called from several threads at once. Throws Error if sizes disagree.
 void dequantize_q8_0(std::span<const BlockQ8_0> blocks, std::span<float> x);
 
 // The dot product of two rows in blocks: the sum over blocks of scale_a * scale_b * s, where s is
-// the sum of the block's 32 products q_a * q_b in whole numbers, none of which is rounded.
+// the sum of the block's 32 products q_a * q_b. They are whole numbers, so s is exact.
 //
-//   a, b  [n]  read; any q there is, -128 too
+//   a, b  [n]  read; q may be any int8_t, also -128
 //
 // May be called from several threads at once. Throws Error if sizes disagree.
 float dot_q8_0(std::span<const BlockQ8_0> a, std::span<const BlockQ8_0> b);

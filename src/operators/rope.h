@@ -8,14 +8,16 @@ namespace stagecraft {
 
 // Rotary position embedding (Su et al. 2021) in the half-split form of Hugging Face checkpoints:
 // element i of a head's first half and element i of its second half are a point in the plane, and
-// the point is turned by an angle that grows with the position:
+// the point is rotated by an angle that grows with the position:
 //   angle         = (first_position + t) * inv_freq[i]
 //   x[i]          = x[i] * cos(angle) - x[i + half] * sin(angle)
 //   x[i + half]   = x[i + half] * cos(angle) + x[i] * sin(angle)      (the old x[i])
 //
 //   x               [seq_len, n_heads * head_dim]  rotated in place, every head alike
-//   inv_freq        [head_dim / 2]                 radians a position; see model/rope_frequencies.h
-//   first_position  of row 0, counted from the start of the whole text: the tokens in the cache
+//   inv_freq        [head_dim / 2]                 radians per position; see
+//   model/rope_frequencies.h first_position  the position of row 0, counted from the start of the
+//   whole text: as many as the
+//                   cache holds tokens
 //
 // May be called from several threads at once.
 // Throws Error if the columns are no multiple of head_dim.

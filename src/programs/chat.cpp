@@ -139,13 +139,14 @@ class Chat {
   // Runs one answer, showing it as it comes.
   void answer(const std::function<TextResult(const ChatSession::Listener&)>& run) {
     const InterruptGuard guard;
+    TextPrinter printer;
     bool began = false;
     char last = '\0';
     const ChatSession::Listener listener = {
         .on_text =
             [&](std::string_view text) {
               if (!text.empty()) {
-                print_now(text);
+                printer.print(text);
                 began = true;
                 last = text.back();
               }

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "base/error.h"
+#include "programs/terminal.h"
 
 namespace stagecraft {
 
@@ -23,6 +24,19 @@ std::string without_controls(std::string_view text) {
     }
   }
   return kept;
+}
+
+void to_stdout(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    throw Error("stdout: cannot be written");
+  }
+}
+
+// The width of the terminal on stdout; 0 if there is none, or none that can erase.
+std::size_t erasable_columns() {
+  const char* kind = std::getenv("TERM");
+  const bool can_erase = kind != nullptr && std::string_view(kind) != "dumb";
+  return is_terminal(stdout) && can_erase ? Terminal::of_stdout().width : 0;
 }
 
 }  // namespace
@@ -43,11 +57,14 @@ void print_note(std::string_view text) {
 }
 
 void print_now(std::string_view text) {
-  std::string harmless;
-  if (is_terminal(stdout)) text = harmless = without_controls(text);
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-    throw Error("stdout: cannot be written");
-  }
+  to_stdout(is_terminal(stdout) ? without_controls(text) : std::string(text));
+}
+
+TextPrinter::TextPrinter() : wrap_(erasable_columns()) {}
+
+void TextPrinter::print(std::string_view piece) {
+  if (!is_terminal(stdout)) return to_stdout(piece);
+  to_stdout(wrap_.next(without_controls(piece)));
 }
 
 }  // namespace stagecraft

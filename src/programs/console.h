@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "text/word_wrap.h"
+
 namespace stagecraft {
 
 bool is_terminal(std::FILE* stream);
@@ -18,5 +20,15 @@ void print_note(std::string_view text);
 // characters (other than newline and tab): a model could steer it with them. Throws Error if it
 // cannot be written.
 void print_now(std::string_view text);
+
+// The same, for one text that arrives piece by piece: a terminal breaks its lines between words.
+class TextPrinter {
+ public:
+  TextPrinter();
+  void print(std::string_view piece);
+
+ private:
+  WordWrap wrap_;
+};
 
 }  // namespace stagecraft

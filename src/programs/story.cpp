@@ -125,7 +125,7 @@ void tell_several(const StoryFlags& flags, Engine& engine, const Tokenizer& toke
     const std::string text = filter.push(tokenizer.decode(made));
     told[which] = begin + text + filter.finish();
     for (; shown < told.size() && told[shown]; ++shown) {
-      print_now(fmt::format("{}{}\n", shown == 0 ? "" : "\n", *told[shown]));
+      TextPrinter().print(fmt::format("{}{}\n", shown == 0 ? "" : "\n", *told[shown]));
     }
   };
   generate_batch(engine, context, prompt, options.generation, randoms, on_done,
@@ -167,10 +167,11 @@ void run_story(const StoryFlags& flags) {
   IdsFile ids_file(flags.save_ids);
 
   const InterruptGuard guard;
+  TextPrinter printer;
   char last = '\n';
   const auto show = [&](std::string_view text) {
     if (!flags.print_ids && !text.empty()) {
-      print_now(text);
+      printer.print(text);
       last = text.back();
     }
     return !guard.interrupted();

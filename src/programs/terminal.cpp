@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
-#include <utf8proc.h>
 
 #include <algorithm>
 #include <array>
@@ -11,6 +10,7 @@
 #include <cstdlib>
 
 #include "base/utf8.h"
+#include "text/word_wrap.h"
 
 namespace stagecraft {
 namespace {
@@ -29,13 +29,6 @@ bool locale_is_utf8() {
     return value.find("utf-8") != std::string::npos || value.find("utf8") != std::string::npos;
   }
   return false;
-}
-
-std::size_t character_width(std::string_view character) {
-  utf8proc_int32_t code_point = 0;
-  utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(character.data()),
-                   static_cast<utf8proc_ssize_t>(character.size()), &code_point);
-  return static_cast<std::size_t>(std::max(0, utf8proc_charwidth(code_point)));
 }
 
 }  // namespace

@@ -11,12 +11,12 @@ namespace stagecraft {
 inline constexpr std::string_view kChatStart = "<|im_start|>";
 inline constexpr std::string_view kChatEnd = "<|im_end|>";
 
-// The id of kChatStart or kChatEnd. Throws Error naming the token if the tokenizer lacks either,
-// for one alone frames nothing.
+// The id of kChatStart or kChatEnd. Throws Error naming the missing token if the tokenizer lacks
+// either: the frame needs both.
 TokenId chat_token(const Tokenizer& tokenizer, std::string_view token);
 
-// Throws Error if `text`, encoded as text, holds one of `control` all the same. That is so where
-// the tokenizer does not mark it as special: then whoever types one has it.
+// Throws Error if `text`, encoded as text, nevertheless holds one of the tokens `control`. This
+// happens if the tokenizer does not mark them as special: then anybody could type them.
 void check_typed(const Tokenizer& tokenizer, std::string_view text,
                  std::span<const TokenId> control);
 // The same for the two tokens above.

@@ -91,12 +91,12 @@ class Help(Tree):
         self.assertNotIn("Teach", answer.stdout)
         self.assertNotIn("\033", answer.stdout)
 
-    @unittest.skipUnless(has_pseudo_terminals(), "a bare chroot has none (no /dev/pts)")
-    def test_fits_the_terminal_and_breaks_between_words(self):
+    def on_a_terminal(self, **more):
+        """What ./stage help prints on a terminal of 50 columns."""
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 50, 0, 0))
         environment = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
-        with subprocess.Popen([str(self.root / "stage"), "help"], env=dict(environment, NO_COLOR="1"),
+        with subprocess.Popen([str(self.root / "stage"), "help"], env=dict(environment, NO_COLOR="1", **more),
                               stdin=theirs, stdout=theirs, stderr=theirs):
             os.close(theirs)
             said = b""
@@ -104,11 +104,25 @@ class Help(Tree):
                 while more := os.read(ours, 4096):
                     said += more
         os.close(ours)
-        lines = said.decode().splitlines()
+        return said.decode().splitlines()
+
+    @unittest.skipUnless(has_pseudo_terminals(), "a bare chroot has none (no /dev/pts)")
+    def test_goes_through_a_pager_on_a_terminal(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pager = pathlib.Path(folder) / "less"
+            pager.write_text("#!/bin/sh\necho paged; exec cat\n")
+            pager.chmod(0o755)
+            lines = self.on_a_terminal(TERM="xterm", PATH=f"{folder}:{os.environ['PATH']}")
+        self.assertEqual(lines[0], "paged")
+        self.assertIn("Run", lines)
+
+    @unittest.skipUnless(has_pseudo_terminals(), "a bare chroot has none (no /dev/pts)")
+    def test_fits_the_terminal_and_breaks_between_words(self):
+        lines = self.on_a_terminal(TERM="dumb")  # no pager there
         self.assertLessEqual(max(map(len, lines)), 50, lines)
         self.assertEqual(" ".join(" ".join(lines).split()), " ".join(self.stage("help").stdout.split()))
-        self.assertIn("  story      tell a story, or go on with yours:", lines)
-        self.assertTrue(lines[lines.index("  story      tell a story, or go on with yours:") + 1].startswith(" " * 13 + "./"))
+        first = lines.index("  story       tell a story, or go on with yours:")
+        self.assertTrue(lines[first + 1].startswith(" " * 14 + "./"))
 
     def test_is_what_no_command_shows_where_there_is_no_course(self):
         self.assertEqual(self.stage().stdout, self.stage("--help").stdout)

@@ -468,10 +468,10 @@ function showChoices(found, token, use) {
     bar(one.probability), bar(one.after_temperature), bar(one.after_top_k), bar(one.after_top_p)));
   const temperature = setting("temperature");
   return [
-    make("p", {}, `The most likely tokens at this place.${use ? " Click another token: a new conversation continues from it." : ""}`),
+    make("p", {}, `The likeliest tokens at this place.${use ? " Click another one: a new conversation continues from it." : ""}`),
     make("p", { className: "soft" }, `Temperature ${temperature}; top-k keeps ${found.kept_top_k}, top-p then keeps `
       + `${found.kept_top_p}. The marked row is the token of this answer.`),
-    make("table", { "aria-label": "Tokens that could have come" },
+    make("table", { "aria-label": "The likeliest tokens at this place" },
          head("", "token", "model", `temp. ${temperature}`, `top-k ${setting("top_k")}`, `top-p ${setting("top_p")}`),
          make("tbody", {}, ...rows)),
   ];

@@ -1,8 +1,11 @@
 """The course against itself: registry, folders and handouts agree, in both languages, and every answer
 that a handout gives is the one that models/story gives."""
 import collections
+import contextlib
+import io
 import json
 import math
+import os
 import pathlib
 import re
 import struct
@@ -10,10 +13,12 @@ import string
 import subprocess
 import sys
 import unittest
+from unittest import mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
+from commands import test  # noqa: E402
 from shared import course  # noqa: E402
 
 STAGES = json.loads((ROOT / "stages" / "stages.json").read_text())["stages"]
@@ -94,6 +99,12 @@ class Registry(unittest.TestCase):
         self.assertEqual(ids, sorted(set(ids)))
         for stage in STAGES:
             self.assertTrue(all(need < stage["id"] for need in stage["needs"]), stage["slug"])
+
+    def test_in_a_stage_of_several_files_each_group_names_its_own(self):
+        for stage in STAGES:
+            files = {unit["file"] for unit in stage["units"]}
+            named = {group.get("file") for group in stage["groups"]}
+            self.assertEqual(named, files if len(files) > 1 else {None}, f"stage {stage['id']}")
 
     def test_no_folder_is_forgotten(self):
         named = {folder(stage).name for stage in STAGES}
@@ -183,6 +194,33 @@ class Tutors(unittest.TestCase):
         for name in re.findall(r"`((?:src|stages|tests|tools|docs)/[\w./-]*)`", text):
             self.assertTrue((ROOT / name).exists(), name)
         self.assertIn("Do not write, complete, correct or refactor a staged function", text)
+
+
+class Verdicts(unittest.TestCase):
+    def told(self, *wrong):
+        """What ./stage test says of stage 5 and names as the next step if these groups are wrong."""
+        result = course.Result(course.Stage(STAGES[5]))
+        for group in result.groups:
+            group.status = "wrong" if group.name in wrong else "passed"
+            group.failures = [f"how {group.name} failed"] if group.name in wrong else []
+        said = io.StringIO()
+        with mock.patch.dict(os.environ, STAGECRAFT_LANG="en"), contextlib.redirect_stdout(said):
+            test.tell(result)
+            return said.getvalue(), test.next_step(result)
+
+    def test_explain_the_first_wrong_group_alone_and_name_its_file(self):
+        said, then = self.told("F16ToF32", "Config")
+        self.assertIn("how F16ToF32 failed", said)
+        self.assertNotIn("how Config failed", said)
+        self.assertIn("may have the same cause", said)
+        self.assertIn("half_to_float.cpp", then)
+        self.assertNotIn("config.cpp", then)
+
+    def test_speak_of_no_other_group_where_there_is_none(self):
+        said, then = self.told("Config")
+        self.assertIn("how Config failed", said)
+        self.assertNotIn("same cause", said)
+        self.assertIn("config.cpp", then)
 
 
 class Messages(unittest.TestCase):

@@ -300,7 +300,11 @@ class Card(Repository):
     def test_is_for_who_has_every_stage_right(self):
         self.write("00-hello/add.cpp", "RIGHT")
         self.assertEqual(self.run_tool("card", code=2), "")
-        self.assertIn("not yet: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10", self.stderr)
+        self.assertIn("not yet right: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10", self.stderr)
+
+    def test_the_story_of_a_card_ends_with_a_sentence(self):
+        self.assertEqual(card.whole_sentences('A cat sat. "Hi!"\nIt was shi'), 'A cat sat. "Hi!"')
+        self.assertEqual(card.whole_sentences("no end at all"), "no end at all")
 
     def test_is_a_picture_that_says_in_words_what_it_shows(self):
         picture = xml.etree.ElementTree.fromstring(card.svg(["A & B", "100 points"], ["One day, <Tom> said:"]))

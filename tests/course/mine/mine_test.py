@@ -174,7 +174,7 @@ class Mine(Temporary):
         code, lines = self.run_mine("story", "-n", "20", "--temperature", "0", "--threads", "1")
         self.assertEqual(code, 0)
         self.assertEqual(lines[0], "yours: silu, swiglu, rms_norm, matmul_transb; the rest is ours")
-        self.assertEqual(lines[1], "silu: yours, not called in this run (the model gets by without it)")
+        self.assertEqual(lines[1], "silu: yours, not called in this run (this model does not need it)")
         # five layers; a row of swiglu for each of the prompt's five tokens and of 19 that are fed
         self.assertRegex(lines[2], r"^swiglu: yours, called 120 times, (\d+|<1)% of the time$")
         self.assertRegex(lines[3], r"^rms_norm: yours, called 220 times, (\d+|<1)% of the time$")
@@ -227,7 +227,7 @@ class Mine(Temporary):
         self.assertEqual(mine.compare(ours, ours, "mine_tipped", (1, 1)), "same tokens as ours: 4 of 4")
         self.assertEqual(mine.compare(ours, ours, "mine_tipped", (0.3, 0.1)), "same tokens as ours: 4 of 4")
         self.assertEqual(mine.compare(ours, ours, "mine_tipped", (6, 2)), "same tokens as ours: 4 of 4; "
-                         "textbook operators, so 3.0 times as long as plain story")
+                         "without the fast kernels, it took 3.0 times as long as ./stage story")
         for other in (["5", "6", "9", "8"], ["5", "6"]):
             self.assertRegex(mine.compare(other, ours, "mine_differs", (1, 1)), "the first 2 of 4.*another story")
             self.assertRegex(mine.compare(other, ours, "mine_tipped", (1, 1)), "the first 2 of 4.*almost equally likely")
@@ -247,7 +247,7 @@ class Gates(Temporary):
         stages = self.statuses(a="passed", b="wrong")
         with contextlib.redirect_stderr(io.StringIO()) as err:
             self.assertFalse(mine.check_gates(stages))
-        self.assertEqual(err.getvalue(), "stage 1 does not pass its gate; running it all the same\n")
+        self.assertEqual(err.getvalue(), "stage 1 does not pass its test; it runs all the same\n")
 
     def test_refuse_what_cannot_run(self):
         for status, says in (("unwritten", "is not written yet"), ("uncompiled", "does not compile")):

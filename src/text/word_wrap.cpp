@@ -1,0 +1,66 @@
+#include "text/word_wrap.h"
+
+#include <fmt/format.h>
+#include <utf8proc.h>
+
+#include <algorithm>
+
+#include "base/utf8.h"
+
+namespace stagecraft {
+
+std::size_t character_width(std::string_view character) {
+  utf8proc_int32_t code_point = 0;
+  utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(character.data()),
+                   static_cast<utf8proc_ssize_t>(character.size()), &code_point);
+  return static_cast<std::size_t>(std::max(0, utf8proc_charwidth(code_point)));
+}
+
+void WordWrap::start_line() {
+  column_ = word_width_ = 0;
+  word_.clear();
+}
+
+std::string WordWrap::next(std::string_view text) {
+  if (width_ == 0) return std::string(text);
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t length = std::max<std::size_t>(1, utf8_sequence_length(text));
+    const std::string_view character = text.substr(0, length);
+    text.remove_prefix(length);
+    if (character == "\n") {
+      out += character;
+      start_line();
+      continue;
+    }
+    const bool is_space = character == " " || character == "\t";
+    const std::size_t width = is_space ? 1 : character_width(character);
+    // One column stays free: a terminal whose last column is written does not move the cursor on,
+    // and "so many columns back" would then be one too many.
+    if (column_ + width >= width_) {
+      if (is_space) {  // the break takes its place
+        out += '\n';
+        start_line();
+        continue;
+      }
+      const bool moves = word_width_ < column_;  // a word that fills the line is broken as it is
+      if (moves && word_width_ > 0) out += fmt::format("\x1b[{}D\x1b[K", word_width_);
+      out += '\n';
+      if (!moves) start_line();
+      out += word_;
+      column_ = word_width_;
+    }
+    out += is_space ? " " : character;
+    column_ += width;
+    if (is_space || width > 1) {  // after a Chinese character a line may end as well
+      word_.clear();
+      word_width_ = 0;
+    } else {
+      word_ += character;
+      word_width_ += width;
+    }
+  }
+  return out;
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,72 @@
+#include "text/word_wrap.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace stagecraft {
+namespace {
+
+// What a terminal shows after these bytes: its lines.
+std::vector<std::string> shown(std::string_view bytes) {
+  std::vector<std::string> lines(1);
+  while (!bytes.empty()) {
+    if (bytes.starts_with("\x1b[K")) {
+      bytes.remove_prefix(3);
+    } else if (bytes[0] == '\x1b') {  // so many columns back; what was there is erased next
+      const std::size_t end = bytes.find('D');
+      const std::size_t columns = std::stoul(std::string(bytes.substr(2, end - 2)));
+      lines.back().resize(lines.back().size() - columns);
+      bytes.remove_prefix(end + 1);
+    } else {
+      if (bytes[0] == '\n') {
+        lines.emplace_back();
+      } else {
+        lines.back() += bytes[0];
+      }
+      bytes.remove_prefix(1);
+    }
+  }
+  return lines;
+}
+
+using Lines = std::vector<std::string>;
+
+TEST(WordWrap, MovesAWordThatReachesTheEdgeToTheNextLineWhateverThePieces) {
+  const std::string text = "the cat sat on a mat";
+  for (std::size_t piece = 1; piece <= text.size(); ++piece) {
+    WordWrap wrap(10);
+    std::string sent;
+    for (std::size_t i = 0; i < text.size(); i += piece) sent += wrap.next(text.substr(i, piece));
+    EXPECT_EQ(shown(sent), (Lines{"the cat ", "sat on a ", "mat"})) << piece;
+  }
+}
+
+TEST(WordWrap, TakesTheBreakInPlaceOfASpaceAtTheEdge) {
+  WordWrap wrap(8);
+  EXPECT_EQ(shown(wrap.next("seven77 and")), (Lines{"seven77", "and"}));
+}
+
+TEST(WordWrap, BreaksAWordThatIsLongerThanALine) {
+  WordWrap wrap(5);
+  EXPECT_EQ(shown(wrap.next("abcdefghij")), (Lines{"abcd", "efgh", "ij"}));
+}
+
+TEST(WordWrap, BeginsAgainAtANewline) {
+  WordWrap wrap(8);
+  EXPECT_EQ(shown(wrap.next("one two\nthree")), (Lines{"one two", "three"}));
+}
+
+TEST(WordWrap, CountsColumnsAndMayBreakAfterAChineseCharacter) {
+  WordWrap wrap(8);
+  EXPECT_EQ(wrap.next("从前有一只狗"), "从前有\n一只狗");
+}
+
+TEST(WordWrap, LeavesTextAsItIsWhereThereIsNoTerminal) {
+  WordWrap wrap(0);
+  EXPECT_EQ(wrap.next("a long line\tof text"), "a long line\tof text");
+}
+
+}  // namespace
+}  // namespace stagecraft
