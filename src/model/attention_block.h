@@ -13,8 +13,8 @@ namespace stagecraft {
 //   layer  which of the model's layers this is: its place in the cache, its window
 //
 // Appends seq_len keys and values to the cache but does not advance it: the other layers follow.
-// Leaves `probabilities` and the other buffers of the workspace filled. Throws Error if the cache
-// is full.
+// Leaves the attention weights in `probabilities` of the workspace, where trace and peek read them.
+// Throws Error if the cache is full.
 void attention_block(const Config& config, const AttentionParameters& parameters, std::size_t layer,
                      MatrixView<float> x, KvCache& cache, Workspace& workspace);
 

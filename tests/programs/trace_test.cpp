@@ -27,7 +27,7 @@ ProgramResult run_trace(const std::string& out, const std::vector<std::string>& 
 std::vector<Activation> five_tokens() {
   const std::vector<TokenId> ids = {1, 2, 3, 4, 5};
   const std::vector<std::size_t> passes = {5};
-  Engine engine = textbook_engine(kModel);
+  Engine engine = walker_engine(kModel);
   return trace(engine, ids, passes);
 }
 

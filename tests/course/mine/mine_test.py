@@ -185,11 +185,20 @@ class Mine(Temporary):
     @unittest.skipUnless((STORY / "config.json").exists(), "no model")
     def test_trace_and_peek_prove_it_too(self):
         out = str(self.folder / "trace")
-        for words in (["trace", "--ids", "1,2", "-o", out], ["peek", "One day"]):
+        # trace calls the blocks of the five layers once more, to show what they return
+        for words, calls_of_norm in ((["trace", "--ids", "1,2", "-o", out], 21), (["peek", "One day"], 11)):
             code, lines = self.run_mine(*words, stages="2")
             self.assertEqual(code, 0)
-            self.assertRegex(lines[1], r"^rms_norm: yours, called 11 times, ")
+            self.assertRegex(lines[1], rf"^rms_norm: yours, called {calls_of_norm} times, ")
             self.assertEqual(len(lines), 2)
+
+    @unittest.skipUnless((STORY / "config.json").exists(), "no model")
+    def test_peek_draws_the_attention_that_the_students_block_leaves(self):
+        done = subprocess.run([course.BUILD / "course" / "mine" / "first_key", "peek", "Once upon a time", "--top", "0",
+                               "--attention", "1.3"], env=dict(os.environ, STAGECRAFT_HOME=str(ROOT)),
+                              stdout=subprocess.PIPE, encoding="utf-8", check=True)
+        rows = done.stdout.splitlines()[-4:]
+        self.assertTrue(all(row.endswith("100% Once") for row in rows), done.stdout)
 
     def test_chat_with_another_model_says_what_would_make_it_faster(self):
         model = str(ROOT / "tests" / "data" / "gguf" / "whole.gguf")
