@@ -13,7 +13,7 @@ from unittest import mock
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
-from mine import calls, mine_objects  # noqa: E402
+from mine import call_counts, mine_objects  # noqa: E402
 from shared import course  # noqa: E402
 from grading import links  # noqa: E402
 from commands import mine  # noqa: E402
@@ -131,7 +131,7 @@ class Counting(Temporary):
     FUNCTIONS = ["inner", "outer", "unused", "throws", "crashes", "helper"]
 
     def probe(self, *words):
-        table = calls.Table(self.folder / "calls", course.BUILD, "course/mine/probe", self.FUNCTIONS)
+        table = call_counts.Table(self.folder / "calls", course.BUILD, "course/mine/probe", self.FUNCTIONS)
         done = subprocess.run([course.BUILD / "course" / "mine" / "probe", *words],
                               env=dict(os.environ, STAGECRAFT_CALLS=str(table.path)))
         counted, inside, total = table.read()
@@ -197,8 +197,8 @@ class Mine(Temporary):
         done = subprocess.run([course.BUILD / "course" / "mine" / "first_key", "peek", "Once upon a time", "--top", "0",
                                "--attention", "1.3"], env=dict(os.environ, STAGECRAFT_HOME=str(ROOT)),
                               stdout=subprocess.PIPE, encoding="utf-8", check=True)
-        rows = done.stdout.splitlines()[-4:]
-        self.assertTrue(all(row.endswith("100% Once") for row in rows), done.stdout)
+        rows = done.stdout.splitlines()[-5:]
+        self.assertTrue(all("100% <|start" in row for row in rows), done.stdout)
 
     def test_chat_with_another_model_says_what_would_make_it_faster(self):
         model = str(ROOT / "tests" / "data" / "gguf" / "whole.gguf")
@@ -293,12 +293,22 @@ class Subset(Temporary):
                     self.assertTrue(all(any(s.endswith(w) for s in sources) for w in wanted), wanted)
                 self.assertFalse(any(s.endswith(o) for s in sources for o in other), other)
 
-    def test_links_what_calls_a_stage_once_in_place_of_ours(self):
-        """linear() is in the engine, and stages 9 and 10 both bring another."""
+    def test_links_what_calls_stages_9_and_10_beside_our_linear(self):
         stages = [stage for stage in course.stages() if stage.id in (9, 10)]
-        found = [links.source_of(file) for file in mine_objects.objects(stages) if file.endswith("/linear.cpp.o")]
-        self.assertEqual(len(found), 1, found)
-        self.assertTrue(found[0].endswith("course/mine/linear.cpp"), found)
+        found = [links.source_of(file) for file in mine_objects.objects(stages) if file.endswith("linear.cpp.o")]
+        ends = ("src/model/linear.cpp", "course/mine/packed_linear.cpp", "course/mine/quantized_linear.cpp")
+        self.assertEqual(len(found), len(ends), found)
+        self.assertTrue(all(name.endswith(end) for name, end in zip(found, ends)), found)
+
+    def test_replaces_what_stage_11_has_on_the_gpu(self):
+        known = mine_objects.listed()["stages"]
+        stages = [stage for stage in course.stages() if stage.is_emulated and stage.number in known]
+        if not stages:
+            self.skipTest("no emulator")
+        found = [links.source_of(file) for file in mine_objects.objects(stages)]
+        for name in ("rms_norm", "attention"):
+            same = [file for file in found if file.endswith(f"/{name}.cpp")]
+            self.assertEqual([file.endswith(f"course/mine/{name}.cpp") for file in same], [True], same)
 
     def test_both_of_a_pair_offer_the_same_functions(self):
         stages = [stage for stage in course.stages() if not stage.is_started]
