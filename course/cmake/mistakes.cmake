@@ -58,7 +58,7 @@ foreach(registry IN LISTS registries)
     set(recorded_${id} ${recorded_objects})
   endif()
   set(linked "")  # ours stays in the engine's archive
-  if(in_place_${id})
+  if(linked_files_${id})
     set(linked $<TARGET_OBJECTS:linked_${id}>)
   endif()
   set(in_worker ${recorded_${id}} ${linked})

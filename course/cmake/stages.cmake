@@ -14,12 +14,13 @@
 #   judged_NN        our objects for it where they are judged: ours_NN, or compiled with its flags
 #   core_objects     the engine's objects without those of any stage
 #
-# The model does not call the functions of some stages by itself. Such a stage names files of the engine that other
-# files replace in a program with the student's functions ("in_the_model"):
+# The model does not call the functions of some stages by itself. Such a stage names a file that calls them
+# ("in_the_model"), and, if it needs that, files of the engine that other files replace ("in_place_of"). Both are in
+# programs with the student's functions only:
 #
 #   linked_files_NN  the stage's own file, and course/mine/NAME.cpp for each replaced file NAME.cpp
 #   linked_NN        an OBJECT library of them
-#   in_place_NN      the names of the replaced files, as a regular expression: "linear|rms_norm|attention"
+#   in_place_NN      the names of the replaced files, as a regular expression: "rms_norm|attention"
 #
 # Files that end in .cu are CUDA. tools/cuda_compile.py compiles them for the emulator (src/cuda_emulator), and their
 # programs are linked with the emulator. The emulator needs Linux and GCC; elsewhere these stages are left out.
@@ -153,15 +154,16 @@ foreach(index RANGE ${last_stage})
     compile_for_emulator(counted_${id} --fast)
   endif()
 
-  # One name ("linear"), or a list of names.
-  string(JSON in_place_${id} ERROR_VARIABLE none GET "${registry}" stages ${index} in_the_model in_place_of)
-  if(none)
-    set(in_place_${id} "")
-  else()
-    string(REGEX REPLACE "[][\" \n]" "" in_place_${id} "${in_place_${id}}")
-    string(REPLACE "," ";" in_place_${id} "${in_place_${id}}")
-    string(JSON file GET "${registry}" stages ${index} in_the_model file)
+  set(linked_files_${id} "")
+  set(in_place_${id} "")
+  string(JSON file ERROR_VARIABLE none GET "${registry}" stages ${index} in_the_model file)
+  if(NOT none)
     set(linked_files_${id} ${CMAKE_SOURCE_DIR}/${file})
+    string(JSON names ERROR_VARIABLE none GET "${registry}" stages ${index} in_the_model in_place_of)
+    if(NOT none)
+      string(REGEX REPLACE "[][\" \n]" "" names "${names}")
+      string(REPLACE "," ";" in_place_${id} "${names}")
+    endif()
     foreach(name IN LISTS in_place_${id})
       list(APPEND linked_files_${id} ${CMAKE_SOURCE_DIR}/course/mine/${name}.cpp)
     endforeach()

@@ -12,7 +12,7 @@ import tempfile
 import time
 
 from commands import bench
-from mine import calls
+from mine import call_counts
 from mine import mine_objects
 from shared import course
 from grading import links
@@ -205,7 +205,7 @@ def run():
         course.tell(course.say("mine_emulated"), sys.stderr)
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        table = calls.Table(folder / "calls", course.BUILD, mine_objects.PROGRAM, functions)
+        table = call_counts.Table(folder / "calls", course.BUILD, mine_objects.PROGRAM, functions)
         environment = dict(os.environ, STAGECRAFT_CALLS=str(table.path))
 
         def run_mine(words):

@@ -14,7 +14,7 @@ def targets(chosen):
     """The targets of the build that these stages need."""
     names = [f"counted_{stage.number}" for stage in chosen]
     known = listed()["stages"]
-    names += [f"linked_{stage.number}" for stage in chosen if known[stage.number]["in_place"]]
+    names += [f"linked_{stage.number}" for stage in chosen if any(known[stage.number]["linked"])]
     return names + ["emulator"] * any(stage.is_emulated for stage in chosen)
 
 
@@ -26,18 +26,18 @@ def listed():
 
 
 def objects(chosen):
-    """The paths of the objects. If two stages need the same file, it is linked once."""
+    """The paths of the objects."""
     parts = listed()
     numbers = {stage.number for stage in chosen}
-    paired, linked, in_place = list(parts["core"]), {}, []
+    paired, linked, in_place = list(parts["core"]), [], []
     for number, stage in parts["stages"].items():
         paired += stage["students" if number in numbers else "ours"]
         if number in numbers:
-            linked.update((path.partition(".dir/")[2], path) for path in stage["linked"])
+            linked += stage["linked"]
             in_place += filter(None, stage["in_place"].split("|"))
     # This also removes files of other stages: with stage 11, the only rms_norm is the one on the GPU.
     replaced = re.compile(rf"/({'|'.join(in_place)})\.cpp\.o(bj)?$")
-    paths = [path for path in paired if not replaced.search(path)] + list(linked.values())
+    paths = [path for path in paired if not replaced.search(path)] + linked
     return [path for path in paths if path.endswith((".o", ".obj"))]  # CMake also lists precompiled headers
 
 

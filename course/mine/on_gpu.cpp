@@ -12,7 +12,7 @@ namespace stagecraft {
 
 namespace {
 
-void gpu_linear(const Linear& layer, MatrixView<const float> x, MatrixView<float> y,
+bool gpu_linear(const Linear& layer, MatrixView<const float> x, MatrixView<float> y,
                 ThreadPool& /*threads*/) {
   const Compact in(x);
   const Compact weight(layer.weight);
@@ -26,9 +26,10 @@ void gpu_linear(const Linear& layer, MatrixView<const float> x, MatrixView<float
       y(t, n) = out.view()(t, n) + (layer.bias.empty() ? 0.0f : layer.bias[n]);
     }
   }
+  return true;
 }
 
-[[maybe_unused]] const bool known = (ways.gpu = &gpu_linear) != nullptr;
+[[maybe_unused]] const bool known = add_linear_way({kOnGpu, gpu_linear});
 
 }  // namespace
 

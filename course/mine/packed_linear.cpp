@@ -2,6 +2,7 @@
 // first needed, in as many parts as there are threads.
 #include <algorithm>
 #include <map>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -27,8 +28,11 @@ Parts& parts_of(MatrixView<const float> weight, std::size_t n_threads) {
   return parts;
 }
 
-void packed_linear(const Linear& layer, MatrixView<const float> x, MatrixView<float> y,
+bool packed_linear(const Linear& layer, MatrixView<const float> x, MatrixView<float> y,
                    ThreadPool& threads) {
+  // The glass box of the server calls this from its own thread, and all engines share the parts.
+  static std::mutex one_at_a_time;
+  const std::lock_guard lock(one_at_a_time);
   const std::size_t outputs = layer.weight.rows();
   const Parts& parts = parts_of(layer.weight, threads.size());
   threads.run([&](std::size_t part) {
@@ -41,9 +45,16 @@ void packed_linear(const Linear& layer, MatrixView<const float> x, MatrixView<fl
       std::ranges::transform(out.row(t), bias, out.row(t).begin(), std::plus<>());
     }
   });
+  return true;
 }
 
-[[maybe_unused]] const bool known = (ways.packed = &packed_linear) != nullptr;
+bool packed_head(const Linear& layer, MatrixView<const float> x, MatrixView<float> y,
+                 ThreadPool& threads) {
+  return layer.weight.rows() == head_rows && packed_linear(layer, x, y, threads);
+}
+
+[[maybe_unused]] const bool known =
+    add_linear_way({kPackedHead, packed_head}) && add_linear_way({kPacked, packed_linear});
 
 }  // namespace
 }  // namespace stagecraft

@@ -6,7 +6,7 @@ namespace stagecraft {
 namespace {
 
 constexpr StudentsCode kCode = {
-    .model_is_open = [](std::size_t vocab_size) { ways.head_rows = vocab_size; }};
+    .model_is_open = [](std::size_t vocab_size) { head_rows = vocab_size; }};
 [[maybe_unused]] const bool known = (students_code = &kCode) != nullptr;
 
 }  // namespace

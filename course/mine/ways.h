@@ -1,18 +1,18 @@
 #pragma once
 
-#include "model/linear.h"
+#include <cstddef>
+
+#include "model/linear_ways.h"
 
 namespace stagecraft {
 
-// The ways in which linear() of a --mine program multiplies, besides the textbook's: each is there
-// where its stage is the student's, and says so before main() begins.
-struct Ways {
-  using Way = void(const Linear&, MatrixView<const float> x, MatrixView<float> y, ThreadPool&);
-  Way* packed = nullptr;      // stage 9
-  Way* quantized = nullptr;   // stage 10
-  Way* gpu = nullptr;         // stage 11
-  std::size_t head_rows = 0;  // of the model's head, its vocabulary, once it is opened
-};
-inline Ways ways;
+// The ways in which linear() of a --mine program multiplies, the preferred one first. Each is there
+// if its stage is the student's. With stages 9 and 10, stage 10 has the weights of the layers and
+// stage 9 the head: the logits decide which token is chosen, so engines commonly keep the head at a
+// higher precision (llama.cpp's Q4_K_M has it in Q6_K).
+enum WayRank { kOnGpu, kPackedHead, kQuantized, kPacked };
+
+// The rows of the head of the model that is open: its vocabulary.
+inline std::size_t head_rows = 0;
 
 }  // namespace stagecraft

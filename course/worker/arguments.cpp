@@ -154,10 +154,6 @@ void Arguments::call(const std::function<void()>& function) {
   record("Error", std::vector<int>{refused});
 }
 
-void Arguments::record_if_new(const std::string& name, MatrixView<const float> value) {
-  if (recorded_.count(name) == 0) record(name, value);
-}
-
 void Arguments::collect(const std::string& suffix, Response& response) const {
   for (const auto& [name, tensor] : recorded_) response.outputs[name + suffix] = tensor;
   for (const auto& block : blocks_) {

@@ -32,11 +32,10 @@ class Arguments {
 
   std::vector<int> integers(const std::string& name) const;  // an input of whole numbers
 
-  // Something the function computed on its way, under the name that it gave it.
+  // Something that the function computed on its way. Of two with one name, the later one is kept.
   void record(const std::string& name, MatrixView<const float> value);
   void record(const std::string& name, std::span<const float> values);
   void record(const std::string& name, std::span<const int> numbers);
-  void record_if_new(const std::string& name, MatrixView<const float> value);
 
   // Makes a call that may have to be refused with an Error, where the request says so
   // ("refusable"): then whether it was is an output, "Error". Elsewhere an Error goes on its way.

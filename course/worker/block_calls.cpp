@@ -16,15 +16,9 @@ Linear linear_of(Arguments& args, const std::string& name) {
   return layer;
 }
 
-// A workspace for one block alone, which writes down what the block shows of its way.
-Workspace recording_workspace(const Config& config, std::size_t rows, std::size_t context) {
+// A workspace for one block alone.
+Workspace workspace_for(const Config& config, std::size_t rows, std::size_t context) {
   return {config, std::max<std::size_t>(rows, 1), std::max<std::size_t>(context, 1), 1};
-}
-
-void record_probes(Workspace& workspace, Arguments& args) {
-  workspace.probe_sink = [&args](int, std::string_view name, MatrixView<const float> value) {
-    args.record(std::string(name), value);
-  };
 }
 
 void call_mlp(Arguments& args) {
@@ -41,8 +35,7 @@ void call_mlp(Arguments& args) {
   config.ffn_dim = p.gate.weight.rows();
   config.n_heads = config.n_kv_heads = 1;
   config.head_dim = 2;
-  Workspace workspace = recording_workspace(config, x.rows(), x.rows());
-  record_probes(workspace, args);
+  Workspace workspace = workspace_for(config, x.rows(), x.rows());
   start_operator_record();
   mlp(config, p, x, workspace);
   name_operators({{p.norm.data(), "mlp_norm"},
@@ -51,7 +44,7 @@ void call_mlp(Arguments& args) {
                   {nullptr, "swiglu"},
                   {p.down.weight.data(), "down"}},
                  x.rows(), args);
-  // What the contract says is left behind, whether or not the code probed it.
+  // What the contract says is left behind.
   args.record("scratch gate", workspace.gate.top_rows(x.rows()));
   args.record("scratch up", workspace.up.top_rows(x.rows()));
 }
@@ -88,23 +81,23 @@ void call_attention_block(Arguments& args) {
   KvCache cache(config, kv_len);
   cache.append(0, past_k, past_v);
   cache.advance(past_k.rows());
-  Workspace workspace = recording_workspace(config, x.rows(), kv_len);
-  record_probes(workspace, args);
+  Workspace workspace = workspace_for(config, x.rows(), kv_len);
   start_operator_record();
   attention_block(config, p, 0, x, cache, workspace);
+  // What the contract says is left behind shows three steps more.
+  const auto new_rows = [&](MatrixView<const float> all) {
+    return all.row_range(past_k.rows(), x.rows());
+  };
+  args.record("v", new_rows(cache.values(0, kv_len)));
+  args.record("k_rope", new_rows(cache.keys(0, kv_len)));
+  args.record("attn_probs", workspace.probabilities_for(config.n_heads, x.rows(), kv_len));
+  // v may be wrong before it comes to the cache.
   name_operators({{p.norm.data(), "attn_norm"},
                   {p.q.weight.data(), "q"},
                   {p.k.weight.data(), "k"},
                   {p.v.weight.data(), "v"},
                   {p.o.weight.data(), "attn_proj"}},
                  x.rows(), args);
-  // What the contract says is left behind shows three steps more.
-  const auto new_rows = [&](MatrixView<const float> all) {
-    return all.row_range(past_k.rows(), x.rows());
-  };
-  args.record_if_new("v", new_rows(cache.values(0, kv_len)));
-  args.record_if_new("k_rope", new_rows(cache.keys(0, kv_len)));
-  args.record_if_new("attn_probs", workspace.probabilities_for(config.n_heads, x.rows(), kv_len));
   args.record("cached keys", cache.keys(0, kv_len));
   args.record("cached values", cache.values(0, kv_len));
   args.record("scratch probabilities",

@@ -34,7 +34,7 @@ void call_answer_opening(Arguments& args) {
 // Turn after turn over one session. What went through the model is counted where it happens, not
 // taken from the result. Where the request says that a turn may be refused, whether it was is told.
 void call_chat_turn(Arguments& args) {
-  Engine engine = textbook_engine(args.text("model"));
+  Engine engine = walker_engine(args.text("model"));
   const Tokenizer tokenizer = Tokenizer::open(args.text("model"));
   Session session(engine, args.size("context"));
   int rows = 0;

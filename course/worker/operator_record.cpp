@@ -27,7 +27,7 @@ void name_operators(const std::map<const float*, std::string>& steps, std::size_
     const auto found = told().find(weight);
     if (found == told().end() || found->second.shape[0] != rows) continue;
     const Tensor& tensor = found->second;
-    args.record_if_new(name, MatrixView<const float>(tensor.values.data(), rows, tensor.shape[1]));
+    args.record(name, MatrixView<const float>(tensor.values.data(), rows, tensor.shape[1]));
   }
 }
 

@@ -8,9 +8,9 @@
 
 namespace stagecraft::stages {
 
-// What the operators that a composed stage calls made on the way, so that a wrong block is told at
-// its first wrong step whether or not its author probed it. A worker links recorded_operators.cpp
-// in place of our operators: they compute the same, and tell.
+// What the operators that a composed stage calls computed, so that the judge can name the first
+// wrong step of a block. A worker links recorded/operators.cpp in place of our operators: they
+// compute the same, and record their results.
 
 // Forgets what was told so far.
 void start_operator_record();
@@ -20,7 +20,7 @@ void start_operator_record();
 void tell_operator(const float* weight, MatrixView<const float> made);
 
 // Hands to args.record what was told, under the name of the step to which each weight belongs,
-// unless the block probed that step itself or it was made of other than `rows` rows.
+// unless it was made of other than `rows` rows.
 void name_operators(const std::map<const float*, std::string>& steps, std::size_t rows,
                     Arguments& args);
 

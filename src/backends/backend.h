@@ -65,8 +65,8 @@ class Backend {
   virtual std::size_t n_threads() const = 0;
   virtual void use_threads(std::size_t n) = 0;
 
-  // Sees every intermediate result from now on. Throws Error where a backend fuses steps, so that
-  // there are none.
+  // Sees the intermediate results from now on: which ones, textbook_backend.h says. Throws Error
+  // where a backend fuses steps, so that there are none.
   virtual void set_probe(Probe probe) = 0;
 
   // Applies the final norm and the output head to these rows of the residual stream, as if they

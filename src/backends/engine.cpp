@@ -16,6 +16,10 @@ EngineOptions with_threads(EngineOptions options) {
   return options;
 }
 
+bool is_textbook(BackendKind kind) {
+  return kind == BackendKind::Walker || kind == BackendKind::Textbook;
+}
+
 }  // namespace
 
 Engine Engine::open(const ModelSource& model, const EngineOptions& options) {
@@ -28,6 +32,9 @@ Engine::Engine(std::unique_ptr<const Parts> parts, const EngineOptions& options)
     : parts_(std::move(parts)), options_(options) {
   const auto& [description, checkpoint] = *parts_;
   switch (options.backend) {
+    case BackendKind::Walker:
+      backend_ = make_walking_backend(description.plan, checkpoint, options.n_threads);
+      break;
     case BackendKind::Textbook:
       backend_ = make_textbook_backend(description, checkpoint, options.n_threads);
       break;
@@ -40,7 +47,7 @@ Engine::Engine(std::unique_ptr<const Parts> parts, const EngineOptions& options)
   }
 } catch (const std::bad_alloc&) {
   throw Error("{}: its weights take more memory{} than this program may have",
-              parts_->checkpoint.name(), options.backend == BackendKind::Textbook ? " as f32" : "");
+              parts_->checkpoint.name(), is_textbook(options.backend) ? " as f32" : "");
 }
 
 std::unique_ptr<Sequence> Engine::make_sequence(std::size_t context, std::size_t max_rows) {
@@ -52,7 +59,7 @@ std::unique_ptr<Sequence> Engine::make_sequence(std::size_t context, std::size_t
 }
 
 SequenceBytes sequence_bytes(const Plan& plan, const EngineOptions& options, std::size_t context) {
-  if (options.backend == BackendKind::Textbook) return textbook_bytes(plan, context);
+  if (is_textbook(options.backend)) return textbook_bytes(plan, context);
   if (options.backend == BackendKind::Cuda) return cuda_bytes(plan, options.kv_type, context);
   return cpu_bytes(plan, options.kv_type, context);
 }

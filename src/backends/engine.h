@@ -8,10 +8,11 @@
 
 namespace stagecraft {
 
-// What computes a pass. Textbook: one operator of the course per step, in f32. Cpu: packed weights,
-// fused steps and the kernels of this processor. Cuda: a GPU, or its emulator, in programs that
-// have it (cuda/cuda_backend.h).
-enum class BackendKind { Textbook, Cpu, Cuda };
+// What computes a pass. Walker: one operator of the course per step of the plan, in f32. Textbook:
+// the same, but the layers of the course where they can run the model. Cpu: packed weights, fused
+// steps and the kernels of this processor. Cuda: a GPU, or its emulator, in programs that have it
+// (cuda/cuda_backend.h).
+enum class BackendKind { Walker, Textbook, Cpu, Cuda };
 
 // How the Cpu and Cuda backends keep keys and values: as they are, rounded to halves, or to bytes
 // by blocks of 32, which takes half of the memory, or less than a third, and as much less to read.

@@ -48,7 +48,6 @@ class Observer {
   Observer(const Plan& plan, std::size_t seq_len)
       : plan_(plan), seq_len_(seq_len), stream_(residual_stream(plan)) {
     look_.residuals = Matrix<float>(plan.n_layers, plan.buffer(stream_).width);
-    look_.logits.resize(plan.vocab_size);
     for (const Step& step : plan.steps) {
       bytes_.push_back(bytes_read(plan, step.kind, seq_len));
     }
@@ -65,7 +64,10 @@ class Observer {
     last_ += Clock::now() - now;  // do not count the time of this function
   }
 
-  Look take() { return std::move(look_); }
+  Look take(std::span<const float> logits) {
+    look_.logits.assign(logits.begin(), logits.end());
+    return std::move(look_);
+  }
 
  private:
   // value: [n_heads * q_len, seq_len]; all queries of one head, then those of the next.
@@ -102,7 +104,6 @@ class Observer {
     look_.steps.push_back(
         {layer, std::string(name), std::chrono::duration<double>(now - last_).count(), bytes});
     last_ = now;
-    if (written == plan_.logits) std::ranges::copy(row, look_.logits.begin());
     if (written != stream_ || layer < 0) return;
     std::ranges::copy(row, look_.residuals.view().row(static_cast<std::size_t>(layer)).begin());
   }
@@ -151,7 +152,7 @@ std::optional<Look> look(Session& session, std::span<const TokenId> tokens,
     throw;
   }
   session.set_probe({});
-  return observer.take();
+  return observer.take(session.logits());
 }
 
 void guess(Engine& engine, std::span<const float> residual, std::span<float> logits) {

@@ -46,7 +46,7 @@ class Session {
   std::size_t n_threads() const { return engine_.n_threads(); }
   const Engine& engine() const { return engine_; }
 
-  // Sees every intermediate result of the engine's passes to come; see Backend::set_probe.
+  // Sees the intermediate results of the engine's passes to come; see Backend::set_probe.
   void set_probe(Probe probe) { engine_.set_probe(std::move(probe)); }
 
  private:

@@ -21,9 +21,10 @@ struct Activation {
   StoredTensor stored() const;  // a view of the values
 };
 
-// Runs `ids` through the model and keeps every activation, in the order of computation. Position i
-// looks at positions 0 to i, so the result is the same however the text is cut into passes; what a
-// pass did not compute before, it finds in the KV cache.
+// Runs `ids` through the model and keeps every activation that the backend shows, and the logits,
+// in the order of computation. Position i looks at positions 0 to i, so the result is the same
+// however the text is cut into passes; what a pass did not compute before, it finds in the KV
+// cache.
 //
 //   ids     [seq_len]  at least one
 //   passes  the number of tokens in each pass, adding up to seq_len: {3, 1} computes three

@@ -32,7 +32,8 @@ class TraceFile {
 
 // What comparing two traces, tensor after tensor, found.
 struct TraceComparison {
-  std::size_t tensors = 0;   // to compare
+  std::size_t tensors = 0;  // to compare: those of A
+  std::size_t only_in_b = 0;
   std::size_t agreeing = 0;  // of those, from the beginning; == tensors where nothing differs
   std::size_t values = 0;    // numbers compared, and
   std::size_t nan = 0;       // how many of them are NaN on both sides
@@ -42,8 +43,9 @@ struct TraceComparison {
   std::string worst_place;   // of result.worst, in words
 };
 
-// Goes through `a`'s tensors in its order until one differs. Throws Error if `a` gives no order,
-// if a tensor of either order is missing in the other file, or if shapes or dtypes do not fit.
+// Goes through `a`'s tensors in its order until one differs. `b` may have more: the trace of a
+// student's functions has fewer than ours. Throws Error if `a` gives no order, if a tensor of it is
+// missing in `b`, or if shapes or dtypes do not fit.
 TraceComparison compare_traces(const TraceFile& a, const TraceFile& b, Tolerance tolerance);
 
 // Where an element of an activation lies: "layer 1, head 3, query 6, key 2" or "position 4, token

@@ -20,50 +20,52 @@ void norm_heads(MatrixView<float> x, std::span<const float> weight, float eps) {
 
 }  // namespace
 
+// Beside each step: the expression in PyTorch (Hugging Face's LlamaAttention and Qwen3Attention,
+// with the norm before it and the residual after it).
 void attention_block(const Config& config, const AttentionParameters& p, std::size_t layer,
                      MatrixView<float> x, KvCache& cache, Workspace& w) {
   const std::size_t seq_len = x.rows();
   const std::size_t past = cache.length();
+  const std::size_t kv_len = past + seq_len;
   const auto normed = w.normed.top_rows(seq_len);
   const auto q = w.q.top_rows(seq_len);
   const auto k = w.k.top_rows(seq_len);
   const auto v = w.v.top_rows(seq_len);
+  const auto out = w.attention_out.top_rows(seq_len);
+  const auto projected = w.projected.top_rows(seq_len);
 
+  // normed = input_layernorm(x)
   rms_norm(x, p.norm, config.norm_eps, normed);
-  w.probe("attn_norm", normed);
+
+  // q, k, v = q_proj(normed), k_proj(normed), v_proj(normed)
   linear(p.q, normed, q, w.threads);
-  w.probe("q", q);
   linear(p.k, normed, k, w.threads);
-  w.probe("k", k);
   linear(p.v, normed, v, w.threads);
-  w.probe("v", v);
+
+  // q, k = q_norm(q), k_norm(k)                             (Qwen3; one norm per head)
   if (config.qk_norm) {
     norm_heads(q, p.q_norm, config.norm_eps);
-    w.probe("q_norm", q);
     norm_heads(k, p.k_norm, config.norm_eps);
-    w.probe("k_norm", k);
   }
 
+  // q, k = apply_rotary_pos_emb(q, k, cos, sin)             (positions past, past + 1, ...)
   rope(q, w.inv_freq, past);
-  w.probe("q_rope", q);
   rope(k, w.inv_freq, past);
-  w.probe("k_rope", k);
-  cache.append(layer, k, v);
 
-  const std::size_t kv_len = past + seq_len;
+  // keys, values = past_key_values.update(k, v, layer)
+  cache.append(layer, k, v);
+  const auto keys = cache.keys(layer, kv_len);
+  const auto values = cache.values(layer, kv_len);
+
+  // out = F.scaled_dot_product_attention(q, keys, values, attn_mask=causal, enable_gqa=True)
   const AttentionShape shape{config.n_heads, config.n_kv_heads, config.head_dim,
                              config.windows[layer]};
   const auto probabilities = w.probabilities_for(config.n_heads, seq_len, kv_len);
-  const auto out = w.attention_out.top_rows(seq_len);
-  attention(q, cache.keys(layer, kv_len), cache.values(layer, kv_len), shape, probabilities, out);
-  w.probe("attn_probs", probabilities);
-  w.probe("attn_out", out);
+  attention(q, keys, values, shape, probabilities, out);
 
-  const auto projected = w.projected.top_rows(seq_len);
+  // x = x + o_proj(out)
   linear(p.o, out, projected, w.threads);
-  w.probe("attn_proj", projected);
   add(projected, x);
-  w.probe("attn_residual", x);
 }
 
 }  // namespace stagecraft

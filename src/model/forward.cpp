@@ -31,40 +31,34 @@ void check(const Config& config, std::span<const TokenId> tokens, const KvCache&
               logits);
 }
 
-void embed(MatrixView<const float> table, std::span<const TokenId> tokens, MatrixView<float> x) {
-  for (std::size_t t = 0; t < tokens.size(); ++t) {
-    const auto row = table.row(static_cast<std::size_t>(tokens[t]));
-    std::copy(row.begin(), row.end(), x.row(t).begin());
-  }
-}
-
 }  // namespace
 
+// Beside each step: the expression in PyTorch (Hugging Face's LlamaForCausalLM).
 void forward(const Model& model, std::span<const TokenId> tokens, KvCache& cache, Workspace& w,
              MatrixView<float> logits) {
   const Config& config = model.config;
   const Parameters& p = model.parameters;
   check(config, tokens, cache, w, logits);
-  const auto x = w.hidden.top_rows(tokens.size());
 
-  w.layer = -1;
-  embed(p.embedding, tokens, x);
-  w.probe("embedding", x);
+  // x = embed_tokens(tokens)
+  const auto x = w.hidden.top_rows(tokens.size());
+  for (std::size_t t = 0; t < tokens.size(); ++t) {
+    std::ranges::copy(p.embedding.row(static_cast<std::size_t>(tokens[t])), x.row(t).begin());
+  }
+
+  // for layer in layers: x = layer(x)
   for (std::size_t i = 0; i < config.n_layers; ++i) {
-    w.layer = static_cast<int>(i);
     attention_block(config, p.layers[i].attention, i, x, cache, w);
     mlp(config, p.layers[i].mlp, x, w);
   }
-  w.layer = -1;
   cache.advance(tokens.size());
 
+  // logits = lm_head(norm(x[-n:]))
   if (logits.rows() == 0) return;
   const auto last = x.row_range(tokens.size() - logits.rows(), logits.rows());
   const auto normed = w.normed.top_rows(logits.rows());
   rms_norm(last, p.final_norm, config.norm_eps, normed);
-  w.probe("final_norm", normed);
   linear(p.lm_head, normed, logits, w.threads);
-  w.probe("logits", logits);
 }
 
 }  // namespace stagecraft

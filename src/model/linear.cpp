@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "model/linear_ways.h"
 #include "operators/check.h"
 #include "operators/matmul_transb.h"
 
@@ -33,6 +34,9 @@ void linear(const Linear& layer, MatrixView<const float> x, MatrixView<float> y,
   const std::size_t outputs = layer.weight.rows();
   check_shape("linear", "x", x.rows(), layer.weight.cols(), x);
   check_shape("linear", "y", x.rows(), outputs, y);
+  for (const LinearWay& way : linear_ways) {
+    if (way.compute(layer, x, y, threads)) return;
+  }
   if (threads.size() == 1 || x.rows() * outputs * x.cols() < kWorthSplitting) {
     linear_slice(layer, x, y, 0, outputs);
     return;

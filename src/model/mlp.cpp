@@ -8,25 +8,27 @@
 
 namespace stagecraft {
 
+// Beside each step: the expression in PyTorch (Hugging Face's LlamaMLP, with the norm before it and
+// the residual after it).
 void mlp(const Config& config, const MlpParameters& p, MatrixView<float> x, Workspace& w) {
-  const std::size_t seq_len = x.rows();
-  const auto normed = w.normed.top_rows(seq_len);
-  const auto gate = w.gate.top_rows(seq_len);
-  const auto up = w.up.top_rows(seq_len);
-  const auto down = w.projected.top_rows(seq_len);
+  const auto normed = w.normed.top_rows(x.rows());
+  const auto gate = w.gate.top_rows(x.rows());
+  const auto up = w.up.top_rows(x.rows());
+  const auto down = w.projected.top_rows(x.rows());
 
+  // normed = post_attention_layernorm(x)
   rms_norm(x, p.norm, config.norm_eps, normed);
-  w.probe("mlp_norm", normed);
+
+  // gate, up = gate_proj(normed), up_proj(normed)
   linear(p.gate, normed, gate, w.threads);
-  w.probe("gate", gate);
   linear(p.up, normed, up, w.threads);
-  w.probe("up", up);
-  for (std::size_t t = 0; t < seq_len; ++t) swiglu(gate.row(t), up.row(t), gate.row(t));
-  w.probe("swiglu", gate);
+
+  // gate = F.silu(gate) * up
+  for (std::size_t t = 0; t < x.rows(); ++t) swiglu(gate.row(t), up.row(t), gate.row(t));
+
+  // x = x + down_proj(gate)
   linear(p.down, gate, down, w.threads);
-  w.probe("down", down);
   add(down, x);
-  w.probe("mlp_residual", x);
 }
 
 }  // namespace stagecraft

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <functional>
-#include <string_view>
-
 #include "base/thread_pool.h"
 #include "model/config.h"
 #include "tensor/matrix.h"
@@ -10,7 +7,7 @@
 namespace stagecraft {
 
 // Everything that a forward pass writes, allocated once and reused for every layer and every token;
-// and two things that every step of a pass needs: the threads and the probe.
+// and the threads, which every matrix product needs.
 struct Workspace {
   // max_rows: the most tokens one pass may have; max_context: the most positions, cached ones
   // included. The widths come from the config.
@@ -31,16 +28,6 @@ struct Workspace {
   Matrix<float> projected;      // [max_rows, dim]: what a block adds to the residual stream
 
   ThreadPool threads;
-
-  // Where set, called with every intermediate result under the name that `stagecraft trace` gives
-  // it, layer by layer in order; `layer` is -1 outside the layers.
-  using Probe = std::function<void(int layer, std::string_view name, MatrixView<const float>)>;
-  Probe probe_sink;
-  int layer = -1;
-
-  void probe(std::string_view name, MatrixView<const float> value) const {
-    if (probe_sink) probe_sink(layer, name, value);
-  }
 
   // The scratch of attention for this many queries and positions: [n_heads * q_len, kv_len].
   MatrixView<float> probabilities_for(std::size_t n_heads, std::size_t q_len, std::size_t kv_len) {

@@ -54,6 +54,7 @@ void run_compare(const CompareFlags& flags) {
     throw CLI::RuntimeError(kDiffers);
   }
   fmt::print("same: {} tensors, {} values; ", found.tensors, found.values);
+  if (found.only_in_b != 0) fmt::print("{} more in B alone; ", found.only_in_b);
   if (found.nan != 0) fmt::print("{} of them NaN on both sides; ", found.nan);
   if (found.result.worst.size() == 0.0) {
     fmt::print("all equal\n");
@@ -69,8 +70,12 @@ void add_compare(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("compare", "Find the first activation in which two traces differ");
   const auto flags = std::make_shared<CompareFlags>();
-  command->add_option("A", flags->a, "A trace; its order counts")->required()->type_name("FILE");
-  command->add_option("B", flags->b, "The trace to compare it with")->required()->type_name("FILE");
+  command->add_option("A", flags->a, "A trace; its tensors are compared, in their order")
+      ->required()
+      ->type_name("FILE");
+  command->add_option("B", flags->b, "The trace to compare it with; may have more tensors")
+      ->required()
+      ->type_name("FILE");
   command
       ->add_option("--rtol", flags->tolerance.relative,
                    "Two numbers are the same within ATOL + RTOL x the largest of both and of the "

@@ -53,7 +53,7 @@ std::vector<fs::path> pulled_folders() {
   return folders;
 }
 
-// NAME or OWNER/NAME, as tools/local_models.py has them, and no path.
+// NAME or OWNER/NAME, as tools/pulled_models.py has them, and no path.
 bool is_model_name(std::string_view text) {
   const auto is_part = [](std::string_view part) {
     return !part.empty() && part.front() != '.' && part.front() != '-' &&

@@ -191,7 +191,7 @@ void print_attention(const Peek& peek, HeadIndex head, const Labels& labels,
 void run_peek(const PeekFlags& flags) {
   const ModelSource model = find_model(flags.model, "story");
   check_utf8("text", flags.text);
-  Engine engine = Engine::open(model, {BackendKind::Textbook, flags.thread_count()});
+  Engine engine = Engine::open(model, {observed_backend(), flags.thread_count()});
   tell_students_code(engine.plan().vocab_size);
   const Tokenizer tokenizer = Tokenizer::open(flags.tokenizer_source(model));
   const std::optional<HeadIndex> head = parse_head(flags.attention, engine.plan());

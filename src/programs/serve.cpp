@@ -101,7 +101,7 @@ Engine open_textbook(const ModelSource& source, const Plan& plan) {
         "memory, found {:.1f} GB",
         kMostOfMemory * memory * 1e-9, needed * 1e-9);
   }
-  return Engine::open(source, {BackendKind::Textbook, 1});
+  return Engine::open(source, {observed_backend(), 1});
 }
 
 bool is_loopback(const std::string& host) {

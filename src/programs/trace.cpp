@@ -67,7 +67,7 @@ void run_trace(const TraceFlags& flags) {
   if (flags.cached < ids.size()) passes.push_back(ids.size() - flags.cached);
 
   Engine engine =
-      Engine::open(find_model(flags.model, "story"), {BackendKind::Textbook, flags.thread_count()});
+      Engine::open(find_model(flags.model, "story"), {observed_backend(), flags.thread_count()});
   tell_students_code(engine.plan().vocab_size);
   check_ids("--ids", ids, engine.plan().vocab_size);
   std::vector<Activation> activations = trace(engine, ids, passes);

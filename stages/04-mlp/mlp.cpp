@@ -23,9 +23,7 @@ void mlp([[maybe_unused]] const Config& config, [[maybe_unused]] const MlpParame
   [[maybe_unused]] const auto up = w.up.top_rows(x.rows());           // [seq_len, ffn_dim]
   [[maybe_unused]] const auto down = w.projected.top_rows(x.rows());  // [seq_len, dim]
 
-  // norm, gate and up, swiglu, down, add: each step is a call (swiglu: one call per row). After a
-  // step, w.probe("gate", gate) reports it, so that the test can name the first step that is wrong.
-  // The names: mlp_norm, gate, up, swiglu, down, mlp_residual.
+  // norm, gate and up, swiglu, down, add: each step is a call (swiglu: one call per row).
   NOT_IMPLEMENTED("stage 4: mlp");
 }
 

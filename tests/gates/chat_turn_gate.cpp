@@ -69,7 +69,7 @@ class Turns {
  public:
   Turns(const std::string& name, Inputs& inputs, const Plan& plan = {})
       : plan_(plan),
-        engine_(textbook_engine(usual().folder())),
+        engine_(walker_engine(usual().folder())),
         session_(engine_, plan.context),
         seed_(inputs.size(0, 1u << 30)),
         random_(seed_) {

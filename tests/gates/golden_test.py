@@ -25,7 +25,7 @@ CASES = {  # each shows another part of a diagnosis
     "01": ("overflow_below", "up_overwritten", "tail_left_out"),
     "02": ("no_mean", "left_in_a_static", "in_double"),
     "03": ("b_not_transposed", "c_read_at_beta_zero"),
-    "04": ("gate_and_up_swapped",),  # unprobed: the first wrong step is seen all the same
+    "04": ("gate_and_up_swapped",),  # the first wrong step is named
     "05": ("k_and_v_swapped", "kv_heads_ignored", "f16_hidden_one"),
 }
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")

@@ -31,7 +31,7 @@ class ChatTurn : public testing::Test {
   }
 
   TinyChatModel files_;
-  Engine model_ = textbook_engine(files_.folder());
+  Engine model_ = walker_engine(files_.folder());
   Tokenizer tokenizer_ = Tokenizer::open(files_.folder());
   TextOptions options_;
   std::size_t fed_ = 0;

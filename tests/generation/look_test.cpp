@@ -35,7 +35,7 @@ class EveryModel : public testing::TestWithParam<std::string> {};
 
 // The plan's names and the rows of trace() are the reference.
 TEST_P(EveryModel, LooksAtWhatTraceWritesDown) {
-  Engine engine = textbook_engine(kModels + GetParam());
+  Engine engine = walker_engine(kModels + GetParam());
   const std::vector<TokenId> ids = text_of(engine.plan());
   Session session(engine, kContext);
   const Look found = look(session, ids).value();
@@ -71,7 +71,7 @@ TEST_P(EveryModel, LooksAtWhatTraceWritesDown) {
 }
 
 TEST_P(EveryModel, TheLastLayersGuessIsTheModelsOwn) {
-  Engine engine = textbook_engine(kModels + GetParam());
+  Engine engine = walker_engine(kModels + GetParam());
   Session session(engine, kContext);
   const Look found = look(session, text_of(engine.plan())).value();
   std::vector<float> logits(engine.plan().vocab_size);
@@ -84,7 +84,7 @@ TEST_P(EveryModel, TheLastLayersGuessIsTheModelsOwn) {
 }
 
 TEST_P(EveryModel, DoesNotDependOnWhatTheSessionHeldBefore) {
-  Engine engine = textbook_engine(kModels + GetParam());
+  Engine engine = walker_engine(kModels + GetParam());
   const std::vector<TokenId> ids = text_of(engine.plan());
   Session session(engine, kContext);
   const Look first = look(session, ids).value();
@@ -110,7 +110,7 @@ std::string test_name(const testing::TestParamInfo<std::string>& model) {
 INSTANTIATE_TEST_SUITE_P(Look, EveryModel, testing::ValuesIn(all_models()), test_name);
 
 TEST(Look, StopsBetweenPassesAndRefusesWhatDoesNotFit) {
-  Engine engine = textbook_engine(kModels + "llama-mha");
+  Engine engine = walker_engine(kModels + "llama-mha");
   Session session(engine, kContext);
   const std::vector<TokenId> ids = {1, 2, 3};
   EXPECT_FALSE(look(session, ids, [] { return false; }).has_value());
@@ -123,7 +123,7 @@ TEST(Look, StopsBetweenPassesAndRefusesWhatDoesNotFit) {
 }
 
 TEST(Look, CountsTheBytesOfAStep) {
-  Engine engine = textbook_engine(kModels + "qwen3-qk-norm");  // 24 wide, 4 heads of 8, 2 kv heads
+  Engine engine = walker_engine(kModels + "qwen3-qk-norm");  // 24 wide, 4 heads of 8, 2 kv heads
   Session session(engine, kContext);
   const std::vector<TokenId> ids = {1, 2, 3};
   const Look found = look(session, ids).value();

@@ -15,7 +15,7 @@ using Passes = std::vector<std::size_t>;
 
 std::vector<Activation> trace_tiny(const std::string& name, std::vector<TokenId> ids,
                                    const Passes& passes) {
-  Engine engine = textbook_engine(kModels + name);
+  Engine engine = walker_engine(kModels + name);
   return trace(engine, ids, passes);
 }
 

@@ -69,7 +69,7 @@ class Reference : public testing::TestWithParam<std::string> {
   std::size_t head_dim() const { return engine_.plan().caches.front().head_dim; }
 
   const fs::path folder_ = fs::path(TEST_DATA "/models") / GetParam();
-  Engine engine_ = textbook_engine(folder_);
+  Engine engine_ = walker_engine(folder_);
   const TraceFile oracle_{folder_ / "trace.safetensors"};
   const std::vector<TokenId> ids_ = ids_of(oracle_);
   const std::size_t least_ = first_pass(engine_.plan(), ids_);

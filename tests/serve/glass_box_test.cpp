@@ -22,7 +22,7 @@ class GlassBoxTest : public testing::Test {
   GlassBoxTest() : tokenizer_(Tokenizer::open(folder_.folder())) {}
 
   std::function<Engine()> opener() {
-    return [this] { return textbook_engine(folder_.folder()); };
+    return [this] { return walker_engine(folder_.folder()); };
   }
   static GlassRequest request(GlassView view, std::vector<TokenId> tokens = {5, 70, 9, 33}) {
     GlassRequest made;
@@ -57,7 +57,7 @@ class GlassBoxTest : public testing::Test {
 TEST_F(GlassBoxTest, ShowsTheNumbersOfPeek) {
   GlassBox box(opener(), tokenizer_, 100, [] {});
   const GlassRequest choices = request(GlassView::Choices);
-  Engine engine = textbook_engine(folder_.folder());
+  Engine engine = walker_engine(folder_.folder());
   const Peek peeked = peek(engine, choices.tokens, 1, nullptr);
   const auto expected = likeliest(peeked.next.view().row(0), choices.top);
   const json found = ask(box, choices);
@@ -106,7 +106,7 @@ TEST_F(GlassBoxTest, StepsAreThoseOfTrace) {
   GlassBox box(opener(), tokenizer_, 100, [] {});
   const GlassRequest steps = request(GlassView::Steps);
   const json found = ask(box, steps);
-  Engine engine = textbook_engine(folder_.folder());
+  Engine engine = walker_engine(folder_.folder());
   const std::size_t passes[] = {steps.tokens.size()};
   std::vector<std::string> expected, names;
   for (const Activation& one : trace(engine, steps.tokens, passes)) {
@@ -144,7 +144,7 @@ TEST_F(GlassBoxTest, BoundsWhatWaitsAndForgetsWhatIsCancelled) {
   GlassBox box(
       [&] {
         while (!go) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        return textbook_engine(folder_.folder());
+        return walker_engine(folder_.folder());
       },
       tokenizer_, 100, [] {});
   std::vector<LookId> ids;
@@ -167,7 +167,7 @@ TEST_F(GlassBoxTest, SaysWhatWentWrongAndGoesOn) {
   GlassBox box(
       [&] {
         if (n_opened++ == 0) throw Error("no memory");
-        return textbook_engine(folder_.folder());
+        return walker_engine(folder_.folder());
       },
       tokenizer_, 100, [] {});
   box.submit(request(GlassView::Choices));

@@ -11,6 +11,10 @@ namespace stagecraft {
 inline Engine textbook_engine(const std::filesystem::path& model, std::size_t n_threads = 1) {
   return Engine::open(model, {BackendKind::Textbook, n_threads});
 }
+// Shows the result of every step.
+inline Engine walker_engine(const std::filesystem::path& model, std::size_t n_threads = 1) {
+  return Engine::open(model, {BackendKind::Walker, n_threads});
+}
 inline Engine cpu_engine(const std::filesystem::path& model, std::size_t n_threads = 1,
                          KvType kv_type = KvType::F32) {
   return Engine::open(model, {BackendKind::Cpu, n_threads, kv_type});

@@ -7,7 +7,10 @@ A page quotes a file of the repository, or the output of a command, below a line
     ...
     ```
 
---write puts into the pages what is there now.
+After "In `FILE`:" stands a part of a file. A page that says "every file in `src/` and `tests/` that names `WORD` is on
+this page" names them all, whatever the case of the word.
+
+--write puts into the pages what is there now; the parts are for people to change.
 """
 import pathlib
 import re
@@ -15,8 +18,31 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGES = ("docs/architectures.md", "docs/adding-an-architecture.md")
+PAGES = ("docs/architectures.md", "docs/adding-an-architecture.md", "docs/adding-an-operator.md",
+         "docs/adding-a-step.md", "docs/adding-a-format.md")
 QUOTE = re.compile(r"^`([^`\n]+)`\n```(\w*)\n(.*?)^```$", re.M | re.S)
+PART = re.compile(r"^In `([^`\n]+)`:\n```\w+\n(.*?)^```$", re.M | re.S)
+EVERY = re.compile(r"every file in\s+`src/`\s+and\s+`tests/`\s+that\s+names\s+`(\w+)`\s+is\s+on\s+this\s+page")
+SOURCES = {".cpp", ".h", ".cu", ".py", ".cmake", ".txt"}
+
+
+def parts(name, text):
+    """What is wrong with the parts of files that a page quotes, and how many it quotes."""
+    quoted = PART.findall(text)
+    return [f"{name}: {file}: expected this text in it:\n{part}" for file, part in quoted
+            if part not in (ROOT / file).read_text()], len(quoted)
+
+
+def not_mentioned(name, text):
+    """The files that name a word of which the page claims to name all."""
+    files = [path for folder in ("src", "tests") for path in (ROOT / folder).rglob("*")
+             if path.suffix in SOURCES and "data" not in path.parts] if EVERY.search(text) else []
+    for word in EVERY.findall(text):
+        named = [path.relative_to(ROOT).as_posix() for path in files
+                 if word.lower() in path.read_text(errors="replace").lower()]
+        if not named:
+            yield f"{name}: no file names {word}"
+        yield from (f"{name}: {file} names {word}, but is not on the page" for file in named if file not in text)
 
 
 def found(what, program):
@@ -33,6 +59,9 @@ def main():
     for name in PAGES:
         page = ROOT / name
         text = page.read_text()
+        wrong, n_parts = parts(name, text)
+        problems += [*wrong, *not_mentioned(name, text)]
+        quotes += n_parts
         for what, _, quoted in QUOTE.findall(text):
             quotes += 1
             if quoted != found(what, program):

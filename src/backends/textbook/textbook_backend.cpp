@@ -4,8 +4,10 @@
 #include <optional>
 
 #include "backends/textbook/plan_walker.h"
+#include "model/attention_block.h"
 #include "model/forward.h"
 #include "model/linear.h"
+#include "model/mlp.h"
 #include "operators/rms_norm.h"
 
 namespace stagecraft {
@@ -104,10 +106,7 @@ class CourseBackend final : public TextbookBackend {
       : TextbookBackend(plan, n_threads), model_{config, load_parameters(config, checkpoint)} {
     if (!model_.parameters.converted.empty()) checkpoint.release_pages();  // F32 tensors come back
   }
-  void set_probe(Probe probe) override {
-    probe_ = std::move(probe);
-    if (workspace_) workspace_->probe_sink = probe_;
-  }
+  void set_probe(Probe probe) override { probe_ = std::move(probe); }
   // The end of forward().
   void score(MatrixView<const float> x, MatrixView<float> logits) override {
     const auto normed = workspace_->normed.top_rows(x.rows());
@@ -120,11 +119,35 @@ class CourseBackend final : public TextbookBackend {
   void make_workspace(std::size_t rows, std::size_t context, std::size_t n_threads) override {
     workspace_.reset();
     workspace_.emplace(model_.config, rows, context, n_threads);
-    workspace_->probe_sink = probe_;
   }
   void pass(std::span<const TokenId> tokens, TextbookSequence& sequence,
             MatrixView<float> logits) override {
+    if (probe_) show_blocks(tokens, sequence.cache());
     stagecraft::forward(model_, tokens, sequence.cache(), *workspace_, logits);
+  }
+
+  // Nothing inside the functions of the course reports results. So before forward() calls them,
+  // this function calls them in the same order, and shows what each returns. The cache does not
+  // advance: forward() writes the same positions again.
+  void show_blocks(std::span<const TokenId> tokens, KvCache& cache) {
+    const auto& [config, parameters] = model_;
+    Workspace& w = *workspace_;
+    const auto x = w.hidden.top_rows(tokens.size());
+    const auto probabilities =
+        w.probabilities_for(config.n_heads, tokens.size(), cache.length() + tokens.size());
+    for (std::size_t t = 0; t < tokens.size(); ++t) {
+      std::ranges::copy(parameters.embedding.row(static_cast<std::size_t>(tokens[t])),
+                        x.row(t).begin());
+    }
+    probe_(-1, "embedding", x);
+    for (std::size_t i = 0; i < config.n_layers; ++i) {
+      const auto layer = static_cast<int>(i);
+      attention_block(config, parameters.layers[i].attention, i, x, cache, w);
+      probe_(layer, "attn_probs", probabilities);
+      probe_(layer, "attn_residual", x);
+      mlp(config, parameters.layers[i].mlp, x, w);
+      probe_(layer, "mlp_residual", x);
+    }
   }
 
   const Model model_;

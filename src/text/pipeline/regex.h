@@ -18,6 +18,10 @@ struct Match {
 // A regular expression of a tokenizer.json, run by PCRE2. Those are written in the dialect of
 // Oniguruma (which Hugging Face's library uses), so the pattern is translated first.
 // Immutable; threads may share it.
+//
+// Why not Oniguruma itself: on 0.54 MB of Markdown, the patterns of GPT-2 and Llama 3 take PCRE2's
+// compiled code 42 and 35 ms, and Debian's libonig 6.9.8 231 and 197 ms, with the same cuts. The
+// translation is 180 lines, and refuses what it does not know.
 class Regex {
  public:
   // `where` names the pattern in errors ("FILE: pre_tokenizer.pattern.Regex"). Throws Error if the

@@ -13,7 +13,7 @@ from unittest import mock
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
-from mine import calls, mine_objects  # noqa: E402
+from mine import call_counts, mine_objects  # noqa: E402
 from shared import course  # noqa: E402
 from grading import links  # noqa: E402
 from commands import mine  # noqa: E402
@@ -131,7 +131,7 @@ class Counting(Temporary):
     FUNCTIONS = ["inner", "outer", "unused", "throws", "crashes", "helper"]
 
     def probe(self, *words):
-        table = calls.Table(self.folder / "calls", course.BUILD, "course/mine/probe", self.FUNCTIONS)
+        table = call_counts.Table(self.folder / "calls", course.BUILD, "course/mine/probe", self.FUNCTIONS)
         done = subprocess.run([course.BUILD / "course" / "mine" / "probe", *words],
                               env=dict(os.environ, STAGECRAFT_CALLS=str(table.path)))
         counted, inside, total = table.read()
@@ -185,11 +185,20 @@ class Mine(Temporary):
     @unittest.skipUnless((STORY / "config.json").exists(), "no model")
     def test_trace_and_peek_prove_it_too(self):
         out = str(self.folder / "trace")
-        for words in (["trace", "--ids", "1,2", "-o", out], ["peek", "One day"]):
+        # trace calls the blocks of the five layers once more, to show what they return
+        for words, calls_of_norm in ((["trace", "--ids", "1,2", "-o", out], 21), (["peek", "One day"], 11)):
             code, lines = self.run_mine(*words, stages="2")
             self.assertEqual(code, 0)
-            self.assertRegex(lines[1], r"^rms_norm: yours, called 11 times, ")
+            self.assertRegex(lines[1], rf"^rms_norm: yours, called {calls_of_norm} times, ")
             self.assertEqual(len(lines), 2)
+
+    @unittest.skipUnless((STORY / "config.json").exists(), "no model")
+    def test_peek_draws_the_attention_that_the_students_block_leaves(self):
+        done = subprocess.run([course.BUILD / "course" / "mine" / "first_key", "peek", "Once upon a time", "--top", "0",
+                               "--attention", "1.3"], env=dict(os.environ, STAGECRAFT_HOME=str(ROOT)),
+                              stdout=subprocess.PIPE, encoding="utf-8", check=True)
+        rows = done.stdout.splitlines()[-5:]
+        self.assertTrue(all("100% <|start" in row for row in rows), done.stdout)
 
     def test_chat_with_another_model_says_what_would_make_it_faster(self):
         model = str(ROOT / "tests" / "data" / "gguf" / "whole.gguf")
@@ -284,12 +293,22 @@ class Subset(Temporary):
                     self.assertTrue(all(any(s.endswith(w) for s in sources) for w in wanted), wanted)
                 self.assertFalse(any(s.endswith(o) for s in sources for o in other), other)
 
-    def test_links_what_calls_a_stage_once_in_place_of_ours(self):
-        """linear() is in the engine, and stages 9 and 10 both bring another."""
+    def test_links_what_calls_stages_9_and_10_beside_our_linear(self):
         stages = [stage for stage in course.stages() if stage.id in (9, 10)]
-        found = [links.source_of(file) for file in mine_objects.objects(stages) if file.endswith("/linear.cpp.o")]
-        self.assertEqual(len(found), 1, found)
-        self.assertTrue(found[0].endswith("course/mine/linear.cpp"), found)
+        found = [links.source_of(file) for file in mine_objects.objects(stages) if file.endswith("linear.cpp.o")]
+        ends = ("src/model/linear.cpp", "course/mine/packed_linear.cpp", "course/mine/quantized_linear.cpp")
+        self.assertEqual(len(found), len(ends), found)
+        self.assertTrue(all(name.endswith(end) for name, end in zip(found, ends)), found)
+
+    def test_replaces_what_stage_11_has_on_the_gpu(self):
+        known = mine_objects.listed()["stages"]
+        stages = [stage for stage in course.stages() if stage.is_emulated and stage.number in known]
+        if not stages:
+            self.skipTest("no emulator")
+        found = [links.source_of(file) for file in mine_objects.objects(stages)]
+        for name in ("rms_norm", "attention"):
+            same = [file for file in found if file.endswith(f"/{name}.cpp")]
+            self.assertEqual([file.endswith(f"course/mine/{name}.cpp") for file in same], [True], same)
 
     def test_both_of_a_pair_offer_the_same_functions(self):
         stages = [stage for stage in course.stages() if not stage.is_started]

@@ -17,8 +17,8 @@ import sys
 import urllib.parse
 import zipfile
 
-import fetch
-from fetch import Problem
+import download
+from download import Problem
 
 PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,150}")  # a file's or a model's name that is no path
 SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -67,7 +67,7 @@ class Want:
         self.package = package
 
     def of(self, found, what, url_of, secret=None):
-        """fetch.File for each file. found: {path in the repository: (size, digest)}, not to be trusted."""
+        """download.File for each file. found: {path in the repository: (size, digest)}, not to be trusted."""
         if self.files:
             paths = [entry["name"] for entry in self.files if "url" not in entry]
             missing = [path for path in paths if path not in found]
@@ -89,10 +89,10 @@ class Want:
                 raise Problem(f"{what}: {name}: expected its size, found '{size}'")
             if not digest:
                 raise Problem(f"{what}: {name}: the server names no checksum, so it is not taken")
-            files.append(fetch.File(name, size, digest, url_of(path), secret))
+            files.append(download.File(name, size, digest, url_of(path), secret))
         for entry in self.files or ():
             if "url" in entry:
-                files.append(fetch.File(entry["name"], entry["size"], f"sha256:{entry['sha256']}", entry["url"]))
+                files.append(download.File(entry["name"], entry["size"], f"sha256:{entry['sha256']}", entry["url"]))
         return files
 
 
@@ -105,14 +105,14 @@ class Hub:
     def __init__(self, client):
         self.client = client
         given = os.environ.get("HF_ENDPOINT") or "https://huggingface.co"
-        self.endpoint = fetch.check_url(given, "HF_ENDPOINT").rstrip("/")
-        self.host = fetch.host_of(self.endpoint)
+        self.endpoint = download.check_url(given, "HF_ENDPOINT").rstrip("/")
+        self.host = download.host_of(self.endpoint)
         self.secret = None
         token = os.environ.get("HF_TOKEN", "").strip()
         if token:
             if not re.fullmatch(r"[!-~]+", token):
                 raise Problem("HF_TOKEN: expected a word of ASCII letters, found something else")
-            self.secret = fetch.origin(self.endpoint), f"Bearer {token}"
+            self.secret = download.origin(self.endpoint), f"Bearer {token}"
 
     def files(self, want):
         what = want.repository
@@ -152,8 +152,8 @@ class ModelScope:
     def __init__(self, client):
         self.client = client
         domain = os.environ.get("MODELSCOPE_DOMAIN") or "www.modelscope.cn"
-        self.endpoint = fetch.check_url(f"https://{domain}", "MODELSCOPE_DOMAIN")
-        self.host = fetch.host_of(self.endpoint)
+        self.endpoint = download.check_url(f"https://{domain}", "MODELSCOPE_DOMAIN")
+        self.host = download.host_of(self.endpoint)
 
     def files(self, want):
         what = want.modelscope
@@ -230,7 +230,7 @@ class PackageIndex:
         package = want.package
         settings = pip_settings()
         if settings.get("cert"):  # for the index alone
-            self.client = fetch.Client(self.client.timeout, self.client.tries, [settings["cert"]])
+            self.client = download.Client(self.client.timeout, self.client.tries, [settings["cert"]])
         indexes = [] if settings.get("no-index", "").lower() in ("1", "true", "yes", "on") else \
             [settings.get("index-url") or "https://pypi.org/simple", *settings.get("extra-index-url", "").split()]
         last = Problem("pip's configuration names no index over https")
@@ -244,14 +244,14 @@ class PackageIndex:
         raise last
 
     def wheel(self, package, index):
-        parts = urllib.parse.urlsplit(fetch.check_url(index, "index-url"))
+        parts = urllib.parse.urlsplit(download.check_url(index, "index-url"))
         secret = None
         if parts.username:  # a password in the address goes to that host alone, and into no message
             pair = f"{urllib.parse.unquote(parts.username)}:{urllib.parse.unquote(parts.password or '')}"
-            secret = fetch.origin(index), "Basic " + base64.b64encode(pair.encode()).decode()
+            secret = download.origin(index), "Basic " + base64.b64encode(pair.encode()).decode()
             index = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
         page = f"{index.rstrip('/')}/{package['name']}/"
-        host = fetch.host_of(index)
+        host = download.host_of(index)
         try:
             text, kind = self.client.text(
                 page, secret, "application/vnd.pypi.simple.v1+json, text/html;q=0.5")
@@ -273,7 +273,7 @@ class PackageIndex:
         if not isinstance(link, str):
             raise Problem(f"{host}: has no file '{package['wheel']}'")
         url = urllib.parse.urljoin(page, link.partition("#")[0])
-        return fetch.File(package["wheel"], package["size"], f"sha256:{package['sha256']}", url, secret)
+        return download.File(package["wheel"], package["size"], f"sha256:{package['sha256']}", url, secret)
 
     def with_pip(self, package, folder):
         """Lets pip get it, which knows more ways (a keyring, a folder of wheels). True if it is there."""
@@ -309,9 +309,9 @@ class PackageIndex:
 def copy(stream, out, entry, where, bar=None):
     """Copies a file that should have the entry's size and, where it has one, sha256."""
     size = entry["size"]
-    digest = fetch.Digest(f"sha256:{entry['sha256']}", size) if "sha256" in entry else None
+    digest = download.Digest(f"sha256:{entry['sha256']}", size) if "sha256" in entry else None
     done = 0
-    for piece in iter(lambda: stream.read(fetch.CHUNK), b""):
+    for piece in iter(lambda: stream.read(download.CHUNK), b""):
         done += len(piece)
         if done > size:
             break
@@ -376,4 +376,4 @@ class Folder:
 def have_space(folder, count):
     free = shutil.disk_usage(folder).free
     if free < count + (16 << 20):
-        raise Problem(f"{folder}: expected {fetch.megabytes(count)} of free disk, found {fetch.megabytes(free)}")
+        raise Problem(f"{folder}: expected {download.megabytes(count)} of free disk, found {download.megabytes(free)}")

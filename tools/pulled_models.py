@@ -1,6 +1,6 @@
 """The models that ./stage pull has brought: where they lie, what is there, how one is removed.
 
-A model is a folder under its name, NAME or OWNER/NAME, with the files and local_models.json, which says where they
+A model is a folder under its name, NAME or OWNER/NAME, with the files and pulled.json, which says where they
 came from. src/programs/model_path.cpp looks in the same places.
 """
 import json
@@ -9,9 +9,9 @@ import pathlib
 import re
 import shutil
 
-import fetch
+import download
 import strict_json
-from fetch import Problem
+from download import Problem
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 NOTE = "pulled.json"
@@ -48,7 +48,7 @@ def folders():
 
 
 def contents(folder):
-    """(names of the files without local_models.json, their bytes in all)"""
+    """(names of the files without pulled.json, their bytes in all)"""
     files = [path for path in sorted(folder.iterdir()) if path.is_file() and path.name != NOTE]
     return [path.name for path in files], sum(path.stat().st_size for path in files)
 
@@ -85,13 +85,13 @@ def listing():
         for name in models(top):
             names, size = contents(top / name)
             note = note_of(top / name)
-            rows.append((name, fetch.megabytes(size), note.get("licence") or known.get(name, {}).get("licence", ""),
+            rows.append((name, download.megabytes(size), note.get("licence") or known.get(name, {}).get("licence", ""),
                          str(top / name)))
             here.add(name)
         unfinished = top / UNFINISHED
         for path in sorted(unfinished.iterdir()) if unfinished.is_dir() else ():
             size = contents(path)[1]
-            rows.append((path.name.replace("__", "/", 1), fetch.megabytes(size), "",
+            rows.append((path.name.replace("__", "/", 1), download.megabytes(size), "",
                          "unfinished: pull it again to go on"))
     yield from table("here", rows)
     if rows:
@@ -107,7 +107,7 @@ def table(title, rows):
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     yield f"{title}:"
     for name, size, licence, text in rows:
-        yield fetch.one_line(
+        yield download.one_line(
             f"  {name:<{widths[0]}}  {size:>{widths[1]}}  {licence:<{widths[2]}}  {text}".rstrip())
 
 
@@ -142,4 +142,4 @@ def remove(name):
                 empty.rmdir()
             except OSError:
                 break  # something of the person's own lies in it
-    return f"{name}: removed, {fetch.megabytes(size)} free again"
+    return f"{name}: removed, {download.megabytes(size)} free again"
