@@ -232,7 +232,7 @@ class Model {
     {
       const Computing computing(*loaded_);
       auto& textbook = loaded_->textbook;
-      const EngineOptions options{BackendKind::Textbook, loaded_->engine.n_threads(), KvType::F32};
+      const EngineOptions options{BackendKind::Walker, loaded_->engine.n_threads(), KvType::F32};
       if (!textbook) textbook = Engine::open(loaded_->source, options);
       const std::size_t passes[] = {tokens.size()};
       activations = stagecraft::trace(*textbook, tokens, passes);
