@@ -72,6 +72,30 @@ TEST(MatmulPacked, GoesFromRowToRowByTheStride) {
   }
 }
 
+TEST(MatmulPacked, TakesThousandsOfRowsColumnsAndProducts) {
+  if (skips_for_lack_of_instructions()) return;
+  Inputs inputs;
+  const std::size_t kSizes[][3] = {
+      {2, 19, 9001}, {3001, 17, 5}, {1, 5003, 40}, {2, 3001, 9}, {151, 263, 301}};
+  for (const auto& [m, n, k] : kSizes) {
+    if (!judge(packed_case(inputs, m, n, k))) return;
+  }
+  Case one = packed_case(inputs, 7, 37, 41);
+  one.name = "rows that lie far apart, " + one.name;
+  one.request.gap = 4003;
+  judge(one);
+}
+
+TEST(MatmulPacked, KeepsNothing) {
+  if (skips_for_lack_of_instructions()) return;
+  Inputs inputs;
+  const std::size_t kSizes[][3] = {{1, 3, 7}, {6, 40, 65}, {30, 90, 301}};
+  judge_together([&](std::size_t size) {
+    const auto& [m, n, k] = kSizes[size];
+    return packed_case(inputs, m, n, k);
+  });
+}
+
 TEST(MatmulPacked, AllowsEverySizeToBeZero) {
   if (skips_for_lack_of_instructions()) return;
   Inputs inputs;
