@@ -98,8 +98,8 @@ def ask_panel(stage, programs, seed, named):
     folder = course.mistakes_folder(stage)
     with tempfile.TemporaryDirectory(dir=course.quick_folder()) as scratch:
         panel = {"STAGE_OURS": str(folder), "STAGE_PANEL": ":".join(map(catalogue.name_of, programs)),
-                 "STAGE_SEED": str(seed), "STAGE_MISTAKES": str(folder) if named else "", "TMPDIR": scratch,
-                 "TEST_TMPDIR": scratch}
+                 "STAGE_SEED": str(seed), "STAGE_MISTAKES": str(folder) if named else "", "STAGE_ANSWERS": scratch,
+                 "TMPDIR": scratch, "TEST_TMPDIR": scratch}
         said, how = course.run_judge(f"{suites}:-*Speed*", "none", panel, scratch)
     if said is None:
         return {}, f"seed {seed}: the gate did not finish: {how}"
