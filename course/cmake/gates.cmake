@@ -213,9 +213,9 @@ gtest_discover_tests(gate TEST_PREFIX ours. DISCOVERY_MODE PRE_TEST TEST_FILTER 
 gtest_discover_tests(gate TEST_PREFIX ours. DISCOVERY_MODE PRE_TEST TEST_FILTER ${in_place_tests}
   PROPERTIES LABELS gates ENVIRONMENT STAGE_WORKER=${worker_in_place})
 
-# What a case is there to show is not left to chance: its generator says so on each of 12 seeds, and on 200 in
+# What a case is there to show is not left to chance: its generator says so on each of 3 seeds, and on 200 in
 # ./stage selftest --catalogue.
-add_test(NAME gates.show_what_they_must COMMAND gate --gtest_filter=-*Speed* --gtest_repeat=12 --gtest_brief=1)
+add_test(NAME gates.show_what_they_must COMMAND gate --gtest_filter=-*Speed* --gtest_repeat=3 --gtest_brief=1)
 set_tests_properties(gates.show_what_they_must PROPERTIES LABELS gates TIMEOUT 900 ENVIRONMENT "STAGE_REFEREE=")
 
 # A starter compiles as it is, and its gate says that it is not written yet: no more, no less. A stage

@@ -142,7 +142,7 @@ std::size_t evidence(const Asked& asked) {
   const Case& question = *asked.question;
   if (response.status == Response::Status::Threw || question.expected.empty()) return 1;
   std::size_t wrong = 0;
-  bool whole = false;
+  bool whole = !response.overrun.empty() || !response.changed_input.empty();
   for (const Output& output : outputs_of(question)) {
     const Tensor* got = find(response, output.name);
     if (got == nullptr || agrees(*output.expected, *got)) continue;

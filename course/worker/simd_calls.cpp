@@ -7,13 +7,14 @@
 namespace stagecraft::stages {
 namespace {
 
-// While it lives, a matrix of the arguments holds nothing but what was never written.
+// While it lives, a matrix of the arguments holds other numbers.
 class Gone {
  public:
   explicit Gone(MatrixView<float> matrix) : matrix_(matrix) {
     for (std::size_t r = 0; r < matrix_.rows(); ++r) {
       kept_.insert(kept_.end(), matrix_.row(r).begin(), matrix_.row(r).end());
-      std::ranges::fill(matrix_.row(r), untouched_value());
+      std::ranges::reverse(matrix_.row(r));
+      for (float& value : matrix_.row(r)) value = -value;
     }
   }
   ~Gone() {

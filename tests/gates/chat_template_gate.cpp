@@ -115,10 +115,8 @@ TEST(ChatTemplate, IsTheSameForTokenizersOfOtherModels) {
   Inputs inputs;
   const std::filesystem::path folders = test_data() / "tokenizers";
   for (const char* name : {"qwen2", "smollm"}) {
-    if (!judge_messages(fmt::format("{}'s tokenizer", name), folders / name,
-                        {{"user", words(inputs, 5)}, {"assistant", "\n\n" + words(inputs, 3)}})) {
-      return;
-    }
+    judge_messages(fmt::format("{}'s tokenizer", name), folders / name,
+                   {{"user", words(inputs, 5)}, {"assistant", "\n\n" + words(inputs, 3)}});
   }
 }
 

@@ -198,9 +198,12 @@ TEST(ChatTurn, RefusesAConversationThatIsEmptyOrTooLongAndStaysAsItWas) {
   longer.take(fits);
   longer.take(std::vector<TokenId>(plan.context + 1, 7));
   if (!longer.judge()) return;
-  Turns full("a conversation as long as the context", inputs, plan);
-  full.take(std::vector<TokenId>(plan.context, 7));
-  full.judge();
+  for (const TokenId token : {7, 8}) {
+    Turns full(fmt::format("a conversation as long as the context, of token {}", token), inputs,
+               plan);
+    full.take(std::vector<TokenId>(plan.context, token));
+    full.judge();
+  }
 }
 
 TEST(ChatKeptCache, ComputesOnlyWhatIsNew) {
@@ -233,13 +236,15 @@ TEST(ChatKeptCache, ForgetsWhatDepartsFromTheConversation) {
   if (!undone.judge()) return;
 
   // Of one length, and after a single token the same again.
-  Turns changed("one token in the middle is another", inputs);
-  std::vector<TokenId> conversation = talk.tokens();
-  changed.take(conversation);
-  TokenId& middle = conversation[conversation.size() / 2];
-  middle = middle == 20 ? 21 : 20;
-  changed.take(conversation);
-  changed.judge();
+  for (const std::size_t part : {2, 3}) {
+    Turns changed(fmt::format("one token at 1/{} of the conversation is another", part), inputs);
+    std::vector<TokenId> conversation = talk.tokens();
+    changed.take(conversation);
+    TokenId& token = conversation[conversation.size() / part];
+    token = token == 20 ? 21 : 20;
+    changed.take(conversation);
+    changed.judge();
+  }
 }
 
 TEST(ChatKeptCache, IsThatOfItsSession) {

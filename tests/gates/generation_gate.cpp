@@ -225,14 +225,17 @@ bool judge_shares(const std::string& name, const Tensor& logits, double temperat
 }
 
 TEST(Sample, TakesTheLargestAtTemperatureZeroAndTheLowerOfEquals) {
-  Case one;
-  one.name = "greedy";
-  one.request.function = "sample";
-  one.request.inputs = {{"logits", {{5}, {0.5f, 3.0f, -1.0f, 3.0f, 2.9f}}},
-                        {"u", {{3}, {0.0f, 0.5f, 0.99f}}}};
-  one.request.scalars = {{"temperature", 0.0}, {"top_k", 3.0}, {"top_p", 0.5}};
-  one.expected = {{"tokens", exactly({1, 1, 1})}};
-  judge(one);
+  const std::pair<std::vector<float>, int> kLargest[] = {{{0.5f, 3.0f, -1.0f, 3.0f, 2.9f}, 1},
+                                                         {{4.0f, -2.0f, 4.0f, 4.0f}, 0}};
+  for (const auto& [logits, largest] : kLargest) {
+    Case one;
+    one.name = fmt::format("greedy, of {}", logits.size());
+    one.request.function = "sample";
+    one.request.inputs = {{"logits", {{logits.size()}, logits}}, {"u", {{3}, {0.0f, 0.5f, 0.99f}}}};
+    one.request.scalars = {{"temperature", 0.0}, {"top_k", 3.0}, {"top_p", 0.5}};
+    one.expected = {{"tokens", exactly({largest, largest, largest})}};
+    judge(one);
+  }
 }
 
 // Random logits of which no two are so near to each other, and no sum of the likeliest so near to
@@ -291,7 +294,8 @@ TEST(Sample, RefusesWhatIsNoNumber) {
   judge_refused_logits("all logits are -infinity", filled({4}, -INFINITY));
 }
 
-Case drawn_case(Inputs& inputs, std::size_t vocab_size, double temperature, std::size_t top_k) {
+Case drawn_case(Inputs& inputs, std::size_t vocab_size, double temperature, std::size_t top_k,
+                std::size_t n_draws = 40) {
   Tensor logits =
       vocab_size > 100 ? inputs.tensor({vocab_size}, 2.0f) : clear_logits(inputs, vocab_size, 2.0f);
   if (vocab_size > 100) {  // of so many, some are near to each other: not those that are kept
@@ -302,8 +306,10 @@ Case drawn_case(Inputs& inputs, std::size_t vocab_size, double temperature, std:
   }
   Case one = sample_case("", logits, temperature, top_k, 1.0);
   Tensor& us = one.request.inputs.at("u");
-  us = {{40}, {}};
-  for (std::size_t i = 0; i < 40; ++i) us.values.push_back((static_cast<float>(i) + 0.3f) / 40.0f);
+  us = {{n_draws}, {}};
+  for (std::size_t i = 0; i < n_draws; ++i) {
+    us.values.push_back((static_cast<float>(i) + 0.3f) / static_cast<float>(n_draws));
+  }
   one.expected = {{"tokens", draws(us, shares(logits, temperature, top_k, 1.0))}};
   return one;
 }
@@ -319,8 +325,8 @@ TEST(Sample, KeepsNothing) {
 
 TEST(Sample, TakesLargeVocabularies) {
   Inputs inputs;
-  Case one = drawn_case(inputs, 70'001, 1.0, 30);
-  one.name = "70001 tokens, top-k 30";
+  Case one = drawn_case(inputs, 8'001, 1.0, 30, 4);
+  one.name = "8001 tokens, top-k 30";
   judge(one);
 }
 
@@ -453,12 +459,16 @@ TEST(Generate, MakesTheTokensThatFollow) {
   if (!judge_loop("12 greedy tokens", loop)) return;
   const std::vector<int> greedy = our_answer(loop).made;
   loop.options.sampler.temperature = 0.9f;
-  while (our_answer(loop).made == greedy) ++loop.seed;
-  if (!judge_loop("12 tokens by chance: one number a token", loop)) return;
-  loop.options.max_tokens = 300;
-  loop.context = 400;
+  for (const char* name : {"12 tokens by chance: one number a token", "12 other tokens"}) {
+    do {
+      ++loop.seed;
+    } while (our_answer(loop).made == greedy);
+    judge_loop(name, loop);
+  }
+  loop.options.max_tokens = 100;
+  loop.context = 140;
   loop.options.sampler.temperature = 0.0f;  // so many by chance would meet a rounding one day
-  judge_loop("300 greedy tokens", loop);
+  judge_loop("100 greedy tokens", loop);
 }
 
 TEST(Generate, KeepsNothing) {
@@ -495,11 +505,15 @@ TEST(Generate, StopsForEveryReason) {
   loop.options.max_tokens = 0;
   if (!judge_loop("no tokens wanted", loop)) return;
   loop.options.max_tokens = 200;
-  loop.context = 9;
-  if (!judge_loop("the context is full", loop)) return;
+  for (const std::size_t context : {9, 12}) {
+    loop.context = context;
+    judge_loop(fmt::format("a context of {} is full", context), loop);
+  }
   loop.context = 64;
-  loop.stop_after = 5;
-  judge_loop("the caller says stop after 5", loop);
+  for (const std::size_t n : {5, 3}) {
+    loop.stop_after = n;
+    judge_loop(fmt::format("the caller says stop after {}", n), loop);
+  }
 }
 
 TEST(Generate, StopsAtAnEndToken) {
@@ -519,6 +533,8 @@ TEST(Generate, StopsAtAnEndToken) {
     judge_loop("an end token, the first of two", loop);
     loop.options.end_tokens = {other, made[3]};
     judge_loop("an end token, the second of two", loop);
+    loop.options.end_tokens = {other, other, made[3]};
+    judge_loop("an end token, the third of three", loop);
     return;
   }
 }
