@@ -277,6 +277,17 @@ def check_class(_):
     run(sys.executable, ROOT / "tests" / "course" / "classroom" / "class_test.py", BUILD / "release", "all")
 
 
+def check_catalogue(_):
+    """gates and catalogue on 200 seeds, and the names that 200 mutants and 40 pairs of mistakes are given (hours)"""
+    stages = [path.name[:2] for path in sorted((ROOT / "course" / "mistakes").glob("[0-9][0-9]-*"))]
+    run(ROOT / "stage", "build", "--only", "gate", *(f"catalogue_{number}" for number in stages))
+    run("env", "STAGE_REFEREE=", BUILD / "release" / "course" / "gate", "--gtest_filter=-*Speed*", "--gtest_repeat=200",
+        "--gtest_brief=1")
+    for number in stages:
+        run(sys.executable, ROOT / "tests" / "course" / "mistakes" / "catalogue_test.py", BUILD / "release", number, "200")
+    run(sys.executable, ROOT / "tests" / "course" / "mistakes" / "names_test.py", BUILD / "release")
+
+
 def ctest(*which):
     """Tests, built as they are shipped."""
     run(ROOT / "stage", "build", "all")
@@ -309,6 +320,7 @@ PARTS = {
     "processors": check_processors,
     "cuda": check_cuda,
     "class": check_class,
+    "catalogue": check_catalogue,
 }
 
 

@@ -13,7 +13,8 @@ from grading import report
 BINS = 10
 SHOWN = 12  # mistakes; the others unfold
 ORDER = ("passed", "begun", "wrong", "uncompiled", "unwritten", "ungraded")
-KIND = {"slow": "passed", "unjudged": "ungraded", "crashed": "wrong", "hung": "wrong", "refused": "uncompiled"}  # few colours are enough
+KIND = {"slow": "passed", "unjudged": "ungraded", "unmeasured": "ungraded", "crashed": "wrong", "hung": "wrong",
+        "refused": "uncompiled"}  # few colours are enough
 # Drawn, in a square of 12: no font need have them.
 SIGNS = {
     "passed": '<path d="M2 6.5 5 9.5 10 3"/>',

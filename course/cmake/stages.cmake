@@ -37,6 +37,10 @@ else()
   set(processor aarch64)
 endif()
 
+# A NaN, or a number that is too large, made an integer is undefined, and happens to be right on some processor:
+# in a student's code it ends the program at once. The sanitized worker then knows the line.
+set(traps -fsanitize=float-cast-overflow -fsanitize-undefined-trap-on-error)
+
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 # The path of the interpreter itself: `python3` may be a script of pyenv, which takes as long as the script to be run.
 execute_process(COMMAND ${Python3_EXECUTABLE} -c "import sys; print(sys.executable)"
@@ -146,7 +150,7 @@ foreach(index RANGE ${last_stage})
   foreach(library IN ITEMS mine_${id} counted_${id})
     add_library(${library} OBJECT EXCLUDE_FROM_ALL ${mine})
     target_link_libraries(${library} PRIVATE engine_headers)
-    target_compile_options(${library} PRIVATE -Wall -Wextra -ffp-contract=off ${stage_flags_${id}})
+    target_compile_options(${library} PRIVATE -Wall -Wextra -ffp-contract=off ${traps} ${stage_flags_${id}})
   endforeach()
   count_calls(counted_${id})
   if(is_emulated)

@@ -37,7 +37,7 @@ ERROR_LINE = re.compile(r"^(stages/[^:\s]+):(\d{1,9}):(?:\d+:)? (?:fatal )?error
 SOURCE_LINE = re.compile(r"^\S[^\n]*:\d+:(?:\d+:)? (?:fatal )?error: ", re.M)
 MOST_LETTERS = 8000  # of one thing that is said to or about a student
 GROUPS = {"passed", "unwritten", "crashed", "hung"}  # other ways to fail are "wrong"
-NO_FAULT = ("passed", "unwritten", "begun", "slow", "unjudged")
+NO_FAULT = ("passed", "unwritten", "begun", "slow", "unjudged", "unmeasured")
 # What a verdict hangs on, besides the student's files, the seed and the compiler.
 OFFICIAL = (*progress.OFFICIAL, "course/grading", "course/mistakes", "course/shared", "stages/messages.json",
             "stages/own_work.json", "CMakeLists.txt", *(f"tools/{name}.py" for name in ("cuda_check", "cuda_compile")))

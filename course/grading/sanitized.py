@@ -72,9 +72,14 @@ def ask(worker, request, stage, command=list):
 
 
 def told(complaint, place, source):
-    """Lines for the student; source: the text of the file in which the place is."""
-    if not complaint or place is None:
-        return [complaint] if complaint else []
+    """Lines for the student; source: the text of the file in which the place is. complaint: None where nothing
+    was asked."""
+    if complaint is None:
+        return []
+    if not complaint:
+        return [course.say("crash_nothing_found")]
+    if place is None:
+        return [complaint]
     name, number = place
     lines = source.splitlines()
     line = lines[number - 1].strip() if 0 < number <= len(lines) else ""
@@ -82,7 +87,7 @@ def told(complaint, place, source):
 
 
 def where_it_happens(stage, request):
-    """Lines for the student; none where this machine has no sanitizer, or it finds nothing."""
+    """Lines for the student; none where this machine has no sanitizer."""
     if stage.is_emulated:  # its checker has already explained it
         return []
     target = f"worker_{stage.number}_asan"

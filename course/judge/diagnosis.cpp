@@ -12,6 +12,7 @@ namespace {
 
 bool right(const Expected& expected, std::size_t i, float got) {
   if (std::isnan(expected.values[i])) return std::isnan(got);
+  if (std::isinf(expected.values[i])) return static_cast<double>(got) == expected.values[i];
   return std::fabs(static_cast<double>(got) - expected.values[i]) <= expected.allowed[i];
 }
 
@@ -65,9 +66,15 @@ bool is_permuted(const Expected& expected, const Tensor& got) {
   std::vector<double> e = expected.values;
   std::vector<double> g(got.values.begin(), got.values.end());
   if (std::any_of(g.begin(), g.end(), [](double x) { return !std::isfinite(x); })) return false;
+  const double allowed = *std::max_element(expected.allowed.begin(), expected.allowed.end());
+  // The smallest and the largest rule out nearly all; to sort a large result takes longer than the
+  // rest of a judgement.
+  const auto [lowest, highest] = std::ranges::minmax(e);
+  const auto [low, high] = std::ranges::minmax(g);
+  if (std::fabs(lowest - low) > 2 * allowed || std::fabs(highest - high) > 2 * allowed)
+    return false;
   std::sort(e.begin(), e.end());
   std::sort(g.begin(), g.end());
-  const double allowed = *std::max_element(expected.allowed.begin(), expected.allowed.end());
   for (std::size_t i = 0; i < e.size(); ++i) {
     if (std::fabs(e[i] - g[i]) > 2 * allowed) return false;
   }
@@ -75,6 +82,7 @@ bool is_permuted(const Expected& expected, const Tensor& got) {
 }
 
 std::string pattern(const Expected& expected, const Tensor& got) {
+  if (expected.whole) return {};  // three times an id is nothing
   if (is_transposed(expected, got)) return say("looks_transposed");
   const double factor = common(expected, got, [](double e, double g) { return g / e; });
   if (std::isfinite(factor) && factor != 0.0 && std::fabs(factor - 1.0) > 1e-3) {
@@ -96,11 +104,17 @@ bool agrees(const Expected& expected, const Tensor& got) {
   return true;
 }
 
-std::size_t count_wrong(const Expected& expected, const Tensor& got) {
-  if (got.values.size() != expected.values.size()) return expected.values.size();
-  std::size_t wrong = 0;
-  for (std::size_t i = 0; i < got.values.size(); ++i) wrong += !right(expected, i, got.values[i]);
-  return wrong;
+std::size_t count_telling(const Expected& expected, const Tensor& got) {
+  const std::size_t n = got.values.size();
+  if (n != expected.values.size()) return 0;
+  std::size_t n_right = 0;
+  std::size_t n_numbers = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const bool is_right = right(expected, i, got.values[i]);
+    n_right += is_right;
+    n_numbers += !is_right && std::isfinite(got.values[i]);
+  }
+  return n_numbers + std::min(n_right, n - n_right - n_numbers);
 }
 
 std::string diagnose(const std::string& function, const std::string& output,

@@ -13,13 +13,17 @@ struct Expected {
   std::vector<std::size_t> shape;
   std::vector<double> values;
   std::vector<double> allowed;
+  bool whole = false;  // ids, lengths, flags: two of them are the same or they are not
 };
 
 // True if every element of `got` is within what is allowed (NaN where NaN is expected).
 bool agrees(const Expected& expected, const Tensor& got);
 
-// How many elements are not; all of them where there are more or fewer.
-std::size_t count_wrong(const Expected& expected, const Tensor& got);
+// How many wrong elements show what was computed: all that are numbers. Of those that are none
+// (NaN, infinity, never written) one is like the other; they show where the mistake is, if right
+// ones lie beside them: of these, no more than there are right ones. 0 where there are too many or
+// too few.
+std::size_t count_telling(const Expected& expected, const Tensor& got);
 
 // What is wrong with `got`, in lines for the student: where first, expected and got, how much of
 // it, and what the error looks like (a factor, a shift, a transpose, the right numbers misplaced).

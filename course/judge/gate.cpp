@@ -14,8 +14,11 @@
 #include "base/error.h"
 #include "checkpoint/safetensors.h"
 #include "course/judge/kept_requests.h"
+#include "course/judge/known_answers.h"
 #include "course/judge/messages.h"
+#include "course/judge/panel.h"
 #include "course/judge/places.h"
+#include "course/judge/referee.h"
 
 namespace stagecraft::stages {
 namespace {
@@ -44,24 +47,47 @@ std::string what_is_wrong(const Case& question, const std::string& output, const
 
 // The first thing on the way that was shown and is wrong, in lines for the student; empty if none.
 std::string first_departure(const Case& question, const Response& response) {
+  std::size_t seen = 0;
   for (const auto& [name, expected] : question.on_the_way) {
     const auto got = response.outputs.find(name);
-    if (got == response.outputs.end() || agrees(expected, got->second)) continue;
-    return diagnose(question.request.function, name, expected, got->second) + "\n  " +
-           say("first_departure");
+    if (got == response.outputs.end()) continue;
+    if (agrees(expected, got->second)) {
+      ++seen;
+      continue;
+    }
+    const std::string what = diagnose(question.request.function, name, expected, got->second);
+    return seen == 0 ? what : what + "\n  " + say("first_departure");
   }
   return {};
 }
 
+// What was different about this call; empty for the first.
+std::string circumstances(const Request& request, std::size_t call) {
+  if (request.at_once) return say("at_once", request.n_calls());
+  if (call == 1) return {};
+  if (call <= request.calls) return say("same_twice");
+  const Request::Other& other = request.others[call - request.calls - 1];
+  const bool first_again = std::ranges::equal(
+      other.inputs, request.inputs,
+      [](const auto& a, const auto& b) { return a.second.values == b.second.values; });
+  return first_again && other.scalars == request.scalars && other.texts == request.texts
+             ? say("same_again")
+             : say("in_turn", call);
+}
+
 // Every output of every call against what is expected; empty if all is right.
 std::string compare(const Case& question, const Response& response) {
-  for (std::size_t call = 1; call <= question.request.calls; ++call) {
-    for (const auto& [name, expected] : question.expected) {
+  for (std::size_t call = 1; call <= question.request.n_calls(); ++call) {
+    for (const auto& [name, expected] : expected_of(question, call)) {
       const auto got = response.outputs.find(output_name(name, call));
       if (got == response.outputs.end()) return say("no_answer", name);
       if (agrees(expected, got->second)) continue;
-      const std::string what = what_is_wrong(question, name, expected, got->second);
-      if (call > 1) return say("same_twice") + "\n  " + what;
+      const std::string what =
+          call <= question.request.calls
+              ? what_is_wrong(question, name, expected, got->second)
+              : diagnose(question.request.function, output_name(name, call), expected, got->second);
+      const std::string when = circumstances(question.request, call);
+      if (!when.empty()) return when + "\n  " + what;
       const std::string departure = first_departure(question, response);
       return departure.empty() ? what : departure;
     }
@@ -92,6 +118,11 @@ Expected read_expected(const StoredTensor& stored, double tolerance) {
   return expected;
 }
 
+std::uint64_t& rounds() {
+  static std::uint64_t count = 0;
+  return count;
+}
+
 std::vector<Asked>& history() {
   static std::vector<Asked> all;
   return all;
@@ -105,22 +136,6 @@ std::size_t expected_bytes(const Case& question) {
   return n * question.request.calls * sizeof(float);
 }
 
-// Numbers that have been judged are needed only to find the mistake behind wrong ones, and of those
-// no more is kept than honest code makes: past that an answer counts as none.
-void drop_numbers(Outcome& outcome, bool right) {
-  static std::size_t kept = 0;
-  std::size_t bytes = 0;
-  for (const auto& [name, tensor] : outcome.response.outputs) {
-    bytes += sizeof(float) * tensor.values.size();
-  }
-  if (!right && kept + bytes <= kMaxKept) {
-    kept += bytes;
-    return;
-  }
-  outcome.response.outputs.clear();
-  if (!right) outcome.kind = Outcome::Kind::NoAnswer;
-}
-
 // Judges an answer that breaks no rule by its numbers.
 bool judge_answer(const Case& question,
                   const std::function<std::string(const Response&)>& find_problem) {
@@ -132,7 +147,7 @@ bool judge_answer(const Case& question,
 
 bool has_hung(const std::string& function) {
   return std::ranges::any_of(history(), [&](const Asked& one) {
-    return one.outcome.kind == Outcome::Kind::Hung && one.question.request.function == function;
+    return one.outcome.kind == Outcome::Kind::Hung && one.question->request.function == function;
   });
 }
 
@@ -181,8 +196,30 @@ bool skips_unwritten(const Outcome& outcome) {
   return true;
 }
 
+const std::map<std::string, Expected>& expected_of(const Case& question, std::size_t call) {
+  const std::size_t calls = question.request.calls;
+  return call <= calls ? question.expected : question.others.at(call - calls - 1);
+}
+
+void must_show(bool shown, const std::string& what) {
+  if (!shown) throw Error("the gate: a case does not show {}", what);
+}
+
 std::string output_name(const std::string& name, std::size_t call) {
   return call == 1 ? name : fmt::format("{}#{}", name, call);
+}
+
+void drop_numbers(Outcome& outcome, bool right, std::size_t& kept) {
+  std::size_t bytes = 0;
+  for (const auto& [name, tensor] : outcome.response.outputs) {
+    bytes += sizeof(float) * tensor.values.size();
+  }
+  if (!right && kept + bytes <= kMaxKept) {
+    kept += bytes;
+    return;
+  }
+  outcome.response.outputs.clear();
+  if (!right) outcome.kind = Outcome::Kind::NoAnswer;
 }
 
 std::string broken_rule(const Outcome& outcome) {
@@ -208,6 +245,14 @@ std::string broken_rule(const Outcome& outcome) {
 }
 
 bool judge_by(const Case& question, const FindProblem& find_problem) {
+  if (is_referee()) {
+    referee(question);
+    return true;
+  }
+  if (is_panel()) {
+    ask_panel(question, find_problem);
+    return true;
+  }
   if (has_hung(question.request.function)) {  // ten seconds are enough
     ADD_FAILURE() << question.name << "\n  " << say("not_asked", question.request.function);
     return false;
@@ -215,14 +260,16 @@ bool judge_by(const Case& question, const FindProblem& find_problem) {
   const std::string kept = keep_request(question);
   // Twice what is expected: more is no mistake that a name or a number could explain.
   const std::size_t most = std::max(kMostNumbers, 2 * expected_bytes(question));
-  Outcome outcome = run_worker(worker(), question.request, most);
+  Outcome outcome = ask_judged(question.request, most);
   if (skips_unwritten(outcome)) return false;
   std::string problem = find_problem(outcome);
-  const auto is_right = [=](const Outcome& other) { return find_problem(other).empty(); };
   if (!problem.empty()) keep_failure(kept, outcome);
   const std::string printed = std::move(outcome.printed);
-  drop_numbers(outcome, problem.empty());
-  history().push_back({question, std::move(outcome), problem.empty(), is_right});
+  static std::size_t kept_bytes = 0;
+  drop_numbers(outcome, problem.empty(), kept_bytes);
+  history().push_back({std::make_shared<Case>(question),
+                       std::make_shared<FindProblem>(find_problem), std::move(outcome),
+                       problem.empty()});
   if (problem.empty()) return true;
   if (const std::string inputs = small_inputs(question.request); !inputs.empty()) {
     problem += "\n  " + say("inputs", inputs);
@@ -318,8 +365,16 @@ std::vector<Case> dumped_cases(const std::string& operator_name) {
 
 Inputs::Inputs() {
   const char* seed = std::getenv("STAGE_SEED");
-  engine_.seed(seed != nullptr ? std::stoull(seed) : std::random_device()());
+  engine_.seed((seed != nullptr ? std::stoull(seed) : std::random_device()()) + rounds());
 }
+
+std::size_t Inputs::odd_size(std::size_t min, std::size_t max) {
+  const std::size_t found = 2 * size(min / 2, (max - 1) / 2) + 1;
+  must_show(found % 2 == 1 && found <= max, "an odd size");
+  return found;
+}
+
+void Inputs::next_round() { ++rounds(); }
 
 Tensor Inputs::tensor(std::vector<std::size_t> shape, float scale) {
   Tensor tensor;

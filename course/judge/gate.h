@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <random>
 #include <string>
 
@@ -23,9 +24,14 @@ struct Case {
   // the student; empty where `diagnose` may say it.
   using Tell = std::function<std::string(const std::string& output, const Tensor& got)>;
   Tell tell = {};
+  // The right answers to the request's other arguments, one after the other.
+  std::vector<std::map<std::string, Expected>> others = {};
   // What an error about it may name: two errors that name the same of these are the same mistake.
   std::vector<std::string> names = {};
 };
+
+// The right answer to a call, counted from 1.
+const std::map<std::string, Expected>& expected_of(const Case& question, std::size_t call);
 
 // Asks the worker named by STAGE_WORKER and fails the running test with a diagnosis if the answer
 // is not right. Returns whether it was. Code that is not written yet skips the test.
@@ -63,11 +69,18 @@ bool skips_unwritten(const Outcome& outcome);
 
 // A question that was asked, and what became of it.
 struct Asked {
-  Case question;
+  std::shared_ptr<const Case> question;
+  std::shared_ptr<const FindProblem> find_problem;
   Outcome outcome;
   bool right = false;
-  std::function<bool(const Outcome&)> is_right;  // would this answer be?
+
+  bool would_be_right(const Outcome& other) const { return (*find_problem)(other).empty(); }
 };
+
+// Of an answer that has been judged only wrong numbers are needed, to find the mistake behind them,
+// and of those no more is kept than honest code makes: past that an answer counts as none. kept:
+// the bytes of those before, for one program.
+void drop_numbers(Outcome& outcome, bool right, std::size_t& kept);
 
 // Everything that was judged in this process, in order.
 const std::vector<Asked>& asked();
@@ -79,13 +92,19 @@ std::string output_name(const std::string& name, std::size_t call);
 // that follows from the measured spread of summation orders.
 std::vector<Case> dumped_cases(const std::string& operator_name);
 
-// Numbers for questions made on the spot, from STAGE_SEED (by default another one each run): a
-// student's code never sees the seed, so it cannot know the answer.
+// A case that does not show what it is there to show is a mistake of the gate: throws Error.
+void must_show(bool shown, const std::string& what);
+
+// Numbers for questions made on the spot, from STAGE_SEED (by default another one each run), others
+// in each round of --gtest_repeat: a student's code never sees the seed, so it cannot know the
+// answer.
 class Inputs {
  public:
   Inputs();
   Tensor tensor(std::vector<std::size_t> shape, float scale = 1.0f);  // normally distributed
   std::size_t size(std::size_t min, std::size_t max);
+  std::size_t odd_size(std::size_t min, std::size_t max);  // no multiple of any vector or tile
+  static void next_round();
 
  private:
   std::mt19937_64 engine_;

@@ -53,7 +53,8 @@ const char* kind_of(const Outcome& outcome) {
     case Outcome::Kind::Answered:
       break;
   }
-  return outcome.response.overrun.empty() ? "wrong" : "overrun";
+  const bool inside = outcome.response.overrun.empty() && outcome.response.changed_input.empty();
+  return inside ? "wrong" : "overrun";
 }
 
 }  // namespace

@@ -6,11 +6,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <map>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "base/error.h"
 #include "base/mapped_file.h"
+#include "course/judge/gate.h"
 
 namespace stagecraft::stages {
 namespace {
@@ -29,6 +32,20 @@ class Hash {
   void add(const std::string& text) {
     add_number(text.size());
     add(std::as_bytes(std::span(text)));
+  }
+  void add_numbers(const std::map<std::string, Tensor>& inputs,
+                   const std::map<std::string, double>& scalars) {
+    for (const auto& [name, tensor] : inputs) {
+      add(name);
+      add_number(tensor.shape.size());
+      add(std::as_bytes(std::span(tensor.shape)));
+      add_number(tensor.values.size());
+      add(std::as_bytes(std::span(tensor.values)));
+    }
+    for (const auto& [name, value] : scalars) {
+      add(name);
+      add(std::as_bytes(std::span(&value, 1)));
+    }
   }
   std::string text() const { return fmt::format("{:016x}{:016x}", sums_[0], sums_[1]); }
 
@@ -64,21 +81,16 @@ std::string key(const fs::path& worker, const Request& request) {
   hash.add(request.function);
   hash.add(request.alias);
   hash.add_number(request.gap);
+  hash.add_number(request.wider);
   hash.add_number(request.calls);
-  for (const auto& [name, tensor] : request.inputs) {
-    hash.add(name);
-    hash.add_number(tensor.shape.size());
-    hash.add(std::as_bytes(std::span(tensor.shape)));
-    hash.add_number(tensor.values.size());
-    hash.add(std::as_bytes(std::span(tensor.values)));
-  }
-  for (const auto& [name, value] : request.scalars) {
-    hash.add(name);
-    hash.add(std::as_bytes(std::span(&value, 1)));
-  }
-  for (const auto& [name, text] : request.texts) {
-    hash.add(name);
-    hash.add(content(text));
+  hash.add_number(request.at_once);
+  hash.add_numbers(request.inputs, request.scalars);
+  for (const Request::Other& other : request.others) hash.add_numbers(other.inputs, other.scalars);
+  for (std::size_t call = 1; call <= request.n_calls(); ++call) {
+    for (const auto& [name, text] : request.call(call).texts) {
+      hash.add(name);
+      hash.add(content(text));
+    }
   }
   return hash.text();
 }
@@ -109,12 +121,30 @@ Outcome recall(const fs::path& path) {
 
 }  // namespace
 
-Outcome ask_known(const fs::path& worker, const Request& request) {
+// Each program is started once.
+Outcome ask_ours(const fs::path& program, const WrittenRequest& request) {
+  static std::map<std::string, std::unique_ptr<KnownWorker>> started;
+  auto& one = started[program.string()];
+  if (one == nullptr) one = std::make_unique<KnownWorker>(program);
+  return one->ask(request);
+}
+
+Outcome ask_judged(const Request& request, std::size_t most) {
+  const char* ours = std::getenv("STAGE_OURS");
+  const bool is_ours = ours != nullptr && worker().parent_path() == ours;
+  return is_ours ? ask_ours(worker(), WrittenRequest(request))
+                 : run_worker(worker(), request, most);
+}
+
+Outcome ask_known(const fs::path& program, const Request& request) {
+  if (program == worker()) return ask_judged(request);
   const char* folder = std::getenv("STAGE_ANSWERS");
-  if (folder == nullptr || *folder == '\0') return run_worker(worker, request);
-  const fs::path path = fs::path(folder) / key(worker, request);
+  if (folder == nullptr || *folder == '\0') {
+    return ask_ours(program, WrittenRequest(request));
+  }
+  const fs::path path = fs::path(folder) / key(program, request);
   if (fs::exists(path)) return recall(path);
-  const Outcome outcome = run_worker(worker, request);
+  const Outcome outcome = ask_ours(program, WrittenRequest(request));
   keep(outcome, path);
   return outcome;
 }

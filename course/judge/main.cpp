@@ -1,41 +1,66 @@
 // The gate: GoogleTest over the cases of the stages. Where STAGE_MISTAKES names the built programs
-// of a stage's catalogue, each suite that fails ends with the mistake that explains it, if one
-// does.
+// of a stage's catalogue, the report has for each suite that failed the mistake that explains it,
+// if one does.
 #include <gtest/gtest.h>
 
 #include <sys/resource.h>
 
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 
 #include "course/judge/messages.h"
 #include "course/judge/mistakes.h"
+#include "course/judge/panel.h"
+#include "course/judge/referee.h"
 #include "course/sandbox/confinement.h"
 
 namespace stagecraft::stages {
 namespace {
 
-class KnownMistakes : public ::testing::EmptyTestEventListener {
+// Once all is asked: what a suite after this one passed is evidence, too.
+class NamedMistakes : public ::testing::EmptyTestEventListener {
  public:
-  explicit KnownMistakes(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  explicit NamedMistakes(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
   void OnTestSuiteStart(const ::testing::TestSuite&) override { first_ = asked().size(); }
 
   void OnTestSuiteEnd(const ::testing::TestSuite& suite) override {
-    if (!suite.Failed()) return;
-    const std::string name = find_mistake(folder_, asked(), first_, last_);
-    if (name.empty()) return;
-    last_ = name;
-    const std::string text = say("known_mistake", mistake_sentence(folder_, name));
-    // Python reads these from the report.
-    ::testing::Test::RecordProperty("known-mistake", name);
-    ::testing::Test::RecordProperty("known-mistake-says", text);
-    fmt::print("{}\n", text);
+    if (suite.Failed()) failed_.push_back({suite.name(), first_, asked().size()});
+  }
+
+  void OnTestIterationEnd(const ::testing::UnitTest&, int) override {
+    nlohmann::json found = nlohmann::json::object();
+    for (const Suite& suite : failed_) {
+      const auto mistake = find_mistake(folder_, {worker(), asked()}, suite);
+      if (!mistake) continue;
+      const std::string text = mistake_sentence(folder_, *mistake);
+      found[suite.name] = {{"name", mistake->name},
+                           {"says", text},
+                           {"shown", mistake->shown},
+                           {"in_part", mistake->reproduced < mistake->failed}};
+      fmt::print("{}: {}\n", suite.name, text);
+    }
+    ::testing::Test::RecordProperty("known-mistakes", found.dump(-1, ' ', true));  // for course/
   }
 
  private:
   std::filesystem::path folder_;
   std::size_t first_ = 0;
-  std::string last_;  // the mistake found before
+  std::vector<Suite> failed_;
+};
+
+class Panel : public ::testing::EmptyTestEventListener {
+  void OnTestIterationEnd(const ::testing::UnitTest&, int) override {
+    if (!is_panel()) return;
+    ::testing::Test::RecordProperty("refused", refused_by_panel().dump(-1, ' ', true));
+  }
+};
+
+class Rounds : public ::testing::EmptyTestEventListener {
+ public:
+  void OnTestIterationStart(const ::testing::UnitTest&, int round) override {
+    if (round > 0) Inputs::next_round();
+  }
 };
 
 // The most memory that the judge had so far, in kilobytes: a test of its own looks at that.
@@ -54,11 +79,17 @@ int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
   stagecraft::stages::guard_own_memory();
   if (const char* folder = std::getenv("STAGE_MISTAKES"); folder != nullptr && *folder != '\0') {
-    auto listener = std::make_unique<stagecraft::stages::KnownMistakes>(folder);
+    auto listener = std::make_unique<stagecraft::stages::NamedMistakes>(folder);
     ::testing::UnitTest::GetInstance()->listeners().Append(listener.release());  // GoogleTest's now
   }
-  ::testing::UnitTest::GetInstance()->listeners().Append(new stagecraft::stages::Peak);
+  auto& listeners = ::testing::UnitTest::GetInstance()->listeners();
+  listeners.Append(std::make_unique<stagecraft::stages::Peak>().release());
+  listeners.Append(std::make_unique<stagecraft::stages::Rounds>().release());
+  listeners.Append(std::make_unique<stagecraft::stages::Panel>().release());
+  stagecraft::stages::set_own_program(argv[0]);
   const std::string why = stagecraft::stages::not_confined_because();
   if (!why.empty()) ::testing::Test::RecordProperty("not-confined", why);  // for the report
-  return RUN_ALL_TESTS();
+  const int result = RUN_ALL_TESTS();
+  if (stagecraft::stages::is_referee()) stagecraft::stages::score().write();
+  return result;
 }

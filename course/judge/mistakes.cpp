@@ -8,6 +8,7 @@
 #include "course/judge/known_answers.h"
 #include "course/judge/messages.h"
 #include "course/judge/places.h"
+#include "course/judge/referee.h"
 
 namespace stagecraft::stages {
 namespace {
@@ -15,9 +16,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxRegistryBytes = 1u << 20;
-constexpr std::size_t kNoAccident = 8;   // wrong elements that agree
-constexpr double kRounding = 0x1p-20;    // a few roundings of the wrong number itself
-constexpr std::size_t kMaxFailures = 8;  // questions put to every wrong program: a bound on time
+constexpr std::size_t kNoAccident = 8;  // wrong elements that agree
+constexpr double kRounding = 0x1p-20;   // a few roundings of the wrong number itself
+constexpr std::size_t kRoundsOfRivals = 12;
+constexpr std::size_t kRoundsToConfirm = 3;
 
 // The wrong programs that have a sentence, in the order of the registry.
 nlohmann::json sentences(const fs::path& folder) {
@@ -69,14 +71,8 @@ bool same(const Tensor& student, const Tensor& mistake, const Expected& expected
   return true;
 }
 
-// Errors can be compared where it is known what they may name.
-bool can_be_compared(const Case& question, const Outcome& outcome) {
-  if (outcome.kind != Outcome::Kind::Answered) return false;
-  return outcome.response.status == Response::Status::Done ||
-         (outcome.response.status == Response::Status::Threw && !question.names.empty());
-}
-
 bool name_the_same(const Case& question, const std::string& one, const std::string& other) {
+  if (question.names.empty()) return one == other;
   return std::ranges::all_of(question.names, [&](const std::string& name) {
     return (one.find(name) == std::string::npos) == (other.find(name) == std::string::npos);
   });
@@ -93,148 +89,255 @@ bool nearly_equal(const Tensor& student, const Tensor& mistake) {
   return other * 100 <= student.values.size();
 }
 
-bool behave_alike(const Case& question, const Response& student, const Response& mistake) {
-  if (student.status != mistake.status) return false;
-  if (student.status == Response::Status::Threw) {
-    return name_the_same(question, student.message, mistake.message);
-  }
-  if (student.overrun != mistake.overrun || student.changed_input != mistake.changed_input) {
-    return false;
-  }
-  for (std::size_t call = 1; call <= question.request.calls; ++call) {
-    for (const auto& [name, expected] : question.expected) {
-      const auto ours = student.outputs.find(output_name(name, call));
-      const auto theirs = mistake.outputs.find(output_name(name, call));
-      const bool both = theirs != mistake.outputs.end();
-      if ((ours != student.outputs.end()) != both) return false;
-      if (both && !same(ours->second, theirs->second, expected)) return false;
-    }
-  }
-  if (!question.expected.empty()) return true;
-  return std::ranges::equal(
-      student.outputs, mistake.outputs, [](const auto& one, const auto& other) {
-        return one.first == other.first && nearly_equal(one.second, other.second);
-      });
-}
-
-// How many elements are wrong, or with `nan` false: wrong numbers. NaN, like any other NaN, is weak
-// evidence of what was done.
-std::size_t wrong_elements(const Asked& asked, bool nan = true) {
-  std::size_t wrong = 0;
-  for (std::size_t call = 1; call <= asked.question.request.calls; ++call) {
-    for (const auto& [name, expected] : asked.question.expected) {
-      const auto got = asked.outcome.response.outputs.find(output_name(name, call));
-      if (got == asked.outcome.response.outputs.end()) continue;
-      wrong += count_wrong(expected, got->second);
-      if (nan) continue;
-      wrong -= static_cast<std::size_t>(
-          std::ranges::count_if(got->second.values, [](float value) { return std::isnan(value); }));
-    }
-  }
-  return wrong;
-}
-
-struct Evidence {
-  std::vector<const Asked*> failed;   // what is to be explained
-  std::vector<const Asked*> passed;   // of the same functions
-  std::vector<const Asked*> earlier;  // whatever else was asked
+// An output of a call, or a step on the way to it.
+struct Output {
+  std::string name;
+  const Expected* expected;
 };
 
-Evidence sorted_out(std::span<const Asked> asked, std::size_t first) {
-  Evidence found;
-  for (const Asked& one : asked.subspan(first)) {
-    if (!one.right && can_be_compared(one.question, one.outcome)) found.failed.push_back(&one);
-  }
-  const auto same_function = [&](const Asked& one) {
-    return std::ranges::any_of(found.failed, [&](const Asked* failed) {
-      return failed->question.request.function == one.question.request.function;
-    });
-  };
-  for (const Asked& one : asked) {
-    if (one.right && same_function(one)) {
-      found.passed.push_back(&one);
-    } else if (&one < asked.data() + first && can_be_compared(one.question, one.outcome)) {
-      found.earlier.push_back(&one);
+// In the order in which they are computed.
+std::vector<Output> outputs_of(const Case& question) {
+  std::vector<Output> all;
+  for (const auto& [name, expected] : question.on_the_way) all.push_back({name, &expected});
+  for (std::size_t call = 1; call <= question.request.n_calls(); ++call) {
+    for (const auto& [name, expected] : expected_of(question, call)) {
+      all.push_back({output_name(name, call), &expected});
     }
   }
-  // Most elements first: they tell most.
-  std::ranges::stable_sort(found.failed, std::greater<>(),
-                           [](const Asked* one) { return wrong_elements(*one); });
-  if (found.failed.size() > kMaxFailures) found.failed.resize(kMaxFailures);
-  return found;
+  return all;
 }
 
-bool explains(const fs::path& worker, const Asked& failed) {
-  const Outcome outcome = ask_known(worker, failed.question.request);
-  return can_be_compared(failed.question, outcome) && !failed.is_right(outcome) &&
-         behave_alike(failed.question, failed.outcome.response, outcome.response);
+const Tensor* find(const Response& response, const std::string& name) {
+  const auto found = response.outputs.find(name);
+  return found != response.outputs.end() ? &found->second : nullptr;
 }
 
-bool explains_all(const fs::path& worker, const std::vector<const Asked*>& failed) {
-  return std::ranges::all_of(failed, [&](const Asked* one) { return explains(worker, *one); });
-}
-
-// How many of the failures the mistake explains; 0 if that may be an accident.
-std::size_t explained(const fs::path& worker, const std::vector<const Asked*>& failed) {
-  std::size_t alike = 0;
-  bool no_accident = false;
-  for (const Asked* one : failed) {
-    if (!explains(worker, *one)) continue;
-    ++alike;
-    no_accident |= wrong_elements(*one, false) >= kNoAccident;
+bool same_outputs(const Case& question, const Response& one, const Response& other) {
+  if (question.expected.empty()) {
+    return std::ranges::equal(one.outputs, other.outputs, [](const auto& a, const auto& b) {
+      return a.first == b.first && nearly_equal(a.second, b.second);
+    });
   }
-  return no_accident ? alike : 0;
+  const bool in_steps = !question.on_the_way.empty();
+  for (const Output& output : outputs_of(question)) {
+    const Tensor* a = find(one, output.name);
+    const Tensor* b = find(other, output.name);
+    if (a == nullptr || b == nullptr) {
+      if (a == b || in_steps) continue;  // a step need not be shown
+      return false;
+    }
+    const bool both_right = agrees(*output.expected, *a) && agrees(*output.expected, *b);
+    if (!both_right && !same(*a, *b, *output.expected)) return false;
+    if (!both_right && in_steps) return true;
+  }
+  return true;
 }
 
-// Does it fit all else that was asked? What it fails at need not be what the student's code did.
-bool fits(const fs::path& worker, const std::vector<const Asked*>& earlier) {
-  return std::ranges::all_of(earlier, [&](const Asked* one) {
-    if (!one->right) return explains(worker, *one);
-    return one->is_right(ask_known(worker, one->question.request));
-  });
+constexpr std::size_t kConvincing = 2;  // how much evidence names a mistake
+
+// How much it says that another program fails here in the same way.
+std::size_t evidence(const Asked& asked) {
+  if (asked.outcome.kind != Outcome::Kind::Answered) return 0;
+  const Response& response = asked.outcome.response;
+  const Case& question = *asked.question;
+  if (response.status == Response::Status::Threw || question.expected.empty()) return 1;
+  std::size_t wrong = 0;
+  bool whole = !response.overrun.empty() || !response.changed_input.empty();
+  for (const Output& output : outputs_of(question)) {
+    const Tensor* got = find(response, output.name);
+    if (got == nullptr || agrees(*output.expected, *got)) continue;
+    if (output.expected->whole) {
+      whole = true;
+    } else {
+      wrong += count_telling(*output.expected, *got);
+    }
+    if (!question.on_the_way.empty()) break;
+  }
+  return wrong >= kNoAccident ? kConvincing : whole ? 1 : 0;
 }
 
-bool contradicted(const fs::path& worker, const std::vector<const Asked*>& passed) {
-  return std::ranges::any_of(passed, [&](const Asked* one) {
-    return !one->is_right(ask_known(worker, one->question.request));
+struct Candidate {
+  std::string name;
+  std::vector<bool> reproduced = {};  // of the suite's failing cases, as far as they were asked
+  std::size_t n_reproduced = 0;
+  std::size_t evidence = 0;
+  std::size_t n_elsewhere = 0;  // failing cases of other suites
+
+  std::pair<std::size_t, std::size_t> rank() const { return {n_reproduced, n_elsewhere}; }
+};
+
+// The failing cases of a suite: most of the time of a diagnosis goes into asking programs about
+// them.
+class Failures {
+ public:
+  Failures(const fs::path& folder, const Judged& judged, const Suite& suite,
+           const KnownMistakes& mistakes)
+      : folder_(folder), asked_(judged.asked), suite_(suite), mistakes_(mistakes) {
+    for (const Asked& one : asked_.subspan(suite.first, suite.last - suite.first)) {
+      if (!one.right) failed_.push_back(&one);
+    }
+  }
+
+  bool empty() const { return failed_.empty(); }
+
+  void ask_next(Candidate& one) const {
+    const Asked& failed = *failed_[one.reproduced.size()];
+    const bool same = mistakes_.reproduces(folder_ / one.name, failed);
+    one.reproduced.push_back(same);
+    one.n_reproduced += same;
+    if (same) one.evidence += evidence(failed);
+  }
+
+  // Asks the rest. False if it is not eligible, or reproduces fewer cases than `least`: then it is
+  // not asked to the end.
+  bool finish(Candidate& one, std::size_t least) const {
+    while (one.reproduced.size() < failed_.size()) {
+      if (one.n_reproduced + failed_.size() - one.reproduced.size() < least) return false;
+      ask_next(one);
+    }
+    const fs::path worker = folder_ / one.name;
+    if (one.n_reproduced < least || one.evidence < kConvincing) return false;
+    const auto as_right = [&](const Asked& asked) {
+      return !asked.right || mistakes_.is_right(worker, asked);
+    };
+    if (!std::ranges::all_of(asked_, as_right)) return false;
+    for (std::size_t i = 0; i < asked_.size(); ++i) {
+      if (i >= suite_.first && i < suite_.last) continue;
+      one.n_elsewhere += !asked_[i].right && mistakes_.reproduces(worker, asked_[i]);
+    }
+    return true;
+  }
+
+ private:
+  fs::path folder_;
+  std::span<const Asked> asked_;
+  Suite suite_;
+  const KnownMistakes& mistakes_;
+  std::vector<const Asked*> failed_;
+};
+
+// Those that explain most, in the order of the catalogue.
+std::vector<Candidate> best_candidates(const fs::path& folder, const Failures& failures) {
+  std::vector<Candidate> all;
+  for (const nlohmann::json& program : sentences(folder)) {
+    if (!fs::exists(folder / name_of(program))) continue;
+    failures.ask_next(all.emplace_back(Candidate{name_of(program)}));
+  }
+  // First those that reproduce the first case: the right one is nearly always among them, and then
+  // the others need not be asked to the end.
+  std::vector<bool> chosen(all.size(), false);
+  std::pair<std::size_t, std::size_t> most = {1, 0};
+  for (const bool reproduces_first : {true, false}) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (all[i].reproduced[0] != reproduces_first) continue;
+      if (!failures.finish(all[i], most.first) || all[i].rank() < most) continue;
+      if (all[i].rank() > most) chosen.assign(all.size(), false);
+      most = all[i].rank();
+      chosen[i] = true;
+    }
+  }
+  std::vector<Candidate> best;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (chosen[i]) best.push_back(std::move(all[i]));
+  }
+  return best;
+}
+
+// Which of several that reproduce the same the student's code is like; none if that stays open.
+std::optional<Candidate> decide(const fs::path& folder, std::span<const Candidate> tied,
+                                const fs::path& judged, const std::string& suite) {
+  std::optional<Candidate> best = tied.front();
+  for (const Candidate& other : tied.subspan(1)) {
+    const Rivals rivals{folder / best->name, folder / other.name};
+    const Score score = fresh_cases(judged, rivals, suite, kRoundsOfRivals);
+    if (score.first > 0 && score.second == 0) continue;
+    if (score.second == 0 || score.first > 0) return {};
+    best = other;
+  }
+  return best;
+}
+
+// "n = 37" and "n = 53" are the same case with other numbers.
+std::string without_digits(std::string name) {
+  std::erase_if(name, [](char c) { return c >= '0' && c <= '9'; });
+  return name;
+}
+
+// Does the student's code answer fresh cases as the mistake does: all of them, or where the mistake
+// explains only some failing cases, those?
+bool is_confirmed(const fs::path& folder, const Candidate& chosen, const Judged& judged,
+                  const Suite& suite) {
+  const Rivals both{judged.program, folder / chosen.name};
+  if (both.first == both.second) return true;  // the catalogue is judged
+  std::vector<std::string> explained;
+  std::vector<std::string> unexplained;  // as they are: of two sizes one may be explained
+  for (const Asked& one : judged.asked.subspan(suite.first, suite.last - suite.first)) {
+    if (one.right) continue;
+    const std::string& name = one.question->name;
+    if (chosen.reproduced[explained.size() + unexplained.size()]) {
+      explained.push_back(without_digits(name));
+    } else {
+      unexplained.push_back(name);
+    }
+  }
+  const Score score = fresh_cases(judged.program, both, suite.name, kRoundsToConfirm);
+  return std::ranges::all_of(score.lines, [&](const Score::Line& line) {
+    if (line.same || unexplained.empty()) return line.same;
+    return std::ranges::find(unexplained, line.question) != unexplained.end() ||
+           std::ranges::find(explained, without_digits(line.question)) == explained.end();
   });
 }
 
 }  // namespace
 
-std::string find_mistake(const fs::path& folder, std::span<const Asked> asked, std::size_t first,
-                         const std::string& likely) {
-  const Evidence found = sorted_out(asked, first);
-  if (found.failed.empty()) return {};
-  std::vector<std::string> names;
-  for (const nlohmann::json& program : sentences(folder)) {
-    if (fs::exists(folder / name_of(program))) names.push_back(name_of(program));
-  }
-  std::stable_partition(names.begin(), names.end(),
-                        [&](const std::string& name) { return name == likely; });
-  // Nearly always one explains everything, and the first question rules out nearly all others.
-  std::string best;
-  for (const std::string& name : names) {
-    const fs::path worker = folder / name;
-    if (!explains_all(worker, found.failed) || contradicted(worker, found.passed)) continue;
-    if (fits(worker, found.earlier)) return name;
-    if (best.empty()) best = name;
-  }
-  if (!best.empty()) return best;
-  std::size_t most = 0;
-  for (const std::string& name : names) {
-    const fs::path worker = folder / name;
-    const std::size_t n = explained(worker, found.failed);
-    if (n <= most || contradicted(worker, found.passed)) continue;
-    best = name;
-    most = n;
-  }
-  return best;
+bool alike(const Case& question, const Outcome& one, const Outcome& other) {
+  if (one.kind != other.kind) return false;
+  if (one.kind == Outcome::Kind::Hung) return true;
+  if (one.kind != Outcome::Kind::Answered) return one.detail == other.detail;
+  const Response& a = one.response;
+  const Response& b = other.response;
+  if (a.status != b.status) return false;
+  if (a.status == Response::Status::Threw) return name_the_same(question, a.message, b.message);
+  return a.overrun == b.overrun && a.overrun_side == b.overrun_side &&
+         a.changed_input == b.changed_input && same_outputs(question, a, b);
 }
 
-std::string mistake_sentence(const fs::path& folder, const std::string& name) {
+bool KnownMistakes::is_right(const fs::path& mistake, const Asked& one) const {
+  return one.would_be_right(ask_known(mistake, one.question->request));
+}
+
+bool KnownMistakes::reproduces(const fs::path& mistake, const Asked& failed) const {
+  const Outcome outcome = ask_known(mistake, failed.question->request);
+  return alike(*failed.question, failed.outcome, outcome) && !failed.would_be_right(outcome);
+}
+
+std::optional<KnownMistake> find_mistake(const fs::path& folder, const Judged& judged,
+                                         const Suite& suite, const KnownMistakes& mistakes) {
+  const Failures failures(folder, judged, suite, mistakes);
+  if (failures.empty()) return {};
+  std::vector<Candidate> best = best_candidates(folder, failures);
+  if (best.empty()) return {};
+  // Of two that explain other cases each, one is as true as the other.
+  std::erase_if(best, [&](const Candidate& one) { return one.reproduced != best[0].reproduced; });
+  const std::optional<Candidate> chosen = decide(folder, best, judged.program, suite.name);
+  if (!chosen || !is_confirmed(folder, *chosen, judged, suite)) return {};
+  std::string shown;
+  std::size_t n = 0;
+  for (const Asked& one : judged.asked.subspan(suite.first, suite.last - suite.first)) {
+    if (one.right) continue;
+    if (chosen->reproduced[n++] && shown.empty()) shown = one.question->name;
+  }
+  return KnownMistake{chosen->name, chosen->n_reproduced, n, shown};
+}
+
+std::string mistake_sentence(const fs::path& folder, const KnownMistake& mistake) {
   for (const nlohmann::json& program : sentences(folder)) {
-    if (name_of(program) == name) return program.at(language()).get<std::string>();
+    if (name_of(program) != mistake.name) continue;
+    const auto sentence = program.at(language()).get<std::string>();
+    const std::size_t rest = mistake.failed - mistake.reproduced;
+    return rest == 0
+               ? say("known_mistake", sentence)
+               : say("known_mistake_in_part", mistake.reproduced, mistake.failed, sentence, rest);
   }
   return {};
 }

@@ -1,33 +1,66 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "course/judge/gate.h"
 
 namespace stagecraft::stages {
 
-// Which mistake of the catalogue (course/mistakes) a student's code makes, judged by what it does:
-// each wrong program of the stage is asked the same questions, and its answers are compared with
-// the student's, within what a case allows.
+// A known mistake of the catalogue (course/mistakes) that a student's code makes, judged by what it
+// does: each wrong program of the stage is asked what the student's code was asked.
+struct KnownMistake {
+  std::string name;        // its file's, without .cpp
+  std::size_t reproduced;  // failing cases in which the student's answer is this program's
+  std::size_t failed;      // failing cases
+  std::string shown;       // the name of the first case that is reproduced
+};
+
+// The questions of one suite: asked[first] to asked[last - 1].
+struct Suite {
+  std::string name;
+  std::size_t first = 0;
+  std::size_t last = 0;
+};
+
+// How the known mistakes answer what the judged program was asked: each time they are asked anew.
+class KnownMistakes {
+ public:
+  virtual ~KnownMistakes() = default;
+  // A right answer?
+  virtual bool is_right(const std::filesystem::path& mistake, const Asked& one) const;
+  // The judged program's own wrong answer?
+  virtual bool reproduces(const std::filesystem::path& mistake, const Asked& failed) const;
+};
+
+// A program and everything that it was asked.
+struct Judged {
+  std::filesystem::path program;
+  std::span<const Asked> asked;
+};
+
+// Names the mistake that explains what is wrong in a suite, or none. folder: the built programs of
+// one stage; its name is that of the stage's folder in course/mistakes, whose mistakes.json lists
+// them.
 //
-//   folder  the built programs of one stage; its name is that of the stage's folder in
-//           course/mistakes, whose mistakes.json lists them
-//   asked   everything the student's code was asked so far
-//   first   where those begin that are to be explained; the ones before are evidence too
-//   likely  tried first, because it explained what went before; may be empty
-//
-// A mistake is out if it fails a question to the same function that the student's code passed. Of
-// the others that one is named which explains all failures; of several the one that also fits what
-// was asked before, of equals the one that mistakes.json lists first. If none explains all, the one
-// that explains most, among failures with so many wrong elements that it is no accident: what is
-// read beyond an array's end, say, follows no rule. Returns its name (its file's, without .cpp), or
-// nothing if none fits.
-std::string find_mistake(const std::filesystem::path& folder, std::span<const Asked> asked,
-                         std::size_t first, const std::string& likely);
+// A mistake is eligible if it is right wherever the student's code is right, in any suite, and
+// reproduces at least one failing case of this suite with at least 8 wrong elements that show what
+// was computed (count_telling). Of tokens, error messages and writes to a wrong place two cases are
+// needed: one may be an accident. The mistake that reproduces most is named. If two reproduce the
+// same, fresh cases decide (referee.h); if that stays open, none is named. The named one must also
+// answer fresh cases as the student's code does, as far as it explains them.
+std::optional<KnownMistake> find_mistake(const std::filesystem::path& folder, const Judged& judged,
+                                         const Suite& suite, const KnownMistakes& mistakes = {});
+
+// Do two programs answer the same? Numbers may differ by what the case allows. Of a case that is
+// computed in steps, the first step that is wrong counts: the later ones follow from it. A crash is
+// the same if the signal is, an error if it names the same.
+bool alike(const Case& question, const Outcome& one, const Outcome& other);
 
 // What to say about it, in the reader's language.
-std::string mistake_sentence(const std::filesystem::path& folder, const std::string& name);
+std::string mistake_sentence(const std::filesystem::path& folder, const KnownMistake& mistake);
 
 }  // namespace stagecraft::stages

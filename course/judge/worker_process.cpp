@@ -48,8 +48,7 @@ class ScratchFolder {
 // A worker's time. Code that hangs does so at each of a hundred questions; so may code that is
 // slow.
 unsigned seconds_for(unsigned hung_before, double spent) {
-  const char* text = std::getenv("STAGE_SECONDS");
-  const auto all = text != nullptr ? static_cast<unsigned>(std::atoi(text)) : kSeconds;
+  const unsigned all = seconds_of_a_worker();
   const bool patient = hung_before < kPatience && spent < kPatienceInAll;
   return patient ? all : std::min(all, kSecondsLater);
 }
@@ -69,7 +68,11 @@ bool is_script(const fs::path& worker) {
 // What the worker is to read by the request: itself, or the paths in it.
 std::vector<fs::path> read_by(const Request& request) {
   std::vector<fs::path> found;
-  for (const auto& [name, text] : request.texts) {
+  std::map<std::string, std::string> texts = request.texts;
+  for (const Request::Other& other : request.others) {
+    for (const auto& [name, text] : other.texts) texts[name + " " + text] = text;
+  }
+  for (const auto& [name, text] : texts) {
     std::error_code none;
     if (!text.starts_with('/') || !fs::exists(text, none)) continue;
     if (!fs::is_directory(text, none)) found.push_back(text);
@@ -131,7 +134,13 @@ std::string first_lines(const fs::path& path) {
   return text;
 }
 
-// What an answer may have: a copy of every input, the numbers that are expected, and a header.
+}  // namespace
+
+unsigned seconds_of_a_worker() {
+  const char* text = std::getenv("STAGE_SECONDS");
+  return text != nullptr ? static_cast<unsigned>(std::atoi(text)) : kSeconds;
+}
+
 std::size_t most_bytes(const Request& request, std::size_t numbers) {
   for (const auto& [name, tensor] : request.inputs) {
     numbers += request.calls * sizeof(float) * tensor.values.size();
@@ -139,8 +148,9 @@ std::size_t most_bytes(const Request& request, std::size_t numbers) {
   return numbers + Response::kMaxHeader;
 }
 
-void judge_status(std::optional<int> status, const fs::path& response, unsigned seconds,
-                  std::size_t most, Outcome& outcome) {
+Outcome outcome_of(std::optional<int> status, const fs::path& response, unsigned seconds,
+                   std::size_t most) {
+  Outcome outcome;
   if (!status || (WIFSIGNALED(*status) && WTERMSIG(*status) == SIGXCPU)) {
     outcome.kind = Outcome::Kind::Hung;
     outcome.detail = std::to_string(seconds);
@@ -160,9 +170,8 @@ void judge_status(std::optional<int> status, const fs::path& response, unsigned 
       outcome.detail = error.what();
     }
   }
+  return outcome;
 }
-
-}  // namespace
 
 Outcome run_worker(const fs::path& worker, const Request& request, std::size_t most) {
   static unsigned hung = 0;
@@ -181,10 +190,11 @@ Outcome run_worker(const fs::path& worker, const Request& request, std::size_t m
   walls.writes.push_back(response);
   const Command command{
       {worker.string(), asked.string(), response.string()}, environment(), printed.get()};
-  Outcome outcome;
-  const std::optional<int> status = run_confined(command, walls, &outcome.seconds);
-  spent += outcome.seconds;
-  judge_status(status, response, seconds, most, outcome);
+  double used = 0.0;
+  const std::optional<int> status = run_confined(command, walls, &used);
+  spent += used;
+  Outcome outcome = outcome_of(status, response, seconds, most);
+  outcome.seconds = used;
   hung += outcome.kind == Outcome::Kind::Hung;
   outcome.printed = first_lines(folder / "printed");
   return outcome;

@@ -26,4 +26,13 @@ struct Outcome {
 Outcome run_worker(const std::filesystem::path& worker, const Request& request,
                    std::size_t most = kMostNumbers);
 
+// What the status of a worker, as of waitpid, and the file of its answer say. No status: it took
+// more than these seconds. most: bytes that the file may have.
+Outcome outcome_of(std::optional<int> status, const std::filesystem::path& response,
+                   unsigned seconds, std::size_t most);
+// Bytes that an answer may have: a copy of every input, so many bytes of numbers, and a header.
+std::size_t most_bytes(const Request& request, std::size_t numbers);
+// The seconds that a worker has for a request: STAGE_SECONDS, or 10.
+unsigned seconds_of_a_worker();
+
 }  // namespace stagecraft::stages

@@ -265,13 +265,14 @@ class Group:
         self.bands = bands
         self.part = part  # of the handout, where it has parts
         self.file = file  # that it is about, where the stage has several
-        self.status = "unwritten"  # or "passed", "wrong", "slow" (right, not in all bands), "unjudged"
+        self.status = "unwritten"  # or "passed", "wrong", "slow" (right, not in all bands), "unjudged", "unmeasured"
         self.failures = []
         self.n_passed = 0  # tests
         self.measured = None  # how fast it was, in words
         self.failed_requests = []  # (how it failed, the request's file), where they were kept
         self.mistake = None  # the name of the known mistake that explains them ...
         self.mistake_says = ""  # ... and a sentence about it
+        self.mistake_in_part = False  # does it leave failing cases unexplained?
 
     @property
     def earned(self):
@@ -365,6 +366,7 @@ def run_gate(stage, worker, seed=None, mistakes=None, keep=None, only=None):
     that the worker is asked.
     """
     result = Result(stage)
+    result.seed = seed
     if only is not None:
         result.groups = [group for group in result.groups if group.name in only]
     suites = ":".join(f"{group.name}.*" for group in result.groups)
@@ -380,29 +382,31 @@ def run_gate(stage, worker, seed=None, mistakes=None, keep=None, only=None):
             shutil.rmtree(keep, ignore_errors=True)
             keep.mkdir(parents=True)
             environment["STAGE_KEEP"] = str(keep)
-        suites_found, how = ask_judge(suites, worker, environment, folder)
-    if suites_found is None:
+        said, how = ask_judge(suites, worker, environment, folder)
+    if said is None:
         result.unfinished = how
         for group in result.groups:
             group.status, group.failures = "wrong", [say("gate_ended", how)]
         return result
+    known_mistakes = strict_json.parse(said.get("known-mistakes", "{}"))
     for group in result.groups:
-        suite = next((suite for suite in suites_found if suite["name"] == group.name), {})
+        suite = next((suite for suite in said["testsuites"] if suite["name"] == group.name), {})
         tests = suite.get("testsuite", [])
         result.peak = max(result.peak, int(suite.get("peak", 0)))
-        group.mistake = suite.get("known-mistake")
-        group.mistake_says = reported(suite.get("known-mistake-says", ""))
         for test in tests:
-            group.n_passed += "failures" not in test and "not-written" not in test
+            group.n_passed += "failures" not in test and not {"not-written", "not-measured", "not-judged"} & set(test)
             for failure in test.get("failures", []):
                 text = reported(failure["failure"])  # "file:line\nFailed\n" and then what the gate said
                 group.failures.append(text.split("Failed\n", 1)[-1].strip())
-        group.measured = next((reported(test["measured"]) for test in tests if "measured" in test), None)
+        # What the last band was told is what all of them were judged by.
+        group.measured = next((reported(test["measured"]) for test in reversed(tests) if "measured" in test), None)
         if any("not-written" in test for test in tests):
             group.status = "unwritten"
         elif any("not-judged" in test for test in tests):
             group.status = "unjudged"
             group.failures = [reported(tests[0]["not-judged"])]
+        elif any("not-measured" in test for test in tests):
+            group.status = "unmeasured"
         elif tests and not group.failures:
             group.status = "passed"
         elif tests and all("too-slow" in test for test in tests if "failures" in test):
@@ -410,7 +414,21 @@ def run_gate(stage, worker, seed=None, mistakes=None, keep=None, only=None):
         else:
             group.status = "wrong"
         group.failed_requests = failed_requests(keep, group.name) if keep else []
+        explain(group, known_mistakes.get(group.name))
     return result
+
+
+def explain(group, mistake):
+    """mistake: what the gate found: its name, its sentence, and a case that it reproduces, which is then the
+    one that is shown."""
+    if mistake is None:
+        return
+    group.mistake, group.mistake_says = mistake["name"], mistake["says"]
+    group.mistake_in_part = mistake["in_part"]
+    shown = next((at for at, text in enumerate(group.failures) if text.split("\n", 1)[0] == mistake["shown"]), 0)
+    for found in (group.failures, group.failed_requests):
+        if len(found) == len(group.failures):
+            found.insert(0, found.pop(shown))
 
 
 def ask_judge(suites, worker, environment, folder):
@@ -434,7 +452,7 @@ def run_judge(suites, worker, environment, folder):
     if ended.code is None:
         return None, say("gate_endless", seconds)
     try:
-        return strict_json.parse(report.read_text(errors="replace"))["testsuites"], ""
+        return strict_json.parse(report.read_text(errors="replace")), ""
     except (OSError, ValueError):
         return None, ended.how
 

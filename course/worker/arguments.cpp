@@ -1,9 +1,12 @@
 #include "course/worker/arguments.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 
 #include "base/error.h"
+#include "course/worker/guards.h"
+#include "course/worker/stopped_thread.h"
 
 namespace stagecraft::stages {
 namespace {
@@ -13,7 +16,8 @@ constexpr std::size_t kGuard = 64;  // elements before and after
 }  // namespace
 
 // `kGuard` elements, then rows * (cols + gap), then `kGuard` again; all but the matrix itself
-// untouched.
+// untouched. Under a sanitizer, what lies around it is forbidden, and an input lies in pages of its
+// own that may only be read.
 struct Arguments::Block {
   std::string name;
   std::size_t rows = 0;
@@ -22,22 +26,63 @@ struct Arguments::Block {
   bool flat = false;  // a vector: its shape has one dimension
   bool output = false;
   std::vector<float> memory;
-  std::vector<float> before_the_call;  // for inputs that must not change
+  std::size_t begin = kGuard;  // of the matrix, in memory
+  std::vector<float> before_the_call;
+  bool read_only = false;
 
-  float* data() { return memory.data() + kGuard; }
-  const float* data() const { return memory.data() + kGuard; }
+  Block() = default;
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+  ~Block() { open(); }
+
+  float* data() { return memory.data() + begin; }
+  const float* data() const { return memory.data() + begin; }
   MatrixView<float> view() { return {data(), rows, cols, stride}; }
 
-  bool inside(std::size_t i) const {
-    return i >= kGuard && i < kGuard + rows * stride && (i - kGuard) % stride < cols;
+  void take_memory() {
+    const std::size_t pages = has_sanitizer() ? 2 * kPage / sizeof(float) : 0;
+    memory.assign(pages + kGuard + rows * stride + kGuard + pages, untouched_value());
+    if (pages == 0) return;
+    const auto address = reinterpret_cast<std::uintptr_t>(memory.data() + kGuard);
+    begin = kGuard + (kPage - address % kPage) / sizeof(float);
+  }
+  std::size_t bytes() const { return rows * stride * sizeof(float); }
+  std::size_t bytes_in_pages() const { return (bytes() + kPage - 1) / kPage * kPage; }
+
+  // For the call, and after it.
+  void close() {
+    if (!has_sanitizer()) return;
+    forbid(memory.data(), begin * sizeof(float));
+    for (std::size_t r = 0; r < rows; ++r) {
+      forbid(data() + r * stride + cols, (stride - cols) * sizeof(float));
+    }
+    const std::size_t end = begin + rows * stride;
+    forbid(memory.data() + end, (memory.size() - end) * sizeof(float));
+    if (read_only) forbid_writing(data(), bytes_in_pages());
+  }
+  void open() {
+    if (!has_sanitizer()) return;
+    allow_writing(data(), bytes_in_pages());
+    allow(memory.data(), memory.size() * sizeof(float));
+  }
+
+  // Numbers that look like those of the row before.
+  void fill_gap(std::size_t row) {
+    const std::size_t end = (row + 1) * stride;
+    for (std::size_t i = row * stride + cols; i < end; ++i) data()[i] = -data()[i - cols];
+  }
+
+  bool is_changed(std::size_t first, std::size_t last) const {
+    return std::memcmp(memory.data() + first, before_the_call.data() + first,
+                       (last - first) * sizeof(float)) != 0;
   }
   std::string overrun_side() const {
-    for (std::size_t i = 0; i < memory.size(); ++i) {
-      if (inside(i) || is_untouched(memory[i])) continue;
-      if (i < kGuard) return "before";
-      return i < kGuard + rows * stride ? "between" : "after";
+    if (is_changed(0, begin)) return "before";
+    for (std::size_t r = 0; r < rows; ++r) {
+      const std::size_t row = begin + r * stride;
+      if (is_changed(row + cols, row + stride)) return "between";
     }
-    return {};
+    return is_changed(begin + rows * stride, memory.size()) ? "after" : "";
   }
 };
 
@@ -68,17 +113,22 @@ std::vector<int> Arguments::integers(const std::string& name) const {
 
 Arguments::Block& Arguments::make(const std::string& name, std::size_t rows, std::size_t cols,
                                   bool flat) {
+  const Stoppable stoppable(false);
   auto block = std::make_unique<Block>();
   block->name = name;
   block->rows = rows;
   block->cols = cols;
   block->stride = std::max<std::size_t>(1, cols + (flat ? 0 : request_.gap));
   block->flat = flat;
-  block->memory.assign(kGuard + rows * block->stride + kGuard, untouched_value());
+  // The sanitizer forbids from the middle of eight bytes on, not up to it.
+  if (has_sanitizer() && block->stride > cols) block->stride += block->stride % 2;
+  block->take_memory();
+  block->before_the_call = block->memory;
   return *blocks_.emplace_back(std::move(block));
 }
 
 Arguments::Block& Arguments::load(const std::string& name) {
+  const Stoppable stoppable(false);
   const auto found = request_.inputs.find(name);
   if (found == request_.inputs.end()) throw Error("request: input '{}' is missing", name);
   const Tensor& tensor = found->second;
@@ -86,17 +136,30 @@ Arguments::Block& Arguments::load(const std::string& name) {
   for (std::size_t r = 0; r < block.rows; ++r) {
     std::copy_n(tensor.values.begin() + static_cast<std::ptrdiff_t>(r * block.cols), block.cols,
                 block.data() + r * block.stride);
+    if (request_.wider && r + 1 < block.rows) block.fill_gap(r);
   }
   block.before_the_call = block.memory;
+  block.close();
+  return block;
+}
+
+Arguments::Block& Arguments::load_read_only(const std::string& name) {
+  Block& block = load(name);
+  block.read_only = true;
+  block.close();
   return block;
 }
 
 std::span<const float> Arguments::vector(const std::string& name) {
-  Block& block = load(name);
+  Block& block = load_read_only(name);
   return {block.data(), block.cols};
 }
 
-MatrixView<const float> Arguments::matrix(const std::string& name) { return load(name).view(); }
+MatrixView<const float> Arguments::matrix(const std::string& name) {
+  return load_read_only(name).view();
+}
+
+MatrixView<float> Arguments::lent_matrix(const std::string& name) { return load(name).view(); }
 
 MatrixView<float> Arguments::in_out(const std::string& name) {
   Block& block = load(name);
@@ -117,12 +180,21 @@ MatrixView<float> Arguments::out_matrix(const std::string& name, std::size_t row
       if (block->name != request_.alias) continue;
       block->name = name;
       block->output = true;
+      block->open();
+      block->read_only = false;
+      block->close();
       return block->view();
     }
   }
   Block& block = make(name, rows, cols, false);
   block.output = true;
+  block.close();
   return block.view();
+}
+
+void Arguments::tell_overrun(const std::string& name, const std::string& side) {
+  if (overrun_.empty()) overrun_ = name;
+  overrun_side_ = side;
 }
 
 bool Arguments::has(const std::string& name) const { return request_.inputs.count(name) != 0; }
@@ -156,15 +228,18 @@ void Arguments::call(const std::function<void()>& function) {
 
 void Arguments::collect(const std::string& suffix, Response& response) const {
   for (const auto& [name, tensor] : recorded_) response.outputs[name + suffix] = tensor;
+  if (!overrun_.empty()) {
+    response.overrun = overrun_;
+    response.overrun_side = overrun_side_;
+  }
   for (const auto& block : blocks_) {
+    block->open();
     if (const std::string side = block->overrun_side(); !side.empty()) {
       response.overrun = block->name;
       response.overrun_side = side;
     }
     if (!block->output) {
-      const auto bytes = block->memory.size() * sizeof(float);
-      if (std::memcmp(block->memory.data(), block->before_the_call.data(), bytes) != 0 &&
-          response.overrun.empty()) {
+      if (block->is_changed(0, block->memory.size()) && response.overrun.empty()) {
         response.changed_input = block->name;
       }
       continue;

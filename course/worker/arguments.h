@@ -21,6 +21,8 @@ class Arguments {
   const std::string& text(const std::string& name) const;
   std::span<const float> vector(const std::string& name);
   MatrixView<const float> matrix(const std::string& name);
+  // An input whose memory the call itself writes to, before the function has it or afterwards.
+  MatrixView<float> lent_matrix(const std::string& name);
   // An input that the function reads and writes; its values afterwards are an output.
   MatrixView<float> in_out(const std::string& name);
   // Outputs: filled with a value that says "untouched". Where the request says that the output is
@@ -41,16 +43,22 @@ class Arguments {
   // ("refusable"): then whether it was is an output, "Error". Elsewhere an Error goes on its way.
   void call(const std::function<void()>& function);
 
+  // Memory beside something that the call keeps itself was written: "before" or "after" it.
+  void tell_overrun(const std::string& name, const std::string& side);
+
   // After the call: the outputs under their names with `suffix`, and what was written wrongly.
   void collect(const std::string& suffix, Response& response) const;
 
  private:
   struct Block;
   Block& load(const std::string& name);
+  Block& load_read_only(const std::string& name);
   Block& make(const std::string& name, std::size_t rows, std::size_t cols, bool flat);
 
   const Request& request_;
   std::map<std::string, Tensor> recorded_;
+  std::string overrun_;
+  std::string overrun_side_;
   std::vector<std::unique_ptr<Block>> blocks_;
 };
 

@@ -5,6 +5,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include <fmt/format.h>
+
 #include "base/error.h"
 #include "checkpoint/safetensors.h"
 
@@ -24,6 +26,9 @@ std::vector<StoredTensor> stored_as(const std::map<std::string, Tensor>& tensors
   }
   return stored;
 }
+
+// Before the names of the tensors of other arguments.
+std::string prefix(std::size_t other) { return fmt::format("other {}: ", other); }
 
 std::map<std::string, Tensor> tensors_of(const SafetensorsFile& file) {
   std::map<std::string, Tensor> tensors;
@@ -75,13 +80,34 @@ std::string shortened(std::string text, std::size_t most) {
   return text + "...";
 }
 
+Request Request::call(std::size_t number) const {
+  Request one{function, inputs, scalars, texts, alias, gap, wider};
+  if (number <= calls) return one;
+  one.inputs = others.at(number - calls - 1).inputs;
+  one.scalars = others.at(number - calls - 1).scalars;
+  one.texts = others.at(number - calls - 1).texts;
+  return one;
+}
+
 void Request::write(const std::filesystem::path& path) const {
-  write_safetensors(path, stored_as(inputs),
+  std::vector<StoredTensor> stored = stored_as(inputs);
+  nlohmann::json rest_of_others = nlohmann::json::array();
+  for (const Other& other : others) {
+    for (StoredTensor& tensor : stored_as(other.inputs)) {
+      tensor.name = prefix(rest_of_others.size()) + tensor.name;
+      stored.push_back(std::move(tensor));
+    }
+    rest_of_others.push_back({{"scalars", other.scalars}, {"texts", other.texts}});
+  }
+  write_safetensors(path, stored,
                     {{"function", function},
                      {"scalars", nlohmann::json(scalars).dump()},
                      {"texts", nlohmann::json(texts).dump()},
                      {"alias", alias},
                      {"gap", std::to_string(gap)},
+                     {"wider", wider ? "1" : "0"},
+                     {"others", rest_of_others.dump()},
+                     {"at_once", at_once ? "1" : "0"},
                      {"calls", std::to_string(calls)}});
 }
 
@@ -89,6 +115,18 @@ Request Request::read(const std::filesystem::path& path) {
   const SafetensorsFile file(path);
   Request request;
   request.inputs = tensors_of(file);
+  for (const nlohmann::json& rest : nlohmann::json::parse(field(file, "others"))) {
+    Other& other = request.others.emplace_back();
+    other.scalars = rest.at("scalars").get<std::map<std::string, double>>();
+    other.texts = rest.at("texts").get<std::map<std::string, std::string>>();
+    const std::string mark = prefix(request.others.size() - 1);
+    for (auto at = request.inputs.lower_bound(mark);
+         at != request.inputs.end() && at->first.starts_with(mark);) {
+      other.inputs[at->first.substr(mark.size())] = std::move(at->second);
+      at = request.inputs.erase(at);
+    }
+  }
+  request.at_once = field(file, "at_once") == "1";
   request.function = field(file, "function");
   request.scalars =
       nlohmann::json::parse(field(file, "scalars")).get<std::map<std::string, double>>();
@@ -96,6 +134,7 @@ Request Request::read(const std::filesystem::path& path) {
       nlohmann::json::parse(field(file, "texts")).get<std::map<std::string, std::string>>();
   request.alias = field(file, "alias");
   request.gap = std::stoul(field(file, "gap"));
+  request.wider = field(file, "wider") == "1";
   request.calls = std::stoul(field(file, "calls"));
   return request;
 }

@@ -26,7 +26,21 @@ struct Request {
   std::map<std::string, std::string> texts = {};  // by argument: paths, prompts
   std::string alias = {};  // an output that is to be the same memory as this input; empty: none
   std::size_t gap = 0;     // rows of matrices lie this many elements apart
-  std::size_t calls = 1;   // how often to call, each time with fresh copies of the inputs
+  bool wider = false;  // between rows of inputs lie numbers, as in a wider matrix; else what is NaN
+  std::size_t calls = 1;  // how often to call, each time with fresh copies of the inputs
+  // Other arguments for the same function: one call each, in the same process, after those above.
+  struct Other {
+    std::map<std::string, Tensor> inputs;
+    std::map<std::string, double> scalars;
+    std::map<std::string, std::string> texts = {};
+  };
+  std::vector<Other> others = {};
+  // Two calls from two threads, again and again: in the middle of the second, which is the longer
+  // one, the first is made. Of each, the first answer is told, or one that differs from it.
+  bool at_once = false;
+
+  std::size_t n_calls() const { return calls + others.size(); }
+  Request call(std::size_t number) const;  // number 1, 2 ... as a request of its own
 
   void write(const std::filesystem::path& path) const;
   static Request read(const std::filesystem::path& path);

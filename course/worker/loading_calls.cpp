@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/model_source.h"
 #include "course/worker/calls.h"
@@ -13,7 +15,9 @@ void call_parse_config(Arguments& args) {
     args.record(member, std::vector<float>{static_cast<float>(value)});
   });
   args.record("windows", std::vector<float>(config.windows.begin(), config.windows.end()));
-  args.record("eos_ids", std::vector<float>(config.eos_ids.begin(), config.eos_ids.end()));
+  std::vector<float> ends(config.eos_ids.begin(), config.eos_ids.end());
+  std::ranges::sort(ends);  // any of them ends a text: their order says nothing
+  args.record("eos_ids", ends);
 }
 
 // What the student's load_parameters made of a file, under the names of the file.

@@ -3,6 +3,7 @@
 
 #include "course/worker/calls.h"
 #include "course/worker/chain.h"
+#include "course/worker/guards.h"
 #include "operators/q8_0.h"
 
 namespace stagecraft::stages {
@@ -13,7 +14,12 @@ class Blocks {
  public:
   explicit Blocks(std::size_t n) : blocks_(n + 2 * kGuard) {
     std::memset(static_cast<void*>(blocks_.data()), kPattern, bytes());
+    forbid(blocks_.data(), kGuard * sizeof(BlockQ8_0));
+    forbid(view().data() + n, kGuard * sizeof(BlockQ8_0));
   }
+  ~Blocks() { allow(blocks_.data(), bytes()); }
+  Blocks(const Blocks&) = delete;
+  Blocks& operator=(const Blocks&) = delete;
   Blocks(Arguments& args, const std::string& name) : Blocks(args.vector(name + " scales").size()) {
     const auto scales = args.vector(name + " scales");
     const auto q = args.vector(name + " q");
@@ -37,18 +43,20 @@ class Blocks {
     }
     args.record("scales", scales);
     args.record("q", q);
-    const auto* first = reinterpret_cast<const unsigned char*>(blocks_.data());
-    const auto changed = std::count_if(first, first + bytes(), [&](const unsigned char& byte) {
-      const auto at = static_cast<std::size_t>(&byte - first) / sizeof(BlockQ8_0);
-      return byte != kPattern && (at < kGuard || at >= blocks_.size() - kGuard);
-    });
-    args.record("bytes written beside the blocks", std::vector<int>{static_cast<int>(changed)});
+    allow(blocks_.data(), bytes());
+    if (is_changed(0)) args.tell_overrun("blocks", "before");
+    if (is_changed(blocks_.size() - kGuard)) args.tell_overrun("blocks", "after");
   }
 
  private:
-  static constexpr std::size_t kGuard = 2;
+  static constexpr std::size_t kGuard = 4;  // whose bytes are a multiple of eight
   static constexpr unsigned char kPattern = 0xa5;
 
+  bool is_changed(std::size_t guard) const {
+    const auto* first = reinterpret_cast<const unsigned char*>(blocks_.data() + guard);
+    return std::any_of(first, first + kGuard * sizeof(BlockQ8_0),
+                       [](unsigned char byte) { return byte != kPattern; });
+  }
   std::size_t bytes() const { return blocks_.size() * sizeof(BlockQ8_0); }
 
   std::vector<BlockQ8_0> blocks_;

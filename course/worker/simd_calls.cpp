@@ -7,14 +7,14 @@
 namespace stagecraft::stages {
 namespace {
 
-// While it lives, a matrix of the arguments holds nothing but what was never written.
+// While it lives, a matrix of the arguments holds other numbers.
 class Gone {
  public:
-  explicit Gone(MatrixView<const float> matrix)
-      : matrix_(const_cast<float*>(matrix.data()), matrix.rows(), matrix.cols(), matrix.stride()) {
+  explicit Gone(MatrixView<float> matrix) : matrix_(matrix) {
     for (std::size_t r = 0; r < matrix_.rows(); ++r) {
       kept_.insert(kept_.end(), matrix_.row(r).begin(), matrix_.row(r).end());
-      std::ranges::fill(matrix_.row(r), untouched_value());
+      std::ranges::reverse(matrix_.row(r));
+      for (float& value : matrix_.row(r)) value = -value;
     }
   }
   ~Gone() {
@@ -33,7 +33,7 @@ class Gone {
 // B is gone once it is packed, what was packed has moved, and another weight has been packed since.
 void call_matmul_packed(Arguments& args) {
   const auto a = args.matrix("a");
-  const auto b = args.matrix("b");
+  const auto b = args.lent_matrix("b");
   PackedMatrix first = pack_b(b);
   const PackedMatrix packed = std::move(first);
   const PackedMatrix other = pack_b(args.matrix("other"));

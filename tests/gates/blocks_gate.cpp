@@ -65,9 +65,16 @@ TEST(Mlp, EqualsPyTorch) {
 
 TEST(Mlp, EqualsItsTwinOnFreshNumbers) {
   Inputs inputs;
-  Case one = fresh_mlp(inputs, inputs.size(2, 5), inputs.size(10, 30), inputs.size(31, 70));
+  Case one = fresh_mlp(inputs, inputs.size(2, 5), inputs.size(10, 30), inputs.odd_size(31, 70));
   one.request.calls = 2;
-  judge(one);
+  if (!judge(one)) return;
+  const std::size_t sizes[][3] = {{2, 3, 3001}, {1501, 4, 6}, {2, 2003, 5}};
+  for (const auto& [rows, dim, ffn_dim] : sizes) {
+    if (!judge(fresh_mlp(inputs, rows, dim, ffn_dim))) return;
+  }
+  judge(
+      in_turn("blocks of other sizes", {fresh_mlp(inputs, 3, 10, 20), fresh_mlp(inputs, 3, 10, 20),
+                                        fresh_mlp(inputs, 9, 16, 40), fresh_mlp(inputs, 1, 4, 8)}));
 }
 
 TEST(MlpResidual, AddsToWhatWasThere) {
@@ -106,13 +113,34 @@ TEST(Softmax, EqualsPyTorch) { judge_dumps("softmax"); }
 
 TEST(Softmax, EqualsItsTwinOnFreshNumbers) {
   Inputs inputs;
-  Case one = softmax_case("fresh", inputs.tensor({3, inputs.size(5, 60)}, 4.0f));
+  Case one = softmax_case("fresh", inputs.tensor({3, inputs.odd_size(5, 60)}, 4.0f));
   one.request.calls = 2;
-  judge(one);
+  if (!judge(one)) return;
+  if (!judge(softmax_case("64 of them", inputs.tensor({2, 64}, 4.0f)))) return;
+  judge(softmax_case("thousands", inputs.tensor({1, 9001}, 4.0f)));
+}
+
+TEST(Softmax, KeepsNothing) {
+  Inputs inputs;
+  const std::size_t sizes[][2] = {{1, 5}, {2, 50}, {3, 3001}};
+  judge_together([&](std::size_t size) {
+    return softmax_case("", inputs.tensor({sizes[size][0], sizes[size][1]}, 4.0f));
+  });
+}
+
+TEST(Softmax, GivesNothingToMinusInfinity) {
+  Tensor x = Inputs().tensor({2, 24});
+  for (std::size_t i = 0; i < x.values.size(); i += 2) x.values[i] = -INFINITY;
+  if (!judge(softmax_case("-infinity between numbers", x))) return;
+  if (!judge(softmax_case("-infinity alone", filled({1, 9}, -INFINITY)))) return;
+  judge(softmax_case("n = 0", {{1, 0}, {}}));
 }
 
 TEST(Softmax, DoesNotOverflow) {
-  judge(softmax_case("scores around 1000", {{1, 4}, {1000.0f, 999.0f, 998.5f, -1000.0f}}));
+  Tensor x = Inputs().tensor({1, 16}, 3.0f);
+  for (float& value : x.values) value += 1000.0f;
+  x.values[7] = -1000.0f;
+  judge(softmax_case("scores around 1000", x));
 }
 
 TEST(Softmax, AllowsYToBeX) {
@@ -147,7 +175,24 @@ TEST(Rope, CountsFromTheFirstPositionForEveryHead) {
   if (!judge(one)) return;
   one.request.gap = 3;
   one.name += ", rows that lie apart";
+  if (!judge(one)) return;
+  if (!judge(rope_case("3001 rows from position 0", inputs.tensor({3001, 8}), inv_freq, 0))) return;
+  Tensor many{{130}, {}};
+  for (std::size_t i = 0; i < 130; ++i) many.values.push_back(1.0f / static_cast<float>(i + 1));
+  one = rope_case("heads of 260 from position 5000", inputs.tensor({3, 520}), many, 5000);
+  one.request.gap = 1001;
   judge(one);
+}
+
+TEST(Rope, KeepsNothing) {
+  Inputs inputs;
+  const std::size_t sizes[][3] = {{2, 1, 2}, {5, 3, 4}, {40, 2, 16}};  // rows, heads, half of one
+  judge_together([&](std::size_t size) {
+    const auto& [rows, heads, half] = sizes[size];
+    Tensor inv_freq = inputs.tensor({half});
+    for (float& value : inv_freq.values) value = std::fabs(value) * 0.3f;
+    return rope_case("", inputs.tensor({rows, heads * 2 * half}), inv_freq, inputs.size(0, 40));
+  });
 }
 
 TEST(Rope, LeavesPositionZeroAsItIs) {
@@ -166,11 +211,12 @@ bool is_whole_prompt(const Case& one) {
 }
 
 Case fresh_attention(Inputs& inputs, std::size_t q_len, std::size_t past, std::size_t n_heads,
-                     std::size_t n_kv_heads, std::size_t head_dim) {
+                     std::size_t n_kv_heads, std::size_t head_dim, std::size_t window = 0) {
   const Tensor q = inputs.tensor({q_len, n_heads * head_dim});
   const Tensor k = inputs.tensor({past + q_len, n_kv_heads * head_dim});
   const Tensor v = inputs.tensor({past + q_len, n_kv_heads * head_dim});
-  const TwinAttention twin = twin_attention(exact(q), exact(k), exact(v), n_heads, n_kv_heads, 0);
+  const TwinAttention twin =
+      twin_attention(exact(q), exact(k), exact(v), n_heads, n_kv_heads, window);
   Case one;
   one.name = fmt::format("{} queries after {} past, {} heads on {}, of {}", q_len, past, n_heads,
                          n_kv_heads, head_dim);
@@ -179,7 +225,7 @@ Case fresh_attention(Inputs& inputs, std::size_t q_len, std::size_t past, std::s
   one.request.scalars = {{"n_heads", static_cast<double>(n_heads)},
                          {"n_kv_heads", static_cast<double>(n_kv_heads)},
                          {"head_dim", static_cast<double>(head_dim)},
-                         {"window", 0.0}};
+                         {"window", static_cast<double>(window)}};
   one.expected = {{"probabilities", twin.probabilities}, {"out", twin.out}};
   one.on_the_way = {{"probabilities", twin.probabilities}};
   return one;
@@ -216,10 +262,31 @@ TEST(AttentionGroupsAndPast, EqualsItsTwinOnFreshNumbers) {
   for (const auto& [n_heads, n_kv_heads] :
        {std::pair<std::size_t, std::size_t>{4, 2}, {6, 2}, {8, 1}}) {
     Case one =
-        fresh_attention(inputs, inputs.size(1, 4), inputs.size(3, 9), n_heads, n_kv_heads, 6);
+        fresh_attention(inputs, inputs.size(2, 4), inputs.size(3, 9), n_heads, n_kv_heads, 6);
     one.request.gap = 2;
     if (!judge(one)) return;
   }
+}
+
+TEST(AttentionGroupsAndPast, TakesThousandsOfKeysAndQueries) {
+  Inputs inputs;
+  if (!judge(fresh_attention(inputs, 2, 3000, 4, 2, 6))) return;
+  if (!judge(fresh_attention(inputs, 301, 0, 2, 1, 4))) return;
+  if (!judge(fresh_attention(inputs, 2, 5, 70, 35, 2))) return;
+  if (!judge(fresh_attention(inputs, 2, 5, 2, 1, 514))) return;
+  Case one = fresh_attention(inputs, 3, 1100, 2, 1, 4, 1030);
+  one.name += ", a window of 1030";
+  one.request.gap = 901;
+  judge(one);
+}
+
+TEST(AttentionGroupsAndPast, KeepsNothing) {
+  Inputs inputs;
+  const std::size_t sizes[][5] = {{1, 2, 2, 1, 4}, {3, 4, 4, 2, 6}, {30, 50, 6, 2, 8}};
+  judge_together([&](std::size_t size) {
+    const auto& [q_len, past, heads, kv_heads, width] = sizes[size];
+    return fresh_attention(inputs, q_len, past, heads, kv_heads, width);
+  });
 }
 
 // ---- 6.6 the block ------------------------------------------------------------------------------
@@ -239,11 +306,7 @@ TEST(AttentionBlock, EqualsPyTorch) {
   }
 }
 
-TEST(AttentionBlock, EqualsItsTwinOnFreshNumbers) {
-  Inputs inputs;
-  const std::size_t q_len = inputs.size(1, 4);
-  const std::size_t past = inputs.size(2, 7);
-  const std::size_t dim = inputs.size(9, 20);
+Case fresh_block(Inputs& inputs, std::size_t q_len, std::size_t past, std::size_t dim) {
   constexpr std::size_t kHeads = 4;
   constexpr std::size_t kKvHeads = 2;
   constexpr std::size_t kHeadDim = 6;
@@ -289,7 +352,6 @@ TEST(AttentionBlock, EqualsItsTwinOnFreshNumbers) {
                          {"head_dim", kHeadDim},
                          {"window", 0.0},
                          {"rope_theta", 10'000.0}};
-  one.request.calls = 2;
   one.expected = {
       {"x", twin_add(projected, exact(x))}, {"cached keys", keys}, {"cached values", values}};
   one.on_the_way = {{"attn_norm", normed},
@@ -301,7 +363,20 @@ TEST(AttentionBlock, EqualsItsTwinOnFreshNumbers) {
                     {"attn_probs", mixed.probabilities},
                     {"attn_out", mixed.out},
                     {"attn_proj", projected}};
-  judge(one);
+  return one;
+}
+
+TEST(AttentionBlock, EqualsItsTwinOnFreshNumbers) {
+  Inputs inputs;
+  Case one = fresh_block(inputs, inputs.size(2, 4), inputs.size(2, 7), inputs.odd_size(9, 20));
+  one.request.calls = 2;
+  if (!judge(one)) return;
+  if (!judge(fresh_block(inputs, 1, inputs.size(2, 7), inputs.size(9, 20)))) return;
+  if (!judge(fresh_block(inputs, 3, 1501, 5))) return;
+  if (!judge(fresh_block(inputs, 301, 2, 5))) return;
+  judge(in_turn("blocks of other sizes",
+                {fresh_block(inputs, 3, 5, 12), fresh_block(inputs, 3, 5, 12),
+                 fresh_block(inputs, 8, 20, 16), fresh_block(inputs, 2, 1, 6)}));
 }
 
 }  // namespace

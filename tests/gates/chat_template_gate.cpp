@@ -58,8 +58,8 @@ Case messages_case(const std::string& name, const std::filesystem::path& folder,
   return one;
 }
 
-bool judge_messages(const std::string& name, const std::filesystem::path& folder,
-                    const std::vector<Message>& messages) {
+Case told_messages(const std::string& name, const std::filesystem::path& folder,
+                   const std::vector<Message>& messages) {
   Case one = messages_case(name, folder, messages);
   const Tokenizer tokenizer = Tokenizer::open(folder);
   std::map<std::string, std::string> titles;
@@ -73,7 +73,12 @@ bool judge_messages(const std::string& name, const std::filesystem::path& folder
                                                                          const Tensor& got) {
     return diagnose_tokens(titles.at(output), expected.at(output).values, got.values, spell);
   };
-  return judge(one);
+  return one;
+}
+
+bool judge_messages(const std::string& name, const std::filesystem::path& folder,
+                    const std::vector<Message>& messages) {
+  return judge(told_messages(name, folder, messages));
 }
 
 bool judge_opening(const std::filesystem::path& folder) {
@@ -110,11 +115,19 @@ TEST(ChatTemplate, IsTheSameForTokenizersOfOtherModels) {
   Inputs inputs;
   const std::filesystem::path folders = test_data() / "tokenizers";
   for (const char* name : {"qwen2", "smollm"}) {
-    if (!judge_messages(fmt::format("{}'s tokenizer", name), folders / name,
-                        {{"user", words(inputs, 5)}, {"assistant", "\n\n" + words(inputs, 3)}})) {
-      return;
-    }
+    judge_messages(fmt::format("{}'s tokenizer", name), folders / name,
+                   {{"user", words(inputs, 5)}, {"assistant", "\n\n" + words(inputs, 3)}});
   }
+}
+
+TEST(ChatTemplate, KeepsNothingOfAnotherTokenizer) {
+  Inputs inputs;
+  std::vector<Case> cases;
+  for (const char* name : {"qwen2", "smollm"}) {
+    cases.push_back(
+        told_messages("", test_data() / "tokenizers" / name, {{"user", words(inputs, 6)}}));
+  }
+  judge(in_turn("one tokenizer after the other", cases));
 }
 
 TEST(ChatTemplate, OpensTheAnswer) {

@@ -115,6 +115,7 @@ class Turns {
     const auto held = session_.tokens();
     one_.expected[turn + " cache"] = exactly({held.begin(), held.end()});
     if (refused) return text;
+    reason_ = result.reason;
     one_.expected[turn + " computed"] = exactly({rows_});
     one_.expected[turn + " prompt_tokens"] = exactly({static_cast<int>(result.prompt_tokens)});
     one_.expected[turn + " reason"] = exactly({static_cast<int>(result.reason)});
@@ -123,7 +124,11 @@ class Turns {
     return text;
   }
 
-  bool judge() {
+  StopReason reason() const { return reason_; }  // of the last turn
+
+  bool judge() { return stages::judge(finished()); }
+
+  Case finished() {
     one_.request.scalars["turns"] = static_cast<double>(n_turns_);
     one_.tell = [expected = one_.expected, spell = spelling(usual().folder())](
                     const std::string& output, const Tensor& got) {
@@ -131,7 +136,7 @@ class Turns {
       return tell_turn(output.substr(5, space - 5), output.substr(space + 1),
                        expected.at(output).values, got.values, spell);
     };
-    return stages::judge(one_);
+    return one_;
   }
 
  private:
@@ -143,6 +148,7 @@ class Turns {
   std::size_t seed_;
   Random random_;
   int rows_ = 0;
+  StopReason reason_ = StopReason::MaxTokens;
   std::size_t n_turns_ = 0;
   Case one_;
 };
@@ -161,12 +167,16 @@ TEST(ChatTurn, AnswersAConversation) {
 
 TEST(ChatTurn, StopsWhenTheListenerSays) {
   Inputs inputs;
+  for (bool shown = false; !shown;) {  // until an answer has a third piece
+    Talk talk(inputs);
+    talk.ask();
+    Turns answer("stopped at the third piece of the answer", inputs,
+                 {.stopped_turn = 1, .stop_after = 3});
+    answer.take(talk.tokens());
+    shown = answer.reason() == StopReason::Stopped;
+    if (shown && !answer.judge()) return;
+  }
   Talk talk(inputs);
-  talk.ask();
-  Turns answer("stopped at the third piece of the answer", inputs,
-               {.stopped_turn = 1, .stop_after = 3});
-  answer.take(talk.tokens());
-  if (!answer.judge()) return;
   talk.ask(60);
   Turns prompt("stopped while a long conversation is computed", inputs,
                {.stopped_turn = 1, .stop_after = 1});
@@ -188,9 +198,12 @@ TEST(ChatTurn, RefusesAConversationThatIsEmptyOrTooLongAndStaysAsItWas) {
   longer.take(fits);
   longer.take(std::vector<TokenId>(plan.context + 1, 7));
   if (!longer.judge()) return;
-  Turns full("a conversation as long as the context", inputs, plan);
-  full.take(std::vector<TokenId>(plan.context, 7));
-  full.judge();
+  for (const TokenId token : {7, 8}) {
+    Turns full(fmt::format("a conversation as long as the context, of token {}", token), inputs,
+               plan);
+    full.take(std::vector<TokenId>(plan.context, token));
+    full.judge();
+  }
 }
 
 TEST(ChatKeptCache, ComputesOnlyWhatIsNew) {
@@ -212,19 +225,41 @@ TEST(ChatKeptCache, ForgetsWhatDepartsFromTheConversation) {
     talk.ask();
     talk.answer(undone.take(talk.tokens()));
   }
+  const std::vector<TokenId> before = talk.tokens();
   talk.take_back(2);
   talk.ask();
-  undone.take(talk.tokens());
+  const std::vector<TokenId> after = talk.tokens();
+  must_show(
+      !std::ranges::equal(after, std::span(before).first(std::min(before.size(), after.size()))),
+      "another question");
+  undone.take(after);
   if (!undone.judge()) return;
 
   // Of one length, and after a single token the same again.
-  Turns changed("one token in the middle is another", inputs);
-  std::vector<TokenId> conversation = talk.tokens();
-  changed.take(conversation);
-  TokenId& middle = conversation[conversation.size() / 2];
-  middle = middle == 20 ? 21 : 20;
-  changed.take(conversation);
-  changed.judge();
+  for (const std::size_t part : {2, 3}) {
+    Turns changed(fmt::format("one token at 1/{} of the conversation is another", part), inputs);
+    std::vector<TokenId> conversation = talk.tokens();
+    changed.take(conversation);
+    TokenId& token = conversation[conversation.size() / part];
+    token = token == 20 ? 21 : 20;
+    changed.take(conversation);
+    changed.judge();
+  }
+}
+
+TEST(ChatKeptCache, IsThatOfItsSession) {
+  Inputs inputs;
+  std::vector<Case> cases;
+  for (const std::size_t n_words : {4, 9}) {
+    Talk talk(inputs);
+    Turns turns("", inputs);
+    for (int n = 0; n < 2; ++n) {
+      talk.ask(n_words);
+      talk.answer(turns.take(talk.tokens()));
+    }
+    cases.push_back(turns.finished());
+  }
+  stages::judge(in_turn("two sessions in one program", cases));
 }
 
 TEST(ChatKeptCache, AnswersWhatItHasHeardBefore) {

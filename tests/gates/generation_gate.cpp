@@ -118,6 +118,16 @@ TEST(Forward, GoesOnFromTheCacheHoweverThePromptIsCut) {
   judge(forward_case(dump, {seq_len - 1, 1}, {0, 1}));
 }
 
+TEST(Forward, KeepsNothingOfAnotherModel) {
+  std::vector<Case> cases;
+  for (const char* name : {"llama-gqa2", "qwen3-qk-norm", "llama-mha"}) {
+    const DumpedLogits dump = dumped_logits(name);
+    const int seq_len = static_cast<int>(dump.ids.size());
+    cases.push_back(forward_case(dump, {seq_len}, {2}));
+  }
+  judge(in_turn("one model after the other", cases));
+}
+
 TEST(Forward, RefusesWhatItHasNoRowOrNoRoomForAndLeavesTheCacheAsItWas) {
   const DumpedLogits dump = dumped_logits("llama-gqa2");
   const int vocab_size = static_cast<int>(dump.vocab_size);
@@ -182,7 +192,7 @@ Expected draws(const Tensor& us, const std::vector<double>& shares) {
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return shares[a] > shares[b]; });
-  Expected expected{{us.values.size()}, {}, {}};
+  Expected expected{{us.values.size()}, {}, {}, true};
   std::size_t rank = 0;
   double begin = 0.0;
   for (const double u : us.values) {
@@ -215,19 +225,45 @@ bool judge_shares(const std::string& name, const Tensor& logits, double temperat
 }
 
 TEST(Sample, TakesTheLargestAtTemperatureZeroAndTheLowerOfEquals) {
-  Case one;
-  one.name = "greedy";
-  one.request.function = "sample";
-  one.request.inputs = {{"logits", {{5}, {0.5f, 3.0f, -1.0f, 3.0f, 2.9f}}},
-                        {"u", {{3}, {0.0f, 0.5f, 0.99f}}}};
-  one.request.scalars = {{"temperature", 0.0}, {"top_k", 3.0}, {"top_p", 0.5}};
-  one.expected = {{"tokens", exactly({1, 1, 1})}};
-  judge(one);
+  const std::pair<std::vector<float>, int> kLargest[] = {{{0.5f, 3.0f, -1.0f, 3.0f, 2.9f}, 1},
+                                                         {{4.0f, -2.0f, 4.0f, 4.0f}, 0}};
+  for (const auto& [logits, largest] : kLargest) {
+    Case one;
+    one.name = fmt::format("greedy, of {}", logits.size());
+    one.request.function = "sample";
+    one.request.inputs = {{"logits", {{logits.size()}, logits}}, {"u", {{3}, {0.0f, 0.5f, 0.99f}}}};
+    one.request.scalars = {{"temperature", 0.0}, {"top_k", 3.0}, {"top_p", 0.5}};
+    one.expected = {{"tokens", exactly({largest, largest, largest})}};
+    judge(one);
+  }
+}
+
+// Random logits of which no two are so near to each other, and no sum of the likeliest so near to
+// one of these p, that rounding decides what is kept.
+Tensor clear_logits(Inputs& inputs, std::size_t n, float scale,
+                    const std::vector<std::pair<std::size_t, double>>& cuts = {}) {
+  constexpr double kClear = 1e-4;
+  for (int tried = 0; tried < 1000; ++tried) {
+    Tensor logits = inputs.tensor({n}, scale);
+    std::vector<float> sorted = logits.values;
+    std::ranges::sort(sorted, std::greater<>());
+    bool clear = true;
+    for (std::size_t i = 1; i < n; ++i) clear &= sorted[i - 1] - sorted[i] > kClear;
+    for (const auto& [top_k, p] : cuts) {
+      std::vector<double> kept = shares(logits, 1.0, top_k, 1.0);
+      std::ranges::sort(kept, std::greater<>());
+      double sum = 0.0;
+      for (const double share : kept) clear &= std::fabs((sum += share) - p) > kClear;
+    }
+    if (clear) return logits;
+  }
+  must_show(false, "logits that are clearly different");
+  return {};
 }
 
 TEST(Sample, GivesEveryTokenItsShare) {
   Inputs inputs;
-  Tensor logits = inputs.tensor({inputs.size(5, 30)}, 2.0f);
+  Tensor logits = clear_logits(inputs, inputs.size(5, 30), 2.0f);
   if (!judge_shares("temperature 1", logits, 1.0, 0, 1.0)) return;
   if (!judge_shares("temperature 0.5", logits, 0.5, 0, 1.0)) return;
   if (!judge_shares("temperature 2", logits, 2.0, 0, 1.0)) return;
@@ -238,15 +274,60 @@ TEST(Sample, GivesEveryTokenItsShare) {
   judge_shares("logits around -150, and one -infinity", logits, 1.0, 0, 1.0);
 }
 
+bool judge_refused_logits(const std::string& name, const Tensor& logits) {
+  Case one = sample_case(name, logits, 1.0, 0, 1.0);
+  one.request.inputs["refusable"] = numbers({1});
+  one.expected = {{"Error", exactly({1})}};
+  one.tell = [](const std::string&, const Tensor&) { return say("not_refused"); };
+  return judge(one);
+}
+
 TEST(Sample, RefusesWhatIsNoNumber) {
   for (const float broken : {NAN, INFINITY}) {
-    Case one = sample_case(fmt::format("a logit that is {}", broken),
-                           {{4}, {0.5f, 1.0f, broken, 2.0f}}, 1.0, 0, 1.0);
-    one.request.inputs["refusable"] = numbers({1});
-    one.expected = {{"Error", exactly({1})}};
-    one.tell = [](const std::string&, const Tensor&) { return say("not_refused"); };
-    if (!judge(one)) return;
+    for (std::size_t at = 0; at < 4; ++at) {
+      Tensor logits{{4}, {0.5f, 1.0f, -1.0f, 2.0f}};
+      logits.values[at] = broken;
+      const std::string name = fmt::format("logit {} of 4 is {}", at, broken);
+      if (!judge_refused_logits(name, logits)) return;
+    }
   }
+  judge_refused_logits("all logits are -infinity", filled({4}, -INFINITY));
+}
+
+Case drawn_case(Inputs& inputs, std::size_t vocab_size, double temperature, std::size_t top_k,
+                std::size_t n_draws = 40) {
+  Tensor logits =
+      vocab_size > 100 ? inputs.tensor({vocab_size}, 2.0f) : clear_logits(inputs, vocab_size, 2.0f);
+  if (vocab_size > 100) {  // of so many, some are near to each other: not those that are kept
+    for (std::size_t i = 0; i < top_k; ++i) {
+      logits.values[i * (vocab_size / top_k) + vocab_size / top_k - 1] =
+          12.0f + 0.1f * static_cast<float>(i);
+    }
+  }
+  Case one = sample_case("", logits, temperature, top_k, 1.0);
+  Tensor& us = one.request.inputs.at("u");
+  us = {{n_draws}, {}};
+  for (std::size_t i = 0; i < n_draws; ++i) {
+    us.values.push_back((static_cast<float>(i) + 0.3f) / static_cast<float>(n_draws));
+  }
+  one.expected = {{"tokens", draws(us, shares(logits, temperature, top_k, 1.0))}};
+  return one;
+}
+
+TEST(Sample, KeepsNothing) {
+  Inputs inputs;
+  const std::size_t sizes[] = {6, 25, 400};
+  judge_together([&](std::size_t size) {
+    return drawn_case(inputs, sizes[size], 0.25 * static_cast<double>(inputs.size(2, 6)),
+                      inputs.size(3, 6));
+  });
+}
+
+TEST(Sample, TakesLargeVocabularies) {
+  Inputs inputs;
+  Case one = drawn_case(inputs, 8'001, 1.0, 30, 4);
+  one.name = "8001 tokens, top-k 30";
+  judge(one);
 }
 
 // Logits whose softmax are these shares; in any order, and nowhere near 0.
@@ -260,7 +341,8 @@ Tensor logits_of(const std::vector<double>& shares) {
 
 TEST(SampleTopKTopP, CutsAndSharesTheRest) {
   Inputs inputs;
-  const Tensor logits = inputs.tensor({inputs.size(12, 40)}, 1.5f);
+  // What is kept at a temperature of 0.8 is near enough to what is kept at 1 to be clear, too.
+  const Tensor logits = clear_logits(inputs, inputs.size(12, 40), 1.5f, {{0, 0.7}, {6, 0.6}});
   if (!judge_shares("top-k 3", logits, 1.0, 3, 1.0)) return;
   if (!judge_shares("top-p 0.7", logits, 1.0, 0, 0.7)) return;
   if (!judge_shares("top-k 1000, of fewer", logits, 1.0, 1000, 1.0)) return;
@@ -337,7 +419,7 @@ Answer our_answer(const Loop& loop) {
 
 // generate composes functions that are judged elsewhere, so there is one right sequence of tokens:
 // that of our own loop.
-bool judge_loop(const std::string& name, const Loop& loop) {
+Case loop_case(const std::string& name, const Loop& loop) {
   const Answer answer = our_answer(loop);
   Case one;
   one.name = name;
@@ -365,16 +447,39 @@ bool judge_loop(const std::string& name, const Loop& loop) {
     return diagnose_tokens(say(output == "fed tokens" ? "fed_tokens" : "chosen_tokens"), right,
                            got.values, [](int token) { return fmt::format("{}", token); });
   };
-  return judge(one);
+  return one;
 }
+
+bool judge_loop(const std::string& name, const Loop& loop) { return judge(loop_case(name, loop)); }
 
 TEST(Generate, MakesTheTokensThatFollow) {
   Inputs inputs;
   Loop loop = fresh_loop(inputs);
   loop.options.max_tokens = 12;
   if (!judge_loop("12 greedy tokens", loop)) return;
+  const std::vector<int> greedy = our_answer(loop).made;
   loop.options.sampler.temperature = 0.9f;
-  judge_loop("12 tokens by chance: one number a token", loop);
+  for (const char* name : {"12 tokens by chance: one number a token", "12 other tokens"}) {
+    do {
+      ++loop.seed;
+    } while (our_answer(loop).made == greedy);
+    judge_loop(name, loop);
+  }
+  loop.options.max_tokens = 100;
+  loop.context = 140;
+  loop.options.sampler.temperature = 0.0f;  // so many by chance would meet a rounding one day
+  judge_loop("100 greedy tokens", loop);
+}
+
+TEST(Generate, KeepsNothing) {
+  Inputs inputs;
+  std::vector<Case> cases;
+  for (const std::size_t n : {6, 12, 30}) {
+    Loop loop = fresh_loop(inputs);
+    loop.options.max_tokens = n;
+    cases.push_back(loop_case("", loop));
+  }
+  judge(in_turn("one text after the other", cases));
 }
 
 TEST(Generate, PenalizesRepeats) {
@@ -400,11 +505,15 @@ TEST(Generate, StopsForEveryReason) {
   loop.options.max_tokens = 0;
   if (!judge_loop("no tokens wanted", loop)) return;
   loop.options.max_tokens = 200;
-  loop.context = 9;
-  if (!judge_loop("the context is full", loop)) return;
+  for (const std::size_t context : {9, 12}) {
+    loop.context = context;
+    judge_loop(fmt::format("a context of {} is full", context), loop);
+  }
   loop.context = 64;
-  loop.stop_after = 5;
-  judge_loop("the caller says stop after 5", loop);
+  for (const std::size_t n : {5, 3}) {
+    loop.stop_after = n;
+    judge_loop(fmt::format("the caller says stop after {}", n), loop);
+  }
 }
 
 TEST(Generate, StopsAtAnEndToken) {
@@ -424,6 +533,8 @@ TEST(Generate, StopsAtAnEndToken) {
     judge_loop("an end token, the first of two", loop);
     loop.options.end_tokens = {other, made[3]};
     judge_loop("an end token, the second of two", loop);
+    loop.options.end_tokens = {other, other, made[3]};
+    judge_loop("an end token, the third of three", loop);
     return;
   }
 }

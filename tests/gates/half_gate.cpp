@@ -87,7 +87,22 @@ void judge_format(const HalfFormat& format) {
     few.push_back(static_cast<float>(inputs.size(0, kWords - 1)));
   }
   judge_words(format, fmt::format("{} words", few.size()), few);
-  judge_words(format, "no words", {});
+  if (!judge_words(format, "no words", {})) return;
+  const std::size_t sizes[] = {5, 300, 60'000};
+  judge_together([&](std::size_t size) {
+    Case one;
+    one.request.function = format.function;
+    Tensor& bits = one.request.inputs["bits"];
+    Expected& expected = one.expected["out"];
+    bits.shape = expected.shape = {sizes[size]};
+    for (std::size_t i = 0; i < sizes[size]; ++i) {
+      const std::size_t word = inputs.size(0, kWords - 1);
+      bits.values.push_back(static_cast<float>(word));
+      expected.values.push_back(format.value(static_cast<unsigned>(word)));
+    }
+    expected.allowed.assign(sizes[size], 0.0);
+    return one;
+  });
 }
 
 TEST(Bf16ToF32, GivesEveryWordItsValue) { judge_format(kBf16); }

@@ -1,8 +1,11 @@
 // The gates of stages 0 to 3. A suite is a group of points in stages.json.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+
+#include <fmt/ranges.h>
 
 #include "tests/gates/exact.h"
 #include "tests/gates/questions.h"
@@ -10,18 +13,42 @@
 namespace stagecraft::stages {
 namespace {
 
+std::string shape_name(const std::vector<std::size_t>& shape) {
+  return fmt::format("{}", fmt::join(shape, " x "));
+}
+
 // ---- 0 ------------------------------------------------------------------------------------------
+
+using Shape = std::vector<std::size_t>;
+
+Case add_case(const std::string& name, const Tensor& x, const Tensor& y) {
+  Case one{name, {"add", {{"x", x}, {"y", y}}, {}}, {{"y", twin_add(exact(x), exact(y))}}};
+  one.request.gap = 2;
+  return one;
+}
 
 TEST(Add, AddsXToY) {
   Inputs inputs;
-  for (const std::vector<std::size_t>& shape :
-       std::vector<std::vector<std::size_t>>{{3, 7}, {1, 1}, {5, 33}, {0, 4}}) {
-    const Tensor x = inputs.tensor(shape);
-    const Tensor y = inputs.tensor(shape);
-    Case one{"y += x", {"add", {{"x", x}, {"y", y}}, {}}, {{"y", twin_add(exact(x), exact(y))}}};
-    one.request.gap = 2;
+  for (const Shape& shape : std::vector<Shape>{{3, 7}, {1, 1}, {5, 33}, {0, 4}}) {
+    if (!judge(add_case("y += x", inputs.tensor(shape), inputs.tensor(shape)))) return;
+  }
+}
+
+TEST(Add, AddsMatricesOfEverySize) {
+  Inputs inputs;
+  for (const Shape& shape : std::vector<Shape>{{66'001, 1}, {2, 5003}, {301, 127}}) {
+    Case one = add_case(shape_name(shape), inputs.tensor(shape), inputs.tensor(shape, 100.0f));
+    one.request.gap = shape[0] == 2 ? 6001 : 1;
     if (!judge(one)) return;
   }
+}
+
+TEST(Add, KeepsNothing) {
+  Inputs inputs;
+  const Shape shapes[] = {{2, 9}, {7, 40}, {90, 101}};
+  judge_together([&](std::size_t size) {
+    return add_case("", inputs.tensor(shapes[size]), inputs.tensor(shapes[size]));
+  });
 }
 
 // ---- 1 ------------------------------------------------------------------------------------------
@@ -49,15 +76,46 @@ TEST(Silu, EqualsPyTorch) {
 
 TEST(Silu, EqualsItsTwinOnFreshNumbers) {
   Inputs inputs;
-  for (const std::size_t n : {std::size_t{1}, inputs.size(2, 40), inputs.size(100, 300)}) {
-    Case one = silu_case("n = " + std::to_string(n), inputs.tensor({n}, 4.0f));
+  for (const std::size_t n : {std::size_t{1}, inputs.odd_size(9, 40), inputs.odd_size(100, 300),
+                              std::size_t{128}, std::size_t{66'001}}) {
+    const Tensor x = inputs.tensor({n}, 4.0f);
+    const auto [low, high] = std::ranges::minmax(x.values);
+    must_show(n < 100 || (low < -4.0f && high > 4.0f), "numbers far from 0 on both sides");
+    Case one = silu_case("n = " + std::to_string(n), x);
     one.request.calls = 2;
     if (!judge(one)) return;
   }
 }
 
+// exp(-x) overflows for every other number.
+Tensor with_large_negatives() {
+  Tensor x = Inputs().tensor({48});
+  for (std::size_t i = 0; i < x.values.size(); i += 2) {
+    x.values[i] = -89.0f * std::exp(std::fabs(x.values[i]));
+  }
+  x.values[6] = -3e38f;
+  return x;
+}
+
 TEST(Silu, IsZeroNotNanFarBelowZero) {
-  judge(silu_case("large negative numbers", {{4}, {-100.0f, -1000.0f, -3e38f, -89.0f}}));
+  judge(silu_case("large negative numbers", with_large_negatives()));
+}
+
+TEST(Silu, IsXFarAboveZero) {
+  Tensor x = Inputs().tensor({48});
+  for (std::size_t i = 0; i < x.values.size(); i += 2) {
+    x.values[i] = 89.0f * std::exp(std::fabs(x.values[i]));
+  }
+  x.values[6] = 3e38f;
+  judge(silu_case("large numbers", x));
+}
+
+TEST(Silu, KeepsNothing) {
+  Inputs inputs;
+  // Whatever goes four or eight at a time leaves a rest.
+  const std::size_t sizes[] = {11, 303, 20'011};
+  judge_together(
+      [&](std::size_t size) { return silu_case("", inputs.tensor({sizes[size]}, 4.0f)); });
 }
 
 TEST(Silu, AllowsYToBeX) {
@@ -84,10 +142,25 @@ TEST(Swiglu, EqualsPyTorch) {
 
 TEST(Swiglu, EqualsItsTwinOnFreshNumbers) {
   Inputs inputs;
-  const std::size_t n = inputs.size(20, 90);
-  Case one = swiglu_case("n = " + std::to_string(n), inputs.tensor({n}, 3.0f), inputs.tensor({n}));
-  one.request.calls = 2;
-  judge(one);
+  for (const std::size_t n : {inputs.odd_size(20, 90), std::size_t{64}, std::size_t{66'001}}) {
+    Case one =
+        swiglu_case("n = " + std::to_string(n), inputs.tensor({n}, 3.0f), inputs.tensor({n}));
+    one.request.calls = 2;
+    if (!judge(one)) return;
+  }
+}
+
+TEST(Swiglu, IsZeroNotNanFarBelowZero) {
+  judge(swiglu_case("large negative gates", with_large_negatives(), Inputs().tensor({48}, 0.5f)));
+}
+
+TEST(Swiglu, KeepsNothing) {
+  Inputs inputs;
+  // Whatever goes four or eight at a time leaves a rest.
+  const std::size_t sizes[] = {11, 303, 20'011};
+  judge_together([&](std::size_t size) {
+    return swiglu_case("", inputs.tensor({sizes[size]}, 3.0f), inputs.tensor({sizes[size]}));
+  });
 }
 
 TEST(Swiglu, AllowsYToBeGateOrUp) {
@@ -111,11 +184,16 @@ TEST(RmsNorm, EqualsPyTorch) { judge_dumps("rms_norm"); }
 
 TEST(RmsNorm, EqualsItsTwinOnFreshNumbers) {
   Inputs inputs;
-  const std::size_t dim = inputs.size(30, 200);
-  Case one = rms_norm_case("one row of " + std::to_string(dim), inputs.tensor({1, dim}, 2.0f),
-                           inputs.tensor({dim}), 1e-5);
-  one.request.calls = 2;
-  judge(one);
+  for (const std::size_t dim : {inputs.odd_size(30, 200), std::size_t{64}, std::size_t{9001}}) {
+    Case one = rms_norm_case("one row of " + std::to_string(dim), inputs.tensor({1, dim}, 2.0f),
+                             inputs.tensor({dim}), 1e-5);
+    one.request.calls = 2;
+    if (!judge(one)) return;
+  }
+}
+
+TEST(RmsNorm, OfZerosIsZeros) {
+  judge(rms_norm_case("zeros", filled({1, 24}, 0.0f), Inputs().tensor({24}), 1e-6));
 }
 
 TEST(RmsNorm, AddsEpsToTheMeanSquareInsideTheRoot) {
@@ -126,7 +204,7 @@ TEST(RmsNorm, AddsEpsToTheMeanSquareInsideTheRoot) {
 TEST(RmsNormRows, TreatsEveryRowAlone) {
   Inputs inputs;
   const std::size_t rows = inputs.size(3, 6);
-  const std::size_t dim = inputs.size(20, 70);
+  const std::size_t dim = inputs.odd_size(20, 70);
   Tensor x = inputs.tensor({rows, dim});
   for (std::size_t i = 0; i < dim; ++i) x.values[i] *= 50.0f;  // rows of different size
   judge(rms_norm_case("rows of different size", x, inputs.tensor({dim}), 1e-6));
@@ -138,6 +216,23 @@ TEST(RmsNormRows, GoesFromRowToRowByTheStride) {
       rms_norm_case("rows that lie apart", inputs.tensor({4, 13}), inputs.tensor({13}), 1e-5);
   one.request.gap = 5;
   judge(one);
+}
+
+TEST(RmsNormRows, TakesThousandsOfRows) {
+  Inputs inputs;
+  Case one = rms_norm_case("5003 rows", inputs.tensor({5003, 11}), inputs.tensor({11}), 1e-5);
+  one.request.gap = 23;
+  judge(one);
+}
+
+TEST(RmsNormRows, KeepsNothing) {
+  Inputs inputs;
+  const std::size_t sizes[][2] = {{2, 9}, {3, 60}, {50, 333}};
+  judge_together([&](std::size_t size) {
+    const auto& [rows, dim] = sizes[size];
+    const double eps = 0.01 * static_cast<double>(inputs.size(1, 100));
+    return rms_norm_case("", inputs.tensor({rows, dim}), inputs.tensor({dim}), eps);
+  });
 }
 
 TEST(RmsNormRows, AllowsYToBeX) {
@@ -170,11 +265,35 @@ TEST(MatmulTransb, EqualsItsTwinOnFreshNumbers) {
   Inputs inputs;
   const std::size_t m = inputs.size(2, 9);
   const std::size_t n = inputs.size(10, 40);
-  const std::size_t k = inputs.size(41, 90);
+  const std::size_t k = inputs.odd_size(41, 90);
   Case one = matmul_case("A·Bᵀ", 1.0, inputs.tensor({m, k}), inputs.tensor({n, k}), 0.0,
                          filled({m, n}, 7.0f));
   one.request.calls = 2;
   judge(one);
+}
+
+Case sized_product(Inputs& inputs, std::size_t m, std::size_t n, std::size_t k, double alpha = 1.0,
+                   double beta = 0.0) {
+  return matmul_case(fmt::format("m = {}, n = {}, k = {}", m, n, k), alpha, inputs.tensor({m, k}),
+                     inputs.tensor({n, k}), beta, inputs.tensor({m, n}));
+}
+
+TEST(MatmulTransb, TakesThousandsOfRowsColumnsAndProducts) {
+  Inputs inputs;
+  const std::size_t sizes[][3] = {{3, 5, 9001}, {5003, 3, 4}, {2, 5003, 5}, {151, 263, 301}};
+  for (const auto& [m, n, k] : sizes) {
+    if (!judge(sized_product(inputs, m, n, k))) return;
+  }
+}
+
+// As the engine does it: each thread has its own columns of C.
+TEST(MatmulTransb, KeepsNothing) {
+  Inputs inputs;
+  const std::size_t sizes[][3] = {{2, 3, 7}, {4, 33, 65}, {20, 90, 301}};
+  judge_together([&](std::size_t size) {
+    const auto& [m, n, k] = sizes[size];
+    return sized_product(inputs, m, n, k);
+  });
 }
 
 TEST(MatmulTransb, IsNotAnElementwiseProductOfSquares) {
@@ -193,11 +312,30 @@ TEST(MatmulTransbAlphaBeta, ScalesTheProductByAlphaAndTheOldCByBeta) {
                     inputs.tensor({6, 19}), 0.75, inputs.tensor({4, 6}, 5.0f)));
 }
 
+TEST(MatmulTransbAlphaBeta, TakesThousandsAndKeepsNothing) {
+  Inputs inputs;
+  if (!judge(sized_product(inputs, 3, 2003, 70, -0.5, 2.0))) return;
+  if (!judge(sized_product(inputs, 2003, 3, 70, 3.0, 1.0))) return;
+  const std::size_t sizes[][3] = {{2, 3, 7}, {4, 33, 65}, {20, 50, 101}};
+  judge_together([&](std::size_t size) {
+    const auto& [m, n, k] = sizes[size];
+    const auto factor = [&] { return 0.25 * static_cast<double>(inputs.size(1, 20)); };
+    const double alpha = factor();
+    return sized_product(inputs, m, n, k, alpha, factor());
+  });
+}
+
 TEST(MatmulTransbAlphaBeta, NeverReadsCWhereBetaIsZero) {
   Inputs inputs;
-  const float nan = std::numeric_limits<float>::quiet_NaN();
-  judge(matmul_case("NaN in C, beta = 0", 2.0, inputs.tensor({3, 8}), inputs.tensor({4, 8}), 0.0,
-                    filled({3, 4}, nan)));
+  Tensor c = inputs.tensor({4, 9});
+  for (std::size_t i = 0; i < c.values.size(); i += 2) {
+    c.values[i] = std::numeric_limits<float>::quiet_NaN();
+  }
+  if (!judge(matmul_case("NaN in C, k = 0, beta = 0", 2.0, {{4, 0}, {}}, {{9, 0}, {}}, 0.0, c))) {
+    return;
+  }
+  judge(
+      matmul_case("NaN in C, beta = 0", 2.0, inputs.tensor({4, 8}), inputs.tensor({9, 8}), 0.0, c));
 }
 
 TEST(MatmulTransbViews, GoesFromRowToRowByTheStride) {
@@ -206,14 +344,24 @@ TEST(MatmulTransbViews, GoesFromRowToRowByTheStride) {
                          0.0, filled({3, 5}, 0.0f));
   one.request.gap = 3;
   judge(one);
+  if (IsSkipped()) return;
+  one = sized_product(inputs, 4, 6, 37);
+  one.name = "rows that lie far apart, " + one.name;
+  one.request.gap = 4001;
+  judge(one);
+  one = sized_product(inputs, 4, 21, 37);
+  one.name = "rows of wider matrices, " + one.name;
+  one.request.gap = 8;
+  one.request.wider = true;
+  judge(one);
 }
 
 TEST(MatmulTransbViews, AllowsEverySizeToBeZero) {
   Inputs inputs;
   judge(matmul_case("m = 0", 1.0, {{0, 4}, {}}, inputs.tensor({3, 4}), 0.0, {{0, 3}, {}}));
   judge(matmul_case("n = 0", 1.0, inputs.tensor({3, 4}), {{0, 4}, {}}, 0.0, {{3, 0}, {}}));
-  judge(matmul_case("k = 0: C = beta * C", 1.0, {{2, 0}, {}}, {{3, 0}, {}}, 0.5,
-                    inputs.tensor({2, 3})));
+  judge(matmul_case("k = 0: C = beta * C", 1.0, {{3, 0}, {}}, {{5, 0}, {}}, 0.5,
+                    inputs.tensor({3, 5})));
 }
 
 }  // namespace

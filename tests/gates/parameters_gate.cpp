@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 // ---- what is asked, and what is right -----------------------------------------------------------
 
-Expected flag(bool value) { return {{1}, {value ? 1.0 : 0.0}, {0.0}}; }
+Expected flag(bool value) { return {{1}, {value ? 1.0 : 0.0}, {0.0}, true}; }
 
 // A question about the model in `folder`, without what is right.
 Case question_about(const std::string& name, const fs::path& folder, const Config& config) {
@@ -49,7 +49,7 @@ Case parameters_case(const std::string& name, const fs::path& folder, const Conf
     if (tensor == nullptr) throw Error("{}: no tensor '{}'", folder.string(), weight.name);
     one.expected[weight.name] = values_of(*tensor);
   }
-  one.expected["layers"] = {{1}, {static_cast<double>(config.n_layers)}, {0.0}};
+  one.expected["layers"] = exactly({static_cast<int>(config.n_layers)});
   if (config.tied_embeddings) one.expected["lm_head is the embedding"] = flag(one_table);
   return one;
 }
@@ -140,6 +140,12 @@ TEST(Parameters, HoldTheTensorsOfTheirNames) {
   square.n_kv_heads = square.n_heads;
   square.dim = square.ffn_dim = square.vocab_size = square.n_heads * square.head_dim;
   judge_parameters(fresh_case("matrices that are all square", inputs, square), square);
+}
+
+TEST(Parameters, KeepNothingOfAnotherModel) {
+  Inputs inputs;
+  const auto fresh = [&] { return fresh_case("", inputs, fresh_config(inputs)); };
+  judge(in_turn("one model after the other", {fresh(), fresh()}));
 }
 
 TEST(Parameters, OfTinyModelsOfEveryFamily) {
@@ -279,6 +285,11 @@ TEST(ParametersInF32, RefuseEveryOtherDtype) {
   folder = write_model(tensors, {{DType::I16}});
   one = question_about("I16", folder, config);
   judge_refused(one, {{kEmbedding}});
+  folder = write_model(tensors, {{DType::BF16, DType::I16}});
+  one = question_about("BF16 and I16", folder, config);
+  std::vector<std::string> wrong;
+  for (std::size_t i = 1; i < tensors.size(); i += 2) wrong.push_back(tensors[i].name);
+  judge_refused(one, {wrong});
 }
 
 }  // namespace

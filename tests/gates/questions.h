@@ -37,7 +37,43 @@ inline Tensor numbers(const std::vector<int>& values) {
 }
 
 inline Expected exactly(const std::vector<int>& values) {
-  return {{values.size()}, {values.begin(), values.end()}, std::vector<double>(values.size(), 0.0)};
+  return {{values.size()},
+          {values.begin(), values.end()},
+          std::vector<double>(values.size(), 0.0),
+          true};
+}
+
+// One case in which all of these are asked: in one process one after the other and the first once
+// more, or at the same time. All call one function with one gap.
+inline Case joined(const std::string& name, const std::vector<Case>& cases) {
+  Case all = cases.at(0);
+  all.name = name;
+  for (std::size_t n = 1; n < cases.size(); ++n) {
+    all.request.others.push_back(
+        {cases[n].request.inputs, cases[n].request.scalars, cases[n].request.texts});
+    all.others.push_back(cases[n].expected);
+  }
+  return all;
+}
+
+inline Case in_turn(const std::string& name, std::vector<Case> cases) {
+  cases.push_back(cases.at(0));
+  return joined(name, cases);
+}
+
+inline Case at_once(const std::string& name, const std::vector<Case>& cases) {
+  Case all = joined(name, cases);
+  all.request.at_once = true;
+  return all;
+}
+
+// What a function keeps from one call to the next, or has one of for all threads, shows: calls with
+// other numbers, with more and with fewer, and then the first once more; and two calls at once.
+// make(size): a case on fresh numbers; 0 is small, 1 larger, 2 the largest.
+template <class Make>
+bool judge_together(Make make) {
+  return judge(in_turn("calls with other arguments", {make(1), make(1), make(2), make(0)})) &&
+         judge(at_once("two threads at once", {make(2), make(2)}));
 }
 
 // A StopReason that came as a number.

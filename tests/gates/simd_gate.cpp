@@ -72,6 +72,30 @@ TEST(MatmulPacked, GoesFromRowToRowByTheStride) {
   }
 }
 
+TEST(MatmulPacked, TakesThousandsOfRowsColumnsAndProducts) {
+  if (skips_for_lack_of_instructions()) return;
+  Inputs inputs;
+  const std::size_t kSizes[][3] = {
+      {2, 19, 9001}, {3001, 17, 5}, {1, 5003, 40}, {2, 3001, 9}, {151, 263, 301}};
+  for (const auto& [m, n, k] : kSizes) {
+    if (!judge(packed_case(inputs, m, n, k))) return;
+  }
+  Case one = packed_case(inputs, 7, 37, 41);
+  one.name = "rows that lie far apart, " + one.name;
+  one.request.gap = 4003;
+  judge(one);
+}
+
+TEST(MatmulPacked, KeepsNothing) {
+  if (skips_for_lack_of_instructions()) return;
+  Inputs inputs;
+  const std::size_t kSizes[][3] = {{1, 3, 7}, {6, 40, 65}, {30, 90, 301}};
+  judge_together([&](std::size_t size) {
+    const auto& [m, n, k] = kSizes[size];
+    return packed_case(inputs, m, n, k);
+  });
+}
+
 TEST(MatmulPacked, AllowsEverySizeToBeZero) {
   if (skips_for_lack_of_instructions()) return;
   Inputs inputs;
@@ -85,8 +109,7 @@ TEST(MatmulPacked, AnswersForTheNumbersThatAreThereNow) {
   if (skips_for_lack_of_instructions()) return;
   Inputs inputs;
   constexpr std::size_t kWidth = 24;
-  constexpr std::size_t kSteps = 9;
-  for (const std::size_t rows : {std::size_t{1}, std::size_t{6}}) {
+  for (const auto& [rows, steps] : {std::pair<std::size_t, std::size_t>{1, 150}, {6, 9}}) {
     const Tensor b = inputs.tensor({kWidth, kWidth}, 0.2f);
     const Tensor noise = inputs.tensor({kNoise});
     Matrix<float> c(rows, kWidth);
@@ -94,7 +117,7 @@ TEST(MatmulPacked, AnswersForTheNumbersThatAreThereNow) {
     Expected last;
     Expected sum{{rows, kWidth}, std::vector<double>(rows * kWidth, 0.0), {}};
     sum.allowed = sum.values;
-    for (std::size_t step = 0; step < kSteps; ++step) {
+    for (std::size_t step = 0; step < steps; ++step) {
       next_input(noise.values, step, c.view(), a.view());
       const Tensor input{{rows, kWidth}, {a.data(), a.data() + rows * kWidth}};
       last = twin_matmul_transb(1.0, exact(input), b, 0.0, filled({rows, kWidth}, 0.0f));
@@ -106,10 +129,10 @@ TEST(MatmulPacked, AnswersForTheNumbersThatAreThereNow) {
       }
     }
     const auto scalar = [](std::size_t value) { return static_cast<double>(value); };
-    if (!judge({fmt::format("{} calls, m = {}", kSteps, rows),
+    if (!judge({fmt::format("{} calls, m = {}", steps, rows),
                 {"matmul_packed, again and again",
                  {{"b", b}, {"noise", noise}},
-                 {{"rows", scalar(rows)}, {"steps", scalar(kSteps)}}},
+                 {{"rows", scalar(rows)}, {"steps", scalar(steps)}}},
                 {{"last", last}, {"sum", sum}}})) {
       return;
     }

@@ -1,12 +1,14 @@
 """Proves the gates of one stage by its catalogue, whose programs are built already:
 
-    catalogue_test.py BUILD STAGE
+    catalogue_test.py BUILD STAGE [SEEDS]
 
-Every wrong program fails its gate, and at least nine in ten are told by their own sentence; one that
-makes a known mistake in other code gets that mistake's sentence; every right program passes.
-Standard library only; ctest runs it.
+Every wrong program fails its gate and every right one passes, on each of so many seeds (1), each of which draws
+other numbers. On the first, at least nine in ten mistakes are told by their own sentence (that of the mistake
+which they make again in other code), and none by another; one without a sentence gets none. Standard library only;
+ctest runs it.
 """
 import concurrent.futures
+import json
 import os
 import pathlib
 import secrets
@@ -22,6 +24,7 @@ from grading import recipe  # noqa: E402
 
 MINIMUM = {"wrong": 6, "right": 4}  # programs a stage
 TOLD = 0.9
+SEEDS = 1
 
 
 def registry_problems(folder, programs):
@@ -43,8 +46,8 @@ def registry_problems(folder, programs):
             expected = "// Mistake: "
             if "same_as" in program and program["same_as"] not in told:
                 yield f"{name}: same_as: '{program['same_as']}' has no sentence"
-            if "same_as" not in program and not ("en" in program and "zh" in program):
-                yield f"{name}: expected a sentence in en and zh, or same_as"
+            if not {"same_as", "why"} & program.keys() and not {"en", "zh"} <= program.keys():
+                yield f"{name}: expected a sentence in en and zh, same_as, or why"
         if not first_line.startswith(expected):
             yield f"{name}: expected a first line '{expected}...'"
     for kind, least in MINIMUM.items():
@@ -64,56 +67,89 @@ def refused(stage, folder, programs):
             yield f"{name}: {said.splitlines()[0]}"
 
 
-def judge(stage, program, seed):
-    worker = course.mistakes_folder(stage) / pathlib.Path(program["file"]).stem
-    return program, course.run_gate(stage, worker, seed, course.mistakes_folder(stage))
-
-
 def verdict(program, result):
-    """(what went wrong or None, whether a wrong program was told by the right sentence)"""
-    name = program["file"]
-    if program["is"] == "right":
-        failures = [failure for group in result.groups if group.status == "wrong"
-                    for failure in group.failures]  # slow is no fault
-        return (f"{name}: right, and refused: {failures[0]}" if failures else None), True
-    if {group.status for group in result.groups} <= {"passed", "unwritten"}:
-        return f"{name}: wrong, and not noticed", False
-    expected = program.get("same_as", pathlib.Path(name).stem)
-    said = {group.mistake for group in result.groups if group.mistake}
-    if said == {expected}:
-        return None, True
-    told = ", ".join(sorted(said)) or "none"
-    return f"{name}: expected the sentence of '{expected}', found {told}", False
+    """Of a right program: what went wrong, or None."""
+    failures = [failure for group in result.groups if group.status == "wrong"
+                for failure in group.failures]  # slow is no fault
+    return f"{program['file']}: right, and refused: {failures[0]}" if failures else None
+
+
+def wrongly_told(program, said):
+    """What is wrong with the sentences that a wrong program got, {group: mistake}, or None."""
+    expected = {program.get("same_as", catalogue.name_of(program))} if "why" not in program else set()
+    said = set(said.values())
+    if said == expected:
+        return None
+    named = [", ".join(sorted(names)) or "none" for names in (expected, said)]
+    return f"{program['file']}: expected the sentence of {named[0]}, found {named[1]}"
+
+
+def within_walls(stage, programs, seed, pool):
+    """Right programs that a student's walls stop. Everything else is asked without them, in half the time."""
+    def judge(program):
+        return verdict(program, course.run_gate(stage, course.mistakes_folder(stage) / catalogue.name_of(program), seed))
+    return filter(None, pool.map(judge, (program for program in programs if program["is"] == "right")))
+
+
+def ask_panel(stage, programs, seed, named):
+    """{name: what was wrong}, of those that the gate refused on this seed, and what was wrong with the gate, or None.
+    One gate asks all programs. named: with the known mistakes that it finds; else each until its first failure."""
+    suites = ":".join(f"{group.name}.*" for group in course.Result(stage).groups)
+    folder = course.mistakes_folder(stage)
+    with tempfile.TemporaryDirectory(dir=course.quick_folder()) as scratch:
+        panel = {"STAGE_OURS": str(folder), "STAGE_PANEL": ":".join(map(catalogue.name_of, programs)),
+                 "STAGE_SEED": str(seed), "STAGE_MISTAKES": str(folder) if named else "", "STAGE_ANSWERS": scratch,
+                 "TMPDIR": scratch, "TEST_TMPDIR": scratch}
+        said, how = course.run_judge(f"{suites}:-*Speed*", "none", panel, scratch)
+    if said is None:
+        return {}, f"seed {seed}: the gate did not finish: {how}"
+    return json.loads(said["refused"]), None
+
+
+def on_a_seed(stage, programs, seed):
+    """Verdicts that are others with other numbers."""
+    refused, problem = ask_panel(stage, programs, seed, named=False)
+    if problem:
+        return [problem]
+    wrong = {catalogue.name_of(program) for program in programs if program["is"] == "wrong"}
+    return [*(f"{name}: right, and refused on seed {seed}: {refused[name]['first']}" for name in refused.keys() - wrong),
+            *(f"{name}: wrong, and not noticed on seed {seed}" for name in wrong - refused.keys())]
 
 
 def main():
-    course.BUILD = pathlib.Path(sys.argv[1])
+    course.BUILD = pathlib.Path(sys.argv[1]).resolve()
     os.environ["STAGE_TRIES"] = "1"  # of speed, which is no fault here
     stage = course.find_stage(sys.argv[2], course.stages())
+    n_seeds = int(sys.argv[3]) if len(sys.argv) > 3 else SEEDS
     folder = catalogue.folder_of(stage)
     programs = catalogue.entries(folder)
     problems = list(registry_problems(folder, programs))
     problems += refused(stage, folder, programs)
     untold = []
-    # All are asked the same, with another seed each time this runs, so that no wrong one is asked twice.
-    seed = secrets.randbits(63)
-    print(f"seed {seed}")
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool, tempfile.TemporaryDirectory(
-            dir=course.quick_folder()) as answers:
-        os.environ["STAGE_ANSWERS"] = answers
-        for program, result in pool.map(lambda one: judge(stage, one, seed), programs):
-            problem, told = verdict(program, result)
-            if problem and not told and result.status != "passed" and "same_as" not in program:
-                untold.append(problem)
-            elif problem:
-                problems.append(problem)
+    # All are asked the same, with other seeds each time this runs, so that no wrong one is asked twice.
+    seeds = [secrets.randbits(60) for _ in range(n_seeds)]
+    print(f"first seed {seeds[0]}")
+    wrong = [program for program in programs if program["is"] == "wrong"]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        problems += within_walls(stage, programs, seeds[0], pool)
+        refused_here, problem = ask_panel(stage, wrong, seeds[0], named=True)
+        problems += [problem] if problem else []
+        for program in [] if problem else wrong:
+            said = refused_here.get(catalogue.name_of(program))
+            if said is None:
+                problems.append(f"{program['file']}: wrong, and not noticed")
+            elif problem := wrongly_told(program, said["mistakes"]):
+                (untold if "why" not in program and not said["mistakes"] else problems).append(problem)
+        for found in pool.map(lambda seed: on_a_seed(stage, programs, seed), seeds[1:]):
+            problems += found
     sentences = sum("en" in program for program in programs)
-    if len(untold) > (1 - TOLD) * sentences:
+    again = sum("same_as" in program for program in programs)
+    if len(untold) > (1 - TOLD) * (sentences + again):
         problems += untold
-    wrong = sum(program["is"] == "wrong" for program in programs)
-    print(f"stage {stage.id}: {wrong} wrong programs, {len(programs) - wrong} right ones; "
-          f"{sentences - len(untold)} of {sentences} mistakes told by their own sentence, "
-          f"{sum('same_as' in program for program in programs)} made again in other code")
+    print(f"stage {stage.id}: {len(wrong)} wrong programs, {len(programs) - len(wrong)} right ones, seeds: {n_seeds}; "
+          f"{sentences + again - len(untold)} of {sentences + again} mistakes told by their own sentence, "
+          f"{again} of them made again in other code, "
+          f"{sum('why' in program for program in wrong)} without a sentence")
     for line in [*problems, *(one for one in untold if one not in problems)]:
         print(f"  {line}")
     return 1 if problems else 0

@@ -1,0 +1,137 @@
+#include "course/judge/panel.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <vector>
+
+#include "course/judge/known_answers.h"
+#include "course/judge/mistakes.h"
+
+namespace stagecraft::stages {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path setting(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+struct Member {
+  std::string problem;       // of its first failure
+  std::vector<Asked> asked;  // all, if its mistake is to be named
+  std::vector<Suite> suites;
+  std::map<const Case*, std::size_t> places;  // in `asked`
+  std::size_t kept_bytes = 0;
+
+  bool has_hung(const std::string& function) const {
+    return std::ranges::any_of(asked, [&](const Asked& one) {
+      return one.outcome.kind == Outcome::Kind::Hung && one.question->request.function == function;
+    });
+  }
+
+  void keep(Asked one) {
+    const std::string suite = ::testing::UnitTest::GetInstance()->current_test_suite()->name();
+    if (suites.empty() || suites.back().name != suite) {
+      suites.push_back({suite, asked.size(), asked.size()});
+    }
+    drop_numbers(one.outcome, one.right, kept_bytes);
+    places[one.question.get()] = asked.size();
+    asked.push_back(std::move(one));
+    suites.back().last = asked.size();
+  }
+};
+
+using Members = std::map<std::string, Member>;
+
+Members& members() {
+  static Members all = [] {
+    Members named;
+    std::istringstream names(setting("STAGE_PANEL"));
+    for (std::string name; std::getline(names, name, ':');) named[name];
+    return named;
+  }();
+  return all;
+}
+
+// The members that are known mistakes have been asked already.
+class MembersAsMistakes : public KnownMistakes {
+ public:
+  bool is_right(const fs::path& mistake, const Asked& one) const override {
+    const Asked* known = find(mistake, one);
+    return known != nullptr ? known->right : KnownMistakes::is_right(mistake, one);
+  }
+  bool reproduces(const fs::path& mistake, const Asked& failed) const override {
+    const Asked* known = find(mistake, failed);
+    if (known == nullptr) return KnownMistakes::reproduces(mistake, failed);
+    return !known->right && alike(*failed.question, failed.outcome, known->outcome);
+  }
+
+ private:
+  static const Asked* find(const fs::path& mistake, const Asked& one) {
+    const auto member = members().find(mistake.filename().string());
+    if (member == members().end()) return nullptr;
+    const auto place = member->second.places.find(one.question.get());
+    return place != member->second.places.end() ? &member->second.asked[place->second] : nullptr;
+  }
+};
+
+nlohmann::json mistakes_of(const std::string& name, const Member& member) {
+  nlohmann::json found = nlohmann::json::object();
+  const fs::path folder = setting("STAGE_MISTAKES");
+  const Judged judged{folder / name, member.asked};
+  for (const Suite& suite : member.suites) {
+    const auto mistake = find_mistake(folder, judged, suite, MembersAsMistakes());
+    if (mistake) found[suite.name] = mistake->name;
+  }
+  return found;
+}
+
+}  // namespace
+
+bool is_panel() {
+  static const bool is = !setting("STAGE_PANEL").empty();
+  return is;
+}
+
+void ask_panel(const Case& question, const FindProblem& find_problem) {
+  static const fs::path folder = setting("STAGE_OURS");
+  static const bool is_to_name = !setting("STAGE_MISTAKES").empty();
+  const WrittenRequest request(question.request);
+  const auto shared_question = std::make_shared<const Case>(question);
+  const auto shared_rule = std::make_shared<const FindProblem>(find_problem);
+  for (auto& [name, member] : members()) {
+    // Calls at once take as long as all others together, and say little of one that fails without.
+    const bool is_done = is_to_name && !question.request.at_once
+                             ? member.has_hung(question.request.function)
+                             : !member.problem.empty();
+    if (is_done) continue;
+    Outcome outcome = ask_ours(folder / name, request);
+    if (outcome.kind == Outcome::Kind::Answered &&
+        outcome.response.status == Response::Status::NotWritten) {
+      continue;
+    }
+    const std::string problem = find_problem(outcome);
+    if (!problem.empty() && member.problem.empty()) {
+      member.problem = question.name + ": " + problem;
+    }
+    if (is_to_name)
+      member.keep({shared_question, shared_rule, std::move(outcome), problem.empty()});
+  }
+}
+
+nlohmann::json refused_by_panel() {
+  nlohmann::json refused = nlohmann::json::object();
+  for (const auto& [name, member] : members()) {
+    if (member.problem.empty()) continue;
+    refused[name] = {{"first", member.problem}, {"mistakes", mistakes_of(name, member)}};
+  }
+  return refused;
+}
+
+}  // namespace stagecraft::stages

@@ -1,0 +1,31 @@
+#include "course/worker/guards.h"
+
+#include <sys/mman.h>
+
+// Of the sanitizer's library, where the program is linked with it.
+extern "C" {
+__attribute__((weak)) void __asan_poison_memory_region(const volatile void*,
+                                                       std::size_t);  // NOLINT
+__attribute__((weak)) void __asan_unpoison_memory_region(const volatile void*,
+                                                         std::size_t);  // NOLINT
+}
+
+namespace stagecraft::stages {
+
+bool has_sanitizer() { return __asan_poison_memory_region != nullptr; }
+
+void forbid(const void* begin, std::size_t bytes) {
+  if (has_sanitizer()) __asan_poison_memory_region(begin, bytes);
+}
+
+void allow(const void* begin, std::size_t bytes) {
+  if (has_sanitizer()) __asan_unpoison_memory_region(begin, bytes);
+}
+
+void forbid_writing(void* begin, std::size_t bytes) { ::mprotect(begin, bytes, PROT_READ); }
+
+void allow_writing(void* begin, std::size_t bytes) {
+  ::mprotect(begin, bytes, PROT_READ | PROT_WRITE);
+}
+
+}  // namespace stagecraft::stages
