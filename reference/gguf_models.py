@@ -69,7 +69,9 @@ FAMILIES = {
     ),
     "olmo2": Family("olmo2"),
     "starcoder2": Family("starcoder2"),
-    "stablelm": Family("stablelm", rotary=0.25),
+    "stablelm": Family(
+        "stablelm", (("parallel_residual", "use_parallel_residual"),), rotary=0.25
+    ),
     "olmoe": Family("olmoe"),
     "mixtral": Family("llama", pairs=True),
     "glm4": Family("glm4", rotary=0.5),
@@ -174,7 +176,7 @@ def write_family(path: Path, folder: Path) -> None:
         other = names.get_name(name, try_suffixes=(".weight", ".bias"))
         assert other is not None, f"{folder.name}: gguf has no name for {name}"
         value = transformed(name, tensor, config, family)
-        writer.add_tensor(other, value.contiguous().numpy())
+        writer.add_tensor(other, value.squeeze().contiguous().numpy())
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

@@ -14,12 +14,13 @@ namespace stagecraft {
 namespace {
 
 // Keys that change nothing of what is computed, or that others below say again.
-constexpr std::array<std::string_view, 5> kWithoutEffect = {
+constexpr std::array<std::string_view, 6> kWithoutEffect = {
     "tensor_data_layout",                    // how q and k were ordered before they were converted
     "rope.scaling.finetuned",                // whether training went on with the scaling
     "rope.scaling.original_context_length",  // used by yarn, which is refused
     "attention.layer_norm_epsilon",          // of the other kind of norm
     "attention.layer_norm_rms_epsilon",
+    "use_parallel_residual",  // often written wrong; the tensors say it (GgufArchitecture::flags)
 };
 
 // The keys of one architecture ("llama.block_count"), each asked for once: what nobody asked for is
