@@ -75,16 +75,22 @@ def in_bytes(use_regex: bool) -> pre_tokenizers.PreTokenizer:
 def cutters() -> list[tuple[list[str], list[pre_tokenizers.PreTokenizer]]]:
     digits = pre_tokenizers.Digits
     return [
-        (["gpt-2", "phi-2"], [in_bytes(True)]),
+        (["gpt-2", "phi-2", "olmo"], [in_bytes(True)]),
         (
             ["smollm", "starcoder", "refact"],
             [digits(individual_digits=True), in_bytes(True)],
         ),
         (
-            ["llama-bpe", "llama3", "llama-v3", "falcon3"],
+            [
+                *("llama-bpe", "llama3", "llama-v3", "falcon3"),
+                *("dbrx", "smaug-bpe", "glm4", "chatglm-bpe"),
+            ],
             [*splits(LLAMA3_SPLIT), in_bytes(False)],
         ),
-        (["qwen2", "deepseek-r1-qwen"], [*splits(QWEN2_SPLIT), in_bytes(False)]),
+        (
+            ["qwen2", "deepseek-r1-qwen", "stablelm2"],
+            [*splits(QWEN2_SPLIT), in_bytes(False)],
+        ),
         (
             ["deepseek-coder"],
             [

@@ -31,6 +31,7 @@ from gguf import GGMLQuantizationType as Type
 from gguf import GGUFWriter, TokenType
 
 import dump
+from gguf_models import write_families
 from gguf_parts import write_blocks, write_pre_tokenizers
 from seed import random_for
 
@@ -320,6 +321,7 @@ def make_gguf(data: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     for name in MODELS:
         write_model(out / f"{name}.gguf", data / "models" / name)
+    write_families(out, data / "models")
     for name in (*PRE, "llama2"):
         write_tokenizer(out / f"tokenizer-{name}.gguf", name, data / "tokenizers" / name)
     write_whole(out / "whole.gguf", dequantised=False)

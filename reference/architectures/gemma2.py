@@ -72,6 +72,13 @@ MODELS = (
         seq_len=9,
         seen_by={"layer_types": ["full_attention"] * 3},
     ),
+    # As the models that are out there: scores by the size of a head.
+    TinyModel(
+        "gemma2-head-scale",
+        _config(hidden_size=12, vocab_size=37, num_attention_heads=2, query_pre_attn_scalar=8),
+        store="embed",
+        seen_by={"query_pre_attn_scalar": 12, "sliding_window": 5},
+    ),
 )
 
 

@@ -65,6 +65,26 @@ MODELS = (
         ),
         seen_by={"layer_types": ["sliding_attention", "sliding_attention"]},
     ),
+    # As the models that are out there: each sixth layer is global, scores by the size of a head.
+    TinyModel(
+        "gemma3-six-layers",
+        _config(
+            hidden_size=12,
+            intermediate_size=13,
+            num_hidden_layers=6,
+            num_attention_heads=2,
+            num_key_value_heads=1,
+            query_pre_attn_scalar=6,
+            sliding_window_pattern=6,
+        ),
+        store="embed",
+        seen_by={
+            "query_pre_attn_scalar": 8,
+            "sliding_window_pattern": 5,
+            "rope_theta": 10000.0,
+            "rope_local_base_freq": 500.0,
+        },
+    ),
 )
 
 

@@ -42,6 +42,12 @@ MODELS = (
         store="embed",
         seen_by={"norm_topk_prob": False, "rms_norm_eps": 0.2, "rope_theta": 100.0},
     ),
+    # A key head per query head and no clip: what a GGUF file can say.
+    TinyModel(
+        "olmoe-mha",
+        _config(num_key_value_heads=4),
+        seen_by={"norm_topk_prob": True, "num_experts_per_tok": 2},
+    ),
 )
 
 

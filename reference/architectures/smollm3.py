@@ -41,6 +41,20 @@ MODELS = (
         ),
         seen_by={"no_rope_layer_interval": 3, "use_sliding_window": False},
     ),
+    # As the model that is out there: each fourth layer has no rope.
+    TinyModel(
+        "smollm3-four-layers",
+        _config(
+            hidden_size=12,
+            intermediate_size=13,
+            num_hidden_layers=4,
+            num_attention_heads=2,
+            num_key_value_heads=1,
+            tie_word_embeddings=True,
+        ),
+        store="embed",
+        seen_by={"no_rope_layer_interval": 3, "rope_theta": 100.0},
+    ),
 )
 
 

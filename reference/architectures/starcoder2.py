@@ -46,6 +46,13 @@ MODELS = (
         ),
         seen_by={"norm_epsilon": 0.2, "rope_theta": 100.0},
     ),
+    # Biases and no window: what a GGUF file can say.
+    TinyModel(
+        "starcoder2-no-window",
+        _config(sliding_window=None),
+        store="embed",
+        seen_by={"rope_theta": 100.0},
+    ),
 )
 
 

@@ -129,6 +129,15 @@ std::vector<double> GgufMetadata::numbers(std::string_view key) const {
   return numbers;
 }
 
+std::vector<bool> GgufMetadata::flags(std::string_view key) const {
+  constexpr std::string_view kWhat = "an array of true and false";
+  const GgufValue& value = array(key, kWhat);
+  if (!value.is_flag()) refuse(key, kWhat);
+  std::vector<bool> flags(value.count());
+  for (std::size_t i = 0; i < flags.size(); ++i) flags[i] = value.flag(i);
+  return flags;
+}
+
 bool GgufMetadata::is_neutral(std::string_view key) const {
   const GgufValue& value = at(key);
   if (value.is_array()) return value.count() == 0;

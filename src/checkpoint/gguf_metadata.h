@@ -39,6 +39,8 @@ class GgufMetadata {
   std::vector<std::string_view> texts(std::string_view key) const;
   std::vector<std::int64_t> integers(std::string_view key) const;
   std::vector<double> numbers(std::string_view key) const;
+  std::vector<bool> flags(std::string_view key) const;
+  bool is_array(std::string_view key) const { return at(key).is_array(); }
 
   // False, 0, "" and "none", an empty array: what changes nothing where a key is not understood.
   bool is_neutral(std::string_view key) const;

@@ -28,7 +28,7 @@ class GgufValue {
   // becomes -1, which no key accepts.
   std::int64_t integer(std::size_t index = 0) const;
   double number(std::size_t index = 0) const;
-  bool flag() const { return bytes_[0] != std::byte{0}; }
+  bool flag(std::size_t index = 0) const { return bytes_[index] != std::byte{0}; }
   std::string_view text() const { return text_at(0); }
   // The text at this byte of an array's; the next one begins text_size() of it later.
   std::string_view text_at(std::size_t byte) const;

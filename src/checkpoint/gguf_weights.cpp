@@ -1,37 +1,18 @@
 #include "checkpoint/gguf_weights.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
+
+#include "checkpoint/convert_tensor.h"
 
 namespace stagecraft {
 namespace {
 
-using Names = std::pair<std::string_view, std::string_view>;  // GGUF's and Hugging Face's
+using Names = std::span<const GgufTensorName>;
 
-constexpr std::array<Names, 3> kModelNames = {{
-    {"token_embd", "model.embed_tokens"},
-    {"output_norm", "model.norm"},
-    {"output", "lm_head"},
-}};
-
-constexpr std::array<Names, 11> kLayerNames = {{
-    {"attn_norm", "input_layernorm"},
-    {"attn_q", "self_attn.q_proj"},
-    {"attn_k", "self_attn.k_proj"},
-    {"attn_v", "self_attn.v_proj"},
-    {"attn_output", "self_attn.o_proj"},
-    {"attn_q_norm", "self_attn.q_norm"},
-    {"attn_k_norm", "self_attn.k_norm"},
-    {"ffn_norm", "post_attention_layernorm"},
-    {"ffn_gate", "mlp.gate_proj"},
-    {"ffn_up", "mlp.up_proj"},
-    {"ffn_down", "mlp.down_proj"},
-}};
-
-std::string_view find_name(std::span<const Names> names, std::string_view name) {
-  const auto found = std::ranges::find(names, name, &Names::first);
-  return found == names.end() ? std::string_view() : found->second;
+const GgufTensorName* find_name(Names names, std::string_view name) {
+  const auto found = std::ranges::find(names, name, &GgufTensorName::gguf);
+  return found == names.end() ? nullptr : &*found;
 }
 
 // "blk.3.attn_q.weight" in its parts; without "blk.3." there is no layer.
@@ -49,21 +30,30 @@ struct GgufName {
     layer = part.substr(kLayer.size(), dot - kLayer.size());
     part.remove_prefix(dot + 1);
   }
+
+  // nullptr where nobody knows the name.
+  const GgufTensorName* find(const GgufArchitecture* architecture) const {
+    if (layer.empty()) return find_name(gguf_model_names(), part);
+    const auto* own = architecture == nullptr ? nullptr : find_name(architecture->names, part);
+    return own != nullptr ? own : find_name(gguf_layer_names(), part);
+  }
+
+  std::string hugging_face(std::string_view name) const {
+    if (layer.empty()) return fmt::format("{}{}", name, kind);
+    return fmt::format("model.layers.{}.{}{}", layer, name, kind);
+  }
 };
 
-std::string hugging_face_name(const std::string& name) {
-  const GgufName parts(name);
-  const bool in_layer = !parts.layer.empty();
-  const std::string_view found =
-      in_layer ? find_name(kLayerNames, parts.part) : find_name(kModelNames, parts.part);
-  if (found.empty()) return name;
-  if (!in_layer) return fmt::format("{}{}", found, parts.kind);
-  return fmt::format("model.layers.{}.{}{}", parts.layer, found, parts.kind);
+std::string_view find_gguf_name(Names names, std::string_view name) {
+  const auto found = std::ranges::find(names, name, &GgufTensorName::hugging_face);
+  return found == names.end() ? std::string_view() : found->gguf;
 }
 
-std::string_view find_gguf_name(std::span<const Names> names, std::string_view name) {
-  const auto found = std::ranges::find(names, name, &Names::second);
-  return found == names.end() ? std::string_view() : found->first;
+// How many heads the rows of q or k are.
+std::size_t head_count(const GgufMetadata& metadata, std::string_view architecture, bool of_keys) {
+  const std::string heads = fmt::format("{}.attention.head_count", architecture);
+  const std::string own = heads + "_kv";
+  return metadata.size(of_keys && metadata.has(own) ? own : heads, 1, std::size_t{1} << 24);
 }
 
 }  // namespace
@@ -74,13 +64,13 @@ std::string gguf_name(const std::string& hugging_face_name) {
   const std::string_view kind = std::string_view(hugging_face_name).substr(dot);
   constexpr std::string_view kLayers = "model.layers.";
   if (!part.starts_with(kLayers)) {
-    const std::string_view found = find_gguf_name(kModelNames, part);
+    const std::string_view found = find_gguf_name(gguf_model_names(), part);
     return found.empty() ? "" : fmt::format("{}{}", found, kind);
   }
   part.remove_prefix(kLayers.size());
   const std::size_t end = std::min(part.find('.'), part.size());
   const std::string_view found =
-      find_gguf_name(kLayerNames, part.substr(std::min(end + 1, part.size())));
+      find_gguf_name(gguf_layer_names(), part.substr(std::min(end + 1, part.size())));
   return found.empty() ? "" : fmt::format("blk.{}.{}{}", part.substr(0, end), found, kind);
 }
 
@@ -89,19 +79,52 @@ GgufWeights::GgufWeights(std::shared_ptr<const GgufFile> file) : file_(std::move
   if (metadata.has("split.count") && metadata.size("split.count", 0, SIZE_MAX >> 1) > 1) {
     metadata.refuse("split.count", "a model in one file (merge the parts)");
   }
-  const bool pairs = metadata.text("general.architecture") == "llama";
-  for (const StoredTensor& stored : file_->tensors()) {
-    if (stored.name == kGgufRopeFactors) continue;
-    StoredTensor tensor = stored;
-    tensor.name = hugging_face_name(stored.name);
-    const std::string_view part = GgufName(stored.name).part;
-    if (pairs && (part == "attn_q" || part == "attn_k")) {
-      const std::string_view kv_heads = "llama.attention.head_count_kv";
-      const bool own = part == "attn_k" && metadata.has(kv_heads);
-      reorder_pairs(tensor, metadata.size(own ? kv_heads : "llama.attention.head_count", 1,
-                                          std::size_t{1} << 24));
-    }
-    tensors_.push_back(std::move(tensor));
+  const GgufArchitecture* architecture = find_gguf_architecture(metadata);
+  for (const StoredTensor& stored : file_->tensors()) add(stored, architecture);
+}
+
+// architecture: nullptr where it is none that can be run; its tensors can be listed.
+void GgufWeights::add(const StoredTensor& stored, const GgufArchitecture* architecture) {
+  const GgufName name(stored.name);
+  const GgufTensorName* known = name.find(architecture);
+  if (architecture != nullptr && architecture->rope_factors && stored.name == kGgufRopeFactors) {
+    return;
+  }
+  if (known != nullptr && known->hugging_face.find("{}") != std::string_view::npos) {
+    return add_experts(stored, *architecture, [&](std::size_t i) {
+      return name.hugging_face(fmt::format(fmt::runtime(known->hugging_face), i));
+    });
+  }
+  StoredTensor tensor = stored;
+  if (known != nullptr) tensor.name = name.hugging_face(known->hugging_face);
+  if (known != nullptr && known->row && tensor.shape.size() == 1) {
+    tensor.shape.insert(tensor.shape.begin(), 1);
+  }
+  if (architecture != nullptr && architecture->pairs &&
+      (name.part == "attn_q" || name.part == "attn_k")) {
+    reorder_pairs(tensor, head_count(file_->metadata(), architecture->name, name.part == "attn_k"));
+  }
+  if (architecture != nullptr && architecture->norms_plus_one && name.part.ends_with("_norm")) {
+    subtract_one(tensor);
+  }
+  tensors_.push_back(std::move(tensor));
+}
+
+void GgufWeights::add_experts(const StoredTensor& stored, const GgufArchitecture& architecture,
+                              const std::function<std::string(std::size_t)>& name) {
+  const GgufMetadata& metadata = file_->metadata();
+  const std::string key = fmt::format("{}.expert_count", architecture.name);
+  const std::size_t n = metadata.size(key, 1, std::size_t{1} << 16);
+  if (stored.shape.size() != 3 || stored.shape.front() != n) {
+    throw Error("{}: tensor '{}': expected a matrix for each of {} experts ('{}'), found {}",
+                metadata.file(), stored.name, n, key, shape_text(stored.shape));
+  }
+  const std::size_t bytes = stored.bytes.size() / n;
+  for (std::size_t i = 0; i < n; ++i) {
+    tensors_.push_back({name(i),
+                        stored.dtype,
+                        {stored.shape.begin() + 1, stored.shape.end()},
+                        stored.bytes.subspan(i * bytes, bytes)});
   }
 }
 
@@ -110,7 +133,27 @@ void GgufWeights::reorder_pairs(StoredTensor& tensor, std::size_t n_heads) {
   // Of another shape than the model has room for, or a bias in blocks: it will be refused by its
   // shape when the model is loaded.
   if (rows % (2 * n_heads) != 0 || tensor.bytes.size() % rows != 0) return;
-  tensor.bytes = reordered_.emplace_back(halves_from_pairs(tensor.bytes, rows, n_heads));
+  tensor.bytes = copies_.emplace_back(halves_from_pairs(tensor.bytes, rows, n_heads));
+}
+
+// Exact where the sum is at least 1/2; below, the model's own addition of 1 brings back the stored
+// number to within 2^-25.
+void GgufWeights::subtract_one(StoredTensor& norm) {
+  const bool is_float =
+      norm.dtype == DType::F32 || norm.dtype == DType::F16 || norm.dtype == DType::BF16;
+  if (!is_float) return;  // refused when the model is loaded
+  std::vector<std::byte>& copy = copies_.emplace_back();
+  convert_tensor(norm, DType::F32, file_->metadata().file(), [&](std::span<const std::byte> piece) {
+    copy.insert(copy.end(), piece.begin(), piece.end());
+  });
+  for (std::size_t at = 0; at < copy.size(); at += sizeof(float)) {
+    float value = 0.0f;
+    std::memcpy(&value, &copy[at], sizeof value);
+    value -= 1.0f;
+    std::memcpy(&copy[at], &value, sizeof value);
+  }
+  norm.dtype = DType::F32;
+  norm.bytes = copy;
 }
 
 }  // namespace stagecraft

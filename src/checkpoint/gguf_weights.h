@@ -1,9 +1,12 @@
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "checkpoint/gguf.h"
+#include "checkpoint/gguf_architectures.h"
 #include "checkpoint/rope_pairs.h"
 #include "checkpoint/weight_file.h"
 
@@ -13,9 +16,12 @@ namespace stagecraft {
 // knows one naming only:
 //   names      blk.3.attn_q.weight -> model.layers.3.self_attn.q_proj.weight; unknown names stay as
 //              they are
-//   row order  architecture "llama" stores each head of q and k with the two rows of a RoPE pair
-//              side by side; here the first halves come first (rope_pairs.h)
+//   experts    one tensor with a matrix per expert becomes a tensor per expert
+//   row order  some architectures store each head of q and k with the two rows of a RoPE pair side
+//              by side; here the first halves come first (rope_pairs.h)
+//   norms      some store 1 + weight; here it is the weight, as f32
 //   the rest   bytes as they lie in the file; "rope_freqs.weight" is no weight (gguf_config.h)
+// gguf_architectures.h says which do.
 class GgufWeights : public WeightFile {
  public:
   // Throws Error, also where the file is only one part of a model.
@@ -23,14 +29,18 @@ class GgufWeights : public WeightFile {
 
   const std::vector<StoredTensor>& tensors() const override { return tensors_; }
   void release_pages() const override { file_->release_pages(); }
-  std::size_t copied_bytes() const override { return total_size(reordered_); }
+  std::size_t copied_bytes() const override { return total_size(copies_); }
 
  private:
+  void add(const StoredTensor& stored, const GgufArchitecture* architecture);
+  void add_experts(const StoredTensor& stored, const GgufArchitecture& architecture,
+                   const std::function<std::string(std::size_t)>& name);
   void reorder_pairs(StoredTensor& tensor, std::size_t n_heads);
+  void subtract_one(StoredTensor& norm);
 
   std::shared_ptr<const GgufFile> file_;
   std::vector<StoredTensor> tensors_;
-  std::vector<std::vector<std::byte>> reordered_;  // bytes of tensors that do not lie in the file
+  std::vector<std::vector<std::byte>> copies_;  // bytes of tensors that do not lie in the file
 };
 
 // The name that GGUF has for a tensor of a Hugging Face checkpoint, "" if it has none.

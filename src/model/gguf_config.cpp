@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.h"
+#include "checkpoint/gguf_architectures.h"
 #include "checkpoint/gguf_weights.h"
 #include "model/config_fields.h"
 
@@ -13,11 +14,13 @@ namespace stagecraft {
 namespace {
 
 // Keys that change nothing of what is computed, or that others below say again.
-constexpr std::array<std::string_view, 4> kWithoutEffect = {
+constexpr std::array<std::string_view, 6> kWithoutEffect = {
     "tensor_data_layout",                    // how q and k were ordered before they were converted
     "rope.scaling.finetuned",                // whether training went on with the scaling
     "rope.scaling.original_context_length",  // used by yarn, which is refused
-    "attention.layer_norm_epsilon",          // of the other norm
+    "attention.layer_norm_epsilon",          // of the other kind of norm
+    "attention.layer_norm_rms_epsilon",
+    "use_parallel_residual",  // often written wrong; the tensors say it (GgufArchitecture::flags)
 };
 
 // The keys of one architecture ("llama.block_count"), each asked for once: what nobody asked for is
@@ -28,6 +31,10 @@ class ArchitectureKeys {
       : metadata_(metadata), prefix_(fmt::format("{}.", architecture)) {}
 
   bool has(std::string_view name) { return metadata_.has(key(name)); }
+  // Whether there is a value other than 0, false and none.
+  bool is_set(std::string_view name) { return has(name) && !metadata_.is_neutral(key(name)); }
+  bool is_array(std::string_view name) { return has(name) && metadata_.is_array(key(name)); }
+  std::vector<bool> flags(std::string_view name) { return metadata_.flags(key(name)); }
   std::size_t size(std::string_view name, std::size_t max = kMaxDimension) {
     return metadata_.size(key(name), 1, max);
   }
@@ -66,26 +73,45 @@ class ArchitectureKeys {
   std::vector<std::string> asked_;
 };
 
-void add_heads(ArchitectureKeys& keys, nlohmann::json& config) {
+// Rope of the first columns of each head. Half a column more, so that no rounding of the product
+// with head_dim ends below the whole number.
+double rotary_factor(std::size_t columns, std::size_t head_dim) {
+  return std::min(1.0, (static_cast<double>(columns) + 0.5) / static_cast<double>(head_dim));
+}
+
+void add_heads(ArchitectureKeys& keys, const GgufArchitecture& architecture,
+               nlohmann::json& config) {
   const std::size_t dim = config["hidden_size"];
   const std::size_t n_heads = keys.size("attention.head_count");
   config["num_attention_heads"] = n_heads;
   config["num_key_value_heads"] = keys.size_or("attention.head_count_kv", n_heads);
   const bool whole = dim % n_heads == 0;
-  if (!whole && !keys.has("attention.key_length")) {
+  const bool may_differ = architecture.has_head_dim && keys.has("attention.key_length");
+  if (!whole && !may_differ) {
     keys.refuse("attention.head_count", fmt::format("a divisor of {} (embedding_length)", dim));
   }
-  const std::size_t head_dim = keys.size_or("attention.key_length", whole ? dim / n_heads : 0);
-  config["head_dim"] = head_dim;
-  for (const std::string_view name : {"attention.value_length", "rope.dimension_count"}) {
-    if (keys.size_or(name, head_dim) != head_dim) {
-      keys.refuse(name, fmt::format("{}, as a head has", head_dim));
+  const std::size_t head_dim = may_differ ? keys.size("attention.key_length") : dim / n_heads;
+  if (architecture.has_head_dim) config["head_dim"] = head_dim;
+  for (const std::string_view name :
+       {"attention.key_length", "attention.value_length", "rope.dimension_count"}) {
+    const std::size_t size = keys.size_or(name, head_dim);
+    const bool part = architecture.partial_rope && name == "rope.dimension_count";
+    if (part) config["partial_rotary_factor"] = rotary_factor(size, head_dim);
+    if (part ? size > head_dim : size != head_dim) {
+      keys.refuse(name, part ? fmt::format("at most {}, the size of a head", head_dim)
+                             : fmt::format("{}, as a head has", head_dim));
     }
   }
 }
 
-void add_rope(ArchitectureKeys& keys, nlohmann::json& config) {
-  if (keys.has("rope.freq_base")) config["rope_theta"] = keys.number("rope.freq_base");
+void add_rope(ArchitectureKeys& keys, const GgufArchitecture& architecture,
+              nlohmann::json& config) {
+  constexpr std::string_view kSwitch = "rope.scaling.finetuned";
+  if (architecture.rope_switch && keys.has(kSwitch) && !keys.is_set(kSwitch)) {
+    keys.refuse(kSwitch, "true (a model without rope is not supported)");
+  }
+  constexpr double kTheta = 10'000.0;  // of llama.cpp, whatever the architecture
+  config["rope_theta"] = keys.has("rope.freq_base") ? keys.number("rope.freq_base") : kTheta;
   std::string type(keys.text_or("rope.scaling.type", "none"));
   // Older files have the factor only, under another name.
   const bool older = type == "none" && keys.has("rope.scale_linear");
@@ -95,6 +121,60 @@ void add_rope(ArchitectureKeys& keys, nlohmann::json& config) {
   if (type != "linear") keys.refuse("rope.scaling.type", "'none' or 'linear'");
   const double value = keys.number(factor);
   if (value != 0.0) config["rope_scaling"] = {{"rope_type", "linear"}, {"factor", value}};
+}
+
+void add_keys(ArchitectureKeys& keys, const GgufArchitecture& architecture,
+              nlohmann::json& config) {
+  for (const GgufKey& key : architecture.keys) {
+    if (!key.required && !keys.has(key.key)) continue;
+    if (!key.required && !keys.is_set(key.key)) {
+      config[key.field] = nullptr;
+    } else if (key.kind == GgufKey::Kind::Size) {
+      config[key.field] = keys.size(key.key);
+    } else {
+      config[key.field] = keys.number(key.key);
+    }
+  }
+}
+
+// Which layers look back only so far: the file lists them, or gives the period (llama.cpp's
+// set_swa_pattern), or says nothing.
+std::vector<bool> sliding_layers(ArchitectureKeys& keys, const GgufArchitecture& architecture,
+                                 std::size_t n_layers) {
+  constexpr std::string_view kPattern = "attention.sliding_window_pattern";
+  if (keys.is_array(kPattern)) {
+    std::vector<bool> slides = keys.flags(kPattern);
+    if (slides.size() != n_layers) {
+      keys.refuse(kPattern, fmt::format("one for each of {} layers", n_layers));
+    }
+    return slides;
+  }
+  const std::size_t period = keys.size_or(kPattern, architecture.period);
+  std::vector<bool> slides(n_layers);
+  for (std::size_t i = 0; i < n_layers; ++i) slides[i] = i % period < period - 1;
+  return slides;
+}
+
+void add_windows(ArchitectureKeys& keys, const GgufArchitecture& architecture,
+                 nlohmann::json& config) {
+  constexpr std::string_view kWindow = "attention.sliding_window";
+  const std::size_t n_layers = config["num_hidden_layers"];
+  std::vector<bool> slides = sliding_layers(keys, architecture, n_layers);
+  std::size_t window = architecture.window;
+  if (keys.has(kWindow)) window = keys.is_set(kWindow) ? keys.size(kWindow) : 0;
+  if (window == 0) slides.assign(n_layers, false);
+  if (window != 0) config["sliding_window"] = window;
+  for (const bool slide : slides) {
+    config["layer_types"].push_back(slide ? "sliding_attention" : "full_attention");
+  }
+}
+
+// llama.cpp divides scores by the root of head_dim, except in the widest model of a family, which
+// it knows by its number of layers: there by the root of the width of x per head.
+void add_query_scalar(const GgufArchitecture& architecture, nlohmann::json& config) {
+  const bool wide = config["num_hidden_layers"] == architecture.wide_model;
+  const std::size_t dim = config["hidden_size"], n_heads = config["num_attention_heads"];
+  config["query_pre_attn_scalar"] = wide ? nlohmann::json(dim / n_heads) : config["head_dim"];
 }
 
 // Where the file does not say how many tokens there are, it brings them.
@@ -120,31 +200,33 @@ nlohmann::json eos_ids(const GgufMetadata& metadata, std::size_t vocab_size) {
 
 std::string gguf_config_json(const GgufFile& file) {
   const GgufMetadata& metadata = file.metadata();
-  constexpr std::string_view kArchitecture = "general.architecture";
-  const std::string architecture(metadata.text(kArchitecture));
-  if (architecture != "llama" && architecture != "qwen2" && architecture != "qwen3") {
-    metadata.refuse(kArchitecture, "llama, qwen2 or qwen3");
-  }
-  ArchitectureKeys keys(metadata, architecture);
-  nlohmann::json config;
-  config["model_type"] = architecture;
+  const GgufArchitecture* found = find_gguf_architecture(metadata);
+  if (found == nullptr) metadata.refuse("general.architecture", gguf_architecture_names());
+  const GgufArchitecture& architecture = *found;
+  ArchitectureKeys keys(metadata, architecture.name);
+  nlohmann::json config = json_value(architecture.fixed);
+  config["model_type"] = architecture.model_type;
   config["hidden_size"] = keys.size("embedding_length");
   config["intermediate_size"] = keys.size("feed_forward_length");
   config["num_hidden_layers"] = keys.size("block_count", kMaxLayers);
   config["max_position_embeddings"] = keys.size("context_length");
-  config["rms_norm_eps"] = keys.number("attention.layer_norm_rms_epsilon", kMinEps, kMaxEps);
-  add_heads(keys, config);
-  add_rope(keys, config);
+  config[architecture.norm_eps.field] = keys.number(architecture.norm_eps.key, kMinEps, kMaxEps);
+  add_heads(keys, architecture, config);
+  add_rope(keys, architecture, config);
+  add_keys(keys, architecture, config);
+  if (architecture.period != 0) add_windows(keys, architecture, config);
+  if (architecture.wide_model != 0) add_query_scalar(architecture, config);
   const std::size_t n_tokens = vocab_size(metadata, keys);
   config["vocab_size"] = n_tokens;
   if (n_tokens != 0) config["eos_token_id"] = eos_ids(metadata, n_tokens);
   keys.refuse_leftovers();
 
-  // What a file says by the tensors that it has. A model with a part of these biases is refused
+  // What a file says by the tensors that it has. A model with a part of its biases is refused
   // when its tensors are taken.
   config["tie_word_embeddings"] = file.find("output.weight") == nullptr;
-  config["attention_bias"] = file.find("blk.0.attn_output.bias") != nullptr;
-  config["mlp_bias"] = file.find("blk.0.ffn_down.bias") != nullptr;
+  for (const GgufTensorFlag& flag : architecture.flags) {
+    config[flag.field] = (file.find(flag.tensor) != nullptr) == flag.if_present;
+  }
   return json_text(config);
 }
 

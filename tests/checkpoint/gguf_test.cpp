@@ -65,8 +65,12 @@ TEST(Gguf, IsKnownByItsNameOrItsFirstBytes) {
 
 // Names, shapes, order of rows and bytes: nothing is left for a model to know.
 TEST(Gguf, GivesTheTensorsOfTheFolderThatItWasMadeFrom) {
-  for (const std::string name : {"llama-gqa2", "llama-attention-bias", "llama-f16", "llama-bf16",
-                                 "qwen2-window-off", "qwen3-qk-norm", "llama-rope-llama3"}) {
+  for (const std::string name :
+       {"llama-gqa2", "llama-attention-bias", "llama-f16", "llama-bf16", "qwen2-window-off",
+        "qwen3-qk-norm", "llama-rope-llama3", "ernie4_5-tied", "glm4-post-norms",
+        "granite-multipliers", "mixtral-2-of-5", "olmo2-gqa2", "olmoe-mha", "phi3-mha",
+        "qwen2-moe-shared", "qwen3-moe-3-of-7", "smollm3-four-layers", "stablelm-biases",
+        "starcoder2-no-window"}) {
     const Checkpoint expected = Checkpoint::open(TEST_DATA "/models/" + name);
     const Checkpoint found = Checkpoint::open(kFolder + name + ".gguf");
     EXPECT_EQ(found.tensors().size(), expected.tensors().size()) << name;
@@ -78,6 +82,30 @@ TEST(Gguf, GivesTheTensorsOfTheFolderThatItWasMadeFrom) {
       EXPECT_TRUE(std::ranges::equal(other->bytes, tensor->bytes)) << name << ": " << tensor->name;
     }
   }
+}
+
+// The sum was rounded when the file was written, to half a unit of a number below 4.
+TEST(Gguf, TakesTheOneBackThatGemmaFilesAddToNorms) {
+  for (const std::string name : {"gemma-tied", "gemma2-head-scale", "gemma3-six-layers"}) {
+    const Checkpoint expected = Checkpoint::open(TEST_DATA "/models/" + name);
+    const Checkpoint found = Checkpoint::open(kFolder + name + ".gguf");
+    EXPECT_EQ(found.tensors().size(), expected.tensors().size()) << name;
+    for (const StoredTensor* tensor : expected.tensors()) {
+      const StoredTensor* other = found.find(tensor->name);
+      ASSERT_NE(other, nullptr) << name << ": " << tensor->name;
+      ASSERT_EQ(other->shape, tensor->shape) << name << ": " << tensor->name;
+      std::vector<float> copy, other_copy;
+      const auto values = elements(*tensor, copy), others = elements(*other, other_copy);
+      const bool norm = tensor->name.ends_with("norm.weight");
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        EXPECT_NEAR(others[i], values[i], norm ? 0x1p-23f : 0.0f) << name << ": " << tensor->name;
+      }
+    }
+  }
+}
+
+TEST(Gguf, GivesExpertsAsViewsOfTheFile) {
+  EXPECT_EQ(Checkpoint::open(kFolder + "qwen3-moe-3-of-7.gguf").copied_bytes(), 0u);
 }
 
 std::string refusal(const std::filesystem::path& path) {

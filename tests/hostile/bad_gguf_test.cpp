@@ -23,6 +23,7 @@ struct BadGguf {
   Break how;
   std::string message;
   std::size_t cut = SIZE_MAX;  // bytes that are left of the file
+  std::string file = "whole";
 };
 
 void PrintTo(const BadGguf& row, std::ostream* out) { *out << row.name; }
@@ -193,7 +194,10 @@ const BadGguf kBadTensors[] = {
 const BadGguf kBadConfigs[] = {
     {"has_no_architecture", without("general.architecture"), "'general.architecture' is missing"},
     {"has_another_architecture", set("general.architecture", text_value("mamba")),
-     "'general.architecture': expected llama, qwen2 or qwen3, found 'mamba'"},
+     "'general.architecture': expected ernie4_5, gemma, gemma2, gemma3, glm4, granite, llama, "
+     "olmo2, "
+     "olmoe, phi3, qwen2, qwen2moe, qwen3, qwen3moe, smollm3, stablelm or starcoder2, found "
+     "'mamba'"},
     {"has_a_number_for_an_architecture", set("general.architecture", u32(1)),
      "'general.architecture': expected a text, found 1"},
     {"has_no_layers", llama("block_count", u32(0)),
@@ -216,8 +220,8 @@ const BadGguf kBadConfigs[] = {
      "'llama.attention.head_count': expected a divisor of 32 (embedding_length), found 5"},
     {"has_a_window", llama("attention.sliding_window", u32(16)),
      "'llama.attention.sliding_window': expected no such key (it is not supported), found 16"},
-    {"has_experts", llama("expert_count", u32(8)),
-     "'llama.expert_count': expected no such key (it is not supported), found 8"},
+    {"has_experts_of_which_none_is_used", llama("expert_count", u32(8)),
+     "'llama.expert_used_count' is missing"},
     {"turns_half_of_a_head", llama("rope.dimension_count", u32(4)),
      "'llama.rope.dimension_count': expected 8, as a head has, found 4"},
     {"has_values_of_another_width", llama("attention.value_length", u32(16)),
@@ -243,6 +247,47 @@ const BadGguf kBadConfigs[] = {
        file.erase("llama.vocab_size");
      },
      "'tokenizer.ggml.tokens' is missing"},
+};
+
+// Of architectures beside Llama's: what gguf_architectures.cpp asks of a file.
+const BadGguf kBadFamilies[] = {
+    {"has_no_soft_caps_of_a_size", set("gemma2.attn_logit_softcapping", text_value("50")),
+     "'gemma2.attn_logit_softcapping': expected a number, found '50'", SIZE_MAX,
+     "gemma2-head-scale"},
+    {"has_an_array_of_windows", set("gemma3.attention.sliding_window", i32_array({4, 4})),
+     "'gemma3.attention.sliding_window': expected a whole number from 1 to 16777216, found an "
+     "array of 2",
+     SIZE_MAX, "gemma3-six-layers"},
+    {"has_numbers_for_layers_that_slide",
+     set("gemma3.attention.sliding_window_pattern", i32_array({1, 1, 1, 1, 1, 0})),
+     "'gemma3.attention.sliding_window_pattern': expected an array of true and false, found an "
+     "array of 6",
+     SIZE_MAX, "gemma3-six-layers"},
+    {"has_no_number_of_experts_per_row", without("qwen3moe.expert_used_count"),
+     "'qwen3moe.expert_used_count' is missing", SIZE_MAX, "qwen3-moe-3-of-7"},
+    {"has_an_expert_less_than_it_says", set("qwen3moe.expert_count", u32(8)),
+     "tensor 'blk.0.ffn_down_exps.weight': expected a matrix for each of 8 experts "
+     "('qwen3moe.expert_count'), found [7, 16, 11]",
+     SIZE_MAX, "qwen3-moe-3-of-7"},
+    {"has_an_expert_more_than_it_says", set("llama.expert_count", u32(4)),
+     "tensor 'blk.0.ffn_gate_exps.weight': expected a matrix for each of 4 experts "
+     "('llama.expert_count'), found [5, 19, 16]",
+     SIZE_MAX, "mixtral-2-of-5"},
+    {"has_no_scale_of_logits", without("granite.logit_scale"), "'granite.logit_scale' is missing",
+     SIZE_MAX, "granite-multipliers"},
+    {"has_no_rope", set("granite.rope.scaling.finetuned", boolean(0)),
+     "'granite.rope.scaling.finetuned': expected true (a model without rope is not supported), "
+     "found false",
+     SIZE_MAX, "granite-multipliers"},
+    {"stretches_its_context_by_lists", set("phi3.rope.scaling.attn_factor", f32(1.19f)),
+     "'phi3.rope.scaling.attn_factor': expected no such key (it is not supported), found "
+     "1.190000057220459",
+     SIZE_MAX, "phi3-mha"},
+    {"turns_more_than_a_head", set("stablelm.rope.dimension_count", u32(10)),
+     "'stablelm.rope.dimension_count': expected at most 8, the size of a head, found 10", SIZE_MAX,
+     "stablelm-biases"},
+    {"has_the_eps_of_another_norm", without("starcoder2.attention.layer_norm_epsilon"),
+     "'starcoder2.attention.layer_norm_epsilon' is missing", SIZE_MAX, "starcoder2-no-window"},
 };
 
 // Every piece of a text: each token is two others in as many ways as it has places to cut.
@@ -334,7 +379,7 @@ const BadGguf kBadVocabularies[] = {
 class RefusedGguf : public testing::TestWithParam<BadGguf> {
  protected:
   RefusedGguf() {
-    RawGguf raw = RawGguf::read(TEST_DATA "/gguf/whole.gguf");
+    RawGguf raw = RawGguf::read(TEST_DATA "/gguf/" + GetParam().file + ".gguf");
     GetParam().how(raw);
     write_file(path_, raw.bytes().substr(0, GetParam().cut));
   }
@@ -377,6 +422,7 @@ TEST_P(RefusedGgufVocabulary, InOneLineThatSaysWhatIsWrong) {
 INSTANTIATE_TEST_SUITE_P(Frames, RefusedGgufModel, testing::ValuesIn(kBadFrames), row_name);
 INSTANTIATE_TEST_SUITE_P(Tensors, RefusedGgufModel, testing::ValuesIn(kBadTensors), row_name);
 INSTANTIATE_TEST_SUITE_P(Configs, RefusedGgufModel, testing::ValuesIn(kBadConfigs), row_name);
+INSTANTIATE_TEST_SUITE_P(Families, RefusedGgufModel, testing::ValuesIn(kBadFamilies), row_name);
 INSTANTIATE_TEST_SUITE_P(All, RefusedGgufVocabulary, testing::ValuesIn(kBadVocabularies), row_name);
 
 TEST(RefusedGguf, RunsBeforeItIsBroken) {

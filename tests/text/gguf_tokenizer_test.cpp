@@ -81,7 +81,7 @@ TEST(GgufPreTokenizers, CutAsTheLibraryCuts) {
       }
     }
   }
-  EXPECT_EQ(n_names, 14u);
+  EXPECT_EQ(n_names, 20u);
   EXPECT_EQ(find_gguf_pre_tokenizer("klingon"), nullptr);
 }
 

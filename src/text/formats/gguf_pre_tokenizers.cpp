@@ -65,6 +65,7 @@ constexpr std::array kPreTokenizers = {
     Named{"default", {kNone, kDefault}},
     Named{"gpt-2", {kNone, kGpt2}},
     Named{"phi-2", {kNone, kGpt2}},
+    Named{"olmo", {kNfc, kGpt2}},
     Named{"smollm", {kNone, kDigitsThenGpt2}},
     Named{"starcoder", {kNone, kDigitsThenGpt2}},
     Named{"refact", {kNone, kDigitsThenGpt2}},
@@ -72,8 +73,13 @@ constexpr std::array kPreTokenizers = {
     Named{"llama3", {kNone, kLlama3, true, true}},
     Named{"llama-v3", {kNone, kLlama3, true, true}},
     Named{"falcon3", {kNone, kLlama3, true, true}},
+    Named{"dbrx", {kNone, kLlama3}},       // Phi-4, OLMo 2, Granite 4
+    Named{"smaug-bpe", {kNone, kLlama3}},  // SmolLM3
+    Named{"glm4", {kNone, kLlama3}},
+    Named{"chatglm-bpe", {kNone, kLlama3}},
     Named{"qwen2", {kNfc, kQwen2}},
     Named{"deepseek-r1-qwen", {kNfc, kQwen2}},
+    Named{"stablelm2", {kNone, kQwen2}},
     Named{"deepseek-coder", {kNone, kDeepseekCoder}},
     Named{"falcon", {kNone, kFalcon}},
 };

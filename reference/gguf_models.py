@@ -1,0 +1,188 @@
+"""Tiny models of OUT/models as GGUF files with the keys, names and transformations of llama.cpp's
+conversion scripts. The names come from the `gguf` package's own table of names.
+
+Each family was compared once with what llama.cpp 0.7.0 computes from these very files.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import gguf
+import torch
+from gguf import GGUFWriter
+from torch import Tensor
+
+import dump
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Family:
+    """How conversion/*.py of llama.cpp writes a family."""
+
+    architecture: str
+    # Keys that add_common does not write: the name of a method of GGUFWriter after "add_", and the
+    # field of config.json.
+    keys: tuple[tuple[str, str], ...] = ()
+    pairs: bool = False  # rows of q and k side by side
+    norms_plus_one: bool = False
+    rotary: float | None = None  # "partial_rotary_factor" where config.json does not say
+
+
+EXPERTS = (("expert_feed_forward_length", "moe_intermediate_size"),)
+FAMILIES = {
+    "gemma": Family("gemma", norms_plus_one=True),
+    "gemma2": Family(
+        "gemma2",
+        (
+            ("attn_logit_softcapping", "attn_logit_softcapping"),
+            ("final_logit_softcapping", "final_logit_softcapping"),
+            ("sliding_window", "sliding_window"),
+        ),
+        norms_plus_one=True,
+    ),
+    "gemma3_text": Family(
+        "gemma3", (("sliding_window", "sliding_window"),), norms_plus_one=True
+    ),
+    "qwen3_moe": Family("qwen3moe", EXPERTS),
+    "qwen2_moe": Family(
+        "qwen2moe",
+        (*EXPERTS, ("expert_shared_feed_forward_length", "shared_expert_intermediate_size")),
+    ),
+    "smollm3": Family("smollm3", pairs=True),
+    "phi3": Family("phi3"),
+    "granite": Family(
+        "granite",
+        (
+            ("attention_scale", "attention_multiplier"),
+            ("embedding_scale", "embedding_multiplier"),
+            ("residual_scale", "residual_multiplier"),
+            ("logit_scale", "logits_scaling"),
+        ),
+        pairs=True,
+    ),
+    "olmo2": Family("olmo2"),
+    "starcoder2": Family("starcoder2"),
+    "stablelm": Family(
+        "stablelm", (("parallel_residual", "use_parallel_residual"),), rotary=0.25
+    ),
+    "olmoe": Family("olmoe"),
+    "mixtral": Family("llama", pairs=True),
+    "glm4": Family("glm4", rotary=0.5),
+    "ernie4_5": Family("ernie4_5"),
+}
+
+MODELS = (
+    "ernie4_5-tied",
+    "gemma-tied",
+    "gemma2-head-scale",
+    "gemma3-six-layers",
+    "glm4-post-norms",
+    "granite-multipliers",
+    "mixtral-2-of-5",
+    "olmo2-gqa2",
+    "olmoe-mha",
+    "phi3-mha",
+    "qwen2-moe-shared",
+    "qwen3-moe-3-of-7",
+    "smollm3-four-layers",
+    "stablelm-biases",
+    "starcoder2-no-window",
+)
+
+
+def first_of(config: Json, *names: str) -> Any:
+    return next((config[name] for name in names if config.get(name) is not None), None)
+
+
+def add_common(writer: GGUFWriter, config: Json, rotary: float | None) -> None:
+    """What TextModel.set_gguf_parameters writes."""
+    n_heads = config["num_attention_heads"]
+    head_dim = config.get("head_dim")
+    width = head_dim or config["hidden_size"] // n_heads
+    writer.add_context_length(config["max_position_embeddings"])
+    writer.add_embedding_length(config["hidden_size"])
+    writer.add_feed_forward_length(config["intermediate_size"])
+    writer.add_block_count(config["num_hidden_layers"])
+    writer.add_head_count(n_heads)
+    writer.add_head_count_kv(config["num_key_value_heads"])
+    writer.add_rope_freq_base(config.get("rope_theta", 10000.0))
+    writer.add_vocab_size(config["vocab_size"])
+    if "rms_norm_eps" in config:
+        writer.add_layer_norm_rms_eps(config["rms_norm_eps"])
+    if (eps := first_of(config, "layer_norm_eps", "norm_epsilon")) is not None:
+        writer.add_layer_norm_eps(eps)
+    if (n_experts := first_of(config, "num_local_experts", "num_experts")) is not None:
+        writer.add_expert_count(n_experts)
+        writer.add_expert_used_count(config["num_experts_per_tok"])
+    if head_dim is not None:
+        writer.add_key_length(head_dim)
+        writer.add_value_length(head_dim)
+    if rotary is not None:
+        writer.add_rope_dimension_count(int(width * config.get("partial_rotary_factor", rotary)))
+    scaling = config.get("rope_scaling")
+    if scaling is not None:
+        writer.add_rope_scaling_type(gguf.RopeScalingType(scaling["rope_type"]))
+        writer.add_rope_scaling_factor(scaling["factor"])
+
+
+def as_pairs(weight: Tensor, n_heads: int) -> Tensor:
+    halves = weight.reshape(n_heads, 2, weight.shape[0] // n_heads // 2, *weight.shape[1:])
+    return halves.swapaxes(1, 2).reshape(weight.shape)
+
+
+def stacked(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The matrices of a layer's experts as one tensor, named as the scripts name it."""
+    experts: dict[str, list[Tensor]] = {}
+    others: dict[str, Tensor] = {}
+    for name, tensor in tensors.items():
+        merged = re.sub(r"\.experts\.\d+\.", ".experts.", name)
+        if merged == name:
+            others[name] = tensor
+            continue
+        block = "model.(layers.*)block_sparse_moe"  # of Mixtral
+        experts.setdefault(re.sub(block, r"\1feed_forward", merged), []).append(tensor)
+    return others | {name: torch.stack(parts) for name, parts in experts.items()}
+
+
+def transformed(name: str, tensor: Tensor, config: Json, family: Family) -> Tensor:
+    if family.norms_plus_one and name.endswith("norm.weight"):
+        return tensor + 1
+    if family.pairs and ".q_proj." in name:
+        return as_pairs(tensor, config["num_attention_heads"])
+    if family.pairs and ".k_proj." in name:
+        return as_pairs(tensor, config["num_key_value_heads"])
+    return tensor
+
+
+def write_family(path: Path, folder: Path) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    tensors, _ = dump.read(folder / "model.safetensors")
+    family = FAMILIES[config["model_type"]]
+    writer = GGUFWriter(path, family.architecture)
+    add_common(writer, config, family.rotary)
+    for key, field in family.keys:
+        getattr(writer, f"add_{key}")(config[field])
+    writer.add_tokenizer_model("none")
+    numbers = {name: number for number, name in gguf.MODEL_ARCH_NAMES.items()}
+    names = gguf.get_tensor_name_map(numbers[family.architecture], config["num_hidden_layers"])
+    for name, tensor in stacked(tensors).items():
+        other = names.get_name(name, try_suffixes=(".weight", ".bias"))
+        assert other is not None, f"{folder.name}: gguf has no name for {name}"
+        value = transformed(name, tensor, config, family)
+        writer.add_tensor(other, value.squeeze().contiguous().numpy())
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def write_families(out: Path, models: Path) -> None:
+    for name in MODELS:
+        write_family(out / f"{name}.gguf", models / name)

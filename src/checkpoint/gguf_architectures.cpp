@@ -1,0 +1,241 @@
+// Facts from the sources of llama.cpp (github.com/ggml-org/llama.cpp): keys and transformations
+// from conversion/*.py, names from gguf-py/gguf/constants.py, and what a file does not say from
+// src/models/*.cpp, which computes it the same way for every file of an architecture.
+#include "checkpoint/gguf_architectures.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace stagecraft {
+namespace {
+
+using Name = GgufTensorName;
+using Key = GgufKey;
+using Flag = GgufTensorFlag;
+constexpr auto kNumber = GgufKey::Kind::Number;
+constexpr auto kSize = GgufKey::Kind::Size;
+
+constexpr Name kModelNames[] = {
+    {"token_embd", "model.embed_tokens"}, {"output_norm", "model.norm"}, {"output", "lm_head"}};
+
+constexpr Name kLayerNames[] = {
+    {"attn_norm", "input_layernorm"},    {"attn_q", "self_attn.q_proj"},
+    {"attn_k", "self_attn.k_proj"},      {"attn_v", "self_attn.v_proj"},
+    {"attn_output", "self_attn.o_proj"}, {"attn_q_norm", "self_attn.q_norm"},
+    {"attn_k_norm", "self_attn.k_norm"}, {"ffn_norm", "post_attention_layernorm"},
+    {"ffn_gate", "mlp.gate_proj"},       {"ffn_up", "mlp.up_proj"},
+    {"ffn_down", "mlp.down_proj"},
+};
+
+constexpr Flag kLlamaBiases[] = {{"attention_bias", "blk.0.attn_output.bias"},
+                                 {"mlp_bias", "blk.0.ffn_down.bias"}};
+
+// ---- Gemma --------------------------------------------------------------------------------------
+
+// Norms stand before and after each half of a layer.
+constexpr Name kGemmaNames[] = {
+    {"post_attention_norm", "post_attention_layernorm"},
+    {"ffn_norm", "pre_feedforward_layernorm"},
+    {"post_ffw_norm", "post_feedforward_layernorm"},
+};
+constexpr Key kGemma2Keys[] = {
+    {"attn_logit_softcapping", "attn_logit_softcapping", kNumber},
+    {"final_logit_softcapping", "final_logit_softcapping", kNumber},
+};
+constexpr Key kGemma3Keys[] = {
+    {"final_logit_softcapping", "final_logit_softcapping", kNumber},
+    {"rope.freq_base_swa", "rope_local_base_freq", kNumber},
+};
+constexpr std::string_view kGeluTanh = R"({"hidden_activation": "gelu_pytorch_tanh"})";
+
+// ---- experts ------------------------------------------------------------------------------------
+
+constexpr Name kQwenExperts[] = {
+    {"ffn_gate_inp", "mlp.gate"},
+    {"ffn_gate_exps", "mlp.experts.{}.gate_proj"},
+    {"ffn_up_exps", "mlp.experts.{}.up_proj"},
+    {"ffn_down_exps", "mlp.experts.{}.down_proj"},
+    {"ffn_gate_inp_shexp", "mlp.shared_expert_gate", true},
+    {"ffn_gate_shexp", "mlp.shared_expert.gate_proj"},
+    {"ffn_up_shexp", "mlp.shared_expert.up_proj"},
+    {"ffn_down_shexp", "mlp.shared_expert.down_proj"},
+};
+constexpr Key kQwen3MoeKeys[] = {
+    {"expert_count", "num_experts", kSize, true},
+    {"expert_used_count", "num_experts_per_tok", kSize, true},
+    {"expert_feed_forward_length", "moe_intermediate_size", kSize, true},
+};
+constexpr Key kQwen2MoeKeys[] = {
+    {"expert_count", "num_experts", kSize, true},
+    {"expert_used_count", "num_experts_per_tok", kSize, true},
+    {"expert_feed_forward_length", "moe_intermediate_size", kSize, true},
+    {"expert_shared_feed_forward_length", "shared_expert_intermediate_size", kSize, true},
+};
+constexpr Flag kQwen3MoeFlags[] = {{"attention_bias", "blk.0.attn_output.bias"}};
+constexpr Flag kQwen2MoeFlags[] = {{"qkv_bias", "blk.0.attn_q.bias"}};
+
+// As wide as the block of a model without experts.
+constexpr Key kExpertKeys[] = {
+    {"expert_count", "num_local_experts", kSize, true},
+    {"expert_used_count", "num_experts_per_tok", kSize, true},
+};
+constexpr Flag kOlmoeFlags[] = {{"attention_bias", "blk.0.attn_output.bias"}};
+
+constexpr Name kMixtralNames[] = {
+    {"ffn_gate_inp", "block_sparse_moe.gate"},
+    {"ffn_gate_exps", "block_sparse_moe.experts.{}.w1"},
+    {"ffn_up_exps", "block_sparse_moe.experts.{}.w3"},
+    {"ffn_down_exps", "block_sparse_moe.experts.{}.w2"},
+};
+
+// ---- others -------------------------------------------------------------------------------------
+
+constexpr Name kPhi3Names[] = {{"attn_qkv", "self_attn.qkv_proj"}, {"ffn_up", "mlp.gate_up_proj"}};
+// src/models/phi3.cpp leaves the window out and warns that results may be worse for it.
+constexpr Key kPhi3Keys[] = {{"attention.sliding_window", "sliding_window", kSize}};
+
+constexpr Key kGraniteKeys[] = {
+    {"attention.scale", "attention_multiplier", kNumber, true},
+    {"embedding_scale", "embedding_multiplier", kNumber, true},
+    {"residual_scale", "residual_multiplier", kNumber, true},
+    {"logit_scale", "logits_scaling", kNumber, true},
+};
+
+constexpr Name kOlmo2Names[] = {
+    {"post_attention_norm", "post_attention_layernorm"},
+    {"post_ffw_norm", "post_feedforward_layernorm"},
+};
+
+constexpr Name kStarcoder2Names[] = {{"ffn_up", "mlp.c_fc"}, {"ffn_down", "mlp.c_proj"}};
+constexpr Flag kStarcoder2Flags[] = {{"use_bias", "blk.0.attn_q.bias"}};
+
+constexpr Flag kStablelmFlags[] = {{"use_qkv_bias", "blk.0.attn_q.bias"},
+                                   {"use_parallel_residual", "blk.0.ffn_norm.weight", false}};
+
+constexpr Name kGlm4Names[] = {
+    {"post_attention_norm", "post_self_attn_layernorm"},
+    {"ffn_up", "mlp.gate_up_proj"},
+    {"post_ffw_norm", "post_mlp_layernorm"},
+};
+constexpr Flag kGlm4Flags[] = {{"attention_bias", "blk.0.attn_q.bias"}};
+constexpr Flag kErnieFlags[] = {{"use_bias", "blk.0.attn_output.bias"}};
+
+constexpr GgufArchitecture kArchitectures[] = {
+    {.name = "llama",
+     .model_type = "llama",
+     .pairs = true,
+     .rope_factors = true,
+     .flags = kLlamaBiases},
+    {.name = "qwen2", .model_type = "qwen2", .rope_factors = true, .flags = kLlamaBiases},
+    {.name = "qwen3", .model_type = "qwen3", .rope_factors = true, .flags = kLlamaBiases},
+    {.name = "gemma", .model_type = "gemma", .norms_plus_one = true, .fixed = kGeluTanh},
+    {.name = "gemma2",
+     .model_type = "gemma2",
+     .names = kGemmaNames,
+     .norms_plus_one = true,
+     .keys = kGemma2Keys,
+     // src/models/gemma2.cpp caps where the file does not say, too.
+     .fixed = R"({"hidden_activation": "gelu_pytorch_tanh", "attn_logit_softcapping": 50.0,
+                  "final_logit_softcapping": 30.0})",
+     .period = 2,
+     .window = 4096,
+     .wide_model = 46},
+    {.name = "gemma3",
+     .model_type = "gemma3_text",
+     .names = kGemmaNames,
+     .norms_plus_one = true,
+     .keys = kGemma3Keys,
+     .fixed = R"({"hidden_activation": "gelu_pytorch_tanh", "rope_local_base_freq": 10000.0})",
+     .period = 6,
+     .wide_model = 62},
+    {.name = "qwen3moe",
+     .model_type = "qwen3_moe",
+     .names = kQwenExperts,
+     .keys = kQwen3MoeKeys,
+     .flags = kQwen3MoeFlags,
+     .fixed = R"({"norm_topk_prob": true})"},
+    {.name = "qwen2moe",
+     .model_type = "qwen2_moe",
+     .names = kQwenExperts,
+     .keys = kQwen2MoeKeys,
+     .flags = kQwen2MoeFlags,
+     .fixed = R"({"norm_topk_prob": false})"},
+    {.name = "smollm3",
+     .model_type = "smollm3",
+     .pairs = true,
+     .flags = kLlamaBiases,
+     .fixed = R"({"no_rope_layer_interval": 4})"},
+    {.name = "phi3", .model_type = "phi3", .names = kPhi3Names, .keys = kPhi3Keys},
+    {.name = "granite",
+     .model_type = "granite",
+     .pairs = true,
+     .keys = kGraniteKeys,
+     .flags = kLlamaBiases,
+     .rope_switch = true},
+    {.name = "olmo2", .model_type = "olmo2", .names = kOlmo2Names},
+    {.name = "starcoder2",
+     .model_type = "starcoder2",
+     .names = kStarcoder2Names,
+     .norm_eps = {"attention.layer_norm_epsilon", "norm_epsilon"},
+     .flags = kStarcoder2Flags,
+     .fixed = R"({"hidden_act": "gelu_pytorch_tanh"})"},
+    {.name = "stablelm",
+     .model_type = "stablelm",
+     .norm_eps = {"attention.layer_norm_epsilon", "layer_norm_eps"},
+     .flags = kStablelmFlags,
+     .partial_rope = true},
+    {.name = "olmoe",
+     .model_type = "olmoe",
+     .names = kQwenExperts,
+     .keys = kExpertKeys,
+     .flags = kOlmoeFlags,
+     .fixed = R"({"norm_topk_prob": false})",
+     .has_head_dim = false},
+    {.name = "llama",
+     .model_type = "mixtral",
+     .marker = "expert_count",
+     .names = kMixtralNames,
+     .pairs = true,
+     .keys = kExpertKeys},
+    {.name = "glm4",
+     .model_type = "glm4",
+     .names = kGlm4Names,
+     .flags = kGlm4Flags,
+     .partial_rope = true},
+    {.name = "ernie4_5", .model_type = "ernie4_5", .flags = kErnieFlags},
+};
+
+}  // namespace
+
+const GgufArchitecture* find_gguf_architecture(const GgufMetadata& metadata) {
+  const std::string_view name = metadata.text("general.architecture");
+  const auto is_marked = [&](std::string_view marker) {
+    const std::string key = fmt::format("{}.{}", name, marker);
+    return metadata.has(key) && !metadata.is_neutral(key);
+  };
+  const GgufArchitecture* found = nullptr;
+  for (const GgufArchitecture& entry : kArchitectures) {
+    if (entry.name != name) continue;
+    if (entry.marker.empty() ? found == nullptr : is_marked(entry.marker)) found = &entry;
+  }
+  return found;
+}
+
+std::string gguf_architecture_names() {
+  std::vector<std::string_view> names;
+  for (const GgufArchitecture& entry : kArchitectures) names.push_back(entry.name);
+  std::ranges::sort(names);
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  const std::string_view last = names.back();
+  names.pop_back();
+  return fmt::format("{} or {}", fmt::join(names, ", "), last);
+}
+
+std::span<const GgufTensorName> gguf_model_names() { return kModelNames; }
+std::span<const GgufTensorName> gguf_layer_names() { return kLayerNames; }
+
+}  // namespace stagecraft

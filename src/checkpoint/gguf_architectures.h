@@ -1,0 +1,66 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "checkpoint/gguf_metadata.h"
+
+namespace stagecraft {
+
+// The architectures of GGUF that are read here, one entry each. An entry says where a file of it
+// differs from what most files have; GgufWeights and gguf_config_json read it, and nothing else
+// asks what "general.architecture" a file has.
+
+// GGUF's name of a tensor and Hugging Face's, both without layer and ".weight".
+struct GgufTensorName {
+  std::string_view gguf, hugging_face;  // "{}" in the latter: GGUF stacks one matrix per expert
+  bool row = false;                     // a vector in GGUF, a matrix of one row in the checkpoint
+};
+
+// A key below the architecture's name, and the field of config.json that has its value.
+struct GgufKey {
+  enum class Kind { Size, Number };
+  std::string_view key, field;
+  Kind kind = Kind::Size;
+  bool required = false;  // else the field is left out where the key is missing, null where it is 0
+};
+
+// A field of config.json that is true if the file has a tensor, or if it has not.
+struct GgufTensorFlag {
+  std::string_view field, tensor;
+  bool if_present = true;
+};
+
+struct GgufArchitecture {
+  std::string_view name;         // "general.architecture"
+  std::string_view model_type;   // of config.json
+  std::string_view marker = "";  // entries of one name differ by it: this one's files have this key
+  std::span<const GgufTensorName> names = {};  // they go before the common ones
+  bool pairs = false;           // the rows of q and k are stored in pairs (rope_pairs.h)
+  bool norms_plus_one = false;  // weights of norms are stored with 1 added
+  bool rope_factors = false;    // the file may have the tensor "rope_freqs.weight"
+  GgufKey norm_eps = {"attention.layer_norm_rms_epsilon", "rms_norm_eps"};
+  std::span<const GgufKey> keys = {};  // beside those that all architectures have
+  std::span<const GgufTensorFlag> flags = {};
+  // Fields that GGUF does not say and llama.cpp fixes, as JSON. A key may say otherwise.
+  std::string_view fixed = "{}";
+  bool has_head_dim = true;    // config.json may name the size of a head
+  bool rope_switch = false;    // "rope.scaling.finetuned" says whether there is rope at all
+  bool partial_rope = false;   // rope may turn only the first columns of each head
+  std::size_t period = 0;      // each of so many layers but the last has a window; 0: none has
+  std::size_t window = 0;      // where the file does not say; 0: all layers see everything
+  std::size_t wide_model = 0;  // see "query_pre_attn_scalar" in gguf_config.cpp; 0: no such field
+};
+
+// The entry for a file; nullptr if there is none.
+const GgufArchitecture* find_gguf_architecture(const GgufMetadata& metadata);
+
+// "gemma, gemma2, ... or starcoder2"
+std::string gguf_architecture_names();
+
+// Names that most architectures share, of the model and of a layer ("blk.3.").
+std::span<const GgufTensorName> gguf_model_names();
+std::span<const GgufTensorName> gguf_layer_names();
+
+}  // namespace stagecraft
