@@ -3,9 +3,9 @@
 // -finstrument-functions, so that each of their functions calls these hooks when it is entered and
 // left; nothing else in the program knows of it.
 //
-// STAGECRAFT_CALLS names a file that course/mine/call_counts.py made: it says which functions count, and
-// is counted in while the program runs, so that the counts are there also where the program
-// crashes.
+// STAGECRAFT_CALLS names a file that course/mine/call_counts.py made: it says which functions
+// count, and is counted in while the program runs, so that the counts are there also where the
+// program crashes.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>

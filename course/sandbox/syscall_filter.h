@@ -16,9 +16,10 @@ namespace stagecraft::stages {
 // of files, memory that no limit counts, namespaces, sessions and groups of one's own (so that
 // killing the group kills all).
 //
-// Why not libseccomp: seccomp_load allocates memory, which is not safe between fork and exec, and the
-// pid is not known earlier. Writing out its program before the fork takes libseccomp 2.5.4 1.0 ms for
-// this many rules, for every worker; this class takes 1.5 us, with about 70 lines beside the list.
+// Why not libseccomp: seccomp_load allocates memory, which is not safe between fork and exec, and
+// the pid is not known earlier. Writing out its program before the fork takes libseccomp 2.5.4 1.0
+// ms for this many rules, for every worker; this class takes 1.5 us, with about 70 lines beside the
+// list.
 //
 // starts_processes: for a compiler, which runs its passes; without it, only threads.
 class SyscallFilter {
