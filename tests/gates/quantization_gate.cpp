@@ -265,7 +265,12 @@ TEST(DotOfBlocks, KeepsTheScaleOfEachBlock) {
   for (std::size_t i = 0; i < a.values.size(); ++i) a.values[i] *= static_cast<float>(1 + i / 32);
   for (std::size_t i = 0; i < b.values.size(); ++i)
     b.values[i] *= static_cast<float>(9 - i / 32 % 5);
-  judge_dot("blocks of different size", quantized(a.values), quantized(b.values));
+  if (!judge_dot("blocks of different size", quantized(a.values), quantized(b.values))) return;
+  Blocks small = random_blocks(inputs, 3);
+  small.scales.assign(3, 0x0155);  // 341 * 2^-24: subnormal as f16
+  Blocks large = random_blocks(inputs, 9 * 3);
+  large.scales.assign(9 * 3, 0x63d0);  // 1000
+  judge_dot("subnormal scales by large ones", small, large);
 }
 
 // The largest products there are, all of one sign: 32 times 128 times 128 is 524,288.
