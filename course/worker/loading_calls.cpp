@@ -52,6 +52,14 @@ class Shown {
   const Checkpoint& checkpoint_;
 };
 
+// Memory that was given back loses its numbers, so a view that still points there is wrong.
+void spoil_free_memory() {
+  std::vector<std::vector<unsigned char>> blocks;
+  for (std::size_t size = 16; size <= 4096; size += 16) {
+    for (int i = 0; i < 4; ++i) blocks.emplace_back(size, 0x5a);
+  }
+}
+
 void call_load_parameters(Arguments& args) {
   Config config;
   visit_numbers(config, [&](const std::string& member, const char*, auto& value) {
@@ -59,6 +67,7 @@ void call_load_parameters(Arguments& args) {
   });
   const Checkpoint checkpoint = Checkpoint::open(args.text("model"));
   const Parameters parameters = load_parameters(config, checkpoint);
+  spoil_free_memory();
 
   Shown shown(args, checkpoint);
   shown.show("model.embed_tokens.weight", parameters.embedding);

@@ -9,9 +9,6 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
 
 #include <algorithm>
 #include <atomic>
@@ -188,10 +185,6 @@ int serve() {
 }  // namespace stagecraft::stages
 
 int main(int argc, char** argv) {
-#ifdef __GLIBC__
-  // Memory that was given back loses its numbers, so a view that still points there is found.
-  mallopt(M_PERTURB, 0x5a);
-#endif
   if (argc == 2 && std::string(argv[1]) == "--serve") return stagecraft::stages::serve();
   if (argc != 3) {
     std::fputs("usage: worker REQUEST RESPONSE\n", stderr);

@@ -77,9 +77,9 @@ Config fresh_config(Inputs& inputs) {
   c.n_kv_heads = 2;
   c.n_heads = c.n_kv_heads * inputs.size(2, 3);
   c.head_dim = 2 * inputs.size(3, 5);  // q_dim from 24 to 60
-  c.dim = inputs.size(61, 70);
+  c.dim = inputs.odd_size(61, 70);     // so that F32 after a half of odd size is not aligned
   c.ffn_dim = inputs.size(71, 80);
-  c.vocab_size = inputs.size(81, 90);
+  c.vocab_size = inputs.odd_size(81, 90);
   return c;
 }
 
