@@ -37,7 +37,7 @@ struct Loaded {
   Tokenizer tokenizer;
   std::size_t context;
   std::optional<ChatFormat> chat_format{};
-  std::optional<Engine> textbook{};  // for trace: the fast backends have no result for each step
+  std::optional<Engine> walker{};  // for trace: the fast backends have no result for each step
   // Of the last text that ended: a text that begins in the same way need not be computed again from
   // its beginning.
   std::unique_ptr<Session> idle{};
@@ -191,7 +191,7 @@ class Model {
                        {{"f32", KvType::F32}, {"f16", KvType::F16}, {"q8_0", KvType::Q8_0}})};
     const ModelSource source(path);
     Engine engine = Engine::open(source, options);
-    if (context == 0) context = std::min<std::size_t>(engine.plan().max_seq_len, 4096);
+    if (context == 0) context = default_context(engine.plan());
     context = affordable_context(engine, context);
     loaded_ = std::make_shared<Loaded>(source, std::move(engine), Tokenizer::open(source), context);
   }
@@ -231,11 +231,11 @@ class Model {
     std::vector<Activation> activations;
     {
       const Computing computing(*loaded_);
-      auto& textbook = loaded_->textbook;
+      auto& walker = loaded_->walker;
       const EngineOptions options{BackendKind::Walker, loaded_->engine.n_threads(), KvType::F32};
-      if (!textbook) textbook = Engine::open(loaded_->source, options);
+      if (!walker) walker = Engine::open(loaded_->source, options);
       const std::size_t passes[] = {tokens.size()};
-      activations = stagecraft::trace(*textbook, tokens, passes);
+      activations = stagecraft::trace(*walker, tokens, passes);
     }
     py::dict result;
     for (const Activation& one : activations) {

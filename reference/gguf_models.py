@@ -101,17 +101,21 @@ def first_of(config: Json, *names: str) -> Any:
     return next((config[name] for name in names if config.get(name) is not None), None)
 
 
-def add_common(writer: GGUFWriter, config: Json, rotary: float | None) -> None:
-    """What TextModel.set_gguf_parameters writes."""
-    n_heads = config["num_attention_heads"]
-    head_dim = config.get("head_dim")
-    width = head_dim or config["hidden_size"] // n_heads
+def add_sizes(writer: GGUFWriter, config: Json) -> None:
+    """Those that every file has, in the order of llama.cpp's script."""
     writer.add_context_length(config["max_position_embeddings"])
     writer.add_embedding_length(config["hidden_size"])
     writer.add_feed_forward_length(config["intermediate_size"])
     writer.add_block_count(config["num_hidden_layers"])
-    writer.add_head_count(n_heads)
+    writer.add_head_count(config["num_attention_heads"])
     writer.add_head_count_kv(config["num_key_value_heads"])
+
+
+def add_common(writer: GGUFWriter, config: Json, rotary: float | None) -> None:
+    """What TextModel.set_gguf_parameters writes."""
+    head_dim = config.get("head_dim")
+    width = head_dim or config["hidden_size"] // config["num_attention_heads"]
+    add_sizes(writer, config)
     writer.add_rope_freq_base(config.get("rope_theta", 10000.0))
     writer.add_vocab_size(config["vocab_size"])
     if "rms_norm_eps" in config:

@@ -31,7 +31,7 @@ from gguf import GGMLQuantizationType as Type
 from gguf import GGUFWriter, TokenType
 
 import dump
-from gguf_models import write_families
+from gguf_models import add_sizes, write_families
 from gguf_parts import write_blocks, write_pre_tokenizers
 from seed import random_for
 
@@ -111,20 +111,14 @@ def llama3_factors(config: Json) -> Array:
 
 
 def add_shape(writer: GGUFWriter, config: Json) -> None:
-    n_heads = config["num_attention_heads"]
-    writer.add_context_length(config["max_position_embeddings"])
-    writer.add_embedding_length(config["hidden_size"])
-    writer.add_feed_forward_length(config["intermediate_size"])
-    writer.add_block_count(config["num_hidden_layers"])
-    writer.add_head_count(n_heads)
-    writer.add_head_count_kv(config["num_key_value_heads"])
+    add_sizes(writer, config)
     writer.add_layer_norm_rms_eps(config["rms_norm_eps"])
     writer.add_rope_freq_base(config["rope_theta"])
     if "head_dim" in config:
         writer.add_key_length(config["head_dim"])
         writer.add_value_length(config["head_dim"])
     else:
-        writer.add_rope_dimension_count(config["hidden_size"] // n_heads)
+        writer.add_rope_dimension_count(config["hidden_size"] // config["num_attention_heads"])
     writer.add_vocab_size(config["vocab_size"])
     scaling = config.get("rope_scaling") or {}
     if scaling.get("rope_type", scaling.get("type")) == "linear":

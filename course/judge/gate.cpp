@@ -145,12 +145,6 @@ bool judge_answer(const Case& question,
   });
 }
 
-bool has_hung(const std::string& function) {
-  return std::ranges::any_of(history(), [&](const Asked& one) {
-    return one.outcome.kind == Outcome::Kind::Hung && one.question->request.function == function;
-  });
-}
-
 // What a case asks with, where that is short enough to be followed by hand; else empty.
 std::string small_inputs(const Request& request) {
   constexpr std::size_t kMaxNumbers = 12;
@@ -194,6 +188,17 @@ bool skips_unwritten(const Outcome& outcome) {
   ::testing::Test::RecordProperty(kNotWritten, outcome.response.message);
   [] { GTEST_SKIP() << say("not_written"); }();
   return true;
+}
+
+std::string setting(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+bool has_hung(std::span<const Asked> asked, const std::string& function) {
+  return std::ranges::any_of(asked, [&](const Asked& one) {
+    return one.outcome.kind == Outcome::Kind::Hung && one.question->request.function == function;
+  });
 }
 
 const std::map<std::string, Expected>& expected_of(const Case& question, std::size_t call) {
@@ -253,7 +258,7 @@ bool judge_by(const Case& question, const FindProblem& find_problem) {
     ask_panel(question, find_problem);
     return true;
   }
-  if (has_hung(question.request.function)) {  // ten seconds are enough
+  if (has_hung(history(), question.request.function)) {  // ten seconds are enough
     ADD_FAILURE() << question.name << "\n  " << say("not_asked", question.request.function);
     return false;
   }

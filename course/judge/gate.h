@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <span>
 #include <string>
 
 #include "course/judge/diagnosis.h"
@@ -76,6 +77,12 @@ struct Asked {
 
   bool would_be_right(const Outcome& other) const { return (*find_problem)(other).empty(); }
 };
+
+// Whether a call of this function did not end.
+bool has_hung(std::span<const Asked> asked, const std::string& function);
+
+// A variable of the environment (STAGE_...); empty if it is not set.
+std::string setting(const char* name);
 
 // Of an answer that has been judged only wrong numbers are needed, to find the mistake behind them,
 // and of those no more is kept than honest code makes: past that an answer counts as none. kept:

@@ -166,17 +166,25 @@ struct Candidate {
   std::pair<std::size_t, std::size_t> rank() const { return {n_reproduced, n_elsewhere}; }
 };
 
+std::vector<const Asked*> failing_cases(std::span<const Asked> asked, const Suite& suite) {
+  std::vector<const Asked*> failing;
+  for (const Asked& one : asked.subspan(suite.first, suite.last - suite.first)) {
+    if (!one.right) failing.push_back(&one);
+  }
+  return failing;
+}
+
 // The failing cases of a suite: most of the time of a diagnosis goes into asking programs about
 // them.
 class Failures {
  public:
   Failures(const fs::path& folder, const Judged& judged, const Suite& suite,
            const KnownMistakes& mistakes)
-      : folder_(folder), asked_(judged.asked), suite_(suite), mistakes_(mistakes) {
-    for (const Asked& one : asked_.subspan(suite.first, suite.last - suite.first)) {
-      if (!one.right) failed_.push_back(&one);
-    }
-  }
+      : folder_(folder),
+        asked_(judged.asked),
+        suite_(suite),
+        mistakes_(mistakes),
+        failed_(failing_cases(judged.asked, suite)) {}
 
   bool empty() const { return failed_.empty(); }
 
@@ -271,9 +279,8 @@ bool is_confirmed(const fs::path& folder, const Candidate& chosen, const Judged&
   if (both.first == both.second) return true;  // the catalogue is judged
   std::vector<std::string> explained;
   std::vector<std::string> unexplained;  // as they are: of two sizes one may be explained
-  for (const Asked& one : judged.asked.subspan(suite.first, suite.last - suite.first)) {
-    if (one.right) continue;
-    const std::string& name = one.question->name;
+  for (const Asked* failed : failing_cases(judged.asked, suite)) {
+    const std::string& name = failed->question->name;
     if (chosen.reproduced[explained.size() + unexplained.size()]) {
       explained.push_back(without_digits(name));
     } else {
@@ -321,13 +328,10 @@ std::optional<KnownMistake> find_mistake(const fs::path& folder, const Judged& j
   std::erase_if(best, [&](const Candidate& one) { return one.reproduced != best[0].reproduced; });
   const std::optional<Candidate> chosen = decide(folder, best, judged.program, suite.name);
   if (!chosen || !is_confirmed(folder, *chosen, judged, suite)) return {};
-  std::string shown;
-  std::size_t n = 0;
-  for (const Asked& one : judged.asked.subspan(suite.first, suite.last - suite.first)) {
-    if (one.right) continue;
-    if (chosen->reproduced[n++] && shown.empty()) shown = one.question->name;
-  }
-  return KnownMistake{chosen->name, chosen->n_reproduced, n, shown};
+  const std::vector<const Asked*> failing = failing_cases(judged.asked, suite);
+  const auto first = std::ranges::find(chosen->reproduced, true) - chosen->reproduced.begin();
+  return KnownMistake{chosen->name, chosen->n_reproduced, failing.size(),
+                      failing[static_cast<std::size_t>(first)]->question->name};
 }
 
 std::string mistake_sentence(const fs::path& folder, const KnownMistake& mistake) {

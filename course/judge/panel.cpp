@@ -17,23 +17,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path setting(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? value : "";
-}
-
 struct Member {
   std::string problem;       // of its first failure
   std::vector<Asked> asked;  // all, if its mistake is to be named
   std::vector<Suite> suites;
   std::map<const Case*, std::size_t> places;  // in `asked`
   std::size_t kept_bytes = 0;
-
-  bool has_hung(const std::string& function) const {
-    return std::ranges::any_of(asked, [&](const Asked& one) {
-      return one.outcome.kind == Outcome::Kind::Hung && one.question->request.function == function;
-    });
-  }
 
   void keep(Asked one) {
     const std::string suite = ::testing::UnitTest::GetInstance()->current_test_suite()->name();
@@ -108,7 +97,7 @@ void ask_panel(const Case& question, const FindProblem& find_problem) {
   for (auto& [name, member] : members()) {
     // Calls at once take as long as all others together, and say little of one that fails without.
     const bool is_done = is_to_name && !question.request.at_once
-                             ? member.has_hung(question.request.function)
+                             ? has_hung(member.asked, question.request.function)
                              : !member.problem.empty();
     if (is_done) continue;
     Outcome outcome = ask_ours(folder / name, request);

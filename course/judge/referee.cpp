@@ -33,11 +33,6 @@ std::string& own_program() {
   return path;
 }
 
-std::string setting(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? value : "";
-}
-
 // Large cases show mistakes that depend on a size, which have no names, and take most of the time.
 bool is_large(const Request& request) {
   constexpr std::size_t kMostNumbers = 5000;

@@ -228,11 +228,7 @@ const GgufArchitecture* find_gguf_architecture(const GgufMetadata& metadata) {
 std::string gguf_architecture_names() {
   std::vector<std::string_view> names;
   for (const GgufArchitecture& entry : kArchitectures) names.push_back(entry.name);
-  std::ranges::sort(names);
-  names.erase(std::unique(names.begin(), names.end()), names.end());
-  const std::string_view last = names.back();
-  names.pop_back();
-  return fmt::format("{} or {}", fmt::join(names, ", "), last);
+  return alternatives(std::move(names));
 }
 
 std::span<const GgufTensorName> gguf_model_names() { return kModelNames; }

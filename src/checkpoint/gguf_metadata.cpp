@@ -111,31 +111,27 @@ std::vector<std::string_view> GgufMetadata::texts(std::string_view key) const {
   return texts;
 }
 
+template <class T>
+std::vector<T> GgufMetadata::elements(std::string_view key, std::string_view what,
+                                      bool (GgufValue::*is)() const,
+                                      T (GgufValue::*element)(std::size_t) const) const {
+  const GgufValue& value = array(key, what);
+  if (!(value.*is)()) refuse(key, what);
+  std::vector<T> all(value.count());
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = (value.*element)(i);
+  return all;
+}
+
 std::vector<std::int64_t> GgufMetadata::integers(std::string_view key) const {
-  constexpr std::string_view kWhat = "an array of whole numbers";
-  const GgufValue& value = array(key, kWhat);
-  if (!value.is_integer()) refuse(key, kWhat);
-  std::vector<std::int64_t> numbers(value.count());
-  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = value.integer(i);
-  return numbers;
+  return elements(key, "an array of whole numbers", &GgufValue::is_integer, &GgufValue::integer);
 }
 
 std::vector<double> GgufMetadata::numbers(std::string_view key) const {
-  constexpr std::string_view kWhat = "an array of numbers";
-  const GgufValue& value = array(key, kWhat);
-  if (!value.is_number()) refuse(key, kWhat);
-  std::vector<double> numbers(value.count());
-  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = value.number(i);
-  return numbers;
+  return elements(key, "an array of numbers", &GgufValue::is_number, &GgufValue::number);
 }
 
 std::vector<bool> GgufMetadata::flags(std::string_view key) const {
-  constexpr std::string_view kWhat = "an array of true and false";
-  const GgufValue& value = array(key, kWhat);
-  if (!value.is_flag()) refuse(key, kWhat);
-  std::vector<bool> flags(value.count());
-  for (std::size_t i = 0; i < flags.size(); ++i) flags[i] = value.flag(i);
-  return flags;
+  return elements(key, "an array of true and false", &GgufValue::is_flag, &GgufValue::flag);
 }
 
 bool GgufMetadata::is_neutral(std::string_view key) const {

@@ -54,6 +54,11 @@ class GgufMetadata {
   const GgufValue& at(std::string_view key) const;
   // The array of that key, or Error: expected `what`.
   const GgufValue& array(std::string_view key, std::string_view what) const;
+  // Its elements, each of a type that `is` knows.
+  template <class T>
+  std::vector<T> elements(std::string_view key, std::string_view what,
+                          bool (GgufValue::*is)() const,
+                          T (GgufValue::*element)(std::size_t) const) const;
 
   std::string file_;
   std::map<std::string, GgufValue, std::less<>> values_;

@@ -32,9 +32,9 @@ struct GgufName {
   }
 
   // nullptr where nobody knows the name.
-  const GgufTensorName* find(const GgufArchitecture* architecture) const {
+  const GgufTensorName* find(const GgufArchitecture& architecture) const {
     if (layer.empty()) return find_name(gguf_model_names(), part);
-    const auto* own = architecture == nullptr ? nullptr : find_name(architecture->names, part);
+    const auto* own = find_name(architecture.names, part);
     return own != nullptr ? own : find_name(gguf_layer_names(), part);
   }
 
@@ -79,19 +79,18 @@ GgufWeights::GgufWeights(std::shared_ptr<const GgufFile> file) : file_(std::move
   if (metadata.has("split.count") && metadata.size("split.count", 0, SIZE_MAX >> 1) > 1) {
     metadata.refuse("split.count", "a model in one file (merge the parts)");
   }
-  const GgufArchitecture* architecture = find_gguf_architecture(metadata);
-  for (const StoredTensor& stored : file_->tensors()) add(stored, architecture);
+  // The tensors of an architecture that cannot be run can still be listed.
+  static constexpr GgufArchitecture kUnknown{};
+  const GgufArchitecture* known = find_gguf_architecture(metadata);
+  for (const StoredTensor& stored : file_->tensors()) add(stored, known ? *known : kUnknown);
 }
 
-// architecture: nullptr where it is none that can be run; its tensors can be listed.
-void GgufWeights::add(const StoredTensor& stored, const GgufArchitecture* architecture) {
+void GgufWeights::add(const StoredTensor& stored, const GgufArchitecture& architecture) {
   const GgufName name(stored.name);
   const GgufTensorName* known = name.find(architecture);
-  if (architecture != nullptr && architecture->rope_factors && stored.name == kGgufRopeFactors) {
-    return;
-  }
+  if (architecture.rope_factors && stored.name == kGgufRopeFactors) return;
   if (known != nullptr && known->hugging_face.find("{}") != std::string_view::npos) {
-    return add_experts(stored, *architecture, [&](std::size_t i) {
+    return add_experts(stored, architecture, [&](std::size_t i) {
       return name.hugging_face(fmt::format(fmt::runtime(known->hugging_face), i));
     });
   }
@@ -100,13 +99,10 @@ void GgufWeights::add(const StoredTensor& stored, const GgufArchitecture* archit
   if (known != nullptr && known->row && tensor.shape.size() == 1) {
     tensor.shape.insert(tensor.shape.begin(), 1);
   }
-  if (architecture != nullptr && architecture->pairs &&
-      (name.part == "attn_q" || name.part == "attn_k")) {
-    reorder_pairs(tensor, head_count(file_->metadata(), architecture->name, name.part == "attn_k"));
+  if (architecture.pairs && (name.part == "attn_q" || name.part == "attn_k")) {
+    reorder_pairs(tensor, head_count(file_->metadata(), architecture.name, name.part == "attn_k"));
   }
-  if (architecture != nullptr && architecture->norms_plus_one && name.part.ends_with("_norm")) {
-    subtract_one(tensor);
-  }
+  if (architecture.norms_plus_one && name.part.ends_with("_norm")) subtract_one(tensor);
   tensors_.push_back(std::move(tensor));
 }
 

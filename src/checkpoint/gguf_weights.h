@@ -32,7 +32,7 @@ class GgufWeights : public WeightFile {
   std::size_t copied_bytes() const override { return total_size(copies_); }
 
  private:
-  void add(const StoredTensor& stored, const GgufArchitecture* architecture);
+  void add(const StoredTensor& stored, const GgufArchitecture& architecture);
   void add_experts(const StoredTensor& stored, const GgufArchitecture& architecture,
                    const std::function<std::string(std::size_t)>& name);
   void reorder_pairs(StoredTensor& tensor, std::size_t n_heads);

@@ -21,6 +21,10 @@ double memory_bytes() {
          static_cast<double>(::sysconf(_SC_PAGESIZE));
 }
 
+std::size_t default_context(const Plan& plan) {
+  return std::min<std::size_t>(plan.max_seq_len, 4096);
+}
+
 std::size_t affordable_context(const Engine& engine, std::size_t context, std::size_t n_texts) {
   const double memory = memory_bytes();
   const auto n = static_cast<double>(n_texts);

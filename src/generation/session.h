@@ -15,6 +15,10 @@ double session_bytes(const Plan& plan, const EngineOptions& options, std::size_t
 // The memory of this machine in bytes; 0 or less where the system does not say.
 double memory_bytes();
 
+// The room of a text where nobody says how much: what the model was trained for, at most 4,096
+// tokens.
+std::size_t default_context(const Plan& plan);
+
 // Returns `context` if this machine has memory for that many tokens of n_texts texts, else throws
 // Error: better now than when the operating system ends the program in the middle of a story.
 std::size_t affordable_context(const Engine& engine, std::size_t context, std::size_t n_texts = 1);

@@ -18,7 +18,6 @@ namespace stagecraft {
 namespace {
 
 constexpr std::size_t kDefaultMaxTokens = 256;
-constexpr std::size_t kDefaultContext = 4096;  // or what the model was trained for, if less
 constexpr std::size_t kMaxFileBytes = 64 << 20;
 constexpr std::string_view kBlock = "\"\"\"";
 
@@ -122,7 +121,7 @@ class Chat {
 
  private:
   static std::size_t context_for(const ChatFlags& flags, const Plan& plan) {
-    return flags.context != 0 ? flags.context : std::min(plan.max_seq_len, kDefaultContext);
+    return flags.context != 0 ? flags.context : default_context(plan);
   }
 
   void note_guessed_template() const {

@@ -15,7 +15,6 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::size_t kDefaultContext = 4096;  // or what the model was trained for, if less
 constexpr std::size_t kMaxKeyBytes = 4096;
 constexpr double kMostOfMemory = 0.5;       // for the f32 weights of the glass box
 constexpr std::chrono::seconds kGrace{10};  // for running answers, once the server is to end
@@ -81,8 +80,7 @@ ServedModel describe(const ServeFlags& flags, const ModelSource& source, const E
   model.tokenizer = &tokenizer;
   model.vocab_size = engine.plan().vocab_size;
   model.plan = plan_text(engine.plan());
-  model.context =
-      flags.context != 0 ? flags.context : std::min(engine.plan().max_seq_len, kDefaultContext);
+  model.context = flags.context != 0 ? flags.context : default_context(engine.plan());
   model.max_texts = std::min(model.max_texts, flags.parallel + flags.queue);
   model.defaults = flags.text_options(engine.plan(), 0);
   model.has_max_tokens = flags.max_tokens != 0;
@@ -92,7 +90,7 @@ ServedModel describe(const ServeFlags& flags, const ModelSource& source, const E
 
 // Opens the engine of the glass box. Its weights are f32, whatever the file has. It uses one
 // thread, because the texts that are being generated need the others.
-Engine open_textbook(const ModelSource& source, const Plan& plan) {
+Engine open_glass_box_engine(const ModelSource& source, const Plan& plan) {
   const double needed = sizeof(float) * static_cast<double>(weight_elements(plan, true));
   const double memory = memory_bytes();
   if (memory > 0.0 && needed > kMostOfMemory * memory) {
@@ -162,7 +160,7 @@ class ServedEngine {
     const Scheduler::Options options{flags_.parallel, model_.context, flags_.queue};
     std::unique_ptr<Threads> threads(
         new Threads{{engine_, tokenizer_, options, wake},
-                    {[this] { return open_textbook(source_, engine_.plan()); }, tokenizer_,
+                    {[this] { return open_glass_box_engine(source_, engine_.plan()); }, tokenizer_,
                      model_.context, wake}});
     service_.use(server, threads->scheduler, threads->glass_box);
     return threads;

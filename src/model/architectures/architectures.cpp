@@ -32,10 +32,7 @@ std::string known_model_types() {
   for (const Architecture* one : architectures()) {
     types.insert(types.end(), one->model_types.begin(), one->model_types.end());
   }
-  std::ranges::sort(types);
-  const std::string_view last = types.back();
-  types.pop_back();
-  return fmt::format("{} or {}", fmt::join(types, ", "), last);
+  return alternatives(std::move(types));
 }
 
 const Architecture& architecture_of(const ConfigFields& fields) {
