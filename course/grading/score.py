@@ -42,8 +42,8 @@ class Text:
     def __init__(self, seed):
         grader.build("ranking")
         ours = course.BUILD / "src" / "stagecraft"
-        begin, _ = run(ours, ["story", "Once upon a time", "--temperature", "1", "--seed", str(seed), "-n", str(BEGINNING),
-                              *COMMON])
+        begin, _ = run(ours, ["story", "Once upon a time", "--temperature", "1", "--seed", str(seed),
+                              "-n", str(BEGINNING), *COMMON])
         self.words = ["story", "--ids", begin or "0", "--temperature", "0", "-n", str(TOKENS), *COMMON]
         self.ids, _ = run(ours, ["story", "--textbook", *self.words[1:]])
         if not begin or not self.ids:

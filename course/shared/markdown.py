@@ -1,4 +1,5 @@
-"""A page of docs/ or stages/ as lines for a terminal: paragraphs and tables fit its width, a figure is its description."""
+"""A page of docs/ or stages/ as lines for a terminal: paragraphs and tables fit its width, and a figure is shown as its
+description."""
 import html
 import re
 
@@ -51,7 +52,8 @@ def widths(rows, room):
 
 
 def table(text, room):
-    rows = [[plain(cell, True) for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))] for line in text.split("\n")]
+    rows = [[plain(cell, True) for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))]
+            for line in text.split("\n")]
     head, rows = rows[0], rows[2:]  # below the head is its line
     rows = [(row + [""] * len(head))[:len(head)] for row in [head, *rows] if any(row)]
     columns = widths(rows, room)

@@ -621,7 +621,8 @@ class Ranking(Records):
     def test_is_a_choice_of_the_teacher(self):
         self.assertFalse(ranking.is_wanted({}))
         self.assertTrue(ranking.is_wanted({"ranking": True}))
-        self.assertIn("course.json: ranking: expected true or false", self.problem(ranking.is_wanted, {"ranking": "yes"}))
+        self.assertIn("course.json: ranking: expected true or false",
+                      self.problem(ranking.is_wanted, {"ranking": "yes"}))
 
     def test_a_nickname_is_pulled_with_the_files_and_is_short(self):
         handed_in = submission.Submission("x", "a" * 40)

@@ -263,8 +263,8 @@ class Reading(unittest.TestCase):
             for page, text in self.pages(language):
                 source, flat = read(page), " ".join(text.split())
                 end = flat.find(answers.strip())
-                for kind, question, answer in re.findall(r"<details><summary>(?:((?:Hint|提示) \d)|(.*?))</summary>(.*?)</details>",
-                                                         source, re.S):
+                fold = r"<details><summary>(?:((?:Hint|提示) \d)|(.*?))</summary>(.*?)</details>"
+                for kind, question, answer in re.findall(fold, source, re.S):
                     begin = flat.find(markdown.plain(answer, True)[:40])
                     self.assertTrue(begin == -1 if kind else begin > end > 0, f"{page}: {question or kind}")
 
@@ -278,7 +278,8 @@ class Reading(unittest.TestCase):
         for room in (30, 80):
             lines = list(markdown.table(text, room))
             self.assertLessEqual(max(map(len, lines)), room)
-            self.assertEqual(sorted(" ".join(lines).split()), sorted("a name what it is x".split() + ["many", "words"] * 12))
+            expected = "a name what it is x".split() + ["many", "words"] * 12
+            self.assertEqual(sorted(" ".join(lines).split()), sorted(expected))
 
     def test_no_line_of_chinese_begins_with_the_end_of_a_sentence(self):
         for page, text in self.pages("zh"):
