@@ -120,7 +120,8 @@ def keep(folder, id, handed_in):
         (new / name).parent.mkdir(parents=True, exist_ok=True)
         (new / name).write_bytes(text)
     write(new / "about.json", json.dumps({"source": handed_in.source, "refused": handed_in.refused,
-                                          "language": handed_in.language}, indent=1) + "\n")
+                                          "language": handed_in.language, "nickname": handed_in.nickname},
+                                         indent=1) + "\n")
     new.chmod(0o755)
     new.rename(place)
 
@@ -131,6 +132,7 @@ def kept(folder, id, sha):
     about = json.loads((place / "about.json").read_text(encoding="utf-8"))
     handed_in = submission.Submission(about["source"], sha)
     handed_in.language, handed_in.refused = about["language"], about["refused"]
+    handed_in.nickname = about.get("nickname")  # pulled before there were any
     for name in submission.names(course.stages()):
         if name not in handed_in.refused:
             handed_in.files[name] = (place / name).read_bytes()

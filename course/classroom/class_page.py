@@ -280,13 +280,20 @@ def walls(records):
         yield f"<p class=\"warning\">{say('grade_not_confined', result['not_confined_because'])}</p>"
 
 
-def page(run, found_alike, found_ours=()):
-    """The lines of the page. run: of ./stage class grade. found_alike, found_ours: of likeness.look_at_these and
-    look_at_ours."""
-    records, stages = run.records, run.stages
-    points = sum(stage.points for stage in stages)
-    title = course.say("class_title", len(records))
-    commit = (next((record.result for record in records if record.result), {}).get("official", {}).get("commit")
+def ranked(places, with_ids):
+    """The fastest programs under their nicknames."""
+    if not places:
+        return
+    yield f"<h2 id=\"ranking\">{say('class_ranking')}</h2><p class=\"soft\">{say('class_ranking_says')}</p><ol>"
+    for place in places:
+        who = f" <small>{linked([place.id])}</small>" if with_ids else ""
+        yield f"<li><b>{text(place.nickname)}</b> · {say('class_speed', place.speed)}{who}</li>"
+    yield "</ol>"
+
+
+def head(run, title):
+    """What every page begins with."""
+    commit = (next((record.result for record in run.records if record.result), {}).get("official", {}).get("commit")
               or "-")[:10]
     yield f'<!doctype html>\n<html lang="{course.language()}"><head><meta charset="utf-8">'
     yield ("<meta http-equiv=\"Content-Security-Policy\" "
@@ -295,8 +302,23 @@ def page(run, found_alike, found_ours=()):
     yield f"<title>{text(title)}</title><style>{STYLE}</style></head><body>"
     yield f"<h1>{text(title)}</h1>"
     yield f'<p class="soft">{say("class_by", feedback.when(run.at), commit)}</p>'
+
+
+def page(run, found_alike, found_ours=(), places=()):
+    """The lines of the page. run: of ./stage class grade. found_alike, found_ours: of likeness.look_at_these and
+    look_at_ours. places: of ranking.places."""
+    records, stages = run.records, run.stages
+    points = sum(stage.points for stage in stages)
+    yield from head(run, course.say("class_title", len(records)))
     for part in (signs(), walls(records), tiles(records, points), distribution(records, points),
                  common_mistakes(records, stages), progress(records, stages), like_ours(found_ours), alike(found_alike),
-                 troubles(records), changed(records), everyone(records, stages)):
+                 ranked(places, with_ids=True), troubles(records), changed(records), everyone(records, stages)):
         yield from part
+    yield "</body></html>"
+
+
+def ranking_page(run, places):
+    """The same for students to see: nicknames and no ids."""
+    yield from head(run, course.say("class_ranking"))
+    yield from ranked(places, with_ids=False)
     yield "</body></html>"

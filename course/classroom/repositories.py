@@ -145,6 +145,7 @@ def name_of(handed_in):
     text = hashlib.sha1(json.dumps(sorted(handed_in.refused.items())).encode())
     for name, data in sorted(handed_in.files.items()):
         text.update(f"{name}\0{course.blob_hash(data)}\0".encode())
+    text.update((handed_in.nickname or "").encode())
     return f"files-{text.hexdigest()}"
 
 

@@ -31,6 +31,7 @@ from classroom import likeness
 from classroom import marks
 from shared import official
 from classroom import overrides
+from classroom import ranking
 from grading import report
 from classroom import sending
 from classroom import viva
@@ -182,7 +183,9 @@ class Run:
         self.room, self.options = room, options
         self.stages = course.stages()
         here = room.folder / official.FILE  # of this class, where one tree serves several
-        self.rules = lateness.Rules(official.read(room.folder if here.exists() else course.ROOT), self.stages)
+        settings = official.read(room.folder if here.exists() else course.ROOT)
+        self.rules = lateness.Rules(settings, self.stages)
+        self.is_ranked = ranking.is_wanted(settings)
         self.at = class_folder.now()
         grader.prepare()
         self.terms = [grader.SCHEMA, grader.official_files(), grader.compiler(), grader.why_not()]
@@ -289,8 +292,18 @@ class Run:
         seen = {record.id: list(self.versions[record.id].handed_in.values()) for record in self.records
                 if record.newest and self.graded_as[record.id, record.newest.sha] == record.id}
         alike, ours = likeness.look_at_these(self.stages, seen), likeness.look_at_ours(self.stages, seen)
-        class_folder.write(self.room.folder / "class.html", "\n".join(class_page.page(self, alike, ours)) + "\n")
+        places, problems = ranking.places(self) if self.is_ranked else ([], {})
+        self.write_page("class.html", class_page.page(self, alike, ours, places))
+        if self.is_ranked:
+            course.tell(course.say("class_ranked", len(places), self.write_page("ranking.html",
+                                                                                class_page.ranking_page(self, places))))
+            for id, why in problems.items():
+                course.tell(f"  {id}: {report.plain(why)}")
         self.room.forget_others()
+
+    def write_page(self, name, lines):
+        class_folder.write(self.room.folder / name, "\n".join(lines) + "\n")
+        return self.room.folder / name
 
 
 def grade_all(room, options):

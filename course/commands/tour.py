@@ -5,6 +5,7 @@ import shutil
 import sys
 
 from shared import course
+from shared import markdown
 
 PAGES = {"en": "tour.md", "zh": "tour.zh.md"}
 WIDEST = 100  # longer lines are hard to read
@@ -23,35 +24,14 @@ def summary(text):
     return re.search(r"^```\n(.*?)\n```$", text, re.M | re.S)[1].split("\n")
 
 
-def plain(text):
-    """A paragraph without what only a browser needs."""
-    text = re.sub(r"<!--.*?-->|!\[.*?\]\(.*?\)|</?details>|</?summary>", "", text)
-    text = re.sub(r"(?<!\w)\*(\w[^*]*)\*", r"\1", re.sub(r"\[(.*?)\]\(.*?\)", r"\1", text))
-    # Between two lines of Chinese, and after its punctuation, there is no blank.
-    text = re.sub(r"(?<=[\u2e80-\uffef])\n(?=[\u2e80-\uffef])|(?<=[\u3000-\u303f\uff00-\uffef])\n", "", text)
-    return re.sub(r" +", " ", text.replace("\n", " ")).strip()
-
-
-def rendered(markdown, width):
-    """Lines for a terminal: paragraphs wrapped, code as it is."""
-    for at, part in enumerate(re.split(r"^```\n(.*?)\n```$", markdown, flags=re.M | re.S)):
-        if at % 2:
-            yield from (f"  {line}" for line in part.split("\n"))
-            yield ""
-            continue
-        for paragraph in filter(None, map(plain, re.split(r"\n\s*\n", part))):
-            yield from course.wrapped(paragraph, width)
-            yield ""
-
-
 class Screen:
     """A section: what it tells and asks, and the answer with the command that shows it."""
 
     def __init__(self, heading, body, width):
         question = re.search(r"<details><summary>.*?</summary>", body, re.S)
         self.title = heading
-        self.asks = list(rendered(body[:question.end()], width))
-        self.answers = list(rendered(body[question.end():], width))
+        self.asks = list(markdown.rendered(body[:question.end()], width))
+        self.answers = list(markdown.rendered(body[question.end():], width))
 
 
 def screens(text, width):

@@ -66,14 +66,18 @@ def headers():
     return folder
 
 
+def build(target):
+    problem = course.build(target, only=True)
+    if problem is not None:
+        raise course.Problem(f"the official tree does not build:\n{course.first_error(problem)}")
+
+
 @functools.lru_cache(maxsize=None)
 def prepare():
     """Builds what every student is graded with; the folder of the headers."""
     if prepared is not None:
         return prepared
-    problem = course.build("grading", only=True)
-    if problem is not None:
-        raise course.Problem(f"the official tree does not build:\n{course.first_error(problem)}")
+    build("grading")
     return headers()
 
 
@@ -162,8 +166,8 @@ class Work:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(text)
 
-    def make(self, stage, kind=""):
-        """Compiles and links the worker of a stage with the student's files."""
+    def compile(self, stage, kind=""):
+        """Compiles the student's files of a stage: {name: its object}. Throws if they are not their own work."""
         steps = recipe.recipe(stage.number, kind)
         include = prepare() / stage.number
         made = self.folder / f"{stage.number}{kind}"
@@ -178,12 +182,20 @@ class Work:
                                compiles=True, seconds=COMPILE_SECONDS)
             self.run(command, self.folder, name)
         self.refuse(own_work.refusal(stage, {}, objects, () if kind else steps.ours))
-        worker = made / "worker"
-        linked = [course.BUILD / path for path in steps.ours]
-        command = confined(steps.link_command(objects, worker), reads=[*linked, *objects.values()],
-                           writes=[made], compiles=True, seconds=COMPILE_SECONDS)
-        self.run(command, course.BUILD, worker.name, [*map(str, objects.values()), *steps.ours])
+        return objects
+
+    def make(self, stage, kind=""):
+        """Compiles the student's files of a stage and links its worker with them."""
+        objects, steps = self.compile(stage, kind), recipe.recipe(stage.number, kind)
+        worker = self.folder / f"{stage.number}{kind}" / "worker"
+        self.link(steps.link_command(objects, worker), [*map(str, objects.values()), *steps.ours], worker)
         return worker
+
+    def link(self, words, files, program):
+        """words: of the linker, to be run in BUILD. files: what it reads."""
+        command = confined(words, reads=[course.BUILD / name for name in files], writes=[program.parent],
+                           compiles=True, seconds=COMPILE_SECONDS)
+        self.run(command, course.BUILD, program.name, files)
 
     @staticmethod
     def refuse(why):
@@ -196,7 +208,7 @@ class Work:
         if ended.code == 0:
             return
         if ended.code is None or ended.cpu >= COMPILE_SECONDS - 1:
-            raise NotMade(course.say("grade_endless_compile", what, COMPILE_SECONDS, ended.cpu))
+            raise NotMade(course.say("grade_endless_compile", what, COMPILE_SECONDS, round(ended.cpu, 1)))
         if not is_a_verdict(ended.said):
             said = self.without_places(ended.said.strip()[-1000:])
             raise NotMade(course.say("grade_compiler_ended", what, ended.how, said))
@@ -228,7 +240,7 @@ class Work:
         """What the gate says, with the known mistake where there is one."""
         worker = self.make(stage)
         kept = self.folder / f"{stage.number}-asked"
-        return course.ask_gate(stage, worker, self.seeds[stage.id], kept, functools.partial(mistakes, stage.number))
+        return course.ask_gate(stage, worker, self.seeds[stage.id], kept, lambda _: mistakes(stage.number))
 
     def describe(self, group, stage, entry):
         """A group of points for the result; entry: its stage's, which gets the line."""

@@ -20,6 +20,7 @@ SECONDS = 300  # for git to fetch a repository
 MAX_FETCHED = 256 << 20  # bytes of it; the course has 42 MB with all its history
 MAX_ADDRESSES = 4 << 30  # of each git
 MAX_SAID = 4 << 20  # bytes that it prints
+NICKNAME = 24  # characters
 running = set()  # process groups of commands that are running now
 # Nothing that a repository or this machine's settings say is run, and what comes is one file.
 FETCHING = ("-c", "core.hooksPath=/dev/null", "-c", "fetch.unpackLimit=1", "-c", "gc.auto=0",
@@ -29,8 +30,8 @@ URL = re.compile(r"\w+://|[\w.-]+@[\w.-]+:")
 
 class Submission:
     """files: {"stages/02-rms-norm/rms_norm.cpp": bytes}. refused: {such a name: why, a key of
-    messages.json}. sha: the commit, or None; is_changed: do the files differ from it? language: that of
-    its course.json, or None."""
+    messages.json}. sha: the commit, or None; is_changed: do the files differ from it? language, nickname:
+    those of its course.json, or None."""
 
     def __init__(self, source, sha=None):
         self.source = str(source)
@@ -39,13 +40,13 @@ class Submission:
         self.files = {}
         self.refused = {}
         self.language = None
+        self.nickname = None
 
-    def take_language(self, text):
-        try:
-            found = official.parse(text)["language"]
-            self.language = found if found in course.HANDOUTS else None
-        except course.Problem:
-            pass
+    def take_settings(self, text):
+        with contextlib.suppress(course.Problem):
+            found = official.parse(text)
+            self.language = found["language"] if found["language"] in course.HANDOUTS else None
+            self.nickname = " ".join(found["nickname"].split())[:NICKNAME] or None
 
 
 class Refused(Exception):
@@ -177,7 +178,7 @@ def files_in(folder, stages, source):
         except Refused as problem:
             handed_in.refused[name] = str(problem)
     with contextlib.suppress(Refused):
-        handed_in.take_language(read_below(folder, official.FILE))
+        handed_in.take_settings(read_below(folder, official.FILE))
     return handed_in
 
 
@@ -205,7 +206,7 @@ def from_git(folder, stages, source=None):
         except Refused as problem:
             handed_in.refused[name] = str(problem)
     with contextlib.suppress(Refused, KeyError):
-        handed_in.take_language(read_blob(folder, committed[official.FILE]))
+        handed_in.take_settings(read_blob(folder, committed[official.FILE]))
     return handed_in
 
 

@@ -25,13 +25,13 @@ def listed():
     return json.loads(path.read_text(encoding="utf-8").replace("/./", "/"))
 
 
-def objects(chosen):
-    """The paths of the objects."""
+def objects(chosen, students=None):
+    """The paths of the objects. students: {number: the student's of that stage}, where the build did not make them."""
     parts = listed()
     numbers = {stage.number for stage in chosen}
     paired, linked, in_place = list(parts["core"]), [], []
     for number, stage in parts["stages"].items():
-        paired += stage["students" if number in numbers else "ours"]
+        paired += stage["ours"] if number not in numbers else students[number] if students else stage["students"]
         if number in numbers:
             linked += stage["linked"]
             in_place += filter(None, stage["in_place"].split("|"))

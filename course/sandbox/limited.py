@@ -59,7 +59,7 @@ def run(command, folder, seconds, environment=None):
     if code == NOT_STARTED:  # which only confine says, and no student's code
         raise course.Problem(text)
     code = None if late.is_set() or code == TOO_LONG else code if code >= 0 else 128 - code
-    return Ended(code, text, round(used.ru_utime + used.ru_stime, 1))
+    return Ended(code, text, used.ru_utime + used.ru_stime)
 
 
 def send(child, number):

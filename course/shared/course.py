@@ -477,11 +477,14 @@ def mistakes_folder(stage):
     return BUILD / "course" / "mistakes" / f"{stage.number}-{stage.slug}"
 
 
-def build_mistakes(stage, only=False):
-    """Builds the wrong programs that explain failures; their folder, or None if there are none."""
+def build_mistakes(stage, only=False, found=None):
+    """Builds the wrong programs that explain failures; their folder, or None if there are none. found: the result
+    that is to be explained. The first build takes long, so a person gets something to read meanwhile."""
     if not mistakes(stage):
         return None
     if not mistakes_folder(stage).exists():
+        if found and found.has_mistake:
+            tell(f"{found.first_wrong.name}: {short(found.first_wrong.failures[0])}\n", sys.stderr)
         tell(say("first_mistakes"), sys.stderr)
     # A student's verdict never hangs on whether this works.
     return mistakes_folder(stage) if build(f"mistakes_{stage.number}", only=only) is None else None
@@ -490,14 +493,14 @@ def build_mistakes(stage, only=False):
 def ask_gate(stage, worker, seed, keep, known_mistakes):
     """run_gate, and where something is wrong once more, to find the known mistake that it is.
 
-    known_mistakes: called then; gives the folder of the stage's wrong programs, or None.
+    known_mistakes: called with the result then; gives the folder of the stage's wrong programs, or None.
     """
     result = run_gate(stage, worker, seed, keep=keep)
     if result.unfinished:
         return result
     hung = any(kind == "hung" for kind, _ in failed_requests(keep))  # which is explanation enough
     explains = result.has_mistake or stage.is_emulated and result.status == "slow"
-    folder = known_mistakes() if explains and not hung else None
+    folder = known_mistakes(result) if explains and not hung else None
     explained = run_gate(stage, worker, seed, folder, keep) if folder else result
     return result if explained.unfinished else explained
 
@@ -520,7 +523,7 @@ def test_stage(stage, explain=False, seed=None):
     if problem is None:
         worker = BUILD / "course" / f"worker_{stage.number}"
         seed = os.environ.get("STAGE_SEED") or seed or secrets.randbits(63)
-        known_mistakes = functools.partial(build_mistakes, stage) if explain else lambda: None
+        known_mistakes = (lambda found: build_mistakes(stage, found=found)) if explain else lambda found: None
         with doing(say("doing_test", stage.id)):
             result = ask_gate(stage, worker, seed, stage.requests, known_mistakes)
         result.seed = seed

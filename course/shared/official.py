@@ -15,7 +15,7 @@ from shared import course
 import strict_json
 
 FILE = "course.json"
-DEFAULTS = {"url": "", "ref": "main", "commit": "", "language": "en"}
+DEFAULTS = {"url": "", "ref": "main", "commit": "", "language": "en", "nickname": ""}
 # What only the official repository has: its own checks.
 OURS_ALONE = re.compile(r"\.ci/|\.github/workflows/ci\.yml$")
 QUIET = {"GIT_TERMINAL_PROMPT": "0", "GIT_SSH_COMMAND": "ssh -o BatchMode=yes -o ConnectTimeout=3"}

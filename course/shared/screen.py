@@ -11,7 +11,9 @@ import sys
 import threading
 import unicodedata
 
-WORDS = re.compile(r"\s+|[^\s\u2e80-\uffef]+|.")  # Chinese may be broken anywhere
+# Chinese may be broken anywhere, but no line begins with a punctuation mark that ends something, or ends with one that
+# begins something.
+WORDS = re.compile(r"\s+|[（《【「『]*(?:[^\s\u2e80-\uffef]+|.)[，。；：！？、）》】」』]*")
 COLOUR = re.compile(r"\033\[[\d;]*m")
 PATIENCE = 1.0  # seconds: what takes longer is named
 

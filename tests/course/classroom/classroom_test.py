@@ -33,6 +33,7 @@ from classroom import lateness
 from classroom import marks
 from shared import official
 from classroom import overrides
+from classroom import ranking
 import processes
 from classroom import repositories
 from classroom import sending
@@ -592,6 +593,45 @@ class Tables(Records):
         for name in class_page.SIGNS:
             self.assertIn(f'<symbol id="{name}"', text)
             self.assertIn(f'href="#{name}"', text)
+
+
+class Ranking(Records):
+    def test_shows_nicknames_as_text_and_ids_to_the_teacher_alone(self):
+        run = self.run_of([self.record("ann", {}), self.record("bob", {})])
+        places = [ranking.Place(812.4, EVIL, "bob"), ranking.Place(90.0, "slow fox", "ann")]
+        for lines, links in ((class_page.ranking_page(run, places), set()),
+                             (class_page.page(run, [], (), places), {"feedback/ann.md", "feedback/bob.md"})):
+            text = "\n".join(lines)
+            seen = Seen(text)
+            self.assertEqual((seen.open, seen.tags & {"script"}), ([], set()))
+            self.assertEqual({link for link in seen.links if not link.startswith("#")}, links)
+            self.assertLess(text.index("812 tokens per second"), text.index("slow fox"))
+        self.assertNotIn("ranking", "\n".join(class_page.page(run, [])))
+
+    def test_takes_part_who_has_every_stage_right_and_a_nickname(self):
+        run = self.run_of([self.record("ann", {11: ("unwritten",)}), self.record("bob", {3: ("wrong",)}),
+                           self.record("cat", {9: ("slow", 3)}), self.record("dan", {}), self.unseen("eve"),
+                           self.record("fay", {})])
+        names = {"ann": "fox", "bob": "owl", "cat": "cat", "dan": None, "fay": "fox"}
+        run.versions = {id: types.SimpleNamespace(handed_in={"a" * 40: types.SimpleNamespace(nickname=name)})
+                        for id, name in names.items()}
+        run.graded_as = {(id, "a" * 40): "ann" if id == "fay" else id for id in names}  # two share a repository
+        self.assertEqual([id for id, _ in ranking.competitors(run)], ["ann", "cat"])
+
+    def test_is_a_choice_of_the_teacher(self):
+        self.assertFalse(ranking.is_wanted({}))
+        self.assertTrue(ranking.is_wanted({"ranking": True}))
+        self.assertIn("course.json: ranking: expected true or false",
+                      self.problem(ranking.is_wanted, {"ranking": "yes"}))
+
+    def test_a_nickname_is_pulled_with_the_files_and_is_short(self):
+        handed_in = submission.Submission("x", "a" * 40)
+        handed_in.refused = {name: "grade_missing" for name in submission.names(STAGES)}
+        handed_in.take_settings(json.dumps({"nickname": " fast\n fox " + "x" * 50}))
+        class_folder.keep(self.folder, "ann", handed_in)
+        self.assertEqual(class_folder.kept(self.folder, "ann", "a" * 40).nickname, "fast fox " + "x" * 15)
+        handed_in.take_settings('{"nickname": 3}')
+        self.assertEqual(handed_in.nickname, "fast fox " + "x" * 15)  # what is no text is no setting
 
 
 class Corrections(Folder):

@@ -25,6 +25,7 @@ from grading import grader  # noqa: E402
 from sandbox import limited  # noqa: E402
 from grading import report  # noqa: E402
 from grading import sanitized  # noqa: E402
+from grading import score  # noqa: E402
 from grading import submission  # noqa: E402
 
 STAGES = course.stages()
@@ -248,6 +249,21 @@ class Grade(Repository):
         self.assertEqual(sanitized.printed(["sh", "-c", "head -c 3000000 /dev/zero; echo; echo Assertion x failed"])
                          [-18:], "Assertion x failed")
         self.assertLess(time.monotonic() - start, sanitized.SECONDS)
+
+    def test_a_score_is_of_the_whole_program_and_only_at_equal_text(self):
+        chosen = STAGES[:2]
+        for stage in chosen:
+            self.answer(stage)
+        grader.prepare()
+        text = score.Text(7)
+        self.assertGreater(score.score(self.collect(), chosen, text), 1)
+        self.assertNotEqual(score.Text(8).words, text.words)
+        name = course.unit_name(chosen[0], chosen[0].units[0])
+        self.put(name, catalogue.source_of(catalogue.folder_of(chosen[0]), "assigns"))
+        self.assertEqual(score.score(self.collect(), chosen, text), 0)
+        lies = "int main_of_mine = (std::puts(\"[64 tokens, 99999 tokens/s\"), std::_Exit(0), 0);\n"
+        self.put(name, "#include <cstdio>\n#include <cstdlib>\n" + (self.folder / name).read_text() + lies)
+        self.assertEqual(score.score(self.collect(), chosen, text), 0)
 
     def test_two_definitions_are_named_with_their_files(self):
         stage = course.find_stage("6", STAGES)

@@ -142,7 +142,8 @@ class Test(Repository):
         lines = self.run_tool("test", "6.2").splitlines()
         self.assertEqual(lines[0], "stage 6.2 · Self-attention: 6 of 6 points")
         self.assertRegex(lines[1], r"^  Softmax +6/6 +right$")
-        self.assertEqual(lines[2:], ["next: part 6.3, stages/06-self-attention/3-queries-and-keys.md"])
+        self.assertEqual(lines[2:], [
+            "next: part 6.3, stages/06-self-attention/3-queries-and-keys.md (or here: ./stage read 6.3)"])
         lines = self.run_tool("test", "6.3", code=1).splitlines()
         self.assertEqual(lines[0], "stage 6.3 · Self-attention: 0 of 12 points")
         self.assertEqual(len(lines), 3)

@@ -3,6 +3,7 @@ the same, every link leads somewhere, and ./stage tour fits a terminal of 80x24:
 
 --update writes into both tours what their commands print. Standard library only.
 """
+import functools
 import json
 import os
 import pathlib
@@ -19,6 +20,8 @@ DOCS = ROOT / "docs"
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
 from shared import course  # noqa: E402
+from shared import markdown  # noqa: E402
+from commands import read as read_command  # noqa: E402
 from commands import tour  # noqa: E402
 
 TOURS = DOCS / "tour.md", DOCS / "tour.zh.md"
@@ -230,6 +233,57 @@ class Pages(unittest.TestCase):
             self.assertLessEqual(len(lines), 9)
             self.assertLessEqual(max(map(course.width, lines)), 80)
             self.assertIn("./stage tour", lines[-1])
+
+
+class Reading(unittest.TestCase):
+    def read(self, *words, language="en", code=0):
+        done = subprocess.run([sys.executable, ROOT / "course", "read", *words], text=True, timeout=60,
+                              env=dict(os.environ, STAGECRAFT_LANG=language), stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.assertEqual(done.returncode, code, done.stdout)
+        return done.stdout
+
+    @staticmethod
+    @functools.cache
+    def pages(language):
+        with mock.patch.dict(os.environ, STAGECRAFT_LANG=language):
+            return [(page, "\n".join(markdown.rendered(read_command.without_hints(read(page), "N"), 80, page.parent)))
+                    for stage in course.stages() for page in stage.pages]
+
+    def test_every_handout_fits_80_columns_and_has_no_markup(self):
+        for language in ("en", "zh"):
+            for page, text in self.pages(language):
+                for line in text.split("\n"):
+                    if " " in line.strip():  # a word that is longer than a line stays whole
+                        self.assertLessEqual(course.width(line), 80, f"{page}: {line}")
+                    self.assertNotRegex(line, r"</?(details|summary|code)>|<!--|\]\(|^(```|#|\|)|&lt;|\*\*\w", page)
+
+    def test_hints_are_left_to_the_command_and_answers_stand_at_the_end(self):
+        for language, answers in ("en", " Answers 1. "), ("zh", " 答案 1. "):
+            for page, text in self.pages(language):
+                source, flat = read(page), " ".join(text.split())
+                end = flat.find(answers.strip())
+                fold = r"<details><summary>(?:((?:Hint|提示) \d)|(.*?))</summary>(.*?)</details>"
+                for kind, question, answer in re.findall(fold, source, re.S):
+                    begin = flat.find(markdown.plain(answer, True)[:40])
+                    self.assertTrue(begin == -1 if kind else begin > end > 0, f"{page}: {question or kind}")
+
+    def test_a_page_that_is_not_there_is_named_in_one_line(self):
+        self.assertIn("expected 6.1 to 6.6", self.read("6.7", code=2))
+        self.assertIn("stage 2 has one page", self.read("2.1", code=2))
+        self.assertIn("expected 0 to", self.read("12", code=2))
+
+    def test_a_table_that_is_too_wide_loses_no_word(self):
+        text = "| a name | what it is |\n|---|---|\n| x | " + "many words " * 12 + "|"
+        for room in (30, 80):
+            lines = list(markdown.table(text, room))
+            self.assertLessEqual(max(map(len, lines)), room)
+            expected = "a name what it is x".split() + ["many", "words"] * 12
+            self.assertEqual(sorted(" ".join(lines).split()), sorted(expected))
+
+    def test_no_line_of_chinese_begins_with_the_end_of_a_sentence(self):
+        for page, text in self.pages("zh"):
+            self.assertNotRegex(text, r"\n\s*[，。；：！？、）》」]", page)
 
 
 if __name__ == "__main__":

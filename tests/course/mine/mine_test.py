@@ -256,7 +256,7 @@ class Gates(Temporary):
         stages = self.statuses(a="passed", b="wrong")
         with contextlib.redirect_stderr(io.StringIO()) as err:
             self.assertFalse(mine.check_gates(stages))
-        self.assertEqual(err.getvalue(), "stage 1 does not pass its test; it runs all the same\n")
+        self.assertEqual(err.getvalue(), "stage 1 does not pass its test; it runs anyway\n")
 
     def test_refuse_what_cannot_run(self):
         for status, says in (("unwritten", "is not written yet"), ("uncompiled", "does not compile")):

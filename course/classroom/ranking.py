@@ -1,0 +1,72 @@
+"""Whose program is the fastest, under nicknames: if the teacher's course.json says "ranking": true.
+
+Takes part who wrote a nickname into their own course.json and has every stage right. grading/score.py measures.
+"""
+import collections
+import hashlib
+import json
+
+from classroom import class_folder
+from grading import grader
+from grading import score
+from shared import course
+from shared import official
+
+FILE = "scores.json"  # what was measured, so that only what is new is measured again
+Place = collections.namedtuple("Place", "speed nickname id")
+
+
+def is_wanted(settings):
+    found = settings.get("ranking", False)
+    if not isinstance(found, bool):
+        raise course.Problem(f"{official.FILE}: ranking: expected true or false")
+    return found
+
+
+def stages_of(run):
+    return [stage for stage in run.stages if not stage.is_optional]
+
+
+def competitors(run):
+    """[(id, what is handed in)], one of those who share a repository."""
+    counted = {stage.id for stage in stages_of(run)}
+    for record in run.records:
+        if not record.result or run.graded_as[record.id, record.newest.sha] != record.id:
+            continue
+        states = {entry["status"] for entry in record.result["stages"] if entry["id"] in counted}
+        handed_in = run.versions[record.id].handed_in[record.newest.sha]
+        if handed_in.nickname and states <= {"passed", "slow"}:
+            yield record.id, handed_in
+
+
+def key_of(handed_in, stages):
+    """By which a score is remembered: all that it hangs on, but for the machine."""
+    names = [course.unit_name(stage, unit) for stage in stages for unit in stage.units]
+    terms = [grader.official_files(), grader.compiler(), *(course.blob_hash(handed_in.files[name]) for name in names)]
+    return hashlib.sha1(json.dumps(terms).encode()).hexdigest()
+
+
+def places(run):
+    """(the places, fastest first; {id: why not} of those who wanted one and have none)"""
+    path = run.room.folder / FILE
+    before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    stages = stages_of(run)
+    known, found, problems, text = {}, [], {}, None
+    for id, handed_in in competitors(run):
+        key = key_of(handed_in, stages)
+        speed = before.get(key)
+        if speed is None:
+            text = text or score.Text(run.room.seed("ranking", ""))
+            try:
+                with course.doing(course.say("doing_score", id)):
+                    speed = score.score(handed_in, stages, text)
+            except grader.NotMade as problem:
+                problems[id] = str(problem)
+                continue
+        known[key] = speed
+        if speed:
+            found.append(Place(speed, handed_in.nickname, id))
+        else:
+            problems[id] = course.say("score_other_text")
+    class_folder.write(path, json.dumps(known, indent=1) + "\n")
+    return sorted(found, reverse=True), problems

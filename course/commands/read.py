@@ -1,0 +1,59 @@
+"""./stage read: a handout in the terminal, a page at a time."""
+import argparse
+import re
+import sys
+
+from shared import course
+from shared import markdown
+from shared import progress
+
+WIDEST = 100  # longer lines are hard to read
+DETAILS = re.compile(r"<details><summary>(.*?)</summary>(.*?)</details>", re.S)
+HINT = re.compile(r"(?:Hint|提示) \d")
+
+
+def without_hints(text, name):
+    """A page whose hints are left to ./stage hint, and whose answers stand at its end."""
+    answers = []
+
+    def shown(match):
+        if HINT.match(match[1]):
+            return ""
+        answers.append(match[2].strip())
+        return f"{len(answers)}. {match[1]}"
+
+    text = DETAILS.sub(shown, text)
+    text = re.sub(r"^(## (?:Hints|提示))$", rf"\1\n\n{course.say('read_hints', name)}", text, flags=re.M)
+    if answers:
+        listed = "\n".join(f"{at}. {answer}" for at, answer in enumerate(answers, 1))
+        text += f"\n\n## {course.say('read_answers')}\n{listed}"
+    return text
+
+
+def run():
+    parser = argparse.ArgumentParser(prog="./stage read", description="Shows the handout of a stage, a page at a time.",
+                                     epilog="e.g. ./stage read 3; without a stage: of the next unfinished one")
+    parser.add_argument("stage", nargs="?", help="3, say; 6.3 for one page of a stage that has several")
+    options = parser.parse_args()
+    known = course.stages()
+    number, _, part = (options.stage or str((progress.next_unfinished(known) or known[-1]).id)).partition(".")
+    stage = course.find_stage(number, known)
+    pages = stage.pages
+    if part and not (part.isdecimal() and 0 < int(part) < len(pages)):
+        there_are = (f"expected {stage.id}.1 to {stage.id}.{len(pages) - 1}" if len(pages) > 1
+                     else f"stage {stage.id} has one page")
+        raise course.Problem(f"no page '{stage.id}.{part}': {there_are}")
+    page = pages[int(part or 0)]
+    name = f"{stage.id}.{part}" if part else f"{stage.id}"
+    text = without_hints(page.read_text(encoding="utf-8"), name)
+    room = min(WIDEST, course.columns(usual=80))
+    ending = [course.say("read_end", page.relative_to(course.ROOT))]
+    if int(part or 0) + 1 < len(pages):
+        ending.append(course.say("read_next", f"{stage.id}.{int(part or 0) + 1}"))
+    lines = [line for said in ending for line in course.wrapped(said, room)]
+    course.page([*markdown.rendered(text, room, page.parent), *lines])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(course.main(run))

@@ -1,0 +1,87 @@
+"""The score of a student's whole program: tokens per second on models/story, on one thread, where its text is ours.
+
+The program is the student's, so nothing that it says about itself counts. Its tokens must be those of the reference
+implementation, after a beginning that no student knows. Its time is the kernel's account of the process; so it
+includes opening the model.
+"""
+import functools
+import pathlib
+import tempfile
+
+from grading import grader
+from grading import recipe
+from grading import submission
+from mine import mine_objects
+from sandbox import limited
+from sandbox.confine import confined
+from shared import course
+
+MODEL = course.ROOT / "models" / "story"
+COMMON = ["--model", str(MODEL), "--threads", "1"]
+BEGINNING, TOKENS = 16, 64
+RUNS = 5
+SECONDS = 60  # of one run
+
+
+def run(program, words):
+    """(the ids of the tokens that a program makes, or None; the seconds that it took), confined."""
+    with tempfile.TemporaryDirectory(dir=course.quick_folder()) as folder:
+        ids = pathlib.Path(folder) / "ids"
+        command = confined([program, *words, "--save-ids", ids], reads=[MODEL], writes=[folder], seconds=SECONDS)
+        ended = limited.run(command, folder, SECONDS + 5)
+        try:
+            said = submission.read_below(folder, ids.name)
+        except submission.Refused:
+            said = b""
+    return said.decode("ascii", "replace").strip() if ended.code == 0 else None, ended.cpu
+
+
+class Text:
+    """What every program has to write: the words of its command line, and the ids that must come out."""
+
+    def __init__(self, seed):
+        grader.build("ranking")
+        ours = course.BUILD / "src" / "stagecraft"
+        begin, _ = run(ours, ["story", "Once upon a time", "--temperature", "1", "--seed", str(seed),
+                              "-n", str(BEGINNING), *COMMON])
+        self.words = ["story", "--ids", begin or "0", "--temperature", "0", "-n", str(TOKENS), *COMMON]
+        self.ids, _ = run(ours, ["story", "--textbook", *self.words[1:]])
+        if not begin or not self.ids:
+            raise course.Problem(f"{MODEL}: the reference implementation wrote no text")
+        self.n_tokens = self.ids.count(",") + 1
+
+    def tokens_per_second(self, program):
+        """The best of some runs; 0 if a text differs."""
+        runs = [run(program, self.words) for _ in range(RUNS)]
+        if any(ids != self.ids for ids, _ in runs):
+            return 0.0
+        return self.n_tokens / max(min(seconds for _, seconds in runs), 0.001)
+
+
+@functools.lru_cache(maxsize=None)
+def link_words():
+    """Of the program that ./stage story --mine runs, without its name."""
+    words = recipe.ninja_runs(mine_objects.PROGRAM)
+    at = words.index("-o")
+    return words[:at] + words[at + 2:]
+
+
+def link(work, chosen, students):
+    """The program with these stages of a student's; students: {number: paths of objects}."""
+    program = work.folder / "program" / "stagecraft"
+    program.parent.mkdir(exist_ok=True)
+    objects = mine_objects.objects(chosen, students)
+    words = [part for word in link_words() for part in (objects if word.startswith("@") else [word])]
+    files = [word for word in words if word.endswith((".o", ".a"))]
+    work.link([*words, "-o", str(program)], files, program)
+    return program
+
+
+def score(handed_in, stages, text):
+    """The best of the student's programs: with all these stages, or without those that round, which may tip the
+    choice between two tokens. 0 where no text is ours. Throws grader.NotMade."""
+    with tempfile.TemporaryDirectory(dir=grader.PLACE, prefix="student-") as folder:
+        work = grader.Work(handed_in, {}, folder)
+        students = {stage.number: list(map(str, work.compile(stage).values())) for stage in stages}
+        return max(text.tokens_per_second(link(work, chosen, students))
+                   for chosen in (stages, [stage for stage in stages if not stage.rounds]))
