@@ -1,0 +1,122 @@
+// A folder whose matrices are stored in parts computes what a folder with the numbers of the
+// reference computes (reference/quantized_folders.py), and is converted without a loss.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+
+#include "base/error.h"
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/safetensors.h"
+#include "convert/convert.h"
+#include "tests/support/engines.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/support/tiny_models.h"
+
+namespace stagecraft {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kFolders[] = {
+    "gptq",         "gptq-act-order",   "gptq-v2",    "awq",          "packed",
+    "packed-zeros", "packed-act-order", "fp8-blocks", "fp8-one-scale"};
+
+fs::path quantized(const std::string& name) {
+  return fs::path(TEST_DATA "/formats/quantized") / name;
+}
+
+std::vector<float> logits_of(Engine engine) {
+  const std::vector<TokenId> ids = {1, 7, 30, 36, 3, 3, 12, 25};
+  Matrix<float> logits(ids.size(), engine.plan().vocab_size);
+  const auto sequence = engine.make_sequence(ids.size());
+  const Input input{sequence.get(), ids, ids.size()};
+  engine.forward({&input, 1}, logits.view());
+  return {logits.data(), logits.data() + logits.rows() * logits.cols()};
+}
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+// The same model, whole: its own plain tensors, and the reference's numbers for the others.
+void write_whole(const fs::path& folder, const std::string& name) {
+  convert_to_folder(
+      {.model = quantized("gptq"), .out = folder, .dtype = DType::F32, .with_tokenizer = false});
+  const SafetensorsFile file(folder / "model.safetensors");
+  const SafetensorsFile expected(quantized(name) / "expected.safetensors");
+  std::vector<StoredTensor> tensors = file.tensors();
+  for (StoredTensor& tensor : tensors) {
+    if (const StoredTensor* numbers = expected.find(tensor.name)) tensor = *numbers;
+  }
+  write_safetensors(folder / "model.safetensors", tensors, {});
+}
+
+TEST(QuantizedModel, GivesTheLogitsOfTheReferencesNumbersBitForBit) {
+  for (const std::string name : kFolders) {
+    const TemporaryFolder folder;
+    write_whole(folder.path() / "whole", name);
+    EXPECT_TRUE(same_bits(logits_of(textbook_engine(quantized(name))),
+                          logits_of(textbook_engine(folder.path() / "whole"))))
+        << name;
+  }
+}
+
+// Activations are rounded to bytes where weights are integers: see CpuWeights in cpu_pass_test.cpp.
+TEST(QuantizedModel, GivesTheTextbooksLogitsNearlyOnTheCpuBackend) {
+  for (const std::string name : kFolders) {
+    const std::vector<float> expected = logits_of(textbook_engine(quantized(name)));
+    const std::vector<float> found = logits_of(cpu_engine(quantized(name)));
+    double error = 0.0, size = 0.0;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      error += std::pow(found[i] - expected[i], 2);
+      size += std::pow(expected[i], 2);
+    }
+    EXPECT_LT(std::sqrt(error / size), 0.006 * std::sqrt(3.0)) << name;
+  }
+}
+
+TEST(QuantizedModel, IsConvertedWithoutALoss) {
+  const TemporaryFolder folder;
+  const fs::path gguf = folder.path() / "model.gguf";
+  for (const std::string name : kFolders) {
+    const std::vector<float> expected = logits_of(textbook_engine(quantized(name)));
+    const fs::path whole = folder.path() / name;
+    convert_to_folder({.model = quantized(name), .out = whole, .with_tokenizer = false});
+    EXPECT_TRUE(same_bits(logits_of(textbook_engine(whole)), expected)) << name;
+    convert_to_gguf(
+        {.model = quantized(name), .out = gguf, .with_tokenizer = false, .replace = true});
+    EXPECT_TRUE(same_bits(logits_of(textbook_engine(gguf)), expected)) << name;
+    if (name == "gptq") {
+      const Checkpoint checkpoint = Checkpoint::open(gguf);
+      const StoredTensor* down = checkpoint.find("model.layers.0.mlp.down_proj.weight");
+      ASSERT_NE(down, nullptr);
+      EXPECT_EQ(down->dtype, DType::Q4_0);
+    }
+  }
+}
+
+// Of every architecture: where one does not look at the field, the weights would be refused, but
+// only by their names.
+TEST(QuantizedModel, IsRefusedByTheFieldWhereTheConfigSaysWhatIsNotRead) {
+  for (const std::string& name : tiny_model_names()) {
+    const TemporaryFolder folder;
+    const fs::path path = folder.path() / "model";
+    fs::copy(TEST_DATA "/models/" + name, path);
+    std::string config = read_file(path / "config.json");
+    write_file(path / "config.json",
+               R"({"quantization_config": {"quant_method": "aqlm"}, )" + config.substr(1));
+    try {
+      textbook_engine(path);
+      ADD_FAILURE() << name << " opens";
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("config.json: quantization_config: 'quant_method'"),
+                std::string::npos)
+          << name << ": " << error.what();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stagecraft
