@@ -98,12 +98,12 @@ class Integers:
 
 
 def gptq(name: str, matrix: Integers, stored_less: int, with_groups: bool) -> tuple[Tensors, Tensor]:
-    """As GPTQModel's and AutoGPTQ's pack: words along the inputs; zeros along the outputs, less 1 in the
-    older format, where 0 is stored as 15."""
+    """As GPTQModel packs: words along the inputs; zeros along the outputs, and in the older format each
+    word of them less 0x11111111."""
     scales = matrix.scales.half()
     parts = {
         f"{name}.qweight": tensor(words(matrix.q).T),
-        f"{name}.qzeros": tensor(words((matrix.zeros.T - stored_less) % 16)),
+        f"{name}.qzeros": tensor(words(matrix.zeros.T) - numpy.int32(stored_less)),
         f"{name}.scales": scales.T.contiguous(),
     }
     if with_groups:
@@ -200,12 +200,12 @@ def folders() -> dict[str, tuple[Json, Any]]:
     return {
         "gptq": (
             gptq_config | {"group_size": 32, "desc_act": False, "sym": True},
-            lambda name: gptq(LAYER + name, integers("gptq", name, 32, False), 1, True),
+            lambda name: gptq(LAYER + name, integers("gptq", name, 32, False), 0x11111111, True),
         ),
         "gptq-act-order": (
             gptq_config | {"group_size": 16, "desc_act": True, "sym": False},
             lambda name: gptq(
-                LAYER + name, integers("gptq-act-order", name, 16, True, True), 1, True
+                LAYER + name, integers("gptq-act-order", name, 16, True, True), 0x11111111, True
             ),
         ),
         "gptq-v2": (

@@ -185,13 +185,14 @@ ScaledIntegers read_by_inputs(Parts& parts, const Quantization& how) {
   const auto zeros = copy_of<std::uint32_t>(parts.of_shape("qzeros", kWords, {m.n_groups, words}));
   const auto scales =
       floats_of(parts.of_shape("scales", kFloats, {m.n_groups, m.outputs}), parts.where());
+  const std::uint32_t less = how.zeros_less_one ? 0x11111111u : 0u;
   m.zeros.resize(m.outputs * m.n_groups);
   m.scales.resize(m.zeros.size());
   for (std::size_t o = 0; o < m.outputs; ++o) {
     for (std::size_t g = 0; g < m.n_groups; ++g) {
-      const unsigned zero = integer_of(zeros[g * words + o / kPerWord], place[o % kPerWord]);
-      const unsigned whole = how.zeros_less_one ? (zero + 1) & 15u : zero;
-      m.zeros[o * m.n_groups + g] = static_cast<std::int8_t>(whole);
+      const std::uint32_t word = zeros[g * words + o / kPerWord] + less;
+      const unsigned zero = integer_of(word, place[o % kPerWord]);
+      m.zeros[o * m.n_groups + g] = static_cast<std::int8_t>(zero);
       m.scales[o * m.n_groups + g] = scales[g * m.outputs + o];
     }
   }
