@@ -1,11 +1,14 @@
-"""Small model folders whose matrices are stored as GPTQ, AWQ, compressed-tensors and fp8 store them.
+"""Small model folders whose matrices are stored as GPTQ, AWQ, compressed-tensors and fp8 do it.
 
-Each folder has config.json, model.safetensors, and expected.safetensors: the f32 numbers that its quantised
-matrices stand for. make_formats.py writes them.
+Each folder has config.json, model.safetensors, and expected.safetensors: the f32 numbers that its
+quantised matrices stand for. make_formats.py writes them.
 
-The packages that write such files (GPTQModel, AutoAWQ, compressed-tensors) are not needed here. Integers,
-zeros and scales are random, `expected` is (q - zero) * scale in f32, and the packing below follows what those
-packages publish. Of fp8 the numbers are transformers' own: Fp8Dequantize, in f32.
+The packages that write such files are not needed here. Integers, zeros and scales are random,
+`expected` is (q - zero) * scale in f32, and the packing below follows what the packages publish.
+The committed files were checked by hand with the packages: unpacked by compressed-tensors 0.20.0
+(act-order by 0.9.4, because 0.20.0 has removed it), by the functions of AutoAWQ 0.2.9, and by the
+formulas of GPTQModel 7.7.0, each with scales in f32, they give `expected` bit for bit. The numbers
+of fp8 are transformers' own: Fp8Dequantize, in f32.
 """
 
 from __future__ import annotations
@@ -60,8 +63,8 @@ PLAIN = {
 
 
 def words(integers: Array, order: tuple[int, ...] = tuple(range(8))) -> Array:
-    """Eight columns in a word of 32 bits: column order[i] in its bits 4 i to 4 i + 3. The last word is
-    filled up with zeros."""
+    """Eight columns in a word of 32 bits: column order[i] in its bits 4 i to 4 i + 3. The last word
+    is filled up with zeros."""
     rows, columns = integers.shape
     padded = numpy.zeros((rows, -(-columns // 8) * 8), numpy.uint32)
     padded[:, :columns] = integers
@@ -77,9 +80,11 @@ def tensor(array: Array) -> Tensor:
 
 
 class Integers:
-    """A random matrix: q and the zero of its group from 0 to 15, a scale for each output and group."""
+    """A random matrix: q and the zero of its group from 0 to 15, a scale per output and group."""
 
-    def __init__(self, name: str, shape: tuple[int, int], group_size: int, zeros: bool, order: bool):
+    def __init__(
+        self, name: str, shape: tuple[int, int], group_size: int, zeros: bool, order: bool
+    ):
         random = random_for(f"formats/quantized/{name}")
         outputs, inputs = shape
         self.shape = shape
@@ -97,9 +102,11 @@ class Integers:
         return tensor((self.q - zeros).astype(numpy.float32) * scale)
 
 
-def gptq(name: str, matrix: Integers, stored_less: int, with_groups: bool) -> tuple[Tensors, Tensor]:
-    """As GPTQModel packs: words along the inputs; zeros along the outputs, and in the older format each
-    word of them less 0x11111111."""
+def gptq(
+    name: str, matrix: Integers, stored_less: int, with_groups: bool
+) -> tuple[Tensors, Tensor]:
+    """As GPTQModel packs: words along the inputs; zeros along the outputs, and in the older format
+    each word of them less 0x11111111."""
     scales = matrix.scales.half()
     parts = {
         f"{name}.qweight": tensor(words(matrix.q).T),
@@ -239,7 +246,11 @@ def folders() -> dict[str, tuple[Json, Any]]:
                 {"symmetric": False, "strategy": "group", "group_size": 8, "actorder": "group"}
             ),
             lambda name: packed(
-                LAYER + name, integers("packed-act-order", name, 8, True, True), torch.float32, True, True
+                LAYER + name,
+                integers("packed-act-order", name, 8, True, True),
+                torch.float32,
+                True,
+                True,
             ),
         ),
         "fp8-blocks": (

@@ -372,7 +372,7 @@ void print_memory(const Checkpoint& checkpoint, const Plan& plan, std::size_t co
   if (matrices.per_token != matrices.all) {
     line("read per token", static_cast<double>(matrices.per_token), "  of the weights");
   }
-  if (copied != 0.0) line("copied", copied, "  what the file has in another order");
+  if (copied != 0.0) line("copied", copied, "  what the file has in another order or in parts");
   line("KV cache", cache,
        fmt::format("  {} per token; {} with --kv-type f16, {} with q8_0",
                    bytes_text(cache / static_cast<double>(context)),
