@@ -32,7 +32,7 @@ unsigned integer_of(std::uint32_t word, std::size_t i) { return word >> (4 * i) 
 std::string dtype_names(std::span<const DType> dtypes) {
   std::vector<std::string_view> names;
   for (const DType dtype : dtypes) names.push_back(dtype_name(dtype));
-  return fmt::format("{}", fmt::join(names, " or "));
+  return alternatives(std::move(names));
 }
 
 // The tensors of one matrix. Each that is asked for is taken out of the map.

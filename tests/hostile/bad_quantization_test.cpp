@@ -128,7 +128,7 @@ const BadModel kBadConfigs[] = {
 
 const BadModel kBadParts[] = {
     {"without_scales", stored_as("gptq", without_tensor(kDown + "scales")),
-     down("scales", "expected F32 or F16 or BF16, found none")},
+     down("scales", "expected BF16, F16 or F32, found none")},
     {"without_zeros", stored_as("awq", without_tensor(kDown + "qzeros")),
      down("qzeros", "expected I32, found none")},
     {"without_integers", stored_as("gptq", without_tensor(kDown + "qweight")),
@@ -149,7 +149,7 @@ const BadModel kBadParts[] = {
      stored_as("gptq", with_tensor(kDown + "scales", DType::F16, {1, 32})),
      down("scales", "expected [2, 32], found [1, 32]")},
     {"with_whole_scales", stored_as("awq", with_tensor(kDown + "scales", DType::I32, {2, 32})),
-     down("scales", "expected F32 or F16 or BF16, found I32")},
+     down("scales", "expected BF16, F16 or F32, found I32")},
     {"with_zeros_of_fewer_outputs",
      stored_as("awq", with_tensor(kDown + "qzeros", DType::I32, {2, 3})),
      down("qzeros", "expected [2, 4], found [2, 3]")},
@@ -184,7 +184,7 @@ const BadModel kBadParts[] = {
     {"without_packed_groups", stored_as("packed-act-order", without_tensor(kDown + "weight_g_idx")),
      down("weight_g_idx", "expected I32, found none")},
     {"of_fp8_without_a_scale", stored_as("fp8-blocks", without_tensor(kDown + "weight_scale_inv")),
-     down("weight_scale_inv", "expected F32 or F16 or BF16, found none")},
+     down("weight_scale_inv", "expected BF16, F16 or F32, found none")},
     {"of_fp8_with_other_blocks", says("fp8-blocks", R"({"weight_block_size": [16, 16]})"),
      down("weight_scale_inv", "expected [2, 4], found [2, 2]")},
     {"of_fp8_with_blocks_where_one_number_is_expected",
