@@ -192,9 +192,12 @@ const BadModel kBadParts[] = {
      down("weight_scale_inv", "expected one number, found [2, 2]")},
     {"of_fp8_without_a_config",
      stored_as("fp8-one-scale", config(R"({"quantization_config": null})")),
-     down("weight", "expected F32, F16 or BF16, found F8_E4M3")},
+     "model.safetensors: tensor 'model.layers.0.self_attn.k_proj.weight': expected F32, F16 or "
+     "BF16, "
+     "found F8_E4M3"},
     {"of_gptq_without_a_config", stored_as("gptq", config(R"({"quantization_config": null})")),
-     down("weight", "expected [32, 64], found none")},
+     "model.safetensors: tensor 'model.layers.0.self_attn.k_proj.weight': expected [16, 32], found "
+     "none"},
     {"that_are_not_there", config(R"({"quantization_config": {"quant_method": "fp8"}})"),
      "model.safetensors: expected matrices as 'quantization_config' says (fp8, a scale per "
      "matrix), found no '.weight' of them"},
