@@ -88,8 +88,9 @@ void iq4_nl(Bytes block, float* out) {  // d, 16 bytes
 // Microscaling Formats 1.0, 5.3.3), so that all are integers.
 constexpr std::int8_t kMicroscaled[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
-void mxfp4(Bytes block, float* out) {                // the exponent of d, 16 bytes
-  const float d = std::ldexp(1.0f, block[0] - 128);  // half of 2^(exponent - 127): see above
+void mxfp4(Bytes block, float* out) {  // the exponent of d, 16 bytes
+  // Half of 2^(exponent - 127), because the values are twice as large.
+  const float d = std::ldexp(1.0f, block[0] - 128);
   for (Index i = 0; i < 16; ++i) {
     out[i] = d * f32(kMicroscaled[low(block[1 + i])]);
     out[16 + i] = d * f32(kMicroscaled[high(block[1 + i])]);

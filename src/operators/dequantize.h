@@ -15,10 +15,9 @@ namespace stagecraft {
 //   Q3_K, Q6_K        256 elements   d * scale * q          a scale for each 16
 //   Q2_K, Q4_K, Q5_K  256 elements   d * scale * q - dmin * min    for each 16, 32 and 32
 //   Q8_K              256 elements   d * q                  d in f32
-//   IQ4_NL             32 elements   d * value of q         16 values, closer to each other near 0
-//   IQ4_XS            256 elements   d * scale * value of q      the same values; a scale for each
-//   32 MXFP4              32 elements   d * value of q         values of 4-bit floats; d is a power
-//   of 2
+//   IQ4_NL             32 elements   d * table[q]           16 values, the denser the nearer to 0
+//   IQ4_XS            256 elements   d * scale * table[q]   the same values, a scale for each 32
+//   MXFP4              32 elements   d * table[q]           4-bit floats, d a power of 2
 //
 // All others than Q8_K and MXFP4 keep d in f16.
 //

@@ -32,8 +32,9 @@ std::array<float, 256> all_values() {
 void f8_e4m3_to_f32(std::span<const std::byte> bytes, std::span<float> out) {
   static const std::array<float, 256> kValues = all_values();
   check_size("f8_e4m3_to_f32", "out", bytes.size(), out.size());
-  for (std::size_t i = 0; i < bytes.size(); ++i)
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
     out[i] = kValues[std::to_integer<unsigned>(bytes[i])];
+  }
 }
 
 }  // namespace stagecraft
