@@ -40,5 +40,3 @@ foreach(line IN LISTS lines)
     PROPERTIES COMPILE_OPTIONS "${flags};${kernel_options}" SKIP_PRECOMPILE_HEADERS ON)
 endforeach()
 file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/lists/instruction_sets.inc CONTENT "${kernel_list}")
-set_source_files_properties(operators/kernels/select.cpp PROPERTIES
-  INCLUDE_DIRECTORIES ${CMAKE_CURRENT_BINARY_DIR}/lists)

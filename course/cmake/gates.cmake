@@ -151,8 +151,13 @@ endforeach()
 set(sandbox ${CMAKE_SOURCE_DIR}/course/sandbox)
 set(sandbox_sources ${sandbox}/confinement.cpp ${sandbox}/landlock.cpp ${sandbox}/syscall_filter.cpp)
 set(judge ${CMAKE_SOURCE_DIR}/course/judge)
-file(GLOB sources CONFIGURE_DEPENDS ${gates}/*.cpp ${judge}/*.cpp)
-add_executable(gate ${sources} ${sandbox_sources} ${CMAKE_SOURCE_DIR}/course/worker/exchange.cpp)
+file(GLOB gate_sources CONFIGURE_DEPENDS ${gates}/*.cpp)
+compile_together(gate_sources gates ${gate_sources})
+file(GLOB judge_sources CONFIGURE_DEPENDS ${judge}/*.cpp)
+list(REMOVE_ITEM judge_sources ${judge}/places.cpp)  # has definitions of its own
+compile_together(judge_sources judge ${judge_sources})
+add_executable(gate ${gate_sources} ${judge_sources} ${judge}/places.cpp ${sandbox_sources}
+  ${CMAKE_SOURCE_DIR}/course/worker/exchange.cpp)
 target_include_directories(gate PRIVATE ${CMAKE_SOURCE_DIR})
 # What workers answer may have any shape: an index outside ends the gate, and costs that stage.
 target_compile_definitions(gate PRIVATE _GLIBCXX_ASSERTIONS)

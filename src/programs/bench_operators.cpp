@@ -70,7 +70,8 @@ LargeMemory some_panels(WeightLayout layout, const Shape& shape) {
 double time_tiles(const Kernels& k, WeightLayout layout, const LargeMemory& weights,
                   const Shape& shape, std::size_t most) {
   const auto f = static_cast<std::size_t>(layout);
-  const std::size_t bytes = panel_bytes(layout, shape.inputs);
+  const PanelMatrix matrix{layout, shape.outputs, shape.inputs, weights.data(),
+                           panel_bytes(layout, shape.inputs)};
   const std::size_t blocks = shape.inputs / kQuantBlock;
   const LargeMemory rows = some_numbers(shape.rows * shape.inputs * sizeof(float));
   const std::vector<float> scales(shape.rows * blocks, 0.01f);
@@ -80,8 +81,7 @@ double time_tiles(const Kernels& k, WeightLayout layout, const LargeMemory& weig
       shape.inputs * sizes[static_cast<std::size_t>(k.activation_type[f])];
   alignas(64) float out[kTileRows * kPanelOutputs];
   return time_panels(shape, most, [&](std::size_t panel, std::size_t r, std::size_t n) {
-    const std::byte* weight = weights.data() + panel * bytes;
-    TileArgs args{.panel = weight,
+    TileArgs args{.panel = matrix.panel(panel),
                   .inputs = shape.inputs,
                   .rows = rows.data() + r * row_bytes,
                   .row_stride = shape.inputs,
@@ -90,7 +90,7 @@ double time_tiles(const Kernels& k, WeightLayout layout, const LargeMemory& weig
                   .block_stride = blocks,
                   .out = out,
                   .out_stride = kPanelOutputs};
-    fetch_on_the_way(args, weight + bytes, bytes, r, n, shape.rows);
+    fetch_on_the_way(args, matrix, panel, r, n, shape.rows);
     k.tile[f][n - 1](args);
   });
 }

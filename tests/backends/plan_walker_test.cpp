@@ -24,7 +24,7 @@ struct Seen {
   std::vector<float> values;
 };
 
-struct Run {
+struct Shown {
   std::vector<Seen> seen;
   std::vector<float> logits;
 };
@@ -38,8 +38,8 @@ std::vector<float> numbers(MatrixView<const float> value) {
 }
 
 // Everything that a backend shows of a text in two passes, and the logits of its last two tokens.
-Run run(Backend& backend, std::span<const TokenId> ids, std::size_t vocab_size) {
-  Run result;
+Shown run(Backend& backend, std::span<const TokenId> ids, std::size_t vocab_size) {
+  Shown result;
   const auto sequence = backend.make_sequence(ids.size(), 0);
   backend.set_probe([&](int layer, std::string_view name, MatrixView<const float> value) {
     result.seen.push_back({layer, std::string(name), numbers(value)});

@@ -11,32 +11,23 @@
 #include "checkpoint/flm.h"
 #include "checkpoint/gguf.h"
 #include "checkpoint/safetensors.h"
-#include "generation/trace.h"
 #include "model/config_file.h"
 #include "tests/support/engines.h"
+#include "tests/support/logits.h"
+#include "tests/support/same_bits.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_chat_model.h"
+#include "tests/support/tiny_models.h"
 #include "text/tokenizer.h"
 
 namespace stagecraft {
 namespace {
 
-const std::string kModels = TEST_DATA "/models/";
 const std::string kGguf = TEST_DATA "/gguf/";
 const std::string kFormats = TEST_DATA "/formats/";
 
-std::vector<float> logits_of(const std::filesystem::path& path) {
-  const std::vector<TokenId> ids = {1, 7, 40, 61, 3, 3, 12, 55};
-  const std::vector<std::size_t> passes = {ids.size()};
-  Engine engine = textbook_engine(path);
-  const auto activations = trace(engine, ids, passes);
-  const Matrix<float>& logits = activations.back().values;
-  return {logits.data(), logits.data() + logits.rows() * logits.cols()};
-}
-
 bool same_logits(const std::filesystem::path& a, const std::filesystem::path& b) {
-  const std::vector<float> x = logits_of(a), y = logits_of(b);
-  return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) == 0;
+  return same_bits(logits_of(textbook_engine(a)), logits_of(textbook_engine(b)));
 }
 
 class Convert : public testing::Test {
@@ -81,7 +72,8 @@ TEST_F(Convert, ToGgufGivesTheTensorsAndLogitsOfTheReference) {
 TEST_F(Convert, ToGgufWritesTheSlowingDownOfRopeAsFactors) {
   const std::string name = "llama-rope-llama3";
   convert_to_gguf({.model = kModels + name, .out = out("a.gguf"), .with_tokenizer = false});
-  const std::vector<float> found = logits_of(out("a.gguf")), expected = logits_of(kModels + name);
+  const std::vector<float> found = logits_of(textbook_engine(out("a.gguf"))),
+                           expected = logits_of(textbook_engine(kModels + name));
   for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 2e-5f);
   EXPECT_EQ(refusal(convert_to_folder,
                     {.model = out("a.gguf"), .out = out("b"), .with_tokenizer = false}),

@@ -17,6 +17,7 @@
 #include "generation/trace_file.h"
 #include "tests/backends/conformance_cases.h"
 #include "tests/backends/plan_oracle.h"
+#include "tests/support/same_bits.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_models.h"
 
@@ -37,10 +38,6 @@ const std::vector<std::string> kRefused = {"short conv",  "gated delta",     "pr
                                            "route groups"};
 
 EngineOptions options(KvType kv_type = KvType::F32) { return {BackendKind::Cuda, 1, kv_type}; }
-
-bool same_bits(std::span<const float> a, std::span<const float> b) {
-  return std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
-}
 
 TEST(CudaConformance, EveryStepIsItsFormulaAndARowDoesNotDependOnOthers) {
   const TemporaryFolder folder;

@@ -6,7 +6,6 @@
 namespace stagecraft::stages {
 namespace {
 
-constexpr double kUlp = 0x1p-24;        // half a unit in the last place, relative
 constexpr double kSmallest = 0x1p-126;  // below this, f32 loses bits
 // How far off a sigmoid may be below zero, where it is small: a formula like (1 + tanh(x / 2)) / 2
 // is as right as another and knows it to a few units in the last place of 1.

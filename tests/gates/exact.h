@@ -4,6 +4,8 @@
 
 namespace stagecraft::stages {
 
+inline constexpr double kUlp = 0x1p-24;  // half a unit in the last place of a float, relative
+
 // The staged functions in f64, for questions made on the spot. Each takes numbers that may already
 // be off (`allowed`) and says how far off its result may be then, so that blocks are judged like
 // operators. The rules: a sum of n products, in any order, is off by at most

@@ -129,7 +129,7 @@ void judge_findings(Question asked) {
 
 constexpr std::uint64_t kRequests = 10;
 
-struct Band {
+struct CountBand {
   double times;                // bytes in sectors, as a multiple of the least
   bool few_conflicts = false;  // at most one per kRequests of shared memory
 };
@@ -159,7 +159,8 @@ std::string worst_line(const Watched& watched, bool of_conflicts) {
              per_request(worst->ideal));
 }
 
-std::string problem_with_counts(const Question& asked, const Band& band, const Outcome& outcome) {
+std::string problem_with_counts(const Question& asked, const CountBand& band,
+                                const Outcome& outcome) {
   const Watched watched(outcome.response);
   const auto most = band.times * static_cast<double>(asked.bytes);
   if (static_cast<double>(watched.bytes_in_sectors()) > most) {
@@ -174,7 +175,7 @@ std::string problem_with_counts(const Question& asked, const Band& band, const O
 }
 
 // Counts are whole numbers: two cases are needed to name the mistake behind them.
-void judge_counts(Question asked, const Band& band) {
+void judge_counts(Question asked, const CountBand& band) {
   asked.one.expected["findings"] = exactly({});
   asked.one.expected["counts"] = exactly({0, 0});  // for known mistakes
   const auto right = std::make_shared<bool>(false);
@@ -217,7 +218,7 @@ TEST(GpuRmsNormChecked, HasNoFindings) {
 // One thread per row makes 32 lanes touch 32 sectors, 16 times the least; a warp per row touches 4.
 // Reading x twice makes 2 times the least, because the weight is read once per row. `x[i] * x[i]`
 // makes 2.5, because no compiler merges the two reads here.
-void count_rms_norm(const Band& band) {
+void count_rms_norm(const CountBand& band) {
   Inputs inputs;
   judge_counts(rms_norm(inputs, 64, 192), band);
   judge_counts(rms_norm(inputs, 40, 224), band);
@@ -257,7 +258,7 @@ TEST(GpuMatmulChecked, HasNoFindings) {
 
 // One thread per element of C reads 33 sectors for 32 products: 132.5 times the least. One warp per
 // element: 36 times. A tile of 16 x 16: 2.5 times, of 32 x 32: 1.5 times.
-void count_matmul(const Band& band) {
+void count_matmul(const CountBand& band) {
   Inputs inputs;
   judge_counts(matmul(inputs, 64, 64, 32), band);
   judge_counts(matmul(inputs, 48, 64, 32), band);
@@ -311,7 +312,7 @@ TEST(GpuAttentionChecked, HasNoFindings) {
 
 // One thread per key touches 32 sectors per request. Reading keys and values once per query head
 // makes 2 times the least here, because two heads share them.
-void count_attention(const Band& band) {
+void count_attention(const CountBand& band) {
   Inputs inputs;
   judge_counts(attention(inputs, 4, 2, 48, 96), band);
   judge_counts(attention(inputs, 4, 2, 48, 64), band);

@@ -11,6 +11,7 @@
 #include "operators/float_to_half.h"
 #include "operators/half_to_float.h"
 #include "operators/q8_0.h"
+#include "tests/gates/exact.h"
 #include "tests/gates/questions.h"
 #include "tests/support/engines.h"
 #include "text/tokenizer.h"
@@ -19,7 +20,6 @@ namespace stagecraft::stages {
 namespace {
 
 constexpr std::size_t kBlock = BlockQ8_0::kSize;
-constexpr double kUlp = 0x1p-24;
 
 float to_f32(std::uint16_t bits) {
   float value = 0.0f;

@@ -12,8 +12,6 @@
 namespace stagecraft::stages {
 namespace {
 
-constexpr double kUlp = 0x1p-24;
-
 Case packed_case(const std::string& name, const Tensor& a, const Tensor& b) {
   Tensor other = b;
   for (float& value : other.values) value = 3.0f - value;

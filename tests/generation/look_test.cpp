@@ -8,12 +8,12 @@
 #include "base/error.h"
 #include "generation/trace.h"
 #include "tests/support/engines.h"
+#include "tests/support/tiny_models.h"
 
 namespace stagecraft {
 namespace {
 
-const std::string kModels = TEST_DATA "/models/";
-constexpr std::size_t kContext = 9;  // some models have no more positions
+constexpr std::size_t kPositions = 9;  // some models have no more positions
 
 std::vector<std::string> all_models() {
   std::vector<std::string> names;
@@ -37,7 +37,7 @@ class EveryModel : public testing::TestWithParam<std::string> {};
 TEST_P(EveryModel, LooksAtWhatTraceWritesDown) {
   Engine engine = walker_engine(kModels + GetParam());
   const std::vector<TokenId> ids = text_of(engine.plan());
-  Session session(engine, kContext);
+  Session session(engine, kPositions);
   const Look found = look(session, ids).value();
   const std::size_t passes[] = {ids.size()};
   const std::vector<Activation> all = trace(engine, ids, passes);
@@ -72,7 +72,7 @@ TEST_P(EveryModel, LooksAtWhatTraceWritesDown) {
 
 TEST_P(EveryModel, TheLastLayersGuessIsTheModelsOwn) {
   Engine engine = walker_engine(kModels + GetParam());
-  Session session(engine, kContext);
+  Session session(engine, kPositions);
   const Look found = look(session, text_of(engine.plan())).value();
   std::vector<float> logits(engine.plan().vocab_size);
   const std::size_t last = engine.plan().n_layers - 1;
@@ -86,7 +86,7 @@ TEST_P(EveryModel, TheLastLayersGuessIsTheModelsOwn) {
 TEST_P(EveryModel, DoesNotDependOnWhatTheSessionHeldBefore) {
   Engine engine = walker_engine(kModels + GetParam());
   const std::vector<TokenId> ids = text_of(engine.plan());
-  Session session(engine, kContext);
+  Session session(engine, kPositions);
   const Look first = look(session, ids).value();
   std::vector<TokenId> longer = ids;
   longer.push_back(6);
@@ -111,12 +111,12 @@ INSTANTIATE_TEST_SUITE_P(Look, EveryModel, testing::ValuesIn(all_models()), test
 
 TEST(Look, StopsBetweenPassesAndRefusesWhatDoesNotFit) {
   Engine engine = walker_engine(kModels + "llama-mha");
-  Session session(engine, kContext);
+  Session session(engine, kPositions);
   const std::vector<TokenId> ids = {1, 2, 3};
   EXPECT_FALSE(look(session, ids, [] { return false; }).has_value());
   EXPECT_TRUE(look(session, ids, [] { return true; }).has_value());
   EXPECT_THROW(look(session, {}), Error);
-  EXPECT_THROW(look(session, std::vector<TokenId>(kContext + 1, 1)), Error);
+  EXPECT_THROW(look(session, std::vector<TokenId>(kPositions + 1, 1)), Error);
   const std::vector<TokenId> wrong = {1, 65};
   EXPECT_THROW(look(session, wrong), Error);
   EXPECT_TRUE(look(session, ids).has_value());  // and goes on afterwards
@@ -124,7 +124,7 @@ TEST(Look, StopsBetweenPassesAndRefusesWhatDoesNotFit) {
 
 TEST(Look, CountsTheBytesOfAStep) {
   Engine engine = walker_engine(kModels + "qwen3-qk-norm");  // 24 wide, 4 heads of 8, 2 kv heads
-  Session session(engine, kContext);
+  Session session(engine, kPositions);
   const std::vector<TokenId> ids = {1, 2, 3};
   const Look found = look(session, ids).value();
   const auto bytes = [&](int layer, std::string_view name) {
@@ -141,7 +141,7 @@ TEST(Look, CountsTheBytesOfAStep) {
 
 TEST(Look, NeedsTheTextbook) {
   Engine engine = cpu_engine(kModels + "llama-mha");
-  Session session(engine, kContext);
+  Session session(engine, kPositions);
   const std::vector<TokenId> ids = {1, 2, 3};
   EXPECT_THROW(look(session, ids), Error);
   std::vector<float> row(24), logits(65);

@@ -6,11 +6,11 @@
 #include "generation/trace_file.h"
 #include "tests/support/engines.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/tiny_models.h"
 
 namespace stagecraft {
 namespace {
 
-const std::string kModels = TEST_DATA "/models/";
 using Passes = std::vector<std::size_t>;
 
 std::vector<Activation> trace_tiny(const std::string& name, std::vector<TokenId> ids,

@@ -23,7 +23,7 @@ const BadModel kBadConfigs[] = {
     {"is_a_git_lfs_pointer",
      text("config.json", "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 9\n"),
      "config.json: is a Git LFS pointer, not the file itself: fetch it with 'git lfs pull'"},
-    {"is_5_MB", text("config.json", std::string(5'000'000, ' ')),
+    {"is_5_MB", [](TinyModel& model) { text("config.json", std::string(5'000'000, ' '))(model); },
      "config.json: expected at most 4194304 bytes, found 5000000"},
 
     // The JSON.
@@ -47,7 +47,8 @@ const BadModel kBadConfigs[] = {
     {"is_a_string", text("config.json", "\"llama\""),
      "config.json: expected an object, found \"llama\""},
     {"nests_too_deep", text("config.json", kDeep), "config.json: nested deeper than 64 levels"},
-    {"nests_a_million_deep", text("config.json", std::string(1'000'000, '[')),
+    {"nests_a_million_deep",
+     [](TinyModel& model) { text("config.json", std::string(1'000'000, '['))(model); },
      "config.json: nested deeper than 64 levels"},
     {"gives_a_member_twice", config_with(R"("vocab_size": 66)"),
      "config.json: 'vocab_size' is given twice"},

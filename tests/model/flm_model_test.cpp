@@ -7,25 +7,17 @@
 #include "generation/trace.h"
 #include "model/flm_config.h"
 #include "tests/support/engines.h"
+#include "tests/support/logits.h"
+#include "tests/support/same_bits.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_models.h"
 
 namespace stagecraft {
 namespace {
 
-std::vector<float> logits_of(Engine engine) {
-  const std::vector<TokenId> ids = {1, 7, 40, 61, 3, 3, 12, 55};
-  const std::vector<std::size_t> passes = {ids.size()};
-  const auto activations = trace(engine, ids, passes);
-  const Matrix<float>& logits = activations.back().values;
-  return {logits.data(), logits.data() + logits.rows() * logits.cols()};
-}
-
 TEST(FlmModel, GivesTheLogitsOfItsFolderBitForBit) {
-  const std::vector<float> found = logits_of(textbook_engine(TEST_DATA "/formats/llama-gqa2.flm"));
-  const std::vector<float> expected = logits_of(textbook_engine(TEST_DATA "/models/llama-gqa2"));
-  ASSERT_EQ(found.size(), expected.size());
-  EXPECT_EQ(std::memcmp(found.data(), expected.data(), found.size() * sizeof(float)), 0);
+  EXPECT_TRUE(same_bits(logits_of(textbook_engine(TEST_DATA "/formats/llama-gqa2.flm")),
+                        logits_of(textbook_engine(TEST_DATA "/models/llama-gqa2"))));
 }
 
 // ChatGLM and ChatGLM2, as FastLLM's converter writes them, and as ours does.

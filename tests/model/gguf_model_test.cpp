@@ -11,28 +11,17 @@
 #include "model/forward.h"
 #include "model/gguf_config.h"
 #include "tests/support/engines.h"
+#include "tests/support/logits.h"
+#include "tests/support/same_bits.h"
 #include "tests/support/tiny_models.h"
 
 namespace stagecraft {
 namespace {
 
-const std::vector<TokenId> kIds = {1, 7, 30, 36, 3, 3, 12, 25};
-
-std::vector<float> logits_of(Engine engine) {
-  const std::vector<std::size_t> passes = {kIds.size()};
-  const auto activations = trace(engine, kIds, passes);
-  const Matrix<float>& logits = activations.back().values;
-  return {logits.data(), logits.data() + logits.rows() * logits.cols()};
-}
-
 Engine gguf(const std::string& name) {
   return textbook_engine(TEST_DATA "/gguf/" + name + ".gguf");
 }
 Engine folder(const std::string& name) { return textbook_engine(TEST_DATA "/models/" + name); }
-
-bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
-}
 
 TEST(GgufModel, GivesTheLogitsOfItsFolderBitForBit) {
   for (const std::string name : {"llama-gqa2",
@@ -99,10 +88,10 @@ TEST(GgufModel, TakesTheFactorsOfRope) {
   for (std::size_t i = 0; i < logits.size(); ++i) EXPECT_NEAR(logits[i], expected[i], 2e-5f);
 
   file.model.config.rope.factors.clear();
-  KvCache cache(file.model.config, kIds.size());
-  Workspace workspace(file.model.config, kIds.size(), kIds.size(), 1);
-  Matrix<float> all(kIds.size(), file.model.config.vocab_size);
-  forward(file.model, kIds, cache, workspace, all.view());
+  KvCache cache(file.model.config, kEightIds.size());
+  Workspace workspace(file.model.config, kEightIds.size(), kEightIds.size(), 1);
+  Matrix<float> all(kEightIds.size(), file.model.config.vocab_size);
+  forward(file.model, kEightIds, cache, workspace, all.view());
   const std::span<const float> others(all.data(), all.rows() * all.cols());
   float largest = 0.0f;
   for (std::size_t i = 0; i < others.size(); ++i) {

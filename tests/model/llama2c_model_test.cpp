@@ -9,18 +9,12 @@
 #include "generation/trace.h"
 #include "model/config_file.h"
 #include "tests/support/engines.h"
+#include "tests/support/logits.h"
+#include "tests/support/same_bits.h"
 #include "tests/support/temporary_folder.h"
 
 namespace stagecraft {
 namespace {
-
-std::vector<float> logits_of(Engine engine) {
-  const std::vector<TokenId> ids = {1, 7, 40, 61, 3, 3, 12, 55};
-  const std::vector<std::size_t> passes = {ids.size()};
-  const auto activations = trace(engine, ids, passes);
-  const Matrix<float>& logits = activations.back().values;
-  return {logits.data(), logits.data() + logits.rows() * logits.cols()};
-}
 
 Engine file(const std::string& name) { return textbook_engine(TEST_DATA "/formats/" + name); }
 
@@ -31,10 +25,9 @@ TEST(Llama2cModel, GivesTheLogitsOfItsFolderBitForBit) {
       {"llama2c-v1.bin", "llama-gqa2"},
   };
   for (const auto& [bin, folder] : pairs) {
-    const std::vector<float> found = logits_of(file(bin));
-    const std::vector<float> expected = logits_of(textbook_engine(TEST_DATA "/models/" + folder));
-    ASSERT_EQ(found.size(), expected.size());
-    EXPECT_EQ(std::memcmp(found.data(), expected.data(), found.size() * sizeof(float)), 0) << bin;
+    EXPECT_TRUE(
+        same_bits(logits_of(file(bin)), logits_of(textbook_engine(TEST_DATA "/models/" + folder))))
+        << bin;
   }
 }
 

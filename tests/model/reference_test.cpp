@@ -11,6 +11,7 @@
 #include "model/placement.h"
 #include "tests/support/engines.h"
 #include "tests/support/random_model.h"
+#include "tests/support/same_bits.h"
 #include "tests/support/tiny_models.h"
 
 namespace stagecraft {
@@ -35,13 +36,9 @@ Passes token_by_token(std::size_t seq_len, std::size_t least) {
   return passes;
 }
 
-std::span<const float> logits_of(const std::vector<Activation>& activations) {
+std::span<const float> last_logits(const std::vector<Activation>& activations) {
   const Matrix<float>& logits = activations.back().values;
   return {logits.data(), logits.rows() * logits.cols()};
-}
-
-bool same_bits(std::span<const float> a, std::span<const float> b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
 }
 
 class Reference : public testing::TestWithParam<std::string> {
@@ -121,7 +118,7 @@ TEST(Determinism, NeitherCutsNorThreadsChangeABitOfTheLogits) {
     engine.use_threads(n_threads);
     for (const Passes& passes : {Passes{11}, Passes{1, 10}, Passes{4, 4, 3}, Passes(11, 1)}) {
       const auto got = trace(engine, ids, passes);
-      EXPECT_TRUE(same_bits(logits_of(got), logits_of(expected)))
+      EXPECT_TRUE(same_bits(last_logits(got), last_logits(expected)))
           << n_threads << " threads, passes of " << testing::PrintToString(passes);
     }
   }

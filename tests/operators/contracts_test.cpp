@@ -26,6 +26,7 @@
 #include "operators/silu.h"
 #include "operators/softmax.h"
 #include "operators/swiglu.h"
+#include "tests/support/same_bits.h"
 
 namespace stagecraft {
 namespace {
@@ -45,11 +46,6 @@ Matrix<float> matrix(std::size_t rows, std::size_t cols, unsigned seed = 1) {
   const std::vector<float> values = numbers(rows * cols, seed);
   std::copy(values.begin(), values.end(), result.data());
   return result;
-}
-
-bool same_bits(std::span<const float> a, std::span<const float> b) {
-  return a.size() == b.size() &&
-         (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
 }
 
 // Sizes shorter than, equal to and no multiple of any vector register.

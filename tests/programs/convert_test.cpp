@@ -7,12 +7,12 @@
 namespace stagecraft {
 namespace {
 
-const std::string kWhole = TEST_DATA "/gguf/whole.gguf";
+const std::string kQuantized = TEST_DATA "/gguf/whole.gguf";
 
 TEST(ConvertProgram, WritesWhatTheNameSays) {
   const TemporaryFolder folder;
   for (const std::string name : {"a.gguf", "a.flm", "a"}) {
-    const ProgramResult result = run_program({"convert", kWhole, folder.file(name)});
+    const ProgramResult result = run_program({"convert", kQuantized, folder.file(name)});
     EXPECT_EQ(result.code, 0) << result.err;
     EXPECT_TRUE(result.out.starts_with(folder.file(name) + ": 1")) << result.out;
     const ProgramResult story = run_program(
@@ -20,19 +20,19 @@ TEST(ConvertProgram, WritesWhatTheNameSays) {
     EXPECT_EQ(story.code, 0) << story.err;
   }
   EXPECT_TRUE(std::filesystem::is_directory(folder.file("a")));
-  const ProgramResult again = run_program({"convert", kWhole, folder.file("a.gguf")});
+  const ProgramResult again = run_program({"convert", kQuantized, folder.file("a.gguf")});
   EXPECT_EQ(again.code, 1);
   EXPECT_EQ(again.err,
             "stagecraft: " + folder.file("a.gguf") + ": is there already (--force replaces it)\n");
-  EXPECT_EQ(run_program({"convert", kWhole, folder.file("a.gguf"), "--force"}).code, 0);
+  EXPECT_EQ(run_program({"convert", kQuantized, folder.file("a.gguf"), "--force"}).code, 0);
 }
 
 TEST(ConvertProgram, RefusesATypeThatTheTargetDoesNotHave) {
-  const ProgramResult folder = run_program({"convert", kWhole, "nowhere", "--type", "q8_0"});
+  const ProgramResult folder = run_program({"convert", kQuantized, "nowhere", "--type", "q8_0"});
   EXPECT_EQ(folder.code, 2);
   EXPECT_EQ(folder.err,
             "stagecraft: --type: expected f32, f16 or bf16 for a folder, found 'q8_0'\n");
-  const ProgramResult flm = run_program({"convert", kWhole, "nowhere.flm", "--type", "f16"});
+  const ProgramResult flm = run_program({"convert", kQuantized, "nowhere.flm", "--type", "f16"});
   EXPECT_EQ(flm.code, 2);
   EXPECT_EQ(flm.err, "stagecraft: --type: expected f32 for a .flm file, found 'f16'\n");
 }

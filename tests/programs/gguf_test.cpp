@@ -6,13 +6,9 @@
 namespace stagecraft {
 namespace {
 
-const std::string kFolder = TEST_DATA "/gguf/";
-const std::string kWhole = kFolder + "whole.gguf";         // quantised
-const std::string kWholeF32 = kFolder + "whole-f32.gguf";  // the same, dequantised
-
-bool says(const ProgramResult& result, const std::string& text) {
-  return result.out.find(text) != std::string::npos;
-}
+const std::string kGgufFiles = TEST_DATA "/gguf/";
+const std::string kWhole = kGgufFiles + "whole.gguf";         // quantised
+const std::string kWholeF32 = kGgufFiles + "whole-f32.gguf";  // the same, dequantised
 
 // The same output, and some, for both files.
 std::string output_for_both(std::vector<std::string> arguments, const std::string& input = "") {
@@ -44,7 +40,7 @@ TEST(GgufProgram, TokenizesAndBack) {
 
 TEST(GgufProgram, TracesWhatTheFolderTraces) {
   const TemporaryFolder folder;
-  const std::vector<std::string> models = {kFolder + "qwen3-qk-norm.gguf",
+  const std::vector<std::string> models = {kGgufFiles + "qwen3-qk-norm.gguf",
                                            TEST_DATA "/models/qwen3-qk-norm"};
   for (std::size_t i = 0; i < models.size(); ++i) {
     const ProgramResult result = run_program({"trace", "--model", models[i], "--ids", "1,2,3",

@@ -3,15 +3,10 @@
 #include "tests/support/random_model.h"
 #include "tests/support/run_program.h"
 #include "tests/support/tiny_chat_model.h"
+#include "tests/support/tiny_models.h"
 
 namespace stagecraft {
 namespace {
-
-const std::string kModels = TEST_DATA "/models/";
-
-bool says(const ProgramResult& result, const std::string& text) {
-  return result.out.find(text) != std::string::npos;
-}
 
 TEST(InfoProgram, DescribesAFolderWithoutATokenizer) {
   const ProgramResult result = run_program({"info", kModels + "qwen3-qk-norm", "--context", "100"});

@@ -9,7 +9,7 @@ namespace {
 namespace fs = std::filesystem;
 
 const std::string kGguf = TEST_DATA "/gguf/llama-gqa2.gguf";
-const std::string kFolder = TEST_DATA "/models/llama-gqa2";
+const std::string kTinyModel = TEST_DATA "/models/llama-gqa2";
 
 class ModelPath : public ::testing::Test {
  protected:
@@ -23,8 +23,8 @@ class ModelPath : public ::testing::Test {
     fs::copy(file, folder / (name.empty() ? file.filename().string() : name));
   }
   static void put_folder(const fs::path& folder) {
-    put(kFolder + "/config.json", folder);
-    put(kFolder + "/model.safetensors", folder);
+    put(kTinyModel + "/config.json", folder);
+    put(kTinyModel + "/model.safetensors", folder);
   }
 
   ProgramResult info(const std::string& model, const std::string& environment = "") const {

@@ -11,10 +11,10 @@
 namespace stagecraft {
 namespace {
 
-const std::string kModel = std::string(REPOSITORY) + "/models/story";
+const std::string kStoryModel = std::string(REPOSITORY) + "/models/story";
 
 ProgramResult story(std::vector<std::string> arguments) {
-  std::vector<std::string> all = {"story", "--model", kModel};
+  std::vector<std::string> all = {"story", "--model", kStoryModel};
   all.insert(all.end(), arguments.begin(), arguments.end());
   return run_program(all);
 }
@@ -60,7 +60,8 @@ TEST(Story, TellsSeveralSideBySideEachAsItsSeedAlone) {
 
 TEST(Story, SaysWhichKernelsRanWhereTheyWereChosen) {
   const std::string least = runnable_kernels().front()->name;
-  const std::vector<std::string> words = {"story", "--model", kModel, "--seed", "7", "-n", "30"};
+  const std::vector<std::string> words = {"story", "--model", kStoryModel, "--seed",
+                                          "7",     "-n",      "30"};
   const ProgramResult usual = run_program(words);
   const ProgramResult chosen = run_program(words, "", "STAGECRAFT_ISA=" + least);
   EXPECT_EQ(chosen.code, 0);
@@ -99,10 +100,10 @@ TEST(Story, IsGreedyAtTemperatureZeroWhateverTheSeed) {
 
 TEST(Story, TakesLlamaCppsNamesForItsOptions) {
   const ProgramResult ours =
-      run_program({"story", "The cat", "--model", kModel, "--max-tokens", "20", "--context", "64",
-                   "--temperature", "0", "--threads", "2"});
-  const ProgramResult theirs = run_program(
-      {"story", "-m", kModel, "-p", "The cat", "-n", "20", "-c", "64", "--temp", "0", "-t", "2"});
+      run_program({"story", "The cat", "--model", kStoryModel, "--max-tokens", "20", "--context",
+                   "64", "--temperature", "0", "--threads", "2"});
+  const ProgramResult theirs = run_program({"story", "-m", kStoryModel, "-p", "The cat", "-n", "20",
+                                            "-c", "64", "--temp", "0", "-t", "2"});
   EXPECT_EQ(ours.code, 0) << ours.err;
   EXPECT_EQ(theirs.code, 0) << theirs.err;
   EXPECT_EQ(ours.out, theirs.out);
@@ -119,7 +120,7 @@ TEST(Story, PrintsOnlyTheNewIdsOnOneLine) {
 
 TEST(Story, GivesTheSameIdsForAPromptAsForItsTokens) {
   const ProgramResult tokens =
-      run_program({"tokenize", "--model", kModel, "--add-special"}, "Once upon a time");
+      run_program({"tokenize", "--model", kStoryModel, "--add-special"}, "Once upon a time");
   const std::string ids = tokens.out.substr(0, tokens.out.find('\n'));
   const ProgramResult from_text =
       story({"Once upon a time", "--print-ids", "--temperature", "0", "-n", "12"});

@@ -10,15 +10,15 @@
 #include "generation/trace_file.h"
 #include "tests/support/engines.h"
 #include "tests/support/run_program.h"
+#include "tests/support/tiny_models.h"
 
 namespace stagecraft {
 namespace {
 
-const std::string kModels = TEST_DATA "/models/";
-const std::string kModel = kModels + "llama-gqa3";  // 6 heads of 4 over 2 key heads, 2 layers
+const std::string kTracedModel = kModels + "llama-gqa3";  // 6 heads of 4 over 2 key heads, 2 layers
 
 ProgramResult run_trace(const std::string& out, const std::vector<std::string>& more = {}) {
-  std::vector<std::string> arguments = {"trace",     "--model", kModel, "--ids",
+  std::vector<std::string> arguments = {"trace",     "--model", kTracedModel, "--ids",
                                         "1,2,3,4,5", "--out",   out};
   arguments.insert(arguments.end(), more.begin(), more.end());
   return run_program(arguments);
@@ -27,7 +27,7 @@ ProgramResult run_trace(const std::string& out, const std::vector<std::string>& 
 std::vector<Activation> five_tokens() {
   const std::vector<TokenId> ids = {1, 2, 3, 4, 5};
   const std::vector<std::size_t> passes = {5};
-  Engine engine = walker_engine(kModel);
+  Engine engine = walker_engine(kTracedModel);
   return trace(engine, ids, passes);
 }
 
@@ -55,7 +55,7 @@ TEST(TraceProgram, WritesTheSameWithAndWithoutTheCache) {
 
 TEST(TraceProgram, AgreesWithPyTorch) {
   const TemporaryFolder folder;
-  const TraceFile oracle(kModel + "/trace.safetensors");
+  const TraceFile oracle(kTracedModel + "/trace.safetensors");
   const StoredTensor& ids = oracle.tensor("ids");
   std::string list;
   for (std::size_t i = 0; i < ids.shape[0]; ++i) {
@@ -65,18 +65,18 @@ TEST(TraceProgram, AgreesWithPyTorch) {
     list += std::to_string(id);
   }
   const std::string out = folder.file("t");
-  ASSERT_EQ(run_program({"trace", "--model", kModel, "--ids", list, "--out", out}).code, 0);
-  const ProgramResult found = run_program({"compare", out, kModel + "/trace.safetensors"});
+  ASSERT_EQ(run_program({"trace", "--model", kTracedModel, "--ids", list, "--out", out}).code, 0);
+  const ProgramResult found = run_program({"compare", out, kTracedModel + "/trace.safetensors"});
   EXPECT_EQ(found.code, 0) << found.out << found.err;
   EXPECT_TRUE(found.out.starts_with("same: 35 tensors")) << found.out;
 }
 
 TEST(TraceProgram, WithoutAFilePrintsALinePerActivation) {
-  const ProgramResult all = run_program({"trace", "--model", kModel, "--ids", "1,2"});
+  const ProgramResult all = run_program({"trace", "--model", kTracedModel, "--ids", "1,2"});
   EXPECT_EQ(all.code, 0) << all.err;
   EXPECT_EQ(std::count(all.out.begin(), all.out.end(), '\n'), 36);  // a heading, 35 activations
   const ProgramResult one =
-      run_program({"trace", "--model", kModel, "--ids", "1,2", "--only", "embedding"});
+      run_program({"trace", "--model", kTracedModel, "--ids", "1,2", "--only", "embedding"});
   EXPECT_EQ(std::count(one.out.begin(), one.out.end(), '\n'), 2) << one.out;
   EXPECT_NE(one.out.find("\nembedding              [2, 24] "), std::string::npos) << one.out;
 }
@@ -84,11 +84,11 @@ TEST(TraceProgram, WithoutAFilePrintsALinePerActivation) {
 TEST(TraceProgram, WritesOnlyTheActivationsThatAreNamed) {
   const TemporaryFolder folder;
   const std::string out = folder.file("t");
-  const ProgramResult result =
-      run_program({"trace", "--model", kModel, "--ids", "1,2", "--only", "residual", "--out", out});
+  const ProgramResult result = run_program(
+      {"trace", "--model", kTracedModel, "--ids", "1,2", "--only", "residual", "--out", out});
   EXPECT_TRUE(result.out.ends_with(": 4 activations of 2 tokens\n")) << result.out;
   const ProgramResult none =
-      run_program({"trace", "--model", kModel, "--ids", "1", "--only", "no_such_name"});
+      run_program({"trace", "--model", kTracedModel, "--ids", "1", "--only", "no_such_name"});
   EXPECT_EQ(none.code, 1);
   EXPECT_EQ(none.err,
             "stagecraft: --only: expected a part of a name from 'embedding' to 'logits', found "
@@ -101,17 +101,17 @@ TEST(TraceProgram, RefusesAWrongCommandLineWithCode2) {
   EXPECT_EQ(run_trace(out, {"--cached", "6"}).code, 2);
   EXPECT_EQ(run_trace(out, {"--cached", "-1"}).code, 2);
   EXPECT_EQ(run_trace(out, {"--threads", "0"}).code, 2);
-  EXPECT_EQ(run_program({"trace", "--model", kModel, "--out", out}).code, 2);
+  EXPECT_EQ(run_program({"trace", "--model", kTracedModel, "--out", out}).code, 2);
   for (const char* ids : {"", "1,,2", "1,2,", "a", "1 2", "99999999999", "-1", "1,65"}) {
     const std::string given = std::string("--ids=") + ids;
-    EXPECT_EQ(run_program({"trace", "--model", kModel, given, "--out", out}).code, 2) << ids;
+    EXPECT_EQ(run_program({"trace", "--model", kTracedModel, given, "--out", out}).code, 2) << ids;
   }
 }
 
 TEST(TraceProgram, RefusesWrongInputWithCode1AndOneLine) {
   const TemporaryFolder folder;
   for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
-           {"trace", "--model", kModel, "--ids", "1", "--out", folder.file("no/such/folder")},
+           {"trace", "--model", kTracedModel, "--ids", "1", "--out", folder.file("no/such/folder")},
            {"trace", "--model", "/no/such/model", "--ids", "1", "--out", folder.file("t")}}) {
     const ProgramResult result = run_program(arguments);
     EXPECT_EQ(result.code, 1);
@@ -204,10 +204,10 @@ TEST(CompareProgram, AnswersWhatCannotBeComparedWithCode2) {
       {good, folder.file("absent")},
       {folder.file("absent"), good},
       {good, broken},
-      {good, folder.path().string()},         // a folder
-      {good, shorter},                        // a tensor is missing in B
-      {good, kModel + "/trace.safetensors"},  // seven tokens: other shapes
-      {kModel + "/model.safetensors", good},  // no order
+      {good, folder.path().string()},               // a folder
+      {good, shorter},                              // a tensor is missing in B
+      {good, kTracedModel + "/trace.safetensors"},  // seven tokens: other shapes
+      {kTracedModel + "/model.safetensors", good},  // no order
       {good, good, "--rtol", "x"},
       {good, good, "--atol", "nan"},
       {good},

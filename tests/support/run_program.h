@@ -17,6 +17,11 @@ struct ProgramResult {
   std::string err;
 };
 
+// Whether it wrote `text`, among other things, to stdout.
+inline bool says(const ProgramResult& result, std::string_view text) {
+  return result.out.find(text) != std::string::npos;
+}
+
 inline std::string shell_quoted(std::string_view text) {
   std::string quoted(1, '\'');
   for (const char c : text) {

@@ -11,10 +11,12 @@
 
 namespace stagecraft {
 
-// The folders of tests/data/models, each a tiny model with a trace of PyTorch's, in order of names.
+inline const std::string kModels = TEST_DATA "/models/";
+
+// The folders of kModels, each a tiny model with a trace of PyTorch's, in order of names.
 inline std::vector<std::string> tiny_model_names() {
   std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(TEST_DATA "/models")) {
+  for (const auto& entry : std::filesystem::directory_iterator(kModels)) {
     names.push_back(entry.path().filename().string());
   }
   std::sort(names.begin(), names.end());

@@ -34,7 +34,7 @@ std::string message_of(const std::filesystem::path& path) {
   return "opened";
 }
 
-struct Case {
+struct BadTokenizerFile {
   const char* name;
   std::function<void(json&)> spoil;
   const char* message;  // after the file's name
@@ -48,7 +48,7 @@ json split(const char* regex) {
           {"invert", false}};
 }
 
-const Case kCases[] = {
+const BadTokenizerFile kBadTokenizers[] = {
     {"NoModel", [](json& j) { j.erase("model"); }, "expected a field 'model', found none"},
     {"ModelIsNull", [](json& j) { j["model"] = nullptr; }, "expected a field 'model', found none"},
     {"ModelIsAString", [](json& j) { j["model"] = "BPE"; },
@@ -282,9 +282,9 @@ const Case kCases[] = {
      "post_processor.single[0].Sequence.id: expected 'A', the one text of 'single', found \"B\""},
 };
 
-class BadTokenizer : public testing::TestWithParam<Case> {};
+class BadTokenizer : public testing::TestWithParam<BadTokenizerFile> {};
 
-INSTANTIATE_TEST_SUITE_P(Every, BadTokenizer, testing::ValuesIn(kCases),
+INSTANTIATE_TEST_SUITE_P(Every, BadTokenizer, testing::ValuesIn(kBadTokenizers),
                          [](const auto& instance) { return std::string(instance.param.name); });
 
 TEST_P(BadTokenizer, IsRefusedInOneLineThatNamesTheField) {

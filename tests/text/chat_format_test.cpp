@@ -13,15 +13,12 @@
 namespace stagecraft {
 namespace {
 
-using Json = nlohmann::json;
-using OrderedJson = nlohmann::ordered_json;
-
 const std::string kTemplates = std::string(REPOSITORY) + "/reference/chat_templates/";
-const std::string kCases = std::string(TEST_DATA) + "/chat_templates/";
+const std::string kDumps = std::string(TEST_DATA) + "/chat_templates/";
 
-Json load(const std::string& path) { return Json::parse(read_file(path)); }
+nlohmann::json load(const std::string& path) { return nlohmann::json::parse(read_file(path)); }
 
-std::vector<Message> messages_of(const Json& conversation) {
+std::vector<Message> messages_of(const nlohmann::json& conversation) {
   std::vector<Message> messages;
   for (const auto& message : conversation["messages"]) {
     messages.push_back({message["role"], message["content"]});
@@ -33,14 +30,15 @@ std::vector<Message> messages_of(const Json& conversation) {
 
 class ChatFormatOf : public testing::TestWithParam<std::string> {
  protected:
-  static Json config(const Json& model) {
-    Json config = {{"chat_template", read_file(kTemplates + GetParam() + ".jinja")}};
+  static nlohmann::json config(const nlohmann::json& model) {
+    nlohmann::json config = {{"chat_template", read_file(kTemplates + GetParam() + ".jinja")}};
     for (const char* token : {"bos_token", "eos_token"}) config[token] = model[token];
     return config;
   }
 
-  Json model_ = load(kCases + GetParam() + ".json");
-  OrderedJson conversations_ = OrderedJson::parse(read_file(kCases + "conversations.json"));
+  nlohmann::json model_ = load(kDumps + GetParam() + ".json");
+  nlohmann::ordered_json conversations_ =
+      nlohmann::ordered_json::parse(read_file(kDumps + "conversations.json"));
   TemplatedFolder folder_{model_["tokenizer"], model_["added_tokens"], config(model_)};
   Tokenizer tokenizer_ = Tokenizer::open(folder_.path());
   ChatFormat format_ = ChatFormat::open(folder_.path(), tokenizer_, "", day_of_the_reference());
@@ -64,10 +62,11 @@ TEST_P(ChatFormatOf, RendersTheTextOfTransformersWithToolsAndInAnyOrder) {
   std::size_t refused = 0;
   for (const auto& test : model_["cases"]) {
     const auto& conversation = conversations_[test["conversation"].get<std::size_t>()];
-    OrderedJson variables = {{"messages", conversation["messages"]},
-                             {"tools", conversation.value("tools", OrderedJson())},
-                             {"documents", nullptr},
-                             {"add_generation_prompt", test["opening"].get<bool>()}};
+    nlohmann::ordered_json variables = {
+        {"messages", conversation["messages"]},
+        {"tools", conversation.value("tools", nlohmann::ordered_json())},
+        {"documents", nullptr},
+        {"add_generation_prompt", test["opening"].get<bool>()}};
     for (const char* token : {"bos_token", "eos_token"}) {
       if (!model_[token].is_null()) variables[token] = model_[token].get<std::string>();
     }
@@ -81,7 +80,7 @@ TEST_P(ChatFormatOf, RendersTheTextOfTransformersWithToolsAndInAnyOrder) {
       ++refused;
     }
   }
-  EXPECT_EQ(refused, std::ranges::count_if(model_["cases"], [](const Json& test) {
+  EXPECT_EQ(refused, std::ranges::count_if(model_["cases"], [](const nlohmann::json& test) {
               return test.contains("refused");
             }));
 }
@@ -149,7 +148,7 @@ std::string text_of(const ChatFormat& format, std::vector<Message> messages, boo
 }
 
 TEST(BuiltinChatTemplates, WriteWhatTheTemplatesOfTheirModelsWrite) {
-  const TemplatedFolder folder("gpt2", Json::array());
+  const TemplatedFolder folder("gpt2", nlohmann::json::array());
   const Tokenizer tokenizer = Tokenizer::open(folder.path());
   for (const auto& [builtin, model, knows_system] : {std::tuple{"chatml", "smollm2", true},
                                                      {"llama2", "llama-2", true},
@@ -161,9 +160,9 @@ TEST(BuiltinChatTemplates, WriteWhatTheTemplatesOfTheirModelsWrite) {
     ASSERT_NE(known, nullptr);
     const ChatFormat ours = ChatFormat::open(folder.path(), tokenizer, builtin);
     folder.write("tokenizer_config.json",
-                 Json{{"chat_template", read_file(kTemplates + model + ".jinja")},
-                      {"bos_token", known->bos_token},
-                      {"eos_token", known->eos_token}}
+                 nlohmann::json{{"chat_template", read_file(kTemplates + model + ".jinja")},
+                                {"bos_token", known->bos_token},
+                                {"eos_token", known->eos_token}}
                      .dump());
     const ChatFormat theirs = ChatFormat::open(folder.path(), tokenizer);
     for (auto messages : kConversations) {
@@ -203,7 +202,7 @@ class ChatFormatSource : public testing::Test {
     return std::filesystem::path(format.name()).filename().string() + " " +
            format.text({{{"user", "Hi!"}}}).bytes();
   }
-  void config(const Json& json) { folder_.write("tokenizer_config.json", json.dump()); }
+  void config(const nlohmann::json& json) { folder_.write("tokenizer_config.json", json.dump()); }
 
   TemplatedFolder folder_{"gpt2", TemplatedFolder::special({"<|im_start|>", "<|im_end|>"})};
   Tokenizer tokenizer_ = Tokenizer::open(folder_.path());

@@ -3,6 +3,7 @@
 
 #include "base/utf8.h"
 #include "tests/text/fixtures.h"
+#include "tests/text/pieces_of.h"
 #include "text/formats/gguf_pre_tokenizers.h"
 #include "text/pipeline/pre_tokenizer.h"
 #include "text/tokenizer.h"
@@ -53,16 +54,6 @@ TEST(GgufTokenizerKinds, TellControlFromUserDefinedAndUnused) {
   EXPECT_EQ(tokenizer.decode(std::vector<TokenId>{*two_spaces}), "  ");
   EXPECT_FALSE(tokenizer.id_of("[PAD0]").has_value());
   EXPECT_EQ(tokenizer.vocab_size(), static_cast<std::size_t>(*two_spaces) + 1);  // the rest: unused
-}
-
-std::vector<std::string> pieces_of(const PreTokenizer& cutter, const std::string& text) {
-  Pieces pieces{text, {{0, text.size(), true}}};
-  cutter.apply(pieces);
-  std::vector<std::string> cut;
-  for (const auto& piece : pieces.pieces) {
-    cut.push_back(pieces.text.substr(piece.begin, piece.end - piece.begin));
-  }
-  return cut;
 }
 
 // Each name, against the tokenizers library (reference/make_gguf.py).

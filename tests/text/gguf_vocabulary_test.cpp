@@ -24,7 +24,7 @@ std::string json_of(const std::string& name) {
   return read_file(TEST_DATA "/tokenizers/" + name + "/tokenizer.json");
 }
 
-std::string refusal(const std::string& json) {
+std::string gguf_refusal(const std::string& json) {
   try {
     by_way_of_gguf(json);
   } catch (const Error& error) {
@@ -48,17 +48,17 @@ TEST(GgufVocabulary, MakesTheSameIds) {
 }
 
 TEST(GgufVocabulary, NamesWhatGgufHasNoWordsFor) {
-  EXPECT_EQ(refusal(R"({"model":{"type":"BPE","vocab":{"a":0},"merges":[]},)"
-                    R"("pre_tokenizer":{"type":"Digits","individual_digits":true}})"),
+  EXPECT_EQ(gguf_refusal(R"({"model":{"type":"BPE","vocab":{"a":0},"merges":[]},)"
+                         R"("pre_tokenizer":{"type":"Digits","individual_digits":true}})"),
             "x.json: its tokenizer cannot be expressed in GGUF, which has no name for the "
             "normalizer null with the pre_tokenizer Digits");
-  EXPECT_EQ(refusal(R"({"model":{"type":"BPE","vocab":{"a":0,"b":2000},"merges":[]}})"),
+  EXPECT_EQ(gguf_refusal(R"({"model":{"type":"BPE","vocab":{"a":0,"b":2000},"merges":[]}})"),
             "x.json: model.vocab.b: expected ids below 1000, the rows of the model, found 2000");
   // "ab▁" can be made of "ab" and "▁" by the scores, though no merge does that.
   const std::string message =
-      refusal(R"({"normalizer":{"type":"Replace","pattern":{"String":" "},"content":"▁"},)"
-              R"("model":{"type":"BPE","unk_token":null,"vocab":)"
-              R"({"a":0,"b":1,"▁":2,"ab":3,"b▁":4,"ab▁":5},"merges":["a b","b ▁","a b▁"]}})");
+      gguf_refusal(R"({"normalizer":{"type":"Replace","pattern":{"String":" "},"content":"▁"},)"
+                   R"("model":{"type":"BPE","unk_token":null,"vocab":)"
+                   R"({"a":0,"b":1,"▁":2,"ab":3,"b▁":4,"ab▁":5},"merges":["a b","b ▁","a b▁"]}})");
   EXPECT_TRUE(message.starts_with("x.json: its tokenizer cannot be expressed in GGUF: '"));
   EXPECT_TRUE(
       message.ends_with("would become other tokens (--without-tokenizer writes the weights alone)"))

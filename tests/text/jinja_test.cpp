@@ -10,10 +10,8 @@
 namespace stagecraft {
 namespace {
 
-using OrderedJson = nlohmann::ordered_json;
-
 std::string rendered(const std::string& source,
-                     const OrderedJson& variables = OrderedJson::object(),
+                     const nlohmann::ordered_json& variables = nlohmann::ordered_json::object(),
                      const jinja::Limits& limits = {}) {
   const jinja::Template made(source, "template");
   return made.render(jinja_variables(variables), day_of_the_reference(), limits).bytes();
@@ -21,7 +19,7 @@ std::string rendered(const std::string& source,
 
 std::string refusal(const std::string& source, const jinja::Limits& limits = {}) {
   try {
-    return "rendered: " + rendered(source, OrderedJson::object(), limits).substr(0, 200);
+    return "rendered: " + rendered(source, nlohmann::ordered_json::object(), limits).substr(0, 200);
   } catch (const Error& error) {
     return error.what();
   }
@@ -29,7 +27,8 @@ std::string refusal(const std::string& source, const jinja::Limits& limits = {})
 
 TEST(Jinja, WritesWhatJinja2WritesAndRefusesWhatItRefuses) {
   const std::string folder = std::string(TEST_DATA) + "/jinja/";
-  const OrderedJson variables = OrderedJson::parse(read_file(folder + "variables.json"));
+  const nlohmann::ordered_json variables =
+      nlohmann::ordered_json::parse(read_file(folder + "variables.json"));
   std::ifstream lines(folder + "cases.jsonl");
   std::size_t n_texts = 0, n_errors = 0;
   for (std::string line; std::getline(lines, line);) {
@@ -195,7 +194,7 @@ TEST(Jinja, CountsTheWorkInsideOfOneExpression) {
 
 TEST(Jinja, GivesWhatItTakesTimeForARealConversation) {
   // 2,000 messages through a template that looks at each several times: far from the limits.
-  OrderedJson messages = OrderedJson::array();
+  nlohmann::ordered_json messages = nlohmann::ordered_json::array();
   for (int i = 0; i < 2000; ++i) {
     messages.push_back(
         {{"role", i % 2 == 0 ? "user" : "assistant"}, {"content", std::string(500, 'a')}});

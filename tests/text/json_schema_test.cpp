@@ -15,12 +15,12 @@ std::string gbnf_of(const std::string& schema) {
   return json_schema_gbnf(json.root());
 }
 
-struct Case {
+struct SchemaCase {
   const char* schema;
   std::vector<std::string> valid, invalid;
 };
 
-const Case kCases[] = {
+const SchemaCase kSchemas[] = {
     {R"({"type": "boolean"})", {"true", "false"}, {"1", "null", " true"}},
     {R"({"type": ["string", "null"], "minLength": 1})", {"null", "\"a\""}, {"\"\"", "1"}},
     {R"({"type": "number"})",
@@ -106,7 +106,7 @@ const Case kCases[] = {
 };
 
 TEST(JsonSchema, MeansValidTextsAndNoInvalidOnes) {
-  for (const auto& [schema, valid, invalid] : kCases) {
+  for (const auto& [schema, valid, invalid] : kSchemas) {
     const Grammar grammar = Grammar::parse(gbnf_of(schema), schema);
     for (const std::string& text : valid) EXPECT_TRUE(matches(grammar, text)) << schema << text;
     for (const std::string& text : invalid) EXPECT_FALSE(matches(grammar, text)) << schema << text;
@@ -115,7 +115,7 @@ TEST(JsonSchema, MeansValidTextsAndNoInvalidOnes) {
 
 TEST(JsonSchema, EveryTextOfItsGrammarIsJson) {
   std::mt19937 random(11);
-  for (const auto& [schema, valid, invalid] : kCases) {
+  for (const auto& [schema, valid, invalid] : kSchemas) {
     ByteAutomaton automaton(
         std::make_shared<const Grammar>(Grammar::parse(gbnf_of(schema), schema)));
     int found = 0;

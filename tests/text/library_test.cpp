@@ -5,6 +5,7 @@
 
 #include "base/utf8.h"
 #include "tests/text/fixtures.h"
+#include "tests/text/pieces_of.h"
 #include "text/pipeline/decoder.h"
 #include "text/pipeline/normalizer.h"
 #include "text/pipeline/pre_tokenizer.h"
@@ -88,17 +89,6 @@ TEST_P(Library, StreamsTheRestOfATextAfterItsContext) {
       EXPECT_EQ(shown + stream(tokenizer_, ids.first(cut), ids.subspan(cut)), c.decoded) << c.text;
     }
   }
-}
-
-std::vector<std::string> pieces_of(const PreTokenizer& cutter, const std::string& text) {
-  Pieces pieces{text, {}};
-  if (!text.empty()) pieces.pieces.push_back({0, text.size(), true});
-  cutter.apply(pieces);
-  std::vector<std::string> parts;
-  for (const auto& piece : pieces.pieces) {
-    parts.push_back(pieces.text.substr(piece.begin, piece.end - piece.begin));
-  }
-  return parts;
 }
 
 std::string decoded(const Decoder& decoder, const std::vector<std::string>& tokens) {

@@ -93,8 +93,7 @@ void ThreadSlice::tile(const PanelMatrix& m, std::size_t panel, const Rows& x, s
                 .out = out.data,
                 .out_stride = out.stride,
                 .add = out.add};
-  fetch_on_the_way(args, m.panel(panel + 1), panel_bytes(m.layout, m.inputs), first - all.begin, n,
-                   all.size());
+  fetch_on_the_way(args, m, panel, first - all.begin, n, all.size());
   switch (activation_type(m)) {
     case ActivationType::F32:
       args.rows = x.f32.row(first).data();

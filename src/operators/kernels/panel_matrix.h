@@ -54,14 +54,15 @@ inline void fetch_ahead(const std::byte* from, std::size_t bytes) {
   for (std::size_t i = 0; i < bytes; i += kLine) __builtin_prefetch(from + i);
 }
 
-// Has a tile fetch on its way its part of the panel that comes next, `bytes` from `next` on: that
-// of `n` rows, from row `first` on, of the `rows` that go through this one. Nothing where they are
-// all there are: the processor foresees a panel that is read once.
-inline void fetch_on_the_way(TileArgs& args, const std::byte* next, std::size_t bytes,
+// Has a tile of panel `panel` fetch on its way its part of the next one: that of `n` rows, from row
+// `first` on, of the `rows` that go through this panel. Nothing where they are all there are: the
+// processor foresees a panel that is read once.
+inline void fetch_on_the_way(TileArgs& args, const PanelMatrix& matrix, std::size_t panel,
                              std::size_t first, std::size_t n, std::size_t rows) {
   args.ahead = args.panel;
   if (rows <= n) return;
-  args.ahead = next + bytes * first / rows;
+  const std::size_t bytes = panel_bytes(matrix.layout, matrix.inputs);
+  args.ahead = matrix.panel(panel + 1) + bytes * first / rows;
   args.ahead_step = bytes * n / rows / args.inputs + 1;
 }
 
