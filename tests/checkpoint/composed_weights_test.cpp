@@ -13,6 +13,7 @@
 #include "checkpoint/convert_tensor.h"
 #include "checkpoint/model_source.h"
 #include "checkpoint/safetensors.h"
+#include "tests/support/same_bits.h"
 
 namespace stagecraft {
 namespace {
@@ -25,10 +26,6 @@ std::vector<float> floats(const StoredTensor& tensor) {
     std::memcpy(&values[at], piece.data(), piece.size());
   });
   return values;
-}
-
-bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
 struct Folder {

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 
 #include "base/error.h"
@@ -11,6 +10,8 @@
 #include "checkpoint/safetensors.h"
 #include "convert/convert.h"
 #include "tests/support/engines.h"
+#include "tests/support/logits.h"
+#include "tests/support/same_bits.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_models.h"
 
@@ -19,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kFolders[] = {
+constexpr const char* kQuantizedFolders[] = {
     "gptq",         "gptq-act-order",   "gptq-v2",    "awq",          "packed",
     "packed-zeros", "packed-act-order", "fp8-blocks", "fp8-one-scale"};
 
@@ -27,21 +28,17 @@ fs::path quantized(const std::string& name) {
   return fs::path(TEST_DATA "/formats/quantized") / name;
 }
 
-std::vector<float> logits_of(Engine engine) {
-  const std::vector<TokenId> ids = {1, 7, 30, 36, 3, 3, 12, 25};
-  Matrix<float> logits(ids.size(), engine.plan().vocab_size);
-  const auto sequence = engine.make_sequence(ids.size());
-  const Input input{sequence.get(), ids, ids.size()};
+// Also of the CPU backend, which shows no results of steps.
+std::vector<float> pass_logits(Engine engine) {
+  Matrix<float> logits(kEightIds.size(), engine.plan().vocab_size);
+  const auto sequence = engine.make_sequence(kEightIds.size());
+  const Input input{sequence.get(), kEightIds, kEightIds.size()};
   engine.forward({&input, 1}, logits.view());
   return {logits.data(), logits.data() + logits.rows() * logits.cols()};
 }
 
-bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
-}
-
 // The same model, whole: its own plain tensors, and the reference's numbers for the others.
-void write_whole(const fs::path& folder, const std::string& name) {
+void write_plain_folder(const fs::path& folder, const std::string& name) {
   convert_to_folder(
       {.model = quantized("gptq"), .out = folder, .dtype = DType::F32, .with_tokenizer = false});
   const SafetensorsFile file(folder / "model.safetensors");
@@ -54,11 +51,11 @@ void write_whole(const fs::path& folder, const std::string& name) {
 }
 
 TEST(QuantizedModel, GivesTheLogitsOfTheReferencesNumbersBitForBit) {
-  for (const std::string name : kFolders) {
+  for (const std::string name : kQuantizedFolders) {
     const TemporaryFolder folder;
-    write_whole(folder.path() / "whole", name);
-    EXPECT_TRUE(same_bits(logits_of(textbook_engine(quantized(name))),
-                          logits_of(textbook_engine(folder.path() / "whole"))))
+    write_plain_folder(folder.path() / "whole", name);
+    EXPECT_TRUE(same_bits(pass_logits(textbook_engine(quantized(name))),
+                          pass_logits(textbook_engine(folder.path() / "whole"))))
         << name;
   }
 }
@@ -69,11 +66,11 @@ TEST(QuantizedModel, GivesTheLogitsOfTheReferencesNumbersBitForBit) {
 TEST(QuantizedModel, RunsOnTheCpuBackend) {
   const TemporaryFolder folder;
   const fs::path gguf = folder.path() / "model.gguf";
-  for (const std::string name : kFolders) {
+  for (const std::string name : kQuantizedFolders) {
     const Checkpoint checkpoint = Checkpoint::open(quantized(name));
-    const std::vector<float> found = logits_of(cpu_engine(quantized(name)));
+    const std::vector<float> found = pass_logits(cpu_engine(quantized(name)));
     if (checkpoint.find("model.layers.0.mlp.down_proj.weight")->dtype == DType::F32) {
-      const std::vector<float> expected = logits_of(textbook_engine(quantized(name)));
+      const std::vector<float> expected = pass_logits(textbook_engine(quantized(name)));
       double error = 0.0, size = 0.0;
       for (std::size_t i = 0; i < found.size(); ++i) {
         error += std::pow(found[i] - expected[i], 2);
@@ -83,7 +80,7 @@ TEST(QuantizedModel, RunsOnTheCpuBackend) {
     } else {
       convert_to_gguf(
           {.model = quantized(name), .out = gguf, .with_tokenizer = false, .replace = true});
-      EXPECT_TRUE(same_bits(found, logits_of(cpu_engine(gguf)))) << name;
+      EXPECT_TRUE(same_bits(found, pass_logits(cpu_engine(gguf)))) << name;
     }
   }
 }
@@ -91,14 +88,14 @@ TEST(QuantizedModel, RunsOnTheCpuBackend) {
 TEST(QuantizedModel, IsConvertedWithoutALoss) {
   const TemporaryFolder folder;
   const fs::path gguf = folder.path() / "model.gguf";
-  for (const std::string name : kFolders) {
-    const std::vector<float> expected = logits_of(textbook_engine(quantized(name)));
+  for (const std::string name : kQuantizedFolders) {
+    const std::vector<float> expected = pass_logits(textbook_engine(quantized(name)));
     const fs::path whole = folder.path() / name;
     convert_to_folder({.model = quantized(name), .out = whole, .with_tokenizer = false});
-    EXPECT_TRUE(same_bits(logits_of(textbook_engine(whole)), expected)) << name;
+    EXPECT_TRUE(same_bits(pass_logits(textbook_engine(whole)), expected)) << name;
     convert_to_gguf(
         {.model = quantized(name), .out = gguf, .with_tokenizer = false, .replace = true});
-    EXPECT_TRUE(same_bits(logits_of(textbook_engine(gguf)), expected)) << name;
+    EXPECT_TRUE(same_bits(pass_logits(textbook_engine(gguf)), expected)) << name;
     if (name == "gptq") {
       const Checkpoint checkpoint = Checkpoint::open(gguf);
       const StoredTensor* down = checkpoint.find("model.layers.0.mlp.down_proj.weight");
