@@ -31,12 +31,14 @@ HALVES = {
     Type.Q4_K: (0, 2),
     Type.Q5_K: (0, 2),
     Type.Q6_K: (208,),
+    Type.IQ4_NL: (0,),
+    Type.IQ4_XS: (0,),
 }
 
 
 def write_blocks(path: Path) -> None:
     tensors: dict[str, torch.Tensor] = {}
-    for kind in (*HALVES, Type.Q8_K):
+    for kind in (*HALVES, Type.Q8_K, Type.MXFP4):
         random = random_for(f"gguf/{kind.name}")
         n_elements, n_bytes = gguf.GGML_QUANT_SIZES[kind]
         blocks = random.integers(0, 256, (5, n_bytes), numpy.uint8)
@@ -45,6 +47,8 @@ def write_blocks(path: Path) -> None:
             halves = random.normal(0, 1, 5) * 10.0 ** random.integers(-4, 4, 5)
             halves[0], halves[1] = 0.0, 3e-6
             blocks[:, at : at + 2] = halves.astype(numpy.float16).view(numpy.uint8).reshape(5, 2)
+        if kind == Type.MXFP4:  # exponents: both that are subnormal, the largest without infinities
+            blocks[:, 0] = (0, 1, 2, 127, 252)
         if kind == Type.Q8_K:  # which the package cannot read: f32, 256 signed bytes, 16 sums
             scales = random.normal(0, 1, 5).astype(numpy.float32)
             blocks[:, :4] = scales.view(numpy.uint8).reshape(5, 4)

@@ -5,10 +5,12 @@
 Beside OUT/models and OUT/tokenizers, which must be there, it writes OUT/formats:
     quantize.safetensors   f32 `values`, and `TYPE.blocks`: what the gguf package quantises them to
     float_to_half.safetensors  f32 `values`, `F16` and `BF16`: what PyTorch rounds them to
+    float8.safetensors     `F8_E4M3`: what PyTorch makes of the bytes 0 to 255
     llama2c-v*.bin         models of OUT/models as llama2.c's export.py writes them; v2 is random, with
                            what it holds in llama2c-v2.safetensors; story is one for the vocabulary below
     tokenizer-*.bin        OUT/tokenizers/llama2 as its tokenizer.py does, bytes spelt in two ways
     *.flm                  models and vocabularies as FastLLM writes them
+    quantized/NAME/        folders with quantised weights: see quantized_folders.py
     flm.jsonl              texts, and their ids by the longest match in story.flm and gpt2.flm
 """
 
@@ -27,6 +29,7 @@ from gguf import GGMLQuantizationType as Type
 from tokenizers import pre_tokenizers
 
 import dump
+from quantized_folders import write_folders
 from seed import random_for
 from tokenizer_texts import HARD
 
@@ -86,6 +89,11 @@ def write_float_to_half(path: Path) -> None:
     tensor = torch.cat([tensor, -tensor])
     halves = {"F16": tensor.to(torch.float16), "BF16": tensor.to(torch.bfloat16)}
     dump.write(path, {"values": tensor, **halves})
+
+
+def write_float8(path: Path) -> None:
+    bits = torch.arange(256, dtype=torch.uint8)
+    dump.write(path, {"F8_E4M3": bits.view(torch.float8_e4m3fn).float()})
 
 
 # --- llama2.c ---
@@ -365,6 +373,8 @@ def make_formats(data: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     write_quantized(out / "quantize.safetensors")
     write_float_to_half(out / "float_to_half.safetensors")
+    write_float8(out / "float8.safetensors")
+    write_folders(out / "quantized")
     write_llama2c(out / "llama2c-v0.bin", *weights_of(data / "models" / "llama-gqa2"), 0)
     tied = weights_of(data / "models" / "llama-tied-embed-only")
     write_llama2c(out / "llama2c-v0-tied.bin", *tied, 0)

@@ -6,6 +6,7 @@ Beside OUT/models and OUT/tokenizers, which must be there, it writes OUT/gguf:
     NAME.gguf             a model of OUT/models in another file format, weights unchanged
     whole.gguf            a model with everything in it: quantised weights, vocabulary, template
     whole-f32.gguf        the same with its weights dequantised
+    four-bits.gguf        a model of random IQ4_NL, IQ4_XS and MXFP4 blocks
     tokenizer-NAME.gguf   a vocabulary of OUT/tokenizers, without a model
     pre_tokenizers.jsonl  a line for each way that "tokenizer.ggml.pre" can name: its `names`, and
                           `cases`, pairs of a text and the pieces that the tokenizers library makes
@@ -247,11 +248,10 @@ WHOLE_TEMPLATE = (
 )
 
 
-def whole_weights() -> dict[str, Array]:
-    random = random_for("gguf/whole")
-    dim, ffn, vocab = WHOLE["hidden_size"], WHOLE["intermediate_size"], WHOLE["vocab_size"]
-    kv = dim // WHOLE["num_attention_heads"] * WHOLE["num_key_value_heads"]
-    shapes: dict[str, tuple[int, ...]] = {
+def whole_shapes(config: Json) -> dict[str, tuple[int, ...]]:
+    dim, ffn, vocab = config["hidden_size"], config["intermediate_size"], config["vocab_size"]
+    kv = dim // config["num_attention_heads"] * config["num_key_value_heads"]
+    return {
         "token_embd.weight": (vocab, dim),
         "blk.0.attn_norm.weight": (dim,),
         "blk.0.attn_q.weight": (dim, dim),
@@ -264,9 +264,13 @@ def whole_weights() -> dict[str, Array]:
         "blk.0.ffn_down.weight": (dim, ffn),
         "output_norm.weight": (dim,),
     }
+
+
+def whole_weights() -> dict[str, Array]:
+    random = random_for("gguf/whole")
     return {
         name: random.normal(1.0 if len(shape) == 1 else 0.0, 0.3, shape).astype(numpy.float32)
-        for name, shape in shapes.items()
+        for name, shape in whole_shapes(WHOLE).items()
     }
 
 
@@ -307,7 +311,48 @@ def write_whole(path: Path, dequantised: bool) -> None:
     finish(writer)
 
 
-# --- blocks ---
+# --- four bits ---
+
+FOUR_BITS = WHOLE | {"intermediate_size": 256, "vocab_size": 40}
+FOUR_BIT_TYPES = {
+    "attn_q": Type.IQ4_NL,
+    "attn_k": Type.MXFP4,
+    "attn_v": Type.IQ4_NL,
+    "attn_output": Type.MXFP4,
+    "ffn_gate": Type.IQ4_NL,
+    "ffn_up": Type.MXFP4,
+    "ffn_down": Type.IQ4_XS,
+}
+
+
+def four_bit_blocks(random: numpy.random.Generator, kind: Type, rows: int, columns: int) -> Array:
+    """Any integers. Scales are such that the numbers are about as large as trained weights."""
+    n_elements, n_bytes = gguf.GGML_QUANT_SIZES[kind]
+    blocks = random.integers(0, 256, (rows * columns // n_elements, n_bytes), numpy.uint8)
+    if kind == Type.MXFP4:
+        blocks[:, 0] = random.integers(122, 126, len(blocks))
+    else:
+        scale = 4e-5 if kind == Type.IQ4_XS else 2e-3
+        scales = (random.normal(0, 1, len(blocks)) * scale).astype(numpy.float16)
+        blocks[:, :2] = scales.view(numpy.uint8).reshape(-1, 2)
+    return blocks.reshape(rows, -1)
+
+
+def write_four_bits(path: Path) -> None:
+    """A model whose matrices are of the types with values from a table, without a vocabulary."""
+    random = random_for("gguf/four-bits")
+    writer = GGUFWriter(path, "llama")
+    add_shape(writer, FOUR_BITS)
+    writer.add_tokenizer_model("none")
+    for name, shape in whole_shapes(FOUR_BITS).items():
+        kind = FOUR_BIT_TYPES.get(name.split(".")[-2])
+        if kind is None:
+            weight = random.normal(1.0 if len(shape) == 1 else 0.0, 0.3, shape)
+            writer.add_tensor(name, weight.astype(numpy.float32))
+        else:
+            writer.add_tensor(name, four_bit_blocks(random, kind, *shape), raw_dtype=kind)
+    finish(writer)
+
 
 def make_gguf(data: Path) -> None:
     """Writes data/gguf from data/models and data/tokenizers."""
@@ -320,6 +365,7 @@ def make_gguf(data: Path) -> None:
         write_tokenizer(out / f"tokenizer-{name}.gguf", name, data / "tokenizers" / name)
     write_whole(out / "whole.gguf", dequantised=False)
     write_whole(out / "whole-f32.gguf", dequantised=True)
+    write_four_bits(out / "four-bits.gguf")
     write_pre_tokenizers(out / "pre_tokenizers.jsonl")
     write_blocks(out / "blocks.safetensors")
 

@@ -1,6 +1,7 @@
 #include "checkpoint/checkpoint.h"
 
 #include "base/json.h"
+#include "checkpoint/composed_weights.h"
 #include "checkpoint/flm.h"
 #include "checkpoint/gguf_weights.h"
 #include "checkpoint/llama2c.h"
@@ -75,6 +76,7 @@ Checkpoint Checkpoint::open(const ModelSource& source) {
   if (is_there(single)) {
     Checkpoint checkpoint(single.string());
     checkpoint.add(std::make_shared<const SafetensorsFile>(single), single);
+    checkpoint.compose(model);
     return checkpoint;
   }
   if (is_there(index)) {
@@ -98,6 +100,7 @@ Checkpoint Checkpoint::open(const ModelSource& source) {
                     printable(tensor), printable(shard));
       }
     }
+    checkpoint.compose(model);
     return checkpoint;
   }
   if (is_there(model / "pytorch_model.bin") || is_there(model / "pytorch_model.bin.index.json")) {
@@ -122,6 +125,15 @@ void Checkpoint::add(std::shared_ptr<const WeightFile> file, const fs::path& pat
                   files_.size() == 1 ? "there under two names" : "also in another shard");
     }
   }
+}
+
+void Checkpoint::compose(const fs::path& folder) {
+  const std::optional<Quantization> how = read_quantization(folder);
+  if (!how) return;
+  auto composed = std::make_shared<const ComposedWeights>(*how, tensors_, name_);
+  composed_text_ = composed->text();
+  release_pages();
+  add(std::move(composed), folder);
 }
 
 const StoredTensor* Checkpoint::find(std::string_view name) const {

@@ -26,16 +26,22 @@ class Checkpoint {
   // Releases the memory of the files' pages, once tensors were converted to f32: see MappedFile.
   void release_pages() const;
   std::size_t copied_bytes() const;  // see WeightFile
+  // How the files store matrices in parts, and what each is here (see ComposedWeights::text); "" if
+  // they do not.
+  const std::string& composed_text() const { return composed_text_; }
   // The file, for errors: "models/story/model.safetensors".
   const std::string& name() const { return name_; }
 
  private:
   explicit Checkpoint(std::string name) : name_(std::move(name)) {}
   void add(std::shared_ptr<const WeightFile> file, const std::filesystem::path& path);
+  // Makes one tensor of the parts of each, as the folder's config.json describes them.
+  void compose(const std::filesystem::path& folder);
 
   std::string name_;
   std::vector<std::shared_ptr<const WeightFile>> files_;
   std::map<std::string, const StoredTensor*, std::less<>> tensors_;
+  std::string composed_text_;
 };
 
 }  // namespace stagecraft

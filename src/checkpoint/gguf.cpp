@@ -18,27 +18,26 @@ constexpr std::size_t kDefaultAlignment = 32;
 constexpr std::size_t kMaxAlignment = 1u << 20;
 
 // ggml's numbers for the types that we read.
-constexpr std::array<std::pair<std::uint32_t, DType>, 19> kTypes = {{
-    {0, DType::F32},   {1, DType::F16},   {2, DType::Q4_0},  {3, DType::Q4_1},  {6, DType::Q5_0},
-    {7, DType::Q5_1},  {8, DType::Q8_0},  {10, DType::Q2_K}, {11, DType::Q3_K}, {12, DType::Q4_K},
-    {13, DType::Q5_K}, {14, DType::Q6_K}, {15, DType::Q8_K}, {24, DType::I8},   {25, DType::I16},
-    {26, DType::I32},  {27, DType::I64},  {28, DType::F64},  {30, DType::BF16},
+constexpr std::array<std::pair<std::uint32_t, DType>, 22> kTypes = {{
+    {0, DType::F32},     {1, DType::F16},    {2, DType::Q4_0},  {3, DType::Q4_1},
+    {6, DType::Q5_0},    {7, DType::Q5_1},   {8, DType::Q8_0},  {10, DType::Q2_K},
+    {11, DType::Q3_K},   {12, DType::Q4_K},  {13, DType::Q5_K}, {14, DType::Q6_K},
+    {15, DType::Q8_K},   {24, DType::I8},    {25, DType::I16},  {20, DType::IQ4_NL},
+    {23, DType::IQ4_XS}, {26, DType::I32},   {27, DType::I64},  {28, DType::F64},
+    {30, DType::BF16},   {39, DType::MXFP4},
 }};
 
 // Those that we do not read and people meet, by name.
-constexpr std::array<std::pair<std::uint32_t, std::string_view>, 12> kOtherTypes = {{
+constexpr std::array<std::pair<std::uint32_t, std::string_view>, 9> kOtherTypes = {{
     {16, "IQ2_XXS"},
     {17, "IQ2_XS"},
     {18, "IQ3_XXS"},
     {19, "IQ1_S"},
-    {20, "IQ4_NL"},
     {21, "IQ3_S"},
     {22, "IQ2_S"},
-    {23, "IQ4_XS"},
     {29, "IQ1_M"},
     {34, "TQ1_0"},
     {35, "TQ2_0"},
-    {39, "MXFP4"},
 }};
 
 DType dtype_of(std::uint32_t type, const std::string& where) {
@@ -47,7 +46,9 @@ DType dtype_of(std::uint32_t type, const std::string& where) {
   }
   for (const auto& [number, name] : kOtherTypes) {
     if (number == type)
-      throw Error("{}: {} is not supported (Q4_0 to Q8_0 and Q2_K to Q8_K are)", where, name);
+      throw Error(
+          "{}: {} is not supported (Q4_0 to Q8_0, Q2_K to Q8_K, IQ4_NL, IQ4_XS and MXFP4 are)",
+          where, name);
   }
   throw Error("{}: type {} is not supported", where, type);
 }

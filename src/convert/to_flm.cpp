@@ -61,7 +61,8 @@ std::string pairs_text(const Conversion& conversion, const std::optional<Tokeniz
                        std::vector<std::string>& notes) {
   const std::string where = conversion.model.name();
   std::map<std::string, std::string> pairs;
-  const auto config = json_value(config_text(conversion.model).json);
+  auto config = json_value(config_text(conversion.model).json);
+  config.erase("quantization_config");  // tensors are written whole
   for (const auto& [key, value] : config.items()) pairs[key] = value_text(value);
   if (const auto file = conversion.model.flm()) {
     for (const auto& [key, value] : file->pairs()) pairs[key] = value;

@@ -101,6 +101,7 @@ std::string folder_config(const ModelSource& model, const Plan& plan, DType dtyp
     if (json.contains(key) && json[key].is_number_float()) json[key] = shortest(json[key]);
   }
   json.erase("dtype");
+  json.erase("quantization_config");  // tensors are written whole
   json["torch_dtype"] = torch_name(dtype);
   return json_text(json, 2) + "\n";
 }

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <string_view>
 
+#include "checkpoint/quantization.h"
+
 namespace stagecraft {
 namespace {
 
@@ -29,6 +31,7 @@ constexpr std::array kForeignArithmetic = {
     ForeignArithmetic{"expert", 0},
     ForeignArithmetic{"moe", 0},
     ForeignArithmetic{"quantization", 0},
+    ForeignArithmetic{"compression", 0},
     ForeignArithmetic{"clip", 0},
     ForeignArithmetic{"alibi", 0},
     ForeignArithmetic{"parallel", 0},
@@ -57,6 +60,7 @@ bool is_number(JsonNode value, double number) {
 bool changes_the_result(std::string_view key, JsonNode value) {
   if (key == "is_causal") return is_false(value);  // transformers lets any family see the future so
   if (key == "rope_scaling" || key == "rope_parameters") return false;  // honoured, see parse_rope
+  if (key == "quantization_config") return false;  // says how weights are stored: see below
   if (value.is_null() || is_false(value)) return false;
   if ((value.is_array() || value.is_object()) && value.size() == 0) return false;
   return std::any_of(kForeignArithmetic.begin(), kForeignArithmetic.end(),
@@ -120,6 +124,7 @@ void refuse_foreign_rope(const ConfigFields& fields, std::span<const std::string
 
 void refuse_foreign_arithmetic(const ConfigFields& fields,
                                std::span<const std::string_view> honoured) {
+  parse_quantization(fields.object(), fields.where());  // throws if Checkpoint cannot honour it
   for (const JsonNode value : fields.object().members()) {
     const std::string_view key = value.key();
     if (std::ranges::find(honoured, key) != honoured.end()) continue;

@@ -1,5 +1,7 @@
 #include "operators/dequantize.h"
 
+#include <array>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 
@@ -68,6 +70,31 @@ void q5_1(Bytes block, float* out) {  // d, m, the fifth bits of all 32, 16 byte
 void q8_0(Bytes block, float* out) {  // d, 32 signed bytes
   const float d = half_at(block);
   for (Index i = 0; i < 32; ++i) out[i] = f32(static_cast<std::int8_t>(block[2 + i])) * d;
+}
+
+// The values of IQ4_NL and IQ4_XS.
+constexpr std::int8_t kNonlinear[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                                        1,    13,   25,  38,  53,  69,  89,  113};
+
+void iq4_nl(Bytes block, float* out) {  // d, 16 bytes
+  const float d = half_at(block);
+  for (Index i = 0; i < 16; ++i) {
+    out[i] = d * f32(kNonlinear[low(block[2 + i])]);
+    out[16 + i] = d * f32(kNonlinear[high(block[2 + i])]);
+  }
+}
+
+// Twice the values of a float with a sign, two bits of exponent and one of mantissa (OCP
+// Microscaling Formats 1.0, 5.3.3), so that all are integers.
+constexpr std::int8_t kMicroscaled[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+
+void mxfp4(Bytes block, float* out) {  // the exponent of d, 16 bytes
+  // Half of 2^(exponent - 127), because the values are twice as large.
+  const float d = std::ldexp(1.0f, block[0] - 128);
+  for (Index i = 0; i < 16; ++i) {
+    out[i] = d * f32(kMicroscaled[low(block[1 + i])]);
+    out[16 + i] = d * f32(kMicroscaled[high(block[1 + i])]);
+  }
 }
 
 // ---- blocks of 256 ------------------------------------------------------------------------------
@@ -171,6 +198,20 @@ void q8_k(Bytes block, float* out) {  // d as f32, 256 signed bytes, 16 sums tha
   for (Index i = 0; i < 256; ++i) out[i] = d * f32(static_cast<std::int8_t>(block[4 + i]));
 }
 
+void iq4_xs(Bytes block, float* out) {  // d, 2 bytes of high scale bits, 4 of low, 128 of q
+  const float d = half_at(block);
+  const int high_bits = block[2] | block[3] << 8;
+  for (Index group = 0; group < 8; ++group) {
+    const int lowest = block[4 + group / 2] >> (group % 2 * 4) & 0xf;
+    const float dl = d * f32((lowest | (high_bits >> (2 * group) & 3) << 4) - 32);
+    const Bytes q = block + 8 + 16 * group;
+    for (Index i = 0; i < 16; ++i) {
+      out[32 * group + i] = dl * f32(kNonlinear[low(q[i])]);
+      out[32 * group + 16 + i] = dl * f32(kNonlinear[high(q[i])]);
+    }
+  }
+}
+
 using OneBlock = void (*)(Bytes block, float* out);
 
 OneBlock function_for(DType dtype) {
@@ -197,6 +238,12 @@ OneBlock function_for(DType dtype) {
       return q6_k;
     case DType::Q8_K:
       return q8_k;
+    case DType::IQ4_NL:
+      return iq4_nl;
+    case DType::IQ4_XS:
+      return iq4_xs;
+    case DType::MXFP4:
+      return mxfp4;
     default:
       throw Error("dequantize: expected a quantised type, found {}", dtype_name(dtype));
   }
@@ -212,6 +259,35 @@ void dequantize(DType dtype, std::span<const std::byte> blocks, std::span<float>
   Bytes block = reinterpret_cast<Bytes>(blocks.data());
   for (std::size_t at = 0; at < out.size(); at += size.elements, block += size.bytes) {
     one_block(block, out.data() + at);
+  }
+}
+
+bool fits_q8_0(DType dtype) { return dtype == DType::Q5_0 || dtype == DType::IQ4_NL; }
+
+// q is what the block stands for where d is 1.
+void blocks_as_q8_0(DType dtype, std::span<const std::byte> blocks, std::span<std::byte> out) {
+  if (!fits_q8_0(dtype)) {
+    throw Error("blocks_as_q8_0: expected Q5_0 or IQ4_NL, found {}", dtype_name(dtype));
+  }
+  constexpr std::size_t kElements = 32;
+  constexpr std::byte kOne[] = {std::byte{0x00}, std::byte{0x3c}};  // as f16
+  const OneBlock one_block = function_for(dtype);
+  const std::size_t from_bytes = dtype_block(dtype).bytes;
+  const std::size_t to_bytes = dtype_block(DType::Q8_0).bytes;
+  const std::size_t n = blocks.size() / from_bytes;
+  check_size("blocks_as_q8_0", "blocks", n * from_bytes, blocks.size());
+  check_size("blocks_as_q8_0", "out", n * to_bytes, out.size());
+  std::array<std::byte, 32> unscaled;  // the largest of these blocks has 22 bytes
+  std::array<float, kElements> q;
+  for (std::size_t b = 0; b < n; ++b) {
+    std::byte* to = out.data() + b * to_bytes;
+    std::memcpy(to, &blocks[b * from_bytes], sizeof kOne);
+    std::memcpy(unscaled.data(), &blocks[b * from_bytes], from_bytes);
+    std::memcpy(unscaled.data(), kOne, sizeof kOne);
+    one_block(reinterpret_cast<Bytes>(unscaled.data()), q.data());
+    for (std::size_t i = 0; i < kElements; ++i) {
+      to[sizeof kOne + i] = static_cast<std::byte>(static_cast<std::int8_t>(q[i]));
+    }
   }
 }
 

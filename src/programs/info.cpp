@@ -208,6 +208,7 @@ void print_architecture(const Checkpoint& checkpoint, const Plan& plan) {
       "parameters",
       grouped(parameters) +
           (unused == 0 ? "" : fmt::format(", {} for each token", grouped(parameters - unused))));
+  if (!checkpoint.composed_text().empty()) print_line("stored as", checkpoint.composed_text());
   print_line("width", width_text(plan));
   if (!steps_of<ExpertsStep>(plan).empty()) print_line("experts", experts_text(plan));
   print_line("attention", attention_text(plan));
@@ -365,10 +366,13 @@ void print_memory(const Checkpoint& checkpoint, const Plan& plan, std::size_t co
     fmt::print("  {:<15} {:>10}{}\n", what, bytes_text(bytes), note);
   };
   line("weights", packed, "  in panels; the file's own pages are let go of");
+  if (const std::string repacked = repacked_text(plan, checkpoint); !repacked.empty()) {
+    print_line("  of them", repacked);
+  }
   if (matrices.per_token != matrices.all) {
     line("read per token", static_cast<double>(matrices.per_token), "  of the weights");
   }
-  if (copied != 0.0) line("copied", copied, "  what the file has in another order");
+  if (copied != 0.0) line("copied", copied, "  what the file has in another order or in parts");
   line("KV cache", cache,
        fmt::format("  {} per token; {} with --kv-type f16, {} with q8_0",
                    bytes_text(cache / static_cast<double>(context)),

@@ -9,7 +9,7 @@
 namespace stagecraft {
 
 // How the elements of a stored tensor are written. The engine computes in f32; the integer types
-// and F64 occur in test dumps, the quantised ones (Q4_0 and on) in GGUF files.
+// and F64 occur in test dumps, the quantised ones (Q4_0 to MXFP4) in GGUF files.
 enum class DType {
   F64,
   F32,
@@ -31,7 +31,11 @@ enum class DType {
   Q4_K,
   Q5_K,
   Q6_K,
-  Q8_K,  // blocks, see dequantize.h
+  Q8_K,
+  IQ4_NL,
+  IQ4_XS,
+  MXFP4,    // blocks, see dequantize.h
+  F8_E4M3,  // safetensors, see float8.h
 };
 
 // The smallest unit that can be decoded alone: `elements` in `bytes`. One element, except for the

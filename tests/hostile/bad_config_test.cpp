@@ -208,8 +208,10 @@ const BadModel kBadConfigs[] = {
      "config.json: 'embedding_multiplier': 12 is not supported"},
     {"caps_logits", config(R"({"final_logit_softcapping": 30.0})"),
      "config.json: 'final_logit_softcapping': 30.0 is not supported"},
-    {"is_quantised", config(R"({"quantization_config": {"quant_method": "gptq", "bits": 4}})"),
-     "config.json: 'quantization_config': an object is not supported"},
+    {"is_quantised",
+     config(R"({"quantization_config": {"quant_method": "bitsandbytes", "bits": 4}})"),
+     "config.json: quantization_config: 'quant_method': expected 'awq', 'compressed-tensors', "
+     "'fp8' or 'gptq', found \"bitsandbytes\""},
     {"has_experts", config(R"({"num_local_experts": 8})"),
      "config.json: 'num_local_experts': 8 is not supported"},
     {"sees_the_future", config(R"({"is_causal": false})"),

@@ -157,8 +157,9 @@ const BadGguf kBadTensors[] = {
      "tensor 'blk.0.ffn_down.weight': Q4_K: expected rows of a multiple of 256 elements, found 64"},
     {"has_a_type_that_is_gone", tensor(kDown, [](auto& t) { t.type = 4; }),
      "tensor 'blk.0.ffn_down.weight': type 4 is not supported"},
-    {"has_a_type_that_others_read", tensor(kDown, [](auto& t) { t.type = 23; }),
-     "tensor 'blk.0.ffn_down.weight': IQ4_XS is not supported (Q4_0 to Q8_0 and Q2_K to Q8_K are)"},
+    {"has_a_type_that_others_read", tensor(kDown, [](auto& t) { t.type = 21; }),
+     "tensor 'blk.0.ffn_down.weight': IQ3_S is not supported (Q4_0 to Q8_0, Q2_K to Q8_K, IQ4_NL, "
+     "IQ4_XS and MXFP4 are)"},
     {"has_a_type_that_nobody_knows", tensor(kDown, [](auto& t) { t.type = 4000000000; }),
      "tensor 'blk.0.ffn_down.weight': type 4000000000 is not supported"},
     {"has_tensors_that_overlap", tensor(kDown, [](auto& t) { t.offset -= 32; }),

@@ -178,6 +178,19 @@ TEST(Mutation, OfAnIndexIsRefusedOrRuns) {
   expect_both(mutate("llama-sharded", "model.safetensors.index.json", SIZE_MAX, 6, 500));
 }
 
+// Parts of matrices that no longer fit each other, and what config.json says of them.
+TEST(Mutation, OfAQuantisedFolderIsRefusedOrRuns) {
+  for (const std::string name : {"gptq-act-order", "awq", "packed-zeros", "fp8-blocks"}) {
+    const std::string folder = "../formats/quantized/" + name;
+    expect_both(mutate(folder, "config.json", SIZE_MAX, 15, 300));
+    expect_both(mutate(folder, "model.safetensors", 2300, 16, 400));
+    const TinyModel model(folder);
+    const auto run = [&] { run_three_tokens(textbook_engine(model.folder())); };
+    const auto file = model.file("model.safetensors");
+    EXPECT_GT(mutate_file(file, SIZE_MAX, 17, 100, run, true).ran, 10u);
+  }
+}
+
 constexpr std::size_t kGgufHead = 2800;  // of whole.gguf, about: its pairs and its tensors' entries
 
 TEST(Mutation, OfAGgufFileIsRefusedOrRuns) {

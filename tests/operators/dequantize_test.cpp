@@ -11,9 +11,9 @@
 namespace stagecraft {
 namespace {
 
-constexpr DType kQuantized[] = {DType::Q4_0, DType::Q4_1, DType::Q5_0, DType::Q5_1,
-                                DType::Q8_0, DType::Q2_K, DType::Q3_K, DType::Q4_K,
-                                DType::Q5_K, DType::Q6_K, DType::Q8_K};
+constexpr DType kQuantized[] = {DType::Q4_0, DType::Q4_1,   DType::Q5_0,   DType::Q5_1, DType::Q8_0,
+                                DType::Q2_K, DType::Q3_K,   DType::Q4_K,   DType::Q5_K, DType::Q6_K,
+                                DType::Q8_K, DType::IQ4_NL, DType::IQ4_XS, DType::MXFP4};
 
 class Dequantize : public testing::TestWithParam<DType> {};
 
@@ -35,6 +35,31 @@ TEST_P(Dequantize, GivesTheBitsOfTheReference) {
 
 INSTANTIATE_TEST_SUITE_P(EveryType, Dequantize, testing::ValuesIn(kQuantized),
                          [](const auto& type) { return std::string(dtype_name(type.param)); });
+
+TEST(BlocksAsQ8_0, LoseNothing) {
+  const SafetensorsFile file(TEST_DATA "/gguf/blocks.safetensors");
+  for (const DType dtype : {DType::Q5_0, DType::IQ4_NL}) {
+    EXPECT_TRUE(fits_q8_0(dtype));
+    const StoredTensor* blocks = file.find(std::string(dtype_name(dtype)) + ".blocks");
+    ASSERT_NE(blocks, nullptr);
+    std::vector<float> expected(element_count({"", dtype, {}, blocks->bytes}));
+    std::vector<float> found(expected.size());
+    std::vector<std::byte> as_q8_0(found.size() / 32 * 34);
+    dequantize(dtype, blocks->bytes, expected);
+    blocks_as_q8_0(dtype, blocks->bytes, as_q8_0);
+    dequantize(DType::Q8_0, as_q8_0, found);
+    EXPECT_EQ(std::memcmp(found.data(), expected.data(), found.size() * sizeof(float)), 0)
+        << dtype_name(dtype);
+  }
+}
+
+TEST(BlocksAsQ8_0, RefusesOtherTypesAndSizes) {
+  std::vector<std::byte> blocks(2 * 18), out(2 * 34);
+  EXPECT_NO_THROW(blocks_as_q8_0(DType::IQ4_NL, blocks, out));
+  EXPECT_THROW(blocks_as_q8_0(DType::IQ4_NL, blocks, std::span(out).first(34)), Error);
+  EXPECT_THROW(blocks_as_q8_0(DType::IQ4_NL, std::span(blocks).first(19), out), Error);
+  EXPECT_THROW(blocks_as_q8_0(DType::Q4_0, blocks, out), Error);
+}
 
 TEST(DequantizeContract, RefusesOtherTypesAndSizes) {
   std::vector<std::byte> blocks(36);

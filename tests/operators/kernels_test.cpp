@@ -42,15 +42,20 @@ struct Stored {
       std::vector<std::uint16_t> halves(values.size());
       (dtype == DType::F16 ? f32_to_f16 : f32_to_bf16)(values, halves);
       bytes_of(halves);
-    } else if (dtype == DType::Q5_0 || dtype == DType::Q6_K) {
+    } else if (is_quantized(dtype) && dtype != DType::Q8_0 && dtype != DType::Q4_0 &&
+               dtype != DType::Q4_1) {
       // Nothing here writes these types; any bytes are blocks of one. The scales must be small
       // numbers.
       const DTypeBlock block = dtype_block(dtype);
       std::mt19937 engine(5);
       bytes.resize(values.size() / block.elements * block.bytes);
       for (std::byte& byte : bytes) byte = static_cast<std::byte>(engine());
-      const std::size_t scale_at = dtype == DType::Q5_0 ? 0 : block.bytes - 2;
+      const std::size_t scale_at = dtype == DType::Q6_K ? block.bytes - 2 : 0;
       for (std::size_t i = 0; i < bytes.size(); i += block.bytes) {
+        if (dtype == DType::MXFP4) {
+          bytes[i] = static_cast<std::byte>(120 + i % 13);
+          continue;
+        }
         bytes[i + scale_at] = std::byte{0x12};
         bytes[i + scale_at + 1] = std::byte{0x1c};
       }
@@ -157,7 +162,7 @@ TEST_P(EveryKernel, GivesThePanelsProductWhateverTheNumberOfRows) {
   std::vector<std::byte> panel(panel_bytes(product.layout, inputs));
   for (std::size_t first = 0; first < kOutputs; first += kPanelOutputs) {
     pack_panel(stored.tensor, first, panel);
-    const double form_rounding = product.dtype == DType::Q6_K ? 0x1p-8 : 0.0;
+    const double form_rounding = loses_nothing(product.dtype) ? 0.0 : 0x1p-8;
     expect_product(*k, product.layout, panel, inputs, form_rounding,
                    [&](std::size_t o, std::size_t i) {
                      const std::size_t output = first + o;
@@ -177,6 +182,9 @@ INSTANTIATE_TEST_SUITE_P(
                                      Product{DType::BF16, WeightLayout::RoundedBF16, 78},
                                      Product{DType::Q8_0, WeightLayout::Q8, 96},
                                      Product{DType::Q5_0, WeightLayout::Q8, 96},
+                                     Product{DType::IQ4_NL, WeightLayout::Q8, 96},
+                                     Product{DType::IQ4_XS, WeightLayout::F32, 512},
+                                     Product{DType::MXFP4, WeightLayout::BF16, 96},
                                      Product{DType::Q4_0, WeightLayout::Q4, 96},
                                      Product{DType::Q4_1, WeightLayout::Q4_1, 96},
                                      Product{DType::Q6_K, WeightLayout::BF16, 512}),

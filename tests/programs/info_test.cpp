@@ -95,6 +95,22 @@ TEST(InfoProgram, ReadsShardsAsOne) {
   EXPECT_EQ(whole.out.substr(whole.out.find('\n')), sharded.out.substr(sharded.out.find('\n')));
 }
 
+TEST(InfoProgram, SaysWhatWeightsOfOtherFormatsBecome) {
+  const ProgramResult gptq = run_program({"info", TEST_DATA "/formats/quantized/gptq"});
+  EXPECT_EQ(gptq.code, 0) << gptq.err;
+  EXPECT_TRUE(says(gptq, "stored as       GPTQ int4, a scale for each 32 inputs; read as Q4_0\n"));
+  EXPECT_TRUE(says(gptq, "model.layers.*.mlp.down_proj.weight             [32, 64]  Q4_0\n"));
+  EXPECT_TRUE(
+      says(gptq, "copied             1.73 KB  what the file has in another order or in parts"));
+  EXPECT_FALSE(says(gptq, "of them"));
+  const ProgramResult gguf = run_program({"info", TEST_DATA "/gguf/four-bits.gguf"});
+  EXPECT_EQ(gguf.code, 0) << gguf.err;
+  EXPECT_TRUE(says(gguf, "of them       IQ4_NL as Q8_0, IQ4_XS as F32, MXFP4 as BF16\n"));
+  EXPECT_FALSE(says(gguf, "stored as"));
+  EXPECT_TRUE(says(run_program({"info", TEST_DATA "/gguf/whole.gguf"}),
+                   "of them       Q5_0 as Q8_0, Q5_1 as BF16 (rounded)\n"));
+}
+
 TEST(InfoProgram, ListsEachTensorWhenAsked) {
   const ProgramResult result = run_program({"info", kModels + "llama-gqa2", "--tensors"});
   EXPECT_TRUE(says(result, "model.layers.1.mlp.gate_proj.weight")) << result.out;

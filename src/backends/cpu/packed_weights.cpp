@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <set>
+
+#include <fmt/ranges.h>
 
 #include "model/plan_weights.h"
 
@@ -172,6 +175,22 @@ PackedWeights pack_weights(const Plan& plan, const FusedPlan& fused, const Check
   weights.memory = LargeMemory(weights.bytes.all);
   pack(planner.jobs(), checkpoint, weights.memory.data(), threads);
   return weights;
+}
+
+std::string repacked_text(const Plan& plan, const Checkpoint& checkpoint) {
+  PackedWeights weights;
+  Planner planner(plan, checkpoint, weights);
+  planner.place(fuse(plan));
+  std::set<std::string> texts;
+  for (const Job& job : planner.jobs()) {
+    const DType dtype = job.stored->dtype;
+    const std::string_view stored = dtype_name(dtype),
+                           packed = layout_name(panel_layout(*job.stored));
+    if (stored == packed) continue;
+    texts.insert(
+        fmt::format("{} as {}{}", stored, packed, loses_nothing(dtype) ? "" : " (rounded)"));
+  }
+  return fmt::format("{}", fmt::join(texts, ", "));
 }
 
 PackedBytes packed_bytes(const Plan& plan, const Checkpoint& checkpoint) {

@@ -18,11 +18,13 @@ constexpr std::size_t kBlock = 32;  // numbers that share a scale
 WeightType type_of(DType dtype) {
   switch (dtype) {
     case DType::F32:
+    case DType::IQ4_XS:
       return WeightType::F32;
     case DType::F16:
       return WeightType::F16;
     case DType::Q8_0:
     case DType::Q5_0:
+    case DType::IQ4_NL:
       return WeightType::Q8_0;
     case DType::Q4_0:
       return WeightType::Q4_0;
@@ -73,20 +75,6 @@ void split_q4(const std::byte* block, std::size_t head, std::byte* values, std::
   }
 }
 
-// Q5_0 as Q8_0: its scale comes first too, and its integers fit in bytes.
-void widen_q5(const std::byte* block, std::byte* values, std::byte* scale) {
-  std::memcpy(scale, block, 2);
-  std::uint16_t bits = 0;
-  std::memcpy(&bits, block, 2);
-  float unit = 0.0f, numbers[kBlock];
-  f16_to_f32({&bits, 1}, {&unit, 1});
-  dequantize(DType::Q5_0, {block, dtype_block(DType::Q5_0).bytes}, numbers);
-  for (std::size_t i = 0; i < kBlock; ++i) {
-    const float q = unit == 0.0f ? 0.0f : std::round(numbers[i] / unit);
-    values[i] = static_cast<std::byte>(static_cast<int>(q));
-  }
-}
-
 // Row `row` of a stored matrix as a DeviceMatrix has it; what is not written stays zero.
 void write_row(const StoredTensor& stored, std::size_t row, std::byte* values, std::byte* scales) {
   const std::size_t inputs = stored.shape[1];
@@ -96,21 +84,33 @@ void write_row(const StoredTensor& stored, std::size_t row, std::byte* values, s
     std::memcpy(values, from, row_bytes);
     return;
   }
-  if (type_of(stored.dtype) == WeightType::BF16) {
+  const WeightType type = type_of(stored.dtype);
+  if (type == WeightType::F32 || type == WeightType::BF16) {
     std::vector<float> numbers(inputs);
-    std::vector<std::uint16_t> rounded(inputs);
     read_row(stored, row, numbers);
+    if (type == WeightType::F32) {
+      std::memcpy(values, numbers.data(), 4 * inputs);
+      return;
+    }
+    std::vector<std::uint16_t> rounded(inputs);
     f32_to_bf16(numbers, rounded);
     std::memcpy(values, rounded.data(), 2 * inputs);
     return;
   }
-  const std::size_t block_bytes = dtype_block(stored.dtype).bytes;
+  std::vector<std::byte> as_q8_0;
+  DType dtype = stored.dtype;
+  if (fits_q8_0(dtype)) {
+    as_q8_0.resize(inputs / kBlock * dtype_block(DType::Q8_0).bytes);
+    blocks_as_q8_0(dtype, {from, row_bytes}, as_q8_0);
+    from = as_q8_0.data();
+    dtype = DType::Q8_0;
+  }
+  const std::size_t block_bytes = dtype_block(dtype).bytes;
   for (std::size_t b = 0; b < inputs / kBlock; ++b) {
     const std::byte* block = from + b * block_bytes;
-    if (stored.dtype == DType::Q8_0) split_q8(block, values + 32 * b, scales + 2 * b);
-    if (stored.dtype == DType::Q5_0) widen_q5(block, values + 32 * b, scales + 2 * b);
-    if (stored.dtype == DType::Q4_0) split_q4(block, 2, values + 16 * b, scales + 2 * b);
-    if (stored.dtype == DType::Q4_1) split_q4(block, 4, values + 16 * b, scales + 4 * b);
+    if (dtype == DType::Q8_0) split_q8(block, values + 32 * b, scales + 2 * b);
+    if (dtype == DType::Q4_0) split_q4(block, 2, values + 16 * b, scales + 2 * b);
+    if (dtype == DType::Q4_1) split_q4(block, 4, values + 16 * b, scales + 4 * b);
   }
 }
 

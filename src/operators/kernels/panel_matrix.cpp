@@ -116,34 +116,13 @@ void pack_blocks(const StoredTensor& matrix, std::size_t first, std::size_t rows
   }
 }
 
-// Q5_0 is d * q with q from -16 to 15: a Q8_0 block with the same d.
-std::vector<std::byte> q5_0_as_q8_0(std::span<const std::byte> row) {
-  constexpr std::size_t kBlock = 22;
-  std::vector<std::byte> out(row.size() / kBlock * 34);
-  for (std::size_t b = 0; b < row.size() / kBlock; ++b) {
-    const std::byte* from = row.data() + b * kBlock;
-    std::byte* to = out.data() + b * 34;
-    std::memcpy(to, from, 2);
-    std::uint32_t fifth_bits;
-    std::memcpy(&fifth_bits, from + 2, 4);
-    for (std::size_t i = 0; i < kQuantBlock; ++i) {
-      const auto both = std::to_integer<std::uint32_t>(from[6 + i % 16]);
-      const std::uint32_t low = i < 16 ? both & 15u : both >> 4;
-      const std::uint32_t q = low | (fifth_bits >> i & 1u) << 4;
-      to[2 + i] = static_cast<std::byte>(q - 16);
-    }
-  }
-  return out;
-}
-
-void pack_q5_0(const StoredTensor& matrix, std::size_t first, std::size_t rows,
-               std::span<std::byte> panel) {
-  std::vector<std::byte> bytes;
-  for (std::size_t row = 0; row < rows; ++row) {
-    const auto converted = q5_0_as_q8_0(row_bytes(matrix, first + row));
-    bytes.insert(bytes.end(), converted.begin(), converted.end());
-  }
-  pack_blocks({{}, DType::Q8_0, {rows, matrix.shape[1]}, bytes}, 0, rows, panel);
+void pack_as_q8_0(const StoredTensor& matrix, std::size_t first, std::size_t rows,
+                  std::span<std::byte> panel) {
+  const std::size_t stride = row_bytes(matrix, first).size();
+  std::vector<std::byte> blocks(rows * matrix.shape[1] / kQuantBlock *
+                                dtype_block(DType::Q8_0).bytes);
+  blocks_as_q8_0(matrix.dtype, matrix.bytes.subspan(first * stride, rows * stride), blocks);
+  pack_blocks({{}, DType::Q8_0, {rows, matrix.shape[1]}, blocks}, 0, rows, panel);
 }
 
 void pack_as_f32(const StoredTensor& matrix, std::size_t first, std::size_t rows,
@@ -183,15 +162,41 @@ WeightLayout panel_layout(const StoredTensor& matrix) {
       return even ? WeightLayout::BF16 : WeightLayout::F32;
     case DType::Q8_0:
     case DType::Q5_0:
+    case DType::IQ4_NL:
       return WeightLayout::Q8;
     case DType::Q4_0:
       return WeightLayout::Q4;
     case DType::Q4_1:
       return WeightLayout::Q4_1;
-    // Scales of their own for 16 or 32 weights, in six bits or with a minimum: rounded to bf16.
+    // A scale of 17 bits for each 32 weights.
+    case DType::IQ4_XS:
+      return WeightLayout::F32;
+    // MXFP4: 4-bit floats times a power of two are bf16 numbers. The others have scales of their
+    // own for 16 or 32 weights, in six bits or with a minimum: rounded to bf16.
     default:
       return WeightLayout::BF16;
   }
+}
+
+bool loses_nothing(DType dtype) {
+  switch (dtype) {
+    case DType::Q5_1:
+    case DType::Q2_K:
+    case DType::Q3_K:
+    case DType::Q4_K:
+    case DType::Q5_K:
+    case DType::Q6_K:
+    case DType::Q8_K:
+      return false;
+    default:
+      return true;
+  }
+}
+
+std::string_view layout_name(WeightLayout layout) {
+  constexpr std::array<std::string_view, kLayouts> kNames = {
+      "F32", "F16", "BF16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q8_0 by input"};
+  return kNames[static_cast<std::size_t>(layout)];
 }
 
 std::size_t panel_bytes(WeightLayout layout, std::size_t inputs) {
@@ -235,7 +240,10 @@ void pack_panel(const StoredTensor& matrix, std::size_t first, std::span<std::by
     case DType::Q4_1:
       return pack_blocks(matrix, first, rows, panel);
     case DType::Q5_0:
-      return pack_q5_0(matrix, first, rows, panel);
+    case DType::IQ4_NL:
+      return pack_as_q8_0(matrix, first, rows, panel);
+    case DType::IQ4_XS:
+      return pack_as_f32(matrix, first, rows, panel);
     default:
       return pack_as_bf16(matrix, first, rows, panel);
   }

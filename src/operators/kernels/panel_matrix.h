@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string_view>
 
 #include "checkpoint/stored_tensor.h"
 #include "operators/kernels/kernels.h"
@@ -34,10 +35,15 @@ struct PanelMatrix {
   const std::byte* panel(std::size_t i) const { return panels + i * stride; }
 };
 
-// The layout in which a stored matrix loses nothing: its own format; Q8 for Q5_0, whose integers
-// fit. For formats without such a layout (Q5_1, the K-quants, BF16 with an odd number of inputs):
-// BF16 or F32, see panel_matrix.cpp.
+// The layout in which a stored matrix loses nothing: its own format; Q8 for Q5_0 and IQ4_NL, whose
+// integers fit; BF16 for MXFP4; F32 for IQ4_XS and for BF16 with an odd number of inputs. Only Q5_1
+// and the K-quants are rounded, to BF16: see loses_nothing.
 WeightLayout panel_layout(const StoredTensor& matrix);
+
+// Whether a matrix of this type is packed without rounding.
+bool loses_nothing(DType dtype);
+
+std::string_view layout_name(WeightLayout layout);
 
 // Bytes of a panel.
 std::size_t panel_bytes(WeightLayout layout, std::size_t inputs);

@@ -1,0 +1,269 @@
+#include "checkpoint/quantization.h"
+
+#include <algorithm>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/mapped_file.h"
+
+namespace stagecraft {
+namespace {
+
+constexpr std::string_view kField = "quantization_config";
+constexpr std::size_t kMaxConfigBytes = 4u << 20;
+constexpr std::size_t kMaxGroup = 1u << 24;  // more inputs than any matrix has
+
+// The members of one object. What is not known to change nothing is refused.
+class Fields {
+ public:
+  Fields(JsonNode object, std::string where) : object_(object), where_(std::move(where)) {}
+
+  std::optional<JsonNode> find(std::string_view key) const { return object_.find(key); }
+  bool flag_or(std::string_view key, bool fallback) const {
+    const auto value = find(key);
+    return value ? json_bool(*value, where_, key) : fallback;
+  }
+  std::string text_or(std::string_view key, std::string_view fallback) const {
+    const auto value = find(key);
+    return value ? json_string(*value, where_, key) : std::string(fallback);
+  }
+  Fields object_of(std::string_view key) const {
+    const auto value = find(key);
+    if (value && value->is_object()) return {*value, fmt::format("{}: {}", where_, key)};
+    refuse(key, "an object");
+  }
+  void expect_text(std::string_view key, std::vector<std::string_view> allowed,
+                   std::string_view fallback) const {
+    if (std::ranges::find(allowed, text_or(key, fallback)) != allowed.end()) return;
+    refuse(key, fmt::format("'{}'", fmt::join(allowed, "' or '")));
+  }
+  void expect_size(std::string_view key, std::size_t expected) const {
+    const auto value = find(key);
+    if (value && value->is_whole() && value->whole() == expected) return;
+    refuse(key, fmt::format("{}", expected));
+  }
+  void expect_flag(std::string_view key, bool expected, bool fallback) const {
+    if (flag_or(key, fallback) != expected) refuse(key, expected ? "true" : "false");
+  }
+  // 0 where a group is all inputs, which is written as -1 or null.
+  std::size_t group_size(std::string_view key) const {
+    const auto value = find(key);
+    if (!value || (value->is_integer() && value->integer() == -1)) return 0;
+    return json_size(*value, where_, key, 1, kMaxGroup);
+  }
+  // A member that is null, false or empty changes nothing.
+  void refuse_others(std::span<const std::string_view> known) const {
+    for (const JsonNode value : object_.members()) {
+      if (std::ranges::find(known, value.key()) != known.end() || value.is_null()) continue;
+      if (value.is_boolean() && !value.boolean()) continue;
+      if ((value.is_array() || value.is_object()) && value.size() == 0) continue;
+      throw Error("{}: '{}': {} is not supported", where_, printable(value.key()),
+                  value.describe());
+    }
+  }
+  [[noreturn]] void refuse(std::string_view key, std::string_view expected) const {
+    const auto value = find(key);
+    throw Error("{}: '{}': expected {}, found {}", where_, key, expected,
+                value ? value->describe() : "none");
+  }
+  const std::string& where() const { return where_; }
+  JsonNode object() const { return object_; }
+
+ private:
+  JsonNode object_;
+  std::string where_;
+};
+
+// What GPTQ and AWQ write down of how a model was quantised, and of the program that is to run it.
+constexpr std::string_view kIntegerFields[] = {
+    "quant_method",
+    "bits",
+    "group_size",
+    "sym",
+    "zero_point",
+    "desc_act",
+    "act_group_aware",
+    "static_groups",
+    "true_sequential",
+    "damp_percent",
+    "damp_auto_increment",
+    "mse",
+    "checkpoint_format",
+    "format",
+    "version",
+    "pack_dtype",
+    "backend",
+    "meta",
+    "lm_head",
+    "dataset",
+    "tokenizer",
+    "batch_size",
+    "pad_token_id",
+    "model_seqlen",
+    "max_input_length",
+    "model_name_or_path",
+    "model_file_base_name",
+    "block_name_to_quantize",
+    "module_name_preceding_first_block",
+    "modules_in_block_to_quantize",
+    "modules_to_not_convert",
+    "cache_block_outputs",
+    "use_cuda_fp16",
+    "use_exllama",
+    "disable_exllama",
+    "exllama_config",
+    "do_fuse",
+    "fuse_max_seq_len",
+    "modules_to_fuse",
+};
+
+void parse_integers(const Fields& fields, Quantization& how) {
+  fields.expect_size("bits", 4);
+  fields.expect_text("pack_dtype", {"int32"}, "int32");
+  if (!fields.find("group_size")) fields.refuse("group_size", "a size or -1");
+  how.group_size = fields.group_size("group_size");
+  fields.refuse_others(kIntegerFields);
+}
+
+Quantization parse_gptq(const Fields& fields) {
+  Quantization how{.method = Quantization::Method::Gptq};
+  parse_integers(fields, how);
+  for (const std::string_view key : {"checkpoint_format", "format"}) {
+    fields.expect_text(key, {"gptq", "gptq_v2"}, "gptq");
+  }
+  const std::string format = fields.text_or("checkpoint_format", fields.text_or("format", "gptq"));
+  how.zeros_less_one = format == "gptq";
+  how.act_order = fields.flag_or("desc_act", false);
+  return how;
+}
+
+Quantization parse_awq(const Fields& fields) {
+  Quantization how{.method = Quantization::Method::Awq};
+  parse_integers(fields, how);
+  for (const std::string_view key : {"version", "format"}) {
+    fields.expect_text(key, {"gemm", "GEMM"}, "gemm");
+  }
+  fields.expect_text("backend", {"auto", "autoawq"}, "auto");
+  fields.expect_flag("zero_point", true, true);
+  return how;
+}
+
+// A scheme of compressed-tensors: how the weights of some modules are stored.
+void parse_scheme(const Fields& scheme, Quantization& how) {
+  constexpr std::string_view kSchemeFields[] = {"weights", "targets", "format"};
+  constexpr std::string_view kWeightFields[] = {
+      "num_bits", "type",     "symmetric",       "strategy",    "group_size",
+      "actorder", "observer", "observer_kwargs", "scale_dtype", "zp_dtype"};
+  scheme.refuse_others(kSchemeFields);
+  scheme.expect_text("format", {"pack-quantized"}, "pack-quantized");
+  const Fields weights = scheme.object_of("weights");
+  weights.refuse_others(kWeightFields);
+  weights.expect_size("num_bits", 4);
+  weights.expect_text("type", {"int"}, "int");
+  weights.expect_text("strategy", {"group", "channel"}, "");
+  weights.expect_text("actorder", {"group", "weight", "static"}, "static");
+  how.act_order = weights.text_or("actorder", "static") == "group";
+  how.has_zeros = !weights.flag_or("symmetric", true);
+  how.group_size = weights.group_size("group_size");
+  const bool grouped = weights.text_or("strategy", "") == "group";
+  if (grouped != (how.group_size != 0)) {
+    weights.refuse("group_size", grouped ? "a size" : "none for the strategy 'channel'");
+  }
+}
+
+Quantization parse_compressed_tensors(const Fields& fields) {
+  constexpr std::string_view kKnown[] = {"quant_method",
+                                         "format",
+                                         "config_groups",
+                                         "quantization_status",
+                                         "ignore",
+                                         "version",
+                                         "global_compression_ratio",
+                                         "sparsity_config"};
+  Quantization how{.method = Quantization::Method::CompressedTensors};
+  fields.refuse_others(kKnown);
+  fields.expect_text("format", {"pack-quantized"}, "");
+  fields.expect_text("quantization_status", {"compressed"}, "compressed");
+  if (const auto sparsity = fields.find("sparsity_config"); sparsity && sparsity->size() != 0) {
+    fields.object_of("sparsity_config").expect_text("format", {"dense"}, "dense");
+  }
+  const Fields groups = fields.object_of("config_groups");
+  if (groups.object().size() != 1) fields.refuse("config_groups", "one group");
+  for (const JsonNode group : groups.object().members()) {
+    parse_scheme(groups.object_of(group.key()), how);
+  }
+  return how;
+}
+
+Quantization parse_fp8(const Fields& fields) {
+  constexpr std::string_view kKnown[] = {"quant_method",
+                                         "fmt",
+                                         "activation_scheme",
+                                         "weight_block_size",
+                                         "modules_to_not_convert",
+                                         "ignored_layers",
+                                         "scale_fmt",
+                                         "expert_dtype",
+                                         "dequantize"};
+  Quantization how{.method = Quantization::Method::Fp8};
+  fields.refuse_others(kKnown);
+  fields.expect_text("fmt", {"e4m3", "float8_e4m3fn"}, "e4m3");
+  fields.expect_text("expert_dtype", {"fp8"}, "fp8");
+  // Activations are not rounded here: "dynamic" and "static" say the same of weights.
+  fields.expect_text("activation_scheme", {"dynamic", "static"}, "dynamic");
+  const auto block = fields.find("weight_block_size");
+  if (!block) return how;
+  if (!block->is_array() || block->size() != 2) {
+    fields.refuse("weight_block_size", "[rows, columns]");
+  }
+  std::vector<std::size_t> sizes;
+  for (const JsonNode size : block->elements()) {
+    sizes.push_back(json_size(size, fields.where(), "weight_block_size", 1, kMaxGroup));
+  }
+  how.block_rows = sizes[0];
+  how.block_columns = sizes[1];
+  return how;
+}
+
+}  // namespace
+
+std::string Quantization::text() const {
+  if (method == Method::Fp8) {
+    if (block_rows == 0) return "fp8, a scale per matrix";
+    return fmt::format("fp8, a scale per block of {} x {}", block_rows, block_columns);
+  }
+  const char* name = method == Method::Gptq  ? "GPTQ"
+                     : method == Method::Awq ? "AWQ"
+                                             : "compressed-tensors";
+  if (group_size == 0) return fmt::format("{} int4, a scale for each output", name);
+  return fmt::format("{} int4, a scale for each {} inputs", name, group_size);
+}
+
+std::optional<Quantization> parse_quantization(JsonNode config, const std::string& where) {
+  const auto value = config.find(kField);
+  if (!value) return std::nullopt;
+  if (!value->is_object()) {
+    throw Error("{}: '{}': expected an object, found {}", where, kField, value->describe());
+  }
+  const Fields fields(*value, fmt::format("{}: {}", where, kField));
+  const std::string method = fields.text_or("quant_method", "");
+  if (method == "gptq") return parse_gptq(fields);
+  if (method == "awq") return parse_awq(fields);
+  if (method == "compressed-tensors") return parse_compressed_tensors(fields);
+  if (method == "fp8") return parse_fp8(fields);
+  fields.refuse("quant_method", "'awq', 'compressed-tensors', 'fp8' or 'gptq'");
+}
+
+std::optional<Quantization> read_quantization(const std::filesystem::path& folder) {
+  const std::filesystem::path path = folder / "config.json";
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return std::nullopt;
+  const Json config = parse_json_object(read_text_file(path, kMaxConfigBytes), path.string());
+  return parse_quantization(config.root(), path.string());
+}
+
+}  // namespace stagecraft

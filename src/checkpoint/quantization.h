@@ -1,0 +1,34 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "base/json.h"
+
+namespace stagecraft {
+
+// "quantization_config" of a config.json: how the files of a folder store matrices in fewer bits.
+struct Quantization {
+  enum class Method { Fp8, Gptq, Awq, CompressedTensors };
+  Method method = Method::Fp8;
+  // Of integers:
+  std::size_t group_size = 0;   // inputs that share a scale; 0: all inputs of an output
+  bool has_zeros = true;        // each group has an integer that stands for 0
+  bool zeros_less_one = false;  // each of the eight in a word less 1: the word less 0x11111111
+  bool act_order = false;       // the groups are not runs of inputs: the file has the group of each
+  // Of fp8: the size of the blocks that share a scale; 0: one scale for the whole matrix.
+  std::size_t block_rows = 0, block_columns = 0;
+
+  // "GPTQ int4, a scale for each 128 inputs"
+  std::string text() const;
+};
+
+// What a config.json says; nullopt where it says nothing. `where` names the file. Throws Error
+// naming the field where files would have to be read otherwise than this engine can.
+std::optional<Quantization> parse_quantization(JsonNode config, const std::string& where);
+
+// The same of the config.json of a folder; nullopt also where there is no such file.
+std::optional<Quantization> read_quantization(const std::filesystem::path& folder);
+
+}  // namespace stagecraft
