@@ -54,6 +54,7 @@ Case messages_case(const std::string& name, const std::filesystem::path& folder,
     const std::string message = fmt::format("message {}", n);
     one.request.inputs[message + " role"] = numbers(bytes_of(messages[n - 1].role));
     one.request.inputs[message + " content"] = numbers(bytes_of(messages[n - 1].content));
+    one.texts.insert({message + " role", message + " content"});
   }
   return one;
 }
