@@ -108,7 +108,7 @@ TEST(ChatTemplate, PutsTheFrameAroundEveryMessage) {
   judge_messages("a conversation", usual().folder(),
                  {{"system", words(inputs, 4)},
                   {"user", words(inputs, 6)},
-                  {"assistant", words(inputs, 5)},
+                  {"assistant", "\n the " + words(inputs, 5)},
                   {"user", ""}});
 }
 
