@@ -100,7 +100,8 @@ function(add_student_program name id)
   set_up_student_program(${name})
 endfunction()
 
-add_library(stand_ins OBJECT EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/course/worker/stand_ins/dequantize.cpp)
+add_library(stand_ins OBJECT EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/course/worker/stand_ins/convert_tensor.cpp
+  ${CMAKE_SOURCE_DIR}/course/worker/stand_ins/dequantize.cpp)
 target_link_libraries(stand_ins PRIVATE engine_headers stagecraft_flags)
 
 set(debug -O0 -g -UNDEBUG -D_GLIBCXX_ASSERTIONS)

@@ -212,7 +212,8 @@ class Work:
         if not is_a_verdict(ended.said):
             said = self.without_places(ended.said.strip()[-1000:])
             raise NotMade(course.say("grade_compiler_ended", what, ended.how, said))
-        told = course.why_not_made(ended.said, files) if files else course.first_error(ended.said)
+        told = (course.why_not_made(ended.said, files) if files
+                else course.first_error(self.without_places(ended.said)))  # which shortens paths of its own
         raise NotMade(self.without_places(told))
 
     def without_places(self, told):

@@ -39,10 +39,14 @@ bool names_as_a_word(std::string_view text, std::string_view name) {
   return false;
 }
 
-std::string what_is_wrong(const Case& question, const std::string& output, const Expected& expected,
-                          const Tensor& got) {
-  const std::string told = question.tell ? question.tell(output, got) : std::string();
-  return told.empty() ? diagnose(question.request.function, output, expected, got) : told;
+std::string what_is_wrong(const Case& question, std::size_t call, const std::string& output,
+                          const Expected& expected, const Tensor& got) {
+  const std::size_t calls = question.request.calls;
+  const Case::Tell& tell = call <= calls ? question.tell : question.others[call - calls - 1].tell;
+  const std::string told = tell ? tell(output, got) : std::string();
+  if (!told.empty()) return told;
+  const std::string name = call <= calls ? output : output_name(output, call);
+  return diagnose(question.request.function, name, expected, got);
 }
 
 // The first thing on the way that was shown and is wrong, in lines for the student; empty if none.
@@ -82,10 +86,7 @@ std::string compare(const Case& question, const Response& response) {
       const auto got = response.outputs.find(output_name(name, call));
       if (got == response.outputs.end()) return say("no_answer", name);
       if (agrees(expected, got->second)) continue;
-      const std::string what =
-          call <= question.request.calls
-              ? what_is_wrong(question, name, expected, got->second)
-              : diagnose(question.request.function, output_name(name, call), expected, got->second);
+      const std::string what = what_is_wrong(question, call, name, expected, got->second);
       const std::string when = circumstances(question.request, call);
       if (!when.empty()) return when + "\n  " + what;
       const std::string departure = first_departure(question, response);
@@ -146,14 +147,18 @@ bool judge_answer(const Case& question,
 }
 
 // What a case asks with, where that is short enough to be followed by hand; else empty.
-std::string small_inputs(const Request& request) {
+std::string small_inputs(const Case& question) {
   constexpr std::size_t kMaxNumbers = 12;
+  const Request& request = question.request;
   std::size_t n = 0;
   std::vector<std::string> all;
   for (const auto& [name, tensor] : request.inputs) {
+    if (name == "refusable") continue;  // for the worker alone
     n += tensor.values.size();
     if (n > kMaxNumbers) return {};
-    all.push_back(fmt::format("{} = [{}]", name, fmt::join(tensor.values, ", ")));
+    all.push_back(question.texts.contains(name)
+                      ? fmt::format("{} = {}", name, quoted(text_of_bytes(tensor.values)))
+                      : fmt::format("{} = [{}]", name, fmt::join(tensor.values, ", ")));
   }
   for (const auto& [name, value] : request.scalars) {
     all.push_back(fmt::format("{} = {}", name, static_cast<float>(value)));
@@ -203,7 +208,7 @@ bool has_hung(std::span<const Asked> asked, const std::string& function) {
 
 const std::map<std::string, Expected>& expected_of(const Case& question, std::size_t call) {
   const std::size_t calls = question.request.calls;
-  return call <= calls ? question.expected : question.others.at(call - calls - 1);
+  return call <= calls ? question.expected : question.others.at(call - calls - 1).expected;
 }
 
 void must_show(bool shown, const std::string& what) {
@@ -276,7 +281,7 @@ bool judge_by(const Case& question, const FindProblem& find_problem) {
                        std::make_shared<FindProblem>(find_problem), std::move(outcome),
                        problem.empty()});
   if (problem.empty()) return true;
-  if (const std::string inputs = small_inputs(question.request); !inputs.empty()) {
+  if (const std::string inputs = small_inputs(question); !inputs.empty()) {
     problem += "\n  " + say("inputs", inputs);
   }
   if (!printed.empty()) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <set>
 #include <span>
 #include <string>
 
@@ -26,7 +27,13 @@ struct Case {
   using Tell = std::function<std::string(const std::string& output, const Tensor& got)>;
   Tell tell = {};
   // The right answers to the request's other arguments, one after the other.
-  std::vector<std::map<std::string, Expected>> others = {};
+  struct Answer {
+    std::map<std::string, Expected> expected;
+    Tell tell = {};
+  };
+  std::vector<Answer> others = {};
+  // Inputs that are the bytes of a text: a student sees the text.
+  std::set<std::string> texts = {};
   // What an error about it may name: two errors that name the same of these are the same mistake.
   std::vector<std::string> names = {};
 };

@@ -1,8 +1,10 @@
 #include "course/judge/messages.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
 #include "base/mapped_file.h"
 #include "course/judge/places.h"
 
@@ -34,6 +36,17 @@ const std::string& message_template(const std::string& key) {
     return nlohmann::json::parse(read_text_file(path, kMaxBytes));
   }();
   return messages.at(key).at(language()).get_ref<const std::string&>();
+}
+
+std::string quoted(const std::string& text) {
+  std::string shown = "\"";
+  for (std::size_t begin = 0;;) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    shown += printable(text.substr(begin, end - begin));
+    if (end == text.size()) return shown + "\"";
+    shown += "\\n";
+    begin = end + 1;
+  }
 }
 
 }  // namespace stagecraft::stages

@@ -19,4 +19,7 @@ std::string say(const std::string& key, const Args&... args) {
   return fmt::format(fmt::runtime(message_template(key)), args...);
 }
 
+// A text as one would write it in C++: "a\nb".
+std::string quoted(const std::string& text);
+
 }  // namespace stagecraft::stages

@@ -188,6 +188,10 @@ class Failures {
 
   bool empty() const { return failed_.empty(); }
 
+  bool rules_out(const std::string& name) const {
+    return mistakes_.is_ruled_out(folder_ / name, asked_);
+  }
+
   void ask_next(Candidate& one) const {
     const Asked& failed = *failed_[one.reproduced.size()];
     const bool same = mistakes_.reproduces(folder_ / one.name, failed);
@@ -228,8 +232,9 @@ class Failures {
 std::vector<Candidate> best_candidates(const fs::path& folder, const Failures& failures) {
   std::vector<Candidate> all;
   for (const nlohmann::json& program : sentences(folder)) {
-    if (!fs::exists(folder / name_of(program))) continue;
-    failures.ask_next(all.emplace_back(Candidate{name_of(program)}));
+    const std::string name = name_of(program);
+    if (!fs::exists(folder / name) || failures.rules_out(name)) continue;
+    failures.ask_next(all.emplace_back(Candidate{name}));
   }
   // First those that reproduce the first case: the right one is nearly always among them, and then
   // the others need not be asked to the end.

@@ -30,6 +30,10 @@ struct Suite {
 class KnownMistakes {
  public:
   virtual ~KnownMistakes() = default;
+  // Is it known, without asking, that this mistake is wrong where the judged program is right?
+  virtual bool is_ruled_out(const std::filesystem::path&, std::span<const Asked>) const {
+    return false;
+  }
   // A right answer?
   virtual bool is_right(const std::filesystem::path& mistake, const Asked& one) const;
   // The judged program's own wrong answer?

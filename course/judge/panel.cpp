@@ -34,6 +34,14 @@ struct Member {
     asked.push_back(std::move(one));
     suites.back().last = asked.size();
   }
+
+  const Asked* find(const Asked& other) const {  // the same question
+    const auto place = places.find(other.question.get());
+    return place != places.end() ? &asked[place->second] : nullptr;
+  }
+  bool hangs_in(const Asked& other) const {
+    return has_hung(asked, other.question->request.function);
+  }
 };
 
 using Members = std::map<std::string, Member>;
@@ -51,22 +59,32 @@ Members& members() {
 // The members that are known mistakes have been asked already.
 class MembersAsMistakes : public KnownMistakes {
  public:
+  bool is_ruled_out(const fs::path& mistake, std::span<const Asked> asked) const override {
+    const Member* member = find(mistake);
+    return member != nullptr && std::ranges::any_of(asked, [&](const Asked& one) {
+             const Asked* known = member->find(one);
+             return one.right && known != nullptr && !known->right;
+           });
+  }
   bool is_right(const fs::path& mistake, const Asked& one) const override {
-    const Asked* known = find(mistake, one);
-    return known != nullptr ? known->right : KnownMistakes::is_right(mistake, one);
+    const Member* member = find(mistake);
+    if (member == nullptr) return KnownMistakes::is_right(mistake, one);
+    if (const Asked* known = member->find(one); known != nullptr) return known->right;
+    return !member->hangs_in(one) && KnownMistakes::is_right(mistake, one);
   }
   bool reproduces(const fs::path& mistake, const Asked& failed) const override {
-    const Asked* known = find(mistake, failed);
-    if (known == nullptr) return KnownMistakes::reproduces(mistake, failed);
-    return !known->right && alike(*failed.question, failed.outcome, known->outcome);
+    const Member* member = find(mistake);
+    if (member == nullptr) return KnownMistakes::reproduces(mistake, failed);
+    if (const Asked* known = member->find(failed); known != nullptr) {
+      return !known->right && alike(*failed.question, failed.outcome, known->outcome);
+    }
+    return !member->hangs_in(failed) && KnownMistakes::reproduces(mistake, failed);
   }
 
  private:
-  static const Asked* find(const fs::path& mistake, const Asked& one) {
+  static const Member* find(const fs::path& mistake) {
     const auto member = members().find(mistake.filename().string());
-    if (member == members().end()) return nullptr;
-    const auto place = member->second.places.find(one.question.get());
-    return place != member->second.places.end() ? &member->second.asked[place->second] : nullptr;
+    return member != members().end() ? &member->second : nullptr;
   }
 };
 

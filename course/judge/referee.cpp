@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <set>
 
 #include "base/error.h"
 #include "course/judge/known_answers.h"
@@ -91,11 +92,16 @@ void referee(const Case& question) {
   static const std::string most = setting("STAGE_MOST_CASES");
   if (rivals.empty() || question.request.at_once || is_large(question.request)) return;
   if (found.differ >= (most.empty() ? kMostCases : std::stoul(most))) return;
+  static std::set<std::string> hung;  // functions; to wait once for each is enough
+  if (hung.contains(question.request.function)) return;
   const std::size_t colon = rivals.find(':');
   const Outcome first = ask_known(rivals.substr(0, colon), question.request);
   const Outcome second = ask_known(rivals.substr(colon + 1), question.request);
   const bool same = alike(question, first, second);
   found.lines.push_back({question.name, same});
+  if (first.kind == Outcome::Kind::Hung || second.kind == Outcome::Kind::Hung) {
+    hung.insert(question.request.function);
+  }
   if (same) return;
   ++found.differ;
   const Outcome judged = ask_known(worker(), question.request);

@@ -69,6 +69,16 @@ std::string shortened(std::string text, std::size_t most);
 
 // A text that need not be UTF-8 travels as the numbers of its bytes.
 std::vector<int> bytes_of(const std::string& text);
+// The text again; '?' for what is no byte of one.
+template <class Numbers>
+std::string text_of_bytes(const Numbers& numbers) {
+  std::string text;
+  for (const auto number : numbers) {
+    const bool is_byte = number >= 1 && number < 256;  // NaN is not
+    text += is_byte ? static_cast<char>(static_cast<unsigned char>(number)) : '?';
+  }
+  return text;
+}
 
 // What an output holds before the call: a NaN of a pattern that no arithmetic produces, so that an
 // element nobody wrote can be told from a NaN that was computed.

@@ -1,9 +1,5 @@
 #include "base/error.h"
 
-#include <fmt/ranges.h>
-
-#include <algorithm>
-
 #include "base/utf8.h"
 
 namespace stagecraft {
@@ -24,14 +20,6 @@ std::string printable(std::string_view text, std::size_t max_bytes) {
     }
   }
   return out;
-}
-
-std::string alternatives(std::vector<std::string_view> names) {
-  std::ranges::sort(names);
-  names.erase(std::unique(names.begin(), names.end()), names.end());
-  const std::string_view last = names.back();
-  names.pop_back();
-  return names.empty() ? std::string(last) : fmt::format("{} or {}", fmt::join(names, ", "), last);
 }
 
 }  // namespace stagecraft

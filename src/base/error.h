@@ -5,7 +5,6 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace stagecraft {
 
@@ -23,8 +22,5 @@ class Error : public std::runtime_error {
 // A name or text from an untrusted file, made fit for one line of a terminal: control characters
 // and broken UTF-8 escaped, cut after about `max_bytes`.
 std::string printable(std::string_view text, std::size_t max_bytes = 80);
-
-// For "expected ...": the names in their order, each once: "gemma, llama or qwen2".
-std::string alternatives(std::vector<std::string_view> names);
 
 }  // namespace stagecraft

@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/alternatives.h"
+
 namespace stagecraft {
 namespace {
 

@@ -1,22 +1,9 @@
 #include "tests/gates/chat_questions.h"
 
-#include <algorithm>
-
-#include "base/error.h"
+#include "course/judge/messages.h"
 #include "text/tokenizer.h"
 
 namespace stagecraft::stages {
-
-std::string quoted(const std::string& text) {
-  std::string shown = "\"";
-  for (std::size_t begin = 0;;) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    shown += printable(text.substr(begin, end - begin));
-    if (end == text.size()) return shown + "\"";
-    shown += "\\n";
-    begin = end + 1;
-  }
-}
 
 const TinyChatModel& usual() {
   static const TinyChatModel model;

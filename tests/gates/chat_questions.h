@@ -11,9 +11,6 @@ namespace stagecraft::stages {
 
 // What both gates of stage 8 ask with.
 
-// As one would write it in C++: "a\nb".
-std::string quoted(const std::string& text);
-
 // The model and tokenizer of most questions. It lies there until the end, for a diagnosis asks the
 // questions again.
 const TinyChatModel& usual();

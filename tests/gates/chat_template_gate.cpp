@@ -54,6 +54,7 @@ Case messages_case(const std::string& name, const std::filesystem::path& folder,
     const std::string message = fmt::format("message {}", n);
     one.request.inputs[message + " role"] = numbers(bytes_of(messages[n - 1].role));
     one.request.inputs[message + " content"] = numbers(bytes_of(messages[n - 1].content));
+    one.texts.insert({message + " role", message + " content"});
   }
   return one;
 }
@@ -107,7 +108,7 @@ TEST(ChatTemplate, PutsTheFrameAroundEveryMessage) {
   judge_messages("a conversation", usual().folder(),
                  {{"system", words(inputs, 4)},
                   {"user", words(inputs, 6)},
-                  {"assistant", words(inputs, 5)},
+                  {"assistant", "\n the " + words(inputs, 5)},
                   {"user", ""}});
 }
 

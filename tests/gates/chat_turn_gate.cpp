@@ -50,9 +50,7 @@ struct Plan {
 std::string tell_turn(const std::string& turn, const std::string& output,
                       const std::vector<double>& right, const std::vector<float>& got,
                       const Spell& spell) {
-  const auto text = [](const auto& values) {
-    return quoted(std::string(values.begin(), values.end()));
-  };
+  const auto text = [](const auto& bytes) { return quoted(text_of_bytes(bytes)); };
   if (output == "cache") return diagnose_tokens(say("turn_cache", turn), right, got, spell);
   if (output == "tokens") return diagnose_tokens(say("turn_tokens", turn), right, got, spell);
   if (output == "text") return say("turn_text", turn, text(right), text(got));

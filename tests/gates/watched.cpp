@@ -28,11 +28,7 @@ std::uint64_t number(const std::string& text) {
 Watched::Watched(const Response& response, const std::string& output) {
   const auto found = response.outputs.find(output);
   if (found == response.outputs.end()) return;
-  std::string text;
-  for (const float byte : found->second.values) {
-    text += byte >= 1.0f && byte < 256.0f ? static_cast<char>(static_cast<int>(byte)) : '?';
-  }
-  std::istringstream in(text);
+  std::istringstream in(text_of_bytes(found->second.values));
   for (std::string record; std::getline(in, record);) {
     const auto fields = fields_of(record);
     if (fields[0] == "finding") {

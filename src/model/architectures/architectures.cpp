@@ -5,6 +5,7 @@
 
 #include <fmt/ranges.h>
 
+#include "base/alternatives.h"
 #include "model/family.h"
 
 namespace stagecraft {

@@ -93,8 +93,8 @@ class Workshop:
         subprocess.run([str(course.BUILD / "course" / "gate"), f"--gtest_filter={group.name}.*", f"--gtest_repeat={self.rounds}"],
                        env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         cases = [line.split(" ", 1)[::-1] for line in score.read_text().splitlines()[1:]]
-        shown = COUNTED.sub("#", group.failures[0].split("\n", 1)[0])
-        in_part = [same for name, same in cases if COUNTED.sub("#", name) == shown]
+        shown, *others = (failure.split("\n", 1)[0] for failure in group.failures)  # the others may fail differently
+        in_part = [same for name, same in cases if name not in others and COUNTED.sub("#", name) == COUNTED.sub("#", shown)]
         wanted = in_part if group.mistake_in_part else [same for _, same in cases]
         return bool(wanted) and all(same == "1" for same in wanted)
 
