@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/alternatives.h"
 #include "base/error.h"
 #include "checkpoint/convert_tensor.h"
 #include "checkpoint/rope_pairs.h"
