@@ -129,18 +129,23 @@ void PackedAttention::attend_rows(const Layer& layer, PackedKvCache& cache, std:
   const float* const sinks = weights_.vector(step.sinks);
   const ActivationType type = slice_.activation_type(cache.keys(step.cache, kv_head, 0));
   const MatrixView<float> queries(scratch_.queries.f32.data(), n_queries, width);
-  for (std::size_t i = 0; i < n_queries; ++i) {
+  const std::size_t first_head = kv_head * layer.group;
+  // each(query, its row, its head), for all queries
+  const auto for_queries = [&](auto each) {
+    for (std::size_t r = 0; r < n; ++r) {
+      for (std::size_t h = 0; h < layer.group; ++h) each(r * layer.group + h, r, first_head + h);
+    }
+  };
+  for_queries([&](std::size_t i, std::size_t r, std::size_t head) {
     float* query = queries.row(i).data();
-    const std::size_t head = kv_head * layer.group + i % layer.group;
-    const std::size_t from = row + i / layer.group;
-    rotate(layer.q, from, head, head_dim, layer.step.q_rotation, query);
+    rotate(layer.q, row + r, head, head_dim, layer.step.q_rotation, query);
     std::fill(query + head_dim, query + width, 0.0f);
     slice_.round_row(query, type, i, width, scratch_.queries);
     // Softmax begins with the sink as its first score.
     scratch_.largest[i] = sinks == nullptr ? kMasked : sinks[head];
     scratch_.total[i] = sinks == nullptr ? 0.0f : 1.0f;
     std::fill_n(out + i * width, width, 0.0f);
-  }
+  });
   const std::size_t window = step.window;
   const Placement& placement = cache.placement;
   const std::size_t end = placement.seen(position + n - 1);  // of what the last of them sees
@@ -151,22 +156,20 @@ void PackedAttention::attend_rows(const Layer& layer, PackedKvCache& cache, std:
     const bool more = begin + kChunk < end;
     if (more) fetch(cache.keys(step.cache, kv_head, chunk + 1));
     score(cache.keys(step.cache, kv_head, chunk), {&scratch_.queries, queries}, n_queries, used);
-    for (std::size_t i = 0; i < n_queries; ++i) {
-      const std::size_t last = placement.seen(position + i / layer.group);
+    for_queries([&](std::size_t i, std::size_t r, std::size_t head) {
+      const std::size_t last = placement.seen(position + r);
       const std::size_t first = window != 0 && last > window ? last - window : 0;
-      const float slope =
-          step.slopes.empty() ? 0.0f : step.slopes[kv_head * layer.group + i % layer.group];
+      const float slope = step.slopes.empty() ? 0.0f : step.slopes[head];
       softmax(layer, i, begin, first, last, slope, out + i * width);
-    }
+    });
     if (more) fetch(cache.values(step.cache, kv_head, chunk + 1, kChunk));
     weigh(cache.values(step.cache, kv_head, chunk, used), n_queries, out, width);
   }
-  for (std::size_t i = 0; i < n_queries; ++i) {
-    const std::size_t head = kv_head * layer.group + i % layer.group;
-    float* to = &layer.out(row + i / layer.group, head * head_dim);
+  for_queries([&](std::size_t i, std::size_t r, std::size_t head) {
+    float* to = &layer.out(row + r, head * head_dim);
     const float share = 1.0f / scratch_.total[i];
     for (std::size_t d = 0; d < head_dim; ++d) to[d] = out[i * width + d] * share;
-  }
+  });
 }
 
 // scores[i][j] = queries[i] . key j, for the chunk's first `used` positions and some after them
