@@ -1,16 +1,14 @@
 #pragma once
 
 #include <cstddef>
-#include <map>
 #include <string>
 #include <vector>
 
+#include "checkpoint/matrix_parts.h"
 #include "checkpoint/quantization.h"
 #include "checkpoint/weight_file.h"
 
 namespace stagecraft {
-
-using TensorMap = std::map<std::string, const StoredTensor*, std::less<>>;
 
 // The matrices that a folder's files store in several tensors each: the numbers, their scales, the
 // integers that stand for 0, and the group of each input. Here each matrix is one tensor
