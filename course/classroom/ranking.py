@@ -1,6 +1,6 @@
 """Whose program is the fastest, under nicknames: if the teacher's course.json says "ranking": true.
 
-Takes part who wrote a nickname into their own course.json and has every stage right. grading/score.py measures.
+A student takes part by a nickname in their own course.json and with every stage right. grading/score.py measures.
 """
 import collections
 import hashlib

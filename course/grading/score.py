@@ -1,7 +1,7 @@
 """The score of a student's whole program: tokens per second on models/story, on one thread, where its text is ours.
 
 The program is the student's, so nothing that it says about itself counts. Its tokens must be those of the reference
-implementation, after a beginning that no student knows. Its time is the kernel's account of the process; so it
+implementation, after a beginning that no student knows. The kernel measures the CPU time of the process, which
 includes opening the model.
 """
 import functools

@@ -7,6 +7,9 @@
 
 namespace stagecraft {
 
+// Of a config.json; a larger one is refused.
+inline constexpr std::size_t kMaxConfigBytes = std::size_t{4} << 20;
+
 class GgufFile;
 class FlmFile;
 struct Llama2cHeader;

@@ -9,12 +9,12 @@
 #include <fmt/ranges.h>
 
 #include "base/mapped_file.h"
+#include "checkpoint/model_source.h"
 
 namespace stagecraft {
 namespace {
 
 constexpr std::string_view kField = "quantization_config";
-constexpr std::size_t kMaxConfigBytes = 4u << 20;
 constexpr std::size_t kMaxGroup = 1u << 24;  // more inputs than any matrix has
 
 // The members of one object. What is not known to change nothing is refused.

@@ -15,7 +15,7 @@ struct Quantization {
   // Of integers:
   std::size_t group_size = 0;   // inputs that share a scale; 0: all inputs of an output
   bool has_zeros = true;        // each group has an integer that stands for 0
-  bool zeros_less_one = false;  // each of the eight in a word less 1: the word less 0x11111111
+  bool zeros_less_one = false;  // a word of eight zeros is stored less 0x11111111
   bool act_order = false;       // the groups are not runs of inputs: the file has the group of each
   // Of fp8: the size of the blocks that share a scale; 0: one scale for the whole matrix.
   std::size_t block_rows = 0, block_columns = 0;

@@ -15,8 +15,7 @@ double session_bytes(const Plan& plan, const EngineOptions& options, std::size_t
 // The memory of this machine in bytes; 0 or less where the system does not say.
 double memory_bytes();
 
-// The room of a text where nobody says how much: what the model was trained for, at most 4,096
-// tokens.
+// The context in tokens if nobody names one: that of the model's training, at most 4,096.
 std::size_t default_context(const Plan& plan);
 
 // Returns `context` if this machine has memory for that many tokens of n_texts texts, else throws

@@ -7,11 +7,6 @@
 #include "model/llama2c_config.h"
 
 namespace stagecraft {
-namespace {
-
-constexpr std::size_t kMaxConfigBytes = 4u << 20;
-
-}  // namespace
 
 ConfigText config_text(const ModelSource& model) {
   if (const auto file = model.gguf()) return {gguf_config_json(*file), model.name() + ": metadata"};

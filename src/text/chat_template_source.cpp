@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMaxConfigBytes = 16u << 20;
+constexpr std::size_t kMaxTokenizerConfigBytes = 16u << 20;
 constexpr const char* kSpecialTokens[] = {"bos_token", "eos_token", "unk_token", "sep_token",
                                           "pad_token", "cls_token", "mask_token"};
 
@@ -69,7 +69,8 @@ ChatTemplateSource of_folder(const fs::path& model) {
   const fs::path config = model / "tokenizer_config.json";
   std::error_code ignored;
   if (fs::exists(config, ignored)) {
-    const Json json = parse_json_object(read_text_file(config, kMaxConfigBytes), config.string());
+    const Json json =
+        parse_json_object(read_text_file(config, kMaxTokenizerConfigBytes), config.string());
     add_special_tokens(json.root(), config.string(), source);
     if (const auto found = json.root().find("chat_template")) {
       source.where = config.string() + ": chat_template";
