@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "operators/check.h"
 #include "operators/half_to_float.h"
+#include "operators/k_block.h"
 
 namespace stagecraft {
 namespace {
@@ -15,13 +16,14 @@ namespace {
 using Bytes = const std::uint8_t*;
 using Index = std::uint32_t;  // of an element in its block
 
-// An f16 at any byte.
-float half_at(Bytes bytes) {
-  const std::uint16_t bits = static_cast<std::uint16_t>(bytes[0] | bytes[1] << 8);
+float half(std::uint16_t bits) {
   float value = 0.0f;
   f16_to_f32({&bits, 1}, {&value, 1});
   return value;
 }
+
+// An f16 at any byte.
+float half_at(Bytes bytes) { return half(static_cast<std::uint16_t>(bytes[0] | bytes[1] << 8)); }
 
 // The two numbers of 4 bits in a byte: in a block of 32 the low ones come first, then the high.
 int low(std::uint8_t byte) { return byte & 0xf; }
@@ -134,60 +136,18 @@ void q3_k(Bytes block, float* out) {  // 32 bytes of third bits, 64 of q, 12 of 
   }
 }
 
-// Of Q4_K and Q5_K: eight scales and eight mins of 6 bits in 12 bytes.
-struct ScaleAndMin {
-  int scale;
-  int min;
-};
-ScaleAndMin scale_and_min(Bytes packed, Index group) {
-  if (group < 4) return {packed[group] & 63, packed[4 + group] & 63};
-  return {low(packed[4 + group]) | packed[group - 4] >> 6 << 4,
-          high(packed[4 + group]) | packed[group] >> 6 << 4};
-}
-
-// Each 32 bytes hold 64 elements: the first 32 in their low halves.
-int four_bits(Bytes bytes, Index i) {
-  return bytes[i / 64 * 32 + i % 32] >> (i % 64 / 32 * 4) & 0xf;
-}
-
-void q4_k(Bytes block, float* out) {  // d, dmin, 12 bytes of scales, 128 of q
-  const float d = half_at(block);
-  const float dmin = half_at(block + 2);
-  for (Index group = 0; group < 8; ++group) {
-    const ScaleAndMin of = scale_and_min(block + 4, group);
-    const float dl = d * f32(of.scale);
-    const float ml = dmin * f32(of.min);
-    for (Index i = 32 * group; i < 32 * group + 32; ++i) {
-      out[i] = dl * f32(four_bits(block + 16, i)) - ml;
-    }
-  }
-}
-
-void q5_k(Bytes block, float* out) {  // d, dmin, 12 bytes of scales, 32 of fifth bits, 128 of q
-  const float d = half_at(block);
-  const float dmin = half_at(block + 2);
-  const Bytes fifth = block + 16;
-  for (Index group = 0; group < 8; ++group) {
-    const ScaleAndMin of = scale_and_min(block + 4, group);
-    const float dl = d * f32(of.scale);
-    const float ml = dmin * f32(of.min);
-    for (Index i = 32 * group; i < 32 * group + 32; ++i) {
-      const int fifth_bit = fifth[i % 32] >> group & 1;
-      out[i] = dl * f32(four_bits(block + 48, i) | fifth_bit << 4) - ml;
-    }
-  }
-}
-
-void q6_k(Bytes block, float* out) {  // 128 bytes of low 4 bits, 64 of high 2, 16 scales, d
-  const Bytes high_bits = block + 128;
-  const Bytes scales = block + 192;
-  const float d = half_at(block + 208);
-  for (Index group = 0; group < 16; ++group) {
-    const float dl = d * f32(static_cast<std::int8_t>(scales[group]));
-    for (Index i = 16 * group; i < 16 * group + 16; ++i) {
-      // Each 64 bytes hold 128 elements: the first 64 in their low halves.
-      const int lowest = block[i / 128 * 64 + i % 64] >> (i % 128 / 64 * 4) & 0xf;
-      out[i] = dl * f32((lowest | two_bits(high_bits, i) << 4) - 32);
+// Q4_K, Q5_K and Q6_K, whose groups have 32 and 16 elements.
+template <DType kType>
+void k_block(Bytes bytes, float* out) {
+  constexpr Index kGroup = kType == DType::Q6_K ? 16 : 32;
+  const KBlock block = read_k_block(kType, reinterpret_cast<const std::byte*>(bytes));
+  const float d = half(block.d);
+  const float dmin = half(block.dmin);
+  for (Index group = 0; group < kKBlock / kGroup; ++group) {
+    const float dl = d * f32(block.scales[group]);
+    const float ml = kType == DType::Q6_K ? 0.0f : dmin * f32(block.mins[group]);
+    for (Index i = kGroup * group; i < kGroup * group + kGroup; ++i) {
+      out[i] = dl * f32(block.q[i] - (kType == DType::Q6_K ? 32 : 0)) - ml;
     }
   }
 }
@@ -231,11 +191,11 @@ OneBlock function_for(DType dtype) {
     case DType::Q3_K:
       return q3_k;
     case DType::Q4_K:
-      return q4_k;
+      return k_block<DType::Q4_K>;
     case DType::Q5_K:
-      return q5_k;
+      return k_block<DType::Q5_K>;
     case DType::Q6_K:
-      return q6_k;
+      return k_block<DType::Q6_K>;
     case DType::Q8_K:
       return q8_k;
     case DType::IQ4_NL:

@@ -12,6 +12,7 @@
 
 #include "base/large_memory.h"
 #include "base/stopwatch.h"
+#include "operators/k_block.h"
 #include "operators/kernels/ceilings.h"
 #include "operators/kernels/panel_matrix.h"
 #include "operators/matmul_transb.h"
@@ -63,6 +64,12 @@ std::size_t weight_bytes(WeightLayout layout, const Shape& shape) {
   return shape.outputs / kPanelOutputs * panel_bytes(layout, shape.inputs);
 }
 
+// K-quants have blocks of 256 inputs.
+Shape whole_blocks(Shape shape, WeightLayout layout) {
+  if (panel_bytes(layout, kQuantBlock) == 0) shape.inputs -= shape.inputs % kKBlock;
+  return shape;
+}
+
 LargeMemory some_panels(WeightLayout layout, const Shape& shape) {
   return some_numbers(weight_bytes(layout, shape));
 }
@@ -75,7 +82,7 @@ double time_tiles(const Kernels& k, WeightLayout layout, const LargeMemory& weig
   const std::size_t blocks = shape.inputs / kQuantBlock;
   const LargeMemory rows = some_numbers(shape.rows * shape.inputs * sizeof(float));
   const std::vector<float> scales(shape.rows * blocks, 0.01f);
-  const std::vector<std::int32_t> sums(shape.rows * blocks, 3);
+  const std::vector<BlockSums> sums(shape.rows * blocks, {3, 1});
   const std::size_t sizes[] = {4, 2, 1};
   const std::size_t row_bytes =
       shape.inputs * sizes[static_cast<std::size_t>(k.activation_type[f])];
@@ -163,8 +170,17 @@ class OperatorBench {
 
  private:
   static const char* name_of(WeightLayout layout) {
-    constexpr const char* kNames[] = {"f32",  "f16",  "bf16", "bf16, rows rounded",
-                                      "q8_0", "q4_0", "q4_1", "q8_0, a cache's values"};
+    constexpr const char* kNames[] = {"f32",
+                                      "f16",
+                                      "bf16",
+                                      "bf16, rows rounded",
+                                      "q8_0",
+                                      "q4_0",
+                                      "q4_1",
+                                      "q4_k, 512 inputs",
+                                      "q5_k, 512 inputs",
+                                      "q6_k, 512 inputs",
+                                      "q8_0, a cache's values"};
     static_assert(std::size(kNames) == kLayouts);
     return kNames[static_cast<std::size_t>(layout)];
   }
@@ -180,10 +196,11 @@ class OperatorBench {
   // One line: how much is computed where there are many rows, how much read where there is one.
   template <class Time>
   void compare(int rung, const char* name, WeightLayout layout, Time time) {
-    const double many = record(rung, name, layout, kMany, time(kMany));
-    const double seconds = time(kOne);
-    record(rung, name, layout, kOne, seconds);
-    const auto read = static_cast<double>(weight_bytes(layout, kOne)) / seconds;
+    const Shape many_rows = whole_blocks(kMany, layout), one_row = whole_blocks(kOne, layout);
+    const double many = record(rung, name, layout, many_rows, time(many_rows));
+    const double seconds = time(one_row);
+    record(rung, name, layout, one_row, seconds);
+    const auto read = static_cast<double>(weight_bytes(layout, one_row)) / seconds;
     fmt::print("  {} {:<23} {:>24} {:>24}\n", rung, name,
                fmt::format("{:.1f} Gop/s, {:.0f}%", many * 1e-9, 100.0 * many / ceiling(layout)),
                fmt::format("{:.1f} GB/s", read * 1e-9));

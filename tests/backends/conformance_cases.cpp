@@ -11,6 +11,7 @@
 #include "checkpoint/gguf_writer.h"
 #include "model/placement.h"
 #include "tensor/matrix.h"
+#include "tests/support/random_blocks.h"
 
 namespace stagecraft {
 namespace {
@@ -79,7 +80,10 @@ class Builder {
   static constexpr std::size_t kMostTokens = 40;  // of a text that no attention is to see
 
   // The width of a row that is multiplied: blocks are whole.
-  std::size_t inputs() { return is_quantized(dtype_) ? 32 * pick(1, 5) : pick(1, 150); }
+  std::size_t inputs() {
+    const std::size_t block = dtype_block(dtype_).elements;
+    return block == 1 ? pick(1, 150) : block == 256 ? 256 * pick(1, 2) : block * pick(1, 5);
+  }
   std::size_t outputs() { return large_ ? pick(41, 150) : pick(1, 40); }
 
   // A weight of the step that is tested has its type; the others are F32.
@@ -532,9 +536,15 @@ class Builder {
       const DType dtype = typed_[one.name] ? dtype_ : DType::F32;
       writer.add_tensor(one.name, dtype, shape);
       std::string& bytes = data.emplace_back();
-      convert_tensor(stored, dtype, "conformance", [&](std::span<const std::byte> piece) {
-        bytes.append(reinterpret_cast<const char*>(piece.data()), piece.size());
-      });
+      if (has_no_writer(dtype)) {
+        const DTypeBlock block = dtype_block(dtype);
+        bytes.resize(values.rows() * values.cols() / block.elements * block.bytes);
+        fill_blocks(dtype, std::as_writable_bytes(std::span(bytes)), random_);
+      } else {
+        convert_tensor(stored, dtype, "conformance", [&](std::span<const std::byte> piece) {
+          bytes.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+        });
+      }
       bytes += GgufWriter::padding(bytes.size());
     }
     std::ofstream out(path, std::ios::binary);

@@ -25,8 +25,8 @@ std::size_t setting(const char* name, std::size_t usual) {
   return value == nullptr ? usual : std::strtoull(value, nullptr, 10);
 }
 
-constexpr DType kTypes[] = {DType::F32,  DType::F16,  DType::BF16,
-                            DType::Q8_0, DType::Q4_0, DType::Q4_1};
+constexpr DType kTypes[] = {DType::F32,  DType::F16,  DType::BF16, DType::Q8_0, DType::Q4_0,
+                            DType::Q4_1, DType::Q4_K, DType::Q5_K, DType::Q6_K};
 
 Logits on_textbook(const ConformanceCase& one, const Checkpoint& checkpoint, std::mt19937& random) {
   const auto backend = make_walking_backend(one.plan, checkpoint, 2);
@@ -65,7 +65,7 @@ Logits on_cpu(const ConformanceCase& one, const Checkpoint& checkpoint, const Ke
 
 // What a row of activations is before it meets a weight of this layout.
 RoundRow rounding(const Plan& plan, const Checkpoint& checkpoint, const Kernels& table) {
-  return [&plan, &checkpoint, &table](WeightId id, std::span<double> row) {
+  return [&plan, &checkpoint, &table](WeightId id, std::span<double> row, std::span<double> doubt) {
     const Weight& weight = plan.weight(id);
     const auto layout =
         static_cast<std::size_t>(packed_layout(weight, *checkpoint.find(weight.name), checkpoint));
@@ -73,10 +73,13 @@ RoundRow rounding(const Plan& plan, const Checkpoint& checkpoint, const Kernels&
     const std::vector<float> values(row.begin(), row.end());
     std::vector<std::int8_t> bytes(values.size());
     std::vector<float> scales(values.size() / kQuantBlock);
-    std::vector<std::int32_t> sums(scales.size());
+    std::vector<BlockSums> sums(scales.size());
     table.to_q8(values.data(), values.size(), bytes.data(), scales.data(), sums.data());
     for (std::size_t i = 0; i < row.size(); ++i) {
-      row[i] = static_cast<double>(scales[i / kQuantBlock]) * bytes[i];
+      const auto scale = static_cast<double>(scales[i / kQuantBlock]);
+      const double from_byte = std::abs(row[i] - scale * bytes[i]);
+      if (from_byte > 0.499 * scale) doubt[i] = scale;
+      row[i] = scale * bytes[i];
     }
   };
 }
@@ -163,8 +166,7 @@ TEST(Conformance, EveryStepOnEveryBackendIsItsFormula) {
   }
 }
 
-// ---- kernels broken on purpose
-// ---------------------------------------------------------------------
+// ---- kernels broken on purpose -----------------------------------------------------------------
 
 const Kernels* good = nullptr;  // the table that the broken ones call
 
@@ -267,13 +269,15 @@ Kernels broken_table(std::size_t which) {
       break;
     case 14:  // bytes are cut off, not rounded
       table.to_q8 = [](const float* x, std::size_t n, std::int8_t* bytes, float* scales,
-                       std::int32_t* sums) {
+                       BlockSums* sums) {
         good->to_q8(x, n, bytes, scales, sums);
         for (std::size_t b = 0; b < n / kQuantBlock; ++b) {
-          sums[b] = 0;
-          for (std::size_t i = b * kQuantBlock; i < (b + 1) * kQuantBlock; ++i) {
-            bytes[i] = static_cast<std::int8_t>(x[i] / scales[b]);
-            sums[b] += bytes[i];
+          sums[b] = {};
+          for (std::size_t i = 0; i < kQuantBlock; ++i) {
+            const std::size_t at = b * kQuantBlock + i;
+            bytes[at] = static_cast<std::int8_t>(x[at] / scales[b]);
+            sums[b].all += bytes[at];
+            if (i < kQuantBlock / 2) sums[b].first_half += bytes[at];
           }
         }
       };
@@ -392,12 +396,19 @@ Kernels broken_table(std::size_t which) {
         }
       };
       break;
+    case 35:  // both halves of a block have the same sum
+      table.to_q8 = [](const float* x, std::size_t n, std::int8_t* bytes, float* scales,
+                       BlockSums* sums) {
+        good->to_q8(x, n, bytes, scales, sums);
+        for (std::size_t b = 0; b < n / kQuantBlock; ++b) sums[b].first_half = sums[b].all / 2;
+      };
+      break;
     default:
       break;
   }
   return table;
 }
-constexpr std::size_t kBroken = 35;
+constexpr std::size_t kBroken = 36;
 
 TEST(Conformance, NoticesEveryKernelThatIsBrokenOnPurpose) {
   good = runnable_kernels().back();

@@ -46,7 +46,7 @@ class EveryCache
     const auto layout = static_cast<std::size_t>(m.layout);
     std::vector<std::int8_t> bytes(row.size());
     std::vector<float> scales(row.size() / kQuantBlock + 1), out(kPanelOutputs);
-    std::vector<std::int32_t> sums(scales.size());
+    std::vector<BlockSums> sums(scales.size());
     const bool rounded = k_.activation_type[layout] == ActivationType::Q8;
     if (rounded) k_.to_q8(row.data(), row.size(), bytes.data(), scales.data(), sums.data());
     const void* data = rounded ? static_cast<const void*>(bytes.data()) : row.data();
@@ -201,7 +201,7 @@ class RoundedAttention : public testing::TestWithParam<const Kernels*> {
     std::copy_n(x, head_dim, filled.begin());
     std::vector<std::int8_t> bytes(filled.size());
     std::vector<float> scales(filled.size() / kQuantBlock);
-    std::vector<std::int32_t> sums(scales.size());
+    std::vector<BlockSums> sums(scales.size());
     GetParam()->to_q8(filled.data(), filled.size(), bytes.data(), scales.data(), sums.data());
     Head head;
     for (std::size_t d = 0; d < head_dim; ++d) {

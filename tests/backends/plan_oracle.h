@@ -16,11 +16,15 @@ struct OracleResult {
   // grow with both.
   double largest_sum = 0.0;
   std::size_t most_terms = 1;
+  // What the largest product would change by if all numbers that lie between two bytes were rounded
+  // the other way: a backend's, which are a little off, may be.
+  double doubt = 0.0;
 };
 
-// round: changes a row before it is multiplied with a weight, as a backend that rounds activations
-// does; may be empty.
-using RoundRow = std::function<void(WeightId weight, std::span<double> row)>;
+// Changes a row before it is multiplied with a weight, as a backend that rounds activations does,
+// and writes how far a number may be off that lies between two others; may be empty.
+using RoundRow =
+    std::function<void(WeightId weight, std::span<double> row, std::span<double> doubt)>;
 
 OracleResult run_oracle(const Plan& plan, const PlanWeights& weights,
                         std::span<const TokenId> tokens, const RoundRow& round = {});

@@ -12,6 +12,7 @@
 #include "operators/kernels/panel_matrix.h"
 #include "operators/quantize.h"
 #include "tensor/matrix.h"
+#include "tests/support/random_blocks.h"
 
 namespace stagecraft {
 namespace {
@@ -42,23 +43,10 @@ struct Stored {
       std::vector<std::uint16_t> halves(values.size());
       (dtype == DType::F16 ? f32_to_f16 : f32_to_bf16)(values, halves);
       bytes_of(halves);
-    } else if (is_quantized(dtype) && dtype != DType::Q8_0 && dtype != DType::Q4_0 &&
-               dtype != DType::Q4_1) {
-      // Nothing here writes these types; any bytes are blocks of one. The scales must be small
-      // numbers.
-      const DTypeBlock block = dtype_block(dtype);
-      std::mt19937 engine(5);
-      bytes.resize(values.size() / block.elements * block.bytes);
-      for (std::byte& byte : bytes) byte = static_cast<std::byte>(engine());
-      const std::size_t scale_at = dtype == DType::Q6_K ? block.bytes - 2 : 0;
-      for (std::size_t i = 0; i < bytes.size(); i += block.bytes) {
-        if (dtype == DType::MXFP4) {
-          bytes[i] = static_cast<std::byte>(120 + i % 13);
-          continue;
-        }
-        bytes[i + scale_at] = std::byte{0x12};
-        bytes[i + scale_at + 1] = std::byte{0x1c};
-      }
+    } else if (has_no_writer(dtype)) {
+      std::mt19937 random(5);
+      bytes.resize(values.size() / dtype_block(dtype).elements * dtype_block(dtype).bytes);
+      fill_blocks(dtype, bytes, random);
     } else {
       bytes.resize(values.size() / dtype_block(dtype).elements * dtype_block(dtype).bytes);
       quantize(dtype, values, bytes);
@@ -76,7 +64,7 @@ struct Rows {
   std::vector<std::uint16_t> bf16;
   std::vector<std::int8_t> bytes;
   std::vector<float> scales;
-  std::vector<std::int32_t> sums;
+  std::vector<BlockSums> sums;
 
   Rows(const Kernels& k, ActivationType type, std::size_t n, std::size_t inputs)
       : values(random_floats(n * inputs, 4)),
@@ -145,7 +133,7 @@ void expect_product(const Kernels& k, WeightLayout layout, const std::vector<std
         }
         // A sum of n products in f32 is off by at most n half units in the last place of the sum
         // of their magnitudes (Higham, Accuracy and Stability, 3.1); a product of rounded scales,
-        // and K-quants' bf16, add theirs.
+        // and a type that is rounded to bf16, add theirs.
         const double n_rounding = static_cast<double>(inputs + 8) * 0x1p-24;
         ASSERT_NEAR(got, expected, magnitude * (n_rounding + form_rounding))
             << "row " << r << ", output " << o;
@@ -187,7 +175,10 @@ INSTANTIATE_TEST_SUITE_P(
                                      Product{DType::MXFP4, WeightLayout::BF16, 96},
                                      Product{DType::Q4_0, WeightLayout::Q4, 96},
                                      Product{DType::Q4_1, WeightLayout::Q4_1, 96},
-                                     Product{DType::Q6_K, WeightLayout::BF16, 512}),
+                                     Product{DType::Q3_K, WeightLayout::BF16, 512},
+                                     Product{DType::Q4_K, WeightLayout::Q4_K, 512},
+                                     Product{DType::Q5_K, WeightLayout::Q5_K, 512},
+                                     Product{DType::Q6_K, WeightLayout::Q6_K, 512}),
                      testing::ValuesIn(runnable_kernels())),
     [](const auto& parameter) {
       const Product& p = std::get<0>(parameter.param);
@@ -214,12 +205,13 @@ std::vector<float> products(const Kernels& k, WeightLayout layout,
 // The integers are exact in any order, and what follows in floats is the same everywhere; only
 // `portable` rounds a multiply-add twice.
 TEST(Kernels, OfBytesGiveTheSameBitsWhateverInstructionsSumThem) {
-  constexpr std::size_t kInputs = 96, kRows = kTileRows + 1;
+  constexpr std::size_t kInputs = 512, kRows = kTileRows + 1;
   auto tables = runnable_kernels();
   std::erase_if(tables, [](const Kernels* k) { return std::string_view(k->name) == "portable"; });
   if (tables.size() < 2) GTEST_SKIP() << "one instruction set to compare";
   const Rows rows(*tables.front(), ActivationType::Q8, kRows, kInputs);
-  for (const DType dtype : {DType::Q8_0, DType::Q4_0, DType::Q4_1}) {
+  for (const DType dtype :
+       {DType::Q8_0, DType::Q4_0, DType::Q4_1, DType::Q4_K, DType::Q5_K, DType::Q6_K}) {
     const Stored stored(dtype, kPanelOutputs, kInputs);
     const WeightLayout layout = panel_layout(stored.tensor);
     std::vector<std::byte> panel(panel_bytes(layout, kInputs));
@@ -251,14 +243,15 @@ TEST_P(EveryTable, MultipliesTheExtremesOfBytesExactly) {
       std::vector<float> row(32, x);
       std::int8_t bytes[32];
       float scale;
-      std::int32_t sum;
-      k_.to_q8(row.data(), 32, bytes, &scale, &sum);
-      EXPECT_EQ(sum, x > 0.0f ? 32 * 127 : -32 * 127);
+      BlockSums sums;
+      k_.to_q8(row.data(), 32, bytes, &scale, &sums);
+      EXPECT_EQ(sums.all, x > 0.0f ? 32 * 127 : -32 * 127);
+      EXPECT_EQ(sums.first_half, x > 0.0f ? 16 * 127 : -16 * 127);
       for (const std::size_t rows :
            {std::size_t{1}, k_.max_rows[static_cast<int>(WeightLayout::Q8)]}) {
         std::vector<float> out(rows * 32);  // of the same row again and again: no strides
         k_.tile[static_cast<int>(WeightLayout::Q8)][rows - 1](
-            {panel.data(), 32, bytes, 0, &scale, &sum, 0, out.data(), 32});
+            {panel.data(), 32, bytes, 0, &scale, &sums, 0, out.data(), 32});
         for (const float got : out) EXPECT_FLOAT_EQ(got, 32.0f * x * static_cast<float>(weight));
       }
     }
@@ -292,14 +285,15 @@ TEST_P(EveryTable, QuantisesToTheNearestByteAndZerosToZeros) {
   std::fill_n(x.begin() + 64, 32, 0.0f);
   std::vector<std::int8_t> bytes(x.size());
   std::vector<float> scales(10);
-  std::vector<std::int32_t> sums(10);
+  std::vector<BlockSums> sums(10);
   k_.to_q8(x.data(), x.size(), bytes.data(), scales.data(), sums.data());
   for (std::size_t i = 0; i < x.size(); ++i) {
     EXPECT_LE(std::abs(x[i] - scales[i / 32] * static_cast<float>(bytes[i])),
               scales[i / 32] * 0.5001f);
   }
   EXPECT_EQ(scales[2], 0.0f);
-  EXPECT_EQ(sums[2], 0);
+  EXPECT_EQ(sums[2].all, 0);
+  EXPECT_EQ(sums[2].first_half, 0);
 }
 
 // One such number among many must not be lost on the way: nothing downstream would look wrong.
@@ -310,7 +304,7 @@ TEST_P(EveryTable, LosesNoNumberThatIsNone) {
       x[32 + at] = bad;
       std::vector<std::int8_t> bytes(96);
       float scales[3];
-      std::int32_t sums[3];
+      BlockSums sums[3];
       k_.to_q8(x.data(), 96, bytes.data(), scales, sums);
       EXPECT_TRUE(std::isfinite(scales[0]) && std::isnan(scales[1]) && std::isfinite(scales[2]));
       const Stored stored(DType::Q8_0, 32, 96);

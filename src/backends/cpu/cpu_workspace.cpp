@@ -112,7 +112,7 @@ double cpu_workspace_bytes(const Plan& plan, const FusedPlan& fused, std::size_t
     if (fused.stored[i]) row += count(plan.buffers[i].width);
   }
   for (const Frequencies& table : plan.frequencies) row += 2.0 * count(table.values.size());
-  constexpr double kPrepared = 4.0 + 2.0 + 1.0 + 8.0 / kQuantBlock;  // bytes, in all formats
+  constexpr double kPrepared = 4.0 + 2.0 + 1.0 + 12.0 / kQuantBlock;  // bytes, in all formats
   const ExpertSizes experts = expert_sizes(plan, fused);
   const std::size_t prepared = std::max(prepared_width(plan, fused), experts.input);
   row += count(experts.hidden);

@@ -23,8 +23,8 @@ struct PreparedRows {
   Matrix<float> f32;
   Matrix<std::uint16_t> bf16;
   Matrix<std::int8_t> q8;
-  Matrix<float> scales;       // of q8, [rows, width / 32]
-  Matrix<std::int32_t> sums;  // of each block of q8
+  Matrix<float> scales;    // of q8, [rows, width / 32]
+  Matrix<BlockSums> sums;  // of the same blocks
 };
 
 // Which rows go to which experts. A row has one slot per expert that it goes to; the slots of an

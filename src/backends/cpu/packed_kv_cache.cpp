@@ -50,8 +50,8 @@ struct Block {
   Block(const Kernels& kernels, const float* values, std::size_t n) {
     float filled[kQuantBlock] = {};
     std::copy_n(values, n, filled);
-    std::int32_t sum;
-    kernels.to_q8(filled, kQuantBlock, bytes, &scale, &sum);
+    BlockSums sums;
+    kernels.to_q8(filled, kQuantBlock, bytes, &scale, &sums);
   }
 };
 

@@ -70,8 +70,8 @@ WeightLayout packed_layout(const Weight& weight, const StoredTensor& stored,
 // Throws as find_weights and fuse do.
 PackedBytes packed_bytes(const Plan& plan, const Checkpoint& checkpoint);
 
-// Types of stored matrices that are packed as another: "IQ4_NL as Q8_0". For others than Q5_1 and
-// the K-quants nothing is lost. "" if there are none. Throws as packed_bytes.
+// Types of stored matrices that are packed as another: "IQ4_NL as Q8_0", and
+// " (rounded)" behind it where that loses something. "" if there are none. Throws as packed_bytes.
 std::string repacked_text(const Plan& plan, const Checkpoint& checkpoint);
 
 }  // namespace stagecraft

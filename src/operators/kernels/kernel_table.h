@@ -2,6 +2,7 @@
 
 // One table of kernels. CMake compiles this once per line of instruction_sets.txt, with
 // STAGECRAFT_ISA set to the name of the instruction set.
+#include "operators/kernels/k_tiles.h"
 #include "operators/kernels/ladder.h"
 #include "operators/kernels/peaks.h"
 #include "operators/kernels/rows.h"
@@ -38,11 +39,13 @@ const Kernels table = {
              STAGECRAFT_TILES(tile_bf16, kPairs.rows),
 #endif
              STAGECRAFT_TILES(tile_q8, kBytes.rows), STAGECRAFT_TILES(tile_q4, kBytes.rows),
-             STAGECRAFT_TILES(tile_q4_1, kBytes.rows),
+             STAGECRAFT_TILES(tile_q4_1, kBytes.rows), STAGECRAFT_TILES(tile_q4_k, kBytes.rows),
+             STAGECRAFT_TILES(tile_q5_k, kBytes.rows), STAGECRAFT_TILES(tile_q6_k, kBytes.rows),
              STAGECRAFT_TILES(tile_q8_by_input, kHalves.rows)},
     .max_rows = {kFloats.rows, kHalves.rows, kPairs.rows, kRoundedMost, kBytes.rows, kBytes.rows,
-                 kBytes.rows, kHalves.rows},
+                 kBytes.rows, kBytes.rows, kBytes.rows, kBytes.rows, kHalves.rows},
     .activation_type = {ActivationType::F32, ActivationType::F32, ActivationType::F32, kRoundedRows,
+                        ActivationType::Q8, ActivationType::Q8, ActivationType::Q8,
                         ActivationType::Q8, ActivationType::Q8, ActivationType::Q8,
                         ActivationType::F32},
     .to_bf16 = to_bf16,

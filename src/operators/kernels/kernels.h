@@ -15,10 +15,13 @@ enum class WeightLayout : std::uint8_t {
   RoundedBF16,  // the same weights; activations are rounded to bf16 where that is faster
   Q8,
   Q4,
-  Q4_1,      // GGUF's Q4_1
+  Q4_1,  // this and the next three: GGUF's
+  Q4_K,
+  Q5_K,
+  Q6_K,
   Q8ByInput  // bytes multiplied with floats: in no file, but the values of a cache may be
 };
-constexpr std::size_t kLayouts = 8;
+constexpr std::size_t kLayouts = 11;
 
 constexpr std::size_t kPanelOutputs = 32;  // outputs per panel
 constexpr std::size_t kQuantBlock = 32;    // inputs that share a scale
@@ -27,16 +30,20 @@ constexpr std::size_t kTileRows = 12;      // the most rows that any kernel take
 // The number format of the activations that a kernel multiplies with a panel.
 enum class ActivationType : std::uint8_t { F32, BF16, Q8 };
 
+// The sums of a block's bytes: of all 32, and of the first 16.
+struct BlockSums {
+  std::int32_t all, first_half;
+};
+
 // One panel times `n` rows: out[r][o] = sum over k of rows[r][k] * panel[o][k], or += that.
 struct TileArgs {
   const std::byte* panel = nullptr;
-  std::size_t inputs = 0;      // BF16: even; Q8, Q4, Q4_1: a multiple of 32
+  std::size_t inputs = 0;      // BF16: even; Q8, Q4, Q4_1: a multiple of 32; K-quants: of 256
   const void* rows = nullptr;  // float, bf16 or int8, as the kernel's ActivationType says
   std::size_t row_stride = 0;  // elements from row to row
-  // Of Q8 rows: [rows][block_stride], what a byte is multiplied with, and the sum of the bytes of
-  // each block.
+  // Of Q8 rows: [rows][block_stride], what a byte is multiplied with, and the sums of the bytes.
   const float* scales = nullptr;
-  const std::int32_t* sums = nullptr;
+  const BlockSums* sums = nullptr;
   std::size_t block_stride = 0;
   float* out = nullptr;        // [n][32]
   std::size_t out_stride = 0;  // floats from row to row
@@ -73,8 +80,7 @@ struct Kernels {
   void (*to_bf16)(const float* x, std::size_t n, std::uint16_t* out);
   // Quantises n floats (a multiple of 32) by blocks of 32: scale = max |x| / 127, byte = x / scale.
   // A block in which not all are finite gets NaN for its scale, and bytes of 0.
-  void (*to_q8)(const float* x, std::size_t n, std::int8_t* bytes, float* scales,
-                std::int32_t* sums);
+  void (*to_q8)(const float* x, std::size_t n, std::int8_t* bytes, float* scales, BlockSums* sums);
 
   // out = weight * x / sqrt(mean(x^2) + eps); out may be x.
   void (*rms_norm)(const float* x, const float* weight, std::size_t n, float eps, float* out);

@@ -9,6 +9,8 @@
 #include "operators/dequantize.h"
 #include "operators/float_to_half.h"
 #include "operators/half_to_float.h"
+#include "operators/k_block.h"
+#include "operators/kernels/k_panel.h"
 
 namespace stagecraft {
 namespace {
@@ -168,11 +170,17 @@ WeightLayout panel_layout(const StoredTensor& matrix) {
       return WeightLayout::Q4;
     case DType::Q4_1:
       return WeightLayout::Q4_1;
+    case DType::Q4_K:
+      return WeightLayout::Q4_K;
+    case DType::Q5_K:
+      return WeightLayout::Q5_K;
+    case DType::Q6_K:
+      return WeightLayout::Q6_K;
     // A scale of 17 bits for each 32 weights.
     case DType::IQ4_XS:
       return WeightLayout::F32;
-    // MXFP4: 4-bit floats times a power of two are bf16 numbers. The others have scales of their
-    // own for 16 or 32 weights, in six bits or with a minimum: rounded to bf16.
+    // MXFP4: 4-bit floats times a power of two are bf16 numbers. Q5_1, Q2_K, Q3_K and Q8_K have
+    // minima or scales of their own that no kernel knows: rounded to bf16.
     default:
       return WeightLayout::BF16;
   }
@@ -183,9 +191,6 @@ bool loses_nothing(DType dtype) {
     case DType::Q5_1:
     case DType::Q2_K:
     case DType::Q3_K:
-    case DType::Q4_K:
-    case DType::Q5_K:
-    case DType::Q6_K:
     case DType::Q8_K:
       return false;
     default:
@@ -194,8 +199,9 @@ bool loses_nothing(DType dtype) {
 }
 
 std::string_view layout_name(WeightLayout layout) {
-  constexpr std::array<std::string_view, kLayouts> kNames = {
-      "F32", "F16", "BF16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q8_0 by input"};
+  constexpr std::array<std::string_view, kLayouts> kNames = {"F32",  "F16",  "BF16",         "BF16",
+                                                             "Q8_0", "Q4_0", "Q4_1",         "Q4_K",
+                                                             "Q5_K", "Q6_K", "Q8_0 by input"};
   return kNames[static_cast<std::size_t>(layout)];
 }
 
@@ -214,6 +220,12 @@ std::size_t panel_bytes(WeightLayout layout, std::size_t inputs) {
       return blocks * (kQuantBlock / 2 * kPanelOutputs + kScaleBytes);
     case WeightLayout::Q4_1:
       return blocks * (kQuantBlock / 2 * kPanelOutputs + 2 * kScaleBytes);
+    case WeightLayout::Q4_K:
+      return inputs / kKBlock * dtype_block(DType::Q4_K).bytes * kPanelOutputs;
+    case WeightLayout::Q5_K:
+      return inputs / kKBlock * dtype_block(DType::Q5_K).bytes * kPanelOutputs;
+    case WeightLayout::Q6_K:
+      return inputs / kKBlock * dtype_block(DType::Q6_K).bytes * kPanelOutputs;
     case WeightLayout::Q8ByInput:
       return inputs * (sizeof(float) + kPanelOutputs);
   }
@@ -242,6 +254,10 @@ void pack_panel(const StoredTensor& matrix, std::size_t first, std::span<std::by
     case DType::Q5_0:
     case DType::IQ4_NL:
       return pack_as_q8_0(matrix, first, rows, panel);
+    case DType::Q4_K:
+    case DType::Q5_K:
+    case DType::Q6_K:
+      return pack_k_panel(matrix, first, rows, panel);
     case DType::IQ4_XS:
       return pack_as_f32(matrix, first, rows, panel);
     default:

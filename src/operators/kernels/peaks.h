@@ -47,7 +47,7 @@ double peak_bytes(std::size_t rounds, float* sink) {
 #if defined(__aarch64__) && !defined(__ARM_FEATURE_DOTPROD)
   const auto multiply = [&](Ints v) STAGECRAFT_INLINED { return dot_q8(v, v, a); };
 #else  // without the signs of weights, which on AVX2 a kernel restores once for all its rows
-  const auto multiply = [&](Ints v) STAGECRAFT_INLINED { return dot_q4(v, v, a); };
+  const auto multiply = [&](Ints v) STAGECRAFT_INLINED { return dot_small(v, v, a); };
 #endif
   *sink = run_chains(rounds, a, multiply);
   return 2.0 * 4.0 * kChains * kLanes * static_cast<double>(rounds);

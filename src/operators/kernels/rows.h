@@ -77,32 +77,32 @@ void l2_norm(const float* x, std::size_t n, float eps, float scale, float* out) 
 // multiplied in afterwards. Then one loop lets S fade, corrects it, and reads it with the query.
 // The first sum uses kChains accumulators, because each addition waits for the one before.
 void delta_rule(const DeltaArgs& args) {
-  constexpr std::size_t kVecs = kPanelOutputs / kLanes;
-  constexpr std::size_t kChains = kVecs < 8 ? 8 / kVecs : 1;
+  constexpr std::size_t kValueVecs = kPanelOutputs / kLanes;
+  constexpr std::size_t kChains = kValueVecs < 8 ? 8 / kValueVecs : 1;
   const auto at = [&](std::size_t i, std::size_t c)
                       STAGECRAFT_INLINED { return args.state + i * kPanelOutputs + c * kLanes; };
-  Vec held[kChains][kVecs] = {};
+  Vec held[kChains][kValueVecs] = {};
   std::size_t i = 0;
   for (; i + kChains <= args.n_keys; i += kChains) {
     STAGECRAFT_UNROLL
     for (std::size_t chain = 0; chain < kChains; ++chain) {
       const Vec k = broadcast(args.k[i + chain]);
       STAGECRAFT_UNROLL
-      for (std::size_t c = 0; c < kVecs; ++c) {
+      for (std::size_t c = 0; c < kValueVecs; ++c) {
         held[chain][c] = fma(k, load(at(i + chain, c)), held[chain][c]);
       }
     }
   }
   for (; i < args.n_keys; ++i) {
-    for (std::size_t c = 0; c < kVecs; ++c) {
+    for (std::size_t c = 0; c < kValueVecs; ++c) {
       held[0][c] = fma(broadcast(args.k[i]), load(at(i, c)), held[0][c]);
     }
   }
   float lanes[kPanelOutputs] = {};
   for (std::size_t n = 0; n < args.n_values; ++n) lanes[n] = args.v[n];
   const Vec kept = broadcast(args.kept), learned = broadcast(args.learned);
-  Vec delta[kVecs], result[kVecs] = {};
-  for (std::size_t c = 0; c < kVecs; ++c) {
+  Vec delta[kValueVecs], result[kValueVecs] = {};
+  for (std::size_t c = 0; c < kValueVecs; ++c) {
     Vec sum = held[0][c];
     for (std::size_t chain = 1; chain < kChains; ++chain) sum += held[chain][c];
     delta[c] = learned * (load(lanes + c * kLanes) - kept * sum);
@@ -110,13 +110,13 @@ void delta_rule(const DeltaArgs& args) {
   for (i = 0; i < args.n_keys; ++i) {
     const Vec k = broadcast(args.k[i]), q = broadcast(args.q[i]);
     STAGECRAFT_UNROLL
-    for (std::size_t c = 0; c < kVecs; ++c) {
+    for (std::size_t c = 0; c < kValueVecs; ++c) {
       const Vec s = fma(k, delta[c], kept * load(at(i, c)));
       store(at(i, c), s);
       result[c] = fma(q, s, result[c]);
     }
   }
-  for (std::size_t c = 0; c < kVecs; ++c) store(lanes + c * kLanes, result[c]);
+  for (std::size_t c = 0; c < kValueVecs; ++c) store(lanes + c * kLanes, result[c]);
   for (std::size_t n = 0; n < args.n_values; ++n) args.out[n] = lanes[n];
 }
 
@@ -278,7 +278,7 @@ void to_bf16(const float* x, std::size_t n, std::uint16_t* out) {
 
 // The largest is found among the bits, as integers: without a sign they are in the same order, and
 // what is no number comes after all that are.
-void to_q8(const float* x, std::size_t n, std::int8_t* bytes, float* scales, std::int32_t* sums) {
+void to_q8(const float* x, std::size_t n, std::int8_t* bytes, float* scales, BlockSums* sums) {
   for (std::size_t b = 0; b < n / kQuantBlock; ++b, x += kQuantBlock, bytes += kQuantBlock) {
     Ints largest = {};
     for (std::size_t i = 0; i < kQuantBlock; i += kLanes) {
@@ -288,18 +288,18 @@ void to_q8(const float* x, std::size_t n, std::int8_t* bytes, float* scales, std
     if (!(top <= __FLT_MAX__)) {  // so that no product with them is a number either
       std::memset(bytes, 0, kQuantBlock);
       scales[b] = __builtin_nanf("");
-      sums[b] = 0;
+      sums[b] = {};
       continue;
     }
     const Vec inverse = broadcast(top > 0.0f ? 127.0f / top : 0.0f);
-    Ints total = {};
+    Ints halves[2] = {};
     for (std::size_t i = 0; i < kQuantBlock; i += kLanes) {
       const Ints q = to_ints(nearest(load(x + i) * inverse));
-      total += q;
+      halves[2 * i / kQuantBlock] += q;
       store_bytes(bytes + i, q);
     }
     scales[b] = top / 127.0f;
-    sums[b] = sum(total);
+    sums[b] = {sum(halves[0] + halves[1]), sum(halves[0])};
   }
 }
 

@@ -154,6 +154,22 @@ STAGECRAFT_INLINE Vec load_i8(const std::byte* from) {
 #endif
 }
 
+// kLanes bytes without signs.
+STAGECRAFT_INLINE Ints load_u8(const std::byte* from) {
+#if defined(__AVX512F__)
+  return (Ints)_mm512_cvtepu8_epi32(load_as<__m128i>(from));
+#elif defined(__AVX2__)
+  return (Ints)_mm256_cvtepu8_epi32(_mm_cvtsi64_si128(load_as<long long>(from)));
+#elif defined(__aarch64__)
+  const uint8x8_t bytes = vreinterpret_u8_u32(vdup_n_u32(load_as<std::uint32_t>(from)));
+  return vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(vmovl_u8(bytes))));
+#else
+  Ints wide;
+  for (std::size_t i = 0; i < kLanes; ++i) wide[i] = static_cast<std::uint8_t>(from[i]);
+  return wide;
+#endif
+}
+
 // Where the dot product of bytes takes w + 128 without a sign, the sum has to start at
 // -128 * sum(a); elsewhere the sign is restored from the bytes, and it starts at 0.
 #if defined(__AVX512VNNI__) || defined(__AVXVNNI__) || defined(__ARM_FEATURE_MATMUL_INT8)
@@ -220,8 +236,8 @@ STAGECRAFT_INLINE Ints dot_q8(Ints sum, Ints w, Ints a) {
 #endif
 }
 
-// Per lane: sum += the four products of small unsigned bytes, 0 to 15, with a.
-STAGECRAFT_INLINE Ints dot_q4(Ints sum, Ints w, Ints a) {
+// Per lane: sum += the four products of small unsigned bytes, 0 to 63, with a.
+STAGECRAFT_INLINE Ints dot_small(Ints sum, Ints w, Ints a) {
 #if defined(__AVX512VNNI__)
   return (Ints)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)w, (__m512i)a);
 #elif defined(__AVXVNNI__)

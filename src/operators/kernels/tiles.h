@@ -201,7 +201,7 @@ void tile_bytes(const TileArgs& t) {
       Ints dot[Rows][Vecs];
       STAGECRAFT_UNROLL
       for (int r = 0; r < Rows; ++r) {
-        const Ints start = broadcast(-kBias * t.sums[r * t.block_stride + b]);
+        const Ints start = broadcast(-kBias * t.sums[r * t.block_stride + b].all);
         STAGECRAFT_UNROLL
         for (std::size_t v = 0; v < Vecs; ++v) dot[r][v] = start;
       }
@@ -235,7 +235,7 @@ void tile_bytes(const TileArgs& t) {
             if constexpr (kKind == Quants::Q8) {
               dot[r][v] = dot_q8(dot[r][v], low[v], x);
             } else {
-              dot[r][v] = dot_q4(dot_q4(dot[r][v], low[v], x), high[v], four(r, group + 4));
+              dot[r][v] = dot_small(dot_small(dot[r][v], low[v], x), high[v], four(r, group + 4));
             }
           }
         }
@@ -255,7 +255,8 @@ void tile_bytes(const TileArgs& t) {
           STAGECRAFT_UNROLL
           for (int r = 0; r < Rows; ++r) {
             const std::size_t i = r * t.block_stride + b;
-            acc[r][v] = fma(m, broadcast(t.scales[i] * static_cast<float>(t.sums[i])), acc[r][v]);
+            acc[r][v] =
+                fma(m, broadcast(t.scales[i] * static_cast<float>(t.sums[i].all)), acc[r][v]);
           }
         }
       }

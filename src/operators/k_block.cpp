@@ -1,0 +1,60 @@
+#include "operators/k_block.h"
+
+#include <cstring>
+
+namespace stagecraft {
+namespace {
+
+using Bytes = const std::uint8_t*;
+
+// Eight scales and eight minima of 6 bits in 12 bytes. The last four of each have their low bits in
+// the last four bytes, and their high bits over the first four's.
+void read_scales(Bytes packed, KBlock& block) {
+  for (std::size_t i = 0; i < 4; ++i) {
+    const int scale = packed[i], min = packed[4 + i], low = packed[8 + i];
+    block.scales[i] = static_cast<std::int8_t>(scale & 63);
+    block.mins[i] = static_cast<std::uint8_t>(min & 63);
+    block.scales[4 + i] = static_cast<std::int8_t>((low & 15) | scale >> 6 << 4);
+    block.mins[4 + i] = static_cast<std::uint8_t>(low >> 4 | min >> 6 << 4);
+  }
+}
+
+// Runs of `run` bytes hold 2 * run elements each: the first half of them in their low four bits.
+void read_nibbles(Bytes packed, std::size_t run, KBlock& block) {
+  for (std::size_t begin = 0; begin < kKBlock; begin += 2 * run, packed += run) {
+    for (std::size_t i = 0; i < run; ++i) {
+      block.q[begin + i] = packed[i] & 15;
+      block.q[begin + run + i] = packed[i] >> 4;
+    }
+  }
+}
+
+}  // namespace
+
+KBlock read_k_block(DType dtype, const std::byte* bytes) {
+  KBlock block;
+  const auto* const from = reinterpret_cast<Bytes>(bytes);
+  if (dtype == DType::Q6_K) {  // 128 bytes of low 4 bits, 64 of high 2, 16 scales, d
+    read_nibbles(from, 64, block);
+    for (std::size_t i = 0; i < kKBlock; ++i) {
+      const int high = from[128 + i / 128 * 32 + i % 32] >> (i % 128 / 32 * 2) & 3;
+      block.q[i] = static_cast<std::uint8_t>(block.q[i] | high << 4);
+    }
+    std::memcpy(block.scales.data(), from + 192, 16);
+    std::memcpy(&block.d, from + 208, 2);
+    return block;
+  }
+  // d, dmin, 12 bytes of scales and minima, in Q5_K 32 of fifth bits, 128 of low 4 bits.
+  std::memcpy(&block.d, from, 2);
+  std::memcpy(&block.dmin, from + 2, 2);
+  read_scales(from + 4, block);
+  const bool has_fifth = dtype == DType::Q5_K;
+  read_nibbles(from + (has_fifth ? 48 : 16), 32, block);
+  for (std::size_t i = 0; has_fifth && i < kKBlock; ++i) {
+    const int fifth = from[16 + i % 32] >> (i / 32) & 1;
+    block.q[i] = static_cast<std::uint8_t>(block.q[i] | fifth << 4);
+  }
+  return block;
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "tensor/dtype.h"
+
+namespace stagecraft {
+
+constexpr std::size_t kKBlock = 256;  // elements
+
+// A block of Q4_K, Q5_K or Q6_K with one number per place; a file packs them to 4.5 to 6.6 bits per
+// element.
+//
+//   Q4_K, Q5_K   element i = d * scale[i / 32] * q[i] - dmin * min[i / 32]     q from 0
+//   Q6_K         element i = d * scale[i / 16] * (q[i] - 32)
+struct KBlock {
+  std::uint16_t d = 0, dmin = 0;            // f16; dmin 0 in Q6_K
+  std::array<std::int8_t, 16> scales = {};  // 8 of them in Q4_K and Q5_K, from 0 to 63
+  std::array<std::uint8_t, 8> mins = {};    // from 0 to 63
+  std::array<std::uint8_t, kKBlock> q = {};
+};
+
+// dtype: Q4_K, Q5_K or Q6_K; bytes: the block as stored, dtype_block(dtype).bytes of them.
+KBlock read_k_block(DType dtype, const std::byte* bytes);
+
+}  // namespace stagecraft

@@ -1,0 +1,98 @@
+#include "operators/kernels/k_panel.h"
+
+#include <cstring>
+
+#include "operators/k_block.h"
+
+namespace stagecraft {
+namespace {
+
+constexpr std::size_t kWord = 4;  // bytes of an output's four inputs
+
+std::uint32_t four(const std::uint8_t* q) {
+  std::uint32_t word;
+  std::memcpy(&word, q, sizeof word);
+  return word;
+}
+void put(std::uint32_t word, std::byte* to) { std::memcpy(to, &word, sizeof word); }
+
+// The low four bits of 32 inputs of one output; q: the first of them.
+void put_nibbles(const std::uint8_t* q, std::byte* to) {
+  for (std::size_t w = 0; w < 4; ++w, to += kPanelOutputs * kWord) {
+    const std::uint32_t low = four(q + 4 * w), high = four(q + 16 + 4 * w);
+    put((low & 0x0f0f0f0f) | (high & 0x0f0f0f0f) << 4, to);
+  }
+}
+
+// The bits from the fifth on of `n` inputs of one output, 8 / n_fours of them each.
+template <std::size_t n_fours>
+std::uint32_t high_bits(const std::uint8_t* q) {
+  constexpr std::size_t kBits = 8 / n_fours;
+  constexpr std::uint32_t kMask = kBits == 1 ? 0x01010101 : 0x03030303;
+  std::uint32_t bits = 0;
+  for (std::size_t w = 0; w < n_fours; ++w) bits |= (four(q + 4 * w) >> 4 & kMask) << (kBits * w);
+  return bits;
+}
+
+// One output of 256 inputs. `to`: where they begin in the panel, and the output's place there.
+void put_with_minima(const KBlock& k, bool has_fifth, std::size_t output, std::byte* to) {
+  std::memcpy(to + 2 * output, &k.d, 2);
+  std::memcpy(to + kKHalves + 2 * output, &k.dmin, 2);
+  to += 2 * kKHalves;
+  for (std::size_t b = 0; b < 8; b += 2) {
+    const int numbers[] = {k.scales[b], k.mins[b], k.scales[b + 1]};
+    for (std::size_t i = 0; i < 3; ++i) {
+      to[i * kPanelOutputs + output] =
+          static_cast<std::byte>(numbers[i] | (k.mins[b + 1] >> (2 * i) & 3) << 6);
+    }
+    to += kKSixes;
+    for (const std::size_t block : {b, b + 1}) {
+      const std::uint8_t* q = &k.q[kQuantBlock * block];
+      put_nibbles(q, to + kWord * output);
+      to += kKNibbles;
+      if (!has_fifth) continue;
+      put(high_bits<8>(q), to + kWord * output);
+      to += kKBits;
+    }
+  }
+}
+
+void put_q6_k(const KBlock& k, std::size_t output, std::byte* to) {
+  std::memcpy(to + 2 * output, &k.d, 2);
+  to += kKHalves;
+  for (std::size_t b = 0; b < 8; ++b) {
+    for (const std::size_t half : {0u, 1u}) {
+      to[kPanelOutputs * half + output] = static_cast<std::byte>(k.scales[2 * b + half]);
+    }
+    to += 2 * kPanelOutputs;
+    const std::uint8_t* q = &k.q[kQuantBlock * b];
+    put_nibbles(q, to + kWord * output);
+    to += kKNibbles;
+    for (const std::size_t half : {0u, 1u}) {
+      put(high_bits<4>(q + 16 * half), to + kWord * output);
+      to += kKBits;
+    }
+  }
+}
+
+}  // namespace
+
+void pack_k_panel(const StoredTensor& matrix, std::size_t first, std::size_t rows,
+                  std::span<std::byte> panel) {
+  const std::size_t row_bytes = matrix.bytes.size() / matrix.shape[0];
+  const std::size_t block_bytes = dtype_block(matrix.dtype).bytes;
+  std::byte* to = panel.data();
+  for (std::size_t at = 0; at < row_bytes; at += block_bytes, to += kPanelOutputs * block_bytes) {
+    for (std::size_t output = 0; output < rows; ++output) {
+      const KBlock block =
+          read_k_block(matrix.dtype, &matrix.bytes[(first + output) * row_bytes + at]);
+      if (matrix.dtype == DType::Q6_K) {
+        put_q6_k(block, output, to);
+      } else {
+        put_with_minima(block, matrix.dtype == DType::Q5_K, output, to);
+      }
+    }
+  }
+}
+
+}  // namespace stagecraft

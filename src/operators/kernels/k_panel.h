@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "checkpoint/stored_tensor.h"
+#include "operators/kernels/kernels.h"
+
+namespace stagecraft {
+
+// Panels of K-quants: the numbers of operators/k_block.h for 32 outputs, without a byte more than
+// in the file. 256 inputs after the other:
+//
+//   Q4_K, Q5_K
+//     [32] d, then [32] dmin, as f16
+//     four times two blocks of 32 inputs:
+//       [3][32] bytes with four numbers of 6 bits: the scale and the minimum of the first block and
+//               the scale of the second in the low bits; the second's minimum in the high bits, its
+//               lowest two in the first byte
+//       twice   [4][32][4] nibbles, as in Q4: byte (w, o, i) holds input 4w + i in its low half
+//                          and input 16 + 4w + i in its high half
+//               Q5_K: [32][4] fifth bits: bit w of byte (o, i) is that of input 4w + i
+//   Q6_K
+//     [32] d as f16
+//     eight blocks of 32 inputs:
+//       [2][32]    scales: signed bytes, of the first and of the last 16 inputs
+//       [4][32][4] nibbles, as above
+//       [2][32][4] two high bits: bits 2w and 2w + 1 of byte (h, o, i) are those of input
+//                  16h + 4w + i
+constexpr std::size_t kKHalves = 2 * kPanelOutputs;    // bytes of [32] f16
+constexpr std::size_t kKSixes = 3 * kPanelOutputs;     // of four numbers of 6 bits per output
+constexpr std::size_t kKNibbles = 16 * kPanelOutputs;  // of a block of 32 inputs
+constexpr std::size_t kKBits = 4 * kPanelOutputs;      // of a bit per input of a block
+
+// Writes the panel of outputs [first, first + rows) of a stored matrix of type Q4_K, Q5_K or Q6_K.
+void pack_k_panel(const StoredTensor& matrix, std::size_t first, std::size_t rows,
+                  std::span<std::byte> panel);
+
+}  // namespace stagecraft

@@ -1,0 +1,171 @@
+#pragma once
+
+#include "operators/kernels/k_panel.h"
+#include "operators/kernels/tiles.h"
+
+// Tiles of K-quants, whose panels k_panel.h draws. What shares a scale is summed exactly in
+// integers. Its product with the scale of its 256 is exact too: 11 bits of an f16 times at most 7.
+
+namespace stagecraft::STAGECRAFT_ISA {
+namespace {
+
+// dot[r][v] += weight[v] times the four bytes of row r from `input` on.
+template <int Rows, std::size_t Vecs>
+STAGECRAFT_INLINE void add_four(const TileArgs& t, std::size_t input, const Ints (&weight)[Vecs],
+                                Ints (&dot)[Rows][Vecs]) {
+  fetch<Rows>(t, input);
+  STAGECRAFT_UNROLL
+  for (int r = 0; r < Rows; ++r) {
+    const auto* row = static_cast<const std::int8_t*>(t.rows) + r * t.row_stride;
+    const Ints x = broadcast(load_as<std::int32_t>(row + input));
+    STAGECRAFT_UNROLL
+    for (std::size_t v = 0; v < Vecs; ++v) dot[r][v] = dot_small(dot[r][v], weight[v], x);
+  }
+}
+
+// acc[r] += dot[r] times the scale of the weights and that of block b of the row.
+template <int Rows, std::size_t Vecs>
+STAGECRAFT_INLINE void add_scaled_dots(const TileArgs& t, std::size_t b, std::size_t v, Vec scale,
+                                       const Ints (&dot)[Rows][Vecs], Vec (&acc)[Rows][Vecs]) {
+  STAGECRAFT_UNROLL
+  for (int r = 0; r < Rows; ++r) {
+    const Vec both = scale * broadcast(t.scales[r * t.block_stride + b]);
+    acc[r][v] = fma(to_float(dot[r][v]), both, acc[r][v]);
+  }
+}
+
+// What the blocks of a Q4_K's or Q5_K's 256 inputs are multiplied with, and what is taken off: for
+// the outputs of some vectors.
+template <std::size_t Vecs>
+struct ScalesAndMinima {
+  alignas(64) float scale[8][Vecs * kLanes], minimum[8][Vecs * kLanes];
+
+  // d_at: [32] d and [32] dmin; sixes: the numbers of 6 bits of the first two blocks; both from the
+  // first of these outputs on. From pair to pair of blocks there are pair_bytes.
+  STAGECRAFT_INLINE void read(const std::byte* d_at, const std::byte* sixes, std::size_t pair_bytes,
+                              ScalesAndMinima& out) {
+    STAGECRAFT_UNROLL
+    for (std::size_t v = 0; v < Vecs; ++v) {
+      const auto* halves = reinterpret_cast<const std::uint16_t*>(d_at) + kLanes * v;
+      const Vec d = load_f16(halves), dmin = load_f16(halves + kPanelOutputs);
+      for (std::size_t pair = 0; pair < 4; ++pair) {
+        const std::byte* at = sixes + pair * pair_bytes + kLanes * v;
+        const Ints one = load_u8(at), two = load_u8(at + kPanelOutputs),
+                   three = load_u8(at + 2 * kPanelOutputs);
+        const Ints last = one >> 6 | two >> 6 << 2 | three >> 6 << 4;
+        store(&out.scale[2 * pair][kLanes * v], d * to_float(one & 63));
+        store(&out.minimum[2 * pair][kLanes * v], dmin * to_float(two & 63));
+        store(&out.scale[2 * pair + 1][kLanes * v], d * to_float(three & 63));
+        store(&out.minimum[2 * pair + 1][kLanes * v], dmin * to_float(last));
+      }
+    }
+  }
+};
+
+template <int Rows, bool kFifthBit>
+void tile_of_minima(const TileArgs& t) {
+  constexpr std::size_t Vecs = Rows == 1 ? kBytes.vecs_of_one : kBytes.vecs;
+  constexpr std::size_t kBlockBytes = kKNibbles + (kFifthBit ? kKBits : 0);
+  tile<Rows, Vecs>(t, [&](std::size_t first, Vec(&acc)[Rows][Vecs]) STAGECRAFT_INLINED {
+    const std::size_t lane = first * kLanes;
+    const std::byte* at = t.panel;
+    ScalesAndMinima<Vecs> numbers;
+    for (std::size_t b = 0; b < t.inputs / kQuantBlock; ++b) {
+      if (b % 8 == 0) {
+        ScalesAndMinima<Vecs>::read(at + 2 * lane, at + 2 * kKHalves + lane,
+                                    kKSixes + 2 * kBlockBytes, numbers);
+        at += 2 * kKHalves;
+      }
+      if (b % 2 == 0) at += kKSixes;
+      Ints dot[Rows][Vecs] = {};
+      STAGECRAFT_UNROLL
+      for (int group = 0; group < 4; ++group) {
+        Ints low[Vecs], high[Vecs];
+        STAGECRAFT_UNROLL
+        for (std::size_t v = 0; v < Vecs; ++v) {
+          const std::size_t word = 4 * (lane + kLanes * v);
+          const Ints nibbles = load_ints(at + 4 * kPanelOutputs * group + word);
+          low[v] = nibbles & 0x0f0f0f0f;
+          high[v] = (nibbles >> 4) & 0x0f0f0f0f;
+          if constexpr (kFifthBit) {
+            const Ints fifth = load_ints(at + kKNibbles + word);
+            low[v] |= (fifth << (4 - group)) & 0x10101010;
+            high[v] |= (fifth >> group) & 0x10101010;
+          }
+        }
+        add_four(t, b * kQuantBlock + 4 * group, low, dot);
+        add_four(t, b * kQuantBlock + 16 + 4 * group, high, dot);
+      }
+      at += kBlockBytes;
+      STAGECRAFT_UNROLL
+      for (std::size_t v = 0; v < Vecs; ++v) {
+        add_scaled_dots(t, b, v, load(&numbers.scale[b % 8][kLanes * v]), dot, acc);
+        const Vec minimum = load(&numbers.minimum[b % 8][kLanes * v]);
+        STAGECRAFT_UNROLL
+        for (int r = 0; r < Rows; ++r) {
+          const std::size_t i = r * t.block_stride + b;
+          const float sum = t.scales[i] * static_cast<float>(t.sums[i].all);
+          acc[r][v] = fma(minimum, broadcast(-sum), acc[r][v]);
+        }
+      }
+    }
+  });
+}
+template <int Rows>
+void tile_q4_k(const TileArgs& t) {
+  tile_of_minima<Rows, false>(t);
+}
+template <int Rows>
+void tile_q5_k(const TileArgs& t) {
+  tile_of_minima<Rows, true>(t);
+}
+
+template <int Rows>
+void tile_q6_k(const TileArgs& t) {
+  constexpr std::size_t Vecs = Rows == 1 ? kBytes.vecs_of_one : kBytes.vecs;
+  tile<Rows, Vecs>(t, [&](std::size_t first, Vec(&acc)[Rows][Vecs]) STAGECRAFT_INLINED {
+    const std::size_t lane = first * kLanes;
+    const std::byte* at = t.panel;
+    const std::uint16_t* d = nullptr;
+    for (std::size_t b = 0; b < t.inputs / kQuantBlock; ++b) {
+      if (b % 8 == 0) {
+        d = reinterpret_cast<const std::uint16_t*>(at) + lane;
+        at += kKHalves;
+      }
+      const std::byte* scales = at + lane;
+      at += 2 * kPanelOutputs;
+      for (int half = 0; half < 2; ++half) {
+        Ints dot[Rows][Vecs];
+        STAGECRAFT_UNROLL
+        for (int r = 0; r < Rows; ++r) {
+          const BlockSums& sums = t.sums[r * t.block_stride + b];
+          const std::int32_t sum = half == 0 ? sums.first_half : sums.all - sums.first_half;
+          STAGECRAFT_UNROLL
+          for (std::size_t v = 0; v < Vecs; ++v) dot[r][v] = broadcast(-32 * sum);
+        }
+        STAGECRAFT_UNROLL
+        for (int group = 0; group < 4; ++group) {
+          Ints weight[Vecs];
+          STAGECRAFT_UNROLL
+          for (std::size_t v = 0; v < Vecs; ++v) {
+            const std::size_t word = 4 * (lane + kLanes * v);
+            const Ints nibbles = load_ints(at + 4 * kPanelOutputs * group + word);
+            const Ints high = load_ints(at + kKNibbles + kKBits * half + word);
+            weight[v] = (half == 0 ? nibbles : nibbles >> 4) & 0x0f0f0f0f;
+            weight[v] |= (group < 3 ? high << (4 - 2 * group) : high >> 2) & 0x30303030;
+          }
+          add_four(t, b * kQuantBlock + 16 * half + 4 * group, weight, dot);
+        }
+        STAGECRAFT_UNROLL
+        for (std::size_t v = 0; v < Vecs; ++v) {
+          const Vec scale = load_i8(scales + kPanelOutputs * half + kLanes * v);
+          add_scaled_dots(t, b, v, load_f16(d + kLanes * v) * scale, dot, acc);
+        }
+      }
+      at += kKNibbles + 2 * kKBits;
+    }
+  });
+}
+
+}  // namespace
+}  // namespace stagecraft::STAGECRAFT_ISA
