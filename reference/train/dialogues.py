@@ -17,7 +17,7 @@ import stories
 from systems import STYLES, NEUTRAL, person
 from wording import typed
 
-PIECES = [(rules_talk.small_talk, 36), (rules_facts.fact, 34), (rules_talk.itself, 15), (rules_talk.greeting, 3), (rules_talk.thanks, 2),
+PIECES = [(rules_talk.small_talk, 36), (rules_facts.fact, 46), (rules_talk.itself, 15), (rules_talk.greeting, 3), (rules_talk.thanks, 2),
           (rules_talk.joke, 2), (rules_talk.riddle, 1.5), (rules_talk.politely, 3), (rules_talk.repeat, 2.5)]
 
 

@@ -9,6 +9,7 @@ MONTHS = "January February March April May June July August September October No
 SEASONS = "spring summer autumn winter".split()
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 ORDER = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split()
+ANSWERS, HOW_TO = [line.rsplit("|", 2) for line in lines("answers.txt")], table("howto.txt")
 
 
 class Animal:
@@ -289,6 +290,25 @@ def number_fact(r):
     return [turn(r, ask, answer, short.rstrip("."))]
 
 
+def known_answer(r):
+    ask, answer, short = r.choice(ANSWERS)
+    return [turn(r, ask, answer, short)]
+
+
+HOW_FRAMES = ("(How do I|How can I|How do you|How should I|How does one|What is the best way to|Can you tell me how to|Tell me how to|"
+              "I want to know how to|Please explain how to|Do you know how to|Do you have a tip on how to|How do people|Explain how to|"
+              "I do not know how to|Give me a tip on how to|What is a good way to|I would like to|I want to) ")
+
+
+def how_to(r):
+    deed, answer = r.choice(HOW_TO)
+    wanted = spin(r, HOW_FRAMES)
+    if wanted.startswith(("How do people", "How does one", "How do you")):
+        deed = deed.replace(" my ", " the ") if "my" in deed.split() else deed
+    more = " How do I do that" if wanted.startswith(("I would like", "I want to")) and "know" not in wanted else ""
+    return [turn(r, f"{wanted} {deed}{'.' + more + '?' if more else ''}", answer)]
+
+
 def numbers_near(r):
     n = r.randrange(1, 60)
     word, m = r.choice([("after", n + 1), ("before", n - 1)])
@@ -382,7 +402,7 @@ def thing(r):
     x = with_article(name, article)
     verb = "is"
     kind = r.random()
-    if kind < 0.4 and use != "-":
+    if kind < 0.4 and use not in ("-", "eat", "drink"):
         ask = f"(What is {x} (used |)for|What do (people|you|we) use {x} for|What can I do with {x}|What do I need {x} for|Why do people use {x})"
         return [turn(r, ask, f"{'You can use' if r.random() < .5 else 'People use'} {x} to {use}.")]
     if kind < 0.6 and colour != "-":
@@ -392,7 +412,7 @@ def thing(r):
     who = "Who is" if gloss.startswith("a person") and r.random() < 0.3 else "What is"
     ask = f"({who} {x}|What's {x}|{who} {x}|Can you explain what {x} is|Tell me what {x} is|Explain {x}|Please explain what {x} is|Do you know what {x} is|What does the word {name} mean)"
     turns = [turn(r, ask, f"{x} {verb} {gloss}.")]
-    if use != "-" and r.random() < 0.35:
+    if use not in ("-", "eat", "drink") and r.random() < 0.35:
         turns.append(turn(r, f"(What is it (used |)for|What can I do with it|Why do people use it|What do people do with it)", f"People use it to {use}."))
     return turns
 
@@ -431,7 +451,7 @@ SPELLED = ("cat dog house tree sun moon book ball fish bird milk water apple gre
            "hand door lamp rain snow leaf horse mouse bread cake table chair window school friend garden music happy").split()
 
 # (skill, how often)
-SKILLS = [(animal, 9), (can_animal, 3), (comparison, 5), (opposite, 5), (synonym, 2), (rhyme, 2), (past, 2), (plural, 2),
+SKILLS = [(known_answer, 22), (how_to, 12), (animal, 9), (can_animal, 3), (comparison, 5), (opposite, 5), (synonym, 2), (rhyme, 2), (past, 2), (plural, 2),
           (capital, 5), (country, 4), (calendar, 5), (count, 3), (arithmetic, 5), (story_sum, 1.5), (number_fact, 4),
           (numbers_near, 1.5), (list_some, 7), (list_one, 3), (belongs, 2), (odd_one, 0.7), (thing, 9), (which_tool, 3),
           (yes_no, 7), (letters, 2.5)]

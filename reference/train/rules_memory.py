@@ -51,7 +51,7 @@ THINGS = {
               "(What is my hobby|What's my hobby|Do you remember my hobby|What do I do in my free time|Do you know my hobby|What do I like to do)",
               "Your hobby is X.", "X."),
     "food": (FOODS, "(My favou?rite food is X|The food I like best is X|I like X more than any other food|Of all foods I like X best)",
-             "(X is a tasty choice!|Many people like X.)",
+             "(Many people like X.|Good choice! Many people like X.)",
              "(What is|What's|Do you know|Do you remember|Tell me) my favou?rite food",
              "Your favourite food is X.", "X."),
     "animal": (ANIMALS, "(My favou?rite animal is the X|The animal I like best is the X|I like the X more than all other animals)",

@@ -20,7 +20,7 @@ class Block:
 
     def piece(self, r):
         slots = {}
-        short = spin(r, r.choice(self.shorts), slots) if self.shorts else ""
+        short = spin(r, r.choice(self.shorts), slots).strip("()") if self.shorts else ""
         question = r.choice(self.questions)
         user = punctuated(upper_first(spin(r, question, slots)))
         turns = [Turn(user, upper_first(spin(r, r.choice(self.answers), slots)), upper_first(short))]

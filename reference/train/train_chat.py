@@ -20,7 +20,7 @@ TEMPLATE = ("{% for message in messages %}{{'<|im_start|>' + message['role'] + '
             "{% if add_generation_prompt %}{{'<|im_start|>assistant\\n'}}{% endif %}")
 # Shares of the training tokens, and the loss weight of the user's turns: little where they are
 # templates, more where people wrote them.
-SHARES = {"rules": (0.74, 0.1), "teacher": (0.08, 0.2), "stories": (0.08, 0.1), "glosses": (0.02, 0.1),
+SHARES = {"rules": (0.82, 0.1), "stories": (0.08, 0.1), "glosses": (0.02, 0.1),
           "persona": (0.06, 0.3), "taskmaster": (0.02, 0.3)}
 HELD_OUT = 100  # the last dialogues of each source
 

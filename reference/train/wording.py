@@ -62,6 +62,7 @@ def spin(r, text, chosen=None):
 
     text = re.sub(r"\$([A-Za-z]+)", fill, text)
     text = re.sub(r", (How|What|Are)\b", lambda m: m[0].lower(), text)
+    text = re.sub(r"\b([Aa]) (?=[aeio](?!n[ec]e?\b|u)[a-z])", r"\1n ", text)  # a slot may begin with a vowel
     return " ".join(text.split())
 
 
@@ -115,7 +116,7 @@ def typo(r, text):
 def typed(r, turn, typos=True):
     """The turn as somebody may type it."""
     user, answer = turn.user, turn.answer
-    if is_question(user) and user[0].isupper() and "!" not in user:
+    if is_question(user) and user[0].isupper() and "!" not in user and not user.startswith(("And", "What about")):
         if r.random() < 0.10:
             user = r.choice(BEFORE) + lower_first(user)
         elif r.random() < 0.05:
