@@ -38,28 +38,35 @@ def filled_in(turns):
     return max(runs, key=len)
 
 
+# In an answer: words by which somebody tells of an own life. The model has none.
+MOOD = "so|sorry|glad|happy|not sure|sure"
+BIOGRAPHY = re.compile(
+    rf"\b(I'm (?!{MOOD})|I am (?!{MOOD})|I was|I have|I've|I had|I grew|I work|I live|I got|I do|I went|I go|"
+    r"I play|I ate|I love|I like|I enjoy|I also|I prefer|me too|my|we|our|mine|I usually|I used|I did|I can|"
+    r"I just|I don't|I will|I'll|I can't)\b", re.I)
+# How a sentence begins that asks, or reacts to what was said.
+REACTS = ("That", "What ", "What's", "How ", "Oh", "Wow", "I'm sorry", "I am sorry", "Nice", "Cool", "Do you",
+          "Have you", "Are you", "Great", "Those", "Where", "Who", "Why", "Congrat", "Did you", "Is ", "Awesome",
+          "Amazing", "Thank")
+# The user's turn is itself a reaction: what it is about has been said before.
+GOES_ON = ("me too", "you should", "no problem", "i agree", "you're welcome", "yeah", "it is", "i will", "thanks",
+           "i do", "i know", "exactly", "sure", "i did", "i can", "i bet", "i'm sure", "i hope", "i am", "that",
+           "oh", "those", "nice to", "hi", "hello", "it was", "it's")
+UNWANTED = re.compile(r"[*:()]|too[.!?]|plan|User|meet you|as well|so,")
+
+
 def sentences(turn):
     return re.findall(r"[^.!?]+[.!?]+", turn) or [turn]
 
 
-BIOGRAPHY = re.compile(r"\b(I'm (?!so|sorry|glad|happy|not sure|sure)|I am (?!so|sorry|glad|happy|not sure|sure)|I was|I have|I've|I had|I grew|I work|I live|I got|"
-                       r"I do|I went|I go|I play|I ate|I love|I like|I enjoy|I also|I prefer|me too|my|we|our|mine|I usually|I used|I did|I can|I just|I don't|I will|I'll|I can't)\b", re.I)
-
-
-REACTS = ("That", "What ", "What's", "How ", "Oh", "Wow", "I'm sorry", "I am sorry", "Nice", "Cool", "Do you", "Have you", "Are you", "Great",
-          "Those", "Where", "Who", "Why", "Congrat", "Did you", "Is ", "Awesome", "Amazing", "Thank")
-NO_START = ("me too", "you should", "no problem", "i agree", "you're welcome", "yeah", "it is", "i will", "thanks", "i do", "i know", "exactly",
-            "sure", "i did", "i can", "i bet", "i'm sure", "i hope", "i am", "that", "oh", "those", "nice to", "hi", "hello", "it was", "it's")
-
-
-def reply(user, turn):
-    """The sentences of a person's reply that react or ask without telling of an own life."""
-    if "?" in user or user.lower().startswith(NO_START) or not re.search(r"\b(I|I'm|my|My|I've)\b", user):
+def reaction(user, answer):
+    """The sentences of a person's answer that react or ask without telling of an own life, or None."""
+    tells = re.search(r"\b(I|I'm|my|My|I've)\b", user)
+    if "?" in user or user.lower().startswith(GOES_ON) or not tells:
         return None
-    kept = [s.strip() for s in sentences(turn)]
-    kept = [s for s in kept if not BIOGRAPHY.search(s) and s.startswith(REACTS)]
-    text = " ".join(kept[:2])
-    good = len(text.split()) >= 3 and text[-1] in ".!?" and not re.search(r"[*:()]|too[.!?]|plan|User|meet you|as well|so,", text)
+    kept = [s.strip() for s in sentences(answer)]
+    text = " ".join([s for s in kept if s.startswith(REACTS) and not BIOGRAPHY.search(s)][:2])
+    good = len(text.split()) >= 3 and text[-1] in ".!?" and not UNWANTED.search(text)
     return text if good else None
 
 
@@ -67,8 +74,9 @@ def reacting(turns):
     """Runs of (what one person says, how the other one reacts) in which the reaction fits anybody."""
     run = []
     for user, answer in zip(turns[::2], turns[1::2]):
-        said = reply(user, answer)
-        if said and 2 <= len(user.split()) <= 40 and user.isascii() and said.isascii() and len(said.split()) <= 40:
+        said = reaction(user, answer)
+        short = said and 2 <= len(user.split()) <= 40 and len(said.split()) <= 40
+        if short and (user + said).isascii():
             run += [user, said]
         elif run:
             yield run

@@ -14,11 +14,14 @@ import rules_facts
 import rules_memory
 import rules_talk
 import stories
-from systems import STYLES, NEUTRAL, person
+from systems import NEUTRAL, STYLES, person
 from wording import typed
 
-PIECES = [(rules_talk.small_talk, 36), (rules_facts.fact, 46), (rules_talk.itself, 15), (rules_talk.greeting, 3), (rules_talk.thanks, 2),
-          (rules_talk.joke, 2), (rules_talk.riddle, 1.5), (rules_talk.politely, 3), (rules_talk.repeat, 2.5)]
+# (what a piece of a conversation is, how often)
+PIECES = [(rules_talk.small_talk, 36), (rules_facts.fact, 46), (rules_talk.itself, 15), (rules_talk.greeting, 3),
+          (rules_talk.thanks, 2), (rules_talk.joke, 2), (rules_talk.riddle, 1.5), (rules_talk.politely, 3),
+          (rules_talk.repeat, 2.5)]
+LENGTHS = {1: 20, 2: 25, 3: 20, 4: 15, 5: 12, 6: 8, 12: 1, 20: 1, 30: 1}  # pieces: how often
 
 
 def piece(r):
@@ -27,18 +30,17 @@ def piece(r):
 
 def conversation(r):
     """Pieces in a row; what the user tells is asked again some pieces later."""
-    n = r.choices([1, 2, 3, 4, 5, 6, 12, 20, 30], [20, 25, 20, 15, 12, 8, 1, 1, 1])[0]
+    n = r.choices(list(LENGTHS), list(LENGTHS.values()))[0]
     parts = [piece(r) for _ in range(n)]
-    kinds = set()
     if r.random() < 0.32:
         tell, ask = rules_memory.memory(r)
         at = 0 if r.random() < 0.5 else r.randrange(len(parts) + 1)
         gap = r.choice([0, 0, 1, 1, 2, 3, 4, n])
         parts.insert(at, tell)
         parts.insert(min(len(parts), at + 1 + gap), ask)
-        kinds.add("told")
     elif r.random() < 0.06:
-        parts.insert(r.randrange(len(parts) + 1), [rules_memory.never_told(r, r.choice(list(rules_memory.UNKNOWN)))])
+        at = r.randrange(len(parts) + 1)
+        parts.insert(at, [rules_memory.never_told(r, r.choice(list(rules_memory.UNKNOWN)))])
     if r.random() < 0.25:
         parts.insert(0, rules_talk.greeting(r))
     if r.random() < 0.15:
@@ -60,7 +62,7 @@ def dialogue(r):
     else:
         make = r.choices([s for s, _ in STYLES], [w for _, w in STYLES])[0]
         system, turns = make(r, conversation(r))
-    return system, [typed(r, t, not re.search(r"[0-9:]|name", t.user)) for t in turns]
+    return system, [typed(r, t, typos=not re.search(r"[0-9:]|name", t.user)) for t in turns]
 
 
 def as_row(system, turns):
@@ -90,16 +92,18 @@ def from_stories(r, data, number):
             turns += rules_talk.thanks(r)
         elif r.random() < 0.15:
             turns.append(stories.story_turn(r, r.choice(known)))
-        yield as_row(r.choice(NEUTRAL) if r.random() < 0.15 else None, [typed(r, t, False) for t in turns])
+        system = r.choice(NEUTRAL) if r.random() < 0.15 else None
+        yield as_row(system, [typed(r, t, typos=False) for t in turns])
 
 
 def from_glosses(r, data, wordnet, times):
-    texts = corpus.stories(data)[0] + [t for turns in corpus.json_lines(data, "synthetic_persona_chat") for t in turns]
+    texts = corpus.stories(data)[0]
+    texts += [t for turns in corpus.json_lines(data, "synthetic_persona_chat") for t in turns]
     rows = glosses.glosses(wordnet, texts)
     for _ in range(times):
         r.shuffle(rows)
         for i in range(0, len(rows), 3):
-            yield as_row(None, [typed(r, t, False) for row in rows[i:i + 3] for t in glosses.gloss_turns(r, row)])
+            yield as_row(None, [typed(r, glosses.gloss_turn(r, row), typos=False) for row in rows[i:i + 3]])
 
 
 def main():
@@ -107,7 +111,7 @@ def main():
     a.add_argument("--data", default="../shared/data")
     a.add_argument("--wordnet", default="/usr/share/wordnet", help="folder with index.noun and data.noun")
     a.add_argument("--out", default="build/train/dialogues")
-    a.add_argument("--rules", type=int, default=100000)
+    a.add_argument("--rules", type=int, default=110000)
     a.add_argument("--stories", type=int, default=4000)
     a.add_argument("--seed", type=int, default=1)
     a.add_argument("--show", type=int, help="print so many random dialogues of each file instead")
@@ -124,7 +128,8 @@ def main():
         with (out / f"{name}.jsonl").open("w", encoding="utf-8") as f:
             f.writelines(json.dumps(row) + "\n" for row in rows)
         words = sum(len(t.split()) for row in rows for t in row["turns"])
-        print(f"{name}: {len(rows)} dialogues, {sum(len(row['turns']) for row in rows)} turns, {words} words", flush=True)
+        turns = sum(len(row["turns"]) for row in rows)
+        print(f"{name}: {len(rows)} dialogues, {turns} turns, {words} words", flush=True)
 
 
 def show(out, number, seed):

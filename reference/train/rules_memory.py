@@ -48,31 +48,37 @@ def asked(r, kind, value):
     return Turn(punctuated(spin(r, thing.ask)), fill(r, thing.answer, value), upper_first(value) + ".")
 
 
-UNKNOWN = {"name": "your name", "colour": "your favourite colour", "city": "where you live", "hobby": "your hobby",
-           "food": "your favourite food", "animal": "your favourite animal", "job": "your job", "age": "your age",
-           "dog": "the name of your dog", "cat": "the name of your cat", "number": "a number", "word": "a word",
-           "sister": "the name of your sister", "brother": "the name of your brother", "trip": "where you are going",
-           "friend": "the name of your friend", "birthday": "when your birthday is"}
+UNKNOWN = {"name": "your name", "colour": "your favourite colour", "city": "where you live",
+           "hobby": "your hobby", "food": "your favourite food", "animal": "your favourite animal",
+           "job": "your job", "age": "your age", "dog": "the name of your dog", "cat": "the name of your cat",
+           "number": "a number", "word": "a word",
+           "sister": "the name of your sister", "brother": "the name of your brother",
+           "trip": "where you are going", "friend": "the name of your friend",
+           "birthday": "when your birthday is"}
 
 
 def never_told(r, kind):
-    return Turn(punctuated(spin(r, THINGS[kind].ask)), f"You have not told me {UNKNOWN[kind]} yet.", "Unknown.")
+    answer = f"You have not told me {UNKNOWN[kind]} yet."
+    return Turn(punctuated(spin(r, THINGS[kind].ask)), answer, "Unknown.")
+
+
+CORRECTABLE = {"name": "name", "colour": "favourite colour", "food": "favourite food", "hobby": "hobby"}
 
 
 def corrected(r, kind, old):
     value = r.choice([v for v in THINGS[kind].values if v != old])
-    label = {"name": "name", "colour": "favourite colour", "food": "favourite food", "hobby": "hobby"}[kind]
-    user = spin(r, f"(No, my {label} is {value}|Sorry, I meant {value}|That was wrong, my {label} is {value}|No, it is {value}|"
-                   f"Actually, my {label} is {value}|I made a mistake. My {label} is {value})")
+    label = CORRECTABLE[kind]
+    user = spin(r, f"(No, my {label} is {value}|Sorry, I meant {value}|That was wrong, my {label} is {value}|"
+                   f"No, it is {value}|Actually, my {label} is {value}|I made a mistake. My {label} is {value})")
     return value, Turn(user + ".", f"Thank you for telling me. Your {label} is {value}.", "Okay.")
 
 
-def one_thing(r, kind=None):
+def one_thing(r):
     """(turns that tell, turns that ask)"""
-    kind = kind or r.choice(["name"] * 5 + list(THINGS))
+    kind = r.choice(["name"] * 5 + list(THINGS))
     value = r.choice(THINGS[kind].values)
     tell = [told(r, kind, value)]
-    if kind in ("name", "colour", "food", "hobby") and r.random() < 0.12:
+    if kind in CORRECTABLE and r.random() < 0.12:
         value, turn = corrected(r, kind, value)
         tell.append(turn)
     return tell, [asked(r, kind, value)]
@@ -80,8 +86,8 @@ def one_thing(r, kind=None):
 
 def two_things(r):
     kinds = r.sample(list(THINGS), 2)
-    if set(kinds) & {"hobby", "job"} and "name" in kinds:
-        kinds = ["dog", "colour"]
+    if "name" in kinds and ("hobby" in kinds or "job" in kinds):
+        kinds = ["dog", "colour"]  # "I am Anna", "I am a cook": who am I?
     values = [r.choice(THINGS[k].values) for k in kinds]
     if values[0] == values[1]:
         return one_thing(r)
@@ -92,15 +98,15 @@ def two_things(r):
 
 
 def an_object(r):
+    """Something that the user or somebody else has put somewhere."""
     thing, place = r.choice(OBJECTS), r.choice(PLACES)
-    who, whom, verb, past = r.choice([("I", "you", "put", "put"), ("I", "you", "left", "leave")] +
-                                     [(n, n, "put", "put") for n in r.sample(NAMES, 2)])
-    article = "my" if who == "I" and r.random() < 0.5 else "the"
-    back = "your" if article == "my" else "the"
-    tell = Turn(f"{who} {verb} {article} {thing} {place}.", f"All right, {back} {thing} is {place.replace('my', 'your')}.", "Okay.")
-    ask = spin(r, f"(Where is {article} {thing}|Where's {article} {thing}|Do you know where {article} {thing} is|"
-                  f"Can you tell me where {article} {thing} is|Where did {who} {past} {article} {thing})?")
-    return [tell], [Turn(ask, f"{upper_first(back)} {thing} is {place.replace('my', 'your')}.")]
+    others = [(name, "put", "put") for name in r.sample(NAMES, 2)]
+    who, put, verb = r.choice([("I", "put", "put"), ("I", "left", "leave")] + others)
+    it = f"my {thing}" if who == "I" and r.random() < 0.5 else f"the {thing}"
+    answer = f"{it} is {place}.".replace("my ", "your ")
+    ask = spin(r, f"(Where is {it}|Where's {it}|Do you know where {it} is|Can you tell me where {it} is|"
+                  f"Where did {who} {verb} {it})?")
+    return [Turn(f"{who} {put} {it} {place}.", f"All right, {answer}", "Okay.")], [Turn(ask, upper_first(answer))]
 
 
 BUYABLE = "milk, bread, eggs, apples, cheese, tea, rice, soap, tomatoes, butter, coffee, bananas".split(", ")
@@ -108,8 +114,10 @@ BUYABLE = "milk, bread, eggs, apples, cheese, tea, rice, soap, tomatoes, butter,
 
 def shopping(r):
     items = r.sample(BUYABLE, r.choice([2, 3]))
-    tell = spin(r, "(I need to buy|I have to buy|My shopping list is|I want to buy|Please remember my shopping list:)")
-    ask = "(What do I need to buy|What is on my shopping list|What do I have to buy|What did I want to buy|Tell me my shopping list)"
+    tell = spin(r, "(I need to buy|I have to buy|My shopping list is|I want to buy|"
+                   "Please remember my shopping list:)")
+    ask = ("(What do I need to buy|What is on my shopping list|What do I have to buy|What did I want to buy|"
+           "Tell me my shopping list)")
     return ([Turn(f"{tell} {joined(items)}.", "All right, I will remember that for this chat.", "Okay.")],
             [Turn(punctuated(spin(r, ask)), f"You want to buy {joined(items)}.")])
 

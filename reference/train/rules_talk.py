@@ -1,6 +1,6 @@
 """Small talk, advice, the model's own person, jokes, riddles: pieces read from facts/."""
 
-from wording import Turn, lines, spin, punctuated, table, upper_first
+from wording import Turn, lines, punctuated, spin, table, upper_first
 
 
 class Block:
@@ -55,10 +55,14 @@ thanks = from_blocks("thanks.txt")
 JOKES, RIDDLES = lines("jokes.txt"), table("riddles.txt")
 
 
+JOKE_ASKED = ["(Tell me|Can you tell me|Please tell me|Do you know|I want to hear|Say) "
+              "(a|a|a good|a short|a funny) joke.",
+              "(Make me laugh|Joke, please|Say something funny)."]
+
+
 def joke(r):
-    ask = "(Tell me|Can you tell me|Please tell me|Do you know|I want to hear|Say) (a|a|a good|a short|a funny) joke."
     first, second = r.sample(JOKES, 2)
-    turns = [Turn(punctuated(spin(r, r.choice([ask, "(Make me laugh|Joke, please|Say something funny)."]))), first)]
+    turns = [Turn(punctuated(spin(r, r.choice(JOKE_ASKED))), first)]
     if r.random() < 0.4:
         again = "(Another one|Another one, please|One more|Tell me another one|Another joke|And another one)."
         turns.append(Turn(spin(r, again), second))
@@ -96,7 +100,8 @@ def politely(r):
         deed = r.choice(DEEDS)
         rude, polite = upper_first(deed) + r.choice(".!"), f"Could you please {deed}?"
     else:
-        rude, polite = (s.replace("$x", x) for x in [r.choice(WANTED)] for s in r.choice(FRAMES))
+        wanted, frame = r.choice(WANTED), r.choice(FRAMES)
+        rude, polite = (text.replace("$x", wanted) for text in frame)
         rude += "" if rude.endswith("?") else r.choice(".!")
     quote = r.choice(["", '"'])
     return [Turn(f"{ask}: {quote}{rude}{quote}", polite)]

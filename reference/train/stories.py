@@ -6,10 +6,11 @@ from collections import Counter
 import corpus
 from wording import Turn, a, punctuated, spin
 
-TOPICS = ("dog cat bird bear rabbit frog fish duck mouse lion horse cow pig bunny butterfly bee ant monkey elephant tree flower "
-          "boat car truck train ball kite doll robot king queen princess prince dragon fairy witch wizard farmer baby boy girl snake "
-          "turtle fox owl star moon cake cookie box book hat hen goat sheep spider squirrel giraffe tiger whale shark crab "
-          "snail worm toy teddy balloon bicycle bike plane rocket castle garden forest park beach snowman pumpkin apple rock").split()
+TOPICS = ("dog cat bird bear rabbit frog fish duck mouse lion horse cow pig bunny butterfly bee ant monkey elephant "
+          "tree flower boat car truck train ball kite doll robot king queen princess prince dragon fairy witch "
+          "wizard farmer baby boy girl snake turtle fox owl star moon cake cookie box book hat hen goat sheep "
+          "spider squirrel giraffe tiger whale shark crab snail worm toy teddy balloon bicycle bike plane rocket "
+          "castle garden forest park beach snowman pumpkin apple rock").split()
 MOST_WORDS, FEWEST_WORDS = 125, 35
 
 
@@ -32,9 +33,12 @@ def topics(story):
     return [t for t in TOPICS if words[t] + words[t + "s"] >= 2 and re.search(rf"\b{t}\b", begin)]
 
 
+BEGINNINGS = ("Once", "One ", "There", "A ", "In ", "Tom", "Lily", "Tim", "Ben", "Sam", "Mia")
+
+
 def whole(story):
-    return (story[0].isupper() and story.startswith(("Once", "One ", "There", "A ", "In ", "Tom", "Lily", "Tim", "Ben", "Sam", "Mia"))
-            and story[-1] in '.!"' and story.isascii())
+    """Some stories of the file begin or end in the middle."""
+    return story.startswith(BEGINNINGS) and story[-1] in '.!"' and story.isascii()
 
 
 def short_stories(data):
@@ -46,21 +50,25 @@ def short_stories(data):
     return list(dict.fromkeys(found))
 
 
+ASK = ("(Tell me|Can you tell me|Please tell me|Write|I want to hear|I would like|Could you tell me|Make up|"
+       "Can you write) (a|a short|a little|a)")
+PLAIN = ("(Tell me a story|Tell me a short story|Can you tell me a story|I want to hear a story|"
+         "Please tell me a story|A story, please|Do you know a story)")
+
+
 def request(r, story):
     name, kind, about = hero(story), kind_of(story), topics(story)
-    ask = "(Tell me|Can you tell me|Please tell me|Write|I want to hear|I would like|Could you tell me|Make up|Can you write) (a|a short|a little|a)"
-    plain = "(Tell me a story|Tell me a short story|Can you tell me a story|I want to hear a story|Please tell me a story|A story, please|Do you know a story)"
     if name and kind and r.random() < 0.4:
-        return punctuated(spin(r, f"{ask} story about {a(kind)} named {name}"))
+        return punctuated(spin(r, f"{ASK} story about {a(kind)} named {name}"))
     if name and r.random() < 0.3:
-        return punctuated(spin(r, f"{ask} story about {name}"))
+        return punctuated(spin(r, f"{ASK} story about {name}"))
     if len(about) >= 2 and r.random() < 0.4:
         x, y = r.sample(about, 2)
-        return punctuated(spin(r, f"{ask} story about {a(x)} and {a(y)}"))
+        return punctuated(spin(r, f"{ASK} story about {a(x)} and {a(y)}"))
     if about and r.random() < 0.85:
         x = kind or r.choice(about)
-        return punctuated(spin(r, f"{ask} story (about|about|with) {a(x)}"))
-    return punctuated(spin(r, plain))
+        return punctuated(spin(r, f"{ASK} story (about|about|with) {a(x)}"))
+    return punctuated(spin(r, PLAIN))
 
 
 def story_turn(r, story):

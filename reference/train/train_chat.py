@@ -22,7 +22,7 @@ TEMPLATE = ("{% for message in messages %}{{'<|im_start|>' + message['role'] + '
 # templates, more where people wrote them.
 SHARES = {"rules": (0.82, 0.1), "stories": (0.08, 0.1), "glosses": (0.02, 0.1),
           "persona": (0.06, 0.3), "taskmaster": (0.02, 0.3)}
-HELD_OUT = 100  # the last dialogues of each source
+HELD_OUT = 100  # dialogues of each source
 
 
 def read_dialogues(folder):

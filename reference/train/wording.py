@@ -100,8 +100,9 @@ def punctuated(text):
     return bare + (mark[-1] if mark and mark[-1] in "!." else ".")
 
 
-MISTYPED = {"what": "waht", "the": "teh", "please": "pleas", "where": "wher", "which": "wich", "you": "yuo", "your": "yor",
-            "tell": "tel", "does": "dose", "how": "hwo", "are": "ar", "can": "cna", "about": "abuot", "have": "hav", "is": "si"}
+MISTYPED = {"what": "waht", "the": "teh", "please": "pleas", "where": "wher", "which": "wich", "you": "yuo",
+            "your": "yor", "tell": "tel", "does": "dose", "how": "hwo", "are": "ar", "can": "cna",
+            "about": "abuot", "have": "hav", "is": "si"}
 
 
 def typo(r, text):
@@ -113,16 +114,23 @@ def typo(r, text):
     return text[:m.start()] + MISTYPED[m[0]] + text[m.end():]
 
 
+def introduced(r, user, answer):
+    """Sometimes words before the question, or a greeting that is answered."""
+    if r.random() < 0.10:
+        return r.choice(BEFORE) + lower_first(user), answer
+    if r.random() < 0.05:
+        return r.choice(GREETING) + user, "Hello! " + answer
+    if r.random() < 0.04:
+        return user.rstrip("?") + ", please?", answer
+    return user, answer
+
+
 def typed(r, turn, typos=True):
     """The turn as somebody may type it."""
     user, answer = turn.user, turn.answer
-    if is_question(user) and user[0].isupper() and "!" not in user and not user.startswith(("And", "What about")):
-        if r.random() < 0.10:
-            user = r.choice(BEFORE) + lower_first(user)
-        elif r.random() < 0.05:
-            user, answer = r.choice(GREETING) + user, "Hello! " + answer
-        elif r.random() < 0.04:
-            user = user.rstrip("?") + ", please?"
+    follows = user.startswith(("And", "What about"))
+    if is_question(user) and user[0].isupper() and "!" not in user and not follows:
+        user, answer = introduced(r, user, answer)
     if r.random() < 0.12:
         user = user.lower()
     elif r.random() < 0.05:
