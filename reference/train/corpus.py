@@ -38,31 +38,73 @@ def filled_in(turns):
     return max(runs, key=len)
 
 
-def chatterbot(data):
-    """Question and answer pairs, without the programs and the long lectures among them."""
-    import yaml
-    unwanted = {"coding", "tech support", "gossip", "politics"}
-    with lzma.open(Path(data) / "text/chatterbot-english.yml.xz", "rt", encoding="utf-8") as f:
-        for document in re.split(r"^(?=categories:)", f.read(), flags=re.M):
-            document = yaml.safe_load(document)
-            if not document or unwanted & set(document.get("categories", [])):
-                continue
-            for turns in document["conversations"]:
-                turns = [str(t).strip() for t in turns]
-                for answer in turns[1:]:  # each a possible one to the first line
-                    if all(0 < len(t) <= 240 and "\n" not in t for t in (turns[0], answer)):
-                        yield [turns[0], answer]
+# In an answer: words by which somebody tells of an own life. The model has none.
+MOOD = "so|sorry|glad|happy|not sure|sure"
+BIOGRAPHY = re.compile(
+    rf"\b(I'm (?!{MOOD})|I am (?!{MOOD})|I was|I have|I've|I had|I grew|I work|I live|I got|I do|I went|I go|"
+    r"I play|I ate|I love|I like|I enjoy|I also|I prefer|me too|my|we|our|mine|I usually|I used|I did|I can|"
+    r"I just|I don't|I will|I'll|I can't)\b", re.I)
+# How a sentence begins that asks, or reacts to what was said.
+REACTS = ("That", "What ", "What's", "How ", "Oh", "Wow", "I'm sorry", "I am sorry", "Nice", "Cool", "Do you",
+          "Have you", "Are you", "Great", "Those", "Where", "Who", "Why", "Congrat", "Did you", "Is ", "Awesome",
+          "Amazing", "Thank")
+# The user's turn is itself a reaction: what it is about has been said before.
+GOES_ON = ("me too", "you should", "no problem", "i agree", "you're welcome", "yeah", "it is", "i will", "thanks",
+           "i do", "i know", "exactly", "sure", "i did", "i can", "i bet", "i'm sure", "i hope", "i am", "that",
+           "oh", "those", "nice to", "hi", "hello", "it was", "it's")
+UNWANTED = re.compile(r"[*:()]|too[.!?]|plan|User|meet you|as well|so,")
 
 
-def dialogues(data, held_out=100):
-    """({source: dialogues to train on}, dialogues held out); a dialogue is a list of turns, the
-    user's first. Where both sides are people, the second one's opening works as well: it is
-    the same dialogue from its second turn on (see train_chat.py)."""
-    sources, rest = {}, []
-    for name in ("self_dialogue", "synthetic_persona_chat", "taskmaster4"):
-        all_turns = [[tidy(t) for t in turns if t.strip()] for turns in json_lines(data, name)]
-        all_turns = [t for t in map(filled_in, all_turns) if len(t) >= 2]
-        sources[name] = all_turns[:-held_out]
-        rest += all_turns[-held_out:]
-    sources["chatterbot"] = [[tidy(t) for t in turns] for turns in chatterbot(data)]
-    return sources, rest
+def sentences(turn):
+    return re.findall(r"[^.!?]+[.!?]+", turn) or [turn]
+
+
+def reaction(user, answer):
+    """The sentences of a person's answer that react or ask without telling of an own life, or None."""
+    tells = re.search(r"\b(I|I'm|my|My|I've)\b", user)
+    if "?" in user or user.lower().startswith(GOES_ON) or not tells:
+        return None
+    kept = [s.strip() for s in sentences(answer)]
+    text = " ".join([s for s in kept if s.startswith(REACTS) and not BIOGRAPHY.search(s)][:2])
+    good = len(text.split()) >= 3 and text[-1] in ".!?" and not UNWANTED.search(text)
+    return text if good else None
+
+
+def reacting(turns):
+    """Runs of (what one person says, how the other one reacts) in which the reaction fits anybody."""
+    run = []
+    for user, answer in zip(turns[::2], turns[1::2]):
+        said = reaction(user, answer)
+        short = said and 2 <= len(user.split()) <= 40 and len(said.split()) <= 40
+        if short and (user + said).isascii():
+            run += [user, said]
+        elif run:
+            yield run
+            run = []
+    if run:
+        yield run
+
+
+def persona(data):
+    """Both speakers may be the user: what counts is that the other one reacts."""
+    for turns in json_lines(data, "synthetic_persona_chat"):
+        turns = filled_in([tidy(t) for t in turns if t.strip()])
+        for start in (0, 1):
+            for run in reacting(turns[start:]):
+                yield {"system": None, "turns": run}
+
+
+ORDER = "You take orders in a coffee bar."
+
+
+def taskmaster(data):
+    for turns in json_lines(data, "taskmaster4"):
+        turns = filled_in([tidy(t) for t in turns if t.strip()])
+        turns = turns[:len(turns) // 2 * 2]
+        if turns and all(t.isascii() and len(t.split()) <= 50 for t in turns):
+            yield {"system": ORDER, "turns": turns}
+
+
+def small_talk(data):
+    """{source: dialogues between people, tidied}"""
+    return {"persona": persona(data), "taskmaster": taskmaster(data)}

@@ -2,13 +2,14 @@
 small weight on the user's, which are the same kind of English and would be wasted otherwise."""
 
 import argparse
+import json
+import math
 import random
 from pathlib import Path
 
 import torch
 from tokenizers import Tokenizer
 
-import corpus
 import tokenizer
 import trainer
 from llama import Config, Llama
@@ -17,23 +18,36 @@ START, END, TEXT_END = "<|im_start|>", "<|im_end|>", "<|endoftext|>"
 TEMPLATE = ("{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + "
             "message['content'] + '<|im_end|>' + '\\n'}}{% endfor %}"
             "{% if add_generation_prompt %}{{'<|im_start|>assistant\\n'}}{% endif %}")
-SYSTEM = ["You are a friendly chat partner.", "You are a helpful assistant.",
-          "Be friendly and answer briefly.", "You like to talk with people."]
-# Shares of the training tokens, and how often a dialogue starts with its second speaker.
-SHARES = {"self_dialogue": (0.50, 0.5), "synthetic_persona_chat": (0.38, 0.5),
-          "taskmaster4": (0.06, 0.0), "chatterbot": (0.06, 0.0)}
+# Shares of the training tokens, and the loss weight of the user's turns: little where they are
+# templates, more where people wrote them.
+SHARES = {"rules": (0.82, 0.1), "stories": (0.08, 0.1), "glosses": (0.02, 0.1),
+          "persona": (0.06, 0.3), "taskmaster": (0.02, 0.3)}
+HELD_OUT = 100  # dialogues of each source
 
 
-def make_tokenizer(sources, out, size):
+def read_dialogues(folder):
+    """{source: (dialogues to train on, dialogues held out)}; a dialogue is {"system", "turns"}."""
+    found = {}
+    for name in SHARES:
+        path = Path(folder) / f"{name}.jsonl"
+        if path.exists():
+            rows = [json.loads(line) for line in path.open(encoding="utf-8")]
+            random.Random(name).shuffle(rows)
+            found[name] = rows[:-HELD_OUT], rows[-HELD_OUT:]
+    return found
+
+
+def make_tokenizer(sources, out, size, context):
     path = Path(out) / "tokenizer.json"
     if not path.exists():
-        texts = [turn for dialogues in sources.values() for d in dialogues for turn in d]
+        texts = [turn for dialogues, _ in sources.values() for d in dialogues for turn in d["turns"]]
+        texts += [d["system"] for dialogues, _ in sources.values() for d in dialogues if d["system"]]
         texts += ["user\n", "assistant\n", "system\n"] * 10000  # a token each
         t = tokenizer.byte_level(texts, size, [TEXT_END, START, END])
         tokenizer.save(t, out, {
             "bos_token": None, "eos_token": END, "pad_token": TEXT_END, "unk_token": None,
             "additional_special_tokens": [START, END], "chat_template": TEMPLATE,
-            "model_max_length": 512})
+            "model_max_length": context})
     return Tokenizer.from_file(str(path))
 
 
@@ -53,20 +67,19 @@ def chat_ml(t, turns, user_weight, system=None):
     return ids, weights
 
 
-def examples(t, dialogues, second_first, user_weight, context, seed):
-    r, pairs = random.Random(seed), []
-    for turns in dialogues:
-        both = [turns, turns[1:]] if second_first and len(turns) > 2 else [turns]
-        for d in both:
-            system = r.choice(SYSTEM) if r.random() < 0.15 else None
-            while d[1:]:
-                n = len(d)
-                ids, weights = chat_ml(t, d, user_weight, system)
-                while len(ids) > context + 1 and n > 2:  # the rest is a dialogue of its own
-                    n -= 2
-                    ids, weights = chat_ml(t, d[:n], user_weight, system)
-                pairs.append((ids[:context + 1], weights[:context + 1]))
-                d = d[n:]
+def examples(t, dialogues, user_weight, context):
+    """Each dialogue is one example. The rest of one that is too long is an example of its own."""
+    pairs = []
+    for dialogue in dialogues:
+        turns = dialogue["turns"]
+        while turns[1:]:
+            n = len(turns)
+            ids, weights = chat_ml(t, turns, user_weight, dialogue["system"])
+            while len(ids) > context + 1 and n > 2:
+                n -= 2
+                ids, weights = chat_ml(t, turns[:n], user_weight, dialogue["system"])
+            pairs.append((ids[:context + 1], weights[:context + 1]))
+            turns = turns[n:]
     return trainer.Examples(pairs)
 
 
@@ -74,42 +87,46 @@ def main():
     a = argparse.ArgumentParser(description=__doc__)
     trainer.add_arguments(a)
     a.add_argument("--out", default="build/train/chat")
-    a.add_argument("--user-weight", type=float, default=0.3)
-    a.add_argument("--vocab", type=int, default=4096)
-    a.add_argument("--dim", type=int, default=192)
-    a.add_argument("--ffn", type=int, default=512)
-    a.add_argument("--layers", type=int, default=5)
+    a.add_argument("--dialogues", default="build/train/dialogues", help="what dialogues.py has made")
+    a.add_argument("--vocab", type=int, default=6144)
+    a.add_argument("--dim", type=int, default=256)
+    a.add_argument("--ffn", type=int, default=704)
+    a.add_argument("--layers", type=int, default=8)
     a.add_argument("--heads", type=int, default=4)
     a.add_argument("--kv-heads", type=int, default=2)
-    a.add_argument("--context", type=int, default=512)
+    a.add_argument("--context", type=int, default=1024)
     o = a.parse_args()
     torch.set_num_threads(o.threads)
     torch.manual_seed(o.seed)
-    dialogues, held_out = corpus.dialogues(o.data)
-    t = make_tokenizer(dialogues, o.out, o.vocab)
-    sources, shares = [], []
-    for k, (name, (share, second)) in enumerate(SHARES.items()):
-        e = examples(t, dialogues[name], second > 0, o.user_weight, o.context, o.seed + k)
+    dialogues = read_dialogues(o.dialogues)
+    t = make_tokenizer(dialogues, o.out, o.vocab, o.context)
+    sources, shares, test = [], [], {}
+    for k, (name, (train, held_out)) in enumerate(dialogues.items()):
+        share, user_weight = SHARES[name]
+        e = examples(t, train, user_weight, o.context)
         print(f"{name}: {len(e)} examples, {len(e.ids) / 1e6:.2f} M tokens")
         sources.append(trainer.Shuffled(e, o.seed + k))
         shares.append(share)
+        said = sum(len(text.encode()) + 1 for d in held_out for text in d["turns"][1::2])
+        test[name] = examples(t, held_out, 0.0, o.context), said
     model = Llama(Config(t.get_vocab_size(), o.dim, o.ffn, o.layers, o.heads, o.kv_heads,
                          o.context))
     print(f"{sum(p.numel() for p in model.parameters()) / 1e6:.3f} M parameters", flush=True)
-    test = examples(t, held_out, False, 0.0, o.context, o.seed)
 
     @torch.no_grad()
     def evaluate(m):
-        """Nats a token of the assistant's turns in dialogues held out."""
-        nats = count = 0.0
-        for x, y, w in trainer.micro_batches([test[i] for i in range(len(test))], o.micro):
-            with torch.autocast("cpu", torch.bfloat16):
-                logits = m(x)
-            loss = torch.nn.functional.cross_entropy(
-                logits.float().flatten(0, 1), y.flatten(), reduction="none")
-            nats += (loss * w.flatten()).sum().item()
-            count += w.sum().item()
-        return {"held_out_nats": round(nats / count, 4)}
+        """Bits per byte of the assistant's turns (and their end) in the held-out dialogues of each source."""
+        result = {}
+        for name, (held_out, said) in test.items():
+            nats = 0.0
+            for x, y, w in trainer.micro_batches([held_out[i] for i in range(len(held_out))], o.micro):
+                with torch.autocast("cpu", torch.bfloat16):
+                    logits = m(x)
+                loss = torch.nn.functional.cross_entropy(
+                    logits.float().flatten(0, 1), y.flatten(), reduction="none")
+                nats += (loss * w.flatten()).sum().item()
+            result[name] = round(nats / math.log(2) / said, 4)
+        return result
 
     trainer.run(model, trainer.Mixture(sources, shares), o, evaluate)
 

@@ -1,0 +1,148 @@
+"""Makes the dialogues that models/chat learns from: one file of JSON lines per source, each line
+{"system": text or null, "turns": [user, assistant, ...]}. The same seed gives the same files."""
+
+import argparse
+import json
+import random
+import re
+import sys
+from pathlib import Path
+
+import corpus
+import glosses
+import rules_facts
+import rules_memory
+import rules_talk
+import stories
+from systems import NEUTRAL, STYLES, person
+from wording import typed
+
+# (what a piece of a conversation is, how often)
+PIECES = [(rules_talk.small_talk, 36), (rules_facts.fact, 46), (rules_talk.itself, 15), (rules_talk.greeting, 3),
+          (rules_talk.thanks, 2), (rules_talk.joke, 2), (rules_talk.riddle, 1.5), (rules_talk.politely, 3),
+          (rules_talk.repeat, 2.5)]
+LENGTHS = {1: 20, 2: 25, 3: 20, 4: 15, 5: 12, 6: 8, 12: 1, 20: 1, 30: 1}  # pieces: how often
+
+
+def piece(r):
+    return r.choices([p for p, _ in PIECES], [w for _, w in PIECES])[0](r)
+
+
+def conversation(r):
+    """Pieces in a row; what the user tells is asked again some pieces later."""
+    n = r.choices(list(LENGTHS), list(LENGTHS.values()))[0]
+    parts = [piece(r) for _ in range(n)]
+    if r.random() < 0.32:
+        tell, ask = rules_memory.memory(r)
+        at = 0 if r.random() < 0.5 else r.randrange(len(parts) + 1)
+        gap = r.choice([0, 0, 1, 1, 2, 3, 4, n])
+        parts.insert(at, tell)
+        parts.insert(min(len(parts), at + 1 + gap), ask)
+    elif r.random() < 0.06:
+        at = r.randrange(len(parts) + 1)
+        parts.insert(at, [rules_memory.never_told(r, r.choice(list(rules_memory.UNKNOWN)))])
+    if r.random() < 0.25:
+        parts.insert(0, rules_talk.greeting(r))
+    if r.random() < 0.15:
+        parts.append(rules_talk.thanks(r))
+    if r.random() < 0.12:
+        parts.append(rules_talk.goodbye(r))
+    return [t for part in parts for t in part]
+
+
+def dialogue(r):
+    """(system prompt or None, turns)"""
+    x = r.random()
+    if x < 0.70:
+        system, turns = None, conversation(r)
+    elif x < 0.82:
+        system, turns = r.choice(NEUTRAL), conversation(r)
+    elif x < 0.88:
+        system, turns = person(r, conversation(r))
+    else:
+        make = r.choices([s for s, _ in STYLES], [w for _, w in STYLES])[0]
+        system, turns = make(r, conversation(r))
+    return system, [typed(r, t, typos=not re.search(r"[0-9:]|name", t.user)) for t in turns]
+
+
+def as_row(system, turns):
+    flat = [text for t in turns for text in (t.user, t.answer)]
+    return {"system": system, "turns": flat}
+
+
+def from_rules(r, number):
+    seen = set()
+    while len(seen) < number:
+        system, turns = dialogue(r)
+        row = as_row(system, turns)
+        key = json.dumps(row)
+        if turns and key not in seen:
+            seen.add(key)
+            yield row
+
+
+def from_stories(r, data, number):
+    known = stories.short_stories(data)
+    for i in range(number):
+        story = known[i % len(known)]
+        turns = [stories.story_turn(r, story)]
+        if r.random() < 0.3:
+            turns = rules_talk.greeting(r)[:1] + turns
+        if r.random() < 0.3:
+            turns += rules_talk.thanks(r)
+        elif r.random() < 0.15:
+            turns.append(stories.story_turn(r, r.choice(known)))
+        system = r.choice(NEUTRAL) if r.random() < 0.15 else None
+        yield as_row(system, [typed(r, t, typos=False) for t in turns])
+
+
+def from_glosses(r, data, wordnet, times):
+    texts = corpus.stories(data)[0]
+    texts += [t for turns in corpus.json_lines(data, "synthetic_persona_chat") for t in turns]
+    rows = glosses.glosses(wordnet, texts)
+    for _ in range(times):
+        r.shuffle(rows)
+        for i in range(0, len(rows), 3):
+            yield as_row(None, [typed(r, glosses.gloss_turn(r, row), typos=False) for row in rows[i:i + 3]])
+
+
+def main():
+    a = argparse.ArgumentParser(description=__doc__)
+    a.add_argument("--data", default="../shared/data")
+    a.add_argument("--wordnet", default="/usr/share/wordnet", help="folder with index.noun and data.noun")
+    a.add_argument("--out", default="build/train/dialogues")
+    a.add_argument("--rules", type=int, default=110000)
+    a.add_argument("--stories", type=int, default=4000)
+    a.add_argument("--seed", type=int, default=1)
+    a.add_argument("--show", type=int, help="print so many random dialogues of each file instead")
+    o = a.parse_args()
+    out = Path(o.out)
+    if o.show:
+        return show(out, o.show, o.seed)
+    out.mkdir(parents=True, exist_ok=True)
+    r = random.Random(o.seed)
+    sources = {"rules": from_rules(r, o.rules), "stories": from_stories(r, o.data, o.stories),
+               "glosses": from_glosses(r, o.data, o.wordnet, 6), **corpus.small_talk(o.data)}
+    for name, rows in sources.items():
+        rows = list(rows)
+        with (out / f"{name}.jsonl").open("w", encoding="utf-8") as f:
+            f.writelines(json.dumps(row) + "\n" for row in rows)
+        words = sum(len(t.split()) for row in rows for t in row["turns"])
+        turns = sum(len(row["turns"]) for row in rows)
+        print(f"{name}: {len(rows)} dialogues, {turns} turns, {words} words", flush=True)
+
+
+def show(out, number, seed):
+    r = random.Random(seed)
+    for path in sorted(out.glob("*.jsonl")):
+        print(f"\n##### {path.stem}")
+        rows = path.read_text(encoding="utf-8").splitlines()
+        for line in r.sample(rows, min(number, len(rows))):
+            row = json.loads(line)
+            print(f"--- {row['system'] or ''}")
+            for i, text in enumerate(row["turns"]):
+                print("   " if i % 2 else " > ", text, sep="")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
