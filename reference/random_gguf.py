@@ -1,0 +1,126 @@
+"""Writes a Llama of a given size with random weights as GGUF, to measure speed with: the shapes of large
+models, without the download. The text that it generates means nothing.
+
+    reference/random_gguf.py 1B Q4_K_M OUT.gguf
+
+Q4_K_M is the mixture that llama.cpp's quantize makes: Q4_K, with Q6_K for the head, and for the values and the
+last product of an MLP in half of the layers. Other programs open the file too.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+import gguf
+import numpy
+from gguf import GGMLQuantizationType as Type
+from gguf import GGUFWriter
+
+from gguf_parts import HALVES
+
+
+@dataclass(frozen=True)
+class Shape:
+    dim: int
+    ffn: int
+    layers: int
+    heads: int
+    kv_heads: int
+    vocabulary: int
+
+
+SHAPES = {
+    "0.5B": Shape(1024, 4096, 24, 16, 8, 65536),
+    "1B": Shape(2048, 8192, 16, 32, 8, 128256),  # Llama 3.2 1B
+    "3B": Shape(3072, 8192, 28, 24, 8, 128256),  # Llama 3.2 3B
+}
+TYPES = {"F16": Type.F16, "Q8_0": Type.Q8_0, "Q4_0": Type.Q4_0, "Q4_K_M": Type.Q4_K}
+SCALES = {Type.Q8_0: 3e-4, Type.Q4_0: 4e-3, Type.Q4_K: 1.5e-4, Type.Q6_K: 3e-5}  # for weights of about 0.03
+MINIMA = {Type.Q4_K: 1e-3}
+
+
+def more_bits(layer: int, n: int) -> bool:
+    """Whether llama.cpp gives this layer's values and last product Q6_K in a Q4_K_M."""
+    return layer < n // 8 or layer >= 7 * n // 8 or (layer - n // 8) % 3 == 2
+
+
+def random_matrix(kind: Type, rows: int, columns: int, random: numpy.random.Generator) -> numpy.ndarray:
+    if kind == Type.F16:
+        return (0.03 * random.standard_normal((rows, columns), numpy.float32)).astype(numpy.float16)
+    n_elements, n_bytes = gguf.GGML_QUANT_SIZES[kind]
+    blocks = random.integers(0, 256, (rows * columns // n_elements, n_bytes), numpy.uint8)
+    for at, scale in zip(HALVES[kind], (SCALES[kind], MINIMA.get(kind))):
+        blocks[:, at : at + 2] = numpy.frombuffer(numpy.float16(scale).tobytes(), numpy.uint8)
+    return blocks.reshape(rows, -1)
+
+
+def add_vocabulary(writer: GGUFWriter, n: int) -> None:
+    """Bytes, and words without a meaning."""
+    tokens = ["<unk>", "<s>", "</s>"] + [f"<0x{byte:02X}>" for byte in range(256)]
+    kinds = [gguf.TokenType.UNKNOWN, gguf.TokenType.CONTROL, gguf.TokenType.CONTROL] + [gguf.TokenType.BYTE] * 256
+    tokens += [f"\u2581w{i}" for i in range(n - len(tokens))]
+    kinds += [gguf.TokenType.NORMAL] * (n - len(kinds))
+    writer.add_tokenizer_model("llama")
+    writer.add_token_list(tokens)
+    writer.add_token_scores([-float(i) for i in range(n)])
+    writer.add_token_types(kinds)
+    writer.add_bos_token_id(1)
+    writer.add_eos_token_id(2)
+
+
+def add_tensors(writer: GGUFWriter, shape: Shape, name: str) -> None:
+    random = numpy.random.default_rng(1)
+    usual, better = TYPES[name], Type.Q6_K if name == "Q4_K_M" else TYPES[name]
+
+    def add(tensor: str, rows: int, columns: int, kind: Type = usual) -> None:
+        writer.add_tensor(f"{tensor}.weight", random_matrix(kind, rows, columns, random), raw_dtype=kind)
+
+    def add_norm(tensor: str) -> None:
+        writer.add_tensor(f"{tensor}.weight", numpy.ones(shape.dim, numpy.float32))
+
+    kv = shape.dim // shape.heads * shape.kv_heads
+    add("token_embd", shape.vocabulary, shape.dim, better)
+    add_norm("output_norm")
+    for layer in range(shape.layers):
+        some = better if more_bits(layer, shape.layers) else usual
+        block = f"blk.{layer}."
+        add_norm(block + "attn_norm")
+        add(block + "attn_q", shape.dim, shape.dim)
+        add(block + "attn_k", kv, shape.dim)
+        add(block + "attn_v", kv, shape.dim, some)
+        add(block + "attn_output", shape.dim, shape.dim)
+        add_norm(block + "ffn_norm")
+        add(block + "ffn_gate", shape.ffn, shape.dim)
+        add(block + "ffn_up", shape.ffn, shape.dim)
+        add(block + "ffn_down", shape.dim, shape.ffn, some)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("shape", choices=SHAPES)
+    parser.add_argument("type", choices=TYPES)
+    parser.add_argument("out", type=Path)
+    options = parser.parse_args()
+    shape = SHAPES[options.shape]
+    writer = GGUFWriter(options.out, "llama")
+    writer.add_context_length(8192)
+    writer.add_embedding_length(shape.dim)
+    writer.add_block_count(shape.layers)
+    writer.add_feed_forward_length(shape.ffn)
+    writer.add_head_count(shape.heads)
+    writer.add_head_count_kv(shape.kv_heads)
+    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_rope_freq_base(500000.0)
+    writer.add_rope_dimension_count(shape.dim // shape.heads)
+    add_vocabulary(writer, shape.vocabulary)
+    add_tensors(writer, shape, options.type)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+if __name__ == "__main__":
+    main()
