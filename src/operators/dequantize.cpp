@@ -74,10 +74,6 @@ void q8_0(Bytes block, float* out) {  // d, 32 signed bytes
   for (Index i = 0; i < 32; ++i) out[i] = f32(static_cast<std::int8_t>(block[2 + i])) * d;
 }
 
-// The values of IQ4_NL and IQ4_XS.
-constexpr std::int8_t kNonlinear[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
-                                        1,    13,   25,  38,  53,  69,  89,  113};
-
 void iq4_nl(Bytes block, float* out) {  // d, 16 bytes
   const float d = half_at(block);
   for (Index i = 0; i < 16; ++i) {
@@ -136,7 +132,7 @@ void q3_k(Bytes block, float* out) {  // 32 bytes of third bits, 64 of q, 12 of 
   }
 }
 
-// Q4_K, Q5_K and Q6_K, whose groups have 32 and 16 elements.
+// Q4_K, Q5_K, Q6_K and IQ4_XS, whose groups have 32 elements, but those of Q6_K 16.
 template <DType kType>
 void k_block(Bytes bytes, float* out) {
   constexpr Index kGroup = kType == DType::Q6_K ? 16 : 32;
@@ -145,9 +141,14 @@ void k_block(Bytes bytes, float* out) {
   const float dmin = half(block.dmin);
   for (Index group = 0; group < kKBlock / kGroup; ++group) {
     const float dl = d * f32(block.scales[group]);
-    const float ml = kType == DType::Q6_K ? 0.0f : dmin * f32(block.mins[group]);
     for (Index i = kGroup * group; i < kGroup * group + kGroup; ++i) {
-      out[i] = dl * f32(block.q[i] - (kType == DType::Q6_K ? 32 : 0)) - ml;
+      if constexpr (kType == DType::IQ4_XS) {
+        out[i] = dl * f32(kNonlinear[block.q[i]]);
+      } else if constexpr (kType == DType::Q6_K) {
+        out[i] = dl * f32(block.q[i] - 32);
+      } else {
+        out[i] = dl * f32(block.q[i]) - dmin * f32(block.mins[group]);
+      }
     }
   }
 }
@@ -156,20 +157,6 @@ void q8_k(Bytes block, float* out) {  // d as f32, 256 signed bytes, 16 sums tha
   float d = 0.0f;
   std::memcpy(&d, block, sizeof d);
   for (Index i = 0; i < 256; ++i) out[i] = d * f32(static_cast<std::int8_t>(block[4 + i]));
-}
-
-void iq4_xs(Bytes block, float* out) {  // d, 2 bytes of high scale bits, 4 of low, 128 of q
-  const float d = half_at(block);
-  const int high_bits = block[2] | block[3] << 8;
-  for (Index group = 0; group < 8; ++group) {
-    const int lowest = block[4 + group / 2] >> (group % 2 * 4) & 0xf;
-    const float dl = d * f32((lowest | (high_bits >> (2 * group) & 3) << 4) - 32);
-    const Bytes q = block + 8 + 16 * group;
-    for (Index i = 0; i < 16; ++i) {
-      out[32 * group + i] = dl * f32(kNonlinear[low(q[i])]);
-      out[32 * group + 16 + i] = dl * f32(kNonlinear[high(q[i])]);
-    }
-  }
 }
 
 using OneBlock = void (*)(Bytes block, float* out);
@@ -201,7 +188,7 @@ OneBlock function_for(DType dtype) {
     case DType::IQ4_NL:
       return iq4_nl;
     case DType::IQ4_XS:
-      return iq4_xs;
+      return k_block<DType::IQ4_XS>;
     case DType::MXFP4:
       return mxfp4;
     default:

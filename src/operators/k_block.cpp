@@ -34,6 +34,16 @@ void read_nibbles(Bytes packed, std::size_t run, KBlock& block) {
 KBlock read_k_block(DType dtype, const std::byte* bytes) {
   KBlock block;
   const auto* const from = reinterpret_cast<Bytes>(bytes);
+  if (dtype == DType::IQ4_XS) {  // d, 2 bytes of high bits of scales, 4 of low ones, 128 of q
+    std::memcpy(&block.d, from, 2);
+    const int high = from[2] | from[3] << 8;
+    for (std::size_t i = 0; i < 8; ++i) {
+      const int low = from[4 + i / 2] >> (i % 2 * 4) & 15;
+      block.scales[i] = static_cast<std::int8_t>((low | (high >> (2 * i) & 3) << 4) - 32);
+    }
+    read_nibbles(from + 8, 16, block);
+    return block;
+  }
   if (dtype == DType::Q6_K) {  // 128 bytes of low 4 bits, 64 of high 2, 16 scales, d
     read_nibbles(from, 64, block);
     for (std::size_t i = 0; i < kKBlock; ++i) {

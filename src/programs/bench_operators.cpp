@@ -180,6 +180,7 @@ class OperatorBench {
                                       "q4_k, 512 inputs",
                                       "q5_k, 512 inputs",
                                       "q6_k, 512 inputs",
+                                      "iq4_xs, 512 inputs",
                                       "q8_0, a cache's values"};
     static_assert(std::size(kNames) == kLayouts);
     return kNames[static_cast<std::size_t>(layout)];

@@ -26,7 +26,7 @@ std::size_t setting(const char* name, std::size_t usual) {
 }
 
 constexpr DType kTypes[] = {DType::F32,  DType::F16,  DType::BF16, DType::Q8_0, DType::Q4_0,
-                            DType::Q4_1, DType::Q4_K, DType::Q5_K, DType::Q6_K};
+                            DType::Q4_1, DType::Q4_K, DType::Q5_K, DType::Q6_K, DType::IQ4_XS};
 
 Logits on_textbook(const ConformanceCase& one, const Checkpoint& checkpoint, std::mt19937& random) {
   const auto backend = make_walking_backend(one.plan, checkpoint, 2);

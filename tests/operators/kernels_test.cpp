@@ -171,7 +171,7 @@ INSTANTIATE_TEST_SUITE_P(
                                      Product{DType::Q8_0, WeightLayout::Q8, 96},
                                      Product{DType::Q5_0, WeightLayout::Q8, 96},
                                      Product{DType::IQ4_NL, WeightLayout::Q8, 96},
-                                     Product{DType::IQ4_XS, WeightLayout::F32, 512},
+                                     Product{DType::IQ4_XS, WeightLayout::IQ4_XS, 512},
                                      Product{DType::MXFP4, WeightLayout::BF16, 96},
                                      Product{DType::Q4_0, WeightLayout::Q4, 96},
                                      Product{DType::Q4_1, WeightLayout::Q4_1, 96},
@@ -210,8 +210,8 @@ TEST(Kernels, OfBytesGiveTheSameBitsWhateverInstructionsSumThem) {
   std::erase_if(tables, [](const Kernels* k) { return std::string_view(k->name) == "portable"; });
   if (tables.size() < 2) GTEST_SKIP() << "one instruction set to compare";
   const Rows rows(*tables.front(), ActivationType::Q8, kRows, kInputs);
-  for (const DType dtype :
-       {DType::Q8_0, DType::Q4_0, DType::Q4_1, DType::Q4_K, DType::Q5_K, DType::Q6_K}) {
+  for (const DType dtype : {DType::Q8_0, DType::Q4_0, DType::Q4_1, DType::Q4_K, DType::Q5_K,
+                            DType::Q6_K, DType::IQ4_XS}) {
     const Stored stored(dtype, kPanelOutputs, kInputs);
     const WeightLayout layout = panel_layout(stored.tensor);
     std::vector<std::byte> panel(panel_bytes(layout, kInputs));

@@ -1,5 +1,6 @@
 #include "operators/kernels/k_panel.h"
 
+#include <array>
 #include <cstring>
 
 #include "operators/k_block.h"
@@ -34,17 +35,20 @@ std::uint32_t high_bits(const std::uint8_t* q) {
   return bits;
 }
 
-// One output of 256 inputs. `to`: where they begin in the panel, and the output's place there.
+// Four numbers of 6 bits of one output.
+void put_sixes(const std::array<int, 4>& numbers, std::byte* to) {
+  for (std::size_t i = 0; i < 3; ++i) {
+    to[i * kPanelOutputs] = static_cast<std::byte>(numbers[i] | (numbers[3] >> (2 * i) & 3) << 6);
+  }
+}
+
+// One output of 256 inputs. `to`: where they begin in the panel.
 void put_with_minima(const KBlock& k, bool has_fifth, std::size_t output, std::byte* to) {
   std::memcpy(to + 2 * output, &k.d, 2);
   std::memcpy(to + kKHalves + 2 * output, &k.dmin, 2);
   to += 2 * kKHalves;
   for (std::size_t b = 0; b < 8; b += 2) {
-    const int numbers[] = {k.scales[b], k.mins[b], k.scales[b + 1]};
-    for (std::size_t i = 0; i < 3; ++i) {
-      to[i * kPanelOutputs + output] =
-          static_cast<std::byte>(numbers[i] | (k.mins[b + 1] >> (2 * i) & 3) << 6);
-    }
+    put_sixes({k.scales[b], k.mins[b], k.scales[b + 1], k.mins[b + 1]}, to + output);
     to += kKSixes;
     for (const std::size_t block : {b, b + 1}) {
       const std::uint8_t* q = &k.q[kQuantBlock * block];
@@ -75,6 +79,21 @@ void put_q6_k(const KBlock& k, std::size_t output, std::byte* to) {
   }
 }
 
+void put_iq4_xs(const KBlock& k, std::size_t output, std::byte* to) {
+  std::memcpy(to + 2 * output, &k.d, 2);
+  to += kKHalves;
+  for (std::size_t b = 0; b < 8; ++b) {
+    if (b % 4 == 0) {
+      put_sixes(
+          {k.scales[b] + 32, k.scales[b + 1] + 32, k.scales[b + 2] + 32, k.scales[b + 3] + 32},
+          to + output);
+      to += kKSixes;
+    }
+    put_nibbles(&k.q[kQuantBlock * b], to + kWord * output);
+    to += kKNibbles;
+  }
+}
+
 }  // namespace
 
 void pack_k_panel(const StoredTensor& matrix, std::size_t first, std::size_t rows,
@@ -88,6 +107,8 @@ void pack_k_panel(const StoredTensor& matrix, std::size_t first, std::size_t row
           read_k_block(matrix.dtype, &matrix.bytes[(first + output) * row_bytes + at]);
       if (matrix.dtype == DType::Q6_K) {
         put_q6_k(block, output, to);
+      } else if (matrix.dtype == DType::IQ4_XS) {
+        put_iq4_xs(block, output, to);
       } else {
         put_with_minima(block, matrix.dtype == DType::Q5_K, output, to);
       }

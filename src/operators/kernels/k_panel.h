@@ -27,12 +27,17 @@ namespace stagecraft {
 //       [4][32][4] nibbles, as above
 //       [2][32][4] two high bits: bits 2w and 2w + 1 of byte (h, o, i) are those of input
 //                  16h + 4w + i
+//   IQ4_XS
+//     [32] d as f16
+//     twice four blocks of 32 inputs:
+//       [3][32] bytes with their four scales + 32, in 6 bits as above
+//       four times [4][32][4] nibbles, as above
 constexpr std::size_t kKHalves = 2 * kPanelOutputs;    // bytes of [32] f16
 constexpr std::size_t kKSixes = 3 * kPanelOutputs;     // of four numbers of 6 bits per output
 constexpr std::size_t kKNibbles = 16 * kPanelOutputs;  // of a block of 32 inputs
 constexpr std::size_t kKBits = 4 * kPanelOutputs;      // of a bit per input of a block
 
-// Writes the panel of outputs [first, first + rows) of a stored matrix of type Q4_K, Q5_K or Q6_K.
+// Writes the panel of outputs [first, first + rows) of a stored matrix of one of these types.
 void pack_k_panel(const StoredTensor& matrix, std::size_t first, std::size_t rows,
                   std::span<std::byte> panel);
 

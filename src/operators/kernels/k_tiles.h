@@ -9,8 +9,9 @@
 namespace stagecraft::STAGECRAFT_ISA {
 namespace {
 
-// dot[r][v] += weight[v] times the four bytes of row r from `input` on.
-template <int Rows, std::size_t Vecs>
+// dot[r][v] += weight[v] times the four bytes of row r from `input` on. kWholeBytes: the weights
+// are bytes + 128, as dot_q8 wants them.
+template <bool kWholeBytes = false, int Rows, std::size_t Vecs>
 STAGECRAFT_INLINE void add_four(const TileArgs& t, std::size_t input, const Ints (&weight)[Vecs],
                                 Ints (&dot)[Rows][Vecs]) {
   fetch<Rows>(t, input);
@@ -19,7 +20,10 @@ STAGECRAFT_INLINE void add_four(const TileArgs& t, std::size_t input, const Ints
     const auto* row = static_cast<const std::int8_t*>(t.rows) + r * t.row_stride;
     const Ints x = broadcast(load_as<std::int32_t>(row + input));
     STAGECRAFT_UNROLL
-    for (std::size_t v = 0; v < Vecs; ++v) dot[r][v] = dot_small(dot[r][v], weight[v], x);
+    for (std::size_t v = 0; v < Vecs; ++v) {
+      dot[r][v] =
+          kWholeBytes ? dot_q8(dot[r][v], weight[v], x) : dot_small(dot[r][v], weight[v], x);
+    }
   }
 }
 
@@ -33,6 +37,16 @@ STAGECRAFT_INLINE void add_scaled_dots(const TileArgs& t, std::size_t b, std::si
     acc[r][v] = fma(to_float(dot[r][v]), both, acc[r][v]);
   }
 }
+
+// The four numbers of 6 bits of kLanes outputs.
+struct FourNumbers {
+  Ints number[4];
+  STAGECRAFT_INLINE FourNumbers read(const std::byte* at) {
+    const Ints one = load_u8(at), two = load_u8(at + kPanelOutputs),
+               three = load_u8(at + 2 * kPanelOutputs);
+    return {{one & 63, two & 63, three & 63, one >> 6 | two >> 6 << 2 | three >> 6 << 4}};
+  }
+};
 
 // What the blocks of a Q4_K's or Q5_K's 256 inputs are multiplied with, and what is taken off: for
 // the outputs of some vectors.
@@ -49,14 +63,11 @@ struct ScalesAndMinima {
       const auto* halves = reinterpret_cast<const std::uint16_t*>(d_at) + kLanes * v;
       const Vec d = load_f16(halves), dmin = load_f16(halves + kPanelOutputs);
       for (std::size_t pair = 0; pair < 4; ++pair) {
-        const std::byte* at = sixes + pair * pair_bytes + kLanes * v;
-        const Ints one = load_u8(at), two = load_u8(at + kPanelOutputs),
-                   three = load_u8(at + 2 * kPanelOutputs);
-        const Ints last = one >> 6 | two >> 6 << 2 | three >> 6 << 4;
-        store(&out.scale[2 * pair][kLanes * v], d * to_float(one & 63));
-        store(&out.minimum[2 * pair][kLanes * v], dmin * to_float(two & 63));
-        store(&out.scale[2 * pair + 1][kLanes * v], d * to_float(three & 63));
-        store(&out.minimum[2 * pair + 1][kLanes * v], dmin * to_float(last));
+        const auto [number] = FourNumbers::read(sixes + pair * pair_bytes + kLanes * v);
+        for (std::size_t i = 0; i < 2; ++i) {
+          store(&out.scale[2 * pair + i][kLanes * v], d * to_float(number[2 * i]));
+          store(&out.minimum[2 * pair + i][kLanes * v], dmin * to_float(number[2 * i + 1]));
+        }
       }
     }
   }
@@ -163,6 +174,61 @@ void tile_q6_k(const TileArgs& t) {
         }
       }
       at += kKNibbles + 2 * kKBits;
+    }
+  });
+}
+
+// kNonlinear + 128
+constexpr std::uint8_t kNonlinearBytes[16] = {1,   24,  45,  63,  79,  93,  106, 118,
+                                              129, 141, 153, 166, 181, 197, 217, 241};
+
+template <int Rows>
+void tile_iq4_xs(const TileArgs& t) {
+  constexpr std::size_t Vecs = Rows == 1 ? kBytes.vecs_of_one : kBytes.vecs;
+  tile<Rows, Vecs>(t, [&](std::size_t first, Vec(&acc)[Rows][Vecs]) STAGECRAFT_INLINED {
+    const std::size_t lane = first * kLanes;
+    const std::byte* at = t.panel;
+    const std::uint16_t* d = nullptr;
+    alignas(64) float scales[4][Vecs * kLanes];
+    for (std::size_t b = 0; b < t.inputs / kQuantBlock; ++b) {
+      if (b % 8 == 0) {
+        d = reinterpret_cast<const std::uint16_t*>(at) + lane;
+        at += kKHalves;
+      }
+      if (b % 4 == 0) {
+        STAGECRAFT_UNROLL
+        for (std::size_t v = 0; v < Vecs; ++v) {
+          const auto [number] = FourNumbers::read(at + lane + kLanes * v);
+          for (std::size_t i = 0; i < 4; ++i) {
+            store(&scales[i][kLanes * v], load_f16(d + kLanes * v) * to_float(number[i] - 32));
+          }
+        }
+        at += kKSixes;
+      }
+      Ints dot[Rows][Vecs];
+      STAGECRAFT_UNROLL
+      for (int r = 0; r < Rows; ++r) {
+        const Ints start = broadcast(-kByteBias * t.sums[r * t.block_stride + b].all);
+        STAGECRAFT_UNROLL
+        for (std::size_t v = 0; v < Vecs; ++v) dot[r][v] = start;
+      }
+      STAGECRAFT_UNROLL
+      for (int group = 0; group < 4; ++group) {
+        Ints low[Vecs], high[Vecs];
+        STAGECRAFT_UNROLL
+        for (std::size_t v = 0; v < Vecs; ++v) {
+          const Ints nibbles = load_ints(at + 4 * kPanelOutputs * group + 4 * (lane + kLanes * v));
+          low[v] = look_up(kNonlinearBytes, nibbles & 0x0f0f0f0f);
+          high[v] = look_up(kNonlinearBytes, (nibbles >> 4) & 0x0f0f0f0f);
+        }
+        add_four<true>(t, b * kQuantBlock + 4 * group, low, dot);
+        add_four<true>(t, b * kQuantBlock + 16 + 4 * group, high, dot);
+      }
+      at += kKNibbles;
+      STAGECRAFT_UNROLL
+      for (std::size_t v = 0; v < Vecs; ++v) {
+        add_scaled_dots(t, b, v, load(&scales[b % 4][kLanes * v]), dot, acc);
+      }
     }
   });
 }

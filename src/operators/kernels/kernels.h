@@ -15,13 +15,14 @@ enum class WeightLayout : std::uint8_t {
   RoundedBF16,  // the same weights; activations are rounded to bf16 where that is faster
   Q8,
   Q4,
-  Q4_1,  // this and the next three: GGUF's
+  Q4_1,  // this and the next four: GGUF's
   Q4_K,
   Q5_K,
   Q6_K,
+  IQ4_XS,
   Q8ByInput  // bytes multiplied with floats: in no file, but the values of a cache may be
 };
-constexpr std::size_t kLayouts = 11;
+constexpr std::size_t kLayouts = 12;
 
 constexpr std::size_t kPanelOutputs = 32;  // outputs per panel
 constexpr std::size_t kQuantBlock = 32;    // inputs that share a scale

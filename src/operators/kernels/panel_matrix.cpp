@@ -176,9 +176,8 @@ WeightLayout panel_layout(const StoredTensor& matrix) {
       return WeightLayout::Q5_K;
     case DType::Q6_K:
       return WeightLayout::Q6_K;
-    // A scale of 17 bits for each 32 weights.
     case DType::IQ4_XS:
-      return WeightLayout::F32;
+      return WeightLayout::IQ4_XS;
     // MXFP4: 4-bit floats times a power of two are bf16 numbers. Q5_1, Q2_K, Q3_K and Q8_K have
     // minima or scales of their own that no kernel knows: rounded to bf16.
     default:
@@ -199,9 +198,9 @@ bool loses_nothing(DType dtype) {
 }
 
 std::string_view layout_name(WeightLayout layout) {
-  constexpr std::array<std::string_view, kLayouts> kNames = {"F32",  "F16",  "BF16",         "BF16",
-                                                             "Q8_0", "Q4_0", "Q4_1",         "Q4_K",
-                                                             "Q5_K", "Q6_K", "Q8_0 by input"};
+  constexpr std::array<std::string_view, kLayouts> kNames = {
+      "F32",  "F16",  "BF16", "BF16", "Q8_0",   "Q4_0",
+      "Q4_1", "Q4_K", "Q5_K", "Q6_K", "IQ4_XS", "Q8_0 by input"};
   return kNames[static_cast<std::size_t>(layout)];
 }
 
@@ -226,6 +225,8 @@ std::size_t panel_bytes(WeightLayout layout, std::size_t inputs) {
       return inputs / kKBlock * dtype_block(DType::Q5_K).bytes * kPanelOutputs;
     case WeightLayout::Q6_K:
       return inputs / kKBlock * dtype_block(DType::Q6_K).bytes * kPanelOutputs;
+    case WeightLayout::IQ4_XS:
+      return inputs / kKBlock * dtype_block(DType::IQ4_XS).bytes * kPanelOutputs;
     case WeightLayout::Q8ByInput:
       return inputs * (sizeof(float) + kPanelOutputs);
   }
@@ -257,9 +258,8 @@ void pack_panel(const StoredTensor& matrix, std::size_t first, std::span<std::by
     case DType::Q4_K:
     case DType::Q5_K:
     case DType::Q6_K:
-      return pack_k_panel(matrix, first, rows, panel);
     case DType::IQ4_XS:
-      return pack_as_f32(matrix, first, rows, panel);
+      return pack_k_panel(matrix, first, rows, panel);
     default:
       return pack_as_bf16(matrix, first, rows, panel);
   }

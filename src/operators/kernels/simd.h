@@ -170,6 +170,23 @@ STAGECRAFT_INLINE Ints load_u8(const std::byte* from) {
 #endif
 }
 
+// Each byte of `at`, 0 to 15, replaced by table[it].
+STAGECRAFT_INLINE Ints look_up(const std::uint8_t (&table)[16], Ints at) {
+#if defined(__AVX512BW__)
+  return (Ints)_mm512_shuffle_epi8(_mm512_broadcast_i32x4(load_as<__m128i>(table)), (__m512i)at);
+#elif defined(__AVX2__)
+  return (Ints)_mm256_shuffle_epi8(_mm256_broadcastsi128_si256(load_as<__m128i>(table)),
+                                   (__m256i)at);
+#elif defined(__aarch64__)
+  return vreinterpretq_s32_u8(vqtbl1q_u8(load_as<uint8x16_t>(table), vreinterpretq_u8_s32(at)));
+#else
+  typedef std::uint8_t Bytes __attribute__((vector_size(4 * kLanes)));
+  Bytes bytes = (Bytes)at;
+  for (std::size_t i = 0; i < sizeof bytes; ++i) bytes[i] = table[bytes[i]];
+  return (Ints)bytes;
+#endif
+}
+
 // Where the dot product of bytes takes w + 128 without a sign, the sum has to start at
 // -128 * sum(a); elsewhere the sign is restored from the bytes, and it starts at 0.
 #if defined(__AVX512VNNI__) || defined(__AVXVNNI__) || defined(__ARM_FEATURE_MATMUL_INT8)
