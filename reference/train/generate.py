@@ -30,16 +30,23 @@ class Folder:
         path = Path(path)
         self.model = read_folder(path)
         self.tokenizer = Tokenizer.from_file(str(path / "tokenizer.json"))
-        end = json.loads((path / "generation_config.json").read_text())["eos_token_id"]
+        config = path / "generation_config.json"
+        config = config if config.exists() else path / "config.json"  # of a converted GGUF file
+        end = json.loads(config.read_text())["eos_token_id"]
         self.ends = set(end if isinstance(end, list) else [end])
 
-    @torch.no_grad()
-    def continue_all(self, prompt, count, max_tokens, temperature, top_k=0, top_p=1.0, seed=7):
+    def continue_all(self, prompt, count, *options, **more):
         """`count` continuations of one prompt (ids): (ids without the end token, ended)."""
+        return self.continue_each([prompt] * count, *options, **more)
+
+    @torch.no_grad()
+    def continue_each(self, prompts, max_tokens, temperature, top_k=0, top_p=1.0, seed=7):
+        """One continuation of each prompt, as above; all prompts have the same length."""
+        count, length = len(prompts), len(prompts[0])
         g = torch.Generator().manual_seed(seed)
-        max_tokens = min(max_tokens, self.model.c.context - len(prompt))
-        cache = self.model.new_cache(count, len(prompt) + max_tokens, torch.float32)
-        x = torch.tensor([prompt] * count)
+        max_tokens = min(max_tokens, self.model.c.context - length)
+        cache = self.model.new_cache(count, length + max_tokens, torch.float32)
+        x = torch.tensor(prompts)
         out, ended, past = [[] for _ in range(count)], [False] * count, 0
         for _ in range(max_tokens):
             logits = self.model(x, cache, past)[:, -1]
