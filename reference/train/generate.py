@@ -25,11 +25,20 @@ def pick(logits, temperature, top_k, top_p, generator):
     return order.gather(1, at)
 
 
+def read_tokenizer(path):
+    """Of a tokenizer.json. The library numbers a special token anew where the vocabulary lacks it,
+    whatever its id: `./stage convert` writes such files from GGUF."""
+    t = json.loads(path.read_text())
+    for token in t["added_tokens"]:
+        t["model"]["vocab"].setdefault(token["content"], token["id"])
+    return Tokenizer.from_str(json.dumps(t))
+
+
 class Folder:
     def __init__(self, path):
         path = Path(path)
         self.model = read_folder(path)
-        self.tokenizer = Tokenizer.from_file(str(path / "tokenizer.json"))
+        self.tokenizer = read_tokenizer(path / "tokenizer.json")
         config = path / "generation_config.json"
         config = config if config.exists() else path / "config.json"  # of a converted GGUF file
         end = json.loads(config.read_text())["eos_token_id"]
