@@ -50,22 +50,24 @@ class Folder:
 
     @torch.no_grad()
     def continue_each(self, prompts, max_tokens, temperature, top_k=0, top_p=1.0, seed=7):
-        """One continuation of each prompt, as above; all prompts have the same length."""
-        count, length = len(prompts), len(prompts[0])
+        """One continuation of each prompt, as above. All rows start at position 0: where a prompt is
+        longer than the shortest one, its own ids go in, one at a time, before those picked."""
         g = torch.Generator().manual_seed(seed)
-        max_tokens = min(max_tokens, self.model.c.context - length)
-        cache = self.model.new_cache(count, length + max_tokens, torch.float32)
-        x = torch.tensor(prompts)
-        out, ended, past = [[] for _ in range(count)], [False] * count, 0
-        for _ in range(max_tokens):
-            logits = self.model(x, cache, past)[:, -1]
-            past += x.shape[1]
+        shortest, longest = min(map(len, prompts)), max(map(len, prompts))
+        max_tokens = min(max_tokens, self.model.c.context - longest)
+        cache = self.model.new_cache(len(prompts), longest + max_tokens, torch.float32)
+        x = torch.tensor([p[:shortest] for p in prompts])
+        out, ended = [[] for _ in prompts], [False] * len(prompts)
+        for past in range(shortest, longest + max_tokens):
+            logits = self.model(x, cache, past - x.shape[1])[:, -1]
             x = pick(logits, temperature, top_k, top_p, g)
             for i, id in enumerate(x[:, 0].tolist()):
-                ended[i] = ended[i] or id in self.ends
-                if not ended[i]:
-                    out[i].append(id)
-            if all(ended):
+                if past < len(prompts[i]):
+                    x[i] = prompts[i][past]
+                elif not ended[i] and len(out[i]) < max_tokens:
+                    ended[i] = id in self.ends
+                    out[i] += [] if ended[i] else [id]
+            if all(e or len(o) == max_tokens for e, o in zip(ended, out)):
                 break
         return list(zip(out, ended))
 

@@ -30,14 +30,12 @@ class ChatModel:
         return self.tokenizer.encode(text, add_special_tokens=False).ids
 
     def answer_all(self, conversations, max_tokens, batch=32):
-        """(answer at temperature 0, whether it ended) for each list of messages. Prompts of one
-        length share a batch, so that no padding is needed."""
+        """(answer at temperature 0, whether it ended) for each list of messages."""
         prompts = [self.encode(self.prompt(c)) for c in conversations]
         order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
         answers = [None] * len(prompts)
-        while order:
-            rows = [i for i in order[:batch] if len(prompts[i]) == len(prompts[order[0]])]
-            order = order[len(rows):]
+        for b in range(0, len(order), batch):
+            rows = order[b:b + batch]
             found = self.folder.continue_each([prompts[i] for i in rows], max_tokens, 0)
             for i, (ids, ended) in zip(rows, found):
                 answers[i] = (self.tokenizer.decode(ids).strip(), ended)
