@@ -25,31 +25,49 @@ def pick(logits, temperature, top_k, top_p, generator):
     return order.gather(1, at)
 
 
+def read_tokenizer(path):
+    """Of a tokenizer.json. The library numbers a special token anew where the vocabulary lacks it,
+    whatever its id: `./stage convert` writes such files from GGUF."""
+    t = json.loads(path.read_text())
+    for token in t["added_tokens"]:
+        t["model"]["vocab"].setdefault(token["content"], token["id"])
+    return Tokenizer.from_str(json.dumps(t))
+
+
 class Folder:
     def __init__(self, path):
         path = Path(path)
         self.model = read_folder(path)
-        self.tokenizer = Tokenizer.from_file(str(path / "tokenizer.json"))
-        end = json.loads((path / "generation_config.json").read_text())["eos_token_id"]
+        self.tokenizer = read_tokenizer(path / "tokenizer.json")
+        config = path / "generation_config.json"
+        config = config if config.exists() else path / "config.json"  # of a converted GGUF file
+        end = json.loads(config.read_text())["eos_token_id"]
         self.ends = set(end if isinstance(end, list) else [end])
 
-    @torch.no_grad()
-    def continue_all(self, prompt, count, max_tokens, temperature, top_k=0, top_p=1.0, seed=7):
+    def continue_all(self, prompt, count, *options, **more):
         """`count` continuations of one prompt (ids): (ids without the end token, ended)."""
+        return self.continue_each([prompt] * count, *options, **more)
+
+    @torch.no_grad()
+    def continue_each(self, prompts, max_tokens, temperature, top_k=0, top_p=1.0, seed=7):
+        """One continuation of each prompt, as above. All rows start at position 0: where a prompt is
+        longer than the shortest one, its own ids go in, one at a time, before those picked."""
         g = torch.Generator().manual_seed(seed)
-        max_tokens = min(max_tokens, self.model.c.context - len(prompt))
-        cache = self.model.new_cache(count, len(prompt) + max_tokens, torch.float32)
-        x = torch.tensor([prompt] * count)
-        out, ended, past = [[] for _ in range(count)], [False] * count, 0
-        for _ in range(max_tokens):
-            logits = self.model(x, cache, past)[:, -1]
-            past += x.shape[1]
+        shortest, longest = min(map(len, prompts)), max(map(len, prompts))
+        max_tokens = min(max_tokens, self.model.c.context - longest)
+        cache = self.model.new_cache(len(prompts), longest + max_tokens, torch.float32)
+        x = torch.tensor([p[:shortest] for p in prompts])
+        out, ended = [[] for _ in prompts], [False] * len(prompts)
+        for past in range(shortest, longest + max_tokens):
+            logits = self.model(x, cache, past - x.shape[1])[:, -1]
             x = pick(logits, temperature, top_k, top_p, g)
             for i, id in enumerate(x[:, 0].tolist()):
-                ended[i] = ended[i] or id in self.ends
-                if not ended[i]:
-                    out[i].append(id)
-            if all(ended):
+                if past < len(prompts[i]):
+                    x[i] = prompts[i][past]
+                elif not ended[i] and len(out[i]) < max_tokens:
+                    ended[i] = id in self.ends
+                    out[i] += [] if ended[i] else [id]
+            if all(e or len(o) == max_tokens for e, o in zip(ended, out)):
                 break
         return list(zip(out, ended))
 
