@@ -7,15 +7,6 @@ import torch
 from generate import Folder
 
 
-def stories(f, o):
-    start = f.tokenizer.token_to_id("<|start_story|>")
-    told = f.continue_all([start], o.count, 500, o.temperature, o.top_k, o.top_p, o.seed)
-    for i, (ids, ended) in enumerate(told):
-        text = f.text(ids).strip().replace("\n", "\n> ")
-        print(f"{i + 1}. ({len(ids)} tokens, {'ends' if ended else 'cut by the context'})\n")
-        print(f"> {text}\n")
-
-
 def main():
     a = argparse.ArgumentParser(description=__doc__)
     a.add_argument("folder")
@@ -26,7 +17,13 @@ def main():
     a.add_argument("--seed", type=int, default=7)
     o = a.parse_args()
     torch.set_num_threads(1)
-    stories(Folder(o.folder), o)
+    f = Folder(o.folder)
+    start = f.tokenizer.token_to_id("<|start_story|>")
+    told = f.continue_all([start], o.count, 500, o.temperature, o.top_k, o.top_p, o.seed)
+    for i, (ids, ended) in enumerate(told):
+        text = f.text(ids).strip().replace("\n", "\n> ")
+        print(f"{i + 1}. ({len(ids)} tokens, {'ends' if ended else 'cut by the context'})\n")
+        print(f"> {text}\n")
 
 
 if __name__ == "__main__":
