@@ -50,8 +50,8 @@ class Folder:
 
     @torch.no_grad()
     def continue_each(self, prompts, max_tokens, temperature, top_k=0, top_p=1.0, seed=7):
-        """One continuation of each prompt, as above. All rows start at position 0: where a prompt is
-        longer than the shortest one, its own ids go in, one at a time, before those picked."""
+        """One continuation of each prompt, as above. All rows start at position 0: where a prompt
+        is longer than the shortest one, its own ids go in, one at a time, before those picked."""
         g = torch.Generator().manual_seed(seed)
         shortest, longest = min(map(len, prompts)), max(map(len, prompts))
         max_tokens = min(max_tokens, self.model.c.context - longest)

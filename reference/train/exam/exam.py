@@ -14,8 +14,8 @@ two turns    of the 50 dialogues in which the user says something and then asks;
              is the model's own
 one word     the median length of 20 answers in words, under a system prompt that asks for one
              word; an empty answer counts as 80
-bits/byte    of the assistant's turns in the held-out dialogues (the last 100 of Synthetic-Persona-Chat
-             and of Taskmaster-4), with what comes before them as context
+bits/byte    of the assistant's turns in the held-out dialogues (the last 100 of
+             Synthetic-Persona-Chat and of Taskmaster-4), with what comes before as context
 ends         of 100 answers, those to every second everyday question: end within the 80 tokens
 repeats      of the same 100: four words in a row occur three times, or a sentence of three words
              or more occurs twice

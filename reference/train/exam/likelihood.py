@@ -71,7 +71,8 @@ def mutual_information(teacher, pairs):
         for said in question, "":
             prompt = teacher.encode(teacher.prompt([{"role": "user", "content": said}]))
             rows.append((prompt + tokens.ids, [False] * len(prompt) + mask))
-    unlike = {(tuple(ids), tuple(mask)): None for ids, mask in rows}  # four ask for one log p(answer)
+    # A log p(answer) is asked for several times and computed once.
+    unlike = {(tuple(ids), tuple(mask)): None for ids, mask in rows}
     sums = dict(zip(unlike, log_likelihoods(teacher.model, list(unlike))))
     sums = [sums[tuple(ids), tuple(mask)] for ids, mask in rows]
     return [a - b for a, b in zip(sums[::2], sums[1::2])]
