@@ -45,8 +45,8 @@ tokenizer
 memory at a context of 100 tokens
   weights           69.89 KB  in panels; the file's own pages are let go of
   KV cache          81.92 KB  0.82 KB per token; 40.96 KB with --kv-type f16, 35.84 KB with q8_0
-  workspace         93.48 KB
-  in all           245.29 KB
+  workspace         93.95 KB
+  in all           245.76 KB
 )");
 }
 

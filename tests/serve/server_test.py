@@ -57,7 +57,8 @@ class Answers(unittest.TestCase):
         self.assertEqual("The weather" + made["choices"][0]["text"] + "\n", expected)
 
     def test_each_of_n_choices_has_the_next_seed(self):
-        body = {"messages": HELLO, "seed": 20, "max_tokens": 30}
+        story = [{"role": "user", "content": "Tell me a story."}]
+        body = {"messages": story, "seed": 20, "max_tokens": 30}
         several = self.server.post(CHATS, {**body, "n": 3})["choices"]
         self.assertEqual([choice["index"] for choice in several], [0, 1, 2])
         for i, choice in enumerate(several):
@@ -164,7 +165,7 @@ class Answers(unittest.TestCase):
     def test_other_paths(self):
         status, _, answer = self.server.ask("GET", "/v1/models")
         model = json.loads(answer)["data"][0]
-        self.assertEqual((status, model["id"], model["max_model_len"]), (200, "chat", 512))
+        self.assertEqual((status, model["id"], model["max_model_len"]), (200, "chat", 1024))
         self.assertEqual(self.server.ask("GET", "/health?x=1")[2], b'{"status":"ok"}\n')
         tokens = self.server.post("/tokenize", {"content": "Hello there"})["tokens"]
         self.assertEqual(",".join(map(str, tokens)) + "\n", subprocess.run(

@@ -1,10 +1,14 @@
 // The vocabulary in a GGUF file makes the ids that the tokenizer.json makes which it was made from.
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "base/utf8.h"
+#include "checkpoint/gguf.h"
 #include "tests/text/fixtures.h"
 #include "tests/text/pieces_of.h"
 #include "text/formats/gguf_pre_tokenizers.h"
+#include "text/formats/gguf_tokenizer.h"
 #include "text/pipeline/pre_tokenizer.h"
 #include "text/tokenizer.h"
 
@@ -54,6 +58,21 @@ TEST(GgufTokenizerKinds, TellControlFromUserDefinedAndUnused) {
   EXPECT_EQ(tokenizer.decode(std::vector<TokenId>{*two_spaces}), "  ");
   EXPECT_FALSE(tokenizer.id_of("[PAD0]").has_value());
   EXPECT_EQ(tokenizer.vocab_size(), static_cast<std::size_t>(*two_spaces) + 1);  // the rest: unused
+}
+
+// The tokenizers library gives an added token that is missing from the vocabulary the next id
+// behind it, whatever id the file says.
+TEST_P(GgufTokenizer, IsWrittenWithAnAddedTokenInTheVocabularyOrBehindIt) {
+  const GgufFile file(TEST_DATA "/gguf/tokenizer-" + GetParam() + ".gguf");
+  const auto json = nlohmann::json::parse(gguf_tokenizer_json(file.metadata()));
+  const auto& vocabulary = json.at("model").at("vocab");
+  if (!vocabulary.is_object()) GTEST_SKIP() << "a list, whose order is the ids";
+  std::size_t next = vocabulary.size();
+  for (const auto& token : json.at("added_tokens")) {
+    const auto found = vocabulary.find(token.at("content").get<std::string>());
+    EXPECT_EQ(token.at("id"), found != vocabulary.end() ? found->get<std::size_t>() : next++)
+        << token;
+  }
 }
 
 // Each name, against the tokenizers library (reference/make_gguf.py).

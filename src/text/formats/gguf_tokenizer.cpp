@@ -119,6 +119,7 @@ std::vector<bool> byte_level_vocabulary(const GgufMetadata& metadata,
     need(right);
     need(left + right);
   }
+  keep_ids_of_added(tokens, in_vocabulary);
   return in_vocabulary;
 }
 

@@ -98,6 +98,15 @@ std::string quoted(std::string_view text) {
   return json;
 }
 
+void keep_ids_of_added(const std::vector<VocabularyToken>& tokens,
+                       std::vector<bool>& in_vocabulary) {
+  bool followed = false;
+  for (std::size_t i = tokens.size(); i-- > 0;) {
+    if (followed && tokens[i].is_added()) in_vocabulary[i] = true;
+    followed = followed || in_vocabulary[i];
+  }
+}
+
 std::string vocab_json(const std::vector<VocabularyToken>& tokens,
                        const std::vector<bool>& in_vocabulary) {
   std::string json = "{";
@@ -165,6 +174,7 @@ std::string scored_vocabulary_json(const ScoredVocabulary& vocabulary) {
     }
   }
   if (unknown) in_vocabulary[*unknown] = true;
+  keep_ids_of_added(tokens, in_vocabulary);
   std::string merges;
   for (const Merge& merge : merges_by_score(vocabulary)) {
     merges += merges.empty() ? "[" : ",[";

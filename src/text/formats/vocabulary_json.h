@@ -36,6 +36,11 @@ std::string quoted(std::string_view text);
 // The "vocab" of the model: {"text": id} of those tokens that are `in_vocabulary`.
 std::string vocab_json(const std::vector<VocabularyToken>& tokens,
                        const std::vector<bool>& in_vocabulary);
+// Puts into the vocabulary each added token that others there follow: Hugging Face's tokenizers
+// give one that is missing the next id behind all that are there, whatever id it should have.
+void keep_ids_of_added(const std::vector<VocabularyToken>& tokens,
+                       std::vector<bool>& in_vocabulary);
+
 // All but user-defined ones are special.
 std::string added_tokens_json(const std::vector<VocabularyToken>& tokens);
 // A "post_processor" that puts one token before a text and one behind it; "null" for none.

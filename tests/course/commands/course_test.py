@@ -12,6 +12,7 @@ import struct
 import string
 import subprocess
 import sys
+import types
 import unittest
 from unittest import mock
 
@@ -62,14 +63,19 @@ def numbers_in(text):
     return collections.Counter(number for number in found if len(number) > 1)
 
 
-def model_sizes():
-    config = json.loads((ROOT / "models" / "story" / "config.json").read_text())
+def sizes_of(model):
+    config = json.loads((ROOT / "models" / model / "config.json").read_text())
     return {
         "dim": config["hidden_size"], "ffn_dim": config["intermediate_size"],
         "n_layers": config["num_hidden_layers"], "n_heads": config["num_attention_heads"],
         "n_kv_heads": config["num_key_value_heads"], "head_dim": config["head_dim"],
-        "vocab_size": config["vocab_size"], "round": round, "__builtins__": {},
+        "vocab_size": config["vocab_size"],
     }
+
+
+def model_sizes():
+    """What a check may name: the sizes of models/story, and `chat.` before those of models/chat."""
+    return sizes_of("story") | {"chat": types.SimpleNamespace(**sizes_of("chat")), "round": round, "__builtins__": {}}
 
 
 class Registry(unittest.TestCase):
