@@ -90,31 +90,35 @@ class Pass {
   }
 
   void compute(const FusedLinears& step) {
-    std::array<Product, kMaxGroup> all;
-    std::array<Product, kMaxGroup> scored;
-    std::size_t n_all = 0;
-    std::size_t n_scored = 0;
-    for (const FusedLinear& linear : step.linears) {
-      const bool only_scored = linear.scored_only && !scores_all();
-      (only_scored ? scored[n_scored++] : all[n_all++]) = product(linear);
-    }
-    std::array<Product, kMaxGroup> both;
-    std::copy_n(all.begin(), n_all, both.begin());
-    std::copy_n(scored.begin(), n_scored, both.begin() + static_cast<std::ptrdiff_t>(n_all));
-    const Rows rows = prepare(step.input, {both.data(), n_all + n_scored});
-    if (n_scored != 0)
-      slice_.multiply(rows, {first_scored_row(), rows_}, {scored.data(), n_scored});
-    if (n_all != 0) slice_.multiply(rows, {0, rows_}, {all.data(), n_all});
+    ActivationTypes types = {};
+    for (const FusedLinear& linear : step.linears) note(linear.weight, types);
+    const Rows rows = prepare(step.input, types);
+    multiply(step, rows, false);
+    if (!scores_all()) multiply(step, rows, true);
     // Each thread leaves the pass when its share of the last product is done.
     if (step.linears.back().out != program_.plan.logits) slice_.barrier();
+  }
+
+  // The linears of a group whose rows are all of them, or those whose rows are only scored ones.
+  void multiply(const FusedLinears& step, const Rows& rows, bool scored_only) {
+    std::array<Product, kMaxGroup> products;
+    std::size_t n = 0;
+    for (const FusedLinear& linear : step.linears) {
+      const bool some = linear.scored_only && !scores_all();
+      if (some == scored_only) products[n++] = product(linear);
+    }
+    if (n == 0) return;
+    slice_.multiply(rows, {scored_only ? first_scored_row() : 0, rows_}, {products.data(), n});
   }
 
   // f(gate) * up, panel by panel: the two never leave the cache.
   void compute(const FusedGate& step) {
     const PanelMatrix& gate = weights_.matrix(step.gate.weight);
     const PanelMatrix& up = weights_.matrix(step.up.weight);
-    const Product products[] = {{&gate}, {&up}};
-    const Rows x = prepare(step.input, products);
+    ActivationTypes types = {};
+    note(step.gate.weight, types);
+    note(step.up.weight, types);
+    const Rows x = prepare(step.input, types);
     const GatedProduct product{gate, up, weights_.vector(step.gate.bias),
                                weights_.vector(step.up.bias), step.function};
     const auto out = buffer(step.out);
@@ -512,9 +516,8 @@ class Pass {
     return row;
   }
 
-  Rows prepare(const LinearInput& input, std::span<const Product> products) const {
-    return slice_.prepare(buffer(input.in).row_range(0, rows_), weights_.norm(input.norm),
-                          products);
+  Rows prepare(const LinearInput& input, ActivationTypes types) const {
+    return slice_.prepare(buffer(input.in).row_range(0, rows_), weights_.norm(input.norm), types);
   }
   Product product(const FusedLinear& linear) const {
     const auto activate =

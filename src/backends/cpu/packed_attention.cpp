@@ -36,8 +36,8 @@ void PackedAttention::run(const FusedAttention& step, const CacheShape& shape, b
                     shape,
                     step.step.n_heads / shape.n_kv_heads,
                     round_up(shape.head_dim, kPanelOutputs),
-                    buffer(step.step.q),
-                    buffer(step.k),
+                    heads(step.step.q, step.q_rotation),
+                    heads(step.k, step.k_rotation),
                     buffer(step.v),
                     buffer(step.step.out)};
   // In a pass over single tokens, the thread that computes a head stores its key first. In a pass
@@ -62,20 +62,21 @@ PackedAttention::Place PackedAttention::place_of(std::size_t row) const {
   return {};
 }
 
-void PackedAttention::rotate(MatrixView<const float> x, std::size_t row, std::size_t index,
-                             std::size_t head_dim, const HeadRotation& rotation, float* out) const {
-  const float* head = &x(row, index * head_dim);
-  if (const PackedNorm norm = weights_.norm(rotation.norm)) {
-    norm.apply(k_, head, out, index);
+void PackedAttention::rotate(const Heads& heads, std::size_t row, std::size_t index,
+                             std::size_t head_dim, float* out) const {
+  const float* head = &heads.x(row, index * head_dim);
+  if (heads.norm) {
+    heads.norm.apply(k_, head, out, index);
     head = out;
   }
+  const auto rope = k_.rope[static_cast<std::size_t>(heads.rotation.pairs)];
   std::size_t rotated = 0;  // columns
-  for (const FrequenciesId id : rotation.ropes) {
-    CpuWorkspace::Rotation& angles = w_.rotations[static_cast<std::size_t>(id)];
-    const auto rope = k_.rope[static_cast<std::size_t>(rotation.pairs)];
-    rope(head + rotated, angles.cos.view().row(row).data(), angles.sin.view().row(row).data(),
-         angles.cos.cols(), out + rotated);
-    rotated += 2 * angles.cos.cols();
+  for (const FrequenciesId id : heads.rotation.ropes) {
+    const CpuWorkspace::Rotation& angles = w_.rotations[static_cast<std::size_t>(id)];
+    const std::size_t half = angles.cos.cols();
+    rope(head + rotated, angles.cos.data() + row * half, angles.sin.data() + row * half, half,
+         out + rotated);
+    rotated += 2 * half;
   }
   if (head != out) std::copy(head + rotated, head + head_dim, out + rotated);
 }
@@ -84,7 +85,7 @@ void PackedAttention::store_key(const Layer& layer, std::size_t row, std::size_t
   const std::size_t head_dim = layer.shape.head_dim;
   // Not in place: a load that overlaps a recent store waits until that store is done.
   float* key = scratch_.queries.f32.data();
-  rotate(layer.k, row, kv_head, head_dim, layer.step.k_rotation, key);
+  rotate(layer.k, row, kv_head, head_dim, key);
   const float* value = &layer.v(row, kv_head * head_dim);
   const Place place = place_of(row);
   place.cache->put(k_, layer.step.step.cache, kv_head, place.position, key, value);
@@ -136,9 +137,13 @@ void PackedAttention::attend_rows(const Layer& layer, PackedKvCache& cache, std:
       for (std::size_t h = 0; h < layer.group; ++h) each(r * layer.group + h, r, first_head + h);
     }
   };
+  // All of them at once: one after the other, each would be waited for.
+  for (std::size_t r = 0; r < n; ++r) {
+    fetch_ahead(&layer.q.x(row + r, first_head * head_dim), layer.group * head_dim * sizeof(float));
+  }
   for_queries([&](std::size_t i, std::size_t r, std::size_t head) {
     float* query = queries.row(i).data();
-    rotate(layer.q, row + r, head, head_dim, layer.step.q_rotation, query);
+    rotate(layer.q, row + r, head, head_dim, query);
     std::fill(query + head_dim, query + width, 0.0f);
     slice_.round_row(query, type, i, width, scratch_.queries);
     // Softmax begins with the sink as its first score.

@@ -43,21 +43,31 @@ class PackedAttention {
     PackedKvCache* cache;
     std::size_t position;
   };
+  // Queries or keys as they come from their linear, and what is done to each head of them.
+  struct Heads {
+    MatrixView<const float> x;
+    const HeadRotation& rotation;
+    PackedNorm norm;
+  };
   // One attention step with what is needed of it again and again.
   struct Layer {
     const FusedAttention& step;
     CacheShape shape;
     std::size_t group;   // query heads per key head
     std::size_t padded;  // head_dim, rounded up to a panel
-    MatrixView<float> q, k, v, out;
+    Heads q, k;
+    MatrixView<float> v, out;
   };
   MatrixView<float> buffer(BufferId id) const {
     return w_.buffers[static_cast<std::size_t>(id)].view();
   }
   Place place_of(std::size_t row) const;
-  // Head `index` of a row of x, normed and rotated.
-  void rotate(MatrixView<const float> x, std::size_t row, std::size_t index, std::size_t head_dim,
-              const HeadRotation& rotation, float* out) const;
+  Heads heads(BufferId id, const HeadRotation& rotation) const {
+    return {buffer(id), rotation, weights_.norm(rotation.norm)};
+  }
+  // Head `index` of a row, normed and rotated. out: [head_dim], not in the row.
+  void rotate(const Heads& heads, std::size_t row, std::size_t index, std::size_t head_dim,
+              float* out) const;
   void store_key(const Layer& layer, std::size_t row, std::size_t kv_head);
   void attend(const Layer& layer, bool stored, bool only_scored);
   void attend_rows(const Layer& layer, PackedKvCache& cache, std::size_t position, std::size_t row,

@@ -2,15 +2,6 @@
 
 namespace stagecraft {
 
-Rows ThreadSlice::prepare(MatrixView<const float> x, const PackedNorm& norm,
-                          std::span<const Product> products) const {
-  ActivationTypes types = {};
-  for (const Product& product : products) {
-    types[static_cast<std::size_t>(activation_type(*product.weight))] = true;
-  }
-  return prepare(x, norm, types);
-}
-
 Rows ThreadSlice::prepare(MatrixView<const float> x, const PackedNorm& norm, ActivationTypes types,
                           std::span<const std::uint32_t> order) const {
   const std::size_t width = x.cols();

@@ -61,12 +61,9 @@ class ThreadSlice {
     if (n_threads_ > 1) w_.threads.barrier();
   }
 
-  // Norms rows, where a norm is given, and puts them into the number formats that the matrices'
+  // Norms rows, where a norm is given, and puts them into the number formats that some matrices'
   // kernels ask for. In a long pass all threads must call it: each does its share, and they wait
-  // for each other.
-  Rows prepare(MatrixView<const float> x, const PackedNorm& norm,
-               std::span<const Product> products) const;
-  // The same without matrices. order: row r of the result is row order[r] of x; empty: all rows.
+  // for each other. order: row r of the result is row order[r] of x; empty: all rows.
   Rows prepare(MatrixView<const float> x, const PackedNorm& norm, ActivationTypes types,
                std::span<const std::uint32_t> order = {}) const;
 

@@ -50,9 +50,10 @@ std::string_view layout_name(WeightLayout layout);
 std::size_t panel_bytes(WeightLayout layout, std::size_t inputs);
 
 // Has the processor read memory that is needed next, in the order in which it lies.
-inline void fetch_ahead(const std::byte* from, std::size_t bytes) {
+inline void fetch_ahead(const void* from, std::size_t bytes) {
   constexpr std::size_t kLine = 64;
-  for (std::size_t i = 0; i < bytes; i += kLine) __builtin_prefetch(from + i);
+  const auto* line = static_cast<const std::byte*>(from);
+  for (std::size_t i = 0; i < bytes; i += kLine) __builtin_prefetch(line + i);
 }
 
 // Has a tile of panel `panel` fetch on its way its part of the next one: that of `n` rows, from row
