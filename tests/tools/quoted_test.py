@@ -7,28 +7,27 @@ A page quotes a file of the repository, or the output of a command, below a line
     ...
     ```
 
-After "In `FILE`:" stands a part of a file. A page that says "every file in `src/` and `tests/` that names `WORD` is on
-this page" names them all, whatever the case of the word.
+After "In `FILE`:" stands a part of a file, or a diff that ends in one. A page that says "every file in `src/` and
+`tests/` that names `WORD` is on this page" names them all, whatever the case of the word.
 
 --write puts into the pages what is there now; the parts are for people to change.
 """
-import pathlib
 import re
 import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGES = ("docs/architectures.md", "docs/adding-an-architecture.md", "docs/adding-an-operator.md",
-         "docs/adding-a-step.md", "docs/adding-a-format.md")
+sys.dont_write_bytecode = True
+import pages  # noqa: E402
+from pages import ROOT  # noqa: E402
+
+PAGES = ("docs/architectures.md", *pages.ADDING)
 QUOTE = re.compile(r"^`([^`\n]+)`\n```(\w*)\n(.*?)^```$", re.M | re.S)
-PART = re.compile(r"^In `([^`\n]+)`:\n```\w+\n(.*?)^```$", re.M | re.S)
-EVERY = re.compile(r"every file in\s+`src/`\s+and\s+`tests/`\s+that\s+names\s+`(\w+)`\s+is\s+on\s+this\s+page")
 SOURCES = {".cpp", ".h", ".cu", ".py", ".cmake", ".txt"}
 
 
 def parts(name, text):
     """What is wrong with the parts of files that a page quotes, and how many it quotes."""
-    quoted = PART.findall(text)
+    quoted = list(pages.parts(text))
     return [f"{name}: {file}: expected this text in it:\n{part}" for file, part in quoted
             if part not in (ROOT / file).read_text()], len(quoted)
 
@@ -36,8 +35,8 @@ def parts(name, text):
 def not_mentioned(name, text):
     """The files that name a word of which the page claims to name all."""
     files = [path for folder in ("src", "tests") for path in (ROOT / folder).rglob("*")
-             if path.suffix in SOURCES and "data" not in path.parts] if EVERY.search(text) else []
-    for word in EVERY.findall(text):
+             if path.suffix in SOURCES and "data" not in path.parts] if pages.EVERY.search(text) else []
+    for word in pages.EVERY.findall(text):
         named = [path.relative_to(ROOT).as_posix() for path in files
                  if word.lower() in path.read_text(errors="replace").lower()]
         if not named:
