@@ -35,8 +35,9 @@ struct Request {
     std::map<std::string, std::string> texts = {};
   };
   std::vector<Other> others = {};
-  // Two calls from two threads, again and again: in the middle of the second, which is the longer
-  // one, the first is made. Of each, the first answer is told, or one that differs from it.
+  // Two calls from two threads, again and again: side by side, and the first in the middle of the
+  // second, which is the longer one. Of each, the first answer is told, or one that differs from
+  // it.
   bool at_once = false;
 
   std::size_t n_calls() const { return calls + others.size(); }

@@ -116,6 +116,7 @@ class Student:
         self.mistake = {}  # {stage id: name of the mistake}
         self.earned = {}  # {stage id: points}; all of them where it passes, else 0
         self.worker = {}  # {stage id: the built program that must get the same points}
+        self.meets = set()  # ids of stages that are wrong where two threads meet: how many groups show it is chance
         self.days = {}  # {stage id: days late}
         self.problem = False  # with pulling
         self.seen = True
@@ -154,7 +155,10 @@ class Class:
         student = self.add(id)
         student.files.update(of_the_catalogue(self.build, stage, program["file"]))
         student.worker[stage.id] = course.mistakes_folder(stage) / catalogue.name_of(program)
-        student.mistake[stage.id] = program.get("same_as", catalogue.name_of(program))
+        if "two threads" in program.get("why", ""):
+            student.meets.add(stage.id)
+        if "why" not in program:  # which has no sentence of its own
+            student.mistake[stage.id] = program.get("same_as", catalogue.name_of(program))
         return student
 
     def fill(self, n):
@@ -413,13 +417,13 @@ class Class:
             if student.later:
                 student.later()
 
-    def expect_of_workers(self, seed):
-        """The points and the sentence of each wrong program of the catalogue, by its own worker, as it was
-        built by us: what students hand in is compiled and judged elsewhere and must get the same."""
+    def expect_of_workers(self, seed_of):
+        """The points of each wrong program of the catalogue, by its own worker, as it was built by us: what students
+        hand in is compiled and judged elsewhere and must get the same. seed_of: of a student's id."""
         for student in self.students:
             for number, worker in student.worker.items():
                 stage = STAGES[number]
-                result = course.run_gate(stage, worker, seed)
+                result = course.run_gate(stage, worker, seed_of(student.id))
                 student.earned[number] = result.earned
 
 
