@@ -13,6 +13,7 @@ import glosses
 import rules_facts
 import rules_memory
 import rules_talk
+import rules_told
 import stories
 from systems import NEUTRAL, STYLES, person
 from wording import typed
@@ -32,8 +33,8 @@ def conversation(r):
     """Pieces in a row; what the user tells is asked again some pieces later."""
     n = r.choices(list(LENGTHS), list(LENGTHS.values()))[0]
     parts = [piece(r) for _ in range(n)]
-    if r.random() < 0.32:
-        tell, ask = rules_memory.memory(r)
+    if r.random() < 0.45:
+        tell, ask = r.choice([rules_memory.memory, rules_told.told])(r)
         at = 0 if r.random() < 0.5 else r.randrange(len(parts) + 1)
         gap = r.choice([0, 0, 1, 1, 2, 3, 4, n])
         parts.insert(at, tell)

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from wording import Turn, a, joined, lines, punctuated, spin, upper_first
+from wording import Turn, a, joined, lines, lower_first, punctuated, spin, upper_first
 
 class Thing(NamedTuple):
     """Something that the user may tell. X stands for its value in all the texts."""
@@ -32,6 +32,25 @@ OBJECTS = "key, book, phone, ball, letter, ring, cup, hat, bag, coin, pen, apple
 PLACES = ("under the bed, on the table, in the kitchen, in the drawer, behind the door, in the garden, in my bag, "
           "on the shelf, in the box, next to the lamp, under the chair, in the car, on the sofa, "
           "in the fridge").split(", ")
+
+
+SPOKEN = ["name", "dog", "cat", "city", "word", "sister", "brother", "friend", "trip"]
+BEGINNINGS = "B,Br,C,Ch,D,Dr,F,G,Gr,H,J,K,L,M,N,P,R,S,Sh,St,T,Tr,V,W,Y,Z,A,E,I,O".split(",")
+MIDDLES = "a,e,i,o,u,ar,el,en,in,or,an,am,il,ol,er".split(",")
+JOINTS = "b,d,f,g,k,l,m,n,r,s,t,v,z,ll,nn,rt,st,nd".split(",")
+ENDS = "a,o,e,i,y,an,en,in,on,us,is,ia,ella,ette,ert,old,ine".split(",")
+
+
+def invented(r):
+    """A name that nobody has: who has only seen names of a list cannot repeat another one."""
+    name = r.choice(BEGINNINGS) + r.choice(MIDDLES) + r.choice(JOINTS)
+    return name + (r.choice(MIDDLES) + r.choice(JOINTS) if r.random() < 0.3 else "") + r.choice(ENDS)
+
+
+def some_value(r, kind):
+    if kind in SPOKEN and r.random() < 0.5:
+        return invented(r).lower() if kind == "word" else invented(r)
+    return r.choice(THINGS[kind].values)
 
 
 def fill(r, text, value):
@@ -76,7 +95,7 @@ def corrected(r, kind, old):
 def one_thing(r):
     """(turns that tell, turns that ask)"""
     kind = r.choice(["name"] * 5 + list(THINGS))
-    value = r.choice(THINGS[kind].values)
+    value = some_value(r, kind)
     tell = [told(r, kind, value)]
     if kind in CORRECTABLE and r.random() < 0.12:
         value, turn = corrected(r, kind, value)
@@ -88,13 +107,22 @@ def two_things(r):
     kinds = r.sample(list(THINGS), 2)
     if "name" in kinds and ("hobby" in kinds or "job" in kinds):
         kinds = ["dog", "colour"]  # "I am Anna", "I am a cook": who am I?
-    values = [r.choice(THINGS[k].values) for k in kinds]
+    values = [some_value(r, k) for k in kinds]
     if values[0] == values[1]:
         return one_thing(r)
     ask = [asked(r, k, v) for k, v in zip(kinds, values)]
     if r.random() < 0.5:
         ask.reverse()
-    return [told(r, k, v) for k, v in zip(kinds, values)], ask[:r.choice([1, 2])]
+    tell = [told(r, k, v) for k, v in zip(kinds, values)]
+    if r.random() < 0.5:
+        tell = [in_one_sentence(*tell)]
+    return tell, ask[:r.choice([1, 2])]
+
+
+def in_one_sentence(first, second):
+    """Two things told in one turn: the answer reacts to the first."""
+    user = f"{first.user.rstrip('.!')} and {lower_first(second.user)}"
+    return Turn(user, first.answer, "Okay.")
 
 
 def an_object(r):
@@ -124,5 +152,5 @@ def shopping(r):
 
 def memory(r):
     """(turns that tell, turns that ask later)"""
-    make = r.choices([one_thing, two_things, an_object, shopping], [6, 2, 2, 1])[0]
+    make = r.choices([one_thing, two_things, an_object, shopping], [6, 4, 2, 1])[0]
     return make(r)

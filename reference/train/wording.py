@@ -77,7 +77,8 @@ def joined(names):
 
 
 QUESTION = ("what", "who", "where", "when", "why", "how", "which", "can", "could", "do", "does", "did",
-            "is", "are", "will", "would", "have", "has", "should", "may", "am", "at", "in", "and", "whose")
+            "is", "are", "will", "would", "have", "has", "should", "may", "am", "at", "in", "on", "and",
+            "whose", "whom")
 BEFORE = ["Hey, ", "So, ", "Now, ", "Okay, ", "Tell me, ", "Please tell me, ", "I have a question. ",
           "One question: ", "By the way, ", "I want to know: ", "Quick question: ", "Well, ",
           "Can you tell me, ", "Let me ask you: "]

@@ -98,9 +98,7 @@ class Chat {
       print_note(fmt::format("[{}; context {} tokens; /help lists the commands]", name_,
                              session_.session().context()));
       if (flags_.model.empty()) {
-        print_note(
-            "[a small model; for a larger one, 98 MB: ./stage pull smollm2-135m, then "
-            "./stage chat --model smollm2-135m]");
+        print_note("[a small model; ./stage pull smollm2-135m brings a larger one, 98 MB]");
       }
     }
     bool failed = false;
