@@ -5,8 +5,6 @@ started it does (course/classroom/helpers.py).
 
 The result goes to `out`, all of it or nothing.
 """
-import contextlib
-import fcntl
 import json
 import os
 import pathlib
@@ -29,14 +27,6 @@ class Memory:
 
     def path(self, key):
         return self.folder / key[:2] / f"{key[2:]}.json"
-
-    @contextlib.contextmanager
-    def turn(self, stage):
-        """Where speed is marked, nothing else is graded meanwhile."""
-        alone = any("bands" in group for group in stage.groups) and not stage.is_emulated
-        with open(self.folder.parent / ".turn", "w") as turn:
-            fcntl.flock(turn, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
-            yield
 
     def get(self, key):
         try:

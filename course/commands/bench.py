@@ -6,17 +6,12 @@ import sys
 from shared import course
 
 
-def timed(stage):
-    """Its groups of points that are for speed."""
-    return [group["name"] for group in stage.groups if "bands" in group and not stage.is_emulated]
-
-
 def bench(stage):
     problem = course.build("gate", f"worker_{stage.number}")
     if problem is not None:
         raise course.Problem(course.why_not_built(problem, f"course/worker_{stage.number}"))
     with course.doing(course.say("doing_measure", stage.id)):
-        result = course.run_gate(stage, course.BUILD / "course" / f"worker_{stage.number}", only=timed(stage))
+        result = course.run_gate(stage, course.BUILD / "course" / f"worker_{stage.number}", only=stage.timed)
     if result.status in ("unwritten", "unjudged"):
         raise course.Problem(course.say("mine_unwritten", stage.id) if result.status == "unwritten"
                              else result.groups[0].failures[0])
@@ -38,14 +33,14 @@ def run():
     parser.add_argument("--threads", "-t", type=int, default=1, help="of all that is measured; default 1")
     parser.add_argument("--max-tokens", "-n", type=int, default=64, help="of each text; default 64")
     options = parser.parse_args([word for word in sys.argv[1:] if word != "bench"])
-    known = [stage for stage in course.stages() if timed(stage)]
+    known = [stage for stage in course.stages() if stage.timed]
     for stage in known:
         if options.mine in (str(stage.id), stage.number, stage.slug):
             return bench(stage)
     chosen = course.parse_selection(options.mine, course.stages()) if options.mine else []
     if len(chosen) > 1:
         from mine import gain  # which needs what needs this
-        return gain.gain(chosen, timed, options.model, options.threads, options.max_tokens)
+        return gain.gain(chosen, options.model, options.threads, options.max_tokens)
     raise course.Problem(course.say("bench_which", ", ".join(str(stage.id) for stage in known)))
 
 

@@ -136,7 +136,7 @@ def tell_calls(table, code, with_shares):
 
 def tell_faster(known, chosen):
     """With a model of some size plain loops are slow: which stages mend that, if none of them is there."""
-    faster = [stage for stage in known if bench.timed(stage)]
+    faster = [stage for stage in known if stage.timed]
     if not any(stage in chosen for stage in faster):
         stages = ", ".join(f"{stage.id} {stage.title[course.language()]}" for stage in faster)
         course.tell(course.say("mine_plain", stages), sys.stderr)
@@ -186,7 +186,7 @@ def story(words, run_mine, why_not, folder, slower):
 def run():
     known = course.stages()
     chosen, words = split_mine(sys.argv[1:], known)
-    if words[0] == "bench" and chosen and all(map(bench.timed, chosen)):  # by their gates, without a model
+    if words[0] == "bench" and chosen and all(stage.timed for stage in chosen):  # by their gates, without a model
         return max(map(bench.bench, chosen))
     right = True
     if chosen:

@@ -5,6 +5,8 @@ files are compiled beside it, each stage on its own, so that five hundred of the
 only that. What comes out is a dictionary, the result.json of docs/teaching.md.
 """
 import concurrent.futures
+import contextlib
+import fcntl
 import functools
 import hashlib
 import json
@@ -154,8 +156,29 @@ def shown(text):
     return text.encode("utf-8", "replace").decode()
 
 
+class Turns:
+    """On this machine any number of compilers and gates run together, or a program whose time is measured runs alone.
+    Whoever waits to be alone lets nobody else begin."""
+
+    def together(self):
+        return self.take(fcntl.LOCK_SH)
+
+    def alone(self):
+        return self.take(fcntl.LOCK_EX)
+
+    @contextlib.contextmanager
+    def take(self, how):
+        with open(PLACE / "turn", "w") as turn:
+            with open(PLACE / "door", "w") as door:
+                fcntl.flock(door, fcntl.LOCK_EX)
+                fcntl.flock(turn, how)
+            yield
+
+
 class Work:
     """One student's files in a folder of their own."""
+
+    turns = Turns()
 
     def __init__(self, handed_in, seeds, folder):
         self.handed_in = handed_in
@@ -204,7 +227,8 @@ class Work:
 
     def run(self, command, folder, what, files=()):
         """A step of the compiler's; files: the objects, where they are to be linked."""
-        ended = limited.run_patiently(command, folder, COMPILE_SECONDS, is_a_verdict)
+        with self.turns.together():
+            ended = limited.run_patiently(command, folder, COMPILE_SECONDS, is_a_verdict)
         if ended.code == 0:
             return
         if ended.code is None or ended.cpu >= COMPILE_SECONDS - 1:
@@ -233,7 +257,9 @@ class Work:
                             seconds=sanitized.SECONDS)
 
         try:
-            return sanitized.ask(self.make(stage, "_asan"), request, stage, command)
+            worker = self.make(stage, "_asan")
+            with self.turns.together():
+                return sanitized.ask(worker, request, stage, command)
         except (NotMade, course.Problem):  # the verdict does not hang on it
             return "", None
 
@@ -241,7 +267,7 @@ class Work:
         """What the gate says, with the known mistake where there is one."""
         worker = self.make(stage)
         kept = self.folder / f"{stage.number}-asked"
-        return course.ask_gate(stage, worker, self.seeds[stage.id], kept, lambda _: mistakes(stage.number))
+        return course.judge(stage, worker, self.seeds[stage.id], kept, mistakes(stage.number), self.turns)
 
     def describe(self, group, stage, entry):
         """A group of points for the result; entry: its stage's, which gets the line."""
@@ -268,13 +294,11 @@ class Work:
         return hashlib.sha1(json.dumps(all_of_it).encode()).hexdigest()
 
     def remembered(self, stage, memory):
-        """grade, unless the same was graded before. memory: has get(key), put(key, entry), and turn(stage), a
-        context to grade it in."""
+        """grade, unless the same was graded before. memory: has get(key) and put(key, entry)."""
         key = self.key(stage)
         entry = memory.get(key)
         if entry is None:
-            with memory.turn(stage):
-                entry = self.grade(stage)
+            entry = self.grade(stage)
             if entry["status"] not in ("hung", "slow", "unjudged"):  # that may have been the machine's fault
                 memory.put(key, entry)
         return entry

@@ -5,6 +5,7 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
@@ -17,7 +18,8 @@
 namespace stagecraft::stages {
 namespace {
 
-// Once all is asked: what a suite after this one passed is evidence, too.
+// Once all is asked: what a suite after this one passed is evidence, too. Code that hangs gets no
+// name: that it does not end says enough, and each wrong program that hangs as well takes long.
 class NamedMistakes : public ::testing::EmptyTestEventListener {
  public:
   explicit NamedMistakes(std::filesystem::path folder) : folder_(std::move(folder)) {}
@@ -29,8 +31,10 @@ class NamedMistakes : public ::testing::EmptyTestEventListener {
   }
 
   void OnTestIterationEnd(const ::testing::UnitTest&, int) override {
+    const bool hung = std::ranges::any_of(
+        asked(), [](const Asked& one) { return one.outcome.kind == Outcome::Kind::Hung; });
     nlohmann::json found = nlohmann::json::object();
-    for (const Suite& suite : failed_) {
+    for (const Suite& suite : hung ? std::vector<Suite>() : failed_) {
       const auto mistake = find_mistake(folder_, {worker(), asked()}, suite);
       if (!mistake) continue;
       const std::string text = mistake_sentence(folder_, *mistake);

@@ -17,11 +17,11 @@ SECONDS = 20  # per program: a slow one is run less often
 SPEED = re.compile(r"\[\d+ tokens, (\d+(?:\.\d+)?) tokens/s")
 
 
-def rungs(chosen, is_timed):
+def rungs(chosen):
     """[(the stage that is new, all that are the student's)]: without the stages about speed, then one more each."""
     chosen = [stage for stage in chosen if not stage.is_emulated]  # its speed says nothing about a GPU
-    base = [stage for stage in chosen if not is_timed(stage)]
-    faster = [stage for stage in chosen if is_timed(stage)]
+    base = [stage for stage in chosen if not stage.timed]
+    faster = [stage for stage in chosen if stage.timed]
     return [(None, base)] + [(stage, base + faster[:at + 1]) for at, stage in enumerate(faster)]
 
 
@@ -49,13 +49,13 @@ def selection(stages):
     return f"{ids[0]}-{ids[-1]}" if in_a_row and len(ids) > 1 else ",".join(map(str, ids))
 
 
-def gain(chosen, is_timed, model, threads, tokens):
+def gain(chosen, model, threads, tokens):
     mine.check_gates(chosen)
     words = ["story", PROMPT, "--temperature", "0", "--threads", str(threads), "-n", str(tokens)]
     words += ["--model", model] if model else []
     course.tell(course.say("gain_head", model or "models/story", threads, tokens, PROMPT))
     before = None
-    for new, stages in rungs(chosen, is_timed):
+    for new, stages in rungs(chosen):
         if not stages:
             continue
         mine.build(stages)

@@ -1,4 +1,5 @@
 """What the course's commands share: the registry, the messages, the build of a stage, its gate."""
+import contextlib
 import copy
 import functools
 import hashlib
@@ -98,6 +99,11 @@ class Stage:
     @property
     def points(self):
         return sum(group["points"] for group in self.groups)
+
+    @property
+    def timed(self):
+        """The names of the groups of points that are for speed."""
+        return [group["name"] for group in self.groups if "bands" in group and not self.is_emulated]
 
     @property
     def requests(self):  # where the last gate that judged it kept what it asked
@@ -490,19 +496,41 @@ def build_mistakes(stage, only=False, found=None):
     return mistakes_folder(stage) if build(f"mistakes_{stage.number}", only=only) is None else None
 
 
-def ask_gate(stage, worker, seed, keep, known_mistakes):
-    """run_gate, and where something is wrong once more, to find the known mistake that it is.
+class NoTurns:
+    """For judge, where nothing else runs."""
+    together = alone = staticmethod(contextlib.nullcontext)
 
-    known_mistakes: called with the result then; gives the folder of the stage's wrong programs, or None.
+
+def judge(stage, worker, seed, keep, mistakes=None, turns=NoTurns):
+    """run_gate in two steps: what is right, and then, where nothing is wrong, what is fast.
+
+    turns: two contexts. `together` with other work is the first step; the second is `alone`, because it measures time.
     """
-    result = run_gate(stage, worker, seed, keep=keep)
-    if result.unfinished:
+    exact = [group["name"] for group in stage.groups if group["name"] not in stage.timed]
+    with turns.together():
+        result = run_gate(stage, worker, seed, mistakes, keep, exact)
+        if result.unfinished and mistakes:  # a student's marks do not depend on whether a name is found
+            result = run_gate(stage, worker, seed, None, keep, exact)
+    if not stage.timed:
         return result
-    hung = any(kind == "hung" for kind, _ in failed_requests(keep))  # which is explanation enough
-    explains = result.has_mistake or stage.is_emulated and result.status == "slow"
-    folder = known_mistakes(result) if explains and not hung else None
-    explained = run_gate(stage, worker, seed, folder, keep) if folder else result
-    return result if explained.unfinished else explained
+    if result.unfinished or any(group.failures for group in result.groups):
+        timed = Result(stage)
+        for group in timed.groups:
+            group.status = "unmeasured"
+    else:
+        with turns.alone():
+            timed = run_gate(stage, worker, seed, None, keep / "timed", stage.timed)
+        result.unfinished, result.peak = timed.unfinished, max(result.peak, timed.peak)
+    found = {group.name: group for group in [*timed.groups, *result.groups]}
+    result.groups = [found[group["name"]] for group in stage.groups]
+    return result
+
+
+def needs_a_name(result, stage):
+    """Is it worth the time to build the wrong programs, and to look for the one that explains this result?"""
+    hung = any(kind == "hung" for group in result.groups for kind, _ in group.failed_requests)  # enough of a reason
+    is_wrong = result.has_mistake or stage.is_emulated and result.status == "slow"
+    return is_wrong and not hung and not result.unfinished
 
 
 def test_stage(stage, explain=False, seed=None):
@@ -523,9 +551,11 @@ def test_stage(stage, explain=False, seed=None):
     if problem is None:
         worker = BUILD / "course" / f"worker_{stage.number}"
         seed = os.environ.get("STAGE_SEED") or seed or secrets.randbits(63)
-        known_mistakes = (lambda found: build_mistakes(stage, found=found)) if explain else lambda found: None
         with doing(say("doing_test", stage.id)):
-            result = ask_gate(stage, worker, seed, stage.requests, known_mistakes)
+            result = judge(stage, worker, seed, stage.requests)
+            known = build_mistakes(stage, found=result) if explain and needs_a_name(result, stage) else None
+            if known:
+                result = judge(stage, worker, seed, stage.requests, known)
         result.seed = seed
         return result
     if refused:
