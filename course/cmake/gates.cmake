@@ -155,9 +155,9 @@ set(judge ${CMAKE_SOURCE_DIR}/course/judge)
 file(GLOB gate_sources CONFIGURE_DEPENDS ${gates}/*.cpp)
 compile_together(gate_sources gates ${gate_sources})
 file(GLOB judge_sources CONFIGURE_DEPENDS ${judge}/*.cpp)
-list(REMOVE_ITEM judge_sources ${judge}/places.cpp)  # has definitions of its own
+list(REMOVE_ITEM judge_sources ${judge}/paths.cpp)  # has definitions of its own
 compile_together(judge_sources judge ${judge_sources})
-add_executable(gate ${gate_sources} ${judge_sources} ${judge}/places.cpp ${sandbox_sources}
+add_executable(gate ${gate_sources} ${judge_sources} ${judge}/paths.cpp ${sandbox_sources}
   ${CMAKE_SOURCE_DIR}/course/worker/exchange.cpp)
 target_include_directories(gate PRIVATE ${CMAKE_SOURCE_DIR})
 # What workers answer may have any shape: an index outside ends the gate, and costs that stage.
@@ -166,7 +166,7 @@ target_link_libraries(gate PRIVATE engine stagecraft_flags nlohmann_json::nlohma
   GTest::gtest test_flags)
 precompile(gate PRIVATE <algorithm> <cmath> <filesystem> <string> <vector> <fmt/format.h> <gtest/gtest.h>
   <nlohmann/json.hpp>)
-set_source_files_properties(${judge}/places.cpp PROPERTIES
+set_source_files_properties(${judge}/paths.cpp PROPERTIES
   COMPILE_DEFINITIONS REPOSITORY="${CMAKE_SOURCE_DIR}")
 
 # What a student's speed is measured by: a worker with the textbook's loops in the student's place, as
@@ -181,7 +181,7 @@ set_source_files_properties(${yardsticks}/textbook.cpp PROPERTIES
   COMPILE_OPTIONS "-O2;-fno-tree-vectorize")
 set_source_files_properties(${yardsticks}/ceilings.cpp PROPERTIES COMPILE_OPTIONS "${stage_flags_09}")
 if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT CMAKE_CROSSCOMPILING AND NOT STAGECRAFT_SANITIZE)
-  set_property(SOURCE ${judge}/places.cpp APPEND PROPERTY
+  set_property(SOURCE ${judge}/paths.cpp APPEND PROPERTY
     COMPILE_DEFINITIONS YARDSTICKS="$<TARGET_FILE:yardsticks>")
 endif()
 add_dependencies(gate yardsticks)

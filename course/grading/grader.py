@@ -95,18 +95,21 @@ def precompile(folder):
     file that begins with the same #include means the same and is compiled in half the time. (GCC looks for
     them by itself, and takes none that was made with other options; Clang does not look.)"""
     shutil.copytree(prepare(), folder)
+    commands = {}  # by the header
     for stage in course.stages():
         if stage.is_emulated:
             continue
         steps = recipe.recipe(stage.number)
-        include = folder / stage.number
         for unit in stage.units:
             first = re.search(r'^#include "(.*)"', stage.starter(unit).decode(), re.M)
-            name = course.unit_name(stage, unit)
-            if first and (include / first[1]).exists() and not (include / f"{first[1]}.gch").exists():
-                words = steps.compile_command(name, include / f"{first[1]}.gch", headers=include)[:-2]
-                subprocess.run([*words, "-w", "-x", "c++-header", str(include / first[1])], check=True,
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            header = folder / stage.number / first[1] if first else None
+            if header and header.exists():
+                words = steps.compile_command(course.unit_name(stage, unit), f"{header}.gch",
+                                              headers=folder / stage.number)[:-2]
+                commands.setdefault(header, [*words, "-w", "-x", "c++-header", str(header)])
+    run = functools.partial(subprocess.run, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(run, commands.values()))
 
 
 @functools.lru_cache(maxsize=None)

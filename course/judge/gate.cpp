@@ -17,7 +17,7 @@
 #include "course/judge/known_answers.h"
 #include "course/judge/messages.h"
 #include "course/judge/panel.h"
-#include "course/judge/places.h"
+#include "course/judge/paths.h"
 #include "course/judge/referee.h"
 
 namespace stagecraft::stages {

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/mapped_file.h"
-#include "course/judge/places.h"
+#include "course/judge/paths.h"
 
 namespace stagecraft::stages {
 namespace {

@@ -7,7 +7,7 @@
 #include "base/mapped_file.h"
 #include "course/judge/known_answers.h"
 #include "course/judge/messages.h"
-#include "course/judge/places.h"
+#include "course/judge/paths.h"
 #include "course/judge/referee.h"
 
 namespace stagecraft::stages {

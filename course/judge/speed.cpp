@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "course/judge/messages.h"
-#include "course/judge/places.h"
+#include "course/judge/paths.h"
 
 namespace stagecraft::stages {
 namespace {

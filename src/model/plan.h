@@ -17,7 +17,7 @@ namespace stagecraft {
 // (what to compute), `info` (memory, parameters), `trace` (the names of the steps), `convert`.
 //
 // A plan describes the arithmetic and nothing else: no number formats of weights, no instruction
-// sets, no threads, no file formats. docs/architectures.md prints the plans of real models.
+// sets, no threads, no file formats. docs/model-architectures.md prints the plans of real models.
 
 // Indices into Plan::buffers, weights, caches, states and frequencies. kNone: there is none.
 using BufferId = int;

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "course/judge/messages.h"
-#include "course/judge/places.h"
+#include "course/judge/paths.h"
 #include "tests/gates/chat_questions.h"
 #include "text/chat_template.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/mapped_file.h"
 #include "course/judge/messages.h"
-#include "course/judge/places.h"
+#include "course/judge/paths.h"
 #include "course/worker/config_numbers.h"
 #include "tests/gates/questions.h"
 

@@ -8,7 +8,7 @@
 #include "checkpoint/safetensors.h"
 #include "course/judge/kept_requests.h"
 #include "course/judge/messages.h"
-#include "course/judge/places.h"
+#include "course/judge/paths.h"
 #include "generation/generate.h"
 #include "tests/gates/questions.h"
 #include "tests/support/engines.h"

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "checkpoint/checkpoint.h"
 #include "course/judge/messages.h"
-#include "course/judge/places.h"
+#include "course/judge/paths.h"
 #include "course/worker/config_numbers.h"
 #include "model/config_file.h"
 #include "tests/gates/model_files.h"

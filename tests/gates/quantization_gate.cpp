@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "course/judge/messages.h"
-#include "course/judge/places.h"
+#include "course/judge/paths.h"
 #include "course/judge/speed.h"
 #include "course/worker/chain.h"
 #include "model/forward.h"

@@ -20,7 +20,7 @@ sys.dont_write_bytecode = True
 import pages  # noqa: E402
 from pages import ROOT  # noqa: E402
 
-PAGES = ("docs/architectures.md", *pages.ADDING)
+PAGES = ("docs/model-architectures.md", *pages.ADDING)
 QUOTE = re.compile(r"^`([^`\n]+)`\n```(\w*)\n(.*?)^```$", re.M | re.S)
 SOURCES = {".cpp", ".h", ".cu", ".py", ".cmake", ".txt"}
 

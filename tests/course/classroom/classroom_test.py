@@ -16,6 +16,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import types
 import unittest
@@ -28,6 +29,7 @@ from classroom import class_page
 from classroom import class_folder
 from shared import course
 from classroom import feedback
+from grading import grader
 from classroom import helpers
 from classroom import lateness
 from classroom import marks
@@ -110,6 +112,55 @@ class Roster(Folder):
         (self.folder / "link").symlink_to(ROOT)
         self.assertIn("this repository", self.problem(class_folder.Classroom, roster, self.folder / "link" / "x"))
         self.assertFalse(inside.exists())
+
+
+class Turns(unittest.TestCase):
+    """Threads stand for graders: each opens the files anew, as another process would."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        patched = mock.patch.object(grader, "PLACE", pathlib.Path(folder.name))
+        patched.start()
+        self.addCleanup(patched.stop)
+        self.turns, self.said = grader.Turns(), []
+
+    def start(self, turn, name):
+        """A thread that has said its name once it has its turn."""
+        def take():
+            with turn():
+                self.said.append(name)
+        thread = threading.Thread(target=take, daemon=True)
+        thread.start()
+        return thread
+
+    def end(self, *threads):
+        for thread in threads:
+            thread.join(10)
+            self.assertFalse(thread.is_alive(), self.said)
+
+    def test_work_goes_on_together(self):
+        with self.turns.together():
+            self.end(self.start(self.turns.together, "other"))
+        self.assertEqual(self.said, ["other"])
+
+    def test_nothing_runs_beside_what_is_measured(self):
+        with self.turns.alone():
+            waiting = self.start(self.turns.together, "work"), self.start(self.turns.alone, "measured")
+            time.sleep(0.2)
+            self.assertEqual(self.said, [])
+        self.end(*waiting)
+        self.assertEqual(set(self.said), {"work", "measured"})
+
+    def test_work_that_comes_later_does_not_overtake_what_is_to_be_measured(self):
+        with self.turns.together():
+            measured = self.start(self.turns.alone, "measured")
+            time.sleep(0.2)  # until it waits
+            late = [self.start(self.turns.together, "late") for _ in range(3)]
+            time.sleep(0.2)
+            self.assertEqual(self.said, [])
+        self.end(measured, *late)
+        self.assertEqual(self.said[0], "measured")
 
 
 class Lateness(unittest.TestCase):

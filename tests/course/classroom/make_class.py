@@ -4,6 +4,7 @@ its grading. class_test.py grades it.
 
 Time passes in two rounds: `begin` writes the repositories, `go_on` what happened in them later.
 """
+import concurrent.futures
 import functools
 import os
 import pathlib
@@ -68,8 +69,10 @@ def text_of(stage, file):
     return catalogue.source_of(catalogue.folder_of(stage), pathlib.Path(file).stem)
 
 
-def of_the_catalogue(build, stage, file):
+@functools.lru_cache(maxsize=None)
+def of_the_catalogue(build, number, file):
     """A program of the catalogue as a student hands it in: where it leaves out functions, with ours."""
+    stage = STAGES[int(number)]
     folder = catalogue.folder_of(stage)
     mine = defined(build, [build / catalogue.object_of(folder, catalogue.entry_of(folder, pathlib.Path(file).stem))])
     text = text_of(stage, file)
@@ -153,7 +156,7 @@ class Class:
 
     def wrong(self, id, stage, program):
         student = self.add(id)
-        student.files.update(of_the_catalogue(self.build, stage, program["file"]))
+        student.files.update(of_the_catalogue(self.build, stage.number, program["file"]))
         student.worker[stage.id] = course.mistakes_folder(stage) / catalogue.name_of(program)
         if "two threads" in program.get("why", ""):
             student.meets.add(stage.id)
@@ -216,14 +219,16 @@ class Class:
             self.one_attack(path)
 
     def catalogue(self):
-        for stage in STAGES:
-            for program in programs(stage):
-                id = f"{stage.number}-{catalogue.name_of(program)}"
-                if program["is"] == "wrong":
-                    student = self.wrong(id, stage, program)
-                else:
-                    student = self.add(id).passes(stage, of_the_catalogue(self.build, stage, program["file"]))
-                self.others(student, stage.id)
+        every = [(stage, program) for stage in STAGES for program in programs(stage)]
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:  # so that those below are remembered
+            list(pool.map(lambda one: of_the_catalogue(self.build, one[0].number, one[1]["file"]), every))
+        for stage, program in every:
+            id = f"{stage.number}-{catalogue.name_of(program)}"
+            if program["is"] == "wrong":
+                student = self.wrong(id, stage, program)
+            else:
+                student = self.add(id).passes(stage, of_the_catalogue(self.build, stage.number, program["file"]))
+            self.others(student, stage.id)
 
     def ordinary(self):
         """People who are somewhere on the way."""
@@ -362,7 +367,7 @@ class Class:
         """A right stage 6 of somebody's own, and the same again in another dress."""
         stage = STAGES[6]
         file = "rope_complex.cpp"
-        files = of_the_catalogue(self.build, stage, file)
+        files = of_the_catalogue(self.build, stage.number, file)
         self.add(one).passes(stage, files)
         self.add(other).passes(stage, {name: renamed(text) for name, text in files.items()})
 
@@ -419,12 +424,14 @@ class Class:
 
     def expect_of_workers(self, seed_of):
         """The points of each wrong program of the catalogue, by its own worker, as it was built by us: what students
-        hand in is compiled and judged elsewhere and must get the same. seed_of: of a student's id."""
-        for student in self.students:
+        hand in is compiled and judged elsewhere and must get the same, but for speed. seed_of: of a student's id."""
+        def expect(student):
             for number, worker in student.worker.items():
-                stage = STAGES[number]
-                result = course.run_gate(stage, worker, seed_of(student.id))
-                student.earned[number] = result.earned
+                if not STAGES[number].timed:
+                    student.earned[number] = course.run_gate(STAGES[number], worker, seed_of(student.id)).earned
+
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(expect, self.students))
 
 
 def programs(stage):

@@ -1,4 +1,4 @@
-#include "course/judge/places.h"
+#include "course/judge/paths.h"
 
 namespace stagecraft::stages {
 
