@@ -180,12 +180,11 @@ void PackedAttention::attend_rows(const Layer& layer, PackedKvCache& cache, std:
 // scores[i][j] = queries[i] . key j, for the chunk's first `used` positions and some after them
 void PackedAttention::score(const PanelMatrix& keys, const Rows& queries, std::size_t n_queries,
                             std::size_t used) {
-  for (std::size_t panel = 0; panel * kPanelOutputs < used; ++panel) {
-    for (std::size_t i = 0; i < n_queries; i += slice_.max_rows(keys)) {
-      const std::size_t n = std::min(slice_.max_rows(keys), n_queries - i);
-      slice_.tile(keys, panel, queries, i, n,
-                  {&scratch_.scores.view()(i, panel * kPanelOutputs), kChunk});
-    }
+  const Range panels{0, (used + kPanelOutputs - 1) / kPanelOutputs};
+  const std::size_t most = slice_.max_rows(keys);
+  for (std::size_t i = 0; i < n_queries; i += most) {
+    const std::size_t n = std::min(most, n_queries - i);
+    slice_.tiles(keys, panels, queries, i, n, {&scratch_.scores.view()(i, 0), kChunk});
   }
 }
 
@@ -222,11 +221,10 @@ void PackedAttention::softmax(const Layer& layer, std::size_t i, std::size_t beg
 void PackedAttention::weigh(const PanelMatrix& values, std::size_t queries, float* out,
                             std::size_t width) {
   const Rows x{nullptr, scratch_.scores.view()};
-  for (std::size_t panel = 0; panel < values.panel_count(); ++panel) {
-    for (std::size_t i = 0; i < queries; i += slice_.max_rows(values)) {
-      const std::size_t n = std::min(slice_.max_rows(values), queries - i);
-      slice_.tile(values, panel, x, i, n, {out + i * width + panel * kPanelOutputs, width, true});
-    }
+  const Range panels{0, values.panel_count()};
+  const std::size_t most = slice_.max_rows(values);
+  for (std::size_t i = 0; i < queries; i += most) {
+    slice_.tiles(values, panels, x, i, std::min(most, queries - i), {out + i * width, width, true});
   }
 }
 

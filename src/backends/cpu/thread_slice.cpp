@@ -37,13 +37,32 @@ void ThreadSlice::round_row(const float* row, ActivationType type, std::size_t r
 void ThreadSlice::multiply(const Rows& x, Range rows, std::span<const Product> products) const {
   std::size_t panels = 0;
   for (const Product& one : products) panels += one.weight->panel_count();
-  share_tiles(panels, rows, [&](std::size_t panel, Range some) {
+  share_tiles(panels, rows, [&](Range mine, Range some) {
+    std::size_t first = 0;  // panel of this product
     for (const Product& one : products) {
-      const std::size_t count = one.weight->panel_count();
-      if (panel < count) return multiply_panel(x, one, panel, some);
-      panel -= count;
+      const std::size_t end = first + one.weight->panel_count();
+      const Range of_this{std::max(mine.begin, first), std::min(mine.end, end)};
+      if (of_this.begin < of_this.end) {
+        multiply_panels(x, one, {of_this.begin - first, of_this.end - first}, some);
+      }
+      first = end;
     }
   });
+}
+
+void ThreadSlice::multiply_panels(const Rows& x, const Product& product, Range panels,
+                                  Range rows) const {
+  const auto& [weight, bias, out, add, activate] = product;
+  const std::size_t whole = std::min(panels.end, weight->outputs / kPanelOutputs);
+  const bool direct = bias == nullptr && activate == nullptr && rows.size() <= max_rows(*weight);
+  if (direct && panels.begin < whole) {
+    tiles(*weight, {panels.begin, whole}, x, rows.begin, rows.size(),
+          {&out(rows.begin, panels.begin * kPanelOutputs), out.stride(), add}, rows);
+    panels.begin = whole;
+  }
+  for (std::size_t panel = panels.begin; panel < panels.end; ++panel) {
+    multiply_panel(x, product, panel, rows);
+  }
 }
 
 void ThreadSlice::multiply_panel(const Rows& x, const Product& product, std::size_t panel,
@@ -74,17 +93,15 @@ void ThreadSlice::multiply_panel(const Rows& x, const Product& product, std::siz
   }
 }
 
-void ThreadSlice::tile(const PanelMatrix& m, std::size_t panel, const Rows& x, std::size_t first,
-                       std::size_t n, const TileOut& out, Range all) const {
+void ThreadSlice::tiles(const PanelMatrix& m, Range panels, const Rows& x, std::size_t first,
+                        std::size_t n, const TileOut& out, Range all) const {
   const std::size_t blocks = m.inputs / kQuantBlock;
-  TileArgs args{.panel = m.panel(panel),
-                .inputs = m.inputs,
+  TileArgs args{.inputs = m.inputs,
                 .row_stride = m.inputs,
                 .block_stride = blocks,
                 .out = out.data,
                 .out_stride = out.stride,
                 .add = out.add};
-  fetch_on_the_way(args, m, panel, first - all.begin, n, all.size());
   switch (activation_type(m)) {
     case ActivationType::F32:
       args.rows = x.f32.row(first).data();
@@ -99,7 +116,12 @@ void ThreadSlice::tile(const PanelMatrix& m, std::size_t panel, const Rows& x, s
       args.sums = &x.prepared->sums.data()[first * blocks];
       break;
   }
-  k_.tile[static_cast<std::size_t>(m.layout)][n - 1](args);
+  const Tile kernel = k_.tile[static_cast<std::size_t>(m.layout)][n - 1];
+  for (std::size_t panel = panels.begin; panel < panels.end; ++panel, args.out += kPanelOutputs) {
+    args.panel = m.panel(panel);
+    fetch_on_the_way(args, m, panel, first - all.begin, n, all.size());
+    kernel(args);
+  }
 }
 
 }  // namespace stagecraft

@@ -74,10 +74,15 @@ class ThreadSlice {
   // This thread's share of several products of the same rows.
   void multiply(const Rows& x, Range rows, std::span<const Product> products) const;
 
-  // One panel of a matrix times rows [first, first + n), n at most the kernel's most. All rows of
-  // the panel together fetch the next panel on their way; these rows fetch their part of it.
+  // Panels of a matrix times rows [first, first + n), n at most the kernel's most; the outputs of
+  // neighbouring panels lie side by side. All rows of a panel together fetch the next panel on
+  // their way; these rows fetch their part of it.
+  void tiles(const PanelMatrix& m, Range panels, const Rows& x, std::size_t first, std::size_t n,
+             const TileOut& out, Range all = {}) const;
   void tile(const PanelMatrix& m, std::size_t panel, const Rows& x, std::size_t first,
-            std::size_t n, const TileOut& out, Range all = {}) const;
+            std::size_t n, const TileOut& out, Range all = {}) const {
+    tiles(m, {panel, panel + 1}, x, first, n, out, all);
+  }
 
   ActivationType activation_type(const PanelMatrix& m) const {
     return k_.activation_type[static_cast<std::size_t>(m.layout)];
@@ -87,7 +92,8 @@ class ThreadSlice {
   }
 
   // This thread's share of panels times rows, by tiles, so that no thread has a panel more than
-  // another where there are many rows: each(panel, some of the rows).
+  // another where there are many rows: each(panels, rows), one panel and some of the rows, or where
+  // all rows are one tile several panels.
   template <class Each>
   void share_tiles(std::size_t panels, Range rows, Each each) const {
     for_tiles(share(panels * tile_count(rows)), rows, each);
@@ -97,16 +103,19 @@ class ThreadSlice {
   template <class Each>
   static void for_tiles(Range mine, Range rows, Each each) {
     const std::size_t tiles = tile_count(rows);
+    if (tiles == 1) return each(mine, rows);
     for (std::size_t i = mine.begin; i < mine.end;) {
+      const std::size_t panel = i / tiles;
       const std::size_t first = i % tiles;
       const std::size_t last = std::min(tiles, first + mine.end - i);
-      each(i / tiles, Range{rows.begin + first * kTileRows,
-                            std::min(rows.end, rows.begin + last * kTileRows)});
+      each(Range{panel, panel + 1}, Range{rows.begin + first * kTileRows,
+                                          std::min(rows.end, rows.begin + last * kTileRows)});
       i += last - first;
     }
   }
 
  private:
+  void multiply_panels(const Rows& x, const Product& product, Range panels, Range rows) const;
   void multiply_panel(const Rows& x, const Product& product, std::size_t panel, Range rows) const;
 
   CpuWorkspace& w_;
