@@ -226,7 +226,8 @@ class Whole(unittest.TestCase):
             for stage, name in one.mistake.items():
                 told = sentences[stage][name]["en"]
                 self.untold += [] if told in text else [f"{one.id}: {name}"]
-        self.assertLessEqual(len(self.untold), len(self.made.students) // 50, self.untold)
+        n_mistakes = sum(len(one.mistake) for one in self.made.students)
+        self.assertLessEqual(len(self.untold), n_mistakes // 10, self.untold)  # as catalogue_test.py allows
         if any(one.id == "chinese" for one in self.made.students):
             self.assertIn("不能编译", (self.room / "feedback" / "chinese.md").read_text(encoding="utf-8"))
             self.assertIn("original", page.partition("Look at these")[2])

@@ -25,6 +25,7 @@ from grading import submission  # noqa: E402
 
 ENDINGS = {"exited": "wrong", "no_answer": "wrong"}  # of attacks, where grading has a wider word
 NOT_OWN_WORK = ("brings_its_own_main", "includes_our_answer", "links_our_answer")  # refused before they are linked
+STATE = re.compile(r"^ +static (?!const)", re.M)  # of a function
 STAGES = course.stages()
 MARKER = "hook-was-here"
 
@@ -119,7 +120,7 @@ class Student:
         self.mistake = {}  # {stage id: name of the mistake}
         self.earned = {}  # {stage id: points}; all of them where it passes, else 0
         self.worker = {}  # {stage id: the built program that must get the same points}
-        self.meets = set()  # ids of stages that are wrong where two threads meet: how many groups show it is chance
+        self.meets = set()  # ids of stages that keep state, which two threads may share: the groups that fail are chance
         self.days = {}  # {stage id: days late}
         self.problem = False  # with pulling
         self.seen = True
@@ -158,7 +159,7 @@ class Class:
         student = self.add(id)
         student.files.update(of_the_catalogue(self.build, stage.number, program["file"]))
         student.worker[stage.id] = course.mistakes_folder(stage) / catalogue.name_of(program)
-        if "two threads" in program.get("why", ""):
+        if STATE.search(text_of(stage, program["file"])):
             student.meets.add(stage.id)
         if "why" not in program:  # which has no sentence of its own
             student.mistake[stage.id] = program.get("same_as", catalogue.name_of(program))
