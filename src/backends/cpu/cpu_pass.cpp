@@ -111,7 +111,8 @@ class Pass {
     slice_.multiply(rows, {scored_only ? first_scored_row() : 0, rows_}, {products.data(), n});
   }
 
-  // f(gate) * up, panel by panel: the two never leave the cache.
+  // f(gate) * up, panel by panel: the two never leave the cache. A panel of each in turn: twelve of
+  // one and then twelve of the other were read 15% more slowly.
   void compute(const FusedGate& step) {
     const PanelMatrix& gate = weights_.matrix(step.gate.weight);
     const PanelMatrix& up = weights_.matrix(step.up.weight);
@@ -141,28 +142,23 @@ class Pass {
     const auto& [gate, up, gate_bias, up_bias, function, limit, alpha] = product;
     const auto activate = k_.activate[static_cast<std::size_t>(function)];
     const std::size_t most = std::min(slice_.max_rows(gate), slice_.max_rows(up));
-    // Few rows leave room for the outputs of several panels.
-    const std::size_t at_once = rows.size() <= most ? kTileRows / rows.size() : 1;
     float* const g = slice_.scratch().tile.data();
     float* const u = g + kTileRows * kPanelOutputs;
-    for (std::size_t panel = panels.begin; panel < panels.end; panel += at_once) {
-      const Range some{panel, std::min(panel + at_once, panels.end)};
-      const std::size_t output = panel * kPanelOutputs, width = some.size() * kPanelOutputs;
-      const std::size_t n_outputs = std::min(width, gate.outputs - output);
+    for (std::size_t panel = panels.begin; panel < panels.end; ++panel) {
+      const std::size_t output = panel * kPanelOutputs;
+      const std::size_t n_outputs = std::min(kPanelOutputs, gate.outputs - output);
       for (std::size_t r = rows.begin; r < rows.end; r += most) {
         const std::size_t n = std::min(most, rows.end - r);
-        slice_.tiles(gate, some, x, r, n, {g, width}, rows);
-        slice_.tiles(up, some, x, r, n, {u, width}, rows);
-        for (std::size_t i = 0; i < n; ++i) {
-          float* const row = g + i * width;
-          float* const up_row = u + i * width;
-          if (gate_bias != nullptr) k_.add(gate_bias + output, n_outputs, row);
-          if (up_bias != nullptr) k_.add(up_bias + output, n_outputs, up_row);
-          float* const to = &out(r + i, output);
+        slice_.tile(gate, panel, x, r, n, {g}, rows);
+        slice_.tile(up, panel, x, r, n, {u}, rows);
+        for (std::size_t i = 0; i < n * kPanelOutputs; i += kPanelOutputs) {
+          if (gate_bias != nullptr) k_.add(gate_bias + output, n_outputs, g + i);
+          if (up_bias != nullptr) k_.add(up_bias + output, n_outputs, u + i);
+          float* const to = &out(r + i / kPanelOutputs, output);
           if (limit == 0.0f) {
-            activate(row, up_row, n_outputs, to);
+            activate(g + i, u + i, n_outputs, to);
           } else {
-            k_.clamped_swiglu(row, up_row, n_outputs, alpha, limit, to);
+            k_.clamped_swiglu(g + i, u + i, n_outputs, alpha, limit, to);
           }
         }
       }
