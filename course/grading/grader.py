@@ -171,6 +171,7 @@ class Turns:
 
     @contextlib.contextmanager
     def take(self, how):
+        PLACE.mkdir(parents=True, exist_ok=True)
         with open(PLACE / "turn", "w") as turn:
             with open(PLACE / "door", "w") as door:
                 fcntl.flock(door, fcntl.LOCK_EX)
