@@ -111,8 +111,8 @@ class Pass {
     slice_.multiply(rows, {scored_only ? first_scored_row() : 0, rows_}, {products.data(), n});
   }
 
-  // f(gate) * up, panel by panel: the two never leave the cache. A panel of each in turn: twelve of
-  // one and then twelve of the other were read 15% more slowly.
+  // f(gate) * up, panel by panel: the two never leave the cache. Reading twelve panels of gate and
+  // then twelve of up took 15% longer.
   void compute(const FusedGate& step) {
     const PanelMatrix& gate = weights_.matrix(step.gate.weight);
     const PanelMatrix& up = weights_.matrix(step.up.weight);

@@ -53,12 +53,18 @@ void ThreadSlice::multiply(const Rows& x, Range rows, std::span<const Product> p
 void ThreadSlice::multiply_panels(const Rows& x, const Product& product, Range panels,
                                   Range rows) const {
   const auto& [weight, bias, out, add, activate] = product;
-  const std::size_t whole = std::min(panels.end, weight->outputs / kPanelOutputs);
-  const bool direct = bias == nullptr && activate == nullptr && rows.size() <= max_rows(*weight);
-  if (direct && panels.begin < whole) {
-    tiles(*weight, {panels.begin, whole}, x, rows.begin, rows.size(),
-          {&out(rows.begin, panels.begin * kPanelOutputs), out.stride(), add}, rows);
-    panels.begin = whole;
+  const PanelMatrix& m = *weight;
+  const std::size_t most = max_rows(m);
+  // Whole panels are written where they belong: rows that are one tile go through all of them,
+  // other rows through one panel before the next.
+  const std::size_t whole = bias == nullptr && activate == nullptr ? m.outputs / kPanelOutputs : 0;
+  while (panels.begin < std::min(panels.end, whole)) {
+    const std::size_t end = rows.size() <= most ? std::min(panels.end, whole) : panels.begin + 1;
+    for (std::size_t r = rows.begin; r < rows.end; r += most) {
+      tiles(m, {panels.begin, end}, x, r, std::min(most, rows.end - r),
+            {&out(r, panels.begin * kPanelOutputs), out.stride(), add}, rows);
+    }
+    panels.begin = end;
   }
   for (std::size_t panel = panels.begin; panel < panels.end; ++panel) {
     multiply_panel(x, product, panel, rows);
@@ -71,13 +77,8 @@ void ThreadSlice::multiply_panel(const Rows& x, const Product& product, std::siz
   const PanelMatrix& m = *weight;
   const std::size_t output = panel * kPanelOutputs;
   const std::size_t n_outputs = std::min(kPanelOutputs, m.outputs - output);
-  const bool direct = n_outputs == kPanelOutputs && bias == nullptr && activate == nullptr;
   for (std::size_t r = rows.begin; r < rows.end; r += max_rows(m)) {
     const std::size_t n = std::min(max_rows(m), rows.end - r);
-    if (direct) {
-      tile(m, panel, x, r, n, {&out(r, output), out.stride(), add}, rows);
-      continue;
-    }
     float* values = scratch_.tile.data();
     tile(m, panel, x, r, n, {values}, rows);
     for (std::size_t i = 0; i < n; ++i, values += kPanelOutputs) {
