@@ -46,6 +46,7 @@ OFFICIAL = (*progress.OFFICIAL, "course/grading", "course/mistakes", "course/sha
 # The script that compiles a stage for the CUDA emulator, and the headers that it includes.
 EMULATOR = [course.ROOT / name for name in ("tools", "src/cuda_emulator")]
 building = threading.Lock()
+built = {}  # {number of a stage: the folder of its wrong programs, or None}
 prepared = None  # the folder of the headers, if another process has made it
 
 
@@ -112,11 +113,12 @@ def precompile(folder):
         list(pool.map(run, commands.values()))
 
 
-@functools.lru_cache(maxsize=None)
 def mistakes(number):
-    """The built wrong programs of a stage, or None."""
+    """The wrong programs of a stage, built for the first student who needs them; None where they do not build."""
     with building:
-        return course.build_mistakes(course.find_stage(number, course.stages()), only=True)
+        if number not in built:
+            built[number] = course.build_mistakes(course.find_stage(number, course.stages()), only=True)
+        return built[number]
 
 
 def official():
@@ -271,7 +273,8 @@ class Work:
         """What the gate says, with the known mistake where there is one."""
         worker = self.make(stage)
         kept = self.folder / f"{stage.number}-asked"
-        return course.judge(stage, worker, self.seeds[stage.id], kept, mistakes(stage.number), self.turns)
+        return course.judge(stage, worker, self.seeds[stage.id], kept, lambda _: mistakes(stage.number),
+                            built.get(stage.number), self.turns)
 
     def describe(self, group, stage, entry):
         """A group of points for the result; entry: its stage's, which gets the line."""

@@ -501,11 +501,21 @@ class NoTurns:
     together = alone = staticmethod(contextlib.nullcontext)
 
 
-def judge(stage, worker, seed, keep, mistakes=None, turns=NoTurns):
-    """run_gate in two steps: what is right, and then, where nothing is wrong, what is fast.
+def judge(stage, worker, seed, keep, known_mistakes, built=None, turns=NoTurns):
+    """What is right, what is fast, and where something is wrong, which known mistake it is.
 
-    turns: two contexts. `together` with other work is the first step; the second is `alone`, because it measures time.
+    known_mistakes: called with the result where a name is needed; gives the folder of the stage's wrong programs, or
+    None.
+    built: that folder, if it is there already: then the gate looks for the name at once.
+    turns: two contexts: `together` with other work, and `alone`, where time is measured.
     """
+    result = judge_once(stage, worker, seed, keep, built, turns)
+    folder = known_mistakes(result) if not built and needs_a_name(result, stage) else None
+    return judge_once(stage, worker, seed, keep, folder, turns) if folder else result
+
+
+def judge_once(stage, worker, seed, keep, mistakes, turns):
+    """run_gate in two steps: what is right, and then, where nothing is wrong, what is fast."""
     exact = [group["name"] for group in stage.groups if group["name"] not in stage.timed]
     with turns.together():
         result = run_gate(stage, worker, seed, mistakes, keep, exact)
@@ -552,10 +562,8 @@ def test_stage(stage, explain=False, seed=None):
         worker = BUILD / "course" / f"worker_{stage.number}"
         seed = os.environ.get("STAGE_SEED") or seed or secrets.randbits(63)
         with doing(say("doing_test", stage.id)):
-            result = judge(stage, worker, seed, stage.requests)
-            known = build_mistakes(stage, found=result) if explain and needs_a_name(result, stage) else None
-            if known:
-                result = judge(stage, worker, seed, stage.requests, known)
+            result = judge(stage, worker, seed, stage.requests,
+                           lambda found: build_mistakes(stage, found=found) if explain else None)
         result.seed = seed
         return result
     if refused:
