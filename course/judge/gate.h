@@ -42,7 +42,8 @@ struct Case {
 const std::map<std::string, Expected>& expected_of(const Case& question, std::size_t call);
 
 // Asks the worker named by STAGE_WORKER and fails the running test with a diagnosis if the answer
-// is not right. Returns whether it was. Code that is not written yet skips the test.
+// is not right. Returns whether the test goes on: not if the code is not written yet, which skips
+// the test, or hangs. After a wrong answer it does: the more cases, the surer the mistake's name.
 bool judge(const Case& question);
 
 // The same for an output of token ids of which only the counts are fixed: each id must come as

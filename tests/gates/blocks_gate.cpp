@@ -59,7 +59,7 @@ Case fresh_mlp(Inputs& inputs, std::size_t rows, std::size_t dim, std::size_t ff
 
 TEST(Mlp, EqualsPyTorch) {
   for (const Case& dumped : dumped_cases("mlp")) {
-    if (!judge(block_case(dumped, kMlpOrder)) && ::testing::Test::IsSkipped()) return;
+    if (!judge(block_case(dumped, kMlpOrder))) return;
   }
 }
 
@@ -163,7 +163,7 @@ Case rope_case(const std::string& name, const Tensor& x, const Tensor& inv_freq,
 TEST(Rope, EqualsPyTorch) {
   for (Case one : dumped_cases("rope")) {
     one.expected = {{"x", one.expected.at("y")}};
-    if (!judge(one) && ::testing::Test::IsSkipped()) return;
+    if (!judge(one)) return;
   }
 }
 
@@ -302,7 +302,7 @@ TEST(AttentionBlock, EqualsPyTorch) {
     const auto& inputs = one.request.inputs;
     one.expected["cached keys"] = stacked(exact(inputs.at("past_k")), dumped.expected.at("k_rope"));
     one.expected["cached values"] = stacked(exact(inputs.at("past_v")), dumped.expected.at("v"));
-    if (!judge(one) && ::testing::Test::IsSkipped()) return;
+    if (!judge(one)) return;
   }
 }
 

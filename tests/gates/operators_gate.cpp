@@ -70,7 +70,7 @@ Case with_tolerance_of(const Expected& twin, Case one) {
 TEST(Silu, EqualsPyTorch) {
   for (const Case& one : dumped_cases("silu")) {
     const Expected twin = twin_silu(exact(one.request.inputs.at("x")));
-    if (!judge(with_tolerance_of(twin, one)) && IsSkipped()) return;
+    if (!judge(with_tolerance_of(twin, one))) return;
   }
 }
 
@@ -136,7 +136,7 @@ TEST(Swiglu, EqualsPyTorch) {
   for (const Case& one : dumped_cases("swiglu")) {
     const auto& inputs = one.request.inputs;
     const Expected twin = twin_swiglu(exact(inputs.at("gate")), exact(inputs.at("up")));
-    if (!judge(with_tolerance_of(twin, one)) && IsSkipped()) return;
+    if (!judge(with_tolerance_of(twin, one))) return;
   }
 }
 
@@ -343,8 +343,7 @@ TEST(MatmulTransbViews, GoesFromRowToRowByTheStride) {
   Case one = matmul_case("rows that lie apart", 1.0, inputs.tensor({3, 11}), inputs.tensor({5, 11}),
                          0.0, filled({3, 5}, 0.0f));
   one.request.gap = 3;
-  judge(one);
-  if (IsSkipped()) return;
+  if (!judge(one)) return;
   one = sized_product(inputs, 4, 6, 37);
   one.name = "rows that lie far apart, " + one.name;
   one.request.gap = 4001;
