@@ -12,26 +12,33 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr int kSignal = SIGURG;  // at which debuggers do not stop
-constexpr std::size_t kStops = 24;
+// Not every stop shows: the thread must be where the other's call changes what it goes on with.
+constexpr std::size_t kStops = 24;       // at least, that lasted until the other's call had ended
+constexpr std::size_t kMostStops = 96;   // while time is left
+constexpr milliseconds kMoreTime{1000};  // for more than kStops
+constexpr std::size_t kLeft = 50;      // that ended before: the machine is busy, or a lock is held
 constexpr std::size_t kTries = 1000;   // a short call is often over before the signal comes
 constexpr microseconds kStep{10};      // by so much longer it runs each time, before it is stopped
 constexpr milliseconds kPatience{20};  // it may hold a lock for which the other one waits
 constexpr milliseconds kMostTime{4000};
 
-enum class State { Runs, IsAsked, Stopped, WasElsewhere };
+enum class State { Runs, IsAsked, Stopped, WasElsewhere, Left };
 std::atomic<State> state{State::Runs};
 thread_local volatile std::sig_atomic_t is_stoppable = 0;
 
-// Until the state is another, or for so long.
-void wait_while(State old, milliseconds most) {
-  const auto end = steady_clock::now() + most;
-  while (state == old && steady_clock::now() < end) std::this_thread::sleep_for(kStep);
+// Until the value is another, or until patience ends.
+template <class T>
+void wait_while(const std::atomic<T>& value, T old) {
+  const auto end = steady_clock::now() + kPatience;
+  while (value == old && steady_clock::now() < end) std::this_thread::sleep_for(kStep);
 }
 
 void on_signal(int) {
   const int kept = errno;
   state = is_stoppable != 0 ? State::Stopped : State::WasElsewhere;
-  wait_while(State::Stopped, kPatience);
+  wait_while(state, State::Stopped);
+  State still = State::Stopped;
+  state.compare_exchange_strong(still, State::Left);
   errno = kept;
 }
 
@@ -40,8 +47,9 @@ void on_signal(int) {
 Stoppable::Stoppable(bool is) : before_(is_stoppable != 0) { is_stoppable = is; }
 Stoppable::~Stoppable() { is_stoppable = before_; }
 
-StoppedThread::StoppedThread(pthread_t thread, const std::atomic<bool>& ended)
-    : thread_(thread), ended_(ended), deadline_(steady_clock::now() + kMostTime) {
+StoppedThread::StoppedThread(pthread_t thread, const std::atomic<std::size_t>& calls,
+                             const std::atomic<bool>& ended)
+    : thread_(thread), calls_(calls), ended_(ended), begin_(steady_clock::now()) {
   struct sigaction action {};
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART;
@@ -53,17 +61,24 @@ StoppedThread::~StoppedThread() { state = State::Runs; }
 bool StoppedThread::stop() {
   state = State::IsAsked;
   if (::pthread_kill(thread_, kSignal) != 0) return false;
-  wait_while(State::IsAsked, kPatience);
+  wait_while(state, State::IsAsked);
   return state == State::Stopped;
 }
 
+bool StoppedThread::is_enough() const {
+  const auto taken = steady_clock::now() - begin_;
+  return stops_ >= (taken < kMoreTime ? kMostStops : kStops) || left_ >= kLeft ||
+         tries_ >= kTries || taken >= kMostTime;
+}
+
 bool StoppedThread::stop_again() {
-  state = State::Runs;
-  while (stops_ < kStops && ++tries_ < kTries && !ended_ && steady_clock::now() < deadline_) {
-    std::this_thread::sleep_for(kStep * stops_);
-    if (!stop()) continue;
-    ++stops_;
-    return true;
+  const State before = state.exchange(State::Runs);
+  stops_ += before == State::Stopped ? 1 : 0;
+  left_ += before == State::Left ? 1 : 0;
+  while (!ended_ && !is_enough()) {
+    wait_while(calls_, calls_.load());  // on a busy machine time alone is no progress
+    std::this_thread::sleep_for(kStep * (tries_++ % kStops));
+    if (stop()) return true;
   }
   return false;
 }

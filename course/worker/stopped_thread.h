@@ -28,8 +28,9 @@ class Stoppable {
 // Stops a thread that calls again and again, each time somewhere else.
 class StoppedThread {
  public:
-  // ended: the thread says that it makes no more calls.
-  StoppedThread(pthread_t thread, const std::atomic<bool>& ended);
+  // calls: how many the thread has made; ended: that it makes no more.
+  StoppedThread(pthread_t thread, const std::atomic<std::size_t>& calls,
+                const std::atomic<bool>& ended);
   ~StoppedThread();
   StoppedThread(const StoppedThread&) = delete;
   StoppedThread& operator=(const StoppedThread&) = delete;
@@ -39,11 +40,14 @@ class StoppedThread {
 
  private:
   bool stop();
+  bool is_enough() const;
 
   pthread_t thread_;
+  const std::atomic<std::size_t>& calls_;
   const std::atomic<bool>& ended_;
-  std::chrono::steady_clock::time_point deadline_;
+  std::chrono::steady_clock::time_point begin_;
   std::size_t stops_ = 0;
+  std::size_t left_ = 0;
   std::size_t tries_ = 0;
 };
 

@@ -130,14 +130,17 @@ void call_side_by_side(Repeated& first, Repeated& second) {
 // The second in a thread of its own, in whose middle the first is made.
 void call_inside(Repeated& first, Repeated& second) {
   std::atomic<bool> enough = false;
+  std::atomic<std::size_t> calls = 0;
   std::atomic<bool> ended = false;
   std::thread thread([&] {
-    second.run([&] { return !enough; });
+    second.run([&] {
+      ++calls;
+      return !enough;
+    });
     ended = true;
   });
   {
-    StoppedThread stopped(thread.native_handle(), ended);
-    stopped.stop_again();
+    StoppedThread stopped(thread.native_handle(), calls, ended);
     first.run([&] { return stopped.stop_again(); });
   }
   enough = true;
