@@ -188,6 +188,7 @@ class Whole(unittest.TestCase):
             mark = points * (1 - one.days.get(stage.id, 0) / 10)
             if stage.id in one.meets:
                 mark = float(row[f"stage_{stage.id}"])
+                self.assertLess(mark, stage.points, stage.id)
             self.assertEqual(float(row[f"stage_{stage.id}"]), mark, stage.id)
             expected += mark
         self.assertEqual(float(row["mark"]), expected)
@@ -226,8 +227,7 @@ class Whole(unittest.TestCase):
             for stage, name in one.mistake.items():
                 told = sentences[stage][name]["en"]
                 self.untold += [] if told in text else [f"{one.id}: {name}"]
-        n_mistakes = sum(len(one.mistake) for one in self.made.students)
-        self.assertLessEqual(len(self.untold), n_mistakes // 10, self.untold)  # as catalogue_test.py allows
+        self.assertLessEqual(len(self.untold), len(self.made.students) // 50, self.untold)
         if any(one.id == "chinese" for one in self.made.students):
             self.assertIn("不能编译", (self.room / "feedback" / "chinese.md").read_text(encoding="utf-8"))
             self.assertIn("original", page.partition("Look at these")[2])
