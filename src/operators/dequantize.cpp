@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "operators/check.h"
 #include "operators/half_to_float.h"
-#include "operators/k_block.h"
+#include "operators/k_quant_block.h"
 
 namespace stagecraft {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "base/large_memory.h"
 #include "base/stopwatch.h"
-#include "operators/k_block.h"
+#include "operators/k_quant_block.h"
 #include "operators/kernels/ceilings.h"
 #include "operators/kernels/panel_matrix.h"
 #include "operators/matmul_transb.h"

@@ -9,8 +9,8 @@
 #include "operators/dequantize.h"
 #include "operators/float_to_half.h"
 #include "operators/half_to_float.h"
-#include "operators/k_block.h"
-#include "operators/kernels/k_panel.h"
+#include "operators/k_quant_block.h"
+#include "operators/kernels/k_quant_panel.h"
 
 namespace stagecraft {
 namespace {
@@ -259,7 +259,7 @@ void pack_panel(const StoredTensor& matrix, std::size_t first, std::span<std::by
     case DType::Q5_K:
     case DType::Q6_K:
     case DType::IQ4_XS:
-      return pack_k_panel(matrix, first, rows, panel);
+      return pack_k_quant_panel(matrix, first, rows, panel);
     default:
       return pack_as_bf16(matrix, first, rows, panel);
   }

@@ -20,7 +20,7 @@ namespace stagecraft {
 //   Q4     the same with [4][32][4] bytes: byte (w, o, i) holds input 4w + i in its low half and
 //          input 16 + 4w + i in its high half, each weight + 8
 //   Q4_1    as Q4 (weights from 0), then also [32] minima as f16
-//   Q4_K, Q5_K, Q6_K, IQ4_XS  see k_panel.h
+//   Q4_K, Q5_K, Q6_K, IQ4_XS  see k_quant_panel.h
 //   Q8ByInput  [inputs] of a float, the scale of all 32 outputs, and their 32 signed bytes
 //
 // One copy serves a prompt (many rows to a panel) and a single token (a panel is read straight

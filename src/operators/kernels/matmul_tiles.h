@@ -1,7 +1,7 @@
 #pragma once
 
+#include "operators/kernels/i8mm_pairs.h"
 #include "operators/kernels/kernels.h"
-#include "operators/kernels/pairs.h"
 #include "operators/kernels/simd.h"
 
 // The kernels that everything is made of: one panel of weights times a few rows of activations.
@@ -32,9 +32,10 @@ struct TileShape {
 #if defined(__AVX512F__)
 constexpr TileShape kFloats{12, 2}, kHalves{12, 2}, kPairs{6, 2}, kBytes{6, 2};
 #elif defined(__ARM_FEATURE_MATMUL_INT8)
-// Bytes, see pairs.h: 8 sums of integers and 8 of floats, 4 vectors of zipped weights, of which the
-// nibbles take 2 more, and a pair of rows: 23 of 32. With 6 rows it would be 31, and GCC keeps sums
-// in memory. A single row goes through whole lines of the cache, as it does without pairs.
+// Bytes, see i8mm_pairs.h: 8 sums of integers and 8 of floats, 4 vectors of zipped weights, of
+// which the nibbles take 2 more, and a pair of rows: 23 of 32. With 6 rows it would be 31, and GCC
+// keeps sums in memory. A single row goes through whole lines of the cache, as it does without
+// pairs.
 constexpr TileShape kFloats{6, 4}, kHalves{6, 4}, kPairs{3, 4}, kBytes{4, 2, 4};
 #elif defined(__aarch64__)
 constexpr TileShape kFloats{6, 4}, kHalves{6, 4}, kPairs{3, 4}, kBytes{3, 4};

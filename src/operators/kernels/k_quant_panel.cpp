@@ -1,9 +1,9 @@
-#include "operators/kernels/k_panel.h"
+#include "operators/kernels/k_quant_panel.h"
 
 #include <array>
 #include <cstring>
 
-#include "operators/k_block.h"
+#include "operators/k_quant_block.h"
 
 namespace stagecraft {
 namespace {
@@ -96,8 +96,8 @@ void put_iq4_xs(const KBlock& k, std::size_t output, std::byte* to) {
 
 }  // namespace
 
-void pack_k_panel(const StoredTensor& matrix, std::size_t first, std::size_t rows,
-                  std::span<std::byte> panel) {
+void pack_k_quant_panel(const StoredTensor& matrix, std::size_t first, std::size_t rows,
+                        std::span<std::byte> panel) {
   const std::size_t row_bytes = matrix.bytes.size() / matrix.shape[0];
   const std::size_t block_bytes = dtype_block(matrix.dtype).bytes;
   std::byte* to = panel.data();

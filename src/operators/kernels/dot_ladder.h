@@ -1,12 +1,12 @@
 #pragma once
 
-#include "operators/kernels/rows.h"
+#include "operators/kernels/row_kernels.h"
 #include "operators/kernels/simd.h"
 
-// The first rungs of the ladder that docs/kernels.md climbs; tiles.h is the top of it. Each makes
-// one number of a product: the sum of a[k] * b[k], a row of activations with a row of weights as
-// the file has it. The engine uses none of them: `./stage bench --operators` measures them, a test
-// holds them to the textbook's.
+// The first rungs of the ladder that docs/kernels.md climbs; matmul_tiles.h is the top of it. Each
+// makes one number of a product: the sum of a[k] * b[k], a row of activations with a row of weights
+// as the file has it. The engine uses none of them: `./stage bench --operators` measures them, a
+// test holds them to the textbook's.
 
 namespace stagecraft::STAGECRAFT_ISA {
 namespace {

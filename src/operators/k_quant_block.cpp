@@ -1,4 +1,4 @@
-#include "operators/k_block.h"
+#include "operators/k_quant_block.h"
 
 #include <cstring>
 

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "operators/kernels/k_panel.h"
-#include "operators/kernels/tiles.h"
+#include "operators/kernels/k_quant_panel.h"
+#include "operators/kernels/matmul_tiles.h"
 
-// Tiles of K-quants, whose panels k_panel.h draws. What shares a scale is summed exactly in
+// Tiles of K-quants, whose panels k_quant_panel.h draws. What shares a scale is summed exactly in
 // integers. Its product with the scale of its 256 is exact too: 11 bits of an f16 times at most 7.
 
 namespace stagecraft::STAGECRAFT_ISA {

@@ -8,8 +8,8 @@
 
 namespace stagecraft {
 
-// Panels of K-quants: the numbers of operators/k_block.h for 32 outputs, without a byte more than
-// in the file. 256 inputs after the other:
+// Panels of K-quants: the numbers of operators/k_quant_block.h for 32 outputs, without a byte more
+// than in the file. 256 inputs after the other:
 //
 //   Q4_K, Q5_K
 //     [32] d, then [32] dmin, as f16
@@ -38,7 +38,7 @@ constexpr std::size_t kKNibbles = 16 * kPanelOutputs;  // of a block of 32 input
 constexpr std::size_t kKBits = 4 * kPanelOutputs;      // of a bit per input of a block
 
 // Writes the panel of outputs [first, first + rows) of a stored matrix of one of these types.
-void pack_k_panel(const StoredTensor& matrix, std::size_t first, std::size_t rows,
-                  std::span<std::byte> panel);
+void pack_k_quant_panel(const StoredTensor& matrix, std::size_t first, std::size_t rows,
+                        std::span<std::byte> panel);
 
 }  // namespace stagecraft
