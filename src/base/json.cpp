@@ -1,9 +1,11 @@
 #include "base/json.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
@@ -174,30 +176,59 @@ class Builder : public nlohmann::json::json_sax_t {
   struct Member {
     std::uint64_t beginning;  // of the key: tells most of them apart without a look at the text
     std::uint32_t index;
+
+    auto operator<=>(const Member&) const = default;
   };
 
   // Notes the members in the order of their keys, so that each is found without a look at all
   // others. Throws Error if a key is there twice.
   void sort_members(std::uint32_t object) {
-    const auto key = [&](const Member& one) { return data_.text(data_.values[one.index].key); };
     members_.clear();
     for (std::uint32_t at = data_.values[object].first_child; at != kNone;
          at = data_.values[at].next) {
       members_.push_back({beginning_of(data_.text(data_.values[at].key)), at});
     }
-    std::ranges::sort(members_, [&](const Member& one, const Member& other) {
-      if (one.beginning != other.beginning) return one.beginning < other.beginning;
-      const int order = key(one).compare(key(other));
-      return order != 0 ? order < 0 : one.index < other.index;
-    });
+    sort_by_beginning();
+    const auto alike = [](const Member& one, const Member& other) {
+      return one.beginning == other.beginning;
+    };
+    auto run = std::ranges::adjacent_find(members_, alike);
+    while (run != members_.end()) {
+      const auto end = std::find_if(run, members_.end(),
+                                    [&](const Member& other) { return !alike(*run, other); });
+      sort_by_text({run, end});
+      run = std::adjacent_find(end, members_.end(), alike);
+    }
     data_.values[object].text.offset = static_cast<std::uint32_t>(data_.by_key.size());
     for (const Member& member : members_) data_.by_key.push_back(member.index);
-    const auto twice = std::ranges::adjacent_find(
-        members_, [&](const Member& one, const Member& other) { return key(one) == key(other); });
-    if (twice != members_.end()) {
-      const std::uint32_t second = std::next(twice)->index;
-      throw Error("{}: '{}' is given twice", data_.file, way_to(data_, second));
+  }
+
+  // Byte by byte from the last, each time keeping the order before: for the 150,000 keys of a
+  // vocabulary this takes a third of std::sort's time.
+  void sort_by_beginning() {
+    constexpr std::size_t kMany = 256;
+    if (members_.size() < kMany) {
+      std::ranges::sort(members_);
+      return;
     }
+    other_.resize(members_.size());
+    for (int shift = 0; shift < 64; shift += 8) {
+      const auto byte = [&](const Member& one) { return one.beginning >> shift & 0xff; };
+      std::array<std::size_t, 257> place{};  // where the next member with this byte goes
+      for (const Member& one : members_) ++place[byte(one) + 1];
+      std::partial_sum(place.begin(), place.end(), place.begin());
+      for (const Member& one : members_) other_[place[byte(one)]++] = one;
+      members_.swap(other_);
+    }
+  }
+
+  void sort_by_text(std::span<Member> run) {
+    const auto key = [&](const Member& one) { return data_.text(data_.values[one.index].key); };
+    std::ranges::sort(run, {}, [&](const Member& one) { return std::pair(key(one), one.index); });
+    const auto twice = std::ranges::adjacent_find(run, {}, key);
+    if (twice == run.end()) return;
+    const std::uint32_t second = std::next(twice)->index;
+    throw Error("{}: '{}' is given twice", data_.file, way_to(data_, second));
   }
 
   // Its first bytes as a number that is as large as they are late in the order of texts.
@@ -220,6 +251,7 @@ class Builder : public nlohmann::json::json_sax_t {
   JsonData& data_;
   std::vector<Open> open_;
   std::vector<Member> members_;  // of the object that ends
+  std::vector<Member> other_;    // scratch
   Text key_;
 };
 
