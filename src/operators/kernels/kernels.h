@@ -129,7 +129,7 @@ struct Kernels {
   // The sum of n numbers, a multiple of 128: how fast memory can be read.
   float (*sum)(const float* x, std::size_t n);
   // What the processor does at most for rows of each type: multiply-adds on registers, `rounds`
-  // times some. Returns how many operations that was; *sink (not 0) keeps the compiler honest.
+  // times some. Returns how many operations that was; *sink (1 before) keeps the compiler honest.
   double (*peak[3])(std::size_t rounds, float* sink);
   // Rungs 0 to 2 of docs/kernels.md, one number of a product each: only measured, and tested.
   float (*dot[3])(const float* a, const float* b, std::size_t n);
