@@ -90,7 +90,23 @@ std::string place_of(std::string_view text, std::size_t byte) {
 // Receives the events of nlohmann's parser, which does not recurse, and appends values.
 class Builder : public nlohmann::json::json_sax_t {
  public:
-  Builder(std::string_view text, JsonData& data) : text_(text), data_(data) {}
+  explicit Builder(JsonData& data) : data_(data) {}
+
+  void read(std::string_view text) {
+    text_ = text;
+    nlohmann::json::sax_parse(text, this);
+  }
+  bool add_text(std::string_view text) {
+    return append({.type = Type::kString, .text = store(text)});
+  }
+  bool add_key(std::string_view text) {
+    key_ = store(text);
+    return true;
+  }
+  void end() {
+    if (data_.values[open_.back().index].type == Type::kObject) sort_members(open_.back().index);
+    open_.pop_back();
+  }
 
   bool null() override { return append({}); }
   bool boolean(bool value) override {
@@ -108,21 +124,16 @@ class Builder : public nlohmann::json::json_sax_t {
   bool number_float(number_float_t value, const string_t&) override {
     return append({.type = Type::kFloat, .integer = std::bit_cast<std::int64_t>(value)});
   }
-  bool string(string_t& text) override {
-    return append({.type = Type::kString, .text = store(text)});
-  }
+  bool string(string_t& text) override { return add_text(text); }
   bool binary(binary_t&) override { return false; }  // does not occur in JSON text
-  bool key(string_t& text) override {
-    key_ = store(text);
-    return true;
-  }
+  bool key(string_t& text) override { return add_key(text); }
   bool start_object(std::size_t) override { return open(Type::kObject); }
   bool start_array(std::size_t) override { return open(Type::kArray); }
   bool end_object() override {
-    sort_members(open_.back().index);
-    return close();
+    end();
+    return true;
   }
-  bool end_array() override { return close(); }
+  bool end_array() override { return end_object(); }
   bool parse_error(std::size_t byte, const std::string& token,
                    const nlohmann::detail::exception& problem) override {
     constexpr int kNumberOverflow = 406;
@@ -168,11 +179,6 @@ class Builder : public nlohmann::json::json_sax_t {
     return true;
   }
 
-  bool close() {
-    open_.pop_back();
-    return true;
-  }
-
   struct Member {
     std::uint64_t beginning;  // of the key: tells most of them apart without a look at the text
     std::uint32_t index;
@@ -203,8 +209,8 @@ class Builder : public nlohmann::json::json_sax_t {
     for (const Member& member : members_) data_.by_key.push_back(member.index);
   }
 
-  // Byte by byte from the last, each time keeping the order before: for the 150,000 keys of a
-  // vocabulary this takes a third of std::sort's time.
+  // A radix sort, from the last byte to the first. For the 150,000 keys of a vocabulary it takes a
+  // third of std::sort's time.
   void sort_by_beginning() {
     constexpr std::size_t kMany = 256;
     if (members_.size() < kMany) {
@@ -240,7 +246,10 @@ class Builder : public nlohmann::json::json_sax_t {
     return number;
   }
 
-  Text store(const std::string& text) {
+  Text store(std::string_view text) {
+    if (data_.arena.size() + text.size() > Json::kMaxBytes) {
+      throw Error("{}: expected at most {} bytes of text, found more", data_.file, Json::kMaxBytes);
+    }
     const Text piece{static_cast<std::uint32_t>(data_.arena.size()),
                      static_cast<std::uint32_t>(text.size())};
     data_.arena += text;
@@ -277,9 +286,10 @@ Json::Json(std::string_view text, std::string where) : data_(std::make_unique<Js
     throw Error("{}: not valid JSON: a zero byte at {}", data_->file, place_of(text, zero + 1));
   }
   data_->arena.reserve(text.size() / 2);
-  Builder builder(text, *data_);
-  nlohmann::json::sax_parse(text, &builder);
+  Builder(*data_).read(text);
 }
+
+Json::Json(std::unique_ptr<JsonData> data) : data_(std::move(data)) {}
 
 Json::Json(Json&&) noexcept = default;
 Json& Json::operator=(Json&&) noexcept = default;
@@ -292,6 +302,34 @@ Json parse_json_object(std::string_view text, const std::string& where) {
   if (!json.root().is_object()) json.root().refuse("an object");
   return json;
 }
+
+// --- JsonBuilder ---
+
+struct JsonBuilder::Parts {
+  std::unique_ptr<JsonData> data = std::make_unique<JsonData>();
+  Builder builder{*data};
+};
+
+JsonBuilder::JsonBuilder(std::string where) : parts_(std::make_unique<Parts>()) {
+  parts_->data->file = std::move(where);
+}
+JsonBuilder::~JsonBuilder() = default;
+
+JsonBuilder& JsonBuilder::key(std::string_view key) {
+  parts_->builder.add_key(key);
+  return *this;
+}
+
+void JsonBuilder::text(std::string_view value) { parts_->builder.add_text(value); }
+void JsonBuilder::integer(std::int64_t value) { parts_->builder.number_integer(value); }
+void JsonBuilder::boolean(bool value) { parts_->builder.boolean(value); }
+void JsonBuilder::null() { parts_->builder.null(); }
+void JsonBuilder::json(std::string_view text) { parts_->builder.read(text); }
+void JsonBuilder::begin_object() { parts_->builder.start_object(0); }
+void JsonBuilder::begin_array() { parts_->builder.start_array(0); }
+void JsonBuilder::end() { parts_->builder.end(); }
+
+Json JsonBuilder::take() { return Json(std::move(parts_->data)); }
 
 // --- JsonNode ---
 

@@ -88,7 +88,54 @@ class Json {
   static constexpr std::size_t kMaxDepth = 64;
 
  private:
+  friend class JsonBuilder;
+  explicit Json(std::unique_ptr<JsonData> data);
   std::unique_ptr<JsonData> data_;
+};
+
+// Makes a Json value by value, without a text in between: what a file of another format says, in
+// the words of a JSON file. The same bounds hold, and the same Errors are thrown.
+//
+//   JsonBuilder json("model.gguf: tokenizer");
+//   json.object([&] {
+//     json.key("type").text("BPE");
+//     json.key("merges").array([&] { json.text("a b"); });
+//   });
+//   return json.take();
+class JsonBuilder {
+ public:
+  explicit JsonBuilder(std::string where);
+  ~JsonBuilder();
+
+  // The key of the member that the next call adds: in an object, each value needs one.
+  JsonBuilder& key(std::string_view key);  // UTF-8
+  void text(std::string_view value);       // UTF-8
+  void integer(std::int64_t value);
+  void boolean(bool value);
+  void null();
+  void json(std::string_view text);  // a value of any kind, written as JSON
+  template <class Add>
+  void object(Add add_members) {
+    begin_object();
+    add_members();
+    end();
+  }
+  template <class Add>
+  void array(Add add_elements) {
+    begin_array();
+    add_elements();
+    end();
+  }
+
+  Json take();  // once, when all is added
+
+ private:
+  void begin_object();
+  void begin_array();
+  void end();
+
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
 };
 
 // The same of a text that must be one object.

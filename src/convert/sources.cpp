@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/json.h"
+#include "base/json_text.h"
 #include "base/mapped_file.h"
 #include "checkpoint/checkpoint.h"
 #include "model/config.h"
@@ -25,8 +26,8 @@ SourceTokenizer source_tokenizer(const Conversion& conversion) {
   }
   SourceTokenizer source;
   source.where = path.string();
-  if (auto derived = derived_tokenizer_json(from)) {
-    source.json = std::move(*derived);
+  if (const auto description = describe_tokenizer(from)) {
+    source.json = json_text(description->root());
   } else {
     const fs::path file = fs::is_directory(path) ? path / "tokenizer.json" : path;
     if (file.extension() == ".model" || !fs::exists(file)) {

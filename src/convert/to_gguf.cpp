@@ -9,7 +9,7 @@
 #include "convert/sources.h"
 #include "convert/tensor_plan.h"
 #include "model/gguf_keys.h"
-#include "text/formats/gguf_vocabulary.h"
+#include "text/formats/gguf_vocabulary_writer.h"
 
 namespace stagecraft {
 namespace {

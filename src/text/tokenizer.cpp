@@ -170,8 +170,10 @@ class Encoder {
 // Forty steps that each double a text would fill any memory.
 constexpr int kMaxGrowth = 1'000'000;
 
-Tokenizer::Impl read_tokenizer_json(const Json& document, std::string file) {
-  const JsonNode root = document.root();
+}  // namespace
+
+Tokenizer::Impl Tokenizer::Impl::read(const Json& description) {
+  const JsonNode root = description.root();
   if (const auto version = root.find("version"); version && version->string() != "1.0") {
     version->refuse("'1.0'");
   }
@@ -182,7 +184,7 @@ Tokenizer::Impl read_tokenizer_json(const Json& document, std::string file) {
     }
   }
   Tokenizer::Impl parts;
-  parts.file = std::move(file);
+  parts.file = root.where();
   parts.model = SubwordModel::read(root.at("model"));
   const Vocabulary& vocabulary = parts.model->vocabulary();
   if (const auto part = root.find("normalizer")) parts.normalizer = Normalizer::read(*part);
@@ -208,8 +210,6 @@ Tokenizer::Impl read_tokenizer_json(const Json& document, std::string file) {
   return parts;
 }
 
-}  // namespace
-
 std::optional<std::filesystem::path> tokenizer_file(const std::filesystem::path& path) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(path, ignored)) return path;
@@ -222,15 +222,8 @@ std::optional<std::filesystem::path> tokenizer_file(const std::filesystem::path&
 Tokenizer::Impl Tokenizer::Impl::read(const ModelSource& source) {
   const std::filesystem::path& path = source.path();
   if (path.extension() == ".model") return read_sentencepiece(path);
-  if (const auto derived = derived_tokenizer_json(source)) {
-    return parse(*derived, path.string() + ": tokenizer");
-  }
-  return read_tokenizer_json(Json(read_text_file(path, Json::kMaxBytes), path.string()),
-                             path.string());
-}
-
-Tokenizer::Impl Tokenizer::Impl::parse(std::string_view json, const std::string& name) {
-  return read_tokenizer_json(Json(json, name), name);
+  if (const auto description = describe_tokenizer(source)) return read(*description);
+  return read(Json(read_text_file(path, Json::kMaxBytes), path.string()));
 }
 
 std::size_t Tokenizer::Impl::end_id() const {
@@ -261,7 +254,11 @@ Tokenizer Tokenizer::open(const ModelSource& model) {
 }
 
 Tokenizer Tokenizer::parse(std::string_view tokenizer_json, const std::string& name) {
-  return Tokenizer(std::make_unique<const Impl>(Impl::parse(tokenizer_json, name)));
+  return read(Json(tokenizer_json, name));
+}
+
+Tokenizer Tokenizer::read(const Json& description) {
+  return Tokenizer(std::make_unique<const Impl>(Impl::read(description)));
 }
 
 std::vector<TokenId> Tokenizer::encode(std::string_view text, EncodeOptions options) const {

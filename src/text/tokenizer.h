@@ -13,6 +13,8 @@
 
 namespace stagecraft {
 
+class Json;
+
 // Text to token ids and back, as a Hugging Face tokenizer.json, a sentencepiece tokenizer.model or
 // a model of another format defines it. Immutable once open, so threads may share it.
 class Tokenizer {
@@ -24,6 +26,8 @@ class Tokenizer {
 
   // From the text of a tokenizer.json; `name` stands for its file in errors.
   static Tokenizer parse(std::string_view tokenizer_json, const std::string& name);
+  // From what a tokenizer.json says, wherever it comes from (tokenizer_source.h).
+  static Tokenizer read(const Json& description);
 
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;

@@ -21,8 +21,7 @@ namespace stagecraft {
 struct Tokenizer::Impl {
   // Of the file that tokenizer_file() found.
   static Impl read(const ModelSource& source);
-  // Of the text of a tokenizer.json; `name` stands for its file.
-  static Impl parse(std::string_view json, const std::string& name);
+  static Impl read(const Json& description);
 
   std::string file;
   std::unique_ptr<const SubwordModel> model;

@@ -9,14 +9,14 @@
 
 namespace stagecraft {
 
-std::optional<std::string> derived_tokenizer_json(const ModelSource& model) {
-  if (const auto file = model.gguf()) return gguf_tokenizer_json(file->metadata());
+std::optional<Json> describe_tokenizer(const ModelSource& model) {
+  if (const auto file = model.gguf()) return describe_gguf_tokenizer(file->metadata());
   if (const auto header = model.llama2c()) {
-    return llama2c_tokenizer_json_beside(model.path(), header->vocab_size);
+    return describe_llama2c_tokenizer_beside(model.path(), header->vocab_size);
   }
-  if (const auto file = model.flm()) return flm_tokenizer_json(*file);
+  if (const auto file = model.flm()) return describe_flm_tokenizer(*file);
   if (model.path().extension() == ".bin") {  // llama2.c's vocabulary, without its model
-    return llama2c_tokenizer_json(model.path(), std::nullopt);
+    return describe_llama2c_tokenizer(model.path(), std::nullopt);
   }
   return std::nullopt;
 }

@@ -1,14 +1,14 @@
 #pragma once
 
 #include <optional>
-#include <string>
 
+#include "base/json.h"
 #include "checkpoint/model_source.h"
 
 namespace stagecraft {
 
-// For a model whose vocabulary is in no tokenizer.json (GGUF, llama2.c, .flm): the text of the one
-// that says the same. nullopt for a folder and for any other file. Throws Error naming the file.
-std::optional<std::string> derived_tokenizer_json(const ModelSource& model);
+// For a model whose vocabulary is in no tokenizer.json (GGUF, llama2.c, .flm): what one would say.
+// nullopt for a folder and for any other file. Throws Error naming the file.
+std::optional<Json> describe_tokenizer(const ModelSource& model);
 
 }  // namespace stagecraft

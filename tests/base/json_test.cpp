@@ -7,6 +7,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "checkpoint/safetensors.h"
 #include "tests/support/temporary_folder.h"
 
@@ -145,6 +146,49 @@ TEST(Json, AHeaderOfAHundredThousandTensorsIsReadInASecond) {
               EXPECT_EQ(file.tensors().size(), tensors.size());
             }),
             kLongest);
+}
+
+TEST(JsonBuilder, MakesWhatATextSays) {
+  JsonBuilder json("model.gguf: tokenizer");
+  json.object([&] {
+    json.key("type").text("B\"PE\n");
+    json.key("flag").boolean(true);
+    json.key("none").null();
+    json.key("ids").array([&] {
+      json.integer(-1);
+      json.json(R"({"a": [1.5, "x"]})");
+    });
+    json.key("").object([] {});
+  });
+  const Json made = json.take();
+  const std::string text =
+      R"({"type":"B\"PE\n","flag":true,"none":null,"ids":[-1,{"a":[1.5,"x"]}],"":{}})";
+  EXPECT_EQ(json_text(made.root()), text);
+  EXPECT_TRUE(made.root() == Json(text, "file").root());
+  EXPECT_EQ(made.root().at("ids").where(), "model.gguf: tokenizer: ids");
+}
+
+TEST(JsonBuilder, RefusesAKeyThatComesTwice) {
+  const auto problem = [](auto add_members) -> std::string {
+    JsonBuilder json("file");
+    try {
+      json.object([&] { json.key("in").object([&] { add_members(json); }); });
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(problem([](JsonBuilder& json) {
+              json.key("a").null();
+              json.key("b").null();
+              json.key("a").null();
+            }),
+            "file: 'in.a' is given twice");
+  EXPECT_EQ(problem([](JsonBuilder& json) {  // among many, alike in their first bytes
+              for (int i = 0; i < 1000; ++i)
+                json.key(fmt::format("tensor number {}", i % 999)).null();
+            }),
+            "file: 'in.tensor number 0' is given twice");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "base/utf8.h"
 #include "checkpoint/gguf.h"
 #include "tests/text/fixtures.h"
@@ -64,7 +65,7 @@ TEST(GgufTokenizerKinds, TellControlFromUserDefinedAndUnused) {
 // behind it, whatever id the file says.
 TEST_P(GgufTokenizer, IsWrittenWithAnAddedTokenInTheVocabularyOrBehindIt) {
   const GgufFile file(TEST_DATA "/gguf/tokenizer-" + GetParam() + ".gguf");
-  const auto json = nlohmann::json::parse(gguf_tokenizer_json(file.metadata()));
+  const auto json = json_value(json_text(describe_gguf_tokenizer(file.metadata()).root()));
   const auto& vocabulary = json.at("model").at("vocab");
   if (!vocabulary.is_object()) GTEST_SKIP() << "a list, whose order is the ids";
   std::size_t next = vocabulary.size();

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
-#include "text/formats/vocabulary_json.h"
+#include "text/formats/description_parts.h"
 
 namespace stagecraft {
 namespace {
@@ -81,7 +81,7 @@ std::string jinja_text(std::string_view text) {
 
 }  // namespace
 
-std::string flm_tokenizer_json(const FlmFile& file) {
+Json describe_flm_tokenizer(const FlmFile& file) {
   const std::vector<VocabularyToken> tokens = tokens_of(file);
   if (tokens.empty()) throw Error("{}: expected a vocabulary, found none", file.name());
   std::vector<bool> in_vocabulary(tokens.size());
@@ -112,13 +112,21 @@ std::string flm_tokenizer_json(const FlmFile& file) {
   const auto unknown = id_in(file, "unk_token_id");
   const bool has_unknown = unknown && *unknown < tokens.size() && !tokens[*unknown].text.empty();
   if (has_unknown) in_vocabulary[*unknown] = true;
-  return fmt::format(
-      R"({{"version":"1.0","added_tokens":{},"normalizer":{},"pre_tokenizer":{},)"
-      R"("post_processor":{},"decoder":{},"model":{{"type":"LongestMatch","unk_token":{},)"
-      R"("vocab":{}}}}})",
-      added_tokens_json(tokens), normalizer, pre_tokenizer,
-      post_processor_json(tokens, begin, std::nullopt), decoder,
-      has_unknown ? quoted(tokens[*unknown].text) : "null", vocab_json(tokens, in_vocabulary));
+  JsonBuilder json(file.name() + ": tokenizer");
+  json.object([&] {
+    json.key("version").text("1.0");
+    add_added_tokens(json.key("added_tokens"), tokens);
+    json.key("normalizer").json(normalizer);
+    json.key("pre_tokenizer").json(pre_tokenizer);
+    add_post_processor(json.key("post_processor"), tokens, begin, std::nullopt);
+    json.key("decoder").json(decoder);
+    json.key("model").object([&] {
+      json.key("type").text("LongestMatch");
+      add_token_text(json.key("unk_token"), tokens, has_unknown ? unknown : std::nullopt);
+      add_vocab(json.key("vocab"), tokens, in_vocabulary);
+    });
+  });
+  return json.take();
 }
 
 std::string flm_chat_template(const FlmFile& file) {

@@ -7,10 +7,9 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/json.h"
 #include "base/utf8.h"
+#include "text/formats/description_parts.h"
 #include "text/formats/gguf_pre_tokenizers.h"
-#include "text/formats/vocabulary_json.h"
 
 namespace stagecraft {
 namespace {
@@ -123,32 +122,37 @@ std::vector<bool> byte_level_vocabulary(const GgufMetadata& metadata,
   return in_vocabulary;
 }
 
-std::string byte_level_json(const GgufMetadata& metadata,
-                            const std::vector<VocabularyToken>& tokens) {
+Json describe_byte_level(const GgufMetadata& metadata, const std::vector<VocabularyToken>& tokens) {
   const GgufPreTokenizer* pre = find_gguf_pre_tokenizer(metadata.text_or(kPre, "default"));
   if (pre == nullptr) metadata.refuse(kPre, "a way to cut text that is known here");
   const std::vector<std::string_view> merges = read_texts(metadata, kMerges);
   const auto in_vocabulary = byte_level_vocabulary(metadata, tokens, merges);
-  std::string merges_json;
-  for (const std::string_view merge : merges) {
-    if (!merges_json.empty()) merges_json += ',';
-    append_quoted(merges_json, merge);
-  }
-  return fmt::format(
-      R"({{"version":"1.0","added_tokens":{},"normalizer":{},"pre_tokenizer":{},)"
-      R"("post_processor":{},"decoder":{{"type":"ByteLevel","add_prefix_space":false,)"
-      R"("trim_offsets":true,"use_regex":true}},"model":{{"type":"BPE",)"
-      R"("ignore_merges":{},"vocab":{},"merges":[{}]}}}})",
-      added_tokens_json(tokens), pre->normalizer, pre->pre_tokenizer,
-      post_processor_json(tokens, begin_token(metadata, tokens, pre->adds_bos),
-                          end_token(metadata, tokens)),
-      pre->ignore_merges, vocab_json(tokens, in_vocabulary), merges_json);
+  JsonBuilder json(metadata.file() + ": tokenizer");
+  json.object([&] {
+    json.key("version").text("1.0");
+    add_added_tokens(json.key("added_tokens"), tokens);
+    json.key("normalizer").json(pre->normalizer);
+    json.key("pre_tokenizer").json(pre->pre_tokenizer);
+    add_post_processor(json.key("post_processor"), tokens,
+                       begin_token(metadata, tokens, pre->adds_bos), end_token(metadata, tokens));
+    json.key("decoder").json(
+        R"({"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true})");
+    json.key("model").object([&] {
+      json.key("type").text("BPE");
+      json.key("ignore_merges").boolean(pre->ignore_merges);
+      add_vocab(json.key("vocab"), tokens, in_vocabulary);
+      json.key("merges").array([&] {
+        for (const std::string_view merge : merges) json.text(merge);
+      });
+    });
+  });
+  return json.take();
 }
 
 // ---- model "llama" ------------------------------------------------------------------------------
 
-std::string sentencepiece_json(const GgufMetadata& metadata,
-                               const std::vector<VocabularyToken>& tokens) {
+Json describe_sentencepiece(const GgufMetadata& metadata,
+                            const std::vector<VocabularyToken>& tokens) {
   const std::vector<double> scores = metadata.numbers(kScores);
   if (scores.size() != tokens.size()) {
     metadata.refuse(kScores, fmt::format("one for each of {} tokens", tokens.size()));
@@ -166,18 +170,20 @@ std::string sentencepiece_json(const GgufMetadata& metadata,
   vocabulary.begin = begin_token(metadata, tokens, true);
   vocabulary.end = end_token(metadata, tokens);
   vocabulary.space_first = metadata.flag_or("tokenizer.ggml.add_space_prefix", true);
+  vocabulary.where = metadata.file() + ": tokenizer";
   vocabulary.tokens_where = fmt::format("{}: '{}'", metadata.file(), kTokens);
   vocabulary.scores_where = fmt::format("{}: '{}'", metadata.file(), kScores);
-  return scored_vocabulary_json(vocabulary);
+  return describe_scored_vocabulary(vocabulary);
 }
 
 }  // namespace
 
-std::string gguf_tokenizer_json(const GgufMetadata& metadata) {
+Json describe_gguf_tokenizer(const GgufMetadata& metadata) {
   const std::string_view model = metadata.text(kModel);
   if (model != "gpt2" && model != "llama") metadata.refuse(kModel, "'gpt2' or 'llama'");
   const std::vector<VocabularyToken> tokens = read_tokens(metadata);
-  return model == "gpt2" ? byte_level_json(metadata, tokens) : sentencepiece_json(metadata, tokens);
+  return model == "gpt2" ? describe_byte_level(metadata, tokens)
+                         : describe_sentencepiece(metadata, tokens);
 }
 
 }  // namespace stagecraft

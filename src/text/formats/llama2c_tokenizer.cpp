@@ -10,7 +10,7 @@
 #include "base/utf8.h"
 #include "checkpoint/byte_reader.h"
 #include "checkpoint/llama2c.h"
-#include "text/formats/vocabulary_json.h"
+#include "text/formats/description_parts.h"
 
 namespace stagecraft {
 namespace {
@@ -86,8 +86,8 @@ std::string with_marks_for_spaces(std::string_view text) {
 
 }  // namespace
 
-std::string llama2c_tokenizer_json(const std::filesystem::path& path,
-                                   std::optional<std::size_t> vocab_size) {
+Json describe_llama2c_tokenizer(const std::filesystem::path& path,
+                                std::optional<std::size_t> vocab_size) {
   const std::string file = path.string();
   const std::string text = read_text_file(path, kMaxFileBytes);
   const std::vector<Entry> entries = read_entries(text, file);
@@ -98,6 +98,7 @@ std::string llama2c_tokenizer_json(const std::filesystem::path& path,
   const bool bytes = has_bytes(entries);
   std::deque<std::string> spelt;  // texts that do not stand so in the file
   ScoredVocabulary vocabulary;
+  vocabulary.where = file + ": tokenizer";
   vocabulary.tokens_where = vocabulary.scores_where = file;
   for (std::size_t id = 0; id < entries.size(); ++id) {
     std::string_view token = entries[id].text;
@@ -123,7 +124,7 @@ std::string llama2c_tokenizer_json(const std::filesystem::path& path,
   }
   vocabulary.unknown = 0;
   vocabulary.begin = 1;
-  return scored_vocabulary_json(vocabulary);
+  return describe_scored_vocabulary(vocabulary);
 }
 
 std::optional<std::filesystem::path> find_llama2c_tokenizer(const std::filesystem::path& model,
@@ -136,10 +137,9 @@ std::optional<std::filesystem::path> find_llama2c_tokenizer(const std::filesyste
   return std::nullopt;
 }
 
-std::string llama2c_tokenizer_json_beside(const std::filesystem::path& model,
-                                          std::size_t vocab_size) {
+Json describe_llama2c_tokenizer_beside(const std::filesystem::path& model, std::size_t vocab_size) {
   if (const auto file = find_llama2c_tokenizer(model, vocab_size)) {
-    return llama2c_tokenizer_json(*file, vocab_size);
+    return describe_llama2c_tokenizer(*file, vocab_size);
   }
   throw Error(
       "{}: expected its vocabulary beside it, as {} or tok{}.bin, found none (elsewhere: "

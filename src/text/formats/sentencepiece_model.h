@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/token.h"
-#include "text/formats/vocabulary_json.h"
+#include "text/formats/description_parts.h"
 #include "text/vocabulary.h"
 
 namespace stagecraft {

@@ -19,11 +19,11 @@ std::optional<Json> read_beside(const std::filesystem::path& path, const char* n
   return Json(read_text_file(file, Json::kMaxBytes), file.string());
 }
 
-std::string added_token(std::int64_t id, std::string_view content, bool special,
-                        std::string_view flags = "") {
-  return fmt::format(R"({{"id":{},"content":{},"normalized":false,"special":{}{}}})", id,
-                     quoted(content), special, flags);
-}
+struct AddedPiece {
+  std::string text;
+  bool special = true;
+  bool lstrip = false, rstrip = false, single_word = false;
+};
 
 std::int64_t number_of(const JsonNode& key) {
   const std::string_view digits = key.key();
@@ -38,34 +38,42 @@ std::int64_t number_of(const JsonNode& key) {
 
 // The control pieces and the unknown one, which text may spell where special tokens are parsed, and
 // what was added to the model since, as the "added_tokens" of a tokenizer.json.
-std::string added_tokens_json(const SentencepieceModel& model, const std::optional<Json>& config,
-                              const std::optional<Json>& added) {
-  std::map<std::int64_t, std::string> tokens;
+Json describe_added_tokens(const SentencepieceModel& model, const std::optional<Json>& config,
+                           const std::optional<Json>& added) {
+  std::map<std::int64_t, AddedPiece> pieces;
   for (std::size_t i = 0; i < model.pieces.size(); ++i) {
     const TokenKind kind = model.pieces[i].kind;
     if (kind != TokenKind::Control && kind != TokenKind::Unknown) continue;
-    const auto id = static_cast<std::int64_t>(i);
-    tokens[id] = added_token(id, model.pieces[i].text, true);
+    pieces[static_cast<std::int64_t>(i)] = {std::string(model.pieces[i].text)};
   }
   const auto decoder = config ? config->root().find("added_tokens_decoder") : std::nullopt;
   if (decoder) {
     for (const JsonNode node : decoder->members()) {
-      std::string flags;
-      for (const char* flag : {"lstrip", "rstrip", "single_word"}) {
-        flags += fmt::format(R"(,"{}":{})", flag, node.boolean_or(flag, false));
-      }
-      const std::int64_t id = number_of(node);
-      tokens[id] =
-          added_token(id, node.at("content").string(), node.boolean_or("special", false), flags);
+      pieces[number_of(node)] = {std::string(node.at("content").string()),
+                                 node.boolean_or("special", false),
+                                 node.boolean_or("lstrip", false), node.boolean_or("rstrip", false),
+                                 node.boolean_or("single_word", false)};
     }
   } else if (added) {
     for (const JsonNode node : added->root().members()) {
-      tokens[node.integer()] = added_token(node.integer(), node.key(), true);
+      pieces[node.integer()] = {std::string(node.key())};
     }
   }
-  std::string json;
-  for (const auto& [id, token] : tokens) json += (json.empty() ? "" : ",") + token;
-  return "[" + json + "]";
+  JsonBuilder json(model.file + ": added tokens");
+  json.array([&] {
+    for (const auto& [id, piece] : pieces) {
+      json.object([&] {
+        json.key("id").integer(id);
+        json.key("content").text(piece.text);
+        json.key("normalized").boolean(false);
+        json.key("special").boolean(piece.special);
+        json.key("lstrip").boolean(piece.lstrip);
+        json.key("rstrip").boolean(piece.rstrip);
+        json.key("single_word").boolean(piece.single_word);
+      });
+    }
+  });
+  return json.take();
 }
 
 PostProcessor post_processor_for(const SentencepieceModel& model,
@@ -80,8 +88,9 @@ PostProcessor post_processor_for(const SentencepieceModel& model,
   const auto begin = place("add_bos_token", true, model.bos_id);
   const auto end = place("add_eos_token", false, model.eos_id);
   if (!begin && !end) return {};
-  const std::string json = post_processor_json(model.pieces, begin, end);
-  return PostProcessor(Json(json, model.file).root());
+  JsonBuilder json(model.file);
+  add_post_processor(json, model.pieces, begin, end);
+  return PostProcessor(json.take().root());
 }
 
 Decoder decoder_for(const SentencepieceModel& model) {
@@ -115,7 +124,7 @@ Tokenizer::Impl read_sentencepiece(const std::filesystem::path& path) {
     parts.model = std::make_unique<Unigram>(model);
   }
   parts.normalizer = std::make_unique<SentencepieceNormalizer>(model);
-  const Json tokens(added_tokens_json(model, config, added), parts.file + ": added tokens");
+  const Json tokens = describe_added_tokens(model, config, added);
   parts.added = AddedTokens(tokens.root(), parts.model->vocabulary(), parts.normalizer.get());
   parts.decoder = decoder_for(model);
   parts.post_processor = post_processor_for(model, config);

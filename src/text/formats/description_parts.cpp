@@ -1,4 +1,4 @@
-#include "text/formats/vocabulary_json.h"
+#include "text/formats/description_parts.h"
 
 #include <fmt/format.h>
 
@@ -71,31 +71,12 @@ std::vector<Merge> merges_by_score(const ScoredVocabulary& vocabulary) {
   return merges;
 }
 
+std::int64_t as_id(std::size_t index) { return static_cast<std::int64_t>(index); }
+
 }  // namespace
 
 bool VocabularyToken::is_added() const {
   return kind == TokenKind::Unknown || kind == TokenKind::Control || kind == TokenKind::UserDefined;
-}
-
-void append_quoted(std::string& json, std::string_view text) {
-  json += '"';
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      json += '\\';
-      json += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      json += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    } else {
-      json += c;
-    }
-  }
-  json += '"';
-}
-
-std::string quoted(std::string_view text) {
-  std::string json;
-  append_quoted(json, text);
-  return json;
 }
 
 void keep_ids_of_added(const std::vector<VocabularyToken>& tokens,
@@ -107,52 +88,76 @@ void keep_ids_of_added(const std::vector<VocabularyToken>& tokens,
   }
 }
 
-std::string vocab_json(const std::vector<VocabularyToken>& tokens,
-                       const std::vector<bool>& in_vocabulary) {
-  std::string json = "{";
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    if (!in_vocabulary[i]) continue;
-    if (json.size() > 1) json += ',';
-    append_quoted(json, tokens[i].text);
-    json += fmt::format(":{}", i);
-  }
-  return json + "}";
-}
-
-std::string added_tokens_json(const std::vector<VocabularyToken>& tokens) {
-  std::string json = "[";
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    if (!tokens[i].is_added()) continue;
-    if (json.size() > 1) json += ',';
-    json +=
-        fmt::format(R"({{"id":{},"content":{},"single_word":false,"lstrip":false,"rstrip":false,)"
-                    R"("normalized":false,"special":{}}})",
-                    i, quoted(tokens[i].text), tokens[i].kind != TokenKind::UserDefined);
-  }
-  return json + "]";
-}
-
-std::string post_processor_json(const std::vector<VocabularyToken>& tokens,
-                                std::optional<std::size_t> begin, std::optional<std::size_t> end) {
-  if (!begin && !end) return "null";
-  std::string single = R"({"Sequence":{"id":"A","type_id":0}})";
-  std::string specials;
-  const auto add = [&](std::size_t id) {
-    const std::string text = quoted(tokens[id].text);
-    if (specials.find(text + ":{") == std::string::npos) {
-      specials += fmt::format(R"({}{}:{{"id":{},"ids":[{}],"tokens":[{}]}})",
-                              specials.empty() ? "" : ",", text, text, id, text);
+void add_vocab(JsonBuilder& json, const std::vector<VocabularyToken>& tokens,
+               const std::vector<bool>& in_vocabulary) {
+  json.object([&] {
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      if (in_vocabulary[i]) json.key(tokens[i].text).integer(as_id(i));
     }
-    return fmt::format(R"({{"SpecialToken":{{"id":{},"type_id":0}}}})", text);
-  };
-  if (begin) single = add(*begin) + "," + single;
-  if (end) single += "," + add(*end);
-  return fmt::format(
-      R"({{"type":"TemplateProcessing","single":[{}],"pair":[{},{}],"special_tokens":{{{}}}}})",
-      single, single, R"({"Sequence":{"id":"B","type_id":1}})", specials);
+  });
 }
 
-std::string scored_vocabulary_json(const ScoredVocabulary& vocabulary) {
+void add_added_tokens(JsonBuilder& json, const std::vector<VocabularyToken>& tokens) {
+  json.array([&] {
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      if (!tokens[i].is_added()) continue;
+      json.object([&] {
+        json.key("id").integer(as_id(i));
+        json.key("content").text(tokens[i].text);
+        for (const char* flag : {"single_word", "lstrip", "rstrip", "normalized"}) {
+          json.key(flag).boolean(false);
+        }
+        json.key("special").boolean(tokens[i].kind != TokenKind::UserDefined);
+      });
+    }
+  });
+}
+
+void add_token_text(JsonBuilder& json, const std::vector<VocabularyToken>& tokens,
+                    std::optional<std::size_t> id) {
+  if (id) return json.text(tokens[*id].text);
+  json.null();
+}
+
+void add_post_processor(JsonBuilder& json, const std::vector<VocabularyToken>& tokens,
+                        std::optional<std::size_t> begin, std::optional<std::size_t> end) {
+  if (!begin && !end) return json.null();
+  const auto add_token = [&](std::optional<std::size_t> id) {
+    if (!id) return;
+    json.object([&] {
+      json.key("SpecialToken").object([&] {
+        json.key("id").text(tokens[*id].text);
+        json.key("type_id").integer(0);
+      });
+    });
+  };
+  const auto add_text = [&] {
+    add_token(begin);
+    json.json(R"({"Sequence":{"id":"A","type_id":0}})");
+    add_token(end);
+  };
+  const auto add_special = [&](std::size_t id) {
+    json.key(tokens[id].text).object([&] {
+      json.key("id").text(tokens[id].text);
+      json.key("ids").array([&] { json.integer(as_id(id)); });
+      json.key("tokens").array([&] { json.text(tokens[id].text); });
+    });
+  };
+  json.object([&] {
+    json.key("type").text("TemplateProcessing");
+    json.key("single").array(add_text);
+    json.key("pair").array([&] {
+      add_text();
+      json.json(R"({"Sequence":{"id":"B","type_id":1}})");
+    });
+    json.key("special_tokens").object([&] {
+      if (begin) add_special(*begin);
+      if (end && (!begin || tokens[*end].text != tokens[*begin].text)) add_special(*end);
+    });
+  });
+}
+
+Json describe_scored_vocabulary(const ScoredVocabulary& vocabulary) {
   const std::vector<VocabularyToken>& tokens = vocabulary.tokens;
   const std::vector<double>& scores = vocabulary.scores;
   std::vector<bool> in_vocabulary(tokens.size());
@@ -175,27 +180,47 @@ std::string scored_vocabulary_json(const ScoredVocabulary& vocabulary) {
   }
   if (unknown) in_vocabulary[*unknown] = true;
   keep_ids_of_added(tokens, in_vocabulary);
-  std::string merges;
-  for (const Merge& merge : merges_by_score(vocabulary)) {
-    merges += merges.empty() ? "[" : ",[";
-    append_quoted(merges, merge.left);
-    merges += ',';
-    append_quoted(merges, merge.right);
-    merges += ']';
-  }
-  return fmt::format(
-      R"({{"version":"1.0","added_tokens":{},"normalizer":{{"type":"Sequence","normalizers":[{})"
-      R"({{"type":"Replace","pattern":{{"String":" "}},"content":"▁"}}]}},"pre_tokenizer":null,)"
-      R"("post_processor":{},"decoder":{{"type":"Sequence","decoders":[)"
-      R"({{"type":"Replace","pattern":{{"String":"▁"}},"content":" "}},{{"type":"ByteFallback"}},)"
-      R"({{"type":"Fuse"}}{}]}},"model":{{"type":"BPE","unk_token":{},"fuse_unk":true,)"
-      R"("byte_fallback":{},"vocab":{},"merges":[{}]}}}})",
-      added_tokens_json(tokens),
-      vocabulary.space_first ? R"({"type":"Prepend","prepend":"▁"},)" : "",
-      post_processor_json(tokens, vocabulary.begin, vocabulary.end),
-      vocabulary.space_first ? R"(,{"type":"Strip","content":" ","start":1,"stop":0})" : "",
-      unknown ? quoted(tokens[*unknown].text) : "null", has_bytes,
-      vocab_json(tokens, in_vocabulary), merges);
+  JsonBuilder json(vocabulary.where);
+  json.object([&] {
+    json.key("version").text("1.0");
+    add_added_tokens(json.key("added_tokens"), tokens);
+    json.key("normalizer").object([&] {
+      json.key("type").text("Sequence");
+      json.key("normalizers").array([&] {
+        if (vocabulary.space_first) json.json(R"({"type":"Prepend","prepend":"▁"})");
+        json.json(R"({"type":"Replace","pattern":{"String":" "},"content":"▁"})");
+      });
+    });
+    json.key("pre_tokenizer").null();
+    add_post_processor(json.key("post_processor"), tokens, vocabulary.begin, vocabulary.end);
+    json.key("decoder").object([&] {
+      json.key("type").text("Sequence");
+      json.key("decoders").array([&] {
+        json.json(R"({"type":"Replace","pattern":{"String":"▁"},"content":" "})");
+        json.json(R"({"type":"ByteFallback"})");
+        json.json(R"({"type":"Fuse"})");
+        if (vocabulary.space_first) {
+          json.json(R"({"type":"Strip","content":" ","start":1,"stop":0})");
+        }
+      });
+    });
+    json.key("model").object([&] {
+      json.key("type").text("BPE");
+      add_token_text(json.key("unk_token"), tokens, unknown);
+      json.key("fuse_unk").boolean(true);
+      json.key("byte_fallback").boolean(has_bytes);
+      add_vocab(json.key("vocab"), tokens, in_vocabulary);
+      json.key("merges").array([&] {
+        for (const Merge& merge : merges_by_score(vocabulary)) {
+          json.array([&] {
+            json.text(merge.left);
+            json.text(merge.right);
+          });
+        }
+      });
+    });
+  });
+  return json.take();
 }
 
 }  // namespace stagecraft

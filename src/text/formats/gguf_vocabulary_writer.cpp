@@ -1,4 +1,4 @@
-#include "text/formats/gguf_vocabulary.h"
+#include "text/formats/gguf_vocabulary_writer.h"
 
 #include <algorithm>
 #include <array>
@@ -11,9 +11,9 @@
 #include "base/json_text.h"
 #include "base/utf8.h"
 #include "checkpoint/gguf_metadata.h"
+#include "text/formats/description_parts.h"
 #include "text/formats/gguf_pre_tokenizers.h"
 #include "text/formats/gguf_tokenizer.h"
-#include "text/formats/vocabulary_json.h"
 
 namespace stagecraft {
 namespace {
@@ -246,7 +246,7 @@ void check_same_ids(const GgufWriter& pairs, const Tokenizer& tokenizer, const s
   ByteReader reader({reinterpret_cast<const std::byte*>(file.data()), file.size()}, where);
   reader.take(16, "header");  // magic, version, number of tensors
   const GgufMetadata metadata(reader, reader.number<std::uint64_t>("number of metadata pairs"));
-  const Tokenizer ours = Tokenizer::parse(gguf_tokenizer_json(metadata), where);
+  const Tokenizer ours = Tokenizer::read(describe_gguf_tokenizer(metadata));
   const auto compare = [&](std::string_view text) {
     if (utf8_error_offset(text) != std::string_view::npos) return;
     for (const bool special : {false, true}) {

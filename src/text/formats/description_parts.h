@@ -6,10 +6,13 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json.h"
+
 namespace stagecraft {
 
-// Parts of a tokenizer.json, written from a vocabulary that another kind of file brings (GGUF,
-// llama2.c, .flm), so that there is one tokenizer and not one for each.
+// A tokenizer is made from a description: what a tokenizer.json says. These are the parts of one,
+// from a vocabulary that another kind of file brings (GGUF, llama2.c, .flm), so that there is one
+// tokenizer and not one for each.
 
 // What a token is; numbered as GGUF and sentencepiece do.
 enum class TokenKind {
@@ -29,23 +32,22 @@ struct VocabularyToken {
   bool is_added() const;
 };
 
-// `text` as a JSON string, quotes and all. By hand: a vocabulary has hundreds of thousands.
-void append_quoted(std::string& json, std::string_view text);
-std::string quoted(std::string_view text);
-
 // The "vocab" of the model: {"text": id} of those tokens that are `in_vocabulary`.
-std::string vocab_json(const std::vector<VocabularyToken>& tokens,
-                       const std::vector<bool>& in_vocabulary);
+void add_vocab(JsonBuilder& json, const std::vector<VocabularyToken>& tokens,
+               const std::vector<bool>& in_vocabulary);
 // Puts into the vocabulary each added token that others there follow: Hugging Face's tokenizers
 // give one that is missing the next id behind all that are there, whatever id it should have.
 void keep_ids_of_added(const std::vector<VocabularyToken>& tokens,
                        std::vector<bool>& in_vocabulary);
 
-// All but user-defined ones are special.
-std::string added_tokens_json(const std::vector<VocabularyToken>& tokens);
-// A "post_processor" that puts one token before a text and one behind it; "null" for none.
-std::string post_processor_json(const std::vector<VocabularyToken>& tokens,
-                                std::optional<std::size_t> begin, std::optional<std::size_t> end);
+// The "added_tokens". All but user-defined ones are special.
+void add_added_tokens(JsonBuilder& json, const std::vector<VocabularyToken>& tokens);
+// The text of a token, or null.
+void add_token_text(JsonBuilder& json, const std::vector<VocabularyToken>& tokens,
+                    std::optional<std::size_t> id);
+// A "post_processor" that puts one token before a text and one behind it; null for none.
+void add_post_processor(JsonBuilder& json, const std::vector<VocabularyToken>& tokens,
+                        std::optional<std::size_t> begin, std::optional<std::size_t> end);
 
 // A sentencepiece vocabulary of type BPE: tokens with a score each, a space written as U+2581.
 struct ScoredVocabulary {
@@ -55,13 +57,14 @@ struct ScoredVocabulary {
   std::optional<std::size_t> begin;    // put before every text
   std::optional<std::size_t> end;      // put behind it
   bool space_first = true;             // a text begins with a space
+  std::string where;                   // the description's, for errors
   std::string tokens_where;            // for errors: "FILE: 'tokenizer.ggml.tokens'"
   std::string scores_where;
 };
 
-// The whole tokenizer.json. What two tokens merge into goes by the scores: written down as a list
+// The whole description. What two tokens merge into goes by the scores: written down as a list
 // of merges, as Hugging Face's conversion does. Throws Error for a score that is no number, and for
 // tokens so long or so many that all ways to cut them would fill the memory.
-std::string scored_vocabulary_json(const ScoredVocabulary& vocabulary);
+Json describe_scored_vocabulary(const ScoredVocabulary& vocabulary);
 
 }  // namespace stagecraft

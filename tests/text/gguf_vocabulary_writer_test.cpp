@@ -1,5 +1,5 @@
 // A tokenizer.json that was written as the keys of a GGUF file makes the same ids.
-#include "text/formats/gguf_vocabulary.h"
+#include "text/formats/gguf_vocabulary_writer.h"
 
 #include <gtest/gtest.h>
 
