@@ -15,8 +15,8 @@
 #include "checkpoint/safetensors.h"
 #include "course/judge/kept_requests.h"
 #include "course/judge/known_answers.h"
+#include "course/judge/many_programs.h"
 #include "course/judge/messages.h"
-#include "course/judge/panel.h"
 #include "course/judge/paths.h"
 #include "course/judge/referee.h"
 
@@ -259,8 +259,8 @@ bool judge_by(const Case& question, const FindProblem& find_problem) {
     referee(question);
     return true;
   }
-  if (is_panel()) {
-    ask_panel(question, find_problem);
+  if (has_many_programs()) {
+    ask_many_programs(question, find_problem);
     return true;
   }
   if (has_hung(history(), question.request.function)) {  // ten seconds are enough

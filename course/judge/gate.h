@@ -42,8 +42,8 @@ struct Case {
 const std::map<std::string, Expected>& expected_of(const Case& question, std::size_t call);
 
 // Asks the worker named by STAGE_WORKER and fails the running test with a diagnosis if the answer
-// is not right. Returns whether the test goes on: not if the code is not written yet, which skips
-// the test, or hangs. After a wrong answer it does: the more cases, the surer the mistake's name.
+// is not right. Returns whether the test goes on. It ends if the code is not written yet (then it
+// is skipped) or hangs. It goes on after a wrong answer: more cases make the mistake's name surer.
 bool judge(const Case& question);
 
 // The same for an output of token ids of which only the counts are fixed: each id must come as

@@ -9,9 +9,9 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "course/judge/many_programs.h"
 #include "course/judge/messages.h"
 #include "course/judge/mistakes.h"
-#include "course/judge/panel.h"
 #include "course/judge/referee.h"
 #include "course/sandbox/confinement.h"
 
@@ -55,8 +55,8 @@ class NamedMistakes : public ::testing::EmptyTestEventListener {
 
 class Panel : public ::testing::EmptyTestEventListener {
   void OnTestIterationEnd(const ::testing::UnitTest&, int) override {
-    if (!is_panel()) return;
-    ::testing::Test::RecordProperty("refused", refused_by_panel().dump(-1, ' ', true));
+    if (!has_many_programs()) return;
+    ::testing::Test::RecordProperty("refused", refused_programs().dump(-1, ' ', true));
   }
 };
 

@@ -4,7 +4,7 @@
 #include "course/mine/on_gpu.h"
 
 #include "base/error.h"
-#include "course/mine/ways.h"
+#include "course/mine/linear_way_ranks.h"
 #include "cuda_emulator/guest.h"
 #include "operators/on_gpu.h"
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "course/mine/ways.h"
+#include "course/mine/linear_way_ranks.h"
 #include "operators/matmul_packed.h"
 
 namespace stagecraft {

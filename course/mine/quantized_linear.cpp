@@ -4,7 +4,7 @@
 #include <mutex>
 #include <vector>
 
-#include "course/mine/ways.h"
+#include "course/mine/linear_way_ranks.h"
 #include "operators/q8_0.h"
 
 namespace stagecraft {

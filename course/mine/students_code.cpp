@@ -1,6 +1,6 @@
 #include "programs/students_code.h"
 
-#include "course/mine/ways.h"
+#include "course/mine/linear_way_ranks.h"
 
 namespace stagecraft {
 namespace {

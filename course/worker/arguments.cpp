@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "course/worker/guards.h"
+#include "course/worker/forbidden_memory.h"
 #include "course/worker/stopped_thread.h"
 
 namespace stagecraft::stages {

@@ -3,7 +3,7 @@
 
 #include "course/worker/calls.h"
 #include "course/worker/chain.h"
-#include "course/worker/guards.h"
+#include "course/worker/forbidden_memory.h"
 #include "operators/q8_0.h"
 
 namespace stagecraft::stages {

@@ -12,7 +12,7 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr int kSignal = SIGURG;  // at which debuggers do not stop
-// Not every stop shows: the thread must be where the other's call changes what it goes on with.
+// Not every stop finds a shared buffer: the thread must still need what the other call overwrites.
 constexpr std::size_t kStops = 24;       // at least, that lasted until the other's call had ended
 constexpr std::size_t kMostStops = 96;   // while time is left
 constexpr milliseconds kMoreTime{1000};  // for more than kStops

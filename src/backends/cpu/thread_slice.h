@@ -116,7 +116,7 @@ class ThreadSlice {
 
  private:
   void multiply_panels(const Rows& x, const Product& product, Range panels, Range rows) const;
-  // By way of scratch: with a bias or an activation, or where the panel is not full.
+  // Through scratch memory: for a bias, an activation, or a panel that is not full.
   void multiply_panel(const Rows& x, const Product& product, std::size_t panel, Range rows) const;
 
   CpuWorkspace& w_;

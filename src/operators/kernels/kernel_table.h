@@ -2,10 +2,10 @@
 
 // One table of kernels. CMake compiles this once per line of instruction_sets.txt, with
 // STAGECRAFT_ISA set to the name of the instruction set.
-#include "operators/kernels/dot_ladder.h"
+#include "operators/kernels/dot_examples.h"
 #include "operators/kernels/k_quant_tiles.h"
 #include "operators/kernels/matmul_tiles.h"
-#include "operators/kernels/peaks.h"
+#include "operators/kernels/peak_loops.h"
 #include "operators/kernels/row_kernels.h"
 
 namespace stagecraft::STAGECRAFT_ISA {

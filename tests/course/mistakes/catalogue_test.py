@@ -91,17 +91,17 @@ def within_walls(stage, programs, seed, pool):
     return filter(None, pool.map(judge, (program for program in programs if program["is"] == "right")))
 
 
-def ask_panel(stage, programs, seed, named, costs=True):
+def ask_many_programs(stage, programs, seed, named, costs=True):
     """{name: what was wrong}, of those that the gate refused on this seed, and what was wrong with the gate, or None.
     One gate asks all programs. named: with the known mistakes that it finds; else each until its first failure.
     costs: also what the emulated GPU counts, where a right program may be costly."""
     suites = ":".join(f"{group['name']}.*" for group in stage.groups if costs or "bands" not in group)
     folder = course.mistakes_folder(stage)
     with tempfile.TemporaryDirectory(dir=course.quick_folder()) as scratch:
-        panel = {"STAGE_OURS": str(folder), "STAGE_PANEL": ":".join(map(catalogue.name_of, programs)),
-                 "STAGE_SEED": str(seed), "STAGE_MISTAKES": str(folder) if named else "", "STAGE_ANSWERS": scratch,
-                 "TMPDIR": scratch, "TEST_TMPDIR": scratch}
-        said, how = course.run_judge(f"{suites}:-*Speed*", "none", panel, scratch)
+        settings = {"STAGE_OURS": str(folder), "STAGE_PROGRAMS": ":".join(map(catalogue.name_of, programs)),
+                    "STAGE_SEED": str(seed), "STAGE_MISTAKES": str(folder) if named else "", "STAGE_ANSWERS": scratch,
+                    "TMPDIR": scratch, "TEST_TMPDIR": scratch}
+        said, how = course.run_judge(f"{suites}:-*Speed*", "none", settings, scratch)
     if said is None:
         return {}, f"seed {seed}: the gate did not finish: {how}"
     return json.loads(said["refused"]), None
@@ -111,8 +111,8 @@ def on_a_seed(stage, programs, seed):
     """Verdicts that are others with other numbers."""
     refused = {}
     for kind in "wrong", "right":
-        asked, problem = ask_panel(stage, [program for program in programs if program["is"] == kind], seed, named=False,
-                                   costs=kind == "wrong")
+        of_kind = [program for program in programs if program["is"] == kind]
+        asked, problem = ask_many_programs(stage, of_kind, seed, named=False, costs=kind == "wrong")
         if problem:
             return [problem]
         refused |= asked
@@ -137,7 +137,7 @@ def main():
     wrong = [program for program in programs if program["is"] == "wrong"]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         problems += within_walls(stage, programs, seeds[0], pool)
-        refused_here, problem = ask_panel(stage, wrong, seeds[0], named=True)
+        refused_here, problem = ask_many_programs(stage, wrong, seeds[0], named=True)
         problems += [problem] if problem else []
         for program in [] if problem else wrong:
             said = refused_here.get(catalogue.name_of(program))

@@ -10,15 +10,15 @@ namespace stagecraft::stages {
 // A gate can judge many programs of the catalogue by the same cases, which are then made once:
 //
 //   STAGE_OURS      their folder
-//   STAGE_PANEL     their names, "no_mean:in_double"
+//   STAGE_PROGRAMS  their names, "no_mean:in_double"
 //   STAGE_MISTAKES  the same folder, if the known mistakes that they make are to be named; else
 //                   none is asked again after its first failure
 //
 // They need no walls.
-bool is_panel();
-void ask_panel(const Case& question, const FindProblem& find_problem);
+bool has_many_programs();
+void ask_many_programs(const Case& question, const FindProblem& find_problem);
 
 // By name, of those that failed: {"first": what was wrong first, "mistakes": {suite: mistake}}.
-nlohmann::json refused_by_panel();
+nlohmann::json refused_programs();
 
 }  // namespace stagecraft::stages

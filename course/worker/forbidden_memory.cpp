@@ -1,4 +1,4 @@
-#include "course/worker/guards.h"
+#include "course/worker/forbidden_memory.h"
 
 #include <sys/mman.h>
 

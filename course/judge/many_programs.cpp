@@ -1,4 +1,4 @@
-#include "course/judge/panel.h"
+#include "course/judge/many_programs.h"
 
 #include <gtest/gtest.h>
 
@@ -49,7 +49,7 @@ using Members = std::map<std::string, Member>;
 Members& members() {
   static Members all = [] {
     Members named;
-    std::istringstream names(setting("STAGE_PANEL"));
+    std::istringstream names(setting("STAGE_PROGRAMS"));
     for (std::string name; std::getline(names, name, ':');) named[name];
     return named;
   }();
@@ -101,12 +101,12 @@ nlohmann::json mistakes_of(const std::string& name, const Member& member) {
 
 }  // namespace
 
-bool is_panel() {
-  static const bool is = !setting("STAGE_PANEL").empty();
+bool has_many_programs() {
+  static const bool is = !setting("STAGE_PROGRAMS").empty();
   return is;
 }
 
-void ask_panel(const Case& question, const FindProblem& find_problem) {
+void ask_many_programs(const Case& question, const FindProblem& find_problem) {
   static const fs::path folder = setting("STAGE_OURS");
   static const bool is_to_name = !setting("STAGE_MISTAKES").empty();
   const WrittenRequest request(question.request);
@@ -132,7 +132,7 @@ void ask_panel(const Case& question, const FindProblem& find_problem) {
   }
 }
 
-nlohmann::json refused_by_panel() {
+nlohmann::json refused_programs() {
   nlohmann::json refused = nlohmann::json::object();
   for (const auto& [name, member] : members()) {
     if (member.problem.empty()) continue;
