@@ -147,13 +147,11 @@ void tile_q6_k(const TileArgs& t) {
       at += 2 * kPanelOutputs;
       for (int half = 0; half < 2; ++half) {
         Ints dot[Rows][Vecs];
-        STAGECRAFT_UNROLL
-        for (int r = 0; r < Rows; ++r) {
+        const auto sum_of_half = [&](int r) STAGECRAFT_INLINED {
           const BlockSums& sums = t.sums[r * t.block_stride + b];
-          const std::int32_t sum = half == 0 ? sums.first_half : sums.all - sums.first_half;
-          STAGECRAFT_UNROLL
-          for (std::size_t v = 0; v < Vecs; ++v) dot[r][v] = broadcast(-32 * sum);
-        }
+          return half == 0 ? sums.first_half : sums.all - sums.first_half;
+        };
+        begin_dots(32, sum_of_half, dot);
         STAGECRAFT_UNROLL
         for (int group = 0; group < 4; ++group) {
           Ints weight[Vecs];
@@ -206,12 +204,10 @@ void tile_iq4_xs(const TileArgs& t) {
         at += kKSixes;
       }
       Ints dot[Rows][Vecs];
-      STAGECRAFT_UNROLL
-      for (int r = 0; r < Rows; ++r) {
-        const Ints start = broadcast(-kByteBias * t.sums[r * t.block_stride + b].all);
-        STAGECRAFT_UNROLL
-        for (std::size_t v = 0; v < Vecs; ++v) dot[r][v] = start;
-      }
+      const auto sum_of_block = [&](int r) STAGECRAFT_INLINED {
+        return t.sums[r * t.block_stride + b].all;
+      };
+      begin_dots(kByteBias, sum_of_block, dot);
       STAGECRAFT_UNROLL
       for (int group = 0; group < 4; ++group) {
         Ints low[Vecs], high[Vecs];

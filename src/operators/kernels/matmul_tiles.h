@@ -182,6 +182,18 @@ void tile_rounded_bf16(const TileArgs& t) {
 //   q4m  block: as q4, then [32] f16 minima m                              value: d * nibble + m
 enum class Quants { Q8, Q4, Q4_1 };
 
+// Where a panel holds weight + bias, a dot product begins with what the bias adds, taken off.
+// sum_of(r): the sum of the bytes of row r that it multiplies.
+template <int Rows, std::size_t Vecs, class SumOf>
+STAGECRAFT_INLINE void begin_dots(std::int32_t bias, SumOf sum_of, Ints (&dot)[Rows][Vecs]) {
+  STAGECRAFT_UNROLL
+  for (int r = 0; r < Rows; ++r) {
+    const Ints start = broadcast(-bias * sum_of(r));
+    STAGECRAFT_UNROLL
+    for (std::size_t v = 0; v < Vecs; ++v) dot[r][v] = start;
+  }
+}
+
 template <int Rows, Quants kKind>
 void tile_bytes(const TileArgs& t) {
   constexpr std::size_t Vecs = Rows == 1 ? kBytes.vecs_of_one : kBytes.vecs;
@@ -200,12 +212,10 @@ void tile_bytes(const TileArgs& t) {
         return load_ints(block + 4 * (kPanelOutputs * group + kLanes * (first + v)));
       };
       Ints dot[Rows][Vecs];
-      STAGECRAFT_UNROLL
-      for (int r = 0; r < Rows; ++r) {
-        const Ints start = broadcast(-kBias * t.sums[r * t.block_stride + b].all);
-        STAGECRAFT_UNROLL
-        for (std::size_t v = 0; v < Vecs; ++v) dot[r][v] = start;
-      }
+      const auto sum_of_block = [&](int r) STAGECRAFT_INLINED {
+        return t.sums[r * t.block_stride + b].all;
+      };
+      begin_dots(kBias, sum_of_block, dot);
 #if defined(__ARM_FEATURE_MATMUL_INT8)
       constexpr int kInPairs = Rows / 2 * 2;  // these are done before the loop
       if constexpr (kInPairs > 0) {
