@@ -97,18 +97,25 @@ void add_vocab(JsonBuilder& json, const std::vector<VocabularyToken>& tokens,
   });
 }
 
+void add_added_token(JsonBuilder& json, std::int64_t id, const AddedTokenDescription& token) {
+  json.object([&] {
+    json.key("id").integer(id);
+    json.key("content").text(token.content);
+    json.key("normalized").boolean(false);
+    json.key("special").boolean(token.special);
+    json.key("lstrip").boolean(token.lstrip);
+    json.key("rstrip").boolean(token.rstrip);
+    json.key("single_word").boolean(token.single_word);
+  });
+}
+
 void add_added_tokens(JsonBuilder& json, const std::vector<VocabularyToken>& tokens) {
   json.array([&] {
     for (std::size_t i = 0; i < tokens.size(); ++i) {
       if (!tokens[i].is_added()) continue;
-      json.object([&] {
-        json.key("id").integer(as_id(i));
-        json.key("content").text(tokens[i].text);
-        for (const char* flag : {"single_word", "lstrip", "rstrip", "normalized"}) {
-          json.key(flag).boolean(false);
-        }
-        json.key("special").boolean(tokens[i].kind != TokenKind::UserDefined);
-      });
+      add_added_token(
+          json, as_id(i),
+          {.content = tokens[i].text, .special = tokens[i].kind != TokenKind::UserDefined});
     }
   });
 }

@@ -40,7 +40,14 @@ void add_vocab(JsonBuilder& json, const std::vector<VocabularyToken>& tokens,
 void keep_ids_of_added(const std::vector<VocabularyToken>& tokens,
                        std::vector<bool>& in_vocabulary);
 
-// The "added_tokens". All but user-defined ones are special.
+// One of the "added_tokens": looked for in text as it is written, before it is normalized.
+struct AddedTokenDescription {
+  std::string_view content;  // UTF-8
+  bool special = true;
+  bool lstrip = false, rstrip = false, single_word = false;
+};
+void add_added_token(JsonBuilder& json, std::int64_t id, const AddedTokenDescription& token);
+// All of a vocabulary. All but user-defined ones are special.
 void add_added_tokens(JsonBuilder& json, const std::vector<VocabularyToken>& tokens);
 // The text of a token, or null.
 void add_token_text(JsonBuilder& json, const std::vector<VocabularyToken>& tokens,

@@ -19,12 +19,6 @@ std::optional<Json> read_beside(const std::filesystem::path& path, const char* n
   return Json(read_text_file(file, Json::kMaxBytes), file.string());
 }
 
-struct AddedPiece {
-  std::string text;
-  bool special = true;
-  bool lstrip = false, rstrip = false, single_word = false;
-};
-
 std::int64_t number_of(const JsonNode& key) {
   const std::string_view digits = key.key();
   std::int64_t number = 0;
@@ -40,38 +34,29 @@ std::int64_t number_of(const JsonNode& key) {
 // what was added to the model since, as the "added_tokens" of a tokenizer.json.
 Json describe_added_tokens(const SentencepieceModel& model, const std::optional<Json>& config,
                            const std::optional<Json>& added) {
-  std::map<std::int64_t, AddedPiece> pieces;
+  std::map<std::int64_t, AddedTokenDescription> tokens;
   for (std::size_t i = 0; i < model.pieces.size(); ++i) {
     const TokenKind kind = model.pieces[i].kind;
     if (kind != TokenKind::Control && kind != TokenKind::Unknown) continue;
-    pieces[static_cast<std::int64_t>(i)] = {std::string(model.pieces[i].text)};
+    tokens[static_cast<std::int64_t>(i)] = {.content = model.pieces[i].text};
   }
   const auto decoder = config ? config->root().find("added_tokens_decoder") : std::nullopt;
   if (decoder) {
     for (const JsonNode node : decoder->members()) {
-      pieces[number_of(node)] = {std::string(node.at("content").string()),
-                                 node.boolean_or("special", false),
-                                 node.boolean_or("lstrip", false), node.boolean_or("rstrip", false),
-                                 node.boolean_or("single_word", false)};
+      tokens[number_of(node)] = {.content = node.at("content").string(),
+                                 .special = node.boolean_or("special", false),
+                                 .lstrip = node.boolean_or("lstrip", false),
+                                 .rstrip = node.boolean_or("rstrip", false),
+                                 .single_word = node.boolean_or("single_word", false)};
     }
   } else if (added) {
     for (const JsonNode node : added->root().members()) {
-      pieces[node.integer()] = {std::string(node.key())};
+      tokens[node.integer()] = {.content = node.key()};
     }
   }
   JsonBuilder json(model.file + ": added tokens");
   json.array([&] {
-    for (const auto& [id, piece] : pieces) {
-      json.object([&] {
-        json.key("id").integer(id);
-        json.key("content").text(piece.text);
-        json.key("normalized").boolean(false);
-        json.key("special").boolean(piece.special);
-        json.key("lstrip").boolean(piece.lstrip);
-        json.key("rstrip").boolean(piece.rstrip);
-        json.key("single_word").boolean(piece.single_word);
-      });
-    }
+    for (const auto& [id, token] : tokens) add_added_token(json, id, token);
   });
   return json.take();
 }
