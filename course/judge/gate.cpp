@@ -180,8 +180,8 @@ std::string indented(const std::string& lines) {
 const std::vector<Asked>& asked() { return history(); }
 
 std::filesystem::path worker() {
-  const char* path = std::getenv("STAGE_WORKER");
-  if (path == nullptr) throw Error("STAGE_WORKER: expected the path of a worker");
+  const std::string path = setting("STAGE_WORKER");
+  if (path.empty()) throw Error("STAGE_WORKER: expected the path of a worker");
   return path;
 }
 
@@ -374,8 +374,8 @@ std::vector<Case> dumped_cases(const std::string& operator_name) {
 }
 
 Inputs::Inputs() {
-  const char* seed = std::getenv("STAGE_SEED");
-  engine_.seed((seed != nullptr ? std::stoull(seed) : std::random_device()()) + rounds());
+  const std::string seed = setting("STAGE_SEED");
+  engine_.seed((seed.empty() ? std::random_device()() : std::stoull(seed)) + rounds());
 }
 
 std::size_t Inputs::odd_size(std::size_t min, std::size_t max) {

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <fstream>
 
+#include "course/judge/gate.h"
 #include "tests/support/temporary_folder.h"
 
 namespace stagecraft::stages {
@@ -13,10 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path folder() {
-  const char* path = std::getenv("STAGE_KEEP");
-  return path != nullptr ? path : "";
-}
+fs::path folder() { return setting("STAGE_KEEP"); }
 
 const ::testing::TestInfo& running_test() {
   return *::testing::UnitTest::GetInstance()->current_test_info();

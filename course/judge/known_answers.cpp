@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <map>
@@ -130,19 +129,16 @@ Outcome ask_ours(const fs::path& program, const WrittenRequest& request) {
 }
 
 Outcome ask_judged(const Request& request, std::size_t most) {
-  const char* ours = std::getenv("STAGE_OURS");
-  const bool is_ours = ours != nullptr && worker().parent_path() == ours;
+  const bool is_ours = worker().parent_path() == setting("STAGE_OURS");
   return is_ours ? ask_ours(worker(), WrittenRequest(request))
                  : run_worker(worker(), request, most);
 }
 
 Outcome ask_known(const fs::path& program, const Request& request) {
   if (program == worker()) return ask_judged(request);
-  const char* folder = std::getenv("STAGE_ANSWERS");
-  if (folder == nullptr || *folder == '\0') {
-    return ask_ours(program, WrittenRequest(request));
-  }
-  const fs::path path = fs::path(folder) / key(program, request);
+  const fs::path folder = setting("STAGE_ANSWERS");
+  if (folder.empty()) return ask_ours(program, WrittenRequest(request));
+  const fs::path path = folder / key(program, request);
   if (fs::exists(path)) return recall(path);
   const Outcome outcome = ask_ours(program, WrittenRequest(request));
   keep(outcome, path);

@@ -6,9 +6,9 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "course/judge/gate.h"
 #include "course/judge/many_programs.h"
 #include "course/judge/messages.h"
 #include "course/judge/mistakes.h"
@@ -53,7 +53,7 @@ class NamedMistakes : public ::testing::EmptyTestEventListener {
   std::vector<Suite> failed_;
 };
 
-class Panel : public ::testing::EmptyTestEventListener {
+class RefusedPrograms : public ::testing::EmptyTestEventListener {
   void OnTestIterationEnd(const ::testing::UnitTest&, int) override {
     if (!has_many_programs()) return;
     ::testing::Test::RecordProperty("refused", refused_programs().dump(-1, ' ', true));
@@ -82,14 +82,13 @@ class Peak : public ::testing::EmptyTestEventListener {
 int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
   stagecraft::stages::guard_own_memory();
-  if (const char* folder = std::getenv("STAGE_MISTAKES"); folder != nullptr && *folder != '\0') {
-    auto listener = std::make_unique<stagecraft::stages::NamedMistakes>(folder);
-    ::testing::UnitTest::GetInstance()->listeners().Append(listener.release());  // GoogleTest's now
+  auto& listeners = ::testing::UnitTest::GetInstance()->listeners();  // it deletes what it is given
+  if (const std::string folder = stagecraft::stages::setting("STAGE_MISTAKES"); !folder.empty()) {
+    listeners.Append(new stagecraft::stages::NamedMistakes(folder));
   }
-  auto& listeners = ::testing::UnitTest::GetInstance()->listeners();
-  listeners.Append(std::make_unique<stagecraft::stages::Peak>().release());
-  listeners.Append(std::make_unique<stagecraft::stages::Rounds>().release());
-  listeners.Append(std::make_unique<stagecraft::stages::Panel>().release());
+  listeners.Append(new stagecraft::stages::Peak);
+  listeners.Append(new stagecraft::stages::Rounds);
+  listeners.Append(new stagecraft::stages::RefusedPrograms);
   stagecraft::stages::set_own_program(argv[0]);
   const std::string why = stagecraft::stages::not_confined_because();
   if (!why.empty()) ::testing::Test::RecordProperty("not-confined", why);  // for the report

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -17,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Member {
+struct Program {
   std::string problem;       // of its first failure
   std::vector<Asked> asked;  // all, if its mistake is to be named
   std::vector<Suite> suites;
@@ -44,11 +43,11 @@ struct Member {
   }
 };
 
-using Members = std::map<std::string, Member>;
+using Programs = std::map<std::string, Program>;
 
-Members& members() {
-  static Members all = [] {
-    Members named;
+Programs& programs() {
+  static Programs all = [] {
+    Programs named;
     std::istringstream names(setting("STAGE_PROGRAMS"));
     for (std::string name; std::getline(names, name, ':');) named[name];
     return named;
@@ -56,44 +55,44 @@ Members& members() {
   return all;
 }
 
-// The members that are known mistakes have been asked already.
-class MembersAsMistakes : public KnownMistakes {
+// The programs that are known mistakes have been asked already.
+class AskedMistakes : public KnownMistakes {
  public:
   bool is_ruled_out(const fs::path& mistake, std::span<const Asked> asked) const override {
-    const Member* member = find(mistake);
-    return member != nullptr && std::ranges::any_of(asked, [&](const Asked& one) {
-             const Asked* known = member->find(one);
+    const Program* program = find(mistake);
+    return program != nullptr && std::ranges::any_of(asked, [&](const Asked& one) {
+             const Asked* known = program->find(one);
              return one.right && known != nullptr && !known->right;
            });
   }
   bool is_right(const fs::path& mistake, const Asked& one) const override {
-    const Member* member = find(mistake);
-    if (member == nullptr) return KnownMistakes::is_right(mistake, one);
-    if (const Asked* known = member->find(one); known != nullptr) return known->right;
-    return !member->hangs_in(one) && KnownMistakes::is_right(mistake, one);
+    const Program* program = find(mistake);
+    if (program == nullptr) return KnownMistakes::is_right(mistake, one);
+    if (const Asked* known = program->find(one); known != nullptr) return known->right;
+    return !program->hangs_in(one) && KnownMistakes::is_right(mistake, one);
   }
   bool reproduces(const fs::path& mistake, const Asked& failed) const override {
-    const Member* member = find(mistake);
-    if (member == nullptr) return KnownMistakes::reproduces(mistake, failed);
-    if (const Asked* known = member->find(failed); known != nullptr) {
+    const Program* program = find(mistake);
+    if (program == nullptr) return KnownMistakes::reproduces(mistake, failed);
+    if (const Asked* known = program->find(failed); known != nullptr) {
       return !known->right && alike(*failed.question, failed.outcome, known->outcome);
     }
-    return !member->hangs_in(failed) && KnownMistakes::reproduces(mistake, failed);
+    return !program->hangs_in(failed) && KnownMistakes::reproduces(mistake, failed);
   }
 
  private:
-  static const Member* find(const fs::path& mistake) {
-    const auto member = members().find(mistake.filename().string());
-    return member != members().end() ? &member->second : nullptr;
+  static const Program* find(const fs::path& mistake) {
+    const auto program = programs().find(mistake.filename().string());
+    return program != programs().end() ? &program->second : nullptr;
   }
 };
 
-nlohmann::json mistakes_of(const std::string& name, const Member& member) {
+nlohmann::json mistakes_of(const std::string& name, const Program& program) {
   nlohmann::json found = nlohmann::json::object();
   const fs::path folder = setting("STAGE_MISTAKES");
-  const Judged judged{folder / name, member.asked};
-  for (const Suite& suite : member.suites) {
-    const auto mistake = find_mistake(folder, judged, suite, MembersAsMistakes());
+  const Judged judged{folder / name, program.asked};
+  for (const Suite& suite : program.suites) {
+    const auto mistake = find_mistake(folder, judged, suite, AskedMistakes());
     if (mistake) found[suite.name] = mistake->name;
   }
   return found;
@@ -112,11 +111,11 @@ void ask_many_programs(const Case& question, const FindProblem& find_problem) {
   const WrittenRequest request(question.request);
   const auto shared_question = std::make_shared<const Case>(question);
   const auto shared_rule = std::make_shared<const FindProblem>(find_problem);
-  for (auto& [name, member] : members()) {
+  for (auto& [name, program] : programs()) {
     // Calls at once take as long as all others together, and say little of one that fails without.
     const bool is_done = is_to_name && !question.request.at_once
-                             ? has_hung(member.asked, question.request.function)
-                             : !member.problem.empty();
+                             ? has_hung(program.asked, question.request.function)
+                             : !program.problem.empty();
     if (is_done) continue;
     Outcome outcome = ask_ours(folder / name, request);
     if (outcome.kind == Outcome::Kind::Answered &&
@@ -124,19 +123,19 @@ void ask_many_programs(const Case& question, const FindProblem& find_problem) {
       continue;
     }
     const std::string problem = find_problem(outcome);
-    if (!problem.empty() && member.problem.empty()) {
-      member.problem = question.name + ": " + problem;
+    if (!problem.empty() && program.problem.empty()) {
+      program.problem = question.name + ": " + problem;
     }
     if (is_to_name)
-      member.keep({shared_question, shared_rule, std::move(outcome), problem.empty()});
+      program.keep({shared_question, shared_rule, std::move(outcome), problem.empty()});
   }
 }
 
 nlohmann::json refused_programs() {
   nlohmann::json refused = nlohmann::json::object();
-  for (const auto& [name, member] : members()) {
-    if (member.problem.empty()) continue;
-    refused[name] = {{"first", member.problem}, {"mistakes", mistakes_of(name, member)}};
+  for (const auto& [name, program] : programs()) {
+    if (program.problem.empty()) continue;
+    refused[name] = {{"first", program.problem}, {"mistakes", mistakes_of(name, program)}};
   }
   return refused;
 }

@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "base/error.h"
+#include "course/judge/gate.h"
 #include "course/judge/messages.h"
 #include "course/judge/paths.h"
 
@@ -38,8 +38,8 @@ struct Record {
 
 // Three, where STAGE_TRIES does not say fewer.
 std::size_t most_tries() {
-  const char* text = std::getenv("STAGE_TRIES");
-  return text != nullptr ? std::stoul(text) : 3;
+  const std::string text = setting("STAGE_TRIES");
+  return text.empty() ? 3 : std::stoul(text);
 }
 
 Record& record_of(const std::string& name) {
