@@ -239,8 +239,8 @@ TEST(SpeedOfManyRows, ReachesTheSecondBand) { many_rows(1); }
 TEST(SpeedOfManyRows, ReachesTheThirdBand) { many_rows(2); }
 TEST(SpeedOfManyRows, ReachesTheLastBand) { many_rows(3); }
 
-// ---- and the same alone as among many: the last, for speed is measured where this alone is wrong
-// ----
+// ---- and the same alone as among many ----
+// The last test, for speed is measured where this alone is wrong.
 
 std::string problem_with_rows(const Response& response, std::size_t columns) {
   const auto many = response.outputs.find("c");
