@@ -1,10 +1,14 @@
 #include "base/error.h"
 
+#include <algorithm>
+
 #include "base/utf8.h"
 
 namespace stagecraft {
 
 std::string printable(std::string_view text, std::size_t max_bytes) {
+  const auto is_plain = [](char c) { return c >= ' ' && c <= '~'; };
+  if (text.size() <= max_bytes && std::ranges::all_of(text, is_plain)) return std::string(text);
   std::string out;
   std::size_t at = 0;
   while (at < text.size()) {

@@ -230,7 +230,10 @@ class Builder : public nlohmann::json::json_sax_t {
 
   void sort_by_text(std::span<Member> run) {
     const auto key = [&](const Member& one) { return data_.text(data_.values[one.index].key); };
-    std::ranges::sort(run, {}, [&](const Member& one) { return std::pair(key(one), one.index); });
+    std::ranges::sort(run, [&](const Member& one, const Member& other) {
+      const int order = key(one).compare(key(other));
+      return order != 0 ? order < 0 : one.index < other.index;
+    });
     const auto twice = std::ranges::adjacent_find(run, {}, key);
     if (twice == run.end()) return;
     const std::uint32_t second = std::next(twice)->index;

@@ -46,7 +46,7 @@ std::string member_names(JsonNode object) {
   return names.empty() ? "none" : printable(names, 160);
 }
 
-StoredTensor parse_tensor(const std::string& name, JsonNode entry, std::span<const std::byte> data,
+StoredTensor parse_tensor(JsonNode entry, std::span<const std::byte> data,
                           const std::string& where) {
   if (!entry.is_object()) {
     throw Error("{}: expected an object, found {}", where, entry.describe());
@@ -59,7 +59,7 @@ StoredTensor parse_tensor(const std::string& name, JsonNode entry, std::span<con
   }
 
   StoredTensor tensor;
-  tensor.name = name;
+  tensor.name = entry.key();
   const std::string dtype_text = json_string(*dtype, where, "dtype");
   const auto known = dtype_from_name(dtype_text);
   if (!known) throw Error("{}: 'dtype': '{}' is not supported", where, printable(dtype_text));
@@ -76,11 +76,9 @@ StoredTensor parse_tensor(const std::string& name, JsonNode entry, std::span<con
   if (!offsets->is_array() || offsets->size() != 2) {
     throw Error("{}: 'data_offsets': expected [begin, end], found {}", where, offsets->describe());
   }
-  std::vector<std::size_t> ends;
-  for (const JsonNode place : offsets->elements()) {
-    ends.push_back(json_size(place, where, "data_offsets", 0, SIZE_MAX));
-  }
-  const std::size_t begin = ends[0], end = ends[1];
+  auto place = offsets->elements().begin();
+  const std::size_t begin = json_size(*place, where, "data_offsets", 0, SIZE_MAX);
+  const std::size_t end = json_size(*++place, where, "data_offsets", 0, SIZE_MAX);
   if (begin > end || end > data.size()) {
     throw Error("{}: 'data_offsets': expected a range within the {} bytes of data, found [{}, {}]",
                 where, data.size(), begin, end);
@@ -141,10 +139,9 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path
   const Json json = parse_json_object(header, file + ": header");
   tensors_.reserve(json.root().size());
   for (const JsonNode entry : json.root().members()) {
-    const std::string name(entry.key());
-    if (name != "__metadata__") {
-      const std::string where = fmt::format("{}: tensor '{}'", file, printable(name));
-      tensors_.push_back(parse_tensor(name, entry, data, where));
+    if (entry.key() != "__metadata__") {
+      const std::string where = fmt::format("{}: tensor '{}'", file, printable(entry.key()));
+      tensors_.push_back(parse_tensor(entry, data, where));
       continue;
     }
     if (!entry.is_object()) {

@@ -29,7 +29,7 @@ class SafetensorsFile : public WeightFile {
  private:
   MappedFile file_;
   std::vector<StoredTensor> tensors_;
-  std::map<std::string, std::size_t, std::less<>> places_;  // name -> index into tensors_
+  std::map<std::string_view, std::size_t> places_;  // name -> index into tensors_
   std::map<std::string, std::string> metadata_;
 };
 
