@@ -37,12 +37,28 @@ struct Value {
   bool is_member = false;  // of an object, so that `key` counts
   std::uint32_t parent = kNone;
   std::uint32_t next = kNone;         // sibling
-  std::uint32_t first_child = kNone;  // of an array or object, as is
-  std::uint32_t n_children = 0;
+  std::uint32_t first_child = kNone;  // of an array or object
   Text key = {};
-  Text text = {};            // of a string; of an object, where `by_key` has its members
-  std::int64_t integer = 0;  // of an integer or a boolean; the bits of an unsigned or a float
+  // A string's text. Of an array, `length` is the number of its elements; of an object, the part of
+  // `by_key` that has its members. The bits of a boolean or a number.
+  Text content = {};
+
+  template <class Bits>
+  Bits as() const {
+    return std::bit_cast<Bits>(content);
+  }
+  std::uint32_t n_children() const {
+    return type == Type::kArray || type == Type::kObject ? content.length : 0;
+  }
 };
+
+// Of eight bytes.
+template <class Bits>
+Text content_of(Bits bits) {
+  return std::bit_cast<Text>(bits);
+}
+
+static_assert(sizeof(Value) == 32);  // a vocabulary has 100,000 of them
 
 }  // namespace
 
@@ -97,7 +113,7 @@ class Builder : public nlohmann::json::json_sax_t {
     nlohmann::json::sax_parse(text, this);
   }
   bool add_text(std::string_view text) {
-    return append({.type = Type::kString, .text = store(text)});
+    return append({.type = Type::kString, .content = store(text)});
   }
   bool add_key(std::string_view text) {
     key_ = store(text);
@@ -110,19 +126,19 @@ class Builder : public nlohmann::json::json_sax_t {
 
   bool null() override { return append({}); }
   bool boolean(bool value) override {
-    return append({.type = Type::kBoolean, .integer = value ? 1 : 0});
+    return append({.type = Type::kBoolean, .content = content_of<std::int64_t>(value)});
   }
   bool number_integer(number_integer_t value) override {
-    return append({.type = Type::kInteger, .integer = value});
+    return append({.type = Type::kInteger, .content = content_of(value)});
   }
   bool number_unsigned(number_unsigned_t value) override {
     if (std::in_range<std::int64_t>(value)) {
-      return append({.type = Type::kInteger, .integer = static_cast<std::int64_t>(value)});
+      return append({.type = Type::kInteger, .content = content_of(value)});
     }
-    return append({.type = Type::kUnsigned, .integer = static_cast<std::int64_t>(value)});
+    return append({.type = Type::kUnsigned, .content = content_of(value)});
   }
   bool number_float(number_float_t value, const string_t&) override {
-    return append({.type = Type::kFloat, .integer = std::bit_cast<std::int64_t>(value)});
+    return append({.type = Type::kFloat, .content = content_of(value)});
   }
   bool string(string_t& text) override { return add_text(text); }
   bool binary(binary_t&) override { return false; }  // does not occur in JSON text
@@ -162,8 +178,9 @@ class Builder : public nlohmann::json::json_sax_t {
         value.is_member = true;
         value.key = key_;
       }
-      (parent.n_children == 0 ? parent.first_child : data_.values[open.last_child].next) = index;
-      ++parent.n_children;
+      (parent.content.length == 0 ? parent.first_child : data_.values[open.last_child].next) =
+          index;
+      ++parent.content.length;
       open.last_child = index;
     }
     data_.values.push_back(value);
@@ -205,7 +222,7 @@ class Builder : public nlohmann::json::json_sax_t {
       sort_by_text({run, end});
       run = std::adjacent_find(end, members_.end(), alike);
     }
-    data_.values[object].text.offset = static_cast<std::uint32_t>(data_.by_key.size());
+    data_.values[object].content.offset = static_cast<std::uint32_t>(data_.by_key.size());
     for (const Member& member : members_) data_.by_key.push_back(member.index);
   }
 
@@ -350,44 +367,45 @@ bool JsonNode::is_object() const { return data_->values[index_].type == Type::kO
 bool JsonNode::boolean() const {
   const Value& value = data_->values[index_];
   if (value.type != Type::kBoolean) refuse("true or false");
-  return value.integer != 0;
+  return value.as<std::int64_t>() != 0;
 }
 
 std::int64_t JsonNode::integer() const {
   const Value& value = data_->values[index_];
   if (value.type != Type::kInteger) refuse("an integer");
-  return value.integer;
+  return value.as<std::int64_t>();
 }
 
 bool JsonNode::is_whole() const {
   const Value& value = data_->values[index_];
-  return value.type == Type::kUnsigned || (value.type == Type::kInteger && value.integer >= 0);
+  return value.type == Type::kUnsigned ||
+         (value.type == Type::kInteger && value.as<std::int64_t>() >= 0);
 }
 
 std::uint64_t JsonNode::whole() const {
   if (!is_whole()) refuse("a whole number");
-  return static_cast<std::uint64_t>(data_->values[index_].integer);
+  return data_->values[index_].as<std::uint64_t>();
 }
 
 double JsonNode::number() const {
   const Value& value = data_->values[index_];
-  if (value.type == Type::kInteger) return static_cast<double>(value.integer);
+  if (value.type == Type::kInteger) return static_cast<double>(value.as<std::int64_t>());
   if (value.type == Type::kUnsigned) return static_cast<double>(whole());
   if (value.type != Type::kFloat) refuse("a number");
-  return std::bit_cast<double>(value.integer);
+  return value.as<double>();
 }
 
 std::string_view JsonNode::string() const {
   const Value& value = data_->values[index_];
   if (value.type != Type::kString) refuse("a string");
-  return data_->text(value.text);
+  return data_->text(value.content);
 }
 
 std::uint32_t JsonNode::index_of(std::string_view key) const {
   const Value& value = data_->values[index_];
   if (value.type != Type::kObject) refuse("an object");
   const std::span<const std::uint32_t> members =
-      std::span(data_->by_key).subspan(value.text.offset, value.n_children);
+      std::span(data_->by_key).subspan(value.content.offset, value.content.length);
   const auto key_of = [&](std::uint32_t member) { return data_->text(data_->values[member].key); };
   const auto found = std::ranges::lower_bound(members, key, {}, key_of);
   return found == members.end() || key_of(*found) != key ? kNone : *found;
@@ -425,7 +443,7 @@ JsonNode::Range JsonNode::members() const {
   return {Iterator(data_, value.first_child), Iterator(data_, kNone)};
 }
 
-std::size_t JsonNode::size() const { return data_->values[index_].n_children; }
+std::size_t JsonNode::size() const { return data_->values[index_].n_children(); }
 
 std::string_view JsonNode::key() const { return data_->text(data_->values[index_].key); }
 
@@ -445,17 +463,17 @@ std::string JsonNode::describe() const {
     case Type::kNull:
       return "null";
     case Type::kBoolean:
-      return value.integer != 0 ? "true" : "false";
+      return value.as<std::int64_t>() != 0 ? "true" : "false";
     case Type::kInteger:
-      return fmt::format("{}", value.integer);
+      return fmt::format("{}", value.as<std::int64_t>());
     case Type::kUnsigned:
-      return fmt::format("{}", static_cast<std::uint64_t>(value.integer));
+      return fmt::format("{}", value.as<std::uint64_t>());
     case Type::kFloat:
-      return float_text(std::bit_cast<double>(value.integer));
+      return float_text(value.as<double>());
     case Type::kString:
-      return fmt::format("\"{}\"", printable(data_->text(value.text), 60));
+      return fmt::format("\"{}\"", printable(data_->text(value.content), 60));
     case Type::kArray:
-      return fmt::format("an array of {}", value.n_children);
+      return fmt::format("an array of {}", value.n_children());
     case Type::kObject:
       return "an object";
   }
@@ -471,8 +489,8 @@ void JsonNode::refuse(std::string_view expected, std::string_view found) const {
 bool operator==(JsonNode a, JsonNode b) {
   if (a.is_number() && b.is_number()) return a.number() == b.number();
   const Value &one = a.data_->values[a.index_], &other = b.data_->values[b.index_];
-  if (one.type != other.type || one.n_children != other.n_children) return false;
-  if (one.type == Type::kBoolean) return one.integer == other.integer;
+  if (one.type != other.type || one.n_children() != other.n_children()) return false;
+  if (one.type == Type::kBoolean) return one.as<std::int64_t>() == other.as<std::int64_t>();
   if (one.type == Type::kString) return a.string() == b.string();
   if (one.type == Type::kObject) {
     for (const JsonNode member : a.members()) {

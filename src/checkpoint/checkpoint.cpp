@@ -1,5 +1,7 @@
 #include "checkpoint/checkpoint.h"
 
+#include <algorithm>
+
 #include "base/json.h"
 #include "checkpoint/composed_weights.h"
 #include "checkpoint/flm.h"
@@ -156,6 +158,14 @@ std::size_t Checkpoint::copied_bytes() const {
   std::size_t bytes = 0;
   for (const auto& file : files_) bytes += file->copied_bytes();
   return bytes;
+}
+
+bool Checkpoint::is_copy(const StoredTensor& tensor) const {
+  return std::ranges::any_of(files_, [&](const auto& file) { return file->is_copy(tensor); });
+}
+
+void Checkpoint::drop_copy(const StoredTensor& tensor) const {
+  for (const auto& file : files_) file->drop_copy(tensor);
 }
 
 }  // namespace stagecraft

@@ -25,7 +25,10 @@ class Checkpoint {
   std::vector<const StoredTensor*> tensors() const;       // all, in order of names
   // Releases the memory of the files' pages, once tensors were converted to f32: see MappedFile.
   void release_pages() const;
-  std::size_t copied_bytes() const;  // see WeightFile
+  // Of all files: see WeightFile.
+  std::size_t copied_bytes() const;
+  bool is_copy(const StoredTensor& tensor) const;
+  void drop_copy(const StoredTensor& tensor) const;
   // How the files store matrices in parts, and what each is here (see ComposedWeights::text); "" if
   // they do not.
   const std::string& composed_text() const { return composed_text_; }

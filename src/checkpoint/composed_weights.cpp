@@ -7,7 +7,6 @@
 #include <fmt/ranges.h>
 
 #include "base/error.h"
-#include "checkpoint/rope_pairs.h"
 #include "checkpoint/scaled_integers.h"
 #include "operators/float8.h"
 
@@ -84,7 +83,7 @@ ComposedWeights::ComposedWeights(const Quantization& how, TensorMap& tensors,
   for (const std::string& name : names) {
     MatrixParts parts(tensors, name, where);
     StoredTensor& tensor = tensors_.emplace_back();
-    std::vector<std::byte>& bytes = copies_.emplace_back();
+    std::vector<std::byte> bytes;
     if (how.method == Quantization::Method::Fp8) {
       read_fp8(parts, how, tensor, bytes);
     } else {
@@ -96,15 +95,13 @@ ComposedWeights::ComposedWeights(const Quantization& how, TensorMap& tensors,
       bytes = m.bytes_as(tensor.dtype);
     }
     tensor.name = parts.name("weight");
-    tensor.bytes = bytes;
+    tensor.bytes = keep(std::move(bytes));
     if (parts.has("weight")) {
       throw Error("{}: tensor '{}': expected it once, found it whole and in parts", where,
                   printable(tensor.name));
     }
   }
 }
-
-std::size_t ComposedWeights::copied_bytes() const { return total_size(copies_); }
 
 std::string ComposedWeights::text() const {
   std::vector<std::string_view> types;

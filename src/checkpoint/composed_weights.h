@@ -29,14 +29,12 @@ class ComposedWeights : public WeightFile {
 
   const std::vector<StoredTensor>& tensors() const override { return tensors_; }
   void release_pages() const override {}  // all are copies
-  std::size_t copied_bytes() const override;
   // "GPTQ int4, a scale for each 128 inputs; read as Q4_0"
   std::string text() const;
 
  private:
   Quantization how_;
   std::vector<StoredTensor> tensors_;
-  std::vector<std::vector<std::byte>> copies_;
 };
 
 }  // namespace stagecraft

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "checkpoint/convert_tensor.h"
+#include "checkpoint/rope_pairs.h"
 
 namespace stagecraft {
 namespace {
@@ -129,7 +130,7 @@ void GgufWeights::reorder_pairs(StoredTensor& tensor, std::size_t n_heads) {
   // Of another shape than the model has room for, or a bias in blocks: it will be refused by its
   // shape when the model is loaded.
   if (rows % (2 * n_heads) != 0 || tensor.bytes.size() % rows != 0) return;
-  tensor.bytes = copies_.emplace_back(halves_from_pairs(tensor.bytes, rows, n_heads));
+  tensor.bytes = keep(halves_from_pairs(tensor.bytes, rows, n_heads));
 }
 
 // Exact where the sum is at least 1/2; below, the model's own addition of 1 brings back the stored
@@ -138,7 +139,7 @@ void GgufWeights::subtract_one(StoredTensor& norm) {
   const bool is_float =
       norm.dtype == DType::F32 || norm.dtype == DType::F16 || norm.dtype == DType::BF16;
   if (!is_float) return;  // refused when the model is loaded
-  std::vector<std::byte>& copy = copies_.emplace_back();
+  std::vector<std::byte> copy;
   convert_tensor(norm, DType::F32, file_->metadata().file(), [&](std::span<const std::byte> piece) {
     copy.insert(copy.end(), piece.begin(), piece.end());
   });
@@ -149,7 +150,7 @@ void GgufWeights::subtract_one(StoredTensor& norm) {
     std::memcpy(&copy[at], &value, sizeof value);
   }
   norm.dtype = DType::F32;
-  norm.bytes = copy;
+  norm.bytes = keep(std::move(copy));
 }
 
 }  // namespace stagecraft

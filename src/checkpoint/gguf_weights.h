@@ -7,7 +7,6 @@
 
 #include "checkpoint/gguf.h"
 #include "checkpoint/gguf_architectures.h"
-#include "checkpoint/rope_pairs.h"
 #include "checkpoint/weight_file.h"
 
 namespace stagecraft {
@@ -29,7 +28,6 @@ class GgufWeights : public WeightFile {
 
   const std::vector<StoredTensor>& tensors() const override { return tensors_; }
   void release_pages() const override { file_->release_pages(); }
-  std::size_t copied_bytes() const override { return total_size(copies_); }
 
  private:
   void add(const StoredTensor& stored, const GgufArchitecture& architecture);
@@ -40,7 +38,6 @@ class GgufWeights : public WeightFile {
 
   std::shared_ptr<const GgufFile> file_;
   std::vector<StoredTensor> tensors_;
-  std::vector<std::vector<std::byte>> copies_;  // bytes of tensors that do not lie in the file
 };
 
 // The name that GGUF has for a tensor of a Hugging Face checkpoint, "" if it has none.

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "checkpoint/byte_reader.h"
+#include "checkpoint/rope_pairs.h"
 
 namespace stagecraft {
 namespace {
@@ -190,7 +191,7 @@ Llama2cFile::Llama2cFile(const std::filesystem::path& path)
         copy = halves_from_pairs(bytes, part.rows, part.n_heads);
         bytes = copy;
       }
-      if (!copy.empty()) copies_.push_back(std::move(copy));
+      if (!copy.empty()) bytes = keep(std::move(copy));
       std::vector<std::size_t> shape = {part.rows};
       if (part.columns != 1) shape.push_back(part.columns);
       add(part.in_layers ? fmt::format("model.layers.{}.{}", layer, part.name)

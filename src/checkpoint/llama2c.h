@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "base/mapped_file.h"
-#include "checkpoint/rope_pairs.h"
 #include "checkpoint/weight_file.h"
 
 namespace stagecraft {
@@ -39,7 +38,6 @@ class Llama2cFile : public WeightFile {
 
   const std::vector<StoredTensor>& tensors() const override { return tensors_; }
   void release_pages() const override { file_.release_pages(); }
-  std::size_t copied_bytes() const override { return total_size(copies_); }
 
  private:
   void add(std::string name, std::vector<std::size_t> shape, std::span<const std::byte> bytes);
@@ -47,7 +45,6 @@ class Llama2cFile : public WeightFile {
   MappedFile file_;
   Llama2cHeader header_;
   std::vector<StoredTensor> tensors_;
-  std::vector<std::vector<std::byte>> copies_;  // bytes of tensors that do not lie in the file so
 };
 
 // Whether `path` is a file that calls itself one of these: by its first bytes, by its name (.bin,

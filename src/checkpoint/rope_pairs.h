@@ -19,11 +19,4 @@ std::vector<std::byte> halves_from_pairs(std::span<const std::byte> rows, std::s
 std::vector<std::byte> pairs_from_halves(std::span<const std::byte> rows, std::size_t n_rows,
                                          std::size_t n_heads);
 
-// The size in bytes of all copies together.
-inline std::size_t total_size(const std::vector<std::vector<std::byte>>& copies) {
-  std::size_t total = 0;
-  for (const auto& copy : copies) total += copy.size();
-  return total;
-}
-
 }  // namespace stagecraft

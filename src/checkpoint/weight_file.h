@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstddef>
+#include <map>
+#include <span>
 #include <vector>
 
 #include "checkpoint/stored_tensor.h"
@@ -14,8 +17,21 @@ class WeightFile {
   virtual ~WeightFile() = default;
   virtual const std::vector<StoredTensor>& tensors() const = 0;
   virtual void release_pages() const = 0;  // see MappedFile
+
   // Bytes of memory for tensors that had to be copied into another order or format.
-  virtual std::size_t copied_bytes() const { return 0; }
+  std::size_t copied_bytes() const;
+  bool is_copy(const StoredTensor& tensor) const { return copies_.contains(tensor.bytes.data()); }
+  // Gives back the memory of a tensor that is a copy: its bytes may not be read again. Does nothing
+  // to one that lies in the file. Threads may drop different tensors at once.
+  void drop_copy(const StoredTensor& tensor) const;
+
+ protected:
+  // Owns the bytes of a tensor that do not lie in the file so.
+  std::span<const std::byte> keep(std::vector<std::byte> copy);
+
+ private:
+  // By where they begin. Dropped ones are empty.
+  mutable std::map<const std::byte*, std::vector<std::byte>> copies_;
 };
 
 }  // namespace stagecraft

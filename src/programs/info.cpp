@@ -356,7 +356,8 @@ std::string tensors_heading(const Tensors& tensors) {
 void print_memory(const Checkpoint& checkpoint, const Plan& plan, std::size_t context) {
   const PackedBytes matrices = packed_bytes(plan, checkpoint);
   const auto packed = static_cast<double>(matrices.all);
-  const auto copied = static_cast<double>(checkpoint.copied_bytes());
+  const auto tables = static_cast<double>(matrices.copied_tables);
+  const auto copied = static_cast<double>(checkpoint.copied_bytes()) - tables;
   const auto cached = [&](KvType type) {
     return sequence_bytes(plan, {.kv_type = type}, context).cache;
   };
@@ -372,13 +373,16 @@ void print_memory(const Checkpoint& checkpoint, const Plan& plan, std::size_t co
   if (matrices.per_token != matrices.all) {
     line("read per token", static_cast<double>(matrices.per_token), "  of the weights");
   }
-  if (copied != 0.0) line("copied", copied, "  what the file has in another order or in parts");
+  if (tables != 0.0) line("embedding", tables, "  copied: the file has it in another form");
+  if (copied != 0.0) {
+    line("while it opens", copied, "  copies: what the file has in another order or in parts");
+  }
   line("KV cache", cache,
        fmt::format("  {} per token; {} with --kv-type f16, {} with q8_0",
                    bytes_text(cache / static_cast<double>(context)),
                    bytes_text(cached(KvType::F16)), bytes_text(cached(KvType::Q8_0))));
   line("workspace", session - cache, "");
-  line("in all", packed + copied + session, "");
+  line("in all", packed + tables + session, "");
 }
 
 // ---- the command --------------------------------------------------------------------------------

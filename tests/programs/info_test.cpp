@@ -100,8 +100,8 @@ TEST(InfoProgram, SaysWhatWeightsOfOtherFormatsBecome) {
   EXPECT_EQ(gptq.code, 0) << gptq.err;
   EXPECT_TRUE(says(gptq, "stored as       GPTQ int4, a scale for each 32 inputs; read as Q4_0\n"));
   EXPECT_TRUE(says(gptq, "model.layers.*.mlp.down_proj.weight             [32, 64]  Q4_0\n"));
-  EXPECT_TRUE(
-      says(gptq, "copied             1.73 KB  what the file has in another order or in parts"));
+  EXPECT_TRUE(says(
+      gptq, "while it opens     1.73 KB  copies: what the file has in another order or in parts"));
   EXPECT_FALSE(says(gptq, "of them"));
   const ProgramResult gguf = run_program({"info", TEST_DATA "/gguf/four-bits.gguf"});
   EXPECT_EQ(gguf.code, 0) << gguf.err;

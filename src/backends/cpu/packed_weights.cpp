@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <set>
 
 #include <fmt/ranges.h>
@@ -24,24 +25,40 @@ bool is_large(const Checkpoint& checkpoint) {
 struct Job {
   const Weight* weight;
   const StoredTensor* stored;
+  const StoredTensor* source;  // of the checkpoint: may hold other weights, too
   PanelMatrix* packed;
   std::size_t offset;  // of its first panel
 };
+
+// Of which a token reads one row.
+std::vector<WeightId> tables(const Plan& plan) {
+  std::vector<WeightId> found;
+  for (const Step& step : plan.steps) {
+    const auto* embed = std::get_if<EmbedStep>(&step.kind);
+    if (embed == nullptr) continue;
+    for (const WeightId id : {embed->table, embed->positions}) {
+      if (id != kNone) found.push_back(id);
+    }
+  }
+  return found;
+}
 
 // Finds the tensors and gives each matrix its place, in the order of the fused steps.
 class Planner {
  public:
   // `weights` must stay where it is until it is packed: the jobs point into it.
   Planner(const Plan& plan, const Checkpoint& checkpoint, PackedWeights& weights)
-      : plan_(plan), checkpoint_(checkpoint), weights_(weights) {
-    const std::vector<const StoredTensor*> stored = find_weights(plan, checkpoint);
+      : plan_(plan),
+        checkpoint_(checkpoint),
+        weights_(weights),
+        sources_(find_weights(plan, checkpoint)) {
     weights.matrices.resize(plan.weights.size());
     weights.vectors.resize(plan.weights.size());
     for (std::size_t i = 0; i < plan.weights.size(); ++i) {
       if (!plan.weights[i].is_matrix()) {
-        weights.vectors[i] = read_vector(plan.weights[i], *stored[i]);
+        weights.vectors[i] = read_vector(plan.weights[i], *sources_[i]);
       }
-      weights.stored.push_back(stored_weight(plan.weights[i], *stored[i]));
+      weights.stored.push_back(stored_weight(plan.weights[i], *sources_[i]));
     }
   }
 
@@ -61,8 +78,31 @@ class Planner {
     }
   }
 
-  PackedBytes bytes() const { return {bytes_, bytes_ - unchosen_}; }
+  PackedBytes bytes() const {
+    PackedBytes bytes = {bytes_, bytes_ - unchosen_, 0};
+    for (const WeightId table : tables(plan_)) {
+      if (checkpoint_.is_copy(source(table))) bytes.copied_tables += source(table).bytes.size();
+    }
+    return bytes;
+  }
+  // Once all is packed.
+  void keep_only_tables() {
+    std::set<const StoredTensor*> kept;
+    std::vector<StoredTensor> stored(weights_.stored.size());
+    for (const WeightId id : tables(plan_)) {
+      const auto at = static_cast<std::size_t>(id);
+      stored[at] = std::move(weights_.stored[at]);
+      kept.insert(sources_[at]);
+    }
+    weights_.stored = std::move(stored);
+    for (const StoredTensor* source : sources_) {
+      if (!kept.contains(source)) checkpoint_.drop_copy(*source);
+    }
+    checkpoint_.release_pages();
+  }
+
   const std::vector<Job>& jobs() const { return jobs_; }
+  const StoredTensor& source(WeightId id) const { return *sources_[static_cast<std::size_t>(id)]; }
 
  private:
   // The taps of all columns lie side by side: one row per tap.
@@ -98,7 +138,7 @@ class Planner {
       PanelMatrix& packed = weights_.matrices[at];
       packed = {packed_layout(plan_.weights[at], stored, checkpoint_), stored.shape[0],
                 stored.shape[1], nullptr, 0};
-      jobs_.push_back({&plan_.weights[at], &stored, &packed, bytes_ + stride});
+      jobs_.push_back({&plan_.weights[at], &stored, sources_[at], &packed, bytes_ + stride});
       stride += panel_bytes(packed.layout, packed.inputs);
     }
     const auto placed = std::span(jobs_).last(ids.size());
@@ -109,6 +149,7 @@ class Planner {
   const Plan& plan_;
   const Checkpoint& checkpoint_;
   PackedWeights& weights_;
+  std::vector<const StoredTensor*> sources_;  // by WeightId
   std::vector<Job> jobs_;
   std::size_t bytes_ = 0;
   std::size_t unchosen_ = 0;  // bytes of experts that a token does not go to
@@ -122,15 +163,34 @@ void pack_outputs(const Job& job, std::size_t first, std::span<std::byte> panel)
   pack_panel(weight_rows(*job.weight, *job.stored, first, n, memory), 0, panel);
 }
 
-// Packs all matrices, a few panels at a time, whichever thread is free. Every so often the file's
-// pages are released, so that the model is not in memory twice.
-void pack(const std::vector<Job>& jobs, const Checkpoint& checkpoint, std::byte* memory,
-          ThreadPool& threads) {
+// Gives back what has been packed, so that the model is not in memory twice: a copy with its last
+// panel, and the file's pages every so often.
+class Sources {
+ public:
+  explicit Sources(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {}
+
+  void add(const StoredTensor& source, std::size_t panels) { left_[&source] += panels; }
+
+  void packed(const Job& job, std::size_t panels) {  // by any thread
+    if ((left_.at(job.source) -= panels) == 0) checkpoint_.drop_copy(*job.source);
+    constexpr std::size_t kReleaseEvery = std::size_t{4} << 20;
+    const std::size_t bytes = panels * panel_bytes(job.packed->layout, job.packed->inputs);
+    if ((bytes_ += bytes) < kReleaseEvery) return;
+    bytes_ = 0;
+    checkpoint_.release_pages();
+  }
+
+ private:
+  const Checkpoint& checkpoint_;
+  std::map<const StoredTensor*, std::atomic<std::size_t>> left_;  // panels that are to be packed
+  std::atomic<std::size_t> bytes_ = 0;                            // since the last release
+};
+
+// Packs all matrices, a few panels at a time, whichever thread is free.
+void pack(const std::vector<Job>& jobs, Sources& sources, std::byte* memory, ThreadPool& threads) {
   constexpr std::size_t kPanels = 4;
-  constexpr std::size_t kReleaseEvery = std::size_t{4} << 20;
   for (const Job& job : jobs) job.packed->panels = memory + job.offset;
   std::atomic<std::size_t> next = 0;
-  std::atomic<std::size_t> done = 0;  // bytes since the last release
   threads.run([&](std::size_t) {
     std::size_t first = 0;  // of this job's pieces, among those of all
     std::size_t piece = next++;
@@ -140,20 +200,16 @@ void pack(const std::vector<Job>& jobs, const Checkpoint& checkpoint, std::byte*
       const std::size_t bytes = panel_bytes(job.packed->layout, job.packed->inputs);
       for (; piece < first + pieces; piece = next++) {
         const std::size_t begin = (piece - first) * kPanels;
-        for (std::size_t i = begin; i < std::min(panels, begin + kPanels); ++i) {
+        const std::size_t end = std::min(panels, begin + kPanels);
+        for (std::size_t i = begin; i < end; ++i) {
           pack_outputs(job, i * kPanelOutputs,
                        {memory + job.offset + i * job.packed->stride, bytes});
-          const std::size_t now = done += bytes;
-          if (now >= kReleaseEvery) {
-            done = 0;
-            checkpoint.release_pages();
-          }
         }
+        sources.packed(job, end - begin);
       }
       first += pieces;
     }
   });
-  checkpoint.release_pages();
 }
 
 }  // namespace
@@ -173,7 +229,11 @@ PackedWeights pack_weights(const Plan& plan, const FusedPlan& fused, const Check
   planner.place(fused);
   weights.bytes = planner.bytes();
   weights.memory = LargeMemory(weights.bytes.all);
-  pack(planner.jobs(), checkpoint, weights.memory.data(), threads);
+  Sources sources(checkpoint);
+  for (const Job& job : planner.jobs()) sources.add(*job.source, job.packed->panel_count());
+  for (const WeightId table : tables(plan)) sources.add(planner.source(table), 1);  // never packed
+  pack(planner.jobs(), sources, weights.memory.data(), threads);
+  planner.keep_only_tables();
   return weights;
 }
 

@@ -32,6 +32,7 @@ struct PackedNorm {
 struct PackedBytes {
   std::size_t all = 0;
   std::size_t per_token = 0;  // that are read for a token: of the experts, those that are chosen
+  std::size_t copied_tables = 0;  // beside them: copies of which a token reads a row
 };
 
 // The weights of a model as the CPU backend reads them: matrices packed once, when the model is
@@ -40,7 +41,7 @@ struct PackedBytes {
 struct PackedWeights {
   std::vector<PanelMatrix> matrices;  // of linears; the two of a gate lie panel by panel in turn
   std::vector<std::vector<float>> vectors;  // norms and biases; taps, one row per tap
-  // As stored_weight returns them: a token needs one row of the embedding.
+  // As stored_weight returns them, of tables only: a token needs one row of the embedding.
   std::vector<StoredTensor> stored;
   LargeMemory memory;  // what the matrices look at
   PackedBytes bytes;
@@ -58,8 +59,9 @@ struct PackedWeights {
   }
 };
 
-// Packs the tensors of a checkpoint, which must outlive the result, on all threads; the file's
-// pages are released on the way. Throws as find_weights does.
+// Packs the tensors of a checkpoint, which must outlive the result, on all threads. On the way the
+// file's pages are released, and the checkpoint's copies dropped, but for those of tables. Throws
+// as find_weights does.
 PackedWeights pack_weights(const Plan& plan, const FusedPlan& fused, const Checkpoint& checkpoint,
                            ThreadPool& threads);
 

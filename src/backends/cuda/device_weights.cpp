@@ -169,6 +169,7 @@ DeviceWeights::DeviceWeights(const Plan& plan, const Checkpoint& checkpoint)
       vectors_[i] = keep(std::span<const float>(values));
     }
   }
+  for (const StoredTensor* tensor : stored) checkpoint.drop_copy(*tensor);
   for (const Step& step : plan.steps) {
     const auto* experts = std::get_if<ExpertsStep>(&step.kind);
     if (experts == nullptr) continue;
