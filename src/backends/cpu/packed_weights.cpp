@@ -85,6 +85,7 @@ class Planner {
     }
     return bytes;
   }
+
   // Once all is packed.
   void keep_only_tables() {
     std::set<const StoredTensor*> kept;
