@@ -76,15 +76,30 @@ FAMILIES = {
     "mixtral": Family("llama", pairs=True),
     "glm4": Family("glm4", rotary=0.5),
     "ernie4_5": Family("ernie4_5"),
+    "cohere": Family("command-r", (("logit_scale", "logit_scale"),)),
+    # llama.cpp reads the pattern; its script does not write it, for all models have the same.
+    "cohere2": Family(
+        "cohere2",
+        (
+            ("logit_scale", "logit_scale"),
+            ("sliding_window", "sliding_window"),
+            ("sliding_window_pattern", "sliding_window_pattern"),
+        ),
+        rotary=1.0,
+    ),
+    "lfm2": Family("lfm2", (("shortconv_l_cache", "conv_L_cache"),)),
 }
 
 MODELS = (
+    "cohere-tied",
+    "cohere2-pattern",
     "ernie4_5-tied",
     "gemma-tied",
     "gemma2-head-scale",
     "gemma3-six-layers",
     "glm4-post-norms",
     "granite-multipliers",
+    "lfm2-conv-last",
     "mixtral-2-of-5",
     "olmo2-gqa2",
     "olmoe-mha",
@@ -101,14 +116,32 @@ def first_of(config: Json, *names: str) -> Any:
     return next((config[name] for name in names if config.get(name) is not None), None)
 
 
+def feed_forward_width(config: Json) -> int:
+    if "block_ff_dim" not in config:  # not an older LFM2
+        return config["intermediate_size"]
+    width = int(config["block_ffn_dim_multiplier"] * int(2 * config["block_ff_dim"] / 3))
+    multiple = config["block_multiple_of"]
+    return multiple * ((width + multiple - 1) // multiple)
+
+
+def kv_heads(config: Json) -> int | list[int]:
+    """One number, or where some layers convolve one for each."""
+    if "full_attn_idxs" not in config:
+        return config["num_key_value_heads"]
+    return [
+        config["num_key_value_heads"] if layer in config["full_attn_idxs"] else 0
+        for layer in range(config["num_hidden_layers"])
+    ]
+
+
 def add_sizes(writer: GGUFWriter, config: Json) -> None:
     """Those that every file has, in the order of llama.cpp's script."""
     writer.add_context_length(config["max_position_embeddings"])
     writer.add_embedding_length(config["hidden_size"])
-    writer.add_feed_forward_length(config["intermediate_size"])
+    writer.add_feed_forward_length(feed_forward_width(config))
     writer.add_block_count(config["num_hidden_layers"])
     writer.add_head_count(config["num_attention_heads"])
-    writer.add_head_count_kv(config["num_key_value_heads"])
+    writer.add_head_count_kv(kv_heads(config))
 
 
 def add_common(writer: GGUFWriter, config: Json, rotary: float | None) -> None:
@@ -118,8 +151,8 @@ def add_common(writer: GGUFWriter, config: Json, rotary: float | None) -> None:
     add_sizes(writer, config)
     writer.add_rope_freq_base(config.get("rope_theta", 10000.0))
     writer.add_vocab_size(config["vocab_size"])
-    if "rms_norm_eps" in config:
-        writer.add_layer_norm_rms_eps(config["rms_norm_eps"])
+    if (eps := first_of(config, "rms_norm_eps", "norm_eps")) is not None:
+        writer.add_layer_norm_rms_eps(eps)
     if (eps := first_of(config, "layer_norm_eps", "norm_epsilon")) is not None:
         writer.add_layer_norm_eps(eps)
     if (n_experts := first_of(config, "num_local_experts", "num_experts")) is not None:

@@ -61,7 +61,7 @@ constexpr Name kQwenExperts[] = {
     {"ffn_gate_exps", "mlp.experts.{}.gate_proj"},
     {"ffn_up_exps", "mlp.experts.{}.up_proj"},
     {"ffn_down_exps", "mlp.experts.{}.down_proj"},
-    {"ffn_gate_inp_shexp", "mlp.shared_expert_gate", true},
+    {"ffn_gate_inp_shexp", "mlp.shared_expert_gate", Name::Shape::OneRow},
     {"ffn_gate_shexp", "mlp.shared_expert.gate_proj"},
     {"ffn_up_shexp", "mlp.shared_expert.up_proj"},
     {"ffn_down_shexp", "mlp.shared_expert.down_proj"},
@@ -125,6 +125,31 @@ constexpr Name kGlm4Names[] = {
 };
 constexpr Flag kGlm4Flags[] = {{"attention_bias", "blk.0.attn_q.bias"}};
 constexpr Flag kErnieFlags[] = {{"use_bias", "blk.0.attn_output.bias"}};
+
+// Command R. The files have no lm_head: llama.cpp takes the embedding.
+constexpr Key kCohereKeys[] = {{"logit_scale", "logit_scale", kNumber, true}};
+constexpr Flag kCohereFlags[] = {{"attention_bias", "blk.0.attn_q.bias"},
+                                 {"use_qk_norm", "blk.0.attn_q_norm.weight"}};
+constexpr Flag kCohere2Flags[] = {{"attention_bias", "blk.0.attn_q.bias"}};
+
+// The last norm has had both names.
+constexpr Name kLfm2Names[] = {
+    {"token_embd_norm", "model.embedding_norm"},
+    {"output_norm", "model.embedding_norm"},
+    {"attn_norm", "operator_norm"},
+    {"attn_q_norm", "self_attn.q_layernorm"},
+    {"attn_k_norm", "self_attn.k_layernorm"},
+    {"attn_output", "self_attn.out_proj"},
+    {"shortconv.in_proj", "conv.in_proj"},
+    {"shortconv.conv", "conv.conv", Name::Shape::Taps},
+    {"shortconv.out_proj", "conv.out_proj"},
+    {"ffn_norm", "ffn_norm"},
+    {"ffn_gate", "feed_forward.w1"},
+    {"ffn_up", "feed_forward.w3"},
+    {"ffn_down", "feed_forward.w2"},
+};
+constexpr Key kLfm2Keys[] = {{"shortconv.l_cache", "conv_L_cache", kSize, true}};
+constexpr Flag kLfm2Flags[] = {{"conv_bias", "blk.0.shortconv.conv.bias"}};
 
 constexpr GgufArchitecture kArchitectures[] = {
     {.name = "llama",
@@ -209,6 +234,26 @@ constexpr GgufArchitecture kArchitectures[] = {
      .flags = kGlm4Flags,
      .partial_rope = true},
     {.name = "ernie4_5", .model_type = "ernie4_5", .flags = kErnieFlags},
+    {.name = "command-r",
+     .model_type = "cohere",
+     .norm_eps = {"attention.layer_norm_epsilon", "layer_norm_eps"},
+     .keys = kCohereKeys,
+     .flags = kCohereFlags},
+    {.name = "cohere2",
+     .model_type = "cohere2",
+     .norm_eps = {"attention.layer_norm_epsilon", "layer_norm_eps"},
+     .keys = kCohereKeys,
+     .flags = kCohere2Flags,
+     .period = 4},
+    {.name = "lfm2",
+     .model_type = "lfm2",
+     .names = kLfm2Names,
+     .norm_eps = {"attention.layer_norm_rms_epsilon", "norm_eps"},
+     .keys = kLfm2Keys,
+     .flags = kLfm2Flags,
+     .fixed = R"({"block_auto_adjust_ff_dim": false})",
+     .has_head_dim = false,
+     .conv_layers = true},
 };
 
 }  // namespace

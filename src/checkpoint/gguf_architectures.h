@@ -14,8 +14,11 @@ namespace stagecraft {
 
 // GGUF's name of a tensor and Hugging Face's, both without layer and ".weight".
 struct GgufTensorName {
+  // What the checkpoint's shape has more than GGUF's: a vector is a matrix of one row, or
+  // [columns, taps] of a convolution is [columns, 1, taps].
+  enum class Shape { Same, OneRow, Taps };
   std::string_view gguf, hugging_face;  // "{}" in the latter: GGUF stacks one matrix per expert
-  bool row = false;                     // a vector in GGUF, a matrix of one row in the checkpoint
+  Shape shape = Shape::Same;
 };
 
 // A key below the architecture's name, and the field of config.json that has its value.
@@ -48,6 +51,7 @@ struct GgufArchitecture {
   bool has_head_dim = true;    // config.json may name the size of a head
   bool rope_switch = false;    // "rope.scaling.finetuned" says whether there is rope at all
   bool partial_rope = false;   // rope may turn only the first columns of each head
+  bool conv_layers = false;    // a layer without heads of k is a short convolution
   std::size_t period = 0;      // each of so many layers but the last has a window; 0: none has
   std::size_t window = 0;      // where the file does not say; 0: all layers see everything
   std::size_t wide_model = 0;  // see "query_pre_attn_scalar" in gguf_config.cpp; 0: no such field

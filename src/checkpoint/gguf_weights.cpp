@@ -34,9 +34,9 @@ struct GgufName {
 
   // nullptr where nobody knows the name.
   const GgufTensorName* find(const GgufArchitecture& architecture) const {
-    if (layer.empty()) return find_name(gguf_model_names(), part);
     const auto* own = find_name(architecture.names, part);
-    return own != nullptr ? own : find_name(gguf_layer_names(), part);
+    if (own != nullptr) return own;
+    return find_name(layer.empty() ? gguf_model_names() : gguf_layer_names(), part);
   }
 
   std::string hugging_face(std::string_view name) const {
@@ -48,6 +48,11 @@ struct GgufName {
 std::string_view find_gguf_name(Names names, std::string_view name) {
   const auto found = std::ranges::find(names, name, &GgufTensorName::hugging_face);
   return found == names.end() ? std::string_view() : found->gguf;
+}
+
+void add_dimension(GgufTensorName::Shape how, std::vector<std::size_t>& shape) {
+  if (how == GgufTensorName::Shape::OneRow && shape.size() == 1) shape.insert(shape.begin(), 1);
+  if (how == GgufTensorName::Shape::Taps && shape.size() == 2) shape.insert(shape.end() - 1, 1);
 }
 
 // How many heads the rows of q or k are.
@@ -97,9 +102,7 @@ void GgufWeights::add(const StoredTensor& stored, const GgufArchitecture& archit
   }
   StoredTensor tensor = stored;
   if (known != nullptr) tensor.name = name.hugging_face(known->hugging_face);
-  if (known != nullptr && known->row && tensor.shape.size() == 1) {
-    tensor.shape.insert(tensor.shape.begin(), 1);
-  }
+  if (known != nullptr) add_dimension(known->shape, tensor.shape);
   if (architecture.pairs && (name.part == "attn_q" || name.part == "attn_k")) {
     reorder_pairs(tensor, head_count(file_->metadata(), architecture.name, name.part == "attn_k"));
   }

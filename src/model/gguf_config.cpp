@@ -35,6 +35,9 @@ class ArchitectureKeys {
   bool is_set(std::string_view name) { return has(name) && !metadata_.is_neutral(key(name)); }
   bool is_array(std::string_view name) { return has(name) && metadata_.is_array(key(name)); }
   std::vector<bool> flags(std::string_view name) { return metadata_.flags(key(name)); }
+  std::vector<std::int64_t> integers(std::string_view name) {
+    return metadata_.integers(key(name));
+  }
   std::size_t size(std::string_view name, std::size_t max = kMaxDimension) {
     return metadata_.size(key(name), 1, max);
   }
@@ -79,12 +82,30 @@ double rotary_factor(std::size_t columns, std::size_t head_dim) {
   return std::min(1.0, (static_cast<double>(columns) + 0.5) / static_cast<double>(head_dim));
 }
 
+// The file has a number for each layer: 0 where it convolves, and the same where it attends.
+std::size_t heads_of_layers(ArchitectureKeys& keys, nlohmann::json& config) {
+  constexpr std::string_view kHeads = "attention.head_count_kv";
+  const std::vector<std::int64_t> heads = keys.integers(kHeads);
+  const std::int64_t most = heads.empty() ? 0 : std::ranges::max(heads);
+  if (heads.size() != config["num_hidden_layers"] || most < 1) {
+    keys.refuse(kHeads, fmt::format("a number for each of {} layers, not all 0",
+                                    config["num_hidden_layers"].get<std::size_t>()));
+  }
+  for (const std::int64_t n : heads) {
+    if (n != 0 && n != most) keys.refuse(kHeads, "the same number in all layers that attend");
+    config["layer_types"].push_back(n == 0 ? "conv" : "full_attention");
+  }
+  return static_cast<std::size_t>(most);
+}
+
 void add_heads(ArchitectureKeys& keys, const GgufArchitecture& architecture,
                nlohmann::json& config) {
   const std::size_t dim = config["hidden_size"];
   const std::size_t n_heads = keys.size("attention.head_count");
   config["num_attention_heads"] = n_heads;
-  config["num_key_value_heads"] = keys.size_or("attention.head_count_kv", n_heads);
+  config["num_key_value_heads"] = architecture.conv_layers
+                                      ? heads_of_layers(keys, config)
+                                      : keys.size_or("attention.head_count_kv", n_heads);
   const bool whole = dim % n_heads == 0;
   const bool may_differ = architecture.has_head_dim && keys.has("attention.key_length");
   if (!whole && !may_differ) {

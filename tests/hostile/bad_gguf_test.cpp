@@ -195,9 +195,9 @@ const BadGguf kBadTensors[] = {
 const BadGguf kBadConfigs[] = {
     {"has_no_architecture", without("general.architecture"), "'general.architecture' is missing"},
     {"has_another_architecture", set("general.architecture", text_value("mamba")),
-     "'general.architecture': expected ernie4_5, gemma, gemma2, gemma3, glm4, granite, llama, "
-     "olmo2, "
-     "olmoe, phi3, qwen2, qwen2moe, qwen3, qwen3moe, smollm3, stablelm or starcoder2, found "
+     "'general.architecture': expected cohere2, command-r, ernie4_5, gemma, gemma2, gemma3, "
+     "glm4, granite, lfm2, llama, olmo2, olmoe, phi3, qwen2, qwen2moe, qwen3, qwen3moe, smollm3, "
+     "stablelm or starcoder2, found "
      "'mamba'"},
     {"has_a_number_for_an_architecture", set("general.architecture", u32(1)),
      "'general.architecture': expected a text, found 1"},
