@@ -36,11 +36,17 @@ function(objects_without id out)
       list(APPEND objects ${judged_${other}})
     endif()
   endforeach()
-  if(id IN_LIST composed_stages)
-    set(objects "$<FILTER:${objects},EXCLUDE,/(${told})[.]cpp>" ${recorded_objects})
-  endif()
   if(linked_files_${id} AND NOT id IN_LIST emulated_stages)
     list(APPEND objects $<TARGET_OBJECTS:linked_${id}>)
+  endif()
+  set(${out} ${objects} PARENT_SCOPE)
+endfunction()
+
+# The same for a worker: in a composed stage, our operators tell it what they computed.
+function(worker_objects_without id out)
+  objects_without(${id} objects)
+  if(id IN_LIST composed_stages)
+    set(objects "$<FILTER:${objects},EXCLUDE,/(${told})[.]cpp>" ${recorded_objects})
   endif()
   set(${out} ${objects} PARENT_SCOPE)
 endfunction()
@@ -93,10 +99,10 @@ function(set_up_student_program name)
     $<TARGET_PROPERTY:stagecraft_flags,INTERFACE_LINK_OPTIONS>)
 endfunction()
 
-# A program of these sources and objects and of all that is ours but stage `id`.
-function(add_student_program name id)
-  objects_without(${id} objects)
-  add_executable(${name} EXCLUDE_FROM_ALL ${ARGN} ${objects})
+# A worker of these sources and objects and of all that is ours but stage `id`.
+function(add_whole_worker name id)
+  worker_objects_without(${id} objects)
+  add_executable(${name} EXCLUDE_FROM_ALL ${ARGN} $<TARGET_OBJECTS:worker> ${objects})
   set_up_student_program(${name})
 endfunction()
 
@@ -108,10 +114,10 @@ set(debug -O0 -g -UNDEBUG -D_GLIBCXX_ASSERTIONS)
 set(sanitizers -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all)
 file(GLOB my_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/stages/*/my_tests.cpp)
 
-add_student_program(worker_ours none $<TARGET_OBJECTS:worker>)
+add_whole_worker(worker_ours none)
 set_target_properties(worker_ours PROPERTIES EXCLUDE_FROM_ALL OFF)
 foreach(id IN LISTS stage_ids)
-  objects_without(${id} objects)
+  worker_objects_without(${id} objects)
   add_library(engine_${id} STATIC EXCLUDE_FROM_ALL ${objects})
   worker_objects(${id} objects)
   if(id EQUAL 10)
@@ -135,15 +141,17 @@ foreach(id IN LISTS stage_ids)
   endif()
 
   # The student's objects first: where an inline function is in several, theirs is linked.
-  add_student_program(worker_${id}_debug ${id} ${stage_files_${id}} $<TARGET_OBJECTS:worker>)
+  add_whole_worker(worker_${id}_debug ${id} ${stage_files_${id}})
   target_compile_options(worker_${id}_debug PRIVATE ${stage_flags_${id}} ${debug})
-  add_student_program(worker_${id}_asan ${id} ${stage_files_${id}} $<TARGET_OBJECTS:worker>)
+  add_whole_worker(worker_${id}_asan ${id} ${stage_files_${id}})
   target_compile_options(worker_${id}_asan PRIVATE ${stage_flags_${id}} ${debug} ${sanitizers})
   target_link_options(worker_${id}_asan PRIVATE ${sanitizers})
 
   foreach(source IN LISTS my_tests)
     if(source MATCHES "/${id}-[^/]*/my_tests.cpp$")
-      add_student_program(my_tests_${id} ${id} ${source} $<TARGET_OBJECTS:mine_${id}>)
+      objects_without(${id} objects)
+      add_executable(my_tests_${id} EXCLUDE_FROM_ALL ${source} $<TARGET_OBJECTS:mine_${id}> ${objects})
+      set_up_student_program(my_tests_${id})
       target_link_libraries(my_tests_${id} PRIVATE GTest::gtest_main)
     endif()
   endforeach()
@@ -221,6 +229,14 @@ gtest_discover_tests(gate TEST_PREFIX ours. DISCOVERY_MODE PRE_TEST TEST_FILTER 
   PROPERTIES LABELS gates ENVIRONMENT STAGE_WORKER=${worker_ours})
 gtest_discover_tests(gate TEST_PREFIX ours. DISCOVERY_MODE PRE_TEST TEST_FILTER ${in_place_tests}
   PROPERTIES LABELS gates ENVIRONMENT STAGE_WORKER=${worker_in_place})
+
+# A my_tests.cpp in a composed stage, linked as above, but with our version of the stage.
+objects_without(06 objects)
+add_executable(own_tests_06 ${CMAKE_SOURCE_DIR}/tests/course/own_tests_06.cpp ${judged_06} ${objects})
+set_up_student_program(own_tests_06)
+target_link_libraries(own_tests_06 PRIVATE GTest::gtest_main)
+add_test(NAME gates.own_tests COMMAND own_tests_06)
+set_tests_properties(gates.own_tests PROPERTIES LABELS gates)
 
 # What a case is there to show is not left to chance: its generator says so on each of 3 seeds, and on 200 in
 # ./stage selftest --catalogue.
