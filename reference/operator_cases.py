@@ -224,6 +224,9 @@ def softmax_cases() -> Iterator[Case]:
     yield case("large", normal("softmax/large", 4, 33, scale=1e4))
     yield case("large-and-close", 1e4 + normal("softmax/close", 3, 33))
     yield case("all-very-negative", -1e4 + normal("softmax/negative", 3, 7))
+    half_negative = normal("softmax/half-negative", 4, 33)
+    half_negative[::2] -= 1e4  # beside rows that a maximum of 0 does no harm
+    yield case("some-very-negative", half_negative)
     yield case(
         "largest-f32", torch.tensor([[3.4e38, 3.4e38, -3.4e38], [-3.4e38, -3.4e38, -3.4e38]])
     )

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/mapped_file.h"
 #include "course/judge/known_answers.h"
@@ -174,22 +175,34 @@ std::vector<const Asked*> failing_cases(std::span<const Asked> asked, const Suit
   return failing;
 }
 
+// Where a mistake must be right if the student's code is: everywhere, or in the functions of which
+// the suite asks.
+enum class Scope { Everywhere, Functions };
+
 // The failing cases of a suite: most of the time of a diagnosis goes into asking programs about
 // them.
 class Failures {
  public:
   Failures(const fs::path& folder, const Judged& judged, const Suite& suite,
-           const KnownMistakes& mistakes)
+           const KnownMistakes& mistakes, Scope scope)
       : folder_(folder),
         asked_(judged.asked),
         suite_(suite),
         mistakes_(mistakes),
-        failed_(failing_cases(judged.asked, suite)) {}
+        scope_(scope),
+        failed_(failing_cases(judged.asked, suite)) {
+    for (const Asked* one : failed_) functions_.insert(one->question->request.function);
+  }
 
   bool empty() const { return failed_.empty(); }
 
+  bool is_in_steps() const {
+    return std::ranges::any_of(failed_,
+                               [](const Asked* one) { return !one->question->on_the_way.empty(); });
+  }
+
   bool rules_out(const std::string& name) const {
-    return mistakes_.is_ruled_out(folder_ / name, asked_);
+    return scope_ == Scope::Everywhere && mistakes_.is_ruled_out(folder_ / name, asked_);
   }
 
   void ask_next(Candidate& one) const {
@@ -210,7 +223,7 @@ class Failures {
     const fs::path worker = folder_ / one.name;
     if (one.n_reproduced < least || one.evidence < kConvincing) return false;
     const auto as_right = [&](const Asked& asked) {
-      return !asked.right || mistakes_.is_right(worker, asked);
+      return !asked.right || !counts(asked) || mistakes_.is_right(worker, asked);
     };
     if (!std::ranges::all_of(asked_, as_right)) return false;
     for (std::size_t i = 0; i < asked_.size(); ++i) {
@@ -221,11 +234,17 @@ class Failures {
   }
 
  private:
+  bool counts(const Asked& asked) const {
+    return scope_ == Scope::Everywhere || functions_.contains(asked.question->request.function);
+  }
+
   fs::path folder_;
   std::span<const Asked> asked_;
   Suite suite_;
   const KnownMistakes& mistakes_;
+  Scope scope_;
   std::vector<const Asked*> failed_;
+  std::set<std::string> functions_;
 };
 
 // Those that explain most, in the order of the catalogue.
@@ -329,9 +348,13 @@ bool KnownMistakes::reproduces(const fs::path& mistake, const Asked& failed) con
 
 std::optional<KnownMistake> find_mistake(const fs::path& folder, const Judged& judged,
                                          const Suite& suite, const KnownMistakes& mistakes) {
-  const Failures failures(folder, judged, suite, mistakes);
+  const Failures failures(folder, judged, suite, mistakes, Scope::Everywhere);
   if (failures.empty()) return {};
   std::vector<Candidate> best = best_candidates(folder, failures);
+  // A mistake in a function of ours is also one in ours that call it. The student's may not call.
+  if (best.empty() && !failures.is_in_steps()) {
+    best = best_candidates(folder, {folder, judged, suite, mistakes, Scope::Functions});
+  }
   if (best.empty()) return {};
   // Of two that explain other cases each, one is as true as the other.
   std::erase_if(best, [&](const Candidate& one) { return one.reproduced != best[0].reproduced; });
