@@ -9,7 +9,7 @@ import sys
 
 from shared import course
 
-COLUMNS = 96  # at most, for what is read
+COLUMNS = 80  # at most, for what is read
 QUESTIONS = b"Hello!\nWhat do you do on weekends?\nDo you have a dog?\n"
 # What makes the two comparable, where it is not said otherwise after NAME: the option's spellings and
 # its value.
@@ -82,7 +82,7 @@ def list_mistakes(stage, en):
     if not known:
         raise course.Problem(f"stage {stage.id} has no catalogue of mistakes yet")
     yield f"{'stage' if en else '阶段'} {stage.id} · {stage.title['en' if en else 'zh']}"
-    yield f"{'hear one' if en else '听听其中一个'}: ./stage broken {stage.id} {next(iter(known))}"
+    yield f"{'hear one: ' if en else '听听其中一个：'}./stage broken {stage.id} {next(iter(known))}"
     for name, sentence in known.items():
         lines = course.wrapped(f"{name}: {sentence['en' if en else 'zh']}", room(), "  ", "      ")
         for at, line in enumerate(lines):
@@ -119,7 +119,7 @@ def run():
     show("ours" if en else "我们的", ours)
     show(f"{name}: {sentence['en' if en else 'zh']}", theirs)
     if theirs_problem:
-        course.tell(f"{'then' if en else '然后'}: {theirs_problem}")
+        course.tell(f"{'then: ' if en else '然后：'}{theirs_problem}")
     course.tell(compare(ours, theirs, en))
     return 0
 

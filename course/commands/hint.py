@@ -7,7 +7,7 @@ import sys
 from shared import course
 from shared import progress
 
-COLUMNS = 96
+COLUMNS = 80
 INDENT = "    "
 HINT = re.compile(r"<details><summary>(?:Hint|提示) \d</summary>(.*?)</details>", re.DOTALL)
 
@@ -28,9 +28,10 @@ def run():
     known = course.stages()
     stage, part = (course.find_part(options.stage, known) if options.stage
                    else (progress.next_unfinished(known) or known[-1], None))
-    parts = [group["part"] for group in stage.groups if "part" in group]
-    if parts and part is None:  # the first that is not right
-        part = progress.result_of(stage).next_part or max(parts)
+    if not stage.has_pages:
+        part = None
+    elif part is None:  # the first that is not right
+        part = progress.result_of(stage).next_part or max(group.get("part", 0) for group in stage.groups)
     name = f"{stage.id}.{part}" if part else f"{stage.id}"
     page, kind = (stage.page(part), f"hints of part {part}") if part else (stage.handout, "hints")
     all_hints = hints(page)

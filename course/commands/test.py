@@ -18,7 +18,7 @@ def tell(result, brief=False):
     stage = result.stage
     head = course.say("test_head", result.name, stage.title[course.language()], result.earned, result.points)
     if brief and result.status in ("passed", "unwritten"):
-        course.tell(f"{head}, {course.say(f'test_{result.status}')}")
+        course.tell(course.say("test_brief", head, course.say(f"test_{result.status}")))
         return
     course.tell(head)
     if result.compile_error:
@@ -67,6 +67,19 @@ def indent(text, columns=4):
     return "\n".join(" " * columns + line for line in text.splitlines())
 
 
+def files_to_edit(result):
+    """As a sentence names them: that of the first wrong group, those of the compiler's message, or all."""
+    stage, wrong = result.stage, result.first_wrong
+    files = [unit["file"] for unit in stage.units]
+    if result.part is not None:
+        files = [file for file in files if any(group.file == file for group in result.groups)]
+    if wrong is not None and wrong.file:
+        files = [wrong.file]
+    elif result.compile_error:
+        files = [file for file in files if f"/{file}" in result.compile_error] or files
+    return f"{stage.folder.relative_to(course.ROOT)}/{', '.join(files)}"
+
+
 def next_step(result, selection=None):
     """selection: the stages to be heard, where it is not this one alone."""
     stage = result.stage
@@ -74,11 +87,10 @@ def next_step(result, selection=None):
         milestone = stage.milestone and course.say("test_milestone", stage.milestone[course.language()])
         return "\n".join(filter(None, [milestone, course.say("test_hear", selection or stage.id, stage.program, stage.id)]))
     to_write = result.status == "unwritten" or result.is_begun
-    names = result.first_wrong.file if result.first_wrong else None
-    files = f"{stage.folder.relative_to(course.ROOT)}/{names or stage.file_names}"
+    files = files_to_edit(result)
     if result.status == "slow":
         return course.say("test_faster_emulated" if stage.is_emulated else "test_faster", files, stage.id)
-    return course.say("test_write" if to_write else "test_mend", files, stage.id)
+    return course.say("test_write" if to_write else "test_mend", files, result.name)
 
 
 def next_page(result):
@@ -86,8 +98,9 @@ def next_page(result):
     part = result.next_part
     if part is None:
         return next_step(result)
-    page = result.stage.page(part).relative_to(course.ROOT)
-    return course.say("test_next_part", f"{result.stage.id}.{part}", page)
+    stage, name = result.stage, f"{result.stage.id}.{part}"
+    page = stage.page(part).relative_to(course.ROOT)
+    return course.say("test_next_part", name, page, name if stage.has_pages else stage.id)
 
 
 def run_my_tests(stage):
@@ -124,6 +137,8 @@ def test_part(text, known):
     whole = progress.judge(stage, explain=True)
     result = whole.of_part(part)
     tell(result)
+    if stage.my_tests.exists() and not result.compile_error:
+        run_my_tests(stage)
     print(next_page(whole) if result.status == "passed" else next_step(result))
     return 0 if result.status == "passed" else 1
 

@@ -90,7 +90,11 @@ class Stage:
         return [self.handout, *sorted(parts)]
 
     def page(self, part):
-        return self.pages[part]
+        return self.pages[part] if self.has_pages else self.handout
+
+    @property
+    def has_pages(self):  # one per part
+        return len(self.pages) > 1
 
     @property
     def file_names(self):  # as a sentence names them

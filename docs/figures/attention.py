@@ -132,7 +132,7 @@ def kv_cache(data, say):
                           f"The prompt of {n_prompt} tokens is computed in one pass, and its keys and values go into the "
                           "cache. Each later pass computes one token, reads the keys and values of all earlier tokens "
                           "from the cache, and appends its own.", say)
-    picture.text(24, 32, "The cache grows by one column per token", "ink title")
+    picture.text(24, 32, "The cache grows by one position per token", "ink title")
     width = 62
     left = 150
     for at in range(passes):

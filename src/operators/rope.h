@@ -13,11 +13,10 @@ namespace stagecraft {
 //   x[i]          = x[i] * cos(angle) - x[i + half] * sin(angle)
 //   x[i + half]   = x[i + half] * cos(angle) + x[i] * sin(angle)      (the old x[i])
 //
-//   x               [seq_len, n_heads * head_dim]  rotated in place, every head alike
-//   inv_freq        [head_dim / 2]                 radians per position; see
-//   model/rope_frequencies.h first_position  the position of row 0, counted from the start of the
-//   whole text: as many as the
-//                   cache holds tokens
+//   x               [seq_len, n_heads * head_dim], rotated in place, every head alike
+//   inv_freq        [head_dim / 2]   radians per position (model/rope_frequencies.h)
+//   first_position  of row 0, counted from the start of the whole text: as many as the cache holds
+//                   tokens
 //
 // May be called from several threads at once.
 // Throws Error if the columns are no multiple of head_dim.

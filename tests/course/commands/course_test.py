@@ -46,6 +46,11 @@ def pages():
                 yield stage, english, english.with_suffix(".zh.md")
 
 
+def has_pages(stage):
+    """Has each part of its handout a page?"""
+    return sum(of is stage for of, *_ in pages()) > 1
+
+
 def all_pages():
     """Those, and the page of the final project, which is no stage."""
     yield from ([english, chinese] for _, english, chinese in pages())
@@ -288,7 +293,7 @@ class Handouts(unittest.TestCase):
 
     def test_hints_unfold_one_at_a_time_three_per_stage_or_some_per_part_with_points(self):
         for stage, *both in pages():
-            parts = {group["part"] for group in stage["groups"] if "part" in group}
+            parts = {group["part"] for group in stage["groups"] if "part" in group} if has_pages(stage) else set()
             page = both[0].name[0]
             least = (2 if page in map(str, parts) else 0) if parts else 3
             for word, path in zip(("Hint", "提示"), both):
@@ -296,17 +301,22 @@ class Handouts(unittest.TestCase):
                 self.assertEqual(found, [str(n + 1) for n in range(len(found))], path)
                 self.assertTrue(len(found) == 3 if least == 3 else least <= len(found) <= 3 * least, path)
 
-    def test_every_part_with_points_has_a_page_that_names_its_command_and_points(self):
+    def test_every_part_names_its_command_and_points_on_its_page_or_in_a_table(self):
         for stage in STAGES:
             for group in stage["groups"]:
                 if "part" not in group:
                     continue
                 points = sum(g["points"] for g in stage["groups"] if g.get("part") == group["part"])
+                name = f"{stage['id']}.{group['part']}"
+                if not has_pages(stage):
+                    for language in LANGUAGES:
+                        self.assertRegex(whole_handout(stage, language), rf"\| {name} .* \| {points} \| `./stage test {name}` \|")
+                    continue
                 found = [both for of, *both in pages() if of is stage and both[0].name[0] == str(group["part"])]
                 self.assertEqual(len(found), 1, f"{stage['slug']}: pages of part {group['part']}")
                 for path in found[0]:
                     text = path.read_text()
-                    self.assertIn(f"./stage test {stage['id']}.{group['part']}\n", text, path)
+                    self.assertIn(f"./stage test {name}\n", text, path)
                     self.assertRegex("".join(text.splitlines()[:3]), rf"\b{points}( points| 分)", path)
 
     def test_points_and_minutes_stand_in_the_first_lines(self):
