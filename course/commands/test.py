@@ -30,8 +30,11 @@ def tell(result, brief=False):
         tell_group(group)
         if group is first or group.status != "wrong":
             explain(group, stage)
-    if sum(group.status == "wrong" for group in result.groups) > 1:
-        course.tell("  " + course.say("test_others", first.name))
+    others = [group for group in result.groups if group.status == "wrong" and group is not first]
+    apart = dict.fromkeys(group.file for group in others if group.file != first.file)
+    if others:
+        course.tell("  " + (course.say("test_others_apart", first.name, ", ".join(apart)) if apart
+                            else course.say("test_others", first.name)))
     if result.status == "wrong" and stage.needs and not result.is_begun:
         course.tell("  " + course.say("test_needs", ", ".join(map(str, stage.needs))))
 
@@ -150,6 +153,8 @@ def up_to_the_next_unfinished(known):
         before = progress.remembered(stage, official_too=False)
         if before is None or before.status != "passed" or stage is known[-1]:
             result = test_and_tell(stage, brief=True)
+            if result.status == "passed" and stage is not known[-1]:
+                course.tell(next_step(result))
             yield result
             if result.status != "passed":
                 return

@@ -79,6 +79,8 @@ def run():
     for number, screen in enumerate(found, 1):
         if arguments.screen not in (None, number):
             continue
+        if number > 1 and arguments.screen is None:
+            print()
         print(course.paint(screen.title, "1") + "\n")
         show(screen.asks)
         if not wait("tour_answer"):

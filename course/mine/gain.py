@@ -60,7 +60,7 @@ def gain(chosen, model, threads, tokens):
             continue
         mine.build(stages)
         speed = tokens_per_second(mine_objects.PROGRAM, words)
-        name = course.say("gain_stages", selection(stages)) if new is None else course.say("gain_with", new.id)
+        name = course.say("gain_stages", selection(stages)) if new is None else course.say("gain_with", new.id, selection(stages))
         times = course.say("gain_times", speed / before) if before else ""
         print(row(name, speed, times), flush=True)
         before = before or speed
@@ -70,4 +70,4 @@ def gain(chosen, model, threads, tokens):
 
 
 def row(name, speed, times):
-    return f"  {course.padded(name, 14)}{speed:>8.0f} tokens/s   {times}".rstrip()
+    return f"  {course.padded(name, 17)}{speed:>8.0f} tokens/s   {times}".rstrip()

@@ -82,7 +82,14 @@ def paint(text, colour):
 def tell(text, stream=None):
     """Prints it, broken between words where a terminal would break it anywhere."""
     stream = stream or sys.stdout
-    print("\n".join(fitted(text, columns(stream))), file=stream, flush=True)
+    lines = "\n".join(fitted(text, columns(stream)))
+    with redrawing:
+        is_waiting = any(is_due for _, is_due in waiting)
+        if is_waiting:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+        print(lines, file=stream, flush=True)
+        if is_waiting:
+            redraw()
 
 
 def pager():

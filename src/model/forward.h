@@ -17,8 +17,8 @@ namespace stagecraft {
 //   logits  [n, vocab_size]  written: for each of the last n tokens, the scores of the token that
 //                            follows it; n <= seq_len, and may be 0 where only the cache is wanted
 //
-// The bits do not depend on how a text is cut into passes. Throws Error if a token is no row of the
-// embedding or the cache has no room; then the cache is unchanged.
+// The bits do not depend on how a text is cut into passes. Throws Error if a token is not in
+// [0, vocab_size), or if the cache has no room; then the cache is unchanged.
 void forward(const Model& model, std::span<const TokenId> tokens, KvCache& cache,
              Workspace& workspace, MatrixView<float> logits);
 

@@ -49,11 +49,10 @@ bool has_colour(std::FILE* stream) {
 }
 
 void print_note(std::string_view text) {
-  if (has_colour(stderr)) {
-    fmt::print(stderr, "\033[2m{}\033[0m\n", text);
-  } else {
-    fmt::print(stderr, "{}\n", text);
-  }
+  if (!is_terminal(stderr)) return fmt::print(stderr, "{}\n", text);
+  const std::string lines = WordWrap(erasable_columns()).next(without_controls(text));
+  fmt::print(stderr, "{}{}{}\n", has_colour(stderr) ? "\033[2m" : "", lines,
+             has_colour(stderr) ? "\033[0m" : "");
 }
 
 void print_now(std::string_view text) {

@@ -54,18 +54,19 @@ std::string forced_kernels(const Engine& engine) {
 void print_closing_lines(const TextResult& result, const Session& session,
                          const std::filesystem::path& model, std::uint64_t seed) {
   if (result.reason == StopReason::ContextFull) {
-    fmt::print(stderr, "[the context of {} tokens is full]\n", session.context());
+    print_note(fmt::format("[the context of {} tokens is full]", session.context()));
   }
   const auto per_second = [](std::size_t n, double seconds) {
     return seconds > 0.0 ? static_cast<double>(n) / seconds : 0.0;
   };
-  fmt::print(stderr,
-             "[{} tokens, {:.0f} tokens/s; prompt {} tokens, {:.0f} tokens/s; first token after "
-             "{:.0f} ms; {}; {} thread{}{}; seed {}]\n",
-             result.tokens.size(), per_second(result.tokens.size(), result.generation_seconds),
-             result.prompt_tokens, per_second(result.prompt_tokens, result.prompt_seconds),
-             result.first_token_seconds * 1e3, model.string(), session.n_threads(),
-             session.n_threads() == 1 ? "" : "s", forced_kernels(session.engine()), seed);
+  print_note(
+      fmt::format("[{} tokens, {:.0f} tokens/s; prompt {} tokens, {:.0f} tokens/s; first token "
+                  "after {:.0f} ms; "
+                  "{}; {} thread{}{}; seed {}]",
+                  result.tokens.size(), per_second(result.tokens.size(), result.generation_seconds),
+                  result.prompt_tokens, per_second(result.prompt_tokens, result.prompt_seconds),
+                  result.first_token_seconds * 1e3, model.string(), session.n_threads(),
+                  session.n_threads() == 1 ? "" : "s", forced_kernels(session.engine()), seed));
 }
 
 // Where the ids of the new tokens are kept, opened before the story begins: a path that cannot be

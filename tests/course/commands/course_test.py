@@ -220,10 +220,13 @@ class Verdicts(unittest.TestCase):
             return said.getvalue(), test.next_step(result)
 
     def test_explain_the_first_wrong_group_alone_and_name_its_file(self):
+        said, then = self.told("Parameters", "ParametersTied")
+        self.assertIn("may have the same cause", said)
         said, then = self.told("F16ToF32", "Config")
         self.assertIn("how F16ToF32 failed", said)
         self.assertNotIn("how Config failed", said)
-        self.assertIn("may have the same cause", said)
+        self.assertNotIn("may have the same cause", said)
+        self.assertIn("config.cpp also has wrong groups", said)
         self.assertIn("half_to_float.cpp", then)
         self.assertNotIn("config.cpp", then)
 

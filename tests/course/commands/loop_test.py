@@ -170,7 +170,8 @@ class Test(Repository):
         self.write("01-silu/silu.cpp", "WRONG")
         lines = self.run_tool("test", code=1).splitlines()
         self.assertEqual(lines[0], "stage 0 · Hello, residual: 0 of 0 points, right")
-        self.assertTrue(lines[1].startswith("stage 1 "), lines)
+        self.assertIn("./stage story --mine 0", lines[1])  # the reward is not lost
+        self.assertTrue(lines[2].startswith("stage 1 "), lines)
         self.assertIn("./stage test 1", lines[-1])
         self.assertTrue(self.run_tool("test", code=1).startswith("stage 1 "))  # 0 is known by now
 
