@@ -196,9 +196,14 @@ class Failures {
 
   bool empty() const { return failed_.empty(); }
 
-  bool is_in_steps() const {
-    return std::ranges::any_of(failed_,
-                               [](const Asked* one) { return !one->question->on_the_way.empty(); });
+  // Whether Scope::Functions compares less. It says nothing of a block, which is judged by its
+  // steps.
+  bool can_narrow() const {
+    const auto in_steps = [](const Asked* one) { return !one->question->on_the_way.empty(); };
+    const auto is_other = [&](const Asked& one) {
+      return one.right && !functions_.contains(one.question->request.function);
+    };
+    return std::ranges::none_of(failed_, in_steps) && std::ranges::any_of(asked_, is_other);
   }
 
   bool rules_out(const std::string& name) const {
@@ -351,8 +356,8 @@ std::optional<KnownMistake> find_mistake(const fs::path& folder, const Judged& j
   const Failures failures(folder, judged, suite, mistakes, Scope::Everywhere);
   if (failures.empty()) return {};
   std::vector<Candidate> best = best_candidates(folder, failures);
-  // A mistake in a function of ours is also one in ours that call it. The student's may not call.
-  if (best.empty() && !failures.is_in_steps()) {
+  // Our functions call each other, so a mistake in one spoils others. The student's need not call.
+  if (best.empty() && failures.can_narrow()) {
     best = best_candidates(folder, {folder, judged, suite, mistakes, Scope::Functions});
   }
   if (best.empty()) return {};

@@ -53,9 +53,9 @@ struct Judged {
 // A mistake is eligible if it is right wherever the student's code is right, in any suite, and
 // reproduces at least one failing case of this suite with at least 8 wrong elements that show what
 // was computed (count_telling). Of tokens, error messages and writes to a wrong place two cases are
-// needed: one may be an accident. If none is eligible, those are that are right wherever the
-// student's code is in the functions that fail: our functions call each other, and pass a mistake
-// on, where the student's need not. The mistake that reproduces most is named. If two reproduce the
+// needed: one may be an accident. If no mistake is eligible, only the functions that fail are
+// compared: our functions call each other, so a mistake in one spoils others, but the student's
+// functions need not do so. The mistake that reproduces most is named. If two reproduce the
 // same, fresh cases decide (referee.h); if that stays open, none is named. The named one must also
 // answer fresh cases as the student's code does, as far as it explains them.
 std::optional<KnownMistake> find_mistake(const std::filesystem::path& folder, const Judged& judged,
