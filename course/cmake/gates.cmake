@@ -43,7 +43,7 @@ function(objects_without id out)
 endfunction()
 
 # The same for a worker: in a composed stage, our operators tell it what they computed.
-function(worker_objects_without id out)
+function(recorded_objects_without id out)
   objects_without(${id} objects)
   if(id IN_LIST composed_stages)
     set(objects "$<FILTER:${objects},EXCLUDE,/(${told})[.]cpp>" ${recorded_objects})
@@ -101,9 +101,17 @@ endfunction()
 
 # A worker of these sources and objects and of all that is ours but stage `id`.
 function(add_whole_worker name id)
-  worker_objects_without(${id} objects)
+  recorded_objects_without(${id} objects)
   add_executable(${name} EXCLUDE_FROM_ALL ${ARGN} $<TARGET_OBJECTS:worker> ${objects})
   set_up_student_program(${name})
+endfunction()
+
+# A student's own tests of stage `id`: its sources and the objects of the stage, and all that is ours but the stage.
+function(add_own_tests name id)
+  objects_without(${id} objects)
+  add_executable(${name} EXCLUDE_FROM_ALL ${ARGN} ${objects})
+  set_up_student_program(${name})
+  target_link_libraries(${name} PRIVATE GTest::gtest_main)
 endfunction()
 
 add_library(stand_ins OBJECT EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/course/worker/stand_ins/convert_tensor.cpp
@@ -117,7 +125,7 @@ file(GLOB my_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/stages/*/my_tests.cpp)
 add_whole_worker(worker_ours none)
 set_target_properties(worker_ours PROPERTIES EXCLUDE_FROM_ALL OFF)
 foreach(id IN LISTS stage_ids)
-  worker_objects_without(${id} objects)
+  recorded_objects_without(${id} objects)
   add_library(engine_${id} STATIC EXCLUDE_FROM_ALL ${objects})
   worker_objects(${id} objects)
   if(id EQUAL 10)
@@ -149,10 +157,7 @@ foreach(id IN LISTS stage_ids)
 
   foreach(source IN LISTS my_tests)
     if(source MATCHES "/${id}-[^/]*/my_tests.cpp$")
-      objects_without(${id} objects)
-      add_executable(my_tests_${id} EXCLUDE_FROM_ALL ${source} $<TARGET_OBJECTS:mine_${id}> ${objects})
-      set_up_student_program(my_tests_${id})
-      target_link_libraries(my_tests_${id} PRIVATE GTest::gtest_main)
+      add_own_tests(my_tests_${id} ${id} ${source} $<TARGET_OBJECTS:mine_${id}>)
     endif()
   endforeach()
 endforeach()
@@ -230,11 +235,9 @@ gtest_discover_tests(gate TEST_PREFIX ours. DISCOVERY_MODE PRE_TEST TEST_FILTER 
 gtest_discover_tests(gate TEST_PREFIX ours. DISCOVERY_MODE PRE_TEST TEST_FILTER ${in_place_tests}
   PROPERTIES LABELS gates ENVIRONMENT STAGE_WORKER=${worker_in_place})
 
-# A my_tests.cpp in a composed stage, linked as above, but with our version of the stage.
-objects_without(06 objects)
-add_executable(own_tests_06 ${CMAKE_SOURCE_DIR}/tests/course/own_tests_06.cpp ${judged_06} ${objects})
-set_up_student_program(own_tests_06)
-target_link_libraries(own_tests_06 PRIVATE GTest::gtest_main)
+# A my_tests.cpp in a composed stage, but with our version of the stage.
+add_own_tests(own_tests_06 06 ${CMAKE_SOURCE_DIR}/tests/course/own_tests_06.cpp ${judged_06})
+set_target_properties(own_tests_06 PROPERTIES EXCLUDE_FROM_ALL OFF)
 add_test(NAME gates.own_tests COMMAND own_tests_06)
 set_tests_properties(gates.own_tests PROPERTIES LABELS gates)
 

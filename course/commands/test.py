@@ -106,8 +106,11 @@ def next_page(result):
     return course.say("test_next_part", name, page, name if stage.has_pages else stage.id)
 
 
-def run_my_tests(stage):
-    """What the student's own tests say: shown, never graded."""
+def run_my_tests(result):
+    """What the student's own tests say, where there are some: shown, never graded."""
+    stage = result.stage
+    if not stage.my_tests.exists() or result.compile_error:
+        return
     course.tell(course.say("test_mine", stage.my_tests.relative_to(course.ROOT)))
     target = f"my_tests_{stage.number}"
     problem = course.build(target)
@@ -129,8 +132,7 @@ def run_my_tests(stage):
 def test_and_tell(stage, brief=False):
     result = progress.judge(stage, explain=True)
     tell(result, brief)
-    if stage.my_tests.exists() and not result.compile_error:
-        run_my_tests(stage)
+    run_my_tests(result)
     return result
 
 
@@ -140,8 +142,7 @@ def test_part(text, known):
     whole = progress.judge(stage, explain=True)
     result = whole.of_part(part)
     tell(result)
-    if stage.my_tests.exists() and not result.compile_error:
-        run_my_tests(stage)
+    run_my_tests(result)
     print(next_page(whole) if result.status == "passed" else next_step(result))
     return 0 if result.status == "passed" else 1
 

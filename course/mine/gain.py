@@ -60,7 +60,8 @@ def gain(chosen, model, threads, tokens):
             continue
         mine.build(stages)
         speed = tokens_per_second(mine_objects.PROGRAM, words)
-        name = course.say("gain_stages", selection(stages)) if new is None else course.say("gain_with", new.id, selection(stages))
+        ids = selection(stages)
+        name = course.say("gain_stages", ids) if new is None else course.say("gain_with", new.id, ids)
         times = course.say("gain_times", speed / before) if before else ""
         print(row(name, speed, times), flush=True)
         before = before or speed
