@@ -35,6 +35,9 @@ constexpr Name kLayerNames[] = {
 
 constexpr Flag kLlamaBiases[] = {{"attention_bias", "blk.0.attn_output.bias"},
                                  {"mlp_bias", "blk.0.ffn_down.bias"}};
+// One bias of a layer shows whether it has any.
+constexpr Flag kOutputBias[] = {{"attention_bias", "blk.0.attn_output.bias"}};
+constexpr Flag kQueryBias[] = {{"attention_bias", "blk.0.attn_q.bias"}};
 
 // ---- Gemma --------------------------------------------------------------------------------------
 
@@ -77,7 +80,6 @@ constexpr Key kQwen2MoeKeys[] = {
     {"expert_feed_forward_length", "moe_intermediate_size", kSize, true},
     {"expert_shared_feed_forward_length", "shared_expert_intermediate_size", kSize, true},
 };
-constexpr Flag kQwen3MoeFlags[] = {{"attention_bias", "blk.0.attn_output.bias"}};
 constexpr Flag kQwen2MoeFlags[] = {{"qkv_bias", "blk.0.attn_q.bias"}};
 
 // As wide as the block of a model without experts.
@@ -85,7 +87,6 @@ constexpr Key kExpertKeys[] = {
     {"expert_count", "num_local_experts", kSize, true},
     {"expert_used_count", "num_experts_per_tok", kSize, true},
 };
-constexpr Flag kOlmoeFlags[] = {{"attention_bias", "blk.0.attn_output.bias"}};
 
 constexpr Name kMixtralNames[] = {
     {"ffn_gate_inp", "block_sparse_moe.gate"},
@@ -123,14 +124,12 @@ constexpr Name kGlm4Names[] = {
     {"ffn_up", "mlp.gate_up_proj"},
     {"post_ffw_norm", "post_mlp_layernorm"},
 };
-constexpr Flag kGlm4Flags[] = {{"attention_bias", "blk.0.attn_q.bias"}};
 constexpr Flag kErnieFlags[] = {{"use_bias", "blk.0.attn_output.bias"}};
 
 // Command R. The files have no lm_head: llama.cpp takes the embedding.
 constexpr Key kCohereKeys[] = {{"logit_scale", "logit_scale", kNumber, true}};
 constexpr Flag kCohereFlags[] = {{"attention_bias", "blk.0.attn_q.bias"},
                                  {"use_qk_norm", "blk.0.attn_q_norm.weight"}};
-constexpr Flag kCohere2Flags[] = {{"attention_bias", "blk.0.attn_q.bias"}};
 
 // The last norm has had both names.
 constexpr Name kLfm2Names[] = {
@@ -183,7 +182,7 @@ constexpr GgufArchitecture kArchitectures[] = {
      .model_type = "qwen3_moe",
      .names = kQwenExperts,
      .keys = kQwen3MoeKeys,
-     .flags = kQwen3MoeFlags,
+     .flags = kOutputBias,
      .fixed = R"({"norm_topk_prob": true})"},
     {.name = "qwen2moe",
      .model_type = "qwen2_moe",
@@ -219,7 +218,7 @@ constexpr GgufArchitecture kArchitectures[] = {
      .model_type = "olmoe",
      .names = kQwenExperts,
      .keys = kExpertKeys,
-     .flags = kOlmoeFlags,
+     .flags = kOutputBias,
      .fixed = R"({"norm_topk_prob": false})",
      .has_head_dim = false},
     {.name = "llama",
@@ -231,7 +230,7 @@ constexpr GgufArchitecture kArchitectures[] = {
     {.name = "glm4",
      .model_type = "glm4",
      .names = kGlm4Names,
-     .flags = kGlm4Flags,
+     .flags = kQueryBias,
      .partial_rope = true},
     {.name = "ernie4_5", .model_type = "ernie4_5", .flags = kErnieFlags},
     {.name = "command-r",
@@ -243,7 +242,7 @@ constexpr GgufArchitecture kArchitectures[] = {
      .model_type = "cohere2",
      .norm_eps = {"attention.layer_norm_epsilon", "layer_norm_eps"},
      .keys = kCohereKeys,
-     .flags = kCohere2Flags,
+     .flags = kQueryBias,
      .period = 4},
     {.name = "lfm2",
      .model_type = "lfm2",
