@@ -246,6 +246,10 @@ set_tests_properties(gates.own_tests PROPERTIES LABELS gates)
 add_test(NAME gates.show_what_they_must COMMAND gate --gtest_filter=-*Speed* --gtest_repeat=3 --gtest_brief=1)
 set_tests_properties(gates.show_what_they_must PROPERTIES LABELS gates TIMEOUT 900 ENVIRONMENT "STAGE_REFEREE=")
 
+# Each case has a name in each language.
+add_test(NAME gates.case_names COMMAND ${Python3_EXECUTABLE} ${gates}/case_names_test.py ${CMAKE_BINARY_DIR})
+set_tests_properties(gates.case_names PROPERTIES LABELS gates)
+
 # A starter compiles as it is, and its gate says that it is not written yet: no more, no less. A stage
 # that a student has begun is skipped. (An emulator would run the gate, but nothing that it starts.)
 if(NOT CMAKE_CROSSCOMPILING)

@@ -22,9 +22,8 @@ def pick(stage, name):
     if wanted in known:
         return wanted, known[wanted]
     near = difflib.get_close_matches(wanted, known, 1)
-    hint = f", did you mean '{near[0]}'?" if near else ""
-    raise course.Problem(f"stage {stage.id} has no mistake '{name}'{hint} "
-                         f"(./stage broken {stage.id} lists them)")
+    raise course.Problem(course.say("no_mistake_near", stage.id, name, near[0]) if near else
+                         course.say("no_mistake", stage.id, name))
 
 
 def complete(options):
@@ -80,7 +79,7 @@ def list_mistakes(stage, en):
     """Lines: how to hear one first, for the others may be several pages."""
     known = course.mistakes(stage)
     if not known:
-        raise course.Problem(f"stage {stage.id} has no catalogue of mistakes yet")
+        raise course.Problem(course.say("no_catalogue", stage.id))
     yield f"{'stage' if en else '阶段'} {stage.id} · {stage.title['en' if en else 'zh']}"
     yield f"{'hear one: ' if en else '听听其中一个：'}./stage broken {stage.id} {next(iter(known))}"
     for name, sentence in known.items():

@@ -40,9 +40,9 @@ def run():
     stage = course.find_stage(number, known)
     pages = stage.pages
     if part and not (part.isdecimal() and 0 < int(part) < len(pages)):
-        there_are = (f"expected {stage.id}.1 to {stage.id}.{len(pages) - 1}" if len(pages) > 1
-                     else f"stage {stage.id} has one page")
-        raise course.Problem(f"no page '{stage.id}.{part}': {there_are}")
+        name = f"{stage.id}.{part}"
+        raise course.Problem(course.say("no_page", name, stage.id, len(pages) - 1) if len(pages) > 1 else
+                             course.say("one_page", name, stage.id))
     page = pages[int(part or 0)]
     name = f"{stage.id}.{part}" if part else f"{stage.id}"
     text = without_hints(page.read_text(encoding="utf-8"), name)

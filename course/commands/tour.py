@@ -75,7 +75,7 @@ def run():
         return 0
     found = screens(text, columns())
     if arguments.screen is not None and not 1 <= arguments.screen <= len(found):
-        raise course.Problem(f"no screen {arguments.screen}: expected 1 to {len(found)}")
+        raise course.Problem(course.say("no_screen", arguments.screen, len(found)))
     for number, screen in enumerate(found, 1):
         if arguments.screen not in (None, number):
             continue

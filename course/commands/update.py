@@ -81,7 +81,7 @@ def apply(names, *words):
     """Runs a command of git's on these files."""
     paths = "\0".join(f":(literal){name}" for name in sorted(names))
     if names and official.git(*words, "--pathspec-from-file=-", "--pathspec-file-nul", given=paths) is None:
-        raise course.Problem(f"git {words[0]} failed: git status says what there is")
+        raise course.Problem(course.say("update_git", words[0]))
 
 
 def changelog():

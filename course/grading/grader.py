@@ -42,7 +42,8 @@ GROUPS = {"passed", "unwritten", "crashed", "hung"}  # other ways to fail are "w
 NO_FAULT = ("passed", "unwritten", "begun", "slow", "unjudged", "unmeasured")
 # What a verdict hangs on, besides the student's files, the seed and the compiler.
 OFFICIAL = (*progress.OFFICIAL, "course/grading", "course/mistakes", "course/shared", "stages/messages.json",
-            "stages/own_work.json", "CMakeLists.txt", *(f"tools/{name}.py" for name in ("cuda_check", "cuda_compile")))
+            "stages/case_names.json", "stages/own_work.json", "CMakeLists.txt",
+            *(f"tools/{name}.py" for name in ("cuda_check", "cuda_compile")))
 # The script that compiles a stage for the CUDA emulator, and the headers that it includes.
 EMULATOR = [course.ROOT / name for name in ("tools", "src/cuda_emulator")]
 building = threading.Lock()

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "checkpoint/safetensors.h"
+#include "course/judge/case_names.h"
 #include "course/judge/kept_requests.h"
 #include "course/judge/known_answers.h"
 #include "course/judge/many_programs.h"
@@ -264,7 +265,8 @@ bool judge_by(const Case& question, const FindProblem& find_problem) {
     return true;
   }
   if (has_hung(history(), question.request.function)) {  // ten seconds are enough
-    ADD_FAILURE() << question.name << "\n  " << say("not_asked", question.request.function);
+    ADD_FAILURE() << told_name(question.name) << "\n  "
+                  << say("not_asked", question.request.function);
     return false;
   }
   const std::string kept = keep_request(question);
@@ -287,7 +289,7 @@ bool judge_by(const Case& question, const FindProblem& find_problem) {
   if (!printed.empty()) {
     problem += "\n  " + say("printed") + "\n" + indented(printed);
   }
-  ADD_FAILURE() << question.name << "\n  " << shortened(problem, kMaxProblem);
+  ADD_FAILURE() << told_name(question.name) << "\n  " << shortened(problem, kMaxProblem);
   return true;
 }
 

@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "course/judge/case_names.h"
 #include "course/judge/gate.h"
 #include "tests/support/temporary_folder.h"
 
@@ -62,6 +63,7 @@ std::string keep_request(const Case& question) {
       fmt::format("{:03}-{}.{}-{}", asked().size(), running_test().test_suite_name(),
                   running_test().name(), plain(question.name));
   question.request.write(folder() / name);
+  std::ofstream(folder() / "names", std::ios::app) << told_name(question.name) << '\n';
   return name;
 }
 

@@ -11,7 +11,7 @@ namespace stagecraft::stages {
 // started on it again, in a debugger say. Elsewhere these do nothing.
 
 // Writes the request of a case, before it is asked; its name is made of the running test and the
-// case. Returns that, or nothing.
+// case. Returns that, or nothing. The folder's `names` gets a line with the case's name in words.
 std::string keep_request(const Case& question);
 
 // Adds a line to the folder's `failed`: how it failed ("crashed", "hung", "exited", "no_answer",

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "course/judge/case_names.h"
 #include "course/judge/gate.h"
 #include "course/judge/many_programs.h"
 #include "course/judge/messages.h"
@@ -40,7 +41,7 @@ class NamedMistakes : public ::testing::EmptyTestEventListener {
       const std::string text = mistake_sentence(folder_, *mistake);
       found[suite.name] = {{"name", mistake->name},
                            {"says", text},
-                           {"shown", mistake->shown},
+                           {"shown", told_name(mistake->shown)},
                            {"in_part", mistake->reproduced < mistake->failed}};
       fmt::print("{}: {}\n", suite.name, text);
     }

@@ -141,10 +141,9 @@ class Stage:
         try:
             done = subprocess.run(ask, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         except OSError:
-            raise Problem("git is missing, and only git has the starters") from None
+            raise Problem(say("git_missing")) from None
         if done.returncode != 0:
-            raise Problem(f"git does not have the starter of {self.path(unit).relative_to(ROOT)} "
-                          "(a shallow clone, or a copy without its history?)")
+            raise Problem(say("no_starter", self.path(unit).relative_to(ROOT)))
         return done.stdout
 
 
@@ -167,7 +166,7 @@ def find_stage(text, known):
     for stage in known:
         if text in (str(stage.id), stage.number, stage.slug):
             return stage
-    raise Problem(f"no stage '{text}': expected 0 to {known[-1].id}")
+    raise Problem(say("no_stage", text, known[-1].id))
 
 
 def find_part(text, known):
@@ -178,8 +177,7 @@ def find_part(text, known):
         return stage, None
     parts = sorted({group["part"] for group in stage.groups if "part" in group})
     if part not in map(str, parts):
-        raise Problem(f"no part '{text}': stage {stage.id} is graded as a whole" if not parts else
-                      f"no part '{text}' with points: expected {stage.id}.{parts[0]} to {stage.id}.{parts[-1]}")
+        raise Problem(say("no_part", text, stage.id, parts[0], parts[-1]) if parts else say("no_parts", text, stage.id))
     return stage, int(part)
 
 
@@ -193,7 +191,7 @@ def parse_selection(text, known, whole_class=False):
         low = find_stage(first, known).id
         high = find_stage(last, known).id if dash else low
         if low > high:
-            raise Problem(f"'{part}': expected the lower stage first")
+            raise Problem(say("lower_first", part))
         chosen.update(range(low, high + 1))
     return [stage for stage in known if stage.id in chosen]
 
@@ -575,7 +573,7 @@ def test_stage(stage, explain=False, seed=None):
         result.is_refused, result.compile_error = True, refused
         return result
     if f"stages/{stage.number}-{stage.slug}/" not in problem:
-        raise Problem(f"the build failed, but not in your files:\n{first_error(problem)}")
+        raise Problem(say("build_failed", first_error(problem)))
     result = Result(stage)
     result.compile_error = why_not_built(problem, f"course/worker_{stage.number}")
     return result

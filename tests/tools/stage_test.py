@@ -15,6 +15,7 @@ import sys
 import tempfile
 import termios
 import time
+import unicodedata
 import unittest
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
@@ -90,6 +91,14 @@ class Help(Tree):
         self.assertNotIn("chat", answer.stdout)
         self.assertNotIn("Teach", answer.stdout)
         self.assertNotIn("\033", answer.stdout)
+
+    def test_speaks_chinese_in_lines_of_a_terminal(self):
+        answer = self.stage("help", script=REPOSITORY / "stage", env={"STAGECRAFT_LANG": "zh"})
+        self.assertIn("\n运行\n  story", answer.stdout)
+        self.assertNotIn("|", answer.stdout)
+        for line in answer.stdout.splitlines():
+            wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in line)
+            self.assertLessEqual(len(line) + wide, 80, line)
 
     def on_a_terminal(self, **more):
         """What ./stage help prints on a terminal of 50 columns."""

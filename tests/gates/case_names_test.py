@@ -1,0 +1,38 @@
+"""Each case is named in Chinese, too: the gate asks our own code, in Chinese, and keeps the names.
+
+    case_names_test.py BUILD
+
+A name of symbols and of names in code ("m = 3, n = 5", "head_dim: 15", "BF16") says the same in each language.
+Standard library only; ctest runs it.
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+WORD = re.compile(r"[a-z_]{2,}")
+SAME = {"alpha", "beta", "eps", "rows", "dim", "top", "and", "null", "small", "models", "story"}  # and the like: head_dim
+
+
+def needs_words(name):
+    return any(word not in SAME and "_" not in word for word in WORD.findall(name))
+
+
+def main():
+    course = pathlib.Path(sys.argv[1]) / "course"
+    with tempfile.TemporaryDirectory() as folder:
+        environment = dict(os.environ, STAGECRAFT_LANG="zh", STAGE_KEEP=folder, STAGE_WORKER=str(course / "worker_ours"))
+        # Whether the answers are right other tests say: this worker has no kernels for the GPU, for instance.
+        subprocess.run([course / "gate", "--gtest_filter=-*Speed*"], env=environment, stdout=subprocess.DEVNULL)
+        names = sorted(set((pathlib.Path(folder) / "names").read_text(encoding="utf-8").splitlines()))
+    assert len(names) > 300, len(names)
+    bare = [name for name in names if "：" not in name and needs_words(name)]
+    for name in bare:
+        print(f"stages/case_names.json: '{name}' has no Chinese words")
+    return 1 if bare else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
