@@ -30,6 +30,8 @@ struct Job {
   std::size_t offset;  // of its first panel
 };
 
+using PanelsLeft = std::map<const StoredTensor*, std::atomic<std::size_t>>;
+
 // Of which a token reads one row.
 std::vector<WeightId> tables(const Plan& plan) {
   std::vector<WeightId> found;
@@ -51,7 +53,8 @@ class Planner {
       : plan_(plan),
         checkpoint_(checkpoint),
         weights_(weights),
-        sources_(find_weights(plan, checkpoint)) {
+        sources_(find_weights(plan, checkpoint)),
+        tables_(tables(plan)) {
     weights.matrices.resize(plan.weights.size());
     weights.vectors.resize(plan.weights.size());
     for (std::size_t i = 0; i < plan.weights.size(); ++i) {
@@ -80,30 +83,34 @@ class Planner {
 
   PackedBytes bytes() const {
     PackedBytes bytes = {bytes_, bytes_ - unchosen_, 0};
-    for (const WeightId table : tables(plan_)) {
-      if (checkpoint_.is_copy(source(table))) bytes.copied_tables += source(table).bytes.size();
+    for (const WeightId table : tables_) {
+      const StoredTensor& source = *sources_[static_cast<std::size_t>(table)];
+      if (checkpoint_.is_copy(source)) bytes.copied_tables += source.bytes.size();
     }
     return bytes;
   }
 
+  // By tensor of the checkpoint, the panels that are to be packed from it; of a table one more,
+  // which never is.
+  PanelsLeft count_panels() const {
+    PanelsLeft left;
+    for (const StoredTensor* source : sources_) left[source] = 0;
+    for (const Job& job : jobs_) left[job.source] += job.packed->panel_count();
+    for (const WeightId table : tables_) ++left[sources_[static_cast<std::size_t>(table)]];
+    return left;
+  }
+
   // Once all is packed.
   void keep_only_tables() {
-    std::set<const StoredTensor*> kept;
     std::vector<StoredTensor> stored(weights_.stored.size());
-    for (const WeightId id : tables(plan_)) {
+    for (const WeightId id : tables_) {
       const auto at = static_cast<std::size_t>(id);
       stored[at] = std::move(weights_.stored[at]);
-      kept.insert(sources_[at]);
     }
     weights_.stored = std::move(stored);
-    for (const StoredTensor* source : sources_) {
-      if (!kept.contains(source)) checkpoint_.drop_copy(*source);
-    }
-    checkpoint_.release_pages();
   }
 
   const std::vector<Job>& jobs() const { return jobs_; }
-  const StoredTensor& source(WeightId id) const { return *sources_[static_cast<std::size_t>(id)]; }
 
  private:
   // The taps of all columns lie side by side: one row per tap.
@@ -151,6 +158,7 @@ class Planner {
   const Checkpoint& checkpoint_;
   PackedWeights& weights_;
   std::vector<const StoredTensor*> sources_;  // by WeightId
+  std::vector<WeightId> tables_;
   std::vector<Job> jobs_;
   std::size_t bytes_ = 0;
   std::size_t unchosen_ = 0;  // bytes of experts that a token does not go to
@@ -168,9 +176,12 @@ void pack_outputs(const Job& job, std::size_t first, std::span<std::byte> panel)
 // panel, and the file's pages every so often.
 class Sources {
  public:
-  explicit Sources(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {}
-
-  void add(const StoredTensor& source, std::size_t panels) { left_[&source] += panels; }
+  Sources(const Checkpoint& checkpoint, PanelsLeft left)
+      : checkpoint_(checkpoint), left_(std::move(left)) {
+    for (const auto& [source, panels] : left_) {
+      if (panels == 0) checkpoint_.drop_copy(*source);
+    }
+  }
 
   void packed(const Job& job, std::size_t panels) {  // by any thread
     if ((left_.at(job.source) -= panels) == 0) checkpoint_.drop_copy(*job.source);
@@ -183,8 +194,8 @@ class Sources {
 
  private:
   const Checkpoint& checkpoint_;
-  std::map<const StoredTensor*, std::atomic<std::size_t>> left_;  // panels that are to be packed
-  std::atomic<std::size_t> bytes_ = 0;                            // since the last release
+  PanelsLeft left_;
+  std::atomic<std::size_t> bytes_ = 0;  // since the last release
 };
 
 // Packs all matrices, a few panels at a time, whichever thread is free.
@@ -230,10 +241,9 @@ PackedWeights pack_weights(const Plan& plan, const FusedPlan& fused, const Check
   planner.place(fused);
   weights.bytes = planner.bytes();
   weights.memory = LargeMemory(weights.bytes.all);
-  Sources sources(checkpoint);
-  for (const Job& job : planner.jobs()) sources.add(*job.source, job.packed->panel_count());
-  for (const WeightId table : tables(plan)) sources.add(planner.source(table), 1);  // never packed
+  Sources sources(checkpoint, planner.count_panels());
   pack(planner.jobs(), sources, weights.memory.data(), threads);
+  checkpoint.release_pages();
   planner.keep_only_tables();
   return weights;
 }
