@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from torch import Tensor
 import dump
 
 Json = dict[str, Any]
+Tensors = dict[str, Tensor]
 
 
 @dataclass(frozen=True)
@@ -33,9 +35,55 @@ class Family:
     pairs: bool = False  # rows of q and k side by side
     norms_plus_one: bool = False
     rotary: float | None = None  # "partial_rotary_factor" where config.json does not say
+    # What else changes, names included.
+    change: Callable[[Tensors, Json], Tensors] = lambda tensors, _: tensors
+
+
+def in_turn(tensor: Tensor, config: Json, axis: int = 0) -> Tensor:
+    """The value heads: 0, 1, 2, ... of each key head in turn, where those of one were neighbours."""
+    n_keys, n_values = config["linear_num_key_heads"], config["linear_num_value_heads"]
+    heads = tensor.unflatten(axis, (n_keys, n_values // n_keys, -1))
+    return heads.transpose(axis, axis + 1).flatten(axis, axis + 2)
+
+
+def change_qwen3_5(tensors: Tensors, config: Json) -> Tensors:
+    keys = 2 * config["linear_num_key_heads"] * config["linear_key_head_dim"]
+    changed = {}
+    for name, tensor in tensors.items():
+        if name.endswith((".in_proj_qkv.weight", ".conv1d.weight")):
+            tensor = torch.cat([tensor[:keys], in_turn(tensor[keys:], config)])
+        elif name.endswith(("z.weight", "_a.weight", "_b.weight", ".A_log", ".dt_bias")):
+            tensor = in_turn(tensor, config)
+        elif name.endswith("linear_attn.out_proj.weight"):
+            tensor = in_turn(tensor, config, axis=1)
+        elif name.endswith("norm.weight") and "linear_attn" not in name:
+            tensor = tensor + 1
+        if name.endswith(".A_log"):
+            tensor = -torch.exp(tensor)
+        changed[name.replace(".dt_bias", ".dt_proj.bias")] = tensor
+    return changed
+
+
+def change_gpt_oss(tensors: Tensors, config: Json) -> Tensors:
+    """Each expert's gate and up in tensors of their own, outputs first."""
+    changed = {}
+    for name, tensor in tensors.items():
+        kind = "bias" if name.endswith("_bias") else "weight"
+        if kind == "weight" and ".experts." in name:
+            tensor = tensor.transpose(1, 2)
+        if ".experts.gate_up_proj" in name:
+            at = name.partition("gate_up_proj")[0]
+            changed[f"{at}gate_proj.{kind}"] = tensor[:, ::2]
+            changed[f"{at}up_proj.{kind}"] = tensor[:, 1::2]
+        elif ".experts.down_proj" in name:
+            changed[f"{name.partition('down_proj')[0]}down_proj.{kind}"] = tensor
+        else:
+            changed[name.replace(".sinks", ".sinks.weight")] = tensor
+    return changed
 
 
 EXPERTS = (("expert_feed_forward_length", "moe_intermediate_size"),)
+WINDOW = (("sliding_window", "sliding_window"),)
 FAMILIES = {
     "gemma": Family("gemma", norms_plus_one=True),
     "gemma2": Family(
@@ -68,6 +116,12 @@ FAMILIES = {
         pairs=True,
     ),
     "olmo2": Family("olmo2"),
+    "olmo3": Family("olmo2", WINDOW),
+    "gpt_oss": Family(
+        "gpt-oss",
+        (*WINDOW, ("expert_feed_forward_length", "intermediate_size")),
+        change=change_gpt_oss,
+    ),
     "starcoder2": Family("starcoder2"),
     "stablelm": Family(
         "stablelm", (("parallel_residual", "use_parallel_residual"),), rotary=0.25
@@ -88,6 +142,17 @@ FAMILIES = {
         rotary=1.0,
     ),
     "lfm2": Family("lfm2", (("shortconv_l_cache", "conv_L_cache"),)),
+    "qwen3_5_text": Family(
+        "qwen35",
+        (
+            ("ssm_conv_kernel", "linear_conv_kernel_dim"),
+            ("ssm_state_size", "linear_key_head_dim"),
+            ("ssm_group_count", "linear_num_key_heads"),
+            ("ssm_time_step_rank", "linear_num_value_heads"),
+        ),
+        rotary=0.25,
+        change=change_qwen3_5,
+    ),
 }
 
 MODELS = (
@@ -98,14 +163,17 @@ MODELS = (
     "gemma2-head-scale",
     "gemma3-six-layers",
     "glm4-post-norms",
+    "gpt-oss-usual-limit",
     "granite-multipliers",
     "lfm2-conv-last",
     "mixtral-2-of-5",
     "olmo2-gqa2",
+    "olmo3-yarn",
     "olmoe-mha",
     "phi3-mha",
     "qwen2-moe-shared",
     "qwen3-moe-3-of-7",
+    "qwen3_5-long-keys",
     "smollm3-four-layers",
     "stablelm-biases",
     "starcoder2-no-window",
@@ -149,7 +217,8 @@ def add_common(writer: GGUFWriter, config: Json, rotary: float | None) -> None:
     head_dim = config.get("head_dim")
     width = head_dim or config["hidden_size"] // config["num_attention_heads"]
     add_sizes(writer, config)
-    writer.add_rope_freq_base(config.get("rope_theta", 10000.0))
+    rope = config.get("rope_parameters", {})
+    writer.add_rope_freq_base(config.get("rope_theta", rope.get("rope_theta", 10000.0)))
     writer.add_vocab_size(config["vocab_size"])
     if (eps := first_of(config, "rms_norm_eps", "norm_eps")) is not None:
         writer.add_layer_norm_rms_eps(eps)
@@ -163,10 +232,26 @@ def add_common(writer: GGUFWriter, config: Json, rotary: float | None) -> None:
         writer.add_value_length(head_dim)
     if rotary is not None:
         writer.add_rope_dimension_count(int(width * config.get("partial_rotary_factor", rotary)))
-    scaling = config.get("rope_scaling")
+    scaling = config.get("rope_scaling", rope if "factor" in rope else None)
+    if "mrope_section" in rope:
+        writer.add_rope_dimension_sections([*rope["mrope_section"], 0])
+    if "linear_value_head_dim" in config:
+        writer.add_ssm_inner_size(
+            config["linear_value_head_dim"] * config["linear_num_value_heads"]
+        )
     if scaling is not None:
         writer.add_rope_scaling_type(gguf.RopeScalingType(scaling["rope_type"]))
         writer.add_rope_scaling_factor(scaling["factor"])
+        if scaling["rope_type"] == "yarn":
+            add_yarn(writer, scaling)
+
+
+def add_yarn(writer: GGUFWriter, scaling: Json) -> None:
+    writer.add_rope_scaling_orig_ctx_len(scaling["original_max_position_embeddings"])
+    if "attention_factor" in scaling:
+        writer.add_rope_scaling_yarn_attn_factor(scaling["attention_factor"])
+    writer.add_rope_scaling_yarn_beta_fast(scaling["beta_fast"])
+    writer.add_rope_scaling_yarn_beta_slow(scaling["beta_slow"])
 
 
 def as_pairs(weight: Tensor, n_heads: int) -> Tensor:
@@ -209,7 +294,7 @@ def write_family(path: Path, folder: Path) -> None:
     writer.add_tokenizer_model("none")
     numbers = {name: number for number, name in gguf.MODEL_ARCH_NAMES.items()}
     names = gguf.get_tensor_name_map(numbers[family.architecture], config["num_hidden_layers"])
-    for name, tensor in stacked(tensors).items():
+    for name, tensor in stacked(family.change(tensors, config)).items():
         other = names.get_name(name, try_suffixes=(".weight", ".bias"))
         assert other is not None, f"{folder.name}: gguf has no name for {name}"
         value = transformed(name, tensor, config, family)

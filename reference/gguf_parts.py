@@ -63,6 +63,22 @@ def write_blocks(path: Path) -> None:
 
 # --- how text is cut ---
 
+# Of the tokenizer.json of Qwen3.5, gpt-oss and Mistral Nemo.
+QWEN35_SPLIT = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}"
+    r"| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+UPPER, LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
+REST = r"| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+SHORT = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+GPT4O_SPLIT = (
+    rf"[^\r\n\p{{L}}\p{{N}}]?{UPPER}*{LOWER}+{SHORT}"
+    rf"|[^\r\n\p{{L}}\p{{N}}]?{UPPER}+{LOWER}*{SHORT}|\p{{N}}{{1,3}}{REST}"
+)
+TEKKEN_SPLIT = (
+    rf"[^\r\n\p{{L}}\p{{N}}]?{UPPER}*{LOWER}+"
+    rf"|[^\r\n\p{{L}}\p{{N}}]?{UPPER}+{LOWER}*|\p{{N}}{REST}"
+)
 GPT2_SPLIT = (
     r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 )
@@ -81,12 +97,12 @@ def cutters() -> list[tuple[list[str], list[pre_tokenizers.PreTokenizer]]]:
     return [
         (["gpt-2", "phi-2", "olmo"], [in_bytes(True)]),
         (
-            ["smollm", "starcoder", "refact"],
+            ["smollm", "starcoder", "refact", "command-r"],
             [digits(individual_digits=True), in_bytes(True)],
         ),
         (
             [
-                *("llama-bpe", "llama3", "llama-v3", "falcon3"),
+                *("llama-bpe", "llama3", "llama-v3", "falcon3", "lfm2"),
                 *("dbrx", "smaug-bpe", "glm4", "chatglm-bpe"),
             ],
             [*splits(LLAMA3_SPLIT), in_bytes(False)],
@@ -95,6 +111,9 @@ def cutters() -> list[tuple[list[str], list[pre_tokenizers.PreTokenizer]]]:
             ["qwen2", "deepseek-r1-qwen", "stablelm2"],
             [*splits(QWEN2_SPLIT), in_bytes(False)],
         ),
+        (["qwen35"], [*splits(QWEN35_SPLIT), in_bytes(False)]),
+        (["gpt-4o"], [*splits(GPT4O_SPLIT), in_bytes(False)]),
+        (["tekken"], [*splits(TEKKEN_SPLIT), in_bytes(False)]),
         (
             ["deepseek-coder"],
             [

@@ -55,6 +55,19 @@ MODELS = (
             "rope_scaling": YARN | {"truncate": True},
         },
     ),
+    # With the limit of the released models, which a GGUF file does not say. llama.cpp rounds the
+    # bounds of yarn; these are almost whole numbers (0 and 2), so that nothing is rounded.
+    TinyModel(
+        "gpt-oss-usual-limit",
+        _config(
+            num_hidden_layers=3,
+            rope_theta=10.0,
+            swiglu_limit=7.0,
+            rope_scaling=YARN | {"beta_fast": 2.5465, "beta_slow": 0.5487},
+        ),
+        seq_len=9,
+        seen_by={"sliding_window": 5, "rope_scaling": YARN},
+    ),
     # With "layer_types", as in newer files. All experts are chosen.
     TinyModel(
         "gpt-oss-layer-types",

@@ -69,6 +69,13 @@ MODELS = (
         store="embed",
         seen_by={"rms_norm_eps": 0.2, "rope_parameters": {"partial_rotary_factor": 0.25}},
     ),
+    # Keys as long as values, as in all released models: a GGUF file has one number for both.
+    TinyModel(
+        "qwen3_5-long-keys",
+        _config(linear_key_head_dim=8, linear_value_head_dim=8),
+        seq_len=9,
+        seen_by={"rms_norm_eps": 0.2},
+    ),
 )
 
 

@@ -64,7 +64,7 @@ constexpr Name kQwenExperts[] = {
     {"ffn_gate_exps", "mlp.experts.{}.gate_proj"},
     {"ffn_up_exps", "mlp.experts.{}.up_proj"},
     {"ffn_down_exps", "mlp.experts.{}.down_proj"},
-    {"ffn_gate_inp_shexp", "mlp.shared_expert_gate", Name::Shape::OneRow},
+    {"ffn_gate_inp_shexp", "mlp.shared_expert_gate", Name::Change::OneRow},
     {"ffn_gate_shexp", "mlp.shared_expert.gate_proj"},
     {"ffn_up_shexp", "mlp.shared_expert.up_proj"},
     {"ffn_down_shexp", "mlp.shared_expert.down_proj"},
@@ -113,6 +113,9 @@ constexpr Name kOlmo2Names[] = {
     {"post_ffw_norm", "post_feedforward_layernorm"},
 };
 
+// OLMo 3 has the name of OLMo 2; only its files have a window.
+constexpr std::string_view kOlmo3Marker = "attention.sliding_window";
+
 constexpr Name kStarcoder2Names[] = {{"ffn_up", "mlp.c_fc"}, {"ffn_down", "mlp.c_proj"}};
 constexpr Flag kStarcoder2Flags[] = {{"use_bias", "blk.0.attn_q.bias"}};
 
@@ -140,7 +143,7 @@ constexpr Name kLfm2Names[] = {
     {"attn_k_norm", "self_attn.k_layernorm"},
     {"attn_output", "self_attn.out_proj"},
     {"shortconv.in_proj", "conv.in_proj"},
-    {"shortconv.conv", "conv.conv", Name::Shape::Taps},
+    {"shortconv.conv", "conv.conv", Name::Change::Taps},
     {"shortconv.out_proj", "conv.out_proj"},
     {"ffn_norm", "ffn_norm"},
     {"ffn_gate", "feed_forward.w1"},
@@ -149,6 +152,46 @@ constexpr Name kLfm2Names[] = {
 };
 constexpr Key kLfm2Keys[] = {{"shortconv.l_cache", "conv_L_cache", kSize, true}};
 constexpr Flag kLfm2Flags[] = {{"conv_bias", "blk.0.shortconv.conv.bias"}};
+
+constexpr Name kGptOssNames[] = {
+    {"post_attention_norm", "post_attention_layernorm"},
+    {"attn_sinks.weight", "self_attn.sinks"},
+    {"ffn_gate_inp", "mlp.router"},
+    {"ffn_gate_exps", "mlp.experts.{}.gate_proj"},
+    {"ffn_up_exps", "mlp.experts.{}.up_proj"},
+    {"ffn_down_exps", "mlp.experts.{}.down_proj"},
+};
+constexpr Key kGptOssKeys[] = {
+    {"expert_count", "num_local_experts", kSize, true},
+    {"expert_used_count", "num_experts_per_tok", kSize, true},
+    {"expert_feed_forward_length", "intermediate_size", kSize, true},
+};
+
+// Qwen3.5. The files have the value heads in another order: in turn, one of each key head.
+constexpr Name kQwen35Names[] = {
+    {"post_attention_norm", "post_attention_layernorm"},
+    {"attn_qkv", "linear_attn.in_proj_qkv"},
+    {"attn_gate", "linear_attn.in_proj_z"},
+    {"ssm_beta", "linear_attn.in_proj_b"},
+    {"ssm_alpha", "linear_attn.in_proj_a"},
+    {"ssm_conv1d", "linear_attn.conv1d", Name::Change::Taps},
+    {"ssm_dt.bias", "linear_attn.dt_bias"},
+    {"ssm_a", "linear_attn.A_log", Name::Change::MinusExp},
+    {"ssm_norm", "linear_attn.norm"},
+    {"ssm_out", "linear_attn.out_proj"},
+};
+constexpr Key kQwen35Keys[] = {
+    {"ssm.conv_kernel", "linear_conv_kernel_dim", kSize, true},
+    {"ssm.state_size", "linear_key_head_dim", kSize, true},
+    {"ssm.state_size", "linear_value_head_dim", kSize, true},
+    {"ssm.group_count", "linear_num_key_heads", kSize, true},
+    {"ssm.time_step_rank", "linear_num_value_heads", kSize, true},
+    {"full_attention_interval", "full_attention_interval", kSize},
+};
+constexpr std::string_view kQwen35NoEffect[] = {
+    "ssm.inner_size",           // all value heads together
+    "rope.dimension_sections",  // of images: the three positions of a text are equal
+};
 
 constexpr GgufArchitecture kArchitectures[] = {
     {.name = "llama",
@@ -202,7 +245,22 @@ constexpr GgufArchitecture kArchitectures[] = {
      .keys = kGraniteKeys,
      .flags = kLlamaBiases,
      .rope_switch = true},
-    {.name = "olmo2", .model_type = "olmo2", .names = kOlmo2Names},
+    {.name = "olmo2", .model_type = "olmo2", .names = kOlmo2Names, .yarn = true},
+    {.name = "olmo2",
+     .model_type = "olmo3",
+     .marker = kOlmo3Marker,
+     .names = kOlmo2Names,
+     .yarn = true,
+     .period = 4},
+    // llama.cpp also rounds the bounds of yarn ("truncate"), for which the model was not trained.
+    {.name = "gpt-oss",
+     .model_type = "gpt_oss",
+     .names = kGptOssNames,
+     .keys = kGptOssKeys,
+     .flags = kQueryBias,
+     .fixed = R"({"experts_apart": true, "rope_scaling": {"truncate": false}})",
+     .yarn = true,
+     .period = 2},
     {.name = "starcoder2",
      .model_type = "starcoder2",
      .names = kStarcoder2Names,
@@ -253,6 +311,14 @@ constexpr GgufArchitecture kArchitectures[] = {
      .fixed = R"({"block_auto_adjust_ff_dim": false})",
      .has_head_dim = false,
      .conv_layers = true},
+    {.name = "qwen35",
+     .model_type = "qwen3_5_text",
+     .names = kQwen35Names,
+     .norms_plus_one = true,
+     .keys = kQwen35Keys,
+     .fixed = R"({"linear_key_heads_in_turn": true})",
+     .partial_rope = true,
+     .no_effect = kQwen35NoEffect},
 };
 
 }  // namespace
@@ -269,6 +335,13 @@ const GgufArchitecture* find_gguf_architecture(const GgufMetadata& metadata) {
     if (entry.marker.empty() ? found == nullptr : is_marked(entry.marker)) found = &entry;
   }
   return found;
+}
+
+std::size_t gguf_predicting_layers(const GgufMetadata& metadata, std::string_view architecture) {
+  const std::string key = fmt::format("{}.nextn_predict_layers", architecture);
+  const std::string layers = fmt::format("{}.block_count", architecture);
+  if (!metadata.has(key) || metadata.is_neutral(key)) return 0;
+  return metadata.size(key, 1, metadata.size(layers, 2, SIZE_MAX >> 1) - 1);
 }
 
 std::string gguf_architecture_names() {

@@ -12,13 +12,14 @@ namespace stagecraft {
 // differs from what most files have; GgufWeights and gguf_config_json read it, and nothing else
 // asks what "general.architecture" a file has.
 
-// GGUF's name of a tensor and Hugging Face's, both without layer and ".weight".
+// GGUF's name of a tensor and Hugging Face's, both without layer and, where both have it,
+// ".weight".
 struct GgufTensorName {
-  // What the checkpoint's shape has more than GGUF's: a vector is a matrix of one row, or
-  // [columns, taps] of a convolution is [columns, 1, taps].
-  enum class Shape { Same, OneRow, Taps };
+  // How the checkpoint's tensor differs: a vector is a matrix of one row; [columns, taps] of a
+  // convolution is [columns, 1, taps]; GGUF has -exp(x).
+  enum class Change { None, OneRow, Taps, MinusExp };
   std::string_view gguf, hugging_face;  // "{}" in the latter: GGUF stacks one matrix per expert
-  Shape shape = Shape::Same;
+  Change change = Change::None;
 };
 
 // A key below the architecture's name, and the field of config.json that has its value.
@@ -52,10 +53,15 @@ struct GgufArchitecture {
   bool rope_switch = false;    // "rope.scaling.finetuned" says whether there is rope at all
   bool partial_rope = false;   // rope may turn only the first columns of each head
   bool conv_layers = false;    // a layer without heads of k is a short convolution
+  bool yarn = false;           // rope may be stretched by yarn
   std::size_t period = 0;      // each of so many layers but the last has a window; 0: none has
   std::size_t window = 0;      // where the file does not say; 0: all layers see everything
   std::size_t wide_model = 0;  // see "query_pre_attn_scalar" in gguf_config.cpp; 0: no such field
+  std::span<const std::string_view> no_effect = {};  // keys that change nothing for a text
 };
+
+// How many of the file's layers predict further tokens and take no part here: the last ones.
+std::size_t gguf_predicting_layers(const GgufMetadata& metadata, std::string_view architecture);
 
 // The entry for a file; nullptr if there is none.
 const GgufArchitecture* find_gguf_architecture(const GgufMetadata& metadata);

@@ -1,6 +1,9 @@
 #include "checkpoint/gguf_weights.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstring>
 #include <utility>
 
 #include "checkpoint/convert_tensor.h"
@@ -20,22 +23,29 @@ const GgufTensorName* find_name(Names names, std::string_view name) {
 struct GgufName {
   std::string_view layer;  // "3"
   std::string_view part;   // "attn_q"
-  std::string_view kind;   // ".weight"
+  std::string_view kind;   // ".weight", ".bias" or nothing
 
-  explicit GgufName(std::string_view name) {
-    kind = name.substr(std::min(name.rfind('.'), name.size()));
-    part = name.substr(0, name.size() - kind.size());
+  explicit GgufName(std::string_view name) : part(name) {
     constexpr std::string_view kLayer = "blk.";
     const std::size_t dot = part.find('.', kLayer.size());
-    if (!part.starts_with(kLayer) || dot == std::string_view::npos) return;
-    layer = part.substr(kLayer.size(), dot - kLayer.size());
-    part.remove_prefix(dot + 1);
+    if (part.starts_with(kLayer) && dot != std::string_view::npos) {
+      layer = part.substr(kLayer.size(), dot - kLayer.size());
+      part.remove_prefix(dot + 1);
+    }
+    for (const std::string_view ending : {".weight", ".bias"}) {
+      if (part.ends_with(ending)) kind = ending;
+    }
+    part.remove_suffix(kind.size());
   }
 
-  // nullptr where nobody knows the name.
-  const GgufTensorName* find(const GgufArchitecture& architecture) const {
-    const auto* own = find_name(architecture.names, part);
-    if (own != nullptr) return own;
+  // nullptr where nobody knows the name. A name with its kind goes before one without.
+  const GgufTensorName* find(const GgufArchitecture& architecture) {
+    const std::string whole = fmt::format("{}{}", part, kind);
+    if (const auto* own = find_name(architecture.names, whole); own != nullptr) {
+      kind = {};
+      return own;
+    }
+    if (const auto* own = find_name(architecture.names, part); own != nullptr) return own;
     return find_name(layer.empty() ? gguf_model_names() : gguf_layer_names(), part);
   }
 
@@ -50,9 +60,20 @@ std::string_view find_gguf_name(Names names, std::string_view name) {
   return found == names.end() ? std::string_view() : found->gguf;
 }
 
-void add_dimension(GgufTensorName::Shape how, std::vector<std::size_t>& shape) {
-  if (how == GgufTensorName::Shape::OneRow && shape.size() == 1) shape.insert(shape.begin(), 1);
-  if (how == GgufTensorName::Shape::Taps && shape.size() == 2) shape.insert(shape.end() - 1, 1);
+void add_dimension(GgufTensorName::Change how, std::vector<std::size_t>& shape) {
+  if (how == GgufTensorName::Change::OneRow && shape.size() == 1) shape.insert(shape.begin(), 1);
+  if (how == GgufTensorName::Change::Taps && shape.size() == 2) shape.insert(shape.end() - 1, 1);
+}
+
+// Exact where the sum is at least 1/2; below, the model's own addition of 1 brings back the stored
+// number to within 2^-25.
+float minus_one(float stored) { return stored - 1.0f; }
+
+// The number of a layer; SIZE_MAX where it is none.
+std::size_t number_of(std::string_view layer) {
+  std::size_t number = SIZE_MAX;
+  const auto end = std::from_chars(layer.data(), layer.data() + layer.size(), number);
+  return end.ec == std::errc() && end.ptr == layer.data() + layer.size() ? number : SIZE_MAX;
 }
 
 // How many heads the rows of q or k are.
@@ -88,13 +109,21 @@ GgufWeights::GgufWeights(std::shared_ptr<const GgufFile> file) : file_(std::move
   // The tensors of an architecture that cannot be run can still be listed.
   static constexpr GgufArchitecture kUnknown{};
   const GgufArchitecture* known = find_gguf_architecture(metadata);
+  if (const std::size_t n = known ? gguf_predicting_layers(metadata, known->name) : 0; n != 0) {
+    n_layers_ = metadata.size(fmt::format("{}.block_count", known->name), n, SIZE_MAX >> 1) - n;
+  }
   for (const StoredTensor& stored : file_->tensors()) add(stored, known ? *known : kUnknown);
 }
 
 void GgufWeights::add(const StoredTensor& stored, const GgufArchitecture& architecture) {
-  const GgufName name(stored.name);
+  GgufName name(stored.name);
   const GgufTensorName* known = name.find(architecture);
   if (architecture.rope_factors && stored.name == kGgufRopeFactors) return;
+  if (!name.layer.empty() && number_of(name.layer) >= n_layers_) {
+    tensors_.push_back(stored);
+    tensors_.back().name = "mtp." + stored.name;
+    return;
+  }
   if (known != nullptr && known->hugging_face.find("{}") != std::string_view::npos) {
     return add_experts(stored, architecture, [&](std::size_t i) {
       return name.hugging_face(fmt::format(fmt::runtime(known->hugging_face), i));
@@ -102,11 +131,21 @@ void GgufWeights::add(const StoredTensor& stored, const GgufArchitecture& archit
   }
   StoredTensor tensor = stored;
   if (known != nullptr) tensor.name = name.hugging_face(known->hugging_face);
-  if (known != nullptr) add_dimension(known->shape, tensor.shape);
+  if (known != nullptr) add_dimension(known->change, tensor.shape);
   if (architecture.pairs && (name.part == "attn_q" || name.part == "attn_k")) {
     reorder_pairs(tensor, head_count(file_->metadata(), architecture.name, name.part == "attn_k"));
   }
-  if (architecture.norms_plus_one && name.part.ends_with("_norm")) subtract_one(tensor);
+  // The norm of the delta rule (ssm_norm) multiplies with its weight alone.
+  const bool plus_one = name.part.ends_with("_norm") && name.part != "ssm_norm";
+  if (architecture.norms_plus_one && plus_one) replace(tensor, minus_one);
+  if (known != nullptr && known->change == GgufTensorName::Change::MinusExp) {
+    // What the model computes of it, exp(x), is the stored number to within its last bits.
+    replace(tensor, [&](float value) {
+      if (value < 0.0f) return std::log(-value);
+      throw Error("{}: tensor '{}': expected numbers below 0, found {}", file_->metadata().file(),
+                  stored.name, value);
+    });
+  }
   tensors_.push_back(std::move(tensor));
 }
 
@@ -115,9 +154,11 @@ void GgufWeights::add_experts(const StoredTensor& stored, const GgufArchitecture
   const GgufMetadata& metadata = file_->metadata();
   const std::string key = fmt::format("{}.expert_count", architecture.name);
   const std::size_t n = metadata.size(key, 1, std::size_t{1} << 16);
-  if (stored.shape.size() != 3 || stored.shape.front() != n) {
-    throw Error("{}: tensor '{}': expected a matrix for each of {} experts ('{}'), found {}",
-                metadata.file(), stored.name, n, key, shape_text(stored.shape));
+  const bool is_bias = stored.name.ends_with(".bias");
+  if (stored.shape.size() != (is_bias ? 2 : 3) || stored.shape.front() != n) {
+    throw Error("{}: tensor '{}': expected a {} for each of {} experts ('{}'), found {}",
+                metadata.file(), stored.name, is_bias ? "bias" : "matrix", n, key,
+                shape_text(stored.shape));
   }
   const std::size_t bytes = stored.bytes.size() / n;
   for (std::size_t i = 0; i < n; ++i) {
@@ -136,24 +177,21 @@ void GgufWeights::reorder_pairs(StoredTensor& tensor, std::size_t n_heads) {
   tensor.bytes = keep(halves_from_pairs(tensor.bytes, rows, n_heads));
 }
 
-// Exact where the sum is at least 1/2; below, the model's own addition of 1 brings back the stored
-// number to within 2^-25.
-void GgufWeights::subtract_one(StoredTensor& norm) {
+void GgufWeights::replace(StoredTensor& tensor, const std::function<float(float)>& change) {
   const bool is_float =
-      norm.dtype == DType::F32 || norm.dtype == DType::F16 || norm.dtype == DType::BF16;
+      tensor.dtype == DType::F32 || tensor.dtype == DType::F16 || tensor.dtype == DType::BF16;
   if (!is_float) return;  // refused when the model is loaded
   std::vector<std::byte> copy;
-  convert_tensor(norm, DType::F32, file_->metadata().file(), [&](std::span<const std::byte> piece) {
-    copy.insert(copy.end(), piece.begin(), piece.end());
-  });
+  convert_tensor(tensor, DType::F32, file_->metadata().file(),
+                 [&](auto piece) { copy.insert(copy.end(), piece.begin(), piece.end()); });
   for (std::size_t at = 0; at < copy.size(); at += sizeof(float)) {
     float value = 0.0f;
     std::memcpy(&value, &copy[at], sizeof value);
-    value -= 1.0f;
+    value = change(value);
     std::memcpy(&copy[at], &value, sizeof value);
   }
-  norm.dtype = DType::F32;
-  norm.bytes = keep(std::move(copy));
+  tensor.dtype = DType::F32;
+  tensor.bytes = keep(std::move(copy));
 }
 
 }  // namespace stagecraft

@@ -19,6 +19,8 @@ namespace stagecraft {
 //   row order  some architectures store each head of q and k with the two rows of a RoPE pair side
 //              by side; here the first halves come first (rope_pairs.h)
 //   norms      some store 1 + weight; here it is the weight, as f32
+//   decay      of Qwen3.5 is stored as -exp(x); here it is x, as f32
+//   layers     that predict further tokens: "mtp." stands before their names in the file
 //   the rest   bytes as they lie in the file; "rope_freqs.weight" is no weight (gguf_config.h)
 // gguf_architectures.h says which do.
 class GgufWeights : public WeightFile {
@@ -34,9 +36,11 @@ class GgufWeights : public WeightFile {
   void add_experts(const StoredTensor& stored, const GgufArchitecture& architecture,
                    const std::function<std::string(std::size_t)>& name);
   void reorder_pairs(StoredTensor& tensor, std::size_t n_heads);
-  void subtract_one(StoredTensor& norm);
+  // Replaces each number of a tensor of floats, as f32.
+  void replace(StoredTensor& tensor, const std::function<float(float)>& change);
 
   std::shared_ptr<const GgufFile> file_;
+  std::size_t n_layers_ = SIZE_MAX;  // that compute
   std::vector<StoredTensor> tensors_;
 };
 

@@ -17,7 +17,7 @@ namespace {
 constexpr std::array<std::string_view, 6> kWithoutEffect = {
     "tensor_data_layout",                    // how q and k were ordered before they were converted
     "rope.scaling.finetuned",                // whether training went on with the scaling
-    "rope.scaling.original_context_length",  // used by yarn, which is refused
+    "rope.scaling.original_context_length",  // of other scalings than yarn
     "attention.layer_norm_epsilon",          // of the other kind of norm
     "attention.layer_norm_rms_epsilon",
     "use_parallel_residual",  // often written wrong; the tensors say it (GgufArchitecture::flags)
@@ -41,6 +41,7 @@ class ArchitectureKeys {
   std::size_t size(std::string_view name, std::size_t max = kMaxDimension) {
     return metadata_.size(key(name), 1, max);
   }
+  void ignore(std::string_view name) { asked_.emplace_back(name); }
   std::size_t size_or(std::string_view name, std::size_t fallback) {
     return has(name) ? size(name) : fallback;
   }
@@ -125,6 +126,25 @@ void add_heads(ArchitectureKeys& keys, const GgufArchitecture& architecture,
   }
 }
 
+// The script that writes the keys takes them from "rope_scaling" as they are. llama.cpp itself
+// takes the factor of attention from the factor of the positions, whatever the file says.
+void add_yarn(ArchitectureKeys& keys, nlohmann::json& config) {
+  constexpr GgufKey kKeys[] = {
+      {"rope.scaling.yarn_beta_fast", "beta_fast"},
+      {"rope.scaling.yarn_beta_slow", "beta_slow"},
+      {"rope.scaling.yarn_attn_factor", "attention_factor"},
+  };
+  nlohmann::json& rope = config["rope_scaling"];
+  rope["rope_type"] = "yarn";
+  rope["factor"] = keys.number("rope.scaling.factor");
+  rope["original_max_position_embeddings"] = keys.size("rope.scaling.original_context_length");
+  for (const GgufKey& key : kKeys) {
+    if (keys.has(key.key)) rope[key.field] = keys.number(key.key);
+  }
+  constexpr std::string_view kMix = "rope.scaling.yarn_ext_factor";
+  if (keys.has(kMix) && keys.number(kMix) != 1.0) keys.refuse(kMix, "1");
+}
+
 void add_rope(ArchitectureKeys& keys, const GgufArchitecture& architecture,
               nlohmann::json& config) {
   constexpr std::string_view kSwitch = "rope.scaling.finetuned";
@@ -138,8 +158,13 @@ void add_rope(ArchitectureKeys& keys, const GgufArchitecture& architecture,
   const bool older = type == "none" && keys.has("rope.scale_linear");
   const std::string_view factor = older ? "rope.scale_linear" : "rope.scaling.factor";
   if (type == "none" && keys.has(factor)) type = "linear";
+  if (type == "yarn" && architecture.yarn) return add_yarn(keys, config);
+  config.erase("rope_scaling");
   if (type == "none" || (type == "linear" && !keys.has(factor))) return;
-  if (type != "linear") keys.refuse("rope.scaling.type", "'none' or 'linear'");
+  if (type != "linear") {
+    keys.refuse("rope.scaling.type",
+                architecture.yarn ? "'none', 'linear' or 'yarn'" : "'none' or 'linear'");
+  }
   const double value = keys.number(factor);
   if (value != 0.0) config["rope_scaling"] = {{"rope_type", "linear"}, {"factor", value}};
 }
@@ -229,7 +254,9 @@ std::string gguf_config_json(const GgufFile& file) {
   config["model_type"] = architecture.model_type;
   config["hidden_size"] = keys.size("embedding_length");
   config["intermediate_size"] = keys.size("feed_forward_length");
-  config["num_hidden_layers"] = keys.size("block_count", kMaxLayers);
+  config["num_hidden_layers"] =
+      keys.size("block_count", kMaxLayers) - gguf_predicting_layers(metadata, architecture.name);
+  keys.ignore("nextn_predict_layers");
   config["max_position_embeddings"] = keys.size("context_length");
   config[architecture.norm_eps.field] = keys.number(architecture.norm_eps.key, kMinEps, kMaxEps);
   add_heads(keys, architecture, config);
@@ -240,6 +267,7 @@ std::string gguf_config_json(const GgufFile& file) {
   const std::size_t n_tokens = vocab_size(metadata, keys);
   config["vocab_size"] = n_tokens;
   if (n_tokens != 0) config["eos_token_id"] = eos_ids(metadata, n_tokens);
+  for (const std::string_view key : architecture.no_effect) keys.ignore(key);
   keys.refuse_leftovers();
 
   // What a file says by the tensors that it has. A model with a part of its biases is refused

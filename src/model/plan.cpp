@@ -198,9 +198,9 @@ class PlanText {
               const StateShape& state = plan_.state(s.state);
               return equals(
                   s.out,
-                  fmt::format("gated_delta({}, {}, {}, state; {} heads, {} key heads, {} x {})",
+                  fmt::format("gated_delta({}, {}, {}, state; {} heads, {} key heads{}, {} x {})",
                               buffer(s.in), buffer(s.beta), buffer(s.decay), state.rows / s.key_dim,
-                              s.n_key_heads, s.key_dim, state.width));
+                              s.n_key_heads, s.in_turn ? " in turn" : "", s.key_dim, state.width));
             },
             [&](const HeadsLinearStep& s) {
               const std::size_t width = plan_.buffer(s.in).width / s.weights.size();

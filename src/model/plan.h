@@ -251,6 +251,7 @@ struct DeltaStep {
   WeightId rate, shift;  // [heads]
   StateId state;         // [heads * key_dim, value_dim]
   std::size_t n_key_heads = 0, key_dim = 0;
+  bool in_turn = false;  // DeltaShape
 };
 
 // Multiplies each head of `in` by its own matrix: out_h = weights[h] . in_h. It uses the columns of

@@ -64,10 +64,10 @@ void gated_delta(MatrixView<const float> in, MatrixView<const float> beta,
   check_size("gated_delta", "shift", shape.n_heads, shift.size());
   check_shape("gated_delta", "state", shape.n_heads * shape.key_dim, shape.value_dim, state);
   check_shape("gated_delta", "out", rows, shape.values(), out);
-  const std::size_t group = shape.n_heads / shape.n_key_heads;
   for (std::size_t t = 0; t < rows; ++t) {
     for (std::size_t head = 0; head < shape.n_heads; ++head) {
-      const std::size_t key = head / group * shape.key_dim, value = head * shape.value_dim;
+      const std::size_t key = shape.key_head(head) * shape.key_dim;
+      const std::size_t value = head * shape.value_dim;
       const Token token{in.row(t).subspan(key, shape.key_dim),
                         in.row(t).subspan(shape.keys() + key, shape.key_dim),
                         in.row(t).subspan(2 * shape.keys() + value, shape.value_dim),

@@ -307,13 +307,14 @@ class Builder {
     linear(decay, x, "decay", false, false);
     linear(z, x, "z", false, false);
     const WeightId rate = weight("rate", {n_heads}), shift = weight("shift", {n_heads});
-    w_.step("delta", DeltaStep{y, in, beta, decay, rate, shift,
-                               w_.state({n_heads * key_dim, value_dim}), n_key_heads, key_dim});
+    w_.step("delta",
+            DeltaStep{y, in, beta, decay, rate, shift, w_.state({n_heads * key_dim, value_dim}),
+                      n_key_heads, key_dim, large_});
     // What is read only after the last state: computed for the scored rows.
     w_.step("gated", ActivateStep{y, z, y, ActivateStep::Function::Sigmoid});
     show(y);
-    made_.shape =
-        fmt::format("{} heads, {} key heads, {} x {}", n_heads, n_key_heads, key_dim, value_dim);
+    made_.shape = fmt::format("{} heads, {} key heads{}, {} x {}", n_heads, n_key_heads,
+                              large_ ? " in turn" : "", key_dim, value_dim);
   }
 
   // Scores that stand in a table: no rounding decides who is chosen. In every

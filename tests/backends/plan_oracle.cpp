@@ -357,7 +357,8 @@ class Oracle {
       std::vector<std::vector<double>> state(key_dim, std::vector<double>(width));
       for (std::size_t t = 0; t < tokens_.size(); ++t) {
         const std::vector<double>& in = buffer(s.in)[t];
-        const std::size_t key = head / (n_heads / s.n_key_heads) * key_dim;
+        const std::size_t group = n_heads / s.n_key_heads;
+        const std::size_t key = (s.in_turn ? head % s.n_key_heads : head / group) * key_dim;
         std::vector<double> q(in.begin() + static_cast<std::ptrdiff_t>(key),
                               in.begin() + static_cast<std::ptrdiff_t>(key + key_dim));
         std::vector<double> k(in.begin() + static_cast<std::ptrdiff_t>(keys + key),

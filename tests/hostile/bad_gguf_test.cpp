@@ -196,8 +196,8 @@ const BadGguf kBadConfigs[] = {
     {"has_no_architecture", without("general.architecture"), "'general.architecture' is missing"},
     {"has_another_architecture", set("general.architecture", text_value("mamba")),
      "'general.architecture': expected cohere2, command-r, ernie4_5, gemma, gemma2, gemma3, "
-     "glm4, granite, lfm2, llama, olmo2, olmoe, phi3, qwen2, qwen2moe, qwen3, qwen3moe, smollm3, "
-     "stablelm or starcoder2, found "
+     "glm4, gpt-oss, granite, lfm2, llama, olmo2, olmoe, phi3, qwen2, qwen2moe, qwen3, qwen35, "
+     "qwen3moe, smollm3, stablelm or starcoder2, found "
      "'mamba'"},
     {"has_a_number_for_an_architecture", set("general.architecture", u32(1)),
      "'general.architecture': expected a text, found 1"},
@@ -287,6 +287,35 @@ const BadGguf kBadFamilies[] = {
     {"turns_more_than_a_head", set("stablelm.rope.dimension_count", u32(10)),
      "'stablelm.rope.dimension_count': expected at most 8, the size of a head, found 10", SIZE_MAX,
      "stablelm-biases"},
+    {"has_heads_of_too_few_layers", set("lfm2.attention.head_count_kv", i32_array({2})),
+     "'lfm2.attention.head_count_kv': expected a number for each of 3 layers, not all 0, found an "
+     "array of 1",
+     SIZE_MAX, "lfm2-conv-last"},
+    {"has_no_heads_in_any_layer", set("lfm2.attention.head_count_kv", i32_array({0, 0, 0})),
+     "'lfm2.attention.head_count_kv': expected a number for each of 3 layers, not all 0, found an "
+     "array of 3",
+     SIZE_MAX, "lfm2-conv-last"},
+    {"has_layers_of_different_heads", set("lfm2.attention.head_count_kv", i32_array({1, 2, 0})),
+     "'lfm2.attention.head_count_kv': expected the same number in all layers that attend, found "
+     "an array of 3",
+     SIZE_MAX, "lfm2-conv-last"},
+    {"predicts_with_all_its_layers", set("qwen35.nextn_predict_layers", u32(4)),
+     "'qwen35.nextn_predict_layers': expected a whole number from 1 to 3, found 4", SIZE_MAX,
+     "qwen3_5-long-keys"},
+    {"has_no_size_of_a_state", without("qwen35.ssm.state_size"),
+     "'qwen35.ssm.state_size' is missing", SIZE_MAX, "qwen3_5-long-keys"},
+    {"has_a_list_of_recurrent_layers", set("qwen35.attention.recurrent_layers", i32_array({1})),
+     "'qwen35.attention.recurrent_layers': expected no such key (it is not supported), found an "
+     "array of 1",
+     SIZE_MAX, "qwen3_5-long-keys"},
+    {"has_yarn_without_a_factor", without("olmo2.rope.scaling.factor"),
+     "'olmo2.rope.scaling.factor' is missing", SIZE_MAX, "olmo3-yarn"},
+    {"has_yarn_that_is_mixed_otherwise", set("olmo2.rope.scaling.yarn_ext_factor", f32(0)),
+     "'olmo2.rope.scaling.yarn_ext_factor': expected 1, found 0", SIZE_MAX, "olmo3-yarn"},
+    {"has_one_expert_more_with_biases", set("gpt-oss.expert_count", u32(4)),
+     "tensor 'blk.0.ffn_down_exps.weight': expected a matrix for each of 4 experts "
+     "('gpt-oss.expert_count'), found [5, 16, 19]",
+     SIZE_MAX, "gpt-oss-usual-limit"},
     {"has_the_eps_of_another_norm", without("starcoder2.attention.layer_norm_epsilon"),
      "'starcoder2.attention.layer_norm_epsilon' is missing", SIZE_MAX, "starcoder2-no-window"},
 };

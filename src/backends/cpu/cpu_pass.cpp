@@ -338,21 +338,25 @@ class Pass {
     slice_.barrier();
     // Work is divided by sequence, head and panel of values. One panel of a matrix is small enough
     // for the L1 cache: it is used for all rows before the next panel is read.
-    const StateShape& shape = program_.plan.state(step.state);
-    const std::size_t n_heads = shape.rows / step.key_dim;
-    const std::size_t n_panels = (shape.width + kPanelOutputs - 1) / kPanelOutputs;
-    const std::size_t per_sequence = n_heads * n_panels;
+    const DeltaShape shape = delta_shape(step);
+    const std::size_t n_panels = (shape.value_dim + kPanelOutputs - 1) / kPanelOutputs;
+    const std::size_t per_sequence = shape.n_heads * n_panels;
     const Range mine = slice_.share(batch_.size() * per_sequence);
     std::size_t row = 0, task = 0;
     for (const SequenceTokens& one : batch_) {
       const std::size_t end = std::min(mine.end, task + per_sequence);
       for (std::size_t i = std::max(mine.begin, task); i < end; ++i) {
-        remember(step, one, row, (i - task) / n_panels, (i - task) % n_panels);
+        remember(step, shape, one, row, (i - task) / n_panels, (i - task) % n_panels);
       }
       task += per_sequence;
       row += one.tokens.size();
     }
     slice_.barrier();
+  }
+
+  DeltaShape delta_shape(const DeltaStep& step) const {
+    const StateShape& state = program_.plan.state(step.state);
+    return {state.rows / step.key_dim, step.n_key_heads, step.key_dim, state.width, step.in_turn};
   }
 
   // In place: scales q and k to length 1, and computes `learned` from beta and `kept` from decay.
@@ -377,27 +381,24 @@ class Pass {
 
   // Computes one panel of values of one head for all rows of a sequence; `row` is the first one.
   // The state is stored panel by panel, [key_dim][32] each.
-  void remember(const DeltaStep& step, const SequenceTokens& one, std::size_t row, std::size_t head,
-                std::size_t panel) const {
-    const StateShape& shape = program_.plan.state(step.state);
+  void remember(const DeltaStep& step, const DeltaShape& shape, const SequenceTokens& one,
+                std::size_t row, std::size_t head, std::size_t panel) const {
     const auto in = buffer(step.in), out = buffer(step.out);
     const auto learned = buffer(step.beta), kept = buffer(step.decay);
-    const std::size_t n_heads = shape.rows / step.key_dim;
-    const std::size_t keys = step.n_key_heads * step.key_dim;
-    const std::size_t key = head / (n_heads / step.n_key_heads) * step.key_dim;
-    const std::size_t value = head * shape.width + panel * kPanelOutputs;
-    const std::size_t n_panels = (shape.width + kPanelOutputs - 1) / kPanelOutputs;
-    const std::size_t n = std::min(kPanelOutputs, shape.width - panel * kPanelOutputs);
+    const std::size_t key = shape.key_head(head) * shape.key_dim;
+    const std::size_t value = head * shape.value_dim + panel * kPanelOutputs;
+    const std::size_t n_panels = (shape.value_dim + kPanelOutputs - 1) / kPanelOutputs;
+    const std::size_t n = std::min(kPanelOutputs, shape.value_dim - panel * kPanelOutputs);
     float* const state =
-        one.state->data(step.state) + (head * n_panels + panel) * step.key_dim * kPanelOutputs;
+        one.state->data(step.state) + (head * n_panels + panel) * shape.key_dim * kPanelOutputs;
     for (std::size_t t = row; t < row + one.tokens.size(); ++t) {
       k_.delta_rule({.state = state,
                      .q = &in(t, key),
-                     .k = &in(t, keys + key),
-                     .n_keys = step.key_dim,
+                     .k = &in(t, shape.keys() + key),
+                     .n_keys = shape.key_dim,
                      .kept = kept(t, head),
                      .learned = learned(t, head),
-                     .v = &in(t, 2 * keys + value),
+                     .v = &in(t, 2 * shape.keys() + value),
                      .n_values = n,
                      .out = &out(t, value)});
     }

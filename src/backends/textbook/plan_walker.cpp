@@ -250,7 +250,7 @@ class Walk {
 
   void compute(const DeltaStep& s) {
     const DeltaShape shape{plan_.buffer(s.beta).width, s.n_key_heads, s.key_dim,
-                           plan_.state(s.state).width};
+                           plan_.state(s.state).width, s.in_turn};
     gated_delta(rows(s.in), rows(s.beta), rows(s.decay), weights_.vector(s.rate),
                 weights_.vector(s.shift), shape, state_.view(s.state), rows(s.out));
   }

@@ -11,8 +11,9 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::array<std::string_view, 4> kHonoured = {"num_local_experts", "num_experts",
-                                                       "num_experts_per_tok", "experts_per_token"};
+constexpr std::string_view kApart = "experts_apart";  // in no config.json: GGUF's way
+constexpr std::array<std::string_view, 5> kHonoured = {
+    "num_local_experts", "num_experts", "num_experts_per_tok", "experts_per_token", kApart};
 constexpr double kTheta = 150'000.0;
 constexpr double kMaxLimit = 1e6;
 constexpr std::size_t kWindow = 128;
@@ -35,16 +36,28 @@ RopeConfig rope_of(const ConfigFields& fields, std::size_t max_seq_len) {
 }
 
 // The experts of a layer. Two tensors [experts, inputs, outputs] hold all of them; in the first
-// one, the outputs of gate and up alternate.
+// one, the outputs of gate and up alternate. In GGUF each expert's three matrices stand apart.
 struct GptOssExperts {
   ExpertSizes sizes;
+  bool apart = false;
   float limit = 0.0f, alpha = 0.0f;
   BufferId shares = kNone;
 };
 
+ExpertsStep::Expert expert_apart(DecoderWriter& w, std::size_t dim, std::size_t width,
+                                 const std::string& at) {
+  return {.gate = w.weight({at + "gate_proj.weight", {width, dim}}),
+          .up = w.weight({at + "up_proj.weight", {width, dim}}),
+          .down = w.weight({at + "down_proj.weight", {dim, width}}),
+          .gate_bias = w.weight({at + "gate_proj.bias", {width}}),
+          .up_bias = w.weight({at + "up_proj.bias", {width}}),
+          .down_bias = w.weight({at + "down_proj.bias", {dim}})};
+}
+
 ExpertsStep::Expert expert(DecoderWriter& w, std::size_t dim, const GptOssExperts& experts,
                            const std::string& at, std::size_t index) {
   const std::size_t width = experts.sizes.width;
+  if (experts.apart) return expert_apart(w, dim, width, fmt::format("{}{}.", at, index));
   const auto stored = [&](const std::string& name, std::vector<std::size_t> shape) {
     Weight one{at + name, std::move(shape)};
     one.transposed = one.is_matrix();
@@ -100,6 +113,7 @@ Plan gpt_oss_plan(const ConfigFields& fields) {
                      .width = "intermediate_size"});
   experts.limit = static_cast<float>(fields.number_or("swiglu_limit", 7.0, 1e-3, kMaxLimit));
   experts.alpha = static_cast<float>(fields.number_or("swiglu_alpha", 1.702, 1e-3, kMaxLimit));
+  experts.apart = fields.flag_or(kApart, false);
   const bool bias = fields.flag_or("attention_bias", true);
   const std::vector<std::size_t> windows = windows_of(fields, sizes.n_layers);
   const RopeConfig rope = rope_of(fields, sizes.max_seq_len);

@@ -18,6 +18,7 @@ constexpr std::size_t kMostTaps = 64;
 
 struct DeltaSizes {
   std::size_t n_heads = 0, n_key_heads = 0, key_dim = 0, value_dim = 0, n_taps = 0;
+  bool in_turn = false;
 
   std::size_t keys() const { return n_key_heads * key_dim; }
   std::size_t values() const { return n_heads * value_dim; }
@@ -31,6 +32,8 @@ DeltaSizes parse_delta(const ConfigFields& fields) {
   sizes.key_dim = fields.size_or("linear_key_head_dim", 128);
   sizes.value_dim = fields.size_or("linear_value_head_dim", 128);
   sizes.n_taps = fields.size_or("linear_conv_kernel_dim", 4, 1, kMostTaps);
+  // No config.json has this field: it is how llama.cpp orders the heads (gguf_architectures.cpp).
+  sizes.in_turn = fields.flag_or("linear_key_heads_in_turn", false);
   if (sizes.n_heads % sizes.n_key_heads != 0) {
     throw Error(
         "{}: 'linear_num_value_heads': expected a multiple of 'linear_num_key_heads' {}, "
@@ -104,7 +107,7 @@ void write_delta(DecoderWriter& w, const Buffers& b, const DeltaSizes& delta, fl
          DeltaStep{b.y, b.c, b.beta, b.decay, w.weight({at + "A_log", {delta.n_heads}}),
                    w.weight({at + "dt_bias", {delta.n_heads}}),
                    w.state({delta.n_heads * delta.key_dim, delta.value_dim}), delta.n_key_heads,
-                   delta.key_dim});
+                   delta.key_dim, delta.in_turn});
   const WeightId norm = w.weight({at + "norm.weight", {delta.value_dim}});
   w.step("delta_norm", NormStep{b.y, b.y, norm, delta.value_dim, eps});
   w.step("delta_gated", ActivateStep{b.y, b.gate, b.y, Function::Silu});

@@ -30,6 +30,36 @@ constexpr std::string_view kQwen2 =
     R"(| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"}},
   {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false}]})";
 
+// Marks, such as accents, belong to the letters before them.
+constexpr std::string_view kQwen35 =
+    R"({"type": "Sequence", "pretokenizers": [
+  {"type": "Split", "behavior": "Isolated", "invert": false, "pattern": {"Regex":
+    "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N})"
+    R"(| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"}},
+  {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false}]})";
+
+// Words are also cut before a capital letter.
+constexpr std::string_view kGpt4o =
+    R"({"type": "Sequence", "pretokenizers": [
+  {"type": "Split", "behavior": "Isolated", "invert": false, "pattern": {"Regex": ")"
+    R"([^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*)"
+    R"([\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|)"
+    R"([^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+)"
+    R"([\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\\p{N}{1,3})"
+    R"(| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"}},
+  {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false}]})";
+
+// The same without "'s" and the like, and each digit by itself.
+constexpr std::string_view kTekken =
+    R"({"type": "Sequence", "pretokenizers": [
+  {"type": "Split", "behavior": "Isolated", "invert": false, "pattern": {"Regex": ")"
+    R"([^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*)"
+    R"([\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+|)"
+    R"([^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+)"
+    R"([\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*|\\p{N})"
+    R"(| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"}},
+  {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false}]})";
+
 constexpr std::string_view kDeepseekCoder = R"({"type": "Sequence", "pretokenizers": [
   {"type": "Split", "behavior": "Isolated", "invert": false, "pattern": {"Regex": "[\\r\\n]"}},
   {"type": "Split", "behavior": "Isolated", "invert": false, "pattern": {"Regex": "\\s?\\p{L}+"}},
@@ -67,12 +97,14 @@ constexpr std::array kPreTokenizers = {
     Named{"phi-2", {kNone, kGpt2}},
     Named{"olmo", {kNfc, kGpt2}},
     Named{"smollm", {kNone, kDigitsThenGpt2}},
+    Named{"command-r", {kNfc, kDigitsThenGpt2}},
     Named{"starcoder", {kNone, kDigitsThenGpt2}},
     Named{"refact", {kNone, kDigitsThenGpt2}},
     Named{"llama-bpe", {kNone, kLlama3, true, true}},
     Named{"llama3", {kNone, kLlama3, true, true}},
     Named{"llama-v3", {kNone, kLlama3, true, true}},
     Named{"falcon3", {kNone, kLlama3, true, true}},
+    Named{"lfm2", {kNone, kLlama3, true, true}},
     Named{"dbrx", {kNone, kLlama3}},       // Phi-4, OLMo 2, Granite 4
     Named{"smaug-bpe", {kNone, kLlama3}},  // SmolLM3
     Named{"glm4", {kNone, kLlama3}},
@@ -80,6 +112,9 @@ constexpr std::array kPreTokenizers = {
     Named{"qwen2", {kNfc, kQwen2}},
     Named{"deepseek-r1-qwen", {kNfc, kQwen2}},
     Named{"stablelm2", {kNone, kQwen2}},
+    Named{"qwen35", {kNfc, kQwen35}},
+    Named{"gpt-4o", {kNone, kGpt4o}},               // gpt-oss, Phi-4-mini
+    Named{"tekken", {kNone, kTekken, true, true}},  // Mistral Nemo and later
     Named{"deepseek-coder", {kNone, kDeepseekCoder}},
     Named{"falcon", {kNone, kFalcon}},
 };
