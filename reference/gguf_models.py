@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -82,6 +82,27 @@ def change_gpt_oss(tensors: Tensors, config: Json) -> Tensors:
     return changed
 
 
+def change_fused(tensors: Tensors, config: Json) -> Tensors:
+    """All rows of q, then of k, then of v, where they were stored head by head."""
+    n_heads = config["num_attention_heads"]
+    return {
+        name.removeprefix("transformer."): tensor.unflatten(0, (n_heads, 3, -1))
+        .transpose(0, 1)
+        .flatten(0, 2)
+        if ".query_key_value." in name
+        else tensor
+        for name, tensor in tensors.items()
+    }
+
+
+def change_gpt2(tensors: Tensors, config: Json) -> Tensors:
+    """Outputs first."""
+    return {
+        name: tensor.T if re.search(r"c_(attn|proj|fc)\.weight$", name) else tensor
+        for name, tensor in tensors.items()
+    }
+
+
 EXPERTS = (("expert_feed_forward_length", "moe_intermediate_size"),)
 WINDOW = (("sliding_window", "sliding_window"),)
 FAMILIES = {
@@ -142,6 +163,12 @@ FAMILIES = {
         rotary=1.0,
     ),
     "lfm2": Family("lfm2", (("shortconv_l_cache", "conv_L_cache"),)),
+    "gpt2": Family("gpt2", change=change_gpt2),
+    "gpt_neox": Family(
+        "gptneox", (("parallel_residual", "use_parallel_residual"),), rotary=0.25, change=change_fused
+    ),
+    "bloom": Family("bloom", change=change_fused),
+    "phi": Family("phi2", rotary=0.5),
     "qwen3_5_text": Family(
         "qwen35",
         (
@@ -156,6 +183,7 @@ FAMILIES = {
 }
 
 MODELS = (
+    "bloom-4-heads",
     "cohere-tied",
     "cohere2-pattern",
     "ernie4_5-tied",
@@ -163,13 +191,16 @@ MODELS = (
     "gemma2-head-scale",
     "gemma3-six-layers",
     "glm4-post-norms",
+    "gpt-neox-parallel",
     "gpt-oss-usual-limit",
+    "gpt2-tied",
     "granite-multipliers",
     "lfm2-conv-last",
     "mixtral-2-of-5",
     "olmo2-gqa2",
     "olmo3-yarn",
     "olmoe-mha",
+    "phi-gqa2",
     "phi3-mha",
     "qwen2-moe-shared",
     "qwen3-moe-3-of-7",
@@ -182,6 +213,28 @@ MODELS = (
 
 def first_of(config: Json, *names: str) -> Any:
     return next((config[name] for name in names if config.get(name) is not None), None)
+
+
+USUAL = {
+    "n_embd": "hidden_size",
+    "n_layer": "num_hidden_layers",
+    "n_head": "num_attention_heads",
+    "n_positions": "max_position_embeddings",
+    "rotary_pct": "partial_rotary_factor",
+    "rotary_emb_base": "rope_theta",
+    "layer_norm_epsilon": "layer_norm_eps",
+}
+
+
+def usual(config: Json) -> Json:
+    """With the names that most architectures have, and the sizes that older ones leave out."""
+    named = {USUAL.get(name, name): value for name, value in config.items()}
+    missing = {
+        "num_key_value_heads": named["num_attention_heads"],
+        "intermediate_size": 4 * named["hidden_size"],
+        "max_position_embeddings": 2048,
+    }
+    return missing | named
 
 
 def feed_forward_width(config: Json) -> int:
@@ -283,26 +336,44 @@ def transformed(name: str, tensor: Tensor, config: Json, family: Family) -> Tens
     return tensor
 
 
-def write_family(path: Path, folder: Path) -> None:
-    config = json.loads((folder / "config.json").read_text())
-    tensors, _ = dump.read(folder / "model.safetensors")
+def writer_of(path: Path, config: Json) -> GGUFWriter:
+    """With the keys of its architecture."""
     family = FAMILIES[config["model_type"]]
+    config = usual(config)
     writer = GGUFWriter(path, family.architecture)
     add_common(writer, config, family.rotary)
     for key, field in family.keys:
         getattr(writer, f"add_{key}")(config[field])
-    writer.add_tokenizer_model("none")
+    return writer
+
+
+def tensors_of(config: Json, tensors: Tensors) -> Iterator[tuple[str, Tensor]]:
+    """A checkpoint's tensors as a GGUF file names and stores them."""
+    family = FAMILIES[config["model_type"]]
+    config = usual(config)
     numbers = {name: number for number, name in gguf.MODEL_ARCH_NAMES.items()}
     names = gguf.get_tensor_name_map(numbers[family.architecture], config["num_hidden_layers"])
     for name, tensor in stacked(family.change(tensors, config)).items():
         other = names.get_name(name, try_suffixes=(".weight", ".bias"))
-        assert other is not None, f"{folder.name}: gguf has no name for {name}"
-        value = transformed(name, tensor, config, family)
-        writer.add_tensor(other, value.squeeze().contiguous().numpy())
+        assert other is not None, f"gguf has no name for {name}"
+        yield other, transformed(name, tensor, config, family).squeeze().contiguous()
+
+
+def write(writer: GGUFWriter) -> None:
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
+
+
+def write_family(path: Path, folder: Path) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    tensors, _ = dump.read(folder / "model.safetensors")
+    writer = writer_of(path, config)
+    writer.add_tokenizer_model("none")
+    for name, tensor in tensors_of(config, tensors):
+        writer.add_tensor(name, tensor.numpy())
+    write(writer)
 
 
 def write_families(out: Path, models: Path) -> None:

@@ -1,8 +1,11 @@
-"""Writes a Llama of a given size with random weights as GGUF, to measure speed with: the shapes of large
-models, without the download. The text that it generates means nothing.
+"""Writes a Llama of a given size, or a small model of another architecture, with random weights as GGUF, to
+measure speed with: the shapes of released models, without the download. The text that it generates means nothing.
 
     reference/random_gguf.py 1B Q4_K_M OUT.gguf
+    reference/random_gguf.py gemma2 Q8_0 OUT.gguf
 
+The small models have 0.25 to 0.4 billion parameters and are written as Q8_0 or F16. There is one for each kind of step that
+Llama does not have: soft caps (gemma2), experts (olmoe), a convolution (lfm2), the delta rule (qwen3_5).
 Q4_K_M is the mixture that llama.cpp's quantize makes: Q4_K, with Q6_K for the head, and for the values and the
 last product of an MLP in half of the layers. Other programs open the file too.
 """
@@ -15,9 +18,12 @@ from pathlib import Path
 
 import gguf
 import numpy
+import torch
 from gguf import GGMLQuantizationType as Type
 from gguf import GGUFWriter
 
+from architectures import MODULES
+from gguf_models import tensors_of, write, writer_of
 from gguf_parts import HALVES
 
 
@@ -35,6 +41,66 @@ SHAPES = {
     "0.5B": Shape(1024, 4096, 24, 16, 8, 65536),
     "1B": Shape(2048, 8192, 16, 32, 8, 128256),  # Llama 3.2 1B
     "3B": Shape(3072, 8192, 28, 24, 8, 128256),  # Llama 3.2 3B
+}
+COMMON = {
+    "vocab_size": 32000,
+    "hidden_size": 1024,
+    "max_position_embeddings": 8192,
+    "rms_norm_eps": 1e-5,
+    "rope_theta": 10000.0,
+    "tie_word_embeddings": True,
+}
+SMALL = {
+    "gemma2": COMMON
+    | {
+        "model_type": "gemma2",
+        "intermediate_size": 4096,
+        "num_hidden_layers": 16,
+        "num_attention_heads": 8,
+        "num_key_value_heads": 4,
+        "head_dim": 128,
+        "attn_logit_softcapping": 50.0,
+        "final_logit_softcapping": 30.0,
+        "sliding_window": 4096,
+    },
+    "olmoe": COMMON
+    | {
+        "model_type": "olmoe",
+        "intermediate_size": 512,
+        "num_hidden_layers": 12,
+        "num_attention_heads": 16,
+        "num_key_value_heads": 16,
+        "num_experts": 16,
+        "num_experts_per_tok": 4,
+    },
+    "lfm2": COMMON  # LFM2-350M
+    | {
+        "model_type": "lfm2",
+        "block_auto_adjust_ff_dim": False,
+        "intermediate_size": 4608,
+        "num_hidden_layers": 16,
+        "num_attention_heads": 16,
+        "num_key_value_heads": 8,
+        "full_attn_idxs": [2, 5, 8, 10, 12, 14],
+        "norm_eps": 1e-5,
+        "conv_L_cache": 3,
+        "conv_bias": False,
+    },
+    "qwen3_5": COMMON  # half of Qwen3.5-0.8B
+    | {
+        "model_type": "qwen3_5_text",
+        "intermediate_size": 3584,
+        "num_hidden_layers": 12,
+        "num_attention_heads": 8,
+        "num_key_value_heads": 2,
+        "head_dim": 256,
+        "rope_parameters": {"mrope_section": [11, 11, 10]},
+        "linear_conv_kernel_dim": 4,
+        "linear_key_head_dim": 128,
+        "linear_value_head_dim": 128,
+        "linear_num_key_heads": 16,
+        "linear_num_value_heads": 16,
+    },
 }
 TYPES = {"F16": Type.F16, "Q8_0": Type.Q8_0, "Q4_0": Type.Q4_0, "Q4_K_M": Type.Q4_K}
 SCALES = {Type.Q8_0: 3e-4, Type.Q4_0: 4e-3, Type.Q4_K: 1.5e-4, Type.Q6_K: 3e-5}  # for weights of about 0.03
@@ -97,14 +163,8 @@ def add_tensors(writer: GGUFWriter, shape: Shape, name: str) -> None:
         add(block + "ffn_down", shape.dim, shape.ffn, some)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("shape", choices=SHAPES)
-    parser.add_argument("type", choices=TYPES)
-    parser.add_argument("out", type=Path)
-    options = parser.parse_args()
-    shape = SHAPES[options.shape]
-    writer = GGUFWriter(options.out, "llama")
+def write_llama(out: Path, shape: Shape, kind: str) -> None:
+    writer = GGUFWriter(out, "llama")
     writer.add_context_length(8192)
     writer.add_embedding_length(shape.dim)
     writer.add_block_count(shape.layers)
@@ -115,11 +175,41 @@ def main() -> None:
     writer.add_rope_freq_base(500000.0)
     writer.add_rope_dimension_count(shape.dim // shape.heads)
     add_vocabulary(writer, shape.vocabulary)
-    add_tensors(writer, shape, options.type)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+    add_tensors(writer, shape, kind)
+    write(writer)
+
+
+def write_small(out: Path, config: dict[str, object], kind: Type) -> None:
+    random = torch.Generator().manual_seed(1)
+    weights = {}
+    for name, shape in MODULES[config["model_type"]].shapes(config).items():
+        if name == "lm_head.weight":  # tied
+            continue
+        size = 1.0 if len(shape) == 1 else 0.03
+        weights[name] = size * torch.randn(shape, generator=random)
+    writer = writer_of(out, config)
+    add_vocabulary(writer, config["vocab_size"])
+    for name, tensor in tensors_of(config, weights):
+        numbers = tensor.numpy()
+        if numbers.ndim == 1 or "conv" in name:
+            writer.add_tensor(name, numbers)
+        else:
+            writer.add_tensor(name, gguf.quants.quantize(numbers, kind), raw_dtype=kind)
+    write(writer)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("shape", choices=[*SHAPES, *SMALL])
+    parser.add_argument("type", choices=TYPES)
+    parser.add_argument("out", type=Path)
+    options = parser.parse_args()
+    if options.shape in SHAPES:
+        write_llama(options.out, SHAPES[options.shape], options.type)
+    elif options.type in ("F16", "Q8_0"):
+        write_small(options.out, SMALL[options.shape], TYPES[options.type])
+    else:
+        parser.error(f"{options.shape}: expected F16 or Q8_0, found {options.type}")
 
 
 if __name__ == "__main__":

@@ -167,6 +167,74 @@ constexpr Key kGptOssKeys[] = {
     {"expert_feed_forward_length", "intermediate_size", kSize, true},
 };
 
+// ---- older architectures ------------------------------------------------------------------------
+
+constexpr auto kThirds = Name::Change::Thirds;
+constexpr std::string_view kApart = R"({"qkv_apart": true})";
+constexpr GgufKey kLayerNormEpsilon = {"attention.layer_norm_epsilon", "layer_norm_epsilon"};
+constexpr GgufKey kLayerNormEps = {"attention.layer_norm_epsilon", "layer_norm_eps"};
+
+constexpr Name kGpt2Names[] = {
+    {"token_embd", "transformer.wte"},
+    {"position_embd", "transformer.wpe"},
+    {"output_norm", "transformer.ln_f"},
+    {"attn_norm", "ln_1"},
+    {"attn_qkv", "attn.{}_proj", kThirds},
+    {"attn_output", "attn.c_proj"},
+    {"ffn_norm", "ln_2"},
+    {"ffn_up", "mlp.c_fc"},
+    {"ffn_down", "mlp.c_proj"},
+};
+constexpr GgufField kGpt2Fields[] = {
+    {"hidden_size", "n_embd"},
+    {"intermediate_size", "n_inner"},
+    {"num_hidden_layers", "n_layer"},
+    {"num_attention_heads", "n_head"},
+    {"num_key_value_heads", ""},
+    {"max_position_embeddings", "n_positions"},
+    {"rope_theta", ""},
+};
+
+constexpr Name kNeoxNames[] = {
+    {"token_embd", "gpt_neox.embed_in"},
+    {"output_norm", "gpt_neox.final_layer_norm"},
+    {"output", "embed_out"},
+    {"attn_qkv", "attention.{}_proj", kThirds},
+    {"attn_output", "attention.dense"},
+    {"ffn_up", "mlp.dense_h_to_4h"},
+    {"ffn_down", "mlp.dense_4h_to_h"},
+};
+constexpr Key kNeoxKeys[] = {{"use_parallel_residual", "use_parallel_residual", Key::Kind::Flag}};
+constexpr GgufField kNeoxFields[] = {
+    {"num_key_value_heads", ""},
+    {"rope_theta", "rotary_emb_base"},
+    {"partial_rotary_factor", "rotary_pct"},
+};
+
+constexpr Name kBloomNames[] = {
+    {"token_embd", "transformer.word_embeddings"},
+    {"token_embd_norm", "transformer.word_embeddings_layernorm"},
+    {"output_norm", "transformer.ln_f"},
+    {"attn_qkv", "self_attention.{}_proj", kThirds},
+    {"attn_output", "self_attention.dense"},
+    {"ffn_up", "mlp.dense_h_to_4h"},
+    {"ffn_down", "mlp.dense_4h_to_h"},
+};
+constexpr GgufField kBloomFields[] = {
+    {"intermediate_size", "n_inner"},          {"num_hidden_layers", "n_layer"},
+    {"num_attention_heads", "n_head"},         {"num_key_value_heads", ""},
+    {"max_position_embeddings", "seq_length"}, {"rope_theta", ""},
+};
+
+// Files of phi-2 from before its code was part of transformers have q, k and v in one tensor.
+constexpr Name kPhi2Names[] = {
+    {"output_norm", "model.final_layernorm"},
+    {"attn_qkv", "self_attn.{}_proj", kThirds},
+    {"attn_output", "self_attn.dense"},
+    {"ffn_up", "mlp.fc1"},
+    {"ffn_down", "mlp.fc2"},
+};
+
 // Qwen3.5. The files have the value heads in another order: in turn, one of each key head.
 constexpr Name kQwen35Names[] = {
     {"post_attention_norm", "post_attention_layernorm"},
@@ -311,6 +379,39 @@ constexpr GgufArchitecture kArchitectures[] = {
      .fixed = R"({"block_auto_adjust_ff_dim": false})",
      .has_head_dim = false,
      .conv_layers = true},
+    {.name = "gpt2",
+     .model_type = "gpt2",
+     .names = kGpt2Names,
+     .layers = "transformer.h.",
+     .norm_eps = kLayerNormEpsilon,
+     .fields = kGpt2Fields,
+     .fixed = kApart,
+     .has_head_dim = false},
+    // llama.cpp computes gelu's approximation by tanh, for which the models were not trained.
+    {.name = "gptneox",
+     .model_type = "gpt_neox",
+     .names = kNeoxNames,
+     .layers = "gpt_neox.layers.",
+     .norm_eps = kLayerNormEps,
+     .keys = kNeoxKeys,
+     .fields = kNeoxFields,
+     .fixed = kApart,
+     .has_head_dim = false,
+     .partial_rope = true},
+    {.name = "bloom",
+     .model_type = "bloom",
+     .names = kBloomNames,
+     .layers = "transformer.h.",
+     .norm_eps = kLayerNormEpsilon,
+     .fields = kBloomFields,
+     .fixed = kApart,
+     .has_head_dim = false},
+    {.name = "phi2",
+     .model_type = "phi",
+     .names = kPhi2Names,
+     .norm_eps = kLayerNormEps,
+     .has_head_dim = false,
+     .partial_rope = true},
     {.name = "qwen35",
      .model_type = "qwen3_5_text",
      .names = kQwen35Names,

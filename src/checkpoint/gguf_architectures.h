@@ -16,15 +16,16 @@ namespace stagecraft {
 // ".weight".
 struct GgufTensorName {
   // How the checkpoint's tensor differs: a vector is a matrix of one row; [columns, taps] of a
-  // convolution is [columns, 1, taps]; GGUF has -exp(x).
-  enum class Change { None, OneRow, Taps, MinusExp };
-  std::string_view gguf, hugging_face;  // "{}" in the latter: GGUF stacks one matrix per expert
+  // convolution is [columns, 1, taps]; GGUF has -exp(x); the rows of q, then k, then v are three
+  // tensors here ("{}" stands for q, k and v).
+  enum class Change { None, OneRow, Taps, MinusExp, Thirds };
+  std::string_view gguf, hugging_face;  // else "{}" in the latter: GGUF stacks one per expert
   Change change = Change::None;
 };
 
 // A key below the architecture's name, and the field of config.json that has its value.
 struct GgufKey {
-  enum class Kind { Size, Number };
+  enum class Kind { Size, Number, Flag };
   std::string_view key, field;
   Kind kind = Kind::Size;
   bool required = false;  // else the field is left out where the key is missing, null where it is 0
@@ -36,17 +37,24 @@ struct GgufTensorFlag {
   bool if_present = true;
 };
 
+// A field of config.json that this architecture calls otherwise, or must not have ("").
+struct GgufField {
+  std::string_view usual, own;
+};
+
 struct GgufArchitecture {
   std::string_view name;         // "general.architecture"
   std::string_view model_type;   // of config.json
   std::string_view marker = "";  // entries of one name differ by it: this one's files have this key
   std::span<const GgufTensorName> names = {};  // they go before the common ones
+  std::string_view layers = "model.layers.";
   bool pairs = false;           // the rows of q and k are stored in pairs (rope_pairs.h)
   bool norms_plus_one = false;  // weights of norms are stored with 1 added
   bool rope_factors = false;    // the file may have the tensor "rope_freqs.weight"
   GgufKey norm_eps = {"attention.layer_norm_rms_epsilon", "rms_norm_eps"};
   std::span<const GgufKey> keys = {};  // beside those that all architectures have
   std::span<const GgufTensorFlag> flags = {};
+  std::span<const GgufField> fields = {};
   // Fields that GGUF does not say and llama.cpp fixes, as JSON. A key may say otherwise.
   std::string_view fixed = "{}";
   bool has_head_dim = true;    // config.json may name the size of a head

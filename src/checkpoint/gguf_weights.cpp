@@ -49,9 +49,9 @@ struct GgufName {
     return find_name(layer.empty() ? gguf_model_names() : gguf_layer_names(), part);
   }
 
-  std::string hugging_face(std::string_view name) const {
+  std::string hugging_face(std::string_view name, std::string_view layers) const {
     if (layer.empty()) return fmt::format("{}{}", name, kind);
-    return fmt::format("model.layers.{}.{}{}", layer, name, kind);
+    return fmt::format("{}{}.{}{}", layers, layer, name, kind);
   }
 };
 
@@ -124,13 +124,20 @@ void GgufWeights::add(const StoredTensor& stored, const GgufArchitecture& archit
     tensors_.back().name = "mtp." + stored.name;
     return;
   }
+  const auto name_of = [&](auto part) {
+    const std::string filled = fmt::format(fmt::runtime(known->hugging_face), part);
+    return name.hugging_face(filled, architecture.layers);
+  };
+  if (known != nullptr && known->change == GgufTensorName::Change::Thirds) {
+    return add_thirds(stored, architecture, name_of);
+  }
   if (known != nullptr && known->hugging_face.find("{}") != std::string_view::npos) {
-    return add_experts(stored, architecture, [&](std::size_t i) {
-      return name.hugging_face(fmt::format(fmt::runtime(known->hugging_face), i));
-    });
+    return add_experts(stored, architecture, name_of);
   }
   StoredTensor tensor = stored;
-  if (known != nullptr) tensor.name = name.hugging_face(known->hugging_face);
+  if (known != nullptr) {
+    tensor.name = name.hugging_face(known->hugging_face, architecture.layers);
+  }
   if (known != nullptr) add_dimension(known->change, tensor.shape);
   if (architecture.pairs && (name.part == "attn_q" || name.part == "attn_k")) {
     reorder_pairs(tensor, head_count(file_->metadata(), architecture.name, name.part == "attn_k"));
@@ -166,6 +173,28 @@ void GgufWeights::add_experts(const StoredTensor& stored, const GgufArchitecture
                         stored.dtype,
                         {stored.shape.begin() + 1, stored.shape.end()},
                         stored.bytes.subspan(i * bytes, bytes)});
+  }
+}
+
+void GgufWeights::add_thirds(const StoredTensor& stored, const GgufArchitecture& architecture,
+                             const std::function<std::string(std::string_view)>& name) {
+  const GgufMetadata& metadata = file_->metadata();
+  const std::size_t n_heads = head_count(metadata, architecture.name, false);
+  const std::size_t n_kv_heads = head_count(metadata, architecture.name, true);
+  const std::size_t heads = n_heads + 2 * n_kv_heads, rows = stored.shape.front();
+  if (rows % heads != 0 || stored.bytes.size() % rows != 0) {
+    throw Error("{}: tensor '{}': expected rows for {} heads of q, k and v, found {}",
+                metadata.file(), stored.name, heads, shape_text(stored.shape));
+  }
+  std::size_t first = 0;
+  const std::size_t bytes = stored.bytes.size() / rows;
+  for (const std::string_view part : {"q", "k", "v"}) {
+    StoredTensor third = stored;
+    third.name = name(part);
+    third.shape.front() = rows / heads * (part == "q" ? n_heads : n_kv_heads);
+    third.bytes = stored.bytes.subspan(first * bytes, third.shape.front() * bytes);
+    first += third.shape.front();
+    tensors_.push_back(std::move(third));
   }
 }
 

@@ -16,6 +16,7 @@ namespace stagecraft {
 //   names      blk.3.attn_q.weight -> model.layers.3.self_attn.q_proj.weight; unknown names stay as
 //              they are
 //   experts    one tensor with a matrix per expert becomes a tensor per expert
+//   q, k, v    in one tensor become three
 //   row order  some architectures store each head of q and k with the two rows of a RoPE pair side
 //              by side; here the first halves come first (rope_pairs.h)
 //   norms      some store 1 + weight; here it is the weight, as f32
@@ -35,6 +36,8 @@ class GgufWeights : public WeightFile {
   void add(const StoredTensor& stored, const GgufArchitecture& architecture);
   void add_experts(const StoredTensor& stored, const GgufArchitecture& architecture,
                    const std::function<std::string(std::size_t)>& name);
+  void add_thirds(const StoredTensor& stored, const GgufArchitecture& architecture,
+                  const std::function<std::string(std::string_view)>& name);
   void reorder_pairs(StoredTensor& tensor, std::size_t n_heads);
   // Replaces each number of a tensor of floats, as f32.
   void replace(StoredTensor& tensor, const std::function<float(float)>& change);

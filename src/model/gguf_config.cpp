@@ -41,6 +41,7 @@ class ArchitectureKeys {
   std::size_t size(std::string_view name, std::size_t max = kMaxDimension) {
     return metadata_.size(key(name), 1, max);
   }
+  bool flag(std::string_view name) { return metadata_.flag_or(key(name), false); }
   void ignore(std::string_view name) { asked_.emplace_back(name); }
   std::size_t size_or(std::string_view name, std::size_t fallback) {
     return has(name) ? size(name) : fallback;
@@ -173,10 +174,12 @@ void add_keys(ArchitectureKeys& keys, const GgufArchitecture& architecture,
               nlohmann::json& config) {
   for (const GgufKey& key : architecture.keys) {
     if (!key.required && !keys.has(key.key)) continue;
-    if (!key.required && !keys.is_set(key.key)) {
+    if (key.kind != GgufKey::Kind::Flag && !key.required && !keys.is_set(key.key)) {
       config[key.field] = nullptr;
     } else if (key.kind == GgufKey::Kind::Size) {
       config[key.field] = keys.size(key.key);
+    } else if (key.kind == GgufKey::Kind::Flag) {
+      config[key.field] = keys.flag(key.key);
     } else {
       config[key.field] = keys.number(key.key);
     }
@@ -275,6 +278,11 @@ std::string gguf_config_json(const GgufFile& file) {
   config["tie_word_embeddings"] = file.find("output.weight") == nullptr;
   for (const GgufTensorFlag& flag : architecture.flags) {
     config[flag.field] = (file.find(flag.tensor) != nullptr) == flag.if_present;
+  }
+  for (const GgufField& field : architecture.fields) {
+    if (!config.contains(field.usual)) continue;
+    if (!field.own.empty()) config[field.own] = config[field.usual];
+    config.erase(field.usual);
   }
   return json_text(config);
 }

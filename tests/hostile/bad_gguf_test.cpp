@@ -195,9 +195,9 @@ const BadGguf kBadTensors[] = {
 const BadGguf kBadConfigs[] = {
     {"has_no_architecture", without("general.architecture"), "'general.architecture' is missing"},
     {"has_another_architecture", set("general.architecture", text_value("mamba")),
-     "'general.architecture': expected cohere2, command-r, ernie4_5, gemma, gemma2, gemma3, "
-     "glm4, gpt-oss, granite, lfm2, llama, olmo2, olmoe, phi3, qwen2, qwen2moe, qwen3, qwen35, "
-     "qwen3moe, smollm3, stablelm or starcoder2, found "
+     "'general.architecture': expected bloom, cohere2, command-r, ernie4_5, gemma, gemma2, gemma3, "
+     "glm4, gpt-oss, gpt2, gptneox, granite, lfm2, llama, olmo2, olmoe, phi2, phi3, qwen2, "
+     "qwen2moe, qwen3, qwen35, qwen3moe, smollm3, stablelm or starcoder2, found "
      "'mamba'"},
     {"has_a_number_for_an_architecture", set("general.architecture", u32(1)),
      "'general.architecture': expected a text, found 1"},
@@ -308,6 +308,9 @@ const BadGguf kBadFamilies[] = {
      "'qwen35.attention.recurrent_layers': expected no such key (it is not supported), found an "
      "array of 1",
      SIZE_MAX, "qwen3_5-long-keys"},
+    {"has_rows_for_more_heads_of_keys", set("phi2.attention.head_count", u32(8)),
+     "tensor 'model.layers.0.self_attn.k_proj.weight': expected [8, 32], found [16, 32]", SIZE_MAX,
+     "phi-gqa2"},
     {"has_yarn_without_a_factor", without("olmo2.rope.scaling.factor"),
      "'olmo2.rope.scaling.factor' is missing", SIZE_MAX, "olmo3-yarn"},
     {"has_yarn_that_is_mixed_otherwise", set("olmo2.rope.scaling.yarn_ext_factor", f32(0)),

@@ -24,14 +24,35 @@ Engine gguf(const std::string& name) {
 Engine folder(const std::string& name) { return textbook_engine(TEST_DATA "/models/" + name); }
 
 TEST(GgufModel, GivesTheLogitsOfItsFolderBitForBit) {
-  for (const std::string name :
-       {"llama-gqa2",          "llama-attention-bias",    "llama-f16",           "llama-bf16",
-        "llama-rope-linear",   "llama-tied-lm-head-only", "qwen2-window-off",    "qwen3-qk-norm",
-        "cohere-tied",         "cohere2-pattern",         "ernie4_5-tied",       "glm4-post-norms",
-        "granite-multipliers", "lfm2-conv-last",          "mixtral-2-of-5",      "olmo2-gqa2",
-        "olmo3-yarn",          "gpt-oss-usual-limit",     "olmoe-mha",           "phi3-mha",
-        "qwen2-moe-shared",    "qwen3-moe-3-of-7",        "smollm3-four-layers", "stablelm-biases",
-        "starcoder2-no-window"}) {
+  for (const std::string name : {"llama-gqa2",
+                                 "llama-attention-bias",
+                                 "llama-f16",
+                                 "llama-bf16",
+                                 "llama-rope-linear",
+                                 "llama-tied-lm-head-only",
+                                 "qwen2-window-off",
+                                 "qwen3-qk-norm",
+                                 "cohere-tied",
+                                 "cohere2-pattern",
+                                 "ernie4_5-tied",
+                                 "glm4-post-norms",
+                                 "granite-multipliers",
+                                 "lfm2-conv-last",
+                                 "mixtral-2-of-5",
+                                 "olmo2-gqa2",
+                                 "olmo3-yarn",
+                                 "gpt-oss-usual-limit",
+                                 "olmoe-mha",
+                                 "phi3-mha",
+                                 "qwen2-moe-shared",
+                                 "qwen3-moe-3-of-7",
+                                 "smollm3-four-layers",
+                                 "stablelm-biases",
+                                 "starcoder2-no-window",
+                                 "gpt2-tied",
+                                 "gpt-neox-parallel",
+                                 "bloom-4-heads",
+                                 "phi-gqa2"}) {
     EXPECT_TRUE(same_bits(logits_of(gguf(name)), logits_of(folder(name)))) << name;
   }
 }

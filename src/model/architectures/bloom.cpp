@@ -49,7 +49,8 @@ Plan bloom_plan(const ConfigFields& fields) {
                                .gated = false,
                                .embedding = "transformer.word_embeddings",
                                .layers = "transformer.h.",
-                               .final_norm = "transformer.ln_f"});
+                               .final_norm = "transformer.ln_f",
+                               .qkv_apart = fields.flag_or(kQkvApart, false)});
   w.embedding();
   w.norm("embedding_norm", w.x, w.x, "transformer.word_embeddings_layernorm");
   const BufferId normed = add_to_normed ? w.x : w.n;

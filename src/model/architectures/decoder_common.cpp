@@ -272,6 +272,7 @@ void DecoderWriter::clip_qkv(std::optional<float> limit) {
 }
 
 void DecoderWriter::fused_qkv(BufferId in, const std::string& weight, bool bias) {
+  if (style_.qkv_apart) return qkv(in, weight.substr(0, weight.rfind('.') + 1), bias);
   const std::size_t head = sizes_.head_dim, queries = sizes_.q_dim() / sizes_.n_kv_heads;
   const std::size_t stride = queries + 2 * head;
   const auto rows = [&](std::size_t first, std::size_t block) {

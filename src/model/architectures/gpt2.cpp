@@ -35,8 +35,9 @@ Plan gpt2_plan(const ConfigFields& fields) {
   const bool scaled = fields.flag_or("scale_attn_weights", true);
   const bool by_layer = fields.flag_or("scale_attn_by_inverse_layer_idx", false);
   const std::size_t dim = sizes.dim;
-  // Conv1D: [inputs, outputs]. q, k and v are columns of one matrix.
-  const Weight transposed{.name = {}, .shape = {}, .transposed = true};
+  // Conv1D: [inputs, outputs]. q, k and v are columns of one matrix. Not so in a GGUF file.
+  const bool apart = fields.flag_or(kQkvApart, false);
+  const Weight transposed{.name = {}, .shape = {}, .transposed = !apart};
   const auto third = [&](std::size_t i) {
     return Weight{
         .name = {}, .shape = {}, .first_row = i * dim, .of_rows = 3 * dim, .transposed = true};
@@ -57,9 +58,13 @@ Plan gpt2_plan(const ConfigFields& fields) {
     const float scale =
         (scaled ? sizes.score_scale() : 1.0f) / (by_layer ? static_cast<float>(i + 1) : 1.0f);
     w.norm("attn_norm", w.n, w.x, at + "ln_1");
-    w.linear("q", w.q, w.n, at + "attn.c_attn", true, third(0));
-    w.linear("k", w.k, w.n, at + "attn.c_attn", true, third(1));
-    w.linear("v", w.v, w.n, at + "attn.c_attn", true, third(2));
+    if (apart) {
+      w.qkv(w.n, at + "attn.", true);
+    } else {
+      w.linear("q", w.q, w.n, at + "attn.c_attn", true, third(0));
+      w.linear("k", w.k, w.n, at + "attn.c_attn", true, third(1));
+      w.linear("v", w.v, w.n, at + "attn.c_attn", true, third(2));
+    }
     w.attention(scale);
     w.linear("attn_proj", w.o, w.a, at + "attn.c_proj", true, transposed);
     w.add("attn_residual");

@@ -34,7 +34,8 @@ Plan gpt_neox_plan(const ConfigFields& fields) {
                                .embedding = "gpt_neox.embed_in",
                                .layers = "gpt_neox.layers.",
                                .final_norm = "gpt_neox.final_layer_norm",
-                               .head = "embed_out"});
+                               .head = "embed_out",
+                               .qkv_apart = fields.flag_or(kQkvApart, false)});
   const FrequenciesId rope = w.frequencies(partial.rope, partial.columns);
   w.embedding();
   for (std::size_t i = 0; i < sizes.n_layers; ++i) {
