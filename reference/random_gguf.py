@@ -5,7 +5,8 @@ measure speed with: the shapes of released models, without the download. The tex
     reference/random_gguf.py gemma2 Q8_0 OUT.gguf
 
 The small models have 0.25 to 0.4 billion parameters and are written as Q8_0 or F16. There is one for each kind of step that
-Llama does not have: soft caps (gemma2), experts (olmoe), a convolution (lfm2), the delta rule (qwen3_5).
+Llama does not have: soft caps (gemma2), ALiBi (bloom), experts (olmoe; olmo2 is as large as what a token uses of it), a
+convolution (lfm2), the delta rule (qwen3_5).
 Q4_K_M is the mixture that llama.cpp's quantize makes: Q4_K, with Q6_K for the head, and for the values and the
 last product of an MLP in half of the layers. Other programs open the file too.
 """
@@ -72,6 +73,25 @@ SMALL = {
         "num_key_value_heads": 16,
         "num_experts": 16,
         "num_experts_per_tok": 4,
+        "tie_word_embeddings": False,
+    },
+    "olmo2": COMMON  # what a token uses of olmoe, and no more
+    | {
+        "model_type": "olmo2",
+        "intermediate_size": 2048,
+        "num_hidden_layers": 12,
+        "num_attention_heads": 16,
+        "num_key_value_heads": 16,
+        "tie_word_embeddings": False,
+    },
+    "bloom": {
+        "model_type": "bloom",
+        "vocab_size": 32000,
+        "hidden_size": 1024,
+        "n_layer": 20,
+        "n_head": 16,
+        "layer_norm_epsilon": 1e-5,
+        "tie_word_embeddings": True,
     },
     "lfm2": COMMON  # LFM2-350M
     | {
@@ -183,7 +203,7 @@ def write_small(out: Path, config: dict[str, object], kind: Type) -> None:
     random = torch.Generator().manual_seed(1)
     weights = {}
     for name, shape in MODULES[config["model_type"]].shapes(config).items():
-        if name == "lm_head.weight":  # tied
+        if name == "lm_head.weight" and config["tie_word_embeddings"]:
             continue
         size = 1.0 if len(shape) == 1 else 0.03
         weights[name] = size * torch.randn(shape, generator=random)
@@ -191,7 +211,7 @@ def write_small(out: Path, config: dict[str, object], kind: Type) -> None:
     add_vocabulary(writer, config["vocab_size"])
     for name, tensor in tensors_of(config, weights):
         numbers = tensor.numpy()
-        if numbers.ndim == 1 or "conv" in name:
+        if numbers.ndim == 1 or numbers.shape[-1] < 32:  # taps of a convolution
             writer.add_tensor(name, numbers)
         else:
             writer.add_tensor(name, gguf.quants.quantize(numbers, kind), raw_dtype=kind)
