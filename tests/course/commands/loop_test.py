@@ -149,7 +149,7 @@ class Test(Repository):
         self.assertEqual(len(lines), 3)
         self.assertTrue(lines[2].startswith("write it in "), lines)
         self.run_tool("test", "2.1", code=2)
-        self.assertIn("stage 2 is graded as a whole", self.stderr)
+        self.assertIn("stage 2 is tested as a whole", self.stderr)
 
     def test_a_passed_stage_takes_one_line_among_several(self):
         self.write("00-hello/add.cpp", "RIGHT")
