@@ -192,6 +192,7 @@ MODELS = (
     "gemma3-six-layers",
     "glm4-post-norms",
     "gpt-neox-parallel",
+    "gpt-neox-sequential",
     "gpt-oss-usual-limit",
     "gpt2-tied",
     "granite-multipliers",

@@ -95,7 +95,7 @@ def in_bytes(use_regex: bool) -> pre_tokenizers.PreTokenizer:
 def cutters() -> list[tuple[list[str], list[pre_tokenizers.PreTokenizer]]]:
     digits = pre_tokenizers.Digits
     return [
-        (["gpt-2", "phi-2", "olmo"], [in_bytes(True)]),
+        (["gpt-2", "phi-2", "olmo", "mpt"], [in_bytes(True)]),
         (
             ["smollm", "starcoder", "refact", "command-r"],
             [digits(individual_digits=True), in_bytes(True)],
@@ -111,6 +111,7 @@ def cutters() -> list[tuple[list[str], list[pre_tokenizers.PreTokenizer]]]:
             ["qwen2", "deepseek-r1-qwen", "stablelm2"],
             [*splits(QWEN2_SPLIT), in_bytes(False)],
         ),
+        (["bloom"], [*splits(r" ?[^(\s|[.,!?…。，、।۔،])]+"), in_bytes(False)]),
         (["qwen35"], [*splits(QWEN35_SPLIT), in_bytes(False)]),
         (["gpt-4o"], [*splits(GPT4O_SPLIT), in_bytes(False)]),
         (["tekken"], [*splits(TEKKEN_SPLIT), in_bytes(False)]),

@@ -37,9 +37,11 @@ def pick(stage, text):
     everything = failed + kept(stage)
     if text is None and failed:
         return failed[0]
-    found = [path for path in everything if text is not None and plain(text) in path.name.lower()]
-    if found:
-        return found[0]
+    # A line of ./stage test has the name, and after a colon what it means.
+    for words in () if text is None else (text, re.split(": |：", text)[0]):
+        found = [path for path in everything if plain(words) in path.name.lower()]
+        if found:
+            return found[0]
     names = "".join(f"\n  {path.name}" for path in kept(stage))
     reason = (course.say("debug_none", stage.id) if text is None
               else course.say("debug_no_case", stage.id, text))

@@ -21,6 +21,10 @@ using Flag = GgufTensorFlag;
 constexpr auto kNumber = GgufKey::Kind::Number;
 constexpr auto kSize = GgufKey::Kind::Size;
 
+// The eps of LayerNorm, as most architectures call it and as GPT-2 does.
+constexpr Key kLayerNormEps = {"attention.layer_norm_epsilon", "layer_norm_eps"};
+constexpr Key kLayerNormEpsilon = {"attention.layer_norm_epsilon", "layer_norm_epsilon"};
+
 constexpr Name kModelNames[] = {
     {"token_embd", "model.embed_tokens"}, {"output_norm", "model.norm"}, {"output", "lm_head"}};
 
@@ -122,6 +126,9 @@ constexpr Flag kStarcoder2Flags[] = {{"use_bias", "blk.0.attn_q.bias"}};
 constexpr Flag kStablelmFlags[] = {{"use_qkv_bias", "blk.0.attn_q.bias"},
                                    {"use_parallel_residual", "blk.0.ffn_norm.weight", false}};
 
+// Often written wrong; the tensors say it.
+constexpr std::string_view kStablelmNoEffect[] = {"use_parallel_residual"};
+
 constexpr Name kGlm4Names[] = {
     {"post_attention_norm", "post_self_attn_layernorm"},
     {"ffn_up", "mlp.gate_up_proj"},
@@ -170,9 +177,7 @@ constexpr Key kGptOssKeys[] = {
 // ---- older architectures ------------------------------------------------------------------------
 
 constexpr auto kThirds = Name::Change::Thirds;
-constexpr std::string_view kApart = R"({"qkv_apart": true})";
-constexpr GgufKey kLayerNormEpsilon = {"attention.layer_norm_epsilon", "layer_norm_epsilon"};
-constexpr GgufKey kLayerNormEps = {"attention.layer_norm_epsilon", "layer_norm_eps"};
+constexpr std::string_view kApart = R"({"gguf_qkv_apart": true})";
 
 constexpr Name kGpt2Names[] = {
     {"token_embd", "transformer.wte"},
@@ -257,8 +262,8 @@ constexpr Key kQwen35Keys[] = {
     {"full_attention_interval", "full_attention_interval", kSize},
 };
 constexpr std::string_view kQwen35NoEffect[] = {
-    "ssm.inner_size",           // all value heads together
     "rope.dimension_sections",  // of images: the three positions of a text are equal
+    "nextn_predict_layers",     // gguf_predicting_layers
 };
 
 constexpr GgufArchitecture kArchitectures[] = {
@@ -326,7 +331,7 @@ constexpr GgufArchitecture kArchitectures[] = {
      .names = kGptOssNames,
      .keys = kGptOssKeys,
      .flags = kQueryBias,
-     .fixed = R"({"experts_apart": true, "rope_scaling": {"truncate": false}})",
+     .fixed = R"({"gguf_experts_apart": true, "rope_scaling": {"truncate": false}})",
      .yarn = true,
      .period = 2},
     {.name = "starcoder2",
@@ -337,9 +342,10 @@ constexpr GgufArchitecture kArchitectures[] = {
      .fixed = R"({"hidden_act": "gelu_pytorch_tanh"})"},
     {.name = "stablelm",
      .model_type = "stablelm",
-     .norm_eps = {"attention.layer_norm_epsilon", "layer_norm_eps"},
+     .norm_eps = kLayerNormEps,
      .flags = kStablelmFlags,
-     .partial_rope = true},
+     .partial_rope = true,
+     .no_effect = kStablelmNoEffect},
     {.name = "olmoe",
      .model_type = "olmoe",
      .names = kQwenExperts,
@@ -361,12 +367,12 @@ constexpr GgufArchitecture kArchitectures[] = {
     {.name = "ernie4_5", .model_type = "ernie4_5", .flags = kErnieFlags},
     {.name = "command-r",
      .model_type = "cohere",
-     .norm_eps = {"attention.layer_norm_epsilon", "layer_norm_eps"},
+     .norm_eps = kLayerNormEps,
      .keys = kCohereKeys,
      .flags = kCohereFlags},
     {.name = "cohere2",
      .model_type = "cohere2",
-     .norm_eps = {"attention.layer_norm_epsilon", "layer_norm_eps"},
+     .norm_eps = kLayerNormEps,
      .keys = kCohereKeys,
      .flags = kQueryBias,
      .period = 4},
@@ -394,6 +400,7 @@ constexpr GgufArchitecture kArchitectures[] = {
      .layers = "gpt_neox.layers.",
      .norm_eps = kLayerNormEps,
      .keys = kNeoxKeys,
+     .flags = kOutputBias,
      .fields = kNeoxFields,
      .fixed = kApart,
      .has_head_dim = false,
@@ -417,8 +424,9 @@ constexpr GgufArchitecture kArchitectures[] = {
      .names = kQwen35Names,
      .norms_plus_one = true,
      .keys = kQwen35Keys,
-     .fixed = R"({"linear_key_heads_in_turn": true})",
+     .fixed = R"({"gguf_key_heads_in_turn": true})",
      .partial_rope = true,
+     .predicts = true,
      .no_effect = kQwen35NoEffect},
 };
 
@@ -438,10 +446,11 @@ const GgufArchitecture* find_gguf_architecture(const GgufMetadata& metadata) {
   return found;
 }
 
-std::size_t gguf_predicting_layers(const GgufMetadata& metadata, std::string_view architecture) {
-  const std::string key = fmt::format("{}.nextn_predict_layers", architecture);
-  const std::string layers = fmt::format("{}.block_count", architecture);
-  if (!metadata.has(key) || metadata.is_neutral(key)) return 0;
+std::size_t gguf_predicting_layers(const GgufMetadata& metadata,
+                                   const GgufArchitecture& architecture) {
+  const std::string key = fmt::format("{}.nextn_predict_layers", architecture.name);
+  const std::string layers = fmt::format("{}.block_count", architecture.name);
+  if (!architecture.predicts || !metadata.has(key) || metadata.is_neutral(key)) return 0;
   return metadata.size(key, 1, metadata.size(layers, 2, SIZE_MAX >> 1) - 1);
 }
 

@@ -28,7 +28,8 @@ struct GgufKey {
   enum class Kind { Size, Number, Flag };
   std::string_view key, field;
   Kind kind = Kind::Size;
-  bool required = false;  // else the field is left out where the key is missing, null where it is 0
+  // Else the field is left out where the key is missing, and null where it is 0 (a flag: false).
+  bool required = false;
 };
 
 // A field of config.json that is true if the file has a tensor, or if it has not.
@@ -62,6 +63,7 @@ struct GgufArchitecture {
   bool partial_rope = false;   // rope may turn only the first columns of each head
   bool conv_layers = false;    // a layer without heads of k is a short convolution
   bool yarn = false;           // rope may be stretched by yarn
+  bool predicts = false;       // the last layers may predict further tokens
   std::size_t period = 0;      // each of so many layers but the last has a window; 0: none has
   std::size_t window = 0;      // where the file does not say; 0: all layers see everything
   std::size_t wide_model = 0;  // see "query_pre_attn_scalar" in gguf_config.cpp; 0: no such field
@@ -69,7 +71,8 @@ struct GgufArchitecture {
 };
 
 // How many of the file's layers predict further tokens and take no part here: the last ones.
-std::size_t gguf_predicting_layers(const GgufMetadata& metadata, std::string_view architecture);
+std::size_t gguf_predicting_layers(const GgufMetadata& metadata,
+                                   const GgufArchitecture& architecture);
 
 // The entry for a file; nullptr if there is none.
 const GgufArchitecture* find_gguf_architecture(const GgufMetadata& metadata);

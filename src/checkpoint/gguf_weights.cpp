@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "checkpoint/convert_tensor.h"
@@ -69,11 +70,12 @@ void add_dimension(GgufTensorName::Change how, std::vector<std::size_t>& shape) 
 // number to within 2^-25.
 float minus_one(float stored) { return stored - 1.0f; }
 
-// The number of a layer; SIZE_MAX where it is none.
-std::size_t number_of(std::string_view layer) {
-  std::size_t number = SIZE_MAX;
+// The number of a layer; nothing where it is none.
+std::optional<std::size_t> number_of(std::string_view layer) {
+  std::size_t number = 0;
   const auto end = std::from_chars(layer.data(), layer.data() + layer.size(), number);
-  return end.ec == std::errc() && end.ptr == layer.data() + layer.size() ? number : SIZE_MAX;
+  if (end.ec != std::errc() || end.ptr != layer.data() + layer.size()) return std::nullopt;
+  return number;
 }
 
 // How many heads the rows of q or k are.
@@ -109,7 +111,7 @@ GgufWeights::GgufWeights(std::shared_ptr<const GgufFile> file) : file_(std::move
   // The tensors of an architecture that cannot be run can still be listed.
   static constexpr GgufArchitecture kUnknown{};
   const GgufArchitecture* known = find_gguf_architecture(metadata);
-  if (const std::size_t n = known ? gguf_predicting_layers(metadata, known->name) : 0; n != 0) {
+  if (const std::size_t n = known ? gguf_predicting_layers(metadata, *known) : 0; n != 0) {
     n_layers_ = metadata.size(fmt::format("{}.block_count", known->name), n, SIZE_MAX >> 1) - n;
   }
   for (const StoredTensor& stored : file_->tensors()) add(stored, known ? *known : kUnknown);
@@ -119,7 +121,7 @@ void GgufWeights::add(const StoredTensor& stored, const GgufArchitecture& archit
   GgufName name(stored.name);
   const GgufTensorName* known = name.find(architecture);
   if (architecture.rope_factors && stored.name == kGgufRopeFactors) return;
-  if (!name.layer.empty() && number_of(name.layer) >= n_layers_) {
+  if (const auto layer = number_of(name.layer); layer && *layer >= n_layers_) {
     tensors_.push_back(stored);
     tensors_.back().name = "mtp." + stored.name;
     return;
@@ -200,16 +202,20 @@ void GgufWeights::add_thirds(const StoredTensor& stored, const GgufArchitecture&
 
 void GgufWeights::reorder_pairs(StoredTensor& tensor, std::size_t n_heads) {
   const std::size_t rows = tensor.shape.front();
-  // Of another shape than the model has room for, or a bias in blocks: it will be refused by its
-  // shape when the model is loaded.
-  if (rows % (2 * n_heads) != 0 || tensor.bytes.size() % rows != 0) return;
+  if (tensor.bytes.size() % rows != 0) refuse_type(tensor);  // a bias in blocks
+  if (rows % (2 * n_heads) != 0) return;  // refused by its shape when the model is loaded
   tensor.bytes = keep(halves_from_pairs(tensor.bytes, rows, n_heads));
+}
+
+void GgufWeights::refuse_type(const StoredTensor& tensor) const {
+  throw Error("{}: tensor '{}': expected F32, F16 or BF16, found {}", file_->metadata().file(),
+              tensor.name, dtype_name(tensor.dtype));
 }
 
 void GgufWeights::replace(StoredTensor& tensor, const std::function<float(float)>& change) {
   const bool is_float =
       tensor.dtype == DType::F32 || tensor.dtype == DType::F16 || tensor.dtype == DType::BF16;
-  if (!is_float) return;  // refused when the model is loaded
+  if (!is_float) refuse_type(tensor);
   std::vector<std::byte> copy;
   convert_tensor(tensor, DType::F32, file_->metadata().file(),
                  [&](auto piece) { copy.insert(copy.end(), piece.begin(), piece.end()); });

@@ -21,7 +21,7 @@ namespace stagecraft {
 //              by side; here the first halves come first (rope_pairs.h)
 //   norms      some store 1 + weight; here it is the weight, as f32
 //   decay      of Qwen3.5 is stored as -exp(x); here it is x, as f32
-//   layers     that predict further tokens: "mtp." stands before their names in the file
+//   layers     that predict further tokens: here "mtp." stands before the file's names
 //   the rest   bytes as they lie in the file; "rope_freqs.weight" is no weight (gguf_config.h)
 // gguf_architectures.h says which do.
 class GgufWeights : public WeightFile {
@@ -39,7 +39,8 @@ class GgufWeights : public WeightFile {
   void add_thirds(const StoredTensor& stored, const GgufArchitecture& architecture,
                   const std::function<std::string(std::string_view)>& name);
   void reorder_pairs(StoredTensor& tensor, std::size_t n_heads);
-  // Replaces each number of a tensor of floats, as f32.
+  [[noreturn]] void refuse_type(const StoredTensor& tensor) const;
+  // Replaces each number of a tensor of floats, as f32. Throws Error for one of another type.
   void replace(StoredTensor& tensor, const std::function<float(float)>& change);
 
   std::shared_ptr<const GgufFile> file_;

@@ -15,6 +15,7 @@
 #include "convert/tensor_plan.h"
 #include "model/config_file.h"
 #include "model/description.h"
+#include "model/gguf_config.h"
 #include "text/tokenizer.h"
 
 namespace stagecraft {
@@ -90,6 +91,11 @@ nlohmann::json shortest(const nlohmann::json& value) {
 
 std::string folder_config(const ModelSource& model, const Plan& plan, DType dtype) {
   auto json = json_value(config_text(model).json);
+  for (const auto& [key, value] : json.items()) {
+    if (!key.starts_with(kGgufFields)) continue;
+    throw Error("{}: a folder cannot hold {}'s tensors in the order of GGUF", model.name(),
+                plan.model_type);
+  }
   const std::string family = plan.model_type;
   if (!json.contains("architectures")) {
     std::string name = family;

@@ -14,13 +14,12 @@ namespace stagecraft {
 namespace {
 
 // Keys that change nothing of what is computed, or that others below say again.
-constexpr std::array<std::string_view, 6> kWithoutEffect = {
+constexpr std::array<std::string_view, 5> kWithoutEffect = {
     "tensor_data_layout",                    // how q and k were ordered before they were converted
     "rope.scaling.finetuned",                // whether training went on with the scaling
     "rope.scaling.original_context_length",  // of other scalings than yarn
     "attention.layer_norm_epsilon",          // of the other kind of norm
     "attention.layer_norm_rms_epsilon",
-    "use_parallel_residual",  // often written wrong; the tensors say it (GgufArchitecture::flags)
 };
 
 // The keys of one architecture ("llama.block_count"), each asked for once: what nobody asked for is
@@ -133,6 +132,7 @@ void add_yarn(ArchitectureKeys& keys, nlohmann::json& config) {
   constexpr GgufKey kKeys[] = {
       {"rope.scaling.yarn_beta_fast", "beta_fast"},
       {"rope.scaling.yarn_beta_slow", "beta_slow"},
+      {"rope.scaling.attn_factor", "attention_factor"},  // of older files
       {"rope.scaling.yarn_attn_factor", "attention_factor"},
   };
   nlohmann::json& rope = config["rope_scaling"];
@@ -183,6 +183,17 @@ void add_keys(ArchitectureKeys& keys, const GgufArchitecture& architecture,
     } else {
       config[key.field] = keys.number(key.key);
     }
+  }
+}
+
+// The file says the size of all value heads of the delta rule, and llama.cpp takes that of a key
+// for that of each.
+void check_delta(ArchitectureKeys& keys, const nlohmann::json& config) {
+  constexpr std::string_view kInner = "ssm.inner_size";
+  if (!config.contains("linear_value_head_dim") || !keys.has(kInner)) return;
+  const std::size_t heads = config["linear_num_value_heads"], dim = config["linear_value_head_dim"];
+  if (keys.size(kInner) != heads * dim) {
+    keys.refuse(kInner, fmt::format("{} (heads) * {} (ssm.state_size)", heads, dim));
   }
 }
 
@@ -258,13 +269,13 @@ std::string gguf_config_json(const GgufFile& file) {
   config["hidden_size"] = keys.size("embedding_length");
   config["intermediate_size"] = keys.size("feed_forward_length");
   config["num_hidden_layers"] =
-      keys.size("block_count", kMaxLayers) - gguf_predicting_layers(metadata, architecture.name);
-  keys.ignore("nextn_predict_layers");
+      keys.size("block_count", kMaxLayers) - gguf_predicting_layers(metadata, architecture);
   config["max_position_embeddings"] = keys.size("context_length");
   config[architecture.norm_eps.field] = keys.number(architecture.norm_eps.key, kMinEps, kMaxEps);
   add_heads(keys, architecture, config);
   add_rope(keys, architecture, config);
   add_keys(keys, architecture, config);
+  check_delta(keys, config);
   if (architecture.period != 0) add_windows(keys, architecture, config);
   if (architecture.wide_model != 0) add_query_scalar(architecture, config);
   const std::size_t n_tokens = vocab_size(metadata, keys);

@@ -253,6 +253,10 @@ TEST_F(Convert, RefusesWhatTheTargetHasNoWordsFor) {
                 "mistral-window4: a sliding window of 4 tokens cannot be expressed in GGUF "
                 "for mistral");
   EXPECT_EQ(gguf("mistral-no-window"), "");
+  const std::string file = TEST_DATA "/gguf/qwen3_5-long-keys.gguf";
+  EXPECT_EQ(
+      refusal(convert_to_folder, {.model = file, .out = out("folder"), .with_tokenizer = false}),
+      file + ": a folder cannot hold qwen3_5_text's tensors in the order of GGUF");
 }
 
 TEST_F(Convert, RefusesANumberThatDoesNotFitAndLeavesNothing) {

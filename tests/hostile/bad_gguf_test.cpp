@@ -308,6 +308,25 @@ const BadGguf kBadFamilies[] = {
      "'qwen35.attention.recurrent_layers': expected no such key (it is not supported), found an "
      "array of 1",
      SIZE_MAX, "qwen3_5-long-keys"},
+    {"has_rows_that_are_no_heads",
+     tensor("blk.0.attn_qkv.weight",
+            [](auto& t) {
+              t.sizes = {48, 16};
+            }),
+     "tensor 'blk.0.attn_qkv.weight': expected rows for 12 heads of q, k and v, found [16, 48]",
+     SIZE_MAX, "gpt2-tied"},
+    {"has_a_decay_that_grows",
+     [](RawGguf& file) {
+       const float one = 1.0f;
+       std::memcpy(&file.data[file.tensor("blk.0.ssm_a").offset], &one, sizeof one);
+     },
+     "tensor 'blk.0.ssm_a': expected numbers below 0, found 1", SIZE_MAX, "qwen3_5-long-keys"},
+    {"has_heads_of_another_size", set("qwen35.ssm.inner_size", u32(31)),
+     "'qwen35.ssm.inner_size': expected 4 (heads) * 8 (ssm.state_size), found 31", SIZE_MAX,
+     "qwen3_5-long-keys"},
+    {"predicts_where_no_model_does", set("gpt2.nextn_predict_layers", u32(1)),
+     "'gpt2.nextn_predict_layers': expected no such key (it is not supported), found 1", SIZE_MAX,
+     "gpt2-tied"},
     {"has_rows_for_more_heads_of_keys", set("phi2.attention.head_count", u32(8)),
      "tensor 'model.layers.0.self_attn.k_proj.weight': expected [8, 32], found [16, 32]", SIZE_MAX,
      "phi-gqa2"},

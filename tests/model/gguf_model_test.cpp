@@ -51,6 +51,7 @@ TEST(GgufModel, GivesTheLogitsOfItsFolderBitForBit) {
                                  "starcoder2-no-window",
                                  "gpt2-tied",
                                  "gpt-neox-parallel",
+                                 "gpt-neox-sequential",
                                  "bloom-4-heads",
                                  "phi-gqa2"}) {
     EXPECT_TRUE(same_bits(logits_of(gguf(name)), logits_of(folder(name)))) << name;

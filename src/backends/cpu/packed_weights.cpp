@@ -173,7 +173,7 @@ void pack_outputs(const Job& job, std::size_t first, std::span<std::byte> panel)
 }
 
 // Gives back what has been packed, so that the model is not in memory twice: a copy with its last
-// panel, and the file's pages every so often.
+// panel, one that is never packed at once, and the file's pages every so often.
 class Sources {
  public:
   Sources(const Checkpoint& checkpoint, PanelsLeft left)

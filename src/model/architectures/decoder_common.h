@@ -123,9 +123,8 @@ struct DecoderStyle {
   bool qkv_apart = false;  // fused_qkv reads q_proj, k_proj and v_proj instead (kQkvApart)
 };
 
-// A field that no config.json has, and a GGUF file has: q, k and v are three matrices where Hugging
-// Face's files have one.
-inline constexpr std::string_view kQkvApart = "qkv_apart";
+// Of GGUF alone (kGgufFields): q, k and v are three matrices where Hugging Face's files have one.
+inline constexpr std::string_view kQkvApart = "gguf_qkv_apart";
 
 // Writes the steps of a decoder. Its buffers are those of every layer:
 //   x  the residual stream        n  x after a norm

@@ -11,7 +11,7 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::string_view kApart = "experts_apart";  // in no config.json: GGUF's way
+constexpr std::string_view kApart = "gguf_experts_apart";  // of GGUF alone (kGgufFields)
 constexpr std::array<std::string_view, 5> kHonoured = {
     "num_local_experts", "num_experts", "num_experts_per_tok", "experts_per_token", kApart};
 constexpr double kTheta = 150'000.0;

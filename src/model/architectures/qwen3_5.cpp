@@ -32,8 +32,7 @@ DeltaSizes parse_delta(const ConfigFields& fields) {
   sizes.key_dim = fields.size_or("linear_key_head_dim", 128);
   sizes.value_dim = fields.size_or("linear_value_head_dim", 128);
   sizes.n_taps = fields.size_or("linear_conv_kernel_dim", 4, 1, kMostTaps);
-  // No config.json has this field: it is how llama.cpp orders the heads (gguf_architectures.cpp).
-  sizes.in_turn = fields.flag_or("linear_key_heads_in_turn", false);
+  sizes.in_turn = fields.flag_or("gguf_key_heads_in_turn", false);  // of GGUF alone (kGgufFields)
   if (sizes.n_heads % sizes.n_key_heads != 0) {
     throw Error(
         "{}: 'linear_num_value_heads': expected a multiple of 'linear_num_key_heads' {}, "

@@ -69,6 +69,11 @@ constexpr std::string_view kDeepseekCoder = R"({"type": "Sequence", "pretokenize
   {"type": "Digits", "individual_digits": true},
   {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false}]})";
 
+constexpr std::string_view kBloom = R"({"type": "Sequence", "pretokenizers": [
+  {"type": "Split", "behavior": "Isolated", "invert": false, "pattern": {"Regex":
+    " ?[^(\\s|.,!?…。，、।۔،)]+"}},
+  {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false}]})";
+
 constexpr std::string_view kFalcon = R"({"type": "Sequence", "pretokenizers": [
   {"type": "Punctuation", "behavior": "Contiguous"},
   {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true},
@@ -96,6 +101,7 @@ constexpr std::array kPreTokenizers = {
     Named{"gpt-2", {kNone, kGpt2}},
     Named{"phi-2", {kNone, kGpt2}},
     Named{"olmo", {kNfc, kGpt2}},
+    Named{"mpt", {kNfc, kGpt2}},  // GPT-NeoX, Pythia
     Named{"smollm", {kNone, kDigitsThenGpt2}},
     Named{"command-r", {kNfc, kDigitsThenGpt2}},
     Named{"starcoder", {kNone, kDigitsThenGpt2}},
@@ -117,6 +123,7 @@ constexpr std::array kPreTokenizers = {
     Named{"tekken", {kNone, kTekken, true, true}},  // Mistral Nemo and later
     Named{"deepseek-coder", {kNone, kDeepseekCoder}},
     Named{"falcon", {kNone, kFalcon}},
+    Named{"bloom", {kNone, kBloom}},
 };
 
 }  // namespace
