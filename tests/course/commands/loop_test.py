@@ -425,7 +425,7 @@ class Reset(Repository):
             self.run_tool("reset", "2", code=2, GIT_CEILING_DIRECTORIES=str(self.made.parent))
         finally:
             (self.made / "away").rename(self.made / ".git")
-        self.assertIn("git does not have the starter", self.stderr)
+        self.assertIn("has no starter of", self.stderr)
         self.assertFalse((self.made / "stages" / "02-rms-norm" / "rms_norm.cpp.1").exists())
 
     def test_renew_takes_over_a_starter_that_was_edited_and_no_solution(self):
