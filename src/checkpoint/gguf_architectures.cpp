@@ -177,7 +177,7 @@ constexpr Key kGptOssKeys[] = {
 // ---- older architectures ------------------------------------------------------------------------
 
 constexpr auto kThirds = Name::Change::Thirds;
-constexpr std::string_view kApart = R"({"gguf_qkv_apart": true})";
+constexpr std::string_view kApart = R"({"stored_qkv_apart": true})";
 
 constexpr Name kGpt2Names[] = {
     {"token_embd", "transformer.wte"},
@@ -331,7 +331,7 @@ constexpr GgufArchitecture kArchitectures[] = {
      .names = kGptOssNames,
      .keys = kGptOssKeys,
      .flags = kQueryBias,
-     .fixed = R"({"gguf_experts_apart": true, "rope_scaling": {"truncate": false}})",
+     .fixed = R"({"stored_experts_apart": true, "rope_scaling": {"truncate": false}})",
      .yarn = true,
      .period = 2},
     {.name = "starcoder2",
@@ -424,7 +424,7 @@ constexpr GgufArchitecture kArchitectures[] = {
      .names = kQwen35Names,
      .norms_plus_one = true,
      .keys = kQwen35Keys,
-     .fixed = R"({"gguf_key_heads_in_turn": true})",
+     .fixed = R"({"stored_key_heads_in_turn": true})",
      .partial_rope = true,
      .predicts = true,
      .no_effect = kQwen35NoEffect},

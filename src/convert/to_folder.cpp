@@ -15,7 +15,6 @@
 #include "convert/tensor_plan.h"
 #include "model/config_file.h"
 #include "model/description.h"
-#include "model/gguf_config.h"
 #include "text/tokenizer.h"
 
 namespace stagecraft {
@@ -92,8 +91,8 @@ nlohmann::json shortest(const nlohmann::json& value) {
 std::string folder_config(const ModelSource& model, const Plan& plan, DType dtype) {
   auto json = json_value(config_text(model).json);
   for (const auto& [key, value] : json.items()) {
-    if (!key.starts_with(kGgufFields)) continue;
-    throw Error("{}: a folder cannot hold {}'s tensors in the order of GGUF", model.name(),
+    if (!key.starts_with(kStoredFields)) continue;
+    throw Error("{}: a folder cannot hold {}'s tensors in the order of this file", model.name(),
                 plan.model_type);
   }
   const std::string family = plan.model_type;

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "checkpoint/model_source.h"
@@ -15,6 +16,10 @@ struct ConfigText {
   std::string where;  // names it in errors: "models/story/config.json"
 };
 ConfigText config_text(const ModelSource& model);
+
+// Fields that begin so say how a file of another format stores what a folder stores otherwise. A
+// folder's config.json must not have them.
+inline constexpr std::string_view kStoredFields = "stored_";
 
 // What ends a text according to generation_config.json, which has the last word; nullopt where a
 // model has no such file, or the file does not say.

@@ -9,7 +9,6 @@
 #include "model/config_extensions.h"
 #include "model/config_file.h"
 #include "model/family.h"
-#include "model/gguf_config.h"
 
 namespace stagecraft {
 namespace {
@@ -26,9 +25,9 @@ Plan llama_with_gelu(const ConfigText& text, const ConfigFields& fields) {
                     parse_activation(fields, "hidden_act", "silu"));
 }
 
-void refuse_gguf_fields(const ConfigFields& fields) {
+void refuse_stored_fields(const ConfigFields& fields) {
   for (const JsonNode value : fields.object().members()) {
-    if (!value.key().starts_with(kGgufFields)) continue;
+    if (!value.key().starts_with(kStoredFields)) continue;
     throw Error("{}: '{}': {} is not supported", fields.where(), printable(value.key()),
                 value.describe());
   }
@@ -40,7 +39,7 @@ ModelDescription describe_model(const ModelSource& model) {
   const ConfigText text = config_text(model);
   const Json json = parse_json_object(text.json, text.where);
   const ConfigFields fields(json, text.where);
-  if (!model.is_file()) refuse_gguf_fields(fields);
+  if (!model.is_file()) refuse_stored_fields(fields);
   ModelDescription description;
   if (is_llama_family(fields) && has_gelu(fields)) {
     description.plan = llama_with_gelu(text, fields);

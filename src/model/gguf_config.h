@@ -15,8 +15,4 @@ Config gguf_config(const GgufFile& file);
 
 std::string gguf_config_json(const GgufFile& file);
 
-// Fields that begin so say how a GGUF file stores what folders store otherwise. A config.json of a
-// folder must not have them.
-inline constexpr std::string_view kGgufFields = "gguf_";
-
 }  // namespace stagecraft

@@ -256,7 +256,7 @@ TEST_F(Convert, RefusesWhatTheTargetHasNoWordsFor) {
   const std::string file = TEST_DATA "/gguf/qwen3_5-long-keys.gguf";
   EXPECT_EQ(
       refusal(convert_to_folder, {.model = file, .out = out("folder"), .with_tokenizer = false}),
-      file + ": a folder cannot hold qwen3_5_text's tensors in the order of GGUF");
+      file + ": a folder cannot hold qwen3_5_text's tensors in the order of this file");
 }
 
 TEST_F(Convert, RefusesANumberThatDoesNotFitAndLeavesNothing) {

@@ -123,8 +123,9 @@ struct DecoderStyle {
   bool qkv_apart = false;  // fused_qkv reads q_proj, k_proj and v_proj instead (kQkvApart)
 };
 
-// Of GGUF alone (kGgufFields): q, k and v are three matrices where Hugging Face's files have one.
-inline constexpr std::string_view kQkvApart = "gguf_qkv_apart";
+// Of files that are no folder (kStoredFields): q, k and v are three matrices where a folder has
+// one.
+inline constexpr std::string_view kQkvApart = "stored_qkv_apart";
 
 // Writes the steps of a decoder. Its buffers are those of every layer:
 //   x  the residual stream        n  x after a norm

@@ -35,7 +35,7 @@ Plan gpt2_plan(const ConfigFields& fields) {
   const bool scaled = fields.flag_or("scale_attn_weights", true);
   const bool by_layer = fields.flag_or("scale_attn_by_inverse_layer_idx", false);
   const std::size_t dim = sizes.dim;
-  // Conv1D: [inputs, outputs]. q, k and v are columns of one matrix. Not so in a GGUF file.
+  // Conv1D: [inputs, outputs]. q, k and v are columns of one matrix; not so with kQkvApart.
   const bool apart = fields.flag_or(kQkvApart, false);
   const Weight transposed{.name = {}, .shape = {}, .transposed = !apart};
   const auto third = [&](std::size_t i) {

@@ -11,7 +11,7 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::string_view kApart = "gguf_experts_apart";  // of GGUF alone (kGgufFields)
+constexpr std::string_view kApart = "stored_experts_apart";  // kStoredFields
 constexpr std::array<std::string_view, 5> kHonoured = {
     "num_local_experts", "num_experts", "num_experts_per_tok", "experts_per_token", kApart};
 constexpr double kTheta = 150'000.0;
@@ -36,7 +36,7 @@ RopeConfig rope_of(const ConfigFields& fields, std::size_t max_seq_len) {
 }
 
 // The experts of a layer. Two tensors [experts, inputs, outputs] hold all of them; in the first
-// one, the outputs of gate and up alternate. In GGUF each expert's three matrices stand apart.
+// one, the outputs of gate and up alternate. Elsewhere each expert's three matrices stand apart.
 struct GptOssExperts {
   ExpertSizes sizes;
   bool apart = false;

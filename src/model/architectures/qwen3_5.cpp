@@ -32,7 +32,7 @@ DeltaSizes parse_delta(const ConfigFields& fields) {
   sizes.key_dim = fields.size_or("linear_key_head_dim", 128);
   sizes.value_dim = fields.size_or("linear_value_head_dim", 128);
   sizes.n_taps = fields.size_or("linear_conv_kernel_dim", 4, 1, kMostTaps);
-  sizes.in_turn = fields.flag_or("gguf_key_heads_in_turn", false);  // of GGUF alone (kGgufFields)
+  sizes.in_turn = fields.flag_or("stored_key_heads_in_turn", false);  // kStoredFields
   if (sizes.n_heads % sizes.n_key_heads != 0) {
     throw Error(
         "{}: 'linear_num_value_heads': expected a multiple of 'linear_num_key_heads' {}, "
