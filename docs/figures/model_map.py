@@ -54,6 +54,7 @@ MARKED = {
     8: "Marked: the chat template, and the loop that it starts.",
     9: "Marked: every linear layer, computed with SIMD.",
     10: "Marked: the weights of every linear layer, kept in 8 bits.",
+    11: "Marked: what stage 11 computes on a GPU: rms_norm, every linear layer, attention.",
 }
 
 
@@ -88,6 +89,7 @@ def draw(sizes, say, stage=None):
     for name, (x, y, width, height, text, stages, has_weights) in PARTS.items():
         owned = (*stages, 5) if has_weights else stages
         owned = (*owned, 10) if 9 in stages else owned
+        owned = (*owned, 11) if 9 in stages or 2 in stages or name == "attention" else owned
         marked = is_marked(owned)
         picture.box(x, y, width, height, text.format(**sizes),
                     "tint1 hue1-line thick" if marked else "box pale-line", "small ink")

@@ -265,6 +265,11 @@ class Handouts(unittest.TestCase):
             commands = r"^\$ (\./stage [^#\n]*)"
             self.assertEqual(re.findall(commands, english, re.M), re.findall(commands, chinese, re.M))
 
+    def test_the_map_shows_the_part_of_every_stage(self):
+        for stage in STAGES:
+            for language, ending in zip(LANGUAGES, ("", ".zh")):
+                self.assertIn(f"docs/figures/map-{stage['id']}{ending}.svg", whole_handout(stage, language))
+
     def test_both_languages_have_the_same_numbers(self):
         for english, chinese in all_pages():
             here, there = (numbers_in(path.read_text()) for path in (english, chinese))
