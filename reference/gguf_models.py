@@ -56,8 +56,6 @@ def change_qwen3_5(tensors: Tensors, config: Json) -> Tensors:
             tensor = in_turn(tensor, config)
         elif name.endswith("linear_attn.out_proj.weight"):
             tensor = in_turn(tensor, config, axis=1)
-        elif name.endswith("norm.weight") and "linear_attn" not in name:
-            tensor = tensor + 1
         if name.endswith(".A_log"):
             tensor = -torch.exp(tensor)
         changed[name.replace(".dt_bias", ".dt_proj.bias")] = tensor
@@ -177,6 +175,7 @@ FAMILIES = {
             ("ssm_group_count", "linear_num_key_heads"),
             ("ssm_time_step_rank", "linear_num_value_heads"),
         ),
+        norms_plus_one=True,
         rotary=0.25,
         change=change_qwen3_5,
     ),
@@ -328,7 +327,8 @@ def stacked(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def transformed(name: str, tensor: Tensor, config: Json, family: Family) -> Tensor:
-    if family.norms_plus_one and name.endswith("norm.weight"):
+    # The norm of the delta rule multiplies with its weight alone.
+    if family.norms_plus_one and name.endswith("norm.weight") and "linear_attn" not in name:
         return tensor + 1
     if family.pairs and ".q_proj." in name:
         return as_pairs(tensor, config["num_attention_heads"])

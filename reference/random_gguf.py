@@ -4,9 +4,9 @@ measure speed with: the shapes of released models, without the download. The tex
     reference/random_gguf.py 1B Q4_K_M OUT.gguf
     reference/random_gguf.py gemma2 Q8_0 OUT.gguf
 
-The small models have about 0.3 to 0.4 billion parameters and are written as Q8_0 or F16. There is one for each kind of step that
-Llama does not have: soft caps (gemma2), ALiBi (bloom), experts (olmoe; olmo2 is as large as what a token uses of it), a
-convolution (lfm2), the delta rule (qwen3_5).
+The small models have about 0.3 to 0.4 billion parameters and are written as Q8_0 or F16. There is one for each
+kind of step that Llama does not have: soft caps (gemma2), ALiBi (bloom), experts (olmoe; olmo2 is as large as what
+a token uses of it), a convolution (lfm2), the delta rule (qwen3_5).
 Q4_K_M is the mixture that llama.cpp's quantize makes: Q4_K, with Q6_K for the head, and for the values and the
 last product of an MLP in half of the layers. Other programs open the file too.
 """

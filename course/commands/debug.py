@@ -38,7 +38,8 @@ def pick(stage, text):
     if text is None and failed:
         return failed[0]
     # A line of ./stage test has the name, and after a colon what it means.
-    for words in () if text is None else (text, re.split(": |：", text)[0]):
+    attempts = [] if text is None else [text, re.split(": |：", text)[0]]
+    for words in attempts:
         found = [path for path in everything if plain(words) in path.name.lower()]
         if found:
             return found[0]

@@ -39,12 +39,11 @@ def run():
     number, _, part = (options.stage or str((progress.next_unfinished(known) or known[-1]).id)).partition(".")
     stage = course.find_stage(number, known)
     pages = stage.pages
+    name = f"{stage.id}.{part}" if part else f"{stage.id}"
     if part and not (part.isdecimal() and 0 < int(part) < len(pages)):
-        name = f"{stage.id}.{part}"
         raise course.Problem(course.say("no_page", name, stage.id, len(pages) - 1) if len(pages) > 1 else
                              course.say("one_page", name, stage.id))
     page = pages[int(part or 0)]
-    name = f"{stage.id}.{part}" if part else f"{stage.id}"
     text = without_hints(page.read_text(encoding="utf-8"), name)
     room = min(WIDEST, course.columns(usual=80))
     ending = [course.say("read_end", page.relative_to(course.ROOT))]

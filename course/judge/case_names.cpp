@@ -8,14 +8,12 @@
 #include <string_view>
 #include <vector>
 
-#include "base/mapped_file.h"
 #include "course/judge/messages.h"
 #include "course/judge/paths.h"
 
 namespace stagecraft::stages {
 namespace {
 
-constexpr std::size_t kMaxBytes = 1u << 20;
 constexpr std::size_t kLengthOfHole = 3;  // "{0}"
 
 class Pattern {
@@ -63,8 +61,7 @@ struct Entry {
 
 const std::vector<Entry>& entries() {
   static const std::vector<Entry> all = [] {
-    const std::string path = (repository() / "stages" / "case_names.json").string();
-    const auto file = nlohmann::json::parse(read_text_file(path, kMaxBytes));
+    const nlohmann::json file = repository_json("stages/case_names.json");
     std::vector<Entry> read;
     for (const auto& [pattern, words] : file.items()) {
       read.push_back({Pattern(pattern), words.value(language(), "")});

@@ -5,13 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/mapped_file.h"
 #include "course/judge/paths.h"
 
 namespace stagecraft::stages {
 namespace {
-
-constexpr std::size_t kMaxBytes = 1u << 20;
 
 std::string find_language() {
   for (const char* name : {"STAGECRAFT_LANG", "LC_ALL", "LANG"}) {
@@ -31,10 +28,7 @@ const std::string& language() {
 }
 
 const std::string& message_template(const std::string& key) {
-  static const nlohmann::json messages = [] {
-    const std::string path = (repository() / "stages" / "messages.json").string();
-    return nlohmann::json::parse(read_text_file(path, kMaxBytes));
-  }();
+  static const nlohmann::json messages = repository_json("stages/messages.json");
   return messages.at(key).at(language()).get_ref<const std::string&>();
 }
 

@@ -16,7 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMaxRegistryBytes = 1u << 20;
 constexpr std::size_t kNoAccident = 8;  // wrong elements that agree
 constexpr double kRounding = 0x1p-20;   // a few roundings of the wrong number itself
 constexpr std::size_t kRoundsOfRivals = 12;
@@ -24,9 +23,8 @@ constexpr std::size_t kRoundsToConfirm = 3;
 
 // The wrong programs that have a sentence, in the order of the registry.
 nlohmann::json sentences(const fs::path& folder) {
-  const std::string path =
-      (repository() / "course" / "mistakes" / folder.filename() / "mistakes.json").string();
-  const nlohmann::json registry = nlohmann::json::parse(read_text_file(path, kMaxRegistryBytes));
+  const nlohmann::json registry =
+      repository_json(fs::path("course/mistakes") / folder.filename() / "mistakes.json");
   nlohmann::json found = nlohmann::json::array();
   for (const nlohmann::json& program : registry.at("programs")) {
     if (program.contains("en")) found.push_back(program);

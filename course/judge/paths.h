@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 
 namespace stagecraft::stages {
 
@@ -8,6 +9,8 @@ namespace stagecraft::stages {
 // cache knows all others from any clone.
 const std::filesystem::path& repository();
 std::filesystem::path test_data();  // tests/data in it
+// A JSON file of at most 1 MB, by its path in the repository.
+nlohmann::json repository_json(const std::filesystem::path& name);
 
 // The worker that speed is measured by; empty where this build's speed says nothing.
 std::filesystem::path yardsticks();

@@ -250,7 +250,7 @@ constexpr Name kQwen35Names[] = {
     {"ssm_conv1d", "linear_attn.conv1d", Name::Change::Taps},
     {"ssm_dt.bias", "linear_attn.dt_bias"},
     {"ssm_a", "linear_attn.A_log", Name::Change::MinusExp},
-    {"ssm_norm", "linear_attn.norm"},
+    {"ssm_norm", "linear_attn.norm", Name::Change::AsStored},
     {"ssm_out", "linear_attn.out_proj"},
 };
 constexpr Key kQwen35Keys[] = {
@@ -263,7 +263,7 @@ constexpr Key kQwen35Keys[] = {
 };
 constexpr std::string_view kQwen35NoEffect[] = {
     "rope.dimension_sections",  // of images: the three positions of a text are equal
-    "nextn_predict_layers",     // gguf_predicting_layers
+    "nextn_predict_layers",     // gguf_first_predicting_layer
 };
 
 constexpr GgufArchitecture kArchitectures[] = {
@@ -446,12 +446,13 @@ const GgufArchitecture* find_gguf_architecture(const GgufMetadata& metadata) {
   return found;
 }
 
-std::size_t gguf_predicting_layers(const GgufMetadata& metadata,
-                                   const GgufArchitecture& architecture) {
+std::size_t gguf_first_predicting_layer(const GgufMetadata& metadata,
+                                        const GgufArchitecture& architecture) {
   const std::string key = fmt::format("{}.nextn_predict_layers", architecture.name);
   const std::string layers = fmt::format("{}.block_count", architecture.name);
-  if (!architecture.predicts || !metadata.has(key) || metadata.is_neutral(key)) return 0;
-  return metadata.size(key, 1, metadata.size(layers, 2, SIZE_MAX >> 1) - 1);
+  if (!architecture.predicts || !metadata.has(key) || metadata.is_neutral(key)) return SIZE_MAX;
+  const std::size_t n = metadata.size(layers, 2, SIZE_MAX >> 1);
+  return n - metadata.size(key, 1, n - 1);
 }
 
 std::string gguf_architecture_names() {

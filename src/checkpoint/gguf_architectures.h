@@ -15,11 +15,16 @@ namespace stagecraft {
 // GGUF's name of a tensor and Hugging Face's, both without layer and, where both have it,
 // ".weight".
 struct GgufTensorName {
-  // How the checkpoint's tensor differs: a vector is a matrix of one row; [columns, taps] of a
-  // convolution is [columns, 1, taps]; GGUF has -exp(x); the rows of q, then k, then v are three
-  // tensors here ("{}" stands for q, k and v).
-  enum class Change { None, OneRow, Taps, MinusExp, Thirds };
-  std::string_view gguf, hugging_face;  // else "{}" in the latter: GGUF stacks one per expert
+  // How the checkpoint's tensor differs:
+  //   OneRow    a vector is a matrix of one row
+  //   Taps      [columns, taps] of a convolution is [columns, 1, taps]
+  //   MinusExp  GGUF has -exp(x)
+  //   Thirds    the rows of q, then of k, then of v are three tensors
+  //   AsStored  nothing: norms_plus_one is not true of this norm
+  enum class Change { None, OneRow, Taps, MinusExp, Thirds, AsStored };
+  // "{}" stands for q, k and v (Thirds), or for the number of an expert: GGUF stacks their
+  // matrices.
+  std::string_view gguf, hugging_face;
   Change change = Change::None;
 };
 
@@ -70,9 +75,10 @@ struct GgufArchitecture {
   std::span<const std::string_view> no_effect = {};  // keys that change nothing for a text
 };
 
-// How many of the file's layers predict further tokens and take no part here: the last ones.
-std::size_t gguf_predicting_layers(const GgufMetadata& metadata,
-                                   const GgufArchitecture& architecture);
+// The last layers of a file may predict further tokens; they take no part here. The number of the
+// first of them; SIZE_MAX if there is none.
+std::size_t gguf_first_predicting_layer(const GgufMetadata& metadata,
+                                        const GgufArchitecture& architecture);
 
 // The entry for a file; nullptr if there is none.
 const GgufArchitecture* find_gguf_architecture(const GgufMetadata& metadata);

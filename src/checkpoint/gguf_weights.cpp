@@ -23,6 +23,7 @@ const GgufTensorName* find_name(Names names, std::string_view name) {
 // "blk.3.attn_q.weight" in its parts; without "blk.3." there is no layer.
 struct GgufName {
   std::string_view layer;  // "3"
+  std::string_view whole;  // "attn_q.weight"
   std::string_view part;   // "attn_q"
   std::string_view kind;   // ".weight", ".bias" or nothing
 
@@ -33,6 +34,7 @@ struct GgufName {
       layer = part.substr(kLayer.size(), dot - kLayer.size());
       part.remove_prefix(dot + 1);
     }
+    whole = part;
     for (const std::string_view ending : {".weight", ".bias"}) {
       if (part.ends_with(ending)) kind = ending;
     }
@@ -40,19 +42,18 @@ struct GgufName {
   }
 
   // nullptr where nobody knows the name. A name with its kind goes before one without.
-  const GgufTensorName* find(const GgufArchitecture& architecture) {
-    const std::string whole = fmt::format("{}{}", part, kind);
-    if (const auto* own = find_name(architecture.names, whole); own != nullptr) {
-      kind = {};
-      return own;
-    }
+  const GgufTensorName* find(const GgufArchitecture& architecture) const {
+    if (const auto* own = find_name(architecture.names, whole); own != nullptr) return own;
     if (const auto* own = find_name(architecture.names, part); own != nullptr) return own;
     return find_name(layer.empty() ? gguf_model_names() : gguf_layer_names(), part);
   }
 
-  std::string hugging_face(std::string_view name, std::string_view layers) const {
-    if (layer.empty()) return fmt::format("{}{}", name, kind);
-    return fmt::format("{}{}.{}{}", layers, layer, name, kind);
+  // name: that of `known`, filled in.
+  std::string hugging_face(const GgufTensorName& known, std::string_view name,
+                           std::string_view layers) const {
+    const std::string_view ending = known.gguf == whole ? "" : kind;
+    if (layer.empty()) return fmt::format("{}{}", name, ending);
+    return fmt::format("{}{}.{}{}", layers, layer, name, ending);
   }
 };
 
@@ -111,14 +112,12 @@ GgufWeights::GgufWeights(std::shared_ptr<const GgufFile> file) : file_(std::move
   // The tensors of an architecture that cannot be run can still be listed.
   static constexpr GgufArchitecture kUnknown{};
   const GgufArchitecture* known = find_gguf_architecture(metadata);
-  if (const std::size_t n = known ? gguf_predicting_layers(metadata, *known) : 0; n != 0) {
-    n_layers_ = metadata.size(fmt::format("{}.block_count", known->name), n, SIZE_MAX >> 1) - n;
-  }
+  if (known != nullptr) n_layers_ = gguf_first_predicting_layer(metadata, *known);
   for (const StoredTensor& stored : file_->tensors()) add(stored, known ? *known : kUnknown);
 }
 
 void GgufWeights::add(const StoredTensor& stored, const GgufArchitecture& architecture) {
-  GgufName name(stored.name);
+  const GgufName name(stored.name);
   const GgufTensorName* known = name.find(architecture);
   if (architecture.rope_factors && stored.name == kGgufRopeFactors) return;
   if (const auto layer = number_of(name.layer); layer && *layer >= n_layers_) {
@@ -128,26 +127,25 @@ void GgufWeights::add(const StoredTensor& stored, const GgufArchitecture& archit
   }
   const auto name_of = [&](auto part) {
     const std::string filled = fmt::format(fmt::runtime(known->hugging_face), part);
-    return name.hugging_face(filled, architecture.layers);
+    return name.hugging_face(*known, filled, architecture.layers);
   };
-  if (known != nullptr && known->change == GgufTensorName::Change::Thirds) {
-    return add_thirds(stored, architecture, name_of);
-  }
+  using Change = GgufTensorName::Change;
+  const Change change = known == nullptr ? Change::None : known->change;
+  if (change == Change::Thirds) return add_thirds(stored, architecture, name_of);
   if (known != nullptr && known->hugging_face.find("{}") != std::string_view::npos) {
     return add_experts(stored, architecture, name_of);
   }
   StoredTensor tensor = stored;
   if (known != nullptr) {
-    tensor.name = name.hugging_face(known->hugging_face, architecture.layers);
+    tensor.name = name.hugging_face(*known, known->hugging_face, architecture.layers);
   }
-  if (known != nullptr) add_dimension(known->change, tensor.shape);
+  add_dimension(change, tensor.shape);
   if (architecture.pairs && (name.part == "attn_q" || name.part == "attn_k")) {
     reorder_pairs(tensor, head_count(file_->metadata(), architecture.name, name.part == "attn_k"));
   }
-  // The norm of the delta rule (ssm_norm) multiplies with its weight alone.
-  const bool plus_one = name.part.ends_with("_norm") && name.part != "ssm_norm";
+  const bool plus_one = name.part.ends_with("_norm") && change != Change::AsStored;
   if (architecture.norms_plus_one && plus_one) replace(tensor, minus_one);
-  if (known != nullptr && known->change == GgufTensorName::Change::MinusExp) {
+  if (change == Change::MinusExp) {
     // What the model computes of it, exp(x), is the stored number to within its last bits.
     replace(tensor, [&](float value) {
       if (value < 0.0f) return std::log(-value);

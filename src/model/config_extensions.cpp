@@ -116,11 +116,16 @@ void refuse_foreign_rope(const ConfigFields& fields, std::span<const std::string
                        std::ranges::find(honoured, name) != honoured.end();
     if (known || value.is_null() || (name == "partial_rotary_factor" && is_number(value, 1.0)))
       continue;
-    throw Error("{}: '{}': {} is not supported", fields.where(), printable(name), value.describe());
+    refuse_field(fields, value);
   }
 }
 
 }  // namespace
+
+void refuse_field(const ConfigFields& fields, JsonNode value) {
+  throw Error("{}: '{}': {} is not supported", fields.where(), printable(value.key()),
+              value.describe());
+}
 
 void refuse_foreign_arithmetic(const ConfigFields& fields,
                                std::span<const std::string_view> honoured) {
@@ -128,10 +133,7 @@ void refuse_foreign_arithmetic(const ConfigFields& fields,
   for (const JsonNode value : fields.object().members()) {
     const std::string_view key = value.key();
     if (std::ranges::find(honoured, key) != honoured.end()) continue;
-    if (changes_the_result(key, value)) {
-      throw Error("{}: '{}': {} is not supported", fields.where(), printable(key),
-                  value.describe());
-    }
+    if (changes_the_result(key, value)) refuse_field(fields, value);
   }
 }
 

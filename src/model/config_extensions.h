@@ -11,6 +11,9 @@ namespace stagecraft {
 
 // What a config.json may say beyond the plain Llama shape.
 
+// Throws Error: this field of a config, and what it says, are not supported.
+[[noreturn]] void refuse_field(const ConfigFields& fields, JsonNode value);
+
 // Throws Error naming the first value that would change the arithmetic in a way that this engine
 // does not implement (a logit scale, experts, quantised weights ...). honoured: fields of such a
 // kind that the architecture reads.

@@ -27,9 +27,7 @@ Plan llama_with_gelu(const ConfigText& text, const ConfigFields& fields) {
 
 void refuse_stored_fields(const ConfigFields& fields) {
   for (const JsonNode value : fields.object().members()) {
-    if (!value.key().starts_with(kStoredFields)) continue;
-    throw Error("{}: '{}': {} is not supported", fields.where(), printable(value.key()),
-                value.describe());
+    if (value.key().starts_with(kStoredFields)) refuse_field(fields, value);
   }
 }
 

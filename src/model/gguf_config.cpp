@@ -126,8 +126,8 @@ void add_heads(ArchitectureKeys& keys, const GgufArchitecture& architecture,
   }
 }
 
-// The script that writes the keys takes them from "rope_scaling" as they are. llama.cpp itself
-// takes the factor of attention from the factor of the positions, whatever the file says.
+// llama.cpp's script copies these keys from "rope_scaling". llama.cpp itself computes the factor of
+// attention from the factor of the positions, and ignores what the file says.
 void add_yarn(ArchitectureKeys& keys, nlohmann::json& config) {
   constexpr GgufKey kKeys[] = {
       {"rope.scaling.yarn_beta_fast", "beta_fast"},
@@ -186,8 +186,8 @@ void add_keys(ArchitectureKeys& keys, const GgufArchitecture& architecture,
   }
 }
 
-// The file says the size of all value heads of the delta rule, and llama.cpp takes that of a key
-// for that of each.
+// llama.cpp gives each value head of the delta rule the size of a key. The file also says how large
+// all value heads are together: the two must agree.
 void check_delta(ArchitectureKeys& keys, const nlohmann::json& config) {
   constexpr std::string_view kInner = "ssm.inner_size";
   if (!config.contains("linear_value_head_dim") || !keys.has(kInner)) return;
@@ -268,8 +268,8 @@ std::string gguf_config_json(const GgufFile& file) {
   config["model_type"] = architecture.model_type;
   config["hidden_size"] = keys.size("embedding_length");
   config["intermediate_size"] = keys.size("feed_forward_length");
-  config["num_hidden_layers"] =
-      keys.size("block_count", kMaxLayers) - gguf_predicting_layers(metadata, architecture);
+  config["num_hidden_layers"] = std::min(keys.size("block_count", kMaxLayers),
+                                         gguf_first_predicting_layer(metadata, architecture));
   config["max_position_embeddings"] = keys.size("context_length");
   config[architecture.norm_eps.field] = keys.number(architecture.norm_eps.key, kMinEps, kMaxEps);
   add_heads(keys, architecture, config);

@@ -10,8 +10,7 @@ struct DeltaShape {
   std::size_t n_heads = 0;      // value heads, each with its own matrix
   std::size_t n_key_heads = 0;  // divides n_heads; several value heads share keys and queries
   std::size_t key_dim = 0, value_dim = 0;  // numbers of a head
-  bool in_turn = false;  // value heads 0, 1, 2, ... have key heads 0, 1, ..., 0, 1, ... (GGUF);
-                         // else neighbours share one
+  bool in_turn = false;  // value head h has key head h % n_key_heads; else neighbours share one
 
   // Whose keys and queries a value head has.
   std::size_t key_head(std::size_t head) const {

@@ -12,7 +12,7 @@ namespace {
 
 const std::string kFolder = TEST_DATA "/gguf/";
 
-// What a file need not say, it does not say: the same model without these keys.
+// llama.cpp's scripts leave these keys out. The model is the same without them.
 TEST(UnusualGguf, IsTheSameWithoutWhatLlamaCppsScriptsLeaveOut) {
   const TemporaryFolder folder;
   const struct {

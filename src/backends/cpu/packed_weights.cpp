@@ -84,8 +84,7 @@ class Planner {
   PackedBytes bytes() const {
     PackedBytes bytes = {bytes_, bytes_ - unchosen_, 0};
     for (const WeightId table : tables_) {
-      const StoredTensor& source = *sources_[static_cast<std::size_t>(table)];
-      if (checkpoint_.is_copy(source)) bytes.copied_tables += source.bytes.size();
+      if (checkpoint_.is_copy(*source(table))) bytes.copied_tables += source(table)->bytes.size();
     }
     return bytes;
   }
@@ -96,7 +95,7 @@ class Planner {
     PanelsLeft left;
     for (const StoredTensor* source : sources_) left[source] = 0;
     for (const Job& job : jobs_) left[job.source] += job.packed->panel_count();
-    for (const WeightId table : tables_) ++left[sources_[static_cast<std::size_t>(table)]];
+    for (const WeightId table : tables_) ++left[source(table)];
     return left;
   }
 
@@ -113,6 +112,8 @@ class Planner {
   const std::vector<Job>& jobs() const { return jobs_; }
 
  private:
+  const StoredTensor* source(WeightId id) const { return sources_[static_cast<std::size_t>(id)]; }
+
   // The taps of all columns lie side by side: one row per tap.
   void read_taps(WeightId id) {
     const auto at = static_cast<std::size_t>(id);
@@ -172,8 +173,8 @@ void pack_outputs(const Job& job, std::size_t first, std::span<std::byte> panel)
   pack_panel(weight_rows(*job.weight, *job.stored, first, n, memory), 0, panel);
 }
 
-// Gives back what has been packed, so that the model is not in memory twice: a copy with its last
-// panel, one that is never packed at once, and the file's pages every so often.
+// Gives memory back, so that the model is not in it twice. A copy goes when its last panel is
+// packed; a copy that is never packed goes before. The pages of the file go every so often.
 class Sources {
  public:
   Sources(const Checkpoint& checkpoint, PanelsLeft left)

@@ -123,8 +123,8 @@ struct DecoderStyle {
   bool qkv_apart = false;  // fused_qkv reads q_proj, k_proj and v_proj instead (kQkvApart)
 };
 
-// Of files that are no folder (kStoredFields): q, k and v are three matrices where a folder has
-// one.
+// In a file that is no folder, q, k and v may be three matrices where a folder has one
+// (kStoredFields).
 inline constexpr std::string_view kQkvApart = "stored_qkv_apart";
 
 // Writes the steps of a decoder. Its buffers are those of every layer:

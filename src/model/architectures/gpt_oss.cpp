@@ -36,7 +36,7 @@ RopeConfig rope_of(const ConfigFields& fields, std::size_t max_seq_len) {
 }
 
 // The experts of a layer. Two tensors [experts, inputs, outputs] hold all of them; in the first
-// one, the outputs of gate and up alternate. Elsewhere each expert's three matrices stand apart.
+// one, the outputs of gate and up alternate. With kApart, each expert has three of its own.
 struct GptOssExperts {
   ExpertSizes sizes;
   bool apart = false;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -7,10 +8,10 @@ namespace stagecraft {
 
 // What a name in "tokenizer.ggml.pre" stands for, in the words of a tokenizer.json.
 struct GgufPreTokenizer {
-  std::string_view normalizer;     // JSON
-  std::string_view pre_tokenizer;  // JSON
-  bool ignore_merges = false;      // a piece that is a token is that token
-  bool adds_bos = false;           // where "tokenizer.ggml.add_bos_token" says nothing
+  std::string_view normalizer;  // JSON
+  std::string pre_tokenizer;    // JSON
+  bool ignore_merges = false;   // a piece that is a token is that token
+  bool adds_bos = false;        // where "tokenizer.ggml.add_bos_token" says nothing
 };
 
 // All names that are known, of several for one thing the most usual first.
