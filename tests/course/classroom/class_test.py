@@ -1,6 +1,6 @@
 """A class from the catalogue, pulled twice, graded, killed in between and resumed:
 
-    class_test.py BUILD [N]    (N: how many students; by default 10; "all": every program and attack, 500)
+    class_test.py BUILD [N]    (N: how many students; by default 10; "all": 500, who write every program and attack)
 
 Every mark, state, sentence and lateness must be as make_class.py expects. What it costs is printed. The
 grading itself is done by ./stage class, with what is built in build/release. Standard library only.

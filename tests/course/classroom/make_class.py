@@ -28,6 +28,7 @@ NOT_OWN_WORK = ("brings_its_own_main", "includes_our_answer", "links_our_answer"
 STATE = re.compile(r"^ +static (?!const)", re.M)  # of a function
 STAGES = course.stages()
 MARKER = "hook-was-here"
+MANY = 500  # students of the whole class
 
 
 def git(folder, *words):
@@ -136,7 +137,7 @@ class Student:
 
 class Class:
     def __init__(self, folder, build, n=None):
-        """n: how many, 10 for the shortest; by default all of the catalogue and what fills it up to 500."""
+        """n: how many, 10 for the shortest; by default MANY, among whom is all of the catalogue."""
         self.folder, self.build = pathlib.Path(folder), pathlib.Path(build)
         self.random = random.Random(500)
         self.students = []
@@ -155,9 +156,12 @@ class Class:
         self.students.append(student)
         return student
 
-    def wrong(self, id, stage, program):
-        student = self.add(id)
-        student.files.update(of_the_catalogue(self.build, stage.number, program["file"]))
+    def writes(self, student, stage, program):
+        """A program of the catalogue, right or wrong."""
+        files = of_the_catalogue(self.build, stage.number, program["file"])
+        if program["is"] == "right":
+            return student.passes(stage, files)
+        student.files.update(files)
         student.worker[stage.id] = course.mistakes_folder(stage) / catalogue.name_of(program)
         if STATE.search(text_of(stage, program["file"])):
             student.meets.add(stage.id)
@@ -169,7 +173,7 @@ class Class:
         if n is not None and n <= 10:
             self.few()
         else:
-            for part in self.by_hand, self.attacks, self.catalogue, self.ordinary:
+            for part in self.by_hand, self.attacks, self.catalogue:
                 part()
             kept = self.students[:self.n_by_hand]
             rest = self.students[self.n_by_hand:]
@@ -184,7 +188,7 @@ class Class:
         hello, norm = STAGES[0], STAGES[2]
         known = {program["file"]: program for stage in (hello, norm) for program in programs(stage)}
         self.partner("partner", self.add("right").passes(hello).passes(norm))
-        self.wrong("wrong", norm, known["no_mean.cpp"])
+        self.writes(self.add("wrong"), norm, known["no_mean.cpp"])
         self.broken("broken")
         self.one_attack(ROOT / "tests" / "attacks" / "exits.cpp")
         self.late("late")
@@ -223,23 +227,18 @@ class Class:
         every = [(stage, program) for stage in STAGES for program in programs(stage)]
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:  # so that those below are remembered
             list(pool.map(lambda one: of_the_catalogue(self.build, one[0].number, one[1]["file"]), every))
-        for stage, program in every:
-            id = f"{stage.number}-{catalogue.name_of(program)}"
-            if program["is"] == "wrong":
-                student = self.wrong(id, stage, program)
-            else:
-                student = self.add(id).passes(stage, of_the_catalogue(self.build, stage.number, program["file"]))
-            self.others(student, stage.id)
+        first = [self.add(f"{stage.number}-{catalogue.name_of(program)}")
+                 for stage, program in every[:MANY - len(self.students)]]
+        for at, (stage, program) in enumerate(every):  # the last ones are of a late stage: a student's second
+            self.writes(first[at % len(first)], stage, program)
+        for student in first:
+            self.stages_before(student)
 
-    def ordinary(self):
-        """People who are somewhere on the way."""
-        for at in range(500 - len(self.students)):
-            self.others(self.add(f"s{at:03}"), self.random.randrange(1, len(STAGES) + 1))
-
-    def others(self, student, most):
-        """The stages before, as people have them who come that far."""
-        for stage in STAGES[:most]:
-            if self.random.random() < 0.8:
+    def stages_before(self, student):
+        """As people have them who come that far: most of them, and right."""
+        written = {*student.status, *student.worker}
+        for stage in STAGES[:max(written)]:
+            if stage.id not in written and self.random.random() < 0.8:
                 student.passes(stage)
 
     def one_attack(self, source):
