@@ -30,8 +30,8 @@ class Family:
 
     architecture: str
     # Keys that add_common does not write: the name of a method of GGUFWriter after "add_", and the
-    # field of config.json.
-    keys: tuple[tuple[str, str], ...] = ()
+    # field of config.json, or a value.
+    keys: tuple[tuple[str, Any], ...] = ()
     pairs: bool = False  # rows of q and k side by side
     norms_plus_one: bool = False
     rotary: float | None = None  # "partial_rotary_factor" where config.json does not say
@@ -93,6 +93,44 @@ def change_fused(tensors: Tensors, config: Json) -> Tensors:
     }
 
 
+def change_falcon(tensors: Tensors, config: Json) -> Tensors:
+    """The same, where the heads of q that share keys are stored with these."""
+    groups = config["num_key_value_heads"]
+    queries = config["num_attention_heads"] // groups
+    changed = {}
+    for name, tensor in tensors.items():
+        if ".query_key_value." in name:
+            heads = tensor.unflatten(0, (groups, queries + 2, -1))
+            parts = heads[:, :queries], heads[:, queries], heads[:, queries + 1]
+            tensor = torch.cat([part.reshape(-1, *tensor.shape[1:]) for part in parts])
+        changed[name] = tensor
+    return changed
+
+
+def change_chatglm(tensors: Tensors, config: Json) -> Tensors:
+    return {
+        name.removeprefix("transformer."): tensor
+        for name, tensor in tensors.items()
+        if not name.endswith(".inv_freq")
+    }
+
+
+def change_deepseek(tensors: Tensors, config: Json) -> Tensors:
+    """The matrix of keys, transposed, and that of values of each head."""
+    heads = config["num_attention_heads"]
+    changed = {}
+    for name, tensor in tensors.items():
+        if name.endswith(".kv_b_proj.weight"):
+            keys, values = tensor.unflatten(0, (heads, -1)).split(
+                [config["qk_nope_head_dim"], config["v_head_dim"]], dim=1
+            )
+            changed[name.replace(".kv_b_", ".k_b_")] = keys.transpose(1, 2)
+            changed[name.replace(".kv_b_", ".v_b_")] = values
+        else:
+            changed[name.replace("e_score_correction_bias", "e_score_correction.bias")] = tensor
+    return changed
+
+
 def change_gpt2(tensors: Tensors, config: Json) -> Tensors:
     """Outputs first."""
     return {
@@ -103,6 +141,19 @@ def change_gpt2(tensors: Tensors, config: Json) -> Tensors:
 
 EXPERTS = (("expert_feed_forward_length", "moe_intermediate_size"),)
 WINDOW = (("sliding_window", "sliding_window"),)
+DEEPSEEK = Family(
+    "deepseek2",
+    (
+        ("leading_dense_block_count", "first_k_dense_replace"),
+        ("kv_lora_rank", "kv_lora_rank"),
+        ("value_length_mla", "v_head_dim"),
+        ("rope_dimension_count", "qk_rope_head_dim"),
+        ("expert_feed_forward_length", "moe_intermediate_size"),
+        ("expert_shared_count", "n_shared_experts"),
+        ("expert_weights_scale", "routed_scaling_factor"),
+    ),
+    change=change_deepseek,
+)
 FAMILIES = {
     "gemma": Family("gemma", norms_plus_one=True),
     "gemma2": Family(
@@ -134,6 +185,9 @@ FAMILIES = {
         ),
         pairs=True,
     ),
+    "olmo": Family(
+        "olmo", (("layer_norm_eps", 1e-5), ("clamp_kqv", "clip_qkv")), pairs=True
+    ),
     "olmo2": Family("olmo2"),
     "olmo3": Family("olmo2", WINDOW),
     "gpt_oss": Family(
@@ -148,6 +202,13 @@ FAMILIES = {
     "olmoe": Family("olmoe"),
     "mixtral": Family("llama", pairs=True),
     "glm4": Family("glm4", rotary=0.5),
+    "glm": Family("chatglm", rotary=0.5),
+    "chatglm": Family("chatglm", rotary=0.5, change=change_chatglm),
+    "deepseek_v2": DEEPSEEK,
+    "deepseek_v3": DEEPSEEK,
+    "falcon": Family(
+        "falcon", (("tensor_data_layout", "jploski"),), change=change_falcon
+    ),
     "ernie4_5": Family("ernie4_5"),
     "cohere": Family("command-r", (("logit_scale", "logit_scale"),)),
     # llama.cpp reads the pattern; its script does not write it, for all models have the same.
@@ -183,12 +244,19 @@ FAMILIES = {
 
 MODELS = (
     "bloom-4-heads",
+    "chatglm2-usual-heads",
     "cohere-tied",
     "cohere2-pattern",
+    "deepseek-v2-greedy",
+    "deepseek-v2-groups",
+    "deepseek-v3-groups",
     "ernie4_5-tied",
+    "falcon-one-key-head",
+    "falcon-two-norms",
     "gemma-tied",
     "gemma2-head-scale",
     "gemma3-six-layers",
+    "glm-half-rotary",
     "glm4-post-norms",
     "gpt-neox-parallel",
     "gpt-neox-sequential",
@@ -197,6 +265,7 @@ MODELS = (
     "granite-multipliers",
     "lfm2-conv-last",
     "mixtral-2-of-5",
+    "olmo-clip",
     "olmo2-gqa2",
     "olmo3-yarn",
     "olmoe-mha",
@@ -223,6 +292,14 @@ USUAL = {
     "rotary_pct": "partial_rotary_factor",
     "rotary_emb_base": "rope_theta",
     "layer_norm_epsilon": "layer_norm_eps",
+    "layernorm_epsilon": "rms_norm_eps",
+    "num_layers": "num_hidden_layers",
+    "ffn_hidden_size": "intermediate_size",
+    "multi_query_group_num": "num_key_value_heads",
+    "num_kv_heads": "num_key_value_heads",
+    "padded_vocab_size": "vocab_size",
+    "seq_length": "max_position_embeddings",
+    "n_routed_experts": "num_experts",
 }
 
 
@@ -234,6 +311,8 @@ def usual(config: Json) -> Json:
         "intermediate_size": 4 * named["hidden_size"],
         "max_position_embeddings": 2048,
     }
+    if config.get("multi_query") and not config["new_decoder_architecture"]:
+        named["num_key_value_heads"] = 1  # of Falcon 7B
     return missing | named
 
 
@@ -262,7 +341,25 @@ def add_sizes(writer: GGUFWriter, config: Json) -> None:
     writer.add_feed_forward_length(feed_forward_width(config))
     writer.add_block_count(config["num_hidden_layers"])
     writer.add_head_count(config["num_attention_heads"])
-    writer.add_head_count_kv(kv_heads(config))
+    # llama.cpp computes with latents as if all heads shared one key.
+    writer.add_head_count_kv(1 if "kv_lora_rank" in config else kv_heads(config))
+
+
+def add_latent(writer: GGUFWriter, config: Json) -> None:
+    """Of DeepSeek: what keys and values are computed from, and how experts are chosen."""
+    if config["q_lora_rank"] is not None:
+        writer.add_q_lora_rank(config["q_lora_rank"])
+    writer.add_key_length(config["kv_lora_rank"] + config["qk_rope_head_dim"])
+    writer.add_value_length(config["kv_lora_rank"])
+    writer.add_key_length_mla(config["qk_nope_head_dim"] + config["qk_rope_head_dim"])
+    third = config["model_type"] == "deepseek_v3"
+    scores = gguf.ExpertGatingFuncType
+    writer.add_expert_gating_func(scores.SIGMOID if third else scores.SOFTMAX)
+    if config.get("norm_topk_prob"):
+        writer.add_expert_weights_norm(True)
+    if "n_group" in config:
+        writer.add_expert_group_count(config["n_group"])
+        writer.add_expert_group_used_count(config["topk_group"])
 
 
 def add_common(writer: GGUFWriter, config: Json, rotary: float | None) -> None:
@@ -292,10 +389,13 @@ def add_common(writer: GGUFWriter, config: Json, rotary: float | None) -> None:
         writer.add_ssm_inner_size(
             config["linear_value_head_dim"] * config["linear_num_value_heads"]
         )
+    if "kv_lora_rank" in config:
+        add_latent(writer, config)
     if scaling is not None:
-        writer.add_rope_scaling_type(gguf.RopeScalingType(scaling["rope_type"]))
+        kind = first_of(scaling, "rope_type", "type")
+        writer.add_rope_scaling_type(gguf.RopeScalingType(kind))
         writer.add_rope_scaling_factor(scaling["factor"])
-        if scaling["rope_type"] == "yarn":
+        if kind == "yarn":
             add_yarn(writer, scaling)
 
 
@@ -303,6 +403,8 @@ def add_yarn(writer: GGUFWriter, scaling: Json) -> None:
     writer.add_rope_scaling_orig_ctx_len(scaling["original_max_position_embeddings"])
     if "attention_factor" in scaling:
         writer.add_rope_scaling_yarn_attn_factor(scaling["attention_factor"])
+    if "mscale_all_dim" in scaling:
+        writer.add_rope_scaling_yarn_log_mul(0.1 * scaling["mscale_all_dim"])
     writer.add_rope_scaling_yarn_beta_fast(scaling["beta_fast"])
     writer.add_rope_scaling_yarn_beta_slow(scaling["beta_slow"])
 
@@ -344,7 +446,7 @@ def writer_of(path: Path, config: Json) -> GGUFWriter:
     writer = GGUFWriter(path, family.architecture)
     add_common(writer, config, family.rotary)
     for key, field in family.keys:
-        getattr(writer, f"add_{key}")(config[field])
+        getattr(writer, f"add_{key}")(config.get(field, field))
     return writer
 
 

@@ -96,6 +96,8 @@ MODELS = (
     TinyModel(
         "chatglm2-two-key-heads", _second(), dtype="float16", seen_by={"layernorm_epsilon": 0.01}
     ),
+    # As wide as GGUF files know them: heads of hidden_size / num_attention_heads.
+    TinyModel("chatglm2-usual-heads", _second(kv_channels=4), seen_by={"layernorm_epsilon": 0.01}),
     # What a config.json can also say, and no published one does: each head has keys of its own.
     TinyModel(
         "chatglm2-biases",

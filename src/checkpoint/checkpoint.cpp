@@ -52,7 +52,7 @@ std::map<std::string, std::vector<std::string>> parse_index(const fs::path& path
 
 std::shared_ptr<const WeightFile> open_model_file(const ModelSource& model) {
   if (auto file = model.gguf()) return std::make_shared<const GgufWeights>(std::move(file));
-  if (model.llama2c()) return std::make_shared<const Llama2cFile>(model.path());
+  if (auto file = model.llama2c()) return std::make_shared<const Llama2cWeights>(std::move(file));
   if (auto file = model.flm()) return file;
   throw Error("{}: expected a model folder or a model file (GGUF, .bin, .flm), found another file",
               model.name());
@@ -78,7 +78,7 @@ Checkpoint Checkpoint::open(const ModelSource& source) {
   if (is_there(single)) {
     Checkpoint checkpoint(single.string());
     checkpoint.add(std::make_shared<const SafetensorsFile>(single), single);
-    checkpoint.compose(model);
+    checkpoint.compose(source);
     return checkpoint;
   }
   if (is_there(index)) {
@@ -102,7 +102,7 @@ Checkpoint Checkpoint::open(const ModelSource& source) {
                     printable(tensor), printable(shard));
       }
     }
-    checkpoint.compose(model);
+    checkpoint.compose(source);
     return checkpoint;
   }
   if (is_there(model / "pytorch_model.bin") || is_there(model / "pytorch_model.bin.index.json")) {
@@ -129,13 +129,13 @@ void Checkpoint::add(std::shared_ptr<const WeightFile> file, const fs::path& pat
   }
 }
 
-void Checkpoint::compose(const fs::path& folder) {
-  const std::optional<Quantization> how = read_quantization(folder);
+void Checkpoint::compose(const ModelSource& model) {
+  const std::optional<Quantization> how = read_quantization(model);
   if (!how) return;
   auto composed = std::make_shared<const ComposedWeights>(*how, tensors_, name_);
   composed_text_ = composed->text();
   release_pages();
-  add(std::move(composed), folder);
+  add(std::move(composed), model.path());
 }
 
 const StoredTensor* Checkpoint::find(std::string_view name) const {

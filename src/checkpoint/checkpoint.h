@@ -39,7 +39,7 @@ class Checkpoint {
   explicit Checkpoint(std::string name) : name_(std::move(name)) {}
   void add(std::shared_ptr<const WeightFile> file, const std::filesystem::path& path);
   // Makes one tensor of the parts of each, as the folder's config.json describes them.
-  void compose(const std::filesystem::path& folder);
+  void compose(const ModelSource& model);
 
   std::string name_;
   std::vector<std::shared_ptr<const WeightFile>> files_;

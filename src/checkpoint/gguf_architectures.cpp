@@ -20,6 +20,8 @@ using Key = GgufKey;
 using Flag = GgufTensorFlag;
 constexpr auto kNumber = GgufKey::Kind::Number;
 constexpr auto kSize = GgufKey::Kind::Size;
+constexpr auto kExperts = Name::Change::Experts;
+constexpr auto kHeads = Name::Change::Heads;
 
 // The eps of LayerNorm, as most architectures call it and as GPT-2 does.
 constexpr Key kLayerNormEps = {"attention.layer_norm_epsilon", "layer_norm_eps"};
@@ -65,9 +67,9 @@ constexpr std::string_view kGeluTanh = R"({"hidden_activation": "gelu_pytorch_ta
 
 constexpr Name kQwenExperts[] = {
     {"ffn_gate_inp", "mlp.gate"},
-    {"ffn_gate_exps", "mlp.experts.{}.gate_proj"},
-    {"ffn_up_exps", "mlp.experts.{}.up_proj"},
-    {"ffn_down_exps", "mlp.experts.{}.down_proj"},
+    {"ffn_gate_exps", "mlp.experts.{}.gate_proj", kExperts},
+    {"ffn_up_exps", "mlp.experts.{}.up_proj", kExperts},
+    {"ffn_down_exps", "mlp.experts.{}.down_proj", kExperts},
     {"ffn_gate_inp_shexp", "mlp.shared_expert_gate", Name::Change::OneRow},
     {"ffn_gate_shexp", "mlp.shared_expert.gate_proj"},
     {"ffn_up_shexp", "mlp.shared_expert.up_proj"},
@@ -94,10 +96,49 @@ constexpr Key kExpertKeys[] = {
 
 constexpr Name kMixtralNames[] = {
     {"ffn_gate_inp", "block_sparse_moe.gate"},
-    {"ffn_gate_exps", "block_sparse_moe.experts.{}.w1"},
-    {"ffn_up_exps", "block_sparse_moe.experts.{}.w3"},
-    {"ffn_down_exps", "block_sparse_moe.experts.{}.w2"},
+    {"ffn_gate_exps", "block_sparse_moe.experts.{}.w1", kExperts},
+    {"ffn_up_exps", "block_sparse_moe.experts.{}.w3", kExperts},
+    {"ffn_down_exps", "block_sparse_moe.experts.{}.w2", kExperts},
 };
+
+// DeepSeek. Older files have attn_kv_b as it was trained. Newer files have the part that computes
+// keys (attn_k_b, transposed) and the part that computes values (attn_v_b) for each head.
+constexpr Name kDeepseekNames[] = {
+    {"attn_q_a", "self_attn.q_a_proj"},
+    {"attn_q_a_norm", "self_attn.q_a_layernorm"},
+    {"attn_q_b", "self_attn.q_b_proj"},
+    {"attn_kv_a_mqa", "self_attn.kv_a_proj_with_mqa"},
+    {"attn_kv_a_norm", "self_attn.kv_a_layernorm"},
+    {"attn_kv_b", "self_attn.kv_b_proj"},
+    {"attn_k_b", "self_attn.k_b_proj.{}", kHeads},
+    {"attn_v_b", "self_attn.v_b_proj.{}", kHeads},
+    {"ffn_gate_inp", "mlp.gate"},
+    {"exp_probs_b.bias", "mlp.gate.e_score_correction_bias"},
+    {"ffn_gate_exps", "mlp.experts.{}.gate_proj", kExperts},
+    {"ffn_up_exps", "mlp.experts.{}.up_proj", kExperts},
+    {"ffn_down_exps", "mlp.experts.{}.down_proj", kExperts},
+    {"ffn_gate_shexp", "mlp.shared_experts.gate_proj"},
+    {"ffn_up_shexp", "mlp.shared_experts.up_proj"},
+    {"ffn_down_shexp", "mlp.shared_experts.down_proj"},
+};
+constexpr Key kDeepseekKeys[] = {
+    {"leading_dense_block_count", "first_k_dense_replace", Key::Kind::Count, true},
+    {"attention.q_lora_rank", "q_lora_rank", kSize},
+    {"expert_count", "n_routed_experts", kSize, true},
+    {"expert_used_count", "num_experts_per_tok", kSize, true},
+    {"expert_shared_count", "n_shared_experts", kSize, true},
+    {"expert_feed_forward_length", "moe_intermediate_size", kSize, true},
+    {"expert_weights_scale", "routed_scaling_factor", kNumber},
+    {"expert_weights_norm", "norm_topk_prob", Key::Kind::Flag},
+    {"expert_group_count", "n_group", kSize},
+    {"expert_group_used_count", "topk_group", kSize},
+};
+constexpr Flag kDeepseekFlags[] = {{"stored_heads_apart", "blk.0.attn_k_b.weight"}};
+// llama.cpp knows no groups and does not scale where the file does not say so.
+constexpr std::string_view kDeepseekFixed =
+    R"({"q_lora_rank": null, "n_group": 1, "topk_group": 1, "routed_scaling_factor": 1.0})";
+constexpr std::string_view kDeepseekNoEffect[] = {
+    "nextn_predict_layers"};  // gguf_first_predicting_layer
 
 // ---- others -------------------------------------------------------------------------------------
 
@@ -117,6 +158,9 @@ constexpr Name kOlmo2Names[] = {
     {"post_ffw_norm", "post_feedforward_layernorm"},
 };
 
+// The norms of OLMo 1 have no weights; a folder does not say their eps.
+constexpr Key kOlmoKeys[] = {{"attention.clamp_kqv", "clip_qkv", kNumber}};
+
 // OLMo 3 has the name of OLMo 2; only its files have a window.
 constexpr std::string_view kOlmo3Marker = "attention.sliding_window";
 
@@ -134,6 +178,14 @@ constexpr Name kGlm4Names[] = {
     {"ffn_up", "mlp.gate_up_proj"},
     {"post_ffw_norm", "post_mlp_layernorm"},
 };
+// ChatGLM2, ChatGLM3 and GLM-4: another name for what Hugging Face calls "glm". Some files have q,
+// k and v in one tensor.
+constexpr Name kChatGlmNames[] = {
+    {"attn_qkv", "self_attn.{}_proj", Name::Change::Thirds},
+    {"ffn_up", "mlp.gate_up_proj"},
+};
+constexpr Flag kChatGlmFlags[] = {{"attention_bias", "blk.0.attn_qkv.bias"},
+                                  {"attention_bias", "blk.0.attn_q.bias"}};
 constexpr Flag kErnieFlags[] = {{"use_bias", "blk.0.attn_output.bias"}};
 
 // Command R. The files have no lm_head: llama.cpp takes the embedding.
@@ -164,9 +216,9 @@ constexpr Name kGptOssNames[] = {
     {"post_attention_norm", "post_attention_layernorm"},
     {"attn_sinks.weight", "self_attn.sinks"},
     {"ffn_gate_inp", "mlp.router"},
-    {"ffn_gate_exps", "mlp.experts.{}.gate_proj"},
-    {"ffn_up_exps", "mlp.experts.{}.up_proj"},
-    {"ffn_down_exps", "mlp.experts.{}.down_proj"},
+    {"ffn_gate_exps", "mlp.experts.{}.gate_proj", kExperts},
+    {"ffn_up_exps", "mlp.experts.{}.up_proj", kExperts},
+    {"ffn_down_exps", "mlp.experts.{}.down_proj", kExperts},
 };
 constexpr Key kGptOssKeys[] = {
     {"expert_count", "num_local_experts", kSize, true},
@@ -229,6 +281,23 @@ constexpr GgufField kBloomFields[] = {
     {"intermediate_size", "n_inner"},          {"num_hidden_layers", "n_layer"},
     {"num_attention_heads", "n_head"},         {"num_key_value_heads", ""},
     {"max_position_embeddings", "seq_length"}, {"rope_theta", ""},
+};
+
+// Falcon 40B has two norms per layer; Falcon 7B and 11B have one, which is the name of the second.
+constexpr Name kFalconNames[] = {
+    {"attn_norm", "ln_mlp"},
+    {"attn_norm_2", "ln_attn"},
+    {"token_embd", "transformer.word_embeddings"},
+    {"output_norm", "transformer.ln_f"},
+    {"attn_qkv", "self_attention.{}_proj", kThirds},
+    {"attn_output", "self_attention.dense"},
+    {"ffn_up", "mlp.dense_h_to_4h"},
+    {"ffn_down", "mlp.dense_4h_to_h"},
+};
+constexpr std::span kFalconOneNorm = std::span(kFalconNames).subspan(2);
+constexpr GgufField kFalconFields[] = {
+    {"intermediate_size", "ffn_hidden_size"},
+    {"num_key_value_heads", "num_kv_heads"},
 };
 
 // Files of phi-2 from before its code was part of transformers have q, k and v in one tensor.
@@ -318,6 +387,11 @@ constexpr GgufArchitecture kArchitectures[] = {
      .keys = kGraniteKeys,
      .flags = kLlamaBiases,
      .rope_switch = true},
+    {.name = "olmo",
+     .model_type = "olmo",
+     .pairs = true,
+     .norm_eps = {"attention.layer_norm_epsilon", "stored_norm_eps"},
+     .keys = kOlmoKeys},
     {.name = "olmo2", .model_type = "olmo2", .names = kOlmo2Names, .yarn = true},
     {.name = "olmo2",
      .model_type = "olmo3",
@@ -364,6 +438,33 @@ constexpr GgufArchitecture kArchitectures[] = {
      .names = kGlm4Names,
      .flags = kQueryBias,
      .partial_rope = true},
+    {.name = "chatglm",
+     .model_type = "glm",
+     .names = kChatGlmNames,
+     .flags = kChatGlmFlags,
+     .partial_rope = true},
+    {.name = "deepseek2",
+     .model_type = "deepseek_v2",
+     .names = kDeepseekNames,
+     .keys = kDeepseekKeys,
+     .flags = kDeepseekFlags,
+     .fixed = kDeepseekFixed,
+     .latent_heads = true,
+     .yarn = true,
+     .predicts = true,
+     .no_effect = kDeepseekNoEffect},
+    {.name = "deepseek2",
+     .model_type = "deepseek_v3",
+     .marker = "expert_weights_norm",
+     .names = kDeepseekNames,
+     .keys = kDeepseekKeys,
+     .flags = kDeepseekFlags,
+     .fixed = kDeepseekFixed,
+     .latent_heads = true,
+     .sigmoid = true,
+     .yarn = true,
+     .predicts = true,
+     .no_effect = kDeepseekNoEffect},
     {.name = "ernie4_5", .model_type = "ernie4_5", .flags = kErnieFlags},
     {.name = "command-r",
      .model_type = "cohere",
@@ -413,6 +514,26 @@ constexpr GgufArchitecture kArchitectures[] = {
      .fields = kBloomFields,
      .fixed = kApart,
      .has_head_dim = false},
+    // As with gptneox, llama.cpp approximates gelu.
+    {.name = "falcon",
+     .model_type = "falcon",
+     .names = kFalconOneNorm,
+     .layers = "transformer.h.",
+     .norm_eps = kLayerNormEpsilon,
+     .fields = kFalconFields,
+     .fixed = R"({"stored_qkv_apart": true, "new_decoder_architecture": true,
+                  "num_ln_in_parallel_attn": 1})",
+     .has_head_dim = false},
+    {.name = "falcon",
+     .model_type = "falcon",
+     .marker = "blk.0.attn_norm_2.weight",
+     .names = kFalconNames,
+     .layers = "transformer.h.",
+     .norm_eps = kLayerNormEpsilon,
+     .fields = kFalconFields,
+     .fixed = R"({"stored_qkv_apart": true, "new_decoder_architecture": true,
+                  "num_ln_in_parallel_attn": 2})",
+     .has_head_dim = false},
     {.name = "phi2",
      .model_type = "phi",
      .names = kPhi2Names,
@@ -432,10 +553,12 @@ constexpr GgufArchitecture kArchitectures[] = {
 
 }  // namespace
 
-const GgufArchitecture* find_gguf_architecture(const GgufMetadata& metadata) {
+const GgufArchitecture* find_gguf_architecture(const GgufFile& file) {
+  const GgufMetadata& metadata = file.metadata();
   const std::string_view name = metadata.text("general.architecture");
   const auto is_marked = [&](std::string_view marker) {
     const std::string key = fmt::format("{}.{}", name, marker);
+    if (file.find(marker) != nullptr) return true;
     return metadata.has(key) && !metadata.is_neutral(key);
   };
   const GgufArchitecture* found = nullptr;

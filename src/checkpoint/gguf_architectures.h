@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "checkpoint/gguf_metadata.h"
+#include "checkpoint/gguf.h"
 
 namespace stagecraft {
 
@@ -20,24 +20,26 @@ struct GgufTensorName {
   //   Taps      [columns, taps] of a convolution is [columns, 1, taps]
   //   MinusExp  GGUF has -exp(x)
   //   Thirds    the rows of q, then of k, then of v are three tensors
+  //   Experts   one matrix, or one bias, per expert: each is a tensor
+  //   Heads     one matrix per head of q: each is a tensor
   //   AsStored  nothing: norms_plus_one is not true of this norm
-  enum class Change { None, OneRow, Taps, MinusExp, Thirds, AsStored };
-  // "{}" stands for q, k and v (Thirds), or for the number of an expert: GGUF stacks their
-  // matrices.
+  enum class Change { None, OneRow, Taps, MinusExp, Thirds, Experts, Heads, AsStored };
+  // "{}" stands for q, k and v, or for the number of an expert or head.
   std::string_view gguf, hugging_face;
   Change change = Change::None;
 };
 
 // A key below the architecture's name, and the field of config.json that has its value.
 struct GgufKey {
-  enum class Kind { Size, Number, Flag };
+  enum class Kind { Size, Count, Number, Flag };  // a size is at least 1, a count at least 0
   std::string_view key, field;
   Kind kind = Kind::Size;
   // Else the field is left out where the key is missing, and null where it is 0 (a flag: false).
   bool required = false;
 };
 
-// A field of config.json that is true if the file has a tensor, or if it has not.
+// A field of config.json that is true if the file has a tensor, or if it has not. Of several for
+// one field, one that is true is enough.
 struct GgufTensorFlag {
   std::string_view field, tensor;
   bool if_present = true;
@@ -49,9 +51,10 @@ struct GgufField {
 };
 
 struct GgufArchitecture {
-  std::string_view name;         // "general.architecture"
-  std::string_view model_type;   // of config.json
-  std::string_view marker = "";  // entries of one name differ by it: this one's files have this key
+  std::string_view name;        // "general.architecture"
+  std::string_view model_type;  // of config.json
+  // Entries of one name differ by it: this one's files have this key, or this tensor ("blk.0...").
+  std::string_view marker = "";
   std::span<const GgufTensorName> names = {};  // they go before the common ones
   std::string_view layers = "model.layers.";
   bool pairs = false;           // the rows of q and k are stored in pairs (rope_pairs.h)
@@ -64,6 +67,8 @@ struct GgufArchitecture {
   // Fields that GGUF does not say and llama.cpp fixes, as JSON. A key may say otherwise.
   std::string_view fixed = "{}";
   bool has_head_dim = true;    // config.json may name the size of a head
+  bool latent_heads = false;   // keys and values are computed from one latent per token
+  bool sigmoid = false;        // experts are scored by it, else by softmax; with latent_heads
   bool rope_switch = false;    // "rope.scaling.finetuned" says whether there is rope at all
   bool partial_rope = false;   // rope may turn only the first columns of each head
   bool conv_layers = false;    // a layer without heads of k is a short convolution
@@ -81,7 +86,7 @@ std::size_t gguf_first_predicting_layer(const GgufMetadata& metadata,
                                         const GgufArchitecture& architecture);
 
 // The entry for a file; nullptr if there is none.
-const GgufArchitecture* find_gguf_architecture(const GgufMetadata& metadata);
+const GgufArchitecture* find_gguf_architecture(const GgufFile& file);
 
 // "gemma, gemma2, ... or starcoder2"
 std::string gguf_architecture_names();

@@ -14,6 +14,7 @@ namespace stagecraft {
 namespace {
 
 using Names = std::span<const GgufTensorName>;
+constexpr std::size_t kMaxParts = 1u << 16;  // experts or heads
 
 const GgufTensorName* find_name(Names names, std::string_view name) {
   const auto found = std::ranges::find(names, name, &GgufTensorName::gguf);
@@ -111,7 +112,7 @@ GgufWeights::GgufWeights(std::shared_ptr<const GgufFile> file) : file_(std::move
   }
   // The tensors of an architecture that cannot be run can still be listed.
   static constexpr GgufArchitecture kUnknown{};
-  const GgufArchitecture* known = find_gguf_architecture(metadata);
+  const GgufArchitecture* known = find_gguf_architecture(*file_);
   if (known != nullptr) n_layers_ = gguf_first_predicting_layer(metadata, *known);
   for (const StoredTensor& stored : file_->tensors()) add(stored, known ? *known : kUnknown);
 }
@@ -132,8 +133,12 @@ void GgufWeights::add(const StoredTensor& stored, const GgufArchitecture& archit
   using Change = GgufTensorName::Change;
   const Change change = known == nullptr ? Change::None : known->change;
   if (change == Change::Thirds) return add_thirds(stored, architecture, name_of);
-  if (known != nullptr && known->hugging_face.find("{}") != std::string_view::npos) {
-    return add_experts(stored, architecture, name_of);
+  if (change == Change::Experts) {
+    return add_each(stored, fmt::format("{}.expert_count", architecture.name), "experts", name_of);
+  }
+  if (change == Change::Heads) {
+    return add_each(stored, fmt::format("{}.attention.head_count", architecture.name), "heads",
+                    name_of);
   }
   StoredTensor tensor = stored;
   if (known != nullptr) {
@@ -156,15 +161,14 @@ void GgufWeights::add(const StoredTensor& stored, const GgufArchitecture& archit
   tensors_.push_back(std::move(tensor));
 }
 
-void GgufWeights::add_experts(const StoredTensor& stored, const GgufArchitecture& architecture,
-                              const std::function<std::string(std::size_t)>& name) {
-  const GgufMetadata& metadata = file_->metadata();
-  const std::string key = fmt::format("{}.expert_count", architecture.name);
-  const std::size_t n = metadata.size(key, 1, std::size_t{1} << 16);
+void GgufWeights::add_each(const StoredTensor& stored, const std::string& key,
+                           std::string_view parts,
+                           const std::function<std::string(std::size_t)>& name) {
+  const std::size_t n = file_->metadata().size(key, 1, kMaxParts);
   const bool is_bias = stored.name.ends_with(".bias");
   if (stored.shape.size() != (is_bias ? 2 : 3) || stored.shape.front() != n) {
-    throw Error("{}: tensor '{}': expected a {} for each of {} experts ('{}'), found {}",
-                metadata.file(), stored.name, is_bias ? "bias" : "matrix", n, key,
+    throw Error("{}: tensor '{}': expected a {} for each of {} {} ('{}'), found {}",
+                file_->metadata().file(), stored.name, is_bias ? "bias" : "matrix", n, parts, key,
                 shape_text(stored.shape));
   }
   const std::size_t bytes = stored.bytes.size() / n;

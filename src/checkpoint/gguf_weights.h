@@ -15,7 +15,7 @@ namespace stagecraft {
 // knows one naming only:
 //   names      blk.3.attn_q.weight -> model.layers.3.self_attn.q_proj.weight; unknown names stay as
 //              they are
-//   experts    one tensor with a matrix per expert becomes a tensor per expert
+//   experts    one tensor with a matrix per expert, or per head, becomes a tensor per expert
 //   q, k, v    in one tensor become three
 //   row order  some architectures store each head of q and k with the two rows of a RoPE pair side
 //              by side; here the first halves come first (rope_pairs.h)
@@ -34,8 +34,9 @@ class GgufWeights : public WeightFile {
 
  private:
   void add(const StoredTensor& stored, const GgufArchitecture& architecture);
-  void add_experts(const StoredTensor& stored, const GgufArchitecture& architecture,
-                   const std::function<std::string(std::size_t)>& name);
+  // A tensor per expert or head; `key`: how many of these `parts` there are.
+  void add_each(const StoredTensor& stored, const std::string& key, std::string_view parts,
+                const std::function<std::string(std::size_t)>& name);
   void add_thirds(const StoredTensor& stored, const GgufArchitecture& architecture,
                   const std::function<std::string(std::string_view)>& name);
   void reorder_pairs(StoredTensor& tensor, std::size_t n_heads);

@@ -169,22 +169,20 @@ std::vector<std::byte> dequantized(std::span<const std::byte> bytes, std::size_t
 
 }  // namespace
 
-Llama2cHeader Llama2cHeader::read(const std::filesystem::path& path) {
-  const MappedFile file(path);
-  return read_header(file.bytes(), path.string());
-}
-
 Llama2cFile::Llama2cFile(const std::filesystem::path& path)
-    : file_(path), header_(read_header(file_.bytes(), path.string())) {
-  std::span<const std::byte> rest = file_.bytes().subspan(header_.size);
-  for (const Part& part : parts_of(header_)) {
-    for (std::size_t layer = 0; layer < (part.in_layers ? header_.n_layers : 1); ++layer) {
-      std::span<const std::byte> bytes = rest.first(part.bytes(header_));
+    : file_(path), header_(read_header(file_.bytes(), path.string())) {}
+
+Llama2cWeights::Llama2cWeights(std::shared_ptr<const Llama2cFile> file) : file_(std::move(file)) {
+  const Llama2cHeader& header = file_->header();
+  std::span<const std::byte> rest = file_->bytes().subspan(header.size);
+  for (const Part& part : parts_of(header)) {
+    for (std::size_t layer = 0; layer < (part.in_layers ? header.n_layers : 1); ++layer) {
+      std::span<const std::byte> bytes = rest.first(part.bytes(header));
       rest = rest.subspan(bytes.size());
       if (part.name.empty()) continue;
       std::vector<std::byte> copy;
       if (bytes.size() != part.elements() * sizeof(float)) {
-        copy = dequantized(bytes, part.elements(), header_.group_size);
+        copy = dequantized(bytes, part.elements(), header.group_size);
         bytes = copy;
       }
       if (part.n_heads != 0) {
@@ -199,11 +197,11 @@ Llama2cFile::Llama2cFile(const std::filesystem::path& path)
           std::move(shape), bytes);
     }
   }
-  if (header_.version == 2) file_.release_pages();  // all but the norms were copied
+  if (header.version == 2) file_->release_pages();  // all but the norms were copied
 }
 
-void Llama2cFile::add(std::string name, std::vector<std::size_t> shape,
-                      std::span<const std::byte> bytes) {
+void Llama2cWeights::add(std::string name, std::vector<std::size_t> shape,
+                         std::span<const std::byte> bytes) {
   tensors_.push_back({std::move(name), DType::F32, std::move(shape), bytes});
 }
 

@@ -2,6 +2,8 @@
 
 #include <filesystem>
 #include <memory>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "base/mapped_file.h"
@@ -17,10 +19,6 @@ struct Llama2cHeader {
   bool tied = false;           // no output head of its own
   std::size_t group_size = 0;  // version 2: so many int8 share a scale
   std::size_t size = 0;        // of this header, in bytes
-
-  // Throws Error naming the file and the field; also where the file is not exactly as large as a
-  // header with these sizes makes it.
-  static Llama2cHeader read(const std::filesystem::path& path);
 };
 
 // One llama2.c file ("stories15M.bin"), mapped; little-endian:
@@ -28,22 +26,35 @@ struct Llama2cHeader {
 //   version 1   "ak42" as a number, version, 7 int32, a byte "tied", zeros up to 256; then f32
 //   version 2   the same with the group size behind the byte; norms in f32, matrices as all their
 //               int8 and then an f32 scale for each group
-// The order of the tensors is fixed. Each head of q and k has its rows in pairs, and they are
-// copied into the order of Hugging Face (rope_pairs.h). Matrices of version 2 become f32: int8 *
-// scale.
-class Llama2cFile : public WeightFile {
+// The order of the tensors is fixed.
+class Llama2cFile {
  public:
-  // Throws Error as Llama2cHeader::read.
+  // Throws Error naming the file and the field; also where the file is not exactly as large as a
+  // header with these sizes makes it.
   explicit Llama2cFile(const std::filesystem::path& path);
 
+  const Llama2cHeader& header() const { return header_; }
+  std::span<const std::byte> bytes() const { return file_.bytes(); }
+  void release_pages() const { file_.release_pages(); }
+
+ private:
+  MappedFile file_;
+  Llama2cHeader header_;
+};
+
+// Its weights. Each head of q and k has its rows in pairs, and they are copied into the order of
+// Hugging Face (rope_pairs.h). Matrices of version 2 become f32: int8 * scale.
+class Llama2cWeights : public WeightFile {
+ public:
+  explicit Llama2cWeights(std::shared_ptr<const Llama2cFile> file);
+
   const std::vector<StoredTensor>& tensors() const override { return tensors_; }
-  void release_pages() const override { file_.release_pages(); }
+  void release_pages() const override { file_->release_pages(); }
 
  private:
   void add(std::string name, std::vector<std::size_t> shape, std::span<const std::byte> bytes);
 
-  MappedFile file_;
-  Llama2cHeader header_;
+  std::shared_ptr<const Llama2cFile> file_;
   std::vector<StoredTensor> tensors_;
 };
 

@@ -1,5 +1,6 @@
 #include "checkpoint/model_source.h"
 
+#include "base/mapped_file.h"
 #include "checkpoint/flm.h"
 #include "checkpoint/gguf.h"
 #include "checkpoint/llama2c.h"
@@ -7,9 +8,12 @@
 namespace stagecraft {
 
 ModelSource::Format ModelSource::format_of(const std::filesystem::path& path) {
-  if (is_gguf(path)) return Format::Gguf;
+  if (is_flm(path)) return Format::Flm;
+  // Each of these two opens a file whose name says nothing to it.
+  const bool is_bin = path.extension() == ".bin";
+  if (!is_bin && is_gguf(path)) return Format::Gguf;
   if (is_llama2c(path)) return Format::Llama2c;
-  return is_flm(path) ? Format::Flm : Format::None;
+  return Format::None;
 }
 
 std::shared_ptr<const GgufFile> ModelSource::gguf() const {
@@ -26,11 +30,18 @@ std::shared_ptr<const FlmFile> ModelSource::flm() const {
   return parsed_->flm;
 }
 
-std::shared_ptr<const Llama2cHeader> ModelSource::llama2c() const {
+std::shared_ptr<const Llama2cFile> ModelSource::llama2c() const {
   if (format_ == Format::Llama2c && parsed_->llama2c == nullptr) {
-    parsed_->llama2c = std::make_shared<const Llama2cHeader>(Llama2cHeader::read(path_));
+    parsed_->llama2c = std::make_shared<const Llama2cFile>(path_);
   }
   return parsed_->llama2c;
+}
+
+const std::string& ModelSource::config_json() const {
+  if (!parsed_->config_json) {
+    parsed_->config_json = read_text_file(path_ / "config.json", kMaxConfigBytes);
+  }
+  return *parsed_->config_json;
 }
 
 }  // namespace stagecraft

@@ -3,6 +3,7 @@
 #include <concepts>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace stagecraft {
@@ -12,7 +13,7 @@ inline constexpr std::size_t kMaxConfigBytes = std::size_t{4} << 20;
 
 class GgufFile;
 class FlmFile;
-struct Llama2cHeader;
+class Llama2cFile;
 
 // A model on the disk: a folder in the layout of Hugging Face, or one file of another format.
 // Config, vocabulary, chat template and weights are all read through it. A program that passes the
@@ -20,7 +21,8 @@ struct Llama2cHeader;
 // file.
 class ModelSource {
  public:
-  // Opens nothing yet. Not explicit, so that functions that expect a model also take its path.
+  // Opens the file only if its name says no format. Not explicit, so that functions that expect a
+  // model also take its path.
   template <std::convertible_to<std::filesystem::path> Path>
   ModelSource(const Path& path) : path_(path), format_(format_of(path_)) {}
 
@@ -33,8 +35,9 @@ class ModelSource {
   // Throws Error naming the file, what was expected and what was found.
   std::shared_ptr<const GgufFile> gguf() const;
   std::shared_ptr<const FlmFile> flm() const;
-  // Only the header, because opening the weights copies them.
-  std::shared_ptr<const Llama2cHeader> llama2c() const;
+  std::shared_ptr<const Llama2cFile> llama2c() const;
+  // The text of a folder's config.json, read by the first call.
+  const std::string& config_json() const;
 
  private:
   enum class Format { None, Gguf, Llama2c, Flm };
@@ -42,7 +45,8 @@ class ModelSource {
   struct Parsed {
     std::shared_ptr<const GgufFile> gguf;
     std::shared_ptr<const FlmFile> flm;
-    std::shared_ptr<const Llama2cHeader> llama2c;
+    std::shared_ptr<const Llama2cFile> llama2c;
+    std::optional<std::string> config_json;
   };
 
   std::filesystem::path path_;

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/mapped_file.h"
 #include "checkpoint/model_source.h"
 
 namespace stagecraft {
@@ -258,11 +257,11 @@ std::optional<Quantization> parse_quantization(JsonNode config, const std::strin
   fields.refuse("quant_method", "'awq', 'compressed-tensors', 'fp8' or 'gptq'");
 }
 
-std::optional<Quantization> read_quantization(const std::filesystem::path& folder) {
-  const std::filesystem::path path = folder / "config.json";
+std::optional<Quantization> read_quantization(const ModelSource& folder) {
+  const std::filesystem::path path = folder.path() / "config.json";
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) return std::nullopt;
-  const Json config = parse_json_object(read_text_file(path, kMaxConfigBytes), path.string());
+  const Json config = parse_json_object(folder.config_json(), path.string());
   return parse_quantization(config.root(), path.string());
 }
 

@@ -1,12 +1,13 @@
 #pragma once
 
-#include <filesystem>
 #include <optional>
 #include <string>
 
 #include "base/json.h"
 
 namespace stagecraft {
+
+class ModelSource;
 
 // "quantization_config" of a config.json: how the files of a folder store matrices in fewer bits.
 struct Quantization {
@@ -29,6 +30,6 @@ struct Quantization {
 std::optional<Quantization> parse_quantization(JsonNode config, const std::string& where);
 
 // The same of the config.json of a folder; nullopt also where there is no such file.
-std::optional<Quantization> read_quantization(const std::filesystem::path& folder);
+std::optional<Quantization> read_quantization(const ModelSource& folder);
 
 }  // namespace stagecraft

@@ -10,12 +10,11 @@ namespace stagecraft {
 
 ConfigText config_text(const ModelSource& model) {
   if (const auto file = model.gguf()) return {gguf_config_json(*file), model.name() + ": metadata"};
-  if (const auto header = model.llama2c()) {
-    return {llama2c_config_json(*header), model.name() + ": header"};
+  if (const auto file = model.llama2c()) {
+    return {llama2c_config_json(file->header()), model.name() + ": header"};
   }
   if (const auto file = model.flm()) return {flm_config_json(*file), model.name() + ": pairs"};
-  const std::filesystem::path path = model.path() / "config.json";
-  return {read_text_file(path, kMaxConfigBytes), path.string()};
+  return {model.config_json(), (model.path() / "config.json").string()};
 }
 
 std::optional<std::vector<TokenId>> generation_eos_ids(const ModelSource& model,
@@ -33,10 +32,11 @@ std::optional<std::vector<TokenId>> generation_eos_ids(const ModelSource& model,
   return parse_eos_ids(fields, vocab_size);
 }
 
-Config read_config(const ModelSource& model) {
-  if (const auto file = model.gguf()) return gguf_config(*file);
-  const ConfigText text = config_text(model);
+Config read_config(const ModelSource& model) { return read_config(model, config_text(model)); }
+
+Config read_config(const ModelSource& model, const ConfigText& text) {
   Config config = parse_config(text.json, text.where);
+  if (const auto file = model.gguf()) take_rope_factors(*file, config);
   if (const auto eos = generation_eos_ids(model, config.vocab_size)) config.eos_ids = *eos;
   return config;
 }

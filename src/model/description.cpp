@@ -42,7 +42,7 @@ ModelDescription describe_model(const ModelSource& model) {
   if (is_llama_family(fields) && has_gelu(fields)) {
     description.plan = llama_with_gelu(text, fields);
   } else if (is_llama_family(fields)) {
-    description.config = read_config(model);
+    description.config = read_config(model, text);
     description.plan = llama_plan(*description.config);
     return description;
   } else {

@@ -9,6 +9,7 @@
 #include "checkpoint/gguf_architectures.h"
 #include "checkpoint/gguf_weights.h"
 #include "model/config_fields.h"
+#include "model/config_file.h"
 
 namespace stagecraft {
 namespace {
@@ -40,6 +41,7 @@ class ArchitectureKeys {
   std::size_t size(std::string_view name, std::size_t max = kMaxDimension) {
     return metadata_.size(key(name), 1, max);
   }
+  std::size_t count(std::string_view name) { return metadata_.size(key(name), 0, kMaxDimension); }
   bool flag(std::string_view name) { return metadata_.flag_or(key(name), false); }
   void ignore(std::string_view name) { asked_.emplace_back(name); }
   std::size_t size_or(std::string_view name, std::size_t fallback) {
@@ -126,9 +128,49 @@ void add_heads(ArchitectureKeys& keys, const GgufArchitecture& architecture,
   }
 }
 
+// The keys whose value must be this one.
+void expect_size(ArchitectureKeys& keys, std::string_view name, std::size_t value) {
+  if (keys.has(name) && keys.size(name) != value) keys.refuse(name, fmt::format("{}", value));
+}
+
+// Newer files say two sizes: those of the computation that llama.cpp prefers, in which all heads
+// share the latent as key and value, and ("_mla") those of the model.
+void add_latent_heads(ArchitectureKeys& keys, nlohmann::json& config) {
+  const bool both = keys.has("attention.key_length_mla");
+  const std::string_view key = both ? "attention.key_length_mla" : "attention.key_length";
+  const std::size_t n_heads = keys.size("attention.head_count"), key_dim = keys.size(key);
+  const std::size_t latent = keys.size("attention.kv_lora_rank");
+  const std::size_t rope = keys.size("rope.dimension_count");
+  if (key_dim <= rope) keys.refuse(key, fmt::format("more than {} (rope.dimension_count)", rope));
+  config["num_attention_heads"] = config["num_key_value_heads"] = n_heads;
+  config["kv_lora_rank"] = latent;
+  config["qk_rope_head_dim"] = rope;
+  config["qk_nope_head_dim"] = key_dim - rope;
+  config["v_head_dim"] = keys.size(both ? "attention.value_length_mla" : "attention.value_length");
+  expect_size(keys, "attention.head_count_kv", both ? 1 : n_heads);
+  if (!both) return;
+  expect_size(keys, "attention.key_length", latent + rope);
+  expect_size(keys, "attention.value_length", latent);
+}
+
+// How experts are scored, which the model type says too.
+void check_experts(ArchitectureKeys& keys, const GgufArchitecture& architecture,
+                   nlohmann::json& config) {
+  constexpr std::string_view kScores = "expert_gating_func";
+  const std::size_t expected = architecture.sigmoid ? 2 : 1;
+  if ((keys.is_set(kScores) ? keys.size(kScores) : 1) != expected) {
+    keys.refuse(kScores, architecture.sigmoid ? "2 (sigmoid)" : "1 (softmax)");
+  }
+  for (const char* groups : {"n_group", "topk_group"}) {
+    if (config[groups].is_null()) config[groups] = 1;
+  }
+  const bool grouped = !architecture.sigmoid && config["n_group"] != 1;
+  if (grouped) config["topk_method"] = "group_limited_greedy";
+}
+
 // llama.cpp's script copies these keys from "rope_scaling". llama.cpp itself computes the factor of
 // attention from the factor of the positions, and ignores what the file says.
-void add_yarn(ArchitectureKeys& keys, nlohmann::json& config) {
+void add_yarn(ArchitectureKeys& keys, bool latent, nlohmann::json& config) {
   constexpr GgufKey kKeys[] = {
       {"rope.scaling.yarn_beta_fast", "beta_fast"},
       {"rope.scaling.yarn_beta_slow", "beta_slow"},
@@ -141,6 +183,11 @@ void add_yarn(ArchitectureKeys& keys, nlohmann::json& config) {
   rope["original_max_position_embeddings"] = keys.size("rope.scaling.original_context_length");
   for (const GgufKey& key : kKeys) {
     if (keys.has(key.key)) rope[key.field] = keys.number(key.key);
+  }
+  // Of DeepSeek; 0.1 times the field of config.json.
+  constexpr std::string_view kMultiplier = "rope.scaling.yarn_log_multiplier";
+  if (latent && keys.has(kMultiplier)) {
+    rope["mscale"] = rope["mscale_all_dim"] = 10.0 * keys.number(kMultiplier);
   }
   constexpr std::string_view kMix = "rope.scaling.yarn_ext_factor";
   if (keys.has(kMix) && keys.number(kMix) != 1.0) keys.refuse(kMix, "1");
@@ -159,7 +206,9 @@ void add_rope(ArchitectureKeys& keys, const GgufArchitecture& architecture,
   const bool older = type == "none" && keys.has("rope.scale_linear");
   const std::string_view factor = older ? "rope.scale_linear" : "rope.scaling.factor";
   if (type == "none" && keys.has(factor)) type = "linear";
-  if (type == "yarn" && architecture.yarn) return add_yarn(keys, config);
+  if (type == "yarn" && architecture.yarn) {
+    return add_yarn(keys, architecture.latent_heads, config);
+  }
   config.erase("rope_scaling");
   if (type == "none" || (type == "linear" && !keys.has(factor))) return;
   if (type != "linear") {
@@ -178,6 +227,8 @@ void add_keys(ArchitectureKeys& keys, const GgufArchitecture& architecture,
       config[key.field] = nullptr;
     } else if (key.kind == GgufKey::Kind::Size) {
       config[key.field] = keys.size(key.key);
+    } else if (key.kind == GgufKey::Kind::Count) {
+      config[key.field] = keys.count(key.key);
     } else if (key.kind == GgufKey::Kind::Flag) {
       config[key.field] = keys.flag(key.key);
     } else {
@@ -260,7 +311,7 @@ nlohmann::json eos_ids(const GgufMetadata& metadata, std::size_t vocab_size) {
 
 std::string gguf_config_json(const GgufFile& file) {
   const GgufMetadata& metadata = file.metadata();
-  const GgufArchitecture* found = find_gguf_architecture(metadata);
+  const GgufArchitecture* found = find_gguf_architecture(file);
   if (found == nullptr) metadata.refuse("general.architecture", gguf_architecture_names());
   const GgufArchitecture& architecture = *found;
   ArchitectureKeys keys(metadata, architecture.name);
@@ -272,10 +323,15 @@ std::string gguf_config_json(const GgufFile& file) {
                                          gguf_first_predicting_layer(metadata, architecture));
   config["max_position_embeddings"] = keys.size("context_length");
   config[architecture.norm_eps.field] = keys.number(architecture.norm_eps.key, kMinEps, kMaxEps);
-  add_heads(keys, architecture, config);
+  if (architecture.latent_heads) {
+    add_latent_heads(keys, config);
+  } else {
+    add_heads(keys, architecture, config);
+  }
   add_rope(keys, architecture, config);
   add_keys(keys, architecture, config);
   check_delta(keys, config);
+  if (architecture.latent_heads) check_experts(keys, architecture, config);
   if (architecture.period != 0) add_windows(keys, architecture, config);
   if (architecture.wide_model != 0) add_query_scalar(architecture, config);
   const std::size_t n_tokens = vocab_size(metadata, keys);
@@ -288,7 +344,9 @@ std::string gguf_config_json(const GgufFile& file) {
   // when its tensors are taken.
   config["tie_word_embeddings"] = file.find("output.weight") == nullptr;
   for (const GgufTensorFlag& flag : architecture.flags) {
-    config[flag.field] = (file.find(flag.tensor) != nullptr) == flag.if_present;
+    const bool is_true = (file.find(flag.tensor) != nullptr) == flag.if_present;
+    if (!is_true && flag.field.starts_with(kStoredFields)) continue;
+    config[flag.field] = is_true || config.value(flag.field, false);
   }
   for (const GgufField& field : architecture.fields) {
     if (!config.contains(field.usual)) continue;
@@ -298,11 +356,10 @@ std::string gguf_config_json(const GgufFile& file) {
   return json_text(config);
 }
 
-Config gguf_config(const GgufFile& file) {
+void take_rope_factors(const GgufFile& file, Config& config) {
   const std::string where = file.metadata().file();
-  Config config = parse_config(gguf_config_json(file), fmt::format("{}: metadata", where));
   const StoredTensor* factors = file.find(kGgufRopeFactors);
-  if (factors == nullptr) return config;
+  if (factors == nullptr) return;
   if (factors->dtype != DType::F32 || factors->shape != std::vector{config.head_dim / 2}) {
     throw Error("{}: tensor '{}': expected F32 [{}], found {} {}", where, kGgufRopeFactors,
                 config.head_dim / 2, dtype_name(factors->dtype), shape_text(factors->shape));
@@ -315,7 +372,6 @@ Config gguf_config(const GgufFile& file) {
                 value);
   }
   config.rope.factors.assign(values.begin(), values.end());
-  return config;
 }
 
 }  // namespace stagecraft

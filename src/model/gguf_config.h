@@ -7,12 +7,13 @@
 
 namespace stagecraft {
 
-// The Config that the metadata of a GGUF file describes: written as the config.json that the model
-// had before (gguf_config_json), and then read as any other. What config.json cannot say is added:
-// RoPE factors. Throws Error, naming the key, for an architecture that gguf_architectures.cpp does
-// not list and for any key of the architecture that may change the result and is not understood.
-Config gguf_config(const GgufFile& file);
-
+// What the metadata of a GGUF file says, as the config.json that the model had before. Throws
+// Error, naming the key, for an architecture that gguf_architectures.cpp does not list and for any
+// key of the architecture that may change the result and is not understood.
 std::string gguf_config_json(const GgufFile& file);
+
+// Adds what config.json cannot say: the factors of RoPE, which a file may have as a tensor. Throws
+// Error for one of another shape or type, and for a factor that is not positive.
+void take_rope_factors(const GgufFile& file, Config& config);
 
 }  // namespace stagecraft

@@ -252,8 +252,8 @@ std::string template_text(const ModelSource& model, const Tokenizer& tokenizer) 
 
 bool has_tokenizer(const ModelSource& model) {
   if (const auto file = model.gguf()) return file->metadata().has("tokenizer.ggml.tokens");
-  if (const auto header = model.llama2c()) {
-    return find_llama2c_tokenizer(model.path(), header->vocab_size).has_value();
+  if (const auto file = model.llama2c()) {
+    return find_llama2c_tokenizer(model.path(), file->header().vocab_size).has_value();
   }
   if (const auto file = model.flm()) return !file->vocabulary().empty();
   return tokenizer_file(model.path()).has_value();

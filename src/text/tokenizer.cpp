@@ -219,10 +219,8 @@ std::optional<std::filesystem::path> tokenizer_file(const std::filesystem::path&
   return std::nullopt;
 }
 
-Tokenizer::Impl Tokenizer::Impl::read(const ModelSource& source) {
-  const std::filesystem::path& path = source.path();
+Tokenizer::Impl Tokenizer::Impl::read_file(const std::filesystem::path& path) {
   if (path.extension() == ".model") return read_sentencepiece(path);
-  if (const auto description = describe_tokenizer(source)) return read(*description);
   return read(Json(read_text_file(path, Json::kMaxBytes), path.string()));
 }
 
@@ -244,13 +242,13 @@ Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 Tokenizer::~Tokenizer() = default;
 
 Tokenizer Tokenizer::open(const ModelSource& model) {
-  if (model.is_file()) return Tokenizer(std::make_unique<const Impl>(Impl::read(model)));
+  if (const auto description = describe_tokenizer(model)) return read(*description);
   const auto file = tokenizer_file(model.path());
   if (!file) {
     throw Error("{}: expected a folder with a tokenizer.json or a tokenizer.model, found neither",
                 model.name());
   }
-  return Tokenizer(std::make_unique<const Impl>(Impl::read(*file)));
+  return Tokenizer(std::make_unique<const Impl>(Impl::read_file(*file)));
 }
 
 Tokenizer Tokenizer::parse(std::string_view tokenizer_json, const std::string& name) {

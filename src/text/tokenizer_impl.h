@@ -20,7 +20,7 @@ namespace stagecraft {
 // A GGUF file and a sentencepiece model are made of the same parts.
 struct Tokenizer::Impl {
   // Of the file that tokenizer_file() found.
-  static Impl read(const ModelSource& source);
+  static Impl read_file(const std::filesystem::path& path);  // tokenizer.json or tokenizer.model
   static Impl read(const Json& description);
 
   std::string file;

@@ -11,8 +11,8 @@ namespace stagecraft {
 
 std::optional<Json> describe_tokenizer(const ModelSource& model) {
   if (const auto file = model.gguf()) return describe_gguf_tokenizer(file->metadata());
-  if (const auto header = model.llama2c()) {
-    return describe_llama2c_tokenizer_beside(model.path(), header->vocab_size);
+  if (const auto file = model.llama2c()) {
+    return describe_llama2c_tokenizer_beside(model.path(), file->header().vocab_size);
   }
   if (const auto file = model.flm()) return describe_flm_tokenizer(*file);
   if (model.path().extension() == ".bin") {  // llama2.c's vocabulary, without its model

@@ -65,18 +65,14 @@ TEST(Gguf, IsKnownByItsNameOrItsFirstBytes) {
 
 // Names, shapes, order of rows and bytes: nothing is left for a model to know.
 TEST(Gguf, GivesTheTensorsOfTheFolderThatItWasMadeFrom) {
-  for (const std::string name : {"llama-gqa2",          "llama-attention-bias",
-                                 "llama-f16",           "llama-bf16",
-                                 "qwen2-window-off",    "qwen3-qk-norm",
-                                 "llama-rope-llama3",   "cohere-tied",
-                                 "cohere2-pattern",     "ernie4_5-tied",
-                                 "glm4-post-norms",     "granite-multipliers",
-                                 "lfm2-conv-last",      "mixtral-2-of-5",
-                                 "olmo2-gqa2",          "olmo3-yarn",
-                                 "olmoe-mha",           "phi3-mha",
-                                 "qwen2-moe-shared",    "qwen3-moe-3-of-7",
-                                 "smollm3-four-layers", "stablelm-biases",
-                                 "starcoder2-no-window"}) {
+  for (const std::string name :
+       {"llama-gqa2",          "llama-attention-bias", "llama-f16",           "llama-bf16",
+        "qwen2-window-off",    "qwen3-qk-norm",        "llama-rope-llama3",   "cohere-tied",
+        "cohere2-pattern",     "ernie4_5-tied",        "glm4-post-norms",     "granite-multipliers",
+        "lfm2-conv-last",      "mixtral-2-of-5",       "olmo2-gqa2",          "olmo3-yarn",
+        "olmo-clip",           "glm-half-rotary",      "olmoe-mha",           "phi3-mha",
+        "qwen2-moe-shared",    "qwen3-moe-3-of-7",     "smollm3-four-layers", "stablelm-biases",
+        "starcoder2-no-window"}) {
     const Checkpoint expected = Checkpoint::open(TEST_DATA "/models/" + name);
     const Checkpoint found = Checkpoint::open(kFolder + name + ".gguf");
     EXPECT_EQ(found.tensors().size(), expected.tensors().size()) << name;

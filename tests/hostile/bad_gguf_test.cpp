@@ -195,10 +195,10 @@ const BadGguf kBadTensors[] = {
 const BadGguf kBadConfigs[] = {
     {"has_no_architecture", without("general.architecture"), "'general.architecture' is missing"},
     {"has_another_architecture", set("general.architecture", text_value("mamba")),
-     "'general.architecture': expected bloom, cohere2, command-r, ernie4_5, gemma, gemma2, gemma3, "
-     "glm4, gpt-oss, gpt2, gptneox, granite, lfm2, llama, olmo2, olmoe, phi2, phi3, qwen2, "
-     "qwen2moe, qwen3, qwen35, qwen3moe, smollm3, stablelm or starcoder2, found "
-     "'mamba'"},
+     "'general.architecture': expected bloom, chatglm, cohere2, command-r, deepseek2, ernie4_5, "
+     "falcon, gemma, gemma2, gemma3, glm4, gpt-oss, gpt2, gptneox, granite, lfm2, llama, olmo, "
+     "olmo2, olmoe, phi2, phi3, qwen2, qwen2moe, qwen3, qwen35, qwen3moe, smollm3, stablelm or "
+     "starcoder2, found 'mamba'"},
     {"has_a_number_for_an_architecture", set("general.architecture", u32(1)),
      "'general.architecture': expected a text, found 1"},
     {"has_no_layers", llama("block_count", u32(0)),
@@ -338,6 +338,29 @@ const BadGguf kBadFamilies[] = {
      "tensor 'blk.0.ffn_down_exps.weight': expected a matrix for each of 4 experts "
      "('gpt-oss.expert_count'), found [5, 16, 19]",
      SIZE_MAX, "gpt-oss-usual-limit"},
+    {"scores_experts_otherwise", set("deepseek2.expert_gating_func", u32(2)),
+     "'deepseek2.expert_gating_func': expected 1 (softmax), found 2", SIZE_MAX,
+     "deepseek-v2-greedy"},
+    {"scores_experts_by_softmax", set("deepseek2.expert_gating_func", u32(1)),
+     "'deepseek2.expert_gating_func': expected 2 (sigmoid), found 1", SIZE_MAX,
+     "deepseek-v3-groups"},
+    {"has_keys_that_rope_rotates_whole", set("deepseek2.attention.key_length_mla", u32(4)),
+     "'deepseek2.attention.key_length_mla': expected more than 4 (rope.dimension_count), found 4",
+     SIZE_MAX, "deepseek-v2-greedy"},
+    {"has_keys_beside_the_latent", set("deepseek2.attention.key_length", u32(15)),
+     "'deepseek2.attention.key_length': expected 14, found 15", SIZE_MAX, "deepseek-v2-greedy"},
+    {"has_two_latents", set("deepseek2.attention.head_count_kv", u32(2)),
+     "'deepseek2.attention.head_count_kv': expected 1, found 2", SIZE_MAX, "deepseek-v2-greedy"},
+    {"has_no_size_of_the_latent", without("deepseek2.attention.kv_lora_rank"),
+     "'deepseek2.attention.kv_lora_rank' is missing", SIZE_MAX, "deepseek-v2-greedy"},
+    {"has_matrices_for_fewer_heads",
+     tensor("blk.0.attn_k_b.weight",
+            [](auto& t) {
+              t.sizes = {12, 10, 2};
+            }),
+     "tensor 'blk.0.attn_k_b.weight': expected a matrix for each of 4 heads "
+     "('deepseek2.attention.head_count'), found [2, 10, 12]",
+     SIZE_MAX, "deepseek-v2-greedy"},
     {"has_the_eps_of_another_norm", without("starcoder2.attention.layer_norm_epsilon"),
      "'starcoder2.attention.layer_norm_epsilon' is missing", SIZE_MAX, "starcoder2-no-window"},
 };

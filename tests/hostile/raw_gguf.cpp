@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <stdexcept>
 
 #include "tests/support/temporary_folder.h"
@@ -109,6 +110,24 @@ void RawGguf::set(std::string_view key, std::string value) {
   } else {
     found->value = value;
   }
+}
+
+std::vector<float> RawGguf::floats(std::string_view name) {
+  const Tensor& found = tensor(name);
+  std::size_t n = 1;
+  for (const std::uint64_t size : found.sizes) n *= size;
+  std::vector<float> values(n);
+  std::memcpy(values.data(), data.data() + found.offset, n * sizeof(float));
+  return values;
+}
+
+void RawGguf::add(const std::string& name, std::vector<std::uint64_t> sizes,
+                  const std::vector<float>& values) {
+  const auto align = [&] { data.resize((data.size() + kAlignment - 1) / kAlignment * kAlignment); };
+  align();
+  tensors.push_back({name, std::move(sizes), 0, data.size()});
+  data.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
+  align();
 }
 
 void RawGguf::erase(std::string_view key) {

@@ -34,6 +34,10 @@ struct RawGguf {
   std::string bytes() const;
 
   Tensor& tensor(std::string_view name);
+  // A tensor of f32, read and added behind the others.
+  std::vector<float> floats(std::string_view name);
+  void add(const std::string& name, std::vector<std::uint64_t> sizes,
+           const std::vector<float>& values);
   void set(std::string_view key, std::string value);  // a new one goes to the end
   void erase(std::string_view key);
 };

@@ -1,6 +1,8 @@
 // Right GGUF files that differ from those of tests/data/gguf.
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "tests/hostile/raw_gguf.h"
 #include "tests/support/engines.h"
 #include "tests/support/logits.h"
@@ -34,6 +36,44 @@ TEST(UnusualGguf, IsTheSameWithoutWhatLlamaCppsScriptsLeaveOut) {
   }
 }
 
+// Before llama.cpp computed with latents, a file had one matrix for the keys and values of all
+// heads, and sizes as they are.
+TEST(UnusualGguf, ReadsDeepSeeksMatricesAsTheyWereTrained) {
+  const TemporaryFolder folder;
+  constexpr std::size_t kHeads = 4, kPlain = 6, kValue = 3, kLatent = 10;
+  RawGguf raw = RawGguf::read(kFolder + "deepseek-v2-greedy.gguf");
+  for (const char* layer : {"blk.0.", "blk.1.", "blk.2."}) {
+    const std::vector<float> keys = raw.floats(layer + std::string("attn_k_b.weight"));
+    const std::vector<float> values = raw.floats(layer + std::string("attn_v_b.weight"));
+    std::vector<float> both;
+    for (std::size_t head = 0; head < kHeads; ++head) {
+      for (std::size_t row = 0; row < kPlain; ++row) {
+        for (std::size_t column = 0; column < kLatent; ++column) {
+          both.push_back(keys[(head * kLatent + column) * kPlain + row]);
+        }
+      }
+      const auto first = values.begin() + static_cast<std::ptrdiff_t>(head * kValue * kLatent);
+      both.insert(both.end(), first, first + static_cast<std::ptrdiff_t>(kValue * kLatent));
+    }
+    // In the place of both, which lie side by side.
+    RawGguf::Tensor& place = raw.tensor(layer + std::string("attn_k_b.weight"));
+    std::memcpy(raw.data.data() + place.offset, both.data(), both.size() * sizeof(float));
+    place.name = layer + std::string("attn_kv_b.weight");
+    place.sizes = {kLatent, kHeads * (kPlain + kValue)};
+    std::erase_if(raw.tensors, [&](const RawGguf::Tensor& tensor) {
+      return tensor.name == layer + std::string("attn_v_b.weight");
+    });
+  }
+  raw.set("deepseek2.attention.head_count_kv", u32(kHeads));
+  raw.set("deepseek2.attention.key_length", u32(kPlain + 4));
+  raw.set("deepseek2.attention.value_length", u32(kValue));
+  raw.erase("deepseek2.attention.key_length_mla");
+  raw.erase("deepseek2.attention.value_length_mla");
+  write_file(folder.file("older.gguf"), raw.bytes());
+  EXPECT_TRUE(same_bits(logits_of(textbook_engine(folder.file("older.gguf"))),
+                        logits_of(textbook_engine(kFolder + "deepseek-v2-greedy.gguf"))));
+}
+
 // A last layer that predicts a second token takes no part.
 TEST(UnusualGguf, LeavesOutLayersThatPredictFurtherTokens) {
   const TemporaryFolder folder;
@@ -42,11 +82,8 @@ TEST(UnusualGguf, LeavesOutLayersThatPredictFurtherTokens) {
   raw.set("qwen35.nextn_predict_layers", u32(1));
   const std::vector<float> norm(20, 1.0f);
   for (const char* name : {"blk.4.attn_norm.weight", "blk.4.nextn.hnorm.weight"}) {
-    raw.data.resize((raw.data.size() + 31) / 32 * 32);
-    raw.tensors.push_back({name, {norm.size()}, 0, raw.data.size()});
-    raw.data.append(reinterpret_cast<const char*>(norm.data()), norm.size() * sizeof(float));
+    raw.add(name, {norm.size()}, norm);
   }
-  raw.data.resize((raw.data.size() + 31) / 32 * 32);
   write_file(folder.file("more.gguf"), raw.bytes());
   EXPECT_TRUE(same_bits(logits_of(textbook_engine(folder.file("more.gguf"))),
                         logits_of(textbook_engine(kFolder + "qwen3_5-long-keys.gguf"))));

@@ -53,6 +53,14 @@ TEST(GgufModel, GivesTheLogitsOfItsFolderBitForBit) {
                                  "gpt-neox-parallel",
                                  "gpt-neox-sequential",
                                  "bloom-4-heads",
+                                 "falcon-one-key-head",
+                                 "falcon-two-norms",
+                                 "olmo-clip",
+                                 "chatglm2-usual-heads",
+                                 "glm-half-rotary",
+                                 "deepseek-v2-greedy",
+                                 "deepseek-v2-groups",
+                                 "deepseek-v3-groups",
                                  "phi-gqa2"}) {
     EXPECT_TRUE(same_bits(logits_of(gguf(name)), logits_of(folder(name)))) << name;
   }

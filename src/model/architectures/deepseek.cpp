@@ -39,6 +39,7 @@ struct DeepSeek {
   std::size_t n_dense = 0;       // the first layers, which have no experts
   std::size_t n_guessing = 0;  // layers after the last one, which predict further tokens: not read
   bool bias = false;
+  bool heads_apart = false;  // the two matrices of each head are tensors of their own
 };
 
 std::size_t at_most(const ConfigFields& fields, std::string_view key, std::size_t value,
@@ -117,6 +118,7 @@ DeepSeek parse_deepseek(const ConfigFields& fields) {
   }
   model.latent = parse_latent(fields, model.sizes.n_heads);
   model.bias = fields.flag_or("attention_bias", false);
+  model.heads_apart = fields.flag_or("stored_heads_apart", false);  // kStoredFields
   model.n_dense = fields.size_or("first_k_dense_replace", third ? 3 : 0, 0);
   model.n_guessing = fields.size_or("num_nextn_predict_layers", 0, 0, kMostGuessing);
 
@@ -195,9 +197,18 @@ Buffers make_buffers(DecoderWriter& w, const DeepSeek& model) {
 struct HeadMatrices {
   std::vector<WeightId> keys, values;
 };
-HeadMatrices head_matrices(DecoderWriter& w, const LatentSizes& s, const std::string& self) {
+HeadMatrices head_matrices(DecoderWriter& w, const LatentSizes& s, const std::string& self,
+                           bool apart) {
   HeadMatrices all;
   for (std::size_t head = 0; head < s.n_heads; ++head) {
+    if (apart) {  // W^T and W as they are multiplied
+      Weight key{fmt::format("{}k_b_proj.{}.weight", self, head), {s.latent, s.plain}};
+      Weight value{fmt::format("{}v_b_proj.{}.weight", self, head), {s.value, s.latent}};
+      key.exact = value.exact = true;
+      all.keys.push_back(w.weight(std::move(key)));
+      all.values.push_back(w.weight(std::move(value)));
+      continue;
+    }
     Weight one{self + "kv_b_proj.weight", {}};
     one.slice = head;
     one.of_slices = s.n_heads;
@@ -243,7 +254,7 @@ void write_attention(DecoderWriter& w, const DeepSeek& model, const Buffers& b, 
   w.linear("q", b.rotated, b.query, q, false, of_heads(s.plain, s.rope));
   latent_norm(w, "latent_norm", b.latent, s.latent, self + "kv_a_layernorm");
 
-  HeadMatrices matrices = head_matrices(w, s, self);
+  HeadMatrices matrices = head_matrices(w, s, self, model.heads_apart);
   w.step("q_absorbed", HeadsLinearStep{b.absorbed, b.plain, std::move(matrices.keys)});
   w.step("q_joined", JoinStep{w.q, b.rotated, b.absorbed, s.n_heads});
   w.step("k_joined", JoinStep{w.k, b.key, b.latent});

@@ -88,7 +88,8 @@ Plan falcon_plan(const ConfigFields& fields) {
                                .gated = false,
                                .embedding = "transformer.word_embeddings",
                                .layers = "transformer.h.",
-                               .final_norm = "transformer.ln_f"});
+                               .final_norm = "transformer.ln_f",
+                               .qkv_apart = fields.flag_or(kQkvApart, false)});
   const RopeConfig angles = parse_rope(fields, sizes.max_seq_len);
   const FrequenciesId rope = alibi ? kNone : w.frequencies(angles);
   w.embedding();

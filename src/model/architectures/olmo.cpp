@@ -10,12 +10,13 @@ namespace stagecraft {
 namespace {
 
 constexpr std::array<std::string_view, 1> kHonoured = {"clip_qkv"};
-constexpr float kNormEps = 1e-5f;  // no file says it
+constexpr double kNormEps = 1e-5;  // no folder says it; "stored_norm_eps": kStoredFields
 
 Plan olmo_plan(const ConfigFields& fields) {
   refuse_foreign_arithmetic(fields, kHonoured);
   DecoderSizes sizes = parse_sizes(fields, {.vocab_size = 50'304, .max_seq_len = 2048});
-  sizes.norm_eps = kNormEps;
+  sizes.norm_eps =
+      static_cast<float>(fields.number_or("stored_norm_eps", kNormEps, kMinEps, kMaxEps));
   const auto function = parse_activation(fields, "hidden_act", "silu");
   const bool bias = fields.flag_or("attention_bias", false);
   const std::optional<float> limit = parse_clip_qkv(fields);
