@@ -2,11 +2,11 @@
 #include "operators/q8_0.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "operators/check.h"
 #include "operators/float_to_half.h"
+#include "operators/half_to_float.h"
 
 #if defined(__AVX2__) && defined(__F16C__)
 #include <immintrin.h>
@@ -17,10 +17,10 @@ namespace {
 
 constexpr std::size_t kBlock = BlockQ8_0::kSize;
 
-// An f16's bits as they stand in an f32 are a number 2^112 times too small, subnormal ones too.
 float value_of(std::uint16_t half) {
-  const float size = std::bit_cast<float>((half & 0x7fffu) << 13) * 0x1p112f;
-  return (half & 0x8000u) != 0 ? -size : size;
+  float value = 0.0f;
+  f16_to_f32(std::span(&half, 1), std::span(&value, 1));
+  return value;
 }
 
 #if defined(__AVX2__) && defined(__F16C__)

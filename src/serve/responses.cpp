@@ -12,6 +12,21 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
+// The members keep their order: a chat template prints tools as they were sent.
+OrderedJson ordered(JsonNode node) {
+  if (node.is_array()) {
+    OrderedJson::array_t all;
+    for (const JsonNode element : node.elements()) all.push_back(ordered(element));
+    return all;
+  }
+  if (!node.is_object()) return OrderedJson::parse(json_text(node));
+  OrderedJson::object_t all;  // a vector, in which looking for each key would take too long
+  for (const JsonNode member : node.members()) {
+    all.emplace_back(std::string(member.key()), ordered(member));
+  }
+  return all;
+}
+
 [[noreturn]] void refuse(const std::string& field, const std::string& problem) {
   throw ApiError::bad_request(field, fmt::format("request: '{}': {}", field, problem));
 }
@@ -222,8 +237,7 @@ nlohmann::json call_item(const std::string& id, const ToolCall& call, bool is_do
 
 ResponseRequest parse_response(std::string_view body, const ServedModel& model,
                                std::uint64_t random_seed) {
-  parse_body(body);  // bounds the nesting, finds keys that come twice
-  const OrderedJson request = OrderedJson::parse(body);
+  const OrderedJson request = ordered(parse_body(body).root());
   ResponseRequest result;
   result.completion = parse_chat_completion(chat_body(request).dump(), model, random_seed);
   result.echo = echo_of(request).dump();
