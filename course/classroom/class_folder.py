@@ -31,7 +31,7 @@ class Student(collections.namedtuple("Student", "id place more")):
 
     @property
     def repository(self):
-        """By which those who share one are found."""
+        """The key by which students who hand in the same repository are found."""
         return self.place.rstrip("/").removesuffix(".git")
 
 
@@ -95,7 +95,7 @@ def by_repository(students):
 
 
 def outside(path):
-    """The path, if it is not in this repository: names and marks are nobody's business who clones it."""
+    """The path. Refuses one inside this repository, which would publish names and marks."""
     path = path.resolve()
     if path == course.ROOT or course.ROOT in path.parents:
         raise course.Problem(course.say("class_inside", path))

@@ -26,7 +26,7 @@ def bench(stage):
 def run():
     parser = argparse.ArgumentParser(
         prog="./stage bench", epilog="e.g. ./stage bench --mine 9, or ./stage bench --mine 0-10",
-        description="Measures your functions of a stage that is judged by its speed, as its gate does. With several "
+        description="Measures your functions of a stage that is judged by its speed, as its test does. With several "
                     "stages: the tokens per second of a model without those about speed, with them, and of the engine.")
     parser.add_argument("--mine", metavar="STAGE", default="", help="9, say; or 0-10")
     parser.add_argument("--model", "-m", help="a folder, a GGUF file or a model that was pulled; default models/story")

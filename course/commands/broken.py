@@ -68,7 +68,7 @@ def same_words(ours, theirs):
 
 def compare(ours, theirs, en):
     if ours == theirs:
-        return ("word for word the same: here the mistake cannot be heard, which is why there are gates"
+        return ("word for word the same: here the mistake cannot be heard, so only the tests find it"
                 if en else "一字不差：在这里听不出这个错误，所以才需要测试")
     same = same_words(ours, theirs)
     return (f"the first {same} words are the same, of {len(ours.split())}" if en

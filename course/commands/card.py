@@ -106,9 +106,10 @@ def run():
     if left:
         raise course.Problem(course.say("card_not_yet", ", ".join(map(str, left))))
     os.chdir(course.ROOT)
-    speed, _ = score(known)
+    with course.doing(course.say("doing_card")):
+        speed, _ = score(known)
+        tale = story()
     head = list(lines_of(options.name, results, speed, progress.days(known)))
-    tale = story()
     print("\n".join([*head, "", *(f"  {line}" for line in tale), "", course.say("card_own")]))
     CARD.parent.mkdir(parents=True, exist_ok=True)
     CARD.write_text(svg(head, tale), encoding="utf-8")

@@ -113,7 +113,7 @@ def pull(room, students):
 
 
 def join(room, seen, together):
-    """Who comes to a repository that another hands in already has handed in what was seen of it so far."""
+    """A student who joins a repository gets the versions of it that were seen before."""
     first = next((student for student in together if seen[student.id]), None)
     for student in together if first else ():
         for version in seen[first.id] if not seen[student.id] else ():

@@ -114,17 +114,17 @@ def tell_calls(table, code, with_shares):
         course.tell(course.say("mine_uncounted"), sys.stderr)
         return
     calls, inside, total = table.read()
-    if code == 0 or any(one.count for one in calls.values()):
-        for name, one in calls.items():
-            if one.count == 0:
-                course.tell(course.say("mine_never_called", name), sys.stderr)
-            elif with_shares:
-                part = share(one.nanoseconds, total)
-                key = "mine_called" if one.count > 1 else "mine_called_once"
-                course.tell(course.say(key, name, one.count, part), sys.stderr)
-            else:
-                key = "mine_called_often" if one.count > 1 else "mine_called_just_once"
-                course.tell(course.say(key, name, one.count), sys.stderr)
+    called = {name: one for name, one in calls.items() if one.count}
+    if code == 0 and not called:
+        course.tell(course.say("mine_none_called"), sys.stderr)
+    for name, one in called.items():
+        if with_shares:
+            part = share(one.nanoseconds, total)
+            key = "mine_called" if one.count > 1 else "mine_called_once"
+            course.tell(course.say(key, name, one.count, part), sys.stderr)
+        else:
+            key = "mine_called_often" if one.count > 1 else "mine_called_just_once"
+            course.tell(course.say(key, name, one.count), sys.stderr)
     if crashed:
         died = -code, signal.strsignal(-code)
         course.tell(course.say("mine_died_in", *died, inside, calls[inside].count) if inside

@@ -88,6 +88,8 @@ def next_step(result, selection=None):
     stage = result.stage
     if result.status == "passed":
         milestone = stage.milestone and course.say("test_milestone", stage.milestone[course.language()])
+        if progress.next_unfinished(course.stages()) is None:
+            return "\n".join(filter(None, [milestone, course.say("where_all_done")]))
         return "\n".join(filter(None, [milestone, course.say("test_hear", selection or stage.id, stage.program, stage.id)]))
     to_write = result.status == "unwritten" or result.is_begun
     files = files_to_edit(result)
@@ -118,9 +120,10 @@ def run_my_tests(result):
         course.tell(f"  {course.say('test_uncompiled')}\n{indent(course.why_not_built(problem, f'course/{target}'))}")
         return
     try:
-        done = subprocess.run(
-            [str(course.BUILD / "course" / target), "--gtest_brief=1"], stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS, errors="replace")
+        with course.doing(course.say("doing_my_tests", stage.my_tests.name)):
+            done = subprocess.run(
+                [str(course.BUILD / "course" / target), "--gtest_brief=1"], stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS, errors="replace")
     except subprocess.TimeoutExpired:
         course.tell(indent(course.say("test_mine_hung", SECONDS)))
         return
@@ -163,7 +166,7 @@ def up_to_the_next_unfinished(known):
 
 def run():
     parser = argparse.ArgumentParser(prog="./stage test",
-                                     description="Runs the gates of your stages.",
+                                     description="Tests your stages.",
                                      epilog="e.g. ./stage test 3; without a stage: the next unfinished one")
     parser.add_argument("stages", nargs="?", help="3, 1-4, or all; 6.3 for one part of a stage that has parts")
     options = parser.parse_args()

@@ -34,9 +34,9 @@ MOST_LINES = 8  # that a student reads
 BEGIN, END = "<!-- own work: python3 course grading.own_work --write -->", "<!-- end of own work -->"
 HANDOUT = {
     "en": "**Your own work.** Of our functions, your code for this stage may call {calls}; it may include the "
-          "headers that declare them. All of the C++ standard library is yours to use, but for `std::execution`, "
-          "which needs another library. Whatever else it calls is refused by name: see "
-          "[docs/confinement.md](../../docs/confinement.md).",
+          "headers that declare them. You may use all of the C++ standard library except `std::execution`, which "
+          "needs another library. If your code calls another function, the test refuses it and names the "
+          "function: see [docs/confinement.md](../../docs/confinement.md).",
     "zh": "**自己的工作。** 我们的函数中，本阶段的代码可以调用 {calls}，并可以包含声明它们的头文件。"
           "C++ 标准库可以随意使用，只有 `std::execution` 除外，它需要另一个库。调用其他函数会被拒绝，并指出函数名："
           "见 [docs/confinement.md](../../docs/confinement.md)。",

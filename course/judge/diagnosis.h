@@ -19,10 +19,9 @@ struct Expected {
 // True if every element of `got` is within what is allowed (NaN where NaN is expected).
 bool agrees(const Expected& expected, const Tensor& got);
 
-// How many wrong elements show what was computed: all that are numbers. Of those that are none
-// (NaN, infinity, never written) one is like the other; they show where the mistake is, if right
-// ones lie beside them: of these, no more than there are right ones. 0 where there are too many or
-// too few.
+// How many wrong elements identify a mistake: all that are finite, and of those that are NaN,
+// infinite or never written, no more than there are right elements (one of these is like the other,
+// so they only show where the mistake is). 0 where there are too many or too few.
 std::size_t count_telling(const Expected& expected, const Tensor& got);
 
 // What is wrong with `got`, in lines for the student: where first, expected and got, how much of

@@ -8,10 +8,10 @@
 
 namespace stagecraft::stages {
 
-// What became of one run of a worker. Nothing that a student's code does can make it more than
-// this.
+// Bytes of numbers that an answer may have beside its inputs, whatever a student's code does.
 inline constexpr std::size_t kMostNumbers = std::size_t{4} << 20;
 
+// What became of one run of a worker.
 struct Outcome {
   enum class Kind { Answered, Crashed, Hung, Exited, NoAnswer };
   Kind kind = Kind::Answered;

@@ -206,7 +206,7 @@ def what_is_built(targets):
 
 def build(*targets, only=False):
     """Builds targets quietly, and unless `only` is True the program too; returns the compiler's output where
-    that fails, else None."""
+    that fails, else None. What the compiler warns of in a student's file is shown."""
     command = [str(ROOT / "stage"), "build", *(["--only"] if only else [])]
     if not (BUILD / "course" / "gate").exists():
         # The first time takes minutes and may ask for packages: that is for the person to see.
@@ -219,7 +219,17 @@ def build(*targets, only=False):
     with doing(what_is_built(targets)):
         done = subprocess.run([*command, *targets], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               text=True, errors="replace")
-    return done.stdout if done.returncode != 0 else None
+    if done.returncode != 0:
+        return done.stdout
+    for line in warnings(done.stdout):
+        tell(line, sys.stderr)
+    return None
+
+
+def warnings(output):
+    """A compiler's warnings of students' files, a line each, with short names of files."""
+    found = (short(line.replace("../../", "")) for line in output.splitlines() if ": warning: " in line)
+    return list(dict.fromkeys(line for line in found if line.startswith("stages/")))
 
 
 def short(text):

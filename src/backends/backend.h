@@ -52,9 +52,8 @@ class Backend {
 
   // Computes the next tokens of some sequences of this backend, each at most once.
   //
-  //   logits  [sum of n_logits, vocab_size]  written: the scores of the token after each scored
-  //   one,
-  //           in the order of the inputs
+  //   logits  [sum of n_logits, vocab_size]  written, in the order of the inputs: for each scored
+  //           token the scores of the next one
   //
   // The bits of a sequence's logits do not depend on the other inputs, on how its text is cut into
   // passes, or on the number of threads. Throws Error if a token is no row of the embedding, or if

@@ -138,7 +138,7 @@ class JsonBuilder {
   std::unique_ptr<Parts> parts_;
 };
 
-// The same of a text that must be one object.
+// Reads a JSON text that must be one object; errors as of Json's constructor.
 Json parse_json_object(std::string_view text, const std::string& where);
 
 // What `value` must be, or Error "where: 'key': expected ..., found ...". A whole number is one in

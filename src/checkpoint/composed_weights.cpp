@@ -16,8 +16,7 @@ namespace {
 // As DeepSeek-V3 and transformers (integrations/finegrained_fp8.py) have it: number * scale of its
 // block. The last blocks of a row or a column may be smaller.
 //   weight            [outputs, inputs]
-//   weight_scale_inv  [blocks of outputs, blocks of inputs], or one number; also called
-//   weight_scale
+//   weight_scale_inv  [blocks of outputs, blocks of inputs], or one number; or named weight_scale
 // The scale of activations, which are not rounded here, is not needed.
 void read_fp8(MatrixParts& parts, const Quantization& how, StoredTensor& result,
               std::vector<std::byte>& bytes) {

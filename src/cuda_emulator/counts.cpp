@@ -1,10 +1,10 @@
 // Counts what the memory of a GPU would be asked for. A request is one instruction of a warp: the
 // k-th time that each of its lanes executes it since the lanes last met (barrier, shuffle, vote).
 //
-//   global   sectors: 32-byte pieces that the request touches. ideal: as few as its distinct bytes
-//   fill shared   conflicts: how often a request must wait since two words lie in one of the 32
-//   banks. 8 bytes per lane go
-//            as two half warps and 16 as four quarters, as on the hardware
+//   global   sectors: 32-byte pieces that the request touches; ideal: as few as its distinct
+//            bytes fill
+//   shared   conflicts: how often a request must wait, because two words lie in one of the 32
+//            banks. 8 bytes per lane go as two half warps, 16 as four quarters, as on the hardware
 #include <algorithm>
 #include <map>
 #include <tuple>

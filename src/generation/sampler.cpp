@@ -19,47 +19,47 @@ bool likelier(const TokenProbability& a, const TokenProbability& b) {
   return a.probability != b.probability ? a.probability > b.probability : a.token < b.token;
 }
 
-// exp((logit - max) / temperature) for each token: shares that do not sum to 1 yet.
-void fill_shares(std::span<const float> logits, float temperature, float max,
-                 std::span<TokenProbability> shares) {
+// exp((logit - max) / temperature) for each token: probabilities that do not sum to 1 yet.
+void fill_unnormalized(std::span<const float> logits, float temperature, float max,
+                       std::span<TokenProbability> candidates) {
   for (std::size_t i = 0; i < logits.size(); ++i) {
-    shares[i] = {static_cast<TokenId>(i), std::exp((logits[i] - max) / temperature)};
+    candidates[i] = {static_cast<TokenId>(i), std::exp((logits[i] - max) / temperature)};
   }
 }
 
-double sum_of(std::span<const TokenProbability> shares) {
+double sum_of(std::span<const TokenProbability> candidates) {
   double sum = 0.0;
-  for (const TokenProbability& share : shares) sum += share.probability;
+  for (const TokenProbability& candidate : candidates) sum += candidate.probability;
   return sum;
 }
 
-// The shares from the likeliest on, sorted only as far as somebody looks: with a vocabulary of
-// 150,000 and a few candidates that matter, sorting all would take longer than the model.
+// The probabilities from the likeliest on, sorted only as far as somebody looks: with a vocabulary
+// of 150,000 and a few candidates that matter, sorting all would take longer than the model.
 class Ranking {
  public:
-  explicit Ranking(std::span<TokenProbability> shares) : shares_(shares) {}
+  explicit Ranking(std::span<TokenProbability> candidates) : candidates_(candidates) {}
 
   const TokenProbability& operator[](std::size_t rank) {
     while (rank >= sorted_) sort_more();
-    return shares_[rank];
+    return candidates_[rank];
   }
 
  private:
   void sort_more() {
     const std::size_t count =
-        std::min(shares_.size() - sorted_, std::max<std::size_t>(64, sorted_));
-    const auto rest = shares_.subspan(sorted_);
+        std::min(candidates_.size() - sorted_, std::max<std::size_t>(64, sorted_));
+    const auto rest = candidates_.subspan(sorted_);
     const auto end = rest.begin() + static_cast<std::ptrdiff_t>(count);
     if (count < rest.size()) std::nth_element(rest.begin(), end, rest.end(), likelier);
     std::sort(rest.begin(), end, likelier);
     sorted_ += count;
   }
 
-  std::span<TokenProbability> shares_;
+  std::span<TokenProbability> candidates_;
   std::size_t sorted_ = 0;
 };
 
-// How many of the likeliest of `n` it takes to reach the share p of their sum.
+// How many of the likeliest of `n` it takes to reach p times their sum.
 std::size_t count_top_p(Ranking& ranking, std::size_t n, double sum, float p) {
   const double enough = static_cast<double>(p) * sum;
   double reached = 0.0;
@@ -87,7 +87,7 @@ TokenId sample(std::span<const float> logits, const SamplerOptions& options, flo
   if (std::isinf(max)) throw Error("the model gives no token any probability");
   if (options.temperature == 0.0f) return best;
 
-  fill_shares(logits, options.temperature, max, scratch);
+  fill_unnormalized(logits, options.temperature, max, scratch);
   Ranking ranking(scratch);
   std::size_t kept = scratch.size();
   if (options.top_k != 0 && options.top_k < kept) {

@@ -19,9 +19,9 @@ constexpr std::size_t kRows = 6;     // rows of A with them: 6 x 2 sums, 2 of B,
 constexpr std::size_t kAbreast = 4;  // panels for a single row, whose sums would else wait for
                                      // each other: an FMA takes four cycles, two start in each
 
-// c[r][p * 16 + lane] = sum over k of a[r][k] * panel p's [k][lane]: an outer product a k, all its
-// sums in registers, none of which is ever added across its lanes. The order of k is the only
-// order there is, whatever Rows and Panels are.
+// c[r][p * 16 + lane] = sum over k of a[r][k] * panel p's [k][lane]: one outer product per k. All
+// sums stay in registers, and no lane is added to another. So the bits depend on the order of k
+// alone, whatever Rows and Panels are.
 //
 //   panels  Panels of them, each [k, 16], one after the other
 //   width   of the columns of c how many there are; the others are padding

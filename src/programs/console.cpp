@@ -48,11 +48,16 @@ bool has_colour(std::FILE* stream) {
   return is_terminal(stream) && (no_colour == nullptr || *no_colour == '\0');
 }
 
+void print_message(std::string_view text) {
+  const bool wraps = is_terminal(stderr);
+  fmt::print(stderr, "{}\n",
+             wraps ? WordWrap(erasable_columns()).next(without_controls(text)) : std::string(text));
+}
+
 void print_note(std::string_view text) {
-  if (!is_terminal(stderr)) return fmt::print(stderr, "{}\n", text);
-  const std::string lines = WordWrap(erasable_columns()).next(without_controls(text));
-  fmt::print(stderr, "{}{}{}\n", has_colour(stderr) ? "\033[2m" : "", lines,
-             has_colour(stderr) ? "\033[0m" : "");
+  if (has_colour(stderr)) fmt::print(stderr, "\033[2m");
+  print_message(text);
+  if (has_colour(stderr)) fmt::print(stderr, "\033[0m");
 }
 
 void print_now(std::string_view text) {

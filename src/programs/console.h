@@ -13,8 +13,9 @@ bool is_terminal(std::FILE* stream);
 // May this stream carry colours? Terminals only, and not where NO_COLOR (no-color.org) is set.
 bool has_colour(std::FILE* stream);
 
-// A remark to the person on stderr. A terminal breaks it between words, and shows it faint where
-// colours are welcome.
+// A message to the person on stderr. A terminal breaks it between words.
+void print_message(std::string_view text);
+// The same, shown faint where colours are welcome: a remark.
 void print_note(std::string_view text);
 
 // Text that a model wrote, to stdout, to be seen at once. A terminal gets it without control

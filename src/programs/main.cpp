@@ -1,9 +1,12 @@
 #include <fmt/format.h>
 
 #include <exception>
+#include <sstream>
 
 #include "base/error.h"
 #include "programs/commands.h"
+#include "programs/console.h"
+#include "programs/terminal.h"
 #include "programs/version.h"
 
 namespace stagecraft {
@@ -14,7 +17,7 @@ constexpr int kBadCommandLine = 2;
 
 // One line, whatever is in the message: a path may hold a newline, an argument broken UTF-8.
 void print_error(const char* message) {
-  fmt::print(stderr, "stagecraft: {}\n", printable(message, 4096));
+  print_message(fmt::format("stagecraft: {}", printable(message, 4096)));
 }
 
 // What is on the command line and nobody asked for.
@@ -51,7 +54,12 @@ int run(int argc, char** argv) {
     print_error(unexpected_argument(app).c_str());
     return kBadCommandLine;
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    if (error.get_exit_code() == 0) {  // --help, --version
+      std::ostringstream text;
+      app.exit(error, text, text);
+      print_now(fitted_help(text.str(), is_terminal(stdout) ? Terminal::of_stdout().width : 0));
+      return 0;
+    }
     print_error(error.what());
     return kBadCommandLine;
   }

@@ -168,10 +168,8 @@ void print_attention(const Peek& peek, HeadIndex head, const Labels& labels,
   };
   fmt::print("layer {}, head {}: how much each token looks at itself and those before it\n",
              head.layer, head.head);
-  fmt::print(
-      "{} under 5%  {} 5%  {} 25%  {} 50%  {} 75% and more; at the end, the one it looks at "
-      "most\n\n",
-      shades[0], shades[1], shades[2], shades[3], shades[4]);
+  fmt::print("{} under 5%  {} 5%  {} 25%  {} 50%  {} 75%; at the end: the one it looks at most\n\n",
+             shades[0], shades[1], shades[2], shades[3], shades[4]);
   for (std::size_t i = first; i < n; ++i) {
     const auto row = peek.attention.view().row(i);
     std::string line = "  ";

@@ -64,8 +64,8 @@ struct SchedulerStats {
 // Makes many texts at once. One thread of its own runs the engine, step by step:
 //
 //   a step      1 row per text that is being written, and a chunk of rows of the prompts
-//   between     texts take a free place, first come, first served; finished and cancelled ones
-//   leave
+//   between     finished and cancelled texts leave; others take the free places, first come, first
+//               served
 //
 // While others are being written, the prompts of newcomers get a small chunk per step, so that
 // nobody waits for a long prompt. Each text is, bit for bit, what generate_text() makes of the same

@@ -63,4 +63,27 @@ std::string WordWrap::next(std::string_view text) {
   return out;
 }
 
+std::string fitted_help(std::string_view help, std::size_t columns) {
+  constexpr std::size_t kDescription = 30;  // where CLI11 begins descriptions
+  std::string fitted;
+  while (!help.empty()) {
+    const std::size_t end = std::min(help.find('\n'), help.size() - 1);
+    std::string_view line = help.substr(0, end + 1);
+    help.remove_prefix(line.size());
+    const std::size_t indent = line.starts_with("  ") ? kDescription : 2;
+    std::size_t room = columns;
+    while (columns > indent && line.size() > room + 1) {
+      const std::size_t gap = line.substr(0, room + 1).rfind(' ');
+      const bool breaks = gap != std::string_view::npos &&
+                          line.substr(0, gap).find_first_not_of(' ') != std::string_view::npos;
+      if (!breaks) break;
+      fitted += fmt::format("{}\n{:{}}", line.substr(0, gap), "", indent);
+      line.remove_prefix(gap + 1);
+      room = columns - indent;
+    }
+    fitted += line;
+  }
+  return fitted;
+}
+
 }  // namespace stagecraft

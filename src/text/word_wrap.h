@@ -29,4 +29,8 @@ class WordWrap {
   std::size_t word_width_ = 0;
 };
 
+// The lines of a command's help, each at most `columns` wide where words allow it; the rest of a
+// line that is broken stands below its description. columns 0: as it is.
+std::string fitted_help(std::string_view help, std::size_t columns);
+
 }  // namespace stagecraft

@@ -72,7 +72,7 @@ after ↵
   (no token)          10   14.1%  ██████▌
 
 layer 1, head 0: how much each token looks at itself and those before it
-· under 5%  ░ 5%  ▒ 25%  ▓ 50%  █ 75% and more; at the end, the one it looks at most
+· under 5%  ░ 5%  ▒ 25%  ▓ 50%  █ 75%; at the end: the one it looks at most
 
   ██ <s>                   100% <s>
   ▒▒▓▓ ab                   56% ab

@@ -47,6 +47,15 @@ class Hostile(unittest.TestCase):
             answer = read_all(connection)
         return int(answer.split(b" ", 2)[1]) if answer.startswith(b"HTTP/1.1 ") else 0
 
+    def test_many_members_take_no_longer_than_a_long_text(self):
+        members = {f"a name of number {at}": "x" for at in range(25_000)}
+        start = time.monotonic()
+        self.assertEqual(self.status_of(post("/v1/chat/completions", json.dumps(members).encode())), 400)
+        answer = self.server.post("/v1/responses", {"input": "Hi", "max_output_tokens": 2, "metadata": members})
+        self.assertEqual(answer["metadata"], members)
+        self.assertLess(time.monotonic() - start, 0.5)  # a search among all others for each takes longer
+        self.is_well()
+
     def test_floods_are_refused_early(self):
         def endless(first, again, most):
             with self.server.connect() as connection:

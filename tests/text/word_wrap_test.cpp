@@ -68,5 +68,25 @@ TEST(WordWrap, LeavesTextAsItIsWhereThereIsNoTerminal) {
   EXPECT_EQ(wrap.next("a long line\tof text"), "a long line\tof text");
 }
 
+constexpr const char* kHelp =
+    "Usage: stagecraft chat [OPTIONS]\n\nOptions:\n"
+    "  --top-k K=40                Choose among the K likeliest; 0: all\n";
+
+TEST(FittedHelp, GoesOnBelowTheDescription) {
+  EXPECT_EQ(fitted_help(kHelp, 50),
+            "Usage: stagecraft chat [OPTIONS]\n\nOptions:\n"
+            "  --top-k K=40                Choose among the K\n"
+            "                              likeliest; 0: all\n");
+}
+
+TEST(FittedHelp, IsAsItIsWhereItFitsAndWhereNobodyLooks) {
+  EXPECT_EQ(fitted_help(kHelp, 80), kHelp);
+  EXPECT_EQ(fitted_help(kHelp, 0), kHelp);
+}
+
+TEST(FittedHelp, KeepsAWordThatIsWiderThanTheScreen) {
+  EXPECT_EQ(fitted_help("aaaaaaaaaaaaaaaa bbb", 8), "aaaaaaaaaaaaaaaa bbb");
+}
+
 }  // namespace
 }  // namespace stagecraft

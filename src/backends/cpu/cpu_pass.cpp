@@ -16,9 +16,8 @@ namespace {
 // Rows times bytes of weights for each thread, below which the threads would wait for each other
 // longer than they work.
 constexpr std::size_t kWorthSharing = std::size_t{1} << 20;
-// A pass over less than this takes less time than a processor stays with other work. Once one of
-// the threads has had to wait for such a processor, the next kAlone passes are left to the first
-// thread.
+// A pass over less than this ends before the operating system gives back a processor that it lent
+// to another program. After one such wait, the first thread computes the next kAlone passes alone.
 constexpr std::size_t kShortPass = std::size_t{8} << 20;
 constexpr std::size_t kAlone = 1000;
 

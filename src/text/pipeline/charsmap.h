@@ -11,9 +11,8 @@ namespace stagecraft {
 // Sentencepiece's "precompiled_charsmap": which characters become which, as a trie of what is
 // looked for and the texts that are put in its place:
 //   4 bytes   the size of the trie
-//   the trie  a double array (Aoe 1989) of 4-byte units, little-endian, as Darts-clone lays them
-//   out the rest  texts in UTF-8, each ended by a zero byte; a leaf of the trie says where one
-//   begins
+//   the trie  a double array (Aoe 1989) of 4-byte units, little-endian, in Darts-clone's layout
+//   the rest  texts in UTF-8, each ended by a zero byte; a leaf of the trie says where one begins
 class Charsmap {
  public:
   // Copies `blob`. Throws Error "WHERE: ..." if it is malformed.

@@ -57,6 +57,14 @@ def all_pages():
     yield [ROOT / "stages" / "final" / name for name in LANGUAGES.values()]
 
 
+def in_reading_order(language):
+    """All pages in one language: the first page of a stage, then those of its parts, then the next stage."""
+    for stage in STAGES:
+        of_stage = [both[list(LANGUAGES).index(language)] for of, *both in pages() if of is stage]
+        yield from sorted(of_stage, key=lambda page: (page.name != LANGUAGES[language], page.name))
+    yield ROOT / "stages" / "final" / LANGUAGES[language]
+
+
 def whole_handout(stage, language):
     return "\n".join(page.read_text() for _, *both in pages() if _ is stage
                      for page in [both[list(LANGUAGES).index(language)]])
@@ -327,11 +335,179 @@ class Handouts(unittest.TestCase):
                     self.assertIn(f"./stage test {name}\n", text, path)
                     self.assertRegex("".join(text.splitlines()[:3]), rf"\b{points}( points| 分)", path)
 
+    def test_every_part_that_is_written_has_a_question_before_the_code(self):
+        for stage, *both in pages():
+            if "## Before you code\n" not in both[0].read_text():
+                continue  # the test of the sections says which pages may lack it
+            for path, heading in zip(both, ("Before you code", "动手之前")):
+                section = re.search(rf"^## {heading}\n(.*?)^## ", path.read_text(), re.M | re.S)[1]
+                self.assertRegex(section, r"<details><summary>.+?</summary>\n\n", path)
+
+    def test_further_reading_has_a_paper_and_something_else(self):
+        is_paper = re.compile(r"https://(arxiv\.org|doi\.org)/|\.pdf$")
+        for _, *both in pages():
+            for path, heading in zip(both, ("Further reading", "延伸阅读")):
+                section = path.read_text().partition(f"\n## {heading}\n")[2]
+                links = re.findall(r"\]\((https:[^)]+)\)", section)
+                self.assertTrue(any(map(is_paper.search, links)), f"{path}: a paper")
+                self.assertFalse(all(map(is_paper.search, links)), f"{path}: an article or a lecture")
+
     def test_points_and_minutes_stand_in_the_first_lines(self):
         for stage, _, path in handouts():
             head = "".join(path.read_text().splitlines()[:6])
             points = sum(group["points"] for group in stage["groups"])
             self.assertIn(str(points), head, path)
+
+
+# The sections of every handout, in this order.
+SECTIONS = {
+    "The problem": "要解决的问题", "A figure": "图", "The formula": "公式", "Shapes": "形状", "By hand": "手算一个例子",
+    "Before you code": "动手之前", "The contract": "约定", "Steps": "步骤", "What people get wrong": "常见错误",
+    "Hints": "提示", "See it in the model": "在模型里看一看", "Afterwards": "之后", "Further reading": "延伸阅读",
+}
+LACKS = {
+    "06-self-attention/README.md": {"By hand", "The contract", "Hints"},  # the pages of its parts have them
+    "06-self-attention/1-averages.md": {"Before you code", "The contract", "Steps", "Hints"},  # nothing to write
+}
+OTHER_ORDER = {
+    "05-parameters/README.md",  # each of its parts has a formula or shapes, and an example by hand: "5.1 By hand"
+    "06-self-attention/1-averages.md",  # the example leads to the formula
+}
+OTHER_SECTIONS = {"06-self-attention/README.md": ["The six parts"]}  # pages of parts may have any: they explain more
+
+
+def sections_of(path):
+    """Its headings without the number of a part and what follows a colon: "5.2 Shapes: names" is "Shapes"."""
+    text = re.sub(r"^```.*?^```$", "", path.read_text(), flags=re.M | re.S)
+    return [re.sub(r"^\d\.\d |[:：].*", "", heading) for heading in re.findall(r"^## (.*)$", text, re.M)]
+
+
+class Sections(unittest.TestCase):
+    def test_are_the_same_in_every_handout(self):
+        for _, english, _ in pages():
+            name = str(english.relative_to(ROOT / "stages"))
+            headings = sections_of(english)
+            known = list(dict.fromkeys(heading for heading in headings if heading in SECTIONS))
+            expected = [heading for heading in SECTIONS if heading not in LACKS.get(name, ())]
+            if name in OTHER_ORDER:
+                known, expected = sorted(known), sorted(expected)
+            self.assertEqual(known, expected, english)
+            others = [heading for heading in headings if heading not in SECTIONS]
+            if english.name == LANGUAGES["en"]:
+                self.assertEqual(others, OTHER_SECTIONS.get(name, []), english)
+
+    def test_have_the_same_names_in_every_chinese_handout(self):
+        for _, english, chinese in pages():
+            here, there = sections_of(english), sections_of(chinese)
+            self.assertEqual(len(here), len(there), chinese)
+            for heading, found in zip(here, there):
+                self.assertEqual(found, SECTIONS.get(heading, found), f"{chinese}: '{heading}'")
+
+
+GLOSSARIES = {"en": ROOT / "docs" / "glossary.md", "zh": ROOT / "docs" / "glossary.zh.md"}
+LINK = re.compile(r"\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^)\s]+)\)")
+NO_PROSE = (r"^```.*?^```$", r"^<!-- own work.*?^<!-- end of own work -->$", r"<details>.*?</details>", r"<!--.*?-->",
+            r"`[^`]*`", r"!\[.*?\]\(.*?\)", r"^#+ [^\n]*$")
+
+
+class Term:
+    """An entry of the glossary."""
+    # Of these a program cannot tell the term from the everyday word ("passed by value"). In Chinese that also holds
+    # for every name of one character. They have to be linked somewhere, and on the same pages in both languages.
+    EVERYDAY = "value", "scale", "参数"
+
+    def __init__(self, anchor, name, section):
+        self.anchor, self.name = anchor, name
+        self.is_everyday = name.lower() in self.EVERYDAY or len(name) == 1
+        self.begins = "cuda" if section == "GPU" else "hello"  # "thread" is an ordinary word of C++ before that
+
+    def pattern(self):
+        if not self.name.isascii():
+            return re.escape(self.name)
+        stem, ending = self.name, r"(?:s|es)?"
+        for tail, forms in ("y", "(?:y|ies)"), ("isation", r"i[sz]\w+"), ("ise", r"i[sz]\w+"):
+            if self.name.endswith(tail):
+                stem, ending = self.name.removesuffix(tail), forms
+        words = re.escape(stem).replace(r"\ ", r"\s+")
+        return rf"(?<![A-Za-z0-9_-]){words}{ending}(?![A-Za-z0-9_])"
+
+
+def terms(language):
+    """The entries of a glossary: {anchor: Term}."""
+    section, anchor, found = None, None, {}
+    for line in GLOSSARIES[language].read_text().splitlines():
+        if line.startswith("## "):
+            section = line[3:]
+        elif named := re.match(r'<a id="(.*?)">', line):
+            anchor = named[1]
+        elif line.startswith("### "):
+            heading = line[4:]
+            place = anchor or re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+            found[place] = Term(place, re.split(r" \(|（", heading)[0], section)
+    return found
+
+
+def blanked(pattern, text):
+    """Without what fits the pattern; every other character stays at its place."""
+    return re.sub(pattern, lambda found: re.sub(r"[^\n]", " ", found[0]), text, flags=re.M | re.S)
+
+
+def prose(path):
+    """What a student reads as sentences: no code, no headings, nothing that is folded."""
+    text = path.read_text()
+    for pattern in NO_PROSE:
+        text = blanked(pattern, text)
+    return text
+
+
+def glossary_links(text, language):
+    """(where it begins, anchor) of each link to an entry."""
+    start = f"../../docs/{GLOSSARIES[language].name}#"
+    return [(link.start(), link[2].removeprefix(start)) for link in LINK.finditer(text) if link[2].startswith(start)]
+
+
+class Glossary(unittest.TestCase):
+    def uses(self, text, sought, language):
+        """(where, Term) of each use of a term. A longer name hides a shorter one in it, and the text of any other link
+        is a title."""
+        start = f"../../docs/{GLOSSARIES[language].name}#"
+        titles = "|".join(re.escape(link[0]) for link in LINK.finditer(text) if not link[2].startswith(start))
+        text = blanked(r"\]\([^)\s]+\)", blanked(titles, text) if titles else text)
+        named = sorted(sought.values(), key=lambda term: -len(term.name))
+        pattern = "|".join(f"({term.pattern()})" for term in named)
+        return [(found.start(), named[found.lastindex - 1]) for found in re.finditer(pattern, text, re.I)]
+
+    def missing_links(self, language):
+        """The first use of each term that has no link to its entry, neither there nor earlier in the course."""
+        sought, linked, missing, begun = terms(language), set(), {}, set()
+        for page in in_reading_order(language):
+            begun |= {stage["slug"] for stage in STAGES if folder(stage) == page.parent}
+            text = prose(page)
+            links = [(at, 0, anchor) for at, anchor in glossary_links(text, language)]
+            uses = [(at, 1, term.anchor) for at, term in self.uses(text, sought, language)]
+            for at, is_use, anchor in sorted(links + uses):
+                if not is_use:
+                    linked.add(anchor)
+                elif anchor not in linked | set(missing) and sought[anchor].begins in begun:
+                    if not sought[anchor].is_everyday:
+                        line = text.count("\n", 0, at) + 1
+                        missing[anchor] = (f"{page.relative_to(ROOT)}:{line}: this is the first use of "
+                                           f"'{sought[anchor].name}': link it to {GLOSSARIES[language].name}#{anchor}")
+        for term in sought.values():
+            if term.is_everyday and term.anchor not in linked:
+                missing[term.anchor] = f"no handout links '{term.name}' to {GLOSSARIES[language].name}#{term.anchor}"
+        return list(missing.values())
+
+    def test_is_linked_where_a_term_is_first_used(self):
+        for language in LANGUAGES:
+            missing = self.missing_links(language)
+            self.assertEqual(missing, [], "\n" + "\n".join(missing))
+
+    def test_is_linked_on_the_same_pages_in_both_languages(self):
+        for english, chinese in zip(in_reading_order("en"), in_reading_order("zh")):
+            here, there = (collections.Counter(anchor for _, anchor in glossary_links(prose(page), language))
+                           for page, language in ((english, "en"), (chinese, "zh")))
+            self.assertEqual(here, there, f"{english} and its Chinese page link other entries of the glossary")
 
 
 def numbers(values, digits=4):
@@ -370,6 +546,7 @@ def by_hand():
     shares, cold = softmax([2, 1, 0]), softmax([2, 1, 0], 0.5)
     score = 2 / math.sqrt(2)
     seen = softmax([0, score])
+    masked = softmax([-3, -2, 0, 0])
     scale = struct.unpack("<e", struct.pack("<e", 0.01))[0]
     q8 = [round(value / 0.01) for value in (0.5, -1.27, 0.8, 0)]
     return {
@@ -384,13 +561,16 @@ def by_hand():
         "parameters": [f"0x{struct.unpack('<H', struct.pack('<e', 0.15625))[0]:04x}",
                        f"0x{struct.unpack('<I', struct.pack('<f', 0.15625))[0]:08x}",
                        f"0x{struct.unpack('<I', struct.pack('<f', 0.15625))[0] >> 16:04x}",
-                       f"{2.0 ** -24:.8f}"],
+                       f"{2.0 ** -24:.8f}", f"= 2 · 48 = {2 * 48}", f"192 / 4 = {192 // 4}", f"4 · 48 = {4 * 48}",
+                       f"4 · 64 = {4 * 64}"],
         "self-attention": [numbers(softmax([0, 1])), f"{1 + math.exp(-1):.4f}", numbers([math.exp(-1), 1]),
                            f"({math.cos(1):.4f}, {math.sin(1):.4f})", f"{score_after_rope(3, 1):.4f}",
                            f"{score_after_rope(3, 2):.4f}", *turns(48, 10_000), f"{math.sqrt(48):.1f}",
                            numbers([0, score]), numbers(seen), numbers([10 * seen[0], 10 * seen[1]], 3),
                            "[" + ", ".join(f"{w:.4f}" for w in softmax([7, 0, -7])) + "]",
-                           "[" + ", ".join(f"{w:.4f}" for w in softmax([1, 0, -1])) + "]"],
+                           "[" + ", ".join(f"{w:.4f}" for w in softmax([1, 0, -1])) + "]",
+                           numbers(masked), f"{sum(masked[2:]):.4f}", f"8 / 2 = {8 // 2}", f"12 / 4 = {12 // 4}",
+                           f"7 / 3 = {7 // 3}"],
         "simd": [numbers([1 * 5 + 3 * 7, 2 * 6 + 4 * 8]), f"`{1 * 5 + 2 * 6 + 3 * 7 + 4 * 8}`"],
         "quantization": [numbers(q8), f"0x{struct.unpack('<H', struct.pack('<e', 0.01))[0]:04x}",
                          f"[{', '.join(f'{value * scale:.4f}' for value in q8)}]",
