@@ -19,7 +19,7 @@ TestFunction find_test(std::string_view name);
 bool apply_test(Runtime& runtime, std::string_view name, const Value& value,
                 const Arguments& arguments);
 
-// The functions that every template has: range, namespace, dict, joiner, raise_exception,
+// The functions that every template has: range, namespace, raise_exception,
 // strftime_now. nullopt if there is none of this name.
 std::optional<Value> find_function(Runtime& runtime, std::string_view name);
 

@@ -30,22 +30,6 @@ class Function : public Object {
   Body body_;
 };
 
-// Prints nothing the first time it is called, its separator from then on.
-class Joiner : public Object {
- public:
-  explicit Joiner(const Value& separator) : separator_(separator) {}
-  std::string name() const override { return "Joiner"; }
-  bool is_callable() const override { return true; }
-  Value call(Runtime& runtime, const Arguments& arguments) override {
-    arguments.take("joiner", {});
-    return std::exchange(used_, true) ? separator_ : runtime.text({});
-  }
-
- private:
-  Value separator_;
-  bool used_ = false;
-};
-
 Value range(Runtime& runtime, const Arguments& arguments) {
   const auto given = arguments.take("range", {"start", "stop", "step"}, 1);
   const std::int64_t begin = given[1] ? whole_of(*given[0], "range") : 0;
@@ -65,44 +49,21 @@ Value range(Runtime& runtime, const Arguments& arguments) {
   return runtime.list(std::move(values));
 }
 
-// The items of dict(a=1) or dict(other): what Namespace and dict begin with.
-Dict items_of(Runtime& runtime, const Arguments& arguments, std::string_view function) {
-  Dict dict;
-  if (arguments.by_place.size() > 1) throw Failure("{}: expected one dict", function);
-  if (!arguments.by_place.empty()) {
-    const Value& given = arguments.by_place[0];
-    if (given.is(Kind::Dict)) {
-      dict = *given.dict;
-    } else {
-      for (const Value& pair : elements(runtime, given)) {
-        if (!pair.is_sequence() || pair.list->size() != 2) {
-          throw Failure("{}: expected pairs, found {}", function, kind_name(pair));
-        }
-        put(runtime, dict, (*pair.list)[0], (*pair.list)[1]);
-      }
+// namespace(a=1) or namespace(dict)
+Value make_namespace(Runtime& runtime, const Arguments& arguments) {
+  if (arguments.by_place.size() > 1) throw Failure("namespace: expected one dict");
+  Value result = runtime.object<Namespace>();
+  auto& space = static_cast<Namespace&>(*result.object);
+  for (const Value& given : arguments.by_place) {
+    if (!given.is(Kind::Dict)) {
+      throw Failure("namespace: expected a dict, found {}", kind_name(given));
+    }
+    for (const auto& [name, value] : given.dict->items) {
+      space.set(runtime, text_of(name, "namespace").bytes(), value);
     }
   }
-  for (const auto& [name, value] : arguments.by_name) {
-    put(runtime, dict, runtime.text(MarkedText(name)), value);
-  }
-  return dict;
-}
-
-Value make_dict(Runtime& runtime, const Arguments& arguments) {
-  return runtime.dict(items_of(runtime, arguments, "dict"));
-}
-
-Value make_namespace(Runtime& runtime, const Arguments& arguments) {
-  Value result = runtime.object<Namespace>();
-  for (const auto& [name, value] : items_of(runtime, arguments, "namespace").items) {
-    static_cast<Namespace*>(result.object)->set(runtime, text_of(name, "namespace").bytes(), value);
-  }
+  for (const auto& [name, value] : arguments.by_name) space.set(runtime, name, value);
   return result;
-}
-
-Value make_joiner(Runtime& runtime, const Arguments& arguments) {
-  const auto given = arguments.take("joiner", {"sep"});
-  return runtime.object<Joiner>(given[0] ? *given[0] : runtime.text(MarkedText(", ")));
 }
 
 Value raise_exception(Runtime& runtime, const Arguments& arguments) {
@@ -155,9 +116,7 @@ void Namespace::set(Runtime& runtime, std::string_view name, const Value& value)
 std::optional<Value> find_function(Runtime& runtime, std::string_view name) {
   static constexpr std::pair<std::string_view, Function::Body> kFunctions[] = {
       {"range", range},
-      {"dict", make_dict},
       {"namespace", make_namespace},
-      {"joiner", make_joiner},
       {"raise_exception", raise_exception},
       {"strftime_now", strftime_now},
   };

@@ -22,36 +22,9 @@ class Loop : public Object {
 
   std::optional<Value> attribute(Runtime& runtime, std::string_view name) override;
 
-  // loop.changed(value): not what it was in the last turn that asked.
-  bool changed(Runtime& runtime, const Value& value) {
-    const bool same = last_ && equal(runtime, *last_, value);
-    last_ = value;
-    return !same;
-  }
-  std::size_t index() const { return index_; }
-
  private:
   const Values& values_;
   std::size_t index_ = 0;
-  std::optional<Value> last_;
-};
-
-// loop.cycle(a, b) and loop.changed(value)
-class LoopMethod : public Object {
- public:
-  LoopMethod(Loop& loop, bool cycles) : loop_(loop), cycles_(cycles) {}
-  std::string name() const override { return cycles_ ? "loop.cycle" : "loop.changed"; }
-  bool is_callable() const override { return true; }
-  Value call(Runtime& runtime, const Arguments& arguments) override {
-    const Values& given = arguments.by_place;
-    if (!cycles_) return Value::of_bool(loop_.changed(runtime, runtime.tuple(given)));
-    if (given.empty()) throw Failure("loop.cycle: expected something to choose from");
-    return given[loop_.index() % given.size()];
-  }
-
- private:
-  Loop& loop_;
-  bool cycles_;
 };
 
 std::optional<Value> Loop::attribute(Runtime& runtime, std::string_view name) {
@@ -72,8 +45,6 @@ std::optional<Value> Loop::attribute(Runtime& runtime, std::string_view name) {
     return index_ + 1 == values_.size() ? runtime.undefined("'loop.nextitem' of the last")
                                         : values_[index_ + 1];
   }
-  if (name == "cycle") return runtime.object<LoopMethod>(*this, true);
-  if (name == "changed") return runtime.object<LoopMethod>(*this, false);
   return std::nullopt;
 }
 
@@ -185,9 +156,6 @@ Interpreter::Flow Interpreter::run(const Statement& statement, Scope& scope) {
     scope.set(macro->macro->name, runtime_.object<Macro>(*this, macro->macro, scope));
   } else if (const auto* call = std::get_if<CallStatement>(&is)) {
     run_call(*call, scope);
-  } else if (const auto* filtered = std::get_if<FilterStatement>(&is)) {
-    const Value text = captured(filtered->body, new_scope(scope));
-    print(to_text(runtime_, filter(*filtered->filter, scope, &text)));
   } else if (const auto* generation = std::get_if<GenerationStatement>(&is)) {
     print(*captured(generation->body, new_scope(scope)).text);
   } else {

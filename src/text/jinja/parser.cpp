@@ -77,10 +77,6 @@ class Parser {
     if (tag == "with") return {line, with_statement()};
     if (tag == "macro") return {line, macro_statement()};
     if (tag == "call") return {line, call_statement()};
-    if (tag == "filter") {
-      ExpressionPtr filter = expressions_.filters_of(expressions_.filter(nullptr));
-      return {line, FilterStatement{std::move(filter), outside_loops("endfilter")}};
-    }
     if (tag == "generation") return {line, GenerationStatement{outside_loops("endgeneration")}};
     if (tag == "break" || tag == "continue") {
       if (loops_ == 0) {

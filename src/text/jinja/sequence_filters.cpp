@@ -183,62 +183,6 @@ Value items(Runtime& runtime, const Value& value, const Arguments& arguments) {
   return runtime.list(std::move(pairs));
 }
 
-Value attr(Runtime& runtime, const Value& value, const Arguments& arguments) {
-  const Value name = *arguments.take("attr", {"name"}, 1)[0];
-  text_of(name, "attr");
-  if (!value.is(Kind::Dict)) return attribute(runtime, value, name.bytes());
-  if (auto own = method(runtime, value, name.bytes())) return *own;  // no key, unlike value.name
-  return runtime.undefined("an attribute of a dict");
-}
-
-Value groupby(Runtime& runtime, const Value& value, const Arguments& arguments) {
-  const auto given = arguments.take("groupby", {"attribute", "default", "case_sensitive"}, 1);
-  const bool case_sensitive = given[2] && is_true(*given[2]);
-  const auto value_of = [&](const Value& one) {
-    return attribute_path(runtime, one, *given[0], given[1]);
-  };
-  Values all = elements(runtime, value), keys;
-  for (const Value& one : all) {
-    keys.push_back(sort_key(runtime, value_of(one), {}, case_sensitive));
-  }
-  Values sorted_keys = keys;
-  sort_by(runtime, sorted_keys, keys, false);
-  sort_by(runtime, all, keys, false);
-  Values groups;
-  for (std::size_t i = 0; i < all.size();) {
-    Values group;
-    std::size_t end = i;
-    for (; end < all.size() && equal(runtime, sorted_keys[i], sorted_keys[end]); ++end) {
-      group.push_back(all[end]);
-    }
-    groups.push_back(runtime.tuple({value_of(all[i]), runtime.list(std::move(group))}));
-    i = end;
-  }
-  return runtime.list(std::move(groups));
-}
-
-Value batch(Runtime& runtime, const Value& value, const Arguments& arguments) {
-  const auto given = arguments.take("batch", {"linecount", "fill_with"}, 1);
-  const std::int64_t size = whole_of(*given[0], "batch");
-  if (size < 1) throw Failure("batch: expected at least 1, found {}", size);
-  const Values all = elements(runtime, value);
-  Values rows, row;
-  for (const Value& one : all) {
-    row.push_back(one);
-    if (static_cast<std::int64_t>(row.size()) < size) continue;
-    rows.push_back(runtime.list(std::move(row)));
-    row.clear();
-  }
-  if (!row.empty()) {
-    while (given[1] && !given[1]->is(Kind::None) && static_cast<std::int64_t>(row.size()) < size) {
-      runtime.use_bytes(sizeof(Value));
-      row.push_back(*given[1]);
-    }
-    rows.push_back(runtime.list(std::move(row)));
-  }
-  return runtime.list(std::move(rows));
-}
-
 // map('filter', arguments) or map(attribute='name', default=...).
 Value map(Runtime& runtime, const Value& value, const Arguments& arguments) {
   if (!is_true(value)) return runtime.list({});  // None too, as in Jinja
@@ -304,9 +248,6 @@ FilterFunction find_sequence_filter(std::string_view name) {
       {"max", max},
       {"sum", sum},
       {"items", items},
-      {"attr", attr},
-      {"groupby", groupby},
-      {"batch", batch},
       {"map", map},
       {"select", chosen<true, false>},
       {"reject", chosen<false, false>},

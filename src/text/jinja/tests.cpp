@@ -54,26 +54,8 @@ bool is_odd(Runtime& runtime, const Value& value, const Arguments& arguments) {
   arguments.take("odd", {});
   return rest(runtime, value, Value::of_integer(2)).real() == 1.0;
 }
-bool is_divisible(Runtime& runtime, const Value& value, const Arguments& arguments) {
-  return rest(runtime, value, *arguments.take("divisibleby", {"num"}, 1)[0]).real() == 0.0;
-}
-
-bool is_same(Runtime& runtime, const Value& value, const Arguments& arguments) {
-  const Value other = *arguments.take("sameas", {"other"}, 1)[0];
-  return value.kind == other.kind && equal(runtime, value, other);
-}
-
 bool is_in(Runtime& runtime, const Value& value, const Arguments& arguments) {
   return contains(runtime, *arguments.take("in", {"seq"}, 1)[0], value);
-}
-
-bool is_filter(Runtime&, const Value& value, const Arguments& arguments) {
-  arguments.take("filter", {});
-  return value.is(Kind::String) && find_filter(value.bytes()) != nullptr;
-}
-bool is_test(Runtime&, const Value& value, const Arguments& arguments) {
-  arguments.take("test", {});
-  return value.is(Kind::String) && find_test(value.bytes()) != nullptr;
 }
 
 template <bool upper_wanted>
@@ -112,13 +94,9 @@ TestFunction find_test(std::string_view name) {
       {"callable", is_callable},
       {"even", is_even},
       {"odd", is_odd},
-      {"divisibleby", is_divisible},
-      {"sameas", is_same},
       {"in", is_in},
       {"upper", is_case<true>},
       {"lower", is_case<false>},
-      {"filter", is_filter},
-      {"test", is_test},
       {"eq", compares<Order::Equal>},
       {"equalto", compares<Order::Equal>},
       {"==", compares<Order::Equal>},

@@ -201,22 +201,6 @@ Value round(Runtime&, const Value& value, const Arguments& arguments) {
       std::strtod(fmt::format("{:.{}f}", value.real(), precision).c_str(), nullptr));
 }
 
-Value wordcount(Runtime& runtime, const Value& value, const Arguments& arguments) {
-  arguments.take("wordcount", {});
-  const Value text = as_text(runtime, value);
-  runtime.step(text.text->size() / 4);
-  std::int64_t n = 0;
-  bool in_word = false;
-  for (std::string_view rest = text.bytes(); !rest.empty();) {
-    const CodePoint c = first_code_point(rest);
-    const bool word = is_letter(c.value) || is_numeric(c.value) || c.value == '_';
-    n += word && !in_word;
-    in_word = word;
-    rest.remove_prefix(c.length);
-  }
-  return Value::of_integer(n);
-}
-
 }  // namespace
 
 FilterFunction find_text_filter(std::string_view name) {
@@ -237,7 +221,6 @@ FilterFunction find_text_filter(std::string_view name) {
       {"float", to_float},
       {"abs", absolute},
       {"round", round},
-      {"wordcount", wordcount},
   };
   for (const auto& [known, filter] : kFilters) {
     if (known == name) return filter;

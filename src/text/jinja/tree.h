@@ -117,10 +117,6 @@ struct CallStatement {  // {% call(parameters) macro(...) %} body {% endcall %}
   ExpressionPtr call;
   std::shared_ptr<const MacroBody> caller;
 };
-struct FilterStatement {
-  ExpressionPtr filter;
-  Block body;
-};
 struct GenerationStatement {  // marks answers for training; here only a body
   Block body;
 };
@@ -130,8 +126,8 @@ struct ContinueStatement {};
 struct Statement {
   int line = 0;
   std::variant<DataStatement, OutputStatement, IfStatement, ForStatement, SetStatement,
-               SetBlockStatement, WithStatement, MacroStatement, CallStatement, FilterStatement,
-               GenerationStatement, BreakStatement, ContinueStatement>
+               SetBlockStatement, WithStatement, MacroStatement, CallStatement, GenerationStatement,
+               BreakStatement, ContinueStatement>
       is;
 };
 
