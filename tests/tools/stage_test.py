@@ -386,6 +386,16 @@ class Stale(Tree):
         with self.subTest("mended"):
             self.source.write_text(PROGRAM.replace("MARK", "third"))
             self.assertEqual(self.says(), "third")
+        with self.subTest("a warning about a student's file is shown, one about ours is not"):
+            for folder in ("stages/01-one", "src/operators"):
+                (self.root / folder).mkdir(parents=True)
+                (self.root / folder / "one.cpp").write_text(f"int {folder[:3]}() {{ int nobody_reads; return 1; }}\n")
+            (self.root / "src" / "CMakeLists.txt").write_text(
+                "add_executable(stagecraft programs/story.cpp ../stages/01-one/one.cpp operators/one.cpp)\n"
+                "target_compile_options(stagecraft PRIVATE -Wall)\n")
+            told = self.stage("story").stderr
+            self.assertRegex(told, r"stages/01-one/one.cpp:1:\d+: warning: .*nobody_reads")
+            self.assertNotIn("operators/one.cpp", told)
         with self.subTest("the whole tree moved"):
             moved = self.root.with_name(self.root.name + " moved")
             self.root.rename(moved)

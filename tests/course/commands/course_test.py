@@ -245,6 +245,14 @@ class Verdicts(unittest.TestCase):
         self.assertIn("config.cpp", then)
 
 
+class Warnings(unittest.TestCase):
+    def test_those_of_a_students_file_are_told_once_by_its_short_name(self):
+        line = ":18:7: warning: unused variable 'n' [-Wunused-variable]"
+        output = "\n".join([f"{course.ROOT}/stages/01-silu/silu.cpp{line}", "   18 |   int n = 3;",
+                            f"../../stages/01-silu/silu.cpp{line}", f"../../src/operators/add.cpp{line}"])
+        self.assertEqual(course.warnings(output), [f"stages/01-silu/silu.cpp{line}"])
+
+
 class Messages(unittest.TestCase):
     def test_have_both_languages_and_the_same_places_in_them(self):
         for key, texts in course.messages().items():
