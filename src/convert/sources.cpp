@@ -1,9 +1,8 @@
 #include "convert/sources.h"
 
 #include <algorithm>
+#include <utility>
 
-#include "base/json.h"
-#include "base/json_text.h"
 #include "base/mapped_file.h"
 #include "checkpoint/checkpoint.h"
 #include "model/config.h"
@@ -15,6 +14,15 @@ namespace stagecraft {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+std::string chat_template_of(const Conversion& conversion) {
+  const std::string own = read_chat_template(conversion.model).text;
+  return own.empty() && conversion.tokenizer ? read_chat_template(*conversion.tokenizer).text : own;
+}
+
+}  // namespace
+
 SourceTokenizer source_tokenizer(const Conversion& conversion) {
   const ModelSource from = conversion.tokenizer.value_or(conversion.model);
   const fs::path& path = from.path();
@@ -24,26 +32,18 @@ SourceTokenizer source_tokenizer(const Conversion& conversion) {
         "the model's own: --tokenizer PATH, or --without-tokenizer",
         path.string());
   }
-  SourceTokenizer source;
-  source.where = path.string();
-  if (const auto description = describe_tokenizer(from)) {
-    source.json = json_text(description->root());
-  } else {
-    const fs::path file = fs::is_directory(path) ? path / "tokenizer.json" : path;
-    if (file.extension() == ".model" || !fs::exists(file)) {
-      throw Error(
-          "{}: expected a tokenizer.json, found none (--without-tokenizer writes the "
-          "weights alone)",
-          path.string());
-    }
-    source.json = read_text_file(file, Json::kMaxBytes);
-    source.where = file.string();
+  if (auto description = describe_tokenizer(from)) {
+    return {std::move(*description), path.string(), chat_template_of(conversion)};
   }
-  source.chat_template = read_chat_template(conversion.model).text;
-  if (source.chat_template.empty() && conversion.tokenizer) {
-    source.chat_template = read_chat_template(from).text;
+  const fs::path file = fs::is_directory(path) ? path / "tokenizer.json" : path;
+  if (file.extension() == ".model" || !fs::exists(file)) {
+    throw Error(
+        "{}: expected a tokenizer.json, found none (--without-tokenizer writes the "
+        "weights alone)",
+        path.string());
   }
-  return source;
+  return {Json(read_text_file(file, Json::kMaxBytes), file.string()), file.string(),
+          chat_template_of(conversion)};
 }
 
 std::string model_name(const ModelSource& model) {

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "base/json.h"
 #include "convert/convert.h"
 #include "model/description.h"
 
@@ -9,7 +10,7 @@ namespace stagecraft {
 
 // What a model says about text, gathered from wherever its format keeps it.
 struct SourceTokenizer {
-  std::string json;           // of a tokenizer.json
+  Json description;           // as a tokenizer.json says it
   std::string where;          // its file, for errors
   std::string chat_template;  // Jinja; "" if there is none
 };

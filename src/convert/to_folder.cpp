@@ -114,8 +114,8 @@ std::string folder_config(const ModelSource& model, const Plan& plan, DType dtyp
 // tokenizer.json and tokenizer_config.json for a model that has none.
 void write_tokenizer(const AtomicFolder& folder, const Conversion& conversion, const Plan& plan) {
   const SourceTokenizer source = source_tokenizer(conversion);
-  const Tokenizer tokenizer = Tokenizer::parse(source.json, source.where);
-  folder.write("tokenizer.json", source.json);
+  const Tokenizer tokenizer = Tokenizer::read(source.description);
+  folder.write("tokenizer.json", json_text(source.description.root()));
   nlohmann::json json = {{"tokenizer_class", "PreTrainedTokenizerFast"},
                          {"clean_up_tokenization_spaces", false},
                          {"model_max_length", plan.max_seq_len}};

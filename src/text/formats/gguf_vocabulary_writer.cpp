@@ -90,11 +90,13 @@ nlohmann::json essence(nlohmann::json part) {
 }
 
 // The name in GGUF; "" if there is none.
-std::string_view pre_name(const nlohmann::json& tokenizer) {
+std::string_view pre_name(JsonNode tokenizer) {
   const auto part = [&](const char* name) {
-    return essence(tokenizer.contains(name) ? tokenizer[name] : nlohmann::json());
+    const auto found = tokenizer.find(name);
+    return essence(found ? json_value(json_text(*found)) : nlohmann::json());
   };
-  const bool ignore_merges = tokenizer["model"].value("ignore_merges", false);
+  const auto ignores = tokenizer.at("model").find("ignore_merges");
+  const bool ignore_merges = ignores && ignores->boolean();
   for (const std::string_view name : gguf_pre_tokenizer_names()) {
     const GgufPreTokenizer& pre = *find_gguf_pre_tokenizer(name);
     if (pre.ignore_merges == ignore_merges &&
@@ -279,12 +281,10 @@ void check_same_ids(const GgufWriter& pairs, const Tokenizer& tokenizer, const s
 
 }  // namespace
 
-void add_gguf_vocabulary(GgufWriter& writer, std::string_view tokenizer_json,
-                         const std::string& where, std::size_t n_rows,
-                         std::span<const TokenId> eos_ids) {
-  const Tokenizer tokenizer = Tokenizer::parse(tokenizer_json, where);
-  const Json document(tokenizer_json, where);
-  const JsonNode root = document.root();
+void add_gguf_vocabulary(GgufWriter& writer, const Json& description, const std::string& where,
+                         std::size_t n_rows, std::span<const TokenId> eos_ids) {
+  const Tokenizer tokenizer = Tokenizer::read(description);
+  const JsonNode root = description.root();
   const JsonNode model = root.at("model");
   if (type_of(model) != "BPE" && type_of(model) != "none") {
     throw Error("{}: its tokenizer cannot be expressed in GGUF: a model of type {}", where,
@@ -305,7 +305,7 @@ void add_gguf_vocabulary(GgufWriter& writer, std::string_view tokenizer_json,
         }
       }
     } else {
-      const std::string_view pre = pre_name(json_value(tokenizer_json));
+      const std::string_view pre = pre_name(root);
       if (pre.empty()) {
         throw Error(
             "{}: its tokenizer cannot be expressed in GGUF, which has no name for the "

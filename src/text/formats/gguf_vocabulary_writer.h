@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "checkpoint/gguf_writer.h"
 #include "text/tokenizer.h"
 
@@ -15,13 +16,12 @@ namespace stagecraft {
 // score. That each token's own text, and some more, then make the same ids, is tried with the
 // reader of our own.
 //
-//   tokenizer_json  its text; `where` names it in errors
-//   n_rows          of the model's embedding: ids that no token has are filled up, unused
-//   eos_ids         tokens that end a text; GGUF has names for three
+//   description  what the tokenizer.json says; `where` names it in errors
+//   n_rows       of the model's embedding: ids that no token has are filled up, unused
+//   eos_ids      tokens that end a text; GGUF has names for three
 //
 // Throws Error naming what GGUF has no words for, or the text that would become other ids.
-void add_gguf_vocabulary(GgufWriter& writer, std::string_view tokenizer_json,
-                         const std::string& where, std::size_t n_rows,
-                         std::span<const TokenId> eos_ids);
+void add_gguf_vocabulary(GgufWriter& writer, const Json& description, const std::string& where,
+                         std::size_t n_rows, std::span<const TokenId> eos_ids);
 
 }  // namespace stagecraft
