@@ -13,8 +13,8 @@ StopReason generate(Session& session, const GenerationOptions& options, Random& 
   if (session.tokens().empty()) throw Error("generate: expected a prompt, found none");
   std::vector<TokenProbability> scratch(session.logits().size());
   for (std::size_t made = 0; made < options.max_tokens; ++made) {
-    const auto told = session.tokens();
-    const auto recent = told.last(std::min(told.size(), options.repeat_last_n));
+    const auto tokens = session.tokens();
+    const auto recent = tokens.last(std::min(tokens.size(), options.repeat_last_n));
     penalize_repeats(session.logits(), recent, options.repeat_penalty);
     const TokenId token = sample(session.logits(), options.sampler, random.uniform(), scratch);
     if (std::find(options.end_tokens.begin(), options.end_tokens.end(), token) !=
@@ -23,7 +23,7 @@ StopReason generate(Session& session, const GenerationOptions& options, Random& 
     }
     if (!on_token(token)) return StopReason::Stopped;
     if (made + 1 == options.max_tokens) break;  // nobody will look at what comes after it
-    if (told.size() == session.context()) return StopReason::ContextFull;
+    if (tokens.size() == session.context()) return StopReason::ContextFull;
     session.feed({&token, 1});
   }
   return StopReason::MaxTokens;

@@ -41,9 +41,9 @@ void linear(const Linear& layer, MatrixView<const float> x, MatrixView<float> y,
     linear_slice(layer, x, y, 0, outputs);
     return;
   }
-  threads.run([&](std::size_t part) {
-    const std::size_t first = outputs * part / threads.size();
-    const std::size_t end = outputs * (part + 1) / threads.size();
+  threads.run([&](std::size_t thread) {
+    const std::size_t first = outputs * thread / threads.size();
+    const std::size_t end = outputs * (thread + 1) / threads.size();
     linear_slice(layer, x, y, first, end - first);
   });
 }

@@ -40,7 +40,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// What a token costs in linear maps, in panels as the CPU backend has them.
+// What a token costs in linear layers, in panels as the CPU backend has them.
 struct TokenCost {
   double operations = 0.0;  // of one token in a prompt: the head, and what the last layer does
                             // beside its keys and values, run for the prompt's last token only
@@ -231,7 +231,7 @@ void add_bench(CLI::App& app) {
       ->capture_default_str()
       ->type_name("N");
   flags->add_layers_to(*command);
-  command->add_flag("--operators", flags->operators, "Only the kernels of the linear maps");
+  command->add_flag("--operators", flags->operators, "Only the kernels of the linear layers");
   command->add_option("--json", flags->json, "Also write all figures to this file")
       ->check(not_empty())
       ->type_name("FILE");

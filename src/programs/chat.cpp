@@ -343,7 +343,7 @@ void add_chat(CLI::App& app) {
       ->type_name("TEXT");
   command
       ->add_option("--chat-template", flags->chat_template,
-                   "How the model wants a conversation written, where it does not say so itself: "
+                   "The format of a conversation, if the model does not have one: "
                    "chatml, llama2, llama3, zephyr, mistral, gemma, phi3, or a file with a Jinja "
                    "template")
       ->type_name("NAME|FILE");

@@ -78,14 +78,14 @@ void add_convert(CLI::App& app) {
       ->required()
       ->check(not_empty())
       ->type_name("OUT");
-  command->add_option("--to", flags->to, "Its format, where the name does not say")
+  command->add_option("--to", flags->to, "Its format, if its name does not say it")
       ->check(one_of({"gguf", "folder", "flm"}));
   command
       ->add_option(
           "--type", flags->type,
           "Of matrices: f32, f16, bf16; in GGUF also q8_0, q4_0, q4_1 (default: as stored)")
       ->check(one_of({"f32", "f16", "bf16", "q8_0", "q4_0", "q4_1"}));
-  command->add_option("--tokenizer", flags->tokenizer, "Vocabulary, where the model brings none")
+  command->add_option("--tokenizer", flags->tokenizer, "The tokenizer, if the model has none")
       ->check(not_empty())
       ->type_name("PATH");
   command->add_flag("--without-tokenizer", flags->without_tokenizer, "Weights and sizes alone");

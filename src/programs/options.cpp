@@ -78,7 +78,7 @@ void GenerationFlags::add_model_to(CLI::App& command) {
   command
       .add_option(
           "--tokenizer", tokenizer,
-          "Vocabulary, where it is not in the model or beside it: tokenizer.bin, tokenizer.json")
+          "The tokenizer (tokenizer.json, tokenizer.bin), if it is not in the model or beside it")
       ->check(not_empty())
       ->type_name("PATH");
 }

@@ -254,7 +254,7 @@ void add_serve(CLI::App& app) {
       ->type_name("FILE");
   command
       ->add_option("--chat-template", flags->chat_template,
-                   "How the model wants a conversation written; as for chat")
+                   "The format of a conversation; as for chat")
       ->type_name("NAME|FILE");
   command
       ->add_option("--beside", flags->beside,

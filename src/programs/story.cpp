@@ -108,13 +108,14 @@ void run_on_ids(const StoryFlags& flags, Engine& engine, const std::vector<Token
   ids_file.write(made);
 }
 
-// --stories N: told side by side, printed one after the other; each is the one that its seed gives.
+// --stories N: they are made side by side and printed one after the other; each is the story of its
+// seed.
 void tell_several(const StoryFlags& flags, Engine& engine, const Tokenizer& tokenizer,
                   std::span<const TokenId> prompt, const TextOptions& options, std::size_t context,
                   std::uint64_t seed) {
   std::vector<Random> randoms;
   for (std::size_t i = 0; i < flags.stories; ++i) randoms.emplace_back(seed + i);
-  std::vector<std::optional<std::string>> told(flags.stories);
+  std::vector<std::optional<std::string>> texts(flags.stories);
   std::size_t shown = 0;
   std::size_t tokens = 0;
   const InterruptGuard guard;
@@ -124,9 +125,9 @@ void tell_several(const StoryFlags& flags, Engine& engine, const Tokenizer& toke
     tokens += made.size();
     StopFilter filter(options.stops);
     const std::string text = filter.push(tokenizer.decode(made));
-    told[which] = begin + text + filter.finish();
-    for (; shown < told.size() && told[shown]; ++shown) {
-      TextPrinter().print(fmt::format("{}{}\n", shown == 0 ? "" : "\n", *told[shown]));
+    texts[which] = begin + text + filter.finish();
+    for (; shown < texts.size() && texts[shown]; ++shown) {
+      TextPrinter().print(fmt::format("{}{}\n", shown == 0 ? "" : "\n", *texts[shown]));
     }
   };
   generate_batch(engine, context, prompt, options.generation, randoms, on_done,
@@ -208,7 +209,8 @@ void add_story(CLI::App& app) {
       ->check(not_empty())
       ->type_name("FILE");
   command
-      ->add_option("--stories", flags->stories, "Tell this many side by side, with seeds one apart")
+      ->add_option("--stories", flags->stories,
+                   "Tell this many side by side; each has the next seed")
       ->check(whole_in_range(1, 512))
       ->excludes(flags->ids_option)
       ->excludes("--print-ids")

@@ -170,7 +170,8 @@ void add_tokenize(CLI::App& app) {
           "the story model if not given")
       ->check(not_empty())
       ->type_name("PATH");
-  command->add_flag("--jsonl", options->jsonl, "One JSON string a line in, one array of ids out");
+  command->add_flag("--jsonl", options->jsonl,
+                    "Read one JSON string per line, write one array of ids per line");
   command->add_flag("--decode", options->decode,
                     "Ids in, text out: bytes exactly, no newline added");
   command->add_flag("--plain", options->plain, "Text that spells a special token stays text");

@@ -13,16 +13,16 @@ std::uint16_t fma_f16(std::uint16_t a, std::uint16_t b, std::uint16_t c);  // ro
 std::uint16_t fma_bf16(std::uint16_t a, std::uint16_t b, std::uint16_t c);
 
 struct F16 {
-  __device__ static inline float widen(std::uint16_t bits) { return f16_to_f32(bits); }
-  __device__ static inline std::uint16_t narrow(float value) { return f32_to_f16(value); }
+  __device__ static inline float to_float(std::uint16_t bits) { return f16_to_f32(bits); }
+  __device__ static inline std::uint16_t from_float(float value) { return f32_to_f16(value); }
   __device__ static inline std::uint16_t fma(std::uint16_t a, std::uint16_t b, std::uint16_t c) {
     return fma_f16(a, b, c);
   }
 };
 
 struct Bf16 {
-  __device__ static inline float widen(std::uint16_t bits) { return bf16_to_f32(bits); }
-  __device__ static inline std::uint16_t narrow(float value) { return f32_to_bf16(value); }
+  __device__ static inline float to_float(std::uint16_t bits) { return bf16_to_f32(bits); }
+  __device__ static inline std::uint16_t from_float(float value) { return f32_to_bf16(value); }
   __device__ static inline std::uint16_t fma(std::uint16_t a, std::uint16_t b, std::uint16_t c) {
     return fma_bf16(a, b, c);
   }
@@ -34,10 +34,10 @@ struct Number16 {
   std::uint16_t bits;
 
   Number16() = default;
-  __device__ inline Number16(float value) : bits(Format::narrow(value)) {}
+  __device__ inline Number16(float value) : bits(Format::from_float(value)) {}
   __device__ inline Number16(double value) : Number16(static_cast<float>(value)) {}
   __device__ inline Number16(int value) : Number16(static_cast<float>(value)) {}
-  __device__ inline operator float() const { return Format::widen(bits); }
+  __device__ inline operator float() const { return Format::to_float(bits); }
 
   __device__ friend inline Number16 operator+(Number16 a, Number16 b) { return a.f() + b.f(); }
   __device__ friend inline Number16 operator-(Number16 a, Number16 b) { return a.f() - b.f(); }
@@ -77,7 +77,7 @@ struct Number16 {
   }
 
  private:
-  __device__ inline float f() const { return Format::widen(bits); }
+  __device__ inline float f() const { return Format::to_float(bits); }
 };
 
 // Two of them in four bytes.
