@@ -88,9 +88,9 @@ def next_step(result, selection=None):
     stage = result.stage
     if result.status == "passed":
         milestone = stage.milestone and course.say("test_milestone", stage.milestone[course.language()])
-        if progress.next_unfinished(course.stages()) is None:
-            return "\n".join(filter(None, [milestone, course.say("where_all_done")]))
-        return "\n".join(filter(None, [milestone, course.say("test_hear", selection or stage.id, stage.program, stage.id)]))
+        hear = course.say("test_hear", selection or stage.id, stage.program, stage.id)
+        all_done = progress.are_all_right(course.stages()) and course.say("where_all_done")
+        return "\n".join(filter(None, [milestone, hear, all_done]))
     to_write = result.status == "unwritten" or result.is_begun
     files = files_to_edit(result)
     if result.status == "slow":

@@ -134,7 +134,7 @@ constexpr Key kDeepseekKeys[] = {
     {"expert_group_used_count", "topk_group", kSize},
 };
 constexpr Flag kDeepseekFlags[] = {{"stored_heads_apart", "blk.0.attn_k_b.weight"}};
-// llama.cpp knows no groups and does not scale where the file does not say so.
+// Where the file does not say, llama.cpp forms no groups and does not scale.
 constexpr std::string_view kDeepseekFixed =
     R"({"q_lora_rank": null, "n_group": 1, "topk_group": 1, "routed_scaling_factor": 1.0})";
 constexpr std::string_view kDeepseekNoEffect[] = {
@@ -283,7 +283,7 @@ constexpr GgufField kBloomFields[] = {
     {"max_position_embeddings", "seq_length"}, {"rope_theta", ""},
 };
 
-// Falcon 40B has two norms per layer; Falcon 7B and 11B have one, which is the name of the second.
+// Falcon 40B has two norms per layer. Falcon 7B has one, whose name is "attn_norm" too.
 constexpr Name kFalconNames[] = {
     {"attn_norm", "ln_mlp"},
     {"attn_norm_2", "ln_attn"},

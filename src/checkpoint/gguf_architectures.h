@@ -38,8 +38,8 @@ struct GgufKey {
   bool required = false;
 };
 
-// A field of config.json that is true if the file has a tensor, or if it has not. Of several for
-// one field, one that is true is enough.
+// A field of config.json that is true if the file has a tensor, or if it has not. If several name
+// one field, it is true if one of them holds.
 struct GgufTensorFlag {
   std::string_view field, tensor;
   bool if_present = true;

@@ -14,7 +14,8 @@ namespace stagecraft {
 namespace {
 
 using Names = std::span<const GgufTensorName>;
-constexpr std::size_t kMaxParts = 1u << 16;  // experts or heads
+constexpr std::size_t kMaxParts = 1u << 16;    // experts or heads
+constexpr std::size_t kMaxTensors = 1u << 18;  // with those of each; DeepSeek-V3 has 62,000
 
 const GgufTensorName* find_name(Names names, std::string_view name) {
   const auto found = std::ranges::find(names, name, &GgufTensorName::gguf);
@@ -170,6 +171,10 @@ void GgufWeights::add_each(const StoredTensor& stored, const std::string& key,
     throw Error("{}: tensor '{}': expected a {} for each of {} {} ('{}'), found {}",
                 file_->metadata().file(), stored.name, is_bias ? "bias" : "matrix", n, parts, key,
                 shape_text(stored.shape));
+  }
+  if (tensors_.size() + n > kMaxTensors) {
+    throw Error("{}: tensor '{}': expected at most {} matrices in all, found more",
+                file_->metadata().file(), stored.name, kMaxTensors);
   }
   const std::size_t bytes = stored.bytes.size() / n;
   for (std::size_t i = 0; i < n; ++i) {

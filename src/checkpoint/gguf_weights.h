@@ -15,7 +15,7 @@ namespace stagecraft {
 // knows one naming only:
 //   names      blk.3.attn_q.weight -> model.layers.3.self_attn.q_proj.weight; unknown names stay as
 //              they are
-//   experts    one tensor with a matrix per expert, or per head, becomes a tensor per expert
+//   experts    one tensor with a matrix per expert, or per head, becomes one tensor each
 //   q, k, v    in one tensor become three
 //   row order  some architectures store each head of q and k with the two rows of a RoPE pair side
 //              by side; here the first halves come first (rope_pairs.h)

@@ -23,6 +23,9 @@ std::string_view text_of(std::span<const std::byte> bytes) {
 
 void refuse_other_formats(std::span<const std::byte> bytes, const std::string& file) {
   refuse_lfs_pointer(text_of(bytes), file);
+  if (text_of(bytes).starts_with("GGUF")) {
+    throw Error("{}: expected a llama2.c file, found a GGUF file: let its name end in .gguf", file);
+  }
   if (text_of(bytes).starts_with("PK\x03\x04") || text_of(bytes).starts_with("\x80\x02")) {
     throw Error(
         "{}: expected a llama2.c file, found a Python pickle, which this engine does not run",

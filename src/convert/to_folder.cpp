@@ -92,8 +92,8 @@ std::string folder_config(const ModelSource& model, const Plan& plan, DType dtyp
   auto json = json_value(config_text(model).json);
   for (const auto& [key, value] : json.items()) {
     if (!key.starts_with(kStoredFields)) continue;
-    throw Error("{}: a folder cannot hold {}'s tensors in the order of this file", model.name(),
-                plan.model_type);
+    throw Error("{}: a folder cannot hold {} as this file stores it ('{}')", model.name(),
+                plan.model_type, key);
   }
   const std::string family = plan.model_type;
   if (!json.contains("architectures")) {

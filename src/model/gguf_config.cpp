@@ -128,7 +128,7 @@ void add_heads(ArchitectureKeys& keys, const GgufArchitecture& architecture,
   }
 }
 
-// The keys whose value must be this one.
+// Throws Error if the file has this key with another value.
 void expect_size(ArchitectureKeys& keys, std::string_view name, std::size_t value) {
   if (keys.has(name) && keys.size(name) != value) keys.refuse(name, fmt::format("{}", value));
 }
@@ -153,7 +153,7 @@ void add_latent_heads(ArchitectureKeys& keys, nlohmann::json& config) {
   expect_size(keys, "attention.value_length", latent);
 }
 
-// How experts are scored, which the model type says too.
+// How experts are scored, which the model type says too; 0 groups are 1, and a scale of 0 is none.
 void check_experts(ArchitectureKeys& keys, const GgufArchitecture& architecture,
                    nlohmann::json& config) {
   constexpr std::string_view kScores = "expert_gating_func";
@@ -161,8 +161,8 @@ void check_experts(ArchitectureKeys& keys, const GgufArchitecture& architecture,
   if ((keys.is_set(kScores) ? keys.size(kScores) : 1) != expected) {
     keys.refuse(kScores, architecture.sigmoid ? "2 (sigmoid)" : "1 (softmax)");
   }
-  for (const char* groups : {"n_group", "topk_group"}) {
-    if (config[groups].is_null()) config[groups] = 1;
+  for (const char* field : {"n_group", "topk_group", "routed_scaling_factor"}) {
+    if (config[field].is_null()) config[field] = 1;
   }
   const bool grouped = !architecture.sigmoid && config["n_group"] != 1;
   if (grouped) config["topk_method"] = "group_limited_greedy";

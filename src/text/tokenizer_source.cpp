@@ -10,6 +10,8 @@
 namespace stagecraft {
 
 std::optional<Json> describe_tokenizer(const ModelSource& model) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(model.path(), ignored)) return std::nullopt;
   if (const auto file = model.gguf()) return describe_gguf_tokenizer(file->metadata());
   if (const auto file = model.llama2c()) {
     return describe_llama2c_tokenizer_beside(model.path(), file->header().vocab_size);

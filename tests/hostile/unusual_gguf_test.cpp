@@ -74,6 +74,19 @@ TEST(UnusualGguf, ReadsDeepSeeksMatricesAsTheyWereTrained) {
                         logits_of(textbook_engine(kFolder + "deepseek-v2-greedy.gguf"))));
 }
 
+// A scale of 0 is none, as in llama.cpp.
+TEST(UnusualGguf, TakesAScaleOfZeroForNone) {
+  const TemporaryFolder folder;
+  RawGguf raw = RawGguf::read(kFolder + "deepseek-v3-groups.gguf");
+  const auto logits_with = [&](float scale) {
+    raw.set("deepseek2.expert_weights_scale", f32(scale));
+    write_file(folder.file("scaled.gguf"), raw.bytes());
+    return logits_of(textbook_engine(folder.file("scaled.gguf")));
+  };
+  EXPECT_TRUE(same_bits(logits_with(0.0f), logits_with(1.0f)));
+  EXPECT_FALSE(same_bits(logits_with(2.5f), logits_with(1.0f)));
+}
+
 // A last layer that predicts a second token takes no part.
 TEST(UnusualGguf, LeavesOutLayersThatPredictFurtherTokens) {
   const TemporaryFolder folder;

@@ -20,6 +20,7 @@ constexpr std::array<std::string_view, 8> kHonoured = {
 // For the norms of latents: transformers uses this number and ignores "rms_norm_eps".
 constexpr float kLatentEps = 1e-6f;
 constexpr std::size_t kMostGuessing = 16;
+constexpr std::size_t kMaxHeads = 1u << 17;  // of all layers; V3 has 7,808
 
 // The heads of latent attention. Each query and key has a part that rope rotates and a part that it
 // does not rotate. The rotated part of the key is the same for all heads.
@@ -116,6 +117,8 @@ DeepSeek parse_deepseek(const ConfigFields& fields) {
     throw Error("{}: 'num_key_value_heads': expected {}, one per head, found {}", fields.where(),
                 model.sizes.n_heads, model.sizes.n_kv_heads);
   }
+  // Each head of each layer has two matrices of its own.
+  at_most(fields, "num_attention_heads", model.sizes.n_heads, kMaxHeads / model.sizes.n_layers);
   model.latent = parse_latent(fields, model.sizes.n_heads);
   model.bias = fields.flag_or("attention_bias", false);
   model.heads_apart = fields.flag_or("stored_heads_apart", false);  // kStoredFields
@@ -324,6 +327,7 @@ Plan deepseek_plan(const ConfigFields& fields) {
     }
   }
   w.logits();
+  plan.unused.push_back("mtp.");  // the same layers in a GGUF file
   for (std::size_t i = 0; i < model.n_guessing; ++i) {
     plan.unused.push_back(fmt::format("model.layers.{}.", sizes.n_layers + i));
   }

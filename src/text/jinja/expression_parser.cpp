@@ -385,7 +385,7 @@ ExpressionPtr ExpressionParser::test(ExpressionPtr value) {
   } else if (is_value && !token.is_name("else") && !token.is_name("or") && !token.is_name("and")) {
     if (token.is_name("is")) tokens_.fail("one test at a time");
     const Level level(*this);
-    Argument argument;  // x is divisibleby 3
+    Argument argument;  // x is equalto 3
     argument.value = postfix(primary());
     result->arguments.push_back(std::move(argument));
   }
