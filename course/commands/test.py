@@ -88,9 +88,7 @@ def next_step(result, selection=None):
     stage = result.stage
     if result.status == "passed":
         milestone = stage.milestone and course.say("test_milestone", stage.milestone[course.language()])
-        hear = course.say("test_hear", selection or stage.id, stage.program, stage.id)
-        all_done = progress.are_all_right(course.stages()) and course.say("where_all_done")
-        return "\n".join(filter(None, [milestone, hear, all_done]))
+        return "\n".join(filter(None, [milestone, course.say("test_hear", selection or stage.id, stage.program, stage.id)]))
     to_write = result.status == "unwritten" or result.is_begun
     files = files_to_edit(result)
     if result.status == "slow":
@@ -183,6 +181,8 @@ def run():
                          sum(result.stage.points for result in results)))
     unfinished = next((result for result in results if result.status != "passed"), None)
     course.tell(next_step(unfinished or results[-1], options.stages))
+    if unfinished is None and progress.are_all_right(known):
+        course.tell(course.say("where_all_done"))
     return 1 if unfinished else 0
 
 

@@ -137,8 +137,22 @@ constexpr Flag kDeepseekFlags[] = {{"stored_heads_apart", "blk.0.attn_k_b.weight
 // Where the file does not say, llama.cpp forms no groups and does not scale.
 constexpr std::string_view kDeepseekFixed =
     R"({"q_lora_rank": null, "n_group": 1, "topk_group": 1, "routed_scaling_factor": 1.0})";
-constexpr std::string_view kDeepseekNoEffect[] = {
-    "nextn_predict_layers"};  // gguf_first_predicting_layer
+constexpr GgufArchitecture kDeepseek2 = {.name = "deepseek2",
+                                         .model_type = "deepseek_v2",
+                                         .names = kDeepseekNames,
+                                         .keys = kDeepseekKeys,
+                                         .flags = kDeepseekFlags,
+                                         .fixed = kDeepseekFixed,
+                                         .latent_heads = true,
+                                         .yarn = true,
+                                         .predicts = true};
+constexpr GgufArchitecture kDeepseek3 = [] {
+  GgufArchitecture third = kDeepseek2;
+  third.model_type = "deepseek_v3";
+  third.marker = "expert_weights_norm";
+  third.sigmoid = true;
+  return third;
+}();
 
 // ---- others -------------------------------------------------------------------------------------
 
@@ -294,11 +308,29 @@ constexpr Name kFalconNames[] = {
     {"ffn_up", "mlp.dense_h_to_4h"},
     {"ffn_down", "mlp.dense_4h_to_h"},
 };
-constexpr std::span kFalconOneNorm = std::span(kFalconNames).subspan(2);
 constexpr GgufField kFalconFields[] = {
     {"intermediate_size", "ffn_hidden_size"},
     {"num_key_value_heads", "num_kv_heads"},
 };
+// As with gptneox, llama.cpp approximates gelu.
+constexpr GgufArchitecture kFalcon40b = {
+    .name = "falcon",
+    .model_type = "falcon",
+    .marker = "blk.0.attn_norm_2.weight",
+    .names = kFalconNames,
+    .layers = "transformer.h.",
+    .norm_eps = kLayerNormEpsilon,
+    .fields = kFalconFields,
+    .fixed = R"({"stored_qkv_apart": true, "new_decoder_architecture": true})",
+    .has_head_dim = false};
+constexpr GgufArchitecture kFalcon7b = [] {
+  GgufArchitecture one_norm = kFalcon40b;
+  one_norm.marker = "";
+  one_norm.names = std::span(kFalconNames).subspan(2);
+  one_norm.fixed = R"({"stored_qkv_apart": true, "new_decoder_architecture": true,
+                       "num_ln_in_parallel_attn": 1})";
+  return one_norm;
+}();
 
 // Files of phi-2 from before its code was part of transformers have q, k and v in one tensor.
 constexpr Name kPhi2Names[] = {
@@ -332,7 +364,6 @@ constexpr Key kQwen35Keys[] = {
 };
 constexpr std::string_view kQwen35NoEffect[] = {
     "rope.dimension_sections",  // of images: the three positions of a text are equal
-    "nextn_predict_layers",     // gguf_first_predicting_layer
 };
 
 constexpr GgufArchitecture kArchitectures[] = {
@@ -443,28 +474,8 @@ constexpr GgufArchitecture kArchitectures[] = {
      .names = kChatGlmNames,
      .flags = kChatGlmFlags,
      .partial_rope = true},
-    {.name = "deepseek2",
-     .model_type = "deepseek_v2",
-     .names = kDeepseekNames,
-     .keys = kDeepseekKeys,
-     .flags = kDeepseekFlags,
-     .fixed = kDeepseekFixed,
-     .latent_heads = true,
-     .yarn = true,
-     .predicts = true,
-     .no_effect = kDeepseekNoEffect},
-    {.name = "deepseek2",
-     .model_type = "deepseek_v3",
-     .marker = "expert_weights_norm",
-     .names = kDeepseekNames,
-     .keys = kDeepseekKeys,
-     .flags = kDeepseekFlags,
-     .fixed = kDeepseekFixed,
-     .latent_heads = true,
-     .sigmoid = true,
-     .yarn = true,
-     .predicts = true,
-     .no_effect = kDeepseekNoEffect},
+    kDeepseek2,
+    kDeepseek3,
     {.name = "ernie4_5", .model_type = "ernie4_5", .flags = kErnieFlags},
     {.name = "command-r",
      .model_type = "cohere",
@@ -514,26 +525,8 @@ constexpr GgufArchitecture kArchitectures[] = {
      .fields = kBloomFields,
      .fixed = kApart,
      .has_head_dim = false},
-    // As with gptneox, llama.cpp approximates gelu.
-    {.name = "falcon",
-     .model_type = "falcon",
-     .names = kFalconOneNorm,
-     .layers = "transformer.h.",
-     .norm_eps = kLayerNormEpsilon,
-     .fields = kFalconFields,
-     .fixed = R"({"stored_qkv_apart": true, "new_decoder_architecture": true,
-                  "num_ln_in_parallel_attn": 1})",
-     .has_head_dim = false},
-    {.name = "falcon",
-     .model_type = "falcon",
-     .marker = "blk.0.attn_norm_2.weight",
-     .names = kFalconNames,
-     .layers = "transformer.h.",
-     .norm_eps = kLayerNormEpsilon,
-     .fields = kFalconFields,
-     .fixed = R"({"stored_qkv_apart": true, "new_decoder_architecture": true,
-                  "num_ln_in_parallel_attn": 2})",
-     .has_head_dim = false},
+    kFalcon7b,
+    kFalcon40b,
     {.name = "phi2",
      .model_type = "phi",
      .names = kPhi2Names,

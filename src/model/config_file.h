@@ -28,6 +28,7 @@ std::optional<std::vector<TokenId>> generation_eos_ids(const ModelSource& model,
 
 // The Config of a model of Llama's family. Throws Error as parse_config, and for another.
 Config read_config(const ModelSource& model);
-Config read_config(const ModelSource& model, const ConfigText& text);  // of config_text
+// The same of a text that config_text(model) gave.
+Config read_config(const ModelSource& model, const ConfigText& text);
 
 }  // namespace stagecraft

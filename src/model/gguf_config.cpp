@@ -153,9 +153,10 @@ void add_latent_heads(ArchitectureKeys& keys, nlohmann::json& config) {
   expect_size(keys, "attention.value_length", latent);
 }
 
-// How experts are scored, which the model type says too; 0 groups are 1, and a scale of 0 is none.
-void check_experts(ArchitectureKeys& keys, const GgufArchitecture& architecture,
-                   nlohmann::json& config) {
+// How experts are chosen. The model type says how they are scored, and the file must agree; 0
+// groups are 1, and a scale of 0 is none.
+void add_routing(ArchitectureKeys& keys, const GgufArchitecture& architecture,
+                 nlohmann::json& config) {
   constexpr std::string_view kScores = "expert_gating_func";
   const std::size_t expected = architecture.sigmoid ? 2 : 1;
   if ((keys.is_set(kScores) ? keys.size(kScores) : 1) != expected) {
@@ -170,7 +171,8 @@ void check_experts(ArchitectureKeys& keys, const GgufArchitecture& architecture,
 
 // llama.cpp's script copies these keys from "rope_scaling". llama.cpp itself computes the factor of
 // attention from the factor of the positions, and ignores what the file says.
-void add_yarn(ArchitectureKeys& keys, bool latent, nlohmann::json& config) {
+void add_yarn(ArchitectureKeys& keys, const GgufArchitecture& architecture,
+              nlohmann::json& config) {
   constexpr GgufKey kKeys[] = {
       {"rope.scaling.yarn_beta_fast", "beta_fast"},
       {"rope.scaling.yarn_beta_slow", "beta_slow"},
@@ -186,7 +188,7 @@ void add_yarn(ArchitectureKeys& keys, bool latent, nlohmann::json& config) {
   }
   // Of DeepSeek; 0.1 times the field of config.json.
   constexpr std::string_view kMultiplier = "rope.scaling.yarn_log_multiplier";
-  if (latent && keys.has(kMultiplier)) {
+  if (architecture.latent_heads && keys.has(kMultiplier)) {
     rope["mscale"] = rope["mscale_all_dim"] = 10.0 * keys.number(kMultiplier);
   }
   constexpr std::string_view kMix = "rope.scaling.yarn_ext_factor";
@@ -207,7 +209,7 @@ void add_rope(ArchitectureKeys& keys, const GgufArchitecture& architecture,
   const std::string_view factor = older ? "rope.scale_linear" : "rope.scaling.factor";
   if (type == "none" && keys.has(factor)) type = "linear";
   if (type == "yarn" && architecture.yarn) {
-    return add_yarn(keys, architecture.latent_heads, config);
+    return add_yarn(keys, architecture, config);
   }
   config.erase("rope_scaling");
   if (type == "none" || (type == "linear" && !keys.has(factor))) return;
@@ -331,13 +333,14 @@ std::string gguf_config_json(const GgufFile& file) {
   add_rope(keys, architecture, config);
   add_keys(keys, architecture, config);
   check_delta(keys, config);
-  if (architecture.latent_heads) check_experts(keys, architecture, config);
+  if (architecture.latent_heads) add_routing(keys, architecture, config);
   if (architecture.period != 0) add_windows(keys, architecture, config);
   if (architecture.wide_model != 0) add_query_scalar(architecture, config);
   const std::size_t n_tokens = vocab_size(metadata, keys);
   config["vocab_size"] = n_tokens;
   if (n_tokens != 0) config["eos_token_id"] = eos_ids(metadata, n_tokens);
   for (const std::string_view key : architecture.no_effect) keys.ignore(key);
+  if (architecture.predicts) keys.ignore("nextn_predict_layers");  // gguf_first_predicting_layer
   keys.refuse_leftovers();
 
   // What a file says by the tensors that it has. A model with a part of its biases is refused

@@ -15,7 +15,8 @@ namespace {
 constexpr int kBadInput = 1;
 constexpr int kBadCommandLine = 2;
 
-// One line, whatever is in the message: a path may hold a newline, an argument broken UTF-8.
+// One line (which a terminal may break between words), whatever is in the message: a path may hold
+// a newline, an argument broken UTF-8.
 void print_error(const char* message) {
   print_message(fmt::format("stagecraft: {}", printable(message, 4096)));
 }

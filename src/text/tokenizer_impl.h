@@ -19,8 +19,8 @@ namespace stagecraft {
 //                     added tokens        normalizer, cuts      model         post-processor
 // A GGUF file and a sentencepiece model are made of the same parts.
 struct Tokenizer::Impl {
-  // Of the file that tokenizer_file() found.
-  static Impl read_file(const std::filesystem::path& path);  // tokenizer.json or tokenizer.model
+  // The tokenizer.json or tokenizer.model that tokenizer_file() found.
+  static Impl read_file(const std::filesystem::path& path);
   static Impl read(const Json& description);
 
   std::string file;

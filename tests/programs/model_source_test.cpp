@@ -25,8 +25,9 @@ class Openings {
   std::size_t count() const {
     std::size_t found = 0;
     inotify_event event;  // of a file, not a folder, so without a name behind it
-    while (read(events_, &event, sizeof event) == sizeof event)
-      found += event.mask & IN_OPEN ? 1 : 0;
+    while (read(events_, &event, sizeof event) == sizeof event) {
+      if ((event.mask & IN_OPEN) != 0) ++found;
+    }
     return found;
   }
 

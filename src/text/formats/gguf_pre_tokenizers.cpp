@@ -124,6 +124,7 @@ const std::vector<Named>& pre_tokenizers() {
 
 std::vector<std::string_view> gguf_pre_tokenizer_names() {
   std::vector<std::string_view> names;
+  names.reserve(pre_tokenizers().size());
   for (const Named& named : pre_tokenizers()) names.push_back(named.name);
   return names;
 }

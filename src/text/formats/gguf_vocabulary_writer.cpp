@@ -95,13 +95,12 @@ std::string_view pre_name(JsonNode tokenizer) {
     const auto found = tokenizer.find(name);
     return essence(found ? json_value(json_text(*found)) : nlohmann::json());
   };
-  const auto ignores = tokenizer.at("model").find("ignore_merges");
-  const bool ignore_merges = ignores && ignores->boolean();
+  const nlohmann::json normalizer = part("normalizer"), pre_tokenizer = part("pre_tokenizer");
+  const bool ignore_merges = tokenizer.at("model").boolean_or("ignore_merges", false);
   for (const std::string_view name : gguf_pre_tokenizer_names()) {
     const GgufPreTokenizer& pre = *find_gguf_pre_tokenizer(name);
-    if (pre.ignore_merges == ignore_merges &&
-        essence(json_value(pre.normalizer)) == part("normalizer") &&
-        essence(json_value(pre.pre_tokenizer)) == part("pre_tokenizer")) {
+    if (pre.ignore_merges == ignore_merges && essence(json_value(pre.normalizer)) == normalizer &&
+        essence(json_value(pre.pre_tokenizer)) == pre_tokenizer) {
       return name;
     }
   }

@@ -63,7 +63,7 @@ class Interpreter {
   Value comparison(const Expression& expression, const Scope& scope);
   Value dict(const Expression& expression, const Scope& scope);
   Value call(const Expression& expression, const Scope& scope, const Value* caller);
-  // `input`: what {% filter %} and {% set x | filter %} begin with.
+  // `input`: what {% set x | filter %} begins with.
   Value filter(const Expression& expression, const Scope& scope, const Value* input);
   Values values_of(const std::vector<ExpressionPtr>& expressions, const Scope& scope);
   Arguments arguments_of(const Expression& expression, const Scope& scope);

@@ -54,6 +54,7 @@ bool is_odd(Runtime& runtime, const Value& value, const Arguments& arguments) {
   arguments.take("odd", {});
   return rest(runtime, value, Value::of_integer(2)).real() == 1.0;
 }
+
 bool is_in(Runtime& runtime, const Value& value, const Arguments& arguments) {
   return contains(runtime, *arguments.take("in", {"seq"}, 1)[0], value);
 }

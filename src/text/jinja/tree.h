@@ -31,7 +31,7 @@ struct Expression {
     Item,         // parts[0][parts[1]]
     Slice,        // parts[0][parts[1] : parts[2] : parts[3]], any of the three may be null
     Call,         // parts[0](arguments)
-    Filter,       // parts[0] | text(arguments); parts[0] is null in {% filter %}
+    Filter,       // parts[0] | text(arguments); parts[0] is null in {% set x | filter %}
     Test,         // parts[0] is text(arguments)
     Unary,        // text is "-", "+" or "not"
     Binary,       // text is + - * / // % **
