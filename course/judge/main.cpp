@@ -15,6 +15,7 @@
 #include "course/judge/mistakes.h"
 #include "course/judge/referee.h"
 #include "course/sandbox/confinement.h"
+#include "course/worker/kept_memory.h"
 
 namespace stagecraft::stages {
 namespace {
@@ -81,6 +82,7 @@ class Peak : public ::testing::EmptyTestEventListener {
 }  // namespace stagecraft::stages
 
 int main(int argc, char** argv) {
+  stagecraft::stages::keep_freed_memory();
   ::testing::InitGoogleTest(&argc, argv);
   stagecraft::stages::guard_own_memory();
   auto& listeners = ::testing::UnitTest::GetInstance()->listeners();  // it deletes what it is given

@@ -16,17 +16,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
+std::string current_suite() {
+  return ::testing::UnitTest::GetInstance()->current_test_suite()->name();
+}
+
 struct Program {
   std::string problem;       // of its first failure
+  std::string suite;         // that of this failure
   std::vector<Asked> asked;  // all, if its mistake is to be named
   std::vector<Suite> suites;
   std::map<const Case*, std::size_t> places;  // in `asked`
   std::size_t kept_bytes = 0;
 
   void keep(Asked one) {
-    const std::string suite = ::testing::UnitTest::GetInstance()->current_test_suite()->name();
-    if (suites.empty() || suites.back().name != suite) {
-      suites.push_back({suite, asked.size(), asked.size()});
+    if (suites.empty() || suites.back().name != current_suite()) {
+      suites.push_back({current_suite(), asked.size(), asked.size()});
     }
     drop_numbers(one.outcome, one.right, kept_bytes);
     places[one.question.get()] = asked.size();
@@ -125,6 +129,7 @@ void ask_many_programs(const Case& question, const FindProblem& find_problem) {
     const std::string problem = find_problem(outcome);
     if (!problem.empty() && program.problem.empty()) {
       program.problem = question.name + ": " + problem;
+      program.suite = current_suite();
     }
     if (is_to_name)
       program.keep({shared_question, shared_rule, std::move(outcome), problem.empty()});
@@ -135,7 +140,9 @@ nlohmann::json refused_programs() {
   nlohmann::json refused = nlohmann::json::object();
   for (const auto& [name, program] : programs()) {
     if (program.problem.empty()) continue;
-    refused[name] = {{"first", program.problem}, {"mistakes", mistakes_of(name, program)}};
+    refused[name] = {{"first", program.problem},
+                     {"suite", program.suite},
+                     {"mistakes", mistakes_of(name, program)}};
   }
   return refused;
 }

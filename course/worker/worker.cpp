@@ -25,6 +25,7 @@
 #include "base/error.h"
 #include "base/not_implemented.h"
 #include "course/worker/calls.h"
+#include "course/worker/kept_memory.h"
 #include "course/worker/stopped_thread.h"
 
 namespace stagecraft::stages {
@@ -223,6 +224,7 @@ int serve() {
 }  // namespace stagecraft::stages
 
 int main(int argc, char** argv) {
+  stagecraft::stages::keep_freed_memory();
   if (argc == 2 && std::string(argv[1]) == "--serve") return stagecraft::stages::serve();
   if (argc != 3) {
     std::fputs("usage: worker REQUEST RESPONSE\n", stderr);

@@ -91,34 +91,43 @@ def within_walls(stage, programs, seed, pool):
     return filter(None, pool.map(judge, (program for program in programs if program["is"] == "right")))
 
 
-def ask_many_programs(stage, programs, seed, named, costs=True):
+def suites_of(stage, costs=True):
+    """costs: also what the emulated GPU counts, where a right program may be costly."""
+    return [group["name"] for group in stage.groups if costs or "bands" not in group]
+
+
+def ask_many_programs(stage, programs, seed, suites, named=False):
     """{name: what was wrong}, of those that the gate refused on this seed, and what was wrong with the gate, or None.
-    One gate asks all programs. named: with the known mistakes that it finds; else each until its first failure.
-    costs: also what the emulated GPU counts, where a right program may be costly."""
-    suites = ":".join(f"{group['name']}.*" for group in stage.groups if costs or "bands" not in group)
+    One gate asks all programs. named: with the known mistakes that it finds; else each until its first failure."""
     folder = course.mistakes_folder(stage)
     with tempfile.TemporaryDirectory(dir=course.quick_folder()) as scratch:
         settings = {"STAGE_OURS": str(folder), "STAGE_PROGRAMS": ":".join(map(catalogue.name_of, programs)),
                     "STAGE_SEED": str(seed), "STAGE_MISTAKES": str(folder) if named else "", "STAGE_ANSWERS": scratch,
                     "TMPDIR": scratch, "TEST_TMPDIR": scratch}
-        said, how = course.run_judge(f"{suites}:-*Speed*", "none", settings, scratch)
+        filtered = ":".join(f"{suite}.*" for suite in suites) + ":-*Speed*"
+        said, how = course.run_judge(filtered, "none", settings, scratch)
     if said is None:
         return {}, f"seed {seed}: the gate did not finish: {how}"
     return json.loads(said["refused"]), None
 
 
-def on_a_seed(stage, programs, seed):
-    """Verdicts that are others with other numbers."""
-    refused = {}
-    for kind in "wrong", "right":
-        of_kind = [program for program in programs if program["is"] == kind]
-        asked, problem = ask_many_programs(stage, of_kind, seed, named=False, costs=kind == "wrong")
-        if problem:
-            return [problem]
-        refused |= asked
-    wrong = {catalogue.name_of(program) for program in programs if program["is"] == "wrong"}
-    return [*(f"{name}: right, and refused on seed {seed}: {refused[name]['first']}" for name in refused.keys() - wrong),
-            *(f"{name}: wrong, and not noticed on seed {seed}" for name in wrong - refused.keys())]
+def on_a_seed(stage, programs, seed, failed_in):
+    """Verdicts that are others with other numbers. failed_in: {name of a wrong one: the suite in which it failed on
+    another seed}; where it fails there again, no other is asked."""
+    def ask(programs, suites):
+        asked, problem = ask_many_programs(stage, programs, seed, suites) if programs else ({}, None)
+        problems.extend([problem] if problem else [])
+        return asked
+
+    problems = []
+    refused = ask([program for program in programs if program["is"] == "right"], suites_of(stage, costs=False))
+    problems += [f"{name}: right, and refused on seed {seed}: {said['first']}" for name, said in refused.items()]
+    left = {catalogue.name_of(program): program for program in programs if program["is"] == "wrong"}
+    for suite in sorted(set(failed_in.values())):
+        for name in ask([left[name] for name, its in failed_in.items() if its == suite], [suite]):
+            del left[name]
+    noticed = ask(list(left.values()), suites_of(stage))
+    return problems + [f"{name}: wrong, and not noticed on seed {seed}" for name in left.keys() - noticed.keys()]
 
 
 def main():
@@ -137,7 +146,7 @@ def main():
     wrong = [program for program in programs if program["is"] == "wrong"]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         problems += within_walls(stage, programs, seeds[0], pool)
-        refused_here, problem = ask_many_programs(stage, wrong, seeds[0], named=True)
+        refused_here, problem = ask_many_programs(stage, wrong, seeds[0], suites_of(stage), named=True)
         problems += [problem] if problem else []
         for program in [] if problem else wrong:
             said = refused_here.get(catalogue.name_of(program))
@@ -145,7 +154,8 @@ def main():
                 problems.append(f"{program['file']}: wrong, and not noticed")
             elif problem := wrongly_told(program, said["mistakes"]):
                 (untold if "why" not in program and not said["mistakes"] else problems).append(problem)
-        for found in pool.map(lambda seed: on_a_seed(stage, programs, seed), seeds[1:]):
+        failed_in = {name: said["suite"] for name, said in refused_here.items()}
+        for found in pool.map(lambda seed: on_a_seed(stage, programs, seed, failed_in), seeds[1:]):
             problems += found
     sentences = sum("en" in program for program in programs)
     again = sum("same_as" in program for program in programs)
