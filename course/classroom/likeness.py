@@ -5,7 +5,8 @@ A file becomes a row of tokens in which every name is the same name, every numbe
 formatting are gone. Of each run of RUN tokens there is a fingerprint; of WINDOW of them in a row the least is
 kept (winnowing: Schleimer, Wilkerson and Aiken 2003). What the starters, our answers and our headers have, and
 what more than USUAL of the class has, counts nothing; the rest counts by how rare it is. Two files are alike
-if they share most of that, and more than others of the class do.
+if they share most of that, and more than others of the class do. In the short files of the first stages right answers
+differ in little but their names and numbers, so there these count, and runs of RUN_WITH_NAMES are compared as they are.
 
 Every file is also laid beside what anybody can copy from this repository: our answers and the right programs of
 the catalogue, as they are and as they ever were in its history. There names and numbers count, since right answers
@@ -20,12 +21,13 @@ import itertools
 import math
 import pathlib
 import re
+import typing
 
 from mistakes import catalogue
 from shared import course
 from shared import official
 
-FIRST_STAGE = 4  # before it, right answers are so short that they are alike
+FIRST_STAGE = 4  # before it, right answers are so short that they are alike but for their names
 RUN = 9
 WINDOW = 5
 USUAL = 0.1  # of the class, but at least
@@ -34,8 +36,9 @@ LEAST = 12  # fingerprints of their own that two files share
 SHARED = 0.6  # of the lighter one's weight
 LIKE_OURS = 0.7  # of what a student has written stands in one file of ours, names and all
 RENAMED = 0.85  # the same by fingerprints, which see no names
-LEAST_OF_OURS = 25  # runs of tokens, or there is too little to tell
-RUN_OF_OURS = 6
+RUN_WITH_NAMES = 6
+LEAST_WITH_NAMES = 25  # runs of tokens, or there is too little to tell
+SHARED_WITH_NAMES = 0.85
 BEYOND = 0.2  # more than nearly all other pairs share
 TOKEN = re.compile(r"""//[^\n]*|/\*(?:.*?\*/|.*)|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'
                        |[A-Za-z_]\w*|\.?\d(?:[eEpP][+-]|[\w.'])*
@@ -69,22 +72,43 @@ def fingerprints(text):
     return {min(runs[at:at + WINDOW]) for at in range(max(len(runs) - WINDOW + 1, min(len(runs), 1)))}
 
 
+def runs(text):
+    """Every run of tokens, with their names."""
+    row = list(tokens(text, names=True))
+    return {tuple(row[at:at + RUN_WITH_NAMES]) for at in range(len(row) - RUN_WITH_NAMES + 1)}
+
+
+class Look(typing.NamedTuple):
+    """A way to lay the files of a class beside each other."""
+    see: typing.Callable  # what is compared of a text: a set
+    least: int  # of it that two files share, of their own
+    shared: float  # of the lighter one's weight, or more
+
+
+NAMELESS = Look(fingerprints, LEAST, SHARED)
+NAMED = Look(runs, LEAST_WITH_NAMES, SHARED_WITH_NAMES)
+
+
+def look_at(stage):
+    return NAMELESS if stage.id >= FIRST_STAGE else NAMED
+
+
 def handed_out(stage):
-    """The fingerprints of what everybody has, and of the answers that are in the tree."""
-    found = set()
+    """What is seen of the starters, which everybody has, and of the answers that are in the tree."""
+    see, found = look_at(stage).see, set()
     for unit in stage.units:
-        found |= fingerprints(stage.starter(unit).decode("utf-8", "replace"))
+        found |= see(stage.starter(unit).decode("utf-8", "replace"))
         for twin in unit["twins"]:
-            found |= fingerprints((course.ROOT / twin).read_text(encoding="utf-8"))
+            found |= see((course.ROOT / twin).read_text(encoding="utf-8"))
     return found
 
 
-def pairs(files, known):
+def pairs(files, known, look=NAMELESS):
     """[(how much they share, 0 to 1, one id, other id)] of the pairs that share enough to be compared.
 
-    files: {id: text, or texts}. known: fingerprints that count nothing.
+    files: {id: text, or texts}. known: what counts nothing.
     """
-    mine = {id: set().union(*map(fingerprints, [texts] if isinstance(texts, str) else texts)) - known
+    mine = {id: set().union(*map(look.see, [texts] if isinstance(texts, str) else texts)) - known
             for id, texts in files.items()}
     holders = collections.defaultdict(list)
     for id, prints in mine.items():
@@ -100,7 +124,7 @@ def pairs(files, known):
                 shared[pair] += weight[one]
                 count[pair] += 1
     return [(shared[pair] / min(total[pair[0]], total[pair[1]]), *pair)
-            for pair in shared if count[pair] >= LEAST]
+            for pair in shared if count[pair] >= look.least]
 
 
 def usual(found, n):
@@ -111,10 +135,10 @@ def usual(found, n):
     return shares[at] if at < len(shares) else 0.0
 
 
-def clusters(files, known):
+def clusters(files, known, look=NAMELESS):
     """[(least likeness, [ids])], the most alike first."""
-    found = pairs(files, known)
-    limit = max(SHARED, min(usual(found, len(files)) + BEYOND, 0.95)) if len(files) > 20 else SHARED
+    found = pairs(files, known, look)
+    limit = max(look.shared, min(usual(found, len(files)) + BEYOND, 0.95)) if len(files) > 20 else look.shared
     group = {id: {id} for id in files}
     least = {}
     for share, one, other in found:
@@ -129,12 +153,6 @@ def clusters(files, known):
 
 
 # ---- ours ---------------------------------------------------------------------------------------
-
-
-def runs(text):
-    """Every run of tokens, with their names."""
-    row = list(tokens(text, names=True))
-    return {tuple(row[at:at + RUN_OF_OURS]) for at in range(len(row) - RUN_OF_OURS + 1)}
 
 
 def paths_of_ours(stage):
@@ -202,7 +220,7 @@ class Ours:
 def like_ours(stage, files):
     """[(share, id, path of ours)], the most alike first; files: {id: texts} of one of its files."""
     answers = answers_of_ours(stage)
-    ways = [(Ours(stage, runs, answers), LEAST_OF_OURS, LIKE_OURS)]
+    ways = [(Ours(stage, runs, answers), LEAST_WITH_NAMES, LIKE_OURS)]
     if stage.id >= FIRST_STAGE:
         ways.append((Ours(stage, fingerprints, answers), LEAST, RENAMED))
     found = []
@@ -235,9 +253,9 @@ def written(stages, submissions):
 
 def look_at_these(stages, submissions):
     """[(stage, file, likeness, [ids])]; submissions: {id: [Submission]}, all versions that were seen."""
-    known = {stage.id: handed_out(stage) for stage in stages if stage.id >= FIRST_STAGE}
-    return [(stage, name, share, ids) for stage, name, files in written(stages, submissions) if stage.id in known
-            for share, ids in clusters(files, known[stage.id])]
+    known = {stage.id: handed_out(stage) for stage in stages}
+    return [(stage, name, share, ids) for stage, name, files in written(stages, submissions)
+            for share, ids in clusters(files, known[stage.id], look_at(stage))]
 
 
 def look_at_ours(stages, submissions):

@@ -79,13 +79,16 @@ TEST(Mlp, EqualsItsTwinOnFreshNumbers) {
 
 TEST(MlpResidual, AddsToWhatWasThere) {
   Inputs inputs;
-  Case one = fresh_mlp(inputs, 3, 8, 20);
-  Tensor& down = one.request.inputs.at("mlp.down_proj.weight");
-  for (float& weight : down.values) weight = 0.0f;  // so that nothing but x is left
-  one.name = "a block that adds nothing";
-  one.expected["x"] = exact(one.request.inputs.at("x"));
-  one.on_the_way.clear();
-  judge(one);
+  const std::size_t sizes[][3] = {{3, 8, 20}, {3001, 5, 4}, {2, 3001, 4}};
+  for (const auto& [rows, dim, ffn_dim] : sizes) {
+    Case one = fresh_mlp(inputs, rows, dim, ffn_dim);
+    Tensor& down = one.request.inputs.at("mlp.down_proj.weight");
+    for (float& weight : down.values) weight = 0.0f;  // so that nothing but x is left
+    one.name = fmt::format("a block that adds nothing to {} rows of {}", rows, dim);
+    one.expected["x"] = exact(one.request.inputs.at("x"));
+    one.on_the_way.clear();
+    if (!judge(one)) return;
+  }
 }
 
 TEST(MlpResidual, TreatsEveryRowAlone) {
@@ -238,6 +241,13 @@ TEST(AttentionWholePrompt, EqualsItsTwinOnFreshNumbers) {
   Case one = fresh_attention(inputs, inputs.size(5, 12), 0, 3, 3, 10);
   one.request.calls = 2;
   judge(one);
+}
+
+TEST(AttentionWholePrompt, TakesThousandsOfTokensAndWideHeads) {
+  Inputs inputs;
+  if (!judge(fresh_attention(inputs, 1003, 0, 1, 1, 3))) return;
+  if (!judge(fresh_attention(inputs, 3, 0, 70, 70, 2))) return;
+  judge(fresh_attention(inputs, 3, 0, 1, 1, 1026));
 }
 
 TEST(AttentionWholePrompt, LetsNoQueryLookAhead) {

@@ -355,6 +355,18 @@ TEST(MatmulTransbViews, GoesFromRowToRowByTheStride) {
   judge(one);
 }
 
+TEST(MatmulTransbViews, TakesThousandsOfRowsThatLieApart) {
+  Inputs inputs;
+  const std::size_t sizes[][3] = {{2, 3, 3001}, {3001, 3, 5}, {2, 3001, 5}};
+  for (const auto& [m, n, k] : sizes) {
+    Case one = sized_product(inputs, m, n, k);
+    one.name = "rows of wider matrices, " + one.name;
+    one.request.gap = 7;
+    one.request.wider = true;
+    if (!judge(one)) return;
+  }
+}
+
 TEST(MatmulTransbViews, AllowsEverySizeToBeZero) {
   Inputs inputs;
   judge(matmul_case("m = 0", 1.0, {{0, 4}, {}}, inputs.tensor({3, 4}), 0.0, {{0, 3}, {}}));

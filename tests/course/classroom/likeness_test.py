@@ -91,15 +91,26 @@ class Likeness(unittest.TestCase):
                 self.assertEqual([ids for _, ids in found], [["ann", "bob"]], f"{stage.id}: {file}")
                 self.assertGreater(found[0][0], 0.8)
 
+    def test_finds_a_copy_in_another_dress_in_the_first_stages(self):
+        for stage in STAGES[1:likeness.FIRST_STAGE]:
+            for file in [program["file"] for program in programs(stage) if program["is"] == "right"]:
+                text = text_of(stage, file)
+                seen = likeness.runs(text) - likeness.handed_out(stage)
+                copy = re.sub(r"//[^\n]*", "", text).replace("  ", "\t") + "static int unused = 3;\n"
+                found = likeness.clusters({"ann": text, "bob": copy, "cat": OTHER}, likeness.handed_out(stage), likeness.NAMED)
+                expected = [["ann", "bob"]] if len(seen) >= likeness.LEAST_WITH_NAMES else []
+                self.assertEqual([ids for _, ids in found], expected, f"{stage.id}: {file}, {len(seen)} runs of its own")
+
     def test_leaves_programs_that_were_written_apart_alone(self):
         """Some of the catalogue's were made of each other: those share most of their lines."""
-        for stage in STAGES[likeness.FIRST_STAGE:]:
+        for stage in STAGES:
+            look = likeness.look_at(stage)
             right = [program["file"] for program in programs(stage) if program["is"] == "right"]
             files = {file: text_of(stage, file) for file in right}
-            for share, one, other in likeness.pairs(files, likeness.handed_out(stage)):
+            for share, one, other in likeness.pairs(files, likeness.handed_out(stage), look):
                 mine, theirs = lines(files[one]), lines(files[other])
                 if len(mine & theirs) < min(len(mine), len(theirs)) / 2:
-                    self.assertLess(share, likeness.SHARED, f"{one}, {other}")
+                    self.assertLess(share, look.shared, f"{one}, {other}")
         self.assertEqual(likeness.clusters({"ann": OWN, "bob": OTHER}, likeness.handed_out(STAGES[4])), [])
 
     def test_counts_nothing_that_was_handed_out_or_that_a_whole_class_has(self):
@@ -110,14 +121,18 @@ class Likeness(unittest.TestCase):
         self.assertEqual(likeness.clusters(files, set()), [])
         self.assertEqual(likeness.clusters(dict(list(files.items())[:3]), set()), [(1.0, ["0", "1", "2"])])
 
-    def test_looks_at_nothing_before_stage_4_and_at_no_starter(self):
-        handed_in = {}
-        for id in "ann", "bob":
+    def test_looks_at_names_before_stage_4_and_at_no_starter(self):
+        handed_in, third = {}, course.unit_name(STAGES[3], STAGES[3].units[0])
+        for id, text in ("ann", OWN), ("bob", renamed(OWN)):
             handed_in[id] = [submission.Submission(id), submission.Submission(id)]
             for one in handed_in[id]:
                 one.files = course.starters()
-                one.files[course.unit_name(STAGES[3], STAGES[3].units[0])] = OWN.encode()
+                one.files[third] = text.encode()
         self.assertEqual(likeness.look_at_these(STAGES, handed_in), [])
+        handed_in["bob"][1].files[third] = OWN.encode()
+        found = likeness.look_at_these(STAGES, handed_in)
+        self.assertEqual([(name, share, ids) for _, name, share, ids in found], [(third, 1.0, ["ann", "bob"])])
+        handed_in["bob"][1].files[third] = handed_in["bob"][0].files[third]
         handed_in["ann"][1].files["stages/04-mlp/mlp.cpp"] = OWN.encode()
         handed_in["bob"][0].files["stages/04-mlp/mlp.cpp"] = renamed(OWN).encode()
         handed_in["bob"][1].files["stages/04-mlp/mlp.cpp"] = OTHER.encode()  # rewritten since

@@ -36,15 +36,19 @@ COUNTED = re.compile(r"\d+")
 FRESH = 1 << 61  # seeds that no gate has drawn
 
 
+def line_at(text, at):
+    return text[text.rfind("\n", 0, at) + 1:].split("\n", 1)[0].strip()
+
+
 def mutants(text):
-    """Every program that one change makes of this one."""
+    """(the line as it was, the program) of every program that one change makes of this one."""
     begin = text.index("namespace stagecraft")
     for pattern, new in CHANGES:
         for found in re.finditer(pattern, text[begin:]):
             at = begin + found.start()
-            yield text[:at] + found.expand(new) + text[begin + found.end():]
+            yield line_at(text, at), text[:at] + found.expand(new) + text[begin + found.end():]
     for found in STATEMENT.finditer(text, begin):
-        yield text[:found.start()] + text[found.end():]
+        yield line_at(text, found.end() - 1), text[:found.start()] + text[found.end():]
 
 
 def pairs(folder, programs):
@@ -98,7 +102,7 @@ class Workshop:
         wanted = in_part if group.mistake_in_part else [same for _, same in cases]
         return bool(wanted) and all(same == "1" for same in wanted)
 
-    def judge(self, name, text, made_of=()):
+    def judge(self, name, about, text, made_of=()):
         """(what became of it, how many names it got, those that are wrong)"""
         worker = self.make(name, text)
         if worker is None:
@@ -109,6 +113,8 @@ class Workshop:
                  if group.mistake not in made_of and not self.agrees(worker, group, FRESH + secrets.randbits(50))]
         for group in named:
             print(f"  {name} {group.name}: {group.mistake}{' (in part)' if group.mistake_in_part else ''}", flush=True)
+        if not result.has_mistake:  # right as well, or the gate has a hole: a person has to look
+            print(f"  {name}: not noticed, where this stood: {about}", flush=True)
         return ("named" if named else "without a name") if result.has_mistake else "not noticed", len(named), wrong
 
 
@@ -143,12 +149,12 @@ def main():
             place.mkdir()
             shop = Workshop(stage, next(one for one in programs if "of" in one), place, options.rounds)
             bases = sorted({one["of"] for one in programs if "of" in one})
-            texts = {text for base in bases for text in mutants((folder / base).read_text())}
+            texts = {text: f"{base}: {line}" for base in bases for line, text in mutants((folder / base).read_text())}
             share = [total // len(stages) + (at < total % len(stages)) for total in (options.mutants, options.pairs)]
             for n, text in enumerate(spread(sorted(texts), share[0], dice)):
-                jobs.append((shop, f"mutant_{stage.number}_{n}", text, ()))
+                jobs.append((shop, f"mutant_{stage.number}_{n}", texts[text], text, ()))
             for names, text in spread(pairs(folder, programs), share[1], dice):
-                jobs.append((shop, f"pair_{stage.number}_{'_and_'.join(names)}", text, names))
+                jobs.append((shop, f"pair_{stage.number}_{'_and_'.join(names)}", "two mistakes", text, names))
         for end, names, mistaken in pool.map(lambda job: job[0].judge(*job[1:]), jobs):
             became[end] = became.get(end, 0) + 1
             n_names += names
