@@ -1,9 +1,9 @@
 """./stage bench --mine 9: how fast the student's functions of a stage are, band by band, as its gate measures it.
 ./stage bench --mine 0-10: how fast the model is with them, stage by stage (gain.py)."""
-import argparse
 import sys
 
 from shared import course
+from shared.parser import Parser
 
 
 def bench(stage):
@@ -24,14 +24,11 @@ def bench(stage):
 
 
 def run():
-    parser = argparse.ArgumentParser(
-        prog="./stage bench", epilog="e.g. ./stage bench --mine 9, or ./stage bench --mine 0-10",
-        description="Measures your functions of a stage that is judged by its speed, as its test does. With several "
-                    "stages: the tokens per second of a model without those about speed, with them, and of the engine.")
-    parser.add_argument("--mine", metavar="STAGE", default="", help="9, say; or 0-10")
-    parser.add_argument("--model", "-m", help="a folder, a GGUF file or a model that was pulled; default models/story")
-    parser.add_argument("--threads", "-t", type=int, default=1, help="of all that is measured; default 1")
-    parser.add_argument("--max-tokens", "-n", type=int, default=64, help="of each text; default 64")
+    parser = Parser("bench")
+    parser.add_argument("--mine", metavar="STAGE", default="")
+    parser.add_argument("--model", "-m")
+    parser.add_argument("--threads", "-t", type=int, default=1)
+    parser.add_argument("--max-tokens", "-n", type=int, default=64)
     options = parser.parse_args([word for word in sys.argv[1:] if word != "bench"])
     known = [stage for stage in course.stages() if stage.timed]
     for stage in known:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 from shared import course
+from shared.parser import Parser
 
 COLUMNS = 80  # at most, for what is read
 QUESTIONS = b"Hello!\nWhat do you do on weekends?\nDo you have a dog?\n"
@@ -89,12 +90,9 @@ def list_mistakes(stage, en):
 
 
 def run():
-    parser = argparse.ArgumentParser(
-        prog="./stage broken", description="Tells a story (or chats) with a well-known mistake in it, beside ours.",
-        epilog="e.g. ./stage broken 2, then ./stage broken 2 no_mean -p 'A dog' --model PATH; "
-               "what follows NAME goes to story, or for stage 8 to chat")
-    parser.add_argument("stage", help="for example 2")
-    parser.add_argument("name", nargs="?", help="of the mistake; without it, those of the stage are listed")
+    parser = Parser("broken")
+    parser.add_argument("stage")
+    parser.add_argument("name", nargs="?")
     parser.add_argument("options", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     options = parser.parse_args()
     en = course.language() == "en"

@@ -1,5 +1,4 @@
 """./stage card: what you made, to keep and to show: points, days, tokens per second and a story, as text and as SVG."""
-import argparse
 import html
 import os
 import pathlib
@@ -12,6 +11,7 @@ from shared import course
 from mine import gain, mine_objects
 from commands import mine
 from shared import progress
+from shared.parser import Parser
 
 PROMPT = "Once upon a time"
 SEED = 1
@@ -96,9 +96,8 @@ def svg(head, tale):
 
 
 def run():
-    parser = argparse.ArgumentParser(prog="./stage card", epilog='e.g. ./stage card --name "Ann"',
-                                     description="Makes a card of what you wrote, once every stage is right.")
-    parser.add_argument("--name", default="", help="yours, or a nickname: it stands on the card")
+    parser = Parser("card")
+    parser.add_argument("--name", default="")
     options = parser.parse_args()
     known = [stage for stage in course.stages() if not stage.is_optional]
     results = [progress.result_of(stage) for stage in known]

@@ -6,7 +6,6 @@
 
 A roster has a line for each student: id,repository (a path or a URL). docs/teaching.md says what comes out.
 """
-import argparse
 import collections
 import datetime
 import errno
@@ -30,6 +29,7 @@ from classroom import lateness
 from classroom import likeness
 from classroom import marks
 from shared import official
+from shared.parser import Parser
 from classroom import overrides
 from classroom import ranking
 from grading import report
@@ -390,35 +390,25 @@ def vivas(room, options):
 
 
 def run():
-    parser = argparse.ArgumentParser(
-        prog="./stage class", formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Pulls and grades a class. Nothing is written in this repository.",
-        epilog="e.g. ./stage class pull --roster ../class/roster.csv\n"
-               "     ./stage class grade --roster ../class/roster.csv --only ann --sha 1f0c\n"
-               "     ./stage class viva --roster ../class/roster.csv --only ann\n"
-               "     ./stage class send --roster ../class/roster.csv --as moodle")
+    parser = Parser("class")
     parser.add_argument("what", choices=("pull", "grade", "viva", "send"))
-    parser.add_argument("--roster", type=pathlib.Path, required=True, metavar="FILE",
-                        help="a CSV with the columns id and repository (path or URL)")
-    parser.add_argument("--folder", type=pathlib.Path, help="for all that comes out; by default the roster's")
-    parser.add_argument("--only", metavar="ID", help="this student alone; graded anew")
-    parser.add_argument("--sha", help="with grade --only: not the newest version that was seen but this one")
-    parser.add_argument("--seed", type=int, help="of the numbers made on the spot, for all; by default "
-                        "another one for each student and commit, from the class's secret")
-    parser.add_argument("--jobs", type=int, help="students at a time; by default as many as there are cores")
-    parser.add_argument("--language", choices=course.HANDOUTS,
-                        help="of feedback, whatever students have chosen")
-    parser.add_argument("--as", dest="way", choices=sending.WAYS,
-                        help="with send: a zip for Moodle, or a branch of each student's repository")
+    parser.add_argument("--roster", type=pathlib.Path, required=True, metavar="FILE")
+    parser.add_argument("--folder", type=pathlib.Path)
+    parser.add_argument("--only", metavar="ID")
+    parser.add_argument("--sha")
+    parser.add_argument("--seed", type=int)
+    parser.add_argument("--jobs", type=int)
+    parser.add_argument("--language", choices=course.HANDOUTS)
+    parser.add_argument("--as", dest="way", choices=sending.WAYS)
     options = parser.parse_args()
     if (options.what == "send") != bool(options.way):
-        parser.error("--as: expected with send, and only there")
+        parser.error(course.say("expected_way"))
     if options.sha and not (options.only and options.what == "grade"):
-        parser.error("--sha: expected with grade --only ID")
+        parser.error(course.say("expected_only"))
     if options.seed is not None and not 0 <= options.seed < 1 << 63:
-        parser.error("--seed: expected a number from 0 to 2^63 - 1")
+        parser.error(course.say("expected_seed"))
     if options.jobs is not None and options.jobs < 1:
-        parser.error("--jobs: expected 1 or more")
+        parser.error(course.say("expected_jobs"))
     room = class_folder.Classroom(options.roster, options.folder)
     if options.only and options.only not in {student.id for student in room.students}:
         raise course.Problem(course.say("class_no_student", options.only, options.roster))

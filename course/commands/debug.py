@@ -2,7 +2,6 @@
 
 The gate keeps what it asks (STAGE_KEEP); a worker built for debuggers is started on the same request.
 """
-import argparse
 import json
 import os
 import re
@@ -11,6 +10,7 @@ import sys
 
 from shared import course
 from shared import progress
+from shared.parser import Parser
 
 # The rest of a debugger's command line is one breakpoint after the other, then run.
 DEBUGGERS = {
@@ -76,12 +76,9 @@ def find_debugger():
 
 
 def run():
-    parser = argparse.ArgumentParser(
-        prog="./stage debug", description="Runs the failing case of a stage in gdb or lldb, up to your function.",
-        epilog="e.g. ./stage debug 3, or ./stage debug 3 'alpha = -1.5'")
-    parser.add_argument("stage", help="for example 3")
-    parser.add_argument("case", nargs="?", help="words of its name, as ./stage test prints it; "
-                        "without them: the first that failed")
+    parser = Parser("debug")
+    parser.add_argument("stage")
+    parser.add_argument("case", nargs="?")
     options = parser.parse_args()
     stage = course.find_stage(options.stage, course.stages())
     if stage.is_emulated:

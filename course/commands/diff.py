@@ -1,11 +1,11 @@
 """./stage diff: mine against ours, once mine is right. Code alone: comments, includes and empty lines are left out."""
-import argparse
 import difflib
 import re
 import sys
 
 from shared import course
 from shared import progress
+from shared.parser import Parser
 
 COLOURS = {"@": "36", "-": "31", "+": "32"}
 CONTEXT = 3  # lines around what differs
@@ -70,11 +70,8 @@ def of_unit(stage, unit):
 
 
 def run():
-    parser = argparse.ArgumentParser(prog="./stage diff",
-                                     description="Compares your code of a stage with ours, once it passes: without "
-                                     "comments, includes and empty lines.",
-                                     epilog="e.g. ./stage diff 6")
-    parser.add_argument("stage", help="6, say")
+    parser = Parser("diff")
+    parser.add_argument("stage")
     stage = course.find_stage(parser.parse_args().stage, course.stages())
     if progress.result_of(stage).status != "passed":
         raise course.Problem(course.say("diff_not_yet", stage.id))

@@ -3,7 +3,6 @@
 The tree as committed, but every starter pristine, our own checks left out, and course.json filled in; one
 commit. Our twins and the catalogue of mistakes are in it (docs/teaching.md says what follows).
 """
-import argparse
 import io
 import pathlib
 import subprocess
@@ -12,6 +11,7 @@ import tarfile
 
 from shared import course
 from shared import official
+from shared.parser import Parser
 
 
 def is_left_out(name):
@@ -47,14 +47,11 @@ def commit(folder):
 
 
 def run():
-    parser = argparse.ArgumentParser(
-        prog="./stage export", description="Writes a template repository for a class: "
-        "the starters, the workflow, one commit.",
-        epilog="e.g. ./stage export ../class --url https://example.org/course/stagecraft.git")
-    parser.add_argument("folder", type=pathlib.Path, metavar="DIR", help="new, or empty")
-    parser.add_argument("--url", required=True, help="where the official tests are fetched from")
-    parser.add_argument("--ref", default="main", help="branch or tag there; main unless given")
-    parser.add_argument("--language", choices=course.HANDOUTS, default="en", help="of what is said about a push")
+    parser = Parser("export")
+    parser.add_argument("folder", type=pathlib.Path, metavar="DIR")
+    parser.add_argument("--url", required=True)
+    parser.add_argument("--ref", default="main")
+    parser.add_argument("--language", choices=course.HANDOUTS, default="en")
     options = parser.parse_args()
     folder = options.folder.resolve()
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):

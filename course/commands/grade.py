@@ -3,34 +3,30 @@
 Tests, runner and engine are those of the tree that this file stands in; of the repository only the files
 that stages/stages.json names are looked at.
 """
-import argparse
 import json
 import os
 import pathlib
 import sys
 
 from shared import course
+from shared.parser import Parser
 from grading import grader
 from grading import report
 from grading import submission
 
 
 def run():
-    parser = argparse.ArgumentParser(
-        prog="./stage grade", description="Grades every stage of a repository. Exit 1 if a stage that was "
-        "started is wrong; a stage that is not written yet is not an error.",
-        epilog="e.g. ./stage grade --repo https://example.org/ann/stagecraft.git --json ann.json")
-    parser.add_argument("--repo", metavar="PATH-OR-URL",
-                        help="a folder (its files as they are) or a git repository (as committed); by default this one")
-    parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write the result there too")
-    parser.add_argument("--seed", type=int, help="seed of the tests' random numbers; by default a new one")
-    parser.add_argument("--jobs", type=int, help="stages at a time; by default as many as there are cores")
-    parser.add_argument("--language", choices=course.HANDOUTS, help="by default STAGECRAFT_LANG, --repo's (course.json), LANG")
-    parser.add_argument("--summary", type=pathlib.Path, metavar="FILE", help="append the table, in Markdown")
-    parser.add_argument("--annotations", action="store_true", help="mark lines as GitHub's workflows do")
+    parser = Parser("grade")
+    parser.add_argument("--repo", metavar="PATH-OR-URL")
+    parser.add_argument("--json", type=pathlib.Path, metavar="FILE")
+    parser.add_argument("--seed", type=int)
+    parser.add_argument("--jobs", type=int)
+    parser.add_argument("--language", choices=course.HANDOUTS)
+    parser.add_argument("--summary", type=pathlib.Path, metavar="FILE")
+    parser.add_argument("--annotations", action="store_true")
     options = parser.parse_args()
     if options.seed is not None and not 0 <= options.seed < 1 << 63:
-        parser.error("--seed: expected a number from 0 to 2^63 - 1")
+        parser.error(course.say("expected_seed"))
     handed_in = submission.collect(options.repo or str(course.ROOT), course.stages())
     language = options.language or os.environ.get("STAGECRAFT_LANG")
     if options.repo and not language:  # another's: in the words that they read

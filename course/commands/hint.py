@@ -1,11 +1,11 @@
 """./stage hint: one more of the hints in a handout."""
-import argparse
 import html
 import re
 import sys
 
 from shared import course
 from shared import progress
+from shared.parser import Parser
 
 COLUMNS = 80
 INDENT = "    "
@@ -20,10 +20,8 @@ def hints(page):
 
 
 def run():
-    parser = argparse.ArgumentParser(prog="./stage hint",
-                                     description="Shows one more hint of a stage.",
-                                     epilog="e.g. ./stage hint 3; without a stage: of the next unfinished one")
-    parser.add_argument("stage", nargs="?", help="3, say; 6.3 for one part of a stage that has parts")
+    parser = Parser("hint")
+    parser.add_argument("stage", nargs="?")
     options = parser.parse_args()
     known = course.stages()
     stage, part = (course.find_part(options.stage, known) if options.stage

@@ -1,11 +1,11 @@
 """./stage read: a handout in the terminal, a page at a time."""
-import argparse
 import re
 import sys
 
 from shared import course
 from shared import markdown
 from shared import progress
+from shared.parser import Parser
 
 WIDEST = 100  # longer lines are hard to read
 DETAILS = re.compile(r"<details><summary>(.*?)</summary>(.*?)</details>", re.S)
@@ -31,9 +31,8 @@ def without_hints(text, name):
 
 
 def run():
-    parser = argparse.ArgumentParser(prog="./stage read", description="Shows the handout of a stage, a page at a time.",
-                                     epilog="e.g. ./stage read 3; without a stage: of the next unfinished one")
-    parser.add_argument("stage", nargs="?", help="3, say; 6.3 for one page of a stage that has several")
+    parser = Parser("read")
+    parser.add_argument("stage", nargs="?")
     options = parser.parse_args()
     known = course.stages()
     number, _, part = (options.stage or str((progress.next_unfinished(known) or known[-1]).id)).partition(".")

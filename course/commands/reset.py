@@ -1,10 +1,10 @@
 """./stage reset: the starter of a stage again; what stood there is kept beside it."""
-import argparse
 import itertools
 import re
 import sys
 
 from shared import course
+from shared.parser import Parser
 
 REGISTRY = course.ROOT / "stages" / "stages.json"
 
@@ -50,17 +50,14 @@ def renewed(text, stages):
 
 
 def run():
-    parser = argparse.ArgumentParser(
-        prog="./stage reset", description="Gives the starter of a stage back. Your file is kept "
-        "beside it: rms_norm.cpp.1, or the next number.", epilog="e.g. ./stage reset 3")
-    parser.add_argument("stage", nargs="?", help="for example 3")
-    parser.add_argument("file", nargs="?", help="only this one, of a stage that has several")
-    parser.add_argument("--renew", action="store_true", help="for authors of the course: makes the files "
-                        "in stages/ the starters (their hashes go into stages.json)")
+    parser = Parser("reset")
+    parser.add_argument("stage", nargs="?")
+    parser.add_argument("file", nargs="?")
+    parser.add_argument("--renew", action="store_true")
     options = parser.parse_args()
     known = course.stages()
     if options.renew == (options.stage is not None):
-        parser.error("expected a stage, or --renew")
+        parser.error(course.say("expected_stage"))
     if options.renew:
         REGISTRY.write_text(renewed(REGISTRY.read_text(), known))
     else:

@@ -1,10 +1,10 @@
 """./stage test: is my code right, and if not, why?"""
-import argparse
 import subprocess
 import sys
 
 from shared import course
 from shared import progress
+from shared.parser import Parser
 from grading import sanitized
 
 COLOURS = {"passed": "32", "wrong": "31", "slow": "33"}
@@ -163,10 +163,8 @@ def up_to_the_next_unfinished(known):
 
 
 def run():
-    parser = argparse.ArgumentParser(prog="./stage test",
-                                     description="Tests your stages.",
-                                     epilog="e.g. ./stage test 3; without a stage: the next unfinished one")
-    parser.add_argument("stages", nargs="?", help="3, 1-4, or all; 6.3 for one part of a stage that has parts")
+    parser = Parser("test")
+    parser.add_argument("stages", nargs="?")
     options = parser.parse_args()
     known = course.stages()
     if options.stages and "." in options.stages:

@@ -1,11 +1,11 @@
 """./stage tour: docs/tour.md, a screen for each of its numbered sections; the answer to each question waits for Enter."""
-import argparse
 import re
 import shutil
 import sys
 
 from shared import course
 from shared import markdown
+from shared.parser import Parser
 
 PAGES = {"en": "tour.md", "zh": "tour.zh.md"}
 WIDEST = 100  # longer lines are hard to read
@@ -64,10 +64,9 @@ def show_summary():
 
 
 def run():
-    parser = argparse.ArgumentParser(prog="./stage tour", description="What happens between a text and the next word, "
-                                     "in six screens: docs/tour.md. Enter goes on, q stops.")
-    parser.add_argument("screen", nargs="?", type=int, help="only this one, from 1")
-    parser.add_argument("--summary", action="store_true", help="only the map, in a few lines")
+    parser = Parser("tour")
+    parser.add_argument("screen", nargs="?", type=int)
+    parser.add_argument("--summary", action="store_true")
     arguments = parser.parse_args()
     text = page()
     if arguments.summary:

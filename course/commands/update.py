@@ -3,7 +3,6 @@
 Theirs are the files of the registry that are no longer starters, my_tests.cpp, course.json, and whatever the
 official tree does not have. What comes is staged for a commit, which is left to them.
 """
-import argparse
 import datetime
 import re
 import sys
@@ -11,6 +10,7 @@ import time
 
 from shared import course
 from shared import official
+from shared.parser import Parser
 
 ASKED = course.ROOT / "build" / "course" / "asked"  # when the official repository was last asked
 DAY = 24 * 60 * 60
@@ -90,10 +90,7 @@ def changelog():
 
 
 def run():
-    parser = argparse.ArgumentParser(
-        prog="./stage update", description="Brings everything but your own files to the official tree "
-        "that course.json names, and says what changed.")
-    parser.parse_args()
+    Parser("update").parse_args()
     settings = official.read()
     if not settings["url"]:
         raise course.Problem(course.say("update_no_url"))

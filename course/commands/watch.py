@@ -1,10 +1,10 @@
 """./stage watch: the test again, at every save."""
-import argparse
 import sys
 import time
 
 from shared import course
 from shared import progress
+from shared.parser import Parser
 from commands import test
 
 SECONDS = 0.3  # between two looks at the files
@@ -49,10 +49,8 @@ def announce(stage, after):
 
 
 def run():
-    parser = argparse.ArgumentParser(
-        prog="./stage watch", description="Runs the test of a stage at every save of its files.",
-        epilog="e.g. ./stage watch 3; without a stage: the next unfinished one, and then the one after")
-    parser.add_argument("stage", nargs="?", help="3, say")
+    parser = Parser("watch")
+    parser.add_argument("stage", nargs="?")
     options = parser.parse_args()
     known = course.stages()
     stage = course.find_stage(options.stage, known) if options.stage else progress.next_unfinished(known)

@@ -2,6 +2,7 @@
 that a handout gives is the one that models/story gives."""
 import collections
 import contextlib
+import importlib
 import io
 import json
 import math
@@ -21,6 +22,7 @@ sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
 from commands import test  # noqa: E402
 from shared import course  # noqa: E402
+from shared.parser import Parser  # noqa: E402
 
 STAGES = json.loads((ROOT / "stages" / "stages.json").read_text())["stages"]
 LANGUAGES = {"en": "README.md", "zh": "README.zh.md"}
@@ -260,6 +262,76 @@ class Messages(unittest.TestCase):
                       for language, text in texts.items()}
             self.assertEqual(set(places), {"en", "zh"}, key)
             self.assertEqual(places["en"], places["zh"], key)
+
+
+PARSERS = sorted(path.stem for path in (ROOT / "course" / "commands").glob("*.py") if "Parser(" in path.read_text())
+ENGLISH = re.compile(r"[a-z]{2,} [a-z]{2,}")
+
+
+def sentences(text):
+    """Without commands, which are the same in every language."""
+    return re.sub(r"(\./stage|git) [ -~]*", "", text)
+
+
+class CommandLines(unittest.TestCase):
+    def ask(self, language, command, *words, columns=80):
+        """What the command says about such words, which end it: (exit code, stdout, stderr)."""
+        module = importlib.import_module(f"commands.{command}")
+        said, complaint = io.StringIO(), io.StringIO()
+        with mock.patch.dict(os.environ, STAGECRAFT_LANG=language, COLUMNS=str(columns)), \
+             mock.patch.object(sys, "argv", [command, *words]), self.assertRaises(SystemExit) as end, \
+             contextlib.redirect_stdout(said), contextlib.redirect_stderr(complaint):
+            module.run()
+        return end.exception.code, said.getvalue(), complaint.getvalue()
+
+    def test_are_explained_in_both_languages_and_fit_the_terminal(self):
+        for command in PARSERS:
+            for language in LANGUAGES:
+                for columns in 60, 80, 1000:  # the last breaks no line
+                    with self.subTest(command=command, language=language, columns=columns):
+                        code, said, _ = self.ask(language, command, "--help", columns=columns)
+                        self.assertEqual(code, 0)
+                        self.assertIn(f"./stage {command} [-h]", said)
+                        for line in said.splitlines():
+                            self.assertLessEqual(course.width(line), columns, line)
+                        if (language, columns) == ("zh", 1000):
+                            self.assertNotRegex(sentences(said), ENGLISH)
+                            self.assertNotRegex(said, "(?m)^[a-z]")
+
+    def test_use_every_text_of_help_that_there_is(self):
+        with mock.patch.object(course, "say", wraps=course.say) as say:
+            for command in PARSERS:
+                self.ask("en", command, "--help")
+        said = {call.args[0] for call in say.call_args_list}
+        self.assertEqual({key for key in course.messages() if key.startswith("help_")}, said)
+
+    def test_end_with_2_and_a_reason_in_the_readers_language_where_they_are_wrong(self):
+        for line, words, reason in (
+                ("test --nonsense", "--nonsense", "不认识的参数"),
+                ("class", "--roster", "还缺少参数"),
+                ("class nonsense --roster a.csv", "'nonsense'", "没有 'nonsense' 这一项"),
+                ("class pull --roster a.csv --as moodle", "--as", "send 必须写"),
+                ("class pull --roster a.csv --sha 1f0c", "--sha", "同用"),
+                ("class pull --roster a.csv --jobs 0", "--jobs", "应为 1"),
+                ("grade --seed", "--seed", "后面要写一个值"),
+                ("grade --seed x", "'x'", "不是有效的 int 值"),
+                ("grade --seed -1", "--seed", "应为 0 到"),
+                ("grade --j 2", "--jobs", "不明确"),
+                ("grade --annotations=2", "'2'", "后面不能写值"),
+                ("reset", "--renew", "应为阶段")):
+            for language in LANGUAGES:
+                with self.subTest(line=line, language=language):
+                    code, said, complaint = self.ask(language, *line.split())
+                    last = complaint.splitlines()[-1]
+                    self.assertEqual((code, said), (2, ""))
+                    self.assertIn(words, last)
+                    if language == "zh":
+                        self.assertIn(reason, last)
+                        self.assertNotRegex(sentences(complaint), ENGLISH)
+
+    def test_need_a_text_for_each_argument(self):
+        with self.assertRaises(KeyError):
+            Parser("test").add_argument("--nonsense")
 
 
 def anchors(path):

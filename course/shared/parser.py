@@ -1,0 +1,66 @@
+"""The command line of a command of ./stage. Every text of its --help is one of stages/messages.json."""
+import argparse
+import re
+
+from shared import course
+
+# What argparse itself says, in Chinese. It passes each of its texts to a global of its module, `_`, which is gettext.
+# Python comes with no catalogues for gettext, and ours would be binary files (.mo), so `_` is a look-up in this table.
+# A text that another version of Python words otherwise stays English.
+CHINESE = {
+    "usage: ": "用法：",
+    "positional arguments": "参数",
+    "options": "选项",
+    "show this help message and exit": "显示这段帮助",
+    "%(prog)s: error: %(message)s\n": "%(prog)s：%(message)s\n",
+    "argument %(argument_name)s: %(message)s": "%(argument_name)s：%(message)s",
+    "the following arguments are required: %s": "还缺少参数：%s",
+    "unrecognized arguments: %s": "不认识的参数：%s",
+    "ambiguous option: %(option)s could match %(matches)s": "%(option)s 不明确，可能是 %(matches)s",
+    "expected one argument": "后面要写一个值",
+    "ignored explicit argument %r": "后面不能写值，却有 %r",
+    "not allowed with argument %s": "不能与 %s 同时使用",
+    "invalid choice: %(value)r (choose from %(choices)s)": "没有 %(value)r 这一项，可选：%(choices)s",
+    "invalid %(type)s value: %(value)r": "%(value)r 不是有效的 %(type)s 值",
+}
+COLON = re.compile(r"(?<=[\u4e00-\u9fff]):$", re.M)  # argparse ends headings with it, whatever the language
+
+argparse._ = lambda text: CHINESE.get(text, text) if course.language() == "zh" else text
+
+
+class Formatter(argparse.HelpFormatter):
+    """Counts columns, of which a Chinese character takes two, where argparse counts characters; keeps line breaks."""
+
+    def _format_usage(self, usage, actions, groups, prefix):
+        prefix = prefix or argparse._("usage: ")
+        room = " " * course.width(prefix)
+        return super()._format_usage(usage, actions, groups, room).replace(room, prefix, 1)
+
+    def _split_lines(self, text, width):
+        lines = re.findall(r"^( *)(.*)$", text, re.M)
+        return [part for margin, line in lines for part in course.wrapped(line, width, margin, margin)]
+
+    def _fill_text(self, text, width, indent):
+        return "\n".join(self._split_lines(text, width))
+
+    def format_help(self):
+        return COLON.sub("：", super().format_help())
+
+
+class Parser(argparse.ArgumentParser):
+    """Parser("test"): what ./stage test does is the message help_test, examples are help_test_example, and an argument
+    is explained by help_test_ and its name in the result. A message that is missing is a KeyError."""
+
+    def __init__(self, command):
+        self.key = f"help_{command}"
+        super().__init__(prog=f"./stage {command}", description=course.say(self.key),
+                         epilog=course.say(f"{self.key}_example"), formatter_class=Formatter)
+
+    def add_argument(self, *names, **settings):
+        action = super().add_argument(*names, **settings)
+        if action.help is None:
+            action.help = course.say(f"{self.key}_{action.dest}")
+        return action
+
+    def error(self, message):
+        super().error(message.removeprefix("argument "))  # "--seed: ..." will do; never Chinese before 3.11
