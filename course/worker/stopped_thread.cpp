@@ -16,7 +16,7 @@ constexpr int kSignal = SIGURG;  // at which debuggers do not stop
 constexpr std::size_t kStops = 24;       // at least, that lasted until the other's call had ended
 constexpr std::size_t kMostStops = 96;   // while time is left
 constexpr milliseconds kMoreTime{1000};  // for more than kStops
-constexpr std::size_t kLeft = 50;        // that ended before: a busy machine, or a lock is held
+constexpr std::size_t kLeft = 24;        // that ended before: a busy machine, or a lock is held
 constexpr std::size_t kTries = 1000;     // a short call is often over before the signal comes
 constexpr microseconds kStep{10};      // by so much longer it runs each time, before it is stopped
 constexpr milliseconds kPatience{20};  // it may hold a lock for which the other one waits
