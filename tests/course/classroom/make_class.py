@@ -227,11 +227,13 @@ class Class:
         every = [(stage, program) for stage in STAGES for program in programs(stage)]
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:  # so that those below are remembered
             list(pool.map(lambda one: of_the_catalogue(self.build, one[0].number, one[1]["file"]), every))
-        first = [self.add(f"{stage.number}-{catalogue.name_of(program)}")
-                 for stage, program in every[:MANY - len(self.students)]]
-        for at, (stage, program) in enumerate(every):  # the last ones are of a late stage: a student's second
-            self.writes(first[at % len(first)], stage, program)
-        for student in first:
+        n = MANY - len(self.students)
+        more = len(every) - n  # programs of the last stages, which those write who already have one of a stage before
+        authors = [self.add(f"{stage.number}-{catalogue.name_of(program)}") for stage, program in every[:n]]
+        for student, (stage, program) in zip(authors + authors[n - more:], every):
+            assert stage.id not in student.status.keys() | student.worker.keys(), student.id
+            self.writes(student, stage, program)
+        for student in authors:
             self.stages_before(student)
 
     def stages_before(self, student):
