@@ -13,18 +13,6 @@ bool is_readable(DType dtype) {
   return dtype == DType::F32 || dtype == DType::F16 || dtype == DType::BF16 || is_quantized(dtype);
 }
 
-// The shape of the tensor that holds the weight.
-std::vector<std::size_t> stored_shape(const Weight& weight) {
-  std::vector<std::size_t> shape = weight.shape;
-  if (weight.of_rows != 0) shape.front() = weight.of_rows;
-  if (weight.of_inputs != 0) shape.back() = weight.of_inputs;
-  if (weight.transposed) std::swap(shape[0], shape[1]);
-  if (weight.taps) shape.insert(shape.end() - 1, 1);
-  if (weight.folded_rows != 0) shape = {weight.folded_rows, shape[0] / weight.folded_rows};
-  if (weight.of_slices != 0) shape.insert(shape.begin(), weight.of_slices);
-  return shape;
-}
-
 // Whether the file may store several weights in this tensor one after the other as rows of one
 // matrix, where the plan expects one more dimension.
 bool is_one_matrix(const Weight& weight, const std::vector<std::size_t>& shape,
@@ -50,6 +38,17 @@ void copy_columns(const Weight& weight, const StoredTensor& stored, std::size_t 
 }
 
 }  // namespace
+
+std::vector<std::size_t> stored_shape(const Weight& weight) {
+  std::vector<std::size_t> shape = weight.shape;
+  if (weight.of_rows != 0) shape.front() = weight.of_rows;
+  if (weight.of_inputs != 0) shape.back() = weight.of_inputs;
+  if (weight.transposed) std::swap(shape[0], shape[1]);
+  if (weight.taps) shape.insert(shape.end() - 1, 1);
+  if (weight.folded_rows != 0) shape = {weight.folded_rows, shape[0] / weight.folded_rows};
+  if (weight.of_slices != 0) shape.insert(shape.begin(), weight.of_slices);
+  return shape;
+}
 
 std::vector<const StoredTensor*> find_weights(const Plan& plan, const Checkpoint& checkpoint) {
   NamedTensors tensors(checkpoint);

@@ -13,6 +13,9 @@ namespace stagecraft {
 // checkpoint holds a tensor that the plan has no place for.
 std::vector<const StoredTensor*> find_weights(const Plan& plan, const Checkpoint& checkpoint);
 
+// The shape of the tensor that holds a weight.
+std::vector<std::size_t> stored_shape(const Weight& weight);
+
 // The part of its stored tensor that a weight is: all of it, or some of its rows. If the weight is
 // not contiguous (Weight::is_contiguous), only the shape is the weight's; the bytes are all of the
 // stored ones, or of its slice of them, and weight_rows reads them.

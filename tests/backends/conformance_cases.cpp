@@ -10,6 +10,7 @@
 #include "checkpoint/convert_tensor.h"
 #include "checkpoint/gguf_writer.h"
 #include "model/placement.h"
+#include "model/plan_weights.h"
 #include "tensor/matrix.h"
 #include "tests/support/random_blocks.h"
 
@@ -38,6 +39,8 @@ class Builder {
     if (step == "linear") linear_case();
     if (step == "linear, add") linear_add_case();
     if (step == "transposed") transposed_case();
+    if (step == "linear, columns") columns_case();
+    if (step == "linear, slices") slices_case();
     if (step == "linear, relu") activation_case(ActivateStep::Function::Relu);
     if (step == "linear, silu") activation_case(ActivateStep::Function::Silu);
     if (step == "linear, gelu") activation_case(ActivateStep::Function::Gelu);
@@ -61,9 +64,7 @@ class Builder {
     if (step == "map") map_case();
     if (step == "select") select_case();
     // Keys lie in chunks of 64 positions: texts of one chunk and of several.
-    const bool attends =
-        step == "attention" || step == "alibi" || step == "prompt" || step == "sinks";
-    const std::size_t n = attends && large_ ? pick(130, 200) : pick(1, kMostTokens);
+    const std::size_t n = has_cache(step) && large_ ? pick(130, 200) : pick(1, kMostTokens);
     for (std::size_t i = 0; i < n; ++i) {
       made_.tokens.push_back(static_cast<TokenId>(random_() % made_.plan.vocab_size));
     }
@@ -182,12 +183,16 @@ class Builder {
     embed(x, made_.plan.buffer(y).width);
     linear(y, x, "w", true, bias);
     // Some rows of a taller tensor: large cases, that is those of several panels.
-    Weight& rows = made_.plan.weights[static_cast<std::size_t>(
-        std::get<LinearStep>(made_.plan.steps.back().kind).weight)];
+    Weight& rows = weight_of_last_step();
     if (large_) take_some(rows);
     made_.shape = fmt::format("{} -> {}{}{}", made_.plan.buffer(x).width,
                               made_.plan.buffer(y).width, bias ? ", bias" : "", rows_text(rows));
     show(y);
+  }
+
+  Weight& weight_of_last_step() {
+    const auto step = std::get<LinearStep>(made_.plan.steps.back().kind);
+    return made_.plan.weights[static_cast<std::size_t>(step.weight)];
   }
 
   // Rows of a taller tensor; some of them alternate with rows of others.
@@ -211,12 +216,50 @@ class Builder {
     const BufferId x = w_.buffer("x", inputs()), y = w_.buffer("y", outputs());
     embed(x, made_.plan.buffer(y).width);
     linear(y, x, "w", true, coin());
-    const auto step = std::get<LinearStep>(made_.plan.steps.back().kind);
-    Weight& rows = made_.plan.weights[static_cast<std::size_t>(step.weight)];
+    Weight& rows = weight_of_last_step();
     rows.transposed = true;
     if (large_) take_some(rows);
     made_.shape = fmt::format("{} -> {}{}", made_.plan.buffer(x).width, made_.plan.buffer(y).width,
                               rows_text(rows));
+    show(y);
+  }
+
+  // Some columns of a wider matrix, and some of its rows.
+  void columns_case() {
+    const BufferId x = w_.buffer("x", inputs()), y = w_.buffer("y", outputs());
+    embed(x, made_.plan.buffer(y).width);
+    linear(y, x, "w", true, coin());
+    Weight& columns = weight_of_last_step();
+    columns.first_input = pick(odd_ ? 1 : 0, 40);
+    columns.of_inputs = columns.first_input + made_.plan.buffer(x).width + pick(odd_ ? 0 : 1, 9);
+    columns.transposed = odd_ && large_;
+    if (large_) take_some(columns);
+    made_.shape = fmt::format("{} -> {}, from column {}{}{}", made_.plan.buffer(x).width,
+                              made_.plan.buffer(y).width, columns.first_input,
+                              columns.transposed ? ", transposed" : "", rows_text(columns));
+    show(y);
+  }
+
+  // One of several matrices in a tensor; the bias lies so, too, or as a matrix.
+  void slices_case() {
+    const BufferId x = w_.buffer("x", inputs()), y = w_.buffer("y", 2 * outputs());
+    embed(x, made_.plan.buffer(y).width);
+    linear(y, x, "w", true, true);
+    const std::size_t n = pick(2, 5), slice = pick(0, n - 1);
+    Weight& matrix = weight_of_last_step();
+    matrix.of_slices = n;
+    matrix.slice = slice;
+    if (large_) take_some(matrix);
+    Weight& bias = made_.plan.weights.back();
+    if (odd_) {
+      bias.folded_rows = 2;
+    } else {
+      bias.of_slices = n;
+      bias.slice = slice;
+    }
+    made_.shape = fmt::format("{} -> {}, slice {} of {}{}{}", made_.plan.buffer(x).width,
+                              made_.plan.buffer(y).width, slice, n, rows_text(matrix),
+                              odd_ ? ", bias of two rows" : "");
     show(y);
   }
 
@@ -518,11 +561,10 @@ class Builder {
     writer.add("general.architecture", "conformance");
     std::vector<std::string> data;
     for (const Weight& one : made_.plan.weights) {
-      std::vector<std::size_t> shape = one.shape;
-      if (one.of_rows != 0) shape.front() = one.of_rows;
-      if (one.transposed) std::swap(shape[0], shape[1]);
-      if (one.taps) shape.insert(shape.end() - 1, 1);
-      Matrix<float> values(one.is_matrix() ? shape[0] : 1, shape.back());
+      const std::vector<std::size_t> shape = stored_shape(one);
+      std::size_t rows = 1;
+      for (const std::size_t size : std::span(shape).first(shape.size() - 1)) rows *= size;
+      Matrix<float> values(rows, shape.back());
       std::uniform_real_distribution<float> uniform(-1.0f, 1.0f);
       for (std::size_t r = 0; r < values.rows(); ++r) {
         for (std::size_t c = 0; c < values.cols(); ++c) {
@@ -573,6 +615,8 @@ const std::vector<std::string>& conformance_steps() {
                                                  "layer norm, add",
                                                  "linear",
                                                  "linear, add",
+                                                 "linear, columns",
+                                                 "linear, slices",
                                                  "transposed",
                                                  "silu gate",
                                                  "gelu gate",
@@ -599,6 +643,10 @@ const std::vector<std::string>& conformance_steps() {
   return steps;
 }
 
+bool has_cache(const std::string& step) {
+  return step == "attention" || step == "alibi" || step == "prompt" || step == "sinks";
+}
+
 bool has_typed_weight(const std::string& step) {
   return step == "embed" || step.starts_with("linear") || step.ends_with("gate") ||
          step == "transposed" || step.ends_with("experts") || step == "short conv";
@@ -610,15 +658,28 @@ ConformanceCase make_case(const std::string& step, DType dtype, std::size_t inde
 }
 
 Logits in_cuts(const ConformanceCase& one, std::mt19937& random, const RunPass& pass) {
-  Matrix<float> logits(one.tokens.size(), one.plan.vocab_size);
+  // Rows of a wider matrix: what lies between them stays as it is.
+  const std::size_t width = one.plan.vocab_size, gap = random() % 4;
+  constexpr float kUntouched = -12345.0f;
+  Matrix<float> memory(one.tokens.size(), width + gap);
+  std::fill_n(memory.data(), memory.rows() * memory.cols(), kUntouched);
+  const MatrixView<float> logits(memory.data(), one.tokens.size(), width, width + gap);
   for (std::size_t at = 0; at < one.tokens.size();) {
     const std::size_t least = at == 0 ? first_pass(one.plan, one.tokens) : 1;
     const std::size_t n =
         std::min<std::size_t>(one.tokens.size() - at, std::max(least, 1 + random() % 16));
-    pass(std::span(one.tokens).subspan(at, n), logits.view().row_range(at, n));
+    pass(std::span(one.tokens).subspan(at, n), logits.row_range(at, n));
     at += n;
   }
-  return {logits.data(), logits.data() + logits.rows() * logits.cols()};
+  Logits all;
+  for (std::size_t i = 0; i < logits.rows(); ++i) {
+    const std::span<const float> row = memory.view().row(i);
+    all.insert(all.end(), row.begin(), row.begin() + static_cast<std::ptrdiff_t>(width));
+    for (const float between : row.subspan(width)) {
+      if (between != kUntouched) all.back() = NAN;  // which no tolerance lets pass
+    }
+  }
+  return all;
 }
 
 }  // namespace stagecraft

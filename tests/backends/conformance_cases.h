@@ -23,6 +23,8 @@ struct ConformanceCase {
 
 // The kinds that make_case knows.
 const std::vector<std::string>& conformance_steps();
+// Whether the step keeps keys and values, whose number format matters.
+bool has_cache(const std::string& step);
 // Whether the step has a weight whose number format matters.
 bool has_typed_weight(const std::string& step);
 
@@ -31,7 +33,8 @@ bool has_typed_weight(const std::string& step);
 ConformanceCase make_case(const std::string& step, DType dtype, std::size_t index,
                           std::mt19937& random, const std::filesystem::path& file);
 
-// All logits of the case on a backend, computed in random cuts.
+// All logits of the case on a backend, computed in random cuts, into rows that may lie apart. NaN
+// where a pass wrote between its rows.
 using Logits = std::vector<float>;
 using RunPass = std::function<void(std::span<const TokenId> tokens, MatrixView<float> logits)>;
 Logits in_cuts(const ConformanceCase& one, std::mt19937& random, const RunPass& pass);

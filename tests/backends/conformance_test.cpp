@@ -37,16 +37,17 @@ Logits on_textbook(const ConformanceCase& one, const Checkpoint& checkpoint, std
   });
 }
 
-// same: whether the scored rows had the same bits when fewer rows were scored.
+// kept: how keys and values are. same: whether the scored rows had the same bits when fewer
+// rows were scored.
 Logits on_cpu(const ConformanceCase& one, const Checkpoint& checkpoint, const Kernels& table,
-              std::mt19937& random, bool& same) {
+              WeightLayout kept, std::mt19937& random, bool& same) {
   const FusedPlan fused = fuse(one.plan);
   ThreadPool one_thread(1);
   const PackedWeights weights = pack_weights(one.plan, fused, checkpoint, one_thread);
   const std::size_t n_threads = 1 + random() % 3;
   CpuWorkspace w(one.plan, fused, table, one.tokens.size(), n_threads);
-  PackedKvCache cache(one.plan.caches, one.tokens.size(), WeightLayout::F32);
-  PackedKvCache again(one.plan.caches, one.tokens.size(), WeightLayout::F32);
+  PackedKvCache cache(one.plan.caches, one.tokens.size(), kept);
+  PackedKvCache again(one.plan.caches, one.tokens.size(), kept);
   SequenceState state = cpu_state(one.plan), state_again = cpu_state(one.plan);
   return in_cuts(one, random, [&](std::span<const TokenId> tokens, MatrixView<float> logits) {
     const SequenceTokens all{&cache, tokens, tokens.size(), &state};
@@ -84,7 +85,7 @@ RoundRow rounding(const Plan& plan, const Checkpoint& checkpoint, const Kernels&
   };
 }
 
-// One row of the table: a step, a backend, a number format.
+// One row of the table: a step, a backend, and the number format of its weights or of its cache.
 struct Row {
   std::size_t shapes = 0;
   double worst = 0.0;
@@ -103,9 +104,14 @@ Table run_all(std::size_t seed, std::size_t n, std::span<const Kernels* const> t
   const std::filesystem::path file = folder.path() / "case.gguf";
   for (const std::string& step : conformance_steps()) {
     for (const DType dtype : kTypes) {
-      if (dtype != DType::F32 && !has_typed_weight(step)) continue;
-      // Blocks lie along the outputs; there are fewer taps than a block has numbers.
-      if (is_quantized(dtype) && (step == "transposed" || step == "short conv")) continue;
+      // Of a step with a cache: the numbers that are kept there.
+      const bool in_f16 = has_cache(step) && dtype == DType::F16;
+      if (dtype != DType::F32 && !has_typed_weight(step) && !in_f16) continue;
+      // Blocks lie along the outputs, or go on beyond the columns; there are fewer taps than a
+      // block has numbers.
+      const bool by_number =
+          step == "transposed" || step == "linear, columns" || step == "short conv";
+      if (is_quantized(dtype) && by_number) continue;
       std::mt19937 random(static_cast<std::uint32_t>(seed));
       for (std::size_t i = 0; i < n; ++i) {
         const ConformanceCase one = make_case(step, dtype, i, random, file);
@@ -121,16 +127,18 @@ Table run_all(std::size_t seed, std::size_t n, std::span<const Kernels* const> t
             row.worst_shape = fmt::format("{} tokens, {}", one.tokens.size(), one.shape);
           }
         };
-        if (run == Run::Everything) {
+        if (run == Run::Everything && !in_f16) {
           note("textbook", on_textbook(one, checkpoint, random),
                run_oracle(one.plan, weights, one.tokens));
         }
         for (const Kernels* table : tables) {
           bool same = true;
-          const Logits got = on_cpu(one, checkpoint, *table, random, same);
+          const WeightLayout kept = in_f16 ? WeightLayout::F16 : WeightLayout::F32;
+          const Logits got = on_cpu(one, checkpoint, *table, kept, random, same);
           note(fmt::format("cpu {}", table->name), got,
                run_oracle(one.plan, weights, one.tokens,
-                          rounding(one.plan, checkpoint, *runnable_kernels().front())));
+                          rounding(one.plan, checkpoint, *runnable_kernels().front()),
+                          in_f16 ? CacheNumbers::F16 : CacheNumbers::Exact));
           Row& row =
               results[{step, fmt::format("cpu {}", table->name), std::string(dtype_name(dtype))}];
           row.same = row.same && same;
@@ -143,11 +151,11 @@ Table run_all(std::size_t seed, std::size_t n, std::span<const Kernels* const> t
 }
 
 void print(const Table& results) {
-  fmt::print("{:<12} {:<18} {:<6} {:>7}  {:>6}  {}\n", "step", "backend", "weight", "shapes",
-             "error", "where it was largest (1: what rounding allows)");
+  fmt::print("{:<15} {:<18} {:<6} {:>7}  {:>6}  {}\n", "step", "backend", "type", "shapes", "error",
+             "where it was largest (1: what rounding allows)");
   for (const auto& [key, row] : results) {
     const auto& [step, backend, dtype] = key;
-    fmt::print("{:<12} {:<18} {:<6} {:>7}  {:>6.3f}  {}\n", step, backend, dtype, row.shapes,
+    fmt::print("{:<15} {:<18} {:<6} {:>7}  {:>6.3f}  {}\n", step, backend, dtype, row.shapes,
                row.worst, row.worst_shape);
   }
 }
@@ -163,6 +171,21 @@ TEST(Conformance, EveryStepOnEveryBackendIsItsFormula) {
                               << row.worst_shape << " (seed " << seed << ")";
     EXPECT_TRUE(row.same) << step << " on " << backend << ", " << dtype
                           << ": a row's bits depend on which others are scored";
+  }
+}
+
+TEST(Conformance, HasACaseOfEveryKindOfStep) {
+  const TemporaryFolder folder;
+  std::mt19937 random(1);
+  std::vector<bool> found(std::variant_size_v<StepKind>);
+  for (const std::string& name : conformance_steps()) {
+    for (std::size_t i = 0; i < 4; ++i) {
+      const auto one = make_case(name, DType::F32, i, random, folder.path() / "case.gguf");
+      for (const Step& step : one.plan.steps) found[step.kind.index()] = true;
+    }
+  }
+  for (std::size_t kind = 0; kind < found.size(); ++kind) {
+    EXPECT_TRUE(found[kind]) << "alternative " << kind << " of StepKind is in no case";
   }
 }
 

@@ -2,20 +2,33 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <numbers>
 #include <numeric>
+
+#include "operators/float_to_half.h"
+#include "operators/half_to_float.h"
 
 namespace stagecraft {
 namespace {
 
 using Rows = std::vector<std::vector<double>>;
 
+double as_f16(double value) {
+  const float rounded = static_cast<float>(value);
+  std::uint16_t bits = 0;
+  f32_to_f16({&rounded, 1}, {&bits, 1});
+  float kept = 0.0f;
+  f16_to_f32({&bits, 1}, {&kept, 1});
+  return static_cast<double>(kept);
+}
+
 class Oracle {
  public:
   Oracle(const Plan& plan, const PlanWeights& weights, std::span<const TokenId> tokens,
-         const RoundRow& round)
-      : plan_(plan), weights_(weights), tokens_(tokens), round_(round) {
+         const RoundRow& round, CacheNumbers cache)
+      : plan_(plan), weights_(weights), tokens_(tokens), round_(round), cache_numbers_(cache) {
     for (const Buffer& buffer : plan.buffers) {
       buffers_.emplace_back(tokens.size(), std::vector<double>(buffer.width));
     }
@@ -279,14 +292,34 @@ class Oracle {
   }
 
   void compute(const StoreStep& s) {
-    keys_[static_cast<std::size_t>(s.cache)] = buffer(s.k);
-    values_[static_cast<std::size_t>(s.cache)] = buffer(s.v);
+    keys_[static_cast<std::size_t>(s.cache)] = kept(buffer(s.k));
+    values_[static_cast<std::size_t>(s.cache)] = kept(buffer(s.v));
+  }
+
+  struct Kept {
+    Rows rows, doubts;
+  };
+  // Numbers as the cache keeps them, and how far each may be off.
+  Kept kept(const Rows& rows) const {
+    Kept all{rows, rows};
+    for (std::size_t t = 0; t < rows.size(); ++t) {
+      double off = 0.0;  // that a backend's numbers may be, of which these are the sums
+      for (const double value : rows[t]) off = std::max(off, 1e-6 * std::abs(value));
+      for (std::size_t i = 0; i < rows[t].size(); ++i) {
+        const double value = rows[t][i];
+        all.doubts[t][i] = 0.0;
+        if (cache_numbers_ == CacheNumbers::Exact) continue;
+        all.rows[t][i] = as_f16(value);
+        all.doubts[t][i] = as_f16(value + off) - as_f16(value - off);
+      }
+    }
+    return all;
   }
 
   void compute(const AttentionStep& s) {
     const CacheShape& shape = plan_.cache(s.cache);
-    const Rows& keys = keys_[static_cast<std::size_t>(s.cache)];
-    const Rows& values = values_[static_cast<std::size_t>(s.cache)];
+    const Kept& keys = keys_[static_cast<std::size_t>(s.cache)];
+    const Kept& values = values_[static_cast<std::size_t>(s.cache)];
     for (std::size_t head = 0; head < s.n_heads; ++head) {
       const std::size_t at = head * shape.head_dim;
       const std::size_t kv = head / (s.n_heads / shape.n_kv_heads) * shape.head_dim;
@@ -294,13 +327,17 @@ class Oracle {
         const std::size_t first = s.window != 0 && t + 1 > s.window ? t + 1 - s.window : 0;
         const std::size_t last = std::max(t + 1, prompt_);
         std::vector<double> shares;
+        double doubtful = 0.0;  // the most that a score may be off
         for (std::size_t j = first; j < last; ++j) {
-          double score = 0.0, size = 0.0;
+          double score = 0.0, size = 0.0, doubt = 0.0;
           for (std::size_t d = 0; d < shape.head_dim; ++d) {
-            score += buffer(s.q)[t][at + d] * keys[j][kv + d];
-            size += std::abs(buffer(s.q)[t][at + d] * keys[j][kv + d]);
+            const double q = buffer(s.q)[t][at + d], k = keys.rows[j][kv + d];
+            score += q * k;
+            size += std::abs(q * k);
+            doubt += std::abs(q) * keys.doubts[j][kv + d];
           }
           score *= static_cast<double>(s.scale);
+          doubtful = std::max(doubtful, doubt * static_cast<double>(s.scale));
           largest_score_ = std::max(largest_score_, size * static_cast<double>(s.scale));
           const double cap = s.soft_cap;
           if (cap != 0.0) score = cap * std::tanh(score / cap);
@@ -316,12 +353,16 @@ class Oracle {
           total += std::exp(static_cast<double>(weights_.vector(s.sinks)[head]) - top);
         }
         for (std::size_t d = 0; d < shape.head_dim; ++d) {
-          double sum = 0.0, size = 0.0;
+          double sum = 0.0, size = 0.0, doubt = 0.0;
           for (std::size_t j = first; j < last; ++j) {
-            sum += shares[j - first] / total * values[j][kv + d];
-            size += shares[j - first] / total * std::abs(values[j][kv + d]);
+            const double share = shares[j - first] / total, value = values.rows[j][kv + d];
+            sum += share * value;
+            size += share * std::abs(value);
+            doubt += share * values.doubts[j][kv + d];
           }
           buffer(s.out)[t][at + d] = sum;
+          // Where scores are off by e, shares are by at most a factor of exp(2 e).
+          result_.doubt = std::max(result_.doubt, doubt + std::expm1(2.0 * doubtful) * size);
           // An error of a score is a relative error of its share.
           result_.largest_sum = std::max(result_.largest_sum, size * (1.0 + largest_score_));
         }
@@ -433,8 +474,9 @@ class Oracle {
   const PlanWeights& weights_;
   std::span<const TokenId> tokens_;
   const RoundRow& round_;
+  const CacheNumbers cache_numbers_;
   std::vector<Rows> buffers_;
-  std::vector<Rows> keys_, values_;    // by CacheId
+  std::vector<Kept> keys_, values_;    // by CacheId
   std::size_t prompt_ = 0, mask_ = 0;  // its length; where its answer goes
   double largest_score_ = 0.0;
   OracleResult result_;
@@ -443,8 +485,9 @@ class Oracle {
 }  // namespace
 
 OracleResult run_oracle(const Plan& plan, const PlanWeights& weights,
-                        std::span<const TokenId> tokens, const RoundRow& round) {
-  return Oracle(plan, weights, tokens, round).run();
+                        std::span<const TokenId> tokens, const RoundRow& round,
+                        CacheNumbers cache) {
+  return Oracle(plan, weights, tokens, round, cache).run();
 }
 
 double relative_error(std::span<const float> got, const OracleResult& expected) {

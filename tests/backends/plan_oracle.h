@@ -16,8 +16,8 @@ struct OracleResult {
   // grow with both.
   double largest_sum = 0.0;
   std::size_t most_terms = 1;
-  // What the largest product would change by if all numbers that lie between two bytes were rounded
-  // the other way: a backend's, which are a little off, may be.
+  // What the largest product would change by if all numbers that lie between two bytes, or two f16,
+  // were rounded the other way: a backend's, which are a little off, may be.
   double doubt = 0.0;
 };
 
@@ -26,8 +26,12 @@ struct OracleResult {
 using RoundRow =
     std::function<void(WeightId weight, std::span<double> row, std::span<double> doubt)>;
 
+// How keys and values are kept.
+enum class CacheNumbers { Exact, F16 };
+
 OracleResult run_oracle(const Plan& plan, const PlanWeights& weights,
-                        std::span<const TokenId> tokens, const RoundRow& round = {});
+                        std::span<const TokenId> tokens, const RoundRow& round = {},
+                        CacheNumbers cache = CacheNumbers::Exact);
 
 // The error in units of what rounding to f32 may make of it: up to 1 is right.
 double relative_error(std::span<const float> got, const OracleResult& expected);
