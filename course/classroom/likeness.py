@@ -89,13 +89,13 @@ NAMELESS = Look(fingerprints, LEAST, SHARED)
 NAMED = Look(runs, LEAST_WITH_NAMES, SHARED_WITH_NAMES)
 
 
-def look_at(stage):
+def look_of(stage):
     return NAMELESS if stage.id >= FIRST_STAGE else NAMED
 
 
 def handed_out(stage):
     """What is seen of the starters, which everybody has, and of the answers that are in the tree."""
-    see, found = look_at(stage).see, set()
+    see, found = look_of(stage).see, set()
     for unit in stage.units:
         found |= see(stage.starter(unit).decode("utf-8", "replace"))
         for twin in unit["twins"]:
@@ -255,7 +255,7 @@ def look_at_these(stages, submissions):
     """[(stage, file, likeness, [ids])]; submissions: {id: [Submission]}, all versions that were seen."""
     known = {stage.id: handed_out(stage) for stage in stages}
     return [(stage, name, share, ids) for stage, name, files in written(stages, submissions)
-            for share, ids in clusters(files, known[stage.id], look_at(stage))]
+            for share, ids in clusters(files, known[stage.id], look_of(stage))]
 
 
 def look_at_ours(stages, submissions):

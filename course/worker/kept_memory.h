@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdlib>  // which says whether this is glibc
+
 #if defined(__GLIBC__)
 #include <malloc.h>
 #endif

@@ -104,7 +104,7 @@ class Likeness(unittest.TestCase):
     def test_leaves_programs_that_were_written_apart_alone(self):
         """Some of the catalogue's were made of each other: those share most of their lines."""
         for stage in STAGES:
-            look = likeness.look_at(stage)
+            look = likeness.look_of(stage)
             right = [program["file"] for program in programs(stage) if program["is"] == "right"]
             files = {file: text_of(stage, file) for file in right}
             for share, one, other in likeness.pairs(files, likeness.handed_out(stage), look):

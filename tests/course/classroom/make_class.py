@@ -237,10 +237,10 @@ class Class:
             self.stages_before(student)
 
     def stages_before(self, student):
-        """As people have them who come that far: most of them, and right."""
+        """Half of those before the last one that they wrote, and right. (People have nearly all; each takes seconds.)"""
         written = {*student.status, *student.worker}
         for stage in STAGES[:max(written)]:
-            if stage.id not in written and self.random.random() < 0.8:
+            if stage.id not in written and self.random.random() < 0.5:
                 student.passes(stage)
 
     def one_attack(self, source):
