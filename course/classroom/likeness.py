@@ -5,8 +5,9 @@ A file becomes a row of tokens in which every name is the same name, every numbe
 formatting are gone. Of each run of RUN tokens there is a fingerprint; of WINDOW of them in a row the least is
 kept (winnowing: Schleimer, Wilkerson and Aiken 2003). What the starters, our answers and our headers have, and
 what more than USUAL of the class has, counts nothing; the rest counts by how rare it is. Two files are alike
-if they share most of that, and more than others of the class do. In the short files of the first stages right answers
-differ in little but their names and numbers, so there these count, and runs of RUN_WITH_NAMES are compared as they are.
+if they share most of that, and more than others of the class do. The files of the first stages are short, and right
+answers differ in little but names and numbers. There names and numbers count, and every run of RUN_WITH_NAMES tokens
+is compared.
 
 Every file is also laid beside what anybody can copy from this repository: our answers and the right programs of
 the catalogue, as they are and as they ever were in its history. There names and numbers count, since right answers
@@ -80,9 +81,9 @@ def runs(text):
 
 class Look(typing.NamedTuple):
     """A way to lay the files of a class beside each other."""
-    see: typing.Callable  # what is compared of a text: a set
-    least: int  # of it that two files share, of their own
-    shared: float  # of the lighter one's weight, or more
+    see: typing.Callable  # text -> the set of what is compared
+    least: int  # so many members of it must two files share
+    shared: float  # and so much of the lighter file's weight
 
 
 NAMELESS = Look(fingerprints, LEAST, SHARED)
@@ -220,9 +221,9 @@ class Ours:
 def like_ours(stage, files):
     """[(share, id, path of ours)], the most alike first; files: {id: texts} of one of its files."""
     answers = answers_of_ours(stage)
-    ways = [(Ours(stage, runs, answers), LEAST_WITH_NAMES, LIKE_OURS)]
-    if stage.id >= FIRST_STAGE:
-        ways.append((Ours(stage, fingerprints, answers), LEAST, RENAMED))
+    ways = [(Ours(stage, NAMED.see, answers), NAMED.least, LIKE_OURS)]
+    if look_of(stage) is NAMELESS:
+        ways.append((Ours(stage, NAMELESS.see, answers), NAMELESS.least, RENAMED))
     found = []
     for id, texts in files.items():
         for ours, least, limit in ways:

@@ -228,15 +228,6 @@ struct Failure {
   int error;
 };
 
-// On Linux the child has its parent's memory, and the parent waits, until the child executes or
-// exits: to copy the tables of a judge's pages takes longer than many a worker. So the child may
-// change nothing that the parent reads, and may not return from the function that began it.
-#ifdef __linux__
-#define begin_child ::vfork
-#else
-#define begin_child ::fork
-#endif
-
 [[noreturn]] void become(const Command& command, char* const* words, char* const* environment,
                          Walls& walls, const NoEndings& signals, int report) {
   for (const int signal : kEndings) ::signal(signal, SIG_DFL);
@@ -260,7 +251,7 @@ double seconds_of(const timeval& time) {
   return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
 }
 
-// Waits for the end of a child, each time for 20 milliseconds at most.
+// Waits for the end of a child. One call waits for at most 20 milliseconds.
 class End {
  public:
 #if defined(__linux__) && defined(SYS_pidfd_open)
@@ -283,7 +274,7 @@ class End {
   }
 
  private:
-  int file_ = -1;  // of the process; -1: this kernel has none, so one looks now and then
+  int file_ = -1;  // a pidfd, readable at the end; -1: the kernel has none, and wait() sleeps
   std::chrono::microseconds pause_{200};
 };
 
@@ -385,7 +376,14 @@ std::optional<int> run_confined(const Command& command, const Confinement& confi
   int error = 0;
   {
     const NoEndings signals;
-    child = begin_child();
+#ifdef __linux__
+    // fork() copies the page tables of the judge, which takes longer than most workers run. After
+    // vfork() the child uses the judge's memory, and the judge waits until the child executes. So
+    // the child must not return from this function, and must not change what the judge reads.
+    child = ::vfork();
+#else
+    child = ::fork();
+#endif
     error = errno;
     if (child == 0) become(command, words.data(), environment.data(), walls, signals, report[1]);
     group = std::max(child, 0);

@@ -8,8 +8,8 @@
 
 namespace stagecraft::stages {
 
-// From now on, what this process frees stays with it. By default glibc gives every large block back
-// to the kernel and takes it anew for the next call: half of a gate's time went into that.
+// From now on the process keeps the memory that it frees. By default glibc returns every large
+// block to the kernel and asks for it again at the next call. That took half of a gate's time.
 inline void keep_freed_memory() {
 #if defined(__GLIBC__)
   constexpr int kNever = 1 << 30;

@@ -144,7 +144,7 @@ void call_inside(Repeated& first, Repeated& second) {
       ended = true;
     });
   } catch (const std::system_error&) {
-    return;  // the calls before have taken all threads that there are
+    return;  // the calls before this one have used up all threads
   }
   {
     StoppedThread stopped(thread.native_handle(), calls, ended);

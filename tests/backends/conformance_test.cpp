@@ -107,8 +107,8 @@ Table run_all(std::size_t seed, std::size_t n, std::span<const Kernels* const> t
       // Of a step with a cache: the numbers that are kept there.
       const bool in_f16 = has_cache(step) && dtype == DType::F16;
       if (dtype != DType::F32 && !has_typed_weight(step) && !in_f16) continue;
-      // Blocks lie along the outputs, or go on beyond the columns; there are fewer taps than a
-      // block has numbers.
+      // No quantised type for these: a block would lie along the outputs, or cross the edge of the
+      // columns; a row of taps is shorter than a block.
       const bool by_number =
           step == "transposed" || step == "linear, columns" || step == "short conv";
       if (is_quantized(dtype) && by_number) continue;

@@ -113,7 +113,7 @@ def ask_many_programs(stage, programs, seed, suites, named=False):
 
 def on_a_seed(stage, programs, seed, failed_in):
     """Verdicts that are others with other numbers. failed_in: {name of a wrong one: the suite in which it failed on
-    another seed}; where it fails there again, no other is asked."""
+    another seed}; if it fails there again, its other suites are not run."""
     def ask(programs, suites):
         asked, problem = ask_many_programs(stage, programs, seed, suites) if programs else ({}, None)
         problems.extend([problem] if problem else [])
