@@ -194,6 +194,8 @@ class Failures {
 
   bool empty() const { return failed_.empty(); }
 
+  std::size_t half() const { return (failed_.size() + 1) / 2; }
+
   // Whether Scope::Functions compares less. It says nothing of a block, which is judged by its
   // steps.
   bool can_narrow() const {
@@ -261,7 +263,7 @@ std::vector<Candidate> best_candidates(const fs::path& folder, const Failures& f
   // First those that reproduce the first case: the right one is nearly always among them, and then
   // the others need not be asked to the end.
   std::vector<bool> chosen(all.size(), false);
-  std::pair<std::size_t, std::size_t> most = {1, 0};
+  std::pair<std::size_t, std::size_t> most = {failures.half(), 0};
   for (const bool reproduces_first : {true, false}) {
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (all[i].reproduced[0] != reproduces_first) continue;

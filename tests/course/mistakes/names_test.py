@@ -30,9 +30,10 @@ CHANGES = [(r" \+ ", " - "), (r" - ", " + "), (r" \* ", " / "), (r" / ", " * "),
            (r" \+= ", " = "), (r" \+= ", " -= "), (r"\b1\.0f", "2.0f"), (r"\b0\.0f", "1.0f"), (r" = 0;", " = 1;"),
            (r"\.cols\(\)", ".rows()"), (r"\.rows\(\)", ".cols()"), (r"std::max\b", "std::min"), (r"std::exp\(", "std::exp2("),
            (r"\bfabs\b", "floor"), (r" \+ 1\b", ""), (r" - 1\b", ""), (r"\b127\b", "128"), (r"\b([a-z])\((\w), (\w)\)", r"\1(\3, \2)"),
-           (r" != ", " == "), (r" > ", " >= "), (r"!([a-z])", r"\1"), (r"float\b", "double"), (r"\+\+(\w)\)", r"\1 += 2)")]
+           (r" != ", " == "), (r" > ", " >= "), (r"!([a-z])", r"\1"), (r"\bfloat (\w+)( =|;)", r"double \1\2"), (r"static_cast<float>", "static_cast<double>"), (r"\+\+(\w)\)", r"\1 += 2)")]
 STATEMENT = re.compile(r"^ +[a-z][\w.:]*(\([^{}]*\)|\[[^{}]*| [+*-]?= [^{}]*);$", re.M)
 COUNTED = re.compile(r"\d+")
+TITLE = re.compile(r"[^:\n]*")  # of a failure: the case's name, which a description may follow
 FRESH = 1 << 61  # seeds that no gate has drawn
 
 
@@ -97,7 +98,7 @@ class Workshop:
         subprocess.run([str(course.BUILD / "course" / "gate"), f"--gtest_filter={group.name}.*", f"--gtest_repeat={self.rounds}"],
                        env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         cases = [line.split(" ", 1)[::-1] for line in score.read_text().splitlines()[1:]]
-        shown, *others = (failure.split("\n", 1)[0] for failure in group.failures)  # the others may fail differently
+        shown, *others = (TITLE.match(failure)[0] for failure in group.failures)  # the others may fail differently
         in_part = [same for name, same in cases if name not in others and COUNTED.sub("#", name) == COUNTED.sub("#", shown)]
         wanted = in_part if group.mistake_in_part else [same for _, same in cases]
         return bool(wanted) and all(same == "1" for same in wanted)
