@@ -9,9 +9,6 @@
 namespace stagecraft {
 namespace {
 
-// Below this many multiplications, waking a thread takes longer than the work.
-constexpr std::size_t kWorthSplitting = 100'000;
-
 void linear_slice(const Linear& layer, MatrixView<const float> x, MatrixView<float> y,
                   std::size_t first, std::size_t count) {
   const auto weight = layer.weight.row_range(first, count);
@@ -37,14 +34,10 @@ void linear(const Linear& layer, MatrixView<const float> x, MatrixView<float> y,
   for (const LinearWay& way : linear_ways) {
     if (way.compute(layer, x, y, threads)) return;
   }
-  if (threads.size() == 1 || x.rows() * outputs * x.cols() < kWorthSplitting) {
-    linear_slice(layer, x, y, 0, outputs);
-    return;
-  }
-  threads.run([&](std::size_t thread) {
-    const std::size_t first = outputs * thread / threads.size();
-    const std::size_t end = outputs * (thread + 1) / threads.size();
-    linear_slice(layer, x, y, first, end - first);
+  in_parts(threads, x.rows() * outputs * x.cols(), [&](std::size_t part) {
+    const std::size_t first = outputs * part / threads.size();
+    const std::size_t end = outputs * (part + 1) / threads.size();
+    if (first < end) linear_slice(layer, x, y, first, end - first);
   });
 }
 

@@ -26,4 +26,15 @@ inline bool add_linear_way(const LinearWay& way) {
   return true;
 }
 
+// Below this many multiplications, waking a thread takes longer than the work.
+constexpr std::size_t kWorthSplitting = 100'000;
+
+// Calls part(0) to part(threads.size() - 1), which make n_multiplications together: at the same
+// time, or one after the other where that is faster.
+template <class Part>
+void in_parts(ThreadPool& threads, std::size_t n_multiplications, Part&& part) {
+  if (n_multiplications >= kWorthSplitting) return threads.run(part);
+  for (std::size_t n = 0; n < threads.size(); ++n) part(n);
+}
+
 }  // namespace stagecraft

@@ -157,12 +157,14 @@ TEST(Parameters, OfTinyModelsOfEveryFamily) {
 
 TEST(Parameters, AreUsedWhereTheyLieIfTheyAreF32) {
   Inputs inputs;
-  const Config config = fresh_config(inputs);
-  Case one = fresh_case("F32 tensors are not copied", inputs, config);
-  for (const Weight& weight : weights_of(config)) {
-    one.expected[weight.name + " lies in the file"] = flag(true);
+  for (const char* name : {"F32 tensors are not copied", "nor are those of another model"}) {
+    const Config config = fresh_config(inputs);
+    Case one = fresh_case(name, inputs, config);
+    for (const Weight& weight : weights_of(config)) {
+      one.expected[weight.name + " lies in the file"] = flag(true);
+    }
+    judge_parameters(one, config);
   }
-  judge_parameters(one, config);
 }
 
 TEST(Parameters, RefuseATensorThatIsMissing) {
@@ -234,10 +236,14 @@ TEST(ParametersTied, ShareOneTableUnlessTheFileHoldsTwo) {
     const Config config = read_config(folder);
     if (!judge_parameters(parameters_case(name, folder, config), config)) return;
   }
+}
+
+TEST(ParametersTied, ShareOneTableOfFreshFilesToo) {
   Inputs inputs;
   Config config = fresh_config(inputs);
   judge_parameters(fresh_case("not tied: two tables", inputs, config), config);
   config.tied_embeddings = true;
+  judge_parameters(fresh_case("tied, but the file holds two tables", inputs, config), config);
   for (const char* stored : {kEmbedding, kHead}) {
     auto tensors = tensors_of(config, inputs);
     std::erase_if(tensors, [&](const FileTensor& tensor) {
@@ -267,9 +273,12 @@ TEST(ParametersInF32, FromF16AndBf16) {
 }
 
 TEST(ParametersInF32, FromQuantisedTypes) {  // the file of a model that was pulled
-  const fs::path file = test_data() / "gguf" / "whole.gguf";
-  const Config config = read_config(file);
-  judge_parameters(parameters_case("a quantised GGUF file", file, config), config);
+  for (const auto& [name, file] : {std::pair("a quantised GGUF file", "whole.gguf"),
+                                   std::pair("a GGUF file in types of 4 bits", "four-bits.gguf")}) {
+    const fs::path path = test_data() / "gguf" / file;
+    const Config config = read_config(path);
+    judge_parameters(parameters_case(name, path, config), config);
+  }
 }
 
 TEST(ParametersInF32, RefuseEveryOtherDtype) {
