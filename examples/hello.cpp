@@ -1,13 +1,14 @@
-// Goes on with a text: hello MODEL_FOLDER "Once upon a time"
+// Goes on with a text: hello MODEL "Once upon a time"
 #include <cstdio>
 #include <exception>
 
 #include "generation/generate_text.h"
 
 int main(int argc, char** argv) try {
-  if (argc != 3) return std::puts("usage: hello MODEL_FOLDER PROMPT"), 2;
-  auto engine = stagecraft::Engine::open(argv[1]);
-  const auto tokenizer = stagecraft::Tokenizer::open(argv[1]);
+  if (argc != 3) return std::puts("usage: hello MODEL PROMPT"), 2;
+  const stagecraft::ModelSource model(argv[1]);  // a folder or a file, parsed once
+  auto engine = stagecraft::Engine::open(model);
+  const auto tokenizer = stagecraft::Tokenizer::open(model);
   stagecraft::Session session(engine, /*context=*/256);
   stagecraft::Random random(/*seed=*/7);
   stagecraft::TextOptions options;

@@ -1,4 +1,5 @@
-// Mistake: the weight is rounded to bf16, which is fast and not what was asked.
+// Mistake: the weight is rounded to bf16, which is fast and not what was asked. mistakes.json holds
+// an edit of it.
 #include "operators/matmul_packed.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Right: the loops of the textbook, as slow as they are.
+// Right: the loops of the textbook, as slow as they are. mistakes.json holds an edit of it.
 #include "operators/matmul_packed.h"
 
 #include <algorithm>
