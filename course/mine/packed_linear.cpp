@@ -35,7 +35,7 @@ bool packed_linear(const Linear& layer, MatrixView<const float> x, MatrixView<fl
   const std::lock_guard lock(one_at_a_time);
   const std::size_t outputs = layer.weight.rows();
   const Parts& parts = parts_of(layer.weight, threads.size());
-  in_parts(threads, x.rows() * outputs * x.cols(), [&](std::size_t part) {
+  in_parts(threads, x.rows() * outputs * x.cols(), kTimesAsFast, [&](std::size_t part) {
     const std::size_t first = outputs * part / parts.size();
     const auto out = y.col_range(first, parts[part].rows);
     matmul_packed(x, parts[part], out);

@@ -46,7 +46,7 @@ bool quantized_linear(const Linear& layer, MatrixView<const float> x, MatrixView
   const Quantized& weight = quantized(layer.weight);
   static Quantized input;  // grows to the longest prompt and stays
   input.take(x);
-  in_parts(threads, x.rows() * outputs * x.cols(), [&](std::size_t part) {
+  in_parts(threads, x.rows() * outputs * x.cols(), kTimesAsFast, [&](std::size_t part) {
     const std::size_t end = outputs * (part + 1) / threads.size();
     for (std::size_t n = outputs * part / threads.size(); n < end; ++n) {
       for (std::size_t t = 0; t < x.rows(); ++t) {

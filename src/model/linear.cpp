@@ -34,7 +34,7 @@ void linear(const Linear& layer, MatrixView<const float> x, MatrixView<float> y,
   for (const LinearWay& way : linear_ways) {
     if (way.compute(layer, x, y, threads)) return;
   }
-  in_parts(threads, x.rows() * outputs * x.cols(), [&](std::size_t part) {
+  in_parts(threads, x.rows() * outputs * x.cols(), 1, [&](std::size_t part) {
     const std::size_t first = outputs * part / threads.size();
     const std::size_t end = outputs * (part + 1) / threads.size();
     if (first < end) linear_slice(layer, x, y, first, end - first);

@@ -26,14 +26,16 @@ inline bool add_linear_way(const LinearWay& way) {
   return true;
 }
 
-// Below this many multiplications, waking a thread takes longer than the work.
+// Below this many multiplications of the textbook's matmul_transb, waking a thread takes longer
+// than the work.
 constexpr std::size_t kWorthSplitting = 100'000;
 
-// Calls part(0) to part(threads.size() - 1), which make n_multiplications together: at the same
-// time, or one after the other where that is faster.
+// Calls part(0) to part(threads.size() - 1): at the same time, or one after the other where that is
+// faster. times_as_fast: how the kernel compares with the textbook's.
 template <class Part>
-void in_parts(ThreadPool& threads, std::size_t n_multiplications, Part&& part) {
-  if (n_multiplications >= kWorthSplitting) return threads.run(part);
+void in_parts(ThreadPool& threads, std::size_t n_multiplications, std::size_t times_as_fast,
+              Part&& part) {
+  if (n_multiplications >= times_as_fast * kWorthSplitting) return threads.run(part);
   for (std::size_t n = 0; n < threads.size(); ++n) part(n);
 }
 
