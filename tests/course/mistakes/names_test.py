@@ -30,7 +30,8 @@ CHANGES = [(r" \+ ", " - "), (r" - ", " + "), (r" \* ", " / "), (r" / ", " * "),
            (r" \+= ", " = "), (r" \+= ", " -= "), (r"\b1\.0f", "2.0f"), (r"\b0\.0f", "1.0f"), (r" = 0;", " = 1;"),
            (r"\.cols\(\)", ".rows()"), (r"\.rows\(\)", ".cols()"), (r"std::max\b", "std::min"), (r"std::exp\(", "std::exp2("),
            (r"\bfabs\b", "floor"), (r" \+ 1\b", ""), (r" - 1\b", ""), (r"\b127\b", "128"), (r"\b([a-z])\((\w), (\w)\)", r"\1(\3, \2)"),
-           (r" != ", " == "), (r" > ", " >= "), (r"!([a-z])", r"\1"), (r"\bfloat (\w+)( =|;)", r"double \1\2"), (r"static_cast<float>", "static_cast<double>"), (r"\+\+(\w)\)", r"\1 += 2)")]
+           (r" != ", " == "), (r" > ", " >= "), (r"!([a-z])", r"\1"), (r"\+\+(\w)\)", r"\1 += 2)"),
+           (r"\bfloat (\w+)( =|;)", r"double \1\2"), (r"static_cast<float>", "static_cast<double>")]
 STATEMENT = re.compile(r"^ +[a-z][\w.:]*(\([^{}]*\)|\[[^{}]*| [+*-]?= [^{}]*);$", re.M)
 COUNTED = re.compile(r"\d+")
 TITLE = re.compile(r"[^:\n]*")  # of a failure: the case's name, which a description may follow
