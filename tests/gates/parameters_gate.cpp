@@ -157,7 +157,8 @@ TEST(Parameters, OfTinyModelsOfEveryFamily) {
 
 TEST(Parameters, AreUsedWhereTheyLieIfTheyAreF32) {
   Inputs inputs;
-  for (const char* name : {"F32 tensors are not copied", "nor are those of another model"}) {
+  for (const char* name :
+       {"F32 tensors are not copied", "F32 tensors of another model are not copied"}) {
     const Config config = fresh_config(inputs);
     Case one = fresh_case(name, inputs, config);
     for (const Weight& weight : weights_of(config)) {
