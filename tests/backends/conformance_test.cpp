@@ -71,18 +71,23 @@ RoundRow rounding(const Plan& plan, const Checkpoint& checkpoint, const Kernels&
     const auto layout =
         static_cast<std::size_t>(packed_layout(weight, *checkpoint.find(weight.name), checkpoint));
     if (table.activation_type[layout] != ActivationType::Q8) return;
-    const std::vector<float> values(row.begin(), row.end());
-    std::vector<std::int8_t> bytes(values.size());
-    std::vector<float> scales(values.size() / kQuantBlock);
-    std::vector<BlockSums> sums(scales.size());
-    table.to_q8(values.data(), values.size(), bytes.data(), scales.data(), sums.data());
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      const auto scale = static_cast<double>(scales[i / kQuantBlock]);
-      const double from_byte = std::abs(row[i] - scale * bytes[i]);
-      if (from_byte > 0.499 * scale) doubt[i] = scale;
-      row[i] = scale * bytes[i];
-    }
+    round_to_bytes(row, doubt);
   };
+}
+
+// A number format of a cache, and what it makes of keys and values.
+struct KeptAs {
+  DType name;
+  WeightLayout layout;
+  CacheNumbers numbers;
+};
+constexpr KeptAs kKeptAs[] = {{DType::F32, WeightLayout::F32, CacheNumbers::Exact},
+                              {DType::F16, WeightLayout::F16, CacheNumbers::F16},
+                              {DType::Q8_0, WeightLayout::Q8, CacheNumbers::Q8}};
+// nullptr: no cache keeps them so.
+const KeptAs* kept_as(DType name) {
+  const auto found = std::ranges::find(kKeptAs, name, &KeptAs::name);
+  return found == std::end(kKeptAs) ? nullptr : found;
 }
 
 // One row of the table: a step, a backend, and the number format of its weights or of its cache.
@@ -104,9 +109,9 @@ Table run_all(std::size_t seed, std::size_t n, std::span<const Kernels* const> t
   const std::filesystem::path file = folder.path() / "case.gguf";
   for (const std::string& step : conformance_steps()) {
     for (const DType dtype : kTypes) {
-      // Of a step with a cache: the numbers that are kept there.
-      const bool in_f16 = has_cache(step) && dtype == DType::F16;
-      if (dtype != DType::F32 && !has_typed_weight(step) && !in_f16) continue;
+      // Of a step with a cache: how keys and values are kept.
+      const KeptAs* kept = has_cache(step) ? kept_as(dtype) : nullptr;
+      if (dtype != DType::F32 && !has_typed_weight(step) && kept == nullptr) continue;
       // No quantised type for these: a block would lie along the outputs, or cross the edge of the
       // columns; a row of taps is shorter than a block.
       const bool by_number =
@@ -127,18 +132,20 @@ Table run_all(std::size_t seed, std::size_t n, std::span<const Kernels* const> t
             row.worst_shape = fmt::format("{} tokens, {}", one.tokens.size(), one.shape);
           }
         };
-        if (run == Run::Everything && !in_f16) {
+        const bool in_full = kept == nullptr || kept->numbers == CacheNumbers::Exact;
+        if (run == Run::Everything && in_full) {
           note("textbook", on_textbook(one, checkpoint, random),
                run_oracle(one.plan, weights, one.tokens));
         }
+        // All tables round alike.
+        const KeptAs& cache = kept == nullptr ? kKeptAs[0] : *kept;
+        const OracleResult expected =
+            run_oracle(one.plan, weights, one.tokens,
+                       rounding(one.plan, checkpoint, *runnable_kernels().front()), cache.numbers);
         for (const Kernels* table : tables) {
           bool same = true;
-          const WeightLayout kept = in_f16 ? WeightLayout::F16 : WeightLayout::F32;
-          const Logits got = on_cpu(one, checkpoint, *table, kept, random, same);
-          note(fmt::format("cpu {}", table->name), got,
-               run_oracle(one.plan, weights, one.tokens,
-                          rounding(one.plan, checkpoint, *runnable_kernels().front()),
-                          in_f16 ? CacheNumbers::F16 : CacheNumbers::Exact));
+          note(fmt::format("cpu {}", table->name),
+               on_cpu(one, checkpoint, *table, cache.layout, random, same), expected);
           Row& row =
               results[{step, fmt::format("cpu {}", table->name), std::string(dtype_name(dtype))}];
           row.same = row.same && same;
@@ -426,12 +433,18 @@ Kernels broken_table(std::size_t which) {
         for (std::size_t b = 0; b < n / kQuantBlock; ++b) sums[b].first_half = sums[b].all / 2;
       };
       break;
+    case 36:  // in a cache of bytes, the value of the last position is left out
+      break_tiles<WeightLayout::Q8ByInput, [](Tile tile, TileArgs args) {
+        --args.inputs;
+        tile(args);
+      }>(table);
+      break;
     default:
       break;
   }
   return table;
 }
-constexpr std::size_t kBroken = 36;
+constexpr std::size_t kBroken = 37;
 
 TEST(Conformance, NoticesEveryKernelThatIsBrokenOnPurpose) {
   good = runnable_kernels().back();

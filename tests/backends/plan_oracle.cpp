@@ -24,6 +24,31 @@ double as_f16(double value) {
   return static_cast<double>(kept);
 }
 
+// How far the f16 of a number may be off if the number is off by `off`.
+double doubt_of_f16(double value, double off) { return as_f16(value + off) - as_f16(value - off); }
+
+enum class ScalesIn { F32, F16 };
+
+void round_blocks(std::span<double> row, std::span<double> doubt, ScalesIn format) {
+  constexpr std::size_t kBlock = 32;
+  for (std::size_t first = 0; first < row.size(); first += kBlock) {
+    const std::size_t end = std::min(first + kBlock, row.size());
+    double largest = 0.0;
+    for (std::size_t i = first; i < end; ++i) largest = std::max(largest, std::abs(row[i]));
+    if (largest == 0.0) continue;
+    const double step = largest / 127.0;
+    const float inverse = 127.0f / static_cast<float>(largest);  // as the format has it
+    const double scale = format == ScalesIn::F16 ? as_f16(step) : step;
+    const double off = format == ScalesIn::F16 ? doubt_of_f16(step, 1e-6 * step) : 0.0;
+    for (std::size_t i = first; i < end; ++i) {
+      const auto byte = static_cast<double>(std::nearbyint(static_cast<float>(row[i]) * inverse));
+      const bool halfway = std::abs(row[i] / step - byte) > 0.499;
+      doubt[i] = (halfway ? scale : 0.0) + std::abs(byte) * off;
+      row[i] = scale * byte;
+    }
+  }
+}
+
 class Oracle {
  public:
   Oracle(const Plan& plan, const PlanWeights& weights, std::span<const TokenId> tokens,
@@ -292,28 +317,34 @@ class Oracle {
   }
 
   void compute(const StoreStep& s) {
-    keys_[static_cast<std::size_t>(s.cache)] = kept(buffer(s.k));
-    values_[static_cast<std::size_t>(s.cache)] = kept(buffer(s.v));
+    const std::size_t head_dim = plan_.cache(s.cache).head_dim;
+    const auto at = static_cast<std::size_t>(s.cache);
+    keys_[at] = kept(buffer(s.k), head_dim, ScalesIn::F16);
+    values_[at] = kept(buffer(s.v), head_dim, ScalesIn::F32);
   }
 
   struct Kept {
     Rows rows, doubts;
   };
   // Numbers as the cache keeps them, and how far each may be off.
-  Kept kept(const Rows& rows) const {
-    Kept all{rows, rows};
+  Kept kept(const Rows& rows, std::size_t head_dim, ScalesIn scales) const {
+    Kept all{rows, Rows(rows.size(), std::vector<double>(rows.front().size()))};
     for (std::size_t t = 0; t < rows.size(); ++t) {
-      double off = 0.0;  // that a backend's numbers may be, of which these are the sums
-      for (const double value : rows[t]) off = std::max(off, 1e-6 * std::abs(value));
-      for (std::size_t i = 0; i < rows[t].size(); ++i) {
-        const double value = rows[t][i];
-        all.doubts[t][i] = 0.0;
-        if (cache_numbers_ == CacheNumbers::Exact) continue;
-        all.rows[t][i] = as_f16(value);
-        all.doubts[t][i] = as_f16(value + off) - as_f16(value - off);
+      const std::span<double> row = all.rows[t], doubt = all.doubts[t];
+      if (cache_numbers_ == CacheNumbers::F16) keep_halves(row, doubt);
+      for (std::size_t d = 0; cache_numbers_ == CacheNumbers::Q8 && d < row.size(); d += head_dim) {
+        round_blocks(row.subspan(d, head_dim), doubt.subspan(d, head_dim), scales);
       }
     }
     return all;
+  }
+  static void keep_halves(std::span<double> row, std::span<double> doubt) {
+    double off = 0.0;  // that a backend's numbers may be, of which these are the sums
+    for (const double value : row) off = std::max(off, 1e-6 * std::abs(value));
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      doubt[i] = doubt_of_f16(row[i], off);
+      row[i] = as_f16(row[i]);
+    }
   }
 
   void compute(const AttentionStep& s) {
@@ -324,20 +355,22 @@ class Oracle {
       const std::size_t at = head * shape.head_dim;
       const std::size_t kv = head / (s.n_heads / shape.n_kv_heads) * shape.head_dim;
       for (std::size_t t = 0; t < tokens_.size(); ++t) {
+        const auto asked = std::span(buffer(s.q)[t]).subspan(at, shape.head_dim);
+        std::vector<double> query(asked.begin(), asked.end()), query_doubt(shape.head_dim);
+        if (cache_numbers_ == CacheNumbers::Q8) round_to_bytes(query, query_doubt);
         const std::size_t first = s.window != 0 && t + 1 > s.window ? t + 1 - s.window : 0;
         const std::size_t last = std::max(t + 1, prompt_);
-        std::vector<double> shares;
-        double doubtful = 0.0;  // the most that a score may be off
+        std::vector<double> shares, doubts;  // doubts: how far a score may be off
         for (std::size_t j = first; j < last; ++j) {
           double score = 0.0, size = 0.0, doubt = 0.0;
           for (std::size_t d = 0; d < shape.head_dim; ++d) {
-            const double q = buffer(s.q)[t][at + d], k = keys.rows[j][kv + d];
+            const double q = query[d], k = keys.rows[j][kv + d], off = keys.doubts[j][kv + d];
             score += q * k;
             size += std::abs(q * k);
-            doubt += std::abs(q) * keys.doubts[j][kv + d];
+            doubt += std::abs(q) * off + query_doubt[d] * (std::abs(k) + off);
           }
           score *= static_cast<double>(s.scale);
-          doubtful = std::max(doubtful, doubt * static_cast<double>(s.scale));
+          doubts.push_back(doubt * static_cast<double>(s.scale));
           largest_score_ = std::max(largest_score_, size * static_cast<double>(s.scale));
           const double cap = s.soft_cap;
           if (cap != 0.0) score = cap * std::tanh(score / cap);
@@ -347,22 +380,27 @@ class Oracle {
           shares.push_back(score - bias);
         }
         const double top = *std::ranges::max_element(shares);
+        const double most_doubt = *std::ranges::max_element(doubts);
         double total = 0.0;
         for (double& share : shares) total += share = std::exp(share - top);
         if (s.sinks != kNone) {
           total += std::exp(static_cast<double>(weights_.vector(s.sinks)[head]) - top);
         }
         for (std::size_t d = 0; d < shape.head_dim; ++d) {
-          double sum = 0.0, size = 0.0, doubt = 0.0;
+          double sum = 0.0, size = 0.0, doubt = 0.0, moved = 0.0, moved_size = 0.0;
           for (std::size_t j = first; j < last; ++j) {
             const double share = shares[j - first] / total, value = values.rows[j][kv + d];
             sum += share * value;
             size += share * std::abs(value);
             doubt += share * values.doubts[j][kv + d];
+            // A score that is off by e changes its share by at most a factor of exp(e).
+            moved += share * std::expm1(doubts[j - first]);
+            moved_size += share * std::expm1(doubts[j - first]) * std::abs(value);
           }
           buffer(s.out)[t][at + d] = sum;
-          // Where scores are off by e, shares are by at most a factor of exp(2 e).
-          result_.doubt = std::max(result_.doubt, doubt + std::expm1(2.0 * doubtful) * size);
+          // The total of the shares changes too: by at most exp(most_doubt).
+          doubt = std::exp(2.0 * most_doubt) * (doubt + moved_size + moved * std::abs(sum));
+          result_.doubt = std::max(result_.doubt, doubt);
           // An error of a score is a relative error of its share.
           result_.largest_sum = std::max(result_.largest_sum, size * (1.0 + largest_score_));
         }
@@ -483,6 +521,10 @@ class Oracle {
 };
 
 }  // namespace
+
+void round_to_bytes(std::span<double> row, std::span<double> doubt) {
+  round_blocks(row, doubt, ScalesIn::F32);
+}
 
 OracleResult run_oracle(const Plan& plan, const PlanWeights& weights,
                         std::span<const TokenId> tokens, const RoundRow& round,

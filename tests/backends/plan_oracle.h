@@ -26,8 +26,12 @@ struct OracleResult {
 using RoundRow =
     std::function<void(WeightId weight, std::span<double> row, std::span<double> doubt)>;
 
-// How keys and values are kept.
-enum class CacheNumbers { Exact, F16 };
+// Rounds as Q8_0 does: 32 neighbours become bytes that share a scale, the largest is 127. doubt: of
+// a number halfway between two bytes, the step from one to the next.
+void round_to_bytes(std::span<double> row, std::span<double> doubt);
+
+// How keys and values are kept. Q8: as bytes, and queries are rounded too, before they meet keys.
+enum class CacheNumbers { Exact, F16, Q8 };
 
 OracleResult run_oracle(const Plan& plan, const PlanWeights& weights,
                         std::span<const TokenId> tokens, const RoundRow& round = {},
