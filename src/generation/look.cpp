@@ -6,34 +6,12 @@
 
 #include "base/error.h"
 #include "model/placement.h"
+#include "model/plan_work.h"
 
 namespace stagecraft {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double count(std::size_t n) { return static_cast<double>(n); }
-
-// The bytes that a step reads for one token.
-double bytes_read(const Plan& plan, const StepKind& kind, std::size_t kv_len) {
-  double numbers = 0.0;
-  for (const WeightId id : weights_read(kind)) {
-    const auto& shape = plan.weight(id).shape;
-    double one =
-        count(std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>()));
-    if (std::holds_alternative<EmbedStep>(kind)) one /= count(shape.front());  // one row
-    numbers += one;
-  }
-  if (const auto* experts = std::get_if<ExpertsStep>(&kind)) {
-    numbers *= count(most_chosen(plan, *experts)) / count(experts->experts.size());
-  }
-  if (const auto* attention = std::get_if<AttentionStep>(&kind)) {
-    const std::size_t window = attention->window;
-    const std::size_t seen = window == 0 ? kv_len : std::min(window, kv_len);
-    numbers += 2.0 * count(seen) * count(plan.cache(attention->cache).width());
-  }
-  return sizeof(float) * numbers;
-}
 
 BufferId residual_stream(const Plan& plan) {
   for (const Step& step : plan.steps) {
@@ -49,7 +27,7 @@ class Observer {
       : plan_(plan), seq_len_(seq_len), stream_(residual_stream(plan)) {
     look_.residuals = Matrix<float>(plan.n_layers, plan.buffer(stream_).width);
     for (const Step& step : plan.steps) {
-      bytes_.push_back(bytes_read(plan, step.kind, seq_len));
+      bytes_.push_back(sizeof(float) * work_per_token(plan, step.kind, seq_len).numbers_read);
     }
     last_ = Clock::now();
   }

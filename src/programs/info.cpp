@@ -13,6 +13,7 @@
 #include "generation/session.h"
 #include "model/description.h"
 #include "model/named_tensors.h"
+#include "model/plan_work.h"
 #include "programs/commands.h"
 #include "programs/model_path.h"
 #include "programs/options.h"
@@ -47,11 +48,13 @@ std::string grouped(std::size_t n) {
   return digits;
 }
 
-std::string bytes_text(double bytes) {
-  if (bytes >= 1e9) return fmt::format("{:.2f} GB", bytes * 1e-9);
-  if (bytes >= 1e6) return fmt::format("{:.2f} MB", bytes * 1e-6);
-  return fmt::format("{:.2f} KB", bytes * 1e-3);
+// "5.63 MB"
+std::string amount_text(double amount, std::string_view unit) {
+  if (amount >= 1e9) return fmt::format("{:.2f} G{}", amount * 1e-9, unit);
+  if (amount >= 1e6) return fmt::format("{:.2f} M{}", amount * 1e-6, unit);
+  return fmt::format("{:.2f} K{}", amount * 1e-3, unit);
 }
+std::string bytes_text(double bytes) { return amount_text(bytes, "B"); }
 
 void print_heading(const std::string& text, const Terminal& terminal) {
   fmt::print("\n{}\n", terminal.bold(text));
@@ -385,6 +388,26 @@ void print_memory(const Checkpoint& checkpoint, const Plan& plan, std::size_t co
   line("in all", packed + tables + session, "");
 }
 
+// ---- work ---------------------------------------------------------------------------------------
+
+void print_work(const Plan& plan, std::size_t context) {
+  double linear = 0.0, attention = 0.0, delta = 0.0;
+  for (const Step& step : plan.steps) {
+    double& kind = std::holds_alternative<AttentionStep>(step.kind) ? attention
+                   : std::holds_alternative<DeltaStep>(step.kind)   ? delta
+                                                                    : linear;
+    kind += work_per_token(plan, step.kind, context).operations;
+  }
+  const auto line = [](std::string_view what, double operations, std::string_view note) {
+    if (operations == 0.0) return;
+    fmt::print("  {:<15} {:>12}{}\n", what, amount_text(operations, "FLOP"), note);
+  };
+  line("linear layers", linear, "  a product and a sum per weight");
+  line("attention", attention, "  grows with the text");
+  line("delta rule", delta, "");
+  line("in all", linear + attention + delta, "");
+}
+
 // ---- the command --------------------------------------------------------------------------------
 
 // Any safetensors file: a shard, a trace.
@@ -417,12 +440,15 @@ void run_info(const InfoFlags& flags) {
   print_tensors(tensors, flags.every_tensor);
   print_heading(fmt::format("memory at a context of {} tokens", grouped(context)), terminal);
   print_memory(checkpoint, plan, context);
+  print_heading(fmt::format("work for token {} of a text", grouped(context)), terminal);
+  print_work(plan, context);
 }
 
 }  // namespace
 
 void add_info(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("info", "What a model holds, and the memory it takes");
+  CLI::App* command =
+      app.add_subcommand("info", "What a model holds, the memory it takes and its work");
   const auto flags = std::make_shared<InfoFlags>();
   command
       ->add_option("path,-m,--model", flags->path,

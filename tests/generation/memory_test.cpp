@@ -227,11 +227,11 @@ Measured measure(const fs::path& model, BackendKind backend = BackendKind::Cpu) 
   return got;
 }
 
-// "in all" of ./stage info, in bytes.
+// The memory "in all" of ./stage info, in bytes.
 double predicted(const fs::path& model) {
   const ProgramResult result =
       run_program({"info", model.string(), "--context", std::to_string(kContext)});
-  const std::size_t at = result.out.rfind("in all");
+  const std::size_t at = result.out.find("in all", result.out.find("\nmemory "));
   EXPECT_NE(at, std::string::npos) << result.out << result.err;
   if (at == std::string::npos) return 0.0;
   std::size_t end = 0;
