@@ -320,7 +320,8 @@ class Oracle {
     const std::size_t head_dim = plan_.cache(s.cache).head_dim;
     const auto at = static_cast<std::size_t>(s.cache);
     keys_[at] = kept(buffer(s.k), head_dim, ScalesIn::F16);
-    values_[at] = kept(buffer(s.v), head_dim, ScalesIn::F32);
+    const bool halves = cache_numbers_ == CacheNumbers::Q8_0;
+    values_[at] = kept(buffer(s.v), head_dim, halves ? ScalesIn::F16 : ScalesIn::F32);
   }
 
   struct Kept {
@@ -332,7 +333,8 @@ class Oracle {
     for (std::size_t t = 0; t < rows.size(); ++t) {
       const std::span<double> row = all.rows[t], doubt = all.doubts[t];
       if (cache_numbers_ == CacheNumbers::F16) keep_halves(row, doubt);
-      for (std::size_t d = 0; cache_numbers_ == CacheNumbers::Q8 && d < row.size(); d += head_dim) {
+      const bool bytes = cache_numbers_ == CacheNumbers::Q8 || cache_numbers_ == CacheNumbers::Q8_0;
+      for (std::size_t d = 0; bytes && d < row.size(); d += head_dim) {
         round_blocks(row.subspan(d, head_dim), doubt.subspan(d, head_dim), scales);
       }
     }

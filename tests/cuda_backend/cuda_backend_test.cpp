@@ -37,6 +37,21 @@ const std::vector<std::string> kRefused = {"short conv",  "gated delta",     "pr
                                            "sinks",       "clamped experts", "linear of heads",
                                            "route groups"};
 
+// A number format of a cache, and what it makes of keys and values.
+struct KeptAs {
+  DType name;
+  KvType type;
+  CacheNumbers numbers;
+};
+constexpr KeptAs kKeptAs[] = {{DType::F32, KvType::F32, CacheNumbers::Exact},
+                              {DType::F16, KvType::F16, CacheNumbers::F16},
+                              {DType::Q8_0, KvType::Q8_0, CacheNumbers::Q8_0}};
+// nullptr: no cache keeps them so.
+const KeptAs* kept_as(DType name) {
+  const auto found = std::ranges::find(kKeptAs, name, &KeptAs::name);
+  return found == std::end(kKeptAs) ? nullptr : found;
+}
+
 EngineOptions options(KvType kv_type = KvType::F32) { return {BackendKind::Cuda, 1, kv_type}; }
 
 TEST(CudaConformance, EveryStepIsItsFormulaAndARowDoesNotDependOnOthers) {
@@ -45,8 +60,9 @@ TEST(CudaConformance, EveryStepIsItsFormulaAndARowDoesNotDependOnOthers) {
   for (const std::string& step : conformance_steps()) {
     if (std::ranges::find(kRefused, step) != kRefused.end()) continue;
     for (const DType dtype : kTypes) {
-      if (dtype != DType::F32 && std::ranges::find(kReadWeights, step) == kReadWeights.end())
-        continue;
+      const bool reads = std::ranges::find(kReadWeights, step) != kReadWeights.end();
+      const KeptAs* kept = has_cache(step) ? kept_as(dtype) : &kKeptAs[0];
+      if (kept == nullptr || (dtype != DType::F32 && !reads && !has_cache(step))) continue;
       std::mt19937 random(1);
       double worst = 0.0;
       // Four shapes have every feature of a step; a number format is tried on one of them. Checked
@@ -57,7 +73,7 @@ TEST(CudaConformance, EveryStepIsItsFormulaAndARowDoesNotDependOnOthers) {
         ConformanceCase one = make_case(step, dtype, i, random, file);
         one.tokens.resize(std::min<std::size_t>(one.tokens.size(), i == 0 ? 12 : 5));
         const Checkpoint checkpoint = Checkpoint::open(file);
-        const auto backend = make_cuda_backend(one.plan, checkpoint, options());
+        const auto backend = make_cuda_backend(one.plan, checkpoint, options(kept->type));
         const auto all = backend->make_sequence(one.tokens.size(), 0);
         const auto some = backend->make_sequence(one.tokens.size(), 0);
         const auto got = in_cuts(one, random, [&](std::span<const TokenId> tokens, auto logits) {
@@ -73,7 +89,8 @@ TEST(CudaConformance, EveryStepIsItsFormulaAndARowDoesNotDependOnOthers) {
           }
         });
         const PlanWeights weights = load_weights(one.plan, checkpoint);
-        const double error = relative_error(got, run_oracle(one.plan, weights, one.tokens));
+        const double error =
+            relative_error(got, run_oracle(one.plan, weights, one.tokens, {}, kept->numbers));
         EXPECT_LE(error, 1.0) << step << ", " << dtype_name(dtype) << ", " << one.shape;
         worst = std::max(worst, error);
       }
@@ -139,7 +156,7 @@ constexpr const char* kModel = TEST_DATA "/models/llama-gqa2";
 const std::vector<TokenId> kText = {1, 5, 9, 2, 33, 7, 12};
 
 TEST(CudaBackend, SequencesOfUnequalLengthsShareAPass) {
-  for (const KvType type : {KvType::F32, KvType::F16}) {
+  for (const KvType type : {KvType::F32, KvType::F16, KvType::Q8_0}) {
     Engine engine = Engine::open(kModel, options(type));
     const std::span<const TokenId> text(kText);
     const auto alone = in_passes(engine, text, {text.size()});
@@ -213,9 +230,6 @@ std::string error_of(const std::function<void()>& call) {
 }
 
 TEST(CudaBackend, RefusesWhatItCannotDoAndStaysAsItWas) {
-  EXPECT_EQ(error_of([] { Engine::open(kModel, options(KvType::Q8_0)); }),
-            "--kv-type: expected f32 or f16, as the cuda-emulator backend keeps keys and values, "
-            "found q8_0");
   Engine engine = Engine::open(kModel, options());
   const auto a = engine.make_sequence(8), b = engine.make_sequence(8);
   const std::vector<TokenId> wrong = {65}, long_text(9, 1);

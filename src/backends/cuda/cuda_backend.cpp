@@ -81,11 +81,11 @@ class Slots {
 
 class CudaSequence final : public Sequence {
  public:
-  CudaSequence(const Plan& plan, std::size_t capacity, std::size_t number_bytes,
+  CudaSequence(const Plan& plan, std::size_t capacity, CacheType cache_type,
                std::size_t position_bytes, Slots& slots)
       : plan_(plan),
         capacity_(capacity),
-        number_bytes_(number_bytes),
+        cache_type_(cache_type),
         memory_(capacity * position_bytes),
         slots_(slots),
         index_(slots.take({memory_.as<void>(), static_cast<unsigned>(capacity)})) {}
@@ -101,7 +101,7 @@ class CudaSequence final : public Sequence {
     if (length > other.length_ || length > capacity_) return false;
     std::size_t before = 0;  // bytes per position in the keys and values that were copied
     for (const CacheShape& shape : plan_.caches) {
-      const std::size_t bytes = shape.width() * number_bytes_;
+      const std::size_t bytes = cached_bytes(cache_type_, shape.n_kv_heads, shape.head_dim);
       for (int keys_and_values = 0; length != 0 && keys_and_values < 2; ++keys_and_values) {
         cuda::copy(memory_.as<std::byte>() + capacity_ * before,
                    other.memory_.as<std::byte>() + other.capacity_ * before, length * bytes);
@@ -117,7 +117,8 @@ class CudaSequence final : public Sequence {
 
  private:
   const Plan& plan_;
-  const std::size_t capacity_, number_bytes_;
+  const std::size_t capacity_;
+  const CacheType cache_type_;
   DeviceMemory memory_;
   Slots& slots_;
   const std::size_t index_;
@@ -128,14 +129,13 @@ class CudaBackend final : public Backend {
  public:
   CudaBackend(const Plan& plan, const Checkpoint& checkpoint, KvType kv_type)
       : plan_(plan),
-        cache_type_(kv_type == KvType::F16 ? CacheType::F16 : CacheType::F32),
+        cache_type_(cache_type(kv_type)),
         weights_(plan, checkpoint),
-        tables_(plan) {}
+        tables_(plan, cache_type_) {}
 
   std::unique_ptr<Sequence> make_sequence(std::size_t context, std::size_t max_rows) override {
-    const std::size_t number_bytes = cache_type_ == CacheType::F16 ? 2 : 4;
-    auto sequence = std::make_unique<CudaSequence>(plan_, context, number_bytes,
-                                                   number_bytes * tables_.position_numbers, slots_);
+    auto sequence =
+        std::make_unique<CudaSequence>(plan_, context, cache_type_, tables_.position_bytes, slots_);
     const std::size_t rows = max_rows != 0 ? max_rows : std::min(kMostRows, context);
     const auto live = static_cast<std::size_t>(sequence->index()) + 1;  // a token each, at least
     if (workspace_.empty() || std::max(rows, live) > workspace_.front().max_rows()) {
@@ -211,11 +211,6 @@ std::string_view cuda_backend_name() { return cuda::device_kind(); }
 
 std::unique_ptr<Backend> make_cuda_backend(const Plan& plan, const Checkpoint& checkpoint,
                                            const EngineOptions& options) {
-  if (options.kv_type == KvType::Q8_0) {
-    throw Error(
-        "--kv-type: expected f32 or f16, as the {} backend keeps keys and values, found q8_0",
-        cuda_backend_name());
-  }
   cuda::check_plan(plan);
   cuda::use_device();
   return std::make_unique<cuda::CudaBackend>(plan, checkpoint, options.kv_type);

@@ -10,6 +10,9 @@ namespace stagecraft {
 namespace cuda {
 // A prompt goes through the model in pieces of this many tokens.
 inline constexpr std::size_t kMostRows = 512;
+
+enum class CacheType;
+CacheType cache_type(KvType type);
 }  // namespace cuda
 
 // Runs plans on a GPU, or on the emulator of src/cuda_emulator. A program has at most one of the

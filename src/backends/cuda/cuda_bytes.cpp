@@ -5,13 +5,20 @@
 
 namespace stagecraft {
 
+cuda::CacheType cuda::cache_type(KvType type) {
+  if (type == KvType::Q8_0) return CacheType::Q8_0;
+  return type == KvType::F16 ? CacheType::F16 : CacheType::F32;
+}
+
 SequenceBytes cuda_bytes(const Plan& plan, KvType type, std::size_t context) {
-  double cached = 0.0, row = 0.0;  // numbers per position, and per row of a pass
-  for (const CacheShape& shape : plan.caches) cached += 2.0 * static_cast<double>(shape.width());
+  double cached = 0.0, row = 0.0;  // bytes per position, and numbers per row of a pass
+  for (const CacheShape& shape : plan.caches) {
+    cached += 2.0 * static_cast<double>(cuda::cached_bytes(cuda::cache_type(type), shape.n_kv_heads,
+                                                           shape.head_dim));
+  }
   for (const Buffer& buffer : plan.buffers) row += cuda::padded(buffer.width);
   const double rows = static_cast<double>(std::min(cuda::kMostRows, context));
-  return {(type == KvType::F16 ? 2.0 : 4.0) * cached * static_cast<double>(context),
-          sizeof(float) * row * rows};
+  return {cached * static_cast<double>(context), sizeof(float) * row * rows};
 }
 
 }  // namespace stagecraft

@@ -210,7 +210,7 @@ Rows PassWorkspace::selected(std::size_t rows) const {
   return some;
 }
 
-PlanTables::PlanTables(const Plan& plan) {
+PlanTables::PlanTables(const Plan& plan, CacheType cache_type) {
   for (const Frequencies& table : plan.frequencies) {
     frequencies.emplace_back(std::span<const float>(table.values));
   }
@@ -220,8 +220,8 @@ PlanTables::PlanTables(const Plan& plan) {
                                              : std::span<const float>(attention->slopes));
   }
   for (const CacheShape& shape : plan.caches) {
-    cache_begin.push_back(static_cast<unsigned>(position_numbers));
-    position_numbers += 2 * shape.width();
+    cache_begin.push_back(static_cast<unsigned>(position_bytes));
+    position_bytes += 2 * cached_bytes(cache_type, shape.n_kv_heads, shape.head_dim);
   }
 }
 

@@ -38,11 +38,11 @@ class PassWorkspace {
 
 // What a kernel needs beside weights and activations: tables that the plan fixes.
 struct PlanTables {
-  explicit PlanTables(const Plan& plan);
+  PlanTables(const Plan& plan, CacheType cache_type);
   std::vector<DeviceMemory> frequencies;  // by FrequenciesId
   std::vector<DeviceMemory> slopes;       // by step; of the AttentionSteps that have some
-  std::vector<unsigned> cache_begin;      // by CacheId: numbers per position in the caches before
-  std::size_t position_numbers = 0;       // numbers per position in all caches
+  std::vector<unsigned> cache_begin;      // by CacheId: bytes per position in the caches before
+  std::size_t position_bytes = 0;         // per position in all caches
 };
 
 // The rows of a pass, sequence after sequence.

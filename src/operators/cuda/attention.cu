@@ -1,6 +1,7 @@
 // The cache of keys and values, and causal attention over it.
 #include "operators/cuda/operators.h"
 #include "operators/cuda/warp.h"
+#include "operators/cuda/weights.h"
 
 namespace stagecraft::cuda {
 namespace {
@@ -8,8 +9,26 @@ namespace {
 constexpr unsigned kThreads = 128;
 constexpr unsigned kWarps = 4;
 
-__device__ inline float to_f32(float value) { return value; }
-__device__ inline float to_f32(__half value) { return __half2float(value); }
+// A head of the cache is an array of T: of float, __half or CacheBlock.
+template <class T>
+__device__ inline unsigned per_head(const Cache& cache) {
+  return cache.head_dim;
+}
+template <>
+__device__ inline unsigned per_head<CacheBlock>(const Cache& cache) {
+  return (cache.head_dim + kWarp - 1) / kWarp;
+}
+static_assert(kCacheBlock == kWarp, "a lane per byte");
+
+__device__ inline float number(const float* head, unsigned column) { return head[column]; }
+__device__ inline float number(const __half* head, unsigned column) {
+  return __half2float(head[column]);
+}
+__device__ inline float number(const CacheBlock* head, unsigned column) {
+  const CacheBlock& block = head[column / kWarp];
+  return f16_to_f32(block.scale) * static_cast<float>(block.bytes[column % kWarp]);
+}
+
 __device__ inline void assign(float& to, float value) { to = value; }
 __device__ inline void assign(__half& to, float value) { to = __float2half(value); }
 
@@ -17,9 +36,9 @@ __device__ inline void assign(__half& to, float value) { to = __float2half(value
 template <class T>
 __device__ inline T* cached(const Cache& cache, int sequence, unsigned which) {
   const CacheSlot slot = cache.slots[sequence];
-  const unsigned width = cache.n_kv_heads * cache.head_dim;
-  return static_cast<T*>(slot.values) +
-         static_cast<size_t>(slot.capacity) * (cache.before + which * width);
+  const unsigned bytes = cache.n_kv_heads * per_head<T>(cache) * sizeof(T);
+  return reinterpret_cast<T*>(static_cast<char*>(slot.values) +
+                              static_cast<size_t>(slot.capacity) * (cache.before + which * bytes));
 }
 
 template <class T>
@@ -30,6 +49,26 @@ __global__ void store_kernel(Cache cache, Rows k, Rows v, Tokens tokens) {
   const size_t at = static_cast<size_t>(tokens.positions[t]) * k.width + column;
   assign(cached<T>(cache, sequence, 0)[at], k.values[static_cast<size_t>(t) * k.stride + column]);
   assign(cached<T>(cache, sequence, 1)[at], v.values[static_cast<size_t>(t) * v.stride + column]);
+}
+
+// Rounds 32 neighbours to bytes that share a scale: the largest becomes 127. A warp for a block of
+// the key, another for that of the value. What is no number makes the scale one that is none.
+__global__ void store_blocks_kernel(Cache cache, Rows k, Rows v, Tokens tokens) {
+  const unsigned which = threadIdx.x / kWarp, lane = threadIdx.x % kWarp, t = blockIdx.y;
+  const unsigned n_blocks = per_head<CacheBlock>(cache);
+  const unsigned head = blockIdx.x / n_blocks, column = blockIdx.x % n_blocks * kWarp + lane;
+  const Rows& from = which == 0 ? k : v;
+  const float* row = from.values + static_cast<size_t>(t) * from.stride;
+  const float value = column < cache.head_dim ? row[head * cache.head_dim + column] : 0.0f;
+  const float largest = warp_max(fabsf(value));
+  const bool finite = __all_sync(kAllLanes, fabsf(value) <= 3.4028235e38f);
+  const float inverse = finite && largest > 0.0f ? 127.0f / largest : 0.0f;
+  const size_t position = static_cast<size_t>(tokens.positions[t]);
+  CacheBlock& block = cached<CacheBlock>(
+      cache, tokens.sequences[t], which)[position * cache.n_kv_heads * n_blocks + blockIdx.x];
+  block.bytes[lane] = finite ? static_cast<signed char>(rintf(value * inverse)) : 0;
+  const float scale = finite ? largest / 127.0f : NAN;
+  if (lane == 0) block.scale = __half_as_ushort(__float2half(scale));
 }
 
 // A block per query head and row; its warps share out the positions. Each warp goes through its
@@ -50,10 +89,10 @@ __global__ void attention_kernel(Rows out, Rows q, Cache cache, Tokens tokens,
   const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
   const unsigned head = blockIdx.x, t = blockIdx.y, n = cache.head_dim;
   const unsigned kv_head = head / (options.n_heads / cache.n_kv_heads);
-  const unsigned width = cache.n_kv_heads * n;
+  const unsigned head_size = per_head<T>(cache), width = cache.n_kv_heads * head_size;
   const int sequence = tokens.sequences[t];
-  const T* keys = cached<T>(cache, sequence, 0) + kv_head * n;
-  const T* values = cached<T>(cache, sequence, 1) + kv_head * n;
+  const T* keys = cached<T>(cache, sequence, 0) + kv_head * head_size;
+  const T* values = cached<T>(cache, sequence, 1) + kv_head * head_size;
   const float slope = options.slopes == nullptr ? 0.0f : options.slopes[head];
 
   const float* from = q.values + static_cast<size_t>(t) * q.stride + head * n;
@@ -76,7 +115,7 @@ __global__ void attention_kernel(Rows out, Rows q, Cache cache, Tokens tokens,
 #pragma unroll
     for (unsigned i = 0; i < kColumns; ++i) {
       const unsigned column = lane + i * kWarp;
-      if (column < n) score = fmaf(query[i], to_f32(key[column]), score);
+      if (column < n) score = fmaf(query[i], number(key, column), score);
     }
     score = options.scale * warp_sum(score);
     if (options.soft_cap != 0.0f) score = options.soft_cap * tanhf(score / options.soft_cap);
@@ -89,7 +128,7 @@ __global__ void attention_kernel(Rows out, Rows q, Cache cache, Tokens tokens,
 #pragma unroll
     for (unsigned i = 0; i < kColumns; ++i) {
       const unsigned column = lane + i * kWarp;
-      if (column < n) mix[i] = fmaf(term, to_f32(value[column]), mix[i] * factor);
+      if (column < n) mix[i] = fmaf(term, number(value, column), mix[i] * factor);
     }
   }
 
@@ -131,6 +170,11 @@ void launch_attention(Rows out, Rows q, const Cache& cache, Tokens tokens,
 }  // namespace
 
 void store(Cache cache, Rows k, Rows v, Tokens tokens) {
+  if (cache.type == CacheType::Q8_0) {
+    const unsigned blocks = cache.n_kv_heads * blocks_for(cache.head_dim, kWarp);
+    cuda_launch(store_blocks_kernel, {{blocks, k.count}, {2 * kWarp}}, cache, k, v, tokens);
+    return;
+  }
   const LaunchShape shape{{blocks_for(k.width, kThreads), k.count}, {kThreads}};
   const bool halves = cache.type == CacheType::F16;
   cuda_launch(halves ? store_kernel<__half> : store_kernel<float>, shape, cache, k, v, tokens);
@@ -138,6 +182,9 @@ void store(Cache cache, Rows k, Rows v, Tokens tokens) {
 
 void attention(Rows out, Rows q, Cache cache, Tokens tokens, AttentionOptions options) {
   if (cache.type == CacheType::F16) return launch_attention<__half>(out, q, cache, tokens, options);
+  if (cache.type == CacheType::Q8_0) {
+    return launch_attention<CacheBlock>(out, q, cache, tokens, options);
+  }
   launch_attention<float>(out, q, cache, tokens, options);
 }
 

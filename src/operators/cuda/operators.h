@@ -52,17 +52,28 @@ struct Tokens {
   const int* sequences = nullptr;  // indices of CacheSlots
 };
 
-// Keys and values of one sequence. Per cache, in order: [capacity][width] keys, then the values.
+// Keys and values of one sequence. Per cache, in order: the keys of [capacity][n_kv_heads] heads,
+// then the values. A head is head_dim numbers of F32 or F16, or blocks of Q8_0.
 struct CacheSlot {
   void* values = nullptr;
   unsigned capacity = 0;
 };
-enum class CacheType { F32, F16 };
+enum class CacheType { F32, F16, Q8_0 };
+inline constexpr std::size_t kCacheBlock = 32;
+struct CacheBlock {          // scale * bytes; the last of a head is filled up with zeros
+  unsigned short scale = 0;  // f16
+  signed char bytes[kCacheBlock] = {};
+};
+inline std::size_t cached_bytes(CacheType type, std::size_t n_kv_heads, std::size_t head_dim) {
+  const std::size_t n_blocks = (head_dim + kCacheBlock - 1) / kCacheBlock;
+  if (type == CacheType::Q8_0) return n_kv_heads * n_blocks * sizeof(CacheBlock);
+  return n_kv_heads * head_dim * (type == CacheType::F16 ? 2 : 4);
+}
 struct Cache {
   const CacheSlot* slots = nullptr;
   CacheType type = CacheType::F32;
   unsigned n_kv_heads = 0, head_dim = 0;
-  unsigned before = 0;  // numbers per position in the caches before this one
+  unsigned before = 0;  // bytes per position in the caches before this one
 };
 
 // out[t] (+)= scale * table[index[t]]
