@@ -27,7 +27,7 @@ def lateness(one, rules):
 def notes(one, record):
     """Why a stage counts what it counts."""
     if one.override:
-        yield course.say("class_corrected", report.plain(one.override.reason), changes.shown(one.graded))
+        yield course.say("class_corrected", report.in_markdown(one.override.reason), changes.shown(one.graded))
     elif lateness(one, record.rules):
         yield lateness(one, record.rules)
     if is_older(one, record):
@@ -43,7 +43,7 @@ def row(one, record):
 
 
 def cell(text):
-    return " ".join(text.replace("|", "\\|").split())
+    return " ".join(text.split())
 
 
 def head(record):
@@ -55,9 +55,9 @@ def head(record):
     if record.rules.late_days:
         yield "\n" + course.say("class_late_days", record.late_days_used, record.rules.late_days)
     if record.problem and record.newest is not None:
-        yield f"\n**{course.say('class_not_pulled', report.plain(record.problem))}**"
+        yield f"\n**{course.say('class_not_pulled', report.in_markdown(record.problem))}**"
     if record.ungraded:
-        yield f"\n**{course.say('class_ungraded', report.plain(record.ungraded))}**"
+        yield f"\n**{course.say('class_ungraded', report.in_markdown(record.ungraded))}**"
 
 
 def changed(record):
@@ -67,7 +67,7 @@ def changed(record):
     yield f"\n**{course.say('class_changes', record.changes['at'][:10])}**\n"
     for one in record.changes["stages"]:
         yield "- " + course.say("class_changed_stage", one["stage"], changes.shown(one["before"]),
-                                changes.shown(one["after"]), report.plain(changes.told(one["why"])))
+                                changes.shown(one["after"]), report.in_markdown(changes.told(one["why"])))
 
 
 def markdown(record):

@@ -21,9 +21,9 @@ import hashlib
 import itertools
 import math
 import pathlib
-import re
 import typing
 
+from grading import cpp_text
 from mistakes import catalogue
 from shared import course
 from shared import official
@@ -41,9 +41,6 @@ RUN_WITH_NAMES = 6
 LEAST_WITH_NAMES = 25  # runs of tokens, or there is too little to tell
 SHARED_WITH_NAMES = 0.85
 BEYOND = 0.2  # more than nearly all other pairs share
-TOKEN = re.compile(r"""//[^\n]*|/\*(?:.*?\*/|.*)|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'
-                       |[A-Za-z_]\w*|\.?\d(?:[eEpP][+-]|[\w.'])*
-                       |<<=|>>=|<=>|->|::|[-+*/%&|^<>=!]=|&&|\|\||\+\+|--|\S""", re.S | re.X)
 KEYWORDS = frozenset("""auto bool break case catch char class const constexpr continue default delete do double
     else enum false float for if inline int long namespace new noexcept nullptr operator private public return
     short signed sizeof static struct switch template this throw true try typename union unsigned using virtual
@@ -52,11 +49,8 @@ KEYWORDS = frozenset("""auto bool break case catch char class const constexpr co
 
 def tokens(text, names=False):
     """Of C++, without what a person can change and keep the program; names: with names and numbers."""
-    lines = (line for line in text.splitlines() if not re.match(r"\s*#\s*include\b", line))
-    for token in TOKEN.findall("\n".join(lines)):
-        if token.startswith(("//", "/*")):
-            continue
-        if token[0] in "\"'":
+    for kind, token in cpp_text.tokens(text):
+        if kind == "text":
             yield "S"
         elif token[0].isdigit() or (token[0] == "." and len(token) > 1):
             yield token if names else "0"
@@ -211,11 +205,13 @@ class Ours:
                 self.seen[" + ".join(unit["twins"])] = set().union(*(self.seen[path] for path in of))
 
     def best(self, text, least):
-        """(share of the text, path of ours)"""
+        """(share of the text, or of ours if that is shorter, path of ours)"""
         mine = self.see(text) - self.handed
         if len(mine) < least:
             return 0.0, ""
-        return max((len(mine & theirs) / len(mine), path) for path, theirs in self.seen.items())
+        # What was added to a copy does not hide it: the shorter of the two counts.
+        return max((len(mine & theirs) / min(len(mine), max(len(theirs), least)), path)
+                   for path, theirs in self.seen.items())
 
 
 def like_ours(stage, files):

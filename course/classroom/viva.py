@@ -11,6 +11,7 @@ import re
 import tempfile
 
 from shared import course
+from grading import cpp_text
 from grading import grader
 from grading import report
 
@@ -22,7 +23,7 @@ SWAPS = ((r"(?<=\s)<(?=\s)", "<="), (r"(?<=\s)>(?=\s)", ">="), (r"==", "!="), (r
          (r"\.rows\(\)", ".cols()"), (r"\.cols\(\)", ".rows()"), (r"\bmax\b", "min"), (r"\bmin\b", "max"),
          (r"\btrue\b", "false"), (r"\bfalse\b", "true"), (r"(?<![\w.])0(?![\w.])", "1"), (r"(?<![\w.])1(?![\w.])", "2"),
          (r"\b1\.0f?\b", "2.0f"), (r"\b2\b", "3"))
-NO_CODE = re.compile(r"//.*|\"(?:\\.|[^\"\\])*\"|^\s*#.*|\b(?:template|using|std::(?:span|array|function))\s*<[^;{]*>")
+NO_CODE = re.compile(r"^\s*#.*|\b(?:template|using|std::(?:span|array|function))\s*<[^;{]*>")
 
 
 def blanked(line):
@@ -32,11 +33,10 @@ def blanked(line):
 
 def mutants(text):
     """[(number of a line, the line, the line changed)]"""
-    found, in_comment = [], False
-    for number, line in enumerate(text.splitlines(), 1):
-        code = blanked(line)
-        in_comment = (in_comment or "/*" in code) and "*/" not in code
-        if in_comment or "check_" in code or "throw" in code or "assert" in code:
+    found = []
+    code_lines = cpp_text.without_comments(text, texts=False).split("\n")
+    for number, (line, code) in enumerate(zip(text.split("\n"), map(blanked, code_lines)), 1):
+        if "check_" in code or "throw" in code or "assert" in code:
             continue
         for pattern, other in SWAPS:
             for at in re.finditer(pattern, code):
@@ -66,9 +66,9 @@ def judged(handed_in, stage, name, mutant, seed):
     """What the gate says of the program with this change: a course.Result, or None if it cannot be made."""
     number, _, changed = mutant
     other = copy.copy(handed_in)
-    lines = handed_in.files[name].decode("utf-8", "replace").splitlines()
+    lines = handed_in.files[name].decode("utf-8", "replace").split("\n")
     lines[number - 1] = changed
-    other.files = {**handed_in.files, name: ("\n".join(lines) + "\n").encode()}
+    other.files = {**handed_in.files, name: "\n".join(lines).encode()}
     with tempfile.TemporaryDirectory(dir=grader.PLACE, prefix="viva-") as folder:
         work = grader.Work(other, {stage.id: seed}, folder)
         try:

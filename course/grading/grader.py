@@ -289,7 +289,7 @@ class Work:
             message = "\n".join([message, *sanitized.told(complaint, place, source)])
             entry["line"] = place and {"file": place[0], "line": place[1], "message": shown(complaint)}
         return {"name": group.name, "points": group.points, "earned": group.earned, "status": status,
-                "message": shown(message), "more": more, "mistake": group.mistake,
+                "message": shown(self.without_places(message)), "more": more, "mistake": group.mistake,
                 "mistake_says": shown(group.mistake_says)}
 
     def key(self, stage):

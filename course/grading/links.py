@@ -18,7 +18,8 @@ STAGE_FILE = re.compile(r"(?:^|/)stages/(\d\d)-[^/]+/")
 # Names of our namespace, of none, and of C; the rest (std::, fmt::, typeinfo) is not written by hand.
 CPP_BY_HAND = re.compile(r"_ZNK?10stagecraft|_Z\d")
 BY_HAND = re.compile(r"_ZNK?10stagecraft|_Z\d|[A-Za-z]\w*$")
-NM_SECONDS, NM_BYTES, NM_MEMORY = 30, 32 << 20, 1 << 30
+MOST_LETTERS = 4096  # of a symbol
+NM_SECONDS, NM_BYTES, NM_MEMORY = 30, 32 << 20, 256 << 20
 LINK_FAILED = ("ld returned", "linker command failed", "link editor")
 
 
@@ -66,7 +67,8 @@ def symbols(build, files):
         line, name = LINE.match(raw), LINE.match(readable)
         if line and name:
             symbol = line[3][1:] if sys.platform == "darwin" else line[3]
-            found.append(Symbol(file, line[2], symbol, pretty(name[3]), int(line[1] or "0", 16)))
+            found.append(Symbol(file, line[2], symbol[:MOST_LETTERS], pretty(name[3][:MOST_LETTERS]),
+                                int(line[1] or "0", 16)))
     return found
 
 
@@ -85,9 +87,14 @@ def is_strong(symbol):
 def last_name(name):
     """'void stagecraft::x<int>::dot<4>(float)' -> 'dot'"""
     head = name.partition("(")[0] if not name.startswith("(anonymous") else name
-    while re.search(r"<[^<>]*>", head):
-        head = re.sub(r"<[^<>]*>", "", head)
-    return re.split(r"::|\s|~", head)[-1]
+    left, opened = [], []  # opened: where a "<" stands in left
+    for letter in head:
+        left.append(letter)
+        if letter == "<":
+            opened.append(len(left) - 1)
+        elif letter == ">" and opened:
+            del left[opened.pop():]
+    return re.split(r"::|\s|~", "".join(left))[-1]
 
 
 @functools.lru_cache(maxsize=None)

@@ -20,6 +20,7 @@ import sys
 import cuda_check
 from mistakes import catalogue
 from shared import course
+from grading import cpp_text
 from grading import links
 
 SRC = course.ROOT / "src"
@@ -60,8 +61,7 @@ COMMA = {"en": ", ", "zh": "、"}
 
 def code(text):
     """C++ without comments and texts."""
-    without = re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.S)
-    return re.sub(r'"(?:\\.|[^"\\\n])*"', '""', without)
+    return cpp_text.without_comments(text, texts=False)
 
 
 @functools.lru_cache(maxsize=None)
@@ -206,13 +206,12 @@ class NotPlain(Exception):
     """A file that is not what a compiler makes of C++; the message says what was found."""
 
 
-MOST_LETTERS = 4096  # of a symbol
 # Link-time optimisation, bitcode, and what a linker takes for orders or prints.
-NOT_LINKED = re.compile(rb"\.gnu\.(lto|debuglto|warning|offload)|\.llvm(?!_addrsig$)|__LLVM|\.deplibs|\.linker")
+NOT_LINKED = re.compile(rb"\.gnu\.(lto|debuglto|warning|offload)|\.llvm(?!_addrsig$)|__LLVM|\.deplibs|\.linker|\.interp$")
 
 
 def sections(data):
-    """(name, is it a table of names, its bytes) of an ELF file of 64 bits, little-endian, that can be linked."""
+    """(name, its bytes if it is a table of names) of the sections of an ELF file of 64 bits, little-endian, that can be linked."""
     if data[:4] != b"\x7fELF":
         raise NotPlain(f"a file that begins with {data[:4]!r}")
     if data[4:6] != b"\2\1" or struct.unpack_from("<H", data, 16)[0] != 1:
@@ -228,7 +227,8 @@ def sections(data):
     text, = struct.unpack_from("<Q", data, at + 64 * names + 24)
     for index in range(min(n, len(data) // 64)):
         name, kind, _, _, start, length = struct.unpack_from("<IIQQQQ", data, at + 64 * index)
-        yield data[text + name:data.index(b"\0", text + name)], kind == 3, data[start:start + length]
+        called = data[text + name:text + name + links.MOST_LETTERS].partition(b"\0")[0]
+        yield called, data[start:start + length] if kind == 3 else b""
 
 
 def check_plain(path):
@@ -237,10 +237,10 @@ def check_plain(path):
     if not sys.platform.startswith("linux"):
         return
     try:
-        for name, has_names, text in sections(path.read_bytes()):
+        for name, names in sections(path.read_bytes()):
             if NOT_LINKED.match(name):
                 raise NotPlain(f"a section {name.decode('ascii', 'replace')}")
-            if has_names and re.search(rb"[\x01-\x20\x7f]", text):
+            if re.search(rb"[\x01-\x20\x7f]", names):
                 raise NotPlain("a name with a control character in it")
     except (struct.error, ValueError):
         raise NotPlain("an ELF file that ends too early") from None
@@ -305,6 +305,20 @@ def is_wanted(kind):
     return kind in "Uwv"
 
 
+def is_of_a_library(symbol):
+    """A function of the C++ library that no header defines, as far as its name shows: operator new, or
+    std::chrono::steady_clock::now(), but no member of a template. Headers define others, weakly, wherever they are
+    included."""
+    if re.match(r"_Z(?:nw|na|dl|da)[a-zA-Z]", symbol):
+        return True
+    found = re.match(r"_ZN[VKRO]*St", symbol)
+    at = found.end() if found else 0
+    while found and symbol[at:at + 1].isdigit():
+        number = re.compile(r"\d{1,4}").match(symbol, at)
+        at = number.end() + int(number[0])
+    return bool(found) and symbol[at:at + 1] == "E"
+
+
 @functools.lru_cache(maxsize=None)
 def our_symbols(build, files):
     """(what these objects and archives define for all to see, what they want)"""
@@ -314,7 +328,7 @@ def our_symbols(build, files):
 
 def foreign_headers(stage, text):
     """[(line, file of ours)] that a file includes and its stage may not."""
-    without = re.sub(r"//[^\n]*|/\*.*?\*/", lambda found: "\n" * found[0].count("\n"), text, flags=re.S)
+    without = cpp_text.without_comments(text)
     foreign = included(without) - rules(stage.number)["headers"]
     return [(without.count("\n", 0, found.start(1)) + 1, found[1]) for found in INCLUDE.finditer(without)
             if found[1] in foreign]
@@ -341,7 +355,7 @@ def foreign_symbols(stage, objects, ours, build):
     """[(message key, values...)]. objects: {name of a student's file: its object}. ours: what they are linked
     with."""
     defined, wanted = our_symbols(build, tuple(map(str, ours)))
-    symbols = [(file, kind, name[:MOST_LETTERS]) for file, path in objects.items()
+    symbols = [(file, kind, name[:links.MOST_LETTERS]) for file, path in objects.items()
                for kind, name in listed(build, [path])]
     own = {name for _, kind, name in symbols if is_strong(kind) or is_shared(kind)}
     allowed = rules(stage.number)["calls"]
@@ -360,7 +374,7 @@ def foreign_symbols(stage, objects, ours, build):
             continue  # nobody else sees it
         elif name in defined:
             found.append(("own_define", file, stage.id, shown))
-        elif is_strong(kind) and name in wanted and not is_ours(name):
+        elif name in wanted and (is_strong(kind) or is_of_a_library(name)) and not is_ours(name):
             found.append(("own_replace", file, stage.id, shown))
         elif kind in "TWi" and not name.startswith("_Z") and name not in COMPILERS_OWN:
             found.append(("own_c_name", file, stage.id, shown))

@@ -14,6 +14,11 @@ def plain(quoted):
                    for letter in quoted)
 
 
+def in_markdown(quoted):
+    """The same as a part of a Markdown line, of which nothing is a mark or HTML."""
+    return re.sub(r"([\\`*_\[\]<>|&])", r"\\\1", " ".join(plain(quoted).split()))
+
+
 def indent(text, columns):
     return "\n".join(" " * columns + line for line in text.splitlines())
 

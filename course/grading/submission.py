@@ -18,13 +18,16 @@ from shared import official
 MAX_BYTES = 256 << 10  # of one file; our own longest answer has 5 KB
 SECONDS = 300  # for git to fetch a repository
 MAX_FETCHED = 256 << 20  # bytes of it; the course has 42 MB with all its history
-MAX_ADDRESSES = 4 << 30  # of each git
+MAX_ADDRESSES = 4 << 30  # of each git that fetches,
+MAX_TO_READ = 512 << 20  # of each that reads what is here
 MAX_SAID = 4 << 20  # bytes that it prints
 NICKNAME = 24  # characters
 running = set()  # process groups of commands that are running now
 # Nothing that a repository or this machine's settings say is run, and what comes is one file.
 FETCHING = ("-c", "core.hooksPath=/dev/null", "-c", "fetch.unpackLimit=1", "-c", "gc.auto=0",
             "-c", "fetch.recurseSubmodules=false", "-c", "maintenance.auto=false")
+# Of a repository that is here: whosever it is; large packs are read through small windows.
+READING = {"safe.directory": "*", "core.packedGitWindowSize": "1m", "core.packedGitLimit": "64m"}
 URL = re.compile(r"\w+://|[\w.-]+@[\w.-]+:")
 
 
@@ -57,10 +60,10 @@ def names(stages):
     return [course.unit_name(stage, unit) for stage in stages for unit in stage.units]
 
 
-def limited(words):
+def limited(words, addresses=MAX_ADDRESSES):
     """The words that run a command under limits for which git has no option. (Where a system lacks one of
     them, as macOS does, the others hold.)"""
-    limits = f"ulimit -f {MAX_FETCHED // 512}; ulimit -v {MAX_ADDRESSES // 1024}"
+    limits = f"ulimit -f {MAX_FETCHED // 512}; ulimit -v {addresses // 1024}"
     return ["sh", "-c", f'{{ {limits}; }} 2>/dev/null; exec "$@"', "sh", *words]
 
 
@@ -100,11 +103,13 @@ def run_git(*words, protocols="", most=None, folder=None, trusts=None, seconds=S
     if trusts is not None:
         environment["GIT_CONFIG_GLOBAL"] = str(trusts)
     if folder is not None:  # it is a repository itself or none, whatever it lies in and whosever it is
-        environment.update(GIT_CEILING_DIRECTORIES=str(pathlib.Path(folder).parent), GIT_CONFIG_COUNT="1",
-                           GIT_CONFIG_KEY_0="safe.directory", GIT_CONFIG_VALUE_0="*")
+        environment.update(GIT_CEILING_DIRECTORIES=str(pathlib.Path(folder).parent))
+        for number, (key, value) in enumerate(READING.items()):
+            environment.update({f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value})
+        environment["GIT_CONFIG_COUNT"] = str(len(READING))
         words = ("-C", str(folder), *words)
     try:
-        said = run_for(limited(["git", *words]), seconds, env=environment)
+        said = run_for(limited(["git", *words], MAX_ADDRESSES if folder is None else MAX_TO_READ), seconds, env=environment)
     except OSError:
         return None
     return None if said is None else said[:most]
@@ -144,7 +149,9 @@ def read_below(folder, name):
 
 def tree(folder, wanted):
     """{name: (mode, hash)} of these files in the commit that is checked out, or would be."""
-    listed = run_git("ls-tree", "-z", "HEAD", "--", *wanted, folder=folder) or b""
+    listed = run_git("ls-tree", "-z", "HEAD", "--", *wanted, folder=folder)
+    if listed is None:
+        raise course.Problem(course.say("grade_unread_commit"))
     found = {}
     for line in listed.decode("utf-8", "replace").split("\0")[:-1]:
         about, _, name = line.partition("\t")

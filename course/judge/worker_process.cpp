@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -46,7 +47,7 @@ class ScratchFolder {
 };
 
 // A worker's time. Code that hangs does so at each of a hundred questions; so may code that is
-// slow.
+// slow, or that sleeps. `spent`: seconds by the clock, of all workers so far.
 unsigned seconds_for(unsigned hung_before, double spent) {
   const unsigned all = seconds_of_a_worker();
   const bool patient = hung_before < kPatience && spent < kPatienceInAll;
@@ -191,8 +192,10 @@ Outcome run_worker(const fs::path& worker, const Request& request, std::size_t m
   const Command command{
       {worker.string(), asked.string(), response.string()}, environment(), printed.get()};
   double used = 0.0;
+  const auto begin = std::chrono::steady_clock::now();
   const std::optional<int> status = run_confined(command, walls, &used);
-  spent += used;
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  spent += took.count();
   Outcome outcome = outcome_of(status, response, seconds, most);
   outcome.seconds = used;
   hung += outcome.kind == Outcome::Kind::Hung;

@@ -1,7 +1,8 @@
 // Runs a command as confined as this machine can; what course/sandbox/confine.py calls.
 //
 //   confine [--read PATH | --execute PATH | --write PATH]... [--libraries] [--starts-processes]
-//           [--seconds N] [--memory BYTES] [--file BYTES] [--open-files N] [--processes N]
+//           [--seconds N] [--memory BYTES] [--resident BYTES]
+//           [--file BYTES] [--open-files N] [--processes N]
 //           [--parent PID] -- COMMAND [ARGUMENT...]
 //   confine --limits-only [--seconds N]... -- COMMAND [ARGUMENT...]
 //                         for the gate: with the limits and no walls, and with all of the
@@ -58,6 +59,8 @@ void take(const std::string& option, const std::string& value, Confinement& conf
     confinement.seconds = static_cast<unsigned>(number(option, value));
   } else if (option == "--memory") {
     confinement.memory = number(option, value);
+  } else if (option == "--resident") {
+    confinement.resident = number(option, value);
   } else if (option == "--file") {
     confinement.file = number(option, value);
   } else if (option == "--open-files") {

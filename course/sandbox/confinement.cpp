@@ -278,15 +278,25 @@ class End {
   std::chrono::microseconds pause_{200};
 };
 
-// The status of the child, or nullopt if it had to be killed.
-std::optional<int> wait_for(pid_t child, unsigned seconds, double* used) {
+// The real memory of a process in bytes; 0 where the system does not say.
+std::uint64_t resident_bytes(pid_t process) {
+  std::ifstream statm("/proc/" + std::to_string(process) + "/statm");
+  std::uint64_t addresses = 0, resident = 0;
+  statm >> addresses >> resident;
+  return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+// The status of the child, or nullopt if it had to be killed: after `seconds` (0: any), or with
+// more than `resident` bytes of real memory (0: any).
+std::optional<int> wait_for(pid_t child, unsigned seconds, std::uint64_t resident, double* used) {
   using Clock = std::chrono::steady_clock;
   const auto deadline = Clock::now() + std::chrono::seconds(seconds);
   End end(child);
   int status = 0;
   rusage usage{};
   while (::wait4(child, &status, WNOHANG, &usage) == 0) {
-    if (seconds != 0 && Clock::now() > deadline) {
+    const bool is_large = resident != 0 && resident_bytes(child) > resident;
+    if (is_large || (seconds != 0 && Clock::now() > deadline)) {
       ::kill(-child, SIGKILL);
       ::waitpid(child, &status, 0);
       return std::nullopt;
@@ -393,7 +403,8 @@ std::optional<int> run_confined(const Command& command, const Confinement& confi
   const bool failed = child > 0 && ::read(report[0], &failure, sizeof failure) > 0;
   ::close(report[0]);
   if (child < 0) throw Error("{}: cannot be started: {}", command.words[0], std::strerror(error));
-  const std::optional<int> status = wait_for(child, confinement.seconds, seconds);
+  const std::optional<int> status =
+      wait_for(child, confinement.seconds, confinement.resident, seconds);
   if (adopts_orphans) end_descendants(0);
   group = 0;
   if (failed) {

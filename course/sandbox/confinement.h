@@ -22,7 +22,10 @@ struct Confinement {
   // Limits; 0 is none.
   unsigned seconds = 10;                          // of wall time, and of CPU time of a process
   std::uint64_t memory = std::uint64_t{2} << 30;  // bytes of addresses of a process
-  std::uint64_t file = std::uint64_t{64} << 20;   // bytes of a file that it writes
+  // Bytes of real memory of the command, where its addresses say nothing (AddressSanitizer); 0:
+  // any.
+  std::uint64_t resident = 0;
+  std::uint64_t file = std::uint64_t{64} << 20;  // bytes of a file that it writes
   unsigned open_files = 64;
   unsigned processes = 512;  // and threads, beside those that the machine runs at the start
 };

@@ -1,6 +1,7 @@
 #include "guest.h"
 
 #include <setjmp.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -28,7 +29,7 @@ namespace cuda_emulator {
 namespace {
 
 Address stack_end = 0;  // of the guest's part of the stack; 0: no guest runs
-jmp_buf caller;
+sigjmp_buf caller;
 
 const std::vector<LineOfCall>& lines_of_calls() {
   static const auto* lines = [] {
@@ -63,29 +64,60 @@ bool guest_may_launch(const void* kernel) {
 }
 
 void end_host_code() {
-  if (is_guarded()) longjmp(caller, 1);
+  if (is_guarded()) siglongjmp(caller, 1);
   std::exit(1);
+}
+
+// Device memory is closed while the guest's host code runs. An access is that of host code.
+void on_closed_memory(int signal, siginfo_t* what, void*) {
+  const auto address = reinterpret_cast<Address>(what->si_addr);
+  if (is_guarded() && in_device_arena(address) && current == nullptr) {
+    const Region* region = find_global(address);
+    finding("host access", 0, 0,
+            "host code reads or writes device memory" +
+                (region == nullptr ? std::string() : ": " + region->name));
+    end_host_code();
+  }
+  ::signal(signal, SIG_DFL);  // it comes again, and ends the program
+}
+
+void watch_closed_memory() {
+  static const bool watched = [] {
+    struct sigaction action {};
+    action.sa_sigaction = on_closed_memory;
+    action.sa_flags = SA_SIGINFO;
+    return sigaction(SIGSEGV, &action, nullptr) == 0;
+  }();
+  static_cast<void>(watched);
+}
+
+// The guest is at its end, however it came there.
+void end_guest() {
+  stack_end = 0;
+  open_device_memory(true);
 }
 
 // Not inlined, so that its frame lies below that of its caller, which the guest may not write.
 __attribute__((noinline)) static void call_below(const std::function<void()>& call) {
   stack_end = reinterpret_cast<Address>(__builtin_frame_address(0));
+  open_device_memory(false);
   call();
 }
 
 bool call_guest(const std::function<void()>& call) {
   forget_frames();
-  if (setjmp(caller) != 0) {
-    stack_end = 0;
+  watch_closed_memory();
+  if (sigsetjmp(caller, 1) != 0) {
+    end_guest();
     return false;
   }
   try {
     call_below(call);
   } catch (...) {
-    stack_end = 0;
+    end_guest();
     throw;
   }
-  stack_end = 0;
+  end_guest();
   return true;
 }
 

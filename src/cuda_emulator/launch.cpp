@@ -249,7 +249,9 @@ bool execute(const Launch& what) {
   gridDim = what.grid;
   aborted = false;
   begin_counts();
+  if (is_guarded()) open_device_memory(true);
   run_blocks(what);
+  if (is_guarded()) open_device_memory(false);
   count_launch(what);
   forget_published();
   launch = nullptr;

@@ -257,6 +257,15 @@ void* allocate(std::size_t bytes, bool managed, Address pc) {
   return begin;
 }
 
+void open_device_memory(bool open) {
+  for (const auto& region : memory().globals) {
+    if (region->freed || region->host_may_access || !in_device_arena(region->begin)) continue;
+    const std::size_t mapped = (region->bytes + page - 1) / page * page;
+    mprotect(reinterpret_cast<void*>(region->begin), mapped,
+             open ? PROT_READ | PROT_WRITE : PROT_NONE);
+  }
+}
+
 bool release(void* pointer) {
   Region* region = find_global(reinterpret_cast<Address>(pointer));
   if (region == nullptr || region->begin != reinterpret_cast<Address>(pointer) || region->freed ||

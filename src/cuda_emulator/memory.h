@@ -65,6 +65,11 @@ bool is_dynamic(const Region& shared_array);
 std::string function_name(Address address);
 std::size_t static_shared_bytes(Address kernel);  // of the arrays that a kernel declares itself
 
+// Whether anybody may read and write what cudaMalloc gave (managed memory is always open). The
+// checker does not see every access of host code: that of a class passed by value is none to the
+// compiler.
+void open_device_memory(bool open);
+
 void* allocate(std::size_t bytes, bool managed, Address pc);  // null: no memory left
 bool release(void* pointer);                                  // false: was not allocated
 void set_written(Region& region, Address begin, std::size_t bytes);

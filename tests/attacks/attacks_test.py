@@ -41,6 +41,7 @@ SECONDS = int(os.environ.get("STAGE_ATTACK_SECONDS", 3))  # for a compiler; a wo
 LIMITS = {"seconds": SECONDS, "memory": 1 << 30, "file": 16 << 20}
 MOST = 60 + 8 * SECONDS  # for all of an attack, on a machine that has other things to do
 MOST_MEMORY = 300 << 10  # kilobytes of all that judges one student: the gate and Python
+MOST_OF_A_CHILD = 2200 << 10  # kilobytes of a compiler or a worker
 ENDINGS = {"exited", "crashed", "hung", "no_answer", "wrong", "uncompiled"}
 
 
@@ -208,6 +209,7 @@ class Graded(Attacked):
         self.assertIn(told, text)
         for said in "Traceback", "harmed", "the answer\n":
             self.assertNotIn(said, text)
+        self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, MOST_OF_A_CHILD)
         self.check_what_lies_around()
 
 

@@ -22,6 +22,7 @@ sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
 from shared import course  # noqa: E402
 from grading import grader  # noqa: E402
+from grading import links  # noqa: E402
 from grading import own_work  # noqa: E402
 from grading import recipe  # noqa: E402
 from grading import submission  # noqa: E402
@@ -160,6 +161,18 @@ class Lists(unittest.TestCase):
             "memcpy": "memcpy", "_ZSt4sortIPfEvT_S1_": "", "_ZN10stagecraft": "stagecraft", "_ZN9": "", "_ZN": "",
         }.items():
             self.assertEqual(own_work.qualified(symbol), name)
+
+    def test_a_function_of_the_library_that_no_header_defines(self):
+        for symbol, is_one in {"_Znwm": True, "_ZdlPvm": True, "_ZNSt6chrono3_V212steady_clock3nowEv": True,
+                               "_ZNSt6vectorIfSaIfEE9push_backERKf": False, "_ZSt3maxIfERKT_S2_S2_": False,
+                               "_ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE9_M_createERmm": False,
+                               "_ZN10stagecraft4siluEf": False, "_ZNSt9": False, "memcpy": False}.items():
+            self.assertEqual(own_work.is_of_a_library(symbol), is_one, symbol)
+
+    def test_the_last_part_of_a_name_whatever_its_brackets(self):
+        for name, last in {"void stagecraft::x<int>::dot<4>(float)": "dot", "std::vector<std::pair<int, A<3>>>::at": "at",
+                           "a::operator<": "operator<", "x" + "<" * 2000 + ">" * 2000: "x"}.items():
+            self.assertEqual(links.last_name(name), last)
 
     def test_std_execution_has_a_message_of_its_own(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -35,6 +35,7 @@ from classroom import lateness
 from classroom import marks
 from shared import official
 from classroom import overrides
+from classroom import viva
 from classroom import ranking
 import processes
 from classroom import repositories
@@ -329,6 +330,18 @@ class Pulling(Folder):
         self.assertIsNone(submission.run_for(words, 60))
         self.assertLessEqual((self.folder / "x").stat().st_size, submission.MAX_FETCHED)
 
+    def test_takes_no_more_memory_than_there_is_room_for(self):
+        ann = self.repository()
+        git = ["git", "-C", ann.place]
+        text = subprocess.run([*git, "cat-file", "commit", "HEAD"], check=True, stdout=subprocess.PIPE).stdout
+        large = self.folder / "large"
+        large.write_bytes(text + b"a" * (200 << 20))
+        made = subprocess.run([*git, "hash-object", "-t", "commit", "-w", str(large)], check=True,
+                              stdout=subprocess.PIPE, text=True).stdout
+        pathlib.Path(ann.place, ".git", "HEAD").write_text(made)
+        with mock.patch.object(submission, "MAX_TO_READ", 96 << 20):
+            self.problem(repositories.pull, ann.place, STAGES, None)
+
     def test_is_noted_with_its_time_and_kept_as_it_was(self):
         room = class_folder.Classroom(self.put("roster.csv", "id,repository\nann,ann\n"))
         handed_in = repositories.pull(self.repository().place, STAGES, None)
@@ -496,6 +509,16 @@ for line in sys.stdin:
 EVIL = "<script>alert(1)</script>\x1b[2J&amp;`|\n# x"
 
 
+class Viva(unittest.TestCase):
+    def test_changes_code_and_no_comment_or_text(self):
+        code = "float f(float x) {\n  return x * 2.0f;\n}\n"
+        found = viva.mutants(code)
+        self.assertTrue(found)
+        for hidden in ('const char* n = R"(\n/*\n)";\n', 'const char* n = "/* a + b";\n', "/* a + b\n */\n", "// a + b\n"):
+            lines = hidden.count("\n")
+            self.assertEqual(viva.mutants(hidden + code), [(at + lines, *rest) for at, *rest in found], hidden)
+
+
 class Seen(html.parser.HTMLParser):
     def __init__(self, text):
         super().__init__()
@@ -592,8 +615,8 @@ class Tables(Records):
         self.assertIn("Late days used: 2 of 4.", text)
         self.assertNotIn("\x1b", text)
         self.assertNotIn(str(SEED), text)
-        record.problem = "gone"
-        self.assertIn("gone", "\n".join(feedback.markdown(record)))
+        record.problem = "no <img src=x> `here`"
+        self.assertIn(r"no \<img src=x\> \`here\`", "\n".join(feedback.markdown(record)))
 
     def test_not_graded_is_not_0_in_tables_feedback_and_page(self):
         seen = [self.unseen("bob"), self.ungraded("cat"), self.record("dan", {9: ("unjudged", 3)})]

@@ -11,6 +11,7 @@ import unittest
 from make_class import ROOT, STAGES, programs, renamed, text_of
 from shared import course
 from classroom import likeness
+from grading import cpp_text
 from grading import submission
 
 OWN = """#include "model/mlp.h"
@@ -76,10 +77,23 @@ class Likeness(unittest.TestCase):
         self.assertEqual(self.names(one), self.names(other))
         self.assertNotEqual(self.names(one), self.names(one.replace("*", "/")))
 
-    def test_reads_comments_that_do_not_end_in_linear_time(self):
-        start = time.process_time()
-        self.assertEqual(list(likeness.tokens("int x; " + "/* " * 80_000)), ["int", "N"])
-        self.assertLess(time.process_time() - start, 5)
+    def test_reads_what_does_not_end_in_linear_time(self):
+        for endless in ("/* ", '\\"', "\\'", 'R"(', 'R"x(" ', "#if 0\n", "// \\\n", "1'"):
+            start = time.process_time()
+            found = list(likeness.tokens("int x; " + endless * (240_000 // len(endless))))
+            self.assertEqual(found[:2], ["int", "N"])
+            self.assertLess(time.process_time() - start, 5, endless)
+
+    def test_sees_no_code_in_texts_and_no_text_in_code(self):
+        one = self.names("int f(int x) { return x / 2; }")
+        for hidden in ('R"(" /*)"', 'u8R"a(" )" /*)a"', '"/*"', "'\"'", "1'000", "/* \" */ 1", "// \" \\\n /*\n1"):
+            self.assertEqual(self.names(f"auto n = {hidden};\nint f(int x) {{ return x / 2; }}")[-len(one):], one, hidden)
+        never = "#if 0\n#ifdef X\nint g();\n#else\nint h();\n#endif\n#endif\n"
+        self.assertEqual(self.names(never + "int f(int x) { return x / 2; }"), one)
+        self.assertEqual(self.names("#if 0\nint g();\n#else\nint h;\n#endif"), self.names("int h;\n#endif"))
+        for text in ('a "b\\"c" // d\n/* e\nf */ g', 'R"(x\ny)" z'):
+            bare = cpp_text.without_comments(text, texts=False)
+            self.assertEqual((len(bare), bare.count("\n")), (len(text), text.count("\n")))
 
     def test_finds_a_copy_in_other_names_and_another_dress(self):
         for stage in STAGES[likeness.FIRST_STAGE:]:
@@ -153,6 +167,15 @@ class Likeness(unittest.TestCase):
                 found = likeness.like_ours(stage, {"ann": [text], "bob": [bare], "cat": [more]})
                 self.assertEqual({id for _, id, _ in found}, {"ann", "bob", "cat"}, path)
                 self.assertGreater(found[-1][0], 0.8)
+
+    def test_finds_an_answer_of_ours_beside_as_much_of_ones_own(self):
+        stage = STAGES[6]
+        for path in likeness.paths_of_ours(stage)[:3]:
+            text = likeness.text_of_ours(path)
+            more = "\n".join(renamed(OWN).replace("own", f"own{at}") for at in range(1 + 2 * len(text) // len(OWN)))
+            hidden = 'const char* const note = R"(" /*)";\n'
+            found = likeness.like_ours(stage, {"ann": [text + more], "bob": [hidden + text], "cat": [more]})
+            self.assertEqual({id for _, id, _ in found}, {"ann", "bob"}, path)
 
     def test_finds_our_answers_in_other_names_from_stage_4_on(self):
         for stage in STAGES[likeness.FIRST_STAGE:]:

@@ -1,0 +1,45 @@
+"""C++ as rows of tokens, whoever wrote it: what is no code is told from what is, in one pass whose time grows as the
+text does. A comment, a text or a raw text that does not end reaches to the end of its line or of the file.
+"""
+import re
+
+COMMENT = r"//(?:\\.|[^\\\n])*|/\*(?:.*?\*/|.*)"
+RAW = r'(?:u8|[uUL])?R"(?P<end>[^()\\\s"]{0,16})\((?:.*?\)(?P=end)"|.*)'
+TEXT = r'"(?:\\.|[^"\\\n])*"?' + r"|'(?:\\.|[^'\\\n])*'?"
+WORD = r"[A-Za-z_]\w*|\.?\d(?:[eEpP][+-]|[\w.]|'\w)*"  # a name or a number
+SIGN = r"<<=|>>=|<=>|->|::|[-+*/%&|^<>=!]=|&&|\|\||\+\+|--|\S"
+TOKEN = re.compile(f"(?P<comment>{COMMENT})|(?P<raw>{RAW})|(?P<text>{TEXT})|(?P<word>{WORD})|(?P<sign>{SIGN})", re.S)
+NEVER = re.compile(r"[ \t]*#[ \t]*if[ \t]+(?:0|false)\b")
+CONDITION = re.compile(r"[ \t]*#[ \t]*(if|else|elif|endif)")
+
+
+def without_comments(text, texts=True):
+    """The same with blanks in the place of comments and raw texts; texts: without blanks for other texts."""
+    def kept(found):
+        is_kept = found.lastgroup in ("word", "sign") or texts and found.lastgroup == "text"
+        return found[0] if is_kept else re.sub(r"[^\n]", " ", found[0])
+    return TOKEN.sub(kept, text)
+
+
+def compiled_lines(text):
+    """The lines that are not between "#if 0" and its end."""
+    depth = 0  # of conditions inside of what is left out
+    for line in text.splitlines():
+        condition = CONDITION.match(line)
+        if depth == 0:
+            depth = 1 if NEVER.match(line) else 0
+            if not depth:
+                yield line
+        elif condition and condition[1] == "if":
+            depth += 1
+        elif condition and (condition[1] == "endif" or depth == 1):
+            depth -= 1
+
+
+def tokens(text):
+    """(what it is: "text", "word" or "sign", the token) of what is compiled, without #includes."""
+    code = without_comments(text)
+    lines = (line for line in compiled_lines(code) if not re.match(r"\s*#\s*include\b", line))
+    for found in TOKEN.finditer("\n".join(lines).replace("\\\n", "")):
+        if found.lastgroup not in ("comment", "raw"):
+            yield found.lastgroup, found[0]
