@@ -108,9 +108,7 @@ using __nv_bfloat16 = cuda_emulator::Number16<cuda_emulator::Bf16>;
 using __nv_bfloat162 = cuda_emulator::Pair16<cuda_emulator::Bf16>;
 
 // These have the format in their names.
-__device__ inline unsigned short __half_as_ushort(__half value) {
-  return value.bits;
-}
+__device__ inline unsigned short __half_as_ushort(__half value) { return value.bits; }
 __device__ inline __half __ushort_as_half(unsigned short bits) {
   __half result;
   result.bits = bits;
