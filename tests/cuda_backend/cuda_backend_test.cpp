@@ -33,9 +33,8 @@ constexpr DType kTypes[] = {DType::F32,  DType::F16,  DType::BF16,
 const std::vector<std::string> kReadWeights = {"embed", "linear", "experts"};
 
 // Refused by name: see CudaReference.
-const std::vector<std::string> kRefused = {"short conv",  "gated delta",     "prompt",
-                                           "sinks",       "clamped experts", "linear of heads",
-                                           "route groups"};
+const std::vector<std::string> kRefused = {"short conv", "gated delta", "prompt",
+                                           "linear of heads"};
 
 // A number format of a cache, and what it makes of keys and values.
 struct KeptAs {
@@ -116,9 +115,7 @@ std::vector<float> in_passes(Engine& engine, std::span<const TokenId> ids,
 bool is_refused(const Plan& plan) {
   return !plan.states.empty() || plan.prompt ||
          std::ranges::any_of(plan.steps, [](const Step& step) {
-           const auto* attention = std::get_if<AttentionStep>(&step.kind);
-           const bool sinks = attention != nullptr && attention->sinks != kNone;
-           return sinks || std::holds_alternative<HeadsLinearStep>(step.kind);
+           return std::holds_alternative<HeadsLinearStep>(step.kind);
          });
 }
 

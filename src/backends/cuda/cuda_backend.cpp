@@ -19,17 +19,6 @@ namespace {
 // The feature of this step that no kernel has; "" if the kernels can compute the step.
 std::string missing_in(const StepKind& kind) {
   if (std::holds_alternative<HeadsLinearStep>(kind)) return "latent attention";
-  if (const auto* attention = std::get_if<AttentionStep>(&kind)) {
-    return attention->sinks == kNone ? "" : "attention with sinks";
-  }
-  if (const auto* experts = std::get_if<ExpertsStep>(&kind)) {
-    const bool bias = experts->experts.front().down_bias != kNone;
-    return bias || experts->limit != 0.0f ? "experts with biases or a limit" : "";
-  }
-  if (const auto* route = std::get_if<RouteStep>(&kind)) {
-    const bool plain = route->bias == kNone && route->groups.n == 1 && route->scale == 1.0f;
-    return plain ? "" : "a router with a bias, groups or a scale";
-  }
   return "";
 }
 

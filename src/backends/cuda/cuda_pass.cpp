@@ -75,8 +75,16 @@ class Pass {
   }
 
   void compute(const RouteStep& s) {
-    route(rows(s.x), static_cast<unsigned>(s.n_chosen), s.normed,
-          s.score == RouteStep::Score::Sigmoid);
+    RouteOptions options;
+    options.n_chosen = static_cast<unsigned>(s.n_chosen);
+    options.normed = s.normed;
+    options.sigmoid = s.score == RouteStep::Score::Sigmoid;
+    options.bias = weights_.vector(s.bias);
+    options.scale = s.scale;
+    options.n_groups = static_cast<unsigned>(s.groups.n);
+    options.n_chosen_groups = static_cast<unsigned>(s.groups.n_chosen);
+    options.n_counted = static_cast<unsigned>(s.groups.n_counted);
+    route(rows(s.x), options);
   }
 
   void compute(const ExpertsStep& s) {
@@ -92,7 +100,11 @@ class Pass {
     list_experts(rows(s.shares), per_row, chosen);
     expert_linear(gate, rows(s.in), experts.gate, chosen, per_row);
     expert_linear(up, rows(s.in), experts.up, chosen, per_row);
-    activate(gate, gate, up, activation(s.function));
+    if (s.limit != 0.0f) {
+      clamped_swiglu(gate, up, s.alpha, s.limit);
+    } else {
+      activate(gate, gate, up, activation(s.function));
+    }
     expert_linear(down, gate, experts.down, chosen, 1);
     combine_experts(rows(s.out), down, rows(s.shares), per_row, chosen);
   }
@@ -118,6 +130,7 @@ class Pass {
     options.scale = s.scale;
     options.soft_cap = s.soft_cap;
     options.slopes = tables_.slopes[step_].as<float>();
+    options.sinks = weights_.vector(s.sinks);
     attention(rows(s.out), rows(s.q), cache(s.cache), tokens_, options);
   }
 

@@ -114,13 +114,17 @@ void write_row(const StoredTensor& stored, std::size_t row, std::byte* values, s
   }
 }
 
+bool is_whole(const Weight& weight) {
+  return weight.of_rows == 0 && weight.of_inputs == 0 && weight.of_slices == 0;
+}
+
 // The first weight that is the same whole tensor as weight i.
 std::size_t first_use(const Plan& plan, const std::vector<const StoredTensor*>& stored,
                       std::size_t i) {
   for (std::size_t other = 0; other < i; ++other) {
     const Weight &a = plan.weights[other], &b = plan.weights[i];
-    const bool whole = a.of_rows == 0 && b.of_rows == 0 && a.transposed == b.transposed;
-    if (stored[other] == stored[i] && whole && a.shape == b.shape) return other;
+    const bool same = is_whole(a) && is_whole(b) && a.transposed == b.transposed;
+    if (stored[other] == stored[i] && same && a.shape == b.shape) return other;
   }
   return i;
 }
@@ -173,14 +177,21 @@ DeviceWeights::DeviceWeights(const Plan& plan, const Checkpoint& checkpoint)
   for (const Step& step : plan.steps) {
     const auto* experts = std::get_if<ExpertsStep>(&step.kind);
     if (experts == nullptr) continue;
-    const auto table = [&](WeightId ExpertsStep::Expert::*part) {
-      std::vector<DeviceMatrix> rows;
-      for (const auto& expert : experts->experts) rows.push_back(matrix(expert.*part));
-      return keep(std::span<const DeviceMatrix>(rows));
+    using Expert = ExpertsStep::Expert;
+    const auto table = [&](WeightId Expert::*part, WeightId Expert::*bias) {
+      std::vector<DeviceMatrix> matrices;
+      std::vector<const float*> biases;
+      for (const Expert& expert : experts->experts) {
+        matrices.push_back(matrix(expert.*part));
+        if (expert.*bias != kNone) biases.push_back(vector(expert.*bias));
+      }
+      return DeviceExperts{keep(std::span<const DeviceMatrix>(matrices)),
+                           keep(std::span<const float* const>(biases))};
     };
     steps_.push_back(experts);
-    experts_.push_back({table(&ExpertsStep::Expert::gate), table(&ExpertsStep::Expert::up),
-                        table(&ExpertsStep::Expert::down)});
+    experts_.push_back({table(&Expert::gate, &Expert::gate_bias),
+                        table(&Expert::up, &Expert::up_bias),
+                        table(&Expert::down, &Expert::down_bias)});
   }
 }
 

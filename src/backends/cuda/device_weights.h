@@ -21,9 +21,9 @@ class DeviceWeights {
   const float* vector(WeightId id) const {
     return id == kNone ? nullptr : vectors_[static_cast<std::size_t>(id)];
   }
-  // The experts' matrices as a table that kernels can index.
+  // The experts' weights as tables that kernels can index.
   struct Experts {
-    const DeviceMatrix *gate, *up, *down;
+    DeviceExperts gate, up, down;
   };
   Experts experts(const ExpertsStep& step) const { return experts_[index_of(step)]; }
 

@@ -108,6 +108,10 @@ __global__ void attention_kernel(Rows out, Rows q, Cache cache, Tokens tokens,
   const bool cut = options.window != 0 && position >= options.window;
   const unsigned first = cut ? position - options.window + 1 : 0;
   float largest = -INFINITY, sum = 0.0f;
+  if (options.sinks != nullptr && warp == 0) {  // a score without a value
+    largest = options.sinks[head];
+    sum = 1.0f;
+  }
   for (unsigned p = first + warp; p <= position; p += kWarps) {
     const T* key = keys + static_cast<size_t>(p) * width;
     const T* value = values + static_cast<size_t>(p) * width;

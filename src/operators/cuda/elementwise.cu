@@ -41,6 +41,14 @@ __global__ void activate_kernel(Rows out, Rows gate, Rows up, Activation functio
   row(out)[i] = up.values == nullptr ? value : value * row(up)[i];
 }
 
+__global__ void clamped_swiglu_kernel(Rows gate, Rows up, float alpha, float limit) {
+  const unsigned i = column();
+  if (i >= gate.width) return;
+  const float g = fminf(row(gate)[i], limit);
+  const float u = fminf(fmaxf(row(up)[i], -limit), limit);
+  row(gate)[i] = g / (1.0f + expf(-alpha * g)) * (u + 1.0f);
+}
+
 __global__ void add_kernel(Rows x, Rows in, float scale) {
   const unsigned i = column();
   if (i < x.width) row(x)[i] = fmaf(scale, row(in)[i], row(x)[i]);
@@ -73,6 +81,10 @@ __global__ void rope_kernel(Rows x, const int* positions, RopeOptions options) {
 
 void activate(Rows out, Rows gate, Rows up, Activation function) {
   cuda_launch(activate_kernel, one_thread_each(out), out, gate, up, function);
+}
+
+void clamped_swiglu(Rows gate, Rows up, float alpha, float limit) {
+  cuda_launch(clamped_swiglu_kernel, one_thread_each(gate), gate, up, alpha, limit);
 }
 
 void add(Rows x, Rows in, float scale) {

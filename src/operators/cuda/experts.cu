@@ -24,29 +24,62 @@ __device__ inline bool comes_before(const float* x, unsigned a, unsigned b) {
   return a < b;
 }
 
+constexpr unsigned kMaxGroups = 64;
+
+// Of the groups that are not chosen, all counts become -infinity. A lane per group.
+__device__ inline void close_groups(float* counts, unsigned n, const RouteOptions& options) {
+  __shared__ float good[kMaxGroups];  // the sum of a group's n_counted largest
+  const unsigned size = n / options.n_groups;
+  for (unsigned g = threadIdx.x; g < options.n_groups; g += kWarp) {
+    const float* group = counts + g * size;
+    good[g] = 0.0f;
+    for (unsigned e = 0; e < size; ++e) {
+      unsigned before = 0;
+      for (unsigned other = 0; other < size; ++other) before += comes_before(group, other, e);
+      if (before < options.n_counted) good[g] += group[e];
+    }
+  }
+  __syncwarp();
+  for (unsigned g = threadIdx.x; g < options.n_groups; g += kWarp) {
+    unsigned before = 0;
+    for (unsigned other = 0; other < options.n_groups; ++other) {
+      before += comes_before(good, other, g);
+    }
+    if (before < options.n_chosen_groups) continue;
+    for (unsigned e = g * size; e < (g + 1) * size; ++e) counts[e] = -INFINITY;
+  }
+  __syncwarp();
+}
+
 // An expert is chosen if fewer than n_chosen come before it. Every lane counts for its own experts;
 // bit i of `chosen` is the answer for expert lane + 32 i.
-__global__ void route_kernel(Rows rows, unsigned n_chosen, bool normed, bool sigmoid) {
+__global__ void route_kernel(Rows rows, RouteOptions options) {
+  __shared__ float counts[kMaxExperts];  // by which experts are chosen: shares, with their bias
   float* x = rows.values + static_cast<size_t>(blockIdx.x) * rows.stride;
   const unsigned lane = threadIdx.x, n = rows.width;
-  if (sigmoid) {
+  if (options.sigmoid) {
     for (unsigned e = lane; e < n; e += kWarp) x[e] = 1.0f / (1.0f + expf(-x[e]));
   } else {
     softmax(x, n);
   }
-  __syncwarp();  // the lanes read each other's shares
+  for (unsigned e = lane; e < n; e += kWarp) {
+    counts[e] = options.bias == nullptr ? x[e] : x[e] + options.bias[e];
+  }
+  __syncwarp();  // the lanes read each other's counts
+  if (options.n_chosen_groups != options.n_groups) close_groups(counts, n, options);
   unsigned chosen = 0;
   float sum = 0.0f;
   for (unsigned e = lane; e < n; e += kWarp) {
     unsigned before = 0;
-    for (unsigned other = 0; other < n; ++other) before += comes_before(x, other, e);
-    if (before >= n_chosen) continue;
+    for (unsigned other = 0; other < n; ++other) before += comes_before(counts, other, e);
+    if (before >= options.n_chosen) continue;
     chosen |= 1u << e / kWarp;
     sum += x[e];
   }
-  sum = normed ? warp_sum(sum) : 1.0f;
-  __syncwarp();  // all have read
-  for (unsigned e = lane; e < n; e += kWarp) x[e] = chosen >> e / kWarp & 1 ? x[e] / sum : 0.0f;
+  sum = options.normed ? warp_sum(sum) : 1.0f;
+  for (unsigned e = lane; e < n; e += kWarp) {
+    x[e] = chosen >> e / kWarp & 1 ? x[e] / sum * options.scale : 0.0f;
+  }
 }
 
 // 32 experts at a time: the lanes vote, and each counts the votes of the lanes before it.
@@ -82,8 +115,8 @@ __global__ void combine_kernel(Rows out, Rows in, Rows shares, unsigned per_row,
 
 }  // namespace
 
-void route(Rows x, unsigned n_chosen, bool normed, bool sigmoid) {
-  cuda_launch(route_kernel, {{x.count}, {kWarp}}, x, n_chosen, normed, sigmoid);
+void route(Rows x, RouteOptions options) {
+  cuda_launch(route_kernel, {{x.count}, {kWarp}}, x, options);
 }
 
 void list_experts(Rows shares, unsigned per_row, int* chosen) {

@@ -67,12 +67,12 @@ void launch_linear(Rows out, Rows in, const DeviceMatrix& weight, const float* b
 
 // Which expert a row goes to is known on the GPU alone, so every row has a launch's blocks for one
 // expert, and looks up which. All lanes of a warp take the same case of the switch.
-__global__ void expert_linear_kernel(Rows out, Rows in, const DeviceMatrix* experts,
-                                     const int* chosen, unsigned rows_per_input) {
+__global__ void expert_linear_kernel(Rows out, Rows in, DeviceExperts experts, const int* chosen,
+                                     unsigned rows_per_input) {
   const unsigned output = blockIdx.x * kWarps + threadIdx.x / kWarp, row = blockIdx.y;
   const int expert = chosen[row];
   if (expert < 0 || output >= out.width) return;
-  const DeviceMatrix weight = experts[expert];
+  const DeviceMatrix weight = experts.matrices[expert];
   const float* const x[1] = {in.values + static_cast<size_t>(row / rows_per_input) * in.stride};
   float sum[1] = {};
   switch (weight.type) {
@@ -95,7 +95,9 @@ __global__ void expert_linear_kernel(Rows out, Rows in, const DeviceMatrix* expe
       dot_rows<WeightType::Q4_1>(weight, output, x, sum);
       break;
   }
-  if (threadIdx.x % kWarp == 0) out.values[static_cast<size_t>(row) * out.stride + output] = sum[0];
+  if (threadIdx.x % kWarp != 0) return;
+  if (experts.biases != nullptr) sum[0] += experts.biases[expert][output];
+  out.values[static_cast<size_t>(row) * out.stride + output] = sum[0];
 }
 
 }  // namespace
@@ -117,7 +119,7 @@ void linear(Rows out, Rows in, DeviceMatrix weight, const float* bias) {
   }
 }
 
-void expert_linear(Rows out, Rows in, const DeviceMatrix* experts, const int* chosen,
+void expert_linear(Rows out, Rows in, DeviceExperts experts, const int* chosen,
                    unsigned rows_per_input) {
   cuda_launch(expert_linear_kernel, {{blocks_for(out.width, kWarps), out.count}, {kWarps * kWarp}},
               out, in, experts, chosen, rows_per_input);

@@ -113,19 +113,34 @@ struct AttentionOptions {
   unsigned n_heads = 0, window = 0;
   float scale = 0.0f, soft_cap = 0.0f;
   const float* slopes = nullptr;  // [n_heads], may be null
+  const float* sinks = nullptr;   // [n_heads], may be null
 };
 void attention(Rows out, Rows q, Cache cache, Tokens tokens, AttentionOptions options);
 
 // Turns scores of experts into shares, the factors of their results: see RouteStep.
 inline constexpr std::size_t kMaxExperts = 1024;
-void route(Rows x, unsigned n_chosen, bool normed, bool sigmoid);
+struct RouteOptions {
+  unsigned n_chosen = 0;
+  bool normed = false, sigmoid = false;
+  const float* bias = nullptr;  // [width of x], may be null
+  float scale = 1.0f;
+  unsigned n_groups = 1, n_chosen_groups = 1, n_counted = 1;  // RouteGroups; at most 64 groups
+};
+void route(Rows x, RouteOptions options);
 
 // For each row, writes the experts with a share other than 0, in ascending order, then -1 if there
 // are fewer than per_row. chosen: [shares.count][per_row]
 void list_experts(Rows shares, unsigned per_row, int* chosen);
-// out[i] = in[i / rows_per_input] * experts[chosen[i]]^T, one row of out per entry of chosen.
-void expert_linear(Rows out, Rows in, const DeviceMatrix* experts, const int* chosen,
+// out[i] = in[i / rows_per_input] * matrices[chosen[i]]^T + biases[chosen[i]], one row of out per
+// entry of chosen.
+struct DeviceExperts {
+  const DeviceMatrix* matrices = nullptr;
+  const float* const* biases = nullptr;  // may be null
+};
+void expert_linear(Rows out, Rows in, DeviceExperts experts, const int* chosen,
                    unsigned rows_per_input);
+// gate = the clamped SwiGLU of gate and up (operators/clamped_swiglu.h)
+void clamped_swiglu(Rows gate, Rows up, float alpha, float limit);
 // out[t] = sum of shares[t][e] * in[t * per_row + i], over the chosen experts e of row t
 void combine_experts(Rows out, Rows in, Rows shares, unsigned per_row, const int* chosen);
 
