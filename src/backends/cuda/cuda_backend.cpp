@@ -16,12 +16,6 @@ void fail(const char* what, const char* why) {
 
 namespace {
 
-// The feature of this step that no kernel has; "" if the kernels can compute the step.
-std::string missing_in(const StepKind& kind) {
-  if (std::holds_alternative<HeadsLinearStep>(kind)) return "latent attention";
-  return "";
-}
-
 // What no kernel can do, said before weights are loaded.
 void check_plan(const Plan& plan) {
   if (!plan.states.empty()) {
@@ -38,10 +32,6 @@ void check_plan(const Plan& plan) {
                 cuda_backend_name(), kMaxHeadDim, shape.head_dim);
   }
   for (const Step& step : plan.steps) {
-    if (const std::string missing = missing_in(step.kind); !missing.empty()) {
-      throw Error("{}: expected a model without {}, found '{}'", cuda_backend_name(), missing,
-                  plan.model_type);
-    }
     const auto* route = std::get_if<RouteStep>(&step.kind);
     if (route == nullptr || plan.buffer(route->x).width <= kMaxExperts) continue;
     throw Error("{}: route: expected at most {} experts, found {}", cuda_backend_name(),

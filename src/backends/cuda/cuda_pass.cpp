@@ -134,11 +134,18 @@ class Pass {
     attention(rows(s.out), rows(s.q), cache(s.cache), tokens_, options);
   }
 
+  void compute(const HeadsLinearStep& s) {
+    heads_linear(rows(s.out), rows(s.in), weights_.heads(s),
+                 static_cast<unsigned>(s.weights.size()), static_cast<unsigned>(s.first_column));
+  }
+
+  void compute(const JoinStep& s) {
+    join(rows(s.out), rows(s.a), rows(s.b), static_cast<unsigned>(s.n_heads));
+  }
+
   // Models with these steps are refused when they are opened.
   void compute(const ShortConvStep&) {}
   void compute(const DeltaStep&) {}
-  void compute(const HeadsLinearStep&) {}
-  void compute(const JoinStep&) {}
 
   void compute(const SelectStep& s) {
     const Rows all = rows(s.x);

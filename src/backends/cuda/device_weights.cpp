@@ -175,6 +175,11 @@ DeviceWeights::DeviceWeights(const Plan& plan, const Checkpoint& checkpoint)
   }
   for (const StoredTensor* tensor : stored) checkpoint.drop_copy(*tensor);
   for (const Step& step : plan.steps) {
+    if (const auto* heads = std::get_if<HeadsLinearStep>(&step.kind)) {
+      std::vector<DeviceMatrix> matrices;
+      for (const WeightId id : heads->weights) matrices.push_back(matrix(id));
+      heads_[heads] = keep(std::span<const DeviceMatrix>(matrices));
+    }
     const auto* experts = std::get_if<ExpertsStep>(&step.kind);
     if (experts == nullptr) continue;
     using Expert = ExpertsStep::Expert;
@@ -188,15 +193,10 @@ DeviceWeights::DeviceWeights(const Plan& plan, const Checkpoint& checkpoint)
       return DeviceExperts{keep(std::span<const DeviceMatrix>(matrices)),
                            keep(std::span<const float* const>(biases))};
     };
-    steps_.push_back(experts);
-    experts_.push_back({table(&Expert::gate, &Expert::gate_bias),
-                        table(&Expert::up, &Expert::up_bias),
-                        table(&Expert::down, &Expert::down_bias)});
+    experts_[experts] = {table(&Expert::gate, &Expert::gate_bias),
+                         table(&Expert::up, &Expert::up_bias),
+                         table(&Expert::down, &Expert::down_bias)};
   }
-}
-
-std::size_t DeviceWeights::index_of(const ExpertsStep& step) const {
-  return static_cast<std::size_t>(std::ranges::find(steps_, &step) - steps_.begin());
 }
 
 }  // namespace stagecraft::cuda

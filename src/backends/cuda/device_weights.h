@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "backends/cuda/device_memory.h"
@@ -25,18 +26,19 @@ class DeviceWeights {
   struct Experts {
     DeviceExperts gate, up, down;
   };
-  Experts experts(const ExpertsStep& step) const { return experts_[index_of(step)]; }
+  const Experts& experts(const ExpertsStep& step) const { return experts_.at(&step); }
+  // A matrix per head.
+  const DeviceMatrix* heads(const HeadsLinearStep& step) const { return heads_.at(&step); }
 
  private:
   void add_matrix(const Weight& weight, const StoredTensor& stored, DeviceMatrix& matrix);
   template <class T>
   T* keep(std::span<const T> values);
-  std::size_t index_of(const ExpertsStep& step) const;
 
   std::vector<DeviceMatrix> matrices_;
   std::vector<const float*> vectors_;
-  std::vector<const ExpertsStep*> steps_;  // those with experts
-  std::vector<Experts> experts_;           // of each of them
+  std::map<const ExpertsStep*, Experts> experts_;  // by step of the plan
+  std::map<const HeadsLinearStep*, const DeviceMatrix*> heads_;
   std::vector<DeviceMemory> memory_;
 };
 

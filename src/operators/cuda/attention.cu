@@ -168,6 +168,7 @@ void launch_attention(Rows out, Rows q, const Cache& cache, Tokens tokens,
   if (cache.head_dim <= kWarp) return launch(attention_kernel<T, 1>);
   if (cache.head_dim <= 2 * kWarp) return launch(attention_kernel<T, 2>);
   if (cache.head_dim <= 4 * kWarp) return launch(attention_kernel<T, 4>);
+  if (cache.head_dim <= 8 * kWarp) return launch(attention_kernel<T, 8>);
   launch(attention_kernel<T, kMaxHeadDim / kWarp>);
 }
 

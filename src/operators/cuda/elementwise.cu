@@ -63,6 +63,14 @@ __global__ void map_kernel(Rows x, float scale, float soft_cap, float clip) {
   row(x)[i] = value;
 }
 
+__global__ void join_kernel(Rows out, Rows a, Rows b, unsigned n_heads) {
+  const unsigned i = column();
+  if (i >= out.width) return;
+  const unsigned a_head = a.width / n_heads, b_head = b.width / n_heads;
+  const unsigned head = i / (a_head + b_head), at = i % (a_head + b_head);
+  row(out)[i] = at < a_head ? row(a)[head * a_head + at] : row(b)[head * b_head + at - a_head];
+}
+
 // A thread per pair of numbers, which it alone reads and writes.
 __global__ void rope_kernel(Rows x, const int* positions, RopeOptions options) {
   const unsigned i = column(), n = options.n_frequencies;
@@ -93,6 +101,10 @@ void add(Rows x, Rows in, float scale) {
 
 void map(Rows x, float scale, float soft_cap, float clip) {
   cuda_launch(map_kernel, one_thread_each(x), x, scale, soft_cap, clip);
+}
+
+void join(Rows out, Rows a, Rows b, unsigned n_heads) {
+  cuda_launch(join_kernel, one_thread_each(out), out, a, b, n_heads);
 }
 
 void rope(Rows x, const int* positions, RopeOptions options) {

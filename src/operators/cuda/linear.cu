@@ -75,54 +75,62 @@ __global__ void expert_linear_kernel(Rows out, Rows in, DeviceExperts experts, c
   const DeviceMatrix weight = experts.matrices[expert];
   const float* const x[1] = {in.values + static_cast<size_t>(row / rows_per_input) * in.stride};
   float sum[1] = {};
-  switch (weight.type) {
-    case WeightType::F32:
-      dot_rows<WeightType::F32>(weight, output, x, sum);
-      break;
-    case WeightType::F16:
-      dot_rows<WeightType::F16>(weight, output, x, sum);
-      break;
-    case WeightType::BF16:
-      dot_rows<WeightType::BF16>(weight, output, x, sum);
-      break;
-    case WeightType::Q8_0:
-      dot_rows<WeightType::Q8_0>(weight, output, x, sum);
-      break;
-    case WeightType::Q4_0:
-      dot_rows<WeightType::Q4_0>(weight, output, x, sum);
-      break;
-    case WeightType::Q4_1:
-      dot_rows<WeightType::Q4_1>(weight, output, x, sum);
-      break;
-  }
+  with_type(weight.type,
+            [&](auto type) { dot_rows<decltype(type)::value>(weight, output, x, sum); });
   if (threadIdx.x % kWarp != 0) return;
   if (experts.biases != nullptr) sum[0] += experts.biases[expert][output];
   out.values[static_cast<size_t>(row) * out.stride + output] = sum[0];
 }
 
+// weight[output] . x, where nothing may be read behind x's weight.inputs numbers, and x begins
+// anywhere.
+template <WeightType kType>
+__device__ inline float dot_part(const DeviceMatrix& weight, unsigned output, const float* x) {
+  float sum = 0.0f;
+  for (unsigned column = threadIdx.x % kWarp * kPerLoad; column < weight.inputs;
+       column += kWarp * kPerLoad) {
+    float w[kPerLoad];
+    load8<kType>(weight, output, column, w);
+    for (unsigned i = 0; i < kPerLoad && column + i < weight.inputs; ++i) {
+      sum = fmaf(w[i], x[column + i], sum);
+    }
+  }
+  return warp_sum(sum);
+}
+
+__global__ void heads_linear_kernel(Rows out, Rows in, const DeviceMatrix* heads,
+                                    unsigned first_column) {
+  const unsigned output = blockIdx.x * kWarps + threadIdx.x / kWarp;
+  const unsigned head = blockIdx.y, row = blockIdx.z;
+  const DeviceMatrix weight = heads[head];
+  if (output >= weight.outputs) return;
+  const float* x = in.values + static_cast<size_t>(row) * in.stride +
+                   head * (in.width / gridDim.y) + first_column;
+  float sum = 0.0f;
+  with_type(weight.type,
+            [&](auto type) { sum = dot_part<decltype(type)::value>(weight, output, x); });
+  if (threadIdx.x % kWarp != 0) return;
+  out.values[static_cast<size_t>(row) * out.stride + head * weight.outputs + output] = sum;
+}
+
 }  // namespace
 
 void linear(Rows out, Rows in, DeviceMatrix weight, const float* bias) {
-  switch (weight.type) {
-    case WeightType::F32:
-      return launch_linear<WeightType::F32>(out, in, weight, bias);
-    case WeightType::F16:
-      return launch_linear<WeightType::F16>(out, in, weight, bias);
-    case WeightType::BF16:
-      return launch_linear<WeightType::BF16>(out, in, weight, bias);
-    case WeightType::Q8_0:
-      return launch_linear<WeightType::Q8_0>(out, in, weight, bias);
-    case WeightType::Q4_0:
-      return launch_linear<WeightType::Q4_0>(out, in, weight, bias);
-    case WeightType::Q4_1:
-      return launch_linear<WeightType::Q4_1>(out, in, weight, bias);
-  }
+  with_type(weight.type,
+            [&](auto type) { launch_linear<decltype(type)::value>(out, in, weight, bias); });
 }
 
 void expert_linear(Rows out, Rows in, DeviceExperts experts, const int* chosen,
                    unsigned rows_per_input) {
   cuda_launch(expert_linear_kernel, {{blocks_for(out.width, kWarps), out.count}, {kWarps * kWarp}},
               out, in, experts, chosen, rows_per_input);
+}
+
+void heads_linear(Rows out, Rows in, const DeviceMatrix* heads, unsigned n_heads,
+                  unsigned first_column) {
+  const unsigned blocks = blocks_for(out.width / n_heads, kWarps);
+  cuda_launch(heads_linear_kernel, {{blocks, n_heads, out.count}, {kWarps * kWarp}}, out, in, heads,
+              first_column);
 }
 
 }  // namespace stagecraft::cuda

@@ -92,6 +92,12 @@ void norm(Rows out, Rows in, NormOptions options);  // out may be in
 // out = in * weight^T + bias; bias may be null
 void linear(Rows out, Rows in, DeviceMatrix weight, const float* bias);
 
+// Each head of out is that of in, from first_column on, times the head's own matrix.
+void heads_linear(Rows out, Rows in, const DeviceMatrix* heads, unsigned n_heads,
+                  unsigned first_column);
+// Each head of out is that of a, followed by that of b.
+void join(Rows out, Rows a, Rows b, unsigned n_heads);
+
 enum class Activation { Silu, GeluTanh, Gelu, Relu, Sigmoid, Identity };
 void activate(Rows out, Rows gate, Rows up, Activation function);  // up.values may be null
 
@@ -108,7 +114,7 @@ void rope(Rows x, const int* positions, RopeOptions options);
 
 void store(Cache cache, Rows k, Rows v, Tokens tokens);
 
-inline constexpr std::size_t kMaxHeadDim = 256;
+inline constexpr std::size_t kMaxHeadDim = 576;  // of DeepSeek-V3
 struct AttentionOptions {
   unsigned n_heads = 0, window = 0;
   float scale = 0.0f, soft_cap = 0.0f;

@@ -66,4 +66,27 @@ __device__ inline void load8(const DeviceMatrix& weight, unsigned row, unsigned 
   }
 }
 
+// Calls use(Type<t>()) for the type t of a weight, which only a running program knows.
+template <WeightType kType>
+struct Type {
+  static constexpr WeightType value = kType;
+};
+template <class Use>
+__host__ __device__ inline void with_type(WeightType type, Use&& use) {
+  switch (type) {
+    case WeightType::F32:
+      return use(Type<WeightType::F32>());
+    case WeightType::F16:
+      return use(Type<WeightType::F16>());
+    case WeightType::BF16:
+      return use(Type<WeightType::BF16>());
+    case WeightType::Q8_0:
+      return use(Type<WeightType::Q8_0>());
+    case WeightType::Q4_0:
+      return use(Type<WeightType::Q4_0>());
+    case WeightType::Q4_1:
+      return use(Type<WeightType::Q4_1>());
+  }
+}
+
 }  // namespace stagecraft::cuda
