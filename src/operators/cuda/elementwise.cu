@@ -44,8 +44,9 @@ __global__ void activate_kernel(Rows out, Rows gate, Rows up, Activation functio
 __global__ void clamped_swiglu_kernel(Rows gate, Rows up, float alpha, float limit) {
   const unsigned i = column();
   if (i >= gate.width) return;
-  const float g = fminf(row(gate)[i], limit);
-  const float u = fminf(fmaxf(row(up)[i], -limit), limit);
+  float g = row(gate)[i], u = row(up)[i];
+  g = g > limit ? limit : g;  // and NaN stays NaN
+  u = u < -limit ? -limit : u > limit ? limit : u;
   row(gate)[i] = g / (1.0f + expf(-alpha * g)) * (u + 1.0f);
 }
 

@@ -1,6 +1,7 @@
 // Mixture of experts: which experts a row goes to, and their results added up. A warp per row.
 #include "operators/cuda/operators.h"
 #include "operators/cuda/warp.h"
+#include "operators/route.h"
 
 namespace stagecraft::cuda {
 namespace {
@@ -23,8 +24,6 @@ __device__ inline bool comes_before(const float* x, unsigned a, unsigned b) {
   if (!no_number && x[a] != x[b]) return x[a] > x[b];
   return a < b;
 }
-
-constexpr unsigned kMaxGroups = 64;
 
 // Of the groups that are not chosen, all counts become -infinity. A lane per group.
 __device__ inline void close_groups(float* counts, unsigned n, const RouteOptions& options) {
