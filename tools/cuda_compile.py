@@ -7,8 +7,8 @@ which `./stage story --mine 11` uses, nothing is checked or counted. Any other f
 
 The object shares a process with the checker, and a mark depends on the checker's report. Therefore a file is refused
 if it holds a forbidden word (cuda_check.py), if it calls a function through a pointer (so that no function can be
-called by its address), or if it has code that runs before main(). With --trusted, for our own programs, no file is
-refused.
+called by its address), if it calls new, delete or the C++ runtime, or if it has code that runs before main(). With
+--trusted, for our own programs, no file is refused.
 """
 import os
 import pathlib
@@ -27,6 +27,8 @@ TAKES_NEXT = ("-MT", "-MF", "-o", "-c")
 KEPT = re.compile(r"-I.*|-Wall|-Wextra|-f(?:file-prefix-map|instrument-functions).*|-MD")
 SECTION = re.compile(r'^(\t\.section\t[^,\n]+,"[^"\n]*)G([^"]*",[@%]progbits),[^,\n]+,comdat', re.M)
 CALL_BY_POINTER = re.compile(r"\t(?:call|(?:notrack )?jmp)\t\*|\tblr\t|\tbr\t")
+# These write where their arguments say, or call what they are given. The checker's own data is in the same heap.
+CALL_OF_RUNTIME = re.compile(r"\t(?:call|jmp|bl|b)\t(?:_Z[nd][wal]\w+|__cxa_\w+|_Unwind_(?!Resume\b)\w+|__gxx_\w+)")
 JUMP_TABLE = re.compile(r"\tnotrack jmp\t\*")  # of a switch
 EMULATORS_OWN = re.compile(r"_ZZ?NK?13cuda_emulator")  # its template calls kernels; students cannot define such names
 FUNCTION = re.compile(r"\t\.type\t([^,]+), [@%]function")
@@ -81,6 +83,8 @@ def look(text):
         elif CALL_BY_POINTER.match(line) and not JUMP_TABLE.match(line) and not EMULATORS_OWN.match(inside):
             raise Refused(line_number, "expected calls by name, found one through a pointer (a function pointer, "
                                        "std::function, or a virtual function)")
+        elif CALL_OF_RUNTIME.match(line) and not EMULATORS_OWN.match(inside):
+            raise Refused(line_number, "expected no new, delete, exception or function of the C++ runtime")
 
 
 def with_tables(text, source):

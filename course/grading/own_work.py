@@ -340,7 +340,7 @@ EMULATORS = re.compile(r"_Z(?!\d+cuda[A-Z]|N\d)\w+|_ZN13cuda_emulator(?:3runERKN
                        r"cuda_emulator_(?:memcpy|memmove|memset|flops)|threadIdx|blockIdx|blockDim|gridDim")
 ARITHMETIC = re.compile(
     rf"(?:{cuda_check.MATH})f?|abs|labs|"
-    r"_Zn[wa]m|_Zd[la]Pvm?|_ZTVN10__cxxabiv1\w+|__cxa_\w+|__gxx_personality_v0|_Unwind_Resume|__dso_handle|"
+    r"_Zn[wa]m|_Zd[la]Pvm?|_ZTVN10__cxxabiv1\w+|__cxa_pure_virtual|__gxx_personality_v0|_Unwind_Resume|__dso_handle|"
     r"_GLOBAL_OFFSET_TABLE_|__stack_chk_fail|_ZTH\w+|_ZTW\w+|__\w+[dts][ifc]\d|_ZSt\d+__throw_\w+|_ZSt9terminatev")
 
 

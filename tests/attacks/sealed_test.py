@@ -37,6 +37,19 @@ RETURNS_ELSEWHERE = """  unsigned long here[2] = {};
       break;
     }"""
 
+# Passed by value, and returned, a class is copied by code that the compiler tells the checker nothing of.
+PART = """struct Part { float v[6]; };
+float squares(Part p, int from) {
+  float sum = 0.0f;
+  for (int i = from % 6; i < 6; ++i) sum += p.v[i] * p.v[i];
+  return sum;
+}
+Part twice(Part p, int from) {
+  for (int i = from % 6; i < 6; ++i) p.v[i] *= 2.0f;
+  return p;
+}
+"""
+
 
 def edited(*edits):
     text = ANSWER
@@ -75,6 +88,19 @@ ATTACKS = {
     "a kernel at an address": (edited(("cuda_launch(rms_norm,", "cuda_launch(reinterpret_cast<void (*)(const float*, "
                                        "const float*, float, float*, int, int)>(0x401000),")), "no kernel of its own"),
     "the host computes": (with_code(LAUNCH, "  if (x[0] > 1e30f) return;"), "host access"),
+    "the host computes with a class":
+        (with_code(LAUNCH, "  if (squares(*reinterpret_cast<const Part*>(x), rows) > 1e30f) return;", PART), "host access"),
+    "the host writes a class":
+        (with_code(LAUNCH, "  *reinterpret_cast<Part*>(y) = twice({{eps}}, rows);", PART), "host access"),
+    "a delete of what nobody gave": (with_code(LAUNCH, "  char here[256] = {};\n  ::operator delete(here + 16);"),
+                                     "no new, delete"),
+    "a call by the C++ runtime":
+        (with_code(LAUNCH, "  using F = abi::__cxa_cdtor_return_type (*)(void*, void*);\n  abi::__cxa_vec_cctor(y, const_cast<"
+                           "float*>(x), 1, 1, reinterpret_cast<F>(0x401000), nullptr);", headers="#include <cxxabi.h>\n"),
+         "C++ runtime"),
+    "a parameter with code of its own":
+        (with_code(LAUNCH, "  cuda_launch(none, {1, 1}, P());", "struct P { P() {} P(const P&) {} };\n"
+                                                                 "__global__ void none(P) {}\n"), "byte by byte"),
     "the host writes above its stack": (with_code(LAUNCH, "  float here = 0;\n  (&here)[1 << 14] = eps;"), "forbidden"),
     "the host writes over its return address":
         (with_code(LAUNCH, "  leave();", "void leave() {\n" + RETURNS_ELSEWHERE + "\n}\n"),
