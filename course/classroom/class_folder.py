@@ -32,7 +32,9 @@ class Student(collections.namedtuple("Student", "id place more")):
     @property
     def repository(self):
         """The key by which students who hand in the same repository are found."""
-        return self.place.rstrip("/").removesuffix(".git")
+        place = self.place.removeprefix("file://")
+        place = place if submission.URL.match(place) else os.path.normpath(place)
+        return place.rstrip("/").removesuffix("/.git").removesuffix(".git")
 
 
 def now():

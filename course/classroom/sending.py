@@ -4,6 +4,7 @@ Moodle: Assignment, View all submissions, "Upload multiple feedback files in a z
 second field of a file's name, NAME_NUMBER_assignfeedback_file_feedback.md; NUMBER is that of "Participant NUMBER"
 in the column Identifier of the grading worksheet.
 """
+import collections
 import concurrent.futures
 import pathlib
 import re
@@ -46,6 +47,12 @@ def to_moodle(room, students):
     students, texts = written(room, students)
     numbers = {student.id: re.fullmatch(r"(?:\D*\s)?(\d+)", student.cell(COLUMN)) for student in students}
     unknown = [id for id, number in numbers.items() if not number]
+    of = collections.defaultdict(list)
+    for id, number in numbers.items():
+        of[number and number[1]].append(id)
+    for number, ids in of.items():
+        if number and len(ids) > 1:
+            raise course.Problem(course.say("class_same_identifier", COLUMN, number, ", ".join(ids)))
     if len(unknown) == len(texts):
         raise course.Problem(course.say("class_no_identifier", "Identifier"))
     path = room.folder / ZIP

@@ -509,6 +509,17 @@ for line in sys.stdin:
 EVIL = "<script>alert(1)</script>\x1b[2J&amp;`|\n# x"
 
 
+class Keys(unittest.TestCase):
+    def test_a_repository_is_one_however_its_place_is_written(self):
+        for places in (("/a/x", "/a/x/", "/a/x/.git", "/a/b/../x", "file:///a/x", "/a/x.git"),
+                       ("https://h/x", "https://h/x.git", "https://h/x/")):
+            self.assertEqual(len({class_folder.Student("ann", place, {}).repository for place in places}), 1, places)
+
+    def test_a_moment_is_one_to_which_days_can_be_added(self):
+        self.assertIsNone(lateness.time_of("9999-12-31T23:59Z"))
+        self.assertIsNotNone(lateness.time_of("2999-12-31T23:59Z"))
+
+
 class Viva(unittest.TestCase):
     def test_changes_code_and_no_comment_or_text(self):
         code = "float f(float x) {\n  return x * 2.0f;\n}\n"
@@ -846,6 +857,10 @@ class Sending(Folder):
         fields = name.split("_", 4)
         self.assertEqual(fields[2:4], ["assignfeedback", "file"])
         return int(fields[1]), fields[4]
+
+    def test_no_two_students_are_the_same_participant(self):
+        room = self.room("id,repository,Identifier", "ann,a,Participant 5", "bob,b,5")
+        self.assertIn("identifier 5 is that of several students: ann, bob", self.problem(self.send, room, "moodle"))
 
     def test_a_zip_names_each_file_by_the_participant_as_moodle_reads_it(self):
         room = self.room("id,repository,Identifier", "ann_b,a,Participant 4711", "bob,b,17", "cat,c,")
