@@ -39,11 +39,7 @@ def row(one, record):
     earned = f"{one.entry['earned']} / {one.stage.points}" if one.entry else "-"
     counts = marks.number(one.mark) or course.say("grade_ungraded")
     state = course.say(f"grade_{one.status}")
-    return f"| {one.stage.id} | {title} | {earned} | {counts} | {state} | {cell('; '.join(notes(one, record)))} |"
-
-
-def cell(text):
-    return " ".join(text.split())
+    return f"| {one.stage.id} | {title} | {earned} | {counts} | {state} | {'; '.join(notes(one, record))} |"
 
 
 def head(record):

@@ -19,16 +19,17 @@ from shared import official
 Version = collections.namedtuple("Version", "sha at days")  # of a stage; days late
 DAY = datetime.timedelta(days=1)
 MOST_DAYS = 366
-LAST_YEAR = 3000
+YEARS = 3000  # no moment is later
 
 
 def time_of(text):
-    """The moment that a text names, or None; a time without its zone is none, nor is one to which no days can be added."""
+    """The moment that a text names, or None: a time without its zone is none, nor is one so late that no days can be
+    added to it."""
     try:
         found = datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
     except (ValueError, TypeError, AttributeError):
         return None
-    return found if found.tzinfo is not None and found.year < LAST_YEAR else None
+    return found if found.tzinfo is not None and found.year < YEARS else None
 
 
 def moment(text, key):

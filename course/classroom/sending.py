@@ -47,11 +47,12 @@ def to_moodle(room, students):
     students, texts = written(room, students)
     numbers = {student.id: re.fullmatch(r"(?:\D*\s)?(\d+)", student.cell(COLUMN)) for student in students}
     unknown = [id for id, number in numbers.items() if not number]
-    of = collections.defaultdict(list)
-    for id, number in numbers.items():
-        of[number and number[1]].append(id)
+    of = collections.defaultdict(list)  # {number: ids}
+    for id, found in numbers.items():
+        if found:
+            of[found[1]].append(id)
     for number, ids in of.items():
-        if number and len(ids) > 1:
+        if len(ids) > 1:
             raise course.Problem(course.say("class_same_identifier", COLUMN, number, ", ".join(ids)))
     if len(unknown) == len(texts):
         raise course.Problem(course.say("class_no_identifier", "Identifier"))

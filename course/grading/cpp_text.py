@@ -38,8 +38,7 @@ def compiled_lines(text):
 
 def tokens(text):
     """(what it is: "text", "word" or "sign", the token) of what is compiled, without #includes."""
-    code = without_comments(text)
+    code = without_comments(text.replace("\\\n", ""))
     lines = (line for line in compiled_lines(code) if not re.match(r"\s*#\s*include\b", line))
-    for found in TOKEN.finditer("\n".join(lines).replace("\\\n", "")):
-        if found.lastgroup not in ("comment", "raw"):
-            yield found.lastgroup, found[0]
+    for found in TOKEN.finditer("\n".join(lines)):
+        yield found.lastgroup, found[0]

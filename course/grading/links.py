@@ -18,7 +18,7 @@ STAGE_FILE = re.compile(r"(?:^|/)stages/(\d\d)-[^/]+/")
 # Names of our namespace, of none, and of C; the rest (std::, fmt::, typeinfo) is not written by hand.
 CPP_BY_HAND = re.compile(r"_ZNK?10stagecraft|_Z\d")
 BY_HAND = re.compile(r"_ZNK?10stagecraft|_Z\d|[A-Za-z]\w*$")
-MOST_LETTERS = 4096  # of a symbol
+MOST_LETTERS = 4096  # of a line of nm, or a name: real ones have hundreds
 NM_SECONDS, NM_BYTES, NM_MEMORY = 30, 32 << 20, 256 << 20
 LINK_FAILED = ("ld returned", "linker command failed", "link editor")
 
@@ -45,7 +45,7 @@ def run_nm(build, files, *options):
         subprocess.run(command, cwd=build, check=True, stdin=subprocess.DEVNULL, stdout=said,
                        stderr=subprocess.DEVNULL, timeout=NM_SECONDS)
         said.seek(0)
-        return said.read().splitlines()
+        return [line[:MOST_LETTERS] for line in said.read().splitlines()]
 
 
 def symbols(build, files):
@@ -67,8 +67,7 @@ def symbols(build, files):
         line, name = LINE.match(raw), LINE.match(readable)
         if line and name:
             symbol = line[3][1:] if sys.platform == "darwin" else line[3]
-            found.append(Symbol(file, line[2], symbol[:MOST_LETTERS], pretty(name[3][:MOST_LETTERS]),
-                                int(line[1] or "0", 16)))
+            found.append(Symbol(file, line[2], symbol, pretty(name[3]), int(line[1] or "0", 16)))
     return found
 
 

@@ -207,11 +207,13 @@ class NotPlain(Exception):
 
 
 # Link-time optimisation, bitcode, and what a linker takes for orders or prints.
-NOT_LINKED = re.compile(rb"\.gnu\.(lto|debuglto|warning|offload)|\.llvm(?!_addrsig$)|__LLVM|\.deplibs|\.linker|\.interp$")
+NOT_LINKED = re.compile(rb"\.gnu\.(lto|debuglto|warning|offload)|\.llvm(?!_addrsig$)|__LLVM|\.deplibs|\.linker|"
+                        rb"\.interp$")
 
 
 def sections(data):
-    """(name, its bytes if it is a table of names) of the sections of an ELF file of 64 bits, little-endian, that can be linked."""
+    """(name, its bytes if it is a table of names) of the sections of an ELF file of 64 bits, little-endian, that
+    can be linked."""
     if data[:4] != b"\x7fELF":
         raise NotPlain(f"a file that begins with {data[:4]!r}")
     if data[4:6] != b"\2\1" or struct.unpack_from("<H", data, 16)[0] != 1:
@@ -249,18 +251,24 @@ def check_plain(path):
 SPECIAL = re.compile(r"_Z(?:T[VISTWH]|G[VR]|Z|Tc?[hv]n?\d+_(?:n?\d+_)?)?(?:N[rVKRO]*)?")
 
 
+LENGTH = re.compile(r"\d+")
+
+
+def names_from(symbol, at):
+    """(the names that stand in a mangled symbol from there on, each behind its length; where they end)"""
+    names = []
+    while (number := LENGTH.match(symbol, at)) and int(number[0]) <= len(symbol):
+        at = number.end() + int(number[0])
+        names.append(symbol[number.end():at])
+    return names, at
+
+
 def qualified(symbol):
     """The name of a mangled symbol without its arguments: "stagecraft::KvCache::append"."""
     head = SPECIAL.match(symbol)
     if not head:
         return symbol
-    names, at = [], head.end()
-    while True:
-        number = re.compile(r"\d+").match(symbol, at)
-        if not number or int(number[0]) > len(symbol):
-            break
-        at = number.end() + int(number[0])
-        names.append(symbol[number.end():at])
+    names, at = names_from(symbol, head.end())
     rest = symbol[at:at + 2]
     if symbol.startswith("_ZT"):
         return "::".join(names)
@@ -311,12 +319,8 @@ def is_of_a_library(symbol):
     included."""
     if re.match(r"_Z(?:nw|na|dl|da)[a-zA-Z]", symbol):
         return True
-    found = re.match(r"_ZN[VKRO]*St", symbol)
-    at = found.end() if found else 0
-    while found and symbol[at:at + 1].isdigit():
-        number = re.compile(r"\d{1,4}").match(symbol, at)
-        at = number.end() + int(number[0])
-    return bool(found) and symbol[at:at + 1] == "E"
+    of_std = re.match(r"_ZN[VKRO]*St", symbol)
+    return of_std is not None and symbol[names_from(symbol, of_std.end())[1]:][:1] == "E"
 
 
 @functools.lru_cache(maxsize=None)
@@ -355,8 +359,7 @@ def foreign_symbols(stage, objects, ours, build):
     """[(message key, values...)]. objects: {name of a student's file: its object}. ours: what they are linked
     with."""
     defined, wanted = our_symbols(build, tuple(map(str, ours)))
-    symbols = [(file, kind, name[:links.MOST_LETTERS]) for file, path in objects.items()
-               for kind, name in listed(build, [path])]
+    symbols = [(file, kind, name) for file, path in objects.items() for kind, name in listed(build, [path])]
     own = {name for _, kind, name in symbols if is_strong(kind) or is_shared(kind)}
     allowed = rules(stage.number)["calls"]
     found = []

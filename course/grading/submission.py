@@ -108,8 +108,9 @@ def run_git(*words, protocols="", most=None, folder=None, trusts=None, seconds=S
             environment.update({f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value})
         environment["GIT_CONFIG_COUNT"] = str(len(READING))
         words = ("-C", str(folder), *words)
+    addresses = MAX_ADDRESSES if folder is None else MAX_TO_READ
     try:
-        said = run_for(limited(["git", *words], MAX_ADDRESSES if folder is None else MAX_TO_READ), seconds, env=environment)
+        said = run_for(limited(["git", *words], addresses), seconds, env=environment)
     except OSError:
         return None
     return None if said is None else said[:most]

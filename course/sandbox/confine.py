@@ -62,9 +62,10 @@ def confined(command, reads=(), writes=(), programs=(), compiles=False, sanitize
     reads: files, and folders with all below them. writes: files that exist, and folders in which files are
     made; the first folder is its TMPDIR. programs: what it executes, beside its own first word. compiles:
     it is a compiler or linker, which reads and starts what the system has. sanitized: it was built with
-    AddressSanitizer, whose addresses are no memory: real memory is what counts. seconds, and bytes a process and a file: its limits. Of the environment it sees what
-    compilers and sanitizers look for. On a machine that cannot confine (why_not) the limits hold. The
-    command ends with this process, and all that it started with it.
+    AddressSanitizer, which needs many addresses: its real memory is limited instead. seconds, and bytes per
+    process and per file: its limits. Of the environment it sees what compilers and sanitizers look for. On a
+    machine that cannot confine (why_not) the limits hold. The command ends with this process, and all that it
+    started with it.
     """
     command = list(map(str, command))
     words = [*limits(seconds, 0 if sanitized else memory, file), "--libraries"]

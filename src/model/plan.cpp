@@ -508,10 +508,7 @@ std::size_t most_chosen(const Plan& plan, const ExpertsStep& step) {
 std::size_t weight_elements(const Plan& plan, bool matrices) {
   std::size_t count = 0;
   for (const Weight& weight : plan.weights) {
-    if (weight.is_matrix() != matrices) continue;
-    std::size_t size = 1;
-    for (const std::size_t n : weight.shape) size *= n;
-    count += size;
+    if (weight.is_matrix() == matrices) count += weight.elements();
   }
   return count;
 }

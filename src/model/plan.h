@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -63,6 +65,9 @@ struct Weight {
   bool exact = false;
 
   bool is_matrix() const { return shape.size() == 2; }
+  std::size_t elements() const {
+    return std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>());
+  }
   // Whether its rows lie in the file as they are used.
   bool is_contiguous() const { return row_block == 0 && !transposed && of_inputs == 0; }
   // Where row i lies in the stored tensor.

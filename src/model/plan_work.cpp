@@ -1,8 +1,6 @@
 #include "model/plan_work.h"
 
 #include <algorithm>
-#include <functional>
-#include <numeric>
 
 namespace stagecraft {
 namespace {
@@ -12,11 +10,7 @@ double count(std::size_t n) { return static_cast<double>(n); }
 // Of all weights that the step reads, the numbers for one token.
 double weights_for_one(const Plan& plan, const StepKind& kind) {
   double numbers = 0.0;
-  for (const WeightId id : weights_read(kind)) {
-    const auto& shape = plan.weight(id).shape;
-    numbers +=
-        count(std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>()));
-  }
+  for (const WeightId id : weights_read(kind)) numbers += count(plan.weight(id).elements());
   if (const auto* experts = std::get_if<ExpertsStep>(&kind)) {
     numbers *= count(most_chosen(plan, *experts)) / count(experts->experts.size());
   }

@@ -654,6 +654,15 @@ bool has_typed_weight(const std::string& step) {
          step == "transposed" || step.ends_with("experts") || step == "short conv";
 }
 
+const CacheFormat* cache_format(DType name) {
+  static constexpr CacheFormat kFormats[] = {
+      {DType::F32, KvType::F32, WeightLayout::F32, CacheNumbers::Exact, CacheNumbers::Exact},
+      {DType::F16, KvType::F16, WeightLayout::F16, CacheNumbers::F16, CacheNumbers::F16},
+      {DType::Q8_0, KvType::Q8_0, WeightLayout::Q8, CacheNumbers::Q8, CacheNumbers::Q8_0}};
+  const auto found = std::ranges::find(kFormats, name, &CacheFormat::name);
+  return found == std::end(kFormats) ? nullptr : found;
+}
+
 ConformanceCase make_case(const std::string& step, DType dtype, std::size_t index,
                           std::mt19937& random, const std::filesystem::path& file) {
   return Builder(dtype, index, random).build(step, file);

@@ -6,9 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "backends/engine.h"
 #include "checkpoint/checkpoint.h"
 #include "model/plan.h"
+#include "operators/kernels/kernels.h"
 #include "tensor/matrix.h"
+#include "tests/backends/plan_oracle.h"
 
 namespace stagecraft {
 
@@ -27,6 +30,16 @@ const std::vector<std::string>& conformance_steps();
 bool has_cache(const std::string& step);
 // Whether the step has a weight whose number format matters.
 bool has_typed_weight(const std::string& step);
+
+// A number format of a cache, by its name in the table, and what it makes of keys and values.
+struct CacheFormat {
+  DType name;
+  KvType type;
+  WeightLayout layout;  // of the CPU backend
+  CacheNumbers on_cpu, on_gpu;
+};
+// nullptr: no cache has this format.
+const CacheFormat* cache_format(DType name);
 
 // A case of random shape and its checkpoint, written to `file`, with the step's weights in `dtype`.
 // Four indices that follow each other have every feature: with and without bias, small and large.

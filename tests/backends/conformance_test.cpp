@@ -75,21 +75,6 @@ RoundRow rounding(const Plan& plan, const Checkpoint& checkpoint, const Kernels&
   };
 }
 
-// A number format of a cache, and what it makes of keys and values.
-struct KeptAs {
-  DType name;
-  WeightLayout layout;
-  CacheNumbers numbers;
-};
-constexpr KeptAs kKeptAs[] = {{DType::F32, WeightLayout::F32, CacheNumbers::Exact},
-                              {DType::F16, WeightLayout::F16, CacheNumbers::F16},
-                              {DType::Q8_0, WeightLayout::Q8, CacheNumbers::Q8}};
-// nullptr: no cache keeps them so.
-const KeptAs* kept_as(DType name) {
-  const auto found = std::ranges::find(kKeptAs, name, &KeptAs::name);
-  return found == std::end(kKeptAs) ? nullptr : found;
-}
-
 // One row of the table: a step, a backend, and the number format of its weights or of its cache.
 struct Row {
   std::size_t shapes = 0;
@@ -110,7 +95,7 @@ Table run_all(std::size_t seed, std::size_t n, std::span<const Kernels* const> t
   for (const std::string& step : conformance_steps()) {
     for (const DType dtype : kTypes) {
       // Of a step with a cache: how keys and values are kept.
-      const KeptAs* kept = has_cache(step) ? kept_as(dtype) : nullptr;
+      const CacheFormat* kept = has_cache(step) ? cache_format(dtype) : nullptr;
       if (dtype != DType::F32 && !has_typed_weight(step) && kept == nullptr) continue;
       // No quantised type for these: a block would lie along the outputs, or cross the edge of the
       // columns; a row of taps is shorter than a block.
@@ -132,16 +117,16 @@ Table run_all(std::size_t seed, std::size_t n, std::span<const Kernels* const> t
             row.worst_shape = fmt::format("{} tokens, {}", one.tokens.size(), one.shape);
           }
         };
-        const bool in_full = kept == nullptr || kept->numbers == CacheNumbers::Exact;
+        const bool in_full = kept == nullptr || kept->on_cpu == CacheNumbers::Exact;
         if (run == Run::Everything && in_full) {
           note("textbook", on_textbook(one, checkpoint, random),
                run_oracle(one.plan, weights, one.tokens));
         }
         // All tables round alike.
-        const KeptAs& cache = kept == nullptr ? kKeptAs[0] : *kept;
+        const CacheFormat& cache = kept == nullptr ? *cache_format(DType::F32) : *kept;
         const OracleResult expected =
             run_oracle(one.plan, weights, one.tokens,
-                       rounding(one.plan, checkpoint, *runnable_kernels().front()), cache.numbers);
+                       rounding(one.plan, checkpoint, *runnable_kernels().front()), cache.on_cpu);
         for (const Kernels* table : tables) {
           bool same = true;
           note(fmt::format("cpu {}", table->name),

@@ -35,21 +35,6 @@ const std::vector<std::string> kReadWeights = {"embed", "linear", "experts"};
 // Refused by name: see CudaReference.
 const std::vector<std::string> kRefused = {"short conv", "gated delta", "prompt"};
 
-// A number format of a cache, and what it makes of keys and values.
-struct KeptAs {
-  DType name;
-  KvType type;
-  CacheNumbers numbers;
-};
-constexpr KeptAs kKeptAs[] = {{DType::F32, KvType::F32, CacheNumbers::Exact},
-                              {DType::F16, KvType::F16, CacheNumbers::F16},
-                              {DType::Q8_0, KvType::Q8_0, CacheNumbers::Q8_0}};
-// nullptr: no cache keeps them so.
-const KeptAs* kept_as(DType name) {
-  const auto found = std::ranges::find(kKeptAs, name, &KeptAs::name);
-  return found == std::end(kKeptAs) ? nullptr : found;
-}
-
 EngineOptions options(KvType kv_type = KvType::F32) { return {BackendKind::Cuda, 1, kv_type}; }
 
 TEST(CudaConformance, EveryStepIsItsFormulaAndARowDoesNotDependOnOthers) {
@@ -59,7 +44,7 @@ TEST(CudaConformance, EveryStepIsItsFormulaAndARowDoesNotDependOnOthers) {
     if (std::ranges::find(kRefused, step) != kRefused.end()) continue;
     for (const DType dtype : kTypes) {
       const bool reads = std::ranges::find(kReadWeights, step) != kReadWeights.end();
-      const KeptAs* kept = has_cache(step) ? kept_as(dtype) : &kKeptAs[0];
+      const CacheFormat* kept = cache_format(has_cache(step) ? dtype : DType::F32);
       if (kept == nullptr || (dtype != DType::F32 && !reads && !has_cache(step))) continue;
       std::mt19937 random(1);
       double worst = 0.0;
@@ -88,7 +73,7 @@ TEST(CudaConformance, EveryStepIsItsFormulaAndARowDoesNotDependOnOthers) {
         });
         const PlanWeights weights = load_weights(one.plan, checkpoint);
         const double error =
-            relative_error(got, run_oracle(one.plan, weights, one.tokens, {}, kept->numbers));
+            relative_error(got, run_oracle(one.plan, weights, one.tokens, {}, kept->on_gpu));
         EXPECT_LE(error, 1.0) << step << ", " << dtype_name(dtype) << ", " << one.shape;
         worst = std::max(worst, error);
       }

@@ -9,24 +9,24 @@ namespace {
 constexpr unsigned kThreads = 128;
 constexpr unsigned kWarps = 4;
 
-// A head of the cache is an array of T: of float, __half or CacheBlock.
+// A head of the cache is an array of T: of float, __half or BlockQ8_0.
 template <class T>
 __device__ inline unsigned per_head(const Cache& cache) {
   return cache.head_dim;
 }
 template <>
-__device__ inline unsigned per_head<CacheBlock>(const Cache& cache) {
+__device__ inline unsigned per_head<BlockQ8_0>(const Cache& cache) {
   return (cache.head_dim + kWarp - 1) / kWarp;
 }
-static_assert(kCacheBlock == kWarp, "a lane per byte");
+static_assert(BlockQ8_0::kSize == kWarp, "a lane per byte");
 
 __device__ inline float number(const float* head, unsigned column) { return head[column]; }
 __device__ inline float number(const __half* head, unsigned column) {
   return __half2float(head[column]);
 }
-__device__ inline float number(const CacheBlock* head, unsigned column) {
-  const CacheBlock& block = head[column / kWarp];
-  return f16_to_f32(block.scale) * static_cast<float>(block.bytes[column % kWarp]);
+__device__ inline float number(const BlockQ8_0* head, unsigned column) {
+  const BlockQ8_0& block = head[column / kWarp];
+  return f16_to_f32(block.scale) * static_cast<float>(block.q[column % kWarp]);
 }
 
 __device__ inline void assign(float& to, float value) { to = value; }
@@ -55,7 +55,7 @@ __global__ void store_kernel(Cache cache, Rows k, Rows v, Tokens tokens) {
 // the key, another for that of the value. What is no number makes the scale one that is none.
 __global__ void store_blocks_kernel(Cache cache, Rows k, Rows v, Tokens tokens) {
   const unsigned which = threadIdx.x / kWarp, lane = threadIdx.x % kWarp, t = blockIdx.y;
-  const unsigned n_blocks = per_head<CacheBlock>(cache);
+  const unsigned n_blocks = per_head<BlockQ8_0>(cache);
   const unsigned head = blockIdx.x / n_blocks, column = blockIdx.x % n_blocks * kWarp + lane;
   const Rows& from = which == 0 ? k : v;
   const float* row = from.values + static_cast<size_t>(t) * from.stride;
@@ -64,9 +64,9 @@ __global__ void store_blocks_kernel(Cache cache, Rows k, Rows v, Tokens tokens) 
   const bool finite = __all_sync(kAllLanes, fabsf(value) <= 3.4028235e38f);
   const float inverse = finite && largest > 0.0f ? 127.0f / largest : 0.0f;
   const size_t position = static_cast<size_t>(tokens.positions[t]);
-  CacheBlock& block = cached<CacheBlock>(
-      cache, tokens.sequences[t], which)[position * cache.n_kv_heads * n_blocks + blockIdx.x];
-  block.bytes[lane] = finite ? static_cast<signed char>(rintf(value * inverse)) : 0;
+  BlockQ8_0& block = cached<BlockQ8_0>(cache, tokens.sequences[t],
+                                       which)[position * cache.n_kv_heads * n_blocks + blockIdx.x];
+  block.q[lane] = finite ? static_cast<signed char>(rintf(value * inverse)) : 0;
   const float scale = finite ? largest / 127.0f : NAN;
   if (lane == 0) block.scale = __half_as_ushort(__float2half(scale));
 }
@@ -188,7 +188,7 @@ void store(Cache cache, Rows k, Rows v, Tokens tokens) {
 void attention(Rows out, Rows q, Cache cache, Tokens tokens, AttentionOptions options) {
   if (cache.type == CacheType::F16) return launch_attention<__half>(out, q, cache, tokens, options);
   if (cache.type == CacheType::Q8_0) {
-    return launch_attention<CacheBlock>(out, q, cache, tokens, options);
+    return launch_attention<BlockQ8_0>(out, q, cache, tokens, options);
   }
   launch_attention<float>(out, q, cache, tokens, options);
 }

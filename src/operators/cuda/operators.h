@@ -2,6 +2,8 @@
 
 #include <cstddef>
 
+#include "operators/q8_0.h"
+
 // The steps of a plan (model/plan.h) on a GPU. Each function launches one kernel and returns at
 // once. This header is plain C++: only the .cu files need a CUDA compiler, or the emulator.
 //
@@ -59,14 +61,10 @@ struct CacheSlot {
   unsigned capacity = 0;
 };
 enum class CacheType { F32, F16, Q8_0 };
-inline constexpr std::size_t kCacheBlock = 32;
-struct CacheBlock {          // scale * bytes; the last of a head is filled up with zeros
-  unsigned short scale = 0;  // f16
-  signed char bytes[kCacheBlock] = {};
-};
+// Of one position. The last block of a head is filled up with zeros.
 inline std::size_t cached_bytes(CacheType type, std::size_t n_kv_heads, std::size_t head_dim) {
-  const std::size_t n_blocks = (head_dim + kCacheBlock - 1) / kCacheBlock;
-  if (type == CacheType::Q8_0) return n_kv_heads * n_blocks * sizeof(CacheBlock);
+  const std::size_t n_blocks = (head_dim + BlockQ8_0::kSize - 1) / BlockQ8_0::kSize;
+  if (type == CacheType::Q8_0) return n_kv_heads * n_blocks * sizeof(BlockQ8_0);
   return n_kv_heads * head_dim * (type == CacheType::F16 ? 2 : 4);
 }
 struct Cache {
