@@ -1,9 +1,13 @@
 #pragma once
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include "course/worker/arguments.h"
+#include "operators/q8_0.h"
 
 namespace stagecraft::stages {
 
@@ -23,6 +27,15 @@ inline void next_input(std::span<const float> noise, std::size_t step, MatrixVie
     float* to = a.row(r).data();
     for (std::size_t k = 0; k < a.cols(); ++k) to[k] = from[k] + std::fabs(before[k]) * 0x1p-5f;
   }
+}
+
+// Before a step one number of B changes its sign, where B is blocks: a copy that was made of B
+// before is no longer right, and only who reads all of B sees where.
+inline void change_a_number(std::span<BlockQ8_0> b, std::span<const float> noise,
+                            std::size_t step) {
+  const auto drawn = std::bit_cast<std::uint32_t>(noise[step % noise.size()]) * 2654435761u;
+  std::int8_t& number = b[drawn / BlockQ8_0::kSize % b.size()].q[drawn % BlockQ8_0::kSize];
+  number = static_cast<std::int8_t>(-number);
 }
 
 // The chain that a request describes: inputs "b" [k, k] and "noise", scalars "rows" and "steps".

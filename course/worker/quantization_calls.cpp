@@ -93,7 +93,9 @@ void call_chain(Arguments& args) {
   const std::size_t width = args.size("width");
   const std::size_t n = width / BlockQ8_0::kSize;
   std::vector<BlockQ8_0> x(n);
+  std::size_t step = 0;
   run_chain(args, noise, width, [&](MatrixView<const float> a, MatrixView<float> c) {
+    change_a_number(weight.view(), noise, step++);
     quantize_q8_0(a.row(0), x);
     for (std::size_t row = 0; row < width; ++row) {
       c(0, row) = dot_q8_0(weight.view().subspan(row * n, n), x);

@@ -385,6 +385,7 @@ std::string problem_with_chain(const Blocks& weight, const Tensor& noise,
   double step_of_x = 0.0;
   for (std::size_t step = 0; step < kSteps; ++step) {
     next_input(noise.values, step, c.view(), a.view());
+    change_a_number(blocks, noise.values, step);
     quantize_q8_0(a.view().row(0), x);
     for (const BlockQ8_0& block : x) {
       step_of_x = std::max(step_of_x, static_cast<double>(to_f32(block.scale)));

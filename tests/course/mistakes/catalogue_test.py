@@ -68,9 +68,13 @@ def refused(stage, folder, programs):
 
 
 def verdict(program, result):
-    """Of a right program: what went wrong, or None."""
-    failures = [failure for group in result.groups if group.status == "wrong"
-                for failure in group.failures]  # slow is no fault
+    """Of a right program, or one that a single group notices: what went wrong, or None."""
+    wrong = [group for group in result.groups if group.status == "wrong"]
+    if "in" in program:
+        found = [group.name for group in wrong]
+        expected = [program["in"]]
+        return None if found == expected else f"{program['file']}: expected {expected} to notice it, found {found}"
+    failures = [failure for group in wrong for failure in group.failures]  # slow is no fault
     return f"{program['file']}: right, and refused: {failures[0]}" if failures else None
 
 
@@ -85,10 +89,16 @@ def wrongly_told(program, said):
 
 
 def within_walls(stage, programs, seed, pool):
-    """Right programs that a student's walls stop. Everything else is asked without them, in half the time."""
+    """Right programs that a student's walls stop, and wrong ones that no group notices which measures speed. Everything
+    else is asked without walls, in half the time."""
     def judge(program):
         return verdict(program, course.run_gate(stage, course.mistakes_folder(stage) / catalogue.name_of(program), seed))
-    return filter(None, pool.map(judge, (program for program in programs if program["is"] == "right")))
+    return filter(None, pool.map(judge, (program for program in programs if not is_wrong(program))))
+
+
+def is_wrong(program):
+    """And known to be so by more than its speed."""
+    return program["is"] == "wrong" and "in" not in program
 
 
 def suites_of(stage, costs=True):
@@ -122,7 +132,7 @@ def on_a_seed(stage, programs, seed, failed_in):
     problems = []
     refused = ask([program for program in programs if program["is"] == "right"], suites_of(stage, costs=False))
     problems += [f"{name}: right, and refused on seed {seed}: {said['first']}" for name, said in refused.items()]
-    left = {catalogue.name_of(program): program for program in programs if program["is"] == "wrong"}
+    left = {catalogue.name_of(program): program for program in programs if is_wrong(program)}
     for suite in sorted(set(failed_in.values())):
         for name in ask([left[name] for name, its in failed_in.items() if its == suite], [suite]):
             del left[name]
@@ -143,7 +153,7 @@ def main():
     # All are asked the same, with other seeds each time this runs, so that no wrong one is asked twice.
     seeds = [secrets.randbits(60) for _ in range(n_seeds)]
     print(f"first seed {seeds[0]}")
-    wrong = [program for program in programs if program["is"] == "wrong"]
+    wrong = list(filter(is_wrong, programs))
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         problems += within_walls(stage, programs, seeds[0], pool)
         refused_here, problem = ask_many_programs(stage, wrong, seeds[0], suites_of(stage), named=True)
@@ -161,7 +171,8 @@ def main():
     again = sum("same_as" in program for program in programs)
     if len(untold) > (1 - TOLD) * (sentences + again):
         problems += untold
-    print(f"stage {stage.id}: {len(wrong)} wrong programs, {len(programs) - len(wrong)} right ones, seeds: {n_seeds}; "
+    n_right = sum(program["is"] == "right" for program in programs)
+    print(f"stage {stage.id}: {len(programs) - n_right} wrong programs, {n_right} right ones, seeds: {n_seeds}; "
           f"{sentences + again - len(untold)} of {sentences + again} mistakes told by their own sentence, "
           f"{again} of them made again in other code, "
           f"{sum('why' in program for program in wrong)} without a sentence")
