@@ -17,7 +17,7 @@ import tempfile
 from shared import course
 from grading import submission
 
-ID = re.compile(r"\w[\w.@+-]{0,99}")  # it names files, and begins no formula of a spreadsheet
+ID = re.compile(r"\w[\w.@+-]{0,59}")  # it names files (of at most 255 bytes), and begins no formula of a spreadsheet
 SEEN = ("id", "sha", "seen_at")
 Seen = collections.namedtuple("Seen", "sha at")  # when a repository was found there
 
@@ -72,8 +72,8 @@ def read_roster(path):
         if not id and not place:
             continue
         if not ID.fullmatch(id):
-            raise course.Problem(f"{path}: line {number}: id '{id}': expected letters, digits and . _ @ + -, "
-                                 "a letter or digit first")
+            raise course.Problem(f"{path}: line {number}: id '{id}': expected at most 60 letters, digits and "
+                                 ". _ @ + -, a letter or digit first")
         if id.lower() in known:
             raise course.Problem(f"{path}: line {number}: id '{id}' is there twice")
         if not place or place.startswith("-"):
