@@ -79,6 +79,17 @@ TEKKEN_SPLIT = (
     rf"[^\r\n\p{{L}}\p{{N}}]?{UPPER}*{LOWER}+"
     rf"|[^\r\n\p{{L}}\p{{N}}]?{UPPER}+{LOWER}*|\p{{N}}{REST}"
 )
+# Of the tokenizer.json of DeepSeek-V2-Lite and DeepSeek-V3.
+DEEPSEEK_LETTERS = (
+    "A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽᏸ-ᏽᲐ-ᲺᲽ-Ჿᴀ-ᴫ"
+    "ᵫ-ᵷᵹ-ᶚḀ-ἕἘ-Ἕἠ-ὅὈ-Ὅὐ-ὗὙὛὝὟ-\u1f7dᾀ-ᾴᾶ-ᾼ\u1fbeῂ-ῄῆ-ῌῐ-\u1fd3ῖ-\u1fdbῠ-Ῥῲ-ῴ"
+    "ῶ-ῼℂℇℊ-ℓℕℙ-ℝℤ\u2126ℨ\u212a-ℭℯ-ℴℹℼ-ℿⅅ-ⅉⅎↃↄⰀ-ⱻⱾ-ⳤⳫ-ⳮⳲⳳꙀ-ꙭꚀ-ꚛꜢ-ꝯꝱ-ꞇꞋ-ꞎꭰ-ꮿ"
+    "ﬀ-ﬆﬓ-ﬗＡ-Ｚａ-ｚ𐐀-𐑏𐒰-𐓓𐓘-𐓻𐲀-𐲲𐳀-𐳲𑢠-𑣟𞤀-𞥃"
+)
+DEEPSEEK_V3_SPLIT = (
+    r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+"
+    r"| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
 GPT2_SPLIT = (
     r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 )
@@ -120,6 +131,23 @@ def cutters() -> list[tuple[list[str], list[pre_tokenizers.PreTokenizer]]]:
             [
                 *splits(r"[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", "[一-龥ࠀ-一가-\ud7ff]+"),
                 digits(individual_digits=True),
+                in_bytes(False),
+            ],
+        ),
+        (
+            ["deepseek-llm"],
+            [
+                *splits(r"[\r\n]", rf"\s?[{DEEPSEEK_LETTERS}]+"),
+                *splits("\\s?[!-/:-~！-／：-～‘-‟\u3000-。]+", r"\s+$"),
+                *splits("[一-龥ࠀ-一가-\ud7ff]+"),
+                digits(individual_digits=True),
+                in_bytes(False),
+            ],
+        ),
+        (
+            ["deepseek-v3"],
+            [
+                *splits(r"\p{N}{1,3}", "[一-龥\u3040-ゟ゠-ヿ]+", DEEPSEEK_V3_SPLIT),
                 in_bytes(False),
             ],
         ),

@@ -92,7 +92,7 @@ TEST(GgufPreTokenizers, CutAsTheLibraryCuts) {
       }
     }
   }
-  EXPECT_EQ(n_names, 27u);
+  EXPECT_EQ(n_names, 29u);
   EXPECT_EQ(find_gguf_pre_tokenizer("klingon"), nullptr);
 }
 

@@ -59,6 +59,35 @@ constexpr const char* kDeepseekCoder = R"({"type": "Sequence", "pretokenizers": 
   {"type": "Digits", "individual_digits": true},
   {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false}]})";
 
+// DeepSeek LLM, V2 and Coder V2: the letters are those of scripts with capitals, listed one by one.
+constexpr const char* kDeepseekLlm =
+    R"({"type": "Sequence", "pretokenizers": [
+  {"type": "Split", "behavior": "Isolated", "invert": false, "pattern": {"Regex": "[\\r\\n]"}},
+  {"type": "Split", "behavior": "Isolated", "invert": false, "pattern": {"Regex": "\\s?[)"
+    R"(A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽᏸ-ᏽᲐ-Ჺ)"
+    R"(Ჽ-Ჿᴀ-ᴫᵫ-ᵷᵹ-ᶚḀ-ἕἘ-Ἕἠ-ὅὈ-Ὅὐ-ὗὙὛὝὟ-\u1f7dᾀ-ᾴᾶ-ᾼ\u1fbeῂ-ῄῆ-ῌῐ-\u1fd3)"
+    R"(ῖ-\u1fdbῠ-Ῥῲ-ῴῶ-ῼℂℇℊ-ℓℕℙ-ℝℤ\u2126ℨ\u212a-ℭℯ-ℴℹℼ-ℿⅅ-ⅉⅎↃↄⰀ-ⱻⱾ-ⳤⳫ-ⳮⳲⳳ)"
+    R"(Ꙁ-ꙭꚀ-ꚛꜢ-ꝯꝱ-ꞇꞋ-ꞎꭰ-ꮿﬀ-ﬆﬓ-ﬗＡ-Ｚａ-ｚ𐐀-𐑏𐒰-𐓓𐓘-𐓻𐲀-𐲲𐳀-𐳲𑢠-𑣟𞤀-𞥃)"
+    R"(]+"}},
+  {"type": "Split", "behavior": "Isolated", "invert": false, "pattern": {"Regex":
+    "\\s?[!-/:-~！-／：-～‘-‟\u3000-。]+"}},
+  {"type": "Split", "behavior": "Isolated", "invert": false, "pattern": {"Regex": "\\s+$"}},
+  {"type": "Split", "behavior": "Isolated", "invert": false, "pattern": {"Regex":
+    "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+"}},
+  {"type": "Digits", "individual_digits": true},
+  {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false}]})";
+
+// DeepSeek-V3 and R1.
+constexpr const char* kDeepseekV3 =
+    R"({"type": "Sequence", "pretokenizers": [
+  {"type": "Split", "behavior": "Isolated", "invert": false, "pattern": {"Regex": "\\p{N}{1,3}"}},
+  {"type": "Split", "behavior": "Isolated", "invert": false, "pattern": {"Regex":
+    "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+"}},
+  {"type": "Split", "behavior": "Isolated", "invert": false, "pattern": {"Regex":
+    "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+)"
+    R"(| ?[\\p{P}\\p{S}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"}},
+  {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false}]})";
+
 constexpr const char* kFalcon = R"({"type": "Sequence", "pretokenizers": [
   {"type": "Punctuation", "behavior": "Contiguous"},
   {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true},
@@ -113,6 +142,8 @@ const std::vector<Named>& pre_tokenizers() {
         Named{"gpt-4o", {kNone, gpt4o}},               // gpt-oss, Phi-4-mini
         Named{"tekken", {kNone, tekken, true, true}},  // Mistral Nemo and later
         Named{"deepseek-coder", {kNone, kDeepseekCoder}},
+        Named{"deepseek-llm", {kNone, kDeepseekLlm}},
+        Named{"deepseek-v3", {kNone, kDeepseekV3}},
         Named{"falcon", {kNone, kFalcon}},
         Named{"bloom", {kNone, cut_by(kBloom)}},
     };
