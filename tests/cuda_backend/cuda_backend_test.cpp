@@ -30,10 +30,10 @@ constexpr DType kTypes[] = {DType::F32,  DType::F16,  DType::BF16,
                             DType::Q8_0, DType::Q4_0, DType::Q4_1};
 
 // One step for each kernel that reads weights.
-const std::vector<std::string> kReadWeights = {"embed", "linear", "experts"};
+const std::vector<std::string> kReadWeights = {"embed", "linear", "experts", "short conv"};
 
 // Refused by name: see CudaReference.
-const std::vector<std::string> kRefused = {"short conv", "gated delta", "prompt"};
+const std::vector<std::string> kRefused = {"prompt"};
 
 EngineOptions options(KvType kv_type = KvType::F32) { return {BackendKind::Cuda, 1, kv_type}; }
 
@@ -45,6 +45,7 @@ TEST(CudaConformance, EveryStepIsItsFormulaAndARowDoesNotDependOnOthers) {
     for (const DType dtype : kTypes) {
       const bool reads = std::ranges::find(kReadWeights, step) != kReadWeights.end();
       const CacheFormat* kept = cache_format(has_cache(step) ? dtype : DType::F32);
+      if (step == "short conv" && is_quantized(dtype)) continue;  // its rows are no whole blocks
       if (kept == nullptr || (dtype != DType::F32 && !reads && !has_cache(step))) continue;
       std::mt19937 random(1);
       double worst = 0.0;
@@ -96,7 +97,7 @@ std::vector<float> in_passes(Engine& engine, std::span<const TokenId> ids,
 }
 
 // Whether the model has a step that is refused.
-bool is_refused(const Plan& plan) { return !plan.states.empty() || plan.prompt; }
+bool is_refused(const Plan& plan) { return plan.prompt.has_value(); }
 
 class CudaReference : public testing::TestWithParam<std::string> {};
 
@@ -165,6 +166,35 @@ TEST(CudaBackend, ASequenceIsCutAndCopied) {
     EXPECT_TRUE(same_bits(last.view().row(1), std::span(expected).subspan(6 * 65, 65)));
   }
   EXPECT_FALSE(b->copy(*a, 8));
+}
+
+// Tokens change the states, so they are kept only after the last one.
+TEST(CudaBackend, StatesBelongToTheirSequenceAndAreCopiedWhole) {
+  for (const char* name : {"lfm2-biases", "qwen3_5-long-keys"}) {
+    Engine engine = Engine::open(fs::path(TEST_DATA "/models") / name, options());
+    const std::size_t n_ids = engine.plan().vocab_size;
+    const std::span<const TokenId> text(kText);
+    const auto expected = in_passes(engine, text, {text.size()});
+    const auto a = engine.make_sequence(8), b = engine.make_sequence(16);
+    const auto row = [&](std::size_t i) { return std::span(expected).subspan(i * n_ids, n_ids); };
+    Matrix<float> none(0, n_ids), logits(2, n_ids), last(1, n_ids);
+    const Input begin{a.get(), text.first(4), 0};
+    engine.forward({&begin, 1}, none.view());
+    const Input both[] = {{a.get(), text.subspan(4, 2), 1}, {b.get(), text.first(5), 1}};
+    engine.forward(both, logits.view());
+    EXPECT_TRUE(same_bits(logits.view().row(0), row(5))) << name;
+    EXPECT_TRUE(same_bits(logits.view().row(1), row(4))) << name;
+
+    EXPECT_FALSE(b->copy(*a, 5)) << name;
+    ASSERT_TRUE(b->copy(*a, 6)) << name;
+    const Input rest{b.get(), text.subspan(6), 1};
+    engine.forward({&rest, 1}, last.view());
+    EXPECT_TRUE(same_bits(last.view().row(0), row(6))) << name;
+    EXPECT_EQ(b->truncate(6), 0u) << name;
+    const Input again{b.get(), text, 1};
+    engine.forward({&again, 1}, last.view());
+    EXPECT_TRUE(same_bits(last.view().row(0), row(6))) << name;
+  }
 }
 
 // The likeliest token, again and again.

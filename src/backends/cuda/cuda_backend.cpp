@@ -18,10 +18,6 @@ namespace {
 
 // What no kernel can do, said before weights are loaded.
 void check_plan(const Plan& plan) {
-  if (!plan.states.empty()) {
-    throw Error("{}: expected a model whose layers keep no state, found '{}'", cuda_backend_name(),
-                plan.model_type);
-  }
   if (plan.prompt) {
     throw Error("{}: expected a model that reads a text in one direction, found '{}'",
                 cuda_backend_name(), plan.model_type);
@@ -39,45 +35,57 @@ void check_plan(const Plan& plan) {
   }
 }
 
-// Where the caches of all sequences lie, in the GPU's memory too.
+// Where the caches and states of all sequences lie, in the GPU's memory too.
 class Slots {
  public:
-  std::size_t take(CacheSlot slot) {
-    const auto free = std::ranges::find(slots_, nullptr, &CacheSlot::values);
+  std::size_t take(SequenceSlot slot) {
+    const auto free = std::ranges::find(slots_, 0u, &SequenceSlot::capacity);
     const auto index = static_cast<std::size_t>(free - slots_.begin());
     if (free == slots_.end()) slots_.emplace_back();
     slots_[index] = slot;
-    table_ = DeviceMemory(std::span<const CacheSlot>(slots_));
+    table_ = DeviceMemory(std::span<const SequenceSlot>(slots_));
     return index;
   }
   void give_back(std::size_t index) { slots_[index] = {}; }
-  const CacheSlot* table() const { return table_.as<CacheSlot>(); }
+  const SequenceSlot* table() const { return table_.as<SequenceSlot>(); }
 
  private:
-  std::vector<CacheSlot> slots_;
+  std::vector<SequenceSlot> slots_;
   DeviceMemory table_;
 };
 
 class CudaSequence final : public Sequence {
  public:
   CudaSequence(const Plan& plan, std::size_t capacity, CacheType cache_type,
-               std::size_t position_bytes, Slots& slots)
+               const PlanTables& tables, Slots& slots)
       : plan_(plan),
         capacity_(capacity),
         cache_type_(cache_type),
-        memory_(capacity * position_bytes),
+        memory_(capacity * tables.position_bytes),
+        state_bytes_(tables.state_numbers * sizeof(float)),
+        states_(state_bytes_),
         slots_(slots),
-        index_(slots.take({memory_.as<void>(), static_cast<unsigned>(capacity)})) {}
+        index_(slots.take(
+            {memory_.as<void>(), states_.as<float>(), static_cast<unsigned>(capacity)})) {
+    clear_states();
+  }
   ~CudaSequence() override { slots_.give_back(index_); }
   CudaSequence(const CudaSequence&) = delete;
   CudaSequence& operator=(const CudaSequence&) = delete;
 
   std::size_t length() const override { return length_; }
   std::size_t capacity() const override { return capacity_; }
-  std::size_t truncate(std::size_t length) override { return length_ = std::min(length, length_); }
+  // States are known after all tokens and before the first (see SequenceState).
+  std::size_t truncate(std::size_t length) override {
+    if (length >= length_) return length_;
+    if (state_bytes_ != 0) length = 0;
+    clear_states();
+    return length_ = length;
+  }
   bool copy(const Sequence& from, std::size_t length) override {
     const auto& other = static_cast<const CudaSequence&>(from);
     if (length > other.length_ || length > capacity_) return false;
+    if (state_bytes_ != 0 && length != 0 && length != other.length_) return false;
     std::size_t before = 0;  // bytes per position in the keys and values that were copied
     for (const CacheShape& shape : plan_.caches) {
       const std::size_t bytes = cached_bytes(cache_type_, shape.n_kv_heads, shape.head_dim);
@@ -87,6 +95,11 @@ class CudaSequence final : public Sequence {
         before += bytes;
       }
     }
+    if (length == 0) {
+      clear_states();
+    } else if (state_bytes_ != 0) {
+      cuda::copy(states_.as<void>(), other.states_.as<void>(), state_bytes_);
+    }
     length_ = length;
     return true;
   }
@@ -95,10 +108,16 @@ class CudaSequence final : public Sequence {
   void advance(std::size_t n) { length_ += n; }
 
  private:
+  void clear_states() {
+    if (state_bytes_ != 0) clear(states_.as<void>(), state_bytes_);
+  }
+
   const Plan& plan_;
   const std::size_t capacity_;
   const CacheType cache_type_;
-  DeviceMemory memory_;
+  DeviceMemory memory_;  // of keys and values
+  const std::size_t state_bytes_;
+  DeviceMemory states_;
   Slots& slots_;
   const std::size_t index_;
   std::size_t length_ = 0;
@@ -113,8 +132,7 @@ class CudaBackend final : public Backend {
         tables_(plan, cache_type_) {}
 
   std::unique_ptr<Sequence> make_sequence(std::size_t context, std::size_t max_rows) override {
-    auto sequence =
-        std::make_unique<CudaSequence>(plan_, context, cache_type_, tables_.position_bytes, slots_);
+    auto sequence = std::make_unique<CudaSequence>(plan_, context, cache_type_, tables_, slots_);
     const std::size_t rows = max_rows != 0 ? max_rows : std::min(kMostRows, context);
     const auto live = static_cast<std::size_t>(sequence->index()) + 1;  // a token each, at least
     if (workspace_.empty() || std::max(rows, live) > workspace_.front().max_rows()) {

@@ -7,7 +7,7 @@ namespace stagecraft::cuda {
 class Pass {
  public:
   Pass(const Plan& plan, const DeviceWeights& weights, const PlanTables& tables, PassWorkspace& w,
-       const CacheSlot* slots, CacheType cache_type, const PassRows& rows)
+       const SequenceSlot* slots, CacheType cache_type, const PassRows& rows)
       : plan_(plan),
         weights_(weights),
         tables_(tables),
@@ -143,9 +143,21 @@ class Pass {
     join(rows(s.out), rows(s.a), rows(s.b), static_cast<unsigned>(s.n_heads));
   }
 
-  // Models with these steps are refused when they are opened.
-  void compute(const ShortConvStep&) {}
-  void compute(const DeltaStep&) {}
+  void compute(const ShortConvStep& s) {
+    short_conv(rows(s.out), rows(s.in), weights_.matrix(s.taps), weights_.vector(s.bias),
+               state(s.state), tokens_);
+  }
+
+  void compute(const DeltaStep& s) {
+    DeltaOptions options;
+    options.rate = weights_.vector(s.rate);
+    options.shift = weights_.vector(s.shift);
+    options.n_key_heads = static_cast<unsigned>(s.n_key_heads);
+    options.key_dim = static_cast<unsigned>(s.key_dim);
+    options.in_turn = s.in_turn;
+    gated_delta(rows(s.out), rows(s.in), rows(s.beta), rows(s.decay), options, state(s.state),
+                tokens_);
+  }
 
   void compute(const SelectStep& s) {
     const Rows all = rows(s.x);
@@ -165,6 +177,10 @@ class Pass {
             tables_.cache_begin[static_cast<std::size_t>(id)]};
   }
 
+  State state(StateId id) const {
+    return {slots_, tables_.state_begin[static_cast<std::size_t>(id)]};
+  }
+
   static Activation activation(ActivateStep::Function function) {
     using Function = ActivateStep::Function;
     if (function == Function::Silu) return Activation::Silu;
@@ -178,7 +194,7 @@ class Pass {
   const DeviceWeights& weights_;
   const PlanTables& tables_;
   PassWorkspace& w_;
-  const CacheSlot* slots_;
+  const SequenceSlot* slots_;
   const CacheType cache_type_;
   Tokens tokens_;
   const int* scored_rows_ = nullptr;
@@ -243,6 +259,10 @@ PlanTables::PlanTables(const Plan& plan, CacheType cache_type) {
     cache_begin.push_back(static_cast<unsigned>(position_bytes));
     position_bytes += 2 * cached_bytes(cache_type, shape.n_kv_heads, shape.head_dim);
   }
+  for (const StateShape& shape : plan.states) {
+    state_begin.push_back(static_cast<unsigned>(state_numbers));
+    state_numbers += shape.rows * shape.width;
+  }
 }
 
 void PassRows::clear() {
@@ -250,7 +270,7 @@ void PassRows::clear() {
 }
 
 void run_pass(const Plan& plan, const DeviceWeights& weights, const PlanTables& tables,
-              PassWorkspace& workspace, const CacheSlot* slots, CacheType cache_type,
+              PassWorkspace& workspace, const SequenceSlot* slots, CacheType cache_type,
               const PassRows& rows, MatrixView<float> logits) {
   Pass pass(plan, weights, tables, workspace, slots, cache_type, rows);
   pass.run();

@@ -43,6 +43,8 @@ struct PlanTables {
   std::vector<DeviceMemory> slopes;       // by step; of the AttentionSteps that have some
   std::vector<unsigned> cache_begin;      // by CacheId: bytes per position in the caches before
   std::size_t position_bytes = 0;         // per position in all caches
+  std::vector<unsigned> state_begin;      // by StateId: numbers in the states before
+  std::size_t state_numbers = 0;          // in all states of a sequence
 };
 
 // The rows of a pass, sequence after sequence.
@@ -57,7 +59,7 @@ struct PassRows {
 //
 //   logits  [rows.scored, vocab_size]  written, in the host's memory
 void run_pass(const Plan& plan, const DeviceWeights& weights, const PlanTables& tables,
-              PassWorkspace& workspace, const CacheSlot* slots, CacheType cache_type,
+              PassWorkspace& workspace, const SequenceSlot* slots, CacheType cache_type,
               const PassRows& rows, MatrixView<float> logits);
 
 }  // namespace stagecraft::cuda

@@ -35,7 +35,7 @@ __device__ inline void assign(__half& to, float value) { to = __float2half(value
 // The keys (which = 0) or values (1) of all positions of a sequence.
 template <class T>
 __device__ inline T* cached(const Cache& cache, int sequence, unsigned which) {
-  const CacheSlot slot = cache.slots[sequence];
+  const SequenceSlot slot = cache.slots[sequence];
   const unsigned bytes = cache.n_kv_heads * per_head<T>(cache) * sizeof(T);
   return reinterpret_cast<T*>(static_cast<char*>(slot.values) +
                               static_cast<size_t>(slot.capacity) * (cache.before + which * bytes));

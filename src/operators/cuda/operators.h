@@ -51,13 +51,15 @@ struct DeviceMatrix {
 struct Tokens {
   const int* ids = nullptr;
   const int* positions = nullptr;
-  const int* sequences = nullptr;  // indices of CacheSlots
+  const int* sequences = nullptr;  // indices of SequenceSlots
 };
 
-// Keys and values of one sequence. Per cache, in order: the keys of [capacity][n_kv_heads] heads,
-// then the values. A head is head_dim numbers of F32 or F16, or blocks of Q8_0.
-struct CacheSlot {
+// What is kept of one sequence. Its keys and values: per cache, in order, the keys of
+// [capacity][n_kv_heads] heads, then the values. A head is head_dim numbers of F32 or F16, or
+// blocks of Q8_0. And its states, one after the other (StateShape).
+struct SequenceSlot {
   void* values = nullptr;
+  float* states = nullptr;
   unsigned capacity = 0;
 };
 enum class CacheType { F32, F16, Q8_0 };
@@ -68,10 +70,15 @@ inline std::size_t cached_bytes(CacheType type, std::size_t n_kv_heads, std::siz
   return n_kv_heads * head_dim * (type == CacheType::F16 ? 2 : 4);
 }
 struct Cache {
-  const CacheSlot* slots = nullptr;
+  const SequenceSlot* slots = nullptr;
   CacheType type = CacheType::F32;
   unsigned n_kv_heads = 0, head_dim = 0;
   unsigned before = 0;  // bytes per position in the caches before this one
+};
+
+struct State {
+  const SequenceSlot* slots = nullptr;
+  unsigned before = 0;  // numbers in the states before this one
 };
 
 // out[t] (+)= scale * table[index[t]]
@@ -120,6 +127,18 @@ struct AttentionOptions {
   const float* sinks = nullptr;   // [n_heads], may be null
 };
 void attention(Rows out, Rows q, Cache cache, Tokens tokens, AttentionOptions options);
+
+// As operators/short_conv.h and gated_delta.h. The rows of a sequence are in the order of its text.
+void short_conv(Rows out, Rows in, DeviceMatrix taps, const float* bias, State state,
+                Tokens tokens);
+struct DeltaOptions {
+  const float* rate = nullptr;   // [n_heads]
+  const float* shift = nullptr;  // [n_heads]
+  unsigned n_key_heads = 0, key_dim = 0;
+  bool in_turn = false;
+};
+void gated_delta(Rows out, Rows in, Rows beta, Rows decay, DeltaOptions options, State state,
+                 Tokens tokens);
 
 // Turns scores of experts into shares, the factors of their results: see RouteStep.
 inline constexpr std::size_t kMaxExperts = 1024;
