@@ -5,6 +5,7 @@
 
 #include "backends/cuda/cuda_pass.h"
 #include "base/error.h"
+#include "model/placement.h"
 #include "operators/check.h"
 
 namespace stagecraft {
@@ -18,10 +19,6 @@ namespace {
 
 // What no kernel can do, said before weights are loaded.
 void check_plan(const Plan& plan) {
-  if (plan.prompt) {
-    throw Error("{}: expected a model that reads a text in one direction, found '{}'",
-                cuda_backend_name(), plan.model_type);
-  }
   for (const CacheShape& shape : plan.caches) {
     if (shape.head_dim <= kMaxHeadDim) continue;
     throw Error("{}: attention: expected heads of at most {} numbers, found {}",
@@ -78,7 +75,7 @@ class CudaSequence final : public Sequence {
   // States are known after all tokens and before the first (see SequenceState).
   std::size_t truncate(std::size_t length) override {
     if (length >= length_) return length_;
-    if (state_bytes_ != 0) length = 0;
+    length = state_bytes_ != 0 ? 0 : placement_.kept(length);
     clear_states();
     return length_ = length;
   }
@@ -86,6 +83,7 @@ class CudaSequence final : public Sequence {
     const auto& other = static_cast<const CudaSequence&>(from);
     if (length > other.length_ || length > capacity_) return false;
     if (state_bytes_ != 0 && length != 0 && length != other.length_) return false;
+    if (other.placement_.kept(length) != length) return false;
     std::size_t before = 0;  // bytes per position in the keys and values that were copied
     for (const CacheShape& shape : plan_.caches) {
       const std::size_t bytes = cached_bytes(cache_type_, shape.n_kv_heads, shape.head_dim);
@@ -101,11 +99,19 @@ class CudaSequence final : public Sequence {
       cuda::copy(states_.as<void>(), other.states_.as<void>(), state_bytes_);
     }
     length_ = length;
+    placement_ = other.placement_;
     return true;
   }
 
   int index() const { return static_cast<int>(index_); }
-  void advance(std::size_t n) { length_ += n; }
+  // Of a text that goes on with these tokens. Throws Error where they cannot be its first ones.
+  Placement placement(std::span<const TokenId> tokens) const {
+    return length_ == 0 ? place_text(plan_, tokens) : placement_;
+  }
+  void advance(std::span<const TokenId> tokens) {
+    placement_ = placement(tokens);
+    length_ += tokens.size();
+  }
 
  private:
   void clear_states() {
@@ -121,6 +127,7 @@ class CudaSequence final : public Sequence {
   Slots& slots_;
   const std::size_t index_;
   std::size_t length_ = 0;
+  Placement placement_;  // of the text
 };
 
 class CudaBackend final : public Backend {
@@ -133,7 +140,7 @@ class CudaBackend final : public Backend {
 
   std::unique_ptr<Sequence> make_sequence(std::size_t context, std::size_t max_rows) override {
     auto sequence = std::make_unique<CudaSequence>(plan_, context, cache_type_, tables_, slots_);
-    const std::size_t rows = max_rows != 0 ? max_rows : std::min(kMostRows, context);
+    const std::size_t rows = max_rows != 0 ? max_rows : pass_rows(plan_, kMostRows, context);
     const auto live = static_cast<std::size_t>(sequence->index()) + 1;  // a token each, at least
     if (workspace_.empty() || std::max(rows, live) > workspace_.front().max_rows()) {
       workspace_.clear();  // first: two of them would be in memory at once
@@ -148,19 +155,25 @@ class CudaBackend final : public Backend {
     rows.clear();
     for (const Input& input : inputs) {
       const auto& sequence = static_cast<const CudaSequence&>(*input.sequence);
+      const Placement placement = sequence.placement(input.tokens);
       for (std::size_t i = 0; i < input.tokens.size(); ++i) {
+        const std::size_t index = sequence.length() + i;
         if (i + input.n_logits >= input.tokens.size()) {
           rows.scored.push_back(static_cast<int>(rows.ids.size()));
         }
         rows.ids.push_back(input.tokens[i]);
-        rows.positions.push_back(static_cast<int>(sequence.length() + i));
+        rows.positions.push_back(static_cast<int>(index));
+        rows.seen.push_back(static_cast<int>(placement.seen(index)));
+        rows.text_positions.push_back(static_cast<int>(placement.position(Positions::Text, index)));
+        rows.answer_positions.push_back(
+            static_cast<int>(placement.position(Positions::Answer, index)));
         rows.sequences.push_back(sequence.index());
       }
     }
     run_pass(plan_, weights_, tables_, workspace_.front(), slots_.table(), cache_type_, rows,
              logits);
     for (const Input& input : inputs) {
-      static_cast<CudaSequence&>(*input.sequence).advance(input.tokens.size());
+      static_cast<CudaSequence&>(*input.sequence).advance(input.tokens);
     }
   }
 

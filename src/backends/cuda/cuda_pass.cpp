@@ -3,6 +3,11 @@
 #include <algorithm>
 
 namespace stagecraft::cuda {
+namespace {
+
+constexpr std::size_t kRowTables = 7;  // of PassRows
+
+}  // namespace
 
 class Pass {
  public:
@@ -41,10 +46,15 @@ class Pass {
     };
     put(0, rows.ids);
     put(1, rows.positions);
-    put(2, rows.sequences);
-    put(3, rows.scored);
-    tokens_ = {at(0), at(1), at(2)};
-    scored_rows_ = at(3);
+    put(2, rows.seen);
+    put(3, rows.sequences);
+    put(4, rows.text_positions);
+    put(5, rows.answer_positions);
+    put(6, rows.scored);
+    tokens_ = {at(0), at(1), at(2), at(3)};
+    text_positions_ = at(4);
+    answer_positions_ = at(5);
+    scored_rows_ = at(6);
   }
 
   void compute(const EmbedStep& s) {
@@ -115,10 +125,15 @@ class Pass {
 
   void compute(const RopeStep& s) {
     const auto id = static_cast<std::size_t>(s.frequencies);
-    rope(rows(s.x), tokens_.positions,
-         {tables_.frequencies[id].as<float>(),
-          static_cast<unsigned>(plan_.frequencies[id].values.size()),
-          static_cast<unsigned>(s.head_dim), s.pairs == RopeStep::Pairs::Neighbours});
+    const Frequencies& frequencies = plan_.frequencies[id];
+    RopeOptions options;
+    options.frequencies = tables_.frequencies[id].as<float>();
+    options.n_frequencies = static_cast<unsigned>(frequencies.values.size());
+    options.head_dim = static_cast<unsigned>(s.head_dim);
+    options.first_column = static_cast<unsigned>(s.first_column);
+    options.neighbours = s.pairs == RopeStep::Pairs::Neighbours;
+    rope(rows(s.x),
+         frequencies.positions == Positions::Answer ? answer_positions_ : text_positions_, options);
   }
 
   void compute(const StoreStep& s) { store(cache(s.cache), rows(s.k), rows(s.v), tokens_); }
@@ -197,6 +212,8 @@ class Pass {
   const SequenceSlot* slots_;
   const CacheType cache_type_;
   Tokens tokens_;
+  const int* text_positions_ = nullptr;
+  const int* answer_positions_ = nullptr;
   const int* scored_rows_ = nullptr;
   std::size_t rows_;  // that live: all, then those that are scored
   const std::size_t scored_;
@@ -213,7 +230,7 @@ Rows PassWorkspace::make_rows(std::size_t count, std::size_t width) {
 }
 
 PassWorkspace::PassWorkspace(const Plan& plan, std::size_t max_rows)
-    : max_rows_(max_rows), tables_(4 * max_rows * sizeof(int)) {
+    : max_rows_(max_rows), tables_(kRowTables * max_rows * sizeof(int)) {
   for (const Buffer& buffer : plan.buffers) buffers_.push_back(make_rows(max_rows, buffer.width));
   std::size_t chosen = 0, inside = 0, out = 0;  // numbers in the buffers of experts
   for (const Step& step : plan.steps) {
@@ -266,7 +283,10 @@ PlanTables::PlanTables(const Plan& plan, CacheType cache_type) {
 }
 
 void PassRows::clear() {
-  for (auto* table : {&ids, &positions, &sequences, &scored}) table->clear();
+  for (auto* table :
+       {&ids, &positions, &seen, &sequences, &text_positions, &answer_positions, &scored}) {
+    table->clear();
+  }
 }
 
 void run_pass(const Plan& plan, const DeviceWeights& weights, const PlanTables& tables,

@@ -49,8 +49,9 @@ struct PlanTables {
 
 // The rows of a pass, sequence after sequence.
 struct PassRows {
-  std::vector<int> ids, positions, sequences;
-  std::vector<int> scored;  // indices of rows
+  std::vector<int> ids, positions, seen, sequences;   // see Tokens
+  std::vector<int> answer_positions, text_positions;  // see Placement
+  std::vector<int> scored;                            // indices of rows
 
   void clear();  // and keeps the memory
 };

@@ -1,4 +1,4 @@
-// The cache of keys and values, and causal attention over it.
+// The cache of keys and values, and attention over what each token sees of it.
 #include "operators/cuda/operators.h"
 #include "operators/cuda/warp.h"
 #include "operators/cuda/weights.h"
@@ -112,7 +112,8 @@ __global__ void attention_kernel(Rows out, Rows q, Cache cache, Tokens tokens,
     largest = options.sinks[head];
     sum = 1.0f;
   }
-  for (unsigned p = first + warp; p <= position; p += kWarps) {
+  const auto seen = static_cast<unsigned>(tokens.seen[t]);
+  for (unsigned p = first + warp; p < seen; p += kWarps) {
     const T* key = keys + static_cast<size_t>(p) * width;
     const T* value = values + static_cast<size_t>(p) * width;
     float score = 0.0f;

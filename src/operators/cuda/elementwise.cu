@@ -76,7 +76,7 @@ __global__ void join_kernel(Rows out, Rows a, Rows b, unsigned n_heads) {
 __global__ void rope_kernel(Rows x, const int* positions, RopeOptions options) {
   const unsigned i = column(), n = options.n_frequencies;
   if (i >= x.width / options.head_dim * n) return;
-  const unsigned head = i / n * options.head_dim, pair = i % n;
+  const unsigned head = i / n * options.head_dim + options.first_column, pair = i % n;
   const float angle = static_cast<float>(positions[blockIdx.y]) * options.frequencies[pair];
   const float c = cosf(angle), s = sinf(angle);
   float* first = row(x) + head + (options.neighbours ? 2 * pair : pair);

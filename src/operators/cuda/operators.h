@@ -47,10 +47,12 @@ struct DeviceMatrix {
   const void* scales = nullptr;
 };
 
-// For each row of a pass: the token, its position in the text, and its sequence.
+// For each row of a pass: the token, its index in the text, how many tokens of the text it sees,
+// and its sequence.
 struct Tokens {
   const int* ids = nullptr;
   const int* positions = nullptr;
+  const int* seen = nullptr;
   const int* sequences = nullptr;  // indices of SequenceSlots
 };
 
@@ -113,8 +115,10 @@ void map(Rows x, float scale, float soft_cap, float clip);
 struct RopeOptions {
   const float* frequencies = nullptr;
   unsigned n_frequencies = 0, head_dim = 0;
+  unsigned first_column = 0;  // of each head that is rotated
   bool neighbours = false;
 };
+// positions: by how many steps each row is turned (Placement)
 void rope(Rows x, const int* positions, RopeOptions options);
 
 void store(Cache cache, Rows k, Rows v, Tokens tokens);
