@@ -123,7 +123,7 @@ class CudaSequence final : public Sequence {
   const CacheType cache_type_;
   DeviceMemory memory_;  // of keys and values
   const std::size_t state_bytes_;
-  DeviceMemory states_;
+  DeviceMemory states_;  // see SequenceSlot
   Slots& slots_;
   const std::size_t index_;
   std::size_t length_ = 0;

@@ -1,6 +1,6 @@
-#include <algorithm>
-
 #include "backends/cuda/cuda_backend.h"
+#include "backends/sequence_state.h"
+#include "model/placement.h"
 #include "operators/cuda/operators.h"
 
 namespace stagecraft {
@@ -17,8 +17,9 @@ SequenceBytes cuda_bytes(const Plan& plan, KvType type, std::size_t context) {
                                                            shape.head_dim));
   }
   for (const Buffer& buffer : plan.buffers) row += cuda::padded(buffer.width);
-  const double rows = static_cast<double>(std::min(cuda::kMostRows, context));
-  return {cached * static_cast<double>(context), sizeof(float) * row * rows};
+  const auto rows = static_cast<double>(pass_rows(plan, cuda::kMostRows, context));
+  return {cached * static_cast<double>(context) + sequence_state_bytes(plan),
+          sizeof(float) * row * rows};
 }
 
 }  // namespace stagecraft
