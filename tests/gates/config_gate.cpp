@@ -10,6 +10,7 @@
 #include "course/judge/messages.h"
 #include "course/judge/paths.h"
 #include "course/worker/config_numbers.h"
+#include "model/config_fields.h"
 #include "tests/gates/questions.h"
 
 namespace stagecraft::stages {
@@ -268,6 +269,7 @@ TEST(Config, RefusesByName) {
   judge_without("hidden_size", "192", {"num_attention_heads", "head_dim"});
   judge_without("intermediate_size", -3);
   judge_without("num_hidden_layers", 0);
+  judge_without("num_hidden_layers", kMaxLayers + 1);
   judge_without("rms_norm_eps", "small");
   judge_without("head_dim", 15, {"hidden_size", "num_attention_heads"});  // RoPE turns pairs
 
