@@ -14,7 +14,7 @@ CANVAS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 def named(stages):
     """As in: stage 3; stages 3, 4."""
     ids = [str(stage.id) for stage in stages]
-    return course.say("class_stage" if len(ids) == 1 else "class_some_stages", ", ".join(ids))
+    return course.say("class_stage" if len(ids) == 1 else "class_some_stages", course.listed(ids))
 
 
 class StageMark:

@@ -53,7 +53,7 @@ def to_moodle(room, students):
             of[found[1]].append(id)
     for number, ids in of.items():
         if len(ids) > 1:
-            raise course.Problem(course.say("class_same_identifier", COLUMN, number, ", ".join(ids)))
+            raise course.Problem(course.say("class_same_identifier", COLUMN, number, course.listed(ids)))
     if len(unknown) == len(texts):
         raise course.Problem(course.say("class_no_identifier", "Identifier"))
     path = room.folder / ZIP

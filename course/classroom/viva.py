@@ -114,8 +114,8 @@ def sheet(id, sha, found):
     yield f"---\n\n## {course.say('viva_answers')}\n"
     for number, (stage, name, _, result) in enumerate(found, 1):
         wrong = [group for group in result.groups if group.failures]
-        names = ", ".join(group.name for group in wrong)
-        passed = ", ".join(group.name for group in result.groups if group.status == "passed") or "-"
+        names = course.listed(group.name for group in wrong)
+        passed = course.listed(group.name for group in result.groups if group.status == "passed") or "-"
         yield f"{number}. {course.say('viva_answer', stage.id, names, passed)}\n"
         said = "\n".join(wrong[0].failures[0].splitlines()[:MOST_LINES])
         yield report.indent(report.fenced(report.plain(said)), 3) + "\n"

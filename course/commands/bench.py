@@ -38,7 +38,7 @@ def run():
     if len(chosen) > 1:
         from mine import gain  # which needs what needs this
         return gain.gain(chosen, options.model, options.threads, options.max_tokens)
-    raise course.Problem(course.say("bench_which", ", ".join(str(stage.id) for stage in known)))
+    raise course.Problem(course.say("bench_which", course.listed(str(stage.id) for stage in known)))
 
 
 if __name__ == "__main__":

@@ -103,7 +103,7 @@ def run():
     results = [progress.result_of(stage) for stage in known]
     left = [result.stage.id for result in results if not result.is_right]
     if left:
-        raise course.Problem(course.say("card_not_yet", ", ".join(map(str, left))))
+        raise course.Problem(course.say("card_not_yet", course.listed(map(str, left))))
     os.chdir(course.ROOT)
     with course.doing(course.say("doing_card")):
         speed, _ = score(known)

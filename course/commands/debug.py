@@ -94,7 +94,7 @@ def run():
         raise course.Problem(course.say("debug_uncompiled", stage.id))
     function = function_of(request)
     functions = [function] if function in stage.functions else stage.functions
-    course.tell(course.say("debug_case", request.name, ", ".join(functions)), sys.stderr)
+    course.tell(course.say("debug_case", request.name, course.listed(functions)), sys.stderr)
     course.tell(course.say(f"debug_keys_{debugger}"), sys.stderr)
     sys.stderr.flush()
     words = command(debugger, stage, request, functions)

@@ -28,9 +28,7 @@ def run():
     if options.seed is not None and not 0 <= options.seed < 1 << 63:
         parser.error(course.say("expected_seed"))
     handed_in = submission.collect(options.repo or str(course.ROOT), course.stages())
-    language = options.language or os.environ.get("STAGECRAFT_LANG")
-    if options.repo and not language:  # another's: in the words that they read
-        language = handed_in.language
+    language = options.language or (handed_in.language if options.repo else None)  # the words that its owner reads
     if language:
         os.environ["STAGECRAFT_LANG"] = language  # the gate's too
     with course.doing(course.say("doing_grade", handed_in.source)):

@@ -138,7 +138,7 @@ def tell_faster(known, chosen):
     """With a model of some size plain loops are slow: which stages mend that, if none of them is there."""
     faster = [stage for stage in known if stage.timed]
     if not any(stage in chosen for stage in faster):
-        stages = ", ".join(f"{stage.id} {stage.title[course.language()]}" for stage in faster)
+        stages = course.listed(f"{stage.id} {stage.title[course.language()]}" for stage in faster)
         course.tell(course.say("mine_plain", stages), sys.stderr)
 
 
@@ -197,7 +197,7 @@ def run():
             raise course.Problem(course.say("mine_none", known[0].id))
     build(chosen)
     functions = [function for stage in chosen for function in stage.functions]
-    course.tell(course.say("mine_begins", ", ".join(functions)), sys.stderr)
+    course.tell(course.say("mine_begins", course.listed(functions)), sys.stderr)
     if all(any(stage.id == one for stage in chosen) for one in (9, 10)):
         course.tell(course.say("mine_both"), sys.stderr)
     emulated = any(stage.is_emulated for stage in chosen)

@@ -33,10 +33,10 @@ def tell(result, brief=False):
     others = [group for group in result.groups if group.status == "wrong" and group is not first]
     apart = dict.fromkeys(group.file for group in others if group.file != first.file)
     if others:
-        course.tell("  " + (course.say("test_others_apart", first.name, ", ".join(apart)) if apart
+        course.tell("  " + (course.say("test_others_apart", first.name, course.listed(apart)) if apart
                             else course.say("test_others", first.name)))
     if result.status == "wrong" and stage.needs and not result.is_begun:
-        course.tell("  " + course.say("test_needs", ", ".join(map(str, stage.needs))))
+        course.tell("  " + course.say("test_needs", course.listed(map(str, stage.needs))))
 
 
 def tell_group(group):
@@ -71,7 +71,8 @@ def indent(text, columns=4):
 
 
 def files_to_edit(result):
-    """As a sentence names them: that of the first wrong group, those of the compiler's message, or all."""
+    """As a sentence names them: that of the first wrong group, those of the compiler's message, or those that are
+    not right yet."""
     stage, wrong = result.stage, result.first_wrong
     files = [unit["file"] for unit in stage.units]
     if result.part is not None:
@@ -80,7 +81,10 @@ def files_to_edit(result):
         files = [wrong.file]
     elif result.compile_error:
         files = [file for file in files if f"/{file}" in result.compile_error] or files
-    return f"{stage.folder.relative_to(course.ROOT)}/{', '.join(files)}"
+    else:
+        right = {file: all(group.status == "passed" for group in result.groups if group.file == file) for file in files}
+        files = [file for file in files if not right[file]] or files
+    return f"{stage.folder.relative_to(course.ROOT)}/{course.listed(files)}"
 
 
 def next_step(result, selection=None):

@@ -32,13 +32,14 @@ CALL = re.compile(r"\b(\w+)(?:<[^<>()]*>)?\(")
 STATIC = re.compile(r"\bstatic\s[^;{}()]*?(\w+)\(")
 CLASS = re.compile(r"\b(?:class|struct)\s+(\w+)\s*(?:final\s*)?(?::[^:{][^{]*)?\{")
 MOST_LINES = 8  # that a student reads
+PHRASES = re.compile(r"[^\s、，。；：]*(?:[、，。；：]+|\s+|$)")  # a browser shows a line's end as a space
 BEGIN, END = "<!-- own work: python3 course grading.own_work --write -->", "<!-- end of own work -->"
 HANDOUT = {
     "en": "**Your own work.** Of our functions, your code for this stage may call {calls}; it may include the "
           "headers that declare them. You may use all of the C++ standard library except `std::execution`, which "
           "needs another library. If your code calls another function, the test refuses it and names the "
           "function: see [docs/confinement.md](../../docs/confinement.md).",
-    "zh": "**自己的工作。** 我们的函数中，本阶段的代码可以调用 {calls}，并可以包含声明它们的头文件。"
+    "zh": "**可以用的代码。** 我们的函数中，本阶段的代码可以调用 {calls}，并可以包含声明它们的头文件。"
           "C++ 标准库可以随意使用，只有 `std::execution` 除外，它需要另一个库。调用其他函数会被拒绝，并指出函数名："
           "见 [docs/confinement.md](../../docs/confinement.md)。",
 }
@@ -48,7 +49,7 @@ EMULATED = {
           "else may be called: no other function of a library, nothing that allocates or copies, nothing through a "
           "pointer; and a variable outside a function may be a constant only. See "
           "[docs/confinement.md](../../docs/confinement.md).",
-    "zh": "**自己的工作。** 本阶段的代码可以调用核函数里用的 CUDA 函数、`cuda_launch`、`<cmath>` 的数学函数，以及我们的 "
+    "zh": "**可以用的代码。** 本阶段的代码可以调用核函数里用的 CUDA 函数、`cuda_launch`、`<cmath>` 的数学函数，以及我们的 "
           "{calls}。检查器必须看到每一次访问，所以不能调用别的：不能用其他库函数，不能分配或复制内存，不能通过指针调用；"
           "函数之外只能有常量。见 [docs/confinement.md](../../docs/confinement.md)。",
 }
@@ -166,7 +167,7 @@ def handout_block(rules, language, is_emulated):
     classes = sorted({name.partition("::")[0] for name in rules["calls"] if "::" in name} - BASIC)
     calls = quoted(functions) + (COMMA[language] + METHODS[language].format(quoted(classes)) if classes else "")
     text = (EMULATED if is_emulated else HANDOUT)[language].format(calls=calls)
-    return "\n".join([BEGIN, *course.wrapped(text, 116), END])
+    return "\n".join([BEGIN, *course.wrapped(text, 116, words=PHRASES), END])
 
 
 def with_block(text, block):

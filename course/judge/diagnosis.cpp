@@ -149,12 +149,13 @@ std::string diagnose(const std::string& function, const std::string& output,
   }
   std::vector<std::string> lines;
   lines.push_back(
-      say("wrong_at", function, output + " " + shape_text(expected.shape), place(expected, first)));
+      say("wrong_at", function, output, shape_text(expected.shape), place(expected, first)));
   lines.push_back(say("expected_got", expected.values[first],
                       without_sign_of_nan(got.values[first]), expected.allowed[first]));
-  if (worst_error >= 0.0) {
+  const bool several = got.values.size() > 1;
+  if (several && worst_error >= 0.0) {
     lines.push_back(say("share", wrong, got.values.size(), worst_error, place(expected, worst)));
-  } else {
+  } else if (several) {
     lines.push_back(say("share_only", wrong, got.values.size()));
   }
   if (untouched > 0) lines.push_back(say("untouched", untouched));

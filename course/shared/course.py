@@ -47,6 +47,11 @@ def say(key, *values):
     return messages()[key][language()].format(*values)
 
 
+def listed(names):
+    """As a sentence of the reader's language lists them."""
+    return {"en": ", ", "zh": "、"}[language()].join(names)
+
+
 def blob_hash(text):
     """The name that git gives to a file with these bytes."""
     return hashlib.sha1(b"blob %d\0" % len(text) + text).hexdigest()
@@ -98,7 +103,7 @@ class Stage:
 
     @property
     def file_names(self):  # as a sentence names them
-        return ", ".join(unit["file"] for unit in self.units)
+        return listed(unit["file"] for unit in self.units)
 
     @property
     def points(self):

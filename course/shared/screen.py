@@ -30,11 +30,11 @@ def padded(text, columns):
     return text + " " * (columns - width(text))
 
 
-def wrapped(text, columns, first="", then=""):
+def wrapped(text, columns, first="", then="", words=WORDS):
     """Lines of at most so many columns, broken between words, Chinese anywhere. They begin with `first`,
     the others with `then`; a word that is longer than a line stays whole."""
     line, empty = first, True
-    for word in WORDS.findall(text):
+    for word in words.findall(text):
         if not empty and width(line + word.rstrip()) > columns:
             yield line.rstrip()
             line, empty = then, True

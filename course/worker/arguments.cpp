@@ -37,7 +37,9 @@ struct Arguments::Block {
 
   float* data() { return memory.data() + begin; }
   const float* data() const { return memory.data() + begin; }
-  MatrixView<float> view() { return {data(), rows, cols, stride}; }
+  // As the call gets it: of no elements, none can be read.
+  float* lent() { return rows * cols == 0 ? static_cast<float*>(forbidden_page()) : data(); }
+  MatrixView<float> view() { return {lent(), rows, cols, stride}; }
 
   void take_memory() {
     const std::size_t pages = has_sanitizer() ? 2 * kPage / sizeof(float) : 0;
@@ -152,7 +154,7 @@ Arguments::Block& Arguments::load_read_only(const std::string& name) {
 
 std::span<const float> Arguments::vector(const std::string& name) {
   Block& block = load_read_only(name);
-  return {block.data(), block.cols};
+  return {block.lent(), block.cols};
 }
 
 MatrixView<const float> Arguments::matrix(const std::string& name) {
@@ -232,6 +234,7 @@ void Arguments::collect(const std::string& suffix, Response& response) const {
     response.overrun = overrun_;
     response.overrun_side = overrun_side_;
   }
+  if (!changed_input_.empty()) response.changed_input = changed_input_;
   for (const auto& block : blocks_) {
     block->open();
     if (const std::string side = block->overrun_side(); !side.empty()) {

@@ -45,6 +45,8 @@ class Arguments {
 
   // Memory beside something that the call keeps itself was written: "before" or "after" it.
   void tell_overrun(const std::string& name, const std::string& side);
+  // What the call may only read was changed.
+  void tell_changed(const std::string& name) { changed_input_ = name; }
 
   // After the call: the outputs under their names with `suffix`, and what was written wrongly.
   void collect(const std::string& suffix, Response& response) const;
@@ -59,6 +61,7 @@ class Arguments {
   std::map<std::string, Tensor> recorded_;
   std::string overrun_;
   std::string overrun_side_;
+  std::string changed_input_;
   std::vector<std::unique_ptr<Block>> blocks_;
 };
 

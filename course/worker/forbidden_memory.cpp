@@ -28,4 +28,9 @@ void allow_writing(void* begin, std::size_t bytes) {
   ::mprotect(begin, bytes, PROT_READ | PROT_WRITE);
 }
 
+void* forbidden_page() {
+  static void* const page = ::mmap(nullptr, kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return page;  // MAP_FAILED can be read as little
+}
+
 }  // namespace stagecraft::stages

@@ -16,4 +16,7 @@ inline constexpr std::size_t kPage = 65536;  // a multiple of every processor's
 void forbid_writing(void* begin, std::size_t bytes);
 void allow_writing(void* begin, std::size_t bytes);
 
+// A page that a program may not even read, sanitizer or not.
+void* forbidden_page();
+
 }  // namespace stagecraft::stages

@@ -100,6 +100,13 @@ class Help(Tree):
             wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in line)
             self.assertLessEqual(len(line) + wide, 80, line)
 
+    def test_speaks_the_language_of_its_course_json(self):
+        settings = self.root / "course.json"
+        settings.write_text('{\n "language": "zh"\n}\n')
+        self.addCleanup(settings.unlink)
+        for env, chinese in ({"STAGECRAFT_LANG": "", "LANG": "C"}, True), ({"STAGECRAFT_LANG": "en"}, False):
+            self.assertEqual("\n运行\n" in self.stage("help", env=env).stdout, chinese, env)
+
     def on_a_terminal(self, **more):
         """What ./stage help prints on a terminal of 50 columns."""
         ours, theirs = pty.openpty()
