@@ -51,15 +51,15 @@ def places(run):
     path = run.room.folder / FILE
     before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     stages = stages_of(run)
-    known, found, problems, text = {}, [], {}, None
+    known, found, problems, texts = {}, [], {}, None
     for id, handed_in in competitors(run):
         key = key_of(handed_in, stages)
         speed = before.get(key)
         if speed is None:
-            text = text or score.Text(run.room.seed("ranking", ""))
+            texts = texts or score.Texts(run.room.seed("ranking", ""))
             try:
                 with course.doing(course.say("doing_score", id)):
-                    speed = score.score(handed_in, stages, text)
+                    speed = score.score(handed_in, stages, texts)
             except grader.NotMade as problem:
                 problems[id] = str(problem)
                 continue

@@ -207,10 +207,13 @@ class Work:
         for name, out in objects.items():
             out.parent.mkdir(parents=True, exist_ok=True)
             emulator = EMULATOR if stage.is_emulated else []
-            command = confined(steps.compile_command(name, out, headers=include),
+            notes = out.with_suffix(".d")
+            words = steps.compile_command(name, out, headers=include)
+            command = confined(words if stage.is_emulated else [*words, "-MD", "-MF", str(notes)],
                                reads=[include, self.folder / "stages", *emulator], writes=[out.parent],
                                compiles=True, seconds=COMPILE_SECONDS)
             self.run(command, self.folder, name)
+            self.refuse_libraries(name, notes)
         self.refuse(own_work.refusal(stage, {}, objects, () if kind else steps.ours))
         return objects
 
@@ -218,7 +221,10 @@ class Work:
         """Compiles the student's files of a stage and links its worker with them."""
         objects, steps = self.compile(stage, kind), recipe.recipe(stage.number, kind)
         worker = self.folder / f"{stage.number}{kind}" / "worker"
-        self.link(steps.link_command(objects, worker), [*map(str, objects.values()), *steps.ours], worker)
+        words = steps.link_command(objects, worker)
+        if not kind and not stage.is_emulated:  # the places of our functions are not the student's to know
+            words.append("-s")
+        self.link(words, [*map(str, objects.values()), *steps.ours], worker)
         return worker
 
     def link(self, words, files, program):
@@ -231,6 +237,16 @@ class Work:
     def refuse(why):
         if why:
             raise NotTheirs(why)
+
+    def refuse_libraries(self, name, notes):
+        """notes: the compiler's, of what it has read."""
+        if not notes.exists():
+            return
+        read = own_work.files_of_rule(notes.read_text(encoding="utf-8", errors="replace"))
+        ours = (str(self.folder), str(prepare()))
+        foreign = own_work.foreign_library([path for path in read if not path.startswith(ours)])
+        if foreign:
+            self.refuse(course.say("own_system_header", name, foreign))
 
     def run(self, command, folder, what, files=()):
         """A step of the compiler's; files: the objects, where they are to be linked."""
@@ -260,8 +276,7 @@ class Work:
             return "", None
         def command(words):
             return confined(words, reads=[request.parent, course.ROOT / "tests" / "data" / "models"],
-                            writes=[pathlib.Path(words[-1]).parent], sanitized=True,
-                            seconds=sanitized.SECONDS)
+                            writes=words[-1:], sanitized=True, seconds=sanitized.SECONDS)
 
         try:
             worker = self.make(stage, "_asan")

@@ -12,6 +12,7 @@ stages that it builds on ("needs"); and what every stage may use.
 import argparse
 import functools
 import json
+import os
 import re
 import struct
 import subprocess
@@ -284,9 +285,12 @@ COMPILERS_OWN = ("__clang_call_terminate",)
 
 
 def may_call(symbol, allowed):
+    """allowed: names of functions, and of methods with their class. Of such a class, also what the compiler calls:
+    its destructor, its typeinfo. (The destructor of another class would bring all that it calls into the worker.)"""
     name = qualified(symbol).removeprefix("stagecraft::")
-    if name.rpartition("::")[2].startswith("~"):
-        return True
+    owner, _, last = name.rpartition("::")
+    if last.startswith("~"):
+        name = owner
     return name in allowed or any(one.startswith(f"{name}::") for one in allowed)  # a class: its typeinfo
 
 
@@ -337,6 +341,34 @@ def foreign_headers(stage, text):
     foreign = included(without) - rules(stage.number)["headers"]
     return [(without.count("\n", 0, found.start(1)) + 1, found[1]) for found in INCLUDE.finditer(without)
             if found[1] in foreign]
+
+
+# Headers of the system that a file may depend on: the compiler's own, those of the C library and the kernel, and those
+# that headers of ours include. Another library of templates, if the machine has one, would do the work.
+LIBRARY = re.compile(r"/usr/(?:local/)?include/(?:[\w.-]*-linux-gnu\w*/)?(?:(?:arpa|asm|asm-generic|bits|fmt|gnu|linux|net|"
+                     r"netinet|nlohmann|rpc|sys)/|[^/]+$)|.*/c\+\+/|.*/lib/(?:gcc|clang|llvm-\d+)/")
+
+
+def foreign_library(paths):
+    """The first of these files that is a header of no library which every student has; None."""
+    if not sys.platform.startswith("linux"):
+        return None
+    for path in map(os.path.normpath, paths):
+        if os.path.isabs(path) and not path.startswith(str(course.ROOT)) and not LIBRARY.match(path):
+            return path
+    return None
+
+
+def files_of_rule(text):
+    """What a compiler says that a file depends on (-MD)."""
+    return [path.replace("\\ ", " ") for path in re.findall(r"(?:\\.|\S)+", text.partition(":")[2].replace("\\\n", " "))]
+
+
+def files_of_object(object_file):
+    """The same of an object that ninja has made."""
+    done = subprocess.run(["ninja", "-C", str(course.BUILD), "-t", "deps", object_file], check=True,
+                          stdout=subprocess.PIPE, text=True)
+    return [line.strip() for line in done.stdout.splitlines()[1:]]
 
 
 # From the emulator, code may call the launch of a kernel and the functions that kernels need, but nothing that copies
@@ -411,6 +443,10 @@ def refusal_here(stage):
     objects = {links.source_of(file): course.BUILD / file for file in every if links.stage_of(file) == stage.id}
     ours = [file for file in every if links.stage_of(file) != stage.id]
     try:
+        for name, path in objects.items():
+            foreign = None if stage.is_emulated else foreign_library(files_of_object(os.path.relpath(path, course.BUILD)))
+            if foreign:
+                return course.say("own_system_header", name, foreign)
         return refusal(stage, texts_here(stage), objects, ours)
     except (OSError, subprocess.CalledProcessError):
         return ""  # no nm on this machine: who grades has one

@@ -2,6 +2,7 @@
 UndefinedBehaviorSanitizer and with every assertion: where, and why."""
 import contextlib
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -66,7 +67,9 @@ def ask(worker, request, stage, command=list):
     command: makes of the words those to run.
     """
     with tempfile.TemporaryDirectory() as folder:
-        said = printed(command([str(worker), str(request), f"{folder}/response"]))
+        response = pathlib.Path(folder, "response")  # the one file that it may write
+        response.touch()
+        said = printed(command([str(worker), str(request), str(response)]))
     complaint = first_complaint(said)
     return complaint, own_line(said, stage) if complaint else None
 

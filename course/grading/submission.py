@@ -99,7 +99,7 @@ def run_git(*words, protocols="", most=None, folder=None, trusts=None, seconds=S
     """What git prints, or None where it fails. protocols: those it may use ("file:https"). trusts: a file of
     settings in the place of the user's own, for repositories of other users."""
     environment = dict(os.environ, GIT_TERMINAL_PROMPT="0", GIT_ALLOW_PROTOCOL=protocols or "none",
-                       GIT_SSH_COMMAND="ssh -o BatchMode=yes -o ConnectTimeout=30")
+                       GIT_NO_REPLACE_OBJECTS="1", GIT_SSH_COMMAND="ssh -o BatchMode=yes -o ConnectTimeout=30")
     if trusts is not None:
         environment["GIT_CONFIG_GLOBAL"] = str(trusts)
     if folder is not None:  # it is a repository itself or none, whatever it lies in and whosever it is

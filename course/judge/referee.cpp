@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <set>
@@ -137,12 +138,16 @@ Score fresh_cases(const fs::path& judged, const Rivals& rivals, const std::strin
   const fs::path result = folder.path() / "score";
   const std::string seed = setting("STAGE_SEED");
   const std::uint64_t number = seed.empty() ? 0 : std::stoull(seed);
+  const auto begin = std::chrono::steady_clock::now();
   run_gate(
       {own_program(), "--gtest_filter=" + suite + ".*", fmt::format("--gtest_repeat={}", rounds)},
-      environment_with({"STAGE_REFEREE=" + rivals.first.string() + ":" + rivals.second.string(),
-                        "STAGE_WORKER=" + judged.string(), "STAGE_SCORE=" + result.string(),
-                        "STAGE_KEEP=", "STAGE_MISTAKES=",
-                        fmt::format("STAGE_SEED={}", (number ^ kOtherSeed) >> 1)}));
+      environment_with(
+          {"STAGE_REFEREE=" + rivals.first.string() + ":" + rivals.second.string(),
+           "STAGE_WORKER=" + judged.string(), "STAGE_SCORE=" + result.string(),
+           "STAGE_KEEP=", "STAGE_MISTAKES=", fmt::format("STAGE_SPENT={}", spent_on_workers()),
+           fmt::format("STAGE_SEED={}", (number ^ kOtherSeed) >> 1)}));
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  count_as_spent(took.count());
   return Score::read(result);
 }
 

@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <map>
+#include <thread>
 
 #include "base/error.h"
 #include "course/sandbox/confinement.h"
@@ -22,8 +24,10 @@ constexpr unsigned kSeconds = 10;
 constexpr unsigned kPatience = 2;  // workers that hang, until the others get less time:
 constexpr unsigned kSecondsLater = 2;
 constexpr double kPatienceInAll = 60.0;  // seconds of all together, and the same from there on
+constexpr unsigned kMostInAll = 18;      // times a worker's seconds: then none is asked any more
 constexpr std::size_t kMaxPrintedLines = 40;
 constexpr std::size_t kMaxPrintedBytes = 16u << 10;
+constexpr unsigned kThreads = 64;              // and two per processor
 constexpr std::uint64_t kMaxFile = 16u << 20;  // of what a worker prints or answers
 
 // A folder that is gone when the case is over.
@@ -47,9 +51,10 @@ class ScratchFolder {
 };
 
 // A worker's time. Code that hangs does so at each of a hundred questions; so may code that is
-// slow, or that sleeps. `spent`: seconds by the clock, of all workers so far.
+// slow, or that sleeps. `spent`: seconds by the clock, of all workers so far. 0: no time is left.
 unsigned seconds_for(unsigned hung_before, double spent) {
   const unsigned all = seconds_of_a_worker();
+  if (spent >= kMostInAll * all) return 0;
   const bool patient = hung_before < kPatience && spent < kPatienceInAll;
   return patient ? all : std::min(all, kSecondsLater);
 }
@@ -100,11 +105,14 @@ Confinement confinement(const fs::path& worker, const Request& request, unsigned
 #if defined(__SANITIZE_ADDRESS__)
   walls.memory = 0;  // the sanitizer's own shadow takes terabytes of addresses
 #endif
-  walls.reads = own_libraries();
+  const fs::path program = is_script(worker) ? "/bin/sh" : worker;
+  static std::map<fs::path, std::vector<fs::path>> libraries;  // asking takes as long as a question
+  if (!libraries.contains(program)) libraries[program] = libraries_of(program);
+  walls.reads = libraries.at(program);
   for (const fs::path& path : read_by(request)) walls.reads.push_back(path);
-  walls.programs = {worker, own_loader()};
-  if (is_script(worker)) walls.programs.push_back("/bin/sh");
+  walls.programs = {worker, program, own_loader()};
   walls.writes = {"/dev/null"};
+  walls.processes = kThreads + 2 * std::thread::hardware_concurrency();
   return walls;
 }
 
@@ -135,7 +143,18 @@ std::string first_lines(const fs::path& path) {
   return text;
 }
 
+double& spent() {
+  static double seconds = [] {
+    const char* before = std::getenv("STAGE_SPENT");
+    return before != nullptr ? std::atof(before) : 0.0;
+  }();
+  return seconds;
+}
+
 }  // namespace
+
+double spent_on_workers() { return spent(); }
+void count_as_spent(double seconds) { spent() += seconds; }
 
 unsigned seconds_of_a_worker() {
   const char* text = std::getenv("STAGE_SECONDS");
@@ -176,8 +195,13 @@ Outcome outcome_of(std::optional<int> status, const fs::path& response, unsigned
 
 Outcome run_worker(const fs::path& worker, const Request& request, std::size_t most) {
   static unsigned hung = 0;
-  static double spent = 0.0;
-  const unsigned seconds = seconds_for(hung, spent);
+  const unsigned seconds = seconds_for(hung, spent());
+  if (seconds == 0) {
+    Outcome late;
+    late.kind = Outcome::Kind::Hung;
+    late.detail = std::to_string(kMostInAll * seconds_of_a_worker());
+    return late;
+  }
   const ScratchFolder folder;
   const fs::path asked = folder / "request";
   const fs::path response = folder / "response";
@@ -195,7 +219,7 @@ Outcome run_worker(const fs::path& worker, const Request& request, std::size_t m
   const auto begin = std::chrono::steady_clock::now();
   const std::optional<int> status = run_confined(command, walls, &used);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-  spent += took.count();
+  count_as_spent(took.count());
   Outcome outcome = outcome_of(status, response, seconds, most);
   outcome.seconds = used;
   hung += outcome.kind == Outcome::Kind::Hung;

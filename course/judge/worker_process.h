@@ -26,6 +26,11 @@ struct Outcome {
 Outcome run_worker(const std::filesystem::path& worker, const Request& request,
                    std::size_t most = kMostNumbers);
 
+// Seconds by the clock that workers took so far. Another gate that this one starts goes on from
+// there (STAGE_SPENT), and what it takes counts here.
+double spent_on_workers();
+void count_as_spent(double seconds);
+
 // What the status of a worker, as of waitpid, and the file of its answer say. No status: it took
 // more than these seconds. most: bytes that the file may have.
 Outcome outcome_of(std::optional<int> status, const std::filesystem::path& response,

@@ -105,6 +105,7 @@ int run(const std::vector<std::string>& words) {
     return 1;
   }
   Confinement confinement;
+  bool with_libraries = false;
   std::size_t at = 0;
   while (at < words.size() && words[at] != "--") {
     if (words[at] == "--starts-processes") {
@@ -118,8 +119,7 @@ int run(const std::vector<std::string>& words) {
       continue;
     }
     if (words[at] == "--libraries") {
-      for (const auto& path : own_libraries()) confinement.reads.push_back(path);
-      confinement.programs.push_back(own_loader());
+      with_libraries = true;
       ++at;
       continue;
     }
@@ -131,6 +131,10 @@ int run(const std::vector<std::string>& words) {
   for (++at; at < words.size(); ++at) command.words.push_back(words[at]);
   if (command.words.empty()) throw Error("confine: expected -- and a command");
   command.words[0] = found_program(command.words[0]);
+  if (with_libraries) {
+    for (const auto& path : libraries_of(command.words[0])) confinement.reads.push_back(path);
+    confinement.programs.push_back(own_loader());
+  }
   command.environment = confinement.limits_only ? own_environment() : environment(confinement);
   const std::optional<int> status = run_confined(command, confinement);
   if (!status) return kTooLong;

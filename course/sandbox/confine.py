@@ -15,6 +15,7 @@ from shared import course
 
 TOO_LONG = 124  # the exit code of a command that was ended for taking too long
 NOT_STARTED = 125
+THREADS = 64  # of what a student wrote, and two per processor
 SYSTEM = ("/usr", "/bin", "/lib", "/lib64")  # where compilers and their headers are
 
 
@@ -59,8 +60,8 @@ def confined(command, reads=(), writes=(), programs=(), compiles=False, sanitize
     """The words that run a command confined, for subprocess; its exit code is the command's own, 128 +
     the signal that ended it, TOO_LONG or NOT_STARTED.
 
-    reads: files, and folders with all below them. writes: files that exist, and folders in which files are
-    made; the first folder is its TMPDIR. programs: what it executes, beside its own first word. compiles:
+    reads: files, and folders with all below them. writes: files that exist, and for a compiler folders in which
+    files are made, of which the first is its TMPDIR; what a student wrote could fill a folder without end. programs: what it executes, beside its own first word. compiles:
     it is a compiler or linker, which reads and starts what the system has. sanitized: it was built with
     AddressSanitizer, which needs many addresses: its real memory is limited instead. seconds, and bytes per
     process and per file: its limits. Of the environment it sees what compilers and sanitizers look for. On a
@@ -79,8 +80,8 @@ def confined(command, reads=(), writes=(), programs=(), compiles=False, sanitize
         if "ccache" in [path.name for path in started]:
             writes = [*writes, cache()]
             command = ["/usr/bin/env", f"CCACHE_DIR={cache()}", f"CCACHE_TEMPDIR={cache()}/tmp", *command]
-    elif sanitized:
-        reads = [*reads, "/proc/self"]  # where its memory is mapped
+    else:
+        words += ["--processes", str(THREADS + 2 * (os.cpu_count() or 1))]
     for option, paths in (("--read", reads), ("--execute", programs), ("--write", ["/dev/null", *writes])):
         for path in paths:
             words += [option, str(path)]

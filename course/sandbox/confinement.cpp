@@ -13,6 +13,7 @@
 #include <csignal>
 #include <cstring>
 #include <fstream>
+#include <sstream>
 #include <thread>
 
 #include "base/error.h"
@@ -323,21 +324,6 @@ std::string not_confined_because() {
 }
 
 #ifdef __linux__
-std::vector<fs::path> own_libraries() {
-  std::vector<fs::path> found{"/etc/ld.so.cache", "/dev/null", "/dev/urandom"};
-  ::dl_iterate_phdr(
-      [](dl_phdr_info* info, std::size_t, void* data) {
-        const fs::path path(info->dlpi_name);
-        auto& folders = *static_cast<std::vector<fs::path>*>(data);
-        if (path.is_absolute() && std::ranges::find(folders, path.parent_path()) == folders.end()) {
-          folders.push_back(path.parent_path());
-        }
-        return 0;
-      },
-      &found);
-  return found;
-}
-
 fs::path own_loader() {
   std::string found;
   ::dl_iterate_phdr(
@@ -361,7 +347,7 @@ void guard_own_memory() {
 #endif
 }
 #else
-std::vector<fs::path> own_libraries() { return {}; }
+std::vector<fs::path> libraries_of(const fs::path&) { return {}; }
 fs::path own_loader() { return {}; }
 void guard_own_memory() {}
 #endif
@@ -413,5 +399,33 @@ std::optional<int> run_confined(const Command& command, const Confinement& confi
   }
   return status;
 }
+
+#ifdef __linux__
+std::vector<fs::path> libraries_of(const fs::path& program) {
+  int ends[2];  // what fits into a pipe is more than any program has
+  if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) throw Error("pipe: {}", std::strerror(errno));
+  Command list{{own_loader().string(), "--list", program.string()}, {}, ends[1]};
+  if (const char* path = std::getenv("LD_LIBRARY_PATH")) {
+    list.environment.push_back(fmt::format("LD_LIBRARY_PATH={}", path));
+  }
+  Confinement walls;
+  walls.reads = {"/etc/ld.so.cache", "/usr", "/lib", "/lib64", program};
+  walls.programs = {own_loader()};
+  run_confined(list, walls);
+  std::string said(std::size_t{64} << 10, '\0');
+  const ssize_t size = ::read(ends[0], said.data(), said.size());
+  for (const int end : ends) ::close(end);
+  said.resize(static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+
+  std::vector<fs::path> found{"/etc/ld.so.cache", "/dev/null", "/dev/urandom"};
+  std::istringstream lines(said);
+  for (std::string line; std::getline(lines, line);) {  // "\tlibm.so.6 => /lib/libm.so.6 (0x7f...)"
+    const std::size_t begin = line.find('/');
+    const std::size_t end = line.rfind(" (0x");
+    if (begin < end && end != line.npos) found.push_back(line.substr(begin, end - begin));
+  }
+  return found;
+}
+#endif
 
 }  // namespace stagecraft::stages

@@ -33,8 +33,9 @@ struct Confinement {
 // Empty where all of it holds; else what is missing here, for a person. The limits hold anywhere.
 std::string not_confined_because();
 
-// Files and folders that any program needs which is linked as this one is: the libraries.
-std::vector<std::filesystem::path> own_libraries();
+// What a program reads to start: its shared libraries and no others, though it may know the names
+// of others. The loader lists them; nothing of the program runs.
+std::vector<std::filesystem::path> libraries_of(const std::filesystem::path& program);
 std::filesystem::path own_loader();  // what executes a program that has shared libraries
 
 struct Command {

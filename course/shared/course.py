@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 import repository
 import strict_json
@@ -22,6 +23,7 @@ from shared.screen import columns, doing, padded, page, paint, tell, width, wrap
 
 # What the judge may take for one stage. It has what it asks, the right answers and one given answer at a time.
 GATE_SECONDS = 1800
+NAME_SECONDS = 120  # of one verdict; after that, no name is looked for, which takes as long again
 GATE_MEMORY = 1 << 30  # of addresses
 GATE_FILE = 256 << 20  # of what it prints, keeps or reports
 QUICK_ROOM = 2 << 30
@@ -526,8 +528,10 @@ def judge(stage, worker, seed, keep, known_mistakes, built=None, turns=NoTurns):
     built: that folder, if it is there already: then the gate looks for the name at once.
     turns: two contexts: `together` with other work, and `alone`, where time is measured.
     """
+    begin = time.monotonic()
     result = judge_once(stage, worker, seed, keep, built, turns)
-    folder = known_mistakes(result) if not built and needs_a_name(result, stage) else None
+    has_time = time.monotonic() - begin < NAME_SECONDS
+    folder = known_mistakes(result) if not built and has_time and needs_a_name(result, stage) else None
     return judge_once(stage, worker, seed, keep, folder, turns) if folder else result
 
 

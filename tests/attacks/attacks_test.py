@@ -288,6 +288,15 @@ class Judge(Attacked):
         result = course.run_gate(STAGE, course.BUILD / "course" / "worker_attacked")
         self.assertEqual(result.earned, STAGE.points)
 
+    def test_a_program_that_is_slow_in_every_answer_is_asked_for_some_time_only(self):
+        source = self.folder / "slow.cpp"
+        source.write_text('#include "attack.h"\n[[gnu::constructor]] static void wait() { usleep(600000); }\n'
+                          "static void attack() {}\n")
+        done = subprocess.run([course.BUILD / "course" / "gate", "--gtest_filter=-*Speed*"], stdout=subprocess.PIPE,
+                              text=True, env=dict(os.environ, STAGE_WORKER=str(self.make(source)), STAGE_SECONDS="1"))
+        self.assertIn("within 18 seconds", done.stdout)
+        self.assertLess(time.monotonic() - self.start, MOST)
+
     def left_after_kill_9(self, program):
         """What still runs 10 s after kill -9 of a Python that runs this program, of all that it had started."""
         head = f"import sys; sys.path[:0] = [{str(ROOT / 'course')!r}, {str(ROOT / 'tools')!r}]\n"

@@ -109,6 +109,13 @@ for path in sorted((HERE / "not_own_work").glob("*.cpp")):
         setattr(WithoutConfinement, f"test_{path.stem}", threat_test(path, stage, int(head[3])))
 
 
+class WithNames(grader.Work):
+    """Its programs keep the names of their functions, which a graded one does not know."""
+
+    def link(self, words, files, program):
+        super().link([word for word in words if word != "-s"], files, program)
+
+
 class Workers(unittest.TestCase):
     """What a stage may not call is not in its program, so no address leads to it either."""
 
@@ -121,13 +128,18 @@ class Workers(unittest.TestCase):
         """Of what the worker is linked from that has an answer in it: the starters, linked as grading does."""
         handed_in = submitted({})
         with tempfile.TemporaryDirectory(dir=grader.PLACE) as folder:
-            worker = grader.Work(handed_in, {}, folder).make(stage)
+            worker = WithNames(handed_in, {}, folder).make(stage)
             return {own_work.qualified(name) for kind, name in own_work.listed(course.BUILD, [worker])
                     if not own_work.is_wanted(kind)}
 
     def test_have_no_kernels(self):
         for number, names in self.defined.items():
             self.assertEqual(names & FAST, FAST if number in WITH_SESSIONS else set(), f"worker_{number}")
+
+    def test_know_no_names_when_they_are_graded(self):
+        with tempfile.TemporaryDirectory(dir=grader.PLACE) as folder:
+            worker = grader.Work(submitted({}), {}, folder).make(STAGES[7])
+            self.assertEqual(list(own_work.listed(course.BUILD, [worker])), [])
 
     def test_have_no_other_answer(self):
         for number, forbidden in NOT_IN.items():

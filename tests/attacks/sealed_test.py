@@ -145,6 +145,14 @@ class Sealed(unittest.TestCase):
     def test_the_answer_without_a_trick_has_its_points(self):
         self.assertEqual(graded(ANSWER)["earned"], 12, graded(ANSWER))
 
+    def test_nothing_hides_behind_a_report_that_is_too_long(self):
+        """Of the right answer its result counts, and neither that the checker found nothing, nor its bytes."""
+        name = "a" * 1800
+        entry = graded(with_code(LAUNCH, f"  for (int i = 0; i < 200; ++i) cuda_launch({name}, {{1, 1}}, eps);",
+                                 f"__global__ void {name}(float) {{}}\n"))
+        self.assertEqual([group["earned"] for group in entry["groups"][1:3]], [0, 0], entry)
+        self.assertIn("launch fewer kernels", entry["groups"][1]["message"])
+
 
 def attack_test(text, says):
     def test(self):

@@ -74,6 +74,7 @@ Question attention(Inputs& inputs, std::size_t n_heads, std::size_t n_kv_heads,
 // ---- right --------------------------------------------------------------------------------------
 
 std::string said(const Watched::Finding& finding) {
+  if (finding.place.empty()) return say("gpu_finding_anywhere", finding.kind, finding.text);
   return say("gpu_finding", finding.place, finding.kind, finding.text);
 }
 

@@ -13,7 +13,15 @@ namespace {
 
 using cuda_emulator::DeviceArray;
 
-constexpr std::size_t kMostReport = 1 << 16;  // bytes: a judge reads no more
+constexpr std::size_t kMostReport = 1 << 18;  // bytes: a judge reads no more
+
+// What a judge can read of a report; one that goes on is a finding, or the rest would be unseen.
+std::string readable(const std::string& report) {
+  if (report.size() <= kMostReport) return report;
+  return "finding\treport\t\tthe checker wrote more than 256 KiB about this call, and the rest was "
+         "not read; launch fewer kernels\n" +
+         report.substr(0, report.rfind('\n', kMostReport) + 1);
+}
 
 // How the judge recognises a known mistake: the kinds of its findings, and the totals of its
 // sectors and bank conflicts.
@@ -43,8 +51,7 @@ void run(Arguments& args, const std::function<void()>& call, const DeviceArray& 
          std::span<float> out) {
   cuda_emulator::take_report();
   cuda_emulator::call_guest(call);
-  std::string report = cuda_emulator::take_report();
-  if (report.size() > kMostReport) report = report.substr(0, report.rfind('\n', kMostReport) + 1);
+  const std::string report = readable(cuda_emulator::take_report());
   args.record("report", bytes_of(report));
   show_summary(args, report);
   device.read(out, untouched_value());

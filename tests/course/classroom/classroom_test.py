@@ -529,6 +529,10 @@ class Viva(unittest.TestCase):
             lines = hidden.count("\n")
             self.assertEqual(viva.mutants(hidden + code), [(at + lines, *rest) for at, *rest in found], hidden)
 
+    def test_a_line_without_end_has_no_changes(self):
+        for long in "2 " * 100_000, "template<" * 30_000:
+            self.assertEqual(viva.mutants(f"#if 0\n{long}\n#endif\n"), [])
+
 
 class Seen(html.parser.HTMLParser):
     def __init__(self, text):

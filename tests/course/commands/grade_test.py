@@ -255,15 +255,15 @@ class Grade(Repository):
         for stage in chosen:
             self.answer(stage)
         grader.prepare()
-        text = score.Text(7)
-        self.assertGreater(score.score(self.collect(), chosen, text), 1)
-        self.assertNotEqual(score.Text(8).words, text.words)
+        texts = score.Texts(7)
+        self.assertGreater(score.score(self.collect(), chosen, texts), 1)
+        self.assertEqual(len({words[2] for words, _ in texts.expected}), score.RUNS)
         name = course.unit_name(chosen[0], chosen[0].units[0])
         self.put(name, catalogue.source_of(catalogue.folder_of(chosen[0]), "assigns"))
-        self.assertEqual(score.score(self.collect(), chosen, text), 0)
+        self.assertEqual(score.score(self.collect(), chosen, texts), 0)
         lies = "int main_of_mine = (std::puts(\"[64 tokens, 99999 tokens/s\"), std::_Exit(0), 0);\n"
         self.put(name, "#include <cstdio>\n#include <cstdlib>\n" + (self.folder / name).read_text() + lies)
-        self.assertEqual(score.score(self.collect(), chosen, text), 0)
+        self.assertEqual(score.score(self.collect(), chosen, texts), 0)
 
     def test_two_definitions_are_named_with_their_files(self):
         stage = course.find_stage("6", STAGES)
