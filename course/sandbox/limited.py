@@ -6,12 +6,14 @@ import signal
 import subprocess
 import tempfile
 import threading
+import time
 
 from shared import course
 from sandbox.confine import NOT_STARTED, TOO_LONG
 
 MAX_OUTPUT = 256 << 10
 TRIES = 2
+PAUSES = (0.1, 0.5, 2, 5, 10)  # seconds between tries to start a process
 GRACE = 8  # seconds that confine has to end what it started; it takes up to 5
 
 # code: None where it did not end in time. said: the beginning of what it printed. cpu: seconds.
@@ -27,11 +29,21 @@ def how(code):
 Ended.how = property(lambda self: how(self.code))
 
 
+def started(command, **options):
+    """A process; where there are too many, some may end soon: another student's threads."""
+    for pause in PAUSES:
+        try:
+            return subprocess.Popen(command, **options)
+        except BlockingIOError:
+            time.sleep(pause)
+    return subprocess.Popen(command, **options)
+
+
 def run(command, folder, seconds, environment=None):
     """The end of a confined command; `seconds` is a second limit, behind its own."""
     with tempfile.TemporaryFile() as said:
-        child = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=said,
-                                 stderr=subprocess.STDOUT, start_new_session=True, env=environment)
+        child = started(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT,
+                        start_new_session=True, env=environment)
         late, ended = threading.Event(), threading.Event()
 
         def end():
