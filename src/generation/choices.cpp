@@ -14,8 +14,10 @@ namespace {
 void check_logits(std::span<const float> logits) {
   for (std::size_t i = 0; i < logits.size(); ++i) {
     if (!std::isnan(logits[i]) && logits[i] != INFINITY) continue;
-    throw Error("the model computed the logit {} for token {}: its weights are broken", logits[i],
-                i);
+    throw Error(
+        "the model computed the logit {} for token {}: the weights are broken, or the code that "
+        "computes with them",
+        logits[i], i);
   }
   if (std::ranges::all_of(logits, [](float logit) { return std::isinf(logit); })) {
     throw Error("the model gives no token any probability");

@@ -78,8 +78,10 @@ TokenId sample(std::span<const float> logits, const SamplerOptions& options, flo
   if (logits.empty()) throw Error("sample: expected at least one logit, found none");
   for (std::size_t i = 0; i < logits.size(); ++i) {
     if (std::isnan(logits[i]) || logits[i] == INFINITY) {
-      throw Error("the model computed the logit {} for token {}: its weights are broken", logits[i],
-                  i);
+      throw Error(
+          "the model computed the logit {} for token {}: the weights are broken, or the code that "
+          "computes with them",
+          logits[i], i);
     }
   }
   const TokenId best = likeliest(logits);

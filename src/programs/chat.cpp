@@ -143,15 +143,11 @@ class Chat {
     const InterruptGuard guard;
     TextPrinter printer;
     bool began = false;
-    char last = '\0';
     const ChatSession::Listener listener = {
         .on_text =
             [&](std::string_view text) {
-              if (!text.empty()) {
-                printer.print(text);
-                began = true;
-                last = text.back();
-              }
+              printer.print(text);
+              began |= !text.empty();
               return !guard.interrupted();
             },
         .on_forgotten =
@@ -164,7 +160,8 @@ class Chat {
     };
     const TextResult result = run(listener);
     totals_.add(result);
-    if (last != '\n') print_now("\n");
+    if (!began) print_now("\n");
+    printer.end_line();
     print_remarks(result, guard.interrupted(), began);
     if (interactive()) print_now("\n");
     if (guard.interrupted() && !interactive()) {

@@ -67,8 +67,14 @@ void print_now(std::string_view text) {
 TextPrinter::TextPrinter() : wrap_(erasable_columns()) {}
 
 void TextPrinter::print(std::string_view piece) {
+  if (!piece.empty()) last_ = piece.back();
   if (!is_terminal(stdout)) return to_stdout(piece);
   to_stdout(wrap_.next(without_controls(piece)));
+}
+
+void TextPrinter::end_line() {
+  if (last_ != '\n') print_now("\n");
+  last_ = '\n';
 }
 
 }  // namespace stagecraft

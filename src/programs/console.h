@@ -27,10 +27,15 @@ void print_now(std::string_view text);
 class TextPrinter {
  public:
   TextPrinter();
+  ~TextPrinter() { end_line(); }  // what comes next may be an error
+  TextPrinter(const TextPrinter&) = delete;
+  TextPrinter& operator=(const TextPrinter&) = delete;
   void print(std::string_view piece);
+  void end_line();  // where a line has begun
 
  private:
   WordWrap wrap_;
+  char last_ = '\n';
 };
 
 }  // namespace stagecraft

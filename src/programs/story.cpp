@@ -170,18 +170,14 @@ void run_story(const StoryFlags& flags) {
 
   const InterruptGuard guard;
   TextPrinter printer;
-  char last = '\n';
   const auto show = [&](std::string_view text) {
-    if (!flags.print_ids && !text.empty()) {
-      printer.print(text);
-      last = text.back();
-    }
+    if (!flags.print_ids) printer.print(text);
     return !guard.interrupted();
   };
   show(!flags.has_ids() ? flags.prompt : tokenizer.decode(prompt));
   const TextResult result = generate_text(tokenizer, session, prompt, options, random, show);
-  if (flags.print_ids) fmt::print("{}", fmt::join(result.tokens, ","));
-  if (flags.print_ids || last != '\n') print_now("\n");
+  if (flags.print_ids) print_now(fmt::format("{}\n", fmt::join(result.tokens, ",")));
+  printer.end_line();
   ids_file.write(result.tokens);
   print_closing_lines(result, session, model.path(), seed);
   if (guard.interrupted()) throw CLI::RuntimeError(InterruptGuard::kExitCode);

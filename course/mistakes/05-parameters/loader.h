@@ -22,10 +22,7 @@ class Loader {
   virtual ~Loader() = default;
 
   Parameters load() {
-    parameters_.embedding = matrix(embedding_name(), config_.vocab_size, config_.dim);
-    load_layers();
-    parameters_.final_norm = vector("model.norm.weight", config_.dim);
-    parameters_.lm_head.weight = head();
+    load_all();
     refuse_leftovers();
     return std::move(parameters_);
   }
@@ -104,6 +101,18 @@ class Loader {
     if (bias) result.bias = vector(name + ".bias", outputs);
     return result;
   }
+
+  virtual void load_all() {
+    load_embedding();
+    load_layers();
+    load_final_norm();
+    load_head();
+  }
+  void load_embedding() {
+    parameters_.embedding = matrix(embedding_name(), config_.vocab_size, config_.dim);
+  }
+  void load_final_norm() { parameters_.final_norm = vector("model.norm.weight", config_.dim); }
+  void load_head() { parameters_.lm_head.weight = head(); }
 
   // ---- the layers ----
 
