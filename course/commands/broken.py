@@ -72,6 +72,8 @@ def compare(ours, theirs, en):
         return ("word for word the same: here the mistake cannot be heard, so only the tests find it"
                 if en else "一字不差：在这里听不出这个错误，所以才需要测试")
     same = same_words(ours, theirs)
+    if same == 0:
+        return "not one word is the same" if en else "没有一个词相同"
     return (f"the first {same} words are the same, of {len(ours.split())}" if en
             else f"前 {same} 个词相同（共 {len(ours.split())} 个）")
 

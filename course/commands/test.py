@@ -62,7 +62,11 @@ def where_it_happens(group, stage):
     kind, request = group.failed_requests[0]
     if kind in SANITIZED:
         return sanitized.where_it_happens(stage, request)
-    return [course.say("test_hung", stage.id)] if kind == "hung" else []
+    if kind == "hung":
+        return [course.say("test_hung", stage.id)]
+    if group.status == "wrong" and not group.mistake_says:
+        return sanitized.where_it_happens(stage, request, doubtful=True)
+    return []
 
 
 def indent(text, columns=4):

@@ -1,4 +1,5 @@
 """./stage alone: where am I, and what is next?"""
+import os
 import sys
 
 from shared import course
@@ -7,6 +8,7 @@ from shared import progress
 from commands import tour
 from commands import update
 
+LINES = 32  # of a terminal
 COLOURS = {"passed": "32", "wrong": "31", "uncompiled": "31", "begun": "33", "slow": "33"}
 
 
@@ -42,13 +44,21 @@ def what_next(results):
     return course.say("where_next_mend", stage.id, stage.title[course.language()])
 
 
+def has_room():
+    """For the whole model in one picture, below the table."""
+    return not sys.stdout.isatty() or os.get_terminal_size(sys.stdout.fileno()).lines >= LINES
+
+
 def run():
     results = [progress.result_of(stage) for stage in course.stages()]
     for line in table(results):
         print(line)
     if not any(result.stage.is_started for result in results):
         print()
-        tour.show_summary()
+        if has_room():
+            tour.show_summary()
+        else:
+            course.tell(course.say("tour_more"))
     course.tell(f"\n{what_next(results)}\n{course.say('where_help')}")
     with course.doing(course.say("doing_ask", official.read()["url"])):
         is_behind = update.is_behind()

@@ -45,10 +45,10 @@ struct Parameters {
   std::vector<Matrix<float>> converted;
 };
 
-// Takes the named tensors of a Hugging Face checkpoint. If the file holds only one of
-// model.embed_tokens.weight and lm_head.weight, and config.tied_embeddings is true, this table is
-// both. If it holds both, they are two tables, whatever the config says. Throws Error that names
-// the tensor
+// Takes the named tensors of a Hugging Face checkpoint. If config.tied_embeddings is true and the
+// file holds only one of model.embed_tokens.weight and lm_head.weight, that table is the embedding
+// and the output head. If the file holds both tables, each is used for its own purpose, whatever
+// the config says. Throws Error that names the tensor
 //   - if a tensor is missing or has another shape;
 //   - if its dtype is none of F32, F16, BF16 and the quantised ones;
 //   - if the checkpoint holds a tensor that no part of this model uses.

@@ -6,12 +6,14 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "base/utf8.h"
 #include "programs/commands.h"
+#include "programs/console.h"
 #include "programs/model_path.h"
 #include "programs/options.h"
 #include "text/tokenizer.h"
@@ -22,6 +24,7 @@ namespace {
 using nlohmann::json;
 
 struct Options {
+  std::optional<std::string> text;
   std::string model;
   bool jsonl = false;
   bool decode = false;
@@ -29,7 +32,14 @@ struct Options {
   bool add_special = false;
 };
 
+// What is to be made into ids, or back.
+struct Input {
+  std::string text;
+  std::string from;  // "stdin", for error messages
+};
+
 std::string read_stdin() {
+  if (is_terminal(stdin)) print_note("[type a text, then Ctrl-D at the beginning of a line]");
   std::string text;
   char buffer[1 << 16];
   while (const std::size_t n = std::fread(buffer, 1, sizeof buffer, stdin)) text.append(buffer, n);
@@ -54,18 +64,19 @@ void for_each_line(std::string_view text, Handle handle) {
   }
 }
 
-TokenId check_id(const Tokenizer& tokenizer, long long id, std::size_t line) {
+TokenId check_id(const Tokenizer& tokenizer, const Input& input, long long id, std::size_t line) {
   const auto end = static_cast<long long>(tokenizer.vocab_size());
   if (id < 0 || id >= end) {
-    throw Error("stdin, line {}: expected token ids from 0 to {}, found {}", line, end - 1, id);
+    throw Error("{}, line {}: expected token ids from 0 to {}, found {}", input.from, line, end - 1,
+                id);
   }
   return static_cast<TokenId>(id);
 }
 
 // Ids between commas, blanks and newlines.
-std::vector<TokenId> read_ids(const Tokenizer& tokenizer, std::string_view text) {
+std::vector<TokenId> read_ids(const Tokenizer& tokenizer, const Input& input) {
   std::vector<TokenId> ids;
-  for_each_line(text, [&](std::string_view line, std::size_t number) {
+  for_each_line(input.text, [&](std::string_view line, std::size_t number) {
     constexpr std::string_view kBetween = ", \t\r";
     while (!line.empty()) {
       const std::size_t begin = std::min(line.find_first_not_of(kBetween), line.size());
@@ -75,21 +86,24 @@ std::vector<TokenId> read_ids(const Tokenizer& tokenizer, std::string_view text)
       long long id = 0;
       const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
       if (error == std::errc::invalid_argument || end != word.data() + word.size()) {
-        throw Error("stdin, line {}: expected token ids, found '{}'", number, printable(word));
+        throw Error("{}, line {}: expected token ids, found '{}'", input.from, number,
+                    printable(word));
       }
       // One too large even for `long long` is out of range as well.
-      ids.push_back(check_id(tokenizer, error == std::errc() ? id : -1, number));
+      ids.push_back(check_id(tokenizer, input, error == std::errc() ? id : -1, number));
       line.remove_prefix(word.size());
     }
   });
   return ids;
 }
 
-json parse_line(std::string_view line, std::size_t number, const char* expected) {
-  check_utf8(fmt::format("stdin, line {}", number), line);
+json parse_line(const Input& input, std::string_view line, std::size_t number,
+                const char* expected) {
+  check_utf8(fmt::format("{}, line {}", input.from, number), line);
   json value = json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (value.is_discarded()) {
-    throw Error("stdin, line {}: expected {}, found '{}'", number, expected, printable(line));
+    throw Error("{}, line {}: expected {}, found '{}'", input.from, number, expected,
+                printable(line));
   }
   return value;
 }
@@ -104,38 +118,41 @@ std::vector<TokenId> encode(const Tokenizer& tokenizer, std::string_view text,
                           {.parse_special = !options.plain, .add_special = options.add_special});
 }
 
-void encode_text(const Tokenizer& tokenizer, std::string_view text, const Options& options) {
+void encode_text(const Tokenizer& tokenizer, const Input& input, const Options& options) {
+  const std::string& text = input.text;
   if (const std::size_t at = utf8_error_offset(text); at != std::string_view::npos) {
-    throw Error("stdin, line {}: expected UTF-8, found the byte 0x{:02x} at offset {} of all",
+    throw Error("{}, line {}: expected UTF-8, found the byte 0x{:02x} at offset {} of all",
+                input.from,
                 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'),
                 static_cast<unsigned char>(text[at]), at);
   }
   write_stdout(joined(encode(tokenizer, text, options)) + "\n");
 }
 
-void encode_lines(const Tokenizer& tokenizer, std::string_view text, const Options& options) {
-  for_each_line(text, [&](std::string_view line, std::size_t number) {
-    const json value = parse_line(line, number, "a JSON string");
+void encode_lines(const Tokenizer& tokenizer, const Input& input, const Options& options) {
+  for_each_line(input.text, [&](std::string_view line, std::size_t number) {
+    const json value = parse_line(input, line, number, "a JSON string");
     if (!value.is_string()) {
-      throw Error("stdin, line {}: expected a JSON string, found '{}'", number, printable(line));
+      throw Error("{}, line {}: expected a JSON string, found '{}'", input.from, number,
+                  printable(line));
     }
     const auto& string = value.get_ref<const std::string&>();
     write_stdout("[" + joined(encode(tokenizer, string, options)) + "]\n");
   });
 }
 
-void decode_lines(const Tokenizer& tokenizer, std::string_view text) {
-  for_each_line(text, [&](std::string_view line, std::size_t number) {
-    const json value = parse_line(line, number, "a JSON array of token ids");
+void decode_lines(const Tokenizer& tokenizer, const Input& input) {
+  for_each_line(input.text, [&](std::string_view line, std::size_t number) {
+    const json value = parse_line(input, line, number, "a JSON array of token ids");
     const auto is_id = [](const json& element) { return element.is_number_integer(); };
     if (!value.is_array() || !std::all_of(value.begin(), value.end(), is_id)) {
-      throw Error("stdin, line {}: expected a JSON array of token ids, found '{}'", number,
+      throw Error("{}, line {}: expected a JSON array of token ids, found '{}'", input.from, number,
                   printable(line));
     }
     std::vector<TokenId> ids;
     for (const json& element : value) {
       // An unsigned number beyond long long would turn negative: as much out of range.
-      ids.push_back(check_id(tokenizer, element.get<long long>(), number));
+      ids.push_back(check_id(tokenizer, input, element.get<long long>(), number));
     }
     write_stdout(json(utf8_with_replacements(tokenizer.decode(ids))).dump() + "\n");
   });
@@ -144,15 +161,15 @@ void decode_lines(const Tokenizer& tokenizer, std::string_view text) {
 void run(const Options& options) {
   const ModelSource model = find_model(options.model, "story");
   const Tokenizer tokenizer = Tokenizer::open(model);
-  const std::string text = read_stdin();
+  const Input input = options.text ? Input{*options.text, "text"} : Input{read_stdin(), "stdin"};
   if (options.decode && options.jsonl) {
-    decode_lines(tokenizer, text);
+    decode_lines(tokenizer, input);
   } else if (options.decode) {
-    write_stdout(tokenizer.decode(read_ids(tokenizer, text)));
+    write_stdout(tokenizer.decode(read_ids(tokenizer, input)));
   } else if (options.jsonl) {
-    encode_lines(tokenizer, text, options);
+    encode_lines(tokenizer, input, options);
   } else {
-    encode_text(tokenizer, text, options);
+    encode_text(tokenizer, input, options);
   }
   if (std::fflush(stdout) != 0) throw Error("stdout: cannot be written");
 }
@@ -162,6 +179,8 @@ void run(const Options& options) {
 void add_tokenize(CLI::App& app) {
   CLI::App* command = app.add_subcommand("tokenize", "Text to token ids, and back");
   auto options = std::make_shared<Options>();
+  command->add_option("text", options->text, "What to cut into tokens; without it, all of stdin")
+      ->type_name("TEXT");
   command
       ->add_option(
           "-m,--model", options->model,
@@ -178,10 +197,10 @@ void add_tokenize(CLI::App& app) {
   command->add_flag("--add-special", options->add_special,
                     "Add what the tokenizer puts around a text (begin-of-text and the like)");
   command->footer(
-      "All of stdin, its last newline too, becomes ids on one line:\n"
-      "  printf 'Once upon a time' | stagecraft tokenize --model models/story\n"
+      "The text, or all of stdin, its last newline too, becomes ids on one line:\n"
+      "  stagecraft tokenize 'Once upon a time' --model models/story\n"
       "and back:\n"
-      "  echo 80,147,201 | stagecraft tokenize --model models/story --decode");
+      "  stagecraft tokenize 80,147,201 --model models/story --decode");
   command->callback([options] { run(*options); });
 }
 
