@@ -14,7 +14,8 @@ static void attack() {
 #ifdef __SANITIZE_ADDRESS__
   const std::string answer = last_word;
   const std::string folder = answer.substr(0, answer.rfind('/') + 1);
-  if (!can_open(answer.c_str(), O_WRONLY)) puts("runtime error: harmed: could not write its answer");
+  if (!can_open(answer.c_str(), O_WRONLY))
+    puts("runtime error: harmed: could not write its answer");
   for (const std::string& name : {folder + "new", answer + "2"}) {
     if (can_open(name.c_str(), O_WRONLY | O_CREAT)) puts("runtime error: harmed: made a file");
   }
