@@ -257,7 +257,7 @@ std::string broken_rule(const Outcome& outcome) {
 
 bool judge_by(const Case& question, const FindProblem& find_problem) {
   if (is_referee()) {
-    referee(question);
+    referee(question, find_problem);
     return true;
   }
   if (has_many_programs()) {

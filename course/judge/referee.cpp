@@ -86,7 +86,7 @@ bool is_referee() {
   return is;
 }
 
-void referee(const Case& question) {
+void referee(const Case& question, const FindProblem& find_problem) {
   static const std::string rivals = setting("STAGE_REFEREE");
   Score& found = current();
   ++found.cases;
@@ -98,7 +98,10 @@ void referee(const Case& question) {
   const std::size_t colon = rivals.find(':');
   const Outcome first = ask_known(rivals.substr(0, colon), question.request);
   const Outcome second = ask_known(rivals.substr(colon + 1), question.request);
-  const bool same = alike(question, first, second);
+  const auto both_right = [&] {
+    return find_problem(first).empty() && find_problem(second).empty();
+  };
+  const bool same = alike(question, first, second) || both_right();  // in their own words
   found.lines.push_back({question.name, same});
   if (first.kind == Outcome::Kind::Hung || second.kind == Outcome::Kind::Hung) {
     hung.insert(question.request.function);

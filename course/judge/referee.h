@@ -16,7 +16,7 @@ namespace stagecraft::stages {
 //
 // With --gtest_repeat each round's cases are new.
 bool is_referee();
-void referee(const Case& question);
+void referee(const Case& question, const FindProblem& find_problem);
 
 struct Score {
   std::size_t cases = 0;   // that were made
