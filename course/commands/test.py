@@ -30,6 +30,9 @@ def tell(result, brief=False):
         tell_group(group)
         if group is first or group.status != "wrong":
             explain(group, stage)
+        if group is first and stage.has_pages and result.part is None:  # it may not be begun
+            page = stage.page(group.part).relative_to(course.ROOT)
+            course.tell(indent(course.say("test_of_part", f"{stage.id}.{group.part}", page)))
     others = [group for group in result.groups if group.status == "wrong" and group is not first]
     apart = dict.fromkeys(group.file for group in others if group.file != first.file)
     if others:

@@ -44,6 +44,10 @@ double largest(const std::vector<double>& values) {
   return found;
 }
 
+bool is_all_zero(const Tensor& tensor) {
+  return std::ranges::all_of(tensor.values, [](float value) { return value == 0.0f; });
+}
+
 bool same(float student, float mistake, double allowed) {
   if (std::isnan(student) || std::isnan(mistake)) {
     return std::isnan(student) && std::isnan(mistake) &&
@@ -56,11 +60,12 @@ bool same(float student, float mistake, double allowed) {
 
 // Two wrong answers are the same if they are as near to each other as the case allows a right one
 // to be to the truth; where the wrong numbers are larger than the right ones, alone or all
-// together, so is their rounding.
+// together, so is their rounding. What was never computed is 0: numbers near 0 are something else.
 bool same(const Tensor& student, const Tensor& mistake, const Expected& expected) {
   const std::size_t n = expected.values.size();
   if (student.shape != mistake.shape) return false;
   if (student.values.size() != n) return student.values == mistake.values;  // tokens: one too many
+  if (is_all_zero(student) != is_all_zero(mistake)) return false;
   const double right = largest(expected.values);
   const double wrong = largest({mistake.values.begin(), mistake.values.end()});
   const double scale = right > 0.0 ? std::max(1.0, wrong / right) : 1.0;
@@ -142,9 +147,11 @@ std::size_t evidence(const Asked& asked) {
   if (response.status == Response::Status::Threw || question.expected.empty()) return 1;
   std::size_t wrong = 0;
   bool whole = !response.overrun.empty() || !response.changed_input.empty();
+  bool all_agree = true;  // then the case itself compares two outputs
   for (const Output& output : outputs_of(question)) {
     const Tensor* got = find(response, output.name);
     if (got == nullptr || agrees(*output.expected, *got)) continue;
+    all_agree = false;
     if (output.expected->whole) {
       whole = true;
     } else {
@@ -152,7 +159,7 @@ std::size_t evidence(const Asked& asked) {
     }
     if (!question.on_the_way.empty()) break;
   }
-  return wrong >= kNoAccident ? kConvincing : whole ? 1 : 0;
+  return wrong >= kNoAccident ? kConvincing : whole || all_agree ? 1 : 0;
 }
 
 struct Candidate {

@@ -263,6 +263,24 @@ TEST(AttentionWholePrompt, LetsNoQueryLookAhead) {
   judge(one);
 }
 
+TEST(AttentionWholePrompt, MasksScoresOfAnySize) {
+  Inputs inputs;
+  Case one = fresh_attention(inputs, 5, 0, 1, 1, 8);
+  // The scores of key j are near -58,000 + 11,600 j: a future key wins where its score becomes
+  // -10,000, and where 10,000 is taken from it.
+  Tensor& q = one.request.inputs.at("q");
+  Tensor& k = one.request.inputs.at("k");
+  for (float& number : q.values) number = 128.0f;
+  for (std::size_t i = 0; i < k.values.size(); ++i)
+    k.values[i] = -160.0f + 32.0f * static_cast<float>(i / 8);
+  const TwinAttention twin =
+      twin_attention(exact(q), exact(k), exact(one.request.inputs.at("v")), 1, 1, 0);
+  one.name = "scores below -10000";
+  one.expected = {{"probabilities", twin.probabilities}, {"out", twin.out}};
+  one.on_the_way = {{"probabilities", twin.probabilities}};
+  judge(one);
+}
+
 TEST(AttentionGroupsAndPast, EqualsPyTorch) {
   judge_dumps("attention", [](const Case& one) { return !is_whole_prompt(one); });
 }

@@ -82,6 +82,10 @@ class Where(Repository):
         self.assertIn("6 of 50 points", text)
         self.assertNotIn("reference versions", text)
         self.assertTrue(text.splitlines()[-1].startswith("write it in "), text)
+        self.write("06-self-attention/softmax.cpp", "WRONG")
+        self.assertIn("(this group tests part 6.2: stages/06-self-attention/2-softmax.md)",
+                      self.run_tool("test", "6", code=1))
+        self.assertNotIn("(this group tests", self.run_tool("test", "6.2", code=1))
 
     def test_what_is_right_and_slow_has_the_points_of_its_bands_and_is_no_mistake(self):
         self.write("09-simd/matmul_packed.cpp", "SLOW")

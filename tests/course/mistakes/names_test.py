@@ -5,8 +5,9 @@
 Mutants of right programs of the catalogue, each with one small change, and pairs of its mistakes in one
 program are judged like a student's. A name is right if the named program and this one give the same answers
 to fresh cases of so many rounds, numbers that neither was asked before; of a name that explains some of the
-failing cases, to the cases that it explains. For a pair, one of the two is right as well. Prints how many
-names were given; fails if one was wrong. Standard library only; the catalogues are built already.
+failing cases, to the cases that it explains. Of a pair, or of a mutant that is the mistake itself, the names
+are right as well: two programs that read outside an argument need not read the same. Prints how many names
+were given; fails if one was wrong. Standard library only; the catalogues are built already.
 """
 import argparse
 import concurrent.futures
@@ -38,19 +39,25 @@ TITLE = re.compile(r"[^:\n]*")  # of a failure: the case's name, which a descrip
 FRESH = 1 << 61  # seeds that no gate has drawn
 
 
+def code(text):
+    """All but the first line, which says what the program is."""
+    return text.split("\n", 1)[1]
+
+
 def line_at(text, at):
     return text[text.rfind("\n", 0, at) + 1:].split("\n", 1)[0].strip()
 
 
 def mutants(text):
-    """(the line as it was, the program) of every program that one change makes of this one."""
+    """(the line as it was and is, the program) of every program that one change makes of this one."""
     begin = text.index("namespace stagecraft")
     for pattern, new in CHANGES:
         for found in re.finditer(pattern, text[begin:]):
             at = begin + found.start()
-            yield line_at(text, at), text[:at] + found.expand(new) + text[begin + found.end():]
+            changed = text[:at] + found.expand(new) + text[begin + found.end():]
+            yield f"{line_at(text, at)} became {line_at(changed, at)}", changed
     for found in STATEMENT.finditer(text, begin):
-        yield line_at(text, found.end() - 1), text[:found.start()] + text[found.end():]
+        yield f"{line_at(text, found.end() - 1)} was left out", text[:found.start()] + text[found.end():]
 
 
 def pairs(folder, programs):
@@ -116,7 +123,7 @@ class Workshop:
         for group in named:
             print(f"  {name} {group.name}: {group.mistake}{' (in part)' if group.mistake_in_part else ''}", flush=True)
         if not result.has_mistake:  # right as well, or the gate has a hole: a person has to look
-            print(f"  {name}: not noticed, where this stood: {about}", flush=True)
+            print(f"  {name}: not noticed: {about}", flush=True)
         return ("named" if named else "without a name") if result.has_mistake else "not noticed", len(named), wrong
 
 
@@ -153,8 +160,11 @@ def main():
             bases = sorted({one["of"] for one in programs if "of" in one})
             texts = {text: f"{base}: {line}" for base in bases for line, text in mutants((folder / base).read_text())}
             share = [total // len(stages) + (at < total % len(stages)) for total in (options.mutants, options.pairs)]
+            known = {code(catalogue.source(folder, one)): catalogue.name_of(one)
+                     for one in programs if "en" in one and "of" in one}
             for n, text in enumerate(spread(sorted(texts), share[0], dice)):
-                jobs.append((shop, f"mutant_{stage.number}_{n}", texts[text], text, ()))
+                itself = [known[code(text)]] if code(text) in known else []
+                jobs.append((shop, f"mutant_{stage.number}_{n}", texts[text], text, itself))
             for names, text in spread(pairs(folder, programs), share[1], dice):
                 jobs.append((shop, f"pair_{stage.number}_{'_and_'.join(names)}", "two mistakes", text, names))
         for end, names, mistaken in pool.map(lambda job: job[0].judge(*job[1:]), jobs):
