@@ -95,7 +95,7 @@ def run():
     parser = Parser("broken")
     parser.add_argument("stage")
     parser.add_argument("name", nargs="?")
-    parser.add_argument("options", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    parser.add_argument("options", nargs=argparse.REMAINDER, help=argparse.SUPPRESS).required = False
     options = parser.parse_args()
     en = course.language() == "en"
     stage = course.find_stage(options.stage, course.stages())

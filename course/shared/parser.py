@@ -62,5 +62,9 @@ class Parser(argparse.ArgumentParser):
             action.help = course.say(f"{self.key}_{action.dest}")
         return action
 
+    def print_usage(self, file=None):  # where the command line is wrong
+        super().print_usage(file)
+        print(self.epilog.splitlines()[0], file=file)
+
     def error(self, message):
         super().error(message.removeprefix("argument "))  # "--seed: ..." will do; never Chinese before 3.11

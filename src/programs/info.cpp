@@ -6,9 +6,6 @@
 #include "backends/cpu/packed_weights.h"
 #include "base/error.h"
 #include "checkpoint/checkpoint.h"
-#include "checkpoint/flm.h"
-#include "checkpoint/gguf.h"
-#include "checkpoint/llama2c.h"
 #include "checkpoint/safetensors.h"
 #include "generation/session.h"
 #include "model/description.h"
@@ -21,8 +18,8 @@
 #include "text/builtin_chat_templates.h"
 #include "text/chat_format.h"
 #include "text/chat_template_source.h"
-#include "text/formats/llama2c_tokenizer.h"
 #include "text/tokenizer.h"
+#include "text/tokenizer_source.h"
 
 namespace stagecraft {
 namespace {
@@ -251,15 +248,6 @@ std::string template_text(const ModelSource& model, const Tokenizer& tokenizer) 
   }
   const BuiltinChatTemplate* builtin = guess_chat_template(tokenizer);
   return builtin == nullptr ? "none" : fmt::format("none; its tokens are {}'s", builtin->name);
-}
-
-bool has_tokenizer(const ModelSource& model) {
-  if (const auto file = model.gguf()) return file->metadata().has("tokenizer.ggml.tokens");
-  if (const auto file = model.llama2c()) {
-    return find_llama2c_tokenizer(model.path(), file->header().vocab_size).has_value();
-  }
-  if (const auto file = model.flm()) return !file->vocabulary().empty();
-  return tokenizer_file(model.path()).has_value();
 }
 
 void print_tokenizer(const ModelSource& model) {

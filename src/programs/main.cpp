@@ -21,15 +21,20 @@ void print_error(const char* message) {
   print_message(fmt::format("stagecraft: {}", printable(message, 4096)));
 }
 
+std::string where_it_is_said(const CLI::App& app) {
+  const auto commands = app.get_subcommands();
+  return fmt::format("; 'stagecraft {}--help' lists what there is",
+                     commands.empty() ? "" : commands.front()->get_name() + " ");
+}
+
 // What is on the command line and nobody asked for.
 std::string unexpected_argument(const CLI::App& app) {
   const std::vector<std::string> extra = app.remaining(true);
   const std::string first = extra.empty() ? "" : extra.front();
-  const auto commands = app.get_subcommands();
   const bool option = first.starts_with('-');
-  return fmt::format("unexpected {} '{}'; 'stagecraft {}--help' lists what there is",
-                     option ? "option" : (commands.empty() ? "command" : "argument"), first,
-                     commands.empty() ? "" : commands.front()->get_name() + " ");
+  return fmt::format("unexpected {} '{}'{}",
+                     option ? "option" : (app.get_subcommands().empty() ? "command" : "argument"),
+                     first, where_it_is_said(app));
 }
 
 int run(int argc, char** argv) {
@@ -53,6 +58,9 @@ int run(int argc, char** argv) {
     return error.get_exit_code();  // a command that ran, and answers with a code of its own
   } catch (const CLI::ExtrasError&) {
     print_error(unexpected_argument(app).c_str());
+    return kBadCommandLine;
+  } catch (const CLI::RequiredError& error) {
+    print_error((error.what() + where_it_is_said(app)).c_str());
     return kBadCommandLine;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {  // --help, --version

@@ -6,6 +6,7 @@
 #include "text/formats/flm_tokenizer.h"
 #include "text/formats/gguf_tokenizer.h"
 #include "text/formats/llama2c_tokenizer.h"
+#include "text/tokenizer.h"
 
 namespace stagecraft {
 
@@ -21,6 +22,15 @@ std::optional<Json> describe_tokenizer(const ModelSource& model) {
     return describe_llama2c_tokenizer(model.path(), std::nullopt);
   }
   return std::nullopt;
+}
+
+bool has_tokenizer(const ModelSource& model) {
+  if (const auto file = model.gguf()) return file->metadata().has("tokenizer.ggml.tokens");
+  if (const auto file = model.llama2c()) {
+    return find_llama2c_tokenizer(model.path(), file->header().vocab_size).has_value();
+  }
+  if (const auto file = model.flm()) return !file->vocabulary().empty();
+  return tokenizer_file(model.path()).has_value();
 }
 
 }  // namespace stagecraft

@@ -11,4 +11,8 @@ namespace stagecraft {
 // nullopt for a folder and for any other file. Throws Error naming the file.
 std::optional<Json> describe_tokenizer(const ModelSource& model);
 
+// Whether the model has a vocabulary, in the file or beside it. Throws Error if a file cannot be
+// read; a vocabulary that is wrong is found by Tokenizer::open.
+bool has_tokenizer(const ModelSource& model);
+
 }  // namespace stagecraft
