@@ -152,7 +152,8 @@ def compare(mine, ours, why_not, times, slower="mine_slower"):
     while same < min(len(mine), len(ours)) and mine[same] == ours[same]:
         same += 1
     if same < max(len(mine), len(ours)):
-        return course.say(why_not, same, len(ours))
+        at_once = same == 0 and why_not == "mine_differs"
+        return course.say("mine_differs_at_once" if at_once else why_not, same, len(ours))
     line = course.say("mine_same", same)
     if times[0] > SLOWER[0] * times[1] and times[0] > times[1] + SLOWER[1]:
         line += ("；" if course.language() == "zh" else "; ") + course.say(slower, times[0] / times[1])
