@@ -358,6 +358,8 @@ def main():
             run_tests()
         except Failed:
             failed.append("tests")
+    if failed:  # ctest's last line may be of success
+        print(f"selftest: failed: {', '.join(failed)}", file=sys.stderr)
     return 1 if failed else 0
 
 

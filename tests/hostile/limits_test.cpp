@@ -89,7 +89,9 @@ TEST(Limits, WeightsThatAreNoNumbersEndInOneLine) {
   const LimitedRun run = run_limited(story_with(tiny, {"--threads", "1"}));
   EXPECT_EQ(run.code, 1) << run.ended_by;
   EXPECT_TRUE(run.err.starts_with("stagecraft: the model computed the logit ")) << run.err;
-  EXPECT_TRUE(run.err.ends_with("nan for token 0: the weights are broken, or the code that computes with them\n")) << run.err;
+  EXPECT_TRUE(run.err.ends_with(
+      "nan for token 0: the weights are broken, or the code that computes with them\n"))
+      << run.err;
 }
 
 }  // namespace
