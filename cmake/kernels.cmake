@@ -10,7 +10,9 @@ else()
   set(kernels_for other)
 endif()
 
-set(kernel_options -fno-math-errno)
+# The speed of a loop depends on where in a cache line it begins. Without the alignment, a change in a file that has
+# nothing to do with the kernels made prompts 2% slower.
+set(kernel_options -fno-math-errno -falign-functions=64)
 # GCC 12 takes the undefined upper half of its own intrinsics for a variable nobody set.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND kernel_options -Wno-uninitialized -Wno-maybe-uninitialized)

@@ -3,6 +3,7 @@
     ./stage bench --against llama-bench --model FILE.gguf             llama.cpp's program, and its options
     ./stage bench --against "run MODEL.bin -z TOK.bin" --model DIR    llama2.c's, generation alone
     ./stage bench --against OTHER/build/release/src/stagecraft --model A,B,C    a stagecraft built elsewhere
+    ./stage bench --against llama-server --model FILE.gguf            llama.cpp's server, and its options; ours is ./stage serve
 
 The two in turn, round after round, both pinned to the same processors: what is quoted is the median of
 each and of the ratios of neighbours, which hold when the machine's speed drifts.
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 
+import against_server
 import repository
 
 BEHIND = 0.97  # a ratio below which a whole spread says that we are slower
@@ -111,13 +113,18 @@ def main():
     parser.add_argument("-p", "--prompt", type=int, default=512, metavar="N")
     parser.add_argument("-n", "--generate", type=int, default=128, metavar="N")
     parser.add_argument("-d", "--depth", type=numbers, default=[0], metavar="N,N")
+    parser.add_argument("--clients", type=numbers, default=[1, 4, 16, 64], metavar="N,N", help="of a server, at the same time")
     parser.add_argument("-r", "--rounds", type=int, default=5, metavar="N")
     options = parser.parse_args([word for word in sys.argv[1:] if word != "bench"])
     repository.build("stagecraft")
     command = shlex.split(options.against)
     rows = []
     for model in options.model.split(","):
-        compare_model(options, command, model, rows)
+        if any(word.endswith("llama-server") for word in command):
+            with tempfile.TemporaryDirectory() as folder:
+                against_server.compare_servers(options, command, model, folder)
+        else:
+            compare_model(options, command, model, rows)
     if len(rows) > 1:
         mean = statistics.geometric_mean(ratio for _, ratio, _, _ in rows)
         behind = [title for title, _, _, highest in rows if highest < BEHIND]
