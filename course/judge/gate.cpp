@@ -236,7 +236,7 @@ void drop_numbers(Outcome& outcome, bool right, std::size_t& kept) {
 std::string broken_rule(const Outcome& outcome) {
   switch (outcome.kind) {
     case Outcome::Kind::Crashed:
-      return say("crashed", outcome.detail);
+      return outcome.stopped_by_a_trap() ? say("trapped") : say("crashed", outcome.detail);
     case Outcome::Kind::Hung:
       return say("hung", outcome.detail);
     case Outcome::Kind::Exited:

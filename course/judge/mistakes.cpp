@@ -141,6 +141,7 @@ constexpr std::size_t kConvincing = 2;  // how much evidence names a mistake
 
 // How much it says that another program fails here in the same way.
 std::size_t evidence(const Asked& asked) {
+  if (asked.outcome.stopped_by_a_trap()) return 1;
   if (asked.outcome.kind != Outcome::Kind::Answered) return 0;
   const Response& response = asked.outcome.response;
   const Case& question = *asked.question;

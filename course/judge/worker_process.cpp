@@ -193,6 +193,10 @@ Outcome outcome_of(std::optional<int> status, const fs::path& response, unsigned
   return outcome;
 }
 
+bool Outcome::stopped_by_a_trap() const {
+  return kind == Kind::Crashed && (detail == ::strsignal(SIGILL) || detail == ::strsignal(SIGTRAP));
+}
+
 Outcome run_worker(const fs::path& worker, const Request& request, std::size_t most) {
   static unsigned hung = 0;
   const unsigned seconds = seconds_for(hung, spent());

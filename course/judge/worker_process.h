@@ -19,6 +19,10 @@ struct Outcome {
   std::string detail;    // a signal's name, an exit code, seconds, or why the answer can't be read
   std::string printed;   // what it wrote to stdout and stderr, cut to its beginning
   double seconds = 0.0;  // of processor time, by the kernel's account
+
+  // Crashed where it made an integer of NaN or of a number that is too large for it: students' code
+  // is compiled with traps for that (course/cmake/stages.cmake).
+  bool stopped_by_a_trap() const;
 };
 
 // Starts `worker` on the request in a process of its own, under limits of time, memory and output.

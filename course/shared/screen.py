@@ -15,6 +15,8 @@ import unicodedata
 # begins something.
 WORDS = re.compile(r"\s+|[（《【「『]*(?:[^\s\u2e80-\uffef]+|.)[，。；：！？、）》】」』]*")
 COLOUR = re.compile(r"\033\[[\d;]*m")
+# Colours stay; a text that fits the screen ends by itself; the last line says what nobody guesses.
+PAGER = r"FRXPs-- space\: next page, q\: end --"
 PATIENCE = 1.0  # seconds: what takes longer is named
 
 
@@ -106,7 +108,7 @@ def page(lines):
         return
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the pager's
     try:
-        subprocess.run(words, input=text.encode(), env={"LESS": "FRX", **os.environ})
+        subprocess.run(words, input=text.encode(), env={"LESS": PAGER, **os.environ})
     finally:
         signal.signal(signal.SIGINT, before)
 

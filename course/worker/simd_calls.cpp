@@ -36,7 +36,7 @@ void call_matmul_packed(Arguments& args) {
   const auto b = args.lent_matrix("b");
   PackedMatrix first = pack_b(b);
   const PackedMatrix packed = std::move(first);
-  const PackedMatrix other = pack_b(args.matrix("other"));
+  const PackedMatrix other = pack_b(args.matrix("another_b"));
   const Gone gone(b);
   matmul_packed(a, packed, args.out_matrix("c", a.rows(), packed.rows));
   if (!args.has("each row alone")) return;

@@ -9,7 +9,7 @@ namespace stagecraft {
 // 32 numbers in 34 bytes, ggml's Q8_0 as GGUF files hold it: number i is scale * q[i].
 struct BlockQ8_0 {
   static constexpr std::size_t kSize = 32;
-  std::uint16_t scale;  // the bits of an f16
+  std::uint16_t scale;  // the bits of an f16; in a file of another program it may be negative
   std::int8_t q[kSize];
 };
 static_assert(sizeof(BlockQ8_0) == 34);

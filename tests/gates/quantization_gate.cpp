@@ -113,7 +113,8 @@ TEST(Quantize, OfZerosIsZeros) {
   Inputs inputs;
   Tensor x = inputs.tensor({3 * kBlock});
   for (std::size_t i = kBlock; i < 2 * kBlock; ++i) x.values[i] = 0.0f;
-  judge_quantize("a block of zeros between two others", x);
+  if (!judge_quantize("a block of zeros between two others", x)) return;
+  judge_quantize("a block of zeros", {{kBlock}, std::vector<float>(kBlock, 0.0f)});
 }
 
 // Blocks in which another way to the same number rounds to another one: by x / d, or by the d that
@@ -277,7 +278,10 @@ TEST(DotOfBlocks, KeepsTheScaleOfEachBlock) {
   small.scales.assign(3, 0x0155);  // 341 * 2^-24: subnormal as f16
   Blocks large = random_blocks(inputs, 9 * 3);
   large.scales.assign(9 * 3, 0x63d0);  // 1000
-  judge_dot("subnormal scales by large ones", small, large);
+  if (!judge_dot("subnormal scales by large ones", small, large)) return;
+  Blocks negative = random_blocks(inputs, 3);
+  for (int& scale : negative.scales) scale |= 0x8000;  // the sign of an f16
+  judge_dot("negative scales", negative, random_blocks(inputs, 9 * 3));
 }
 
 // The largest products there are, all of one sign: 32 times 128 times 128 is 524,288.
@@ -358,8 +362,9 @@ TEST(QuantizedModel, IsHardlyMoreSurprisedThanTheModel) {
 // ---- fast ---------------------------------------------------------------------------------------
 
 // Our answer is 5 to 8 times the loop on a Skylake with a neighbour on its core, and 11 to 13% of
-// that core.
-constexpr Band kBands[] = {{2, 0.03}, {3, 0.05}, {4, 0.07}, {5, 0.09}};
+// that core. Plain loops reach 9% of a Zen 5: the compiler makes SIMD of them. So the last band
+// must lie above.
+constexpr Band kBands[] = {{2, 0.03}, {3, 0.06}, {4, 0.09}, {5, 0.11}};
 constexpr std::size_t kWidth = 512;
 constexpr std::size_t kSteps = 2000;
 constexpr std::size_t kTextbookSteps = 250;

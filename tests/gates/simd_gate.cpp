@@ -17,7 +17,7 @@ Case packed_case(const std::string& name, const Tensor& a, const Tensor& b) {
   for (float& value : other.values) value = 3.0f - value;
   const Tensor c = filled({a.rows(), b.rows()}, 0.0f);
   return {name,
-          {"matmul_packed", {{"a", a}, {"b", b}, {"other", other}}, {}},
+          {"matmul_packed", {{"a", a}, {"b", b}, {"another_b", other}}, {}},
           {{"c", twin_matmul_transb(1.0, exact(a), b, 0.0, c)}}};
 }
 
@@ -36,7 +36,9 @@ TEST(MatmulPacked, EqualsPyTorch) {
   for (Case one : dumped_cases("matmul_transb")) {
     if (one.request.scalars.at("alpha") != 1.0 || one.request.scalars.at("beta") != 0.0) continue;
     const auto& inputs = one.request.inputs;
-    Case question = packed_case(one.name, inputs.at("a"), inputs.at("b"));
+    const Tensor& a = inputs.at("a");
+    const Tensor& b = inputs.at("b");
+    Case question = packed_case(sizes(a.shape[0], b.shape[0], a.shape[1]), a, b);
     question.expected = one.expected;
     if (!judge(question)) return;
   }
@@ -142,8 +144,8 @@ TEST(MatmulPacked, AnswersForTheNumbersThatAreThereNow) {
 // A single row waits for the second cache, so its bands end lower. Our answer reaches the last ones
 // on a Skylake that shares its core with a neighbour, where it was 14 times the loop and 27% of the
 // core.
-constexpr Band kBandsOfOneRow[] = {{4, 0.05}, {8, 0.10}, {10, 0.15}, {12, 0.20}};
-constexpr Band kBandsOfManyRows[] = {{4, 0.05}, {8, 0.15}, {12, 0.30}, {18, 0.45}};
+constexpr Band kBandsOfOneRow[] = {{4, 0.07}, {8, 0.10}, {10, 0.15}, {12, 0.20}};
+constexpr Band kBandsOfManyRows[] = {{4, 0.07}, {8, 0.15}, {12, 0.30}, {18, 0.45}};
 
 struct Size {
   std::size_t rows;
