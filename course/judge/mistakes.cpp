@@ -234,16 +234,18 @@ class Failures {
       ask_next(one);
     }
     const fs::path worker = folder_ / one.name;
-    if (one.n_reproduced < least || one.evidence < kConvincing) return false;
+    if (one.n_reproduced < least) return false;
     const auto as_right = [&](const Asked& asked) {
       return !asked.right || !counts(asked) || mistakes_.is_right(worker, asked);
     };
     if (!std::ranges::all_of(asked_, as_right)) return false;
     for (std::size_t i = 0; i < asked_.size(); ++i) {
       if (i >= suite_.first && i < suite_.last) continue;
-      one.n_elsewhere += !asked_[i].right && mistakes_.reproduces(worker, asked_[i]);
+      if (asked_[i].right || !mistakes_.reproduces(worker, asked_[i])) continue;
+      one.n_elsewhere += 1;
+      one.evidence += evidence(asked_[i]);
     }
-    return true;
+    return one.evidence >= kConvincing;
   }
 
  private:

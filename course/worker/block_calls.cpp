@@ -70,28 +70,30 @@ void call_attention_block(Arguments& args) {
   config.norm_eps = static_cast<float>(args.scalar("eps"));
   config.dim = x.cols();
   config.ffn_dim = 1;
-  config.n_layers = 1;
+  config.n_layers = 3;
   config.n_heads = args.size("n_heads");
   config.n_kv_heads = args.size("n_kv_heads");
   config.head_dim = args.size("head_dim");
   config.rope.theta = args.scalar("rope_theta");
   config.qk_norm = qk_norm;
-  config.windows = {args.size("window")};
+  // In the middle of three layers: the cache and the windows of the others must not be taken.
+  constexpr std::size_t kLayer = 1;
+  config.windows = {1, args.size("window"), 1};
 
   const std::size_t kv_len = past_k.rows() + x.rows();
   KvCache cache(config, kv_len);
-  cache.append(0, past_k, past_v);
+  cache.append(kLayer, past_k, past_v);
   cache.advance(past_k.rows());
   Workspace workspace = workspace_for(config, x.rows(), kv_len);
   start_operator_record();
-  attention_block(config, p, 0, x, cache, workspace);
+  attention_block(config, p, kLayer, x, cache, workspace);
   if (cache.length() != past_k.rows()) args.tell_changed("cache.length()");
   // What the contract says is left behind shows three steps more.
   const auto new_rows = [&](MatrixView<const float> all) {
     return all.row_range(past_k.rows(), x.rows());
   };
-  args.record("v", new_rows(cache.values(0, kv_len)));
-  args.record("k_rope", new_rows(cache.keys(0, kv_len)));
+  args.record("v", new_rows(cache.values(kLayer, kv_len)));
+  args.record("k_rope", new_rows(cache.keys(kLayer, kv_len)));
   args.record("attn_probs", workspace.probabilities_for(config.n_heads, x.rows(), kv_len));
   // v may be wrong before it comes to the cache.
   name_operators({{p.norm.data(), "attn_norm"},
@@ -100,8 +102,8 @@ void call_attention_block(Arguments& args) {
                   {p.v.weight.data(), "v"},
                   {p.o.weight.data(), "attn_proj"}},
                  x.rows(), args);
-  args.record("cached keys", cache.keys(0, kv_len));
-  args.record("cached values", cache.values(0, kv_len));
+  args.record("cached keys", cache.keys(kLayer, kv_len));
+  args.record("cached values", cache.values(kLayer, kv_len));
   args.record("scratch probabilities",
               workspace.probabilities_for(config.n_heads, x.rows(), kv_len));
 }
