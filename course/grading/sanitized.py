@@ -19,6 +19,7 @@ COMPLAINT = re.compile(r"AddressSanitizer: .*|runtime error: .*")
 ASSERTED = re.compile(r".*Assertion .* failed")
 WHOSE = re.compile(r"(\w+)(?:<[^()]*?>)?::(operator\(\)|operator\[\]|\w+)\(.*(Assertion .*)")
 # Addresses tell nobody anything, and differ from run to run.
+ACCESS = re.compile(r"^(READ|WRITE) of size \d+", re.M)  # of the complaint: the line after it
 NOISE = re.compile(r" on (unknown )?address 0x.*| \(pc 0x.*")
 
 
@@ -29,7 +30,8 @@ def first_complaint(text):
             whose = WHOSE.search(asserted[0])  # a view's or a span's own, in all the words of the compiler
             return "{}::{}: {}".format(*whose.groups()) if whose else asserted[0]
         if found:
-            return NOISE.sub("", found[0])
+            access = ACCESS.search(text)
+            return NOISE.sub("", found[0]) + (f", {access[0]}" if access else "")
     return ""
 
 

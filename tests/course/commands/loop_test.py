@@ -550,8 +550,8 @@ class Sanitized(unittest.TestCase):
 
     def test_the_first_complaint_without_addresses(self):
         for text, expected in {
-            "==7==ERROR: AddressSanitizer: heap-buffer-overflow on address 0x602 at pc 0x1 bp 0x2\nREAD of":
-                "AddressSanitizer: heap-buffer-overflow",
+            "==7==ERROR: AddressSanitizer: heap-buffer-overflow on address 0x602 at pc 0x1 bp 0x2\nREAD of size 4 at":
+                "AddressSanitizer: heap-buffer-overflow, READ of size 4",
             "==7==ERROR: AddressSanitizer: stack-overflow on address 0x7ffe (pc 0x56 bp 0x7)":
                 "AddressSanitizer: stack-overflow",
             "../../stages/a.cpp:8:29: runtime error: store to null pointer of type 'int'\n":
