@@ -7,6 +7,7 @@
 
 The two in turn, round after round, both pinned to the same processors: what is quoted is the median of
 each and of the ratios of neighbours, which hold when the machine's speed drifts.
+Servers are not pinned: their clients run beside them.
 """
 import argparse
 import json
