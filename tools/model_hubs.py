@@ -25,7 +25,7 @@ SHA256 = re.compile(r"[0-9a-f]{64}")
 # What the engine reads of a Hugging Face folder, beside the weights.
 BESIDE = ("config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json",
           "tokenizer.model", "chat_template.jinja")
-SHARD = re.compile(r"model-\d{5}-of-\d{5}\.safetensors")
+SHARD = re.compile(r"model(\.safetensors)?-\d{5}-of-\d{5}\.safetensors")  # Qwen3.5 has ".safetensors" twice
 MAX_BYTES = 1 << 43  # 8 TB: no file that anybody means
 
 

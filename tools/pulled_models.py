@@ -98,7 +98,7 @@ def listing():
         yield ""
     yield from table("./stage pull", [(name, entry["size"], entry["licence"], entry["title"])
                                       for name, entry in known.items() if name not in here])
-    yield "and any Llama, Mistral, Qwen2 or Qwen3 model of the hub: ./stage pull OWNER/NAME[:FILE]"
+    yield "and any other of the hub whose architecture runs (README.md): ./stage pull OWNER/NAME[:FILE]"
 
 
 def table(title, rows):

@@ -149,12 +149,14 @@ class PullTest(unittest.TestCase):
         self.assertEqual(self.in_place(), [])
 
     def test_shards_come_with_their_index(self):
-        shards = [f"model-0000{number}-of-00002.safetensors" for number in (1, 2)]
-        self.hub("ann/shards", {"config.json": CONFIG, shards[0]: WEIGHTS, shards[1]: WEIGHTS[:9],
-                                "model.safetensors.index.json": b"{}", "model.fp16.safetensors": b"another"})
-        self.pulled("ann/shards")
-        self.assertEqual(self.in_place(), [f"ann/shards/{name}" for name in (
-            "config.json", *shards, "model.safetensors.index.json", "pulled.json")])
+        for name, begins in ("shards", "model"), ("twice", "model.safetensors"):
+            shards = [f"{begins}-0000{number}-of-00002.safetensors" for number in (1, 2)]
+            self.hub(f"ann/{name}", {"config.json": CONFIG, shards[0]: WEIGHTS, shards[1]: WEIGHTS[:9],
+                                     "model.safetensors.index.json": b"{}", "model.fp16.safetensors": b"another",
+                                     "model.fp16-00001-of-00002.safetensors": b"another"})
+            self.pulled(f"ann/{name}")
+            self.assertEqual(sorted(path.name for path in (self.models / "ann" / name).iterdir()), sorted(
+                ["config.json", *shards, "model.safetensors.index.json", "pulled.json"]))
 
     def test_what_broke_off_goes_on_where_it_was(self):
         path = self.weights_path()
