@@ -12,9 +12,10 @@
 namespace stagecraft {
 namespace {
 
-// Rows of prompts per step while texts are being written: enough for the matrix products to be
-// efficient, few enough that a step stays short.
-constexpr std::size_t kPromptRows = 64;
+// Rows of prompts per step while texts are being written. More rows make the matrix products more
+// efficient, fewer keep the step short: nobody's text shall come in jerks because of one prompt.
+constexpr std::size_t kRowsPerPrompt = 8;
+constexpr std::size_t kLeastPromptRows = 16, kMostPromptRows = 64;
 constexpr std::size_t kMaxRows = 512;      // per step
 constexpr std::size_t kWorthCopying = 16;  // tokens
 
@@ -227,7 +228,10 @@ std::vector<Scheduler::Place*> Scheduler::plan_step() {
   std::size_t prompts = order.size() - writing;
   std::size_t rows = engine_.max_rows() - writing;  // at least one per prompt
   std::size_t usual = rows;                         // of prompts that may be cut
-  if (writing > 0) usual = std::min(rows, std::max(kPromptRows, prompts));
+  if (writing > 0) {
+    const std::size_t few = std::clamp(kRowsPerPrompt * prompts, kLeastPromptRows, kMostPromptRows);
+    usual = std::min(rows, std::max(few, prompts));
+  }
   inputs_.clear();
   std::vector<Place*> taken;
   for (Place* place : order) {
