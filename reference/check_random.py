@@ -90,7 +90,16 @@ def new_sizes(config: dict[str, Any], rng: random.Random) -> None:
     experts = first(config, "num_experts", "num_local_experts")
     if experts:
         config[experts] = rng.randint(2, 7)
-        config["num_experts_per_tok"] = rng.randint(1, config[experts])
+        chosen = first(config, "num_experts_per_tok", "top_k_experts")
+        assert chosen
+        config[chosen] = rng.randint(1, config[experts])
+    if "global_head_dim" in config:
+        config["global_head_dim"] = 2 * rng.randint(2, 8)
+        config["vocab_size_per_layer_input"] = vocab_size
+        if config["hidden_size_per_layer_input"]:
+            config["hidden_size_per_layer_input"] = rng.randint(3, 9)
+    if "num_global_key_value_heads" in config:
+        config["num_global_key_value_heads"] = rng.choice((1, config["num_key_value_heads"]))
 
 
 def new_latents(config: dict[str, Any], rng: random.Random) -> None:
@@ -118,6 +127,10 @@ def new_layers(config: dict[str, Any], rng: random.Random) -> None:
     for name in ("layer_types", "no_rope_layers"):
         if config.get(name):
             config[name] = rng.choices(config[name], k=n)
+    if "num_kv_shared_layers" in config:  # a layer of each kind has keys and values of its own
+        config["layer_types"] = ["sliding_attention", "full_attention", *config["layer_types"]]
+        config["num_kv_shared_layers"] = rng.randint(0, n)
+        n = config[layers] = n + 2
     if "linear_num_key_heads" in config and not config.get("layer_types"):
         config["full_attention_interval"] = rng.randint(1, 4)
     if "full_attn_idxs" in config:
@@ -159,7 +172,11 @@ def new_weights(model: torch.nn.Module, generator: torch.Generator) -> None:
                 weight.copy_(drawn / weight.shape[-1] ** 0.5)
             else:
                 is_norm = name.endswith("weight") and "norm" in name.lower().replace("ln_", "norm")
-                weight.copy_(0.3 * drawn + (1.0 if is_norm else 0.0))
+                is_scale = name.endswith("scale")
+                weight.copy_(0.3 * drawn + (1.0 if is_norm or is_scale else 0.0))
+        for name, buffer in model.named_buffers():
+            if name.endswith("layer_scalar"):  # of Gemma 4: stored, but not trained
+                buffer.copy_(1.0 + 0.3 * torch.randn(buffer.shape, generator=generator))
 
 
 def make(config: dict[str, Any], folder: Path, seed: int) -> None:

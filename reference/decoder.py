@@ -9,7 +9,7 @@ from torch import Tensor
 
 from definitions import Arithmetic, RopeScaling, attention, gated, gated_name, geglu, gelu
 from definitions import gelu_tanh, layer_norm, linear, relu, rms_norm, rope, rope_angles
-from definitions import softmax, swiglu
+from definitions import soft_cap, softmax, swiglu
 from llama import EMBEDDING, HEAD, Parameters, recorder
 
 
@@ -292,21 +292,27 @@ class Decoder:
         activation = self.raw["hidden_act"]
         return self.keep(gated_name(activation), gated(gate, up, activation, self.how))
 
-    def logits(self, x: Tensor, divisor: float = 1.0) -> dict[str, Tensor]:
-        """The whole trace, the logits last."""
+    def logits(
+        self, x: Tensor, divisor: float = 1.0, cap: float | None = None
+    ) -> dict[str, Tensor]:
+        """The whole trace, the logits last. cap: they are soft-capped."""
         self.ends()
-        return self.head(self.keep("final_norm", self.norm(x, self.final_norm)), divisor)
+        return self.head(self.keep("final_norm", self.norm(x, self.final_norm)), divisor, cap)
 
     def ends(self) -> None:
         """What follows belongs to no layer."""
         self.keep = recorder(self.trace)
 
-    def head(self, x: Tensor, divisor: float = 1.0) -> dict[str, Tensor]:
+    def head(
+        self, x: Tensor, divisor: float = 1.0, cap: float | None = None
+    ) -> dict[str, Tensor]:
         head = self.table(self.head_name, self.embedding_name)
         bias = self.weights.tensors.get(self.head_name.replace(".weight", ".bias"))
         logits = linear(x, self.weights[head], bias, self.how)
         if divisor != 1.0:
             logits = self.keep("unscaled_logits", logits) / divisor
+        if cap is not None:
+            logits = soft_cap(self.keep("uncapped_logits", logits), cap)
         self.keep("logits", logits)
         return self.trace
 

@@ -138,14 +138,14 @@ void refuse_foreign_arithmetic(const ConfigFields& fields,
 }
 
 void check_heads(const ConfigFields& fields, std::size_t n_heads, std::size_t n_kv_heads,
-                 std::size_t head_dim, std::string_view kv_name) {
+                 std::size_t head_dim, std::string_view kv_name, std::string_view dim_name) {
   if (n_heads % n_kv_heads != 0) {
     throw Error("{}: 'num_attention_heads': expected a multiple of '{}' {}, found {}",
                 fields.where(), kv_name, n_kv_heads, n_heads);
   }
   if (head_dim % 2 != 0) {
-    throw Error("{}: 'head_dim': expected an even number (RoPE turns pairs), found {}",
-                fields.where(), head_dim);
+    throw Error("{}: '{}': expected an even number (RoPE turns pairs), found {}", fields.where(),
+                dim_name, head_dim);
   }
 }
 

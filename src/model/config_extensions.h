@@ -22,9 +22,10 @@ void refuse_foreign_arithmetic(const ConfigFields& fields,
 
 // Throws Error if these heads cannot be: keys that no whole number of query heads shares, or a head
 // of an odd size, whose numbers RoPE cannot pair.
-// kv_name: what the file calls the number of key heads.
+// kv_name, dim_name: what the file calls the number of key heads and the size of a head.
 void check_heads(const ConfigFields& fields, std::size_t n_heads, std::size_t n_kv_heads,
-                 std::size_t head_dim, std::string_view kv_name = "num_key_value_heads");
+                 std::size_t head_dim, std::string_view kv_name = "num_key_value_heads",
+                 std::string_view dim_name = "head_dim");
 
 // Both styles: "rope_theta" and "rope_scaling" at the top, or both inside "rope_parameters".
 // theta: where the file does not say. honoured: fields beside the angles that the architecture

@@ -119,12 +119,15 @@ class PlanText {
               return equals(s.out, fmt::format("{}", fmt::join(terms, " + ")));
             },
             [&](const NormStep& s) {
-              const bool heads = s.group != plan_.buffer(s.in).width;
-              return equals(s.out,
-                            fmt::format("{}({}{}{}{})",
-                                        s.kind == NormStep::Kind::Rms ? "rms_norm" : "layer_norm",
-                                        buffer(s.in), heads ? ", each head" : "", norm_weight(s),
-                                        bias(s.bias)));
+              const bool groups = s.group != plan_.buffer(s.in).width;
+              const bool heads = plan_.steps[begin].layer != kNone;
+              const std::string each =
+                  heads ? ", each head" : fmt::format(", {} at a time", s.group);
+              return equals(
+                  s.out,
+                  fmt::format("{}({}{}{}{})",
+                              s.kind == NormStep::Kind::Rms ? "rms_norm" : "layer_norm",
+                              buffer(s.in), groups ? each : "", norm_weight(s), bias(s.bias)));
             },
             [&](const LinearStep& s) {
               std::vector<std::string> outs, weights;
@@ -137,7 +140,8 @@ class PlanText {
                           fmt::format("= linear({}; {})", buffer(s.in), fmt::join(weights, ", "))};
             },
             [&](const ActivateStep& s) {
-              const std::string up = s.up == kNone ? "" : " * " + buffer(s.up);
+              const std::string up =
+                  s.up == kNone ? "" : " * " + columns_of_up(s, plan_.steps[begin].layer);
               if (s.function == ActivateStep::Function::Identity) {
                 return equals(s.out, buffer(s.gate) + up);
               }
@@ -162,7 +166,8 @@ class PlanText {
               return Line{buffer(s.x), "+= " + scaled(s.scale, s.in)};
             },
             [&](const MapStep& s) {
-              const std::string x = scaled(s.scale, s.x);
+              const std::string by = s.by == kNone ? "" : weight(s.by) + " * ";
+              const std::string x = factor(s.scale) + by + buffer(s.x);
               if (s.clip != 0.0f) {
                 return equals(s.x, fmt::format("clip({}; {:g} to {:g})", x, -s.clip, s.clip));
               }
@@ -188,7 +193,9 @@ class PlanText {
             [&](const StoreStep& s) {
               return Line{"cache", fmt::format("+= {}, {}", buffer(s.k), buffer(s.v))};
             },
-            [&](const AttentionStep& s) { return equals(s.out, attention(s)); },
+            [&](const AttentionStep& s) {
+              return equals(s.out, attention(s, plan_.steps[begin].layer));
+            },
             [&](const ShortConvStep& s) {
               return equals(s.out, fmt::format("short_conv({}, state; {}{}, {} taps)", buffer(s.in),
                                                weight(s.taps), bias(s.bias),
@@ -223,9 +230,21 @@ class PlanText {
         plan_.steps[begin].kind);
   }
 
-  std::string attention(const AttentionStep& s) const {
+  // The layer that stores keys and values in a cache.
+  int layer_of(CacheId cache) const {
+    const auto store = std::ranges::find_if(plan_.steps, [&](const Step& step) {
+      const auto* found = std::get_if<StoreStep>(&step.kind);
+      return found != nullptr && found->cache == cache;
+    });
+    return store == plan_.steps.end() ? kNone : store->layer;
+  }
+
+  std::string attention(const AttentionStep& s, int layer) const {
     const CacheShape& cache = plan_.cache(s.cache);
-    std::string text = fmt::format("attention({}, cache; {} heads", buffer(s.q), s.n_heads);
+    const int owner = layer_of(s.cache);
+    std::string text =
+        fmt::format("attention({}, cache{}; {} heads", buffer(s.q),
+                    owner == layer ? "" : fmt::format(" of layer {}", owner), s.n_heads);
     if (cache.n_kv_heads != s.n_heads) text += fmt::format(", {} kv heads", cache.n_kv_heads);
     text += fmt::format(" of {}, scale {:.4g}", cache.head_dim, s.scale);
     if (s.soft_cap != 0.0f) text += fmt::format(", soft cap {:g}", s.soft_cap);
@@ -262,8 +281,18 @@ class PlanText {
   Line equals(BufferId out, const std::string& right) const { return {buffer(out), "= " + right}; }
   const std::string& buffer(BufferId id) const { return plan_.buffer(id).name; }
   // "0.22 * o"
-  std::string scaled(float scale, BufferId id) const {
-    return (scale == 1.0f ? "" : fmt::format("{:g} * ", scale)) + buffer(id);
+  std::string scaled(float scale, BufferId id) const { return factor(scale) + buffer(id); }
+  static std::string factor(float scale) {
+    return scale == 1.0f ? "" : fmt::format("{:g} * ", scale);
+  }
+  // "u"; of a wider one "c[8:12]", or "c[this layer's 4]" where each layer has its own
+  std::string columns_of_up(const ActivateStep& s, int layer) const {
+    const std::size_t width = plan_.buffer(s.out).width;
+    if (plan_.buffer(s.up).width == width) return buffer(s.up);
+    if (layer != kNone && s.first_column == static_cast<std::size_t>(layer) * width) {
+      return fmt::format("{}[this layer's {}]", buffer(s.up), width);
+    }
+    return fmt::format("{}[{}:{}]", buffer(s.up), s.first_column, s.first_column + width);
   }
   // "q_proj", or "qkv_proj[96:128]": rows of a taller tensor; "[0:8 of each 24]": where they
   // alternate with others; "c_fc^T": stored transposed
@@ -428,6 +457,7 @@ std::vector<WeightId> weights_read(const StepKind& kind) {
                              return Ids{s.weight, s.bias};
                            },
                            [](const RouteStep& s) { return Ids{s.bias}; },
+                           [](const MapStep& s) { return Ids{s.by}; },
                            [](const ExpertsStep& s) {
                              Ids all;
                              for (const ExpertsStep::Expert& one : s.experts) {

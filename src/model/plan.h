@@ -126,7 +126,7 @@ struct EmbedStep {
 struct NormStep {
   enum class Kind { Rms, Layer };
   BufferId out, in;
-  WeightId weight;        // [group]; [width of a row]: each group has its own; kNone, of Layer: 1
+  WeightId weight;        // [group]; [width of a row]: each group has its own; kNone: 1
   std::size_t group = 0;  // the width of a row, or the size of a head
   float eps = 0.0f;
   Kind kind = Kind::Rms;
@@ -142,11 +142,13 @@ struct LinearStep {
 
 // An activation function, and the product with what it gates; out may be gate or up:
 //   out = f(gate) * up, or f(gate) where there is no up
+// up may be wider than out: then as many columns of it are read, from first_column on.
 struct ActivateStep {
   enum class Function { Silu, GeluTanh, Gelu, Relu, Sigmoid, Identity };
   static constexpr std::size_t kFunctions = 6;
   BufferId out, gate, up;  // up may be kNone
   Function function = Function::Silu;
+  std::size_t first_column = 0;  // of up
 };
 
 // Chooses the experts of each row, in place. Before the step, x holds one score per expert. After
@@ -192,7 +194,7 @@ struct AddStep {
   float scale = 1.0f;
 };
 
-// x = scale * x, then one of two ways to keep every number in a range:
+// x = scale * by * x, then one of two ways to keep every number in a range:
 //   soft_cap  x = cap * tanh(x / cap)
 //   clip      x = clip or -clip where it is beyond them
 struct MapStep {
@@ -200,6 +202,7 @@ struct MapStep {
   float scale = 1.0f;
   float soft_cap = 0.0f;  // 0: none
   float clip = 0.0f;      // 0: none
+  WeightId by = kNone;    // [1], or [width of x]: a number for each column; kNone: 1
 };
 
 // Rotary position embedding of every head of x, in place. With fewer than head_dim / 2 frequencies,
@@ -221,7 +224,8 @@ struct StoreStep {
   BufferId k, v;
 };
 
-// Attention of q over what each token sees (Placement), usually all positions up to its own:
+// Attention of q over what each token sees (Placement), usually all positions up to its own. An
+// earlier step of the pass has stored the keys and values; layers may share a cache.
 //   scores = soft_cap(scale * q . k) + slope of the head * (position of k - position of q)
 //   out = softmax(scores) . v
 // A sink is the score of one more key that has no value: it counts in the sum of softmax, and adds

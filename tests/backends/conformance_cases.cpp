@@ -60,6 +60,7 @@ class Builder {
     if (step == "attention") attention_case(Attends::Usual);
     if (step == "alibi") attention_case(Attends::Alibi);
     if (step == "sinks") attention_case(Attends::Sinks);
+    if (step == "shared cache") attention_case(Attends::Shared);
     if (step == "prompt") attention_case(Attends::Prompt);
     if (step == "map") map_case();
     if (step == "select") select_case();
@@ -142,13 +143,14 @@ class Builder {
     const std::size_t width = made_.plan.buffer(in).width;
     const std::size_t size = odd_ ? width : group;  // each group has weights of its own, or not
     NormStep step{out, in, kNone, group, 1e-2f, kind};
-    if (!layer || !large_ || odd_) step.weight = weight(name, {size}, false, plus);
+    if (!large_ || odd_) step.weight = weight(name, {size}, false, plus);
     if (layer && !large_) step.bias = weight(name + ".bias", {group});
     return step;
   }
   std::string norm_text(NormStep::Kind kind) const {
-    if (kind == NormStep::Kind::Rms || !large_) return "";
-    return odd_ ? ", no bias" : ", no weight";
+    if (!large_) return "";
+    if (!odd_) return ", no weight";
+    return kind == NormStep::Kind::Rms ? "" : ", no bias";
   }
 
   void norm_case(NormStep::Kind kind) {
@@ -306,11 +308,18 @@ class Builder {
     const BufferId x = w_.buffer("x", width), g = w_.buffer("g", width);
     embed(x, width);
     linear(g, x, "g", false, false);
-    const bool alone = odd_ && large_;
-    w_.step("gated", ActivateStep{odd_ ? x : g, g, alone ? kNone : x, function});
+    const bool alone = odd_ && large_, wider = large_ && !odd_;
+    ActivateStep step{odd_ ? x : g, g, alone ? kNone : x, function};
+    if (wider) {  // some columns of another buffer
+      step.first_column = pick(0, 40);
+      step.up = w_.buffer("u", step.first_column + width + pick(step.first_column == 0 ? 1 : 0, 9));
+      linear(step.up, x, "u", false, false);
+    }
+    w_.step("gated", step);
     show(odd_ ? x : g);
-    made_.shape = fmt::format("{}{}{}", width, odd_ ? ", into what is gated" : "",
-                              alone ? ", without a product" : "");
+    made_.shape = fmt::format("{}{}{}{}", width, odd_ ? ", into what is gated" : "",
+                              alone ? ", without a product" : "",
+                              wider ? fmt::format(", from column {}", step.first_column) : "");
   }
 
   void short_conv_case() {
@@ -460,7 +469,7 @@ class Builder {
     made_.shape = fmt::format("{} -> {} -> {}, {}", width, hidden, rows, route_text());
   }
 
-  enum class Attends { Usual, Alibi, Prompt, Sinks };
+  enum class Attends { Usual, Alibi, Prompt, Sinks, Shared };
   void attention_case(Attends how) {
     const bool alibi = how == Attends::Alibi, prompt = how == Attends::Prompt;
     const std::size_t group = pick(1, 5), n_kv_heads = pick(1, 3);
@@ -505,6 +514,7 @@ class Builder {
     }
     if (how == Attends::Sinks) step.sinks = weight("sinks", {step.n_heads});
     w_.step("attention", step);
+    if (how == Attends::Shared) attend_again(step);
     show(a);
     if (prompt) {
       const auto last = static_cast<TokenId>(made_.plan.vocab_size - 1);
@@ -518,6 +528,18 @@ class Builder {
               : "",
         rotate || prompt ? odd_ ? ", pairs of neighbours" : "" : ", no rope",
         window != 0 ? fmt::format(", window {}", window) : "", cap != 0.0f ? ", soft cap" : "");
+  }
+
+  // A second layer without keys and values of its own: it looks at those of the first.
+  void attend_again(AttentionStep step) {
+    const BufferId x = w_.buffer("again", 24);
+    linear(x, step.out, "o", false, false);
+    linear(step.q, x, "second q", false, false);
+    const std::size_t head_dim = made_.plan.cache(step.cache).head_dim;
+    if (large_) {
+      w_.step("", RopeStep{step.q, random_frequencies(head_dim / 2, Positions::Text), head_dim});
+    }
+    w_.step("second attention", std::move(step));
   }
 
   FrequenciesId random_frequencies(std::size_t n, Positions positions) {
@@ -543,9 +565,12 @@ class Builder {
     show(x);
     const float cap = odd_ ? 0.75f : 0.0f, scale = odd_ != large_ ? 1.0f : 0.125f;
     const float clip = !odd_ && large_ ? 0.4f : 0.0f;
-    w_.step("mapped", MapStep{made_.plan.logits, scale, cap, clip});
-    made_.shape = fmt::format("{}, scale {}{}{}", width, scale, odd_ ? ", soft cap" : "",
-                              clip != 0.0f ? ", clip" : "");
+    const std::size_t n_by = large_ ? (odd_ ? 1 : width) : 0;
+    const WeightId by = n_by == 0 ? kNone : weight("by", {n_by});
+    w_.step("mapped", MapStep{made_.plan.logits, scale, cap, clip, by});
+    made_.shape =
+        fmt::format("{}, scale {}{}{}{}", width, scale, odd_ ? ", soft cap" : "",
+                    clip != 0.0f ? ", clip" : "", n_by != 0 ? fmt::format(", by {}", n_by) : "");
   }
 
   void select_case() {
@@ -610,43 +635,20 @@ class Builder {
 }  // namespace
 
 const std::vector<std::string>& conformance_steps() {
-  static const std::vector<std::string> steps = {"embed",
-                                                 "norm",
-                                                 "layer norm",
-                                                 "norm, add",
-                                                 "layer norm, add",
-                                                 "linear",
-                                                 "linear, add",
-                                                 "linear, columns",
-                                                 "linear, slices",
-                                                 "transposed",
-                                                 "silu gate",
-                                                 "gelu gate",
-                                                 "tanh gate",
-                                                 "linear, silu",
-                                                 "linear, gelu",
-                                                 "linear, tanh",
-                                                 "linear, relu",
-                                                 "product",
-                                                 "sigmoid product",
-                                                 "short conv",
-                                                 "gated delta",
-                                                 "route",
-                                                 "route groups",
-                                                 "experts",
-                                                 "clamped experts",
-                                                 "linear of heads",
-                                                 "attention",
-                                                 "alibi",
-                                                 "sinks",
-                                                 "prompt",
-                                                 "map",
-                                                 "select"};
+  static const std::vector<std::string> steps = {
+      "embed",           "norm",         "layer norm",      "norm, add",       "layer norm, add",
+      "linear",          "linear, add",  "linear, columns", "linear, slices",  "transposed",
+      "silu gate",       "gelu gate",    "tanh gate",       "linear, silu",    "linear, gelu",
+      "linear, tanh",    "linear, relu", "product",         "sigmoid product", "short conv",
+      "gated delta",     "route",        "route groups",    "experts",         "clamped experts",
+      "linear of heads", "attention",    "alibi",           "sinks",           "shared cache",
+      "prompt",          "map",          "select"};
   return steps;
 }
 
 bool has_cache(const std::string& step) {
-  return step == "attention" || step == "alibi" || step == "prompt" || step == "sinks";
+  return step == "attention" || step == "alibi" || step == "prompt" || step == "sinks" ||
+         step == "shared cache";
 }
 
 bool has_typed_weight(const std::string& step) {

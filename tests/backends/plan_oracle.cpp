@@ -141,7 +141,7 @@ class Oracle {
     for (std::size_t t = 0; t < tokens_.size(); ++t) {
       for (std::size_t i = 0; i < buffer(s.gate)[t].size(); ++i) {
         const double x = buffer(s.gate)[t][i];
-        const double up = s.up == kNone ? 1.0 : buffer(s.up)[t][i];
+        const double up = s.up == kNone ? 1.0 : buffer(s.up)[t][s.first_column + i];
         buffer(s.out)[t][i] = activated(s.function, x) * up;
       }
       note(buffer(s.out)[t], 1);
@@ -282,9 +282,12 @@ class Oracle {
 
   void compute(const MapStep& s) {
     const double cap = s.soft_cap;
+    const auto by = weights_.vector(s.by);
     for (auto& row : buffer(s.x)) {
-      for (double& x : row) {
+      for (std::size_t i = 0; i < row.size(); ++i) {
+        double& x = row[i];
         x *= static_cast<double>(s.scale);
+        if (!by.empty()) x *= static_cast<double>(by[by.size() == 1 ? 0 : i]);
         if (cap != 0.0) x = cap * std::tanh(x / cap);
         const double clip = s.clip;
         if (clip != 0.0 && std::abs(x) > clip) x = std::copysign(clip, x);

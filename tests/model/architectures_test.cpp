@@ -343,6 +343,51 @@ TEST(Architectures, RefuseByNameWhatWouldChangeTheResult) {
       {"deepseek-v2-greedy", "rope_interleave", false,
        "'rope_interleave': expected true, found false"},
       {"deepseek-v2-groups", "n_group", nullptr, ""},
+      {"gemma4-shared-caches", "model_type", "gemma4",
+       "'text_config': expected an object, found none"},
+      {"gemma4-shared-caches", "num_kv_shared_layers", 4,
+       "'num_kv_shared_layers': expected an earlier global layer with keys and values of its own, "
+       "found none for layer 1"},
+      {"gemma4-shared-caches", "num_kv_shared_layers", 5,
+       "'num_kv_shared_layers': expected a whole number from 0 to 4, found 5"},
+      {"gemma4-shared-caches", "vocab_size_per_layer_input", 38,
+       "'vocab_size_per_layer_input': expected 'vocab_size' 37, found 38"},
+      {"gemma4-shared-caches", "hidden_size_per_layer_input", 1 << 23,
+       "'hidden_size_per_layer_input': expected at most 16777216 numbers in all layers, found "
+       "41943040"},
+      {"gemma4-shared-caches", "hidden_size_per_layer_input", -1, ""},
+      {"gemma4-shared-caches", "use_double_wide_mlp", 1, ""},
+      {"gemma4-shared-caches", "layer_types", nlohmann::json{"full_attention"},
+       "'layer_types': expected one for each of 5 layers, found an array of 1"},
+      {"gemma4-shared-caches", "rope_theta", 10000.0,
+       "'rope_theta': expected 'rope_parameters' instead, found 10000.0"},
+      {"gemma4-shared-caches", "rope_parameters", nlohmann::json{{"rope_type", "default"}},
+       "rope_parameters: 'sliding_attention': expected an object, found none"},
+      {"gemma4-shared-caches", "per_layer_config", nlohmann::json{{"1", {{"head_dim", 8}}}},
+       "per_layer_config: '4': expected 2 key heads of 8 as in other global layers, found 2 of 6"},
+      {"gemma4-shared-caches", "per_layer_config",
+       nlohmann::json{{"1", {{"head_dim", 8}}}, {"4", {{"head_dim", 6}}}},
+       "per_layer_config: '4': expected 2 key heads of 8 as in other global layers, found 2 of 6"},
+      {"gemma4-shared-caches", "per_layer_config",
+       nlohmann::json{{"0", {{"head_dim", 6}}}, {"1", {{"head_dim", 8}}}, {"4", {{"head_dim", 8}}}},
+       "per_layer_config: expected the sizes of global layers alone (2), found those of 3 layers"},
+      {"gemma4-shared-caches", "per_layer_config",
+       nlohmann::json{{"1", {{"head_dim", 8}, {"window", 3}}}, {"4", {{"head_dim", 8}}}},
+       "per_layer_config: 1: 'window': 3 is not supported"},
+      {"gemma4-keys-as-values", "global_head_dim", 7,
+       "'global_head_dim': expected an even number (RoPE turns pairs), found 7"},
+      {"gemma4-keys-as-values", "num_global_key_value_heads", 3,
+       "'num_attention_heads': expected a multiple of 'num_global_key_value_heads' 3, found 4"},
+      {"gemma4-keys-as-values", "hidden_activation", "silu",
+       "'hidden_activation': expected 'gelu_pytorch_tanh', found 'silu'"},
+      {"gemma4-keys-as-values", "use_bidirectional_attention", "all",
+       "'use_bidirectional_attention': expected 'vision', found 'all'"},
+      {"gemma4-keys-as-values", "final_logit_softcapping", 0.0, ""},
+      {"gemma4-keys-as-values", "attn_logit_softcapping", 50.0,
+       "'attn_logit_softcapping': 50.0 is not supported"},
+      {"gemma4-2-of-5-experts", "num_experts", nullptr, ""},
+      {"gemma4-2-of-5-experts", "top_k_experts", 6, "'top_k_experts': expected 1 to 5, found 6"},
+      {"gemma4-2-of-5-experts", "moe_intermediate_size", 0, ""},
   };
   for (const Row& row : rows) {
     const std::string got = refusal(row.model, row.key, row.value);
@@ -428,6 +473,29 @@ TEST(Architectures, ReadTheTextModelOfQwen3_5Files) {
     expect_same_logits(model, folder.path());
   }
   write_renamed(model, "model.", name, name + "layers.4.visual.weight", folder.path());
+  EXPECT_THROW(textbook_engine(folder.path()), Error);
+}
+
+// Released Gemma 4 files hold models for images and sound, and may hold weights that no step reads.
+// Newer ones name the sizes of each global layer.
+TEST(Architectures, ReadTheTextModelOfGemma4Files) {
+  const fs::path model = TEST_DATA "/models/gemma4-shared-caches";
+  const TemporaryFolder folder;
+  nlohmann::json config;
+  config["model_type"] = "gemma4";
+  nlohmann::json& text = config["text_config"];
+  text = nlohmann::json::parse(text_of(model / "config.json"));
+  text.erase("global_head_dim");
+  text["per_layer_config"] = {{"1", {{"head_dim", 8}}}, {"4", {{"head_dim", 8}}}};
+  std::ofstream(folder.path() / "config.json") << config;
+  const std::string name = "model.language_model.";
+  for (const char* extra : {"model.vision_tower.patch_embedder.input_proj.weight",
+                            "model.embed_audio.embedding_projection.weight",
+                            "model.language_model.layers.3.self_attn.k_proj.weight"}) {
+    write_renamed(model, "model.", name, extra, folder.path());
+    expect_same_logits(model, folder.path());
+  }
+  write_renamed(model, "model.", name, name + "layers.1.self_attn.v_norm.weight", folder.path());
   EXPECT_THROW(textbook_engine(folder.path()), Error);
 }
 

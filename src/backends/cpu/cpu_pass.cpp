@@ -284,7 +284,7 @@ class Pass {
     const auto gate = buffer(step.gate), out = buffer(step.out);
     const Range mine = slice_.share(rows_);
     for (std::size_t r = mine.begin; r < mine.end; ++r) {
-      const float* const up = step.up == kNone ? nullptr : buffer(step.up).row(r).data();
+      const float* const up = step.up == kNone ? nullptr : &buffer(step.up)(r, step.first_column);
       activate(gate.row(r).data(), up, out.cols(), out.row(r).data());
     }
     slice_.barrier();
@@ -475,15 +475,24 @@ class Pass {
 
   void compute(const MapStep& step) {
     const auto x = buffer(step.x);
+    const float* by = weights_.vector(step.by);
+    float scale = step.scale;
+    if (by != nullptr && program_.plan.weight(step.by).elements() == 1) {
+      scale *= *by;
+      by = nullptr;
+    }
+    constexpr auto kProduct = static_cast<std::size_t>(ActivateStep::Function::Identity);
     slice_.barrier();
     const Range mine = slice_.share(rows_);
     for (std::size_t r = mine.begin; r < mine.end; ++r) {
+      float* const row = x.row(r).data();
+      if (by != nullptr) k_.activate[kProduct](row, by, x.cols(), row);
       if (step.soft_cap != 0.0f) {
-        k_.soft_cap(x.row(r).data(), x.cols(), step.scale, step.soft_cap);
-      } else if (step.scale != 1.0f) {
-        k_.scale(step.scale, x.cols(), x.row(r).data());
+        k_.soft_cap(row, x.cols(), scale, step.soft_cap);
+      } else if (scale != 1.0f) {
+        k_.scale(scale, x.cols(), row);
       }
-      if (step.clip != 0.0f) k_.clip(x.row(r).data(), x.cols(), step.clip);
+      if (step.clip != 0.0f) k_.clip(row, x.cols(), step.clip);
     }
     if (step.x != program_.plan.logits) slice_.barrier();
   }

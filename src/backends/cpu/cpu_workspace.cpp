@@ -7,6 +7,12 @@
 namespace stagecraft {
 namespace {
 
+std::size_t count_attentions(const Plan& plan) {
+  return static_cast<std::size_t>(std::ranges::count_if(plan.steps, [](const Step& step) {
+    return std::holds_alternative<AttentionStep>(step.kind);
+  }));
+}
+
 // The widest row that is normed or goes into a linear.
 std::size_t prepared_width(const Plan& plan, const FusedPlan& fused) {
   std::size_t width = 0;
@@ -64,7 +70,7 @@ CpuWorkspace::CpuWorkspace(const Plan& plan, const FusedPlan& fused, const Kerne
     : kernels(table),
       max_rows(rows),
       scratch(n_threads),
-      next_task(plan.caches.size()),
+      next_task(count_attentions(plan)),
       threads(n_threads) {
   for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
     buffers.push_back(fused.stored[i] ? Matrix<float>(rows, plan.buffers[i].width)

@@ -62,7 +62,7 @@ struct CpuWorkspace {
     std::vector<float> largest, total;  // [tile rows]
   };
   std::vector<Scratch> scratch;
-  std::vector<std::atomic<std::size_t>> next_task;  // by CacheId: of its attention
+  std::vector<std::atomic<std::size_t>> next_task;  // of each attention of the plan
   std::size_t alone = 0;  // short passes that one thread is still to do, see cpu_pass.cpp
 
   ThreadPool threads;

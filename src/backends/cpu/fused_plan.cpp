@@ -145,6 +145,7 @@ class Fuser {
     const LinearStep& up = *at<LinearStep>(begin + 1);
     const bool matches = gate.out == activate->gate && up.out == activate->up &&
                          gate.out != up.out && activate->out == gate.out &&
+                         plan_.buffer(up.out).width == plan_.buffer(gate.out).width &&
                          !is_read_after(plan_, end, up.out);
     if (!matches) return std::nullopt;
     fused_.steps.push_back(FusedGate{input,
@@ -215,22 +216,25 @@ class Fuser {
       }
     }
     const auto* store = at<StoreStep>(i);
-    const auto* step = at<AttentionStep>(i + 1);
-    if (store == nullptr || step == nullptr || store->cache != step->cache) return std::nullopt;
-    FusedAttention fused{*step, store->k, store->v, {}, {}, i + 1 == last_state_};
+    if (store != nullptr) ++i;
+    const auto* step = at<AttentionStep>(i);
+    if (step == nullptr || (store != nullptr && store->cache != step->cache)) return std::nullopt;
+    const BufferId k = store == nullptr ? kNone : store->k, v = store == nullptr ? kNone : store->v;
+    FusedAttention fused{*step, n_attentions_, k, v, {}, {}, i == last_state_};
     for (const auto& [buffer, rotation, head_dim, columns] : rotated) {
-      if (buffer != step->q && buffer != store->k) return std::nullopt;
+      if (buffer != step->q && buffer != k) return std::nullopt;
       const std::size_t size = plan_.cache(step->cache).head_dim;
       if (rotation.norm.group != 0 && rotation.norm.group != size) return std::nullopt;
       if (!rotation.ropes.empty() && head_dim != size) return std::nullopt;
       (buffer == step->q ? fused.q_rotation : fused.k_rotation) = rotation;
     }
-    for (const BufferId buffer : {step->q, store->k, store->v}) {
-      if (is_read_after(plan_, i + 1, buffer)) return std::nullopt;  // as it was before rope
+    for (const BufferId buffer : {step->q, k, v}) {
+      if (is_read_after(plan_, i, buffer)) return std::nullopt;  // as it was before rope
     }
     fused_.steps.push_back(fused);
-    if (fused.scored_only) select(i + 1);
-    return i + 2;
+    ++n_attentions_;
+    if (fused.scored_only) select(i);
+    return i + 1;
   }
 
   // After the last state is written, what is still read is read for scored rows.
@@ -290,7 +294,7 @@ class Fuser {
       if (const auto* attention = std::get_if<FusedAttention>(&step)) {
         for (const BufferId id :
              {attention->step.q, attention->k, attention->v, attention->step.out}) {
-          mark(id);
+          if (id != kNone) mark(id);
         }
       }
       if (const auto* sum = std::get_if<FusedAdd>(&step)) {
@@ -318,6 +322,7 @@ class Fuser {
   FusedPlan fused_;
   std::size_t last_state_ = 0;  // the last step that keeps a state, or reads its cache
   bool has_state_ = false;
+  std::size_t n_attentions_ = 0;  // that are fused
 };
 
 }  // namespace

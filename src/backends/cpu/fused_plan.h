@@ -79,7 +79,8 @@ struct HeadRotation {
 
 struct FusedAttention {
   AttentionStep step;  // out, q, cache, heads, scale, window, soft cap, slopes
-  BufferId k, v;
+  std::size_t index;   // among the plan's attentions
+  BufferId k, v;       // kNone: another layer has stored them
   HeadRotation q_rotation, k_rotation;
   bool scored_only = false;  // only scored rows look back, all rows leave keys and values
 };

@@ -32,17 +32,18 @@ PackedAttention::PackedAttention(std::span<const SequenceTokens> batch,
       single_(rows_ == batch.size()) {}
 
 void PackedAttention::run(const FusedAttention& step, const CacheShape& shape, bool only_scored) {
+  const bool stores = step.k != kNone;
   const Layer layer{step,
                     shape,
                     step.step.n_heads / shape.n_kv_heads,
                     round_up(shape.head_dim, kPanelOutputs),
                     heads(step.step.q, step.q_rotation),
-                    heads(step.k, step.k_rotation),
-                    buffer(step.v),
+                    stores ? heads(step.k, step.k_rotation) : Heads{{}, step.k_rotation, {}},
+                    stores ? buffer(step.v) : MatrixView<float>(),
                     buffer(step.step.out)};
   // In a pass over single tokens, the thread that computes a head stores its key first. In a pass
   // over several tokens, all keys have to be there before the first query.
-  const bool store_first = !single_ || only_scored;
+  const bool store_first = stores && (!single_ || only_scored);
   if (store_first) {
     const Range share = slice_.share(rows_ * shape.n_kv_heads);
     for (std::size_t i = share.begin; i < share.end; ++i) {
@@ -50,7 +51,7 @@ void PackedAttention::run(const FusedAttention& step, const CacheShape& shape, b
     }
     slice_.barrier();
   }
-  attend(layer, store_first, only_scored);
+  attend(layer, stores && !store_first, only_scored);
   slice_.barrier();
 }
 
@@ -93,10 +94,10 @@ void PackedAttention::store_key(const Layer& layer, std::size_t row, std::size_t
 
 // Attention by tasks: some neighbouring rows of one sequence, one key and value head, all of the
 // query heads that share it. A free thread takes the next task.
-void PackedAttention::attend(const Layer& layer, bool stored, bool only_scored) {
+void PackedAttention::attend(const Layer& layer, bool stores, bool only_scored) {
   const std::size_t n_kv_heads = layer.shape.n_kv_heads;
   const std::size_t step = std::max<std::size_t>(1, kTileRows / layer.group);
-  auto& next_task = w_.next_task[static_cast<std::size_t>(layer.step.step.cache)];
+  auto& next_task = w_.next_task[layer.step.index];
   std::size_t task = next_task++;
   std::size_t first_task = 0;
   std::size_t first_row = 0;
@@ -111,7 +112,7 @@ void PackedAttention::attend(const Layer& layer, bool stored, bool only_scored) 
       const std::size_t kv_head = (task - first_task) % n_kv_heads;
       const std::size_t row = skipped + tile * step;
       const std::size_t n = std::min(step, one.tokens.size() - row);
-      if (!stored) store_key(layer, first_row, kv_head);
+      if (stores) store_key(layer, first_row, kv_head);
       attend_rows(layer, *one.cache, one.cache->length() + row, first_row + row, n, kv_head);
     }
     first_task += tasks;

@@ -34,8 +34,8 @@ class PackedAttention {
   PackedAttention(std::span<const SequenceTokens> batch, const PackedWeights& weights,
                   CpuWorkspace& w, const ThreadSlice& slice);
 
-  // Stores the new keys and values of a layer, and attends: all rows, or only those to be scored.
-  // Ends with a barrier.
+  // Stores the new keys and values of a layer, if it has some, and attends: all rows, or only those
+  // to be scored. Ends with a barrier.
   void run(const FusedAttention& step, const CacheShape& shape, bool only_scored);
 
  private:
@@ -69,7 +69,8 @@ class PackedAttention {
   void rotate(const Heads& heads, std::size_t row, std::size_t index, std::size_t head_dim,
               float* out) const;
   void store_key(const Layer& layer, std::size_t row, std::size_t kv_head);
-  void attend(const Layer& layer, bool stored, bool only_scored);
+  // stores: each task stores its key first.
+  void attend(const Layer& layer, bool stores, bool only_scored);
   void attend_rows(const Layer& layer, PackedKvCache& cache, std::size_t position, std::size_t row,
                    std::size_t n, std::size_t kv_head);
   void score(const PanelMatrix& keys, const Rows& queries, std::size_t n, std::size_t used);

@@ -80,8 +80,9 @@ class Pass {
   }
 
   void compute(const ActivateStep& s) {
-    activate(rows(s.out), rows(s.gate), s.up == kNone ? Rows() : rows(s.up),
-             activation(s.function));
+    Rows up = s.up == kNone ? Rows() : rows(s.up);
+    up.values += s.first_column;
+    activate(rows(s.out), rows(s.gate), up, activation(s.function));
   }
 
   void compute(const RouteStep& s) {
@@ -121,7 +122,15 @@ class Pass {
 
   void compute(const AddStep& s) { add(rows(s.x), rows(s.in), s.scale); }
 
-  void compute(const MapStep& s) { map(rows(s.x), s.scale, s.soft_cap, s.clip); }
+  void compute(const MapStep& s) {
+    MapOptions options;
+    options.scale = s.scale;
+    options.soft_cap = s.soft_cap;
+    options.clip = s.clip;
+    options.by = weights_.vector(s.by);
+    options.by_columns = s.by != kNone && plan_.weight(s.by).elements() > 1;
+    map(rows(s.x), options);
+  }
 
   void compute(const RopeStep& s) {
     const auto id = static_cast<std::size_t>(s.frequencies);

@@ -103,6 +103,10 @@ class Walk {
 
   void norm(const NormStep& s, MatrixView<const float> from, std::span<const float> weight,
             MatrixView<float> to) {
+    if (s.kind == NormStep::Kind::Rms && weight.empty()) {
+      const std::vector<float> ones(s.group, 1.0f);
+      return rms_norm(from, ones, s.eps, to);
+    }
     if (s.kind == NormStep::Kind::Rms) return rms_norm(from, weight, s.eps, to);
     layer_norm(from, weight, weights_.vector(s.bias), s.eps, to);
   }
@@ -112,7 +116,8 @@ class Walk {
   }
 
   void compute(const ActivateStep& s) {
-    const auto up = s.up == kNone ? MatrixView<float>() : rows(s.up);
+    const auto up = s.up == kNone ? MatrixView<float>()
+                                  : rows(s.up).col_range(s.first_column, plan_.buffer(s.out).width);
     for (std::size_t t = 0; t < rows_; ++t) {
       activate(s.function, rows(s.gate).row(t), s.up == kNone ? std::span<float>() : up.row(t),
                rows(s.out).row(t));
@@ -193,8 +198,11 @@ class Walk {
 
   void compute(const MapStep& s) {
     const auto x = rows(s.x);
+    const auto by = weights_.vector(s.by);
     for (std::size_t t = 0; t < rows_; ++t) {
-      for (float& value : x.row(t)) value *= s.scale;
+      for (std::size_t i = 0; i < x.cols(); ++i) {
+        x(t, i) *= by.empty() ? s.scale : s.scale * by[by.size() == 1 ? 0 : i];
+      }
       if (s.soft_cap != 0.0f) soft_cap(x.row(t), s.soft_cap);
       if (s.clip == 0.0f) continue;
       for (float& value : x.row(t)) value = std::clamp(value, -s.clip, s.clip);

@@ -147,12 +147,14 @@ class DecoderWriter {
   FrequenciesId frequencies(const RopeConfig& rope);
   // Of the first columns of each head.
   FrequenciesId frequencies(const RopeConfig& rope, std::size_t columns);
+  FrequenciesId frequencies(Frequencies table) { return writer_.frequencies(std::move(table)); }
 
   // Beside those of every layer.
   BufferId buffer(std::string name, std::size_t width) {
     return writer_.buffer(std::move(name), width);
   }
   WeightId weight(Weight weight) { return writer_.weight(std::move(weight)); }
+  CacheId cache(CacheShape shape) { return writer_.cache(shape); }
   StateId state(StateShape shape) { return writer_.state(shape); }
   void step(std::string name, StepKind kind) { writer_.step(std::move(name), std::move(kind)); }
 

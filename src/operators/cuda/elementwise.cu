@@ -55,10 +55,12 @@ __global__ void add_kernel(Rows x, Rows in, float scale) {
   if (i < x.width) row(x)[i] = fmaf(scale, row(in)[i], row(x)[i]);
 }
 
-__global__ void map_kernel(Rows x, float scale, float soft_cap, float clip) {
+__global__ void map_kernel(Rows x, MapOptions options) {
   const unsigned i = column();
   if (i >= x.width) return;
-  float value = scale * row(x)[i];
+  const float soft_cap = options.soft_cap, clip = options.clip;
+  float value = options.scale * row(x)[i];
+  if (options.by != nullptr) value *= options.by[options.by_columns ? i : 0];
   if (soft_cap != 0.0f) value = soft_cap * tanhf(value / soft_cap);
   if (clip != 0.0f) value = value < -clip ? -clip : value > clip ? clip : value;
   row(x)[i] = value;
@@ -100,8 +102,8 @@ void add(Rows x, Rows in, float scale) {
   cuda_launch(add_kernel, one_thread_each(x), x, in, scale);
 }
 
-void map(Rows x, float scale, float soft_cap, float clip) {
-  cuda_launch(map_kernel, one_thread_each(x), x, scale, soft_cap, clip);
+void map(Rows x, MapOptions options) {
+  cuda_launch(map_kernel, one_thread_each(x), x, options);
 }
 
 void join(Rows out, Rows a, Rows b, unsigned n_heads) {

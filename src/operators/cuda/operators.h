@@ -109,8 +109,13 @@ enum class Activation { Silu, GeluTanh, Gelu, Relu, Sigmoid, Identity };
 void activate(Rows out, Rows gate, Rows up, Activation function);  // up.values may be null
 
 void add(Rows x, Rows in, float scale);  // x += scale * in
-// x *= scale, then soft_cap * tanh(x / soft_cap), then limited to +-clip; 0: not applied
-void map(Rows x, float scale, float soft_cap, float clip);
+// x *= scale * by, then soft_cap * tanh(x / soft_cap), then limited to +-clip; 0: not applied
+struct MapOptions {
+  float scale = 1.0f, soft_cap = 0.0f, clip = 0.0f;
+  const float* by = nullptr;  // one number, or one per column; may be null
+  bool by_columns = false;
+};
+void map(Rows x, MapOptions options);
 
 struct RopeOptions {
   const float* frequencies = nullptr;

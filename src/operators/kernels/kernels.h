@@ -83,7 +83,7 @@ struct Kernels {
   // A block in which not all are finite gets NaN for its scale, and bytes of 0.
   void (*to_q8)(const float* x, std::size_t n, std::int8_t* bytes, float* scales, BlockSums* sums);
 
-  // out = weight * x / sqrt(mean(x^2) + eps); out may be x.
+  // out = weight * x / sqrt(mean(x^2) + eps); out may be x. Where weight is nullptr it is all 1.
   void (*rms_norm)(const float* x, const float* weight, std::size_t n, float eps, float* out);
   // out = weight * (x - mean(x)) / sqrt(variance(x) + eps) + bias; out may be x. Where weight is
   // nullptr it is all 1, and bias all 0.

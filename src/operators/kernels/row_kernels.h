@@ -46,6 +46,9 @@ void rms_norm(const float* x, const float* weight, std::size_t n, float eps, flo
   for_vectors(n, [&](auto get, auto) { squares = fma(get(x), get(x), squares); });
   const float mean = sum(squares) / static_cast<float>(n);
   const Vec scale = broadcast(1.0f / __builtin_sqrtf(mean + eps));
+  if (weight == nullptr) {
+    return for_vectors(n, [&](auto get, auto put) { put(out, get(x) * scale); });
+  }
   for_vectors(n, [&](auto get, auto put) { put(out, get(weight) * (get(x) * scale)); });
 }
 
