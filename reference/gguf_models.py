@@ -32,11 +32,14 @@ class Family:
     # Keys that add_common does not write: the name of a method of GGUFWriter after "add_", and the
     # field of config.json, or a value.
     keys: tuple[tuple[str, Any], ...] = ()
+    optional: tuple[str, ...] = ()  # keys named as their field, where config.json has it
     pairs: bool = False  # rows of q and k side by side
     norms_plus_one: bool = False
     rotary: float | None = None  # "partial_rotary_factor" where config.json does not say
-    # What else changes, names included.
+    # What else changes, names included. Names of GGUF stay as they are.
     change: Callable[[Tensors, Json], Tensors] = lambda tensors, _: tensors
+    # What add_common shall read in place of fields of config.json.
+    fields: Callable[[Json], Json] = lambda _: {}
 
 
 def in_turn(tensor: Tensor, config: Json, axis: int = 0) -> Tensor:
@@ -139,6 +142,62 @@ def change_gpt2(tensors: Tensors, config: Json) -> Tensors:
     }
 
 
+def gemma4_is_global(config: Json) -> list[bool]:
+    n_layers = config["num_hidden_layers"]
+    if "layer_types" in config:
+        return [kind == "full_attention" for kind in config["layer_types"]]
+    return [layer % 6 == 5 or layer == n_layers - 1 for layer in range(n_layers)]
+
+
+def gemma4_rope(config: Json, kind: str) -> Json:
+    usual = {
+        "sliding_attention": {"rope_theta": 10000.0},
+        "full_attention": {"rope_theta": 1000000.0, "partial_rotary_factor": 0.25},
+    }
+    return config.get("rope_parameters", usual)[kind]
+
+
+def gemma4_fields(config: Json) -> Json:
+    """Sizes of global layers; numbers of each layer where they differ."""
+    is_global = gemma4_is_global(config)
+    n_shared = config.get("num_kv_shared_layers", 0)
+    width, heads = config["intermediate_size"], config["num_key_value_heads"]
+    fields: Json = {
+        "rope_theta": gemma4_rope(config, "full_attention")["rope_theta"],
+        "head_dim": config["global_head_dim"],
+        "is_sliding": [not layer for layer in is_global],
+        "num_kv_shared_layers": n_shared,
+        "local_head_dim": config["head_dim"],
+        "local_theta": gemma4_rope(config, "sliding_attention")["rope_theta"],
+    }
+    if config.get("use_double_wide_mlp"):
+        own = len(is_global) - n_shared
+        fields["intermediate_size"] = [width] * own + [2 * width] * n_shared
+    if (global_heads := config.get("num_global_key_value_heads")) is not None:
+        fields["num_key_value_heads"] = [global_heads if layer else heads for layer in is_global]
+    if config.get("enable_moe_block"):
+        fields["num_experts_per_tok"] = config["top_k_experts"]
+        fields["expert_feed_forward_length"] = config["moe_intermediate_size"]
+    return fields
+
+
+def change_gemma4(tensors: Tensors, config: Json) -> Tensors:
+    """Global layers turn the first pairs of a head: the frequencies of others are divided by 1e30."""
+    share = gemma4_rope(config, "full_attention")["partial_rotary_factor"]
+    n_pairs = config["head_dim"] // 2
+    turned = int(share * n_pairs)
+    changed = {"rope_freqs.weight": torch.tensor([1.0] * turned + [1e30] * (n_pairs - turned))}
+    for name, tensor in tensors.items():
+        if name.endswith(".router.scale"):
+            name = f"blk.{name.split('.')[2]}.ffn_gate_inp.scale"
+        elif name.endswith(".router.per_expert_scale"):
+            name = f"blk.{name.split('.')[2]}.ffn_down_exps.scale"
+        elif ".experts." in name or name.endswith(".layer_scalar"):
+            name += ".weight"
+        changed[name] = tensor
+    return changed
+
+
 EXPERTS = (("expert_feed_forward_length", "moe_intermediate_size"),)
 WINDOW = (("sliding_window", "sliding_window"),)
 DEEPSEEK = Family(
@@ -167,6 +226,23 @@ FAMILIES = {
     ),
     "gemma3_text": Family(
         "gemma3", (("sliding_window", "sliding_window"),), norms_plus_one=True
+    ),
+    "gemma4_text": Family(
+        "gemma4",
+        (
+            *WINDOW,
+            ("sliding_window_pattern", "is_sliding"),
+            ("shared_kv_layers", "num_kv_shared_layers"),
+            ("embedding_length_per_layer_input", "hidden_size_per_layer_input"),
+            ("key_length_swa", "local_head_dim"),
+            ("value_length_swa", "local_head_dim"),
+            ("rope_dimension_count", "head_dim"),
+            ("rope_dimension_count_swa", "local_head_dim"),
+            ("rope_freq_base_swa", "local_theta"),
+        ),
+        optional=("final_logit_softcapping", "expert_feed_forward_length"),
+        change=change_gemma4,
+        fields=gemma4_fields,
     ),
     "qwen3_moe": Family("qwen3moe", EXPERTS),
     "qwen2_moe": Family(
@@ -256,6 +332,9 @@ MODELS = (
     "gemma-tied",
     "gemma2-head-scale",
     "gemma3-six-layers",
+    "gemma4-2-of-5-experts",
+    "gemma4-keys-as-values",
+    "gemma4-shared-caches",
     "glm-half-rotary",
     "glm4-post-norms",
     "gpt-neox-parallel",
@@ -311,6 +390,7 @@ def usual(config: Json) -> Json:
         "intermediate_size": 4 * named["hidden_size"],
         "max_position_embeddings": 2048,
     }
+    named |= FAMILIES[config["model_type"]].fields(named)
     if config.get("multi_query") and not config["new_decoder_architecture"]:
         named["num_key_value_heads"] = 1  # of Falcon 7B
     return missing | named
@@ -447,6 +527,9 @@ def writer_of(path: Path, config: Json) -> GGUFWriter:
     add_common(writer, config, family.rotary)
     for key, field in family.keys:
         getattr(writer, f"add_{key}")(config.get(field, field))
+    for key in family.optional:
+        if key in config:
+            getattr(writer, f"add_{key}")(config[key])
     return writer
 
 
@@ -457,9 +540,11 @@ def tensors_of(config: Json, tensors: Tensors) -> Iterator[tuple[str, Tensor]]:
     numbers = {name: number for number, name in gguf.MODEL_ARCH_NAMES.items()}
     names = gguf.get_tensor_name_map(numbers[family.architecture], config["num_hidden_layers"])
     for name, tensor in stacked(family.change(tensors, config)).items():
-        other = names.get_name(name, try_suffixes=(".weight", ".bias"))
+        own = name.startswith(("blk.", "rope_freqs."))
+        other = name if own else names.get_name(name, try_suffixes=(".weight", ".bias"))
         assert other is not None, f"gguf has no name for {name}"
-        yield other, transformed(name, tensor, config, family).squeeze().contiguous()
+        whole = transformed(name, tensor, config, family)
+        yield other, (whole.squeeze() if whole.dim() > 1 else whole).contiguous()
 
 
 def write(writer: GGUFWriter) -> None:

@@ -195,6 +195,8 @@ def write_tokenizer(path: Path, name: str, folder: Path) -> None:
             types[i] = TokenType.CONTROL if special else TokenType.USER_DEFINED
         elif model.get("byte_fallback") and len(text) == 6 and text.startswith("<0x"):
             types[i] = TokenType.BYTE
+        if name == "gemma4" and not text.strip("\n"):
+            types[i] = TokenType.NORMAL  # as llama.cpp's script has them
         if text == model["unk_token"] and name == "llama2":
             types[i] = TokenType.UNKNOWN
     # Older files write a merge as one text, newer ones as two.
@@ -207,6 +209,11 @@ def write_tokenizer(path: Path, name: str, folder: Path) -> None:
         writer.add_tokenizer_model("llama")
         writer.add_tokenizer_pre("default")
         writer.add_token_scores(scores)
+    elif name == "gemma4":
+        writer.add_tokenizer_model("gemma4")
+        writer.add_token_scores([-1000.0] * len(tokens))
+        writer.add_token_merges(merges)
+        writer.add_add_space_prefix(False)
     else:
         writer.add_tokenizer_model("gpt2")
         writer.add_tokenizer_pre(PRE[name])
@@ -361,7 +368,7 @@ def make_gguf(data: Path) -> None:
     for name in MODELS:
         write_model(out / f"{name}.gguf", data / "models" / name)
     write_families(out, data / "models")
-    for name in (*PRE, "llama2"):
+    for name in (*PRE, "llama2", "gemma4"):
         write_tokenizer(out / f"tokenizer-{name}.gguf", name, data / "tokenizers" / name)
     write_whole(out / "whole.gguf", dequantised=False)
     write_whole(out / "whole-f32.gguf", dequantised=True)

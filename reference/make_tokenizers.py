@@ -204,6 +204,33 @@ def llama2(name: str) -> Json:
     )
 
 
+def gemma4(name: str) -> Json:
+    """Gemma 4: as llama2, but no space before a text; runs of newlines are added tokens."""
+    first = ["<pad>", "<eos>", "<bos>", "<unk>"]
+    newlines = ["\n\n", "\n\n\n"]
+    return assemble(
+        name,
+        700,
+        normalizer=LLAMA_NORMALIZER["normalizers"][1],
+        pre_tokenizer={
+            "type": "Split",
+            "pattern": {"String": " "},
+            "behavior": "MergedWithPrevious",
+            "invert": False,
+        },
+        decoder=sequence("decoders", *LLAMA_DECODER["decoders"][:3]),
+        post_processor=template(["<bos>"], []),
+        tokens=[
+            *map(added, [*first, "<|turn>"]),
+            *(added(run, special=False) for run in newlines),
+        ],
+        first=[*first, *BYTE_TOKENS, *newlines],
+        unk_token="<unk>",
+        fuse_unk=True,
+        byte_fallback=True,
+    )
+
+
 def normalized_specials(name: str) -> Json:
     """As llama2, but special tokens are looked for in normalized text; some bytes are missing."""
     first = ["<unk>", "<|start|>", "<|end|>"]
@@ -307,6 +334,7 @@ TOKENIZERS: list[Callable[[str], Json]] = [
     qwen2,
     smollm,
     llama2,
+    gemma4,
     normalized_specials,
     metaspace_first,
     metaspace_always,

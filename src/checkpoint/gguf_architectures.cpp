@@ -20,6 +20,7 @@ using Key = GgufKey;
 using Flag = GgufTensorFlag;
 constexpr auto kNumber = GgufKey::Kind::Number;
 constexpr auto kSize = GgufKey::Kind::Size;
+using RopeFactors = GgufArchitecture::RopeFactors;
 constexpr auto kExperts = Name::Change::Experts;
 constexpr auto kHeads = Name::Change::Heads;
 
@@ -61,6 +62,39 @@ constexpr Key kGemma3Keys[] = {
     {"final_logit_softcapping", "final_logit_softcapping", kNumber},
     {"rope.freq_base_swa", "rope_local_base_freq", kNumber},
 };
+
+// Gemma 4. A layer may add numbers of the token that are its own, and have experts beside the
+// feed-forward block.
+constexpr Name kGemma4Names[] = {
+    {"per_layer_token_embd", "model.embed_tokens_per_layer"},
+    {"per_layer_model_proj", "model.per_layer_model_projection"},
+    {"per_layer_proj_norm", "model.per_layer_projection_norm"},
+    {"post_attention_norm", "post_attention_layernorm"},
+    {"ffn_norm", "pre_feedforward_layernorm"},
+    {"post_ffw_norm", "post_feedforward_layernorm"},
+    {"ffn_gate_inp", "router.proj"},
+    {"ffn_gate_inp.scale", "router.scale"},
+    {"ffn_down_exps.scale", "router.per_expert_scale"},
+    {"pre_ffw_norm_2", "pre_feedforward_layernorm_2"},
+    {"post_ffw_norm_1", "post_feedforward_layernorm_1"},
+    {"post_ffw_norm_2", "post_feedforward_layernorm_2"},
+    {"ffn_gate_up_exps.weight", "experts.gate_up_proj"},
+    {"ffn_down_exps.weight", "experts.down_proj"},
+    {"inp_gate", "per_layer_input_gate"},
+    {"proj", "per_layer_projection"},
+    {"post_norm", "post_per_layer_input_norm"},
+    {"layer_output_scale.weight", "layer_scalar"},
+};
+constexpr Key kGemma4Keys[] = {
+    {"final_logit_softcapping", "final_logit_softcapping", kNumber},
+    {"embedding_length_per_layer_input", "hidden_size_per_layer_input", Key::Kind::Count, true},
+    {"attention.shared_kv_layers", "num_kv_shared_layers", Key::Kind::Count},
+    {"expert_count", "num_experts"},
+    {"expert_used_count", "top_k_experts"},
+    {"expert_feed_forward_length", "moe_intermediate_size"},
+};
+constexpr Flag kGemma4Flags[] = {{"enable_moe_block", "blk.0.ffn_gate_inp.weight"},
+                                 {"attention_bias", "blk.0.attn_q.bias"}};
 constexpr std::string_view kGeluTanh = R"({"hidden_activation": "gelu_pytorch_tanh"})";
 
 // ---- experts ------------------------------------------------------------------------------------
@@ -370,10 +404,16 @@ constexpr GgufArchitecture kArchitectures[] = {
     {.name = "llama",
      .model_type = "llama",
      .pairs = true,
-     .rope_factors = true,
+     .rope_factors = RopeFactors::Any,
      .flags = kLlamaBiases},
-    {.name = "qwen2", .model_type = "qwen2", .rope_factors = true, .flags = kLlamaBiases},
-    {.name = "qwen3", .model_type = "qwen3", .rope_factors = true, .flags = kLlamaBiases},
+    {.name = "qwen2",
+     .model_type = "qwen2",
+     .rope_factors = RopeFactors::Any,
+     .flags = kLlamaBiases},
+    {.name = "qwen3",
+     .model_type = "qwen3",
+     .rope_factors = RopeFactors::Any,
+     .flags = kLlamaBiases},
     {.name = "gemma", .model_type = "gemma", .norms_plus_one = true, .fixed = kGeluTanh},
     {.name = "gemma2",
      .model_type = "gemma2",
@@ -394,6 +434,17 @@ constexpr GgufArchitecture kArchitectures[] = {
      .fixed = R"({"hidden_activation": "gelu_pytorch_tanh", "rope_local_base_freq": 10000.0})",
      .period = 6,
      .wide_model = 62},
+    // Where the file has no soft cap, llama.cpp caps at 30. A model whose config has none was
+    // trained without.
+    {.name = "gemma4",
+     .model_type = "gemma4_text",
+     .names = kGemma4Names,
+     .rope_factors = RopeFactors::Share,
+     .keys = kGemma4Keys,
+     .flags = kGemma4Flags,
+     .fixed = kGeluTanh,
+     .two_kinds = true,
+     .period = 6},
     {.name = "qwen3moe",
      .model_type = "qwen3_moe",
      .names = kQwenExperts,

@@ -59,7 +59,12 @@ struct GgufArchitecture {
   std::string_view layers = "model.layers.";
   bool pairs = false;           // the rows of q and k are stored in pairs (rope_pairs.h)
   bool norms_plus_one = false;  // weights of norms are stored with 1 added
-  bool rope_factors = false;    // the file may have the tensor "rope_freqs.weight"
+  // The tensor "rope_freqs.weight", by whose numbers frequencies are divided:
+  //   None   there is none
+  //   Any    there may be one
+  //   Share  there is one, of 1 and then of 1e30: so many pairs of a head turn in global layers
+  enum class RopeFactors { None, Any, Share };
+  RopeFactors rope_factors = RopeFactors::None;
   GgufKey norm_eps = {"attention.layer_norm_rms_epsilon", "rms_norm_eps"};
   std::span<const GgufKey> keys = {};  // beside those that all architectures have
   std::span<const GgufTensorFlag> flags = {};
@@ -73,6 +78,7 @@ struct GgufArchitecture {
   bool partial_rope = false;   // rope may turn only the first columns of each head
   bool conv_layers = false;    // a layer without heads of k is a short convolution
   bool yarn = false;           // rope may be stretched by yarn
+  bool two_kinds = false;      // layers with a window have heads of another size, and another rope
   bool predicts = false;       // the last layers may predict further tokens
   std::size_t period = 0;      // each of so many layers but the last has a window; 0: none has
   std::size_t window = 0;      // where the file does not say; 0: all layers see everything

@@ -121,7 +121,10 @@ GgufWeights::GgufWeights(std::shared_ptr<const GgufFile> file) : file_(std::move
 void GgufWeights::add(const StoredTensor& stored, const GgufArchitecture& architecture) {
   const GgufName name(stored.name);
   const GgufTensorName* known = name.find(architecture);
-  if (architecture.rope_factors && stored.name == kGgufRopeFactors) return;
+  if (architecture.rope_factors != GgufArchitecture::RopeFactors::None &&
+      stored.name == kGgufRopeFactors) {
+    return;
+  }
   if (const auto layer = number_of(name.layer); layer && *layer >= n_layers_) {
     tensors_.push_back(stored);
     tensors_.back().name = "mtp." + stored.name;

@@ -3,7 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "base/json_text.h"
 #include "checkpoint/gguf_architectures.h"
@@ -282,6 +287,146 @@ void add_windows(ArchitectureKeys& keys, const GgufArchitecture& architecture,
   }
 }
 
+// Where all layers have heads and blocks of one size, and one rope.
+void add_one_kind(ArchitectureKeys& keys, const GgufArchitecture& architecture,
+                  nlohmann::json& config) {
+  config["intermediate_size"] = keys.size("feed_forward_length");
+  if (architecture.latent_heads) {
+    add_latent_heads(keys, config);
+  } else {
+    add_heads(keys, architecture, config);
+  }
+  add_rope(keys, architecture, config);
+  if (architecture.period != 0) add_windows(keys, architecture, config);
+}
+
+// ---- layers of two kinds: with a window, or global ----------------------------------------------
+
+// A number for each layer: where the file has one number, that.
+std::vector<std::size_t> sizes_of_layers(ArchitectureKeys& keys, std::string_view name,
+                                         std::size_t n_layers) {
+  if (!keys.is_array(name)) return std::vector<std::size_t>(n_layers, keys.size(name));
+  std::vector<std::size_t> sizes;
+  for (const std::int64_t n : keys.integers(name)) {
+    if (n < 1 || n > static_cast<std::int64_t>(kMaxDimension)) {
+      keys.refuse(name, fmt::format("numbers from 1 to {}", kMaxDimension));
+    }
+    sizes.push_back(static_cast<std::size_t>(n));
+  }
+  if (sizes.size() != n_layers) {
+    keys.refuse(name, fmt::format("a number for each of {} layers", n_layers));
+  }
+  return sizes;
+}
+
+// The block of layers that share keys and values may be twice as wide.
+void add_widths(ArchitectureKeys& keys, nlohmann::json& config) {
+  constexpr std::string_view kWidth = "feed_forward_length";
+  constexpr std::string_view kShared = "attention.shared_kv_layers";
+  const std::size_t n_layers = config["num_hidden_layers"];
+  const std::vector<std::size_t> widths = sizes_of_layers(keys, kWidth, n_layers);
+  const std::size_t n_shared = keys.has(kShared) ? keys.count(kShared) : 0;
+  const std::size_t n_own = n_layers - std::min(n_layers, n_shared);
+  const bool wide = widths.back() != widths.front();
+  for (std::size_t i = 0; i < n_layers; ++i) {
+    if (widths[i] == (wide && i >= n_own ? 2 : 1) * widths.front()) continue;
+    keys.refuse(kWidth, fmt::format("{} in the first {} layers, and the same or twice as many in "
+                                    "the others",
+                                    widths.front(), n_own));
+  }
+  config["intermediate_size"] = widths.front();
+  config["use_double_wide_mlp"] = wide;
+}
+
+// The sizes of heads. Keys that end with "_swa" are of layers with a window.
+void add_two_sizes(ArchitectureKeys& keys, nlohmann::json& config) {
+  constexpr std::string_view kHeads = "attention.head_count_kv";
+  const std::size_t n_layers = config["num_hidden_layers"];
+  const std::vector<std::size_t> n_kv_heads = sizes_of_layers(keys, kHeads, n_layers);
+  const std::size_t global = keys.size("attention.key_length");
+  const std::size_t local = keys.size_or("attention.key_length_swa", global);
+  expect_size(keys, "attention.value_length", global);
+  expect_size(keys, "rope.dimension_count", global);
+  expect_size(keys, "attention.value_length_swa", local);
+  expect_size(keys, "rope.dimension_count_swa", local);
+  config["num_attention_heads"] = keys.size("attention.head_count");
+  config["head_dim"] = local;
+  config["num_key_value_heads"] = n_kv_heads.front();  // where no layer has a window
+  const nlohmann::json& kinds = config["layer_types"];
+  for (std::size_t i = 0; i < n_layers; ++i) {
+    const auto first = static_cast<std::size_t>(std::ranges::find(kinds, kinds[i]) - kinds.begin());
+    if (n_kv_heads[i] != n_kv_heads[first]) {
+      keys.refuse(kHeads, "the same number in all layers with a window, and in all global ones");
+    }
+    if (kinds[i] == "sliding_attention") {
+      config["num_key_value_heads"] = n_kv_heads[i];
+    } else {
+      config["per_layer_config"][std::to_string(i)] = {{"head_dim", global},
+                                                       {"num_key_value_heads", n_kv_heads[i]}};
+    }
+  }
+}
+
+// The numbers of "rope_freqs.weight", one for each pair of a head.
+std::span<const float> rope_factors(const GgufFile& file, std::size_t head_dim,
+                                    std::vector<float>& copy) {
+  const std::string& where = file.metadata().file();
+  const StoredTensor* factors = file.find(kGgufRopeFactors);
+  if (factors == nullptr) throw Error("{}: tensor '{}' is missing", where, kGgufRopeFactors);
+  if (factors->dtype != DType::F32 || factors->shape != std::vector{head_dim / 2}) {
+    throw Error("{}: tensor '{}': expected F32 [{}], found {} {}", where, kGgufRopeFactors,
+                head_dim / 2, dtype_name(factors->dtype), shape_text(factors->shape));
+  }
+  return elements(*factors, copy);
+}
+
+// How much of each head rope turns in global layers: the pairs whose frequency is divided by 1. The
+// others have 1e30.
+double rope_share(const GgufFile& file, std::size_t head_dim) {
+  constexpr float kNever = 1e30f;
+  std::vector<float> copy;
+  const std::span<const float> factors = rope_factors(file, head_dim, copy);
+  const auto end = std::ranges::find(factors, kNever);
+  const auto other = std::find_if(factors.begin(), factors.end(), [&](const float& factor) {
+    return factor != (&factor < std::to_address(end) ? 1.0f : kNever);
+  });
+  if (other != factors.end()) {
+    throw Error("{}: tensor '{}': expected 1 and from some number on 1e30, found {}",
+                file.metadata().file(), kGgufRopeFactors, *other);
+  }
+  return rotary_factor(2 * static_cast<std::size_t>(end - factors.begin()), head_dim);
+}
+
+void add_two_ropes(ArchitectureKeys& keys, const GgufFile& file, nlohmann::json& config) {
+  constexpr double kTheta = 10'000.0;  // of llama.cpp
+  const auto theta = [&](std::string_view name) {
+    return keys.has(name) ? keys.number(name) : kTheta;
+  };
+  config["rope_parameters"] = {
+      {"sliding_attention",
+       {{"rope_type", "default"}, {"rope_theta", theta("rope.freq_base_swa")}}},
+      {"full_attention",
+       {{"rope_type", "proportional"},
+        {"rope_theta", theta("rope.freq_base")},
+        {"partial_rotary_factor", rope_share(file, keys.size("attention.key_length"))}}}};
+}
+
+// Whether the values of global layers are their keys: then no tensor computes them.
+bool values_are_keys(const GgufFile& file, const nlohmann::json& config) {
+  const auto& kinds = config["layer_types"];
+  const auto first = std::ranges::find(kinds, "full_attention") - kinds.begin();
+  return file.find(fmt::format("blk.{}.attn_v.weight", first)) == nullptr;
+}
+
+void add_two_kinds(ArchitectureKeys& keys, const GgufFile& file,
+                   const GgufArchitecture& architecture, nlohmann::json& config) {
+  add_windows(keys, architecture, config);
+  add_widths(keys, config);
+  add_two_sizes(keys, config);
+  add_two_ropes(keys, file, config);
+  config["attention_k_eq_v"] = values_are_keys(file, config);
+}
+
 // llama.cpp divides scores by the root of head_dim, except in the widest model of a family, which
 // it knows by its number of layers: there by the root of the width of x per head.
 void add_query_scalar(const GgufArchitecture& architecture, nlohmann::json& config) {
@@ -320,24 +465,22 @@ std::string gguf_config_json(const GgufFile& file) {
   nlohmann::json config = json_value(architecture.fixed);
   config["model_type"] = architecture.model_type;
   config["hidden_size"] = keys.size("embedding_length");
-  config["intermediate_size"] = keys.size("feed_forward_length");
   config["num_hidden_layers"] = std::min(keys.size("block_count", kMaxLayers),
                                          gguf_first_predicting_layer(metadata, architecture));
   config["max_position_embeddings"] = keys.size("context_length");
   config[architecture.norm_eps.field] = keys.number(architecture.norm_eps.key, kMinEps, kMaxEps);
-  if (architecture.latent_heads) {
-    add_latent_heads(keys, config);
+  if (architecture.two_kinds) {
+    add_two_kinds(keys, file, architecture, config);
   } else {
-    add_heads(keys, architecture, config);
+    add_one_kind(keys, architecture, config);
   }
-  add_rope(keys, architecture, config);
   add_keys(keys, architecture, config);
   check_delta(keys, config);
   if (architecture.latent_heads) add_routing(keys, architecture, config);
-  if (architecture.period != 0) add_windows(keys, architecture, config);
   if (architecture.wide_model != 0) add_query_scalar(architecture, config);
   const std::size_t n_tokens = vocab_size(metadata, keys);
   config["vocab_size"] = n_tokens;
+  if (architecture.two_kinds) config["vocab_size_per_layer_input"] = n_tokens;
   if (n_tokens != 0) config["eos_token_id"] = eos_ids(metadata, n_tokens);
   for (const std::string_view key : architecture.no_effect) keys.ignore(key);
   if (architecture.predicts) keys.ignore("nextn_predict_layers");  // gguf_first_predicting_layer
@@ -360,19 +503,15 @@ std::string gguf_config_json(const GgufFile& file) {
 }
 
 void take_rope_factors(const GgufFile& file, Config& config) {
-  const std::string where = file.metadata().file();
-  const StoredTensor* factors = file.find(kGgufRopeFactors);
-  if (factors == nullptr) return;
-  if (factors->dtype != DType::F32 || factors->shape != std::vector{config.head_dim / 2}) {
-    throw Error("{}: tensor '{}': expected F32 [{}], found {} {}", where, kGgufRopeFactors,
-                config.head_dim / 2, dtype_name(factors->dtype), shape_text(factors->shape));
-  }
+  const GgufArchitecture* architecture = find_gguf_architecture(file);
+  const bool may_have = architecture->rope_factors == GgufArchitecture::RopeFactors::Any;
+  if (!may_have || file.find(kGgufRopeFactors) == nullptr) return;
   std::vector<float> copy;
-  const std::span<const float> values = elements(*factors, copy);
+  const std::span<const float> values = rope_factors(file, config.head_dim, copy);
   for (const float value : values) {
     if (std::isfinite(value) && value >= 1e-6f) continue;
-    throw Error("{}: tensor '{}': expected positive numbers, found {}", where, kGgufRopeFactors,
-                value);
+    throw Error("{}: tensor '{}': expected positive numbers, found {}", file.metadata().file(),
+                kGgufRopeFactors, value);
   }
   config.rope.factors.assign(values.begin(), values.end());
 }

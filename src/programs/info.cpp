@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <ranges>
 
 #include <fmt/ranges.h>
 
@@ -80,15 +81,25 @@ bool has_bias(const Plan& plan, BufferId out) {
   return found != linears.end() && (*found)->bias != kNone;
 }
 
+// "4 heads of 6, 2 for keys and values": each kind once.
+std::string heads_text(const Plan& plan) {
+  std::vector<std::string> kinds;
+  for (const AttentionStep* step : steps_of<AttentionStep>(plan)) {
+    const CacheShape& cache = plan.cache(step->cache);
+    std::string text = fmt::format("{} heads of {}", step->n_heads, cache.head_dim);
+    if (cache.n_kv_heads != step->n_heads) {
+      text += fmt::format(", {} for keys and values", cache.n_kv_heads);
+    }
+    if (std::ranges::find(kinds, text) == kinds.end()) kinds.push_back(std::move(text));
+  }
+  return fmt::format("{}", fmt::join(kinds, "; "));
+}
+
 std::string attention_text(const Plan& plan) {
   const auto steps = steps_of<AttentionStep>(plan);
   if (steps.empty()) return "none";
   const AttentionStep& step = *steps.front();
-  const CacheShape& cache = plan.cache(step.cache);
-  std::string text = fmt::format("{} heads of {}", step.n_heads, cache.head_dim);
-  if (cache.n_kv_heads != step.n_heads) {
-    text += fmt::format(", {} for keys and values", cache.n_kv_heads);
-  }
+  std::string text = heads_text(plan);
   const auto norms = steps_of<NormStep>(plan);
   if (std::ranges::find(norms, step.q, &NormStep::in) != norms.end()) text += ", norm on q and k";
   const auto linears = steps_of<LinearStep>(plan);
@@ -98,6 +109,9 @@ std::string attention_text(const Plan& plan) {
   if (step.soft_cap != 0.0f) text += fmt::format(", soft cap {}", step.soft_cap);
   if (steps.size() < plan.n_layers) {
     text += fmt::format(", in {} of {} layers", steps.size(), plan.n_layers);
+  }
+  if (plan.caches.size() < steps.size()) {
+    text += fmt::format(", keys and values of {} of {} layers", plan.caches.size(), steps.size());
   }
   return text;
 }
@@ -189,13 +203,25 @@ std::string experts_text(const Plan& plan) {
   return fmt::format("{}", fmt::join(kinds, "; "));
 }
 
-// The width of x, and what is inside a feed-forward block.
+// The width of x, and what is inside a feed-forward block. Its activation is the last in a layer
+// that has a factor of its own: Gemma 4's numbers of a layer are columns of a wider buffer.
 std::string width_text(const Plan& plan) {
   std::string text = fmt::format("{}", plan.buffer(steps_of<SelectStep>(plan).front()->x).width);
-  const auto activations = steps_of<ActivateStep>(plan);
-  if (activations.empty()) return text;  // every layer has experts
-  const BufferId gate = activations.back()->gate;
-  return text + fmt::format(", feed-forward {}{}", plan.buffer(gate).width,
+  std::vector<std::size_t> widths;
+  std::string name;
+  BufferId gate = kNone;
+  for (const Step& step : plan.steps | std::views::reverse) {
+    const auto* activation = std::get_if<ActivateStep>(&step.kind);
+    if (activation == nullptr || (gate != kNone && step.name != name)) continue;
+    const std::size_t width = plan.buffer(activation->gate).width;
+    const bool whole = activation->up == kNone || plan.buffer(activation->up).width == width;
+    if (!whole) continue;
+    gate = activation->gate;
+    name = step.name;
+    if (std::ranges::find(widths, width) == widths.end()) widths.insert(widths.begin(), width);
+  }
+  if (widths.empty()) return text;  // every layer has experts
+  return text + fmt::format(", feed-forward {}{}", fmt::join(widths, " and "),
                             has_bias(plan, gate) ? ", biases" : "");
 }
 

@@ -44,6 +44,7 @@ Break tensor(std::string name, std::function<void(RawGguf::Tensor&)> how) {
 
 constexpr const char* kDown = "blk.0.ffn_down.weight";
 constexpr const char* kNorm = "output_norm.weight";
+constexpr const char* kGemma4 = "gemma4-keys-as-values";
 const std::string kBeyond = u64_bytes(std::numeric_limits<std::uint64_t>::max());
 constexpr std::uint32_t kArray = 9, kText = 8, kU8 = 0, kF32 = 6;
 
@@ -196,7 +197,8 @@ const BadGguf kBadConfigs[] = {
     {"has_no_architecture", without("general.architecture"), "'general.architecture' is missing"},
     {"has_another_architecture", set("general.architecture", text_value("mamba")),
      "'general.architecture': expected bloom, chatglm, cohere2, command-r, deepseek2, ernie4_5, "
-     "falcon, gemma, gemma2, gemma3, glm4, gpt-oss, gpt2, gptneox, granite, lfm2, llama, olmo, "
+     "falcon, gemma, gemma2, gemma3, gemma4, glm4, gpt-oss, gpt2, gptneox, granite, lfm2, llama, "
+     "olmo, "
      "olmo2, olmoe, phi2, phi3, qwen2, qwen2moe, qwen3, qwen35, qwen3moe, smollm3, stablelm or "
      "starcoder2, found 'mamba'"},
     {"has_a_number_for_an_architecture", set("general.architecture", u32(1)),
@@ -363,6 +365,51 @@ const BadGguf kBadFamilies[] = {
      SIZE_MAX, "deepseek-v2-greedy"},
     {"has_the_eps_of_another_norm", without("starcoder2.attention.layer_norm_epsilon"),
      "'starcoder2.attention.layer_norm_epsilon' is missing", SIZE_MAX, "starcoder2-no-window"},
+    {"has_no_head_size_of_global_layers", without("gemma4.attention.key_length"),
+     "'gemma4.attention.key_length' is missing", SIZE_MAX, kGemma4},
+    {"has_values_of_another_size_in_local_layers", set("gemma4.attention.value_length_swa", u32(8)),
+     "'gemma4.attention.value_length_swa': expected 6, found 8", SIZE_MAX, kGemma4},
+    {"turns_a_part_of_local_heads", set("gemma4.rope.dimension_count_swa", u32(4)),
+     "'gemma4.rope.dimension_count_swa': expected 6, found 4", SIZE_MAX, kGemma4},
+    {"has_heads_for_fewer_layers", set("gemma4.attention.head_count_kv", i32_array({2, 1, 2})),
+     "'gemma4.attention.head_count_kv': expected a number for each of 4 layers, found an array of "
+     "3",
+     SIZE_MAX, kGemma4},
+    {"has_a_layer_of_no_heads", set("gemma4.attention.head_count_kv", i32_array({2, 1, 0, 1})),
+     "'gemma4.attention.head_count_kv': expected numbers from 1 to 16777216, found an array of 4",
+     SIZE_MAX, kGemma4},
+    {"has_local_layers_that_differ", set("gemma4.attention.head_count_kv", i32_array({2, 1, 4, 1})),
+     "'gemma4.attention.head_count_kv': expected the same number in all layers with a window, and "
+     "in all global ones, found an array of 4",
+     SIZE_MAX, kGemma4},
+    {"has_global_layers_that_differ",
+     set("gemma4.attention.head_count_kv", i32_array({2, 1, 2, 2})),
+     "'gemma4.attention.head_count_kv': expected the same number in all layers with a window, and "
+     "in all global ones, found an array of 4",
+     SIZE_MAX, kGemma4},
+    {"has_a_wide_block_before_others",
+     set("gemma4.feed_forward_length", i32_array({19, 38, 19, 38, 38})),
+     "'gemma4.feed_forward_length': expected 19 in the first 2 layers, and the same or twice as "
+     "many in the others, found an array of 5",
+     SIZE_MAX, "gemma4-shared-caches"},
+    {"shares_all_caches", set("gemma4.attention.shared_kv_layers", u32(5)),
+     "metadata: 'num_kv_shared_layers': expected a whole number from 0 to 2, found 5", SIZE_MAX,
+     "gemma4-2-of-5-experts"},
+    {"does_not_say_which_pairs_turn",
+     tensor("rope_freqs.weight", [](auto& t) { t.name = "rope_freqs.bias"; }),
+     "tensor 'rope_freqs.weight' is missing", SIZE_MAX, kGemma4},
+    {"says_it_of_pairs_of_local_heads", tensor("rope_freqs.weight", [](auto& t) { t.sizes = {3}; }),
+     "tensor 'rope_freqs.weight': expected F32 [4], found F32 [3]", SIZE_MAX, kGemma4},
+    {"slows_down_a_pair",
+     [](RawGguf& file) {
+       file.tensor("rope_freqs.weight").name = "rope_freqs.old";
+       file.add("rope_freqs.weight", {4}, {1.0f, 8.0f, 1e30f, 1e30f});
+     },
+     "tensor 'rope_freqs.weight': expected 1 and from some number on 1e30, found 8", SIZE_MAX,
+     kGemma4},
+    {"scales_rope_of_gemma4", set("gemma4.rope.scaling.factor", f32(2.0f)),
+     "'gemma4.rope.scaling.factor': expected no such key (it is not supported), found 2", SIZE_MAX,
+     kGemma4},
 };
 
 // Every piece of a text: each token is two others in as many ways as it has places to cut.
@@ -385,7 +432,20 @@ void use_every_substring(RawGguf& file) {
 const BadGguf kBadVocabularies[] = {
     {"has_no_tokenizer", without("tokenizer.ggml.model"), "'tokenizer.ggml.model' is missing"},
     {"has_another_tokenizer", vocabulary("model", text_value("t5")),
-     "'tokenizer.ggml.model': expected 'gpt2' or 'llama', found 't5'"},
+     "'tokenizer.ggml.model': expected 'gpt2', 'llama' or 'gemma4', found 't5'"},
+    {"has_a_merge_of_one_token_in_gemmas_way",
+     [](RawGguf& file) {
+       file.set("tokenizer.ggml.model", text_value("gemma4"));
+       file.set("tokenizer.ggml.merges", texts({"t h", "the"}));
+     },
+     "'tokenizer.ggml.merges': merge 1: expected two tokens with a space between, found 'the'"},
+    {"merges_a_token_that_is_not_there",
+     [](RawGguf& file) {
+       file.set("tokenizer.ggml.model", text_value("gemma4"));
+       file.set("tokenizer.ggml.merges", texts({"t \xe2\x96\x81zebra"}));
+     },
+     "tokenizer: model.merges[0]: expected tokens of model.vocab, merging into one of them, found "
+     "'\xe2\x96\x81zebra', which it does not hold"},
     {"cuts_text_in_a_way_nobody_knows", vocabulary("pre", text_value("klingon")),
      "'tokenizer.ggml.pre': expected a way to cut text that is known here, found 'klingon'"},
     {"has_no_types", without("tokenizer.ggml.token_type"),

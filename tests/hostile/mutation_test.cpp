@@ -202,7 +202,8 @@ TEST(Mutation, OfAGgufFileIsRefusedOrRuns) {
 }
 
 TEST(Mutation, OfAVocabularyInAGgufFileIsRefusedOrRuns) {
-  for (const std::string name : {"tokenizer-llama2", "tokenizer-qwen2", "whole"}) {
+  for (const std::string name :
+       {"tokenizer-gemma4", "tokenizer-llama2", "tokenizer-qwen2", "whole"}) {
     const TemporaryFolder folder;
     const std::filesystem::path file = folder.path() / "model.gguf";
     write_file(file, read_file(TEST_DATA "/gguf/" + name + ".gguf"));

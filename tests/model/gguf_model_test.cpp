@@ -61,6 +61,9 @@ TEST(GgufModel, GivesTheLogitsOfItsFolderBitForBit) {
                                  "deepseek-v2-greedy",
                                  "deepseek-v2-groups",
                                  "deepseek-v3-groups",
+                                 "gemma4-keys-as-values",
+                                 "gemma4-shared-caches",
+                                 "gemma4-2-of-5-experts",
                                  "phi-gqa2"}) {
     EXPECT_TRUE(same_bits(logits_of(gguf(name)), logits_of(folder(name)))) << name;
   }

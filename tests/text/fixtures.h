@@ -14,14 +14,23 @@ namespace stagecraft {
 
 // What reference/make_tokenizers.py wrote: small tokenizers, and what the tokenizers library (the
 // sentencepiece library for spm_*) makes of many texts with them.
-inline const std::vector<std::string> kTokenizers = {"added_tokens",    "gpt2",
-                                                     "llama2",          "llama3",
-                                                     "lowercase",       "metaspace_always",
-                                                     "metaspace_first", "normalized_specials",
-                                                     "qwen2",           "smollm",
-                                                     "spm_bpe",         "spm_bpe_rules",
-                                                     "spm_unigram",     "spm_unigram_bytes",
-                                                     "unigram",         "unigram_bytes"};
+inline const std::vector<std::string> kTokenizers = {"added_tokens",
+                                                     "gemma4",
+                                                     "gpt2",
+                                                     "llama2",
+                                                     "llama3",
+                                                     "lowercase",
+                                                     "metaspace_always",
+                                                     "metaspace_first",
+                                                     "normalized_specials",
+                                                     "qwen2",
+                                                     "smollm",
+                                                     "spm_bpe",
+                                                     "spm_bpe_rules",
+                                                     "spm_unigram",
+                                                     "spm_unigram_bytes",
+                                                     "unigram",
+                                                     "unigram_bytes"};
 
 inline std::filesystem::path tokenizers_folder() {
   return std::filesystem::path(TEST_DATA) / "tokenizers";

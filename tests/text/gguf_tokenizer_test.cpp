@@ -23,7 +23,7 @@ class GgufTokenizer : public testing::TestWithParam<std::string> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Every, GgufTokenizer,
-                         testing::Values("gpt2", "llama2", "llama3", "qwen2", "smollm"),
+                         testing::Values("gemma4", "gpt2", "llama2", "llama3", "qwen2", "smollm"),
                          [](const auto& instance) { return instance.param; });
 
 TEST_P(GgufTokenizer, MakesTheSameIds) {

@@ -26,7 +26,7 @@ struct Merge {
 // Sentencepiece merges whichever neighbours make the token with the best score. As a list of
 // merges: all ways to cut each token in two others, the best first; of equal ones in the order in
 // which Hugging Face's conversion has them.
-std::vector<Merge> merges_by_score(const ScoredVocabulary& vocabulary) {
+std::vector<Merge> merges_by_score(const MarkedVocabulary& vocabulary) {
   const std::vector<VocabularyToken>& tokens = vocabulary.tokens;
   const std::vector<double>& scores = vocabulary.scores;
   std::unordered_map<std::string_view, std::size_t> index;  // of the tokens' texts
@@ -69,6 +69,19 @@ std::vector<Merge> merges_by_score(const ScoredVocabulary& vocabulary) {
            std::tuple(b.score, b.left_length, b.right_length);
   });
   return merges;
+}
+
+void add_merges(JsonBuilder& json, const MarkedVocabulary& vocabulary) {
+  if (vocabulary.merges) {
+    for (const std::string_view merge : *vocabulary.merges) json.text(merge);
+    return;
+  }
+  for (const Merge& merge : merges_by_score(vocabulary)) {
+    json.array([&] {
+      json.text(merge.left);
+      json.text(merge.right);
+    });
+  }
 }
 
 std::int64_t as_id(std::size_t index) { return static_cast<std::int64_t>(index); }
@@ -164,7 +177,7 @@ void add_post_processor(JsonBuilder& json, const std::vector<VocabularyToken>& t
   });
 }
 
-Json describe_scored_vocabulary(const ScoredVocabulary& vocabulary) {
+Json describe_marked_vocabulary(const MarkedVocabulary& vocabulary) {
   const std::vector<VocabularyToken>& tokens = vocabulary.tokens;
   const std::vector<double>& scores = vocabulary.scores;
   std::vector<bool> in_vocabulary(tokens.size());
@@ -176,6 +189,9 @@ Json describe_scored_vocabulary(const ScoredVocabulary& vocabulary) {
         kind == TokenKind::Normal || kind == TokenKind::Byte || kind == TokenKind::Unknown;
     if (kind == TokenKind::Byte) has_bytes = true;
     if (kind == TokenKind::Unknown && !unknown) unknown = i;
+    // A merge may make an added token, too.
+    if (kind == TokenKind::UserDefined && vocabulary.merges) in_vocabulary[i] = true;
+    if (vocabulary.merges) continue;
     if (kind == TokenKind::Normal && tokens[i].text.size() > kMaxScoredBytes) {
       throw Error("{}: token {}: expected at most {} bytes, found {}", vocabulary.tokens_where, i,
                   kMaxScoredBytes, tokens[i].text.size());
@@ -217,14 +233,7 @@ Json describe_scored_vocabulary(const ScoredVocabulary& vocabulary) {
       json.key("fuse_unk").boolean(true);
       json.key("byte_fallback").boolean(has_bytes);
       add_vocab(json.key("vocab"), tokens, in_vocabulary);
-      json.key("merges").array([&] {
-        for (const Merge& merge : merges_by_score(vocabulary)) {
-          json.array([&] {
-            json.text(merge.left);
-            json.text(merge.right);
-          });
-        }
-      });
+      json.key("merges").array([&] { add_merges(json, vocabulary); });
     });
   });
   return json.take();

@@ -56,10 +56,13 @@ void add_token_text(JsonBuilder& json, const std::vector<VocabularyToken>& token
 void add_post_processor(JsonBuilder& json, const std::vector<VocabularyToken>& tokens,
                         std::optional<std::size_t> begin, std::optional<std::size_t> end);
 
-// A sentencepiece vocabulary of type BPE: tokens with a score each, a space written as U+2581.
-struct ScoredVocabulary {
+// A BPE vocabulary whose tokens have a mark, U+2581, where text has a space, as sentencepiece's
+// have.
+struct MarkedVocabulary {
   std::vector<VocabularyToken> tokens;
-  std::vector<double> scores;          // one each
+  std::vector<double> scores;  // one each; none where there are merges
+  // "LEFT RIGHT", the most urgent first. Without, the scores of tokens say what merges.
+  std::optional<std::vector<std::string_view>> merges;
   std::optional<std::size_t> unknown;  // for what cannot be spelt
   std::optional<std::size_t> begin;    // put before every text
   std::optional<std::size_t> end;      // put behind it
@@ -69,9 +72,9 @@ struct ScoredVocabulary {
   std::string scores_where;
 };
 
-// The whole description. What two tokens merge into goes by the scores: written down as a list
-// of merges, as Hugging Face's conversion does. Throws Error for a score that is no number, and for
-// tokens so long or so many that all ways to cut them would fill the memory.
-Json describe_scored_vocabulary(const ScoredVocabulary& vocabulary);
+// The whole description. Merges that go by scores are written down as a list, as Hugging Face's
+// conversion does. Throws Error for a score that is no number, and for tokens with scores that are
+// so long or so many that all ways to cut them would fill the memory.
+Json describe_marked_vocabulary(const MarkedVocabulary& vocabulary);
 
 }  // namespace stagecraft

@@ -91,9 +91,20 @@ std::optional<std::size_t> end_token(const GgufMetadata& metadata,
 // A byte that has no token is left out, as transformers and llama.cpp do with such a file:
 // "tokenizer.ggml.unknown_token_id" is only what a tokenizer_config.json once said.
 
+std::vector<std::string_view> read_merges(const GgufMetadata& metadata) {
+  const std::vector<std::string_view> merges = read_texts(metadata, kMerges);
+  for (std::size_t i = 0; i < merges.size(); ++i) {
+    if (merges[i].find(' ') == std::string_view::npos ||
+        utf8_error_offset(merges[i]) != std::string_view::npos) {
+      throw Error("{}: '{}': merge {}: expected two tokens with a space between, found '{}'",
+                  metadata.file(), kMerges, i, printable(merges[i], 40));
+    }
+  }
+  return merges;
+}
+
 // An added token is no part of the model's vocabulary, unless something there needs it.
-std::vector<bool> byte_level_vocabulary(const GgufMetadata& metadata,
-                                        const std::vector<VocabularyToken>& tokens,
+std::vector<bool> byte_level_vocabulary(const std::vector<VocabularyToken>& tokens,
                                         const std::vector<std::string_view>& merges) {
   std::vector<bool> in_vocabulary(tokens.size());
   std::unordered_map<std::string_view, std::size_t> added;
@@ -106,14 +117,9 @@ std::vector<bool> byte_level_vocabulary(const GgufMetadata& metadata,
       in_vocabulary[found->second] = true;
     }
   };
-  for (std::size_t i = 0; i < merges.size(); ++i) {
-    const std::size_t space = merges[i].find(' ');
-    if (space == std::string_view::npos || utf8_error_offset(merges[i]) != std::string_view::npos) {
-      throw Error("{}: '{}': merge {}: expected two tokens with a space between, found '{}'",
-                  metadata.file(), kMerges, i, printable(merges[i], 40));
-    }
-    const std::string left(merges[i].substr(0, space));
-    const std::string right(merges[i].substr(space + 1));
+  for (const std::string_view merge : merges) {
+    const std::size_t space = merge.find(' ');
+    const std::string left(merge.substr(0, space)), right(merge.substr(space + 1));
     need(left);
     need(right);
     need(left + right);
@@ -125,8 +131,8 @@ std::vector<bool> byte_level_vocabulary(const GgufMetadata& metadata,
 Json describe_byte_level(const GgufMetadata& metadata, const std::vector<VocabularyToken>& tokens) {
   const GgufPreTokenizer* pre = find_gguf_pre_tokenizer(metadata.text_or(kPre, "default"));
   if (pre == nullptr) metadata.refuse(kPre, "a way to cut text that is known here");
-  const std::vector<std::string_view> merges = read_texts(metadata, kMerges);
-  const auto in_vocabulary = byte_level_vocabulary(metadata, tokens, merges);
+  const std::vector<std::string_view> merges = read_merges(metadata);
+  const auto in_vocabulary = byte_level_vocabulary(tokens, merges);
   JsonBuilder json(metadata.file() + ": tokenizer");
   json.object([&] {
     json.key("version").text("1.0");
@@ -149,7 +155,35 @@ Json describe_byte_level(const GgufMetadata& metadata, const std::vector<Vocabul
   return json.take();
 }
 
-// ---- model "llama" ------------------------------------------------------------------------------
+// ---- models "llama" and "gemma4" ----------------------------------------------------------------
+
+MarkedVocabulary marked_vocabulary(const GgufMetadata& metadata,
+                                   const std::vector<VocabularyToken>& tokens, bool space_first) {
+  MarkedVocabulary vocabulary;
+  vocabulary.tokens = tokens;
+  vocabulary.unknown = find_id(metadata, "tokenizer.ggml.unknown_token_id", tokens);
+  vocabulary.begin = begin_token(metadata, tokens, true);
+  vocabulary.end = end_token(metadata, tokens);
+  vocabulary.space_first = metadata.flag_or("tokenizer.ggml.add_space_prefix", space_first);
+  vocabulary.where = metadata.file() + ": tokenizer";
+  vocabulary.tokens_where = fmt::format("{}: '{}'", metadata.file(), kTokens);
+  vocabulary.scores_where = fmt::format("{}: '{}'", metadata.file(), kScores);
+  return vocabulary;
+}
+
+// llama.cpp takes a run of newlines whole if it is a token: Gemma's tokenizer.json lists these
+// among its added tokens, and the file does not.
+Json describe_gemma4(const GgufMetadata& metadata, const std::vector<VocabularyToken>& tokens) {
+  MarkedVocabulary vocabulary = marked_vocabulary(metadata, tokens, false);
+  for (VocabularyToken& token : vocabulary.tokens) {
+    const bool newlines = token.text.find_first_not_of('\n') == std::string_view::npos;
+    if (newlines && token.text.size() > 1 && token.kind == TokenKind::Normal) {
+      token.kind = TokenKind::UserDefined;
+    }
+  }
+  vocabulary.merges = read_merges(metadata);
+  return describe_marked_vocabulary(vocabulary);
+}
 
 Json describe_sentencepiece(const GgufMetadata& metadata,
                             const std::vector<VocabularyToken>& tokens) {
@@ -163,27 +197,22 @@ Json describe_sentencepiece(const GgufMetadata& metadata,
       metadata.refuse(key, "none (it is not supported)");
     }
   }
-  ScoredVocabulary vocabulary;
-  vocabulary.tokens = tokens;
+  MarkedVocabulary vocabulary = marked_vocabulary(metadata, tokens, true);
   vocabulary.scores = scores;
-  vocabulary.unknown = find_id(metadata, "tokenizer.ggml.unknown_token_id", tokens);
-  vocabulary.begin = begin_token(metadata, tokens, true);
-  vocabulary.end = end_token(metadata, tokens);
-  vocabulary.space_first = metadata.flag_or("tokenizer.ggml.add_space_prefix", true);
-  vocabulary.where = metadata.file() + ": tokenizer";
-  vocabulary.tokens_where = fmt::format("{}: '{}'", metadata.file(), kTokens);
-  vocabulary.scores_where = fmt::format("{}: '{}'", metadata.file(), kScores);
-  return describe_scored_vocabulary(vocabulary);
+  return describe_marked_vocabulary(vocabulary);
 }
 
 }  // namespace
 
 Json describe_gguf_tokenizer(const GgufMetadata& metadata) {
   const std::string_view model = metadata.text(kModel);
-  if (model != "gpt2" && model != "llama") metadata.refuse(kModel, "'gpt2' or 'llama'");
+  if (model != "gpt2" && model != "llama" && model != "gemma4") {
+    metadata.refuse(kModel, "'gpt2', 'llama' or 'gemma4'");
+  }
   const std::vector<VocabularyToken> tokens = read_tokens(metadata);
-  return model == "gpt2" ? describe_byte_level(metadata, tokens)
-                         : describe_sentencepiece(metadata, tokens);
+  if (model == "gpt2") return describe_byte_level(metadata, tokens);
+  return model == "llama" ? describe_sentencepiece(metadata, tokens)
+                          : describe_gemma4(metadata, tokens);
 }
 
 }  // namespace stagecraft

@@ -97,7 +97,7 @@ Json describe_llama2c_tokenizer(const std::filesystem::path& path,
   }
   const bool bytes = has_bytes(entries);
   std::deque<std::string> spelt;  // texts that do not stand so in the file
-  ScoredVocabulary vocabulary;
+  MarkedVocabulary vocabulary;
   vocabulary.where = file + ": tokenizer";
   vocabulary.tokens_where = vocabulary.scores_where = file;
   for (std::size_t id = 0; id < entries.size(); ++id) {
@@ -124,7 +124,7 @@ Json describe_llama2c_tokenizer(const std::filesystem::path& path,
   }
   vocabulary.unknown = 0;
   vocabulary.begin = 1;
-  return describe_scored_vocabulary(vocabulary);
+  return describe_marked_vocabulary(vocabulary);
 }
 
 std::optional<std::filesystem::path> find_llama2c_tokenizer(const std::filesystem::path& model,
