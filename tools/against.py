@@ -115,6 +115,7 @@ def main():
     parser.add_argument("-n", "--generate", type=int, default=128, metavar="N")
     parser.add_argument("-d", "--depth", type=numbers, default=[0], metavar="N,N")
     parser.add_argument("--clients", type=numbers, default=[1, 4, 16, 64], metavar="N,N", help="of a server, at the same time")
+    parser.add_argument("--chats", type=int, default=0, metavar="N", help="of a server: conversations that take turns, not prompts")
     parser.add_argument("-r", "--rounds", type=int, default=5, metavar="N")
     options = parser.parse_args([word for word in sys.argv[1:] if word != "bench"])
     repository.build("stagecraft")

@@ -16,18 +16,34 @@ import repository
 
 PROGRAM = repository.BUILD / "src" / "stagecraft"
 SHORTEST, LONGEST = 50, 2000  # tokens of a prompt, about
+TURNS, SYSTEM_WORDS, MESSAGE_WORDS = 3, 400, 40  # of a conversation
 WORDS_PER_TOKEN = 0.6  # of our pages; a vocabulary that is made for chats needs fewer tokens
 MEASURES = [("tokens/s of all answers", "{:,.0f}"), ("to the first token, median, ms", "{:,.0f}"),
             ("to the first token, 99%, ms", "{:,.0f}"), ("between tokens, median, ms", "{:,.1f}"),
             ("between tokens, 99%, ms", "{:,.0f}"), ("most memory, MiB", "{:,.0f}")]
 
 
+def words_of_pages():
+    return " ".join(page.read_text(encoding="utf-8") for page in sorted(repository.ROOT.glob("docs/*.md"))
+                    if ".zh." not in page.name).split()
+
+
+def chats_of(n, seed):
+    """Conversations: a list of messages each. The first ones begin with the same 400 words, as with a system prompt."""
+    words, draw = words_of_pages(), random.Random(seed)
+
+    def text(length):
+        start = draw.randrange(len(words) - length)
+        return " ".join(words[start:start + length])
+
+    system = text(SYSTEM_WORDS)
+    return [[f"{system} {i}", *(text(MESSAGE_WORDS) for _ in range(TURNS - 1))] for i in range(n)]
+
+
 def prompts_of(clients, seed):
     """A list of prompts per client. Lengths are spread evenly over their logarithm; no two prompts begin alike, so that
     no server finds one in its cache."""
-    words = " ".join(page.read_text(encoding="utf-8") for page in sorted(repository.ROOT.glob("docs/*.md"))
-                     if ".zh." not in page.name).split()
-    draw = random.Random(seed)
+    words, draw = words_of_pages(), random.Random(seed)
 
     def prompt():
         length = round(SHORTEST * (LONGEST / SHORTEST) ** draw.random() * WORDS_PER_TOKEN)
@@ -43,6 +59,7 @@ class Answer:
     def __init__(self):
         self.asked = time.perf_counter()
         self.pieces = []
+        self.text = ""
         self.tokens = 0
 
     def take(self, event):
@@ -51,7 +68,9 @@ class Answer:
         read = json.loads(event)
         if "error" in read:
             raise repository.Problem(f"the server answered: {read['error']}")
-        if any(choice.get("text") for choice in read.get("choices", [])):
+        piece = "".join(choice.get("text") or "" for choice in read.get("choices", []))
+        self.text += piece
+        if piece:
             self.pieces.append(time.perf_counter())
         if read.get("usage"):
             self.tokens = read["usage"]["completion_tokens"]
@@ -100,6 +119,23 @@ async def load(port, prompts, generate):
     return answers, time.perf_counter() - begun
 
 
+async def talk(port, chats, clients, generate):
+    """Conversations that take turns, in an order that changes; at most `clients` requests at the same time."""
+    texts, answers, gate = [""] * len(chats), [], asyncio.Semaphore(clients)
+
+    async def go_on(chat, turn):
+        async with gate:
+            texts[chat] = f"{texts[chat]} {chats[chat][turn]}"
+            answers.append(await ask(port, texts[chat], generate))
+            texts[chat] += answers[-1].text
+    begun = time.perf_counter()
+    draw = random.Random(len(chats))
+    for turn in range(TURNS):
+        order = draw.sample(range(len(chats)), len(chats))
+        await asyncio.gather(*(go_on(chat, turn) for chat in order))
+    return answers, time.perf_counter() - begun
+
+
 def a_free_port():
     with socket.create_server(("127.0.0.1", 0)) as held:
         return held.getsockname()[1]
@@ -141,11 +177,11 @@ def most_memory(pid):
     return int(re.search(r"VmHWM:\s+(\d+) kB", status).group(1)) / 1024
 
 
-def measure(command, prompts, generate, log):
-    """One value per entry of MEASURES."""
+def measure(command, requests, log):
+    """One value per entry of MEASURES. requests: what a port is asked, as `load` and `talk` do it."""
     with serving(command, log) as (pid, port):
         asyncio.run(ask(port, "Once", 2))  # what is done once per server is not measured
-        answers, seconds = asyncio.run(load(port, prompts, generate))
+        answers, seconds = asyncio.run(requests(port))
         memory = most_memory(pid)
     first = [1000 * (answer.pieces[0] - answer.asked) for answer in answers if answer.pieces]
     between = [1000 * (b - a) for answer in answers for a, b in zip(answer.pieces, answer.pieces[1:])]
@@ -161,18 +197,23 @@ def compare_servers(options, command, model, folder):
     """Both servers in turn, for each number of clients; each run starts its server anew."""
     log = os.path.join(folder, "server.log")
     threads = options.threads[-1]
-    print(f"{model}: ours beside {' '.join(command)}, {threads} threads, prompts of {SHORTEST} to {LONGEST} tokens, "
-          f"{options.generate} generated, medians of {options.rounds}")
+    what = (f"{options.chats} conversations of {TURNS} turns" if options.chats else
+            f"prompts of {SHORTEST} to {LONGEST} tokens")
+    print(f"{model}: ours beside {' '.join(command)}, {threads} threads, {what}, {options.generate} generated, "
+          f"medians of {options.rounds}")
     for clients in options.clients:
         room = LONGEST * 3 // 2 + options.generate
-        ours = [PROGRAM, "serve", "--model", model, "-t", threads, "--parallel", clients, "--queue", clients, "-c", room,
-                "--kv-type", "f16"]
+        ours = [PROGRAM, "serve", "--model", model, "-t", threads, "--parallel", clients, "-c", room, "--kv-type", "f16",
+                "--queue", max(clients, options.chats)]
         theirs = [*command, "-m", model, "-t", threads, "-np", clients, "-c", room * clients]
         runs = []
         for index in range(options.rounds):
-            prompts = prompts_of(clients, index)
+            def requests(port, clients=clients, index=index):
+                if options.chats:
+                    return talk(port, chats_of(options.chats, index), clients, options.generate)
+                return load(port, prompts_of(clients, index), options.generate)
             pair = [ours, theirs] if index % 2 == 0 else [theirs, ours]
-            taken = [measure(each, prompts, options.generate, log) for each in pair]
+            taken = [measure(each, requests, log) for each in pair]
             runs.append(taken if index % 2 == 0 else taken[::-1])
         print(f"  {clients} client{'s' if clients > 1 else ''}{'':<31} {'ours':>10} {'theirs':>10} {'ratio':>8}"
               "   lowest - highest")

@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "base/token.h"
@@ -25,6 +26,10 @@ class Sequence {
   // Becomes the first `length` positions of `other`, another sequence of this backend, as if it had
   // computed them itself. Returns false, and changes nothing, where that cannot be done.
   virtual bool copy(const Sequence& /*other*/, std::size_t /*length*/) { return false; }
+
+  // Makes room for so many positions, at most capacity(). False where the sequence shares memory
+  // (make_sequences) and others hold what is missing: they must be cut first.
+  virtual bool reserve(std::size_t /*length*/) { return true; }
 };
 
 // The next tokens of one sequence in a pass. Where they stand and what they see follows from the
@@ -49,6 +54,18 @@ class Backend {
   // a good number. Memory is allocated here and never in a pass. Throws std::bad_alloc, or Error if
   // the system does not start the threads.
   virtual std::unique_ptr<Sequence> make_sequence(std::size_t context, std::size_t max_rows) = 0;
+
+  // The sequences of a server. At most n of them take part in a pass, and there is memory for n
+  // that are as long as their context. Where sequences can share memory, there are n_more: these
+  // keep earlier texts in what is left, and what several have in common is there once.
+  virtual std::vector<std::unique_ptr<Sequence>> make_sequences(std::size_t n,
+                                                                std::size_t /*n_more*/,
+                                                                std::size_t context,
+                                                                std::size_t max_rows) {
+    std::vector<std::unique_ptr<Sequence>> sequences;
+    for (std::size_t i = 0; i < n; ++i) sequences.push_back(make_sequence(context, max_rows));
+    return sequences;
+  }
 
   // Computes the next tokens of some sequences of this backend, each at most once.
   //

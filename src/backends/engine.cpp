@@ -50,12 +50,22 @@ Engine::Engine(std::unique_ptr<const Parts> parts, const EngineOptions& options)
               parts_->checkpoint.name(), is_textbook(options.backend) ? " as f32" : "");
 }
 
+void Engine::check_context(std::size_t context) const {
+  if (context <= context_limit(plan(), context)) return;
+  throw Error("context: expected at most {} tokens (the model's positions), found {}",
+              plan().max_positions, context);
+}
+
 std::unique_ptr<Sequence> Engine::make_sequence(std::size_t context, std::size_t max_rows) {
-  if (context > context_limit(plan(), context)) {
-    throw Error("context: expected at most {} tokens (the model's positions), found {}",
-                plan().max_positions, context);
-  }
+  check_context(context);
   return backend_->make_sequence(context, max_rows);
+}
+
+std::vector<std::unique_ptr<Sequence>> Engine::make_sequences(std::size_t n, std::size_t n_more,
+                                                              std::size_t context,
+                                                              std::size_t max_rows) {
+  check_context(context);
+  return backend_->make_sequences(n, n_more, context, max_rows);
 }
 
 SequenceBytes sequence_bytes(const Plan& plan, const EngineOptions& options, std::size_t context) {

@@ -40,6 +40,8 @@ class Engine {
   // See Backend. The engine must outlive its sequences.
   // Throws Error if the model has learned positions and fewer of them than `context`.
   std::unique_ptr<Sequence> make_sequence(std::size_t context, std::size_t max_rows = 0);
+  std::vector<std::unique_ptr<Sequence>> make_sequences(std::size_t n, std::size_t n_more,
+                                                        std::size_t context, std::size_t max_rows);
   void forward(std::span<const Input> inputs, MatrixView<float> logits) {
     backend_->forward(inputs, logits);
   }
@@ -50,6 +52,8 @@ class Engine {
   void score(MatrixView<const float> x, MatrixView<float> logits) { backend_->score(x, logits); }
 
  private:
+  void check_context(std::size_t context) const;
+
   struct Parts {  // at one place in memory, because the backend looks at them
     ModelDescription description;
     Checkpoint checkpoint;

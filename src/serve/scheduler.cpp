@@ -18,6 +18,8 @@ constexpr std::size_t kRowsPerPrompt = 8;
 constexpr std::size_t kLeastPromptRows = 16, kMostPromptRows = 64;
 constexpr std::size_t kMaxRows = 512;      // per step
 constexpr std::size_t kWorthCopying = 16;  // tokens
+constexpr std::size_t kMorePlaces = 64;    // for earlier texts, where sequences share memory
+constexpr std::size_t kForgotten = 64;     // tokens, as many as the CPU backend has in a page
 
 std::size_t common_prefix(std::span<const TokenId> a, std::span<const TokenId> b) {
   const auto [end, unused] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
@@ -32,21 +34,23 @@ Scheduler::Scheduler(Engine& engine, const Tokenizer& tokenizer, const Options& 
       tokenizer_(tokenizer),
       options_(options),
       on_event_(std::move(on_event)),
-      places_(options.n_places),
-      logits_(options.n_places, engine.plan().vocab_size),
+      logits_(options.n_texts, engine.plan().vocab_size),
       scratch_(engine.plan().vocab_size),
       raw_(engine.plan().vocab_size) {
   // Each place may have a row in one step, and where prompts cannot be cut, one beside a prompt.
   const std::size_t most = pass_rows(engine.plan(), kMaxRows, options.context);
-  const std::size_t beside = engine.plan().prompt ? options.n_places : 0;
-  const std::size_t rows = std::max(options.n_places, most + beside);
-  for (Place& place : places_) place.sequence = engine.make_sequence(options.context, rows);
+  const std::size_t beside = engine.plan().prompt ? options.n_texts : 0;
+  const std::size_t rows = std::max(options.n_texts, most + beside);
+  for (auto& sequence :
+       engine.make_sequences(options.n_texts, kMorePlaces, options.context, rows)) {
+    places_.emplace_back().sequence = std::move(sequence);
+  }
   thread_ = std::thread([this] { run(); });
 } catch (const std::bad_alloc&) {
   throw Error(
       "--parallel {}: with a context of {} tokens they take more memory than this program "
       "may have",
-      options.n_places, options.context);
+      options.n_texts, options.context);
 }
 
 Scheduler::~Scheduler() {
@@ -61,7 +65,7 @@ Scheduler::~Scheduler() {
 std::optional<TextId> Scheduler::submit(std::vector<TextRequest> requests) {
   for (const TextRequest& request : requests) place_text(engine_.plan(), request.prompt);
   const std::lock_guard lock(mutex_);
-  if (unfinished_.size() + requests.size() > options_.n_places + options_.max_waiting) {
+  if (unfinished_.size() + requests.size() > options_.n_texts + options_.max_waiting) {
     return std::nullopt;
   }
   const TextId first = next_id_;
@@ -138,17 +142,23 @@ bool Scheduler::wait_for_work() {
   return false;
 }
 
-// The free place that holds the longest beginning of this prompt, if that is at least half of what
-// it holds: then little is lost. Else the one that was unused for longest.
+// The free place that holds the longest beginning of this prompt and little else: then little is
+// lost. Else the one that was unused for longest. Where there are places to spare, little is what
+// is not worth copying; else as much as the beginning.
 Scheduler::Place* Scheduler::free_place(std::span<const TokenId> prompt) {
   Place* best = nullptr;
   Place* oldest = nullptr;
   std::size_t best_prefix = 0;
+  std::size_t running = 0;
   for (Place& place : places_) {
+    running += place.running ? 1 : 0;
+    if (running == options_.n_texts) return nullptr;
     if (place.running) continue;
     if (oldest == nullptr || place.last_used < oldest->last_used) oldest = &place;
     const std::size_t prefix = common_prefix(place.tokens, prompt);
-    if (prefix > best_prefix && 2 * prefix >= place.tokens.size()) {
+    const std::size_t lost = place.tokens.size() - prefix;
+    if (prefix > best_prefix &&
+        lost <= (places_.size() > options_.n_texts ? kWorthCopying : prefix)) {
       best = &place;
       best_prefix = prefix;
     }
@@ -165,7 +175,6 @@ void Scheduler::admit(Waiting waiting, Place& place) {
   VisibleText visible(tokenizer_, request.prompt, std::move(request.options.stops));
   Continuation continuation(std::move(request.prompt), request.options.generation,
                             Random(request.seed), options_.context, request.options.grammar.get());
-  place.last_used = ++uses_;
   place.tokens.clear();
   place.running.emplace(
       Running{waiting.id, std::move(continuation), std::move(visible), request.n_top, kept, kept});
@@ -252,8 +261,32 @@ std::vector<Scheduler::Place*> Scheduler::plan_step() {
   return taken;
 }
 
+// Memory for the tokens of the step. There is enough for all texts that run, each as long as may
+// be.
+void Scheduler::make_room() {
+  for (const Input& input : inputs_) {
+    const std::size_t length = input.sequence->length() + input.tokens.size();
+    while (!input.sequence->reserve(length) && forget_some()) {
+    }
+  }
+}
+
+// False where nothing is left to forget.
+bool Scheduler::forget_some() {
+  Place* oldest = nullptr;
+  for (Place& place : places_) {
+    if (place.running || place.tokens.empty()) continue;
+    if (oldest == nullptr || place.last_used < oldest->last_used) oldest = &place;
+  }
+  if (oldest == nullptr) return false;
+  const std::size_t length = oldest->tokens.size();
+  oldest->tokens.resize(oldest->sequence->truncate(length - std::min(length, kForgotten)));
+  return true;
+}
+
 void Scheduler::step() {
   const std::vector<Place*> order = plan_step();
+  make_room();
   const auto scored = static_cast<std::size_t>(
       std::ranges::count_if(inputs_, [](const Input& input) { return input.n_logits == 1; }));
   const Stopwatch watch;
@@ -331,6 +364,7 @@ TokenScore Scheduler::score(std::span<const float> logits, std::size_t n_top) co
 void Scheduler::leave(Place& place) {
   const auto tokens = place.running->continuation.tokens().first(place.running->fed);
   place.tokens.assign(tokens.begin(), tokens.end());
+  place.last_used = ++uses_;
   place.running.reset();
 }
 

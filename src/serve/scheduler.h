@@ -73,11 +73,14 @@ struct SchedulerStats {
 //
 // A place keeps the keys and values of its last text. A text whose prompt begins with the same
 // tokens takes that place, and only the rest is computed: a chat that goes on costs its new
-// message. What a prompt shares with another place, such as a system prompt, is copied from there.
+// message. What a prompt shares with another place, such as a system prompt, comes from there.
+// Where the engine's sequences share memory, there are more places than texts at the same time, and
+// what several have in common is in memory once. If memory gets short, the place that was unused
+// for longest forgets the end of its text.
 class Scheduler {
  public:
   struct Options {
-    std::size_t n_places = 4;      // texts that are made at the same time
+    std::size_t n_texts = 4;       // that are made at the same time
     std::size_t context = 0;       // the most tokens of each
     std::size_t max_waiting = 64;  // texts that wait for a place
   };
@@ -130,11 +133,13 @@ class Scheduler {
   void run();
   bool wait_for_work();
   void admit(Waiting waiting, Place& place);
-  Place* free_place(std::span<const TokenId> prompt);
+  Place* free_place(std::span<const TokenId> prompt);  // nullptr: as many run as may
   void step();
   void find_donor(Place& place) const;
   bool wait_for_donor(Place& place);
   std::vector<Place*> plan_step();
+  void make_room();
+  bool forget_some();
   void choose(Place& place, std::span<float> logits);
   TokenScore score(std::span<const float> logits, std::size_t n_top) const;
   void leave(Place& place);
@@ -150,7 +155,7 @@ class Scheduler {
   // Of the thread alone.
   std::vector<Place> places_;
   std::vector<Input> inputs_;
-  Matrix<float> logits_;  // [n_places, vocab_size]
+  Matrix<float> logits_;  // [n_texts, vocab_size]
   std::vector<TokenProbability> scratch_;
   std::vector<float> raw_;  // a row of logits before the penalty
   std::uint64_t uses_ = 0;

@@ -271,6 +271,24 @@ TEST_P(CpuRandom, RefusesWhatDoesNotFitAndForgetsNothing) {
   EXPECT_EQ(cache.length(), 6u);
 }
 
+TEST_P(CpuRandom, RefusesATextForWhichNoMemoryIsLeft) {
+  CpuWorkspace workspace(model_->plan, model_->fused, kernels(), 8, 1);
+  const auto pages = make_kv_pages(model_->plan.caches, 10, WeightLayout::F32, 1);
+  PackedKvCache one(model_->plan.caches, 10, WeightLayout::F32, pages);
+  PackedKvCache other(model_->plan.caches, 10, WeightLayout::F32, pages);
+  SequenceState state = cpu_state(model_->plan), other_state = cpu_state(model_->plan);
+  const std::vector<TokenId> ids{1, 2, 3};
+  const SequenceTokens first[] = {{&one, ids, 0, &state}},
+                       second[] = {{&other, ids, 0, &other_state}};
+  Matrix<float> none(1, model_->plan.vocab_size);
+  model_->pass(first, workspace, none.top_rows(0));
+  EXPECT_THROW(model_->pass(second, workspace, none.top_rows(0)), Error);
+  EXPECT_EQ(other.length(), 0u);
+  one.truncate(0);
+  model_->pass(second, workspace, none.top_rows(0));
+  EXPECT_EQ(other.length(), 3u);
+}
+
 std::string kind_name(Kind kind) {
   if (kind == Kind::Plain) return "";
   return kind == Kind::Experts ? "_experts" : "_convolves";

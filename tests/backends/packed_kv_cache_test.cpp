@@ -31,7 +31,8 @@ TEST(PackedKvCacheBytes, AreThoseOfAllChunksThatArePartlyUsed) {
   for (std::size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(packed_kv_cache_bytes(shapes_of(64), 64, kKinds[i]), 64.0 * heads * a_head_of_64[i]);
     EXPECT_EQ(packed_kv_cache_bytes(shapes_of(48), 65, kKinds[i]), 128.0 * heads * a_head_of_48[i]);
-    const PackedKvCache cache(shapes_of(48), 65, kKinds[i]);
+    PackedKvCache cache(shapes_of(48), 65, kKinds[i]);
+    ASSERT_TRUE(cache.reserve(65));
     EXPECT_EQ(cache.keys(0, 0, 1).panels - cache.keys(0, 0, 0).panels,
               packed_kv_cache_bytes(shapes_of(48), 64, kKinds[i]));
   }
@@ -87,6 +88,7 @@ class EveryCache
 TEST_P(EveryCache, GivesBackEachNumberAsExactlyAsItsKindCan) {
   constexpr std::size_t kPositions = 70;
   PackedKvCache cache(shapes_of(head_dim_), kPositions, kind_);
+  ASSERT_TRUE(cache.reserve(kPositions));
   std::vector<std::vector<float>> keys, values;
   for (std::size_t p = 0; p < kPositions; ++p) {
     keys.push_back(some_head(p % 3 == 0 ? 40.0f : 0.3f));
@@ -130,6 +132,7 @@ TEST_P(EveryCache, GivesBackEachNumberAsExactlyAsItsKindCan) {
 TEST_P(EveryCache, KeepsNothingOfWhatItIsWrittenOver) {
   const auto shapes = shapes_of(head_dim_);
   PackedKvCache fresh(shapes, 64, kind_), used(shapes, 64, kind_);
+  ASSERT_TRUE(fresh.reserve(64) && used.reserve(64));
   for (std::size_t p = 0; p < 64; ++p) {
     used.put(k_, 0, 1, p, some_head(1000.0f).data(), some_head(1000.0f).data());
   }
@@ -154,6 +157,109 @@ INSTANTIATE_TEST_SUITE_P(Kinds, EveryCache,
                                               std::get<1>(parameter.param),
                                               std::get<2>(parameter.param)->name);
                          });
+
+// ---- pages --------------------------------------------------------------------------------------
+
+// Caches of one key head that hold pages of 8 together, 4 each where both are full.
+class SharedPages : public testing::Test {
+ protected:
+  static constexpr std::size_t kPositions = 250;
+
+  PackedKvCache make_cache() const { return {shapes_, kPositions, WeightLayout::F32, pages_}; }
+  // Stores `number` in every place of these positions.
+  static void write(PackedKvCache& cache, std::size_t end, float number) {
+    ASSERT_TRUE(cache.reserve(end));
+    const std::vector<float> head(kHeadDim, number);
+    for (std::size_t p = cache.length(); p < end; ++p) {
+      cache.put(kernels(), 0, 0, p, head.data(), head.data());
+    }
+    cache.advance(end - cache.length());
+  }
+  // Of the first number of a key.
+  static float key(const PackedKvCache& cache, std::size_t position) {
+    const std::size_t at = position % PackedKvCache::kChunk;
+    const PanelMatrix keys = cache.keys(0, 0, position / PackedKvCache::kChunk);
+    float number = 0.0f;
+    std::memcpy(&number, keys.panel(at / kPanelOutputs) + at % kPanelOutputs * sizeof number,
+                sizeof number);
+    return number;
+  }
+
+  static constexpr std::size_t kHeadDim = 8;
+  const std::vector<CacheShape> shapes_ = {{1, kHeadDim}};
+  const std::shared_ptr<KvPages> pages_ = make_kv_pages(shapes_, kPositions, WeightLayout::F32, 2);
+};
+
+TEST_F(SharedPages, HoldABeginningOnceUntilOneOfTheTextsWritesIntoItsLastPage) {
+  PackedKvCache a = make_cache(), b = make_cache();
+  write(a, 130, 1.0f);
+  EXPECT_EQ(pages_->n_free(), 5u);
+  ASSERT_TRUE(b.copy(a, 130));
+  EXPECT_EQ(pages_->n_free(), 5u);
+  EXPECT_EQ(a.keys(0, 0, 2).panels, b.keys(0, 0, 2).panels);
+  write(b, 140, 2.0f);
+  EXPECT_EQ(pages_->n_free(), 4u);
+  EXPECT_EQ(a.keys(0, 0, 1).panels, b.keys(0, 0, 1).panels);
+  EXPECT_NE(a.keys(0, 0, 2).panels, b.keys(0, 0, 2).panels);
+  EXPECT_EQ(key(b, 129), 1.0f);
+  EXPECT_EQ(key(b, 130), 2.0f);
+  write(a, 140, 3.0f);  // holds the page alone now
+  EXPECT_EQ(pages_->n_free(), 4u);
+  EXPECT_EQ(key(a, 130), 3.0f);
+  EXPECT_EQ(key(b, 130), 2.0f);
+}
+
+TEST_F(SharedPages, AreCopiedWhereATextGoesBackIntoOneAndWrites) {
+  PackedKvCache a = make_cache(), b = make_cache();
+  write(a, 200, 1.0f);
+  ASSERT_TRUE(b.copy(a, 200));
+  b.truncate(70);
+  EXPECT_EQ(pages_->n_free(), 4u);
+  write(b, 71, 2.0f);
+  EXPECT_EQ(key(a, 70), 1.0f);
+  EXPECT_EQ(key(b, 69), 1.0f);
+  EXPECT_EQ(key(b, 70), 2.0f);
+}
+
+TEST_F(SharedPages, GoBackWhenNobodyHoldsThem) {
+  PackedKvCache a = make_cache();
+  {
+    PackedKvCache b = make_cache();
+    write(a, 65, 1.0f);
+    ASSERT_TRUE(b.copy(a, 65));
+    a.truncate(0);
+    EXPECT_EQ(pages_->n_free(), 6u);
+  }
+  EXPECT_EQ(pages_->n_free(), 8u);
+}
+
+TEST_F(SharedPages, AreRefusedWhereNoneIsLeft) {
+  PackedKvCache a = make_cache(), b = make_cache(), c = make_cache();
+  write(a, kPositions, 1.0f);
+  write(b, 192, 2.0f);
+  write(c, 64, 3.0f);
+  EXPECT_TRUE(c.reserve(64));
+  EXPECT_FALSE(c.reserve(65));
+  ASSERT_TRUE(c.copy(b, 180));
+  EXPECT_FALSE(pages_->n_free() == 0);
+  write(b, 250, 2.0f);
+  EXPECT_FALSE(c.reserve(181)) << "its last page is that of another, too";
+  EXPECT_EQ(c.length(), 180u);
+  EXPECT_EQ(key(c, 179), 2.0f);
+  a.truncate(249);
+  EXPECT_FALSE(c.reserve(181));
+  a.truncate(192);
+  EXPECT_TRUE(c.reserve(181));
+}
+
+TEST_F(SharedPages, OfAnotherMemoryAreCopied) {
+  PackedKvCache a = make_cache(), other(shapes_, kPositions, WeightLayout::F32);
+  write(a, 100, 1.0f);
+  ASSERT_TRUE(other.copy(a, 99));
+  EXPECT_NE(a.keys(0, 0, 0).panels, other.keys(0, 0, 0).panels);
+  EXPECT_EQ(key(other, 98), 1.0f);
+  EXPECT_EQ(other.length(), 99u);
+}
 
 // ---- attention ----------------------------------------------------------------------------------
 

@@ -256,6 +256,56 @@ TEST_P(SchedulerOnOneEngine, ComputesABeginningThatTextsShareOnce) {
   EXPECT_EQ(all[last].tokens, alone(request).tokens);
 }
 
+// Conversations that take turns: each is longer than a page and begins with a system prompt.
+TEST_P(SchedulerOnOneEngine, KeepsMoreTextsThanItMakesAtOnceAndTheirBeginningOnce) {
+  constexpr std::size_t kChats = 6, kSystem = 128, kMessage = 30;
+  Scheduler scheduler(*engine_, tokenizer_, {2, kContext, 8}, [] {});  // memory: 8 pages of 64
+  std::vector<TextRequest> chats(kChats, long_request());
+  std::map<TextId, Made> all;
+  for (std::size_t i = 0; i < kChats; ++i) {
+    TextRequest& chat = chats[i];
+    chat.options.generation.max_tokens = 5;
+    chat.prompt.assign(kSystem, 7);
+    chat.prompt.insert(chat.prompt.end(), kMessage, static_cast<TokenId>(100 + i));
+    const TextId id = scheduler.submit({chat}).value();
+    collect(scheduler, 1, all);
+    EXPECT_EQ(all[id].tokens, alone(chat).tokens) << i;
+    chat.prompt.insert(chat.prompt.end(), all[id].tokens.begin(), all[id].tokens.end());
+    chat.prompt.push_back(9);
+  }
+  EXPECT_EQ(scheduler.stats().prompt_tokens, kSystem + kChats * kMessage);
+  const std::uint64_t before = scheduler.stats().prompt_tokens;
+  for (const TextRequest& chat : chats) {
+    const TextId id = scheduler.submit({chat}).value();
+    collect(scheduler, 1, all);
+    EXPECT_EQ(all[id].tokens, alone(chat).tokens);
+  }
+  // The last token of an answer was never fed.
+  EXPECT_EQ(scheduler.stats().prompt_tokens - before, kChats * 2);
+}
+
+TEST_P(SchedulerOnOneEngine, ForgetsWhatWasUnusedForLongestWhereMemoryGetsShort) {
+  constexpr std::size_t kChats = 10;
+  Scheduler scheduler(*engine_, tokenizer_, {2, kContext, 8}, [] {});  // memory: 8 pages of 64
+  TextRequest chat = long_request();
+  chat.options.generation.max_tokens = 1;
+  std::map<TextId, Made> all;
+  const auto computed = [&](std::size_t i) {
+    chat.prompt.assign(40, static_cast<TokenId>(100 + i));
+    const std::uint64_t before = scheduler.stats().prompt_tokens;
+    const TextId id = scheduler.submit({chat}).value();
+    collect(scheduler, 1, all);
+    EXPECT_EQ(all[id].tokens, alone(chat).tokens) << i;
+    return scheduler.stats().prompt_tokens - before;
+  };
+  for (std::size_t i = 0; i < kChats; ++i) EXPECT_EQ(computed(i), 40u);
+  EXPECT_EQ(computed(9), 1u);
+  EXPECT_EQ(computed(2), 1u);
+  EXPECT_EQ(computed(1), 40u);  // forgotten; now 3 is
+  EXPECT_EQ(computed(2), 1u);
+  EXPECT_EQ(computed(3), 40u);
+}
+
 TEST_P(SchedulerOnOneEngine, GoesOnByItselfWhereATextIsCancelledThatItWaitsFor) {
   Scheduler scheduler(*engine_, tokenizer_, {2, kContext, 8}, [] {});
   for (int round = 0; round < 20; ++round) {

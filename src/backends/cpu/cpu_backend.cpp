@@ -20,16 +20,24 @@ WeightLayout cache_layout(KvType type) {
   return kLayouts[static_cast<std::size_t>(type)];
 }
 
+// Counts what there is of something.
+class Counted {
+ public:
+  Counted(std::size_t& count, std::size_t n) : count_(count), n_(n) { count_ += n_; }
+  ~Counted() { count_ -= n_; }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+
+ private:
+  std::size_t& count_;
+  const std::size_t n_;
+};
+
 class CpuSequence final : public Sequence {
  public:
-  // live: counts the sequences that there are.
-  CpuSequence(const Plan& plan, std::size_t context, KvType type, std::size_t& live)
-      : cache_(plan.caches, context, cache_layout(type)), state_(cpu_state(plan)), live_(live) {
-    ++live_;
-  }
-  ~CpuSequence() override { --live_; }
-  CpuSequence(const CpuSequence&) = delete;
-  CpuSequence& operator=(const CpuSequence&) = delete;
+  // counted: as many sequences as may take part in a pass because of this one.
+  CpuSequence(const Plan& plan, PackedKvCache cache, std::shared_ptr<const Counted> counted)
+      : cache_(std::move(cache)), state_(cpu_state(plan)), counted_(std::move(counted)) {}
 
   std::size_t length() const override { return cache_.length(); }
   std::size_t capacity() const override { return cache_.capacity(); }
@@ -44,13 +52,14 @@ class CpuSequence final : public Sequence {
     state_.copy(other.state_, length);
     return true;
   }
+  bool reserve(std::size_t length) override { return cache_.reserve(length); }
   PackedKvCache& cache() { return cache_; }
   SequenceState& state() { return state_; }
 
  private:
   PackedKvCache cache_;
   SequenceState state_;
-  std::size_t& live_;
+  std::shared_ptr<const Counted> counted_;
 };
 
 class CpuBackend final : public Backend {
@@ -67,11 +76,25 @@ class CpuBackend final : public Backend {
   }
 
   std::unique_ptr<Sequence> make_sequence(std::size_t context, std::size_t max_rows) override {
-    auto sequence = std::make_unique<CpuSequence>(plan_, context, kv_type_, live_);
+    return std::move(make_sequences(1, 0, context, max_rows).front());
+  }
+
+  // No texts are kept beside those of a pass where they have states: nothing of these is shared.
+  std::vector<std::unique_ptr<Sequence>> make_sequences(std::size_t n, std::size_t n_more,
+                                                        std::size_t context,
+                                                        std::size_t max_rows) override {
+    const WeightLayout kind = cache_layout(kv_type_);
+    const auto pages = make_kv_pages(plan_.caches, context, kind, n);
+    const auto counted = std::make_shared<const Counted>(live_, n);
+    std::vector<std::unique_ptr<Sequence>> sequences(n + (plan_.states.empty() ? n_more : 0));
+    for (auto& sequence : sequences) {
+      sequence = std::make_unique<CpuSequence>(
+          plan_, PackedKvCache(plan_.caches, context, kind, pages), counted);
+    }
     // Each sequence may have a token in one pass.
     const std::size_t rows = max_rows != 0 ? max_rows : pass_rows(plan_, kRows, context);
     make_workspace(std::max({rows, live_, max_rows_}));
-    return sequence;
+    return sequences;
   }
 
   void forward(std::span<const Input> inputs, MatrixView<float> logits) override {
@@ -112,7 +135,7 @@ class CpuBackend final : public Backend {
   const Kernels& table_;
   PackedWeights weights_;
   std::size_t n_threads_;
-  std::size_t live_ = 0;      // sequences
+  std::size_t live_ = 0;      // sequences that may take part in a pass
   std::size_t max_rows_ = 0;  // of the workspace
   std::optional<CpuWorkspace> workspace_;
   std::vector<SequenceTokens> batch_;

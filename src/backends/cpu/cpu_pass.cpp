@@ -578,6 +578,10 @@ void check(const Plan& plan, std::span<const SequenceTokens> batch, const CpuWor
     throw Error("forward: expected 1 to {} tokens, found {}", w.max_rows, rows);
   }
   check_shape("forward", "logits", scored, plan.vocab_size, logits);
+  for (const SequenceTokens& one : batch) {
+    if (one.cache->reserve(one.cache->length() + one.tokens.size())) continue;
+    throw Error("forward: expected memory for the positions of all texts, found too little");
+  }
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 #include "backends/cpu/packed_kv_cache.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "operators/float_to_half.h"
 
@@ -26,6 +26,17 @@ std::size_t bytes_of(const PanelMatrix& matrix) { return matrix.panel_count() * 
 // Of one head.
 std::size_t chunk_bytes(const CacheShape& shape, WeightLayout kind) {
   return bytes_of(keys_of(shape, kind)) + bytes_of(values_of(shape, kind));
+}
+
+// A chunk of all layers and heads.
+std::size_t page_bytes(std::span<const CacheShape> shapes, WeightLayout kind) {
+  std::size_t bytes = 0;
+  for (const CacheShape& shape : shapes) bytes += shape.n_kv_heads * chunk_bytes(shape, kind);
+  return bytes;
+}
+
+std::size_t pages_for(std::size_t positions) {
+  return round_up(positions, PackedKvCache::kChunk) / PackedKvCache::kChunk;
 }
 
 // Floats into places `step` numbers apart.
@@ -78,35 +89,75 @@ void put_value(const Block& block, std::byte* to) {
 }  // namespace
 
 PackedKvCache::PackedKvCache(std::span<const CacheShape> shapes, std::size_t capacity,
-                             WeightLayout kind)
-    : kind_(kind), capacity_(capacity) {
+                             WeightLayout kind, std::shared_ptr<KvPages> pages)
+    : kind_(kind),
+      capacity_(capacity),
+      memory_(pages ? std::move(pages) : make_kv_pages(shapes, capacity, kind, 1)) {
+  std::size_t offset = 0;
   for (const CacheShape& shape : shapes) {
-    layers_.push_back({shape.head_dim, row_bytes_, keys_of(shape, kind), values_of(shape, kind)});
-    row_bytes_ += shape.n_kv_heads * chunk_bytes(shape, kind);
+    layers_.push_back({shape.head_dim, offset, keys_of(shape, kind), values_of(shape, kind)});
+    offset += shape.n_kv_heads * chunk_bytes(shape, kind);
   }
-  memory_ = Matrix<std::byte>(round_up(capacity, kChunk) / kChunk, row_bytes_);
+  pages_.reserve(pages_for(capacity));  // a pass allocates nothing
+}
+
+bool PackedKvCache::reserve(std::size_t length) {
+  if (length <= length_ || layers_.empty()) return true;
+  // The next position's page may be held by others, too.
+  const std::size_t next = length_ / kChunk;
+  if (next < pages_.size() && pages_[next].use_count() > 1) {
+    KvPages::Page copy = memory_->take();
+    if (copy == nullptr) return false;
+    std::memcpy(copy.get(), pages_[next].get(), memory_->page_bytes());
+    pages_[next] = std::move(copy);
+  }
+  while (pages_.size() < pages_for(length)) {
+    KvPages::Page page = memory_->take();
+    if (page == nullptr) return false;
+    pages_.push_back(std::move(page));
+  }
+  return true;
 }
 
 bool PackedKvCache::copy(const PackedKvCache& other, std::size_t length) {
   if (length > other.length_ || length > capacity_) return false;
   if (other.placement.kept(length) != length) return false;
-  const std::size_t chunks = round_up(length, kChunk) / kChunk;
-  std::memcpy(memory_.data(), other.memory_.data(), chunks * row_bytes_);
+  const std::size_t n = std::min(pages_for(length), other.pages_.size());
+  if (memory_ == other.memory_) {
+    pages_.assign(other.pages_.begin(), other.pages_.begin() + static_cast<std::ptrdiff_t>(n));
+  } else {
+    const auto own = [](const KvPages::Page& page) { return page.use_count() == 1; };
+    if (memory_->n_free() + static_cast<std::size_t>(std::ranges::count_if(pages_, own)) < n) {
+      return false;
+    }
+    length_ = 0;
+    pages_.clear();
+    reserve(length);
+    for (std::size_t i = 0; i < n; ++i) {
+      std::memcpy(pages_[i].get(), other.pages_[i].get(), memory_->page_bytes());
+    }
+  }
   length_ = length;
   placement = other.placement;
   return true;
 }
 
-std::size_t PackedKvCache::offset(const Layer& layer, std::size_t kv_head,
-                                  std::size_t chunk) const {
-  return chunk * row_bytes_ + layer.offset +
+void PackedKvCache::truncate(std::size_t length) {
+  if (length >= length_) return;
+  length_ = placement.kept(length);
+  pages_.resize(pages_for(length_));
+}
+
+std::byte* PackedKvCache::chunk_of(const Layer& layer, std::size_t kv_head,
+                                   std::size_t chunk) const {
+  return pages_[chunk].get() + layer.offset +
          kv_head * (bytes_of(layer.keys) + bytes_of(layer.values));
 }
 
 PanelMatrix PackedKvCache::keys(CacheId cache, std::size_t kv_head, std::size_t chunk) const {
   const Layer& one = layer(cache);
   PanelMatrix keys = one.keys;
-  keys.panels = memory_.data() + offset(one, kv_head, chunk);
+  keys.panels = chunk_of(one, kv_head, chunk);
   return keys;
 }
 
@@ -115,7 +166,7 @@ PanelMatrix PackedKvCache::values(CacheId cache, std::size_t kv_head, std::size_
   const Layer& one = layer(cache);
   PanelMatrix values = one.values;
   values.inputs = positions;
-  values.panels = memory_.data() + offset(one, kv_head, chunk) + bytes_of(one.keys);
+  values.panels = chunk_of(one, kv_head, chunk) + bytes_of(one.keys);
   return values;
 }
 
@@ -124,7 +175,7 @@ void PackedKvCache::put(const Kernels& kernels, CacheId cache, std::size_t kv_he
   const Layer& one = layer(cache);
   const std::size_t at = position % kChunk;
   const std::size_t output = at % kPanelOutputs;
-  std::byte* const chunk = memory_.data() + offset(one, kv_head, position / kChunk);
+  std::byte* const chunk = chunk_of(one, kv_head, position / kChunk);
   std::byte* const keys = chunk + at / kPanelOutputs * one.keys.stride;
   std::byte* const values = chunk + bytes_of(one.keys) + panel_bytes(one.values.layout, at);
   for (std::size_t d = 0; d < one.head_dim; d += kPanelOutputs) {
@@ -142,14 +193,14 @@ void PackedKvCache::put(const Kernels& kernels, CacheId cache, std::size_t kv_he
   }
 }
 
+std::shared_ptr<KvPages> make_kv_pages(std::span<const CacheShape> shapes, std::size_t capacity,
+                                       WeightLayout kind, std::size_t n) {
+  return std::make_shared<KvPages>(n * pages_for(capacity), page_bytes(shapes, kind));
+}
+
 double packed_kv_cache_bytes(std::span<const CacheShape> shapes, std::size_t capacity,
                              WeightLayout kind) {
-  const auto count = [](std::size_t n) { return static_cast<double>(n); };
-  double row = 0.0;
-  for (const CacheShape& shape : shapes) {
-    row += count(shape.n_kv_heads) * count(chunk_bytes(shape, kind));
-  }
-  return std::ceil(count(capacity) / count(PackedKvCache::kChunk)) * row;
+  return static_cast<double>(pages_for(capacity)) * static_cast<double>(page_bytes(shapes, kind));
 }
 
 }  // namespace stagecraft
