@@ -2,16 +2,40 @@
 
 namespace stagecraft {
 
-KvPages::KvPages(std::size_t n_pages, std::size_t page_bytes) : memory_(n_pages, page_bytes) {
+KvPages::KvPages(std::size_t n_pages, std::size_t page_bytes)
+    : memory_(n_pages, page_bytes), n_holders_(n_pages) {
   free_.reserve(n_pages);  // giving a page back never allocates
-  for (std::size_t i = n_pages; i-- > 0;) free_.push_back(memory_.data() + i * page_bytes);
+  for (std::size_t i = n_pages; i-- > 0;) free_.push_back(i);
 }
 
 KvPages::Page KvPages::take() {
-  if (free_.empty()) return nullptr;
-  std::byte* const page = free_.back();
+  if (free_.empty()) return {};
+  const std::size_t index = free_.back();
   free_.pop_back();
-  return {page, [pages = shared_from_this()](std::byte* back) { pages->free_.push_back(back); }};
+  return {shared_from_this(), index};
+}
+
+KvPages::Page::Page(std::shared_ptr<KvPages> pages, std::size_t index)
+    : pages_(std::move(pages)),
+      index_(index),
+      data_(pages_->memory_.data() + index * pages_->page_bytes()) {
+  ++pages_->n_holders_[index];
+}
+
+KvPages::Page::Page(const Page& other)
+    : pages_(other.pages_), index_(other.index_), data_(other.data_) {
+  if (pages_) ++pages_->n_holders_[index_];
+}
+
+KvPages::Page& KvPages::Page::operator=(Page other) noexcept {
+  pages_.swap(other.pages_);
+  std::swap(index_, other.index_);
+  std::swap(data_, other.data_);
+  return *this;
+}
+
+KvPages::Page::~Page() {
+  if (pages_ && --pages_->n_holders_[index_] == 0) pages_->free_.push_back(index_);
 }
 
 }  // namespace stagecraft

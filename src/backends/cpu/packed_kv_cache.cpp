@@ -105,15 +105,15 @@ bool PackedKvCache::reserve(std::size_t length) {
   if (length <= length_ || layers_.empty()) return true;
   // The next position's page may be held by others, too.
   const std::size_t next = length_ / kChunk;
-  if (next < pages_.size() && pages_[next].use_count() > 1) {
+  if (next < pages_.size() && pages_[next].is_shared()) {
     KvPages::Page copy = memory_->take();
-    if (copy == nullptr) return false;
-    std::memcpy(copy.get(), pages_[next].get(), memory_->page_bytes());
+    if (!copy) return false;
+    std::memcpy(copy.data(), pages_[next].data(), memory_->page_bytes());
     pages_[next] = std::move(copy);
   }
   while (pages_.size() < pages_for(length)) {
     KvPages::Page page = memory_->take();
-    if (page == nullptr) return false;
+    if (!page) return false;
     pages_.push_back(std::move(page));
   }
   return true;
@@ -126,7 +126,7 @@ bool PackedKvCache::copy(const PackedKvCache& other, std::size_t length) {
   if (memory_ == other.memory_) {
     pages_.assign(other.pages_.begin(), other.pages_.begin() + static_cast<std::ptrdiff_t>(n));
   } else {
-    const auto own = [](const KvPages::Page& page) { return page.use_count() == 1; };
+    const auto own = [](const KvPages::Page& page) { return !page.is_shared(); };
     if (memory_->n_free() + static_cast<std::size_t>(std::ranges::count_if(pages_, own)) < n) {
       return false;
     }
@@ -134,7 +134,7 @@ bool PackedKvCache::copy(const PackedKvCache& other, std::size_t length) {
     pages_.clear();
     reserve(length);
     for (std::size_t i = 0; i < n; ++i) {
-      std::memcpy(pages_[i].get(), other.pages_[i].get(), memory_->page_bytes());
+      std::memcpy(pages_[i].data(), other.pages_[i].data(), memory_->page_bytes());
     }
   }
   length_ = length;
@@ -150,7 +150,7 @@ void PackedKvCache::truncate(std::size_t length) {
 
 std::byte* PackedKvCache::chunk_of(const Layer& layer, std::size_t kv_head,
                                    std::size_t chunk) const {
-  return pages_[chunk].get() + layer.offset +
+  return pages_[chunk].data() + layer.offset +
          kv_head * (bytes_of(layer.keys) + bytes_of(layer.values));
 }
 
