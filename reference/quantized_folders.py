@@ -1,4 +1,4 @@
-"""Small model folders whose matrices are stored as GPTQ, AWQ, compressed-tensors and fp8 do it.
+"""Small model folders whose matrices are stored as GPTQ, AWQ, compressed-tensors, fp8 and MXFP4 do.
 
 Each folder has config.json, model.safetensors, and expected.safetensors: the f32 numbers that its
 quantised matrices stand for. make_formats.py writes them.
@@ -8,7 +8,7 @@ The packages that write such files are not needed here. Integers, zeros and scal
 The committed files were checked by hand with the packages: unpacked by compressed-tensors 0.20.0
 (act-order by 0.9.4, because 0.20.0 has removed it), by the functions of AutoAWQ 0.2.9, and by the
 formulas of GPTQModel 7.7.0, each with scales in f32, they give `expected` bit for bit. The numbers
-of fp8 are transformers' own: Fp8Dequantize, in f32.
+of fp8 and MXFP4 are transformers' own: Fp8Dequantize in f32, and convert_moe_packed_tensors.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import numpy
 import torch
 from torch import Tensor
 from transformers.integrations.finegrained_fp8 import Fp8Dequantize
+from transformers.integrations.mxfp4 import convert_moe_packed_tensors
 
 import dump
 from seed import random_for
@@ -44,6 +45,34 @@ CONFIG: Json = {
     "max_position_embeddings": 64,
     "tie_word_embeddings": False,
 }
+GPT_OSS: Json = {
+    "architectures": ["GptOssForCausalLM"],
+    "model_type": "gpt_oss",
+    "vocab_size": 40,
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 8,
+    "hidden_act": "silu",
+    "rms_norm_eps": 1e-05,
+    "rope_theta": 10000.0,
+    "rope_scaling": {
+        "rope_type": "yarn",
+        "factor": 4.0,
+        "beta_fast": 4.0,
+        "beta_slow": 1.0,
+        "truncate": False,
+        "original_max_position_embeddings": 16,
+    },
+    "sliding_window": 4,
+    "num_local_experts": 3,
+    "num_experts_per_tok": 2,
+    "swiglu_limit": 7.0,
+    "max_position_embeddings": 64,
+    "tie_word_embeddings": False,
+}
 LAYER = "model.layers.0."
 MATRICES = {"self_attn.k_proj": (16, 32), "self_attn.v_proj": (16, 32), "mlp.down_proj": (32, 64)}
 PLAIN = {
@@ -56,6 +85,27 @@ PLAIN = {
     LAYER + "mlp.up_proj": (64, 32),
     "model.norm": (32,),
     "lm_head": (40, 32),
+}
+EXPERTS = {"mlp.experts.gate_up_proj": (3, 128, 32), "mlp.experts.down_proj": (3, 32, 64)}
+PLAIN_GPT_OSS = {
+    "model.embed_tokens.weight": (40, 32),
+    LAYER + "input_layernorm.weight": (32,),
+    LAYER + "self_attn.q_proj.weight": (32, 32),
+    LAYER + "self_attn.q_proj.bias": (32,),
+    LAYER + "self_attn.k_proj.weight": (16, 32),
+    LAYER + "self_attn.k_proj.bias": (16,),
+    LAYER + "self_attn.v_proj.weight": (16, 32),
+    LAYER + "self_attn.v_proj.bias": (16,),
+    LAYER + "self_attn.o_proj.weight": (32, 32),
+    LAYER + "self_attn.o_proj.bias": (32,),
+    LAYER + "self_attn.sinks": (4,),
+    LAYER + "post_attention_layernorm.weight": (32,),
+    LAYER + "mlp.router.weight": (3, 32),
+    LAYER + "mlp.router.bias": (3,),
+    LAYER + "mlp.experts.gate_up_proj_bias": (3, 128),
+    LAYER + "mlp.experts.down_proj_bias": (3, 32),
+    "model.norm.weight": (32,),
+    "lm_head.weight": (40, 32),
 }
 
 
@@ -171,15 +221,30 @@ def fp8(
     return parts, Fp8Dequantize(None)._dequantize_one(weight, of_whole, torch.float32)
 
 
+# --- MXFP4 ---
+
+
+def mxfp4(name: str, shape: tuple[int, int, int]) -> tuple[Tensors, Tensor]:
+    """shape: experts, outputs, inputs. What it stands for is [experts, inputs, outputs]. A zero has
+    no sign, as in GGUF's MXFP4."""
+    random = random_for(f"formats/quantized/mxfp4/{name}")
+    experts, outputs, inputs = shape
+    blocks = random.integers(0, 256, (experts, outputs, inputs // 32, 16)).astype(numpy.uint8)
+    scales = random.integers(121, 126, (experts, outputs, inputs // 32)).astype(numpy.uint8)
+    parts = {f"{name}_blocks": tensor(blocks), f"{name}_scales": tensor(scales)}
+    numbers = convert_moe_packed_tensors(tensor(blocks), tensor(scales)).float()
+    return parts, (numbers + 0.0).contiguous()
+
+
 # --- the folders ---
 
 
-def plain_weights() -> Tensors:
+def plain_weights(shapes: dict[str, tuple[int, ...]], dtype: torch.dtype) -> Tensors:
     random = random_for("formats/quantized")
     weights: Tensors = {}
-    for name, shape in PLAIN.items():
+    for name, shape in shapes.items():
         values = random.normal(1.0 if len(shape) == 1 else 0.0, 0.3, shape)
-        weights[f"{name}.weight"] = torch.from_numpy(values).half()
+        weights[name] = torch.from_numpy(values).to(dtype)
     return weights
 
 
@@ -269,10 +334,25 @@ def write_folders(out: Path) -> None:
         config = CONFIG | {"quantization_config": quantization}
         (out / folder).mkdir(parents=True, exist_ok=True)
         (out / folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
-        tensors, expected = plain_weights(), {}
+        plain = {f"{name}.weight": shape for name, shape in PLAIN.items()}
+        tensors, expected = plain_weights(plain, torch.float16), {}
         for name in MATRICES:
             parts, numbers = matrix(name)
             tensors |= parts
             expected[f"{LAYER}{name}.weight"] = numbers
         dump.write(out / folder / "model.safetensors", tensors)
         dump.write(out / folder / "expected.safetensors", expected)
+    write_mxfp4(out / "mxfp4")
+
+
+def write_mxfp4(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    quantization = {"quant_method": "mxfp4", "modules_to_not_convert": ["model.layers.*.self_attn"]}
+    config = GPT_OSS | {"quantization_config": quantization}
+    (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
+    tensors, expected = plain_weights(PLAIN_GPT_OSS, torch.bfloat16), {}
+    for name, shape in EXPERTS.items():
+        parts, expected[LAYER + name] = mxfp4(LAYER + name, shape)
+        tensors |= parts
+    dump.write(folder / "model.safetensors", tensors)
+    dump.write(folder / "expected.safetensors", expected)

@@ -8,7 +8,9 @@
 
 #include "base/error.h"
 #include "checkpoint/scaled_integers.h"
+#include "operators/dequantize.h"
 #include "operators/float8.h"
+#include "operators/float_to_half.h"
 
 namespace stagecraft {
 namespace {
@@ -45,11 +47,63 @@ void read_fp8(MatrixParts& parts, const Quantization& how, StoredTensor& result,
   result.shape = {rows, columns};
 }
 
+// As gpt-oss has the matrices of its experts (github.com/openai/gpt-oss, and transformers'
+// integrations/mxfp4.py): 4-bit floats, of which 32 inputs share a power of two.
+//   blocks  [experts, outputs, inputs / 32, 16]  two inputs in a byte, the first in its lower bits
+//   scales  [experts, outputs, inputs / 32]      the exponent + 127
+// The result is [experts, inputs, outputs].
+void read_mxfp4(MatrixParts& parts, StoredTensor& result, std::vector<std::byte>& bytes) {
+  constexpr std::size_t kPairs = 16;    // of inputs, in a block
+  constexpr std::size_t kOutputs = 16;  // at a time: those of one input lie side by side
+  constexpr std::byte kNotANumber{255};
+  const StoredTensor& blocks = parts.matrix("blocks", kByteTypes, 4);
+  const std::size_t experts = blocks.shape[0], outputs = blocks.shape[1], n = blocks.shape[2];
+  const std::vector<std::size_t> shape = {experts, outputs, n, kPairs};
+  if (blocks.shape != shape) parts.refuse("blocks", shape_text(shape), shape_text(blocks.shape));
+  const StoredTensor& scales = parts.of_shape("scales", kByteTypes, {experts, outputs, n});
+  if (std::ranges::find(scales.bytes, kNotANumber) != scales.bytes.end()) {
+    parts.refuse("scales", "numbers from 0 to 254", "255");
+  }
+
+  const DTypeBlock block = dtype_block(DType::MXFP4);  // a scale, then as many bytes
+  const std::size_t inputs = n * block.elements;
+  std::vector<std::byte> stored(n * block.bytes);
+  std::vector<float> row(inputs);
+  std::vector<std::uint16_t> rows(kOutputs * inputs);
+  bytes.resize(experts * inputs * outputs * sizeof(std::uint16_t));
+  for (std::size_t e = 0; e < experts; ++e) {
+    for (std::size_t first = 0; first < outputs; first += kOutputs) {
+      const std::size_t some = std::min(kOutputs, outputs - first);
+      for (std::size_t i = 0; i < some; ++i) {
+        const std::size_t at = (e * outputs + first + i) * n;
+        for (std::size_t b = 0; b < n; ++b) {
+          stored[b * block.bytes] = scales.bytes[at + b];
+          std::memcpy(&stored[b * block.bytes + 1], &blocks.bytes[(at + b) * kPairs], kPairs);
+        }
+        dequantize(DType::MXFP4, stored, row);
+        f32_to_bf16(row, std::span(rows).subspan(i * inputs, inputs));
+      }
+      for (std::size_t k = 0; k < inputs; ++k) {
+        // A block of GGUF has the first half of its inputs in the lower bits.
+        const std::size_t from = k / 32 * 32 + k % 2 * kPairs + k % 32 / 2;
+        std::byte* to = &bytes[((e * inputs + k) * outputs + first) * sizeof(std::uint16_t)];
+        for (std::size_t i = 0; i < some; ++i, to += sizeof(std::uint16_t)) {
+          std::memcpy(to, &rows[i * inputs + from], sizeof(std::uint16_t));
+        }
+      }
+    }
+  }
+  result.dtype = DType::BF16;
+  result.shape = {experts, inputs, outputs};
+}
+
 // The end of the name of the part that every matrix has.
 std::string_view main_part(Quantization::Method method) {
   switch (method) {
     case Quantization::Method::Fp8:
       return ".weight";
+    case Quantization::Method::Mxfp4:
+      return "_blocks";
     case Quantization::Method::CompressedTensors:
       return ".weight_packed";
     default:
@@ -57,16 +111,17 @@ std::string_view main_part(Quantization::Method method) {
   }
 }
 
-// "model.layers.0.mlp.up_proj" for each matrix that is stored in parts.
-std::vector<std::string> matrix_names(const Quantization& how, const TensorMap& tensors) {
+// What the names of the parts begin with, "model.layers.0.mlp.up_proj.", for each matrix that is
+// stored in parts.
+std::vector<std::string> prefixes(const Quantization& how, const TensorMap& tensors) {
   const std::string_view part = main_part(how.method);
-  std::vector<std::string> names;
+  std::vector<std::string> found;
   for (const auto& [name, tensor] : tensors) {
     const bool fp8 = how.method == Quantization::Method::Fp8;
     if (!name.ends_with(part) || (fp8 && tensor->dtype != DType::F8_E4M3)) continue;
-    names.push_back(name.substr(0, name.size() - part.size()));
+    found.push_back(name.substr(0, name.size() - part.size() + 1));
   }
-  return names;
+  return found;
 }
 
 }  // namespace
@@ -74,17 +129,21 @@ std::vector<std::string> matrix_names(const Quantization& how, const TensorMap& 
 ComposedWeights::ComposedWeights(const Quantization& how, TensorMap& tensors,
                                  const std::string& where)
     : how_(how) {
-  const std::vector<std::string> names = matrix_names(how, tensors);
-  if (names.empty()) {
+  const std::vector<std::string> matrices = prefixes(how, tensors);
+  if (matrices.empty()) {
     throw Error("{}: expected matrices as 'quantization_config' says ({}), found no '{}' of them",
                 where, how.text(), main_part(how.method));
   }
-  for (const std::string& name : names) {
-    MatrixParts parts(tensors, name, where);
+  for (const std::string& prefix : matrices) {
+    MatrixParts parts(tensors, prefix, where);
     StoredTensor& tensor = tensors_.emplace_back();
+    tensor.name = parts.name("weight");
     std::vector<std::byte> bytes;
     if (how.method == Quantization::Method::Fp8) {
       read_fp8(parts, how, tensor, bytes);
+    } else if (how.method == Quantization::Method::Mxfp4) {
+      tensor.name = prefix.substr(0, prefix.size() - 1);
+      read_mxfp4(parts, tensor, bytes);
     } else {
       const bool by_outputs = how.method == Quantization::Method::CompressedTensors;
       const ScaledIntegers m =
@@ -93,9 +152,8 @@ ComposedWeights::ComposedWeights(const Quantization& how, TensorMap& tensors,
       tensor.shape = {m.outputs, m.inputs};
       bytes = m.bytes_as(tensor.dtype);
     }
-    tensor.name = parts.name("weight");
     tensor.bytes = keep(std::move(bytes));
-    if (parts.has("weight")) {
+    if (tensors.contains(tensor.name)) {
       throw Error("{}: tensor '{}': expected it once, found it whole and in parts", where,
                   printable(tensor.name));
     }

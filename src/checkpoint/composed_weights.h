@@ -19,8 +19,10 @@ namespace stagecraft {
 //                                         F32, where neither holds it: 32 inputs of a block have
 //                                         different scales, or a scale is not exactly an f16
 //   number * scale        fp8             F32
+//   number * scale        MXFP4           BF16
 //
-// F32 has the product as f32 arithmetic gives it.
+// F32 has the product as f32 arithmetic gives it. MXFP4 stores all experts of a layer together: the
+// tensor has the name without "weight", and inputs before outputs, as unquantised files have it.
 class ComposedWeights : public WeightFile {
  public:
   // Takes the parts out of `tensors`. Throws Error that begins with `where` and names the tensor

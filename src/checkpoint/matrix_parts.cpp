@@ -19,11 +19,12 @@ std::string dtype_names(std::span<const DType> dtypes) {
 
 }  // namespace
 
-const StoredTensor& MatrixParts::matrix(std::string_view part, std::span<const DType> dtypes) {
+const StoredTensor& MatrixParts::matrix(std::string_view part, std::span<const DType> dtypes,
+                                        std::size_t n_sizes) {
   const StoredTensor& tensor = take(part, dtypes);
   const std::vector<std::size_t>& shape = tensor.shape;
-  if (shape.size() == 2 && shape[0] != 0 && shape[1] != 0) return tensor;
-  refuse(part, "two sizes of at least 1", shape_text(shape));
+  if (shape.size() == n_sizes && std::ranges::count(shape, 0u) == 0) return tensor;
+  refuse(part, fmt::format("{} sizes of at least 1", n_sizes), shape_text(shape));
 }
 
 const StoredTensor& MatrixParts::of_shape(std::string_view part, std::span<const DType> dtypes,
@@ -46,7 +47,7 @@ void MatrixParts::refuse(std::string_view part, std::string_view expected,
 }
 
 std::string MatrixParts::name(std::string_view part) const {
-  return fmt::format("{}.{}", matrix_, part);
+  return fmt::format("{}{}", prefix_, part);
 }
 
 std::vector<float> MatrixParts::floats_of(const StoredTensor& tensor) const {

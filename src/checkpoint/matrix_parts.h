@@ -16,19 +16,23 @@ using TensorMap = std::map<std::string, const StoredTensor*, std::less<>>;
 // Types that parts may have.
 inline constexpr DType kFloatTypes[] = {DType::F32, DType::F16, DType::BF16};
 inline constexpr DType kWordTypes[] = {DType::I32};
+inline constexpr DType kByteTypes[] = {DType::U8};
 
-// The tensors that one matrix is stored in: "MATRIX.PART". Each that is asked for is taken out of
-// the map. Throws Error naming the tensor that is missing or has another type or shape.
+// The tensors that one matrix is stored in: "MATRIX.PART", or "MATRIX_PART". Each that is asked for
+// is taken out of the map. Throws Error naming the tensor that is missing or has another type or
+// shape.
 class MatrixParts {
  public:
-  // where: names the file in errors. Both must outlive this.
-  MatrixParts(TensorMap& tensors, std::string_view matrix, const std::string& where)
-      : tensors_(tensors), matrix_(matrix), where_(where) {}
+  // prefix: what the names of all parts begin with, "MATRIX.". where: names the file in errors. It
+  // and the map must outlive this.
+  MatrixParts(TensorMap& tensors, std::string_view prefix, const std::string& where)
+      : tensors_(tensors), prefix_(prefix), where_(where) {}
 
   bool has(std::string_view part) const { return tensors_.contains(name(part)); }
 
-  // A part with two sizes, which give the size of the matrix.
-  const StoredTensor& matrix(std::string_view part, std::span<const DType> dtypes);
+  // A part whose sizes, n_sizes of them, give the size of the matrix, or of several.
+  const StoredTensor& matrix(std::string_view part, std::span<const DType> dtypes,
+                             std::size_t n_sizes = 2);
   const StoredTensor& of_shape(std::string_view part, std::span<const DType> dtypes,
                                const std::vector<std::size_t>& shape);
   // One number: PyTorch writes it as [], as [1] or as [1, 1].
@@ -47,7 +51,7 @@ class MatrixParts {
   const StoredTensor& take(std::string_view part, std::span<const DType> dtypes);
 
   TensorMap& tensors_;
-  std::string matrix_;
+  std::string prefix_;
   const std::string& where_;
 };
 

@@ -228,9 +228,17 @@ Quantization parse_fp8(const Fields& fields) {
   return how;
 }
 
+// Its blocks have one size, 32.
+Quantization parse_mxfp4(const Fields& fields) {
+  constexpr std::string_view kKnown[] = {"quant_method", "modules_to_not_convert", "dequantize"};
+  fields.refuse_others(kKnown);
+  return {.method = Quantization::Method::Mxfp4};
+}
+
 }  // namespace
 
 std::string Quantization::text() const {
+  if (method == Method::Mxfp4) return "MXFP4, a scale for each 32 inputs";
   if (method == Method::Fp8) {
     if (block_rows == 0) return "fp8, a scale per matrix";
     return fmt::format("fp8, a scale per block of {} x {}", block_rows, block_columns);
@@ -254,7 +262,8 @@ std::optional<Quantization> parse_quantization(JsonNode config, const std::strin
   if (method == "awq") return parse_awq(fields);
   if (method == "compressed-tensors") return parse_compressed_tensors(fields);
   if (method == "fp8") return parse_fp8(fields);
-  fields.refuse("quant_method", "'awq', 'compressed-tensors', 'fp8' or 'gptq'");
+  if (method == "mxfp4") return parse_mxfp4(fields);
+  fields.refuse("quant_method", "'awq', 'compressed-tensors', 'fp8', 'gptq' or 'mxfp4'");
 }
 
 std::optional<Quantization> read_quantization(const ModelSource& folder) {

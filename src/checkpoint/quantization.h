@@ -11,7 +11,7 @@ class ModelSource;
 
 // "quantization_config" of a config.json: how the files of a folder store matrices in fewer bits.
 struct Quantization {
-  enum class Method { Fp8, Gptq, Awq, CompressedTensors };
+  enum class Method { Fp8, Mxfp4, Gptq, Awq, CompressedTensors };
   Method method = Method::Fp8;
   // Of integers:
   std::size_t group_size = 0;   // inputs that share a scale; 0: all inputs of an output

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <list>
 
@@ -32,6 +33,7 @@ struct Folder {
   const char* name;
   DType dtype;
   const char* text;
+  std::size_t in_parts = 3, n_tensors = 12;
 };
 void PrintTo(const Folder& folder, std::ostream* out) { *out << folder.name; }
 
@@ -41,7 +43,7 @@ TEST_P(QuantizedFolder, HoldsTheNumbersOfTheReferenceBitForBit) {
   const std::string path = std::string(TEST_DATA "/formats/quantized/") + GetParam().name;
   const Checkpoint checkpoint = Checkpoint::open(path);
   const SafetensorsFile expected(path + "/expected.safetensors");
-  EXPECT_EQ(expected.tensors().size(), 3u);
+  EXPECT_EQ(expected.tensors().size(), GetParam().in_parts);
   for (const StoredTensor& wanted : expected.tensors()) {
     const StoredTensor* found = checkpoint.find(wanted.name);
     ASSERT_NE(found, nullptr) << wanted.name;
@@ -49,7 +51,7 @@ TEST_P(QuantizedFolder, HoldsTheNumbersOfTheReferenceBitForBit) {
     EXPECT_EQ(dtype_name(found->dtype), dtype_name(GetParam().dtype)) << wanted.name;
     EXPECT_TRUE(same_bits(floats(*found), floats(wanted))) << wanted.name;
   }
-  EXPECT_EQ(checkpoint.tensors().size(), 12u) << "a part is still there";
+  EXPECT_EQ(checkpoint.tensors().size(), GetParam().n_tensors) << "a part is still there";
   EXPECT_EQ(checkpoint.composed_text(), GetParam().text);
   EXPECT_GT(checkpoint.copied_bytes(), 0u);
 }
@@ -65,6 +67,7 @@ constexpr Folder kFolders[] = {
      "compressed-tensors int4, a scale for each 8 inputs; read as F32"},
     {"fp8-blocks", DType::F32, "fp8, a scale per block of 16 x 32; read as F32"},
     {"fp8-one-scale", DType::F32, "fp8, a scale per matrix; read as F32"},
+    {"mxfp4", DType::BF16, "MXFP4, a scale for each 32 inputs; read as BF16", 2, 20},
 };
 
 INSTANTIATE_TEST_SUITE_P(EveryFormat, QuantizedFolder, testing::ValuesIn(kFolders),
@@ -121,6 +124,33 @@ TEST(ComposedWeights, TakeWordsThatAreNotFull) {
             (std::vector<float>{-8, -7,  -6, -5,  -4, -3,  -2, -1,  7,     // less 8
                                 2,  2.5, 3,  3.5, 4,  4.5, 5,  5.5, 2,     // less 4, halved
                                 0,  0,   0,  0,   0,  0,   0,  0,   2}));  // less 0, doubled
+}
+
+// 17 outputs: one more than are read together.
+TEST(ComposedWeights, OfMxfp4HaveTheLargestAndTheSmallestScales) {
+  constexpr std::size_t kOutputs = 17;
+  const Quantization how{.method = Quantization::Method::Mxfp4};
+  Parts parts;  // bytes of output o: the numbers 2 and o % 16, again and again
+  std::vector<std::uint8_t> blocks, scales;
+  for (std::size_t o = 0; o < kOutputs; ++o) {
+    blocks.insert(blocks.end(), 16, static_cast<std::uint8_t>(4 + 16 * (o % 16)));
+    scales.push_back(o == 0 ? 0 : o == 16 ? 254 : 127);
+  }
+  parts.add("a_blocks", DType::U8, {1, kOutputs, 1, 16}, blocks);
+  parts.add("a_scales", DType::U8, {1, kOutputs, 1}, scales);
+  const ComposedWeights weights(how, parts.map(), "file");
+  ASSERT_EQ(weights.tensors().size(), 1u);
+  EXPECT_EQ(weights.tensors()[0].name, "a");
+  EXPECT_EQ(weights.tensors()[0].shape, (std::vector<std::size_t>{1, 32, kOutputs}));
+  const std::vector<float> found = floats(weights.tensors()[0]);
+  ASSERT_EQ(found.size(), 32 * kOutputs);
+  const float table[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0f, -0.5, -1, -1.5, -2, -3, -4, -6};
+  for (std::size_t k = 0; k < 32; ++k) {
+    for (std::size_t o = 0; o < kOutputs; ++o) {
+      const float number = table[k % 2 == 0 ? 4 : o % 16];
+      EXPECT_EQ(found[k * kOutputs + o], std::ldexp(number, scales[o] - 127)) << k << ", " << o;
+    }
+  }
 }
 
 TEST(ComposedWeights, OfFp8HaveSmallerBlocksAtTheEdges) {

@@ -211,7 +211,7 @@ const BadModel kBadConfigs[] = {
     {"is_quantised",
      config(R"({"quantization_config": {"quant_method": "bitsandbytes", "bits": 4}})"),
      "config.json: quantization_config: 'quant_method': expected 'awq', 'compressed-tensors', "
-     "'fp8' or 'gptq', found \"bitsandbytes\""},
+     "'fp8', 'gptq' or 'mxfp4', found \"bitsandbytes\""},
     {"has_experts", config(R"({"num_local_experts": 8})"),
      "config.json: 'num_local_experts': 8 is not supported"},
     {"sees_the_future", config(R"({"is_causal": false})"),

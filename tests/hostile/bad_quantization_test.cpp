@@ -36,6 +36,10 @@ Break filled(std::string name, std::uint32_t word) {
 }
 
 const std::string kDown = "model.layers.0.mlp.down_proj.";
+const std::string kExperts = "model.layers.0.mlp.experts.down_proj";
+std::string experts(const std::string& part, const std::string& rest) {
+  return "model.safetensors: tensor '" + kExperts + part + "': " + rest;
+}
 std::string down(const std::string& part, const std::string& rest) {
   return "model.safetensors: tensor '" + kDown + part + "': " + rest;
 }
@@ -43,10 +47,10 @@ std::string down(const std::string& part, const std::string& rest) {
 const BadModel kBadConfigs[] = {
     {"of_a_method_that_is_not_read", says("gptq", R"({"quant_method": "bitsandbytes"})"),
      "config.json: quantization_config: 'quant_method': expected 'awq', 'compressed-tensors', "
-     "'fp8' or 'gptq', found \"bitsandbytes\""},
+     "'fp8', 'gptq' or 'mxfp4', found \"bitsandbytes\""},
     {"without_a_method", says("gptq", R"({"quant_method": null})"),
      "config.json: quantization_config: 'quant_method': expected 'awq', 'compressed-tensors', "
-     "'fp8' or 'gptq', found none"},
+     "'fp8', 'gptq' or 'mxfp4', found none"},
     {"that_is_a_text", says("gptq", R"("gptq")"),
      "config.json: 'quantization_config': expected an object, found \"gptq\""},
     {"of_eight_bits", says("gptq", R"({"bits": 8})"),
@@ -116,6 +120,8 @@ const BadModel kBadConfigs[] = {
      "config.json: quantization_config: 'fmt': expected 'e4m3' or 'float8_e4m3fn', found \"e5m2\""},
     {"of_fp8_with_experts_in_fp4", says("fp8-blocks", R"({"expert_dtype": "fp4"})"),
      "config.json: quantization_config: 'expert_dtype': expected 'fp8', found \"fp4\""},
+    {"of_mxfp4_with_a_field_that_is_not_known", says("mxfp4", R"({"scale_bits": 8})"),
+     "config.json: quantization_config: 'scale_bits': 8 is not supported"},
     {"with_blocks_of_one_size", says("fp8-blocks", R"({"weight_block_size": [128]})"),
      "config.json: quantization_config: 'weight_block_size': expected [rows, columns], found an "
      "array of 1"},
@@ -139,9 +145,9 @@ const BadModel kBadParts[] = {
      down("qweight", "expected I32, found I64")},
     {"with_integers_of_three_sizes",
      stored_as("gptq", with_tensor(kDown + "qweight", DType::I32, {8, 32, 1})),
-     down("qweight", "expected two sizes of at least 1, found [8, 32, 1]")},
+     down("qweight", "expected 2 sizes of at least 1, found [8, 32, 1]")},
     {"with_no_inputs", stored_as("awq", with_tensor(kDown + "qweight", DType::I32, {0, 4})),
-     down("qweight", "expected two sizes of at least 1, found [0, 4]")},
+     down("qweight", "expected 2 sizes of at least 1, found [0, 4]")},
     {"with_a_part_of_a_word_of_outputs",
      stored_as("gptq", with_tensor(kDown + "qweight", DType::I32, {8, 31})),
      down("qweight", "expected a multiple of 8 outputs, found 31")},
@@ -190,6 +196,32 @@ const BadModel kBadParts[] = {
     {"of_fp8_with_blocks_where_one_number_is_expected",
      says("fp8-blocks", R"({"weight_block_size": null})"),
      down("weight_scale_inv", "expected one number, found [2, 2]")},
+    {"of_mxfp4_without_scales", stored_as("mxfp4", without_tensor(kExperts + "_scales")),
+     experts("_scales", "expected U8, found none")},
+    {"of_mxfp4_with_fewer_scales",
+     stored_as("mxfp4", with_tensor(kExperts + "_scales", DType::U8, {3, 32, 1})),
+     experts("_scales", "expected [3, 32, 2], found [3, 32, 1]")},
+    {"of_mxfp4_with_a_scale_that_is_no_number",
+     stored_as("mxfp4", filled(kExperts + "_scales", 0xffffffff)),
+     experts("_scales", "expected numbers from 0 to 254, found 255")},
+    {"of_mxfp4_with_half_a_block",
+     stored_as("mxfp4", with_tensor(kExperts + "_blocks", DType::U8, {3, 32, 4, 8})),
+     experts("_blocks", "expected [3, 32, 4, 16], found [3, 32, 4, 8]")},
+    {"of_mxfp4_with_blocks_of_one_matrix",
+     stored_as("mxfp4", with_tensor(kExperts + "_blocks", DType::U8, {32, 2, 16})),
+     experts("_blocks", "expected 4 sizes of at least 1, found [32, 2, 16]")},
+    {"of_mxfp4_with_signed_blocks",
+     stored_as("mxfp4", with_tensor(kExperts + "_blocks", DType::I8, {3, 32, 2, 16})),
+     experts("_blocks", "expected U8, found I8")},
+    {"of_mxfp4_twice", stored_as("mxfp4", with_tensor(kExperts, DType::BF16, {3, 64, 32})),
+     experts("", "expected it once, found it whole and in parts")},
+    {"of_mxfp4_with_more_experts", stored_as("mxfp4", config(R"({"num_local_experts": 4})")),
+     "model.safetensors: tensor 'model.layers.0.mlp.router.weight': expected [4, 32], found "
+     "[3, 32]"},
+    {"of_mxfp4_with_fewer_experts",
+     stored_as("mxfp4", all_of({with_tensor(kExperts + "_blocks", DType::U8, {2, 32, 2, 16}),
+                                with_tensor(kExperts + "_scales", DType::U8, {2, 32, 2})})),
+     experts("", "expected [3, 64, 32], found [2, 64, 32]")},
     {"of_fp8_without_a_config",
      stored_as("fp8-one-scale", config(R"({"quantization_config": null})")),
      "model.safetensors: tensor 'model.layers.0.self_attn.k_proj.weight': expected F32, F16 or "

@@ -180,7 +180,7 @@ TEST(Mutation, OfAnIndexIsRefusedOrRuns) {
 
 // Parts of matrices that no longer fit each other, and what config.json says of them.
 TEST(Mutation, OfAQuantisedFolderIsRefusedOrRuns) {
-  for (const std::string name : {"gptq-act-order", "awq", "packed-zeros", "fp8-blocks"}) {
+  for (const std::string name : {"gptq-act-order", "awq", "packed-zeros", "fp8-blocks", "mxfp4"}) {
     const std::string folder = "../formats/quantized/" + name;
     expect_both(mutate(folder, "config.json", SIZE_MAX, 15, 300));
     expect_both(mutate(folder, "model.safetensors", 2300, 16, 400));
