@@ -10,8 +10,6 @@ namespace {
 
 using Kind = Grammar::Symbol::Kind;
 
-constexpr ByteAutomaton::State kUnknown = UINT32_MAX;
-
 }  // namespace
 
 ByteAutomaton::ByteAutomaton(std::shared_ptr<const Grammar> grammar)
@@ -90,15 +88,6 @@ ByteAutomaton::State ByteAutomaton::start() {
   return state_of(std::move(content));
 }
 
-ByteAutomaton::State ByteAutomaton::next(State state, std::uint8_t byte) {
-  const std::size_t cell = state * grammar_->n_classes() + grammar_->class_of(byte);
-  if (table_[cell] == kUnknown) {
-    const State found = compute(state, byte);  // which may make the table larger
-    table_[cell] = found;
-  }
-  return table_[cell];
-}
-
 ByteAutomaton::State ByteAutomaton::compute(State state, std::uint8_t byte) {
   Content content;
   ++round_;
@@ -108,7 +97,9 @@ ByteAutomaton::State ByteAutomaton::compute(State state, std::uint8_t byte) {
     if (!grammar_->bytes(grammar_->at(at.position)).test(byte)) continue;
     follow(stack(at.position + 1, at.below), content);
   }
-  return state_of(std::move(content));
+  const State found = state_of(std::move(content));  // which may make the table larger
+  table_[state * grammar_->n_classes() + grammar_->class_of(byte)] = found;
+  return found;
 }
 
 ByteAutomaton::State ByteAutomaton::keep_only(State state) {

@@ -27,7 +27,10 @@ class ByteAutomaton {
 
   State start();
   // Throws Error if the work since renew_budget() exceeds kMaxWork: the grammar is too ambiguous.
-  State next(State state, std::uint8_t byte);
+  State next(State state, std::uint8_t byte) {
+    const State known = table_[state * grammar_->n_classes() + grammar_->class_of(byte)];
+    return known != kUnknown ? known : compute(state, byte);
+  }
   // Is the text that led to this state a whole text of the grammar? More bytes may be allowed.
   bool accepts(State state) const { return states_[state].accepts; }
   // Is no further byte possible?
@@ -41,6 +44,7 @@ class ByteAutomaton {
   static constexpr std::size_t kMaxWork = 300'000;  // visited stacks: about 0.1 s
 
  private:
+  static constexpr State kUnknown = static_cast<State>(-1);  // not computed yet
   using StackId = std::uint32_t;
   static constexpr StackId kBottom = 0;
   struct Stack {
@@ -58,7 +62,7 @@ class ByteAutomaton {
   StackId stack(Grammar::Position position, StackId below);
   void follow(StackId begin, Content& content);
   State state_of(Content content);
-  State compute(State state, std::uint8_t byte);
+  State compute(State state, std::uint8_t byte);  // and writes it into the table
 
   std::shared_ptr<const Grammar> grammar_;
   std::vector<Stack> stacks_;
