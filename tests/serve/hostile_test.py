@@ -12,7 +12,7 @@ from serving import MODELS, read_all, serving
 
 PROGRAM = sys.argv[1:2]
 SEED = int(sys.argv[2]) if len(sys.argv) > 2 else 9
-MUTATIONS = 2000
+MUTATIONS = 10000
 GROWTH = 100 << 20  # bytes; the arena of a busy allocator included
 CHAT = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 2, "seed": 1}
 
