@@ -2,9 +2,9 @@
 
     python3 reference/grammar_cost.py PROGRAM MODEL [PROMPT]
 
-Prints the processor time of the server per new token, on one thread: the medians of 30 texts of each
-kind, made in turn, and of what each costs beside the text without a grammar before it. Linux;
-standard library only.
+Makes 30 texts of each kind in turn, on one thread. Prints the median processor time of the server
+per new token, and the median of what a text costs beside the same seed's text without a grammar.
+Linux; standard library only.
 """
 import pathlib
 import statistics
@@ -24,8 +24,6 @@ KINDS = {
     "any JSON": {"json_schema": {"type": "array", "minItems": 60}},
     "a schema": {"json_schema": PERSON},
 }
-
-
 N_TEXTS = 30
 
 

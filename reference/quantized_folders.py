@@ -24,6 +24,7 @@ from transformers.integrations.finegrained_fp8 import Fp8Dequantize
 from transformers.integrations.mxfp4 import convert_moe_packed_tensors
 
 import dump
+from architectures import gpt_oss
 from seed import random_for
 
 Json = dict[str, Any]
@@ -45,65 +46,16 @@ CONFIG: Json = {
     "max_position_embeddings": 64,
     "tie_word_embeddings": False,
 }
-GPT_OSS: Json = {
-    "architectures": ["GptOssForCausalLM"],
-    "model_type": "gpt_oss",
-    "vocab_size": 40,
-    "hidden_size": 32,
-    "intermediate_size": 64,
-    "num_hidden_layers": 1,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "head_dim": 8,
-    "hidden_act": "silu",
-    "rms_norm_eps": 1e-05,
-    "rope_theta": 10000.0,
-    "rope_scaling": {
-        "rope_type": "yarn",
-        "factor": 4.0,
-        "beta_fast": 4.0,
-        "beta_slow": 1.0,
-        "truncate": False,
-        "original_max_position_embeddings": 16,
-    },
-    "sliding_window": 4,
-    "num_local_experts": 3,
-    "num_experts_per_tok": 2,
-    "swiglu_limit": 7.0,
-    "max_position_embeddings": 64,
-    "tie_word_embeddings": False,
-}
 LAYER = "model.layers.0."
 MATRICES = {"self_attn.k_proj": (16, 32), "self_attn.v_proj": (16, 32), "mlp.down_proj": (32, 64)}
 PLAIN = {
-    "model.embed_tokens": (40, 32),
-    LAYER + "input_layernorm": (32,),
-    LAYER + "self_attn.q_proj": (32, 32),
-    LAYER + "self_attn.o_proj": (32, 32),
-    LAYER + "post_attention_layernorm": (32,),
-    LAYER + "mlp.gate_proj": (64, 32),
-    LAYER + "mlp.up_proj": (64, 32),
-    "model.norm": (32,),
-    "lm_head": (40, 32),
-}
-EXPERTS = {"mlp.experts.gate_up_proj": (3, 128, 32), "mlp.experts.down_proj": (3, 32, 64)}
-PLAIN_GPT_OSS = {
     "model.embed_tokens.weight": (40, 32),
     LAYER + "input_layernorm.weight": (32,),
     LAYER + "self_attn.q_proj.weight": (32, 32),
-    LAYER + "self_attn.q_proj.bias": (32,),
-    LAYER + "self_attn.k_proj.weight": (16, 32),
-    LAYER + "self_attn.k_proj.bias": (16,),
-    LAYER + "self_attn.v_proj.weight": (16, 32),
-    LAYER + "self_attn.v_proj.bias": (16,),
     LAYER + "self_attn.o_proj.weight": (32, 32),
-    LAYER + "self_attn.o_proj.bias": (32,),
-    LAYER + "self_attn.sinks": (4,),
     LAYER + "post_attention_layernorm.weight": (32,),
-    LAYER + "mlp.router.weight": (3, 32),
-    LAYER + "mlp.router.bias": (3,),
-    LAYER + "mlp.experts.gate_up_proj_bias": (3, 128),
-    LAYER + "mlp.experts.down_proj_bias": (3, 32),
+    LAYER + "mlp.gate_proj.weight": (64, 32),
+    LAYER + "mlp.up_proj.weight": (64, 32),
     "model.norm.weight": (32,),
     "lm_head.weight": (40, 32),
 }
@@ -225,10 +177,9 @@ def fp8(
 
 
 def mxfp4(name: str, shape: tuple[int, int, int]) -> tuple[Tensors, Tensor]:
-    """shape: experts, outputs, inputs. What it stands for is [experts, inputs, outputs]. A zero has
-    no sign, as in GGUF's MXFP4."""
+    """shape: experts, inputs, outputs, of what it stands for. A zero has no sign, as in GGUF's."""
     random = random_for(f"formats/quantized/mxfp4/{name}")
-    experts, outputs, inputs = shape
+    experts, inputs, outputs = shape
     blocks = random.integers(0, 256, (experts, outputs, inputs // 32, 16)).astype(numpy.uint8)
     scales = random.integers(121, 126, (experts, outputs, inputs // 32)).astype(numpy.uint8)
     parts = {f"{name}_blocks": tensor(blocks), f"{name}_scales": tensor(scales)}
@@ -329,30 +280,40 @@ def folders() -> dict[str, tuple[Json, Any]]:
     }
 
 
-def write_folders(out: Path) -> None:
-    for folder, (quantization, matrix) in folders().items():
-        config = CONFIG | {"quantization_config": quantization}
-        (out / folder).mkdir(parents=True, exist_ok=True)
-        (out / folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
-        plain = {f"{name}.weight": shape for name, shape in PLAIN.items()}
-        tensors, expected = plain_weights(plain, torch.float16), {}
-        for name in MATRICES:
-            parts, numbers = matrix(name)
-            tensors |= parts
-            expected[f"{LAYER}{name}.weight"] = numbers
-        dump.write(out / folder / "model.safetensors", tensors)
-        dump.write(out / folder / "expected.safetensors", expected)
-    write_mxfp4(out / "mxfp4")
-
-
-def write_mxfp4(folder: Path) -> None:
+def write_folder(
+    folder: Path, config: Json, plain: Tensors, matrices: dict[str, tuple[Tensors, Tensor]]
+) -> None:
+    """matrices: of each tensor that is stored in parts, the parts and its numbers."""
     folder.mkdir(parents=True, exist_ok=True)
-    quantization = {"quant_method": "mxfp4", "modules_to_not_convert": ["model.layers.*.self_attn"]}
-    config = GPT_OSS | {"quantization_config": quantization}
     (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
-    tensors, expected = plain_weights(PLAIN_GPT_OSS, torch.bfloat16), {}
-    for name, shape in EXPERTS.items():
-        parts, expected[LAYER + name] = mxfp4(LAYER + name, shape)
+    tensors = dict(plain)
+    for parts, _ in matrices.values():
         tensors |= parts
     dump.write(folder / "model.safetensors", tensors)
-    dump.write(folder / "expected.safetensors", expected)
+    dump.write(
+        folder / "expected.safetensors", {name: numbers for name, (_, numbers) in matrices.items()}
+    )
+
+
+def write_mxfp4_folder(folder: Path) -> None:
+    sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1}
+    config = gpt_oss.MODELS[0].config | sizes | {"num_local_experts": 3}
+    shapes = gpt_oss.shapes(config)
+    experts = [name for name in shapes if name.endswith(("gate_up_proj", "down_proj"))]
+    matrices = {name: mxfp4(name, shapes.pop(name)) for name in experts}
+    config["quantization_config"] = {
+        "quant_method": "mxfp4",
+        "modules_to_not_convert": ["model.layers.*.self_attn"],
+    }
+    write_folder(folder, config, plain_weights(shapes, torch.bfloat16), matrices)
+
+
+def write_folders(out: Path) -> None:
+    for folder, (quantization, matrix) in folders().items():
+        write_folder(
+            out / folder,
+            CONFIG | {"quantization_config": quantization},
+            plain_weights(PLAIN, torch.float16),
+            {f"{LAYER}{name}.weight": matrix(name) for name in MATRICES},
+        )
+    write_mxfp4_folder(out / "mxfp4")

@@ -47,6 +47,17 @@ void read_fp8(MatrixParts& parts, const Quantization& how, StoredTensor& result,
   result.shape = {rows, columns};
 }
 
+// Writes rows [n, inputs] of bf16 numbers as the first n columns of `to`, [inputs, outputs].
+void write_columns(std::span<const std::uint16_t> rows, std::size_t inputs, std::size_t outputs,
+                   std::byte* to) {
+  constexpr std::size_t kSize = sizeof(std::uint16_t);
+  for (std::size_t k = 0; k < inputs; ++k) {
+    for (std::size_t i = 0; i * inputs < rows.size(); ++i) {
+      std::memcpy(to + (k * outputs + i) * kSize, &rows[i * inputs + k], kSize);
+    }
+  }
+}
+
 // As gpt-oss has the matrices of its experts (github.com/openai/gpt-oss, and transformers'
 // integrations/mxfp4.py): 4-bit floats, of which 32 inputs share a power of two.
 //   blocks  [experts, outputs, inputs / 32, 16]  two inputs in a byte, the first in its lower bits
@@ -54,7 +65,7 @@ void read_fp8(MatrixParts& parts, const Quantization& how, StoredTensor& result,
 // The result is [experts, inputs, outputs].
 void read_mxfp4(MatrixParts& parts, StoredTensor& result, std::vector<std::byte>& bytes) {
   constexpr std::size_t kPairs = 16;    // of inputs, in a block
-  constexpr std::size_t kOutputs = 16;  // at a time: those of one input lie side by side
+  constexpr std::size_t kOutputs = 16;  // read together, because those of an input lie side by side
   constexpr std::byte kNotANumber{255};
   const StoredTensor& blocks = parts.matrix("blocks", kByteTypes, 4);
   const std::size_t experts = blocks.shape[0], outputs = blocks.shape[1], n = blocks.shape[2];
@@ -65,33 +76,34 @@ void read_mxfp4(MatrixParts& parts, StoredTensor& result, std::vector<std::byte>
     parts.refuse("scales", "numbers from 0 to 254", "255");
   }
 
-  const DTypeBlock block = dtype_block(DType::MXFP4);  // a scale, then as many bytes
+  const DTypeBlock block = dtype_block(DType::MXFP4);  // a scale, then as many pairs
   const std::size_t inputs = n * block.elements;
   std::vector<std::byte> stored(n * block.bytes);
-  std::vector<float> row(inputs);
+  std::vector<float> row(inputs), in_order(inputs);
+  const auto read_row = [&](std::size_t r, std::span<std::uint16_t> numbers) {
+    for (std::size_t b = 0; b < n; ++b) {
+      stored[b * block.bytes] = scales.bytes[r * n + b];
+      std::memcpy(&stored[b * block.bytes + 1], &blocks.bytes[(r * n + b) * kPairs], kPairs);
+    }
+    dequantize(DType::MXFP4, stored, row);
+    // A block of GGUF has the first half of its inputs in the lower bits.
+    for (std::size_t i = 0; i < inputs / 2; ++i) {
+      const float* lower = &row[i / kPairs * 2 * kPairs + i % kPairs];
+      in_order[2 * i] = lower[0];
+      in_order[2 * i + 1] = lower[kPairs];
+    }
+    f32_to_bf16(in_order, numbers);
+  };
   std::vector<std::uint16_t> rows(kOutputs * inputs);
   bytes.resize(experts * inputs * outputs * sizeof(std::uint16_t));
-  for (std::size_t e = 0; e < experts; ++e) {
-    for (std::size_t first = 0; first < outputs; first += kOutputs) {
-      const std::size_t some = std::min(kOutputs, outputs - first);
-      for (std::size_t i = 0; i < some; ++i) {
-        const std::size_t at = (e * outputs + first + i) * n;
-        for (std::size_t b = 0; b < n; ++b) {
-          stored[b * block.bytes] = scales.bytes[at + b];
-          std::memcpy(&stored[b * block.bytes + 1], &blocks.bytes[(at + b) * kPairs], kPairs);
-        }
-        dequantize(DType::MXFP4, stored, row);
-        f32_to_bf16(row, std::span(rows).subspan(i * inputs, inputs));
-      }
-      for (std::size_t k = 0; k < inputs; ++k) {
-        // A block of GGUF has the first half of its inputs in the lower bits.
-        const std::size_t from = k / 32 * 32 + k % 2 * kPairs + k % 32 / 2;
-        std::byte* to = &bytes[((e * inputs + k) * outputs + first) * sizeof(std::uint16_t)];
-        for (std::size_t i = 0; i < some; ++i, to += sizeof(std::uint16_t)) {
-          std::memcpy(to, &rows[i * inputs + from], sizeof(std::uint16_t));
-        }
-      }
-    }
+  for (std::size_t r = 0; r < experts * outputs;) {
+    const std::size_t expert = r / outputs, output = r % outputs;
+    const std::size_t some = std::min(kOutputs, outputs - output);
+    const auto of_some = std::span(rows).first(some * inputs);
+    for (std::size_t i = 0; i < some; ++i) read_row(r + i, of_some.subspan(i * inputs, inputs));
+    write_columns(of_some, inputs, outputs,
+                  &bytes[(expert * inputs * outputs + output) * sizeof(std::uint16_t)]);
+    r += some;
   }
   result.dtype = DType::BF16;
   result.shape = {experts, inputs, outputs};

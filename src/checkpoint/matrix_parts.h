@@ -30,7 +30,8 @@ class MatrixParts {
 
   bool has(std::string_view part) const { return tensors_.contains(name(part)); }
 
-  // A part whose sizes, n_sizes of them, give the size of the matrix, or of several.
+  // The part that gives the size of the matrix, or of several matrices. It has n_sizes sizes, each
+  // at least 1.
   const StoredTensor& matrix(std::string_view part, std::span<const DType> dtypes,
                              std::size_t n_sizes = 2);
   const StoredTensor& of_shape(std::string_view part, std::span<const DType> dtypes,

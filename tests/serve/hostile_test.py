@@ -8,19 +8,13 @@ import sys
 import time
 import unittest
 
-from serving import MODELS, read_all, serving
+from serving import MODELS, read_all, request_bytes, serving
 
 PROGRAM = sys.argv[1:2]
 SEED = int(sys.argv[2]) if len(sys.argv) > 2 else 9
 MUTATIONS = 10000
 GROWTH = 100 << 20  # bytes; the arena of a busy allocator included
 CHAT = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 2, "seed": 1}
-
-
-def post(path, body, *headers):
-    lines = [f"POST {path} HTTP/1.1", "Host: localhost", "Content-Type: application/json",
-             "Connection: close", *headers, f"Content-Length: {len(body)}"]
-    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
 
 class Hostile(unittest.TestCase):
@@ -50,7 +44,7 @@ class Hostile(unittest.TestCase):
     def test_many_members_take_no_longer_than_a_long_text(self):
         members = {f"a name of number {at}": "x" for at in range(25_000)}
         start = time.monotonic()
-        self.assertEqual(self.status_of(post("/v1/chat/completions", json.dumps(members).encode())), 400)
+        self.assertEqual(self.status_of(request_bytes("/v1/chat/completions", json.dumps(members).encode())), 400)
         answer = self.server.post("/v1/responses", {"input": "Hi", "max_output_tokens": 2, "metadata": members})
         self.assertEqual(answer["metadata"], members)
         self.assertLess(time.monotonic() - start, 0.5)  # a search among all others for each takes longer
@@ -87,7 +81,7 @@ class Hostile(unittest.TestCase):
                      json.dumps({"prompt": "a", "stop": ["a" * 1000000]}).encode(),
                      b'{"prompt": 1e999}', b"\xff\xfe", b"null", b"1" * 1000000):
             begin = time.monotonic()
-            self.assertEqual(self.status_of(post("/v1/completions", body)), 400, body[:40])
+            self.assertEqual(self.status_of(request_bytes("/v1/completions", body)), 400, body[:40])
             self.assertLess(time.monotonic() - begin, 10, body[:40])
         self.is_well()
 
@@ -95,7 +89,7 @@ class Hostile(unittest.TestCase):
         with contextlib.ExitStack() as open_ones:
             for i in range(300):
                 connection = open_ones.enter_context(self.server.connect())
-                half = (b"", b"GET", post("/v1/completions", b"x" * 100)[:-50])[i % 3]
+                half = (b"", b"GET", request_bytes("/v1/completions", b"x" * 100)[:-50])[i % 3]
                 with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                     connection.sendall(half)
             self.is_well()
@@ -104,14 +98,14 @@ class Hostile(unittest.TestCase):
             for _ in range(40):  # streams that nobody reads
                 connection = open_ones.enter_context(self.server.connect())
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
-                connection.sendall(post("/v1/completions", body))
+                connection.sendall(request_bytes("/v1/completions", body))
             self.server.wait_for(lambda now: now["texts_running"] == now["texts_waiting"] == 0)
             self.is_well()
 
     def test_clients_that_leave_at_once(self):
         dice = random.Random(SEED)
         body = json.dumps({"prompt": "x", "n": 4, "max_tokens": 400, "stream": True}).encode()
-        request = post("/v1/completions", body)
+        request = request_bytes("/v1/completions", body)
         for _ in range(200):
             with self.server.connect() as connection:
                 sent = dice.choice((len(request), dice.randrange(len(request))))
@@ -126,10 +120,10 @@ class Hostile(unittest.TestCase):
         bodies = [("/v1/chat/completions", {**CHAT, "stream": True}),
                   ("/v1/chat/completions", {**CHAT, "logprobs": True, "stop": ["a"]}),
                   ("/v1/completions", {"prompt": ["a", "b"], "n": 2, "max_tokens": 2})]
-        seeds = [*(post(path, json.dumps(body).encode()) for path, body in bodies),
-                 post("/tokenize", b'{"content": "a"}'),
-                 post("/glass/choices", b'{"tokens": [1, 2], "next": 3, "top": 4}'),
-                 post("/glass/attention", b'{"tokens": [1, 2]}'),
+        seeds = [*(request_bytes(path, json.dumps(body).encode()) for path, body in bodies),
+                 request_bytes("/tokenize", b'{"content": "a"}'),
+                 request_bytes("/glass/choices", b'{"tokens": [1, 2], "next": 3, "top": 4}'),
+                 request_bytes("/glass/attention", b'{"tokens": [1, 2]}'),
                  b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"]
         statuses = {}
         for _ in range(MUTATIONS):

@@ -95,6 +95,13 @@ def serving(program, *options):
         server.process.communicate()
 
 
+def request_bytes(path, body, *headers):
+    """A POST as it goes over the wire, after which the server closes the connection."""
+    lines = [f"POST {path} HTTP/1.1", "Host: localhost", "Content-Type: application/json",
+             "Connection: close", *headers, f"Content-Length: {len(body)}"]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
 def read_all(connection):
     """What a socket gives until the server closes it."""
     answer = b""

@@ -1,5 +1,5 @@
-"""Many clients at once do what clients do, for as long as asked: `serve` gives each the answer that it gives alone.
-soak_test.py PROGRAM [SECONDS] [SEED]; a test of the build takes 10 seconds, an hour is for builds with sanitizers."""
+"""Many clients ask `serve` at once. Each gets the answer that it gets alone, and the server does not grow.
+soak_test.py PROGRAM [SECONDS] [SEED]. The build's own test takes 10 seconds; give a build with sanitizers an hour."""
 import contextlib
 import json
 import random
@@ -8,7 +8,7 @@ import threading
 import time
 import unittest
 
-from serving import MODELS, read_all, serving
+from serving import MODELS, read_all, request_bytes, serving
 
 PROGRAM = sys.argv[1:2]
 SECONDS = float(sys.argv[2]) if len(sys.argv) > 2 else 10
@@ -40,11 +40,6 @@ def question_of(dice):
         return "/v1/chat/completions", body
     shared = " ".join(WORDS * 8) + " " if dice.random() < 0.5 else ""
     return "/v1/completions", {"prompt": shared + text_of(dice, 60), "n": dice.choice((1, 1, 3)), **common}
-
-
-def head_of(path, body):
-    return (f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nConnection: close\r\n"
-            f"Content-Length: {len(body)}\r\n\r\n").encode()
 
 
 class Client(threading.Thread):
@@ -89,7 +84,7 @@ class Client(threading.Thread):
         path, body, _ = self.dice.choice(self.questions)
         data = json.dumps({**body, "stream": True, "max_tokens": 200}).encode()
         with self.server.connect() as connection:
-            connection.sendall(head_of(path, data) + data)
+            connection.sendall(request_bytes(path, data))
             if self.dice.random() < 0.7:
                 connection.recv(self.dice.randrange(1, 2000))
 
@@ -104,7 +99,7 @@ class Client(threading.Thread):
     def mutates(self):
         path, body, _ = self.dice.choice(self.questions)
         data = json.dumps({**body, "max_tokens": 2}).encode()
-        request = bytearray(head_of(path, data) + data)
+        request = bytearray(request_bytes(path, data))
         for _ in range(self.dice.randrange(1, 4)):
             at = self.dice.randrange(len(request))
             request[at:at + self.dice.randrange(4)] = self.dice.randbytes(self.dice.randrange(4))
@@ -116,7 +111,7 @@ class Client(threading.Thread):
 
     def says_half(self):
         with self.server.connect() as connection, contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            connection.sendall(head_of("/v1/completions", b"x" * 50)[:self.dice.randrange(100)])
+            connection.sendall(request_bytes("/v1/completions", b"x" * 50)[:self.dice.randrange(100)])
             time.sleep(self.dice.random() / 10)
 
     def looks(self):
