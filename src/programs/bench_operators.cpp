@@ -27,6 +27,8 @@ struct Shape {
 constexpr Shape kMany{512, 1536, 576}, kOne{1, 49152, 576};
 constexpr std::size_t kSweep[] = {1, 2, 4, 8, 16, 32, 64, 512};
 
+constexpr std::size_t kRowsOfDots = 12;  // that go through a panel's outputs together
+
 // Seconds of the best of 20; of what is slow, of fewer.
 template <class Work>
 double best_seconds(Work work) {
@@ -98,7 +100,7 @@ double time_tiles(const Kernels& k, WeightLayout layout, const LargeMemory& weig
                   .out = out,
                   .out_stride = kPanelOutputs};
     fetch_on_the_way(args, matrix, panel, r, n, shape.rows);
-    k.tile[f][n - 1](args);
+    k.tile[f](args, n);
   });
 }
 
@@ -110,8 +112,8 @@ double time_dots(float (*dot)(const float*, const float*, std::size_t), const Sh
   const auto row_of = [&](const LargeMemory& memory, std::size_t r) {
     return reinterpret_cast<const float*>(memory.data() + r * row_bytes);
   };
-  alignas(64) float out[kTileRows][kPanelOutputs];
-  return time_panels(shape, kTileRows, [&](std::size_t panel, std::size_t first, std::size_t n) {
+  alignas(64) float out[kRowsOfDots][kPanelOutputs];
+  return time_panels(shape, kRowsOfDots, [&](std::size_t panel, std::size_t first, std::size_t n) {
     for (std::size_t o = 0; o < kPanelOutputs; ++o) {
       const float* weight = row_of(weights, panel * kPanelOutputs + o);
       for (std::size_t r = 0; r < n; ++r) {

@@ -189,14 +189,11 @@ const Kernels* good = nullptr;  // the table that the broken ones call
 template <WeightLayout kLayout, auto broken>
 void break_tiles(Kernels& table) {
   constexpr auto layout = static_cast<std::size_t>(kLayout);
-  [&]<std::size_t... rows>(std::index_sequence<rows...>) {
-    ((table.tile[layout][rows] =
-          [](const TileArgs& args) {
-            broken(good->tile[static_cast<std::size_t>(kLayout)][rows], args);
-          }),
-     ...);
-  }
-  (std::make_index_sequence<kTileRows>());
+  table.tile[layout] = [](const TileArgs& args, std::size_t n_rows) {
+    broken([](const TileArgs& changed,
+              std::size_t n) { good->tile[static_cast<std::size_t>(kLayout)](changed, n); },
+           args, n_rows);
+  };
 }
 
 Kernels broken_table(std::size_t which) {
@@ -258,28 +255,28 @@ Kernels broken_table(std::size_t which) {
       };
       break;
     case 10:  // the last input is left out
-      break_tiles<WeightLayout::F32, [](Tile tile, TileArgs args) {
+      break_tiles<WeightLayout::F32, [](Tile tile, TileArgs args, std::size_t n) {
         --args.inputs;
-        tile(args);
+        tile(args, n);
       }>(table);
       break;
     case 11:  // rows but the first are those before them
-      break_tiles<WeightLayout::F32, [](Tile tile, TileArgs args) {
+      break_tiles<WeightLayout::F32, [](Tile tile, TileArgs args, std::size_t n) {
         args.row_stride = 0;
-        tile(args);
+        tile(args, n);
       }>(table);
       break;
     case 12:  // the sum that stands there is overwritten
-      break_tiles<WeightLayout::F32, [](Tile tile, TileArgs args) {
+      break_tiles<WeightLayout::F32, [](Tile tile, TileArgs args, std::size_t n) {
         args.add = false;
-        tile(args);
+        tile(args, n);
       }>(table);
       break;
     case 13:  // the scale of the first block serves all
-      break_tiles<WeightLayout::Q8, [](Tile tile, TileArgs args) {
+      break_tiles<WeightLayout::Q8, [](Tile tile, TileArgs args, std::size_t n) {
         const std::vector<float> scales(kTileRows * args.block_stride, args.scales[0]);
         args.scales = scales.data();
-        tile(args);
+        tile(args, n);
       }>(table);
       break;
     case 14:  // bytes are cut off, not rounded
@@ -419,9 +416,9 @@ Kernels broken_table(std::size_t which) {
       };
       break;
     case 36:  // in a cache of bytes, the value of the last position is left out
-      break_tiles<WeightLayout::Q8ByInput, [](Tile tile, TileArgs args) {
+      break_tiles<WeightLayout::Q8ByInput, [](Tile tile, TileArgs args, std::size_t n) {
         --args.inputs;
-        tile(args);
+        tile(args, n);
       }>(table);
       break;
     default:

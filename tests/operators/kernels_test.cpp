@@ -114,8 +114,9 @@ void expect_product(const Kernels& k, WeightLayout layout, const std::vector<std
   for (std::size_t n = most; n >= 1; --n) {
     constexpr std::size_t kStride = kPanelOutputs + 3;
     std::vector<float> out(n * kStride, -7.0f);
-    k.tile[f][n - 1]({panel.data(), inputs, data, inputs, rows.scales.data(), rows.sums.data(),
-                      inputs / kQuantBlock, out.data(), kStride});
+    k.tile[f]({panel.data(), inputs, data, inputs, rows.scales.data(), rows.sums.data(),
+               inputs / kQuantBlock, out.data(), kStride},
+              n);
     if (whole.empty()) whole = out;
     for (std::size_t r = 0; r < n; ++r) {
       for (std::size_t o = 0; o < kStride; ++o) {
@@ -195,9 +196,10 @@ std::vector<float> products(const Kernels& k, WeightLayout layout,
   std::vector<float> out(n * kPanelOutputs);
   for (std::size_t r = 0; r < n; r += k.max_rows[f]) {
     const std::size_t some = std::min(k.max_rows[f], n - r);
-    k.tile[f][some - 1]({panel.data(), inputs, &rows.bytes[r * inputs], inputs,
+    k.tile[f]({panel.data(), inputs, &rows.bytes[r * inputs], inputs,
                          &rows.scales[r * blocks], &rows.sums[r * blocks], blocks,
-                         &out[r * kPanelOutputs], kPanelOutputs});
+                         &out[r * kPanelOutputs], kPanelOutputs},
+              some);
   }
   return out;
 }
@@ -250,8 +252,8 @@ TEST_P(EveryTable, MultipliesTheExtremesOfBytesExactly) {
       for (const std::size_t rows :
            {std::size_t{1}, k_.max_rows[static_cast<int>(WeightLayout::Q8)]}) {
         std::vector<float> out(rows * 32);  // of the same row again and again: no strides
-        k_.tile[static_cast<int>(WeightLayout::Q8)][rows - 1](
-            {panel.data(), 32, bytes, 0, &scale, &sums, 0, out.data(), 32});
+        k_.tile[static_cast<int>(WeightLayout::Q8)](
+            {panel.data(), 32, bytes, 0, &scale, &sums, 0, out.data(), 32}, rows);
         for (const float got : out) EXPECT_FLOAT_EQ(got, 32.0f * x * static_cast<float>(weight));
       }
     }
@@ -311,8 +313,8 @@ TEST_P(EveryTable, LosesNoNumberThatIsNone) {
       std::vector<std::byte> panel(panel_bytes(WeightLayout::Q8, 96));
       pack_panel(stored.tensor, 0, panel);
       std::vector<float> out(32);
-      k_.tile[static_cast<int>(WeightLayout::Q8)][0](
-          {panel.data(), 96, bytes.data(), 96, scales, sums, 3, out.data(), 32});
+      k_.tile[static_cast<int>(WeightLayout::Q8)](
+          {panel.data(), 96, bytes.data(), 96, scales, sums, 3, out.data(), 32}, 1);
       for (const float got : out) EXPECT_TRUE(std::isnan(got));
     }
   }

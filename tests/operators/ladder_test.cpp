@@ -52,8 +52,9 @@ std::vector<float> product_of_tiles(const Kernels& k, std::size_t most, const Nu
     const std::size_t width = std::min(kPanelOutputs, b.rows - first);
     for (std::size_t r = 0; r < a.rows; r += most) {
       const std::size_t n = std::min(most, a.rows - r);
-      k.tile[static_cast<std::size_t>(WeightLayout::F32)][n - 1](
-          {panel.data(), b.cols, a.row(r), a.cols, nullptr, nullptr, 0, out.data(), kPanelOutputs});
+      k.tile[static_cast<std::size_t>(WeightLayout::F32)](
+          {panel.data(), b.cols, a.row(r), a.cols, nullptr, nullptr, 0, out.data(), kPanelOutputs},
+          n);
       for (std::size_t i = 0; i < n; ++i) {
         std::copy_n(&out[i * kPanelOutputs], width, &c[(r + i) * b.rows + first]);
       }

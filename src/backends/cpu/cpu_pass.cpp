@@ -196,14 +196,14 @@ class Pass {
     for (const auto& [index, first, end] : slots.experts) {
       note(step.experts[index].gate, types);
       note(step.experts[index].up, types);
-      tiles += panels * ThreadSlice::tile_count({first, end});
+      tiles += panels * slice_.tile_count({first, end});
     }
     const auto in = buffer(step.in).row_range(0, rows_);
     const Rows x = slice_.prepare(in, {}, types, slots.rows);
     const Range mine = slice_.share(tiles);
     std::size_t before = 0;  // tiles of the experts before this one
     for (const auto& [index, first, end] : slots.experts) {
-      const std::size_t n = panels * ThreadSlice::tile_count({first, end});
+      const std::size_t n = panels * slice_.tile_count({first, end});
       const Range some{std::clamp(mine.begin, before, before + n) - before,
                        std::clamp(mine.end, before, before + n) - before};
       const ExpertsStep::Expert& expert = step.experts[index];
@@ -214,7 +214,7 @@ class Pass {
                                  step.function,
                                  step.limit,
                                  step.alpha};
-      ThreadSlice::for_tiles(some, {first, end}, [&](Range part, Range rows) {
+      slice_.for_tiles(some, {first, end}, [&](Range part, Range rows) {
         gated_panels(product, x, part, rows, hidden);
       });
       before += n;

@@ -80,7 +80,7 @@ CpuWorkspace::CpuWorkspace(const Plan& plan, const FusedPlan& fused, const Kerne
     const std::size_t half = table_of_angles.values.size();
     rotations.push_back({Matrix<float>(rows, half), Matrix<float>(rows, half)});
   }
-  std::size_t queries = kTileRows;
+  std::size_t queries = table.rows_per_share;
   std::size_t head_dim = 0;
   for (const FusedStep& step : fused.steps) {
     const auto* attention = std::get_if<FusedAttention>(&step);

@@ -96,7 +96,7 @@ void PackedAttention::store_key(const Layer& layer, std::size_t row, std::size_t
 // query heads that share it. A free thread takes the next task.
 void PackedAttention::attend(const Layer& layer, bool stores, bool only_scored) {
   const std::size_t n_kv_heads = layer.shape.n_kv_heads;
-  const std::size_t step = std::max<std::size_t>(1, kTileRows / layer.group);
+  const std::size_t step = std::max<std::size_t>(1, k_.rows_per_share / layer.group);
   auto& next_task = w_.next_task[layer.step.index];
   std::size_t task = next_task++;
   std::size_t first_task = 0;

@@ -117,11 +117,11 @@ void ThreadSlice::tiles(const PanelMatrix& m, Range panels, const Rows& x, std::
       args.sums = &x.prepared->sums.data()[first * blocks];
       break;
   }
-  const Tile kernel = k_.tile[static_cast<std::size_t>(m.layout)][n - 1];
+  const Tile kernel = k_.tile[static_cast<std::size_t>(m.layout)];
   for (std::size_t panel = panels.begin; panel < panels.end; ++panel, args.out += kPanelOutputs) {
     args.panel = m.panel(panel);
     fetch_on_the_way(args, m, panel, first - all.begin, n, all.size());
-    kernel(args);
+    kernel(args, n);
   }
 }
 

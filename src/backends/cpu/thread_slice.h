@@ -98,18 +98,20 @@ class ThreadSlice {
   void share_tiles(std::size_t panels, Range rows, Each each) const {
     for_tiles(share(panels * tile_count(rows)), rows, each);
   }
-  static std::size_t tile_count(Range rows) { return (rows.size() + kTileRows - 1) / kTileRows; }
+  std::size_t tile_count(Range rows) const {
+    return (rows.size() + k_.rows_per_share - 1) / k_.rows_per_share;
+  }
   // The same for tiles of any range; they are counted panel by panel.
   template <class Each>
-  static void for_tiles(Range mine, Range rows, Each each) {
+  void for_tiles(Range mine, Range rows, Each each) const {
     const std::size_t tiles = tile_count(rows);
     if (tiles == 1) return each(mine, rows);
     for (std::size_t i = mine.begin; i < mine.end;) {
       const std::size_t panel = i / tiles;
       const std::size_t first = i % tiles;
       const std::size_t last = std::min(tiles, first + mine.end - i);
-      each(Range{panel, panel + 1}, Range{rows.begin + first * kTileRows,
-                                          std::min(rows.end, rows.begin + last * kTileRows)});
+      each(Range{panel, panel + 1}, Range{rows.begin + first * k_.rows_per_share,
+                                          std::min(rows.end, rows.begin + last * k_.rows_per_share)});
       i += last - first;
     }
   }

@@ -2,6 +2,9 @@
 
 // One table of kernels. CMake compiles this once per line of instruction_sets.txt, with
 // STAGECRAFT_ISA set to the name of the instruction set.
+#if defined(__AMX_BF16__)
+#include "operators/kernels/amx_tiles.h"
+#endif
 #include "operators/kernels/dot_examples.h"
 #include "operators/kernels/k_quant_tiles.h"
 #include "operators/kernels/matmul_tiles.h"
@@ -12,32 +15,48 @@ namespace stagecraft::STAGECRAFT_ISA {
 
 #define STAGECRAFT_STRING_(x) #x
 #define STAGECRAFT_STRING(x) STAGECRAFT_STRING_(x)
-#define STAGECRAFT_TILES(tile, most)                                                    \
-  {                                                                                     \
-    tile<1>, tile<2 <= most ? 2 : 1>, tile<3 <= most ? 3 : 1>, tile<4 <= most ? 4 : 1>, \
-        tile<5 <= most ? 5 : 1>, tile<6 <= most ? 6 : 1>, tile<7 <= most ? 7 : 1>,      \
-        tile<8 <= most ? 8 : 1>, tile<9 <= most ? 9 : 1>, tile<10 <= most ? 10 : 1>,    \
-        tile<11 <= most ? 11 : 1>, tile<12 <= most ? 12 : 1>                            \
-  }
+#define STAGECRAFT_TILES(tile, most)                                                        \
+  by_rows<tile<1>, tile<2 <= most ? 2 : 1>, tile<3 <= most ? 3 : 1>, tile<4 <= most ? 4 : 1>, \
+          tile<5 <= most ? 5 : 1>, tile<6 <= most ? 6 : 1>, tile<7 <= most ? 7 : 1>,        \
+          tile<8 <= most ? 8 : 1>, tile<9 <= most ? 9 : 1>, tile<10 <= most ? 10 : 1>,      \
+          tile<11 <= most ? 11 : 1>, tile<12 <= most ? 12 : 1>>
 
-extern const Kernels table;
-#if defined(__AVX512BF16__)
+namespace {
+
+// The kernels of 1, 2, 3 ... rows as one.
+template <auto... kTiles>
+void by_rows(const TileArgs& t, std::size_t n_rows) {
+  static constexpr void (*kTile[])(const TileArgs&) = {kTiles...};
+  kTile[n_rows - 1](t);
+}
+
+// How weights in bf16 are multiplied with activations that are rounded to bf16.
+#if defined(__AMX_BF16__)
 constexpr ActivationType kRoundedRows = ActivationType::BF16;
-constexpr int kRoundedMost = kFloats.rows;
+constexpr std::size_t kRoundedMost = kAmxMostRows, kRowsPerShare = kAmxMostRows;
+constexpr Tile kRoundedTile = tile_amx_bf16;
+constexpr auto kPeakBf16 = peak_amx_bf16;
+#elif defined(__AVX512BF16__)
+constexpr ActivationType kRoundedRows = ActivationType::BF16;
+constexpr std::size_t kRoundedMost = kFloats.rows, kRowsPerShare = 12;
+constexpr Tile kRoundedTile = STAGECRAFT_TILES(tile_rounded_bf16, kFloats.rows);
+constexpr auto kPeakBf16 = peak_bf16;
 #else
 constexpr ActivationType kRoundedRows = ActivationType::F32;
-constexpr int kRoundedMost = kPairs.rows;
+constexpr std::size_t kRoundedMost = kPairs.rows, kRowsPerShare = 12;
+constexpr Tile kRoundedTile = STAGECRAFT_TILES(tile_bf16, kPairs.rows);
+constexpr auto kPeakBf16 = peak_f32;
 #endif
+
+}  // namespace
+
+extern const Kernels table;
 
 const Kernels table = {
     .name = STAGECRAFT_STRING(STAGECRAFT_ISA),
     .tile = {STAGECRAFT_TILES(tile_f32, kFloats.rows), STAGECRAFT_TILES(tile_f16, kHalves.rows),
              STAGECRAFT_TILES(tile_bf16, kPairs.rows),
-#if defined(__AVX512BF16__)
-             STAGECRAFT_TILES(tile_rounded_bf16, kFloats.rows),
-#else
-             STAGECRAFT_TILES(tile_bf16, kPairs.rows),
-#endif
+             kRoundedTile,
              STAGECRAFT_TILES(tile_q8, kBytes.rows), STAGECRAFT_TILES(tile_q4, kBytes.rows),
              STAGECRAFT_TILES(tile_q4_1, kBytes.rows), STAGECRAFT_TILES(tile_q4_k, kBytes.rows),
              STAGECRAFT_TILES(tile_q5_k, kBytes.rows), STAGECRAFT_TILES(tile_q6_k, kBytes.rows),
@@ -45,6 +64,7 @@ const Kernels table = {
              STAGECRAFT_TILES(tile_q8_by_input, kHalves.rows)},
     .max_rows = {kFloats.rows, kHalves.rows, kPairs.rows, kRoundedMost, kBytes.rows, kBytes.rows,
                  kBytes.rows, kBytes.rows, kBytes.rows, kBytes.rows, kBytes.rows, kHalves.rows},
+    .rows_per_share = kRowsPerShare,
     .activation_type = {ActivationType::F32, ActivationType::F32, ActivationType::F32, kRoundedRows,
                         ActivationType::Q8, ActivationType::Q8, ActivationType::Q8,
                         ActivationType::Q8, ActivationType::Q8, ActivationType::Q8,
@@ -68,11 +88,7 @@ const Kernels table = {
     .softmax_block = softmax_block,
     .scale = scale,
     .sum = sum_of,
-#if defined(__AVX512BF16__)
-    .peak = {peak_f32, peak_bf16, peak_bytes},
-#else
-    .peak = {peak_f32, peak_f32, peak_bytes},
-#endif
+    .peak = {peak_f32, kPeakBf16, peak_bytes},
     .dot = {dot_of_numbers, dot_of_vectors<1>, dot_of_vectors<4>},
 };
 

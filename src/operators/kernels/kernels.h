@@ -26,7 +26,7 @@ constexpr std::size_t kLayouts = 12;
 
 constexpr std::size_t kPanelOutputs = 32;  // outputs per panel
 constexpr std::size_t kQuantBlock = 32;    // inputs that share a scale
-constexpr std::size_t kTileRows = 12;      // the most rows that any kernel takes
+constexpr std::size_t kTileRows = 96;      // the most rows that any kernel takes
 
 // The number format of the activations that a kernel multiplies with a panel.
 enum class ActivationType : std::uint8_t { F32, BF16, Q8 };
@@ -36,7 +36,7 @@ struct BlockSums {
   std::int32_t all, first_half;
 };
 
-// One panel times `n` rows: out[r][o] = sum over k of rows[r][k] * panel[o][k], or += that.
+// One panel times some rows: out[r][o] = sum over k of rows[r][k] * panel[o][k], or += that.
 struct TileArgs {
   const std::byte* panel = nullptr;
   std::size_t inputs = 0;      // BF16: even; Q8, Q4, Q4_1: a multiple of 32; K-quants: of 256
@@ -53,7 +53,7 @@ struct TileArgs {
   const std::byte* ahead = nullptr;
   std::size_t ahead_step = 0;
 };
-using Tile = void (*)(const TileArgs&);
+using Tile = void (*)(const TileArgs&, std::size_t n_rows);
 
 // The gated delta rule (operators/gated_delta.h) for one token and up to 32 values of one head:
 //   S = kept * S;  S += k (learned * (v - S^T k))^T;  out = S^T q
@@ -72,9 +72,12 @@ struct DeltaArgs {
 struct Kernels {
   const char* name;  // "avx512_bf16"
 
-  // tile[layout][n - 1] multiplies n rows; max_rows[layout] is the largest n.
-  Tile tile[kLayouts][kTileRows];
+  // tile[layout] multiplies 1 to max_rows[layout] rows. The bits of a row do not depend on how many
+  // come along.
+  Tile tile[kLayouts];
   std::size_t max_rows[kLayouts];
+  // So many rows of a panel are a thread's smallest share: a multiple of every max_rows.
+  std::size_t rows_per_share;
   ActivationType activation_type[kLayouts];
 
   // Rounds n floats to bf16, to nearest even.

@@ -57,7 +57,7 @@ double peak_bytes(std::size_t rounds, float* sink) {
 #endif
 }
 
-#if defined(__AVX512BF16__)
+#if defined(__AVX512BF16__) && !defined(__AMX_BF16__)
 double peak_bf16(std::size_t rounds, float* sink) {
   const Ints a = broadcast(static_cast<std::int32_t>(*sink));
   *sink = run_chains(rounds, broadcast(*sink),

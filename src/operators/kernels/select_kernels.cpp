@@ -8,6 +8,10 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 #elif defined(__aarch64__) && defined(__linux__)
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
@@ -44,7 +48,19 @@ constexpr Compiled kCompiled[] = {
 bool has_cpuid_bit(unsigned leaf, unsigned subleaf, char pick, unsigned bit) {
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
   if (__get_cpuid_count(leaf, subleaf, &eax, &ebx, &ecx, &edx) == 0) return false;
-  return ((pick == 'a' ? eax : ecx) >> bit & 1) != 0;
+  return ((pick == 'a' ? eax : pick == 'c' ? ecx : edx) >> bit & 1) != 0;
+}
+
+// Linux gives a process the registers of AMX when it asks for them, and threads that start later
+// have them, too. Elsewhere nobody is known to give them.
+bool may_use_amx() {
+#if defined(__linux__)
+  constexpr long kAskForFeature = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  static const bool may = ::syscall(SYS_arch_prctl, kAskForFeature, kTileData) == 0;
+  return may;
+#else
+  return false;
+#endif
 }
 #endif
 
@@ -61,6 +77,9 @@ bool has_feature(std::string_view name) {
   if (name == "avx512vl") return __builtin_cpu_supports("avx512vl");
   if (name == "avx512dq") return __builtin_cpu_supports("avx512dq");
   if (name == "avx512vnni") return __builtin_cpu_supports("avx512vnni");
+  if (name == "amx-tile") return has_cpuid_bit(7, 0, 'd', 24) && may_use_amx();
+  if (name == "amx-bf16") return has_cpuid_bit(7, 0, 'd', 22);
+  if (name == "amx-int8") return has_cpuid_bit(7, 0, 'd', 25);
   if (name == "avx512bf16") return __builtin_cpu_supports("avx512bf16");
 #elif defined(__aarch64__) && defined(__linux__)
   if (name == "dotprod") return (::getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;

@@ -1,0 +1,177 @@
+#pragma once
+
+#include <algorithm>
+
+#include "operators/kernels/matmul_tiles.h"
+
+// Products by AMX (Intel 64 Architectures Software Developer's Manual, volume 1, chapter 18). A
+// processor with AMX has eight registers of 16 rows of 64 bytes, and one instruction multiplies two
+// of them:
+//
+//     C [16 rows][16 outputs]  +=  A [16 rows][64 bytes of inputs]  *  B [inputs][16 outputs]
+//
+// B has the inputs of one 32-bit word side by side, as the panels of panel_matrix.h do: no panel
+// needs another layout. Two tiles of rows and two of weights make four of sums:
+//
+//                  B0    B1            32 outputs
+//               +-----+-----+
+//        A0     | C0  | C1  |          each A and each B is loaded once for two products
+//        A1     | C2  | C3  |
+//     32 rows   +-----+-----+
+//
+// C0 to C3 are the registers 0 to 3, A0 and A1 are 4 and 5, B0 and B1 are 6 and 7: the compiler wants
+// literal numbers.
+//
+// The sums of a row do not depend on the other rows of its tile. So one row and a thousand get the
+// same bits.
+
+namespace stagecraft::STAGECRAFT_ISA {
+namespace {
+
+constexpr std::size_t kAmxRows = 16;       // of a tile
+constexpr std::size_t kAmxRowBytes = 64;   // of a row of a tile
+constexpr std::size_t kAmxOutputs = 16;    // of a tile of weights
+constexpr std::size_t kAmxMostRows = 96;   // of one call: the setting of the tiles costs 160 cycles
+
+// What LDTILECFG reads: the rows, and the bytes of a row, of each register.
+struct alignas(64) TileShapes {
+  std::uint8_t palette = 1, start_row = 0, zeros[14] = {};
+  std::uint16_t row_bytes[16] = {};
+  std::uint8_t rows[16] = {};
+
+  STAGECRAFT_INLINE void set(TileShapes& shapes, int tile, std::size_t n_rows, std::size_t bytes) {
+    shapes.rows[tile] = static_cast<std::uint8_t>(n_rows);
+    shapes.row_bytes[tile] = static_cast<std::uint16_t>(n_rows == 0 ? 0 : bytes);
+  }
+};
+
+// The next panel's bytes are prefetched evenly while this one is multiplied, as fetch() does it.
+struct Ahead {
+  const std::byte* at;
+  std::size_t bytes_per_step;
+
+  STAGECRAFT_INLINE void fetch(Ahead& ahead) {
+    for (std::size_t i = 0; i < ahead.bytes_per_step; i += 64) __builtin_prefetch(ahead.at + i);
+    ahead.at += ahead.bytes_per_step;
+  }
+};
+
+// ---- bf16 ---------------------------------------------------------------------------------------
+
+constexpr std::size_t kBf16Inputs = kAmxRowBytes / 2;  // of a tile
+constexpr std::size_t kBf16PairBytes = 4 * kPanelOutputs;  // a panel's row: two inputs of 32 outputs
+
+// Up to 32 rows times a panel. The inputs behind the last whole tile come from `a` and `b`, where
+// zeros stand behind them.
+struct Bf16Rest {
+  alignas(64) std::uint16_t a[2 * kAmxRows][kBf16Inputs];
+  alignas(64) std::byte b[kBf16Inputs / 2][kBf16PairBytes];
+};
+
+// C += A * B for one tile's depth of inputs.
+template <bool kBothHalves>
+STAGECRAFT_INLINE void multiply_bf16(const std::uint16_t* a, std::size_t row_bytes,
+                                     const std::byte* b) {
+  _tile_loadd(6, b, kBf16PairBytes);
+  _tile_loadd(4, a, row_bytes);
+  _tile_loadd(7, b + kAmxRowBytes, kBf16PairBytes);
+  _tile_dpbf16ps(0, 4, 6);
+  _tile_dpbf16ps(1, 4, 7);
+  if constexpr (kBothHalves) {
+    _tile_loadd(5, reinterpret_cast<const std::byte*>(a) + kAmxRows * row_bytes, row_bytes);
+    _tile_dpbf16ps(2, 5, 6);
+    _tile_dpbf16ps(3, 5, 7);
+  }
+}
+
+// Rows [first, first + n) of t, n at most 16, or 32 with kBothHalves.
+template <bool kBothHalves>
+STAGECRAFT_INLINE void tile_amx_rows(const TileArgs& t, std::size_t first, std::size_t n,
+                                     Ahead& ahead, const Bf16Rest& rest) {
+  const auto* a = static_cast<const std::uint16_t*>(t.rows) + first * t.row_stride;
+  const std::size_t whole = t.inputs / kBf16Inputs * kBf16Inputs;
+  _tile_zero(0);
+  _tile_zero(1);
+  if constexpr (kBothHalves) {
+    _tile_zero(2);
+    _tile_zero(3);
+  }
+  const std::byte* b = t.panel;
+  for (std::size_t k = 0; k < whole; k += kBf16Inputs, b += kBf16Inputs / 2 * kBf16PairBytes) {
+    Ahead::fetch(ahead);
+    multiply_bf16<kBothHalves>(a + k, 2 * t.row_stride, b);
+  }
+  if (whole < t.inputs) multiply_bf16<kBothHalves>(rest.a[0], kAmxRowBytes, rest.b[0]);
+
+  alignas(64) float sums[2 * kAmxRows][kPanelOutputs];
+  float* const to = t.add ? sums[0] : t.out + first * t.out_stride;
+  const std::size_t stride = t.add ? kPanelOutputs : t.out_stride;
+  _tile_stored(0, to, 4 * stride);
+  _tile_stored(1, to + kAmxOutputs, 4 * stride);
+  if constexpr (kBothHalves) {
+    _tile_stored(2, to + kAmxRows * stride, 4 * stride);
+    _tile_stored(3, to + kAmxRows * stride + kAmxOutputs, 4 * stride);
+  }
+  for (std::size_t r = 0; t.add && r < n; ++r) {
+    float* const out = t.out + (first + r) * t.out_stride;
+    for (std::size_t v = 0; v < kVecs; ++v) {
+      store(out + v * kLanes, load(out + v * kLanes) + load(&sums[r][v * kLanes]));
+    }
+  }
+}
+
+void tile_amx_bf16(const TileArgs& t, std::size_t n) {
+  const std::size_t whole = t.inputs / kBf16Inputs * kBf16Inputs;
+  const std::size_t steps = (n + 2 * kAmxRows - 1) / (2 * kAmxRows) * (t.inputs / kBf16Inputs);
+  Ahead ahead{t.ahead, steps == 0 ? 0 : t.ahead_step * t.inputs / steps};
+  Bf16Rest rest;
+  if (whole < t.inputs) {
+    std::memset(&rest, 0, sizeof rest);
+    std::memcpy(rest.b, t.panel + whole / 2 * kBf16PairBytes,
+                (t.inputs - whole) / 2 * kBf16PairBytes);
+  }
+  std::size_t set_rows = 0;  // for which the shapes are set
+  for (std::size_t first = 0; first < n; first += 2 * kAmxRows) {
+    const std::size_t rows = std::min(n - first, 2 * kAmxRows);
+    const std::size_t rows0 = std::min(rows, kAmxRows), rows1 = rows - rows0;
+    if (rows != set_rows) {
+      TileShapes shapes;
+      for (const int tile : {0, 1, 4}) TileShapes::set(shapes, tile, rows0, kAmxRowBytes);
+      for (const int tile : {2, 3, 5}) TileShapes::set(shapes, tile, rows1, kAmxRowBytes);
+      for (const int tile : {6, 7}) TileShapes::set(shapes, tile, kAmxRows, kAmxRowBytes);
+      _tile_loadconfig(&shapes);
+      set_rows = rows;
+    }
+    for (std::size_t r = 0; whole < t.inputs && r < rows; ++r) {
+      const auto* row = static_cast<const std::uint16_t*>(t.rows) + (first + r) * t.row_stride;
+      std::memcpy(rest.a[r], row + whole, 2 * (t.inputs - whole));
+    }
+    if (rows1 != 0) {
+      tile_amx_rows<true>(t, first, rows, ahead, rest);
+    } else {
+      tile_amx_rows<false>(t, first, rows, ahead, rest);
+    }
+  }
+  _tile_release();
+}
+
+double peak_amx_bf16(std::size_t rounds, float* sink) {
+  TileShapes shapes;
+  for (int tile = 0; tile < 8; ++tile) TileShapes::set(shapes, tile, kAmxRows, kAmxRowBytes);
+  _tile_loadconfig(&shapes);
+  const std::size_t turns = rounds / 16;  // one instruction does as much as 16 of dot_bf16
+  for (std::size_t i = 0; i < turns; ++i) {
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_dpbf16ps(1, 4, 7);
+    _tile_dpbf16ps(2, 5, 6);
+    _tile_dpbf16ps(3, 5, 7);
+  }
+  alignas(64) float sums[kAmxRows][kAmxOutputs];
+  _tile_stored(0, sums, kAmxRowBytes);
+  _tile_release();
+  *sink = sums[0][0];
+  return 4.0 * 2.0 * kAmxRows * kAmxOutputs * kBf16Inputs * static_cast<double>(turns);
+}
+
+}  // namespace
+}  // namespace stagecraft::STAGECRAFT_ISA
