@@ -155,6 +155,179 @@ void tile_amx_bf16(const TileArgs& t, std::size_t n) {
   _tile_release();
 }
 
+// ---- bytes --------------------------------------------------------------------------------------
+
+// Bytes have a scale per 32 inputs, so a tile of 32 bytes per row is one block. Its sums are exact:
+// the bits are those of dot_q8 and dot_small, which multiply the rows that do not fill a tile.
+//
+// Some blocks of a panel, taken apart once for all rows of a call.
+struct Blocks {
+  static constexpr std::size_t kMost = 8;
+  alignas(64) std::int8_t weights[kMost][kQuantBlock / 4][kPanelOutputs][4];
+  alignas(64) float scales[kMost][kPanelOutputs];
+  alignas(64) float minima[kMost][kPanelOutputs];
+};
+
+// Of a panel's block: of its weights, and of all.
+template <Quants kKind>
+constexpr std::size_t kQuantBytes = kPanelOutputs* kQuantBlock / (kKind == Quants::Q8 ? 1 : 2);
+template <Quants kKind>
+constexpr std::size_t kBlockBytes =
+    kQuantBytes<kKind> + sizeof(std::uint16_t) * kPanelOutputs * (kKind == Quants::Q4_1 ? 2 : 1);
+
+// Q8, Q4 and Q4_1, see tile_bytes: takes the block at `at` apart, and returns where the next begins.
+template <Quants kKind>
+STAGECRAFT_INLINE const std::byte* take_apart(const std::byte* at, std::size_t b, Blocks& blocks) {
+  std::byte* const to = reinterpret_cast<std::byte*>(blocks.weights[b]);
+  for (std::size_t i = 0; i < kQuantBytes<kKind>; i += sizeof(Ints)) {
+    const Ints quants = load_ints(at + i);
+    if constexpr (kKind == Quants::Q8) {
+      const Ints weights = quants ^ (Ints)(Words{} + 0x80808080u);
+      std::memcpy(to + i, &weights, sizeof weights);
+    } else {
+      const __m512i bias = _mm512_set1_epi8(kKind == Quants::Q4 ? 8 : 0);
+      const Ints low = quants & 0x0f0f0f0f, high = (quants >> 4) & 0x0f0f0f0f;
+      _mm512_store_si512(to + i, _mm512_sub_epi8((__m512i)low, bias));
+      _mm512_store_si512(to + kQuantBytes<kKind> + i, _mm512_sub_epi8((__m512i)high, bias));
+    }
+  }
+  at += kQuantBytes<kKind>;
+  for (std::size_t v = 0; v < kVecs; ++v) {
+    const auto* halves = reinterpret_cast<const std::uint16_t*>(at) + v * kLanes;
+    store(&blocks.scales[b][v * kLanes], load_f16(halves));
+    if constexpr (kKind == Quants::Q4_1) {
+      store(&blocks.minima[b][v * kLanes], load_f16(halves + kPanelOutputs));
+    }
+  }
+  return at + kBlockBytes<kKind> - kQuantBytes<kKind>;
+}
+
+// dots = 16 rows of a block times the weights of 16 outputs. A macro, because the numbers of the
+// registers must be literal.
+#define STAGECRAFT_DOTS(c, a, b, rows, row_stride, weights, dots) \
+  do {                                                            \
+    _tile_zero(c);                                                \
+    _tile_loadd(a, rows, row_stride);                             \
+    _tile_loadd(b, weights, 4 * kPanelOutputs);                   \
+    _tile_dpbssd(c, a, b);                                        \
+    _tile_stored(c, dots, kAmxRowBytes);                          \
+  } while (false)
+
+// acc[r] += dots[r] times both scales, and the minima times the sum of the row's block.
+template <bool kMinima>
+STAGECRAFT_INLINE void add_dots(const TileArgs& t, const Blocks& blocks, std::size_t i,
+                                std::size_t output, std::size_t row, std::size_t b,
+                                const std::int32_t (&dots)[kAmxRows][kAmxOutputs],
+                                Vec (&acc)[kAmxRows]) {
+  const Vec d = load(&blocks.scales[i][output]);
+  STAGECRAFT_UNROLL
+  for (std::size_t r = 0; r < kAmxRows; ++r) {
+    const std::size_t at = (row + r) * t.block_stride + b;
+    acc[r] = fma(to_float(load_ints(dots[r])), d * broadcast(t.scales[at]), acc[r]);
+    if constexpr (kMinima) {
+      const float sum = t.scales[at] * static_cast<float>(t.sums[at].all);
+      acc[r] = fma(load(&blocks.minima[i][output]), broadcast(sum), acc[r]);
+    }
+  }
+}
+
+// sums += 16 rows from `row` on times 16 outputs from `output` on, for the n blocks that are taken
+// apart; the first of them is block `first` of the rows. sums: [16][32].
+template <bool kMinima>
+STAGECRAFT_INLINE void add_blocks(const TileArgs& t, const Blocks& blocks, std::size_t row,
+                                  std::size_t output, std::size_t first, std::size_t n,
+                                  float* sums) {
+  alignas(64) std::int32_t dots[2][kAmxRows][kAmxOutputs];
+  const auto* a =
+      static_cast<const std::int8_t*>(t.rows) + row * t.row_stride + first * kQuantBlock;
+  Vec acc[kAmxRows];
+  STAGECRAFT_UNROLL
+  for (std::size_t r = 0; r < kAmxRows; ++r) acc[r] = load(sums + r * kPanelOutputs);
+  // While the products of a block are added, those of the next are on their way.
+  for (std::size_t i = 0; i <= n; i += 2) {
+    if (i < n) {
+      STAGECRAFT_DOTS(0, 4, 6, a + i * kQuantBlock, t.row_stride, blocks.weights[i][0][output],
+                      dots[0]);
+    }
+    if (i > 0) add_dots<kMinima>(t, blocks, i - 1, output, row, first + i - 1, dots[1], acc);
+    if (i + 1 < n) {
+      STAGECRAFT_DOTS(1, 5, 7, a + (i + 1) * kQuantBlock, t.row_stride,
+                      blocks.weights[i + 1][0][output], dots[1]);
+    }
+    if (i < n) add_dots<kMinima>(t, blocks, i, output, row, first + i, dots[0], acc);
+    if (i + 1 == n) break;
+  }
+  STAGECRAFT_UNROLL
+  for (std::size_t r = 0; r < kAmxRows; ++r) store(sums + r * kPanelOutputs, acc[r]);
+}
+#undef STAGECRAFT_DOTS
+
+// A whole number of 16 rows.
+template <Quants kKind>
+void tile_amx_blocks(const TileArgs& t, std::size_t n) {
+  TileShapes shapes;
+  for (const int tile : {0, 1}) TileShapes::set(shapes, tile, kAmxRows, kAmxRowBytes);
+  for (const int tile : {4, 5}) TileShapes::set(shapes, tile, kAmxRows, kQuantBlock);
+  for (const int tile : {6, 7}) TileShapes::set(shapes, tile, kQuantBlock / 4, kAmxRowBytes);
+  _tile_loadconfig(&shapes);
+  alignas(64) float sums[kAmxMostRows][kPanelOutputs];
+  std::memset(sums, 0, n * sizeof sums[0]);
+  Blocks blocks;
+  const std::size_t n_blocks = t.inputs / kQuantBlock;
+  const std::byte* at = t.panel;
+  Ahead ahead{t.ahead, t.ahead_step * kQuantBlock};
+  for (std::size_t b = 0; b < n_blocks; b += Blocks::kMost) {
+    const std::size_t some = std::min(Blocks::kMost, n_blocks - b);
+    for (std::size_t i = 0; i < some; ++i) at = take_apart<kKind>(at, i, blocks);
+    for (std::size_t row = 0; row < n; row += kAmxRows) {
+      if (row / kAmxRows < some) Ahead::fetch(ahead);
+      for (std::size_t output = 0; output < kPanelOutputs; output += kAmxOutputs) {
+        add_blocks<kKind == Quants::Q4_1>(t, blocks, row, output, b, some, &sums[row][output]);
+      }
+    }
+  }
+  _tile_release();
+  for (std::size_t r = 0; r < n; ++r) {
+    for (std::size_t v = 0; v < kVecs; ++v) {
+      float* const out = t.out + r * t.out_stride + v * kLanes;
+      const Vec sum = load(&sums[r][v * kLanes]);
+      store(out, t.add ? load(out) + sum : sum);
+    }
+  }
+}
+
+// Where there are enough rows that taking a panel apart pays, those that fill tiles; the others by
+// kVectors, at most kBytes.rows at a time.
+template <Quants kKind, Tile kVectors>
+void tile_amx_bytes(const TileArgs& t, std::size_t n) {
+  if (n <= kBytes.rows) return kVectors(t, n);
+  constexpr std::size_t kEnough = 4 * kAmxRows;
+  const std::size_t by_tiles = n < kEnough ? 0 : n / kAmxRows * kAmxRows;
+  // All rows in one call go through a panel several times: the next one is fetched meanwhile.
+  const bool alone = t.ahead_step == 0;
+  const std::byte* const ahead = alone ? t.panel + kBlockBytes<kKind> * (t.inputs / kQuantBlock)
+                                       : t.ahead;
+  const std::size_t ahead_bytes =
+      alone ? kBlockBytes<kKind> * (t.inputs / kQuantBlock) : t.ahead_step * t.inputs;
+  const auto rows = [&](std::size_t first, std::size_t end) STAGECRAFT_INLINED {
+    TileArgs some = t;
+    some.rows = static_cast<const std::int8_t*>(t.rows) + first * t.row_stride;
+    some.scales = t.scales + first * t.block_stride;
+    some.sums = t.sums + first * t.block_stride;
+    some.out = t.out + first * t.out_stride;
+    some.ahead = ahead + ahead_bytes * first / n;
+    some.ahead_step = ahead_bytes * (end - first) / n / t.inputs;
+    return some;
+  };
+  if (by_tiles != 0) tile_amx_blocks<kKind>(rows(0, by_tiles), by_tiles);
+  for (std::size_t r = by_tiles; r < n; r += kBytes.rows) {
+    const std::size_t end = std::min<std::size_t>(n, r + kBytes.rows);
+    kVectors(rows(r, end), end - r);
+  }
+}
+
+// ---- how fast it could be -----------------------------------------------------------------------
+
 double peak_amx_bf16(std::size_t rounds, float* sink) {
   TileShapes shapes;
   for (int tile = 0; tile < 8; ++tile) TileShapes::set(shapes, tile, kAmxRows, kAmxRowBytes);

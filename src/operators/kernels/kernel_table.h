@@ -36,6 +36,9 @@ constexpr ActivationType kRoundedRows = ActivationType::BF16;
 constexpr std::size_t kRoundedMost = kAmxMostRows, kRowsPerShare = kAmxMostRows;
 constexpr Tile kRoundedTile = tile_amx_bf16;
 constexpr auto kPeakBf16 = peak_amx_bf16;
+template <Quants kKind, auto kRest>
+constexpr Tile kTileOfBytes = tile_amx_bytes<kKind, kRest>;
+constexpr std::size_t kBytesMost = kAmxMostRows;
 #elif defined(__AVX512BF16__)
 constexpr ActivationType kRoundedRows = ActivationType::BF16;
 constexpr std::size_t kRoundedMost = kFloats.rows, kRowsPerShare = 12;
@@ -47,6 +50,11 @@ constexpr std::size_t kRoundedMost = kPairs.rows, kRowsPerShare = 12;
 constexpr Tile kRoundedTile = STAGECRAFT_TILES(tile_bf16, kPairs.rows);
 constexpr auto kPeakBf16 = peak_f32;
 #endif
+#if !defined(__AMX_BF16__)
+template <Quants kKind, auto kRest>
+constexpr Tile kTileOfBytes = kRest;
+constexpr std::size_t kBytesMost = kBytes.rows;
+#endif
 
 }  // namespace
 
@@ -57,13 +65,15 @@ const Kernels table = {
     .tile = {STAGECRAFT_TILES(tile_f32, kFloats.rows), STAGECRAFT_TILES(tile_f16, kHalves.rows),
              STAGECRAFT_TILES(tile_bf16, kPairs.rows),
              kRoundedTile,
-             STAGECRAFT_TILES(tile_q8, kBytes.rows), STAGECRAFT_TILES(tile_q4, kBytes.rows),
-             STAGECRAFT_TILES(tile_q4_1, kBytes.rows), STAGECRAFT_TILES(tile_q4_k, kBytes.rows),
+             kTileOfBytes<Quants::Q8, STAGECRAFT_TILES(tile_q8, kBytes.rows)>,
+             kTileOfBytes<Quants::Q4, STAGECRAFT_TILES(tile_q4, kBytes.rows)>,
+             kTileOfBytes<Quants::Q4_1, STAGECRAFT_TILES(tile_q4_1, kBytes.rows)>,
+             STAGECRAFT_TILES(tile_q4_k, kBytes.rows),
              STAGECRAFT_TILES(tile_q5_k, kBytes.rows), STAGECRAFT_TILES(tile_q6_k, kBytes.rows),
              STAGECRAFT_TILES(tile_iq4_xs, kBytes.rows),
              STAGECRAFT_TILES(tile_q8_by_input, kHalves.rows)},
-    .max_rows = {kFloats.rows, kHalves.rows, kPairs.rows, kRoundedMost, kBytes.rows, kBytes.rows,
-                 kBytes.rows, kBytes.rows, kBytes.rows, kBytes.rows, kBytes.rows, kHalves.rows},
+    .max_rows = {kFloats.rows, kHalves.rows, kPairs.rows, kRoundedMost, kBytesMost, kBytesMost,
+                 kBytesMost, kBytes.rows, kBytes.rows, kBytes.rows, kBytes.rows, kHalves.rows},
     .rows_per_share = kRowsPerShare,
     .activation_type = {ActivationType::F32, ActivationType::F32, ActivationType::F32, kRoundedRows,
                         ActivationType::Q8, ActivationType::Q8, ActivationType::Q8,
