@@ -166,6 +166,7 @@ class OperatorBench {
           WeightLayout::Q4}) {
       sweep(layout);
     }
+    compare_instruction_sets();
   }
 
   nlohmann::json records = nlohmann::json::array();
@@ -225,11 +226,38 @@ class OperatorBench {
     fmt::print("\n");
   }
 
-  // Returns operations a second; a multiply-add is two.
+  // Every table of kernels that this processor runs, the one in use marked: which one is fastest here?
+  void compare_instruction_sets() const {
+    constexpr const char* kShortNames[] = {"f32",  "f16",  "bf16", "bf16r", "q8_0",   "q4_0",
+                                           "q4_1", "q4_k", "q5_k", "q6_k",  "iq4_xs", "kv q8"};
+    static_assert(std::size(kShortNames) == kLayouts);
+    fmt::print("\n  {:<13}", "512 rows");
+    for (const char* name : kShortNames) fmt::print("{:>7}", name);
+    fmt::print("   Gop/s\n");
+    for (const Kernels* table : runnable_kernels()) {
+      fmt::print("{:>2}{:<13}", table == &k_ ? "* " : "", table->name);
+      for (std::size_t f = 0; f < kLayouts; ++f) {
+        const auto layout = static_cast<WeightLayout>(f);
+        const Shape shape = whole_blocks(kMany, layout);
+        const double seconds =
+            time_tiles(*table, layout, some_panels(layout, shape), shape, table->max_rows[f]);
+        fmt::print("{:>7.0f}", operations(shape) / seconds * 1e-9);
+        std::fflush(stdout);
+      }
+      fmt::print("\n");
+    }
+    fmt::print("  * in use; bf16r: rows rounded to bf16; kv q8: the values of a cache\n");
+  }
+
+  // A multiply-add is two.
+  static double operations(const Shape& shape) {
+    return 2.0 * static_cast<double>(shape.rows * shape.outputs * shape.inputs);
+  }
+
+  // Returns operations a second.
   double record(int rung, const char* name, WeightLayout layout, const Shape& shape,
                 double seconds) {
-    const double rate =
-        2.0 * static_cast<double>(shape.rows * shape.outputs * shape.inputs) / seconds;
+    const double rate = operations(shape) / seconds;
     nlohmann::json record = {{"kernel", name},
                              {"isa", k_.name},
                              {"threads", 1},

@@ -143,7 +143,7 @@ struct Kernels {
 std::vector<const Kernels*> compiled_kernels();
 std::vector<const Kernels*> runnable_kernels();
 
-// The kernels that this program uses: the best of them, or those that STAGECRAFT_ISA in the
+// The kernels that this program uses: the fastest of them here, or those that STAGECRAFT_ISA in the
 // environment names. Throws Error if it names none, or one that this processor cannot run.
 const Kernels& kernels();
 
