@@ -226,7 +226,8 @@ class OperatorBench {
     fmt::print("\n");
   }
 
-  // Every table of kernels that this processor runs, the one in use marked: which one is fastest here?
+  // Every table of kernels that this processor runs, the one in use marked: which one is fastest
+  // here?
   void compare_instruction_sets() const {
     constexpr const char* kShortNames[] = {"f32",  "f16",  "bf16", "bf16r", "q8_0",   "q4_0",
                                            "q4_1", "q4_k", "q5_k", "q6_k",  "iq4_xs", "kv q8"};

@@ -52,7 +52,8 @@ class EveryCache
     if (rounded) k_.to_q8(row.data(), row.size(), bytes.data(), scales.data(), sums.data());
     const void* data = rounded ? static_cast<const void*>(bytes.data()) : row.data();
     k_.tile[layout]({m.panel(panel), m.inputs, data, row.size(), scales.data(), sums.data(),
-                        row.size() / kQuantBlock, out.data(), kPanelOutputs}, 1);
+                     row.size() / kQuantBlock, out.data(), kPanelOutputs},
+                    1);
     return out;
   }
   std::vector<float> some_head(float size) {

@@ -196,9 +196,8 @@ std::vector<float> products(const Kernels& k, WeightLayout layout,
   std::vector<float> out(n * kPanelOutputs);
   for (std::size_t r = 0; r < n; r += k.max_rows[f]) {
     const std::size_t some = std::min(k.max_rows[f], n - r);
-    k.tile[f]({panel.data(), inputs, &rows.bytes[r * inputs], inputs,
-                         &rows.scales[r * blocks], &rows.sums[r * blocks], blocks,
-                         &out[r * kPanelOutputs], kPanelOutputs},
+    k.tile[f]({panel.data(), inputs, &rows.bytes[r * inputs], inputs, &rows.scales[r * blocks],
+               &rows.sums[r * blocks], blocks, &out[r * kPanelOutputs], kPanelOutputs},
               some);
   }
   return out;

@@ -1,8 +1,21 @@
 // What `stagecraft story` promises, with the model that comes with the project.
 #include <gtest/gtest.h>
 
+#if defined(__linux__) && defined(__x86_64__)
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include <cerrno>
+#endif
+
 #include <algorithm>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
 #include <string>
+#include <string_view>
 
 #include "operators/kernels/kernels.h"
 #include "tests/support/run_program.h"
@@ -45,6 +58,43 @@ TEST(Story, TellsTheSameForTheSameSeedOnAnyNumberOfThreads) {
   EXPECT_EQ(one.out, three.out);
   EXPECT_NE(one.out, other.out);
 }
+
+#if defined(__linux__) && defined(__x86_64__)
+// Has the system refuse what asks for AMX's registers, from now on and in every program started.
+void withhold_amx() {
+  constexpr unsigned kAskForFeature = 0x1023;  // ARCH_REQ_XCOMP_PERM
+  sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_arch_prctl, 0, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[0])),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kAskForFeature, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program{std::size(filter), filter};
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+      ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
+    std::fputs("no filter", stderr);
+    std::exit(3);
+  }
+}
+
+TEST(Story, RunsWithoutAmxWhereTheSystemWithholdsIt) {
+  if (std::string_view(runnable_kernels().back()->name) != "amx") {
+    GTEST_SKIP() << "this processor has no AMX, or its system withholds it anyway";
+  }
+  EXPECT_EXIT(
+      {
+        withhold_amx();
+        const ProgramResult usual = story({"-n", "5"});
+        ::setenv("STAGECRAFT_ISA", "amx", 1);
+        const ProgramResult wanted = story({"-n", "5"});
+        std::fputs((usual.err + wanted.err).c_str(), stderr);
+        std::exit(usual.code == 0 && wanted.code == 1 ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "STAGECRAFT_ISA: expected one that this processor runs");
+}
+#endif
 
 TEST(Story, TellsSeveralSideBySideEachAsItsSeedAlone) {
   std::string expected;

@@ -110,8 +110,9 @@ class ThreadSlice {
       const std::size_t panel = i / tiles;
       const std::size_t first = i % tiles;
       const std::size_t last = std::min(tiles, first + mine.end - i);
-      each(Range{panel, panel + 1}, Range{rows.begin + first * k_.rows_per_share,
-                                          std::min(rows.end, rows.begin + last * k_.rows_per_share)});
+      each(Range{panel, panel + 1},
+           Range{rows.begin + first * k_.rows_per_share,
+                 std::min(rows.end, rows.begin + last * k_.rows_per_share)});
       i += last - first;
     }
   }

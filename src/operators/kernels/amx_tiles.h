@@ -19,8 +19,8 @@
 //        A1     | C2  | C3  |
 //     32 rows   +-----+-----+
 //
-// C0 to C3 are the registers 0 to 3, A0 and A1 are 4 and 5, B0 and B1 are 6 and 7: the compiler wants
-// literal numbers.
+// C0 to C3 are the registers 0 to 3, A0 and A1 are 4 and 5, B0 and B1 are 6 and 7: the compiler
+// wants literal numbers.
 //
 // The sums of a row do not depend on the other rows of its tile. So one row and a thousand get the
 // same bits.
@@ -28,10 +28,10 @@
 namespace stagecraft::STAGECRAFT_ISA {
 namespace {
 
-constexpr std::size_t kAmxRows = 16;       // of a tile
-constexpr std::size_t kAmxRowBytes = 64;   // of a row of a tile
-constexpr std::size_t kAmxOutputs = 16;    // of a tile of weights
-constexpr std::size_t kAmxMostRows = 96;   // of one call: the setting of the tiles costs 160 cycles
+constexpr std::size_t kAmxRows = 16;      // of a tile
+constexpr std::size_t kAmxRowBytes = 64;  // of a row of a tile
+constexpr std::size_t kAmxOutputs = 16;   // of a tile of weights
+constexpr std::size_t kAmxMostRows = 96;  // of one call: the setting of the tiles costs 160 cycles
 
 // What LDTILECFG reads: the rows, and the bytes of a row, of each register.
 struct alignas(64) TileShapes {
@@ -59,7 +59,8 @@ struct Ahead {
 // ---- bf16 ---------------------------------------------------------------------------------------
 
 constexpr std::size_t kBf16Inputs = kAmxRowBytes / 2;  // of a tile
-constexpr std::size_t kBf16PairBytes = 4 * kPanelOutputs;  // a panel's row: two inputs of 32 outputs
+constexpr std::size_t kBf16PairBytes =
+    4 * kPanelOutputs;  // a panel's row: two inputs of 32 outputs
 
 // Up to 32 rows times a panel. The inputs behind the last whole tile come from `a` and `b`, where
 // zeros stand behind them.
@@ -173,9 +174,10 @@ template <Quants kKind>
 constexpr std::size_t kQuantBytes = kPanelOutputs* kQuantBlock / (kKind == Quants::Q8 ? 1 : 2);
 template <Quants kKind>
 constexpr std::size_t kBlockBytes =
-    kQuantBytes<kKind> + sizeof(std::uint16_t) * kPanelOutputs * (kKind == Quants::Q4_1 ? 2 : 1);
+    kQuantBytes<kKind> + sizeof(std::uint16_t) * kPanelOutputs*(kKind == Quants::Q4_1 ? 2 : 1);
 
-// Q8, Q4 and Q4_1, see tile_bytes: takes the block at `at` apart, and returns where the next begins.
+// Q8, Q4 and Q4_1, see tile_bytes: takes the block at `at` apart, and returns where the next
+// begins.
 template <Quants kKind>
 STAGECRAFT_INLINE const std::byte* take_apart(const std::byte* at, std::size_t b, Blocks& blocks) {
   std::byte* const to = reinterpret_cast<std::byte*>(blocks.weights[b]);
@@ -305,8 +307,8 @@ void tile_amx_bytes(const TileArgs& t, std::size_t n) {
   const std::size_t by_tiles = n < kEnough ? 0 : n / kAmxRows * kAmxRows;
   // All rows in one call go through a panel several times: the next one is fetched meanwhile.
   const bool alone = t.ahead_step == 0;
-  const std::byte* const ahead = alone ? t.panel + kBlockBytes<kKind> * (t.inputs / kQuantBlock)
-                                       : t.ahead;
+  const std::byte* const ahead =
+      alone ? t.panel + kBlockBytes<kKind> * (t.inputs / kQuantBlock) : t.ahead;
   const std::size_t ahead_bytes =
       alone ? kBlockBytes<kKind> * (t.inputs / kQuantBlock) : t.ahead_step * t.inputs;
   const auto rows = [&](std::size_t first, std::size_t end) STAGECRAFT_INLINED {

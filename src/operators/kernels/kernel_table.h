@@ -15,10 +15,10 @@ namespace stagecraft::STAGECRAFT_ISA {
 
 #define STAGECRAFT_STRING_(x) #x
 #define STAGECRAFT_STRING(x) STAGECRAFT_STRING_(x)
-#define STAGECRAFT_TILES(tile, most)                                                        \
+#define STAGECRAFT_TILES(tile, most)                                                          \
   by_rows<tile<1>, tile<2 <= most ? 2 : 1>, tile<3 <= most ? 3 : 1>, tile<4 <= most ? 4 : 1>, \
-          tile<5 <= most ? 5 : 1>, tile<6 <= most ? 6 : 1>, tile<7 <= most ? 7 : 1>,        \
-          tile<8 <= most ? 8 : 1>, tile<9 <= most ? 9 : 1>, tile<10 <= most ? 10 : 1>,      \
+          tile<5 <= most ? 5 : 1>, tile<6 <= most ? 6 : 1>, tile<7 <= most ? 7 : 1>,          \
+          tile<8 <= most ? 8 : 1>, tile<9 <= most ? 9 : 1>, tile<10 <= most ? 10 : 1>,        \
           tile<11 <= most ? 11 : 1>, tile<12 <= most ? 12 : 1>>
 
 namespace {
@@ -63,14 +63,12 @@ extern const Kernels table;
 const Kernels table = {
     .name = STAGECRAFT_STRING(STAGECRAFT_ISA),
     .tile = {STAGECRAFT_TILES(tile_f32, kFloats.rows), STAGECRAFT_TILES(tile_f16, kHalves.rows),
-             STAGECRAFT_TILES(tile_bf16, kPairs.rows),
-             kRoundedTile,
+             STAGECRAFT_TILES(tile_bf16, kPairs.rows), kRoundedTile,
              kTileOfBytes<Quants::Q8, STAGECRAFT_TILES(tile_q8, kBytes.rows)>,
              kTileOfBytes<Quants::Q4, STAGECRAFT_TILES(tile_q4, kBytes.rows)>,
              kTileOfBytes<Quants::Q4_1, STAGECRAFT_TILES(tile_q4_1, kBytes.rows)>,
-             STAGECRAFT_TILES(tile_q4_k, kBytes.rows),
-             STAGECRAFT_TILES(tile_q5_k, kBytes.rows), STAGECRAFT_TILES(tile_q6_k, kBytes.rows),
-             STAGECRAFT_TILES(tile_iq4_xs, kBytes.rows),
+             STAGECRAFT_TILES(tile_q4_k, kBytes.rows), STAGECRAFT_TILES(tile_q5_k, kBytes.rows),
+             STAGECRAFT_TILES(tile_q6_k, kBytes.rows), STAGECRAFT_TILES(tile_iq4_xs, kBytes.rows),
              STAGECRAFT_TILES(tile_q8_by_input, kHalves.rows)},
     .max_rows = {kFloats.rows, kHalves.rows, kPairs.rows, kRoundedMost, kBytesMost, kBytesMost,
                  kBytesMost, kBytes.rows, kBytes.rows, kBytes.rows, kBytes.rows, kHalves.rows},

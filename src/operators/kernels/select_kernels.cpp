@@ -55,7 +55,8 @@ bool has_cpuid_bit(unsigned leaf, unsigned subleaf, char pick, unsigned bit) {
 // have them, too. Elsewhere nobody is known to give them.
 bool may_use_amx() {
 #if defined(__linux__)
-  constexpr long kAskForFeature = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  constexpr long kAskForFeature = 0x1023,
+                 kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
   static const bool may = ::syscall(SYS_arch_prctl, kAskForFeature, kTileData) == 0;
   return may;
 #else
@@ -107,8 +108,8 @@ bool can_run(std::string_view features) {
 }
 
 // Is it known that the table before this one is faster here? An Intel Xeon of family 6 model 167
-// multiplies 124 Gop/s by vdpbf16ps on a core, 245 by f32's multiply-adds after a shift; on AMD's Zen 4
-// and Zen 5 vdpbf16ps is twice as fast as those (docs/performance.md).
+// multiplies 124 Gop/s by vdpbf16ps on a core, 245 by f32's multiply-adds after a shift; on AMD's
+// Zen 4 and Zen 5 vdpbf16ps is twice as fast as those (docs/performance.md).
 bool slower_here([[maybe_unused]] const Kernels& table) {
 #if defined(__x86_64__)
   return std::string_view(table.name) == "avx512_bf16" && __builtin_cpu_is("intel") != 0;
