@@ -120,7 +120,21 @@ def names(thing):
 def first_error(text):
     lines = text.strip().splitlines()
     telling = [line for line in lines if "error:" in line or "undefined" in line or "multiple" in line]
-    return (telling or lines or ["no message"])[0]
+    first = (telling or lines or ["no message"])[0]
+    return launch_of_nvcc(first) or first
+
+
+def launch_of_nvcc(error):
+    """A better message for this one of g++, if its line has a launch as only nvcc can compile it."""
+    found = re.match(r"(.+?):(\d+):\d+: error: ", error)
+    if not found or not pathlib.Path(found[1]).is_file():
+        return None
+    lines = pathlib.Path(found[1]).read_text(errors="replace").splitlines()
+    line = int(found[2])
+    if not 0 < line <= len(lines) or "<<<" not in lines[line - 1]:
+        return None
+    return (f"{found[1]}:{line}: error: expected cuda_launch(kernel, {{blocks, threads}}, arguments...), found "
+            "kernel<<<blocks, threads>>>(arguments...), which only nvcc can compile")
 
 
 def changed_assembly(text, checked=True):

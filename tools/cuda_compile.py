@@ -108,7 +108,11 @@ def with_tables(text, source):
 
 
 def run(words):
-    done = subprocess.run([str(word) for word in words], check=False)
+    done = subprocess.run([str(word) for word in words], check=False, stderr=subprocess.PIPE, text=True,
+                          errors="replace")
+    errors = [line for line in done.stderr.splitlines() if "error: " in line]
+    better = cuda_check.launch_of_nvcc(errors[0]) if errors else None
+    print(better or done.stderr, end="\n" if better else "", file=sys.stderr)
     if done.returncode != 0:
         sys.exit(done.returncode)
 

@@ -104,18 +104,34 @@ cudaError_t fill(void* to, int value, std::size_t bytes, Address pc) {
   return cudaSuccess;
 }
 
-bool is_possible(const Launch& launch) {
-  const auto& [kernel, grid, block, shared, stream, parameters] = launch;
-  const std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
-  const std::uint64_t blocks = std::uint64_t{grid.x} * grid.y * grid.z;
-  return threads >= 1 && threads <= max_block && block.x <= 1024 && block.y <= 1024 &&
-         block.z <= 64 && blocks >= 1 && grid.y <= 65535 && grid.z <= 65535 &&
-         blocks * threads < 0xffffffffu && shared <= dynamic_bytes;
-}
-
 std::string text(dim3 shape) {
   return "(" + std::to_string(shape.x) + "," + std::to_string(shape.y) + "," +
          std::to_string(shape.z) + ")";
+}
+
+// Why no GPU can run this launch; empty if one can.
+std::string problem_with_shape(const Launch& launch) {
+  const dim3 grid = launch.grid, block = launch.block;
+  const std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
+  const std::uint64_t blocks = std::uint64_t{grid.x} * grid.y * grid.z;
+  if (threads < 1 || threads > max_block || block.z > 64) {
+    return "expected blocks of 1 to " + std::to_string(max_block) +
+           " threads, at most 64 of them along z, found " + text(block) + ", " +
+           std::to_string(threads) + " threads";
+  }
+  if (blocks < 1) return "expected at least one block, found " + text(grid);
+  if (grid.x > 0x7fffffff || grid.y > 65535 || grid.z > 65535) {
+    return "expected at most (2147483647,65535,65535) blocks, found " + text(grid);
+  }
+  if (blocks * threads >= 0xffffffffu) {
+    return "expected fewer than 2^32 threads, which the emulator can number, found " +
+           std::to_string(blocks) + " blocks of " + std::to_string(threads);
+  }
+  if (launch.shared_bytes > dynamic_bytes) {
+    return "expected at most " + std::to_string(dynamic_bytes) +
+           " bytes of shared memory, found " + std::to_string(launch.shared_bytes);
+  }
+  return {};
 }
 
 cudaError_t start(const Launch& launch) {
@@ -123,10 +139,9 @@ cudaError_t start(const Launch& launch) {
     finding("forbidden", 0, 0, "host code launches what is no kernel of its own");
     end_host_code();
   }
-  if (!is_possible(launch)) {
-    finding("launch", reinterpret_cast<Address>(launch.kernel), 0,
-            "no GPU can run " + text(launch.grid) + " blocks of " + text(launch.block) +
-                " threads with " + std::to_string(launch.shared_bytes) + " bytes of shared memory");
+  if (const std::string problem = problem_with_shape(launch); !problem.empty()) {
+    const std::string name = function_name(reinterpret_cast<Address>(launch.kernel));
+    finding("launch", reinterpret_cast<Address>(launch.place), 0, "kernel " + name + ": " + problem);
     return result(cudaErrorInvalidConfiguration);
   }
   return execute(launch) ? cudaSuccess : result(cudaErrorLaunchFailure);

@@ -161,6 +161,17 @@ class Attacks(unittest.TestCase):
                 report, _ = cuda_check.check(self.source(text))
                 self.assertEqual({finding.kind for finding in report.findings}, {kind})
 
+    def test_a_launch_that_no_gpu_can_run_is_found_at_its_line(self):
+        shapes = {"{1, 2048}": "1024 threads", "{1, dim3(1, 1, 65)}": "64 of them along z", "{0, 32}": "one block",
+                  "{dim3(1, 65536), 1}": "65535", "{dim3(65535, 65535), 1024}": r"2\^32",
+                  "{1, 32, 300000}": "shared memory"}
+        launches = "".join(f"  cuda_launch(k, {shape});\n" for shape in shapes)
+        report, _ = cuda_check.check(self.source(f"__global__ void k() {{}}\nint main() {{\n{launches}}}"))
+        self.assertEqual(len(report.findings), len(shapes))
+        for i, (found, limit) in enumerate(zip(report.findings, shapes.values())):
+            self.assertEqual((found.kind, found.place), ("launch", f"attack.cu:{4 + i}"))
+            self.assertRegex(found.text, f"kernel k: expected .*{limit}")
+
     def test_an_ordinary_program_with_the_standard_library_is_not_refused(self):
         report, code = cuda_check.check(self.source(ORDINARY))
         self.assertEqual((report.findings, code), ([], 0))
@@ -175,6 +186,9 @@ class Attacks(unittest.TestCase):
         broken = run(self.source("int main() { return x; }"))
         self.assertEqual((broken.returncode, broken.stderr.count("\n")), (1, 1), broken.stderr)
         self.assertIn("attack.cu:2", broken.stderr)
+        nvcc = run(self.source("__global__ void k() {}\nint main() { k<<<1, 32>>>(); }"))
+        self.assertEqual((nvcc.returncode, nvcc.stderr.count("\n")), (1, 1), nvcc.stderr)
+        self.assertRegex(nvcc.stderr, r"attack\.cu:3: error: expected cuda_launch\(")
         endless = run("--seconds", 1, self.source("int main() { for (;;) {} }"))
         self.assertEqual((endless.returncode, endless.stderr.count("\n")), (1, 1), endless.stderr)
 

@@ -187,6 +187,7 @@ struct Launch {
   std::size_t shared_bytes = 0;
   Stream* stream = nullptr;
   const AnyParameters* parameters = nullptr;  // the caller's
+  const void* place = nullptr;                // behind the call of cuda_launch
 };
 
 // Runs a launch, or adds it to the graph that its stream captures.

@@ -27,8 +27,9 @@ void cuda_launch(void (*kernel)(Parameters...), LaunchShape shape, Arguments... 
       static_cast<Parameters>(arguments)...);
 }
 #else
+// Not inlined: its return address tells the checker which line launches.
 template <class... Parameters, class... Arguments>
-void cuda_launch(void (*kernel)(Parameters...), LaunchShape shape, Arguments... arguments) {
+__attribute__((noinline)) void cuda_launch(void (*kernel)(Parameters...), LaunchShape shape, Arguments... arguments) {
   const cuda_emulator::Parameters<Parameters...> values(kernel,
                                                         static_cast<Parameters>(arguments)...);
   cuda_emulator::Launch launch;
@@ -38,6 +39,7 @@ void cuda_launch(void (*kernel)(Parameters...), LaunchShape shape, Arguments... 
   launch.shared_bytes = shape.shared_bytes;
   launch.stream = shape.stream;
   launch.parameters = &values;
+  launch.place = __builtin_return_address(0);
   cuda_emulator::run(launch);
 }
 #endif
