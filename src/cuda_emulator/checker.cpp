@@ -147,7 +147,10 @@ Region& region_of(Address address, std::size_t bytes, bool write, Address pc) {
   Block& block = *current->block;
   Region* region = find_in(block.shared, address);
   if (region != nullptr) {
-    if (region->generation != block.serial) renew(*region, block.serial);
+    if (region->generation != block.serial) {
+      renew(*region, block.serial);
+      note_use_of_shared(static_cast<std::size_t>(region - block.shared.data()), block.serial);
+    }
   } else {
     region = find_global(address);
   }

@@ -129,13 +129,13 @@ void count_first_touch(unsigned bytes) { touched_bytes += bytes; }
 
 void begin_counts() { counted_flops = cuda_emulator_flops; }  // host code calculates too
 
-void count_launch(const Launch& launch) {
+void count_launch(const Launch& launch, std::uint32_t first_block) {
   const auto address = reinterpret_cast<Address>(launch.kernel);
   std::string text = "launch\t" + function_name(address);
   auto add = [&](std::uint64_t number) { text += "\t" + std::to_string(number); };
   add(std::uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z);
   add(launch.block.x * launch.block.y * launch.block.z);
-  add(launch.shared_bytes + static_shared_bytes(address));
+  add(launch.shared_bytes + static_shared_bytes(address, first_block));
   add(cuda_emulator_flops - counted_flops);
   add(touched_bytes);
   text += "\n";

@@ -128,8 +128,8 @@ std::string problem_with_shape(const Launch& launch) {
            std::to_string(blocks) + " blocks of " + std::to_string(threads);
   }
   if (launch.shared_bytes > dynamic_bytes) {
-    return "expected at most " + std::to_string(dynamic_bytes) +
-           " bytes of shared memory, found " + std::to_string(launch.shared_bytes);
+    return "expected at most " + std::to_string(dynamic_bytes) + " bytes of shared memory, found " +
+           std::to_string(launch.shared_bytes);
   }
   return {};
 }
@@ -141,7 +141,8 @@ cudaError_t start(const Launch& launch) {
   }
   if (const std::string problem = problem_with_shape(launch); !problem.empty()) {
     const std::string name = function_name(reinterpret_cast<Address>(launch.kernel));
-    finding("launch", reinterpret_cast<Address>(launch.place), 0, "kernel " + name + ": " + problem);
+    finding("launch", reinterpret_cast<Address>(launch.place), 0,
+            "kernel " + name + ": " + problem);
     return result(cudaErrorInvalidConfiguration);
   }
   return execute(launch) ? cudaSuccess : result(cudaErrorLaunchFailure);

@@ -29,7 +29,8 @@ Fibre scheduler;
 bool aborted = false;
 bool idle_turn = false;  // the thread that just ran only waited for a value
 std::uint32_t serial = 0, launch_serial = 0;
-Block* loaded = nullptr;  // whose shared arrays are in place
+std::uint32_t first_serial = 0;  // of the launch
+Block* loaded = nullptr;         // whose shared arrays are in place
 
 std::vector<void*>& free_stacks() {
   static auto* stacks = new std::vector<void*>;
@@ -245,6 +246,7 @@ void abort_launch() {
 bool execute(const Launch& what) {
   ++launch_serial;
   launch = &what;
+  first_serial = serial + 1;
   blockDim = what.block;
   gridDim = what.grid;
   aborted = false;
@@ -252,7 +254,7 @@ bool execute(const Launch& what) {
   if (is_guarded()) open_device_memory(true);
   run_blocks(what);
   if (is_guarded()) open_device_memory(false);
-  count_launch(what);
+  count_launch(what, first_serial);
   forget_published();
   launch = nullptr;
   return !aborted;

@@ -166,7 +166,8 @@ void count_access(Thread& thread, Space space, Address address, unsigned bytes, 
 void count_pending(Block& block, Warp& warp);  // lanes have met: what is pending is complete
 void count_first_touch(unsigned bytes);
 void begin_counts();
-void count_launch(const Launch& launch);  // reports what was counted since begin_counts
+// Reports what was counted since begin_counts. first_block: the serial of the launch's first block.
+void count_launch(const Launch& launch, std::uint32_t first_block);
 
 // ---- frames.cpp: where running functions keep their return addresses
 // False if the write would change a return address, or a frame of the code that called the guest.

@@ -226,13 +226,18 @@ std::string function_name(Address address) {
   return name.substr(begin, end - begin);
 }
 
-std::size_t static_shared_bytes(Address kernel) {
+void note_use_of_shared(std::size_t index, std::uint32_t block) {
+  memory().shared[index].generation = block;
+}
+
+std::size_t static_shared_bytes(Address kernel, std::uint32_t first_block) {
   std::string function;
   for (const Function& f : memory().functions)
     if (f.begin == kernel) function = f.name;
   std::size_t bytes = 0;
   for (const Region& region : memory().shared)
-    if (region.function == function) bytes += region.bytes;
+    if (!is_dynamic(region) && (region.function == function || region.generation >= first_block))
+      bytes += region.bytes;
   return bytes;
 }
 

@@ -63,7 +63,11 @@ shared_arrays();  // of all kernels; dynamic ones once, with the largest size
 constexpr std::size_t dynamic_bytes = 227 << 10;
 bool is_dynamic(const Region& shared_array);
 std::string function_name(Address address);
-std::size_t static_shared_bytes(Address kernel);  // of the arrays that a kernel declares itself
+// A block has accessed the array with this index in shared_arrays().
+void note_use_of_shared(std::size_t index, std::uint32_t block);
+// Of the arrays that a kernel declares itself, and of those of __device__ functions that a block
+// from `first_block` on has accessed.
+std::size_t static_shared_bytes(Address kernel, std::uint32_t first_block);
 
 // Whether anybody may read and write what cudaMalloc gave (managed memory is always open). The
 // checker does not see every access of host code: that of a class passed by value is none to the

@@ -58,6 +58,52 @@ class Kernels(unittest.TestCase):
                     self.assertRegex(text, re.escape(line) + r"\b")
         self.assertEqual(by_kernel, {})
 
+
+def ladders(handout):
+    """[(step, {what: number}), ...] per table of steps in a handout of stage 11, in the order of the tables."""
+    names = {"sectors": ("sectors per request", "每个请求的扇区"), "times": ("bytes, times the least", "字节，是最少的几倍"),
+             "conflicts": ("bank conflicts per request", "每个请求的存储体冲突")}
+    found, columns = [], None
+    for line in handout.read_text().splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []
+        if cells and cells[0] in ("step", "步骤"):
+            columns = [next((name for name, heads in names.items() if cell in heads), None) for cell in cells]
+            found.append([])
+        elif not cells:
+            columns = None
+        elif columns and cells[0].isdigit():
+            found[-1].append({name: float(cell) for name, cell in zip(columns, cells) if name and cell})
+    return found
+
+
+class Handouts(unittest.TestCase):
+    def test_each_step_of_stage_11_has_the_counts_that_the_handouts_say(self):
+        report, code = cuda_check.check(HERE / "ladder.cu")
+        self.assertEqual((report.findings, code), ([], 0))
+        kernels = {kernel.name: kernel for kernel in report.kernels}
+        # The tiles are arrays of a __device__ function.
+        shared = {step: kernels[f"matmul_transb_{step}"].shared_bytes for step in range(1, 6)}
+        self.assertEqual(shared, {1: 0, 2: 0, 3: 2 * 16 * 16 * 4, 4: 2 * 32 * 32 * 4, 5: 32 * (32 + 33) * 4})
+        stage = HERE.parent.parent / "stages" / "11-cuda"
+        for handout in (stage / "README.md", stage / "README.zh.md"):
+            tables = ladders(handout)
+            self.assertEqual([len(table) for table in tables], [2, 5, 3], handout)
+            for name, table in zip(("rms_norm", "matmul_transb", "attention"), tables):
+                for step, said in enumerate(table, 1):
+                    with self.subTest(handout=handout.name, kernel=name, step=step):
+                        self.assertEqual(said, self.counted(kernels[f"{name}_{step}"], said))
+                        self.assertIn("times", said)
+
+    @staticmethod
+    def counted(kernel, wanted):
+        lines = [counts for (_, space, _), counts in kernel.lines.items() if space == "global"]
+        worst = max(lines, key=lambda counts: counts["sectors"] - counts["ideal"])
+        shared = [counts["conflicts"] / counts["requests"] for (_, space, _), counts in kernel.lines.items()
+                  if space == "shared"]
+        every = {"sectors": worst["sectors"] / worst["requests"], "conflicts": max(shared, default=0),
+                 "times": round(32 * kernel.total("sectors") / kernel.distinct_bytes, 1)}
+        return {name: every[name] for name in wanted}
+
     def test_counts_are_those_of_the_arithmetic_on_paper(self):
         source = HERE / "counts.cu"
         report, _ = cuda_check.check(source)

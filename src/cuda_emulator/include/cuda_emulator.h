@@ -29,7 +29,8 @@ void cuda_launch(void (*kernel)(Parameters...), LaunchShape shape, Arguments... 
 #else
 // Not inlined: its return address tells the checker which line launches.
 template <class... Parameters, class... Arguments>
-__attribute__((noinline)) void cuda_launch(void (*kernel)(Parameters...), LaunchShape shape, Arguments... arguments) {
+__attribute__((noinline)) void cuda_launch(void (*kernel)(Parameters...), LaunchShape shape,
+                                           Arguments... arguments) {
   const cuda_emulator::Parameters<Parameters...> values(kernel,
                                                         static_cast<Parameters>(arguments)...);
   cuda_emulator::Launch launch;
