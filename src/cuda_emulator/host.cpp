@@ -209,6 +209,10 @@ cudaError_t cudaFree(void* pointer) {
           "cudaFree of what cudaMalloc did not give, or of what is already free");
   return result(cudaErrorInvalidValue);
 }
+cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
+  device_memory_left(*free, *total);
+  return cudaSuccess;
+}
 cudaError_t cudaMallocHost(void** pointer, size_t bytes) {
   *pointer = std::malloc(bytes);
   return result(*pointer == nullptr ? cudaErrorMemoryAllocation : cudaSuccess);
@@ -236,6 +240,11 @@ cudaError_t cudaGetDeviceCount(int* count) {
 }
 cudaError_t cudaSetDevice(int device) {
   return result(device == 0 ? cudaSuccess : cudaErrorInvalidValue);
+}
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
+  if (device != 0) return result(cudaErrorInvalidValue);
+  *value = attribute == cudaDevAttrComputeCapabilityMajor ? 8 : 0;
+  return cudaSuccess;
 }
 cudaError_t cudaDeviceSynchronize() { return last_error; }
 cudaError_t cudaDeviceReset() { return cudaSuccess; }

@@ -174,6 +174,12 @@ const std::vector<Region>& shared_arrays() { return memory().shared; }
 
 bool is_dynamic(const Region& shared_array) { return shared_array.bytes == dynamic_bytes; }
 
+void device_memory_left(std::size_t& free, std::size_t& all) {
+  const Memory& m = memory();
+  all = m.arena_bytes;
+  free = m.arena + m.arena_bytes - m.next;
+}
+
 bool in_device_arena(Address address) {
   return address >= memory().arena && address < memory().arena + memory().arena_bytes;
 }

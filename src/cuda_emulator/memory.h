@@ -56,6 +56,7 @@ Region* find_global(Address address);                            // freed ones t
 Region* find_in(std::vector<Region>& regions, Address address);  // sorted by begin
 Region* nearest_global(Address address);  // the last region that begins before it
 bool in_device_arena(Address address);
+void device_memory_left(std::size_t& free, std::size_t& all);
 
 const std::vector<Region>&
 shared_arrays();  // of all kernels; dynamic ones once, with the largest size

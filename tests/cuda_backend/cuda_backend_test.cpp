@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "generation/trace_file.h"
 #include "model/placement.h"
+#include "operators/cuda/device.h"
 #include "tests/backends/conformance_cases.h"
 #include "tests/backends/plan_oracle.h"
 #include "tests/support/same_bits.h"
@@ -217,6 +218,38 @@ TEST(CudaBackend, HalvesInTheCacheAreNearlyTheSame) {
   for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 0.01f);
 }
 
+// Passes of the same numbers of rows are recorded once and repeated.
+TEST(CudaBackend, ARepeatedPassHasTheBitsOfOneThatWasLaunched) {
+  for (const KvType type : {KvType::F32, KvType::Q8_0}) {
+    Engine engine = Engine::open(kModel, options(type));
+    const auto whole = in_passes(engine, kText, {7});
+    std::size_t before = cuda::n_repeated_passes();
+    const auto alone = in_passes(engine, kText, {1, 1, 1, 1, 1, 1, 1});
+    EXPECT_EQ(cuda::n_repeated_passes() - before, 6u);  // all but the first
+    EXPECT_TRUE(same_bits(alone, whole));
+
+    // A new sequence moves the table of slots and maybe the workspace. The records are forgotten.
+    before = cuda::n_repeated_passes();
+    EXPECT_TRUE(same_bits(in_passes(engine, kText, {2, 1, 2, 1, 1}), whole));
+    EXPECT_EQ(cuda::n_repeated_passes() - before, 3u);
+
+    // The same rows, of other sequences at other positions: the record must not know them.
+    const auto a = engine.make_sequence(8), b = engine.make_sequence(8);
+    const std::span<const TokenId> text(kText);
+    Matrix<float> logits(1, 65);
+    before = cuda::n_repeated_passes();
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      for (Sequence* sequence : {a.get(), b.get()}) {
+        const Input next{sequence, text.subspan(i, 1), 1};
+        engine.forward({&next, 1}, logits.view());
+        EXPECT_TRUE(
+            same_bits(logits.view().row(0), std::span<const float>(whole).subspan(i * 65, 65)));
+      }
+    }
+    EXPECT_EQ(cuda::n_repeated_passes() - before, 13u);
+  }
+}
+
 std::string error_of(const std::function<void()>& call) {
   try {
     call();
@@ -240,6 +273,25 @@ TEST(CudaBackend, RefusesWhatItCannotDoAndStaysAsItWas) {
             }),
             "forward: expected at most 8 more tokens in the context, found 9");
   EXPECT_EQ(a->length(), 0u);
+}
+
+TEST(CudaBackend, SaysHowMuchMemoryIsMissing) {
+  const std::string error = error_of([] { cuda::allocate(std::size_t{1} << 50); });
+  EXPECT_EQ(error.find("cuda-emulator: memory of the GPU: expected 1125899.91 GB more, found "), 0u)
+      << error;
+  EXPECT_EQ(error.substr(error.size() - 8), " GB free");
+  // The error is over: the next pass is computed.
+  Engine engine = Engine::open(kModel, options());
+  EXPECT_EQ(in_passes(engine, kText, {7}).size(), 7u * 65);
+}
+
+TEST(CudaBackend, RefusesAGpuThatIsTooOld) {
+  EXPECT_EQ(error_of([] {
+              cuda::check_capability({7, 5});
+            }),
+            "cuda-emulator: GPU: expected compute capability 8.0 or higher, found 7.5");
+  EXPECT_EQ(error_of([] { cuda::check_capability({8, 0}); }), "");
+  EXPECT_EQ(error_of([] { cuda::check_capability({12, 1}); }), "");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "backends/cuda/cuda_backend.h"
 
 #include <algorithm>
+#include <atomic>
 #include <string>
 
 #include "backends/cuda/cuda_pass.h"
@@ -15,7 +16,20 @@ void fail(const char* what, const char* why) {
   throw Error("{}: {}: {}", cuda_backend_name(), what, why);
 }
 
+void*& current_stream() {
+  thread_local void* stream = nullptr;
+  return stream;
+}
+
+void check_capability(Capability found) {
+  if (std::pair(found.major, found.minor) >= std::pair(kOldestMajor, kOldestMinor)) return;
+  throw Error("{}: GPU: expected compute capability {}.{} or higher, found {}.{}",
+              cuda_backend_name(), kOldestMajor, kOldestMinor, found.major, found.minor);
+}
+
 namespace {
+
+std::atomic<std::size_t> repeated_passes = 0;
 
 // What no kernel can do, said before weights are loaded.
 void check_plan(const Plan& plan) {
@@ -139,6 +153,7 @@ class CudaBackend final : public Backend {
         tables_(plan, cache_type_) {}
 
   std::unique_ptr<Sequence> make_sequence(std::size_t context, std::size_t max_rows) override {
+    recorder_.forget();  // the table of slots and the workspace may move
     auto sequence = std::make_unique<CudaSequence>(plan_, context, cache_type_, tables_, slots_);
     const std::size_t rows = max_rows != 0 ? max_rows : pass_rows(plan_, kMostRows, context);
     const auto live = static_cast<std::size_t>(sequence->index()) + 1;  // a token each, at least
@@ -170,8 +185,9 @@ class CudaBackend final : public Backend {
         rows.sequences.push_back(sequence.index());
       }
     }
-    run_pass(plan_, weights_, tables_, workspace_.front(), slots_.table(), cache_type_, rows,
-             logits);
+    const bool is_repeated = run_pass(plan_, weights_, tables_, workspace_.front(), recorder_,
+                                      slots_.table(), cache_type_, rows, logits);
+    if (is_repeated) ++repeated_passes;
     for (const Input& input : inputs) {
       static_cast<CudaSequence&>(*input.sequence).advance(input.tokens);
     }
@@ -212,9 +228,13 @@ class CudaBackend final : public Backend {
   Slots slots_;
   PassRows rows_;
   std::vector<PassWorkspace> workspace_;  // none before the first sequence
+  Recorder recorder_;  // last, so that its records are gone before the memory that they use
 };
 
 }  // namespace
+
+std::size_t n_repeated_passes() { return repeated_passes; }
+
 }  // namespace cuda
 
 std::string_view cuda_backend_name() { return cuda::device_kind(); }
@@ -222,7 +242,7 @@ std::string_view cuda_backend_name() { return cuda::device_kind(); }
 std::unique_ptr<Backend> make_cuda_backend(const Plan& plan, const Checkpoint& checkpoint,
                                            const EngineOptions& options) {
   cuda::check_plan(plan);
-  cuda::use_device();
+  cuda::check_capability(cuda::use_device());
   return std::make_unique<cuda::CudaBackend>(plan, checkpoint, options.kv_type);
 }
 

@@ -11,6 +11,12 @@ namespace cuda {
 // A prompt goes through the model in pieces of this many tokens.
 inline constexpr std::size_t kMostRows = 512;
 
+// Throws Error if the kernels are not compiled for a GPU this old.
+struct Capability;
+void check_capability(Capability found);
+// How many passes of this program were repetitions of a recorded one; for tests.
+std::size_t n_repeated_passes();
+
 enum class CacheType;
 CacheType cache_type(KvType type);
 }  // namespace cuda

@@ -298,13 +298,19 @@ void PassRows::clear() {
   }
 }
 
-void run_pass(const Plan& plan, const DeviceWeights& weights, const PlanTables& tables,
-              PassWorkspace& workspace, const SequenceSlot* slots, CacheType cache_type,
-              const PassRows& rows, MatrixView<float> logits) {
+bool run_pass(const Plan& plan, const DeviceWeights& weights, const PlanTables& tables,
+              PassWorkspace& workspace, Recorder& recorder, const SequenceSlot* slots,
+              CacheType cache_type, const PassRows& rows, MatrixView<float> logits) {
   Pass pass(plan, weights, tables, workspace, slots, cache_type, rows);
-  pass.run();
+  bool is_repeated = false;
+  if (rows.ids.size() <= kMostRecordedRows) {
+    is_repeated = recorder.run({rows.ids.size(), rows.scored.size()}, [&] { pass.run(); });
+  } else {
+    pass.run();
+  }
   finish();
   pass.read_logits(logits);
+  return is_repeated;
 }
 
 }  // namespace stagecraft::cuda

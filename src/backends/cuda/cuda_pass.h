@@ -56,11 +56,16 @@ struct PassRows {
   void clear();  // and keeps the memory
 };
 
-// One pass: each step of the plan is one kernel launch, or a few.
+// A pass of at most this many rows is recorded once there is a second one with the same numbers of
+// rows: texts that are continued, a token each.
+inline constexpr std::size_t kMostRecordedRows = 64;
+
+// One pass: each step of the plan is one kernel launch, or a few. Returns whether it was the
+// repetition of a record.
 //
 //   logits  [rows.scored, vocab_size]  written, in the host's memory
-void run_pass(const Plan& plan, const DeviceWeights& weights, const PlanTables& tables,
-              PassWorkspace& workspace, const SequenceSlot* slots, CacheType cache_type,
-              const PassRows& rows, MatrixView<float> logits);
+bool run_pass(const Plan& plan, const DeviceWeights& weights, const PlanTables& tables,
+              PassWorkspace& workspace, Recorder& recorder, const SequenceSlot* slots,
+              CacheType cache_type, const PassRows& rows, MatrixView<float> logits);
 
 }  // namespace stagecraft::cuda

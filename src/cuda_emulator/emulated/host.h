@@ -23,6 +23,10 @@ enum cudaStreamCaptureMode {
   cudaStreamCaptureModeRelaxed
 };
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
+enum cudaDeviceAttr {
+  cudaDevAttrComputeCapabilityMajor = 75,
+  cudaDevAttrComputeCapabilityMinor = 76
+};
 constexpr unsigned cudaMemAttachGlobal = 1, cudaStreamNonBlocking = 1;
 
 namespace cuda_emulator {
@@ -43,6 +47,7 @@ cudaError_t cudaMalloc(void** pointer, size_t bytes);
 cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned flags = cudaMemAttachGlobal);
 cudaError_t cudaFree(void* pointer);
 cudaError_t cudaMallocHost(void** pointer, size_t bytes);
+cudaError_t cudaMemGetInfo(size_t* free, size_t* total);
 cudaError_t cudaFreeHost(void* pointer);
 // Not a template that calls the other: a buffer is known by the line that asks for it.
 #define CUDA_EMULATOR_TYPED(function)                                 \
@@ -74,6 +79,8 @@ cudaError_t cudaMemcpyFromSymbol(void* to, const T& symbol, size_t bytes, size_t
 
 cudaError_t cudaGetDeviceCount(int* count);
 cudaError_t cudaSetDevice(int device);
+// The emulator has what GPUs of compute capability 8.0 have.
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device);
 cudaError_t cudaDeviceSynchronize();
 cudaError_t cudaDeviceReset();
 template <class Kernel>

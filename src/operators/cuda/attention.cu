@@ -164,7 +164,7 @@ template <class T>
 void launch_attention(Rows out, Rows q, const Cache& cache, Tokens tokens,
                       const AttentionOptions& options) {
   const auto launch = [&](auto kernel) {
-    cuda_launch(kernel, {{options.n_heads, q.count}, {kThreads}}, out, q, cache, tokens, options);
+    run_kernel(kernel, {{options.n_heads, q.count}, {kThreads}}, out, q, cache, tokens, options);
   };
   if (cache.head_dim <= kWarp) return launch(attention_kernel<T, 1>);
   if (cache.head_dim <= 2 * kWarp) return launch(attention_kernel<T, 2>);
@@ -178,12 +178,12 @@ void launch_attention(Rows out, Rows q, const Cache& cache, Tokens tokens,
 void store(Cache cache, Rows k, Rows v, Tokens tokens) {
   if (cache.type == CacheType::Q8_0) {
     const unsigned blocks = cache.n_kv_heads * blocks_for(cache.head_dim, kWarp);
-    cuda_launch(store_blocks_kernel, {{blocks, k.count}, {2 * kWarp}}, cache, k, v, tokens);
+    run_kernel(store_blocks_kernel, {{blocks, k.count}, {2 * kWarp}}, cache, k, v, tokens);
     return;
   }
   const LaunchShape shape{{blocks_for(k.width, kThreads), k.count}, {kThreads}};
   const bool halves = cache.type == CacheType::F16;
-  cuda_launch(halves ? store_kernel<__half> : store_kernel<float>, shape, cache, k, v, tokens);
+  run_kernel(halves ? store_kernel<__half> : store_kernel<float>, shape, cache, k, v, tokens);
 }
 
 void attention(Rows out, Rows q, Cache cache, Tokens tokens, AttentionOptions options) {

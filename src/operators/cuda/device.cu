@@ -1,5 +1,7 @@
 #include "operators/cuda/device.h"
 
+#include <cstdio>
+
 #include "cuda_emulator.h"
 
 namespace stagecraft::cuda {
@@ -19,16 +21,31 @@ const char* device_kind() {
 #endif
 }
 
-void use_device() {
+Capability use_device() {
   int count = 0;
   check(cudaGetDeviceCount(&count), "expected a GPU and its driver");
   if (count == 0) fail("expected a GPU", "found none");
   check(cudaSetDevice(0), "first GPU");
+  Capability found;
+  check(cudaDeviceGetAttribute(&found.major, cudaDevAttrComputeCapabilityMajor, 0), "first GPU");
+  check(cudaDeviceGetAttribute(&found.minor, cudaDevAttrComputeCapabilityMinor, 0), "first GPU");
+  return found;
 }
 
 void* allocate(std::size_t bytes) {
   void* memory = nullptr;
-  check(cudaMalloc(&memory, bytes), "memory of the GPU");
+  const cudaError_t error = cudaMalloc(&memory, bytes);
+  if (error == cudaErrorMemoryAllocation) {
+    cudaGetLastError();  // or the next launch would report it again
+    size_t free = 0, all = 0;
+    check(cudaMemGetInfo(&free, &all), "memory of the GPU");
+    char text[100];
+    std::snprintf(text, sizeof text, "expected %.2f GB more, found %.2f GB of %.2f GB free",
+                  static_cast<double>(bytes) / 1e9, static_cast<double>(free) / 1e9,
+                  static_cast<double>(all) / 1e9);
+    fail("memory of the GPU", text);
+  }
+  check(error, "memory of the GPU");
   return memory;
 }
 
@@ -53,6 +70,42 @@ void clear(void* memory, std::size_t bytes) {
 void finish() {
   check(cudaGetLastError(), "launch of a kernel");
   check(cudaDeviceSynchronize(), "kernel");
+}
+
+// Not cudaStreamNonBlocking: copies, which use the default stream, and this stream wait for each
+// other.
+void* make_stream() {
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreate(&stream), "stream");
+  return stream;
+}
+
+void release_stream(void* stream) noexcept { cudaStreamDestroy(static_cast<cudaStream_t>(stream)); }
+
+void begin_record(void* stream) {
+  check(cudaStreamBeginCapture(static_cast<cudaStream_t>(stream), cudaStreamCaptureModeThreadLocal),
+        "recording a pass");
+  current_stream() = stream;
+}
+
+void* end_record(void* stream) {
+  current_stream() = nullptr;
+  cudaGraph_t graph = nullptr;
+  check(cudaStreamEndCapture(static_cast<cudaStream_t>(stream), &graph), "recording a pass");
+  cudaGraphExec_t record = nullptr;
+  const cudaError_t error = cudaGraphInstantiate(&record, graph, 0);
+  cudaGraphDestroy(graph);
+  check(error, "recording a pass");
+  return record;
+}
+
+void repeat(void* record, void* stream) {
+  check(cudaGraphLaunch(static_cast<cudaGraphExec_t>(record), static_cast<cudaStream_t>(stream)),
+        "repeating a pass");
+}
+
+void release_record(void* record) noexcept {
+  cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(record));
 }
 
 }  // namespace stagecraft::cuda

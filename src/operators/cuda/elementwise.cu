@@ -91,27 +91,27 @@ __global__ void rope_kernel(Rows x, const int* positions, RopeOptions options) {
 }  // namespace
 
 void activate(Rows out, Rows gate, Rows up, Activation function) {
-  cuda_launch(activate_kernel, one_thread_each(out), out, gate, up, function);
+  run_kernel(activate_kernel, one_thread_each(out), out, gate, up, function);
 }
 
 void clamped_swiglu(Rows gate, Rows up, float alpha, float limit) {
-  cuda_launch(clamped_swiglu_kernel, one_thread_each(gate), gate, up, alpha, limit);
+  run_kernel(clamped_swiglu_kernel, one_thread_each(gate), gate, up, alpha, limit);
 }
 
 void add(Rows x, Rows in, float scale) {
-  cuda_launch(add_kernel, one_thread_each(x), x, in, scale);
+  run_kernel(add_kernel, one_thread_each(x), x, in, scale);
 }
 
 void map(Rows x, MapOptions options) {
-  cuda_launch(map_kernel, one_thread_each(x), x, options);
+  run_kernel(map_kernel, one_thread_each(x), x, options);
 }
 
 void join(Rows out, Rows a, Rows b, unsigned n_heads) {
-  cuda_launch(join_kernel, one_thread_each(out), out, a, b, n_heads);
+  run_kernel(join_kernel, one_thread_each(out), out, a, b, n_heads);
 }
 
 void rope(Rows x, const int* positions, RopeOptions options) {
-  cuda_launch(rope_kernel, one_thread_each(x), x, positions, options);
+  run_kernel(rope_kernel, one_thread_each(x), x, positions, options);
 }
 
 }  // namespace stagecraft::cuda

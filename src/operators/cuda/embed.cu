@@ -35,7 +35,7 @@ void embed(Rows out, DeviceMatrix table, const int* index, float scale, bool add
   const LaunchShape shape{{blocks_for(blocks_for(out.width, kPerLoad), kThreads), out.count},
                           {kThreads}};
   const auto launch = [&](auto kernel) {
-    cuda_launch(kernel, shape, out, table, index, scale, add);
+    run_kernel(kernel, shape, out, table, index, scale, add);
   };
   switch (table.type) {
     case WeightType::F32:
@@ -54,7 +54,7 @@ void embed(Rows out, DeviceMatrix table, const int* index, float scale, bool add
 }
 
 void gather(Rows out, Rows in, const int* index) {
-  cuda_launch(gather_kernel, {{blocks_for(out.width, kThreads), out.count}, {kThreads}}, out, in,
+  run_kernel(gather_kernel, {{blocks_for(out.width, kThreads), out.count}, {kThreads}}, out, in,
               index);
 }
 

@@ -115,15 +115,15 @@ __global__ void combine_kernel(Rows out, Rows in, Rows shares, unsigned per_row,
 }  // namespace
 
 void route(Rows x, RouteOptions options) {
-  cuda_launch(route_kernel, {{x.count}, {kWarp}}, x, options);
+  run_kernel(route_kernel, {{x.count}, {kWarp}}, x, options);
 }
 
 void list_experts(Rows shares, unsigned per_row, int* chosen) {
-  cuda_launch(list_experts_kernel, {{shares.count}, {kWarp}}, shares, per_row, chosen);
+  run_kernel(list_experts_kernel, {{shares.count}, {kWarp}}, shares, per_row, chosen);
 }
 
 void combine_experts(Rows out, Rows in, Rows shares, unsigned per_row, const int* chosen) {
-  cuda_launch(combine_kernel, {{blocks_for(out.width, kThreads), out.count}, {kThreads}}, out, in,
+  run_kernel(combine_kernel, {{blocks_for(out.width, kThreads), out.count}, {kThreads}}, out, in,
               shares, per_row, chosen);
 }
 

@@ -57,9 +57,9 @@ template <WeightType kType>
 void launch_linear(Rows out, Rows in, const DeviceMatrix& weight, const float* bias) {
   const unsigned blocks = blocks_for(weight.outputs, kWarps);
   if (in.count == 1) {
-    cuda_launch(linear_kernel<kType, 1>, {{blocks}, {kWarps * kWarp}}, out, in, weight, bias);
+    run_kernel(linear_kernel<kType, 1>, {{blocks}, {kWarps * kWarp}}, out, in, weight, bias);
   } else {
-    cuda_launch(linear_kernel<kType, kTileRows>,
+    run_kernel(linear_kernel<kType, kTileRows>,
                 {{blocks, blocks_for(in.count, kTileRows)}, {kWarps * kWarp}}, out, in, weight,
                 bias);
   }
@@ -122,14 +122,14 @@ void linear(Rows out, Rows in, DeviceMatrix weight, const float* bias) {
 
 void expert_linear(Rows out, Rows in, DeviceExperts experts, const int* chosen,
                    unsigned rows_per_input) {
-  cuda_launch(expert_linear_kernel, {{blocks_for(out.width, kWarps), out.count}, {kWarps * kWarp}},
+  run_kernel(expert_linear_kernel, {{blocks_for(out.width, kWarps), out.count}, {kWarps * kWarp}},
               out, in, experts, chosen, rows_per_input);
 }
 
 void heads_linear(Rows out, Rows in, const DeviceMatrix* heads, unsigned n_heads,
                   unsigned first_column) {
   const unsigned blocks = blocks_for(out.width / n_heads, kWarps);
-  cuda_launch(heads_linear_kernel, {{blocks, n_heads, out.count}, {kWarps * kWarp}}, out, in, heads,
+  run_kernel(heads_linear_kernel, {{blocks, n_heads, out.count}, {kWarps * kWarp}}, out, in, heads,
               first_column);
 }
 

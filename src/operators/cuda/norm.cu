@@ -43,7 +43,7 @@ __global__ void norm_kernel(Rows out, Rows in, NormOptions options) {
 void norm(Rows out, Rows in, NormOptions options) {
   const unsigned threads =
       padded(options.group) < kMostThreads ? padded(options.group) : kMostThreads;
-  cuda_launch(norm_kernel, {{in.width / options.group, in.count}, {threads}}, out, in, options);
+  run_kernel(norm_kernel, {{in.width / options.group, in.count}, {threads}}, out, in, options);
 }
 
 }  // namespace stagecraft::cuda

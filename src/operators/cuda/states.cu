@@ -96,7 +96,7 @@ __global__ void gated_delta_kernel(Rows out, Rows in, Rows beta, Rows decay, Del
 
 void short_conv(Rows out, Rows in, DeviceMatrix taps, const float* bias, State state,
                 Tokens tokens) {
-  cuda_launch(short_conv_kernel, {{blocks_for(out.width, kThreads)}, {kThreads}}, out, in, taps,
+  run_kernel(short_conv_kernel, {{blocks_for(out.width, kThreads)}, {kThreads}}, out, in, taps,
               bias, state, tokens);
 }
 
@@ -104,7 +104,7 @@ void short_conv(Rows out, Rows in, DeviceMatrix taps, const float* bias, State s
 void gated_delta(Rows out, Rows in, Rows beta, Rows decay, DeltaOptions options, State state,
                  Tokens tokens) {
   const unsigned width = padded(out.width / beta.width);
-  cuda_launch(gated_delta_kernel, {{beta.width}, {width < kThreads ? width : kThreads}}, out, in,
+  run_kernel(gated_delta_kernel, {{beta.width}, {width < kThreads ? width : kThreads}}, out, in,
               beta, decay, options, state, tokens);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cuda_emulator.h"
+#include "operators/cuda/device.h"
 
 // Functions that most kernels use. 32 threads, a warp, execute together and can read each other's
 // registers. Each of these threads is a lane.
@@ -33,6 +34,13 @@ __device__ inline float block_sum(float value, float (&partial)[kWarp]) {
   float sum = 0.0f;
   for (unsigned warp = 0; warp < blockDim.x / kWarp; ++warp) sum += partial[warp];
   return sum;
+}
+
+// Launches a kernel in the stream that this thread launches in (device.h).
+template <class... Parameters, class... Arguments>
+void run_kernel(void (*kernel)(Parameters...), LaunchShape shape, Arguments... arguments) {
+  shape.stream = static_cast<cudaStream_t>(current_stream());
+  cuda_launch(kernel, shape, arguments...);
 }
 
 // The number of blocks for n items, if each block computes `threads` items.
