@@ -13,7 +13,11 @@ if(STAGECRAFT_CUDA)
   find_package(CUDAToolkit REQUIRED)
   add_library(compiled_kernels OBJECT ${cuda_kernels})
   target_include_directories(compiled_kernels PRIVATE . cuda_emulator/include)
-  set_target_properties(compiled_kernels PROPERTIES CUDA_STANDARD 20 CUDA_ARCHITECTURES "80;90")
+  if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know that nvcc has C++20
+    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+  endif()
+  set_target_properties(compiled_kernels PROPERTIES CUDA_STANDARD 20 CUDA_EXTENSIONS OFF
+    CUDA_ARCHITECTURES "80;90")
   add_executable(stagecraft_cuda $<TARGET_OBJECTS:programs>
     $<TARGET_OBJECTS:cuda_backend> $<TARGET_OBJECTS:compiled_kernels>)
   target_link_libraries(stagecraft_cuda PRIVATE engine stagecraft_flags PkgConfig::libedit

@@ -112,7 +112,8 @@ def examine():
     nvcc = shutil.which("nvcc")
     version = re.search(r"release ([\d.]+)", output(nvcc, "--version")) if nvcc else None
     note("cuda", f"nvcc {version[1] if version else 'of no known version'}: docs/cuda.md builds --backend cuda"
-         if nvcc else "no nvcc; --backend cuda-emulator runs the kernels without", needed=False)
+         if nvcc else "no nvcc; --backend cuda-emulator runs the kernels without. docs/cuda.md says where to get nvcc",
+         needed=False)
 
     note("program", "built" if PROGRAM.exists() else "not built yet",
          "" if PROGRAM.exists() else "./stage build", needed=False)

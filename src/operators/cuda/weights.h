@@ -71,6 +71,11 @@ template <WeightType kType>
 struct Type {
   static constexpr WeightType value = kType;
 };
+// On the host, `use` is code of the host; in a kernel, it is code of the GPU. nvcc must not ask for
+// both.
+#ifdef __CUDACC__
+#pragma nv_exec_check_disable
+#endif
 template <class Use>
 __host__ __device__ inline void with_type(WeightType type, Use&& use) {
   switch (type) {
