@@ -62,7 +62,7 @@ class Kernels(unittest.TestCase):
 def ladders(handout):
     """[(step, {what: number}), ...] per table of steps in a handout of stage 11, in the order of the tables."""
     names = {"sectors": ("sectors per request", "每个请求的扇区"), "times": ("bytes, times the least", "字节，是最少的几倍"),
-             "conflicts": ("conflicts per request", "每个请求的存储体冲突")}
+             "conflicts": ("conflicts per request", "每个请求的冲突")}
     found, columns = [], None
     for line in handout.read_text().splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []
