@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 HELD_OUT = 500  # the last stories of tinystories.txt: never trained on, never shown to a teacher
+HELD_OUT_TALKS = 100  # the last dialogues of each source between people: the exam measures bits per byte on them
 
 
 def stories(data):
@@ -87,7 +88,7 @@ def reacting(turns):
 
 def persona(data):
     """Both speakers may be the user: what counts is that the other one reacts."""
-    for turns in json_lines(data, "synthetic_persona_chat"):
+    for turns in json_lines(data, "synthetic_persona_chat")[:-HELD_OUT_TALKS]:
         turns = filled_in([tidy(t) for t in turns if t.strip()])
         for start in (0, 1):
             for run in reacting(turns[start:]):
@@ -98,7 +99,7 @@ ORDER = "You take orders in a coffee bar."
 
 
 def taskmaster(data):
-    for turns in json_lines(data, "taskmaster4"):
+    for turns in json_lines(data, "taskmaster4")[:-HELD_OUT_TALKS]:
         turns = filled_in([tidy(t) for t in turns if t.strip()])
         turns = turns[:len(turns) // 2 * 2]
         if turns and all(t.isascii() and len(t.split()) <= 50 for t in turns):

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import corpus
 import glosses
+import rules_events
 import rules_facts
 import rules_memory
+import rules_retold
 import rules_talk
 import rules_told
 import stories
@@ -29,14 +31,16 @@ def piece(r):
     return r.choices([p for p, _ in PIECES], [w for _, w in PIECES])[0](r)
 
 
-def conversation(r):
-    """Pieces in a row; what the user tells is asked again some pieces later."""
+def conversation(r, people):
+    """Pieces in a row; what the user tells is asked again some pieces later. `people`: what rules_retold knows."""
     n = r.choices(list(LENGTHS), list(LENGTHS.values()))[0]
     parts = [piece(r) for _ in range(n)]
-    if r.random() < 0.45:
-        tell, ask = r.choice([rules_memory.memory, rules_told.told])(r)
+    if r.random() < 0.55:
+        make = r.choices([rules_memory.memory, rules_told.told, rules_events.events,
+                          lambda r: rules_retold.retold(r, people)], [2, 2, 4, 2])[0]
+        tell, ask = make(r)
         at = 0 if r.random() < 0.5 else r.randrange(len(parts) + 1)
-        gap = r.choice([0, 0, 1, 1, 2, 3, 4, n])
+        gap = r.choice([0, 0, 0, 0, 1, 1, 2, 3, 4, n])
         parts.insert(at, tell)
         parts.insert(min(len(parts), at + 1 + gap), ask)
     elif r.random() < 0.06:
@@ -51,18 +55,18 @@ def conversation(r):
     return [t for part in parts for t in part]
 
 
-def dialogue(r):
+def dialogue(r, people):
     """(system prompt or None, turns)"""
     x = r.random()
     if x < 0.70:
-        system, turns = None, conversation(r)
+        system, turns = None, conversation(r, people)
     elif x < 0.82:
-        system, turns = r.choice(NEUTRAL), conversation(r)
+        system, turns = r.choice(NEUTRAL), conversation(r, people)
     elif x < 0.88:
-        system, turns = person(r, conversation(r))
+        system, turns = person(r, conversation(r, people))
     else:
         make = r.choices([s for s, _ in STYLES], [w for _, w in STYLES])[0]
-        system, turns = make(r, conversation(r))
+        system, turns = make(r, conversation(r, people))
     return system, [typed(r, t, typos=not re.search(r"[0-9:]|name", t.user)) for t in turns]
 
 
@@ -71,10 +75,11 @@ def as_row(system, turns):
     return {"system": system, "turns": flat}
 
 
-def from_rules(r, number):
+def from_rules(r, data, number):
+    people = rules_retold.sentences(data)
     seen = set()
     while len(seen) < number:
-        system, turns = dialogue(r)
+        system, turns = dialogue(r, people)
         row = as_row(system, turns)
         key = json.dumps(row)
         if turns and key not in seen:
@@ -122,7 +127,7 @@ def main():
         return show(out, o.show, o.seed)
     out.mkdir(parents=True, exist_ok=True)
     r = random.Random(o.seed)
-    sources = {"rules": from_rules(r, o.rules), "stories": from_stories(r, o.data, o.stories),
+    sources = {"rules": from_rules(r, o.data, o.rules), "stories": from_stories(r, o.data, o.stories),
                "glosses": from_glosses(r, o.data, o.wordnet, 6), **corpus.small_talk(o.data)}
     for name, rows in sources.items():
         rows = list(rows)

@@ -1,5 +1,5 @@
-"""Writes a checkpoint of train_story.py or train_chat.py as a Hugging Face folder, weights in
-BF16, with its loss plot."""
+"""Writes a checkpoint of train_story.py or train_chat.py as a Hugging Face folder with its loss plot. The weights are
+BF16; of a model that was trained with --in-4-bits, the matrices of the layers have 4 bits."""
 
 import argparse
 import json
@@ -10,10 +10,17 @@ import torch
 from safetensors.torch import save_file
 from tokenizers import Tokenizer
 
-from llama import Config
+from llama import GROUP, Config, packed
 
 STARTS = {"story": ("<|start_story|>", ["<|end_story|>"], None),
           "chat": ("<|im_start|>", ["<|im_end|>", "<|endoftext|>"], "<|endoftext|>")}
+
+# As compressed-tensors names what llama.packed() makes.
+IN_4_BITS = {
+    "quant_method": "compressed-tensors", "format": "pack-quantized", "quantization_status": "compressed",
+    "ignore": ["lm_head"],
+    "config_groups": {"group_0": {"targets": ["Linear"], "weights": {
+        "num_bits": 4, "type": "int", "symmetric": True, "strategy": "group", "group_size": GROUP}}}}
 
 
 def plot(log, path, tests):
@@ -51,19 +58,24 @@ def main():
     run, folder = Path(o.run), Path(o.folder)
     folder.mkdir(parents=True, exist_ok=True)
     s = torch.load(run / "checkpoint.pt", weights_only=False)
-    state = {k: v.to(torch.bfloat16).contiguous()
-             for k, v in s["average" if o.average else "model"].items()}
+    p = s["options"]
+    state = {}
+    for name, weight in s["average" if o.average else "model"].items():
+        if p["in_4_bits"] and name.endswith("_proj.weight"):
+            state |= packed(name, weight)
+        else:
+            state[name] = weight.to(torch.bfloat16).contiguous()
     save_file(state, folder / "model.safetensors", metadata={"format": "pt"})
     t = Tokenizer.from_file(str(run / "tokenizer.json"))
     start, ends, pad = STARTS[o.kind]
     ends = [t.token_to_id(x) for x in ends]
-    p = s["options"]
-    c = Config(t.get_vocab_size(), p["dim"], p["ffn"], p["layers"], p["heads"], p["kv_heads"],
-               p["context"])
+    c = Config(**p["config"])
     bos, pad = t.token_to_id(start), t.token_to_id(pad) if pad else None
     if o.kind == "chat":
         bos = t.token_to_id("<|endoftext|>")  # named because config.json has the field: unused
     config = c.to_hf(bos, ends[0], pad)
+    if p["in_4_bits"]:
+        config["quantization_config"] = IN_4_BITS
     (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
     generation = {"_from_model_config": True, "bos_token_id": bos,
                   "eos_token_id": ends if len(ends) > 1 else ends[0]}

@@ -121,14 +121,64 @@ class RmsNorm(nn.Module):
         return (f * self.weight).to(x.dtype)
 
 
+GROUP = 32  # inputs that share a scale in 4 bits
+
+
+def to_4_bits(weight):
+    """(integers -8 to 7, scales) of weight [outputs, inputs]: the number furthest from 0 of each group becomes -8,
+    the others the nearest integer times the scale, as in Q4_0. The scales are f16 numbers."""
+    groups = weight.unflatten(-1, (-1, GROUP))
+    furthest = groups.gather(-1, groups.abs().argmax(-1, keepdim=True))
+    scales = (furthest / -8).half().float()
+    integers = (groups / torch.where(scales == 0, 1, scales)).round().clamp(-8, 7)
+    return integers, scales
+
+
+def packed(name, weight):
+    """The tensors of a matrix in 4 bits as compressed-tensors stores it ("pack-quantized"): the integers + 8, eight in
+    a word of 32 bits, the first one lowest."""
+    integers, scales = to_4_bits(weight)
+    eights = (integers.flatten(-2).unflatten(-1, (-1, 8)).long() + 8) << (4 * torch.arange(8))
+    words = eights.sum(-1)
+    return {f"{name}_packed": torch.where(words >= 2**31, words - 2**32, words).int(),
+            f"{name}_scale": scales.squeeze(-1).half(), f"{name}_shape": torch.tensor(weight.shape)}
+
+
+def unpacked(state):
+    """`state` with a tensor of f32 numbers in place of the three that packed() makes."""
+    names = [name.removesuffix("_packed") for name in state if name.endswith("_packed")]
+    for name in names:
+        words, scales = state.pop(f"{name}_packed").long(), state.pop(f"{name}_scale").float()
+        integers = (words[..., None] >> (4 * torch.arange(8)) & 15) - 8
+        groups = integers.flatten(-2).unflatten(-1, (-1, GROUP))
+        state[name] = (groups * scales[..., None]).view(*state.pop(f"{name}_shape").tolist())
+    return state
+
+
+class Linear(nn.Linear):
+    """A matrix without bias. With in_4_bits its product uses numbers rounded to 4 bits; the gradient ignores that."""
+
+    in_4_bits = False
+
+    def __init__(self, inputs, outputs):
+        super().__init__(inputs, outputs, bias=False)
+
+    def forward(self, x):
+        if not self.in_4_bits:
+            return F.linear(x, self.weight)
+        integers, scales = to_4_bits(self.weight.detach())
+        rounding = (integers * scales).flatten(-2) - self.weight.detach()
+        return F.linear(x, self.weight + rounding)
+
+
 class Attention(nn.Module):
     def __init__(self, c):
         super().__init__()
         self.c = c
-        self.q_proj = nn.Linear(c.dim, c.heads * c.head_dim, bias=False)
-        self.k_proj = nn.Linear(c.dim, c.kv_heads * c.head_dim, bias=False)
-        self.v_proj = nn.Linear(c.dim, c.kv_heads * c.head_dim, bias=False)
-        self.o_proj = nn.Linear(c.heads * c.head_dim, c.dim, bias=False)
+        self.q_proj = Linear(c.dim, c.heads * c.head_dim)
+        self.k_proj = Linear(c.dim, c.kv_heads * c.head_dim)
+        self.v_proj = Linear(c.dim, c.kv_heads * c.head_dim)
+        self.o_proj = Linear(c.heads * c.head_dim, c.dim)
 
     def forward(self, x, cos, sin, cache=None, past=0):
         """cache: (k, v) [batch, kv_heads, context, head_dim], filled up to `past`."""
@@ -155,9 +205,9 @@ class Attention(nn.Module):
 class Mlp(nn.Module):
     def __init__(self, c):
         super().__init__()
-        self.gate_proj = nn.Linear(c.dim, c.ffn, bias=False)
-        self.up_proj = nn.Linear(c.dim, c.ffn, bias=False)
-        self.down_proj = nn.Linear(c.ffn, c.dim, bias=False)
+        self.gate_proj = Linear(c.dim, c.ffn)
+        self.up_proj = Linear(c.dim, c.ffn)
+        self.down_proj = Linear(c.ffn, c.dim)
 
     def forward(self, x):
         return self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))
@@ -265,11 +315,11 @@ def read_llama2c(path):
 
 
 def read_folder(folder):
-    """A Hugging Face folder: config.json and model.safetensors, in f32."""
+    """A Hugging Face folder, its numbers in f32: config.json and model.safetensors, in 4 bits or any float type."""
     from safetensors.torch import load_file
     folder = Path(folder)
     model = Llama(Config.from_hf(json.loads((folder / "config.json").read_text())))
-    state = {k: v.float() for k, v in load_file(folder / "model.safetensors").items()}
+    state = {k: v.float() for k, v in unpacked(load_file(folder / "model.safetensors")).items()}
     head = state.pop("lm_head.weight", None)
     if "model.embed_tokens.weight" not in state:
         state["model.embed_tokens.weight"] = head

@@ -5,6 +5,7 @@ import argparse
 import json
 import math
 import random
+import shutil
 from pathlib import Path
 
 import torch
@@ -12,7 +13,7 @@ from tokenizers import Tokenizer
 
 import tokenizer
 import trainer
-from llama import Config, Llama
+from llama import Config, Llama, read_folder
 
 START, END, TEXT_END = "<|im_start|>", "<|im_end|>", "<|endoftext|>"
 TEMPLATE = ("{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + "
@@ -22,7 +23,7 @@ TEMPLATE = ("{% for message in messages %}{{'<|im_start|>' + message['role'] + '
 # templates, more where people wrote them.
 SHARES = {"rules": (0.82, 0.1), "stories": (0.08, 0.1), "glosses": (0.02, 0.1),
           "persona": (0.06, 0.3), "taskmaster": (0.02, 0.3)}
-HELD_OUT = 100  # dialogues of each source
+HELD_OUT = 100  # examples of each source that the training is judged by
 
 
 def read_dialogues(folder):
@@ -49,6 +50,13 @@ def make_tokenizer(sources, out, size, context):
             "additional_special_tokens": [START, END], "chat_template": TEMPLATE,
             "model_max_length": context})
     return Tokenizer.from_file(str(path))
+
+
+def take_tokenizer(folder, out):
+    Path(out).mkdir(parents=True, exist_ok=True)
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(Path(folder) / name, Path(out) / name)
+    return Tokenizer.from_file(str(Path(out) / "tokenizer.json"))
 
 
 def chat_ml(t, turns, user_weight, system=None):
@@ -88,6 +96,7 @@ def main():
     trainer.add_arguments(a)
     a.add_argument("--out", default="build/train/chat")
     a.add_argument("--dialogues", default="build/train/dialogues", help="what dialogues.py has made")
+    a.add_argument("--init", help="folder of shrink.py: its weights, sizes and tokenizer replace the next seven options")
     a.add_argument("--vocab", type=int, default=6144)
     a.add_argument("--dim", type=int, default=256)
     a.add_argument("--ffn", type=int, default=704)
@@ -95,22 +104,28 @@ def main():
     a.add_argument("--heads", type=int, default=4)
     a.add_argument("--kv-heads", type=int, default=2)
     a.add_argument("--context", type=int, default=1024)
+    a.add_argument("--row", type=int, help="most tokens of an example, by default the context: short rows train faster")
     o = a.parse_args()
     torch.set_num_threads(o.threads)
     torch.manual_seed(o.seed)
     dialogues = read_dialogues(o.dialogues)
-    t = make_tokenizer(dialogues, o.out, o.vocab, o.context)
+    if o.init:
+        t = take_tokenizer(o.init, o.out)
+        model = read_folder(o.init).train()
+        o.context = model.c.context
+    else:
+        t = make_tokenizer(dialogues, o.out, o.vocab, o.context)
+        model = Llama(Config(t.get_vocab_size(), o.dim, o.ffn, o.layers, o.heads, o.kv_heads, o.context))
+    o.config = vars(model.c)
     sources, shares, test = [], [], {}
     for k, (name, (train, held_out)) in enumerate(dialogues.items()):
         share, user_weight = SHARES[name]
-        e = examples(t, train, user_weight, o.context)
+        e = examples(t, train, user_weight, o.row or o.context)
         print(f"{name}: {len(e)} examples, {len(e.ids) / 1e6:.2f} M tokens")
         sources.append(trainer.Shuffled(e, o.seed + k))
         shares.append(share)
         said = sum(len(text.encode()) + 1 for d in held_out for text in d["turns"][1::2])
         test[name] = examples(t, held_out, 0.0, o.context), said
-    model = Llama(Config(t.get_vocab_size(), o.dim, o.ffn, o.layers, o.heads, o.kv_heads,
-                         o.context))
     print(f"{sum(p.numel() for p in model.parameters()) / 1e6:.3f} M parameters", flush=True)
 
     @torch.no_grad()

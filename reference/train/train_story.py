@@ -70,6 +70,7 @@ def main():
         print(f"{len(s.examples)} stories, {len(s.examples.ids) / 1e6:.1f} M tokens")
     model = Llama(Config(t.get_vocab_size(), o.dim, o.ffn, o.layers, o.heads, o.kv_heads,
                          o.context))
+    o.config = vars(model.c)
     print(f"{sum(p.numel() for p in model.parameters()) / 1e6:.3f} M parameters", flush=True)
 
     def evaluate(m):

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+from llama import Linear
 from muon import Optimizer
 
 
@@ -108,6 +109,7 @@ def add_arguments(a):
     a.add_argument("--threads", type=int, default=1)
     a.add_argument("--save-every", type=int, default=150, help="steps")
     a.add_argument("--show-every", type=int, default=300, help="steps between evaluations")
+    a.add_argument("--in-4-bits", action="store_true", help="the decay rounds the layers' matrices to 4 bits")
     a.add_argument("--no-compile", action="store_true")
 
 
@@ -156,8 +158,11 @@ def run(model, mixture, o, evaluate, shares=None):
     while done["step"] < o.steps:
         start, step = time.time(), done["step"]
         scale = schedule(step, o)
+        decaying = scale < 1 and step > o.warmup
         if shares:
-            mixture.set_shares(shares(scale < 1 and step > o.warmup))
+            mixture.set_shares(shares(decaying))
+        if decaying and o.in_4_bits:
+            Linear.in_4_bits = True
         examples = mixture.take(o.batch)
         weight = float(sum(w[1:].sum() for _, w in examples))
         total = 0.0

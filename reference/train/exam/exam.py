@@ -123,8 +123,8 @@ def one_word(speaker):
             for q, (answer, _) in zip(asked, speaker.answer_all(talks, MAX_TOKENS))]
 
 
-def held_out(data, count=100):
-    """As corpus.dialogues() holds them out."""
+def held_out(data, count=corpus.HELD_OUT_TALKS):
+    """The dialogues that corpus.persona() and corpus.taskmaster() leave out."""
     found = []
     for name in "synthetic_persona_chat", "taskmaster4":
         talks = [[corpus.tidy(t) for t in turns if t.strip()]
