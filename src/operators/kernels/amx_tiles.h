@@ -45,6 +45,17 @@ struct alignas(64) TileShapes {
   }
 };
 
+// GCC's intrinsics do not tell the compiler which memory they read. This does: what was written
+// there is written before the next of them.
+STAGECRAFT_INLINE void finish_writes(const void* memory) {
+  asm volatile("" : : "r"(memory) : "memory");
+}
+
+STAGECRAFT_INLINE void set_tiles(const TileShapes& shapes) {
+  finish_writes(&shapes);
+  _tile_loadconfig(&shapes);
+}
+
 // The next panel's bytes are prefetched evenly while this one is multiplied, as fetch() does it.
 struct Ahead {
   const std::byte* at;
@@ -58,9 +69,8 @@ struct Ahead {
 
 // ---- bf16 ---------------------------------------------------------------------------------------
 
-constexpr std::size_t kBf16Inputs = kAmxRowBytes / 2;  // of a tile
-constexpr std::size_t kBf16PairBytes =
-    4 * kPanelOutputs;  // a panel's row: two inputs of 32 outputs
+constexpr std::size_t kBf16Inputs = kAmxRowBytes / 2;      // of a tile
+constexpr std::size_t kBf16PairBytes = 4 * kPanelOutputs;  // of a panel: two inputs
 
 // Up to 32 rows times a panel. The inputs behind the last whole tile come from `a` and `b`, where
 // zeros stand behind them.
@@ -140,13 +150,14 @@ void tile_amx_bf16(const TileArgs& t, std::size_t n) {
       for (const int tile : {0, 1, 4}) TileShapes::set(shapes, tile, rows0, kAmxRowBytes);
       for (const int tile : {2, 3, 5}) TileShapes::set(shapes, tile, rows1, kAmxRowBytes);
       for (const int tile : {6, 7}) TileShapes::set(shapes, tile, kAmxRows, kAmxRowBytes);
-      _tile_loadconfig(&shapes);
+      set_tiles(shapes);
       set_rows = rows;
     }
     for (std::size_t r = 0; whole < t.inputs && r < rows; ++r) {
       const auto* row = static_cast<const std::uint16_t*>(t.rows) + (first + r) * t.row_stride;
       std::memcpy(rest.a[r], row + whole, 2 * (t.inputs - whole));
     }
+    finish_writes(&rest);
     if (rows1 != 0) {
       tile_amx_rows<true>(t, first, rows, ahead, rest);
     } else {
@@ -271,7 +282,7 @@ void tile_amx_blocks(const TileArgs& t, std::size_t n) {
   for (const int tile : {0, 1}) TileShapes::set(shapes, tile, kAmxRows, kAmxRowBytes);
   for (const int tile : {4, 5}) TileShapes::set(shapes, tile, kAmxRows, kQuantBlock);
   for (const int tile : {6, 7}) TileShapes::set(shapes, tile, kQuantBlock / 4, kAmxRowBytes);
-  _tile_loadconfig(&shapes);
+  set_tiles(shapes);
   alignas(64) float sums[kAmxMostRows][kPanelOutputs];
   std::memset(sums, 0, n * sizeof sums[0]);
   Blocks blocks;
@@ -281,6 +292,7 @@ void tile_amx_blocks(const TileArgs& t, std::size_t n) {
   for (std::size_t b = 0; b < n_blocks; b += Blocks::kMost) {
     const std::size_t some = std::min(Blocks::kMost, n_blocks - b);
     for (std::size_t i = 0; i < some; ++i) at = take_apart<kKind>(at, i, blocks);
+    finish_writes(&blocks);
     for (std::size_t row = 0; row < n; row += kAmxRows) {
       if (row / kAmxRows < some) Ahead::fetch(ahead);
       for (std::size_t output = 0; output < kPanelOutputs; output += kAmxOutputs) {
@@ -333,7 +345,7 @@ void tile_amx_bytes(const TileArgs& t, std::size_t n) {
 double peak_amx_bf16(std::size_t rounds, float* sink) {
   TileShapes shapes;
   for (int tile = 0; tile < 8; ++tile) TileShapes::set(shapes, tile, kAmxRows, kAmxRowBytes);
-  _tile_loadconfig(&shapes);
+  set_tiles(shapes);
   const std::size_t turns = rounds / 16;  // one instruction does as much as 16 of dot_bf16
   for (std::size_t i = 0; i < turns; ++i) {
     _tile_dpbf16ps(0, 4, 6);
