@@ -150,7 +150,7 @@ class Bench {
     results_.push_back({{"model", path_.string()},
                         {"isa", kernels().name},
                         {"backend", backend_name(engine_)},
-                        {"kv_type", flags_.kv_type},
+                        {"kv_type", flags_.kv_type_name()},
                         {"threads", n_threads},
                         {"prompt", prompt},
                         {"generate", generate},
@@ -199,7 +199,7 @@ void run_bench(const BenchFlags& flags) {
   const std::size_t all = flags.thread_count();
   Engine engine = flags.open_engine(model);
   fmt::print("{}: backend {}, kernels {}, keys and values {}; the median of {}\n", model.name(),
-             backend_name(engine), kernels().name, flags.kv_type, flags.repetitions);
+             backend_name(engine), kernels().name, flags.kv_type_name(), flags.repetitions);
   Bench bench(flags, model.path(), engine);
   for (const std::size_t n : flags.thread_counts.empty() ? std::vector{all} : flags.thread_counts) {
     bench.run(n);

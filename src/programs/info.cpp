@@ -378,8 +378,8 @@ void print_memory(const Checkpoint& checkpoint, const Plan& plan, std::size_t co
   const auto cached = [&](KvType type) {
     return sequence_bytes(plan, {.kv_type = type}, context).cache;
   };
-  const double cache = cached(KvType::F32);
-  const double session = session_bytes(plan, {}, context);
+  const double cache = cached(KvType::F16);
+  const double session = session_bytes(plan, {.kv_type = KvType::F16}, context);
   const auto line = [](std::string_view what, double bytes, const std::string& note) {
     fmt::print("  {:<15} {:>10}{}\n", what, bytes_text(bytes), note);
   };
@@ -395,9 +395,9 @@ void print_memory(const Checkpoint& checkpoint, const Plan& plan, std::size_t co
     line("while it opens", copied, "  copies: what the file has in another order or in parts");
   }
   line("KV cache", cache,
-       fmt::format("  {} per token; {} with --kv-type f16, {} with q8_0",
+       fmt::format("  {} per token; {} with --kv-type f32, {} with q8_0",
                    bytes_text(cache / static_cast<double>(context)),
-                   bytes_text(cached(KvType::F16)), bytes_text(cached(KvType::Q8_0))));
+                   bytes_text(cached(KvType::F32)), bytes_text(cached(KvType::Q8_0))));
   line("workspace", session - cache, "");
   line("in all", packed + tables + session, "");
 }

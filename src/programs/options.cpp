@@ -110,9 +110,9 @@ void GenerationFlags::add_layers_to(CLI::App& command) {
   command
       .add_option(
           "--kv-type", kv_type,
-          "How keys and values are kept: f32, f16 (half the memory) or q8_0 (less than a third)")
+          "How keys and values are kept: f32, f16 (half the memory) or q8_0 (less than a third); "
+          "default: f16, and f32 with --textbook")
       ->check(one_of({"f32", "f16", "q8_0"}))
-      ->capture_default_str()
       ->type_name("TYPE");
 }
 
@@ -195,16 +195,21 @@ BackendKind backend_kind(const std::string& name) {
 
 }  // namespace
 
+std::string GenerationFlags::kv_type_name() const {
+  if (!kv_type.empty()) return kv_type;
+  return backend == "textbook" || students_code != nullptr ? "f32" : "f16";
+}
+
 Engine GenerationFlags::open_engine(const ModelSource& source) const {
   EngineOptions options{backend_kind(backend), thread_count(), KvType::F32};
   if (students_code != nullptr) options.backend = BackendKind::Textbook;
-  if (options.backend == BackendKind::Textbook && kv_type != "f32") {
+  if (options.backend == BackendKind::Textbook && !kv_type.empty() && kv_type != "f32") {
     throw Error(
         "--kv-type: expected f32, as the layers of the course keep keys and values, found {}",
         kv_type);
   }
-  if (kv_type == "f16") options.kv_type = KvType::F16;
-  if (kv_type == "q8_0") options.kv_type = KvType::Q8_0;
+  if (kv_type_name() == "f16") options.kv_type = KvType::F16;
+  if (kv_type_name() == "q8_0") options.kv_type = KvType::Q8_0;
   Engine engine = Engine::open(source, options);
   tell_students_code(engine.plan().vocab_size);
   return engine;

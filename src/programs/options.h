@@ -24,7 +24,7 @@ struct GenerationFlags {
   std::size_t max_tokens = 0;   // 0: the command's own default
   std::size_t threads = 0;      // 0: one for each core
   std::string backend = "cpu";  // or textbook, cuda, cuda-emulator
-  std::string kv_type = "f32";
+  std::string kv_type;          // empty: f16, and f32 in the layers of the course
   float temperature = 0.8f;
   std::size_t top_k = 40;
   float top_p = 0.95f;
@@ -35,6 +35,9 @@ struct GenerationFlags {
   std::string json_schema;
   std::uint64_t seed = 0;
   CLI::Option* seed_option = nullptr;
+
+  // How keys and values are kept, where nothing else was asked for.
+  std::string kv_type_name() const;
 
   void add_to(CLI::App& command);
   void add_model_to(CLI::App& command);    // --model and --tokenizer alone

@@ -44,9 +44,9 @@ tokenizer
 
 memory at a context of 100 tokens
   weights           69.89 KB  in panels; the file's own pages are let go of
-  KV cache          81.92 KB  0.82 KB per token; 40.96 KB with --kv-type f16, 35.84 KB with q8_0
+  KV cache          40.96 KB  0.41 KB per token; 81.92 KB with --kv-type f32, 35.84 KB with q8_0
   workspace         93.95 KB
-  in all           245.76 KB
+  in all           204.80 KB
 
 work for token 100 of a text
   linear layers    22.99 KFLOP  a product and a sum per weight
