@@ -195,15 +195,19 @@ BackendKind backend_kind(const std::string& name) {
 
 }  // namespace
 
+bool GenerationFlags::runs_course_layers() const {
+  return backend == "textbook" || students_code != nullptr;
+}
+
 std::string GenerationFlags::kv_type_name() const {
   if (!kv_type.empty()) return kv_type;
-  return backend == "textbook" || students_code != nullptr ? "f32" : "f16";
+  return runs_course_layers() ? "f32" : "f16";
 }
 
 Engine GenerationFlags::open_engine(const ModelSource& source) const {
   EngineOptions options{backend_kind(backend), thread_count(), KvType::F32};
-  if (students_code != nullptr) options.backend = BackendKind::Textbook;
-  if (options.backend == BackendKind::Textbook && !kv_type.empty() && kv_type != "f32") {
+  if (runs_course_layers()) options.backend = BackendKind::Textbook;
+  if (runs_course_layers() && kv_type_name() != "f32") {
     throw Error(
         "--kv-type: expected f32, as the layers of the course keep keys and values, found {}",
         kv_type);

@@ -36,7 +36,9 @@ struct GenerationFlags {
   std::uint64_t seed = 0;
   CLI::Option* seed_option = nullptr;
 
-  // How keys and values are kept, where nothing else was asked for.
+  // Whether the layers of the course run: with --textbook, or with a student's code.
+  bool runs_course_layers() const;
+  // --kv-type, or the default.
   std::string kv_type_name() const;
 
   void add_to(CLI::App& command);

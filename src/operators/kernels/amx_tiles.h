@@ -31,7 +31,7 @@ namespace {
 constexpr std::size_t kAmxRows = 16;      // of a tile
 constexpr std::size_t kAmxRowBytes = 64;  // of a row of a tile
 constexpr std::size_t kAmxOutputs = 16;   // of a tile of weights
-constexpr std::size_t kAmxMostRows = 96;  // of one call: the setting of the tiles costs 160 cycles
+constexpr std::size_t kAmxMostRows = 96;  // of one call: setting the tiles takes 160 cycles
 
 // What LDTILECFG reads: the rows, and the bytes of a row, of each register.
 struct alignas(64) TileShapes {
@@ -45,8 +45,8 @@ struct alignas(64) TileShapes {
   }
 };
 
-// GCC's intrinsics do not tell the compiler which memory they read. This does: what was written
-// there is written before the next of them.
+// GCC's intrinsics do not tell the compiler which memory they read. After this call, all writes to
+// `memory` are done before the next intrinsic.
 STAGECRAFT_INLINE void finish_writes(const void* memory) {
   asm volatile("" : : "r"(memory) : "memory");
 }
@@ -72,8 +72,8 @@ struct Ahead {
 constexpr std::size_t kBf16Inputs = kAmxRowBytes / 2;      // of a tile
 constexpr std::size_t kBf16PairBytes = 4 * kPanelOutputs;  // of a panel: two inputs
 
-// Up to 32 rows times a panel. The inputs behind the last whole tile come from `a` and `b`, where
-// zeros stand behind them.
+// The inputs after the last whole tile, of up to 32 rows (a) and of the panel (b). Zeros fill the
+// rest of the tile.
 struct Bf16Rest {
   alignas(64) std::uint16_t a[2 * kAmxRows][kBf16Inputs];
   alignas(64) std::byte b[kBf16Inputs / 2][kBf16PairBytes];

@@ -51,12 +51,12 @@ bool has_cpuid_bit(unsigned leaf, unsigned subleaf, char pick, unsigned bit) {
   return ((pick == 'a' ? eax : pick == 'c' ? ecx : edx) >> bit & 1) != 0;
 }
 
-// Linux gives a process the registers of AMX when it asks for them, and threads that start later
-// have them, too. Elsewhere nobody is known to give them.
+// On Linux, a process must ask for the registers of AMX. Threads that start later have them, too.
+// No other system is known to give them.
 bool may_use_amx() {
 #if defined(__linux__)
-  constexpr long kAskForFeature = 0x1023,
-                 kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  constexpr long kAskForFeature = 0x1023;  // ARCH_REQ_XCOMP_PERM
+  constexpr long kTileData = 18;           // XFEATURE_XTILEDATA
   static const bool may = ::syscall(SYS_arch_prctl, kAskForFeature, kTileData) == 0;
   return may;
 #else
@@ -107,9 +107,9 @@ bool can_run(std::string_view features) {
   return true;
 }
 
-// Is it known that the table before this one is faster here? An Intel Xeon of family 6 model 167
-// multiplies 124 Gop/s by vdpbf16ps on a core, 245 by f32's multiply-adds after a shift; on AMD's
-// Zen 4 and Zen 5 vdpbf16ps is twice as fast as those (docs/performance.md).
+// Whether the table before this one is known to be faster here. On a core of an Intel Xeon (family
+// 6, model 167) the bf16 kernel reaches 123 Gop/s with vdpbf16ps, and 199 with a shift to f32 and
+// multiply-adds. On AMD's Zen 4 and Zen 5, vdpbf16ps is twice as fast as f32 (docs/kernels.md).
 bool slower_here([[maybe_unused]] const Kernels& table) {
 #if defined(__x86_64__)
   return std::string_view(table.name) == "avx512_bf16" && __builtin_cpu_is("intel") != 0;
