@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "operators/kernels/matmul_tiles.h"
+#include "operators/k_quant_block.h"
+#include "operators/kernels/k_quant_tiles.h"
 
 // Products by AMX (Intel 64 Architectures Software Developer's Manual, volume 1, chapter 18). A
 // processor with AMX has eight registers of 16 rows of 64 bytes, and one instruction multiplies two
@@ -169,51 +170,175 @@ void tile_amx_bf16(const TileArgs& t, std::size_t n) {
 
 // ---- bytes --------------------------------------------------------------------------------------
 
-// Bytes have a scale per 32 inputs, so a tile of 32 bytes per row is one block. Its sums are exact:
-// the bits are those of dot_q8 and dot_small, which multiply the rows that do not fill a tile.
+// Bytes have a scale per 32 inputs (Q6_K: per 16), so a tile of that many bytes per row is one
+// block. Its sums are exact: the bits are those of dot_q8 and dot_small, which multiply the rows
+// that do not fill a tile.
 //
-// Some blocks of a panel, taken apart once for all rows of a call.
+// Up to 256 inputs of a panel, taken apart once for all rows of a call.
+template <std::size_t kInputs>
 struct Blocks {
-  static constexpr std::size_t kMost = 8;
-  alignas(64) std::int8_t weights[kMost][kQuantBlock / 4][kPanelOutputs][4];
+  static constexpr std::size_t kMost = kKBlock / kInputs;
+  alignas(64) std::int8_t weights[kMost][kInputs / 4][kPanelOutputs][4];
   alignas(64) float scales[kMost][kPanelOutputs];
-  alignas(64) float minima[kMost][kPanelOutputs];
+  alignas(64) float minima[kMost][kPanelOutputs];  // what is added per sum of a row's block
 };
 
-// Of a panel's block: of its weights, and of all.
-template <Quants kKind>
-constexpr std::size_t kQuantBytes = kPanelOutputs* kQuantBlock / (kKind == Quants::Q8 ? 1 : 2);
-template <Quants kKind>
-constexpr std::size_t kBlockBytes =
-    kQuantBytes<kKind> + sizeof(std::uint16_t) * kPanelOutputs*(kKind == Quants::Q4_1 ? 2 : 1);
+// A layout of panels has kInputs of a block, kMinima (whether it has any), kBytes of a panel per
+// 256 inputs, and take_apart(at, n, blocks): the next n blocks, to `blocks`. It returns where the
+// next begins.
 
-// Q8, Q4 and Q4_1, see tile_bytes: takes the block at `at` apart, and returns where the next
-// begins.
-template <Quants kKind>
-STAGECRAFT_INLINE const std::byte* take_apart(const std::byte* at, std::size_t b, Blocks& blocks) {
-  std::byte* const to = reinterpret_cast<std::byte*>(blocks.weights[b]);
-  for (std::size_t i = 0; i < kQuantBytes<kKind>; i += sizeof(Ints)) {
-    const Ints quants = load_ints(at + i);
-    if constexpr (kKind == Quants::Q8) {
-      const Ints weights = quants ^ (Ints)(Words{} + 0x80808080u);
-      std::memcpy(to + i, &weights, sizeof weights);
-    } else {
-      const __m512i bias = _mm512_set1_epi8(kKind == Quants::Q4 ? 8 : 0);
-      const Ints low = quants & 0x0f0f0f0f, high = (quants >> 4) & 0x0f0f0f0f;
-      _mm512_store_si512(to + i, _mm512_sub_epi8((__m512i)low, bias));
-      _mm512_store_si512(to + kQuantBytes<kKind> + i, _mm512_sub_epi8((__m512i)high, bias));
-    }
-  }
-  at += kQuantBytes<kKind>;
-  for (std::size_t v = 0; v < kVecs; ++v) {
-    const auto* halves = reinterpret_cast<const std::uint16_t*>(at) + v * kLanes;
-    store(&blocks.scales[b][v * kLanes], load_f16(halves));
-    if constexpr (kKind == Quants::Q4_1) {
-      store(&blocks.minima[b][v * kLanes], load_f16(halves + kPanelOutputs));
-    }
-  }
-  return at + kBlockBytes<kKind> - kQuantBytes<kKind>;
+// weights: kLanes words of four bytes, `bias` taken off each.
+STAGECRAFT_INLINE void put(void* to, Ints weights, int bias) {
+  _mm512_store_si512(to, _mm512_sub_epi8((__m512i)weights, _mm512_set1_epi8((char)bias)));
 }
+
+// Q8, Q4 and Q4_1, see tile_bytes.
+template <Quants kKind>
+struct Layout {
+  static constexpr std::size_t kInputs = kQuantBlock;
+  static constexpr bool kMinima = kKind == Quants::Q4_1;
+  static constexpr std::size_t kWeightBytes =
+      kPanelOutputs * kQuantBlock / (kKind == Quants::Q8 ? 1 : 2);
+  static constexpr std::size_t kHalves = sizeof(std::uint16_t) * kPanelOutputs * (kMinima ? 2 : 1);
+  static constexpr std::size_t kBytes = kKBlock / kQuantBlock * (kWeightBytes + kHalves);
+
+  STAGECRAFT_INLINE const std::byte* take_apart(const std::byte* at, std::size_t n,
+                                                Blocks<kInputs>& blocks) {
+    for (std::size_t b = 0; b < n; ++b) {
+      auto* const to = reinterpret_cast<std::byte*>(blocks.weights[b]);
+      for (std::size_t i = 0; i < kWeightBytes; i += sizeof(Ints)) {
+        const Ints quants = load_ints(at + i);
+        if constexpr (kKind == Quants::Q8) {
+          put(to + i, quants, kByteBias);
+        } else {
+          put(to + i, quants & 0x0f0f0f0f, kMinima ? 0 : 8);
+          put(to + kWeightBytes + i, (quants >> 4) & 0x0f0f0f0f, kMinima ? 0 : 8);
+        }
+      }
+      at += kWeightBytes;
+      for (std::size_t v = 0; v < kVecs; ++v) {
+        const auto* halves = reinterpret_cast<const std::uint16_t*>(at) + v * kLanes;
+        store(&blocks.scales[b][v * kLanes], load_f16(halves));
+        if constexpr (kMinima)
+          store(&blocks.minima[b][v * kLanes], load_f16(halves + kPanelOutputs));
+      }
+      at += kHalves;
+    }
+    return at;
+  }
+};
+
+// Q4_K and Q5_K, see k_quant_panel.h: 256 inputs at a time.
+template <bool kFifthBit>
+struct LayoutOfMinima {
+  static constexpr std::size_t kInputs = kQuantBlock;
+  static constexpr bool kMinima = true;
+  static constexpr std::size_t kBlockBytes = kKNibbles + (kFifthBit ? kKBits : 0);
+  static constexpr std::size_t kBytes = 2 * kKHalves + 4 * (kKSixes + 2 * kBlockBytes);
+
+  STAGECRAFT_INLINE const std::byte* take_apart(const std::byte* at, std::size_t n,
+                                                Blocks<kInputs>& blocks) {
+    ScalesAndMinima<kVecs> numbers;
+    ScalesAndMinima<kVecs>::read(at, at + 2 * kKHalves, kKSixes + 2 * kBlockBytes, numbers);
+    at += 2 * kKHalves;
+    for (std::size_t b = 0; b < n; ++b) {
+      if (b % 2 == 0) at += kKSixes;
+      for (std::size_t v = 0; v < kVecs; ++v) {
+        const std::size_t lane = v * kLanes;
+        store(&blocks.scales[b][lane], load(&numbers.scale[b][lane]));
+        store(&blocks.minima[b][lane], -load(&numbers.minimum[b][lane]));
+        for (int group = 0; group < 4; ++group) {
+          const Ints nibbles = load_ints(at + 4 * (kPanelOutputs * group + lane));
+          Ints low = nibbles & 0x0f0f0f0f, high = (nibbles >> 4) & 0x0f0f0f0f;
+          if constexpr (kFifthBit) {
+            const Ints fifth = load_ints(at + kKNibbles + 4 * lane);
+            low |= (fifth << (4 - group)) & 0x10101010;
+            high |= (fifth >> group) & 0x10101010;
+          }
+          put(blocks.weights[b][group][lane], low, 0);
+          put(blocks.weights[b][4 + group][lane], high, 0);
+        }
+      }
+      at += kBlockBytes;
+    }
+    return at;
+  }
+};
+
+template <>
+struct Layout<Quants::Q4_K> : LayoutOfMinima<false> {};
+template <>
+struct Layout<Quants::Q5_K> : LayoutOfMinima<true> {};
+
+template <>
+struct Layout<Quants::Q6_K> {
+  static constexpr std::size_t kInputs = kQuantBlock / 2;
+  static constexpr bool kMinima = false;
+  static constexpr std::size_t kBytes = kKHalves + 8 * (2 * kPanelOutputs + kKNibbles + 2 * kKBits);
+
+  STAGECRAFT_INLINE const std::byte* take_apart(const std::byte* at, std::size_t n,
+                                                Blocks<kInputs>& blocks) {
+    const auto* const d = reinterpret_cast<const std::uint16_t*>(at);
+    at += kKHalves;
+    for (std::size_t b = 0; b < n; b += 2) {
+      const std::byte* const scales = at;
+      at += 2 * kPanelOutputs;
+      for (std::size_t v = 0; v < kVecs; ++v) {
+        const std::size_t lane = v * kLanes;
+        for (std::size_t half = 0; half < 2; ++half) {
+          const Vec scale = load_i8(scales + kPanelOutputs * half + lane);
+          store(&blocks.scales[b + half][lane], load_f16(d + lane) * scale);
+          const Ints high = load_ints(at + kKNibbles + kKBits * half + 4 * lane);
+          for (int group = 0; group < 4; ++group) {
+            const Ints nibbles = load_ints(at + 4 * (kPanelOutputs * group + lane));
+            Ints weight = (half == 0 ? nibbles : nibbles >> 4) & 0x0f0f0f0f;
+            weight |= (group < 3 ? high << (4 - 2 * group) : high >> 2) & 0x30303030;
+            put(blocks.weights[b + half][group][lane], weight, 32);
+          }
+        }
+      }
+      at += kKNibbles + 2 * kKBits;
+    }
+    return at;
+  }
+};
+
+template <>
+struct Layout<Quants::IQ4_XS> {
+  static constexpr std::size_t kInputs = kQuantBlock;
+  static constexpr bool kMinima = false;
+  static constexpr std::size_t kBytes = kKHalves + 2 * (kKSixes + 4 * kKNibbles);
+
+  STAGECRAFT_INLINE const std::byte* take_apart(const std::byte* at, std::size_t n,
+                                                Blocks<kInputs>& blocks) {
+    const auto* const d = reinterpret_cast<const std::uint16_t*>(at);
+    at += kKHalves;
+    for (std::size_t b = 0; b < n; ++b) {
+      if (b % 4 == 0) {
+        for (std::size_t v = 0; v < kVecs; ++v) {
+          const std::size_t lane = v * kLanes;
+          const auto [number] = FourNumbers::read(at + lane);
+          for (std::size_t i = 0; i < 4; ++i) {
+            store(&blocks.scales[b + i][lane], load_f16(d + lane) * to_float(number[i] - 32));
+          }
+        }
+        at += kKSixes;
+      }
+      for (std::size_t group = 0; group < 4; ++group) {
+        for (std::size_t v = 0; v < kVecs; ++v) {
+          const std::size_t lane = v * kLanes;
+          const Ints nibbles = load_ints(at + 4 * (kPanelOutputs * group + lane));
+          const Ints low = look_up(kNonlinearBytes, nibbles & 0x0f0f0f0f);
+          const Ints high = look_up(kNonlinearBytes, (nibbles >> 4) & 0x0f0f0f0f);
+          put(blocks.weights[b][group][lane], low, kByteBias);
+          put(blocks.weights[b][4 + group][lane], high, kByteBias);
+        }
+      }
+      at += kKNibbles;
+    }
+    return at;
+  }
+};
 
 // dots = 16 rows of a block times the weights of 16 outputs. A macro, because the numbers of the
 // registers must be literal.
@@ -226,48 +351,71 @@ STAGECRAFT_INLINE const std::byte* take_apart(const std::byte* at, std::size_t b
     _tile_stored(c, dots, kAmxRowBytes);                          \
   } while (false)
 
-// acc[r] += dots[r] times both scales, and the minima times the sum of the row's block.
+// Of 16 rows and up to 256 of their inputs: the scale of block b of row r is scales[r * stride +
+// b]; with minima, sums[r][b] is the sum of the block, which a minimum is multiplied with.
 template <bool kMinima>
-STAGECRAFT_INLINE void add_dots(const TileArgs& t, const Blocks& blocks, std::size_t i,
-                                std::size_t output, std::size_t row, std::size_t b,
+struct RowNumbers {
+  const float* scales;
+  std::size_t stride;
+  float sums[kAmxRows][kKBlock / kQuantBlock];
+
+  STAGECRAFT_INLINE void read(const TileArgs& t, std::size_t row, std::size_t first,
+                              std::size_t n_blocks, RowNumbers& numbers) {
+    const std::size_t at = row * t.block_stride + first;
+    numbers.scales = t.scales + at;
+    numbers.stride = t.block_stride;
+    for (std::size_t r = 0; kMinima && r < kAmxRows; ++r) {
+      for (std::size_t b = 0; b < n_blocks; ++b) {
+        const std::size_t i = at + r * t.block_stride + b;
+        numbers.sums[r][b] = t.scales[i] * static_cast<float>(t.sums[i].all);
+      }
+    }
+  }
+};
+
+// acc[r] += dots[r] times both scales, and the minima times the sum of the row's block: for block i
+// of `blocks`.
+template <Quants kKind>
+STAGECRAFT_INLINE void add_dots(const Blocks<Layout<kKind>::kInputs>& blocks,
+                                const RowNumbers<Layout<kKind>::kMinima>& rows, std::size_t i,
+                                std::size_t output,
                                 const std::int32_t (&dots)[kAmxRows][kAmxOutputs],
                                 Vec (&acc)[kAmxRows]) {
   const Vec d = load(&blocks.scales[i][output]);
+  const std::size_t b = i * Layout<kKind>::kInputs / kQuantBlock;
   STAGECRAFT_UNROLL
   for (std::size_t r = 0; r < kAmxRows; ++r) {
-    const std::size_t at = (row + r) * t.block_stride + b;
-    acc[r] = fma(to_float(load_ints(dots[r])), d * broadcast(t.scales[at]), acc[r]);
-    if constexpr (kMinima) {
-      const float sum = t.scales[at] * static_cast<float>(t.sums[at].all);
-      acc[r] = fma(load(&blocks.minima[i][output]), broadcast(sum), acc[r]);
+    acc[r] =
+        fma(to_float(load_ints(dots[r])), d * broadcast(rows.scales[r * rows.stride + b]), acc[r]);
+    if constexpr (Layout<kKind>::kMinima) {
+      acc[r] = fma(load(&blocks.minima[i][output]), broadcast(rows.sums[r][b]), acc[r]);
     }
   }
 }
 
-// sums += 16 rows from `row` on times 16 outputs from `output` on, for the n blocks that are taken
-// apart; the first of them is block `first` of the rows. sums: [16][32].
-template <bool kMinima>
-STAGECRAFT_INLINE void add_blocks(const TileArgs& t, const Blocks& blocks, std::size_t row,
-                                  std::size_t output, std::size_t first, std::size_t n,
-                                  float* sums) {
+// sums += 16 rows, from input `a` on, times 16 outputs from `output` on, for the n blocks that are
+// taken apart. sums: [16][32].
+template <Quants kKind>
+STAGECRAFT_INLINE void add_blocks(const std::int8_t* a, std::size_t row_stride,
+                                  const RowNumbers<Layout<kKind>::kMinima>& rows,
+                                  const Blocks<Layout<kKind>::kInputs>& blocks, std::size_t output,
+                                  std::size_t n, float* sums) {
+  constexpr std::size_t kInputs = Layout<kKind>::kInputs;
   alignas(64) std::int32_t dots[2][kAmxRows][kAmxOutputs];
-  const auto* a =
-      static_cast<const std::int8_t*>(t.rows) + row * t.row_stride + first * kQuantBlock;
   Vec acc[kAmxRows];
   STAGECRAFT_UNROLL
   for (std::size_t r = 0; r < kAmxRows; ++r) acc[r] = load(sums + r * kPanelOutputs);
   // While the products of a block are added, those of the next are on their way.
   for (std::size_t i = 0; i <= n; i += 2) {
     if (i < n) {
-      STAGECRAFT_DOTS(0, 4, 6, a + i * kQuantBlock, t.row_stride, blocks.weights[i][0][output],
-                      dots[0]);
+      STAGECRAFT_DOTS(0, 4, 6, a + i * kInputs, row_stride, blocks.weights[i][0][output], dots[0]);
     }
-    if (i > 0) add_dots<kMinima>(t, blocks, i - 1, output, row, first + i - 1, dots[1], acc);
+    if (i > 0) add_dots<kKind>(blocks, rows, i - 1, output, dots[1], acc);
     if (i + 1 < n) {
-      STAGECRAFT_DOTS(1, 5, 7, a + (i + 1) * kQuantBlock, t.row_stride,
-                      blocks.weights[i + 1][0][output], dots[1]);
+      STAGECRAFT_DOTS(1, 5, 7, a + (i + 1) * kInputs, row_stride, blocks.weights[i + 1][0][output],
+                      dots[1]);
     }
-    if (i < n) add_dots<kMinima>(t, blocks, i, output, row, first + i, dots[0], acc);
+    if (i < n) add_dots<kKind>(blocks, rows, i, output, dots[0], acc);
     if (i + 1 == n) break;
   }
   STAGECRAFT_UNROLL
@@ -278,25 +426,29 @@ STAGECRAFT_INLINE void add_blocks(const TileArgs& t, const Blocks& blocks, std::
 // A whole number of 16 rows.
 template <Quants kKind>
 void tile_amx_blocks(const TileArgs& t, std::size_t n) {
+  constexpr std::size_t kInputs = Layout<kKind>::kInputs;
   TileShapes shapes;
   for (const int tile : {0, 1}) TileShapes::set(shapes, tile, kAmxRows, kAmxRowBytes);
-  for (const int tile : {4, 5}) TileShapes::set(shapes, tile, kAmxRows, kQuantBlock);
-  for (const int tile : {6, 7}) TileShapes::set(shapes, tile, kQuantBlock / 4, kAmxRowBytes);
+  for (const int tile : {4, 5}) TileShapes::set(shapes, tile, kAmxRows, kInputs);
+  for (const int tile : {6, 7}) TileShapes::set(shapes, tile, kInputs / 4, kAmxRowBytes);
   set_tiles(shapes);
   alignas(64) float sums[kAmxMostRows][kPanelOutputs];
   std::memset(sums, 0, n * sizeof sums[0]);
-  Blocks blocks;
-  const std::size_t n_blocks = t.inputs / kQuantBlock;
+  Blocks<kInputs> blocks;
   const std::byte* at = t.panel;
   Ahead ahead{t.ahead, t.ahead_step * kQuantBlock};
-  for (std::size_t b = 0; b < n_blocks; b += Blocks::kMost) {
-    const std::size_t some = std::min(Blocks::kMost, n_blocks - b);
-    for (std::size_t i = 0; i < some; ++i) at = take_apart<kKind>(at, i, blocks);
-    finish_writes(&blocks);
+  for (std::size_t first = 0; first < t.inputs; first += kKBlock) {
+    const std::size_t inputs = std::min(kKBlock, t.inputs - first), n_blocks = inputs / kQuantBlock;
+    at = Layout<kKind>::take_apart(at, inputs / kInputs, blocks);
     for (std::size_t row = 0; row < n; row += kAmxRows) {
-      if (row / kAmxRows < some) Ahead::fetch(ahead);
+      if (row / kAmxRows < n_blocks) Ahead::fetch(ahead);
+      RowNumbers<Layout<kKind>::kMinima> rows;
+      RowNumbers<Layout<kKind>::kMinima>::read(t, row, first / kQuantBlock, n_blocks, rows);
+      finish_writes(&blocks);
+      const auto* a = static_cast<const std::int8_t*>(t.rows) + row * t.row_stride + first;
       for (std::size_t output = 0; output < kPanelOutputs; output += kAmxOutputs) {
-        add_blocks<kKind == Quants::Q4_1>(t, blocks, row, output, b, some, &sums[row][output]);
+        add_blocks<kKind>(a, t.row_stride, rows, blocks, output, inputs / kInputs,
+                          &sums[row][output]);
       }
     }
   }
@@ -319,10 +471,9 @@ void tile_amx_bytes(const TileArgs& t, std::size_t n) {
   const std::size_t by_tiles = n < kEnough ? 0 : n / kAmxRows * kAmxRows;
   // All rows in one call go through a panel several times: the next one is fetched meanwhile.
   const bool alone = t.ahead_step == 0;
-  const std::byte* const ahead =
-      alone ? t.panel + kBlockBytes<kKind> * (t.inputs / kQuantBlock) : t.ahead;
-  const std::size_t ahead_bytes =
-      alone ? kBlockBytes<kKind> * (t.inputs / kQuantBlock) : t.ahead_step * t.inputs;
+  const std::size_t panel_bytes = Layout<kKind>::kBytes * t.inputs / kKBlock;
+  const std::byte* const ahead = alone ? t.panel + panel_bytes : t.ahead;
+  const std::size_t ahead_bytes = alone ? panel_bytes : t.ahead_step * t.inputs;
   const auto rows = [&](std::size_t first, std::size_t end) STAGECRAFT_INLINED {
     TileArgs some = t;
     some.rows = static_cast<const std::int8_t*>(t.rows) + first * t.row_stride;

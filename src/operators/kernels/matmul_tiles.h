@@ -180,7 +180,8 @@ void tile_rounded_bf16(const TileArgs& t) {
 //   q8   block: [8][32][4] bytes w + 128, then [32] f16 scales d           value: d * (byte - 128)
 //   q4   block: [4][32][4] bytes, two weights each, then [32] f16 scales   value: d * (nibble - 8)
 //   q4m  block: as q4, then [32] f16 minima m                              value: d * nibble + m
-enum class Quants { Q8, Q4, Q4_1 };
+// K-quants have a header of their own, k_quant_tiles.h.
+enum class Quants { Q8, Q4, Q4_1, Q4_K, Q5_K, Q6_K, IQ4_XS };
 
 // Where a panel holds weight + bias, a dot product begins with what the bias adds, taken off.
 // sum_of(r): the sum of the bytes of row r that it multiplies.
