@@ -270,6 +270,9 @@ def check_program_for_gpus():
     quietly("cuda-build.log", "cmake", "--build", folder, "--target", "stagecraft_cuda")
     words = [folder / "src" / "stagecraft_cuda", "story", "-m", ROOT / "models" / "story", "-n", "20",
              "--temperature", "0", "--seed", "1", "--backend"]
+    got = subprocess.run([*words, "nothing"], capture_output=True, text=True, check=False)
+    if "expected one of cpu, textbook, cuda, found 'nothing'" not in got.stderr:
+        raise Failed(f"--backend nothing: expected a list with cuda, found {got.stderr!r}")
     got = subprocess.run([*words, "cuda"], capture_output=True, text=True, check=False)
     if got.returncode == 0:
         expected = subprocess.run([*words, "cpu"], capture_output=True, text=True, check=False).stdout

@@ -87,6 +87,29 @@ ModelSource GenerationFlags::tokenizer_source(const ModelSource& source) const {
   return tokenizer.empty() ? source : ModelSource(tokenizer);
 }
 
+namespace {
+
+// What --backend may be in this program.
+std::vector<std::string> backend_names() {
+  std::vector<std::string> names = {"cpu", "textbook"};
+  if (!cuda_backend_name().empty()) names.emplace_back(cuda_backend_name());
+  return names;
+}
+
+CLI::Validator a_backend() {
+  return CLI::Validator(
+      [](std::string& name) -> std::string {
+        std::string error = one_of(backend_names())(name);
+        if (error.empty()) return {};
+        if (name == "cuda") error += ", which docs/cuda.md says how to build";
+        if (name == "cuda-emulator") error += ", which ./stage builds and runs";
+        return error;
+      },
+      "");
+}
+
+}  // namespace
+
 void GenerationFlags::add_threads_to(CLI::App& command) {
   command.add_option("-t,--threads", threads, "Threads (default: one for each core)")
       ->check(whole_in_range(1, kMaxThreads))
@@ -99,7 +122,7 @@ void GenerationFlags::add_layers_to(CLI::App& command) {
           .add_option("--backend", backend,
                       "What computes: cpu, textbook, cuda (a GPU) or cuda-emulator (its kernels "
                       "without a GPU, slowly)")
-          ->check(one_of({"cpu", "textbook", "cuda", "cuda-emulator"}))
+          ->check(a_backend())
           ->capture_default_str()
           ->type_name("NAME");
   command
@@ -185,12 +208,7 @@ namespace {
 
 BackendKind backend_kind(const std::string& name) {
   if (name == "cpu") return BackendKind::Cpu;
-  if (name == "textbook") return BackendKind::Textbook;
-  if (name == cuda_backend_name()) return BackendKind::Cuda;
-  const char* how = name == "cuda" ? "docs/cuda.md says how to build one"
-                                   : "./stage builds and runs the program that has it";
-  throw Error("--backend: expected cpu or textbook, found {}, which this program has not ({})",
-              name, how);
+  return name == "textbook" ? BackendKind::Textbook : BackendKind::Cuda;
 }
 
 }  // namespace

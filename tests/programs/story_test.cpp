@@ -49,6 +49,16 @@ TEST(Story, SaysOnceThatItGoesBeyondWhatTheModelWasTrainedFor) {
   EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 2) << result.err;
 }
 
+// Only what this program has is listed.
+TEST(Story, SaysWhichBackendsThereAre) {
+  const std::string list = "stagecraft: --backend: expected one of cpu, textbook, found ";
+  EXPECT_EQ(story({"--backend", "nothing"}).err, list + "'nothing'\n");
+  EXPECT_EQ(story({"--backend", "cuda"}).err,
+            list + "'cuda', which docs/cuda.md says how to build\n");
+  EXPECT_EQ(story({"--backend", "cuda-emulator"}).err,
+            list + "'cuda-emulator', which ./stage builds and runs\n");
+}
+
 TEST(Story, TellsTheSameForTheSameSeedOnAnyNumberOfThreads) {
   const ProgramResult one = story({"--seed", "11", "-n", "60", "--threads", "1"});
   const ProgramResult again = story({"--seed", "11", "-n", "60", "--threads", "1"});
