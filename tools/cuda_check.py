@@ -33,6 +33,13 @@ DYNAMIC_BYTES = 227 << 10  # dynamic_bytes in memory.h
 COMPILE_SECONDS = 300
 OWN_NAMES = {name: f"cuda_emulator_{name}" for name in ("memcpy", "memmove", "memset")}
 ARITHMETIC = re.compile(r"\t(?:add|sub|mul|div|sqrt)s[sd]\t")
+# g++ marks local variables without a value with bytes 0xfe: a finite float, and 0 times it is 0. Words of 0xfffefffe are
+# NaN as float, double, half and bf16, and a negative int. A product with 0 does not hide them.
+UNSET = ((re.compile(r"^(\tmovl\t\$)-16843010,", re.M), r"\1-65538,"),
+         (re.compile(r"^(\tmovabsq\t\$)-72340172838076674,", re.M), r"\1-281479271743490,"),
+         (re.compile(r"(?<=^\.LC)(\d+:\n)((?:\t\.long\t-16843010\n)+)", re.M),
+          lambda found: found[1] + found[2].replace("-16843010", "-65538")),
+         (re.compile(r"(?<=^\.LC)(\d+:\n)(?:\t\.byte\t-2\n){16}", re.M), r"\1" + "\t.byte\t-2\n\t.byte\t-1\n" * 8))
 THREAD_LOCAL = re.compile(r"([\w.$]+)@(?:got)?tpoff|:(?:got)?tprel(?:_\w+)?:([\w.$]+)")
 
 
@@ -139,8 +146,11 @@ def launch_of_nvcc(error):
 
 def changed_assembly(text, checked=True):
     """Adds what the compiler cannot add: padding after each shared array, and storage for the dynamic arrays. If
-    checked, it also makes the checker see memcpy and similar calls, and counts floating-point arithmetic."""
+    checked, it also makes the checker see memcpy and similar calls, makes unset local variables NaN, and counts
+    floating-point arithmetic."""
     counting = checked and platform.machine() == "x86_64"
+    for pattern, instead in UNSET if counting else ():
+        text = pattern.sub(instead, text)
     own_names = OWN_NAMES if checked else {}
     lines, in_shared, used, defined = [], False, set(), set()
     for line in text.split("\n"):

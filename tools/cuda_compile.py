@@ -21,7 +21,8 @@ import cuda_check
 
 # The flags for a file that is instrumented. They do not hide warnings (-w), because a student should read them.
 CHECKED = [{"-g": "-g1"}.get(flag, flag) for flag in cuda_check.FLAGS if flag != "-w"] + ["-Wno-attributes"]
-FAST = ["-std=c++20", "-O2", "-g1", "-fno-pie", "-ffp-contract=off", "-fno-extern-tls-init", "-Wno-attributes"]
+FAST = ["-std=c++20", "-O2", "-g1", "-fno-pie", "-ffp-contract=off", "-fno-extern-tls-init",
+        "-ftrivial-auto-var-init=pattern", "-Wno-attributes"]
 # Options of the compiler that take the next word as their argument.
 TAKES_NEXT = ("-MT", "-MF", "-o", "-c")
 KEPT = re.compile(r"-I.*|-Wall|-Wextra|-f(?:file-prefix-map|instrument-functions).*|-MD")

@@ -222,6 +222,11 @@ class Attacks(unittest.TestCase):
         report, code = cuda_check.check(self.source(ORDINARY))
         self.assertEqual((report.findings, code), ([], 0))
 
+    @unittest.skipUnless(platform.machine() == "x86_64", "elsewhere unset variables are finite")
+    def test_no_product_with_0_hides_a_local_variable_without_a_value(self):
+        report, n_nan = cuda_check.check(self.source(UNSET))
+        self.assertEqual((report.findings, n_nan), ([], 3 + 3 + 4 + 100 + 20 + 4 + 10 + 3 + 1))
+
     def test_the_command_says_what_is_wrong_in_one_line(self):
         def run(*words):
             return subprocess.run([sys.executable, cuda_check.__file__, *map(str, words)],
@@ -238,6 +243,45 @@ class Attacks(unittest.TestCase):
         endless = run("--seconds", 1, self.source("int main() { for (;;) {} }"))
         self.assertEqual((endless.returncode, endless.stderr.count("\n")), (1, 1), endless.stderr)
 
+
+# Counts what is left of local variables without a value after a product with 0.
+UNSET = """
+#include <cuda_fp16.h>
+#include <cstdio>
+struct Pair { float a, b; };
+__global__ void k(float* out) {
+  float one, three[3], four[4], many[100], two_dimensions[4][5];
+  double wide;
+  float4 vector;
+  Pair pair, pairs[5];
+  __half half;
+  int whole, n = 0;
+  out[n++] = 0.0f * one, out[n++] = 0.0 * wide, out[n++] = 0.0f * __half2float(half);
+  for (float x : three) out[n++] = 0.0f * x;
+  for (float x : four) out[n++] = 0.0f * x;
+  for (float x : many) out[n++] = 0.0f * x;
+  for (int i = 0; i < 20; ++i) out[n++] = 0.0f * two_dimensions[i / 5][i % 5];
+  out[n++] = 0.0f * vector.x, out[n++] = 0.0f * vector.w;
+  out[n++] = 0.0f * pair.a, out[n++] = 0.0f * pair.b;
+  for (Pair& each : pairs) out[n++] = 0.0f * each.a, out[n++] = 0.0f * each.b;
+  for (int i = 0; i < 3; ++i) {
+    float inside;
+    out[n++] = 0.0f * inside;
+    inside = 1.0f;
+  }
+  out[n++] = whole < 0 ? NAN : 0.0f;
+  while (n < 160) out[n++] = 0.0f;
+}
+int main() {
+  float *x, host[160];
+  cudaMalloc(&x, sizeof host);
+  cuda_launch(k, {1, 1}, x);
+  cudaMemcpy(host, x, sizeof host, cudaMemcpyDeviceToHost);
+  int n = 0;
+  for (float value : host) n += value != value;
+  return n;
+}
+"""
 
 ORDINARY = """
 #include <algorithm>

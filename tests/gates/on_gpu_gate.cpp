@@ -1,7 +1,9 @@
 // The gate of stage 11: are the results right, does the checker find nothing, and how many bytes
 // move?
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 
 #include "course/judge/messages.h"
 #include "tests/gates/exact.h"
@@ -78,6 +80,13 @@ std::string said(const Watched::Finding& finding) {
   return say("gpu_finding", finding.place, finding.kind, finding.text);
 }
 
+// The mark of local variables without a value (UNSET in tools/cuda_check.py) and, behind it, that of
+// doubles which became floats. Arithmetic on a NaN keeps its bits.
+bool comes_from_unset(float value) {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value) & 0x7fffffff;
+  return bits == 0x7ffefffe || bits == 0x7ff7fff7;
+}
+
 // What is wrong with the numbers. If the checker ended a launch, its finding explains wrong
 // numbers.
 std::string problem_with_result(const Case& one, const std::string& output,
@@ -91,6 +100,9 @@ std::string problem_with_result(const Case& one, const std::string& output,
     if (agrees(expected, got->second)) continue;
     std::string problem = diagnose(one.request.function, output, expected, got->second);
     if (call > 1) problem = say("same_twice") + "\n  " + problem;
+    if (std::ranges::any_of(got->second.values, comes_from_unset)) {
+      problem += "\n  " + say("gpu_unset");
+    }
     const Watched watched(outcome.response, output_name("report", call));
     if (!watched.findings.empty()) problem += "\n  " + said(watched.findings.front());
     return problem;
