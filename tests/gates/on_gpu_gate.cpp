@@ -59,18 +59,38 @@ Request attention_request(const Tensor& q, const Tensor& keys, const Tensor& val
            {"scale", static_cast<double>(1.0f / std::sqrt(static_cast<float>(head_dim)))}}};
 }
 
+Question attention_of(const std::string& name, const Tensor& q, const Tensor& keys,
+                      const Tensor& values, std::size_t n_heads, std::size_t n_kv_heads) {
+  const Tensor row{{1, q.values.size()}, q.values};
+  Expected out = twin_attention(exact(row), exact(keys), exact(values), n_heads, n_kv_heads, 0).out;
+  out.shape = q.shape;
+  for (double& allowed : out.allowed) allowed *= kOnline;
+  return question(name, attention_request(q, keys, values, n_heads, n_kv_heads), "out",
+                  std::move(out));
+}
+
 Question attention(Inputs& inputs, std::size_t n_heads, std::size_t n_kv_heads,
                    std::size_t head_dim, std::size_t length) {
   const Tensor q = inputs.tensor({n_heads * head_dim}, 2.0f);
   const Tensor keys = inputs.tensor({length, n_kv_heads * head_dim});
   const Tensor values = inputs.tensor({length, n_kv_heads * head_dim});
-  const Tensor row{{1, n_heads * head_dim}, q.values};
-  Expected out = twin_attention(exact(row), exact(keys), exact(values), n_heads, n_kv_heads, 0).out;
-  out.shape = q.shape;
-  for (double& allowed : out.allowed) allowed *= kOnline;
-  return question(fmt::format("{} heads, {} kv heads of {}, {} positions", n_heads, n_kv_heads,
-                              head_dim, length),
-                  attention_request(q, keys, values, n_heads, n_kv_heads), "out", std::move(out));
+  return attention_of(fmt::format("{} heads, {} kv heads of {}, {} positions", n_heads, n_kv_heads,
+                                  head_dim, length),
+                      q, keys, values, n_heads, n_kv_heads);
+}
+
+// The scores of the upper half of the heads are far below 0, those of the others near it: exp of
+// the lower ones is 0 unless their own maximum is subtracted.
+Question attention_far_below(Inputs& inputs) {
+  constexpr std::size_t kHeads = 4, kKvHeads = 2, kDim = 16, kLength = 40;
+  Tensor q = inputs.tensor({kHeads * kDim}, 2.0f);
+  Tensor keys = inputs.tensor({kLength, kKvHeads * kDim});
+  for (std::size_t i = kHeads / 2 * kDim; i < q.values.size(); ++i) q.values[i] += 12.0f;
+  for (std::size_t i = 0; i < keys.values.size(); ++i) {
+    if (i % (kKvHeads * kDim) >= kDim) keys.values[i] -= 12.0f;
+  }
+  return attention_of("scores far below 0", q, keys, inputs.tensor({kLength, kKvHeads * kDim}),
+                      kHeads, kKvHeads);
 }
 
 // ---- right --------------------------------------------------------------------------------------
@@ -80,8 +100,8 @@ std::string said(const Watched::Finding& finding) {
   return say("gpu_finding", finding.place, finding.kind, finding.text);
 }
 
-// The mark of local variables without a value (UNSET in tools/cuda_check.py) and, behind it, that of
-// doubles which became floats. Arithmetic on a NaN keeps its bits.
+// The mark of local variables without a value (UNSET in tools/cuda_check.py) and, behind it, that
+// of doubles which became floats. Arithmetic on a NaN keeps its bits.
 bool comes_from_unset(float value) {
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(value) & 0x7fffffff;
   return bits == 0x7ffefffe || bits == 0x7ff7fff7;
@@ -316,6 +336,7 @@ TEST(GpuAttention, EqualsItsTwinAtSizesOfEveryKind) {
     asked.one.request.calls = length == 70 ? 2 : 1;
     if (!judge_result(asked)) return;
   }
+  judge_result(attention_far_below(inputs));
 }
 
 TEST(GpuAttentionChecked, HasNoFindings) {
