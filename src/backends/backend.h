@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <span>
@@ -76,6 +77,18 @@ class Backend {
   // passes, or on the number of threads. Throws Error if a token is no row of the embedding, or if
   // there is no room; all sequences are then as before.
   virtual void forward(std::span<const Input> inputs, MatrixView<float> logits) = 0;
+
+  // As forward, for rows of which only the likeliest next token is wanted: the one with the largest
+  // logit, of equal ones the lowest. A backend with its own memory then need not copy the logits.
+  //
+  //   likeliest  [sum of n_logits]  written: the token, or -1 where the row of logits is written
+  //              instead, as by forward: always where a logit is NaN or +infinity, or all are
+  //              -infinity
+  virtual void forward_greedy(std::span<const Input> inputs, MatrixView<float> logits,
+                              std::span<TokenId> likeliest) {
+    forward(inputs, logits);
+    std::ranges::fill(likeliest, -1);
+  }
 
   virtual std::size_t max_rows() const = 0;  // tokens per pass, over all inputs
   virtual std::size_t n_threads() const = 0;

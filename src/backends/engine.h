@@ -45,6 +45,10 @@ class Engine {
   void forward(std::span<const Input> inputs, MatrixView<float> logits) {
     backend_->forward(inputs, logits);
   }
+  void forward_greedy(std::span<const Input> inputs, MatrixView<float> logits,
+                      std::span<TokenId> likeliest) {
+    backend_->forward_greedy(inputs, logits, likeliest);
+  }
   std::size_t max_rows() const { return backend_->max_rows(); }
   std::size_t n_threads() const { return backend_->n_threads(); }
   void use_threads(std::size_t n) { backend_->use_threads(n); }

@@ -51,13 +51,15 @@ void set_votes(Block& block) {
 }
 
 // Do all wait at the same barrier? (Else the threads of a GPU would leave at different places, or
-// never.)
+// never.) In kernels that are optimised, not checked, no calls are known, and the compiler may have
+// copied a barrier into two branches: then any place is the same.
 const Thread* who_waits_elsewhere(const Block& block, const Thread*& first) {
   first = nullptr;
   for (const Thread& thread : block.threads) {
     if (thread.state != State::at_barrier) continue;
     if (first == nullptr) first = &thread;
-    if (thread.wait_stack != first->wait_stack || thread.vote != first->vote) return &thread;
+    const bool elsewhere = thread.wait_stack != first->wait_stack && !thread.calls.empty();
+    if (elsewhere || thread.vote != first->vote) return &thread;
   }
   return nullptr;
 }

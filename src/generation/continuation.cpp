@@ -8,13 +8,16 @@
 
 namespace stagecraft {
 
-Continuation::Step Continuation::next(std::span<float> logits,
-                                      std::span<TokenProbability> scratch) {
+Continuation::Step Continuation::next(std::span<float> logits, std::span<TokenProbability> scratch,
+                                      TokenId likeliest) {
   if (made().size() == options_.max_tokens) return {{}, StopReason::MaxTokens};
-  const auto recent = tokens().last(std::min(tokens_.size(), options_.repeat_last_n));
-  penalize_repeats(logits, recent, options_.repeat_penalty);
-  if (guide_ && !forbid_others(logits)) return {{}, StopReason::EndToken};
-  const TokenId token = sample(logits, options_.sampler, random_.uniform(), scratch);
+  TokenId token = likeliest;
+  if (token < 0) {
+    const auto recent = tokens().last(std::min(tokens_.size(), options_.repeat_last_n));
+    penalize_repeats(logits, recent, options_.repeat_penalty);
+    if (guide_ && !forbid_others(logits)) return {{}, StopReason::EndToken};
+    token = sample(logits, options_.sampler, random_.uniform(), scratch);
+  }
   if (std::ranges::find(options_.end_tokens, token) != options_.end_tokens.end()) {
     return {{}, StopReason::EndToken};
   }

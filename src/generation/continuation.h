@@ -9,6 +9,11 @@
 
 namespace stagecraft {
 
+// Always the likeliest token, and no penalty changes which one that is.
+inline bool is_plain_greedy(const GenerationOptions& options) {
+  return options.sampler.temperature == 0.0f && options.repeat_penalty == 1.0f;
+}
+
 // One text of several that are made side by side: its tokens, and the rules by which the next one
 // is chosen and the text ends. They are generate()'s rules in generate()'s order, without its
 // session: whoever holds it feeds the tokens and brings the logits. With a grammar, tokens that it
@@ -31,9 +36,12 @@ class Continuation {
     std::optional<TokenId> token;   // the new token; none where the text ended before it
     std::optional<StopReason> end;  // why the text has ended, if it has
   };
-  // logits   [vocab_size]  the scores after the last token; changed by penalty and grammar
-  // scratch  [vocab_size]
-  Step next(std::span<float> logits, std::span<TokenProbability> scratch);
+  // logits     [vocab_size]  the scores after the last token; changed by penalty and grammar
+  // scratch    [vocab_size]
+  // likeliest  a token that was chosen already, and logits are not read; or -1
+  Step next(std::span<float> logits, std::span<TokenProbability> scratch, TokenId likeliest = -1);
+  // Is its next token the likeliest one, whatever its tokens are? See Backend::forward_greedy.
+  bool is_greedy() const { return is_plain_greedy(options_) && !guide_; }
 
   std::span<const TokenId> tokens() const { return tokens_; }  // those of the prompt first
   std::span<const TokenId> made() const { return tokens().subspan(n_prompt_); }

@@ -43,6 +43,7 @@ void generate_batch(
   for (std::size_t i = 0; i < randoms.size(); ++i)
     sequences.push_back(engine.make_sequence(context));
   Matrix<float> logits(randoms.size(), vocab_size);
+  std::vector<TokenId> likeliest(randoms.size(), -1);
   std::vector<TokenProbability> scratch(vocab_size);
   std::vector<Text> texts;
   for (std::size_t i = 0; i < randoms.size(); ++i) {
@@ -58,7 +59,7 @@ void generate_batch(
     for (std::size_t i = 0; i < texts.size(); ++i) {
       const std::optional<StopReason> reason =
           stopped ? StopReason::Stopped
-                  : texts[i].continuation.next(logits.view().row(i), scratch).end;
+                  : texts[i].continuation.next(logits.view().row(i), scratch, likeliest[i]).end;
       if (reason) {
         on_done(texts[i].sequence, texts[i].continuation.made(), *reason);
       } else {
@@ -71,7 +72,12 @@ void generate_batch(
     for (const Text& text : texts) {
       inputs.push_back({sequences[text.sequence].get(), text.continuation.tokens().last(1), 1});
     }
-    engine.forward(inputs, logits.top_rows(texts.size()));
+    const MatrixView<float> rows = logits.top_rows(texts.size());
+    if (texts.front().continuation.is_greedy()) {  // as all are
+      engine.forward_greedy(inputs, rows, std::span(likeliest).first(texts.size()));
+    } else {
+      engine.forward(inputs, rows);
+    }
   }
 }
 

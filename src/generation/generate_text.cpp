@@ -7,18 +7,22 @@
 namespace stagecraft {
 namespace {
 
-// generate() under a grammar.
-StopReason generate_guided(Session& session, const TextOptions& options, Random& random,
-                           const std::function<bool(TokenId)>& on_token) {
+// generate() for what the course's does not know: a grammar, and tokens that the backend chose.
+StopReason generate_more(Session& session, const TextOptions& options, Random& random,
+                         const std::function<bool(TokenId)>& on_token) {
   const auto tokens = session.tokens();
   Continuation text({tokens.begin(), tokens.end()}, options.generation, random, session.context(),
                     options.grammar.get());
   std::vector<TokenProbability> scratch(session.logits().size());
   while (true) {
-    const Continuation::Step step = text.next(session.logits(), scratch);
+    const Continuation::Step step = text.next(session.logits(), scratch, session.likeliest());
     if (step.token && !on_token(*step.token)) return StopReason::Stopped;
     if (step.end) return *step.end;
-    session.feed(text.tokens().last(1));
+    if (text.is_greedy()) {
+      session.feed_greedy(text.tokens().last(1));
+    } else {
+      session.feed(text.tokens().last(1));
+    }
   }
 }
 
@@ -30,7 +34,11 @@ TextResult generate_text(const Tokenizer& tokenizer, Session& session,
   TextResult result;
   const std::size_t before = session.tokens().size();
   const Stopwatch watch;
-  const bool fed = session.feed(prompt, [&] { return on_text({}); });
+  // The other backends have the logits in the host's memory anyway.
+  const bool greedy = is_plain_greedy(options.generation) && !options.grammar &&
+                      session.engine().options().backend == BackendKind::Cuda;
+  const auto go_on = [&] { return on_text({}); };
+  const bool fed = greedy ? session.feed_greedy(prompt, go_on) : session.feed(prompt, go_on);
   result.prompt_tokens = session.tokens().size() - before;
   result.prompt_seconds = watch.seconds();
   if (!fed) {
@@ -45,8 +53,8 @@ TextResult generate_text(const Tokenizer& tokenizer, Session& session,
     result.tokens.push_back(token);
     return show(visible.push(token)) && !visible.stopped();
   };
-  result.reason = options.grammar ? generate_guided(session, options, random, take)
-                                  : generate(session, options.generation, random, take);
+  result.reason = options.grammar || greedy ? generate_more(session, options, random, take)
+                                            : generate(session, options.generation, random, take);
   // After an interruption the rest is not wanted; else it is text like any other.
   if (result.reason != StopReason::Stopped) {
     show(visible.finish());

@@ -47,6 +47,15 @@ Session::Session(Engine& engine, std::size_t context) try
 }
 
 bool Session::feed(std::span<const TokenId> tokens, const std::function<bool()>& go_on) {
+  return feed(tokens, go_on, false);
+}
+
+bool Session::feed_greedy(std::span<const TokenId> tokens, const std::function<bool()>& go_on) {
+  return feed(tokens, go_on, true);
+}
+
+bool Session::feed(std::span<const TokenId> tokens, const std::function<bool()>& go_on,
+                   bool greedy) {
   if (tokens.size() > context() - tokens_.size()) {
     throw Error("context: expected at most {} more tokens ({} in all), found {}",
                 context() - tokens_.size(), context(), tokens.size());
@@ -61,7 +70,12 @@ bool Session::feed(std::span<const TokenId> tokens, const std::function<bool()>&
       const std::size_t wanted =
           piece.size() == rest.size() ? 1 : 0;  // only the last scores matter
       const Input input{sequence_.get(), piece, wanted};
-      engine_.forward({&input, 1}, logits_.top_rows(wanted));
+      likeliest_ = -1;
+      if (greedy && wanted == 1) {
+        engine_.forward_greedy({&input, 1}, logits_.view(), {&likeliest_, 1});
+      } else {
+        engine_.forward({&input, 1}, logits_.top_rows(wanted));
+      }
       if (wanted == 0 && go_on && !go_on()) {
         tokens_.resize(sequence_->length());
         return false;

@@ -36,6 +36,11 @@ class Session {
   // Throws Error if they do not fit into the context or an id is out of range.
   bool feed(std::span<const TokenId> tokens, const std::function<bool()>& go_on = {});
 
+  // The same for a text whose next token is the likeliest one. Then likeliest() is that token, or
+  // it is -1 and logits() are there as after feed.
+  bool feed_greedy(std::span<const TokenId> tokens, const std::function<bool()>& go_on = {});
+  TokenId likeliest() const { return likeliest_; }
+
   // [vocab_size]: the scores after the last token fed. Writable, for penalties.
   std::span<float> logits() { return logits_.view().row(0); }
 
@@ -53,9 +58,12 @@ class Session {
   void set_probe(Probe probe) { engine_.set_probe(std::move(probe)); }
 
  private:
+  bool feed(std::span<const TokenId> tokens, const std::function<bool()>& go_on, bool greedy);
+
   Engine& engine_;
   std::unique_ptr<Sequence> sequence_;
   Matrix<float> logits_;
+  TokenId likeliest_ = -1;
   std::vector<TokenId> tokens_;
 };
 

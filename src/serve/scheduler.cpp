@@ -35,6 +35,7 @@ Scheduler::Scheduler(Engine& engine, const Tokenizer& tokenizer, const Options& 
       options_(options),
       on_event_(std::move(on_event)),
       logits_(options.n_texts, engine.plan().vocab_size),
+      likeliest_(options.n_texts),
       scratch_(engine.plan().vocab_size),
       raw_(engine.plan().vocab_size) {
   // Each place may have a row in one step, and where prompts cannot be cut, one beside a prompt.
@@ -290,7 +291,13 @@ void Scheduler::step() {
   const auto scored = static_cast<std::size_t>(
       std::ranges::count_if(inputs_, [](const Input& input) { return input.n_logits == 1; }));
   const Stopwatch watch;
-  engine_.forward(inputs_, logits_.top_rows(scored));
+  const auto likeliest = std::span(likeliest_).first(scored);
+  if (wants_logits(order)) {
+    engine_.forward(inputs_, logits_.top_rows(scored));
+    std::ranges::fill(likeliest, -1);
+  } else {
+    engine_.forward_greedy(inputs_, logits_.top_rows(scored), likeliest);
+  }
   const double seconds = watch.seconds();
   std::size_t row = 0;
   std::size_t prompt_tokens = 0;
@@ -299,7 +306,9 @@ void Scheduler::step() {
     const std::size_t n = inputs_[i].tokens.size();
     if (running.fed < running.continuation.prompt_size()) prompt_tokens += n;
     running.fed += n;
-    if (inputs_[i].n_logits == 1) choose(*order[i], logits_.view().row(row++));
+    if (inputs_[i].n_logits != 1) continue;
+    choose(*order[i], logits_.view().row(row), likeliest[row]);
+    ++row;
   }
   const std::lock_guard lock(mutex_);
   stats_.passes += 1;
@@ -308,15 +317,25 @@ void Scheduler::step() {
   stats_.new_tokens += scored;
 }
 
+// Of any text whose next token is chosen in this step.
+bool Scheduler::wants_logits(std::span<Place* const> order) const {
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const Running& running = *order[i]->running;
+    const bool is_greedy = running.continuation.is_greedy() && !running.n_top;
+    if (inputs_[i].n_logits == 1 && !is_greedy) return true;
+  }
+  return false;
+}
+
 // The next token of a text, its piece of text, and the end if it is one.
-void Scheduler::choose(Place& place, std::span<float> logits) {
+void Scheduler::choose(Place& place, std::span<float> logits, TokenId likeliest) {
   Running& running = *place.running;
   TextEvent event;
   event.text = running.id;
   if (running.n_top) std::ranges::copy(logits, raw_.begin());
   Continuation::Step next;
   try {
-    next = running.continuation.next(logits, scratch_);
+    next = running.continuation.next(logits, scratch_, likeliest);
   } catch (const Error& problem) {
     return finish(place, std::move(event), StopReason::Stopped, problem.what());
   }

@@ -140,7 +140,8 @@ class Scheduler {
   std::vector<Place*> plan_step();
   void make_room();
   bool forget_some();
-  void choose(Place& place, std::span<float> logits);
+  bool wants_logits(std::span<Place* const> order) const;
+  void choose(Place& place, std::span<float> logits, TokenId likeliest);
   TokenScore score(std::span<const float> logits, std::size_t n_top) const;
   void leave(Place& place);
   void finish(Place& place, TextEvent event, StopReason reason, const std::string& error = {});
@@ -155,7 +156,8 @@ class Scheduler {
   // Of the thread alone.
   std::vector<Place> places_;
   std::vector<Input> inputs_;
-  Matrix<float> logits_;  // [n_texts, vocab_size]
+  Matrix<float> logits_;            // [n_texts, vocab_size]
+  std::vector<TokenId> likeliest_;  // see Backend::forward_greedy
   std::vector<TokenProbability> scratch_;
   std::vector<float> raw_;  // a row of logits before the penalty
   std::uint64_t uses_ = 0;

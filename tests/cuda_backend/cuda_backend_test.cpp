@@ -8,15 +8,21 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "backends/cuda/device_memory.h"
 #include "base/error.h"
+#include "base/mapped_file.h"
+#include "generation/sampler.h"
 #include "generation/trace_file.h"
 #include "model/placement.h"
 #include "operators/cuda/device.h"
+#include "operators/cuda/operators.h"
 #include "tests/backends/conformance_cases.h"
 #include "tests/backends/plan_oracle.h"
 #include "tests/support/same_bits.h"
@@ -208,6 +214,114 @@ TEST(CudaBackend, TellsTheStoryThatTheCpuTells) {
   Engine cuda = Engine::open(story, options()), cpu = Engine::open(story);
   const std::vector<TokenId> prompt = {440, 345};
   EXPECT_EQ(greedy(cuda, prompt, 2), greedy(cpu, prompt, 2));
+}
+
+// What sample() chooses with temperature 0; -1 where it throws.
+TokenId sampled(std::span<const float> logits) {
+  std::vector<TokenProbability> scratch(logits.size());
+  try {
+    return sample(logits, {0.0f, 0, 1.0f}, 0.0f, scratch);
+  } catch (const Error&) {
+    return -1;
+  }
+}
+
+TEST(CudaBackend, ChoosesTheTokenThatTheSamplerChooses) {
+  std::mt19937 random(1);
+  for (const std::size_t width : {1u, 2u, 31u, 65u, 513u, 1600u}) {
+    std::vector<std::vector<float>> rows(1, std::vector<float>(width, -INFINITY));  // none
+    rows.emplace_back(width, 0.0f);  // the first of equals
+    rows.back().front() = -0.0f;     // is equal, too
+    rows.emplace_back(width, -1e30f);
+    for (int more = 0; more < 6; ++more) {  // few values, so that many are equal
+      rows.emplace_back(width);
+      for (float& value : rows.back()) value = static_cast<float>(random() % 4) - 6.0f;
+    }
+    const auto with = [&](std::size_t at, float value) {
+      rows.push_back(rows[3]);
+      rows.back()[at] = value;
+    };
+    with(width - 1, 9.0f);
+    with(width / 2, -INFINITY);
+    with(width - 1, INFINITY);
+    with(width / 2, NAN);
+    with(0, -NAN);
+    const std::size_t stride = cuda::padded(width);
+    std::vector<float> all(rows.size() * stride, 100.0f);  // behind a row: never looked at
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      std::ranges::copy(rows[r], all.begin() + static_cast<std::ptrdiff_t>(r * stride));
+    }
+    const cuda::DeviceMemory logits{std::span<const float>(all)};
+    const cuda::DeviceMemory chosen(rows.size() * sizeof(int));
+    cuda::likeliest({logits.as<float>(), static_cast<unsigned>(rows.size()),
+                     static_cast<unsigned>(width), static_cast<unsigned>(stride)},
+                    chosen.as<int>());
+    std::vector<int> found(rows.size());
+    cuda::download(found.data(), chosen.as<int>(), found.size() * sizeof(int));
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      EXPECT_EQ(found[r], sampled(rows[r])) << width << ", row " << r;
+    }
+  }
+}
+
+// And a repeated pass, too. A pass that brings logits is another one.
+TEST(CudaBackend, BringsTokensAndNoLogits) {
+  Engine engine = Engine::open(kModel, options());
+  const std::vector<float> expected = in_passes(engine, kText, {7});
+  const auto sequence = engine.make_sequence(8);
+  const std::span<const TokenId> text(kText);
+  const std::size_t before = cuda::n_repeated_passes();
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    Matrix<float> logits(1, 65);
+    std::ranges::fill(logits.view().row(0), 7.0f);
+    TokenId token = -1;
+    const Input next{sequence.get(), text.subspan(i, 1), 1};
+    const auto row = std::span(expected).subspan(i * 65, 65);
+    if (i == 3) {
+      engine.forward({&next, 1}, logits.view());
+      EXPECT_TRUE(same_bits(logits.view().row(0), row));
+      continue;
+    }
+    engine.forward_greedy({&next, 1}, logits.view(), {&token, 1});
+    EXPECT_EQ(token, sampled(row)) << i;
+    EXPECT_EQ(std::ranges::count(logits.view().row(0), 7.0f), 65) << i;
+  }
+  EXPECT_EQ(cuda::n_repeated_passes() - before, 5u);  // all but the first of either kind
+
+  const auto a = engine.make_sequence(16), b = engine.make_sequence(16);
+  const Input both[] = {{a.get(), text, 2}, {b.get(), text.first(3), 1}};
+  Matrix<float> logits(3, 65);
+  std::vector<TokenId> tokens(3, -1);
+  engine.forward_greedy(both, logits.view(), tokens);
+  for (std::size_t r = 0; r < 3; ++r) {
+    const std::size_t at = std::array<std::size_t, 3>{5, 6, 2}[r];
+    EXPECT_EQ(tokens[r], sampled(std::span(expected).subspan(at * 65, 65))) << r;
+  }
+}
+
+// Where no token can be chosen, the sampler gets the logits, and says what is wrong with them.
+TEST(CudaBackend, BringsLogitsThatAreNaN) {
+  const TemporaryFolder folder;
+  fs::copy(kModel, folder.path(), fs::copy_options::recursive);
+  const fs::path file = folder.path() / "model.safetensors";
+  std::string bytes = read_text_file(file, std::size_t{1} << 24);
+  {
+    const Checkpoint checkpoint = Checkpoint::open(folder.path());
+    const auto norm = checkpoint.find("model.norm.weight")->bytes;
+    const std::string_view weight(reinterpret_cast<const char*>(norm.data()), norm.size());
+    const std::size_t at = bytes.find(weight);
+    ASSERT_NE(at, std::string::npos);
+    std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(at), 4, char(0xff));
+  }
+  std::ofstream(file, std::ios::binary) << bytes;
+  Engine engine = Engine::open(folder.path(), options());
+  const auto sequence = engine.make_sequence(8);
+  Matrix<float> logits(1, 65);
+  TokenId token = 3;
+  const Input whole{sequence.get(), kText, 1};
+  engine.forward_greedy({&whole, 1}, logits.view(), {&token, 1});
+  EXPECT_EQ(token, -1);
+  EXPECT_TRUE(std::isnan(logits.view().row(0)[0]));
 }
 
 TEST(CudaBackend, HalvesInTheCacheAreNearlyTheSame) {

@@ -165,6 +165,12 @@ class CudaBackend final : public Backend {
   }
 
   void forward(std::span<const Input> inputs, MatrixView<float> logits) override {
+    forward_greedy(inputs, logits, {});
+  }
+
+  // likeliest: or empty
+  void forward_greedy(std::span<const Input> inputs, MatrixView<float> logits,
+                      std::span<TokenId> likeliest) override {
     check(inputs, logits);
     PassRows& rows = rows_;
     rows.clear();
@@ -186,7 +192,7 @@ class CudaBackend final : public Backend {
       }
     }
     const bool is_repeated = run_pass(plan_, weights_, tables_, workspace_.front(), recorder_,
-                                      slots_.table(), cache_type_, rows, logits);
+                                      slots_.table(), cache_type_, rows, logits, likeliest);
     if (is_repeated) ++repeated_passes;
     for (const Input& input : inputs) {
       static_cast<CudaSequence&>(*input.sequence).advance(input.tokens);

@@ -31,11 +31,15 @@ class Pass {
     }
   }
 
-  void read_logits(MatrixView<float> logits) const {
+  void choose() { likeliest(w_.rows(plan_.logits, scored_), w_.likeliest_.as<int>()); }
+
+  void read_likeliest(std::span<TokenId> tokens) const {
+    download(tokens.data(), w_.likeliest_.as<int>(), tokens.size_bytes());
+  }
+
+  void read_logits(std::size_t t, std::span<float> logits) const {
     const Rows from = w_.rows(plan_.logits, scored_);
-    for (std::size_t t = 0; t < scored_; ++t) {
-      download(logits.row(t).data(), from.values + t * from.stride, logits.cols() * sizeof(float));
-    }
+    download(logits.data(), from.values + t * from.stride, logits.size_bytes());
   }
 
  private:
@@ -258,6 +262,7 @@ PassWorkspace::PassWorkspace(const Plan& plan, std::size_t max_rows)
   up_ = make_rows(1, inside);
   down_ = make_rows(1, out);
   chosen_ = DeviceMemory(chosen * sizeof(int));
+  likeliest_ = DeviceMemory(max_rows * sizeof(int));
 }
 
 Rows PassWorkspace::rows(BufferId id, std::size_t rows) const {
@@ -300,16 +305,25 @@ void PassRows::clear() {
 
 bool run_pass(const Plan& plan, const DeviceWeights& weights, const PlanTables& tables,
               PassWorkspace& workspace, Recorder& recorder, const SequenceSlot* slots,
-              CacheType cache_type, const PassRows& rows, MatrixView<float> logits) {
+              CacheType cache_type, const PassRows& rows, MatrixView<float> logits,
+              std::span<TokenId> likeliest) {
   Pass pass(plan, weights, tables, workspace, slots, cache_type, rows);
+  const bool chooses = !likeliest.empty();
+  const auto launch = [&] {
+    pass.run();
+    if (chooses) pass.choose();
+  };
   bool is_repeated = false;
   if (rows.ids.size() <= kMostRecordedRows) {
-    is_repeated = recorder.run({rows.ids.size(), rows.scored.size()}, [&] { pass.run(); });
+    is_repeated = recorder.run({rows.ids.size(), rows.scored.size(), chooses}, launch);
   } else {
-    pass.run();
+    launch();
   }
   finish();
-  pass.read_logits(logits);
+  if (chooses) pass.read_likeliest(likeliest);
+  for (std::size_t t = 0; t < rows.scored.size(); ++t) {
+    if (!chooses || likeliest[t] < 0) pass.read_logits(t, logits.row(t));
+  }
   return is_repeated;
 }
 

@@ -34,6 +34,7 @@ class PassWorkspace {
   // Inside the experts of a step, a row per expert that a token goes to.
   Rows gate_, up_, down_;
   DeviceMemory chosen_;
+  DeviceMemory likeliest_;  // a token per scored row
 };
 
 // What a kernel needs beside weights and activations: tables that the plan fixes.
@@ -63,9 +64,11 @@ inline constexpr std::size_t kMostRecordedRows = 64;
 // One pass: each step of the plan is one kernel launch, or a few. Returns whether it was the
 // repetition of a record.
 //
-//   logits  [rows.scored, vocab_size]  written, in the host's memory
+//   logits     [rows.scored, vocab_size]  written, in the host's memory
+//   likeliest  [rows.scored]  written, or empty; see Backend::forward_greedy
 bool run_pass(const Plan& plan, const DeviceWeights& weights, const PlanTables& tables,
               PassWorkspace& workspace, Recorder& recorder, const SequenceSlot* slots,
-              CacheType cache_type, const PassRows& rows, MatrixView<float> logits);
+              CacheType cache_type, const PassRows& rows, MatrixView<float> logits,
+              std::span<TokenId> likeliest);
 
 }  // namespace stagecraft::cuda

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <compare>
 #include <map>
 #include <span>
 #include <utility>
@@ -51,7 +52,11 @@ class Recorder {
   // Calls launch() for the first pass of a kind. Later passes of this kind do the same launches
   // with the same arguments: for the second one, launch() is recorded, and the record is repeated
   // from then on. Returns whether it was.
-  using Kind = std::pair<std::size_t, std::size_t>;
+  struct Kind {
+    std::size_t rows, scored;
+    bool chooses;  // tokens
+    auto operator<=>(const Kind&) const = default;
+  };
   template <class Launch>
   bool run(Kind kind, Launch&& launch) {
     const auto found = records_.find(kind);

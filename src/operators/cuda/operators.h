@@ -176,6 +176,10 @@ void clamped_swiglu(Rows gate, Rows up, float alpha, float limit);
 // out[t] = sum of shares[t][e] * in[t * per_row + i], over the chosen experts e of row t
 void combine_experts(Rows out, Rows in, Rows shares, unsigned per_row, const int* chosen);
 
+// tokens[t] = the index of the largest number in row t; of equal ones the lowest. -1 where a number
+// is NaN or +infinity, or all are -infinity.
+void likeliest(Rows logits, int* tokens);
+
 void gather(Rows out, Rows in, const int* index);  // out[i] = in[index[i]]
 
 }  // namespace stagecraft::cuda
