@@ -7,7 +7,9 @@ namespace cuda_emulator {
 
 namespace {
 
-bool is_write(Kind kind) { return kind != Kind::read && kind != Kind::volatile_read; }
+bool is_write(Kind kind) {
+  return kind != Kind::read && kind != Kind::whole_read && kind != Kind::volatile_read;
+}
 
 bool is_volatile(Kind kind) { return kind == Kind::volatile_read || kind == Kind::volatile_write; }
 
@@ -261,6 +263,7 @@ void access(Address address, std::size_t bytes, unsigned alignment, Kind kind, A
   if (!write && address >= parameters && address + bytes <= parameters + launch->parameters->size())
     return;
   if (!write && is_own(address)) return;  // blockDim and its like
+  if (is_guard(address)) return;
   Region& region = region_of(address, bytes, write, pc);
   if (alignment > 1 && address % alignment != 0)
     fatal("misaligned", pc,
@@ -280,7 +283,8 @@ void access(Address address, std::size_t bytes, unsigned alignment, Kind kind, A
   if (atomic) synchronize(thread, address, kind);
   // Of a larger piece some bytes may be padding that nobody ever writes.
   if ((!write || kind == Kind::atomic) &&
-      !(size > 4 ? any_written(region, address, size) : all_written(region, address, size)))
+      !(size > 4 && kind != Kind::whole_read ? any_written(region, address, size)
+                                             : all_written(region, address, size)))
     read_of_unwritten(thread, region, address, size, pc);
   if (!thread.copies.empty() && region.space == Space::shared)
     check_async_copies(thread, address, size, write, pc);

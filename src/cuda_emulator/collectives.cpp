@@ -141,6 +141,19 @@ std::uint32_t lanes_where(const Participants& all, Test test) {
   return lanes;
 }
 
+// Do all lanes come from one call (see who_waits_elsewhere), for one tile in memory? Each brings
+// a tile of its own to a product.
+bool all_alike(const Participants& all) {
+  const Thread& first = *all.lanes[0];
+  for (int i = 1; i < all.count; ++i) {
+    const Thread& other = *all.lanes[i];
+    if (other.wait_pc != first.wait_pc && !other.calls.empty()) return false;
+    if (first.collective == Collective::multiply) continue;
+    if (other.value != first.value || other.argument != first.argument) return false;
+  }
+  return true;
+}
+
 void set_result(Thread& thread, const Participants& all) {
   const auto ballot = [&] { return lanes_where(all, [](auto value) { return value != 0; }); };
   switch (thread.collective) {
@@ -157,6 +170,10 @@ void set_result(Thread& thread, const Participants& all) {
       break;
     case Collective::match:
       thread.result = lanes_where(all, [&](auto value) { return value == thread.value; });
+      break;
+    case Collective::fragment:
+    case Collective::multiply:
+      thread.result = all.mask | std::uint64_t{all_alike(all)} << 32;
       break;
     case Collective::shuffle_index:
     case Collective::shuffle_up:
@@ -239,6 +256,7 @@ bool release_lanes(Thread& thread) {
   Participants all;
   if (thread.state != State::at_collective || !all_there(thread, all)) return false;
   if (thread.collective == Collective::sync) join_clocks(all);
+  if (thread.collective == Collective::multiply && all.count == warp_size) multiply_for(all.lanes);
   for (int i = 0; i < all.count; ++i) set_result(*all.lanes[i], all);
   for (int i = 0; i < all.count; ++i) all.lanes[i]->state = State::ready;
   Warp& warp = warp_of(thread);

@@ -10,6 +10,10 @@ bool release_barrier(Block& block);
 // If all lanes that this one waits for have come, they go on.
 bool release_lanes(Thread& thread);
 
+// Waits for the lanes of the mask; returns what this one gets. machine.h names the kinds.
+std::uint64_t collective(Collective kind, unsigned mask, std::uint64_t value, int argument,
+                         int width, Address pc);
+
 // Ends the launch; the caller goes on until it waits.
 void abort_from(Block& block);
 

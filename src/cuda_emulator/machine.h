@@ -51,7 +51,9 @@ enum class Collective {
   bit_and,
   bit_or,
   bit_xor,
-  match
+  match,
+  fragment,  // a tile is loaded or stored
+  multiply   // tiles
 };
 
 enum class Vote { none, any, all, count };
@@ -175,8 +177,21 @@ void count_launch(const Launch& launch, std::uint32_t first_block);
 bool frames_allow_write(Address address, std::size_t bytes);
 void forget_frames();  // of host code, when no guest function is running any more
 
+// ---- matrices.cpp
+void multiply_for(Thread* const* lanes);  // the product that all 32 lanes have come for
+
 // ---- checker.cpp
-enum class Kind { read, write, atomic, volatile_read, volatile_write, async_begin, async_end };
+// whole_read: of more than four bytes, too, none may be unwritten, for none is padding.
+enum class Kind {
+  read,
+  whole_read,
+  write,
+  atomic,
+  volatile_read,
+  volatile_write,
+  async_begin,
+  async_end
+};
 void access(Address address, std::size_t bytes, unsigned alignment, Kind kind, Address pc);
 void fence(Thread& thread);
 void forget_published();  // at the end of a launch

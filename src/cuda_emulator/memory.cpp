@@ -39,7 +39,7 @@ struct Memory {
   // By begin, and never moved: threads hold pointers to regions.
   std::vector<std::unique_ptr<Region>> globals;
   std::vector<Region> shared;
-  std::vector<Range> own;
+  std::vector<Range> own, guards;
   std::vector<Function> functions;
 };
 
@@ -98,6 +98,9 @@ void add_symbol(const ElfW(Sym) & symbol, const char* name, Address thread_local
   const Address address = symbol.st_value;
   if (type == STT_FUNC) {
     memory().functions.push_back({address, name});
+  } else if (type == STT_TLS && std::strncmp(name, "_ZGV", 4) == 0) {
+    const Address begin = thread_locals + address;
+    memory().guards.push_back({begin, begin + symbol.st_size});
   } else if (type == STT_TLS && symbol.st_size > 0) {
     Region region;
     region.begin = thread_locals + address;
@@ -322,6 +325,12 @@ bool is_own(Address address) {
   auto after = std::upper_bound(own.begin(), own.end(), address,
                                 [](Address a, const Range& range) { return a < range.begin; });
   return after != own.begin() && address < (after - 1)->end;
+}
+
+bool is_guard(Address address) {
+  return std::ranges::any_of(memory().guards, [=](const Range& guard) {
+    return address >= guard.begin && address < guard.end;
+  });
 }
 
 }  // namespace cuda_emulator

@@ -84,5 +84,7 @@ void make_cells(Region& region, Address begin, std::size_t bytes);  // as fine a
 
 // Is the address part of the emulator itself? Host code must not write there.
 bool is_own(Address address);
+// Is it the hidden flag that g++ gives a shared array of a class (of halves): has it been made?
+bool is_guard(Address address);
 
 }  // namespace cuda_emulator

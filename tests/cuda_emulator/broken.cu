@@ -1,6 +1,8 @@
 // Broken kernels. `// expect: KIND` above a kernel says what the checker must find in it, and nothing else may be
 // found; `// <-` marks the line that it must name. Each kernel gets 256 floats (in), 256 that nobody has written
 // (out) and 64 zeros (flags).
+#include <mma.h>
+
 #include "host.h"
 
 // expect: race
@@ -472,6 +474,105 @@ __global__ void async_of_16_bytes(const float* in, float* out, int*) {
   *out = s[0];
 }
 
+// ---- fragments: in and out as tiles of 16 x 16 numbers
+
+namespace wmma = nvcuda::wmma;
+using Sums = wmma::fragment<wmma::accumulator, 16, 16, 16, float>;
+using Halves = wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major>;
+using HalvesByColumns = wmma::fragment<wmma::matrix_b, 16, 16, 16, __half, wmma::col_major>;
+
+// expect: inactive lane
+__global__ void fragment_of_half_a_warp(const float* in, float* out, int*) {
+  Sums sums;
+  if (threadIdx.x < 16) {
+    wmma::load_matrix_sync(sums, in, 16, wmma::mem_row_major);  // <-
+    wmma::store_matrix_sync(out, sums, 16, wmma::mem_row_major);
+  }
+}
+
+// expect: fragment
+__global__ void fragment_from_two_branches(const float* in, float* out, int*) {
+  Sums sums;
+  if (threadIdx.x < 16)
+    wmma::load_matrix_sync(sums, in, 16, wmma::mem_row_major);
+  else
+    wmma::load_matrix_sync(sums, in, 16, wmma::mem_row_major);  // <-
+  wmma::store_matrix_sync(out, sums, 16, wmma::mem_row_major);
+}
+
+// expect: fragment
+__global__ void fragment_per_lane(const float* in, float* out, int*) {
+  Sums sums;
+  wmma::load_matrix_sync(sums, in + 8 * (threadIdx.x % 2), 16, wmma::mem_row_major);  // <-
+  wmma::store_matrix_sync(out, sums, 16, wmma::mem_row_major);
+}
+
+// expect: fragment
+__global__ void fragment_with_a_stride_of_18(const float* in, float* out, int*) {
+  Sums sums;
+  wmma::fill_fragment(sums, in[0]);
+  wmma::store_matrix_sync(out, sums, 18, wmma::mem_row_major);  // <-
+}
+
+// expect: misaligned
+__global__ void fragment_at_an_odd_place(const float* in, float* out, int*) {
+  Sums sums;
+  wmma::load_matrix_sync(sums, in + 4, 12, wmma::mem_row_major);  // <-
+  wmma::store_matrix_sync(out, sums, 16, wmma::mem_row_major);
+}
+
+// expect: out of bounds
+__global__ void fragment_over_the_end(const float* in, float* out, int*) {
+  Sums sums;
+  wmma::load_matrix_sync(sums, in + 64, 16, wmma::mem_row_major);  // <-
+  wmma::store_matrix_sync(out, sums, 16, wmma::mem_row_major);
+}
+
+// expect: unwritten
+__global__ void fragment_with_a_gap(const float* in, float* out, int*) {
+  __shared__ __align__(32) __half tile[256];
+  for (int i = threadIdx.x; i < 256; i += 32)
+    if (i != 37) tile[i] = __float2half(in[i]);
+  __syncwarp();
+  Halves a;
+  HalvesByColumns b;
+  Sums sums;
+  wmma::load_matrix_sync(a, tile, 16);  // <-
+  wmma::load_matrix_sync(b, tile, 16);
+  wmma::fill_fragment(sums, 0.0f);
+  wmma::mma_sync(sums, a, b, sums);
+  wmma::store_matrix_sync(out, sums, 16, wmma::mem_row_major);
+}
+
+// expect: race
+__global__ void fragment_without_a_barrier(const float* in, float* out, int*) {
+  __shared__ __align__(32) float tile[256];
+  for (int i = threadIdx.x; i < 256; i += 32) tile[i] = in[i];
+  Sums sums;
+  wmma::load_matrix_sync(sums, tile, 16, wmma::mem_row_major);  // <-
+  wmma::store_matrix_sync(out, sums, 16, wmma::mem_row_major);
+}
+
+// expect: race
+__global__ void fragment_stored_by_two_warps(const float* in, float* out, int*) {
+  Sums sums;
+  wmma::load_matrix_sync(sums, in, 16, wmma::mem_row_major);
+  wmma::store_matrix_sync(out, sums, 16, wmma::mem_row_major);  // <-
+}
+
+// expect: inactive lane
+__global__ void product_without_lane_31(const float* in, float* out, int*) {
+  Halves a;
+  HalvesByColumns b;
+  Sums sums;
+  wmma::fill_fragment(a, __float2half(in[0]));
+  wmma::fill_fragment(b, __float2half(in[1]));
+  wmma::fill_fragment(sums, 0.0f);
+  if (threadIdx.x % 32 == 31) return;
+  wmma::mma_sync(sums, a, b, sums);  // <-
+  *out = sums.x[0];
+}
+
 // ---- launches
 
 using Kernel = void (*)(const float*, float*, int*);
@@ -491,14 +592,18 @@ int main() {
         shared_off_by_one, shared_through_a_pointer, row_of_a_tile, null_pointer, bytes_for_elements,
         another_threads_stack, shared_never_written, edge_of_a_tile, barrier_in_branch, barrier_skipped,
         same_barrier_other_caller, trip_counts_differ, vote_beside_barrier, shuffle_beside_barrier,
-        flag_that_nobody_sets, float4_at_odd_place, float2_in_shared, float4_to_a_function, async_of_16_bytes, copy_too_long})
+        flag_that_nobody_sets, float4_at_odd_place, float2_in_shared, float4_to_a_function, async_of_16_bytes, copy_too_long,
+        fragment_stored_by_two_warps})
     launch(kernel, 1, 64);
   for (Kernel kernel : {blocks_share_a_sum, plain_beside_atomic, last_block_without_fence, lock_without_fence,
                         overlapping_blocks, off_by_one_bound, no_bound, negative_index, local_array,
                         vector_over_the_end, output_accumulated, atomic_on_unwritten, shared_does_not_last})
     launch(kernel, 2, 64);
   for (Kernel kernel : {shuffle_is_no_fence, masks_differ, lock_within_a_warp, shuffle_from_unnamed_lane,
-                        shuffle_from_ended_lane, not_in_own_mask})
+                        shuffle_from_ended_lane, not_in_own_mask, fragment_of_half_a_warp, fragment_from_two_branches,
+                        fragment_per_lane, fragment_with_a_stride_of_18, fragment_at_an_odd_place,
+                        fragment_over_the_end, fragment_with_a_gap, fragment_without_a_barrier,
+                        product_without_lane_31})
     launch(kernel, 1, 32);
   launch(dynamic_too_small, 1, 64, 128);
 }

@@ -39,6 +39,15 @@ class Kernels(unittest.TestCase):
         sections = re.findall(r"^//// (\w+)", (HERE / "correct.cu").read_text(), re.M)
         self.assertEqual({kernel.name.split("<")[0] for kernel in report.kernels}, set(sections) - {"main"})
 
+    def test_correct_products_of_a_warp_have_no_finding(self):
+        report, wrong = cuda_check.check(HERE / "fragments.cu")
+        self.assertEqual((report.findings, wrong), ([], 0))
+        # A lane reads 16 bytes of a row: 16 rows, of two sectors each if they are floats.
+        lines = (HERE / "fragments.cu").read_text().splitlines()
+        number = 1 + next(i for i, line in enumerate(lines) if "load_matrix_sync(sums, c" in line)
+        counts = report.kernels[0].lines[(f"fragments.cu:{number}", "global", "read")]
+        self.assertEqual((counts["sectors"], counts["bytes"]), (6 * 4 * 16, 6 * 16 * 16 * 4))
+
     def test_each_broken_kernel_has_its_finding_and_no_other(self):
         source = HERE / "broken.cu"
         report, _ = cuda_check.check(source)

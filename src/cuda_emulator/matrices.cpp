@@ -1,0 +1,156 @@
+// The matrix products of a warp (emulated/wmma.h): all its lanes come to the same call, then each
+// reads or writes its part of a tile, or one computes the product for all.
+#include <bit>
+#include <cstring>
+
+#include "collectives.h"
+#include "emulated/wmma.h"
+
+namespace cuda_emulator {
+
+namespace {
+
+constexpr unsigned side = 16, own = 8;  // numbers of a row, and of a lane
+constexpr unsigned piece = 16;          // bytes that a lane moves at once
+constexpr unsigned tile_alignment = 32;
+
+struct Product {
+  float* d;
+  HalfTile a, b;
+  const float* c;
+};
+
+// In kernels that are optimised, the checker sees no other access, so it must not see these.
+void watch(const void* address, unsigned bytes, unsigned alignment, Kind kind, Address pc) {
+  if (!current->calls.empty()) access(Address(address), bytes, alignment, kind, pc);
+}
+
+void meet(Collective kind, std::uint64_t value, unsigned stride, Address pc) {
+  const std::uint64_t met =
+      collective(kind, 0xffffffffu, value, static_cast<int>(stride), warp_size, pc);
+  const auto lanes = static_cast<std::uint32_t>(met);
+  if (lanes != 0xffffffffu) {
+    finding("inactive lane", pc, 0,
+            describe(*current) + " comes here with " + std::to_string(std::popcount(lanes)) +
+                " lanes of its warp; a fragment needs all 32");
+    abort_launch();
+  }
+  if (met >> 32 == 0) {
+    finding("fragment", pc, 0,
+            describe(*current) +
+                " comes here with lanes of its warp that give another address or stride, or call "
+                "elsewhere");
+    abort_launch();
+  }
+}
+
+void meet_for_memory(const void* memory, unsigned number_bytes, unsigned stride, Address pc) {
+  const unsigned numbers = piece / number_bytes;
+  if (stride % numbers != 0) {
+    finding("fragment", pc, 0,
+            describe(*current) + " gives the stride " + std::to_string(stride) +
+                "; expected a multiple of " + std::to_string(numbers));
+    abort_launch();
+  }
+  if (Address(memory) % tile_alignment != 0) {
+    finding("misaligned", pc, 0,
+            describe(*current) + " gives a fragment at an address that " +
+                std::to_string(tile_alignment) + " does not divide");
+    abort_launch();
+  }
+  meet(Collective::fragment, Address(memory), stride, pc);
+}
+
+// The line (row or column) of a tile of which this lane has a half, and where the half begins.
+unsigned line() { return current->lane() / 2; }
+unsigned begin() { return current->lane() % 2 * own; }
+
+// Calls move(number of the lane, place in memory, how many) for all pieces.
+template <class Move>
+void for_floats(unsigned stride, bool by_columns, Move move) {
+  if (by_columns) {
+    for (unsigned i = 0; i < own; ++i) move(i, std::size_t{begin() + i} * stride + line(), 1u);
+  } else {
+    for (unsigned i = 0; i < own; i += 4) move(i, std::size_t{line()} * stride + begin() + i, 4u);
+  }
+}
+
+using Numbers = float[side][side];
+
+void gather(Thread* const* lanes, HalfTile Product::*which, Numbers& numbers) {
+  for (unsigned lane = 0; lane < warp_size; ++lane) {
+    const HalfTile& tile = reinterpret_cast<const Product*>(lanes[lane]->value)->*which;
+    std::uint16_t bits[own];
+    std::memcpy(bits, tile.numbers, sizeof bits);
+    for (unsigned i = 0; i < own; ++i) {
+      const unsigned first = lane / 2, second = lane % 2 * own + i;
+      const float value = tile.is_bf16 ? bf16_to_f32(bits[i]) : f16_to_f32(bits[i]);
+      (tile.by_columns ? numbers[second][first] : numbers[first][second]) = value;
+    }
+  }
+}
+
+}  // namespace
+
+// The product of two halves is exact in f32, so each step rounds once.
+void multiply_for(Thread* const* lanes) {
+  Numbers a, b;
+  gather(lanes, &Product::a, a);
+  gather(lanes, &Product::b, b);
+  for (unsigned row = 0; row < side; ++row) {
+    const auto& first = *reinterpret_cast<const Product*>(lanes[2 * row]->value);
+    const auto& second = *reinterpret_cast<const Product*>(lanes[2 * row + 1]->value);
+    float sums[side];
+    std::memcpy(sums, first.c, own * sizeof(float));
+    std::memcpy(sums + own, second.c, own * sizeof(float));
+    for (unsigned k = 0; k < side; ++k)
+      for (unsigned col = 0; col < side; ++col) sums[col] += a[row][k] * b[k][col];
+    std::memcpy(first.d, sums, own * sizeof(float));
+    std::memcpy(second.d, sums + own, own * sizeof(float));
+  }
+}
+
+#define PC reinterpret_cast<Address>(__builtin_return_address(0))
+
+void load_halves(void* tile, const void* from, unsigned stride) {
+  const Address pc = PC;
+  meet_for_memory(from, 2, stride, pc);
+  const char* place = static_cast<const char*>(from) + 2 * (std::size_t{line()} * stride + begin());
+  watch(place, piece, piece, Kind::whole_read, pc);
+  watch(tile, piece, 2, Kind::write, pc);
+  std::memcpy(tile, place, piece);
+}
+
+void load_floats(float* tile, const float* from, unsigned stride, bool by_columns) {
+  const Address pc = PC;
+  meet_for_memory(from, 4, stride, pc);
+  for_floats(stride, by_columns, [&](unsigned i, std::size_t place, unsigned count) {
+    watch(from + place, 4 * count, 4 * count, Kind::whole_read, pc);
+    watch(tile + i, 4 * count, 4, Kind::write, pc);
+    std::memcpy(tile + i, from + place, 4 * count);
+  });
+}
+
+void store_floats(float* to, const float* tile, unsigned stride, bool by_columns) {
+  const Address pc = PC;
+  meet_for_memory(to, 4, stride, pc);
+  for_floats(stride, by_columns, [&](unsigned i, std::size_t place, unsigned count) {
+    watch(tile + i, 4 * count, 4, Kind::whole_read, pc);
+    watch(to + place, 4 * count, 4 * count, Kind::write, pc);
+    std::memcpy(to + place, tile + i, 4 * count);
+  });
+}
+
+void multiply_tiles(float* d, HalfTile a, HalfTile b, const float* c) {
+  const Address pc = PC;
+  watch(a.numbers, piece, 2, Kind::whole_read, pc);
+  watch(b.numbers, piece, 2, Kind::whole_read, pc);
+  for (unsigned i = 0; i < own; i += 4) {
+    watch(c + i, piece, 4, Kind::whole_read, pc);
+    watch(d + i, piece, 4, Kind::write, pc);
+  }
+  const Product product{d, a, b, c};
+  meet(Collective::multiply, Address(&product), 0, pc);
+}
+
+}  // namespace cuda_emulator
