@@ -77,6 +77,9 @@ def compiler():
         raise Problem(f"the emulator reads ELF files: expected Linux, found {platform.system()}")
     if shutil.which(name) is None:
         raise Problem(f"no C++ compiler: {name} is not there")
+    if "clang" in os.path.basename(os.path.realpath(shutil.which(name))):
+        raise Problem(f"the emulator needs g++: expected it in CXX, found {name}; Clang reaches extern __shared__ arrays "
+                      "through calls (it has no -fno-extern-tls-init), and counts other accesses")
     return ["ccache", name] if shutil.which("ccache") else [name]
 
 

@@ -2,6 +2,7 @@
 
 Standard library only; ctest runs it.
 """
+import os
 import pathlib
 import platform
 import re
@@ -237,12 +238,19 @@ class Attacks(unittest.TestCase):
         self.assertEqual((report.findings, n_nan), ([], 3 + 3 + 4 + 100 + 20 + 4 + 10 + 3 + 1))
 
     def test_the_command_says_what_is_wrong_in_one_line(self):
-        def run(*words):
+        def run(*words, **environment):
             return subprocess.run([sys.executable, cuda_check.__file__, *map(str, words)],
-                                  capture_output=True, text=True, check=False)
+                                  env=dict(os.environ, **environment), capture_output=True, text=True, check=False)
         self.assertEqual(run().returncode, 2)
         self.assertEqual(run(self.folder / "none.cu").returncode, 2)
         self.assertEqual(run("--seconds", 0, self.folder / "hidden.h").returncode, 2)
+        clang = self.folder / "clang++-16"
+        clang.touch(0o755)
+        (self.folder / "c++").symlink_to(clang)
+        for name in (clang, self.folder / "c++"):
+            refused = run(self.source("int main() {}"), CXX=str(name))
+            self.assertEqual((refused.returncode, refused.stderr.count("\n")), (1, 1), refused.stderr)
+            self.assertIn("the emulator needs g++", refused.stderr)
         broken = run(self.source("int main() { return x; }"))
         self.assertEqual((broken.returncode, broken.stderr.count("\n")), (1, 1), broken.stderr)
         self.assertIn("attack.cu:2", broken.stderr)
