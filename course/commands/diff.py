@@ -13,6 +13,7 @@ CONTEXT = 3  # lines around what differs
 PARTS = re.compile(r'R"(?P<end>[^\s()\\]*)\(.*?\)(?P=end)"|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])*\''
                    r'|(?P<comment>//(?:\\\n|[^\n])*|/\*.*?\*/)', re.S)
 NAMESPACE = re.compile(r"(?:inline )?namespace\b[^{;]*\{\s*$")
+UNNAMED = re.compile(r"^namespace \{\n(.*?)^\}  // namespace\n", re.S | re.M)
 INCLUDE = re.compile(r"\s*#\s*(?:include|pragma\s+once)\b")
 
 
@@ -54,17 +55,59 @@ def difference(yours, ours):
                 yield from (("+", line) for line in theirs[first:last])
 
 
+def definitions(lines):
+    """The (number, line) of each definition at the top level, such as a function: a list per definition."""
+    found, open_braces = [[]], 0
+    for number, line in lines:
+        found[-1].append((number, line))
+        text = PARTS.sub("", line)
+        open_braces += text.count("{") - text.count("}")
+        if open_braces == 0 and text.rstrip().endswith(("}", ";")):
+            found.append([])
+    return [lines for lines in found if lines]
+
+
+def name_of(definition):
+    """Of a function: the word before its first parenthesis."""
+    found = re.search(r"(\w+)\(", " ".join(line for _, line in definition))
+    return found and found[1]
+
+
+def helpers(starter):
+    """The lines of the functions that a starter gives in its unnamed namespace, by name."""
+    found = UNNAMED.search(starter)
+    return {name_of(one): [line for _, line in one] for one in definitions(code(found[1] if found else "")) if name_of(one)}
+
+
+def without_given(yours, ours, given):
+    """yours and ours without these helpers, as far as they are unchanged in yours; the names of those left out."""
+    mine = definitions(yours)
+    unchanged = [name_of(one) for one in mine if given.get(name_of(one)) == [line for _, line in one]]
+
+    def left(definitions):
+        return [line for one in definitions if name_of(one) not in unchanged for line in one]
+
+    return left(mine), left(definitions(ours)), unchanged
+
+
 def of_unit(stage, unit):
     """A unit's file against our twin, or twins one after the other."""
     yours = stage.path(unit)
     name = yours.relative_to(course.ROOT)
     ours = [line for twin in unit["twins"] for line in code((course.ROOT / twin).read_text(encoding="utf-8"))]
-    lines = list(difference(code(yours.read_text(encoding="utf-8", errors="replace")), ours))
+    try:
+        given = helpers(stage.starter(unit).decode("utf-8"))
+    except course.Problem:  # no git: what was given is not known
+        given = {}
+    mine, ours, left_out = without_given(code(yours.read_text(encoding="utf-8", errors="replace")), ours, given)
+    lines = list(difference(mine, ours))
     if not lines:
         yield course.say("diff_same", name)
         return
     yield course.paint(f"--- {name} {course.say('diff_yours')}", "1")
     yield course.paint(f"+++ {' + '.join(unit['twins'])} {course.say('diff_ours')}", "1")
+    if left_out:
+        yield course.say("diff_given", course.listed(left_out))
     for sign, line in lines:
         yield course.paint(course.say("diff_line", line) if sign == "@" else f"{sign}{line}", COLOURS.get(sign))
 

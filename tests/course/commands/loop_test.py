@@ -380,6 +380,34 @@ void f() {
         self.assertEqual(found[0], ("@", 10))
         self.assertEqual([line for line in found if line[0] in "+-"], [("-", "  g(text);"), ("+", "  h(text);")])
 
+    def test_leaves_out_helpers_that_the_starter_gave_and_nobody_changed(self):
+        starter = """namespace stagecraft {
+namespace {
+
+// Given: twice x.
+[[maybe_unused]] int twice(int x) {
+  return 2 * x;
+}
+
+// Given: half of x.
+[[maybe_unused]] int half(int x) { return x / 2; }
+
+}  // namespace
+
+void f() { NOT_IMPLEMENTED("f"); }
+
+}  // namespace stagecraft
+"""
+        mine = starter.replace('NOT_IMPLEMENTED("f");', "g(twice(1));").replace("x / 2", "x >> 1")
+        ours = "int twice(int x) { return x + x; }\nvoid f() { g(2); }\n"
+        given = diff.helpers(starter)
+        self.assertEqual(list(given), ["twice", "half"])
+        left, of_ours, names = diff.without_given(diff.code(mine), diff.code(ours), given)
+        self.assertEqual([line for _, line in left], ["int half(int x) { return x >> 1; }", "void f() { g(twice(1)); }"])
+        self.assertEqual([line for _, line in of_ours], ["void f() { g(2); }"])
+        self.assertEqual(names, ["twice"])
+        self.assertEqual(diff.helpers("namespace stagecraft {\nvoid f() {\n}\n}  // namespace stagecraft\n"), {})
+
     def test_colour_is_for_a_terminal_that_wants_it(self):
         terminal = mock.Mock(isatty=lambda: True)
         for environment, painted in (({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)):
