@@ -52,7 +52,7 @@ def widths(rows, room):
 
 
 def table(text, room):
-    rows = [[plain(cell, True) for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))]
+    rows = [[plain(cell.replace(r"\|", "|"), True) for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))]
             for line in text.split("\n")]
     head, rows = rows[0], rows[2:]  # below the head is its line
     rows = [(row + [""] * len(head))[:len(head)] for row in [head, *rows] if any(row)]

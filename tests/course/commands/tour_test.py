@@ -281,6 +281,10 @@ class Reading(unittest.TestCase):
             expected = "a name what it is x".split() + ["many", "words"] * 12
             self.assertEqual(sorted(" ".join(lines).split()), sorted(expected))
 
+    def test_a_bar_within_a_cell_of_a_table_is_shown_without_its_backslash(self):
+        lines = list(markdown.table("| call | gives |\n|---|---|\n| `f()` | the id of `<\\|end\\|>` |", 80))
+        self.assertEqual(lines[-1].split("  ")[-1].strip(), "the id of `<|end|>`")
+
     def test_no_line_of_chinese_begins_with_the_end_of_a_sentence(self):
         for page, text in self.pages("zh"):
             self.assertNotRegex(text, r"\n\s*[，。；：！？、）》」]", page)
