@@ -88,7 +88,7 @@ class Turns {
   }
 
   // One more turn; returns our answer.
-  std::string take(const std::vector<TokenId>& conversation) {
+  std::string take(std::span<const TokenId> conversation) {
     const std::string turn = fmt::format("turn {}", ++n_turns_);
     TextOptions options;
     options.generation.max_tokens = plan_.max_tokens;
@@ -108,7 +108,7 @@ class Turns {
     } catch (const Error&) {
       refused = true;
     }
-    one_.request.inputs[turn] = numbers(conversation);
+    one_.request.inputs[turn] = numbers({conversation.begin(), conversation.end()});
     if (plan_.refusable) one_.expected[turn + " Error"] = exactly({refused});
     const auto held = session_.tokens();
     one_.expected[turn + " cache"] = exactly({held.begin(), held.end()});
@@ -191,11 +191,20 @@ TEST(ChatTurn, RefusesAConversationThatIsEmptyOrTooLongAndStaysAsItWas) {
   Turns empty("an empty conversation", inputs, plan);
   empty.take(fits);
   empty.take({});
-  if (!empty.judge()) return;
+  empty.judge();
+  Turns again("an empty conversation after two others", inputs, plan);
+  again.take(std::span(fits).first(fits.size() / 2));
+  again.take(fits);
+  again.take({});
+  again.judge();
   Turns longer("a conversation one token longer than the context", inputs, plan);
   longer.take(fits);
   longer.take(std::vector<TokenId>(plan.context + 1, 7));
-  if (!longer.judge()) return;
+  longer.judge();
+  Turns twice("a conversation twice as long as the context", inputs, plan);
+  twice.take(fits);
+  twice.take(std::vector<TokenId>(2 * plan.context, 7));
+  twice.judge();
   for (const TokenId token : {7, 8}) {
     Turns full(fmt::format("a conversation as long as the context, of token {}", token), inputs,
                plan);
