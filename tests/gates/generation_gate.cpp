@@ -128,6 +128,17 @@ TEST(Forward, KeepsNothingOfAnotherModel) {
   judge(in_turn("one model after the other", cases));
 }
 
+TEST(Forward, FillsTheCacheToItsLastPosition) {
+  const DumpedLogits dump = dumped_logits("llama-gqa2");
+  const int seq_len = static_cast<int>(dump.ids.size());
+  for (const std::vector<int>& pieces : {std::vector<int>{seq_len}, {3, seq_len - 3}}) {
+    Case one = forward_case(dump, pieces, std::vector<int>(pieces.size(), 1));
+    one.name += ", which fill the cache";
+    one.request.scalars["capacity"] = static_cast<double>(seq_len);
+    judge(one);
+  }
+}
+
 TEST(Forward, RefusesWhatItHasNoRowOrNoRoomForAndLeavesTheCacheAsItWas) {
   const DumpedLogits dump = dumped_logits("llama-gqa2");
   const int vocab_size = static_cast<int>(dump.vocab_size);
@@ -276,8 +287,8 @@ TEST(Sample, GivesEveryTokenItsShare) {
   judge_shares("logits around -150, and one -infinity", logits, 1.0, 0, 1.0);
 }
 
-bool judge_refused_logits(const std::string& name, const Tensor& logits) {
-  Case one = sample_case(name, logits, 1.0, 0, 1.0);
+bool judge_refused_logits(const std::string& name, const Tensor& logits, double temperature = 1.0) {
+  Case one = sample_case(name, logits, temperature, 0, 1.0);
   one.request.inputs["refusable"] = numbers({1});
   one.expected = {{"Error", exactly({1})}};
   one.tell = [](const std::string&, const Tensor&) { return say("not_refused"); };
@@ -291,6 +302,8 @@ TEST(Sample, RefusesWhatIsNoNumber) {
       logits.values[at] = broken;
       const std::string name = fmt::format("logit {} of 4 is {}", at, broken);
       if (!judge_refused_logits(name, logits)) return;
+      if (at % 2 != 0) continue;
+      if (!judge_refused_logits(name + ", at temperature 0", logits, 0.0)) return;
     }
   }
   judge_refused_logits("all logits are -infinity", filled({4}, -INFINITY));
@@ -361,7 +374,12 @@ TEST(SampleTopKTopP, TakesTopPOfWhatTopKLeaves) {
 TEST(SampleTopKTopP, CountsTheLowerOfEqualsAsLikelier) {
   const Tensor logits = logits_of({0.1, 0.2, 0.2, 0.05, 0.2, 0.05, 0.2});
   if (!judge_shares("top-k 2 of four equals", logits, 1.0, 2, 1.0)) return;
-  judge_shares("top-p 0.5 of four equals", logits, 1.0, 0, 0.5);
+  if (!judge_shares("top-p 0.5 of four equals", logits, 1.0, 0, 0.5)) return;
+  // So many that std::sort, which promises no order of equals, changes it.
+  std::vector<double> many;
+  for (int i = 0; i < 40; ++i) many.push_back(0.04 - 0.01 * (i % 4));
+  judge_shares("top-k 15 of 40, ten of each likelihood", logits_of(many), 1.0, 15, 1.0);
+  judge_shares("top-p 0.56 of 40, ten of each likelihood", logits_of(many), 1.0, 0, 0.56);
 }
 
 // ---- generate -----------------------------------------------------------------------------------
