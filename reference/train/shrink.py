@@ -21,9 +21,10 @@ import torch.nn.functional as F
 from safetensors.torch import save_file
 from tokenizers import Tokenizer
 
+import tokenizer
 import trainer
 from llama import Config, Llama, read_folder
-from train_chat import END, START, TEMPLATE, TEXT_END, examples, read_dialogues
+from train_chat import END, START, TEXT_END, examples, read_dialogues, tokenizer_config
 
 
 def kept_tokens(data, t, dialogues, size):
@@ -143,10 +144,7 @@ def main():
     kept = kept_tokens(data, old, sample, o.vocab)
     data = cut_tokenizer(data, kept)
     (out / "tokenizer.json").write_text(json.dumps(data, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    (out / "tokenizer_config.json").write_text(json.dumps({
-        "bos_token": None, "eos_token": END, "pad_token": TEXT_END, "unk_token": None,
-        "additional_special_tokens": [START, END], "chat_template": TEMPLATE,
-        "model_max_length": o.context}, indent=2) + "\n")
+    tokenizer.save_config(out, tokenizer_config(o.context))
     t = Tokenizer.from_file(str(out / "tokenizer.json"))
 
     model = read_folder(o.model)

@@ -31,6 +31,10 @@ def save(t, folder, config):
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     t.save(str(folder / "tokenizer.json"), pretty=False)
+    save_config(folder, config)
+
+
+def save_config(folder, config):
     config = {"add_bos_token": False, "clean_up_tokenization_spaces": False,
               "tokenizer_class": "PreTrainedTokenizerFast", **config}
-    (folder / "tokenizer_config.json").write_text(json.dumps(config, indent=2) + "\n")
+    (Path(folder) / "tokenizer_config.json").write_text(json.dumps(config, indent=2) + "\n")

@@ -38,6 +38,11 @@ def read_dialogues(folder):
     return found
 
 
+def tokenizer_config(context):
+    return {"bos_token": None, "eos_token": END, "pad_token": TEXT_END, "unk_token": None,
+            "additional_special_tokens": [START, END], "chat_template": TEMPLATE, "model_max_length": context}
+
+
 def make_tokenizer(sources, out, size, context):
     path = Path(out) / "tokenizer.json"
     if not path.exists():
@@ -45,10 +50,7 @@ def make_tokenizer(sources, out, size, context):
         texts += [d["system"] for dialogues, _ in sources.values() for d in dialogues if d["system"]]
         texts += ["user\n", "assistant\n", "system\n"] * 10000  # a token each
         t = tokenizer.byte_level(texts, size, [TEXT_END, START, END])
-        tokenizer.save(t, out, {
-            "bos_token": None, "eos_token": END, "pad_token": TEXT_END, "unk_token": None,
-            "additional_special_tokens": [START, END], "chat_template": TEMPLATE,
-            "model_max_length": context})
+        tokenizer.save(t, out, tokenizer_config(context))
     return Tokenizer.from_file(str(path))
 
 
@@ -57,6 +59,17 @@ def take_tokenizer(folder, out):
     for name in ("tokenizer.json", "tokenizer_config.json"):
         shutil.copy(Path(folder) / name, Path(out) / name)
     return Tokenizer.from_file(str(Path(out) / "tokenizer.json"))
+
+
+def read_start(folder):
+    """A model to begin with: a folder of shrink.py, or the last weights of an earlier training."""
+    checkpoint = Path(folder) / "checkpoint.pt"
+    if not checkpoint.exists():
+        return read_folder(folder)
+    saved = torch.load(checkpoint, weights_only=False)
+    model = Llama(Config(**saved["options"]["config"]))
+    model.load_state_dict(saved["model"])
+    return model
 
 
 def chat_ml(t, turns, user_weight, system=None):
@@ -96,7 +109,8 @@ def main():
     trainer.add_arguments(a)
     a.add_argument("--out", default="build/train/chat")
     a.add_argument("--dialogues", default="build/train/dialogues", help="what dialogues.py has made")
-    a.add_argument("--init", help="folder of shrink.py: its weights, sizes and tokenizer replace the next seven options")
+    a.add_argument("--init", help="folder of shrink.py or of an earlier run: its weights, sizes and tokenizer replace the next seven "
+                   "options")
     a.add_argument("--vocab", type=int, default=6144)
     a.add_argument("--dim", type=int, default=256)
     a.add_argument("--ffn", type=int, default=704)
@@ -111,7 +125,7 @@ def main():
     dialogues = read_dialogues(o.dialogues)
     if o.init:
         t = take_tokenizer(o.init, o.out)
-        model = read_folder(o.init).train()
+        model = read_start(o.init).train()
         o.context = model.c.context
     else:
         t = make_tokenizer(dialogues, o.out, o.vocab, o.context)

@@ -62,6 +62,18 @@ def words(text):
     return re.findall(r"\w+", text.lower())
 
 
+def asked():
+    """What the user says first in every question of the exam, as plain(): no dialogue to train on may say it."""
+    rows = [q for name in ("checkable", "two_turn", "one_word") for q in read(name)]
+    said = [q.get("tell", q["ask"]) for q in rows] + [q for group in topics().values() for q in group]
+    return {plain(text) for text in said}
+
+
+def plain(text):
+    """The words alone, for comparing."""
+    return " ".join(words(text))
+
+
 def is_right(question, answer):
     told = words(question.get("tell", ""))
     if told and f" {' '.join(told)} " in f" {' '.join(words(answer))} ":
