@@ -16,6 +16,7 @@
 #include <random>
 
 #include "backends/cuda/device_memory.h"
+#include "backends/cuda/device_weights.h"
 #include "base/error.h"
 #include "base/mapped_file.h"
 #include "generation/sampler.h"
@@ -23,6 +24,8 @@
 #include "model/placement.h"
 #include "operators/cuda/device.h"
 #include "operators/cuda/operators.h"
+#include "operators/float_to_half.h"
+#include "operators/half_to_float.h"
 #include "tests/backends/conformance_cases.h"
 #include "tests/backends/plan_oracle.h"
 #include "tests/support/same_bits.h"
@@ -100,6 +103,138 @@ std::vector<float> in_passes(Engine& engine, std::span<const TokenId> ids,
     engine.forward({&input, 1}, logits.view().row_range(first, n));
   }
   return {logits.data(), logits.data() + logits.rows() * logits.cols()};
+}
+
+// Numbers as F16 or BF16.
+std::vector<std::uint16_t> halves(cuda::WeightType type, std::span<const float> values) {
+  std::vector<std::uint16_t> bits(values.size());
+  type == cuda::WeightType::F16 ? f32_to_f16(values, bits) : f32_to_bf16(values, bits);
+  return bits;
+}
+std::vector<float> rounded(cuda::WeightType type, std::span<const float> values) {
+  const std::vector<std::uint16_t> bits = halves(type, values);
+  std::vector<float> result(bits.size());
+  type == cuda::WeightType::F16 ? f16_to_f32(bits, result) : bf16_to_f32(bits, result);
+  return result;
+}
+
+// A row of activations as tensor cores multiply it: see TensorType in linear.cu.
+std::vector<float> as_multiplied(cuda::WeightType type, std::span<const float> row) {
+  float largest = 0.0f;
+  for (const float value : row) largest = std::max(largest, std::fabs(value));
+  const bool is_scaled = type == cuda::WeightType::F16 && largest > 0.0f;
+  const float power = is_scaled ? std::exp2(std::floor(std::log2(largest))) : 1.0f;
+  std::vector<float> scaled(row.begin(), row.end());
+  for (float& value : scaled) value /= power;
+  scaled = rounded(type, scaled);
+  for (float& value : scaled) value *= power;
+  return scaled;
+}
+
+// Each row has the bits that it has alone, and is the product with rounded activations.
+TEST(CudaTensorCores, MultiplyRoundedRowsAndARowDoesNotDependOnOthers) {
+  std::mt19937 random(1);
+  std::normal_distribution<float> normal;
+  const std::size_t kShapes[][3] = {{70, 40, 96}, {17, 16, 40}, {16, 17, 200}, {3, 33, 7}};
+  for (const auto type : {cuda::WeightType::F16, cuda::WeightType::BF16}) {
+    for (const auto& [n_rows, n_outputs, n_inputs] : kShapes) {
+      const std::size_t stride = cuda::padded(n_inputs), out_stride = cuda::padded(n_outputs);
+      std::vector<float> x(n_rows * stride), w(n_outputs * stride), bias(n_outputs);
+      for (float& value : bias) value = normal(random);
+      for (std::size_t r = 0; r < n_rows; ++r) {
+        const float size = r == 1 ? 0.0f : r == 2 ? 1e7f : 1.0f;  // 1e7 is no f16
+        for (std::size_t i = 0; i < n_inputs; ++i) x[r * stride + i] = size * normal(random);
+      }
+      for (std::size_t o = 0; o < n_outputs; ++o) {
+        for (std::size_t i = 0; i < n_inputs; ++i) w[o * stride + i] = normal(random);
+      }
+      w = rounded(type, w);
+      const cuda::DeviceMemory device_x{std::span<const float>(x)};
+      const cuda::DeviceMemory device_bias{std::span<const float>(bias)};
+      const cuda::DeviceMemory device_w{std::span<const std::uint16_t>(halves(type, w))};
+      const cuda::DeviceMemory device_out(n_rows * out_stride * sizeof(float));
+      const cuda::DeviceMatrix matrix{type,
+                                      static_cast<unsigned>(n_outputs),
+                                      static_cast<unsigned>(n_inputs),
+                                      static_cast<unsigned>(stride),
+                                      device_w.as<void>(),
+                                      nullptr,
+                                      true};
+      const auto product = [&](std::size_t first, std::size_t n) {
+        cuda::linear({device_out.as<float>() + first * out_stride, static_cast<unsigned>(n),
+                      matrix.outputs, static_cast<unsigned>(out_stride)},
+                     {device_x.as<float>() + first * stride, static_cast<unsigned>(n),
+                      matrix.inputs, matrix.stride},
+                     matrix, device_bias.as<float>());
+        std::vector<float> all;
+        for (std::size_t r = first; r < first + n; ++r) {
+          std::vector<float> row(n_outputs);
+          cuda::download(row.data(), device_out.as<float>() + r * out_stride, 4 * n_outputs);
+          all.insert(all.end(), row.begin(), row.end());
+        }
+        return all;
+      };
+      const std::vector<float> got = product(0, n_rows);
+      for (const std::size_t r : {std::size_t{0}, n_rows / 2, n_rows - 1}) {
+        const std::vector<float> alone = product(r, 1);
+        EXPECT_TRUE(same_bits(alone, std::span(got).subspan(r * n_outputs, n_outputs))) << r;
+      }
+      for (std::size_t r = 0; r < n_rows; ++r) {
+        const auto row = as_multiplied(type, std::span(x).subspan(r * stride, n_inputs));
+        for (std::size_t o = 0; o < n_outputs; ++o) {
+          double expected = bias[o], size = std::fabs(expected);
+          for (std::size_t i = 0; i < n_inputs; ++i) {
+            const double term = static_cast<double>(row[i]) * w[o * stride + i];
+            expected += term;
+            size += std::fabs(term);
+          }
+          // As relative_error of plan_oracle.h.
+          const double unit =
+              0x1p-23 * (2.0 + 0.5 * std::sqrt(static_cast<double>(n_inputs) + 1.0)) * size;
+          EXPECT_NEAR(got[r * n_outputs + o], expected, unit) << r << ", " << o;
+        }
+      }
+    }
+  }
+}
+
+TEST(CudaTensorCores, AreForLargeModels) {
+  const TemporaryFolder folder;
+  const fs::path file = folder.path() / "case.gguf";
+  std::size_t n_used = 0;
+  for (const DType dtype : {DType::F32, DType::F16, DType::BF16, DType::Q8_0}) {
+    std::mt19937 random(1);
+    for (std::size_t i = 0; i < 4; ++i) {
+      ConformanceCase one = make_case("linear", dtype, i, random, file);
+      one.tokens.resize(std::min<std::size_t>(one.tokens.size(), 20));
+      const Checkpoint checkpoint = Checkpoint::open(file);
+      for (const std::size_t bytes : {std::size_t{64} << 20, std::size_t{0}}) {
+        cuda::tensor_core_bytes() = bytes;
+        const cuda::DeviceWeights weights(one.plan, checkpoint);
+        for (std::size_t id = 0; id < one.plan.weights.size(); ++id) {
+          const Weight& weight = one.plan.weights[id];
+          if (!weight.is_matrix()) continue;
+          const DType stored = checkpoint.find(weight.name)->dtype;
+          const bool fits = (stored == DType::F16 || stored == DType::BF16) && !weight.exact &&
+                            weight.shape[0] >= cuda::kTensorSide;
+          EXPECT_EQ(weights.matrix(static_cast<WeightId>(id)).tensor_cores, bytes == 0 && fits);
+          n_used += bytes == 0 && fits;
+        }
+      }
+      const auto backend = make_cuda_backend(one.plan, checkpoint, options());
+      const auto all = backend->make_sequence(one.tokens.size(), 0);
+      const auto again = backend->make_sequence(one.tokens.size(), 0);
+      const auto run = [&](Sequence& sequence) {
+        return in_cuts(one, random, [&](std::span<const TokenId> tokens, auto logits) {
+          const Input scored{&sequence, tokens, tokens.size()};
+          backend->forward({&scored, 1}, logits);
+        });
+      };
+      EXPECT_TRUE(same_bits(run(*all), run(*again))) << one.shape;
+      cuda::tensor_core_bytes() = std::size_t{64} << 20;
+    }
+  }
+  EXPECT_GT(n_used, 0u);
 }
 
 class CudaReference : public testing::TestWithParam<std::string> {};

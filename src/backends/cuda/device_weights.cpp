@@ -114,6 +114,12 @@ void write_row(const StoredTensor& stored, std::size_t row, std::byte* values, s
   }
 }
 
+std::size_t weight_bytes(const Checkpoint& checkpoint) {
+  std::size_t bytes = 0;
+  for (const StoredTensor* tensor : checkpoint.tensors()) bytes += tensor->bytes.size();
+  return bytes;
+}
+
 bool is_whole(const Weight& weight) {
   return weight.of_rows == 0 && weight.of_inputs == 0 && weight.of_slices == 0;
 }
@@ -131,6 +137,11 @@ std::size_t first_use(const Plan& plan, const std::vector<const StoredTensor*>& 
 
 }  // namespace
 
+std::size_t& tensor_core_bytes() {
+  static std::size_t bytes = std::size_t{64} << 20;
+  return bytes;
+}
+
 template <class T>
 T* DeviceWeights::keep(std::span<const T> values) {
   return memory_.emplace_back(values).template as<T>();
@@ -142,6 +153,8 @@ void DeviceWeights::add_matrix(const Weight& weight, const StoredTensor& stored,
   matrix.outputs = static_cast<unsigned>(weight.shape[0]);
   matrix.inputs = static_cast<unsigned>(weight.shape[1]);
   matrix.stride = padded(matrix.inputs);
+  const bool is_half = matrix.type == WeightType::F16 || matrix.type == WeightType::BF16;
+  matrix.tensor_cores = is_half && rounds_rows_ && !weight.exact && matrix.outputs >= kTensorSide;
   const Sizes sizes = row_sizes(matrix.type, matrix.stride);
   std::vector<std::byte> values(matrix.outputs * sizes.values), memory;
   std::vector<std::byte> scales(matrix.outputs * sizes.scales);
@@ -155,7 +168,9 @@ void DeviceWeights::add_matrix(const Weight& weight, const StoredTensor& stored,
 }
 
 DeviceWeights::DeviceWeights(const Plan& plan, const Checkpoint& checkpoint)
-    : matrices_(plan.weights.size()), vectors_(plan.weights.size()) {
+    : rounds_rows_(weight_bytes(checkpoint) > tensor_core_bytes()),
+      matrices_(plan.weights.size()),
+      vectors_(plan.weights.size()) {
   const std::vector<const StoredTensor*> stored = find_weights(plan, checkpoint);
   for (std::size_t i = 0; i < stored.size(); ++i) {
     const Weight& weight = plan.weights[i];

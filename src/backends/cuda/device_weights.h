@@ -13,6 +13,10 @@ namespace stagecraft::cuda {
 // The weights of a plan in the GPU's memory, by WeightId: matrices in the format of the file where
 // there is a WeightType for it, vectors as f32. Other formats are kept as on the CPU: Q5_0 as Q8_0,
 // which is exact, and those with more than one scale per block as bf16.
+// Models with more bytes of weights than this, 64 MiB, use tensor cores: rounding activations costs
+// a small model more than it gains in speed, as on the CPU. Tests change it.
+std::size_t& tensor_core_bytes();
+
 class DeviceWeights {
  public:
   // Throws Error as find_weights does, or if the GPU has too little memory.
@@ -35,6 +39,7 @@ class DeviceWeights {
   template <class T>
   T* keep(std::span<const T> values);
 
+  const bool rounds_rows_;
   std::vector<DeviceMatrix> matrices_;
   std::vector<const float*> vectors_;
   std::map<const ExpertsStep*, Experts> experts_;  // by step of the plan

@@ -45,7 +45,11 @@ struct DeviceMatrix {
   unsigned outputs = 0, inputs = 0, stride = 0;  // stride: numbers per row, zeros included
   const void* values = nullptr;
   const void* scales = nullptr;
+  // linear() uses tensor cores, for any number of rows. F16 and BF16, with at least kTensorSide
+  // outputs. Activations are rounded to the type of the weights.
+  bool tensor_cores = false;
 };
+inline constexpr unsigned kTensorSide = 16;  // a tensor core multiplies tiles of 16 x 16 numbers
 
 // For each row of a pass: the token, its index in the text, how many tokens of the text it sees,
 // and its sequence.
