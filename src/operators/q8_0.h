@@ -24,7 +24,8 @@ static_assert(sizeof(BlockQ8_0) == 34);
 //   x       [32 * n]  read; finite, and no d is too large or too small for an f16
 //   blocks  [n]       written; must not overlap x
 //
-// May be called from several threads at once. Throws Error if sizes disagree.
+// May be called from several threads at once. The caller passes sizes that agree: ours checks it
+// and throws Error if not (operators/check.h); the tests do not ask that of yours.
 void quantize_q8_0(std::span<const float> x, std::span<BlockQ8_0> blocks);
 
 // Blocks to f32: x[i] = scale * q[i], exactly.
@@ -32,7 +33,7 @@ void quantize_q8_0(std::span<const float> x, std::span<BlockQ8_0> blocks);
 //   blocks  [n]       read; q may be any int8_t, also -128
 //   x       [32 * n]  written; must not overlap blocks
 //
-// May be called from several threads at once. Throws Error if sizes disagree.
+// May be called from several threads at once. Sizes agree, as above.
 void dequantize_q8_0(std::span<const BlockQ8_0> blocks, std::span<float> x);
 
 // The dot product of two rows in blocks: the sum over blocks of scale_a * scale_b * s, where s is
@@ -40,7 +41,7 @@ void dequantize_q8_0(std::span<const BlockQ8_0> blocks, std::span<float> x);
 //
 //   a, b  [n]  read; q may be any int8_t, also -128
 //
-// May be called from several threads at once. Throws Error if sizes disagree.
+// May be called from several threads at once. Sizes agree, as above.
 float dot_q8_0(std::span<const BlockQ8_0> a, std::span<const BlockQ8_0> b);
 
 }  // namespace stagecraft

@@ -15,7 +15,8 @@ namespace stagecraft {
 //   eps     added to the mean square, inside the root ("rms_norm_eps" in config.json)
 //
 // A row's bits do not depend on seq_len. May be called from several threads at once.
-// Throws Error if shapes disagree.
+// The caller passes shapes that agree: ours checks it and throws Error if not (operators/check.h);
+// the tests do not ask that of yours.
 void rms_norm(MatrixView<const float> x, std::span<const float> weight, float eps,
               MatrixView<float> y);
 

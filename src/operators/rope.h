@@ -19,7 +19,8 @@ namespace stagecraft {
 //                   tokens
 //
 // May be called from several threads at once.
-// Throws Error if the columns are no multiple of head_dim.
+// The columns of x are a multiple of head_dim: ours checks it and throws Error if not; the tests do
+// not ask that of yours.
 void rope(MatrixView<float> x, std::span<const float> inv_freq, std::size_t first_position);
 
 }  // namespace stagecraft
