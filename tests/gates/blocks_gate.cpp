@@ -330,6 +330,7 @@ TEST(AttentionBlock, EqualsPyTorch) {
     const auto& inputs = one.request.inputs;
     one.expected["cached keys"] = stacked(exact(inputs.at("past_k")), dumped.expected.at("k_rope"));
     one.expected["cached values"] = stacked(exact(inputs.at("past_v")), dumped.expected.at("v"));
+    one.expected["scratch probabilities"] = dumped.expected.at("attn_probs");  // where peek reads
     if (!judge(one)) return;
   }
 }
@@ -380,8 +381,10 @@ Case fresh_block(Inputs& inputs, std::size_t q_len, std::size_t past, std::size_
                          {"head_dim", kHeadDim},
                          {"window", 0.0},
                          {"rope_theta", 10'000.0}};
-  one.expected = {
-      {"x", twin_add(projected, exact(x))}, {"cached keys", keys}, {"cached values", values}};
+  one.expected = {{"x", twin_add(projected, exact(x))},
+                  {"cached keys", keys},
+                  {"cached values", values},
+                  {"scratch probabilities", mixed.probabilities}};
   one.on_the_way = {{"attn_norm", normed},
                     {"q", q},
                     {"k", k},
