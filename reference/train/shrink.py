@@ -143,7 +143,7 @@ def main():
     old_ids = dict(data["model"]["vocab"])
     kept = kept_tokens(data, old, sample, o.vocab)
     data = cut_tokenizer(data, kept)
-    (out / "tokenizer.json").write_text(json.dumps(data, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    (out / "tokenizer.json").write_text(json.dumps(data, ensure_ascii=False, separators=(",", ":")), encoding="utf-8")
     tokenizer.save_config(out, tokenizer_config(o.context))
     t = Tokenizer.from_file(str(out / "tokenizer.json"))
 
