@@ -10,6 +10,7 @@ import contextlib
 import io
 import os
 import pathlib
+import platform
 import re
 import sys
 
@@ -28,8 +29,9 @@ CASES = {  # each shows another part of a diagnosis
     "04": ("gate_and_up_swapped",),  # the first wrong step is named
     "05": ("k_and_v_swapped", "kv_heads_ignored", "f16_hidden_one"),
     "08": ("end_forgotten",),  # texts are shown as texts
-    "11": ("sums_unset",),  # a nan tells where it comes from
 }
+if platform.machine() == "x86_64":  # elsewhere the emulator's unset numbers are finite
+    CASES["11"] = ("sums_unset",)  # a nan tells where it comes from
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 

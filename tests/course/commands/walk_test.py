@@ -111,7 +111,8 @@ class Walk:
         tokenize = "./stage tokenize --plain --model models/chat"
         _, message = self.copy.run(f"printf 'user\\nHello!' | {tokenize}")
         _, opening = self.copy.run(f"printf 'assistant\\n' | {tokenize}")
-        ids = ["1", *message.split(","), "2", "201", "1", *opening.split(",")]
+        newline = opening.strip().split(",")[-1]
+        ids = ["1", *message.split(","), "2", newline, "1", *opening.split(",")]
         line = r"\s+".join(map(str.strip, ids))
         _, told = self.copy.run("printf 'Hello!\\nDo you have a dog?\\n' | "
                                 "./stage chat --model models/chat --temperature 0 --verbose")
