@@ -1,7 +1,7 @@
 """Short stories on request, put together of the plots in facts/plots.txt. Each is about what the user asks for, has
 one trouble and one end, and fits into 80 tokens: a small model cannot keep a longer story together."""
 
-from rules_memory import NAMES, invented
+from rules_memory import invented
 from wording import Turn, a, lines, punctuated, spin, upper_first
 
 MOST_WORDS = 58
@@ -23,13 +23,11 @@ QUALITIES = ("little small brave shy clever lazy kind young old funny curious sl
 HELPERS = ("duck fox owl squirrel turtle frog mouse rabbit bear goat hedgehog crow deer donkey horse sheep").split()
 ENDS = ("", "", "", "$name was very happy.", "That night $name slept well.", "It was a good day.",
         "From that day on, they were friends.", "$name said thank you.", "And they went home together.")
-SLEEPS = ("asleep",)  # an end that says so needs no other
 FORMS = {"she": {"he": "she", "him": "her", "his": "her", "sibling": "sister"},
          "he": {"he": "he", "him": "him", "his": "his", "sibling": "brother"}}
-HER_NAMES = set("Lily Mia Anna Emma Lucy Sara Sarah Ella Nora Zoe Amy Julia Maria Laura Lena Leila Clara Eva Ida Ruth "
-                "Alice Grace Hanna Hannah Sophie Olivia Jane Kate Mary Rosa Nina Tina Lisa Elena Aisha Fatima".split())
-FIRST = "Lily Mia Anna Emma Lucy Ella Nora Zoe Amy Julia Clara Ida Grace Rosa Nina Tom Tim Ben Sam Max Leo Jack Paul " \
-        "Finn Oscar Hugo Noah Adam Felix Jonas Peter Otto Rex Pip Toby Milo Bruno".split()
+HER_NAMES = "Lily Mia Anna Emma Lucy Ella Nora Zoe Amy Julia Clara Ida Grace Rosa Nina".split()
+NAMES = HER_NAMES + ("Tom Tim Ben Sam Max Leo Jack Paul Finn Oscar Hugo Noah Adam Felix Jonas Peter Otto Rex Pip Toby Milo "
+                     "Bruno").split()
 CHILDREN = {"she": "girl", "he": "boy"}
 
 
@@ -48,7 +46,7 @@ PLOTS = read_plots()
 def sex(r, name, hero=""):
     if hero in GIRLS or hero in BOYS:
         return "she" if hero in GIRLS else "he"
-    if name in FIRST:
+    if name in NAMES:
         return "she" if name in HER_NAMES else "he"
     return r.choice(["he", "she"])
 
@@ -57,7 +55,7 @@ def a_name(r, hero=""):
     """A name that fits, invented in one of five stories: a model must copy it, not know it."""
     if r.random() < 0.2:
         return invented(r)
-    fits = [n for n in FIRST if hero not in GIRLS + BOYS or (n in HER_NAMES) == (hero in GIRLS)]
+    fits = [n for n in NAMES if hero not in GIRLS + BOYS or (n in HER_NAMES) == (hero in GIRLS)]
     return r.choice(fits)
 
 
@@ -65,14 +63,14 @@ def cast(r, hero="", name=None):
     """The slots of one story."""
     name = name or a_name(r, hero)
     forms = FORMS[sex(r, name, hero)]
-    other = r.choice([n for n in FIRST if n != name])
+    other = r.choice([n for n in NAMES if n != name])
     return {**forms, "name": name, "other": other, "child": CHILDREN[forms["he"]]}
 
 
 def tell(r, text, slots):
     """`text` with its slots filled; $He and $His begin with a capital."""
-    for slot, value in slots.items():
-        text = text.replace("$" + upper_first(slot), upper_first(value)) if slot in ("he", "his") else text
+    for slot in ("he", "his"):
+        text = text.replace("$" + upper_first(slot), upper_first(slots[slot]))
     for slot in sorted(slots, key=len, reverse=True):
         text = text.replace("$" + slot, slots[slot])
     return spin(r, text)
@@ -88,12 +86,12 @@ def hero_story(r, hero, quality=None, name=None, helper=None):
                       f"{hero} named $name. One day, $name", f"$name was {a(quality)} {hero}. One (morning|day), $he"])
     meet = r.choice([f"Then {a(helper)} came by and", f"A (kind|friendly|old|wise) {helper}", f"$name asked {a(helper)}. "
                      f"The {helper}"])
-    after = r.choice([e for e in ENDS if not any(s in end for s in SLEEPS) or "slept" not in e])
+    after = r.choice([e for e in ENDS if "asleep" not in end or "slept" not in e])
     return tell(r, f"{begin} {wants}, {trouble}. {meet} {helps}. {end} {after}", slots), slots["name"]
 
 
-def plot_story(r, kind, **more):
-    slots = {**cast(r), **more}
+def plot_story(r, kind, hero="", **more):
+    slots = {**cast(r, hero), **more}
     return tell(r, r.choice(PLOTS[kind])[-1], slots), slots["name"]
 
 
@@ -132,9 +130,7 @@ def story(r):
             helper = r.choice([h for h in HEROES if h != hero])
             return f"{ASK} about {a(hero)} and {a(helper)}", *hero_story(r, hero, helper=helper), hero
         child = r.choice(["girl", "boy"])
-        slots = cast(r, child)
-        text = tell(r, r.choice(PLOTS["thing"])[0], {**slots, "thing": thing})
-        return f"{ASK} about {a(child)} and {a(thing)}", text, slots["name"], child
+        return f"{ASK} about {a(child)} and {a(thing)}", *plot_story(r, "thing", child, thing=thing), child
     if kind == "thing":
         return f"{ASK} {ABOUT} {a(thing)}", *plot_story(r, "thing", thing=thing), ""
     if kind == "friends":
