@@ -183,9 +183,9 @@ struct Blocks {
   alignas(64) float minima[kMost][kPanelOutputs];  // what is added per sum of a row's block
 };
 
-// A layout of panels has kInputs of a block, kMinima (whether it has any), kBytes of a panel per
-// 256 inputs, and take_apart(at, n, blocks): the next n blocks, to `blocks`. It returns where the
-// next begins.
+// A Layout says how a type lies in a panel: kInputs per block, whether there are minima (kMinima),
+// and kBytes of a panel per 256 inputs. take_apart(at, n, blocks) takes the n blocks at `at` apart,
+// and returns where the next one begins.
 
 // weights: kLanes words of four bytes, `bias` taken off each.
 STAGECRAFT_INLINE void put(void* to, Ints weights, int bias) {
@@ -248,13 +248,8 @@ struct LayoutOfMinima {
         store(&blocks.scales[b][lane], load(&numbers.scale[b][lane]));
         store(&blocks.minima[b][lane], -load(&numbers.minimum[b][lane]));
         for (int group = 0; group < 4; ++group) {
-          const Ints nibbles = load_ints(at + 4 * (kPanelOutputs * group + lane));
-          Ints low = nibbles & 0x0f0f0f0f, high = (nibbles >> 4) & 0x0f0f0f0f;
-          if constexpr (kFifthBit) {
-            const Ints fifth = load_ints(at + kKNibbles + 4 * lane);
-            low |= (fifth << (4 - group)) & 0x10101010;
-            high |= (fifth >> group) & 0x10101010;
-          }
+          const auto [low, high] =
+              kFifthBit ? five_bits(at, group, lane) : nibbles(at, group, lane);
           put(blocks.weights[b][group][lane], low, 0);
           put(blocks.weights[b][4 + group][lane], high, 0);
         }
@@ -288,12 +283,8 @@ struct Layout<Quants::Q6_K> {
         for (std::size_t half = 0; half < 2; ++half) {
           const Vec scale = load_i8(scales + kPanelOutputs * half + lane);
           store(&blocks.scales[b + half][lane], load_f16(d + lane) * scale);
-          const Ints high = load_ints(at + kKNibbles + kKBits * half + 4 * lane);
           for (int group = 0; group < 4; ++group) {
-            const Ints nibbles = load_ints(at + 4 * (kPanelOutputs * group + lane));
-            Ints weight = (half == 0 ? nibbles : nibbles >> 4) & 0x0f0f0f0f;
-            weight |= (group < 3 ? high << (4 - 2 * group) : high >> 2) & 0x30303030;
-            put(blocks.weights[b + half][group][lane], weight, 32);
+            put(blocks.weights[b + half][group][lane], six_bits(at, half, group, lane), 32);
           }
         }
       }
@@ -324,12 +315,10 @@ struct Layout<Quants::IQ4_XS> {
         }
         at += kKSixes;
       }
-      for (std::size_t group = 0; group < 4; ++group) {
+      for (int group = 0; group < 4; ++group) {
         for (std::size_t v = 0; v < kVecs; ++v) {
           const std::size_t lane = v * kLanes;
-          const Ints nibbles = load_ints(at + 4 * (kPanelOutputs * group + lane));
-          const Ints low = look_up(kNonlinearBytes, nibbles & 0x0f0f0f0f);
-          const Ints high = look_up(kNonlinearBytes, (nibbles >> 4) & 0x0f0f0f0f);
+          const auto [low, high] = nonlinear(at, group, lane);
           put(blocks.weights[b][group][lane], low, kByteBias);
           put(blocks.weights[b][4 + group][lane], high, kByteBias);
         }
@@ -351,8 +340,9 @@ struct Layout<Quants::IQ4_XS> {
     _tile_stored(c, dots, kAmxRowBytes);                          \
   } while (false)
 
-// Of 16 rows and up to 256 of their inputs: the scale of block b of row r is scales[r * stride +
-// b]; with minima, sums[r][b] is the sum of the block, which a minimum is multiplied with.
+// The numbers of 16 rows, for up to 256 of their inputs. The scale of block b of row r is
+// scales[r * stride + b]. With minima, sums[r][b] is the sum of that block: a minimum is multiplied
+// with it.
 template <bool kMinima>
 struct RowNumbers {
   const float* scales;

@@ -27,6 +27,32 @@ STAGECRAFT_INLINE void add_four(const TileArgs& t, std::size_t input, const Ints
   }
 }
 
+// Weights of a block at `at`, for kLanes outputs from `output` on: those of inputs 4 * group to
+// 4 * group + 3, and of the four that lie 16 later.
+struct TwoFours {
+  Ints low, high;
+};
+
+STAGECRAFT_INLINE TwoFours nibbles(const std::byte* at, int group, std::size_t output) {
+  const Ints both = load_ints(at + 4 * (kPanelOutputs * group + output));
+  return {both & 0x0f0f0f0f, (both >> 4) & 0x0f0f0f0f};
+}
+
+STAGECRAFT_INLINE TwoFours five_bits(const std::byte* at, int group, std::size_t output) {
+  const auto [low, high] = nibbles(at, group, output);
+  const Ints fifth = load_ints(at + kKNibbles + 4 * output);
+  return {low | ((fifth << (4 - group)) & 0x10101010), high | ((fifth >> group) & 0x10101010)};
+}
+
+// Of Q6_K, which has two scales per block: four inputs of one half.
+STAGECRAFT_INLINE Ints six_bits(const std::byte* at, std::size_t half, int group,
+                                std::size_t output) {
+  const auto [first, second] = nibbles(at, group, output);
+  const Ints high = load_ints(at + kKNibbles + kKBits * half + 4 * output);
+  return (half == 0 ? first : second) |
+         ((group < 3 ? high << (4 - 2 * group) : high >> 2) & 0x30303030);
+}
+
 // acc[r] += dot[r] times the scale of the weights and that of block b of the row.
 template <int Rows, std::size_t Vecs>
 STAGECRAFT_INLINE void add_scaled_dots(const TileArgs& t, std::size_t b, std::size_t v, Vec scale,
@@ -94,15 +120,11 @@ void tile_of_minima(const TileArgs& t) {
         Ints low[Vecs], high[Vecs];
         STAGECRAFT_UNROLL
         for (std::size_t v = 0; v < Vecs; ++v) {
-          const std::size_t word = 4 * (lane + kLanes * v);
-          const Ints nibbles = load_ints(at + 4 * kPanelOutputs * group + word);
-          low[v] = nibbles & 0x0f0f0f0f;
-          high[v] = (nibbles >> 4) & 0x0f0f0f0f;
-          if constexpr (kFifthBit) {
-            const Ints fifth = load_ints(at + kKNibbles + word);
-            low[v] |= (fifth << (4 - group)) & 0x10101010;
-            high[v] |= (fifth >> group) & 0x10101010;
-          }
+          const std::size_t output = lane + kLanes * v;
+          const TwoFours two =
+              kFifthBit ? five_bits(at, group, output) : nibbles(at, group, output);
+          low[v] = two.low;
+          high[v] = two.high;
         }
         add_four(t, b * kQuantBlock + 4 * group, low, dot);
         add_four(t, b * kQuantBlock + 16 + 4 * group, high, dot);
@@ -157,11 +179,7 @@ void tile_q6_k(const TileArgs& t) {
           Ints weight[Vecs];
           STAGECRAFT_UNROLL
           for (std::size_t v = 0; v < Vecs; ++v) {
-            const std::size_t word = 4 * (lane + kLanes * v);
-            const Ints nibbles = load_ints(at + 4 * kPanelOutputs * group + word);
-            const Ints high = load_ints(at + kKNibbles + kKBits * half + word);
-            weight[v] = (half == 0 ? nibbles : nibbles >> 4) & 0x0f0f0f0f;
-            weight[v] |= (group < 3 ? high << (4 - 2 * group) : high >> 2) & 0x30303030;
+            weight[v] = six_bits(at, half, group, lane + kLanes * v);
           }
           add_four(t, b * kQuantBlock + 16 * half + 4 * group, weight, dot);
         }
@@ -179,6 +197,11 @@ void tile_q6_k(const TileArgs& t) {
 // kNonlinear + 128
 constexpr std::uint8_t kNonlinearBytes[16] = {1,   24,  45,  63,  79,  93,  106, 118,
                                               129, 141, 153, 166, 181, 197, 217, 241};
+
+STAGECRAFT_INLINE TwoFours nonlinear(const std::byte* at, int group, std::size_t output) {
+  const auto [low, high] = nibbles(at, group, output);
+  return {look_up(kNonlinearBytes, low), look_up(kNonlinearBytes, high)};
+}
 
 template <int Rows>
 void tile_iq4_xs(const TileArgs& t) {
@@ -213,9 +236,9 @@ void tile_iq4_xs(const TileArgs& t) {
         Ints low[Vecs], high[Vecs];
         STAGECRAFT_UNROLL
         for (std::size_t v = 0; v < Vecs; ++v) {
-          const Ints nibbles = load_ints(at + 4 * kPanelOutputs * group + 4 * (lane + kLanes * v));
-          low[v] = look_up(kNonlinearBytes, nibbles & 0x0f0f0f0f);
-          high[v] = look_up(kNonlinearBytes, (nibbles >> 4) & 0x0f0f0f0f);
+          const TwoFours two = nonlinear(at, group, lane + kLanes * v);
+          low[v] = two.low;
+          high[v] = two.high;
         }
         add_four<true>(t, b * kQuantBlock + 4 * group, low, dot);
         add_four<true>(t, b * kQuantBlock + 16 + 4 * group, high, dot);
