@@ -239,14 +239,17 @@ struct LayoutOfMinima {
   STAGECRAFT_INLINE const std::byte* take_apart(const std::byte* at, std::size_t n,
                                                 Blocks<kInputs>& blocks) {
     ScalesAndMinima<kVecs> numbers;
-    ScalesAndMinima<kVecs>::read(at, at + 2 * kKHalves, kKSixes + 2 * kBlockBytes, numbers);
+    const std::byte* d = at;
     at += 2 * kKHalves;
     for (std::size_t b = 0; b < n; ++b) {
-      if (b % 2 == 0) at += kKSixes;
+      if (b % 2 == 0) {
+        ScalesAndMinima<kVecs>::read(d, at, numbers);
+        at += kKSixes;
+      }
       for (std::size_t v = 0; v < kVecs; ++v) {
         const std::size_t lane = v * kLanes;
-        store(&blocks.scales[b][lane], load(&numbers.scale[b][lane]));
-        store(&blocks.minima[b][lane], -load(&numbers.minimum[b][lane]));
+        store(&blocks.scales[b][lane], load(&numbers.scale[b % 2][lane]));
+        store(&blocks.minima[b][lane], -load(&numbers.minimum[b % 2][lane]));
         for (int group = 0; group < 4; ++group) {
           const auto [low, high] =
               kFifthBit ? five_bits(at, group, lane) : nibbles(at, group, lane);

@@ -74,26 +74,23 @@ struct FourNumbers {
   }
 };
 
-// What the blocks of a Q4_K's or Q5_K's 256 inputs are multiplied with, and what is taken off: for
-// the outputs of some vectors.
+// What two blocks of a Q4_K or Q5_K are multiplied with, and what is taken off: for the outputs of
+// some vectors.
 template <std::size_t Vecs>
 struct ScalesAndMinima {
-  alignas(64) float scale[8][Vecs * kLanes], minimum[8][Vecs * kLanes];
+  alignas(64) float scale[2][Vecs * kLanes], minimum[2][Vecs * kLanes];
 
-  // d_at: [32] d and [32] dmin; sixes: the numbers of 6 bits of the first two blocks; both from the
-  // first of these outputs on. From pair to pair of blocks there are pair_bytes.
-  STAGECRAFT_INLINE void read(const std::byte* d_at, const std::byte* sixes, std::size_t pair_bytes,
-                              ScalesAndMinima& out) {
+  // d_at: [32] d and [32] dmin; sixes: the numbers of 6 bits; both from the first of these outputs
+  // on.
+  STAGECRAFT_INLINE void read(const std::byte* d_at, const std::byte* sixes, ScalesAndMinima& out) {
     STAGECRAFT_UNROLL
     for (std::size_t v = 0; v < Vecs; ++v) {
       const auto* halves = reinterpret_cast<const std::uint16_t*>(d_at) + kLanes * v;
       const Vec d = load_f16(halves), dmin = load_f16(halves + kPanelOutputs);
-      for (std::size_t pair = 0; pair < 4; ++pair) {
-        const auto [number] = FourNumbers::read(sixes + pair * pair_bytes + kLanes * v);
-        for (std::size_t i = 0; i < 2; ++i) {
-          store(&out.scale[2 * pair + i][kLanes * v], d * to_float(number[2 * i]));
-          store(&out.minimum[2 * pair + i][kLanes * v], dmin * to_float(number[2 * i + 1]));
-        }
+      const auto [number] = FourNumbers::read(sixes + kLanes * v);
+      for (std::size_t i = 0; i < 2; ++i) {
+        store(&out.scale[i][kLanes * v], d * to_float(number[2 * i]));
+        store(&out.minimum[i][kLanes * v], dmin * to_float(number[2 * i + 1]));
       }
     }
   }
@@ -101,22 +98,25 @@ struct ScalesAndMinima {
 
 template <int Rows, bool kFifthBit>
 void tile_of_minima(const TileArgs& t) {
-  constexpr std::size_t Vecs = Rows == 1 ? kBytes.vecs_of_one : kBytes.vecs;
+  constexpr std::size_t Vecs = kBytes.vecs_of(Rows);
   constexpr std::size_t kBlockBytes = kKNibbles + (kFifthBit ? kKBits : 0);
   tile<Rows, Vecs>(t, [&](std::size_t first, Vec(&acc)[Rows][Vecs]) STAGECRAFT_INLINED {
     const std::size_t lane = first * kLanes;
-    const std::byte* at = t.panel;
+    const std::byte *at = t.panel, *d = nullptr;
     ScalesAndMinima<Vecs> numbers;
     for (std::size_t b = 0; b < t.inputs / kQuantBlock; ++b) {
       if (b % 8 == 0) {
-        ScalesAndMinima<Vecs>::read(at + 2 * lane, at + 2 * kKHalves + lane,
-                                    kKSixes + 2 * kBlockBytes, numbers);
+        d = at + 2 * lane;
         at += 2 * kKHalves;
       }
-      if (b % 2 == 0) at += kKSixes;
+      if (b % 2 == 0) {
+        ScalesAndMinima<Vecs>::read(d, at + lane, numbers);
+        at += kKSixes;
+      }
       Ints dot[Rows][Vecs] = {};
       STAGECRAFT_UNROLL
       for (int group = 0; group < 4; ++group) {
+        fetch_straight_on<Rows, kBlockBytes / 4>(at + kBlockBytes / 4 * group);
         Ints low[Vecs], high[Vecs];
         STAGECRAFT_UNROLL
         for (std::size_t v = 0; v < Vecs; ++v) {
@@ -132,8 +132,8 @@ void tile_of_minima(const TileArgs& t) {
       at += kBlockBytes;
       STAGECRAFT_UNROLL
       for (std::size_t v = 0; v < Vecs; ++v) {
-        add_scaled_dots(t, b, v, load(&numbers.scale[b % 8][kLanes * v]), dot, acc);
-        const Vec minimum = load(&numbers.minimum[b % 8][kLanes * v]);
+        add_scaled_dots(t, b, v, load(&numbers.scale[b % 2][kLanes * v]), dot, acc);
+        const Vec minimum = load(&numbers.minimum[b % 2][kLanes * v]);
         STAGECRAFT_UNROLL
         for (int r = 0; r < Rows; ++r) {
           const std::size_t i = r * t.block_stride + b;
@@ -155,7 +155,8 @@ void tile_q5_k(const TileArgs& t) {
 
 template <int Rows>
 void tile_q6_k(const TileArgs& t) {
-  constexpr std::size_t Vecs = Rows == 1 ? kBytes.vecs_of_one : kBytes.vecs;
+  constexpr std::size_t Vecs = kBytes.vecs_of(Rows);
+  constexpr std::size_t kBlockBytes = kKNibbles + 2 * kKBits;
   tile<Rows, Vecs>(t, [&](std::size_t first, Vec(&acc)[Rows][Vecs]) STAGECRAFT_INLINED {
     const std::size_t lane = first * kLanes;
     const std::byte* at = t.panel;
@@ -176,6 +177,7 @@ void tile_q6_k(const TileArgs& t) {
         begin_dots(32, sum_of_half, dot);
         STAGECRAFT_UNROLL
         for (int group = 0; group < 4; ++group) {
+          fetch_straight_on<Rows, kBlockBytes / 8>(at + kBlockBytes / 8 * (4 * half + group));
           Ints weight[Vecs];
           STAGECRAFT_UNROLL
           for (std::size_t v = 0; v < Vecs; ++v) {
@@ -189,7 +191,7 @@ void tile_q6_k(const TileArgs& t) {
           add_scaled_dots(t, b, v, load_f16(d + kLanes * v) * scale, dot, acc);
         }
       }
-      at += kKNibbles + 2 * kKBits;
+      at += kBlockBytes;
     }
   });
 }
@@ -205,7 +207,7 @@ STAGECRAFT_INLINE TwoFours nonlinear(const std::byte* at, int group, std::size_t
 
 template <int Rows>
 void tile_iq4_xs(const TileArgs& t) {
-  constexpr std::size_t Vecs = Rows == 1 ? kBytes.vecs_of_one : kBytes.vecs;
+  constexpr std::size_t Vecs = kBytes.vecs_of(Rows);
   tile<Rows, Vecs>(t, [&](std::size_t first, Vec(&acc)[Rows][Vecs]) STAGECRAFT_INLINED {
     const std::size_t lane = first * kLanes;
     const std::byte* at = t.panel;
@@ -233,6 +235,7 @@ void tile_iq4_xs(const TileArgs& t) {
       begin_dots(kByteBias, sum_of_block, dot);
       STAGECRAFT_UNROLL
       for (int group = 0; group < 4; ++group) {
+        fetch_straight_on<Rows, kKNibbles / 4>(at + kKNibbles / 4 * group);
         Ints low[Vecs], high[Vecs];
         STAGECRAFT_UNROLL
         for (std::size_t v = 0; v < Vecs; ++v) {
