@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <exception>
 
 #include "base/error.h"
+#include "base/thread_pool.h"
 #include "operators/dequantize.h"
 #include "operators/float_to_half.h"
 #include "operators/half_to_float.h"
@@ -52,6 +55,31 @@ void from_f32(std::span<const float> values, DType dtype, std::span<std::byte> o
   }
 }
 
+// What one thread converts at a time.
+struct Piece {
+  std::vector<float> values;
+  std::vector<std::byte> out;
+  std::exception_ptr error;
+
+  // The elements whose bytes begin at `at`: `n_bytes` of them, or what is left.
+  void convert(const StoredTensor& tensor, std::size_t at, std::size_t n_bytes, DType dtype,
+               const std::string& where) try {
+    StoredTensor piece = tensor;
+    piece.bytes = tensor.bytes.subspan(at, std::min(n_bytes, tensor.bytes.size() - at));
+    to_f32(piece, values, where);
+    out.resize(bytes_as(piece, dtype));
+    try {
+      from_f32(values, dtype, out);
+    } catch (const Error& e) {
+      const DTypeBlock block = dtype_block(tensor.dtype);
+      throw Error("{}: tensor '{}': from element {} on: {}", where, printable(tensor.name),
+                  at / block.bytes * block.elements, e.what());
+    }
+  } catch (...) {
+    error = std::current_exception();
+  }
+};
+
 }  // namespace
 
 bool fits_in(const StoredTensor& tensor, DType dtype) {
@@ -64,24 +92,24 @@ std::size_t bytes_as(const StoredTensor& tensor, DType dtype) {
 }
 
 void convert_tensor(const StoredTensor& tensor, DType dtype, const std::string& where,
-                    const std::function<void(std::span<const std::byte>)>& sink) {
+                    const std::function<void(std::span<const std::byte>)>& sink,
+                    std::size_t n_threads) {
   if (tensor.dtype == dtype) return sink(tensor.bytes);
   const DTypeBlock block = dtype_block(tensor.dtype);
   const std::size_t piece_bytes = kPiece / block.elements * block.bytes;
-  std::vector<float> values;
-  std::vector<std::byte> out;
-  for (std::size_t at = 0; at < tensor.bytes.size(); at += piece_bytes) {
-    StoredTensor piece = tensor;
-    piece.bytes = tensor.bytes.subspan(at, std::min(piece_bytes, tensor.bytes.size() - at));
-    to_f32(piece, values, where);
-    out.resize(bytes_as(piece, dtype));
-    try {
-      from_f32(values, dtype, out);
-    } catch (const Error& error) {
-      throw Error("{}: tensor '{}': from element {} on: {}", where, printable(tensor.name),
-                  at / block.bytes * block.elements, error.what());
+  const std::size_t n_pieces = (tensor.bytes.size() + piece_bytes - 1) / piece_bytes;
+  std::vector<Piece> pieces(std::min(n_threads, n_pieces));
+  if (pieces.empty()) return;
+  ThreadPool threads(pieces.size());
+  for (std::size_t first = 0; first < n_pieces; first += pieces.size()) {
+    const std::size_t n = std::min(pieces.size(), n_pieces - first);
+    threads.run([&](std::size_t i) {
+      if (i < n) pieces[i].convert(tensor, (first + i) * piece_bytes, piece_bytes, dtype, where);
+    });
+    for (std::size_t i = 0; i < n; ++i) {
+      if (pieces[i].error) std::rethrow_exception(pieces[i].error);
+      sink(pieces[i].out);
     }
-    sink(out);
   }
 }
 

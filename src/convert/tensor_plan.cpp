@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/processors.h"
 #include "checkpoint/convert_tensor.h"
 #include "checkpoint/rope_pairs.h"
 #include "model/plan_weights.h"
@@ -42,7 +43,7 @@ void write_tensor(const PlannedTensor& tensor, const Checkpoint& checkpoint,
     reordered = pairs_from_halves(stored.bytes, stored.shape.front(), tensor.pairs);
     stored.bytes = reordered;
   }
-  convert_tensor(stored, tensor.dtype, checkpoint.name(), sink);
+  convert_tensor(stored, tensor.dtype, checkpoint.name(), sink, usable_cores());
   checkpoint.release_pages();
 }
 
