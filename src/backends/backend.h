@@ -40,6 +40,8 @@ struct Input {
   Sequence* sequence = nullptr;
   std::span<const TokenId> tokens;
   std::size_t n_logits = 0;  // the last so many tokens are scored
+  // Of a part of a model that begins with rows (model/plan_split.h): a row per token.
+  MatrixView<const float> rows = {};
 };
 
 // Called with every named intermediate result of a pass; layer is -1 outside the layers.

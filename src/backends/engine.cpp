@@ -1,12 +1,17 @@
 #include "backends/engine.h"
 
 #include <new>
+#include <vector>
+
+#include <fmt/ranges.h>
 
 #include "backends/cpu/cpu_backend.h"
 #include "backends/cuda/cuda_backend.h"
+#include "backends/split/split_backend.h"
 #include "backends/textbook/textbook_backend.h"
 #include "base/error.h"
 #include "base/processors.h"
+#include "model/plan_split.h"
 
 namespace stagecraft {
 namespace {
@@ -18,6 +23,50 @@ EngineOptions with_threads(EngineOptions options) {
 
 bool is_textbook(BackendKind kind) {
   return kind == BackendKind::Walker || kind == BackendKind::Textbook;
+}
+
+// Throws Error unless the last n layers can be on a GPU by themselves.
+void check_gpu_layers(const Plan& plan, std::size_t n) {
+  const auto is_possible = [&](std::size_t count) {
+    return count == 0 || count == plan.n_layers || can_split(plan, count);
+  };
+  if (n > plan.n_layers) {
+    throw Error("--gpu-layers: expected at most {} (the model's layers), found {}", plan.n_layers,
+                n);
+  }
+  if (is_possible(n)) return;
+  std::vector<std::size_t> possible;
+  for (std::size_t count = 0; count <= plan.n_layers; ++count) {
+    if (is_possible(count)) possible.push_back(count);
+  }
+  throw Error(
+      "--gpu-layers: expected one of {}, found {}: layers of this model share more than the "
+      "residual stream",
+      fmt::join(possible, ", "), n);
+}
+
+// A backend for each part of the model, or one for all of it.
+std::unique_ptr<Backend> make_gpu_layers(const Plan& plan, const Checkpoint& checkpoint,
+                                         const EngineOptions& options) {
+  const std::size_t n = options.gpu_layers.value_or(plan.n_layers);
+  check_gpu_layers(plan, n);
+  const auto on_cpu = [&](const Plan& part) { return make_cpu_backend(part, checkpoint, options); };
+  const auto on_gpu = [&](const Plan& part) {
+    return make_cuda_backend(part, checkpoint, options);
+  };
+  if (n == 0) return on_cpu(plan);
+  return n == plan.n_layers ? on_gpu(plan) : make_split_backend(plan, n, on_cpu, on_gpu);
+}
+
+SequenceBytes gpu_layers_bytes(const Plan& plan, const EngineOptions& options,
+                               std::size_t context) {
+  const std::size_t n = options.gpu_layers.value_or(plan.n_layers);
+  if (n == 0) return cpu_bytes(plan, options.kv_type, context);
+  if (n == plan.n_layers) return cuda_bytes(plan, options.kv_type, context);
+  const SplitPlan parts = split_plan(plan, n);
+  const SequenceBytes front = cpu_bytes(parts.front, options.kv_type, context);
+  const SequenceBytes back = cuda_bytes(parts.back, options.kv_type, context);
+  return {front.cache + back.cache, front.workspace + back.workspace};
 }
 
 }  // namespace
@@ -42,7 +91,7 @@ Engine::Engine(std::unique_ptr<const Parts> parts, const EngineOptions& options)
       backend_ = make_cpu_backend(description.plan, checkpoint, options);
       break;
     case BackendKind::Cuda:
-      backend_ = make_cuda_backend(description.plan, checkpoint, options);
+      backend_ = make_gpu_layers(description.plan, checkpoint, options_);
       break;
   }
 } catch (const std::bad_alloc&) {
@@ -70,7 +119,7 @@ std::vector<std::unique_ptr<Sequence>> Engine::make_sequences(std::size_t n, std
 
 SequenceBytes sequence_bytes(const Plan& plan, const EngineOptions& options, std::size_t context) {
   if (is_textbook(options.backend)) return textbook_bytes(plan, context);
-  if (options.backend == BackendKind::Cuda) return cuda_bytes(plan, options.kv_type, context);
+  if (options.backend == BackendKind::Cuda) return gpu_layers_bytes(plan, options, context);
   return cpu_bytes(plan, options.kv_type, context);
 }
 

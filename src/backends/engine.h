@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "backends/backend.h"
 #include "checkpoint/checkpoint.h"
@@ -22,6 +23,9 @@ struct EngineOptions {
   BackendKind backend = BackendKind::Cpu;
   std::size_t n_threads = 0;  // 0: one per core
   KvType kv_type = KvType::F32;
+  // Of Cuda: only the last so many layers and the head are on the GPU, the others on the CPU. None:
+  // all layers. 0: nothing is on the GPU, not even the head.
+  std::optional<std::size_t> gpu_layers = {};
 };
 
 // A model, ready to run: its description, its weights on a backend, and the threads that all

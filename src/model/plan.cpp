@@ -116,6 +116,7 @@ class PlanText {
               std::vector<std::string> terms;
               if (s.table != kNone) terms.push_back(scale + weight(s.table) + "[token]");
               if (s.positions != kNone) terms.push_back(weight(s.positions) + "[position]");
+              if (terms.empty()) terms.emplace_back("rows of the caller");
               return equals(s.out, fmt::format("{}", fmt::join(terms, " + ")));
             },
             [&](const NormStep& s) {
@@ -479,6 +480,20 @@ std::vector<WeightId> weights_read(const StepKind& kind) {
                        kind);
   std::erase(ids, kNone);
   return ids;
+}
+
+std::vector<bool> weights_of_steps(const Plan& plan) {
+  std::vector<bool> read(plan.weights.size());
+  for (const Step& step : plan.steps) {
+    for (const WeightId id : weights_read(step.kind)) read[static_cast<std::size_t>(id)] = true;
+  }
+  return read;
+}
+
+BufferId brought_rows(const Plan& plan) {
+  const auto* embed = std::get_if<EmbedStep>(&plan.steps.front().kind);
+  const bool reads_tables = embed == nullptr || embed->table != kNone || embed->positions != kNone;
+  return reads_tables ? kNone : embed->out;
 }
 
 bool is_read_after(const Plan& plan, std::size_t step, BufferId buffer) {

@@ -113,6 +113,7 @@ struct StateShape {
 // `out` is written; the other buffers are read, except x, which is read and written.
 
 // out[t] = scale * table[token t] + positions[position of t]; without one of the tables, the other.
+// Without both, out[t] is the row that the caller of the pass brings for token t (Input::rows).
 struct EmbedStep {
   BufferId out;
   WeightId table;  // [vocab_size, width], or kNone
@@ -359,6 +360,11 @@ std::vector<BufferId> buffers_read(const StepKind& kind);
 // The weights of a step: of an embedding its whole tables, of experts those of all of them.
 std::vector<WeightId> weights_read(const StepKind& kind);
 BufferId buffer_written(const StepKind& kind);  // kNone for a step that only writes a cache
+// By WeightId: whether a step reads the weight. All are read, but in a part of a model
+// (model/plan_split.h).
+std::vector<bool> weights_of_steps(const Plan& plan);
+// The buffer whose rows the caller of a pass brings; kNone: the plan reads tokens.
+BufferId brought_rows(const Plan& plan);
 // Whether the contents of `buffer` after this step are still read: by a later step, or as logits.
 bool is_read_after(const Plan& plan, std::size_t step, BufferId buffer);
 

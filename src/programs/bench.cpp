@@ -103,6 +103,15 @@ std::string_view backend_name(const Engine& engine) {
   return engine.options().backend == BackendKind::Cpu ? "cpu" : "textbook";
 }
 
+// "cuda for the last 20 of 32 layers, cpu for the others"
+std::string backend_text(const Engine& engine) {
+  const std::string name(backend_name(engine));
+  const auto layers = engine.options().gpu_layers;
+  if (!layers) return name;
+  return fmt::format("{} for the last {} of {} layers, cpu for the others", name, *layers,
+                     engine.plan().n_layers);
+}
+
 class Bench {
  public:
   Bench(const BenchFlags& flags, const std::filesystem::path& path, Engine& engine)
@@ -147,9 +156,11 @@ class Bench {
     fmt::print("  {:<26} {:>12.1f}  {:<21} {}\n", name, median(rates),
                fmt::format("{:.1f} - {:.1f}", lowest, highest),
                share(median(rates), prompt, batch));
+    const auto layers = engine_.options().gpu_layers;
     results_.push_back({{"model", path_.string()},
                         {"isa", kernels().name},
                         {"backend", backend_name(engine_)},
+                        {"gpu_layers", layers ? nlohmann::json(*layers) : nlohmann::json()},
                         {"kv_type", flags_.kv_type_name()},
                         {"threads", n_threads},
                         {"prompt", prompt},
@@ -199,7 +210,7 @@ void run_bench(const BenchFlags& flags) {
   const std::size_t all = flags.thread_count();
   Engine engine = flags.open_engine(model);
   fmt::print("{}: backend {}, kernels {}, keys and values {}; the median of {}\n", model.name(),
-             backend_name(engine), kernels().name, flags.kv_type_name(), flags.repetitions);
+             backend_text(engine), kernels().name, flags.kv_type_name(), flags.repetitions);
   Bench bench(flags, model.path(), engine);
   for (const std::size_t n : flags.thread_counts.empty() ? std::vector{all} : flags.thread_counts) {
     bench.run(n);

@@ -21,6 +21,7 @@ namespace {
 
 constexpr std::size_t kMaxThreads = 256;
 constexpr std::size_t kMaxTokens = 10'000'000;
+constexpr std::size_t kMaxGpuLayers = 10'000;
 
 }  // namespace
 
@@ -126,6 +127,13 @@ void GenerationFlags::add_layers_to(CLI::App& command) {
           ->capture_default_str()
           ->type_name("NAME");
   command
+      .add_option_function<std::size_t>(
+          "--gpu-layers", [this](const std::size_t& n) { gpu_layers = n; },
+          "With --backend cuda or cuda-emulator: only the last N layers and the head run there, "
+          "the others on the CPU; 0: none (default: all)")
+      ->check(whole_in_range(0, kMaxGpuLayers))
+      ->type_name("N");
+  command
       .add_flag_callback(
           "--textbook", [this] { backend = "textbook"; },
           "Run the layers of the course, not the fast ones: --backend textbook")
@@ -230,6 +238,10 @@ Engine GenerationFlags::open_engine(const ModelSource& source) const {
         "--kv-type: expected f32, as the layers of the course keep keys and values, found {}",
         kv_type);
   }
+  if (gpu_layers && options.backend != BackendKind::Cuda) {
+    throw Error("--gpu-layers: expected --backend cuda or cuda-emulator, found {}", backend);
+  }
+  options.gpu_layers = gpu_layers;
   if (kv_type_name() == "f16") options.kv_type = KvType::F16;
   if (kv_type_name() == "q8_0") options.kv_type = KvType::Q8_0;
   Engine engine = Engine::open(source, options);

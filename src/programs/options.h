@@ -1,6 +1,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,7 +25,8 @@ struct GenerationFlags {
   std::size_t max_tokens = 0;   // 0: the command's own default
   std::size_t threads = 0;      // 0: one for each core
   std::string backend = "cpu";  // or textbook, cuda, cuda-emulator
-  std::string kv_type;          // empty: f16, and f32 in the layers of the course
+  std::optional<std::size_t> gpu_layers;  // of --backend cuda
+  std::string kv_type;                    // empty: f16, and f32 in the layers of the course
   float temperature = 0.8f;
   std::size_t top_k = 40;
   float top_p = 0.95f;

@@ -21,7 +21,9 @@
 #include "base/mapped_file.h"
 #include "generation/sampler.h"
 #include "generation/trace_file.h"
+#include "model/description.h"
 #include "model/placement.h"
+#include "model/plan_split.h"
 #include "operators/cuda/device.h"
 #include "operators/cuda/operators.h"
 #include "operators/float_to_half.h"
@@ -239,12 +241,12 @@ TEST(CudaTensorCores, AreForLargeModels) {
 
 class CudaReference : public testing::TestWithParam<std::string> {};
 
-TEST_P(CudaReference, LogitsAgreeWithPyTorch) {
-  const fs::path folder = fs::path(TEST_DATA "/models") / GetParam();
+void expect_agreement_with_pytorch(const std::string& model, const EngineOptions& options) {
+  const fs::path folder = fs::path(TEST_DATA "/models") / model;
   const TraceFile oracle(folder / "trace.safetensors");
   const std::vector<TokenId> ids = ids_of(oracle);
   const nlohmann::json tolerances = nlohmann::json::parse(oracle.metadata().at("tolerance"));
-  Engine engine = Engine::open(folder, options());
+  Engine engine = Engine::open(folder, options);
 
   const std::vector<float> whole = in_passes(engine, ids, {ids.size()});
   const StoredTensor& expected = oracle.tensor("logits");
@@ -253,6 +255,21 @@ TEST_P(CudaReference, LogitsAgreeWithPyTorch) {
       compare_tensors(expected, got, {0.0, tolerances.at("logits").get<double>()});
   EXPECT_EQ(result.nan_a + result.nan_b, 0u);
   EXPECT_EQ(result.differing, 0u);
+}
+
+TEST_P(CudaReference, LogitsAgreeWithPyTorch) {
+  expect_agreement_with_pytorch(GetParam(), options());
+}
+
+// The last half of the layers here, the others on the CPU.
+TEST_P(CudaReference, LogitsOfHalfOfTheLayersAgreeWithPyTorch) {
+  const Plan plan = describe_model(ModelSource(fs::path(TEST_DATA "/models") / GetParam())).plan;
+  const std::size_t half = plan.n_layers / 2;
+  if (half == 0) GTEST_SKIP() << "one layer";
+  if (!can_split(plan, half)) GTEST_SKIP() << "its layers share more than the residual stream";
+  EngineOptions some = options();
+  some.gpu_layers = half;
+  expect_agreement_with_pytorch(GetParam(), some);
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryModel, CudaReference, testing::ValuesIn(tiny_model_names()),
@@ -349,6 +366,58 @@ TEST(CudaBackend, TellsTheStoryThatTheCpuTells) {
   Engine cuda = Engine::open(story, options()), cpu = Engine::open(story);
   const std::vector<TokenId> prompt = {440, 345};
   EXPECT_EQ(greedy(cuda, prompt, 2), greedy(cpu, prompt, 2));
+}
+
+EngineOptions gpu_layers(std::size_t n, KvType kv_type = KvType::F32) {
+  return {BackendKind::Cuda, 1, kv_type, n};
+}
+
+// Of a model with states, and of one with experts.
+TEST(CudaLayers, SomeOfThemWriteTheTextOfAllOfThem) {
+  for (const char* name : {"qwen3_5-interval", "mixtral-2-of-5"}) {
+    const fs::path model = fs::path(TEST_DATA "/models") / name;
+    for (const KvType type : {KvType::F16, KvType::Q8_0}) {
+      Engine cpu = Engine::open(model, {BackendKind::Cpu, 1, type});
+      const std::vector<TokenId> prompt = {1, 5, 9, 2}, expected = greedy(cpu, prompt, 4);
+      for (std::size_t n = 0; n <= cpu.plan().n_layers; ++n) {
+        Engine some = Engine::open(model, gpu_layers(n, type));
+        EXPECT_EQ(greedy(some, prompt, 4), expected) << name << ", " << n << " layers";
+      }
+    }
+  }
+}
+
+TEST(CudaLayers, SequencesOfUnequalLengthsShareAPassAndAreCutAndCopied) {
+  Engine engine = Engine::open(kModel, gpu_layers(1));
+  const std::span<const TokenId> text(kText);
+  const auto expected = in_passes(engine, text, {text.size()});
+  const auto row = [&](std::size_t i) { return std::span(expected).subspan(i * 65, 65); };
+  const auto a = engine.make_sequence(8), b = engine.make_sequence(16);
+  Matrix<float> none(0, 65), logits(3, 65);
+  const Input begin{a.get(), text.first(4), 0};
+  engine.forward({&begin, 1}, none.view());
+  const Input both[] = {{a.get(), text.subspan(4, 1), 1}, {b.get(), text, 2}};
+  engine.forward(both, logits.view());
+  EXPECT_TRUE(same_bits(logits.view().row(0), row(4)));
+  EXPECT_TRUE(same_bits(logits.view().row(1), row(5)));
+  EXPECT_TRUE(same_bits(logits.view().row(2), row(6)));
+  ASSERT_TRUE(a->copy(*b, 6));
+  EXPECT_EQ(b->truncate(5), 5u);
+  const Input rest[] = {{b.get(), text.subspan(5), 1}, {a.get(), text.subspan(6), 1}};
+  TokenId tokens[2];
+  engine.forward_greedy(rest, logits.top_rows(2), tokens);
+  for (const TokenId token : tokens) {
+    EXPECT_EQ(token, std::ranges::max_element(row(6)) - row(6).begin());
+  }
+}
+
+// The rows are brought anew for each pass, also where the pass is the repetition of a record.
+TEST(CudaLayers, ARepeatedPassReadsTheNewRows) {
+  Engine engine = Engine::open(kModel, gpu_layers(1));
+  const auto whole = in_passes(engine, kText, {7});
+  const std::size_t before = cuda::n_repeated_passes();
+  EXPECT_TRUE(same_bits(in_passes(engine, kText, {1, 1, 1, 1, 1, 1, 1}), whole));
+  EXPECT_EQ(cuda::n_repeated_passes() - before, 6u);
 }
 
 // What sample() chooses with temperature 0; -1 where it throws.
@@ -522,6 +591,18 @@ TEST(CudaBackend, RefusesWhatItCannotDoAndStaysAsItWas) {
             }),
             "forward: expected at most 8 more tokens in the context, found 9");
   EXPECT_EQ(a->length(), 0u);
+}
+
+TEST(CudaLayers, AreRefusedWhereTheModelCannotBeSplit) {
+  const auto refusal = [](const char* name, std::size_t n) {
+    return error_of([&] { Engine::open(fs::path(TEST_DATA "/models") / name, gpu_layers(n)); });
+  };
+  EXPECT_EQ(refusal("llama-gqa2", 3),
+            "--gpu-layers: expected at most 2 (the model's layers), found 3");
+  EXPECT_EQ(refusal("gemma4-shared-caches", 2),
+            "--gpu-layers: expected one of 0, 5, found 2: layers of this model share more than "
+            "the residual stream");
+  EXPECT_EQ(refusal("gemma4-shared-caches", 0), "");
 }
 
 TEST(CudaBackend, SaysHowMuchMemoryIsMissing) {

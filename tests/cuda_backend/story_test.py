@@ -1,7 +1,10 @@
 """The program with the emulator tells the stories that the CPU backend tells: story_test.py PROGRAM MODEL
 
 The kernels are optimised and not checked. With temperature 0 only tokens leave the GPU's memory, with a penalty logits do.
+With --gpu-layers, only the last layers are on the emulator.
 """
+import json
+import pathlib
 import subprocess
 import sys
 
@@ -16,12 +19,16 @@ def told(words):
 
 def main():
     program, model = sys.argv[1:]
+    n_layers = json.loads((pathlib.Path(model) / "config.json").read_text())["num_hidden_layers"]
     for flags in STORIES:
         words = [program, "story", "One day", "-m", model, "-n", "8", "--seed", "1", *flags]
-        expected, found = (told([*words, "--backend", name]) for name in ("cpu", "cuda-emulator"))
-        if found != expected:
-            sys.exit(f"{' '.join(flags)}: expected the story of the CPU, {expected!r}, found {found!r}")
-        print(f"{' '.join(flags)}: {found!r}")
+        expected = told([*words, "--backend", "cpu"])
+        for layers in ([], *(["--gpu-layers", n] for n in (0, n_layers // 2, n_layers))):
+            found = told([*words, "--backend", "cuda-emulator", *layers])
+            name = " ".join(map(str, [*flags, *layers]))
+            if found != expected:
+                sys.exit(f"{name}: expected the story of the CPU, {expected!r}, found {found!r}")
+            print(f"{name}: {found!r}")
 
 
 if __name__ == "__main__":

@@ -101,7 +101,8 @@ class CpuBackend final : public Backend {
     batch_.clear();
     for (const Input& input : inputs) {
       auto& sequence = static_cast<CpuSequence&>(*input.sequence);
-      batch_.push_back({&sequence.cache(), input.tokens, input.n_logits, &sequence.state()});
+      batch_.push_back(
+          {&sequence.cache(), input.tokens, input.n_logits, &sequence.state(), input.rows});
     }
     cpu_pass({plan_, fused_, weights_}, batch_, *workspace_, logits);
   }

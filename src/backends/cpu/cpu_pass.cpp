@@ -55,7 +55,9 @@ class Pass {
       for (std::size_t t = 0; t < one.tokens.size(); ++t, ++row) {
         if (row < share.begin || row >= share.end) continue;
         const std::size_t position = one.cache->length() + t;
-        if (step.table == kNone) {
+        if (step.table == kNone && step.positions == kNone) {
+          std::ranges::copy(one.rows.row(t), out.row(row).begin());
+        } else if (step.table == kNone) {
           std::ranges::fill(out.row(row), 0.0f);
         } else {
           const auto token = static_cast<std::size_t>(one.tokens[t]);
@@ -560,13 +562,17 @@ class Pass {
 void check(const Plan& plan, std::span<const SequenceTokens> batch, const CpuWorkspace& w,
            MatrixView<float> logits) {
   std::size_t scored = 0;
-  for (const auto& [cache, tokens, n_logits, state] : batch) {
+  const BufferId brought = brought_rows(plan);
+  for (const auto& [cache, tokens, n_logits, state, x] : batch) {
     if (tokens.empty()) throw Error("forward: expected 1 to {} tokens, found 0", w.max_rows);
     if (n_logits > tokens.size()) {
       throw Error("forward: expected at most {} tokens to score, found {}", tokens.size(),
                   n_logits);
     }
     check_next_tokens(plan, tokens, cache->length(), cache->capacity());
+    if (brought != kNone) {
+      check_shape("forward", "rows", tokens.size(), plan.buffer(brought).width, x);
+    }
     if (!plan.states.empty() && state == nullptr) {
       throw Error("forward: expected the states of the sequence, found none");
     }
@@ -577,7 +583,7 @@ void check(const Plan& plan, std::span<const SequenceTokens> batch, const CpuWor
   if (rows == 0 || rows > w.max_rows) {
     throw Error("forward: expected 1 to {} tokens, found {}", w.max_rows, rows);
   }
-  check_shape("forward", "logits", scored, plan.vocab_size, logits);
+  check_shape("forward", "logits", scored, plan.buffer(plan.logits).width, logits);
   for (const SequenceTokens& one : batch) {
     if (one.cache->reserve(one.cache->length() + one.tokens.size())) continue;
     throw Error("forward: expected memory for the positions of all texts, found too little");

@@ -14,7 +14,8 @@ struct SequenceTokens {
   PackedKvCache* cache;  // as many positions longer after the pass
   std::span<const TokenId> tokens;
   std::size_t n_logits;
-  SequenceState* state = nullptr;  // of cpu_state, where the plan has states
+  SequenceState* state = nullptr;     // of cpu_state, where the plan has states
+  MatrixView<const float> rows = {};  // see Input
 
   std::size_t unscored() const { return tokens.size() - n_logits; }
 };

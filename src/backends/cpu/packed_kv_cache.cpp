@@ -102,7 +102,7 @@ PackedKvCache::PackedKvCache(std::span<const CacheShape> shapes, std::size_t cap
 }
 
 bool PackedKvCache::reserve(std::size_t length) {
-  if (length <= length_ || layers_.empty()) return true;
+  if (length <= length_ || memory_->page_bytes() == 0) return true;
   // The next position's page may be held by others, too.
   const std::size_t next = length_ / kChunk;
   if (next < pages_.size() && pages_[next].is_shared()) {

@@ -54,11 +54,12 @@ class Planner {
         checkpoint_(checkpoint),
         weights_(weights),
         sources_(find_weights(plan, checkpoint)),
+        is_read_(weights_of_steps(plan)),
         tables_(tables(plan)) {
     weights.matrices.resize(plan.weights.size());
     weights.vectors.resize(plan.weights.size());
     for (std::size_t i = 0; i < plan.weights.size(); ++i) {
-      if (!plan.weights[i].is_matrix()) {
+      if (is_read_[i] && !plan.weights[i].is_matrix()) {
         weights.vectors[i] = read_vector(plan.weights[i], *sources_[i]);
       }
       weights.stored.push_back(stored_weight(plan.weights[i], *sources_[i]));
@@ -89,13 +90,16 @@ class Planner {
     return bytes;
   }
 
-  // By tensor of the checkpoint, the panels that are to be packed from it; of a table one more,
-  // which never is.
+  // By tensor of the checkpoint, the panels that are to be packed from it; of a table, and of what
+  // another part of the model reads, one more, which never is.
   PanelsLeft count_panels() const {
     PanelsLeft left;
     for (const StoredTensor* source : sources_) left[source] = 0;
     for (const Job& job : jobs_) left[job.source] += job.packed->panel_count();
     for (const WeightId table : tables_) ++left[source(table)];
+    for (std::size_t i = 0; i < sources_.size(); ++i) {
+      if (!is_read_[i]) ++left[sources_[i]];
+    }
     return left;
   }
 
@@ -159,6 +163,7 @@ class Planner {
   const Checkpoint& checkpoint_;
   PackedWeights& weights_;
   std::vector<const StoredTensor*> sources_;  // by WeightId
+  std::vector<bool> is_read_;                 // likewise: by a step of the plan
   std::vector<WeightId> tables_;
   std::vector<Job> jobs_;
   std::size_t bytes_ = 0;

@@ -177,6 +177,7 @@ class CudaBackend final : public Backend {
     for (const Input& input : inputs) {
       const auto& sequence = static_cast<const CudaSequence&>(*input.sequence);
       const Placement placement = sequence.placement(input.tokens);
+      rows.brought.push_back(input.rows);
       for (std::size_t i = 0; i < input.tokens.size(); ++i) {
         const std::size_t index = sequence.length() + i;
         if (i + input.n_logits >= input.tokens.size()) {
@@ -218,13 +219,17 @@ class CudaBackend final : public Backend {
                     input.tokens.size(), input.n_logits);
       }
       check_next_tokens(plan_, input.tokens, sequence.length(), sequence.capacity());
+      if (const BufferId brought = brought_rows(plan_); brought != kNone) {
+        check_shape("forward", "rows", input.tokens.size(), plan_.buffer(brought).width,
+                    input.rows);
+      }
       rows += input.tokens.size();
       scored += input.n_logits;
     }
     if (rows == 0 || rows > max_rows()) {
       throw Error("forward: expected 1 to {} tokens, found {}", max_rows(), rows);
     }
-    check_shape("forward", "logits", scored, plan_.vocab_size, logits);
+    check_shape("forward", "logits", scored, plan_.buffer(plan_.logits).width, logits);
   }
 
   const Plan& plan_;

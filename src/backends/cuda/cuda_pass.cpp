@@ -21,7 +21,8 @@ class Pass {
         cache_type_(cache_type),
         rows_(rows.ids.size()),
         scored_(rows.scored.size()) {
-    upload_rows(rows);
+    upload_tables(rows);
+    if (const BufferId to = brought_rows(plan); to != kNone) upload_rows(rows.brought, to);
   }
 
   // Nothing is computed for rows that nobody wants: without logits, the pass ends at the select.
@@ -43,7 +44,7 @@ class Pass {
   }
 
  private:
-  void upload_rows(const PassRows& rows) {
+  void upload_tables(const PassRows& rows) {
     const auto at = [&](std::size_t table) { return w_.tables_.as<int>() + table * w_.max_rows(); };
     const auto put = [&](std::size_t table, const std::vector<int>& values) {
       if (!values.empty()) upload(at(table), values.data(), values.size() * sizeof(int));
@@ -59,6 +60,19 @@ class Pass {
     text_positions_ = at(4);
     answer_positions_ = at(5);
     scored_rows_ = at(6);
+  }
+
+  // Before the launches, like the tables: a pass that is repeated finds them there, too.
+  void upload_rows(const std::vector<MatrixView<const float>>& parts, BufferId id) {
+    const Rows to = w_.rows(id, rows_);
+    float* next = to.values;
+    for (const MatrixView<const float>& part : parts) {
+      const bool is_filled = part.cols() == to.stride && part.stride() == to.stride;
+      if (is_filled) upload(next, part.data(), part.rows() * to.stride * sizeof(float));
+      for (std::size_t t = 0; t < part.rows(); ++t, next += to.stride) {
+        if (!is_filled) upload(next, part.row(t).data(), part.row(t).size_bytes());
+      }
+    }
   }
 
   void compute(const EmbedStep& s) {
@@ -301,6 +315,7 @@ void PassRows::clear() {
        {&ids, &positions, &seen, &sequences, &text_positions, &answer_positions, &scored}) {
     table->clear();
   }
+  brought.clear();
 }
 
 bool run_pass(const Plan& plan, const DeviceWeights& weights, const PlanTables& tables,

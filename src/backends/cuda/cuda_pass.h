@@ -53,6 +53,7 @@ struct PassRows {
   std::vector<int> ids, positions, seen, sequences;   // see Tokens
   std::vector<int> answer_positions, text_positions;  // see Placement
   std::vector<int> scored;                            // indices of rows
+  std::vector<MatrixView<const float>> brought;       // per sequence: see Input::rows
 
   void clear();  // and keeps the memory
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <set>
 
 #include "model/plan_weights.h"
 #include "operators/dequantize.h"
@@ -124,10 +125,11 @@ bool is_whole(const Weight& weight) {
   return weight.of_rows == 0 && weight.of_inputs == 0 && weight.of_slices == 0;
 }
 
-// The first weight that is the same whole tensor as weight i.
-std::size_t first_use(const Plan& plan, const std::vector<const StoredTensor*>& stored,
-                      std::size_t i) {
+// The first weight that is the same whole tensor as weight i, of those that a step reads.
+std::size_t first_use(const Plan& plan, const std::vector<bool>& is_read,
+                      const std::vector<const StoredTensor*>& stored, std::size_t i) {
   for (std::size_t other = 0; other < i; ++other) {
+    if (!is_read[other]) continue;
     const Weight &a = plan.weights[other], &b = plan.weights[i];
     const bool same = is_whole(a) && is_whole(b) && a.transposed == b.transposed;
     if (stored[other] == stored[i] && same && a.shape == b.shape) return other;
@@ -172,11 +174,17 @@ DeviceWeights::DeviceWeights(const Plan& plan, const Checkpoint& checkpoint)
       matrices_(plan.weights.size()),
       vectors_(plan.weights.size()) {
   const std::vector<const StoredTensor*> stored = find_weights(plan, checkpoint);
+  const std::vector<bool> is_read = weights_of_steps(plan);
+  std::set<const StoredTensor*> of_others;  // what another part of the model reads
   for (std::size_t i = 0; i < stored.size(); ++i) {
+    if (!is_read[i]) of_others.insert(stored[i]);
+  }
+  for (std::size_t i = 0; i < stored.size(); ++i) {
+    if (!is_read[i]) continue;
     const Weight& weight = plan.weights[i];
     if (weight.is_matrix()) {
       // A table that is also the head is one tensor, and uploaded once.
-      const std::size_t same = first_use(plan, stored, i);
+      const std::size_t same = first_use(plan, is_read, stored, i);
       if (same != i) {
         matrices_[i] = matrices_[same];
         continue;
@@ -188,7 +196,9 @@ DeviceWeights::DeviceWeights(const Plan& plan, const Checkpoint& checkpoint)
       vectors_[i] = keep(std::span<const float>(values));
     }
   }
-  for (const StoredTensor* tensor : stored) checkpoint.drop_copy(*tensor);
+  for (const StoredTensor* tensor : stored) {
+    if (!of_others.contains(tensor)) checkpoint.drop_copy(*tensor);
+  }
   for (const Step& step : plan.steps) {
     if (const auto* heads = std::get_if<HeadsLinearStep>(&step.kind)) {
       std::vector<DeviceMatrix> matrices;

@@ -1,0 +1,104 @@
+#include "model/plan_split.h"
+
+#include <algorithm>
+#include <span>
+#include <variant>
+
+#include "base/error.h"
+
+namespace stagecraft {
+namespace {
+
+// The first step of the last n layers. Steps without a layer stand before the first one or after
+// the last.
+std::size_t first_step(const Plan& plan, std::size_t n) {
+  const auto layer = static_cast<int>(plan.n_layers - n);
+  return static_cast<std::size_t>(std::ranges::find(plan.steps, layer, &Step::layer) -
+                                  plan.steps.begin());
+}
+
+// Which caches and states some steps use.
+struct Kept {
+  std::vector<bool> caches, states;
+
+  Kept(const Plan& plan, std::span<const Step> steps)
+      : caches(plan.caches.size()), states(plan.states.size()) {
+    for (const Step& step : steps) {
+      if (const auto* store = std::get_if<StoreStep>(&step.kind)) use(caches, store->cache);
+      if (const auto* attend = std::get_if<AttentionStep>(&step.kind)) use(caches, attend->cache);
+      if (const auto* conv = std::get_if<ShortConvStep>(&step.kind)) use(states, conv->state);
+      if (const auto* delta = std::get_if<DeltaStep>(&step.kind)) use(states, delta->state);
+    }
+  }
+  static void use(std::vector<bool>& used, int id) { used[static_cast<std::size_t>(id)] = true; }
+};
+
+bool have_common(const std::vector<bool>& a, const std::vector<bool>& b) {
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i] && b[i]) return true;
+  }
+  return false;
+}
+
+// The buffers whose contents pass from the steps before `step` to the others.
+std::vector<BufferId> passed_on(const Plan& plan, std::size_t step) {
+  std::vector<BufferId> buffers;
+  for (std::size_t id = 0; id < plan.buffers.size(); ++id) {
+    const auto buffer = static_cast<BufferId>(id);
+    if (is_read_after(plan, step - 1, buffer)) buffers.push_back(buffer);
+  }
+  return buffers;
+}
+
+// Whether no layer stands on the wrong side of this step.
+bool is_between_layers(const Plan& plan, std::size_t step, std::size_t n) {
+  const auto layer = static_cast<int>(plan.n_layers - n);
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    const int one = plan.steps[i].layer;
+    if (one != kNone && (one < layer) != (i < step)) return false;
+  }
+  return true;
+}
+
+// A plan with these steps of `plan`, and memory for nothing else.
+Plan with_steps(const Plan& plan, std::span<const Step> steps) {
+  Plan part = plan;
+  part.steps.assign(steps.begin(), steps.end());
+  const Kept kept(plan, steps);
+  for (std::size_t i = 0; i < part.caches.size(); ++i) {
+    if (!kept.caches[i]) part.caches[i] = {};
+  }
+  for (std::size_t i = 0; i < part.states.size(); ++i) {
+    if (!kept.states[i]) part.states[i] = {};
+  }
+  return part;
+}
+
+}  // namespace
+
+bool can_split(const Plan& plan, std::size_t n) {
+  if (n == 0 || n >= plan.n_layers) return false;
+  const std::size_t step = first_step(plan, n);
+  if (step == 0 || step == plan.steps.size() || !is_between_layers(plan, step, n)) return false;
+  const std::span<const Step> steps(plan.steps);
+  const Kept front(plan, steps.first(step)), back(plan, steps.subspan(step));
+  return passed_on(plan, step).size() == 1 && !have_common(front.caches, back.caches) &&
+         !have_common(front.states, back.states);
+}
+
+SplitPlan split_plan(const Plan& plan, std::size_t n) {
+  if (!can_split(plan, n)) throw Error("plan: the last {} layers cannot be a part of it", n);
+  const std::size_t step = first_step(plan, n);
+  const BufferId x = passed_on(plan, step).front();
+  const std::span<const Step> steps(plan.steps);
+
+  SplitPlan parts{with_steps(plan, steps.first(step)), with_steps(plan, steps.subspan(step))};
+  // A copy of x: its memory is the caller's, and steps that write it would have to know that.
+  PlanWriter front(parts.front);
+  parts.front.logits = front.buffer("rows", plan.buffer(x).width);
+  front.step("", ActivateStep{parts.front.logits, x, kNone, ActivateStep::Function::Identity});
+  parts.back.steps.insert(parts.back.steps.begin(), Step{EmbedStep{x, kNone}});
+  return parts;
+}
+
+}  // namespace stagecraft
