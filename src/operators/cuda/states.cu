@@ -27,7 +27,7 @@ __global__ void short_conv_kernel(Rows out, Rows in, DeviceMatrix taps, const fl
     const float newest = row(in, t)[column];
     float sum = bias == nullptr ? 0.0f : bias[column];
     for (unsigned first = 0; first <= past; first += kPerLoad) {
-      float some[kPerLoad];
+      float some[kPerLoad] = {};  // g++ does not see that one of the types is always used
       with_type(taps.type,
                 [&](auto type) { load8<decltype(type)::value>(taps, column, first, some); });
       for (unsigned i = 0; i < kPerLoad && first + i <= past; ++i) {
