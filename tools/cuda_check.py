@@ -1,6 +1,6 @@
 """Runs a CUDA program without a GPU, and checks what its kernels do.
 
-FILE.cu is compiled with g++ against the emulator in src/cuda_emulator, and its main is run. Printed are the
+FILE.cu is compiled with g++ (or Clang: CXX=clang++) against the emulator in src/cuda_emulator, and its main is run. Printed are the
 findings (races, accesses out of bounds, reads of memory that nobody wrote, divergent barriers, deadlocks,
 shuffles from inactive lanes, misaligned accesses), then what each line asks of the memory. Exit code 1 if there is
 a finding, 2 if the command line is wrong.
@@ -28,19 +28,31 @@ INCLUDES = [f"-I{EMULATOR}", f"-I{EMULATOR / 'include'}", f"-I{EMULATOR / 'cuda_
 # access in the program: none is merged, hoisted or left out.
 FLAGS = ["-std=c++20", "-O0", "-g", "-fno-pie", "-w", "-fno-builtin", "-ffp-contract=off", "-fno-extern-tls-init",
          "-ftrivial-auto-var-init=pattern", "-fsanitize=thread,bounds-strict", "--param=tsan-distinguish-volatile=1"]
+# The same for Clang.
+CLANGS_FLAGS = ["-std=c++20", "-O0", "-g", "-fno-pie", "-w", "-fno-builtin", "-ffp-contract=off",
+                "-ftrivial-auto-var-init=pattern", "-fsanitize=thread,array-bounds",
+                "-mllvm", "-tsan-distinguish-volatile=1", "-mllvm", "-tsan-instrument-read-before-write=1"]
 PADDING = 16 << 10  # bytes behind each shared array, so that the next one is not hit by chance
 DYNAMIC_BYTES = 227 << 10  # dynamic_bytes in memory.h
 COMPILE_SECONDS = 300
 OWN_NAMES = {name: f"cuda_emulator_{name}" for name in ("memcpy", "memmove", "memset")}
+SET_LOCAL = "cuda_emulator_set_local"  # memcpy, not checked
 ARITHMETIC = re.compile(r"\t(?:add|sub|mul|div|sqrt)s[sd]\t")
 # g++ marks local variables without a value with bytes 0xfe: a finite float, and 0 times it is 0. Words of 0xfffefffe are
-# NaN as float, double, half and bf16, and a negative int. A product with 0 does not hide them.
+# NaN as float, double, half and bf16, and a negative int. A product with 0 does not hide them. (The last six: Clang
+# marks integers, and so halves, with bytes 0xaa, and floats with NaN.)
 UNSET = ((re.compile(r"^(\tmovl\t\$)-16843010,", re.M), r"\1-65538,"),
          (re.compile(r"^(\tmovabsq\t\$)-72340172838076674,", re.M), r"\1-281479271743490,"),
          (re.compile(r"(?<=^\.LC)(\d+:\n)((?:\t\.long\t-16843010\n)+)", re.M),
           lambda found: found[1] + found[2].replace("-16843010", "-65538")),
-         (re.compile(r"(?<=^\.LC)(\d+:\n)(?:\t\.byte\t-2\n){16}", re.M), r"\1" + "\t.byte\t-2\n\t.byte\t-1\n" * 8))
-THREAD_LOCAL = re.compile(r"([\w.$]+)@(?:got)?tpoff|:(?:got)?tprel(?:_\w+)?:([\w.$]+)")
+         (re.compile(r"(?<=^\.LC)(\d+:\n)(?:\t\.byte\t-2\n){16}", re.M), r"\1" + "\t.byte\t-2\n\t.byte\t-1\n" * 8),
+         (re.compile(r"^(\tmovl\t\$)-1431655766,", re.M), r"\1-65538,"),
+         (re.compile(r"^(\tmovabsq\t\$)-6148914691236517206,", re.M), r"\1-281479271743490,"),
+         (re.compile(r"^(\tmovw\t\$)-21846,", re.M), r"\1-2,"),
+         (re.compile(r"^(\t\.zero\t\d+),170$", re.M), r"\1,255"),
+         (re.compile(r"^(\tmovl\t\$)170(, %esi\n(?:\t(?:mov|lea|\.loc).*\n)*\tcallq\t__tsan_memset\b)", re.M), r"\g<1>255\2"),
+         (re.compile(r"^(\t\.short\t)43690\b", re.M), r"\g<1>65534"))
+THREAD_LOCAL = re.compile(r"(?i:([\w.$]+)@(?:got)?tpoff)|:(?:got)?tprel(?:_\w+)?:([\w.$]+)")
 
 
 # What could switch the checker off: code that the compiler does not instrument, and lines that claim to be others.
@@ -59,11 +71,11 @@ MATH = (r"a?(?:sin|cos|tan)h?|atan2|exp|exp2|exp10|expm1|log|log2|log10|log1p|po
 # its argument says without the checker's seeing it.
 LIBRARY = re.compile(
     r"_Z(?:N[KR]*)?S[tsabiod](?!.*(?:filebuf|fstream|filesystem|6thread|jthread|5async|condition_variable)).*|"
-    r"_Zn[wa]m.*|_Zd[la]Pv.*|_ZT[IVS].*|__cxa_\w+|__gxx_personality_v0|_Unwind_Resume|__dso_handle|"
+    r"_Zn[wa]m.*|_Zd[la]Pv.*|_ZT[IVS].*|__cxa_\w+|__gxx_personality_v0|__gcc_personality_v0|__clang_call_terminate|_Unwind_Resume|__dso_handle|"
     r"_GLOBAL_OFFSET_TABLE_|__stack_chk_fail|__libc_single_threaded|__throw_\w+|__\w+[dts][ifc]\d|printf|puts|putchar|fprintf|"
     r"fflush|fputs|fputc|stdout|stderr|malloc|calloc|free|exit|abort|"
     r"__assert_fail|strlen|strcmp|strncmp|memcmp|atoi|atof|atol|strto[dfl]|strtoull?|strtoll?|rand|srand|time|clock|"
-    r"abs|labs|isdigit|isspace|"
+    r"abs|labs|isdigit|isspace|logl|"
     rf"(?:{MATH}|frexp|modf|sincos|nan)f?")
 
 
@@ -77,10 +89,18 @@ def compiler():
         raise Problem(f"the emulator reads ELF files: expected Linux, found {platform.system()}")
     if shutil.which(name) is None:
         raise Problem(f"no C++ compiler: {name} is not there")
-    if "clang" in os.path.basename(os.path.realpath(shutil.which(name))):
-        raise Problem(f"the emulator needs g++: expected it in CXX, found {name}; Clang reaches extern __shared__ arrays "
-                      "through calls (it has no -fno-extern-tls-init), and counts other accesses")
+    if is_clang() and platform.machine() != "x86_64":
+        raise Problem(f"the emulator needs g++ on this processor: expected it in CXX, found {name}")
     return ["ccache", name] if shutil.which("ccache") else [name]
+
+
+def is_clang():
+    found = shutil.which(os.environ.get("CXX", "g++"))
+    return found is not None and "clang" in os.path.basename(os.path.realpath(found))
+
+
+def flags():
+    return CLANGS_FLAGS if is_clang() else FLAGS
 
 
 def run(words, **options):
@@ -105,7 +125,8 @@ def emulator_object():
         work = pathlib.Path(folder)
         parts = [work / f"{source.stem}.o" for source in sorted(EMULATOR.glob("*.cpp"))]
         for part in parts:
-            must([*compiler(), "-std=c++20", "-O1", "-fno-pie", "-fno-gnu-unique", "-Wall", *INCLUDES, "-c",
+            unique = [] if is_clang() else ["-fno-gnu-unique"]
+            must([*compiler(), "-std=c++20", "-O1", "-fno-pie", *unique, "-Wall", *INCLUDES, "-c",
                   EMULATOR / f"{part.stem}.cpp", "-o", part])
         must([compiler()[-1], "-r", "-nostdlib", "-Wl,--force-group-allocation", *parts, "-o", work / "all.o"])
         shared = [name for name, kind in names(work / "all.o") if kind in "WV"]
@@ -155,7 +176,7 @@ def changed_assembly(text, checked=True):
     for pattern, instead in UNSET if counting else ():
         text = pattern.sub(instead, text)
     own_names = OWN_NAMES if checked else {}
-    lines, in_shared, used, defined = [], False, set(), set()
+    lines, in_shared, used, defined, is_constant = [], False, set(), set(), False
     for line in text.split("\n"):
         if line[:1] != "\t":
             defined.add(line.rstrip(":"))
@@ -167,7 +188,14 @@ def changed_assembly(text, checked=True):
         elif line.startswith(("\tcall\t", "\tjmp\t", "\tbl\t", "\tb\t")):
             jump, target = line.split()[:2]
             line = f"\t{jump}\t{own_names.get(target, target)}"
-        elif "tpoff" in line or "tprel" in line:
+        elif line.startswith("\tcallq\t"):  # of Clang
+            target = line.split()[1].removesuffix("@PLT").removeprefix("__tsan_")
+            if target in own_names:
+                line = f"\tcallq\t{SET_LOCAL if is_constant else own_names[target]}"
+            is_constant = False
+        elif "$.L__const." in line:  # of Clang: the value of a local array, a copy of a constant
+            is_constant = True
+        elif "tpoff" in line.lower() or "tprel" in line:
             used.update((a or b).lstrip("$") for a, b in THREAD_LOCAL.findall(line))  # "$" begins a number
         if counting and ARITHMETIC.match(line):
             lines.append("\tincq\tcuda_emulator_flops(%rip)")
@@ -182,7 +210,7 @@ def changed_assembly(text, checked=True):
 
 
 def preprocessed(words, source, **options):
-    done = run([compiler()[-1], *FLAGS, *INCLUDES, *words, "-x", "c++", "-E", "-dD", "-P", source], **options)
+    done = run([compiler()[-1], *flags(), *INCLUDES, *words, "-x", "c++", "-E", "-dD", "-P", source], **options)
     if done.returncode != 0:
         raise Problem(first_error(done.stderr))
     return done
@@ -238,7 +266,7 @@ def refuse_object(source, thing, emulator):
 def compile_checked(source, thing, macros=()):
     """One object file whose kernels call the checker before every access."""
     assembly = thing.with_suffix(".s")
-    must([*compiler(), *FLAGS, *INCLUDES, *macros, "-x", "c++", "-S", source, "-o", assembly])
+    must([*compiler(), *flags(), *INCLUDES, *macros, "-x", "c++", "-S", source, "-o", assembly])
     assembly.write_text(changed_assembly(assembly.read_text()))
     must([compiler()[-1], "-c", assembly, "-o", thing])
 

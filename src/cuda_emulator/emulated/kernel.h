@@ -167,7 +167,9 @@ struct AnyParameters {
 
 template <class... P>
 struct Parameters final : AnyParameters {
+#ifndef __clang__  // see vectors.h
   static_assert((std::is_trivially_copyable_v<P> && ...), "a GPU copies parameters byte by byte");
+#endif
   explicit Parameters(void (*kernel)(P...), P... values) : kernel(kernel), values(values...) {}
   AnyParameters* copy() const override { return new Parameters(*this); }
   // The call stands here, and not inside std::apply: tools/cuda_compile.py allows a call through a
