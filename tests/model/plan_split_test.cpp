@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "checkpoint/model_source.h"
 #include "model/description.h"
 #include "tests/support/tiny_models.h"
