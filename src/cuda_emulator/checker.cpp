@@ -398,8 +398,8 @@ extern "C" void __ubsan_handle_out_of_bounds(void* data, unsigned long index) {
   cuda_emulator::abort_launch();
 }
 
-// Clang copies a constant, which is in no buffer, into a local array that begins with a value or with
-// the mark of none.
+// Clang copies a constant, which is in no buffer, into a local array that begins with a value or
+// with the mark of none.
 extern "C" void* cuda_emulator_set_local(void* to, const void* from, std::size_t bytes) {
   if (bytes > 0) access(Address(to), bytes, 1, Kind::write, PC);
   return std::memcpy(to, from, bytes);
