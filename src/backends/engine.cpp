@@ -69,6 +69,21 @@ SequenceBytes gpu_layers_bytes(const Plan& plan, const EngineOptions& options,
   return {front.cache + back.cache, front.workspace + back.workspace};
 }
 
+std::unique_ptr<Backend> make_backend(const ModelDescription& description,
+                                      const Checkpoint& checkpoint, const EngineOptions& options) {
+  switch (options.backend) {
+    case BackendKind::Walker:
+      return make_walking_backend(description.plan, checkpoint, options.n_threads);
+    case BackendKind::Textbook:
+      return make_textbook_backend(description, checkpoint, options.n_threads);
+    case BackendKind::Cpu:
+      return make_cpu_backend(description.plan, checkpoint, options);
+    case BackendKind::Cuda:
+      break;
+  }
+  return make_gpu_layers(description.plan, checkpoint, options);
+}
+
 }  // namespace
 
 Engine Engine::open(const ModelSource& model, const EngineOptions& options) {
@@ -77,26 +92,15 @@ Engine Engine::open(const ModelSource& model, const EngineOptions& options) {
   return {std::move(parts), with_threads(options)};
 }
 
-Engine::Engine(std::unique_ptr<const Parts> parts, const EngineOptions& options) try
+Engine::Engine(std::unique_ptr<const Parts> parts, const EngineOptions& options)
     : parts_(std::move(parts)), options_(options) {
   const auto& [description, checkpoint] = *parts_;
-  switch (options.backend) {
-    case BackendKind::Walker:
-      backend_ = make_walking_backend(description.plan, checkpoint, options.n_threads);
-      break;
-    case BackendKind::Textbook:
-      backend_ = make_textbook_backend(description, checkpoint, options.n_threads);
-      break;
-    case BackendKind::Cpu:
-      backend_ = make_cpu_backend(description.plan, checkpoint, options);
-      break;
-    case BackendKind::Cuda:
-      backend_ = make_gpu_layers(description.plan, checkpoint, options_);
-      break;
+  try {
+    backend_ = make_backend(description, checkpoint, options_);
+  } catch (const std::bad_alloc&) {
+    throw Error("{}: its weights take more memory{} than this program may have", checkpoint.name(),
+                is_textbook(options.backend) ? " as f32" : "");
   }
-} catch (const std::bad_alloc&) {
-  throw Error("{}: its weights take more memory{} than this program may have",
-              parts_->checkpoint.name(), is_textbook(options.backend) ? " as f32" : "");
 }
 
 void Engine::check_context(std::size_t context) const {
