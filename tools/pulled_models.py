@@ -98,7 +98,8 @@ def listing():
         yield ""
     yield from table("./stage pull", [(name, entry["size"], entry["licence"], entry["title"])
                                       for name, entry in known.items() if name not in here])
-    yield "and any other of the hub whose architecture runs (README.md): ./stage pull OWNER/NAME[:FILE]"
+    yield "and any other of the hub whose architecture runs (README.md):"
+    yield "./stage pull OWNER/NAME[:FILE]"
 
 
 def table(title, rows):

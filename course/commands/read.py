@@ -30,6 +30,18 @@ def without_hints(text, name):
     return text
 
 
+def endings(stage, part):
+    """What stands below page `part` (0: the first): where its figures are, and what comes next."""
+    pages, name = stage.pages, f"{stage.id}.{part}" if part else f"{stage.id}"
+    yield course.say("read_end", pages[part].relative_to(course.ROOT))
+    groups = [group for group in stage.groups if group.get("part") == part] if stage.has_pages else stage.groups
+    if groups:
+        files = dict.fromkeys(group["file"] for group in groups if "file" in group) or [unit["file"] for unit in stage.units]
+        yield course.say("read_then", f"{stage.folder.relative_to(course.ROOT)}/{course.listed(files)}", name)
+    if part + 1 < len(pages):
+        yield course.say("read_next", f"{stage.id}.{part + 1}")
+
+
 def run():
     parser = Parser("read")
     parser.add_argument("stage", nargs="?")
@@ -45,10 +57,7 @@ def run():
     page = pages[int(part or 0)]
     text = without_hints(page.read_text(encoding="utf-8"), name)
     room = min(WIDEST, course.columns(usual=80))
-    ending = [course.say("read_end", page.relative_to(course.ROOT))]
-    if int(part or 0) + 1 < len(pages):
-        ending.append(course.say("read_next", f"{stage.id}.{int(part or 0) + 1}"))
-    lines = [line for said in ending for line in course.wrapped(said, room)]
+    lines = [line for said in endings(stage, int(part or 0)) for line in course.wrapped(said, room)]
     course.page([*markdown.rendered(text, room, page.parent), *lines])
     return 0
 

@@ -19,7 +19,8 @@ import strict_json
 from grading import links
 from mistakes import catalogue
 from repository import BUILD, ROOT, Problem
-from shared.screen import columns, doing, padded, page, paint, tell, width, wrapped  # noqa: F401  (for those who import this)
+from shared import screen
+from shared.screen import columns, doing, padded, paint, tell, width, wrapped  # noqa: F401  (for those who import this)
 
 # What the judge may take for one stage. It has what it asks, the right answers and one given answer at a time.
 GATE_SECONDS = 1800
@@ -42,6 +43,10 @@ def language():
 @functools.cache
 def messages():
     return json.loads((ROOT / "stages" / "messages.json").read_text(encoding="utf-8"))
+
+
+def page(lines):
+    screen.page(lines, say("pager"))
 
 
 def say(key, *values):

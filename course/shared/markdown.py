@@ -31,7 +31,7 @@ def plain(text, with_addresses=False):
     text = re.sub(r"\*\*(.+?)\*\*", r"\1", text, flags=re.S)
     text = re.sub(r"(?<![a-zA-Z0-9])\*(\w[^*]*)\*", r"\1", text)
     # Between two lines of Chinese, and after its punctuation, there is no blank.
-    text = re.sub(r"(?<=[\u2e80-\uffef])\n(?=[\u2e80-\uffef])|(?<=[\u3000-\u303f\uff00-\uffef])\n", "", text)
+    text = re.sub(r"(?<=[\u2e80-\uffef])\n *(?=[\u2e80-\uffef])|(?<=[\u3000-\u303f\uff00-\uffef])\n *", "", text)
     return html.unescape(re.sub(r"\s+", " ", text)).strip()
 
 

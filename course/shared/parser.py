@@ -62,6 +62,9 @@ class Parser(argparse.ArgumentParser):
             action.help = course.say(f"{self.key}_{action.dest}")
         return action
 
+    def print_help(self, file=None):
+        course.page(self.format_help().rstrip("\n").split("\n"))
+
     def print_usage(self, file=None):  # where the command line is wrong
         super().print_usage(file)
         print(self.epilog.splitlines()[0], file=file)

@@ -15,8 +15,8 @@ import unicodedata
 # begins something.
 WORDS = re.compile(r"\s+|[（《【「『]*(?:[^\s\u2e80-\uffef]+|.)[，。；：！？、）》】」』]*")
 COLOUR = re.compile(r"\033\[[\d;]*m")
-# Colours stay; a text that fits the screen ends by itself; the last line says what nobody guesses.
-PAGER = r"FRXPs-- space\: next page, q\: end --"
+# Of less: colours stay; a text that fits the screen ends by itself; the last line says what nobody guesses.
+PAGER = "FRXPs-- {} --"
 PATIENCE = 1.0  # seconds: what takes longer is named
 
 
@@ -99,8 +99,8 @@ def pager():
     return next((words for words in map(shlex.split, wanted) if words and shutil.which(words[0])), None)
 
 
-def page(lines):
-    """Prints lines, through a pager where they are more than the terminal shows at once."""
+def page(lines, keys="space: next page, q: end"):
+    """Prints lines, through a pager where they are more than the terminal shows at once. keys: what its last line says."""
     text = "\n".join(lines) + "\n"
     words = pager() if sys.stdin.isatty() and not is_plain(sys.stdout) else None
     if words is None or text.count("\n") < shutil.get_terminal_size().lines:
@@ -108,7 +108,7 @@ def page(lines):
         return
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the pager's
     try:
-        subprocess.run(words, input=text.encode(), env={"LESS": PAGER, **os.environ})
+        subprocess.run(words, input=text.encode(), env={"LESS": PAGER.format(keys.replace(":", r"\:")), **os.environ})
     finally:
         signal.signal(signal.SIGINT, before)
 

@@ -291,6 +291,9 @@ class Screen(unittest.TestCase):
             run.assert_not_called()
             screen.page(["a"] * 9)
             self.assertEqual(run.call_args[0][0], [sys.executable, "-c", "pass"])
+            with mock.patch.dict(os.environ, {"STAGECRAFT_LANG": "zh"}):
+                course.page(["a"] * 9)
+            self.assertIn("空格：下一页，q：退出", run.call_args[1]["env"]["LESS"])
 
     def test_a_reader_who_has_enough_ends_it_quietly(self):
         for words, code in (("course broken 5", "(0|141)"),

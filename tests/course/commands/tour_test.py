@@ -268,6 +268,15 @@ class Reading(unittest.TestCase):
                     begin = flat.find(markdown.plain(answer, True)[:40])
                     self.assertTrue(begin == -1 if kind else begin > end > 0, f"{page}: {question or kind}")
 
+    def test_the_last_lines_say_what_comes_next(self):
+        then = "then write stages/06-self-attention/softmax.cpp, and run ./stage test 6.2\nnext page: ./stage read 6.3\n"
+        self.assertTrue(self.read("6.2").endswith(then))
+        self.assertTrue(self.read("6.1").endswith("6-self-attention/1-averages.md\nnext page: ./stage read 6.2\n"))
+        self.assertTrue(self.read("1", language="zh").endswith("读完后写 stages/01-silu/silu.cpp，再运行 ./stage test 1\n"))
+
+    def test_lines_of_chinese_are_joined_without_a_blank(self):
+        self.assertEqual(markdown.plain("- 检查你的循环：\n  会不会\n  有"), "- 检查你的循环：会不会有")
+
     def test_a_page_that_is_not_there_is_named_in_one_line(self):
         self.assertIn("expected 6.1 to 6.6", self.read("6.7", code=2))
         self.assertIn("stage 2 has one page", self.read("2.1", code=2))
