@@ -303,7 +303,7 @@ class CommandLines(unittest.TestCase):
             for command in PARSERS:
                 self.ask("en", command, "--help")
         said = {call.args[0] for call in say.call_args_list}
-        self.assertEqual({key for key in course.messages() if key.startswith("help_")}, said)
+        self.assertEqual({key for key in course.messages() if key.startswith("help_")}, said - {"pager"})
 
     def test_end_with_2_and_a_reason_in_the_readers_language_where_they_are_wrong(self):
         for line, words, reason in (
