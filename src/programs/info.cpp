@@ -395,9 +395,9 @@ void print_memory(const Checkpoint& checkpoint, const Plan& plan, std::size_t co
     line("while it opens", copied, "  copies: what the file has in another order or in parts");
   }
   line("KV cache", cache,
-       fmt::format("  {} per token; {} with --kv-type f32, {} with q8_0",
-                   bytes_text(cache / static_cast<double>(context)),
-                   bytes_text(cached(KvType::F32)), bytes_text(cached(KvType::Q8_0))));
+       fmt::format("  {} per token", bytes_text(cache / static_cast<double>(context))));
+  line("  as f32", cached(KvType::F32), "  with --kv-type f32");
+  line("  as q8_0", cached(KvType::Q8_0), "  with --kv-type q8_0");
   line("workspace", session - cache, "");
   line("in all", packed + tables + session, "");
 }

@@ -36,11 +36,12 @@ bool locale_is_utf8() {
 Terminal Terminal::of_stdout() {
   Terminal terminal;
   terminal.utf8 = locale_is_utf8();
-  if (::isatty(STDOUT_FILENO) == 0) return terminal;
+  const std::string paged = environment("STAGECRAFT_PAGED");
+  if (paged.empty() && ::isatty(STDOUT_FILENO) == 0) return terminal;
   winsize size{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col != 0) {
-    terminal.width = std::clamp<std::size_t>(size.ws_col, 40, 200);
-  }
+  std::size_t columns = std::strtoul(paged.c_str(), nullptr, 10);
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) columns = size.ws_col;
+  if (columns != 0) terminal.width = std::clamp<std::size_t>(columns, 40, 200);
   terminal.color = environment("NO_COLOR").empty() && environment("TERM") != "dumb";
   return terminal;
 }

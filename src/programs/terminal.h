@@ -12,6 +12,8 @@ struct Terminal {
   bool utf8 = false;       // by the locale: LC_ALL, LC_CTYPE, LANG
   bool color = false;      // a terminal that is not "dumb", and no NO_COLOR
 
+  // ./stage shows long output through a pager. Then stdout is a pipe, and the variable
+  // STAGECRAFT_PAGED says how many columns the terminal behind it has.
   static Terminal of_stdout();
 
   // `text` set off from the rest, or as it is where there is no colour.

@@ -44,7 +44,9 @@ tokenizer
 
 memory at a context of 100 tokens
   weights           69.89 KB  in panels; the file's own pages are let go of
-  KV cache          40.96 KB  0.41 KB per token; 81.92 KB with --kv-type f32, 35.84 KB with q8_0
+  KV cache          40.96 KB  0.41 KB per token
+    as f32          81.92 KB  with --kv-type f32
+    as q8_0         35.84 KB  with --kv-type q8_0
   workspace         93.95 KB
   in all           204.80 KB
 

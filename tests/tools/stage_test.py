@@ -27,6 +27,7 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) std::printf("<%s>", argv[i]);
   std::printf("MARK");
   if (argc > 2 && std::strcmp(argv[2], "home") == 0) std::printf("%s", std::getenv("STAGECRAFT_HOME"));
+  if (argc > 2 && std::strcmp(argv[2], "columns") == 0) std::printf("%s", std::getenv("STAGECRAFT_PAGED"));
   if (argc > 2 && std::strcmp(argv[2], "wait") == 0) {
     std::fflush(stdout);
     for (;;) {}
@@ -81,6 +82,32 @@ class Tree(unittest.TestCase):
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, **options)
 
 
+    def on_a_terminal(self, *words, **more):
+        """What a command prints on a terminal of 50 columns."""
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 50, 0, 0))
+        environment = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
+        with subprocess.Popen([str(self.root / "stage"), *words], env=dict(environment, NO_COLOR="1", **more),
+                              stdin=theirs, stdout=theirs, stderr=theirs) as child:
+            os.close(theirs)
+            said = b""
+            with contextlib.suppress(OSError):  # at its end
+                while more := os.read(ours, 4096):
+                    said += more
+        os.close(ours)
+        self.code = child.returncode
+        return said.decode().splitlines()
+
+    @contextlib.contextmanager
+    def pager(self):
+        """The environment in which less says that it was there."""
+        with tempfile.TemporaryDirectory() as folder:
+            pager = pathlib.Path(folder) / "less"
+            pager.write_text("#!/bin/sh\necho paged; exec cat\n")
+            pager.chmod(0o755)
+            yield {"TERM": "xterm", "PATH": f"{folder}:{os.environ['PATH']}"}
+
+
 class Help(Tree):
     def test_needs_no_build_and_lists_only_what_exists(self):
         answer = self.stage("help")
@@ -107,34 +134,16 @@ class Help(Tree):
         for env, chinese in ({"STAGECRAFT_LANG": "", "LANG": "C"}, True), ({"STAGECRAFT_LANG": "en"}, False):
             self.assertEqual("\n运行\n" in self.stage("help", env=env).stdout, chinese, env)
 
-    def on_a_terminal(self, **more):
-        """What ./stage help prints on a terminal of 50 columns."""
-        ours, theirs = pty.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 50, 0, 0))
-        environment = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
-        with subprocess.Popen([str(self.root / "stage"), "help"], env=dict(environment, NO_COLOR="1", **more),
-                              stdin=theirs, stdout=theirs, stderr=theirs):
-            os.close(theirs)
-            said = b""
-            with contextlib.suppress(OSError):  # at its end
-                while more := os.read(ours, 4096):
-                    said += more
-        os.close(ours)
-        return said.decode().splitlines()
-
     @unittest.skipUnless(has_pseudo_terminals(), "a bare chroot has none (no /dev/pts)")
     def test_goes_through_a_pager_on_a_terminal(self):
-        with tempfile.TemporaryDirectory() as folder:
-            pager = pathlib.Path(folder) / "less"
-            pager.write_text("#!/bin/sh\necho paged; exec cat\n")
-            pager.chmod(0o755)
-            lines = self.on_a_terminal(TERM="xterm", PATH=f"{folder}:{os.environ['PATH']}")
+        with self.pager() as environment:
+            lines = self.on_a_terminal("help", **environment)
         self.assertEqual(lines[0], "paged")
         self.assertIn("Run", lines)
 
     @unittest.skipUnless(has_pseudo_terminals(), "a bare chroot has none (no /dev/pts)")
     def test_fits_the_terminal_and_breaks_between_words(self):
-        lines = self.on_a_terminal(TERM="dumb")  # no pager there
+        lines = self.on_a_terminal("help", TERM="dumb")  # no pager there
         self.assertLessEqual(max(map(len, lines)), 50, lines)
         self.assertEqual(" ".join(" ".join(lines).split()), " ".join(self.stage("help").stdout.split()))
         first = lines.index("  story       tell a story, or go on with yours:")
@@ -171,6 +180,20 @@ class Run(Tree):
         words = ["story", "0", "two words", "new\nline", "", "*", "$HOME", "a'b\"c", "-n", "--", "--yes"]
         answer = self.stage(*words)
         self.assertEqual(answer.stdout, "".join(f"<{word}>" for word in words) + "first")
+
+    @unittest.skipUnless(has_pseudo_terminals(), "a bare chroot has none (no /dev/pts)")
+    def test_what_is_read_goes_through_a_pager_on_a_terminal(self):
+        self.stage("story")  # builds it
+        with self.pager() as environment:
+            self.assertIn("<story>", "".join(self.on_a_terminal("story", "3", **environment)))
+            self.assertEqual(self.code, 3)
+            for words in ("info", "3"), ("story", "3", "--help"):
+                lines = self.on_a_terminal(*words, **environment)
+                self.assertIn("paged", lines[0])
+                self.assertIn("".join(f"<{word}>" for word in words), "".join(lines))
+                self.assertEqual(self.code, 3, words)
+            self.assertIn("first50", "".join(self.on_a_terminal("info", "columns", **environment)))
+        self.assertNotIn("paged", "".join(self.on_a_terminal("info", "0", TERM="dumb")))
 
     def test_yes_is_for_stage_itself(self):
         self.assertEqual(self.stage("--yes", "story").stdout, "<story>first")
