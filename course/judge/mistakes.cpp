@@ -168,6 +168,7 @@ struct Candidate {
   std::vector<bool> reproduced = {};  // of the suite's failing cases, as far as they were asked
   std::size_t n_reproduced = 0;
   std::size_t evidence = 0;
+  std::size_t of_traps = 0;     // part of the evidence
   std::size_t n_elsewhere = 0;  // failing cases of other suites
 
   std::pair<std::size_t, std::size_t> rank() const { return {n_reproduced, n_elsewhere}; }
@@ -223,7 +224,7 @@ class Failures {
     const bool same = mistakes_.reproduces(folder_ / one.name, failed);
     one.reproduced.push_back(same);
     one.n_reproduced += same;
-    if (same) one.evidence += evidence(failed);
+    if (same) add_evidence(one, failed);
   }
 
   // Asks the rest. False if it is not eligible, or reproduces fewer cases than `least`: then it is
@@ -239,16 +240,28 @@ class Failures {
       return !asked.right || !counts(asked) || mistakes_.is_right(worker, asked);
     };
     if (!std::ranges::all_of(asked_, as_right)) return false;
+    bool explains_all = one.n_reproduced == failed_.size();
     for (std::size_t i = 0; i < asked_.size(); ++i) {
       if (i >= suite_.first && i < suite_.last) continue;
-      if (asked_[i].right || !mistakes_.reproduces(worker, asked_[i])) continue;
+      if (asked_[i].right) continue;
+      if (!mistakes_.reproduces(worker, asked_[i])) {
+        explains_all = false;
+        continue;
+      }
       one.n_elsewhere += 1;
-      one.evidence += evidence(asked_[i]);
+      add_evidence(one, asked_[i]);
     }
-    return one.evidence >= kConvincing;
+    // A trap hides which number it was: any number out of range explains some of the cases.
+    return one.evidence >= kConvincing && (explains_all || one.evidence > one.of_traps);
   }
 
  private:
+  static void add_evidence(Candidate& one, const Asked& failed) {
+    const std::size_t found = evidence(failed);
+    one.evidence += found;
+    if (failed.outcome.stopped_by_a_trap()) one.of_traps += found;
+  }
+
   bool counts(const Asked& asked) const {
     return scope_ == Scope::Everywhere || functions_.contains(asked.question->request.function);
   }

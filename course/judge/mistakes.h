@@ -54,11 +54,13 @@ struct Judged {
 // reproduces at least half of the failing cases of this suite: what explains fewer is often a side
 // of another mistake. One of them must show at least 8 wrong elements that tell what was computed
 // (count_telling). Of tokens, error messages and writes to a wrong place two cases are needed: one
-// may be an accident. If no mistake is eligible, only the functions that fail are compared: our
-// functions call each other, so a mistake in one spoils others, but the student's functions need
-// not do so. The mistake that reproduces most is named. If two reproduce the same, fresh cases
-// decide (referee.h); if that stays open, none is named. The named one must also answer fresh cases
-// as the student's code does, as far as it explains them.
+// may be an accident. Where the only evidence is that both programs were stopped by a trap, all
+// failing cases of all suites must be explained: a trap hides the number. If no mistake is
+// eligible, only the functions that fail are compared: our functions call each other, so a mistake
+// in one spoils others, but the student's functions need not do so. The mistake that reproduces
+// most is named. If two reproduce the same, fresh cases decide (referee.h); if that stays open,
+// none is named. The named one must also answer fresh cases as the student's code does, as far as
+// it explains them.
 std::optional<KnownMistake> find_mistake(const std::filesystem::path& folder, const Judged& judged,
                                          const Suite& suite, const KnownMistakes& mistakes = {});
 

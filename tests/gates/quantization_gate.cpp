@@ -1,5 +1,7 @@
 // The gate of stage 10: the bytes, the numbers they stand for, their products, the story model
 // through them, and the speed of a product.
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 
@@ -117,15 +119,15 @@ TEST(Quantize, OfZerosIsZeros) {
   judge_quantize("a block of zeros", {{kBlock}, std::vector<float>(kBlock, 0.0f)});
 }
 
-// Blocks in which another way to the same number rounds to another one: by x / d, or by the d that
-// was rounded.
+// Blocks in which another way to the same number rounds to another one: by x / d, by the d that was
+// rounded to f16, or by 127 / largest, which rounds once where 1 / d rounds twice.
 TEST(Quantize, MultipliesByTheInverseOfTheUnroundedD) {
   Inputs inputs;
   Tensor x{{0}, {}};
   constexpr std::size_t kTelling = 8;  // fewer wrong elements name no mistake
-  std::size_t divided = 0;
-  std::size_t rounded = 0;
-  for (int tried = 0; tried < 200'000 && (divided < kTelling || rounded < kTelling); ++tried) {
+  std::array<std::size_t, 3> shown{};  // by each of the three ways
+  const auto is_open = [](std::size_t n) { return n < kTelling; };
+  for (int tried = 0; tried < 200'000 && std::ranges::any_of(shown, is_open); ++tried) {
     Tensor block = inputs.tensor({kBlock});
     const auto between = std::span(block.values).last(kBlock / 2);
     float largest = 0.0f;
@@ -136,22 +138,23 @@ TEST(Quantize, MultipliesByTheInverseOfTheUnroundedD) {
     std::uint16_t bits = 0;
     f32_to_f16({&d, 1}, {&bits, 1});
     // Numbers between two steps, where the ways part.
-    std::size_t by_division = 0;
-    std::size_t by_rounded = 0;
+    std::array<std::size_t, 3> here{};
     for (float& value : between) {
       value = (static_cast<float>(inputs.size(1, 100)) + 0.5f) * d;
       const long right = std::lround(value * (1.0f / d));
-      by_division += std::lround(value / d) != right;
-      by_rounded += std::lround(value / to_f32(bits)) != right;
+      here[0] += std::lround(value / d) != right;
+      here[1] += std::lround(value / to_f32(bits)) != right;
+      here[2] += std::lround(value * (127.0f / largest)) != right;
     }
-    const bool shows_division = by_division > 0 && divided < kTelling;
-    const bool shows_rounded = by_rounded > 0 && rounded < kTelling;
-    if (!shows_division && !shows_rounded) continue;
-    divided += by_division;
-    rounded += by_rounded;
+    bool is_new = false;
+    for (std::size_t way = 0; way < shown.size(); ++way) {
+      is_new = is_new || (here[way] > 0 && is_open(shown[way]));
+    }
+    if (!is_new) continue;
+    for (std::size_t way = 0; way < shown.size(); ++way) shown[way] += here[way];
     x.values.insert(x.values.end(), block.values.begin(), block.values.end());
   }
-  must_show(divided >= kTelling && rounded >= kTelling,
+  must_show(std::ranges::none_of(shown, is_open),
             "numbers that another formula rounds to another one");
   x.shape = {x.values.size()};
   judge_quantize("numbers between two steps", x);
