@@ -19,6 +19,7 @@ import rules_retold
 import rules_talk
 import rules_told
 import stories
+import written
 from systems import NEUTRAL, STYLES, person
 from wording import typed
 
@@ -89,6 +90,46 @@ def from_rules(r, data, number):
             yield row
 
 
+def from_written(r, number):
+    """Conversations of what written/ holds, and now and then a piece made by rules. Each block is used as often as
+    any other of its kind."""
+    blocks = written.read_all()
+    pools = {kind: Drawn(r, [b for b in blocks if kind == ("prompt" if b.system else "told" if b.parts[1:] else "asked")])
+             for kind in ("prompt", "told", "asked")}
+    for _ in range(number):
+        if r.random() < 0.06:
+            system, parts = written.draw(r, pools["prompt"].next())
+        else:
+            system = r.choice(NEUTRAL) if r.random() < 0.12 else None
+            n = r.choices([0, 1, 2, 3, 4, 5, 6], [6, 20, 25, 20, 14, 10, 5])[0]
+            parts = [written.draw(r, pools["asked"].next())[1][0] if r.random() < 0.85 else piece(r) for _ in range(n)]
+            if not parts or r.random() < 0.4:
+                at = 0
+                for part in written.draw(r, pools["told"].next())[1]:
+                    at = r.choice([at, at, r.randrange(at, len(parts) + 1)])
+                    parts.insert(at, part)
+                    at += 1
+            if r.random() < 0.15:
+                parts.insert(0, rules_talk.greeting(r))
+        turns = [t for part in parts for t in part]
+        if not system and r.random() < 0.08:
+            make = r.choices([s for s, _ in STYLES], [w for _, w in STYLES])[0]
+            system, turns = make(r, turns)
+        yield as_row(system, [typed(r, t, typos=False) for t in turns])
+
+
+class Drawn:
+    """Goes through all members in random order, again and again."""
+
+    def __init__(self, r, members):
+        self.r, self.members, self.left = r, members, []
+
+    def next(self):
+        if not self.left:
+            self.left = self.r.sample(self.members, len(self.members))
+        return self.left.pop()
+
+
 def from_stories(r, number):
     for _ in range(number):
         turns = stories.story_turns(r)
@@ -118,6 +159,7 @@ def main():
     a.add_argument("--wordnet", default="/usr/share/wordnet", help="folder with index.noun and data.noun")
     a.add_argument("--out", default="build/train/dialogues")
     a.add_argument("--rules", type=int, default=130000)
+    a.add_argument("--written", type=int, default=60000)
     a.add_argument("--stories", type=int, default=12000)
     a.add_argument("--seed", type=int, default=1)
     a.add_argument("--show", type=int, help="print so many random dialogues of each file instead")
@@ -127,7 +169,7 @@ def main():
         return show(out, o.show, o.seed)
     out.mkdir(parents=True, exist_ok=True)
     r = random.Random(o.seed)
-    sources = {"rules": from_rules(r, o.data, o.rules), "stories": from_stories(r, o.stories),
+    sources = {"rules": from_rules(r, o.data, o.rules), "written": from_written(r, o.written), "stories": from_stories(r, o.stories),
                "glosses": from_glosses(r, o.data, o.wordnet, 6), **corpus.small_talk(o.data)}
     held_out = questions.asked()
     for name, rows in sources.items():

@@ -3,11 +3,14 @@
     python reference/train/shrink.py build/train/smollm2 --layers 12 --ffn 768 --vocab 6144
 
 Three cuts, each measured on the training dialogues:
-vocabulary   the tokens that the dialogues use most, the tokens they are merged from, and single bytes
+vocabulary   the tokens that the dialogues and the template use most, the tokens they are merged from, and single bytes
 layers       again and again, the layer without which the loss is smallest goes
 MLP          of each layer, the neurons with the largest mean |activation| x norm of the outgoing weights stay
 
 What is left talks nonsense until train_chat.py --init has trained it.
+
+With --trained FOLDER only the vocabulary is cut: the layers are those of an earlier run. So are the embeddings, and those that
+it does not have are the larger model's, mapped as the two models' common embeddings are best mapped.
 """
 
 import argparse
@@ -24,7 +27,7 @@ from tokenizers import Tokenizer
 import tokenizer
 import trainer
 from llama import Config, Llama, read_folder
-from train_chat import END, START, TEXT_END, examples, read_dialogues, tokenizer_config
+from train_chat import END, START, TEXT_END, examples, read_dialogues, read_start, tokenizer_config
 
 
 def kept_tokens(data, t, dialogues, size):
@@ -121,9 +124,23 @@ def cut_mlp(model, batches, ffn):
     print(f"MLPs of {ffn}: loss {loss_of(model, batches):.3f}", flush=True)
 
 
+@torch.no_grad()
+def trained_table(trained, folder, kept, larger):
+    """Embeddings of the kept tokens: `trained` ones, or those of the larger model [kept, dim], mapped by least squares."""
+    ids = json.loads((Path(folder) / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
+    common = [i for i, p in enumerate(kept) if p in ids]
+    rows = trained[[ids[kept[i]] for i in common]]
+    mapped = larger @ torch.linalg.lstsq(larger[common], rows).solution
+    near = F.cosine_similarity(mapped[common], rows).mean()
+    print(f"{len(kept) - len(common)} tokens are new; those in common are mapped with a cosine of {near:.2f}")
+    mapped[common] = rows
+    return mapped
+
+
 def main():
     a = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     a.add_argument("model", help="folder of the larger model")
+    a.add_argument("--trained", help="folder of an earlier run of train_chat.py")
     a.add_argument("--out", default="build/train/chat-start")
     a.add_argument("--dialogues", default="build/train/dialogues", help="what dialogues.py has made")
     a.add_argument("--vocab", type=int, default=6144)
@@ -139,7 +156,9 @@ def main():
     dialogues = {name: train for name, (train, _) in read_dialogues(o.dialogues).items()}
     data = json.loads((Path(o.model) / "tokenizer.json").read_text(encoding="utf-8"))
     old = Tokenizer.from_file(str(Path(o.model) / "tokenizer.json"))
-    sample = {name: [text for d in rows[:8000] for text in d["turns"]] for name, rows in dialogues.items()}
+    roles = ["user\n", "assistant\n"]
+    sample = {name: [text for d in rows[:8000] for i, turn in enumerate(d["turns"]) for text in (roles[i % 2], turn)]
+              for name, rows in dialogues.items()}
     old_ids = dict(data["model"]["vocab"])
     kept = kept_tokens(data, old, sample, o.vocab)
     data = cut_tokenizer(data, kept)
@@ -149,6 +168,9 @@ def main():
 
     model = read_folder(o.model)
     table = model.model.embed_tokens.weight[[old_ids[p] for p in kept]]
+    if o.trained:
+        model = read_start(o.trained)
+        table = trained_table(model.model.embed_tokens.weight, o.trained, kept, table)
     model.model.embed_tokens.weight = torch.nn.Parameter(table.clone())
     rows = []
     for name, train in dialogues.items():
@@ -157,8 +179,9 @@ def main():
         rows += [e[i] for i in range(len(e)) if len(e[i][0]) <= 300]
     batches = list(trainer.micro_batches(rows, 4096))
     print(f"{sum(x.numel() for x, _, _ in batches)} tokens: loss {loss_of(model, batches):.3f}", flush=True)
-    cut_layers(model, batches, o.layers)
-    cut_mlp(model, batches, o.ffn)
+    if not o.trained:
+        cut_layers(model, batches, o.layers)
+        cut_mlp(model, batches, o.ffn)
 
     c = model.c
     c = Config(len(kept), c.dim, o.ffn, o.layers, c.heads, c.kv_heads, o.context, c.eps, c.rope_theta)

@@ -21,7 +21,7 @@ TEMPLATE = ("{% for message in messages %}{{'<|im_start|>' + message['role'] + '
             "{% if add_generation_prompt %}{{'<|im_start|>assistant\\n'}}{% endif %}")
 # Shares of the training tokens, and the loss weight of the user's turns: little where they are
 # templates, more where people wrote them.
-SHARES = {"rules": (0.82, 0.1), "stories": (0.08, 0.1), "glosses": (0.02, 0.1),
+SHARES = {"written": (0.60, 0.1), "rules": (0.26, 0.1), "stories": (0.05, 0.1), "glosses": (0.01, 0.1),
           "persona": (0.06, 0.3), "taskmaster": (0.02, 0.3)}
 HELD_OUT = 100  # examples of each source that the training is judged by
 
