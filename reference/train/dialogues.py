@@ -58,6 +58,10 @@ def conversation(r, people):
     return [t for part in parts for t in part]
 
 
+def some_style(r):
+    return r.choices([style for style, _ in STYLES], [often for _, often in STYLES])[0]
+
+
 def dialogue(r, people):
     """(system prompt or None, turns)"""
     x = r.random()
@@ -68,8 +72,7 @@ def dialogue(r, people):
     elif x < 0.88:
         system, turns = person(r, conversation(r, people))
     else:
-        make = r.choices([s for s, _ in STYLES], [w for _, w in STYLES])[0]
-        system, turns = make(r, conversation(r, people))
+        system, turns = some_style(r)(r, conversation(r, people))
     return system, [typed(r, t, typos=not re.search(r"[0-9:]|name", t.user)) for t in turns]
 
 
@@ -90,34 +93,6 @@ def from_rules(r, data, number):
             yield row
 
 
-def from_written(r, number):
-    """Conversations of what written/ holds, and now and then a piece made by rules. Each block is used as often as
-    any other of its kind."""
-    blocks = written.read_all()
-    pools = {kind: Drawn(r, [b for b in blocks if kind == ("prompt" if b.system else "told" if b.parts[1:] else "asked")])
-             for kind in ("prompt", "told", "asked")}
-    for _ in range(number):
-        if r.random() < 0.06:
-            system, parts = written.draw(r, pools["prompt"].next())
-        else:
-            system = r.choice(NEUTRAL) if r.random() < 0.12 else None
-            n = r.choices([0, 1, 2, 3, 4, 5, 6], [6, 20, 25, 20, 14, 10, 5])[0]
-            parts = [written.draw(r, pools["asked"].next())[1][0] if r.random() < 0.85 else piece(r) for _ in range(n)]
-            if not parts or r.random() < 0.4:
-                at = 0
-                for part in written.draw(r, pools["told"].next())[1]:
-                    at = r.choice([at, at, r.randrange(at, len(parts) + 1)])
-                    parts.insert(at, part)
-                    at += 1
-            if r.random() < 0.15:
-                parts.insert(0, rules_talk.greeting(r))
-        turns = [t for part in parts for t in part]
-        if not system and r.random() < 0.08:
-            make = r.choices([s for s, _ in STYLES], [w for _, w in STYLES])[0]
-            system, turns = make(r, turns)
-        yield as_row(system, [typed(r, t, typos=False) for t in turns])
-
-
 class Drawn:
     """Goes through all members in random order, again and again."""
 
@@ -128,6 +103,37 @@ class Drawn:
         if not self.left:
             self.left = self.r.sample(self.members, len(self.members))
         return self.left.pop()
+
+
+def spread(r, block, parts):
+    """Puts the parts of a block among the others, in their order: one after the other, or with some of these between."""
+    at = 0
+    for part in block:
+        at = r.choice([at, at, r.randrange(at, len(parts) + 1)])
+        parts.insert(at, part)
+        at += 1
+
+
+def from_written(r, number):
+    """Conversations of what written/ holds, and now and then a piece made by rules. Each block is used as often as
+    any other of its kind."""
+    blocks = written.read_all()
+    prompts, told, asked = (Drawn(r, [b for b in blocks if b.kind == kind]) for kind in ("prompt", "told", "asked"))
+    for _ in range(number):
+        if r.random() < 0.06:
+            system, parts = written.draw(r, prompts.next())
+        else:
+            system = r.choice(NEUTRAL) if r.random() < 0.12 else None
+            n = r.choices([0, 1, 2, 3, 4, 5, 6], [6, 20, 25, 20, 14, 10, 5])[0]
+            parts = [written.draw(r, asked.next())[1][0] if r.random() < 0.85 else piece(r) for _ in range(n)]
+            if not parts or r.random() < 0.4:
+                spread(r, written.draw(r, told.next())[1], parts)
+            if r.random() < 0.15:
+                parts.insert(0, rules_talk.greeting(r))
+        turns = [t for part in parts for t in part]
+        if not system and r.random() < 0.08:
+            system, turns = some_style(r)(r, turns)
+        yield as_row(system, [typed(r, t, typos=False) for t in turns])
 
 
 def from_stories(r, number):
@@ -169,8 +175,8 @@ def main():
         return show(out, o.show, o.seed)
     out.mkdir(parents=True, exist_ok=True)
     r = random.Random(o.seed)
-    sources = {"rules": from_rules(r, o.data, o.rules), "written": from_written(r, o.written), "stories": from_stories(r, o.stories),
-               "glosses": from_glosses(r, o.data, o.wordnet, 6), **corpus.small_talk(o.data)}
+    sources = {"rules": from_rules(r, o.data, o.rules), "written": from_written(r, o.written),
+               "stories": from_stories(r, o.stories), "glosses": from_glosses(r, o.data, o.wordnet, 6), **corpus.small_talk(o.data)}
     held_out = questions.asked()
     for name, rows in sources.items():
         rows = [row for row in rows if not any(questions.plain(text) in held_out for text in row["turns"][::2])]

@@ -44,7 +44,7 @@ def sentence(r):
     chosen = coined(r)
 
     def fill(text):
-        return spin(r, re.sub(r"\$([A-Za-z]+)", lambda m: chosen.get(m[1].lower(), m[0]), text), chosen)
+        return spin(r, text, chosen)
 
     tell = Turn(punctuated(fill(one["tell"])), upper_first(fill(one["reply"])), "Okay.")
     asks = r.sample(one["asks"], r.choice([1, len(one["asks"])]))

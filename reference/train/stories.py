@@ -67,15 +67,6 @@ def cast(r, hero="", name=None):
     return {**forms, "name": name, "other": other, "child": CHILDREN[forms["he"]]}
 
 
-def tell(r, text, slots):
-    """`text` with its slots filled; $He and $His begin with a capital."""
-    for slot in ("he", "his"):
-        text = text.replace("$" + upper_first(slot), upper_first(slots[slot]))
-    for slot in sorted(slots, key=len, reverse=True):
-        text = text.replace("$" + slot, slots[slot])
-    return spin(r, text)
-
-
 def hero_story(r, hero, quality=None, name=None, helper=None):
     slots = cast(r, hero, name)
     wants, trouble, helps, end = r.choice(PLOTS["hero"])
@@ -87,12 +78,12 @@ def hero_story(r, hero, quality=None, name=None, helper=None):
     meet = r.choice([f"Then {a(helper)} came by and", f"A (kind|friendly|old|wise) {helper}", f"$name asked {a(helper)}. "
                      f"The {helper}"])
     after = r.choice([e for e in ENDS if "asleep" not in end or "slept" not in e])
-    return tell(r, f"{begin} {wants}, {trouble}. {meet} {helps}. {end} {after}", slots), slots["name"]
+    return spin(r, f"{begin} {wants}, {trouble}. {meet} {helps}. {end} {after}", slots), slots["name"]
 
 
 def plot_story(r, kind, hero="", **more):
     slots = {**cast(r, hero), **more}
-    return tell(r, r.choice(PLOTS[kind])[-1], slots), slots["name"]
+    return spin(r, r.choice(PLOTS[kind])[-1], slots), slots["name"]
 
 
 def place_story(r, where, seen):
@@ -101,7 +92,7 @@ def place_story(r, where, seen):
     text = (f"$name lived {where}. One {day}, $he went out and saw {seen}. $He had never seen anything so "
             "(lovely|beautiful|wonderful). $He ran home and fetched $his $kin, and they looked at it for a long time. "
             "(\"I will never forget this,\" said $name.|\"Now it is our secret,\" said $name.|Neither of them said a word.)")
-    return tell(r, text, slots), slots["name"]
+    return spin(r, text, slots), slots["name"]
 
 
 ASK = ("(Tell me|Can you tell me|Please tell me|Write|I want to hear|I would like|Could you tell me|Make up|"
@@ -138,7 +129,7 @@ def story(r):
     if kind == "event":
         asked, text = r.choice(PLOTS["event"])
         slots = cast(r)
-        return f"{ASK} about {asked}", tell(r, text, {**slots, "thing": thing}), slots["name"], ""
+        return f"{ASK} about {asked}", spin(r, text, {**slots, "thing": thing}), slots["name"], ""
     if kind == "place":
         asked, where, seen = r.choice(PLOTS["place"])
         return f"{ASK} about {asked}", *place_story(r, where, seen), ""

@@ -43,7 +43,8 @@ def lower_first(text):
 
 
 def spin(r, text, chosen=None):
-    """Draws every (a|b) and fills every $slot; `chosen` keeps the slots of a whole piece."""
+    """Draws every (a|b) and fills every $slot. `chosen` keeps the slots of a whole piece; it may also hold slots that are in
+    no table."""
     chosen = {} if chosen is None else chosen
     while True:
         found = re.search(r"\(([^()]*\|[^()]*)\)", text)
@@ -54,15 +55,16 @@ def spin(r, text, chosen=None):
 
     def fill(found):
         name = found[1].lower()
-        if name not in SLOTS:
-            return found[0]
         if name not in chosen:
+            if name not in SLOTS:
+                return found[0]
             chosen[name] = r.choice(SLOTS[name])
         return upper_first(chosen[name]) if found[1][0].isupper() else chosen[name]
 
     text = re.sub(r"\$([A-Za-z]+)", fill, text)
     text = re.sub(r", (How|What|Are)\b", lambda m: m[0].lower(), text)
-    text = re.sub(r"\b([Aa]) (?=[aeio](?!n[ec]e?\b|u)[a-z])", r"\1n ", text)  # a slot may begin with a vowel
+    # a slot may begin with a vowel
+    text = re.sub(r"\b([Aa]) (?=[aeio](?!n[ec]e?\b|u)[a-z]|um|un[cd])", r"\1n ", text)
     return " ".join(text.split())
 
 

@@ -29,6 +29,10 @@ class Block(NamedTuple):
     slots: dict
     parts: list  # of lists of Turn: what may stand apart
 
+    @property
+    def kind(self):
+        return "prompt" if self.system else "told" if self.parts[1:] else "asked"
+
 
 class Mistake(ValueError):
     pass
@@ -90,14 +94,8 @@ def draw(r, block):
     """(system prompt or None, [[Turn]]): the block with one choice of everything"""
     chosen = coined(r) | {name: r.choice(members) for name, members in block.slots.items()}
 
-    def value(found):
-        name = found[1]
-        word = chosen.get(name.lower(), found[0])
-        return upper_first(word) if name[0].isupper() else word
-
     def fill(text):
-        text = spin(r, re.sub(r"\$([A-Za-z]+)", value, text), chosen)
-        return re.sub(r"\b([Aa]) (?=um|un[cd])", r"\1n ", text)
+        return spin(r, text, chosen)
 
     def said(text):
         text = upper_first(fill(text))
