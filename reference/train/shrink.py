@@ -9,8 +9,9 @@ MLP          of each layer, the neurons with the largest mean |activation| x nor
 
 What is left talks nonsense until train_chat.py --init has trained it.
 
-With --trained FOLDER only the vocabulary is cut: the layers are those of an earlier run. So are the embeddings, and those that
-it does not have are the larger model's, mapped as the two models' common embeddings are best mapped.
+With --trained FOLDER only the vocabulary is cut. The layers are those of an earlier run, and so are the embeddings of the
+tokens that it had. The other tokens have the larger model's embeddings, multiplied with a matrix. The matrix is fitted to the
+tokens that both models have.
 """
 
 import argparse

@@ -2,7 +2,7 @@
 one trouble and one end, and fits into 80 tokens: a small model cannot keep a longer story together."""
 
 from rules_memory import invented
-from wording import Turn, a, lines, punctuated, spin, upper_first
+from wording import Turn, a, lines, punctuated, spin
 
 MOST_WORDS = 58
 HEROES = ("dog cat bird bear rabbit frog fish duck mouse lion horse cow pig bunny butterfly bee ant monkey elephant "

@@ -6,7 +6,6 @@
 #include <exception>
 
 #include "base/error.h"
-#include "base/thread_pool.h"
 #include "operators/dequantize.h"
 #include "operators/float_to_half.h"
 #include "operators/half_to_float.h"
@@ -93,19 +92,18 @@ std::size_t bytes_as(const StoredTensor& tensor, DType dtype) {
 
 void convert_tensor(const StoredTensor& tensor, DType dtype, const std::string& where,
                     const std::function<void(std::span<const std::byte>)>& sink,
-                    std::size_t n_threads) {
+                    ThreadPool* threads) {
   if (tensor.dtype == dtype) return sink(tensor.bytes);
   const DTypeBlock block = dtype_block(tensor.dtype);
   const std::size_t piece_bytes = kPiece / block.elements * block.bytes;
   const std::size_t n_pieces = (tensor.bytes.size() + piece_bytes - 1) / piece_bytes;
-  std::vector<Piece> pieces(std::min(n_threads, n_pieces));
-  if (pieces.empty()) return;
-  ThreadPool threads(pieces.size());
+  std::vector<Piece> pieces(threads == nullptr ? 1 : threads->size());
   for (std::size_t first = 0; first < n_pieces; first += pieces.size()) {
     const std::size_t n = std::min(pieces.size(), n_pieces - first);
-    threads.run([&](std::size_t i) {
+    auto convert = [&](std::size_t i) {
       if (i < n) pieces[i].convert(tensor, (first + i) * piece_bytes, piece_bytes, dtype, where);
-    });
+    };
+    threads == nullptr ? convert(0) : threads->run(convert);
     for (std::size_t i = 0; i < n; ++i) {
       if (pieces[i].error) std::rethrow_exception(pieces[i].error);
       sink(pieces[i].out);

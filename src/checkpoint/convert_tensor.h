@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 
+#include "base/thread_pool.h"
 #include "checkpoint/stored_tensor.h"
 
 namespace stagecraft {
@@ -15,12 +16,13 @@ namespace stagecraft {
 //   dtype   F32, F16, BF16, Q8_0, Q4_0 or Q4_1; or the tensor's own. For blocks of n elements a row
 //           must be a multiple of n (fits_in)
 //   where   the file, for errors
-//   n_threads   pieces that are converted at the same time; `sink` is called by the caller's thread
+//   threads convert pieces at the same time; nullptr: the caller's thread alone. Only the caller's
+//           thread calls `sink`
 //
 // Throws Error naming the tensor and the element where a number is beyond what dtype can hold.
 void convert_tensor(const StoredTensor& tensor, DType dtype, const std::string& where,
                     const std::function<void(std::span<const std::byte>)>& sink,
-                    std::size_t n_threads = 1);
+                    ThreadPool* threads = nullptr);
 
 // Whether each row consists of whole blocks of dtype.
 bool fits_in(const StoredTensor& tensor, DType dtype);

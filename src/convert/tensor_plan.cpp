@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/processors.h"
 #include "checkpoint/convert_tensor.h"
 #include "checkpoint/rope_pairs.h"
 #include "model/plan_weights.h"
@@ -35,7 +34,7 @@ std::vector<PlannedTensor> plan_tensors(const Plan& plan, const Checkpoint& chec
   return tensors;
 }
 
-void write_tensor(const PlannedTensor& tensor, const Checkpoint& checkpoint,
+void write_tensor(const PlannedTensor& tensor, const Checkpoint& checkpoint, ThreadPool& threads,
                   const std::function<void(std::span<const std::byte>)>& sink) {
   StoredTensor stored = *tensor.stored;
   std::vector<std::byte> reordered;
@@ -43,7 +42,7 @@ void write_tensor(const PlannedTensor& tensor, const Checkpoint& checkpoint,
     reordered = pairs_from_halves(stored.bytes, stored.shape.front(), tensor.pairs);
     stored.bytes = reordered;
   }
-  convert_tensor(stored, tensor.dtype, checkpoint.name(), sink, usable_cores());
+  convert_tensor(stored, tensor.dtype, checkpoint.name(), sink, &threads);
   checkpoint.release_pages();
 }
 

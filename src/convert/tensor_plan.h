@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/thread_pool.h"
 #include "checkpoint/checkpoint.h"
 #include "model/plan.h"
 
@@ -27,7 +28,7 @@ std::vector<PlannedTensor> plan_tensors(const Plan& plan, const Checkpoint& chec
 
 // Calls `sink` with the tensor's bytes as planned, piece by piece, and lets go of the pages that
 // were read.
-void write_tensor(const PlannedTensor& tensor, const Checkpoint& checkpoint,
+void write_tensor(const PlannedTensor& tensor, const Checkpoint& checkpoint, ThreadPool& threads,
                   const std::function<void(std::span<const std::byte>)>& sink);
 
 }  // namespace stagecraft

@@ -4,6 +4,7 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/json_text.h"
+#include "base/processors.h"
 #include "checkpoint/convert_tensor.h"
 #include "checkpoint/flm.h"
 #include "convert/convert.h"
@@ -117,6 +118,7 @@ Converted convert_to_flm(const Conversion& conversion) {
   std::string count;
   put(count, plan.size());
   file.write(count);
+  ThreadPool threads(usable_cores());
   for (PlannedTensor& tensor : plan) {
     tensor.dtype = DType::F32;
     std::string entry;
@@ -125,7 +127,8 @@ Converted convert_to_flm(const Conversion& conversion) {
     for (const std::size_t size : tensor.stored->shape) put(entry, size);
     put(entry, FlmFile::kF32);
     file.write(entry);
-    write_tensor(tensor, checkpoint, [&](std::span<const std::byte> piece) { file.write(piece); });
+    write_tensor(tensor, checkpoint, threads,
+                 [&](std::span<const std::byte> piece) { file.write(piece); });
   }
   file.commit();
   result.bytes = file.size();

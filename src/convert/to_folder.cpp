@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/json_text.h"
 #include "base/mapped_file.h"
+#include "base/processors.h"
 #include "checkpoint/convert_tensor.h"
 #include "checkpoint/safetensors.h"
 #include "convert/convert.h"
@@ -164,8 +165,10 @@ Converted convert_to_folder(const Conversion& conversion) {
   if (conversion.with_tokenizer) copy_or_write_tokenizer(folder, conversion, plan);
   AtomicFile file(folder.file("model.safetensors"), true);
   file.write(safetensors_header(tensors, sizes, {{"format", "pt"}}));
+  ThreadPool threads(usable_cores());
   for (const PlannedTensor& tensor : planned) {
-    write_tensor(tensor, checkpoint, [&](std::span<const std::byte> piece) { file.write(piece); });
+    write_tensor(tensor, checkpoint, threads,
+                 [&](std::span<const std::byte> piece) { file.write(piece); });
   }
   file.commit();
   folder.commit();

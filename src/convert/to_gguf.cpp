@@ -1,6 +1,7 @@
 // convert_to_gguf: keys, vocabulary and tensors as llama.cpp's convert_hf_to_gguf.py has them.
 #include "base/atomic_file.h"
 #include "base/error.h"
+#include "base/processors.h"
 #include "checkpoint/convert_tensor.h"
 #include "checkpoint/gguf_weights.h"
 #include "checkpoint/gguf_writer.h"
@@ -63,8 +64,10 @@ void reorder_heads(std::vector<PlannedTensor>& plan, const Config& config) {
 
 void write_data(AtomicFile& file, const std::vector<PlannedTensor>& plan,
                 const Checkpoint& checkpoint) {
+  ThreadPool threads(usable_cores());
   for (const PlannedTensor& tensor : plan) {
-    write_tensor(tensor, checkpoint, [&](std::span<const std::byte> piece) { file.write(piece); });
+    write_tensor(tensor, checkpoint, threads,
+                 [&](std::span<const std::byte> piece) { file.write(piece); });
     file.write(GgufWriter::padding(file.size()));
   }
 }

@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
 
 #include "backends/cpu/cpu_backend.h"
 #include "base/error.h"
@@ -12,6 +11,7 @@
 #include "generation/trace_file.h"
 #include "model/placement.h"
 #include "model/plan_split.h"
+#include "tests/support/error_of.h"
 #include "tests/support/same_bits.h"
 #include "tests/support/tiny_models.h"
 
@@ -167,15 +167,6 @@ TEST(SplitBackend, StatesOfOnePartDecideForBoth) {
     EXPECT_TRUE(same_bits(pass(one.plan, *one.split, *a, ids, 1), expected)) << name;
     EXPECT_TRUE(same_bits(pass(one.plan, *one.split, *b, ids.subspan(4), 1), expected)) << name;
   }
-}
-
-std::string error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
 }
 
 TEST(SplitBackend, RefusesWhatItCannotDoAndStaysAsItWas) {

@@ -29,12 +29,13 @@ StoredTensor tensor_of(const std::vector<float>& numbers) {
 
 std::vector<std::byte> converted(const StoredTensor& tensor, DType dtype, std::size_t n_threads) {
   std::vector<std::byte> bytes;
+  ThreadPool threads(n_threads);
   convert_tensor(
       tensor, dtype, "file",
       [&](std::span<const std::byte> piece) {
         bytes.insert(bytes.end(), piece.begin(), piece.end());
       },
-      n_threads);
+      &threads);
   return bytes;
 }
 

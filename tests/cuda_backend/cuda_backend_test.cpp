@@ -30,6 +30,7 @@
 #include "operators/half_to_float.h"
 #include "tests/backends/conformance_cases.h"
 #include "tests/backends/plan_oracle.h"
+#include "tests/support/error_of.h"
 #include "tests/support/same_bits.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_models.h"
@@ -282,17 +283,25 @@ INSTANTIATE_TEST_SUITE_P(EveryModel, CudaReference, testing::ValuesIn(tiny_model
 constexpr const char* kModel = TEST_DATA "/models/llama-gqa2";
 const std::vector<TokenId> kText = {1, 5, 9, 2, 33, 7, 12};
 
+// The last three rows of logits of kText, in a pass of two texts: `a`, which has four tokens
+// already and gets the fifth, and `b`, which is new and gets all of them. Its last two are scored.
+Matrix<float> unequal_lengths_in_a_pass(Engine& engine, Sequence& a, Sequence& b) {
+  const std::span<const TokenId> text(kText);
+  Matrix<float> none(0, 65), logits(3, 65);
+  const Input begin{&a, text.first(4), 0};
+  engine.forward({&begin, 1}, none.view());
+  const Input both[] = {{&a, text.subspan(4, 1), 1}, {&b, text, 2}};
+  engine.forward(both, logits.view());
+  return logits;
+}
+
 TEST(CudaBackend, SequencesOfUnequalLengthsShareAPass) {
   for (const KvType type : {KvType::F32, KvType::F16, KvType::Q8_0}) {
     Engine engine = Engine::open(kModel, options(type));
     const std::span<const TokenId> text(kText);
     const auto alone = in_passes(engine, text, {text.size()});
     const auto a = engine.make_sequence(8), b = engine.make_sequence(16);
-    Matrix<float> none(0, 65), logits(3, 65);
-    const Input begin{a.get(), text.first(4), 0};
-    engine.forward({&begin, 1}, none.view());
-    const Input both[] = {{a.get(), text.subspan(4, 1), 1}, {b.get(), text, 2}};
-    engine.forward(both, logits.view());
+    const Matrix<float> logits = unequal_lengths_in_a_pass(engine, *a, *b);
     const std::span<const float> expected(alone);
     EXPECT_TRUE(same_bits(logits.view().row(0), expected.subspan(4 * 65, 65)));
     EXPECT_TRUE(same_bits(logits.view().row(1), expected.subspan(5 * 65, 65)));
@@ -393,11 +402,7 @@ TEST(CudaLayers, SequencesOfUnequalLengthsShareAPassAndAreCutAndCopied) {
   const auto expected = in_passes(engine, text, {text.size()});
   const auto row = [&](std::size_t i) { return std::span(expected).subspan(i * 65, 65); };
   const auto a = engine.make_sequence(8), b = engine.make_sequence(16);
-  Matrix<float> none(0, 65), logits(3, 65);
-  const Input begin{a.get(), text.first(4), 0};
-  engine.forward({&begin, 1}, none.view());
-  const Input both[] = {{a.get(), text.subspan(4, 1), 1}, {b.get(), text, 2}};
-  engine.forward(both, logits.view());
+  Matrix<float> logits = unequal_lengths_in_a_pass(engine, *a, *b);
   EXPECT_TRUE(same_bits(logits.view().row(0), row(4)));
   EXPECT_TRUE(same_bits(logits.view().row(1), row(5)));
   EXPECT_TRUE(same_bits(logits.view().row(2), row(6)));
@@ -566,15 +571,6 @@ TEST(CudaBackend, ARepeatedPassHasTheBitsOfOneThatWasLaunched) {
     }
     EXPECT_EQ(cuda::n_repeated_passes() - before, 13u);
   }
-}
-
-std::string error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
 }
 
 TEST(CudaBackend, RefusesWhatItCannotDoAndStaysAsItWas) {

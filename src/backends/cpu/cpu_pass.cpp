@@ -4,8 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "backends/pass_check.h"
 #include "base/error.h"
-#include "operators/check.h"
 #include "operators/gated_delta.h"
 #include "operators/route.h"
 #include "operators/softmax.h"
@@ -561,29 +561,16 @@ class Pass {
 
 void check(const Plan& plan, std::span<const SequenceTokens> batch, const CpuWorkspace& w,
            MatrixView<float> logits) {
-  std::size_t scored = 0;
-  const BufferId brought = brought_rows(plan);
-  for (const auto& [cache, tokens, n_logits, state, x] : batch) {
-    if (tokens.empty()) throw Error("forward: expected 1 to {} tokens, found 0", w.max_rows);
-    if (n_logits > tokens.size()) {
-      throw Error("forward: expected at most {} tokens to score, found {}", tokens.size(),
-                  n_logits);
-    }
+  PassCheck pass(plan, w.max_rows);
+  for (const auto& [cache, tokens, n_logits, state, rows] : batch) {
+    pass.text(tokens, n_logits, rows);
     check_next_tokens(plan, tokens, cache->length(), cache->capacity());
-    if (brought != kNone) {
-      check_shape("forward", "rows", tokens.size(), plan.buffer(brought).width, x);
-    }
     if (!plan.states.empty() && state == nullptr) {
       throw Error("forward: expected the states of the sequence, found none");
     }
     if (cache->length() == 0) cache->placement = place_text(plan, tokens);
-    scored += n_logits;
   }
-  const std::size_t rows = count_tokens(batch);
-  if (rows == 0 || rows > w.max_rows) {
-    throw Error("forward: expected 1 to {} tokens, found {}", w.max_rows, rows);
-  }
-  check_shape("forward", "logits", scored, plan.buffer(plan.logits).width, logits);
+  pass.end(logits);
   for (const SequenceTokens& one : batch) {
     if (one.cache->reserve(one.cache->length() + one.tokens.size())) continue;
     throw Error("forward: expected memory for the positions of all texts, found too little");

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "backends/cuda/cuda_pass.h"
+#include "backends/pass_check.h"
 #include "base/error.h"
 #include "model/placement.h"
-#include "operators/check.h"
 
 namespace stagecraft {
 namespace cuda {
@@ -211,25 +211,13 @@ class CudaBackend final : public Backend {
 
  private:
   void check(std::span<const Input> inputs, MatrixView<float> logits) const {
-    std::size_t rows = 0, scored = 0;
+    PassCheck pass(plan_, max_rows());
     for (const Input& input : inputs) {
       const Sequence& sequence = *input.sequence;
-      if (input.tokens.empty() || input.n_logits > input.tokens.size()) {
-        throw Error("forward: expected tokens, and at most {} to score, found {}",
-                    input.tokens.size(), input.n_logits);
-      }
+      pass.text(input.tokens, input.n_logits, input.rows);
       check_next_tokens(plan_, input.tokens, sequence.length(), sequence.capacity());
-      if (const BufferId brought = brought_rows(plan_); brought != kNone) {
-        check_shape("forward", "rows", input.tokens.size(), plan_.buffer(brought).width,
-                    input.rows);
-      }
-      rows += input.tokens.size();
-      scored += input.n_logits;
     }
-    if (rows == 0 || rows > max_rows()) {
-      throw Error("forward: expected 1 to {} tokens, found {}", max_rows(), rows);
-    }
-    check_shape("forward", "logits", scored, plan_.buffer(plan_.logits).width, logits);
+    pass.end(logits);
   }
 
   const Plan& plan_;

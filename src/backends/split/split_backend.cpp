@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "backends/pass_check.h"
 #include "model/plan_split.h"
-#include "operators/check.h"
 
 namespace stagecraft {
 namespace {
@@ -130,20 +130,9 @@ class SplitBackend final : public Backend {
 
   // What the back would refuse when the front is done. Returns the number of rows.
   std::size_t check(std::span<const Input> inputs, MatrixView<float> logits) const {
-    std::size_t rows = 0, scored = 0;
-    for (const Input& input : inputs) {
-      if (input.n_logits > input.tokens.size()) {
-        throw Error("forward: expected at most {} tokens to score, found {}", input.tokens.size(),
-                    input.n_logits);
-      }
-      rows += input.tokens.size();
-      scored += input.n_logits;
-    }
-    if (rows == 0 || rows > max_rows()) {
-      throw Error("forward: expected 1 to {} tokens, found {}", max_rows(), rows);
-    }
-    check_shape("forward", "logits", scored, plan_.buffer(plan_.logits).width, logits);
-    return rows;
+    PassCheck pass(plan_, max_rows());
+    for (const Input& input : inputs) pass.text(input.tokens, input.n_logits, input.rows);
+    return pass.end(logits);
   }
 
   const Plan& plan_;

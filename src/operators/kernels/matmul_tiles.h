@@ -56,14 +56,14 @@ STAGECRAFT_INLINE void fetch(const TileArgs& t, std::size_t k) {
 }
 
 // A single row goes straight through its panels. The processor alone does not read far enough ahead
-// of it, so it is asked for the kBytes that lie kAhead after those at `at`. Of 1,024 to 8,192 bytes
-// ahead, 2,048 were the fastest on a Xeon.
-template <int Rows, std::size_t kBytes>
+// of it, so it is asked for the n_bytes that lie kAhead after those at `at`. Of 1,024 to 8,192
+// bytes ahead, 2,048 were the fastest on a Xeon.
+template <int Rows, std::size_t n_bytes>
 STAGECRAFT_INLINE void fetch_straight_on(const std::byte* at) {
   constexpr std::size_t kAhead = 2048;
   if constexpr (Rows == 1) {
     STAGECRAFT_UNROLL
-    for (std::size_t i = 0; i < kBytes; i += 64) __builtin_prefetch(at + kAhead + i);
+    for (std::size_t i = 0; i < n_bytes; i += 64) __builtin_prefetch(at + kAhead + i);
   }
 }
 

@@ -57,8 +57,8 @@ inline void fetch_ahead(const void* from, std::size_t bytes) {
 }
 
 // Has a tile of panel `panel` fetch on its way its part of the next one: that of `n` rows, from row
-// `first` on, of the `rows` that go through this panel. Nothing where they are all there are: the
-// processor foresees a panel that is read once.
+// `first` on, of the `rows` that go through this panel. Nothing where they are all there are: such
+// a panel is read once, and a tile of one row fetches it itself (fetch_straight_on).
 inline void fetch_on_the_way(TileArgs& args, const PanelMatrix& matrix, std::size_t panel,
                              std::size_t first, std::size_t n, std::size_t rows) {
   args.ahead = args.panel;
