@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-
 #include "backends/cpu/cpu_backend.h"
 #include "base/error.h"
 #include "checkpoint/model_source.h"
