@@ -188,7 +188,10 @@ class Model {
                             {{"cpu", BackendKind::Cpu}, {"textbook", BackendKind::Textbook}}),
         threads,
         one_of<KvType>("kv_type", kv_type,
-                       {{"f32", KvType::F32}, {"f16", KvType::F16}, {"q8_0", KvType::Q8_0}})};
+                       {{"f32", KvType::F32},
+                        {"f16", KvType::F16},
+                        {"bf16", KvType::BF16},
+                        {"q8_0", KvType::Q8_0}})};
     const ModelSource source(path);
     Engine engine = Engine::open(source, options);
     if (context == 0) context = default_context(engine.plan());
@@ -311,7 +314,7 @@ PYBIND11_MODULE(_engine, module) {
 path      a folder with config.json and the weights, or a file: GGUF, llama2.c, .flm
 threads   0: one for each core
 backend   'cpu', or 'textbook': the operators of the course, one after the other
-kv_type   how keys and values are kept: 'f32', 'f16' or 'q8_0'
+kv_type   how keys and values are kept: 'f32', 'f16', 'bf16' or 'q8_0'
 context   the most tokens of a text; 0: what the model was trained for, at most 4096
 
 Raises stagecraft.Error, a ValueError, which names the file and what was expected.)");

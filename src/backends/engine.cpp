@@ -16,13 +16,17 @@
 namespace stagecraft {
 namespace {
 
-EngineOptions with_threads(EngineOptions options) {
-  if (options.n_threads == 0) options.n_threads = usable_cores();
-  return options;
-}
-
 bool is_textbook(BackendKind kind) {
   return kind == BackendKind::Walker || kind == BackendKind::Textbook;
+}
+
+// Chooses what is left open.
+EngineOptions complete(EngineOptions options, const Checkpoint& checkpoint) {
+  if (options.n_threads == 0) options.n_threads = usable_cores();
+  if (!options.kv_type && is_textbook(options.backend)) options.kv_type = KvType::F32;
+  if (!options.kv_type && options.backend == BackendKind::Cuda) options.kv_type = KvType::F16;
+  if (!options.kv_type) options.kv_type = usual_kv_type(checkpoint);
+  return options;
 }
 
 // Throws Error unless the last n layers can be on a GPU by themselves.
@@ -61,11 +65,12 @@ std::unique_ptr<Backend> make_gpu_layers(const Plan& plan, const Checkpoint& che
 SequenceBytes gpu_layers_bytes(const Plan& plan, const EngineOptions& options,
                                std::size_t context) {
   const std::size_t n = options.gpu_layers.value_or(plan.n_layers);
-  if (n == 0) return cpu_bytes(plan, options.kv_type, context);
-  if (n == plan.n_layers) return cuda_bytes(plan, options.kv_type, context);
+  const KvType type = options.kv_type.value_or(KvType::F16);
+  if (n == 0) return cpu_bytes(plan, type, context);
+  if (n == plan.n_layers) return cuda_bytes(plan, type, context);
   const SplitPlan parts = split_plan(plan, n);
-  const SequenceBytes front = cpu_bytes(parts.front, options.kv_type, context);
-  const SequenceBytes back = cuda_bytes(parts.back, options.kv_type, context);
+  const SequenceBytes front = cpu_bytes(parts.front, type, context);
+  const SequenceBytes back = cuda_bytes(parts.back, type, context);
   return {front.cache + back.cache, front.workspace + back.workspace};
 }
 
@@ -89,7 +94,8 @@ std::unique_ptr<Backend> make_backend(const ModelDescription& description,
 Engine Engine::open(const ModelSource& model, const EngineOptions& options) {
   Checkpoint checkpoint = Checkpoint::open(model);  // first: where both are broken, this is told
   auto parts = std::make_unique<const Parts>(Parts{describe_model(model), std::move(checkpoint)});
-  return {std::move(parts), with_threads(options)};
+  const EngineOptions all = complete(options, parts->checkpoint);
+  return {std::move(parts), all};
 }
 
 Engine::Engine(std::unique_ptr<const Parts> parts, const EngineOptions& options)
@@ -124,7 +130,7 @@ std::vector<std::unique_ptr<Sequence>> Engine::make_sequences(std::size_t n, std
 SequenceBytes sequence_bytes(const Plan& plan, const EngineOptions& options, std::size_t context) {
   if (is_textbook(options.backend)) return textbook_bytes(plan, context);
   if (options.backend == BackendKind::Cuda) return gpu_layers_bytes(plan, options, context);
-  return cpu_bytes(plan, options.kv_type, context);
+  return cpu_bytes(plan, options.kv_type.value_or(KvType::F16), context);
 }
 
 }  // namespace stagecraft

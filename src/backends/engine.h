@@ -1,7 +1,9 @@
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 #include "backends/backend.h"
 #include "checkpoint/checkpoint.h"
@@ -15,14 +17,21 @@ namespace stagecraft {
 // (cuda/cuda_backend.h).
 enum class BackendKind { Walker, Textbook, Cpu, Cuda };
 
-// How the Cpu and Cuda backends keep keys and values: as they are, rounded to halves, or to bytes
-// by blocks of 32, which takes half of the memory, or less than a third, and as much less to read.
-enum class KvType { F32, F16, Q8_0 };
+// How the Cpu and Cuda backends keep keys and values: as they are; rounded to f16 or bf16, half of
+// the memory to hold and to read; or to bytes by blocks of 32, less than a third of it. Cuda has no
+// BF16.
+enum class KvType { F32, F16, BF16, Q8_0 };
+constexpr std::array<std::string_view, 4> kKvTypeNames = {"f32", "f16", "bf16", "q8_0"};
+constexpr std::string_view name_of(KvType type) {
+  return kKvTypeNames[static_cast<std::size_t>(type)];
+}
 
 struct EngineOptions {
   BackendKind backend = BackendKind::Cpu;
   std::size_t n_threads = 0;  // 0: one per core
-  KvType kv_type = KvType::F32;
+  // None: F32 in the layers of the course, else F16; but BF16 for large models on a processor that
+  // multiplies bf16 faster than f32 (usual_kv_type).
+  std::optional<KvType> kv_type = KvType::F32;
   // Of Cuda: only the last so many layers and the head are on the GPU, the others on the CPU. None:
   // all layers. 0: nothing is on the GPU, not even the head.
   std::optional<std::size_t> gpu_layers = {};
@@ -39,6 +48,7 @@ class Engine {
   // Of Llama's family, for the layers of the course; of no other.
   const std::optional<Config>& config() const { return parts_->description.config; }
   const Checkpoint& checkpoint() const { return parts_->checkpoint; }
+  // Nothing is left open in these.
   const EngineOptions& options() const { return options_; }
 
   // See Backend. The engine must outlive its sequences.

@@ -161,7 +161,7 @@ class Bench {
                         {"isa", kernels().name},
                         {"backend", backend_name(engine_)},
                         {"gpu_layers", layers ? nlohmann::json(*layers) : nlohmann::json()},
-                        {"kv_type", flags_.kv_type_name()},
+                        {"kv_type", name_of(*engine_.options().kv_type)},
                         {"threads", n_threads},
                         {"prompt", prompt},
                         {"generate", generate},
@@ -210,7 +210,8 @@ void run_bench(const BenchFlags& flags) {
   const std::size_t all = flags.thread_count();
   Engine engine = flags.open_engine(model);
   fmt::print("{}: backend {}, kernels {}, keys and values {}; the median of {}\n", model.name(),
-             backend_text(engine), kernels().name, flags.kv_type_name(), flags.repetitions);
+             backend_text(engine), kernels().name, name_of(*engine.options().kv_type),
+             flags.repetitions);
   Bench bench(flags, model.path(), engine);
   for (const std::size_t n : flags.thread_counts.empty() ? std::vector{all} : flags.thread_counts) {
     bench.run(n);

@@ -26,7 +26,7 @@ struct GenerationFlags {
   std::size_t threads = 0;      // 0: one for each core
   std::string backend = "cpu";  // or textbook, cuda, cuda-emulator
   std::optional<std::size_t> gpu_layers;  // of --backend cuda
-  std::string kv_type;                    // empty: f16, and f32 in the layers of the course
+  std::string kv_type;                    // empty: see EngineOptions
   float temperature = 0.8f;
   std::size_t top_k = 40;
   float top_p = 0.95f;
@@ -40,8 +40,6 @@ struct GenerationFlags {
 
   // Whether the layers of the course run: with --textbook, or with a student's code.
   bool runs_course_layers() const;
-  // --kv-type, or the default.
-  std::string kv_type_name() const;
 
   void add_to(CLI::App& command);
   void add_model_to(CLI::App& command);    // --model and --tokenizer alone

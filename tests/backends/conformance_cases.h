@@ -36,7 +36,8 @@ struct CacheFormat {
   DType name;
   KvType type;
   WeightLayout layout;  // of the CPU backend
-  CacheNumbers on_cpu, on_gpu;
+  CacheNumbers on_cpu;
+  std::optional<CacheNumbers> on_gpu;  // none: no GPU keeps them so
 };
 // nullptr: no cache has this format.
 const CacheFormat* cache_format(DType name);

@@ -75,6 +75,12 @@ RoundRow rounding(const Plan& plan, const Checkpoint& checkpoint, const Kernels&
   };
 }
 
+// Whether these kernels round what meets keys and values to bf16.
+bool rounds_to_bf16(const Kernels& table, const CacheFormat& cache) {
+  const auto type = table.activation_type[static_cast<std::size_t>(cache.layout)];
+  return type == ActivationType::BF16;
+}
+
 // One row of the table: a step, a backend, and the number format of its weights or of its cache.
 struct Row {
   std::size_t shapes = 0;
@@ -122,13 +128,17 @@ Table run_all(std::size_t seed, std::size_t n, std::span<const Kernels* const> t
           note("textbook", on_textbook(one, checkpoint, random),
                run_oracle(one.plan, weights, one.tokens));
         }
-        // All tables round alike.
+        // All tables round weights' rows alike.
         const CacheFormat& cache = kept == nullptr ? *cache_format(DType::F32) : *kept;
-        const OracleResult expected =
-            run_oracle(one.plan, weights, one.tokens,
-                       rounding(one.plan, checkpoint, *runnable_kernels().front()), cache.on_cpu);
+        const auto with_cache = [&](CacheNumbers numbers) {
+          return run_oracle(one.plan, weights, one.tokens,
+                            rounding(one.plan, checkpoint, *runnable_kernels().front()), numbers);
+        };
+        const OracleResult usual = with_cache(cache.on_cpu);
         for (const Kernels* table : tables) {
           bool same = true;
+          const OracleResult expected =
+              rounds_to_bf16(*table, cache) ? with_cache(CacheNumbers::BF16Rows) : usual;
           note(fmt::format("cpu {}", table->name),
                on_cpu(one, checkpoint, *table, cache.layout, random, same), expected);
           Row& row =

@@ -37,7 +37,8 @@ const Kernels& kernels_of(std::string_view isa) {
   throw Error("no kernels '{}'", isa);
 }
 
-constexpr WeightLayout kCacheKinds[] = {WeightLayout::F32, WeightLayout::F16, WeightLayout::Q8};
+constexpr WeightLayout kCacheKinds[] = {WeightLayout::F32, WeightLayout::F16,
+                                        WeightLayout::RoundedBF16, WeightLayout::Q8};
 
 // A model with its weights packed, for passes with kernels and threads of the test's choice.
 struct Packed {

@@ -18,7 +18,8 @@
 namespace stagecraft {
 namespace {
 
-constexpr WeightLayout kKinds[] = {WeightLayout::F32, WeightLayout::F16, WeightLayout::Q8};
+constexpr WeightLayout kKinds[] = {WeightLayout::F32, WeightLayout::F16, WeightLayout::RoundedBF16,
+                                   WeightLayout::Q8};
 
 // Two layers.
 std::vector<CacheShape> shapes_of(std::size_t head_dim) { return {{3, head_dim}, {3, head_dim}}; }
@@ -26,9 +27,11 @@ std::vector<CacheShape> shapes_of(std::size_t head_dim) { return {{3, head_dim},
 TEST(PackedKvCacheBytes, AreThoseOfAllChunksThatArePartlyUsed) {
   const std::size_t heads = 2 * 3;
   // A number of a key; one of a value, which lie in panels of 32; a byte's share of a scale.
-  const double a_head_of_64[] = {64 * 4 + 64 * 4, 64 * 2 + 64 * 2, 2 * (32 + 2) + 2 * (4 + 32)};
-  const double a_head_of_48[] = {48 * 4 + 64 * 4, 48 * 2 + 64 * 2, 2 * (32 + 2) + 2 * (4 + 32)};
-  for (std::size_t i = 0; i < 3; ++i) {
+  const double a_head_of_64[] = {64 * 4 + 64 * 4, 64 * 2 + 64 * 2, 64 * 2 + 64 * 2,
+                                 2 * (32 + 2) + 2 * (4 + 32)};
+  const double a_head_of_48[] = {48 * 4 + 64 * 4, 48 * 2 + 64 * 2, 64 * 2 + 64 * 2,
+                                 2 * (32 + 2) + 2 * (4 + 32)};
+  for (std::size_t i = 0; i < std::size(kKinds); ++i) {
     EXPECT_EQ(packed_kv_cache_bytes(shapes_of(64), 64, kKinds[i]), 64.0 * heads * a_head_of_64[i]);
     EXPECT_EQ(packed_kv_cache_bytes(shapes_of(48), 65, kKinds[i]), 128.0 * heads * a_head_of_48[i]);
     PackedKvCache cache(shapes_of(48), 65, kKinds[i]);
@@ -48,9 +51,15 @@ class EveryCache
     std::vector<std::int8_t> bytes(row.size());
     std::vector<float> scales(row.size() / kQuantBlock + 1), out(kPanelOutputs);
     std::vector<BlockSums> sums(scales.size());
-    const bool rounded = k_.activation_type[layout] == ActivationType::Q8;
-    if (rounded) k_.to_q8(row.data(), row.size(), bytes.data(), scales.data(), sums.data());
-    const void* data = rounded ? static_cast<const void*>(bytes.data()) : row.data();
+    std::vector<std::uint16_t> halves(row.size());
+    const void* data = row.data();
+    if (k_.activation_type[layout] == ActivationType::Q8) {
+      k_.to_q8(row.data(), row.size(), bytes.data(), scales.data(), sums.data());
+      data = bytes.data();
+    } else if (k_.activation_type[layout] == ActivationType::BF16) {
+      k_.to_bf16(row.data(), row.size(), halves.data());
+      data = halves.data();
+    }
     k_.tile[layout]({m.panel(panel), m.inputs, data, row.size(), scales.data(), sums.data(),
                      row.size() / kQuantBlock, out.data(), kPanelOutputs},
                     1);
@@ -66,6 +75,7 @@ class EveryCache
   float tolerance(float number, float top, bool key) const {
     if (kind_ == WeightLayout::F32) return 0.0f;
     if (kind_ == WeightLayout::F16) return std::abs(number) * 0x1p-11f + 0x1p-25f;
+    if (kind_ == WeightLayout::RoundedBF16) return std::abs(number) * 0x1p-8f;
     // Half a step; a key's scale is a half, whose rounding 127 steps multiply. And what floats add.
     const float step = top / 127.0f;
     return step * (0.5f + (key ? 127.0f * 0x1p-11f : 0.0f)) + std::abs(number) * 0x1p-21f;
@@ -114,7 +124,7 @@ TEST_P(EveryCache, GivesBackEachNumberAsExactlyAsItsKindCan) {
       }
     }
     for (std::size_t p = 0; p < used; ++p) {
-      std::vector<float> one(used);
+      std::vector<float> one(v.inputs);
       one[p] = 1.0f;
       const auto& head = values[first + p];
       for (std::size_t d = 0; d < head_dim_; ++d) {
@@ -146,8 +156,27 @@ TEST_P(EveryCache, KeepsNothingOfWhatItIsWrittenOver) {
   EXPECT_EQ(std::memcmp(fresh.keys(0, 1, 0).panels, used.keys(0, 1, 0).panels, bytes), 0);
 }
 
+// The page of a text that ended may hold anything, where the next text has not written yet.
+TEST_P(EveryCache, TakesNothingOfAnEarlierText) {
+  PackedKvCache cache(shapes_of(head_dim_), 64, kind_);
+  ASSERT_TRUE(cache.reserve(64));
+  const std::vector<float> no_numbers(head_dim_, NAN);
+  for (std::size_t p = 0; p < 64; ++p) cache.put(k_, 0, 1, p, no_numbers.data(), no_numbers.data());
+  cache.advance(64);
+  cache.truncate(0);
+  ASSERT_TRUE(cache.reserve(1));
+  const std::vector<float> head(head_dim_, 1.0f);
+  cache.put(k_, 0, 1, 0, head.data(), head.data());
+  const PanelMatrix values = cache.values(0, 1, 0, 1);
+  std::vector<float> one(values.inputs);
+  one[0] = 1.0f;
+  EXPECT_NEAR(product(values, 0, one)[0], 1.0f, 1e-6f);
+}
+
 std::string name_of(WeightLayout kind) {
-  return kind == WeightLayout::F32 ? "f32" : kind == WeightLayout::F16 ? "f16" : "q8_0";
+  if (kind == WeightLayout::F32) return "f32";
+  if (kind == WeightLayout::F16) return "f16";
+  return kind == WeightLayout::RoundedBF16 ? "bf16" : "q8_0";
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, EveryCache,

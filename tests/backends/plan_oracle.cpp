@@ -27,6 +27,13 @@ double as_f16(double value) {
 // How far the f16 of a number may be off if the number is off by `off`.
 double doubt_of_f16(double value, double off) { return as_f16(value + off) - as_f16(value - off); }
 
+// Of a number that f32 holds without rounding it to zero: 8 bits stay.
+double as_bf16(double value) {
+  int exponent = 0;
+  const double mantissa = std::frexp(value, &exponent);
+  return std::ldexp(std::nearbyint(std::ldexp(mantissa, 8)), exponent - 8);
+}
+
 enum class ScalesIn { F32, F16 };
 
 void round_blocks(std::span<double> row, std::span<double> doubt, ScalesIn format) {
@@ -335,7 +342,8 @@ class Oracle {
     Kept all{rows, Rows(rows.size(), std::vector<double>(rows.front().size()))};
     for (std::size_t t = 0; t < rows.size(); ++t) {
       const std::span<double> row = all.rows[t], doubt = all.doubts[t];
-      if (cache_numbers_ == CacheNumbers::F16) keep_halves(row, doubt);
+      if (cache_numbers_ == CacheNumbers::F16) keep_halves(row, doubt, as_f16);
+      if (is_bf16()) keep_halves(row, doubt, as_bf16);
       const bool bytes = cache_numbers_ == CacheNumbers::Q8 || cache_numbers_ == CacheNumbers::Q8_0;
       for (std::size_t d = 0; bytes && d < row.size(); d += head_dim) {
         round_blocks(row.subspan(d, head_dim), doubt.subspan(d, head_dim), scales);
@@ -343,12 +351,15 @@ class Oracle {
     }
     return all;
   }
-  static void keep_halves(std::span<double> row, std::span<double> doubt) {
+  bool is_bf16() const {
+    return cache_numbers_ == CacheNumbers::BF16 || cache_numbers_ == CacheNumbers::BF16Rows;
+  }
+  static void keep_halves(std::span<double> row, std::span<double> doubt, double (*round)(double)) {
     double off = 0.0;  // that a backend's numbers may be, of which these are the sums
     for (const double value : row) off = std::max(off, 1e-6 * std::abs(value));
     for (std::size_t i = 0; i < row.size(); ++i) {
-      doubt[i] = doubt_of_f16(row[i], off);
-      row[i] = as_f16(row[i]);
+      doubt[i] = round(row[i] + off) - round(row[i] - off);
+      row[i] = round(row[i]);
     }
   }
 
@@ -362,7 +373,9 @@ class Oracle {
       for (std::size_t t = 0; t < tokens_.size(); ++t) {
         const auto asked = std::span(buffer(s.q)[t]).subspan(at, shape.head_dim);
         std::vector<double> query(asked.begin(), asked.end()), query_doubt(shape.head_dim);
+        const bool rounds_rows = cache_numbers_ == CacheNumbers::BF16Rows;
         if (cache_numbers_ == CacheNumbers::Q8) round_to_bytes(query, query_doubt);
+        if (rounds_rows) keep_halves(query, query_doubt, as_bf16);
         const std::size_t first = s.window != 0 && t + 1 > s.window ? t + 1 - s.window : 0;
         const std::size_t last = std::max(t + 1, prompt_);
         std::vector<double> shares, doubts;  // doubts: how far a score may be off
@@ -400,7 +413,8 @@ class Oracle {
             doubt += share * values.doubts[j][kv + d];
             // A score that is off by e changes its share by at most a factor of exp(e).
             moved += share * std::expm1(doubts[j - first]);
-            moved_size += share * std::expm1(doubts[j - first]) * std::abs(value);
+            const double rounding = rounds_rows ? 0x1p-8 : 0.0;  // what a share may lose
+            moved_size += share * (std::expm1(doubts[j - first]) + rounding) * std::abs(value);
           }
           buffer(s.out)[t][at + d] = sum;
           // The total of the shares changes too: by at most exp(most_doubt).

@@ -30,9 +30,10 @@ using RoundRow =
 // a number halfway between two bytes, the step from one to the next.
 void round_to_bytes(std::span<double> row, std::span<double> doubt);
 
-// How keys and values are kept. Q8: as the CPU does, in bytes; the scales of keys are f16, and
-// queries are rounded too before they meet keys. Q8_0: as a GPU does; all scales are f16.
-enum class CacheNumbers { Exact, F16, Q8, Q8_0 };
+// How keys and values are kept. BF16Rows: in bf16, and queries and the shares of values are rounded
+// to it, too. Q8: as the CPU does, in bytes; the scales of keys are f16, and queries are rounded
+// too before they meet keys. Q8_0: as a GPU does; all scales are f16.
+enum class CacheNumbers { Exact, F16, BF16, BF16Rows, Q8, Q8_0 };
 
 OracleResult run_oracle(const Plan& plan, const PlanWeights& weights,
                         std::span<const TokenId> tokens, const RoundRow& round = {},

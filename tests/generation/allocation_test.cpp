@@ -119,6 +119,7 @@ INSTANTIATE_TEST_SUITE_P(LayersAndThreads, Allocations,
                          testing::Combine(testing::Values(Kind{BackendKind::Textbook, KvType::F32},
                                                           Kind{BackendKind::Cpu, KvType::F32},
                                                           Kind{BackendKind::Cpu, KvType::F16},
+                                                          Kind{BackendKind::Cpu, KvType::BF16},
                                                           Kind{BackendKind::Cpu, KvType::Q8_0}),
                                           testing::Values(1, 3), testing::Values(0, 6)));
 

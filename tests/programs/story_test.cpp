@@ -135,7 +135,7 @@ TEST(Story, SaysWhichKernelsRanWhereTheyWereChosen) {
 }
 
 TEST(Story, KeepsKeysAndValuesAsHalvesOrBytesWhereAsked) {
-  for (const std::string kind : {"f16", "q8_0"}) {
+  for (const std::string kind : {"f16", "bf16", "q8_0"}) {
     const ProgramResult result = story({"--seed", "7", "-n", "30", "--kv-type", kind});
     EXPECT_EQ(result.code, 0) << result.err;
     const ProgramResult refused = story({"--textbook", "--kv-type", kind});
@@ -147,7 +147,7 @@ TEST(Story, KeepsKeysAndValuesAsHalvesOrBytesWhereAsked) {
   }
   const ProgramResult unknown = story({"--kv-type", "q4_0"});
   EXPECT_EQ(unknown.code, 2);
-  EXPECT_NE(unknown.err.find("--kv-type: expected one of f32, f16, q8_0, found 'q4_0'"),
+  EXPECT_NE(unknown.err.find("--kv-type: expected one of f32, f16, bf16, q8_0, found 'q4_0'"),
             std::string::npos)
       << unknown.err;
 }

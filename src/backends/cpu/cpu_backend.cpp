@@ -16,7 +16,8 @@ namespace {
 constexpr std::size_t kRows = 512;
 
 WeightLayout cache_layout(KvType type) {
-  constexpr WeightLayout kLayouts[] = {WeightLayout::F32, WeightLayout::F16, WeightLayout::Q8};
+  constexpr WeightLayout kLayouts[] = {WeightLayout::F32, WeightLayout::F16,
+                                       WeightLayout::RoundedBF16, WeightLayout::Q8};
   return kLayouts[static_cast<std::size_t>(type)];
 }
 
@@ -68,7 +69,7 @@ class CpuBackend final : public Backend {
              const Kernels& table)
       : plan_(plan),
         fused_(fuse(plan)),
-        kv_type_(options.kv_type),
+        kv_type_(options.kv_type.value_or(KvType::F16)),
         table_(table),
         n_threads_(useful(options.n_threads)) {
     ThreadPool threads(n_threads_);
@@ -147,6 +148,12 @@ class CpuBackend final : public Backend {
 std::unique_ptr<Backend> make_cpu_backend(const Plan& plan, const Checkpoint& checkpoint,
                                           const EngineOptions& options, const Kernels& table) {
   return std::make_unique<CpuBackend>(plan, checkpoint, options, table);
+}
+
+KvType usual_kv_type(const Checkpoint& checkpoint) {
+  constexpr auto kRounded = static_cast<std::size_t>(WeightLayout::RoundedBF16);
+  const bool rounds = kernels().activation_type[kRounded] == ActivationType::BF16;
+  return rounds && is_large(checkpoint) ? KvType::BF16 : KvType::F16;
 }
 
 SequenceBytes cpu_bytes(const Plan& plan, KvType type, std::size_t context) {

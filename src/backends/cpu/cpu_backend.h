@@ -15,6 +15,10 @@ std::unique_ptr<Backend> make_cpu_backend(const Plan& plan, const Checkpoint& ch
                                           const EngineOptions& options,
                                           const Kernels& table = kernels());
 
+// How keys and values of a model are kept where nobody asks for another type: BF16 if the model is
+// large and the kernels of this processor round to bf16, else F16.
+KvType usual_kv_type(const Checkpoint& checkpoint);
+
 SequenceBytes cpu_bytes(const Plan& plan, KvType type, std::size_t context);
 
 }  // namespace stagecraft

@@ -104,7 +104,7 @@ CpuWorkspace::CpuWorkspace(const Plan& plan, const FusedPlan& fused, const Kerne
     one.slots.experts.reserve(experts.experts);
     one.tile = Matrix<float>(2 * kTileRows, kPanelOutputs);
     one.queries = PreparedRows(queries, padded);
-    one.scores = Matrix<float>(queries, PackedKvCache::kChunk);
+    one.scores = PreparedRows(queries, kScores);
     one.weighted = Matrix<float>(queries, padded);
     one.largest.resize(queries);
     one.total.resize(queries);

@@ -52,12 +52,13 @@ struct CpuWorkspace {
   PreparedRows prepared;            // of a long pass, each thread prepares its share
   Matrix<float> hidden;             // what is inside experts: a row per slot, see Slots
 
-  struct Scratch {           // a thread's own
+  static constexpr std::size_t kScores = 256;  // per query: positions of one step of softmax
+  struct Scratch {                             // a thread's own
     PreparedRows prepared;   // of a short pass: each thread prepares all rows for itself
     Slots slots;             // of the experts that are computed now
     Matrix<float> tile;      // [2 * 12, 32]: the output of kernels
     PreparedRows queries;    // [tile rows, head_dim, rounded up to 32]: zeros behind it
-    Matrix<float> scores;    // [tile rows, 64]
+    PreparedRows scores;     // [tile rows, kScores]
     Matrix<float> weighted;  // [tile rows, head_dim, rounded up to 32], and the same again
     std::vector<float> largest, total;  // [tile rows]
   };

@@ -7,6 +7,7 @@ namespace stagecraft {
 namespace {
 
 constexpr std::size_t kChunk = PackedKvCache::kChunk;
+constexpr std::size_t kBlock = CpuWorkspace::kScores;  // positions of one step of softmax
 constexpr float kMasked = -std::numeric_limits<float>::infinity();
 
 // Chunks lie too far apart for the hardware prefetcher to find the next; inside a long chunk it
@@ -156,20 +157,37 @@ void PackedAttention::attend_rows(const Layer& layer, PackedKvCache& cache, std:
   const Placement& placement = cache.placement;
   const std::size_t end = placement.seen(position + n - 1);  // of what the last of them sees
   const std::size_t first_seen = window != 0 && position + 1 > window ? position + 1 - window : 0;
-  for (std::size_t begin = first_seen / kChunk * kChunk; begin < end; begin += kChunk) {
-    const std::size_t chunk = begin / kChunk;
-    const std::size_t used = std::min(kChunk, end - begin);
-    const bool more = begin + kChunk < end;
-    if (more) fetch(cache.keys(step.cache, kv_head, chunk + 1));
-    score(cache.keys(step.cache, kv_head, chunk), {&scratch_.queries, queries}, n_queries, used);
+  for (std::size_t begin = first_seen / kBlock * kBlock; begin < end; begin += kBlock) {
+    const std::size_t block_end = std::min(begin + kBlock, end);
+    const std::size_t first_chunk = std::max(begin, first_seen) / kChunk;
+    const std::size_t end_chunk = (block_end + kChunk - 1) / kChunk;
+    const bool more = begin + kBlock < end;
+    for (std::size_t chunk = first_chunk; chunk < end_chunk; ++chunk) {
+      if (chunk + 1 < end_chunk) {
+        fetch(cache.keys(step.cache, kv_head, chunk + 1));
+      } else {
+        fetch(cache.values(step.cache, kv_head, first_chunk, kChunk));
+      }
+      const std::size_t at = chunk * kChunk;
+      score(cache.keys(step.cache, kv_head, chunk), {&scratch_.queries, queries}, n_queries,
+            at - begin, std::min(kChunk, block_end - at));
+    }
     for_queries([&](std::size_t i, std::size_t r, std::size_t head) {
       const std::size_t last = placement.seen(position + r);
       const std::size_t first = window != 0 && last > window ? last - window : 0;
       const float slope = step.slopes.empty() ? 0.0f : step.slopes[head];
       softmax(layer, i, begin, first, last, slope, out + i * width);
     });
-    if (more) fetch(cache.values(step.cache, kv_head, chunk + 1, kChunk));
-    weigh(cache.values(step.cache, kv_head, chunk, used), n_queries, out, width);
+    for (std::size_t chunk = first_chunk; chunk < end_chunk; ++chunk) {
+      if (chunk + 1 < end_chunk) {
+        fetch(cache.values(step.cache, kv_head, chunk + 1, kChunk));
+      } else if (more) {
+        fetch(cache.keys(step.cache, kv_head, chunk + 1));
+      }
+      const std::size_t at = chunk * kChunk;
+      weigh(cache.values(step.cache, kv_head, chunk, std::min(kChunk, block_end - at)), n_queries,
+            at - begin, out, width);
+    }
   }
   for_queries([&](std::size_t i, std::size_t r, std::size_t head) {
     float* to = &layer.out(row + r, head * head_dim);
@@ -178,14 +196,15 @@ void PackedAttention::attend_rows(const Layer& layer, PackedKvCache& cache, std:
   });
 }
 
-// scores[i][j] = queries[i] . key j, for the chunk's first `used` positions and some after them
+// scores[i][first + j] = queries[i] . key j, for the chunk's first `used` positions and some after
+// them
 void PackedAttention::score(const PanelMatrix& keys, const Rows& queries, std::size_t n_queries,
-                            std::size_t used) {
+                            std::size_t first, std::size_t used) {
   const Range panels{0, (used + kPanelOutputs - 1) / kPanelOutputs};
   const std::size_t most = slice_.max_rows(keys);
   for (std::size_t i = 0; i < n_queries; i += most) {
     const std::size_t n = std::min(most, n_queries - i);
-    slice_.tiles(keys, panels, queries, i, n, {&scratch_.scores.view()(i, 0), kChunk});
+    slice_.tiles(keys, panels, queries, i, n, {&scratch_.scores.f32.view()(i, first), kBlock});
   }
 }
 
@@ -193,13 +212,13 @@ void PackedAttention::score(const PanelMatrix& keys, const Rows& queries, std::s
 // slope: of its head; 0: none.
 void PackedAttention::softmax(const Layer& layer, std::size_t i, std::size_t begin,
                               std::size_t first, std::size_t last, float slope, float* out) {
-  float* scores = &scratch_.scores.view()(i, 0);
-  if (first >= begin + kChunk || last <= begin) {
-    std::fill_n(scores, kChunk, 0.0f);
+  float* scores = &scratch_.scores.f32.view()(i, 0);
+  if (first >= begin + kBlock || last <= begin) {
+    std::fill_n(scores, kBlock, 0.0f);
     return;
   }
   const std::size_t from = first > begin ? first - begin : 0;
-  const std::size_t to = std::min(last - begin, kChunk);
+  const std::size_t to = std::min(last - begin, kBlock);
   float scale = layer.step.step.scale;
   if (const float cap = layer.step.step.soft_cap; cap != 0.0f) {
     k_.soft_cap(scores + from, to - from, scale, cap);
@@ -214,14 +233,19 @@ void PackedAttention::softmax(const Layer& layer, std::size_t i, std::size_t beg
   const std::size_t n = round_up(to, kPanelOutputs);
   std::fill(scores + to, scores + n, kMasked);
   const float factor = k_.softmax_block(scores, n, scale, &scratch_.largest[i], &scratch_.total[i]);
-  std::fill(scores + n, scores + kChunk, 0.0f);
+  std::fill(scores + n, scores + kBlock, 0.0f);
   k_.scale(factor, layer.padded, out);
 }
 
-// out[i] += the sum of scores[i][j] * value j
-void PackedAttention::weigh(const PanelMatrix& values, std::size_t queries, float* out,
-                            std::size_t width) {
-  const Rows x{nullptr, scratch_.scores.view()};
+// out[i] += the sum of scores[i][first + j] * value j
+void PackedAttention::weigh(const PanelMatrix& values, std::size_t queries, std::size_t first,
+                            float* out, std::size_t width) {
+  const Rows x{&scratch_.scores, MatrixView<const float>(&scratch_.scores.f32.view()(0, first),
+                                                         queries, kChunk, kBlock)};
+  const ActivationType type = slice_.activation_type(values);
+  for (std::size_t i = 0; i < queries; ++i) {
+    slice_.round_row(x.f32.row(i).data(), type, i, values.inputs, scratch_.scores);
+  }
   const Range panels{0, values.panel_count()};
   const std::size_t most = slice_.max_rows(values);
   for (std::size_t i = 0; i < queries; i += most) {

@@ -74,10 +74,12 @@ class PackedAttention {
   void attend(const Layer& layer, bool stores, bool only_scored);
   void attend_rows(const Layer& layer, PackedKvCache& cache, std::size_t position, std::size_t row,
                    std::size_t n, std::size_t kv_head);
-  void score(const PanelMatrix& keys, const Rows& queries, std::size_t n, std::size_t used);
+  void score(const PanelMatrix& keys, const Rows& queries, std::size_t n, std::size_t first,
+             std::size_t used);
   void softmax(const Layer& layer, std::size_t i, std::size_t begin, std::size_t first,
                std::size_t last, float slope, float* out);
-  void weigh(const PanelMatrix& values, std::size_t queries, float* out, std::size_t width);
+  void weigh(const PanelMatrix& values, std::size_t queries, std::size_t first, float* out,
+             std::size_t width);
 
   std::span<const SequenceTokens> batch_;
   const PackedWeights& weights_;

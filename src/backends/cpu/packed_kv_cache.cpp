@@ -10,8 +10,8 @@ namespace stagecraft {
 namespace {
 
 PanelMatrix keys_of(const CacheShape& shape, WeightLayout kind) {
-  const std::size_t step = kind == WeightLayout::Q8 ? kQuantBlock : 1;
-  const std::size_t inputs = round_up(shape.head_dim, step);
+  const bool padded = kind == WeightLayout::Q8 || kind == WeightLayout::RoundedBF16;
+  const std::size_t inputs = round_up(shape.head_dim, padded ? kQuantBlock : 1);
   return {kind, PackedKvCache::kChunk, inputs, nullptr, panel_bytes(kind, inputs)};
 }
 
@@ -39,17 +39,26 @@ std::size_t pages_for(std::size_t positions) {
   return round_up(positions, PackedKvCache::kChunk) / PackedKvCache::kChunk;
 }
 
-// Floats into places `step` numbers apart.
-void scatter(const float* values, std::size_t n, WeightLayout kind, std::byte* to,
-             std::size_t step) {
-  if (kind == WeightLayout::F32) {
-    for (std::size_t i = 0; i < n; ++i) std::memcpy(to + i * step * 4, values + i, 4);
-    return;
-  }
-  for (std::size_t i = 0; i < n; ++i) {
-    std::uint16_t half;
-    f32_to_f16({values + i, 1}, {&half, 1});
-    std::memcpy(to + i * step * 2, &half, 2);
+// Where the number of one input and one output lies in a panel without blocks, in bytes.
+std::size_t place(WeightLayout kind, std::size_t input, std::size_t output) {
+  if (kind == WeightLayout::F32) return (input * kPanelOutputs + output) * 4;
+  if (kind == WeightLayout::F16) return (input * kPanelOutputs + output) * 2;
+  return ((input / 2 * kPanelOutputs + output) * 2 + input % 2) * 2;
+}
+
+// Up to 32 numbers in the format of such a panel; number i goes to place_of(i).
+template <class PlaceOf>
+void put_numbers(const Kernels& kernels, WeightLayout kind, std::span<const float> numbers,
+                 std::byte* panel, PlaceOf place_of) {
+  std::uint16_t halves[kPanelOutputs];
+  if (kind == WeightLayout::F16) f32_to_f16(numbers, {halves, numbers.size()});
+  if (kind == WeightLayout::RoundedBF16) kernels.to_bf16(numbers.data(), numbers.size(), halves);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (kind == WeightLayout::F32) {
+      std::memcpy(panel + place_of(i), &numbers[i], 4);
+    } else {
+      std::memcpy(panel + place_of(i), &halves[i], 2);
+    }
   }
 }
 
@@ -114,6 +123,8 @@ bool PackedKvCache::reserve(std::size_t length) {
   while (pages_.size() < pages_for(length)) {
     KvPages::Page page = memory_->take();
     if (!page) return false;
+    // A sum over an odd number of positions takes the next one, too, times 0.
+    if (kind_ == WeightLayout::RoundedBF16) std::memset(page.data(), 0, memory_->page_bytes());
     pages_.push_back(std::move(page));
   }
   return true;
@@ -165,7 +176,7 @@ PanelMatrix PackedKvCache::values(CacheId cache, std::size_t kv_head, std::size_
                                   std::size_t positions) const {
   const Layer& one = layer(cache);
   PanelMatrix values = one.values;
-  values.inputs = positions;
+  values.inputs = kind_ == WeightLayout::RoundedBF16 ? round_up(positions, 2) : positions;
   values.panels = chunk_of(one, kv_head, chunk) + bytes_of(one.keys);
   return values;
 }
@@ -177,18 +188,18 @@ void PackedKvCache::put(const Kernels& kernels, CacheId cache, std::size_t kv_he
   const std::size_t output = at % kPanelOutputs;
   std::byte* const chunk = chunk_of(one, kv_head, position / kChunk);
   std::byte* const keys = chunk + at / kPanelOutputs * one.keys.stride;
-  std::byte* const values = chunk + bytes_of(one.keys) + panel_bytes(one.values.layout, at);
+  std::byte* const values = chunk + bytes_of(one.keys);
   for (std::size_t d = 0; d < one.head_dim; d += kPanelOutputs) {
     const std::size_t n = std::min(kPanelOutputs, one.head_dim - d);
-    std::byte* const k = keys + panel_bytes(kind_, d);
-    std::byte* const v = values + d / kPanelOutputs * one.values.stride;
+    std::byte* const panel = values + d / kPanelOutputs * one.values.stride;
     if (kind_ == WeightLayout::Q8) {
-      put_key(Block(kernels, key + d, n), output, k);
-      put_value(Block(kernels, value + d, n), v);
+      put_key(Block(kernels, key + d, n), output, keys + panel_bytes(kind_, d));
+      put_value(Block(kernels, value + d, n), panel + panel_bytes(one.values.layout, at));
     } else {
-      const std::size_t number = panel_bytes(kind_, 1) / kPanelOutputs;
-      scatter(key + d, n, kind_, k + output * number, kPanelOutputs);
-      scatter(value + d, n, kind_, v, 1);
+      put_numbers(kernels, kind_, {key + d, n}, keys,
+                  [&](std::size_t i) { return place(kind_, d + i, output); });
+      put_numbers(kernels, kind_, {value + d, n}, panel,
+                  [&](std::size_t i) { return place(kind_, at, i); });
     }
   }
 }

@@ -19,12 +19,13 @@ namespace stagecraft {
 //   kind   keys [64, head_dim]   values [head_dim, 64]
 //   F32    F32                   F32
 //   F16    F16                   F16
+//   BF16   RoundedBF16           RoundedBF16
 //   Q8     Q8                    Q8ByInput
 //
 // Q8 rounds 32 neighbouring numbers of a key or a value to bytes that share a scale. In a matrix of
 // keys these are inputs, in a matrix of values outputs: hence two layouts, both of which store a
-// position without reading another. A head that is no multiple of 32 is padded with zeros, which
-// add nothing.
+// position without reading another. Of Q8 and BF16, a head that is no multiple of 32 is padded with
+// zeros, which add nothing.
 //
 // The chunks of all layers and heads for the same 64 positions lie in one page. Caches of texts
 // with the same beginning hold the same pages; the first of them that writes into such a page
@@ -33,10 +34,9 @@ class PackedKvCache {
  public:
   static constexpr std::size_t kChunk = 64;
 
-  // shapes: one per cache of the plan. capacity: in positions. kind: F32, F16 or Q8, how keys and
-  // values are kept.
-  // pages: that other caches of the same shapes and kind hold, too; null: this cache has its own,
-  // as many as it can need. Throws std::bad_alloc.
+  // shapes: one per cache of the plan. capacity: in positions. kind: F32, F16, RoundedBF16 or Q8,
+  // how keys and values are kept. pages: that other caches of the same shapes and kind hold, too;
+  // null: this cache has its own, as many as it can need. Throws std::bad_alloc.
   PackedKvCache(std::span<const CacheShape> shapes, std::size_t capacity, WeightLayout kind,
                 std::shared_ptr<KvPages> pages = nullptr);
 

@@ -12,15 +12,6 @@
 namespace stagecraft {
 namespace {
 
-// Rounding the activations too changes each by up to one part in 256. Large models gain speed from
-// it and their text does not suffer; small models tell the same story on every processor without
-// it.
-bool is_large(const Checkpoint& checkpoint) {
-  std::size_t bytes = 0;
-  for (const StoredTensor* tensor : checkpoint.tensors()) bytes += tensor->bytes.size();
-  return bytes > std::size_t{64} << 20;
-}
-
 // A matrix that has its place in memory and is to be packed into it.
 struct Job {
   const Weight* weight;
@@ -231,6 +222,12 @@ void pack(const std::vector<Job>& jobs, Sources& sources, std::byte* memory, Thr
 }
 
 }  // namespace
+
+bool is_large(const Checkpoint& checkpoint) {
+  std::size_t bytes = 0;
+  for (const StoredTensor* tensor : checkpoint.tensors()) bytes += tensor->bytes.size();
+  return bytes > std::size_t{64} << 20;
+}
 
 // bf16 weights are multiplied with rounded activations where that is worth while.
 WeightLayout packed_layout(const Weight& weight, const StoredTensor& stored,

@@ -242,7 +242,8 @@ std::unique_ptr<Backend> make_cuda_backend(const Plan& plan, const Checkpoint& c
                                            const EngineOptions& options) {
   cuda::check_plan(plan);
   cuda::check_capability(cuda::use_device());
-  return std::make_unique<cuda::CudaBackend>(plan, checkpoint, options.kv_type);
+  return std::make_unique<cuda::CudaBackend>(plan, checkpoint,
+                                             options.kv_type.value_or(KvType::F16));
 }
 
 }  // namespace stagecraft

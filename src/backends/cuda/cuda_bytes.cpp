@@ -1,5 +1,6 @@
 #include "backends/cuda/cuda_backend.h"
 #include "backends/sequence_state.h"
+#include "base/error.h"
 #include "model/placement.h"
 #include "operators/cuda/operators.h"
 
@@ -7,6 +8,9 @@ namespace stagecraft {
 
 cuda::CacheType cuda::cache_type(KvType type) {
   if (type == KvType::Q8_0) return CacheType::Q8_0;
+  if (type == KvType::BF16) {
+    throw Error("keys and values on a GPU: expected f32, f16 or q8_0, found bf16");
+  }
   return type == KvType::F16 ? CacheType::F16 : CacheType::F32;
 }
 

@@ -132,7 +132,59 @@ STAGECRAFT_INLINE void tile_amx_rows(const TileArgs& t, std::size_t first, std::
   }
 }
 
+// Few rows by vectors, to the same bits: an instruction sums the even and the odd ones of its 32
+// inputs apart, from 0, and adds both to its sum. It takes and makes no denormal numbers.
+template <int Rows>
+[[gnu::noinline]] void tile_few_bf16(const TileArgs& t) {
+  tile<Rows, kVecs>(t, [&](std::size_t, Vec(&acc)[Rows][kVecs]) STAGECRAFT_INLINED {
+    const std::byte* w = t.panel;
+    for (std::size_t first = 0; first < t.inputs; first += kBf16Inputs) {
+      const std::size_t end = std::min(t.inputs, first + kBf16Inputs);
+      Vec even[Rows][kVecs] = {}, odd[Rows][kVecs] = {};
+      for (std::size_t k = first; k < end; k += 2, w += kBf16PairBytes) {
+        fetch_straight_on<1, kBf16PairBytes>(w);
+        Vec low[kVecs], high[kVecs];
+        STAGECRAFT_UNROLL
+        for (std::size_t v = 0; v < kVecs; ++v) {
+          const Ints pair = load_ints(w + 4 * kLanes * v);
+          low[v] = as_float(pair << 16);
+          high[v] = as_float(pair & -65536);
+        }
+        STAGECRAFT_UNROLL
+        for (int r = 0; r < Rows; ++r) {
+          const auto* a = static_cast<const std::uint16_t*>(t.rows) + r * t.row_stride + k;
+          const Ints pair = broadcast(load_as<std::int32_t>(a));
+          const Vec x = as_float(pair << 16), y = as_float(pair & -65536);
+          STAGECRAFT_UNROLL
+          for (std::size_t v = 0; v < kVecs; ++v) {
+            even[r][v] = fma(x, low[v], even[r][v]);
+            odd[r][v] = fma(y, high[v], odd[r][v]);
+          }
+        }
+      }
+      STAGECRAFT_UNROLL
+      for (int r = 0; r < Rows; ++r) {
+        STAGECRAFT_UNROLL
+        for (std::size_t v = 0; v < kVecs; ++v) acc[r][v] += even[r][v] + odd[r][v];
+      }
+    }
+  });
+}
+
+constexpr std::size_t kFewBf16 = 4;
+
+void tile_few_bf16(const TileArgs& t, std::size_t n) {
+  static constexpr void (*kTile[])(const TileArgs&) = {tile_few_bf16<1>, tile_few_bf16<2>,
+                                                       tile_few_bf16<3>, tile_few_bf16<4>};
+  constexpr unsigned kFlushToZero = 1u << 15, kDenormalsAreZeros = 1u << 6;
+  const unsigned control = _mm_getcsr();
+  _mm_setcsr(control | kFlushToZero | kDenormalsAreZeros);
+  kTile[n - 1](t);
+  _mm_setcsr(control);
+}
+
 void tile_amx_bf16(const TileArgs& t, std::size_t n) {
+  if (n <= kFewBf16) return tile_few_bf16(t, n);
   const std::size_t whole = t.inputs / kBf16Inputs * kBf16Inputs;
   const std::size_t steps = (n + 2 * kAmxRows - 1) / (2 * kAmxRows) * (t.inputs / kBf16Inputs);
   Ahead ahead{t.ahead, steps == 0 ? 0 : t.ahead_step * t.inputs / steps};

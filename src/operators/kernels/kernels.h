@@ -80,7 +80,8 @@ struct Kernels {
   std::size_t rows_per_share;
   ActivationType activation_type[kLayouts];
 
-  // Rounds n floats to bf16, to nearest even.
+  // Rounds n floats to bf16, to nearest even. A denormal may become 0: a kernel that multiplies
+  // bf16 takes it for 0.
   void (*to_bf16)(const float* x, std::size_t n, std::uint16_t* out);
   // Quantises n floats (a multiple of 32) by blocks of 32: scale = max |x| / 127, byte = x / scale.
   // A block in which not all are finite gets NaN for its scale, and bytes of 0.

@@ -270,13 +270,24 @@ float softmax_block(float* scores, std::size_t n, float scale, float* max_so_far
 }
 
 void to_bf16(const float* x, std::size_t n, std::uint16_t* out) {
-  for (std::size_t i = 0; i < n; ++i) {
-    std::uint32_t bits;
-    std::memcpy(&bits, x + i, sizeof bits);
-    const std::uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-    const bool nan = (bits & 0x7fffffff) > 0x7f800000;
-    out[i] = static_cast<std::uint16_t>(nan ? bits >> 16 | 0x40 : rounded);
+  typedef std::uint16_t Halves __attribute__((vector_size(2 * kLanes)));
+  const auto round = [](Vec v) STAGECRAFT_INLINED {
+#if defined(__AVX512BF16__)
+    return (Halves)_mm512_cvtneps_pbh(v);  // below 1.2e-38 it is 0, which the kernels take it for
+#else
+    const Words bits = (Words)as_ints(v);
+    const Words rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+    return __builtin_convertvector(v == v ? rounded : bits >> 16 | 0x40, Halves);
+#endif
+  };
+  std::size_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    const auto halves = round(load(x + i));
+    std::memcpy(out + i, &halves, sizeof halves);
   }
+  if (i == n) return;
+  const auto halves = round(load_part(x + i, n - i));
+  for (std::size_t lane = 0; i < n; ++i, ++lane) out[i] = halves[lane];
 }
 
 // The largest is found among the bits, as integers: without a sign they are in the same order, and
