@@ -250,11 +250,12 @@ def check_cuda(_):
     nvcc = pathlib.Path(found) if found else nvcc_from_pypi(BUILD / "nvcc")
     of_stage_11 = [name for name in tracked("course/mistakes/11-cuda/*.cu")  # right answers in other ways than ours
                    if (ROOT / name).read_text(encoding="utf-8").startswith("// Right")]
-    for kernel in [*tracked("src/operators/cuda/*.cu", "src/operators/on_gpu/*.cu"), *of_stage_11]:
+    ours = tracked("src/operators/cuda/*.cu", "src/operators/on_gpu/*.cu", "course/mine/*.cu")
+    for kernel in [*ours, *of_stage_11]:
         for processor in ("sm_80", "sm_90"):
             log = f"nvcc-{pathlib.Path(kernel).parent.name}-{pathlib.Path(kernel).stem}-{processor}.log"
-            quietly(log, nvcc, "-std=c++20", f"-arch={processor}", "-Werror", "all-warnings", "-Xptxas", "-v", "-I",
-                    ROOT / "src", "-I", ROOT / "src" / "cuda_emulator" / "include", "-c", ROOT / kernel, "-o",
+            quietly(log, nvcc, "-std=c++20", f"-arch={processor}", "-Werror", "all-warnings", "-Xptxas", "-v", "-I", ROOT,
+                    "-I", ROOT / "src", "-I", ROOT / "src" / "cuda_emulator" / "include", "-c", ROOT / kernel, "-o",
                     os.devnull)
             spilled = [line.strip() for line in (BUILD / log).read_text().splitlines()
                        if re.search(r"\b[1-9]\d* bytes spill", line)]

@@ -4,24 +4,30 @@
 #
 #   mine.json  "core": the engine's objects that belong to no stage. For each stage, "ours" and "students": its objects.
 #              For a stage with "in_the_model" (stages.cmake), "linked": its objects, some of which replace our files
-#              "in_place"
+#              "in_place"; for CUDA, "emulated": the emulator's objects
 function(json_list out)
   set(${out} "[\"$<JOIN:${ARGN},\"$<COMMA>\">\"]" PARENT_SCOPE)
 endfunction()
+if(has_emulator)
+  add_library(mine_on_emulator OBJECT EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/course/mine/on_emulator.cpp)
+  target_link_libraries(mine_on_emulator PRIVATE course_headers stagecraft_flags)
+endif()
 set(rows "")
 foreach(id IN LISTS stage_ids)
   set(linked "")
   if(linked_files_${id})
     set(linked $<TARGET_OBJECTS:linked_${id}>)
   endif()
+  set(emulated "")
   if(id IN_LIST emulated_stages)
-    list(APPEND linked $<TARGET_OBJECTS:emulator>)
+    set(emulated $<TARGET_OBJECTS:emulator> $<TARGET_OBJECTS:mine_on_emulator>)
   endif()
   json_list(ours "${ours_${id}}")
   json_list(students $<TARGET_OBJECTS:counted_${id}>)
   json_list(linked "${linked}")
+  json_list(emulated "${emulated}")
   list(APPEND rows
-    "\"${id}\": {\"ours\": ${ours}, \"students\": ${students}, \"linked\": ${linked}, \"in_place\": \"${in_place_${id}}\"}")
+    "\"${id}\": {\"ours\": ${ours}, \"students\": ${students}, \"linked\": ${linked}, \"emulated\": ${emulated}, \"in_place\": \"${in_place_${id}}\"}")
 endforeach()
 list(JOIN rows ",\n" rows)
 json_list(core "${core_objects}")

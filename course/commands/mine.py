@@ -14,6 +14,7 @@ import time
 from commands import bench
 from mine import call_counts
 from mine import mine_objects
+from mine import real_gpu
 from shared import course
 from grading import links
 from shared import progress
@@ -63,16 +64,20 @@ def check_gates(chosen):
     return right
 
 
-def build(chosen):
-    """Compiles the chosen stages, looks for helpers that two of them define, and links the program."""
-    problem = course.build(*mine_objects.targets(chosen))
+def build(chosen, on_gpu=False):
+    """Compiles the chosen stages, looks for helpers that two of them define, and links the program. on_gpu: nvcc
+    compiles kernels, not the emulator's compiler."""
+    problem = course.build(*mine_objects.targets(chosen, on_gpu))
     if problem is not None:
         raise course.Problem(course.first_error(problem))
-    objects = mine_objects.objects(chosen)
+    kernels, options = [], []
+    if on_gpu:
+        kernels, options = real_gpu.objects(next(stage for stage in chosen if stage.is_emulated))
+    objects = mine_objects.objects(chosen, on_gpu=kernels)
     found = links.clashes(course.BUILD, course.ROOT, [file for file in objects if links.stage_of(file)])
     if found:
         raise course.Problem("\n".join(course.say(*clash) for clash in found))
-    mine_objects.write(objects, chosen)
+    mine_objects.write(objects, chosen, options)
     problem = course.build("stagecraft_mine")
     if problem is not None:
         raise course.Problem(course.why_not_made(problem, objects))
@@ -196,14 +201,16 @@ def run():
         chosen = passing(known)
         if not chosen:
             raise course.Problem(course.say("mine_none", known[0].id))
-    build(chosen)
+    has_kernels = any(stage.is_emulated for stage in chosen)
+    why_not = real_gpu.why_not() if has_kernels else None
+    emulated = has_kernels and why_not is not None
+    build(chosen, has_kernels and not emulated)
     functions = [function for stage in chosen for function in stage.functions]
     course.tell(course.say("mine_begins", course.listed(functions)), sys.stderr)
     if all(any(stage.id == one for stage in chosen) for one in (9, 10)):
         course.tell(course.say("mine_both"), sys.stderr)
-    emulated = any(stage.is_emulated for stage in chosen)
-    if emulated:
-        course.tell(course.say("mine_emulated"), sys.stderr)
+    if has_kernels:
+        course.tell(course.say("mine_emulated", course.say(why_not)) if emulated else course.say("mine_on_gpu"), sys.stderr)
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         table = call_counts.Table(folder / "calls", course.BUILD, mine_objects.PROGRAM, functions)

@@ -2,6 +2,7 @@
 // Each query is one launch, which sees the cache up to the query's own position.
 #include "operators/attention.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "course/mine/on_gpu.h"
@@ -38,11 +39,12 @@ void attention(MatrixView<const float> q, MatrixView<const float> keys,
     const std::size_t first = shape.window != 0 && end > shape.window ? end - shape.window : 0;
     const Compact seen_keys(keys.row_range(first, end - first));
     const Compact seen_values(values.row_range(first, end - first));
-    on_gpu([&] {
-      attention_on_gpu(q.row(t).data(), seen_keys.data(), seen_values.data(), out.row(t).data(),
-                       static_cast<int>(shape.n_heads), static_cast<int>(shape.n_kv_heads),
-                       static_cast<int>(shape.head_dim), static_cast<int>(end - first), scale);
-    });
+    on_gpu({q.row(t), seen_keys.numbers(), seen_values.numbers()}, out.row(t),
+           [&](std::span<const float* const> in, float* to) {
+             attention_on_gpu(in[0], in[1], in[2], to, static_cast<int>(shape.n_heads),
+                              static_cast<int>(shape.n_kv_heads), static_cast<int>(shape.head_dim),
+                              static_cast<int>(end - first), scale);
+           });
     for (std::size_t h = 0; h < shape.n_heads; ++h) {
       const std::size_t kv_head = h / (shape.n_heads / shape.n_kv_heads);
       const auto row = probabilities.row(h * q.rows() + t);

@@ -10,12 +10,13 @@ from shared import course
 PROGRAM = "course/stagecraft_mine"  # below the build folder
 
 
-def targets(chosen):
-    """The targets of the build that these stages need."""
-    names = [f"counted_{stage.number}" for stage in chosen]
+def targets(chosen, on_gpu=False):
+    """The targets of the build that these stages need. on_gpu: real_gpu.py compiles the kernels."""
+    emulated = [stage for stage in chosen if stage.is_emulated]
+    names = [f"counted_{stage.number}" for stage in chosen if not (on_gpu and stage.is_emulated)]
     known = listed()["stages"]
     names += [f"linked_{stage.number}" for stage in chosen if any(known[stage.number]["linked"])]
-    return names + ["emulator"] * any(stage.is_emulated for stage in chosen)
+    return names + (["emulator", "mine_on_emulator"] if emulated and not on_gpu else [])
 
 
 def listed():
@@ -25,13 +26,20 @@ def listed():
     return json.loads(path.read_text(encoding="utf-8").replace("/./", "/"))
 
 
-def objects(chosen, students=None):
-    """The paths of the objects. students: {number: the student's of that stage}, where the build did not make them."""
+def objects(chosen, students=None, on_gpu=None):
+    """The paths of the objects. students: {number: the student's of that stage}, where the build did not make them.
+    on_gpu: the student's of a stage with kernels, where a GPU runs them."""
     parts = listed()
     numbers = {stage.number for stage in chosen}
     paired, linked, in_place = list(parts["core"]), [], []
     for number, stage in parts["stages"].items():
-        paired += stage["ours"] if number not in numbers else students[number] if students else stage["students"]
+        if number not in numbers:
+            paired += stage["ours"]
+        elif on_gpu and any(stage["emulated"]):
+            paired += on_gpu
+        else:
+            paired += students[number] if students else stage["students"]
+            linked += stage["emulated"]
         if number in numbers:
             linked += stage["linked"]
             in_place += filter(None, stage["in_place"].split("|"))
@@ -41,12 +49,13 @@ def objects(chosen, students=None):
     return [path for path in paths if path.endswith((".o", ".obj"))]  # CMake also lists precompiled headers
 
 
-def write(names, chosen):
-    """Writes the file that the linker reads, with objects(chosen), if the program must be linked again: if the objects
-    are other ones, or one of them was compiled again."""
-    text = "".join(f'"{name}"\n' for name in names)
+def write(names, chosen, options=()):
+    """Writes the file that the linker reads, with objects(chosen) and options, if the program must be linked again: if
+    the objects are other ones, or one of them was compiled again."""
+    text = "".join(f'"{name}"\n' for name in (*names, *options))
     if any(stage.is_emulated for stage in chosen):
-        text += "-no-pie\n"  # the emulator uses the addresses of symbols as the program's file has them
+        # The emulator uses the addresses of symbols as the program's file has them; nvcc compiles for such programs.
+        text += "-no-pie\n"
     path, program = course.BUILD / "course" / "mine_objects", course.BUILD / PROGRAM
     is_old = not program.exists() or any(
         (course.BUILD / name).stat().st_mtime > program.stat().st_mtime for name in names)

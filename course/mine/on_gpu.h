@@ -1,7 +1,9 @@
 #pragma once
 
-#include <algorithm>
 #include <functional>
+#include <initializer_list>
+#include <span>
+#include <string>
 
 #include "tensor/matrix.h"
 
@@ -12,15 +14,23 @@ namespace stagecraft {
 class Compact {
  public:
   explicit Compact(MatrixView<const float> view);
-  const float* data() const { return data_; }
+  std::span<const float> numbers() const { return numbers_; }
 
  private:
-  const float* data_;
   Matrix<float> copy_;
+  std::span<const float> numbers_;
 };
 
-// Calls `launch`, which launches kernels. Throws Error with the emulator's message if the emulator
-// found a mistake.
-void on_gpu(const std::function<void()>& launch);
+using Numbers = std::initializer_list<std::span<const float>>;
+// Launches kernels that read in[0], in[1] ... and write out: pointers to device memory.
+using Launch = std::function<void(std::span<const float* const> in, float* out)>;
+
+// Calls `launch` with the inputs in device memory, and fetches what it has written. Throws Error
+// with the message of the emulator or of CUDA if something was wrong.
+void on_gpu(Numbers inputs, std::span<float> output, const Launch& launch);
+
+// The same, without the exception: returns the message, "" if nothing was wrong. There are two of
+// it, in on_emulator.cpp and in on_real_gpu.cu, and a program has one of them.
+std::string run_on_device(Numbers inputs, std::span<float> output, const Launch& launch);
 
 }  // namespace stagecraft

@@ -1,6 +1,8 @@
 // rms_norm() of a --mine program that has stage 11 in it; it replaces operators/rms_norm.cpp.
 #include "operators/rms_norm.h"
 
+#include <algorithm>
+
 #include "course/mine/on_gpu.h"
 #include "operators/check.h"
 #include "operators/on_gpu.h"
@@ -14,10 +16,11 @@ void rms_norm(MatrixView<const float> x, std::span<const float> weight, float ep
   if (x.rows() == 0) return;
   const Compact in(x);
   Matrix<float> out(x.rows(), x.cols());
-  on_gpu([&] {
-    rms_norm_on_gpu(in.data(), weight.data(), eps, out.data(), static_cast<int>(x.rows()),
-                    static_cast<int>(x.cols()));
-  });
+  on_gpu({in.numbers(), weight}, {out.data(), out.rows() * out.cols()},
+         [&](std::span<const float* const> from, float* to) {
+           rms_norm_on_gpu(from[0], from[1], eps, to, static_cast<int>(x.rows()),
+                           static_cast<int>(x.cols()));
+         });
   for (std::size_t r = 0; r < y.rows(); ++r) {
     std::ranges::copy(out.view().row(r), y.row(r).begin());
   }

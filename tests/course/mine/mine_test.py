@@ -13,9 +13,9 @@ from unittest import mock
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
-from mine import call_counts, mine_objects  # noqa: E402
+from mine import call_counts, mine_objects, real_gpu  # noqa: E402
 from shared import course  # noqa: E402
-from grading import links  # noqa: E402
+from grading import links, score  # noqa: E402
 from commands import mine  # noqa: E402
 from shared import progress  # noqa: E402
 
@@ -55,7 +55,7 @@ class Clash(Temporary):
         objects = self.compile(s02_norm=f"namespace stagecraft {{ {DOT} }}",
                                s03_matmul=f"namespace stagecraft {{ {DOT} }}")
         with mock.patch.object(course, "build", return_value=None) as build, \
-                mock.patch.multiple(mine_objects, objects=lambda _: objects, targets=lambda _: ["counted_02"]), \
+                mock.patch.multiple(mine_objects, objects=lambda *_, **__: objects, targets=lambda *_: ["counted_02"]), \
                 self.assertRaises(course.Problem) as told:
             mine.build([stage for stage in course.stages() if stage.id in (2, 3)])
         self.assertEqual(str(told.exception),
@@ -331,6 +331,81 @@ class Subset(Temporary):
                                 if links.is_strong(symbol) and links.CPP_BY_HAND.match(symbol.mangled)})
             self.assertEqual(*offered, stage.folder.name)
             self.assertTrue(offered[0])
+
+
+NVCC = """#!/usr/bin/env python3
+import subprocess, sys
+words = sys.argv[1:]
+if "--dryrun" in words:
+    print('#$ LIBRARIES=  "-L{folder}"')
+    sys.exit()
+words = [word for word in words if not word.startswith(("-arch", "-Xcompiler"))]
+sys.exit(subprocess.run(["{compiler}", "-x", "c++", "-fno-pie", "-I{emulator}", "-I{emulator}/cuda_names", *words]).returncode)
+"""
+DRIVER = """int cuInit(unsigned flags) {{ return {error}; }}
+int cuDeviceGet(int* device, int index) {{ return *device = index; }}
+int cuDeviceGetAttribute(int* value, int attribute, int device) {{ *value = attribute == 75 ? 9 : 0; return device; }}
+"""
+
+
+class OnAGpu(Temporary):
+    """nvcc, the driver and CUDA's runtime are imitated: the emulator is the GPU, so a GPU's copies are tested."""
+
+    def setUp(self):
+        super().setUp()
+        self.stage = next((stage for stage in course.stages() if stage.is_emulated), None)
+        if self.stage is None or self.stage.number not in mine_objects.listed()["stages"]:
+            self.skipTest("no emulator")
+        self.emulator = [course.BUILD / file for file in mine_objects.listed()["stages"][self.stage.number]["emulated"]
+                         if file.endswith(".o") and "on_emulator" not in file]
+        tools = self.folder / "tools"
+        tools.mkdir()
+        nvcc = tools / "nvcc"
+        nvcc.write_text(NVCC.format(folder=self.folder, compiler=COMPILER, emulator=ROOT / "src" / "cuda_emulator"))
+        nvcc.chmod(0o755)
+        mock.patch.dict(os.environ, PATH=f"{tools}:{os.environ['PATH']}").start()
+        mock.patch.object(real_gpu, "FOLDER", self.folder / "objects").start()
+        self.driver(error=0)
+
+    def driver(self, error):
+        source, library = self.folder / f"driver{error}.c", self.folder / f"driver{error}.so"
+        source.write_text(DRIVER.format(error=error))
+        subprocess.run([COMPILER, "-shared", "-fPIC", "-x", "c", source, "-o", library], check=True)
+        mock.patch.object(real_gpu.ctypes.util, "find_library", return_value=str(library)).start()
+
+    def kernels(self, folder):
+        """The stage, as if these files were the student's."""
+        return mock.Mock(number=self.stage.number, units=self.stage.units, folder=folder)
+
+    def test_is_chosen_where_nvcc_and_a_gpu_are_there(self):
+        self.assertEqual((real_gpu.architecture(), real_gpu.why_not()), ("sm_90", None))
+        self.driver(error=100)  # no device
+        self.assertEqual((real_gpu.architecture(), real_gpu.why_not()), (None, "mine_no_gpu"))
+        with mock.patch.object(real_gpu.shutil, "which", return_value=None):
+            self.assertEqual(real_gpu.why_not(), "mine_no_nvcc")
+
+    def test_tells_the_story_of_the_cpu(self):
+        subprocess.run(["ar", "rcs", self.folder / "libcudart_static.a", *self.emulator], check=True)
+        kernels, options = real_gpu.objects(self.kernels(ROOT / "src" / "operators" / "on_gpu"))
+        objects = mine_objects.objects([self.stage], on_gpu=kernels)
+        self.assertFalse([file for file in objects if "emulator" in file or "counted_11" in file])
+        words = [part for word in score.link_words() for part in ([*objects, *options] if word.startswith("@") else [word])]
+        program = self.folder / "program"
+        subprocess.run([*words, "-no-pie", "-o", program], cwd=course.BUILD, check=True)
+        ids = []
+        for command in ([program, "story"], [course.BUILD / "src" / "stagecraft", "story", "--textbook"]):
+            saved = self.folder / "ids"
+            subprocess.run([*command, "-m", STORY, "-n", "6", "--temp", "0", "--save-ids", saved, "Tom gave"],
+                           check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            ids.append(saved.read_text())
+        self.assertEqual(*ids)
+
+    def test_shows_the_first_error_of_nvcc(self):
+        for unit in self.stage.units:
+            (self.folder / unit["file"]).write_text("float wrong = missing;\n")
+        with self.assertRaises(course.Problem) as told:
+            real_gpu.objects(self.kernels(self.folder))
+        self.assertRegex(str(told.exception), r"rms_norm.cu:1:15: error: .*missing")
 
 
 if __name__ == "__main__":
