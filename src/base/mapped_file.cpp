@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <utility>
 
@@ -74,6 +75,14 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 
 MappedFile::~MappedFile() {
   if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+void MappedFile::fetch_soon(std::span<const std::byte> bytes) {
+  static const auto kPage = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto first = reinterpret_cast<std::uintptr_t>(bytes.data()) / kPage * kPage;
+  const auto end = reinterpret_cast<std::uintptr_t>(bytes.data() + bytes.size());
+  // Only advice.
+  if (first < end) ::madvise(reinterpret_cast<void*>(first), end - first, MADV_WILLNEED);
 }
 
 void MappedFile::release_pages() const {

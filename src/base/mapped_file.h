@@ -24,6 +24,10 @@ class MappedFile {
 
   std::span<const std::byte> bytes() const { return {data_, size_}; }
 
+  // Has the system begin to read these bytes, which are a part of a mapped file, from the disk. (Of
+  // other memory nothing happens.)
+  static void fetch_soon(std::span<const std::byte> bytes);
+
   // Releases the memory of all pages touched so far, for a caller that has copied what it needs. A
   // page that is touched again is read from the disk, or from the system's cache.
   void release_pages() const;

@@ -7,6 +7,7 @@
 
 #include <fmt/ranges.h>
 
+#include "base/mapped_file.h"
 #include "model/plan_weights.h"
 
 namespace stagecraft {
@@ -195,10 +196,52 @@ class Sources {
   std::atomic<std::size_t> bytes_ = 0;  // since the last release
 };
 
+// Pages that are touched come from the disk one by one, each after a wait. So the matrices that
+// come next are asked for: all bytes of the jobs are one row, and what lies kAhead behind the bytes
+// that are packed now is fetched.
+class ReadAhead {
+ public:
+  explicit ReadAhead(const std::vector<Job>& jobs) : jobs_(jobs) {
+    for (const Job& job : jobs) {
+      begin_.push_back(size_);
+      size_ += job.stored->bytes.size();
+    }
+    fetch(0, std::min(kAhead, size_));
+  }
+
+  // Part `i` of `n` of a job is packed now.
+  void packing(std::size_t job, std::size_t i, std::size_t n) const {
+    const std::size_t bytes = jobs_[job].stored->bytes.size();
+    fetch(std::min(size_, begin_[job] + bytes * i / n + kAhead),
+          std::min(size_, begin_[job] + bytes * (i + 1) / n + kAhead));
+  }
+
+ private:
+  static constexpr std::size_t kAhead = std::size_t{32} << 20;
+
+  void fetch(std::size_t begin, std::size_t end) const {
+    auto job =
+        static_cast<std::size_t>(std::ranges::upper_bound(begin_, begin) - begin_.begin()) - 1;
+    for (; begin < end; ++job) {
+      const std::span<const std::byte> bytes = jobs_[job].stored->bytes;
+      const std::size_t first = begin - begin_[job],
+                        last = std::min(bytes.size(), end - begin_[job]);
+      MappedFile::fetch_soon(bytes.subspan(first, last - first));
+      begin += last - first;
+    }
+  }
+
+  const std::vector<Job>& jobs_;
+  std::vector<std::size_t> begin_;  // of each job
+  std::size_t size_ = 0;
+};
+
 // Packs all matrices, a few panels at a time, whichever thread is free.
 void pack(const std::vector<Job>& jobs, Sources& sources, std::byte* memory, ThreadPool& threads) {
   constexpr std::size_t kPanels = 4;
+  if (jobs.empty()) return;
   for (const Job& job : jobs) job.packed->panels = memory + job.offset;
+  const ReadAhead ahead(jobs);
   std::atomic<std::size_t> next = 0;
   threads.run([&](std::size_t) {
     std::size_t first = 0;  // of this job's pieces, among those of all
@@ -208,6 +251,7 @@ void pack(const std::vector<Job>& jobs, Sources& sources, std::byte* memory, Thr
       const std::size_t pieces = (panels + kPanels - 1) / kPanels;
       const std::size_t bytes = panel_bytes(job.packed->layout, job.packed->inputs);
       for (; piece < first + pieces; piece = next++) {
+        ahead.packing(static_cast<std::size_t>(&job - jobs.data()), piece - first, pieces);
         const std::size_t begin = (piece - first) * kPanels;
         const std::size_t end = std::min(panels, begin + kPanels);
         for (std::size_t i = begin; i < end; ++i) {
