@@ -12,6 +12,7 @@ from tokenizers import Tokenizer
 
 from llama import GROUP, Config, packed
 
+AVERAGE = ":average"
 STARTS = {"story": ("<|start_story|>", ["<|end_story|>"], None),
           "chat": ("<|im_start|>", ["<|im_end|>", "<|endoftext|>"], "<|endoftext|>")}
 
@@ -47,20 +48,33 @@ def plot(log, path, tests):
     figure.savefig(path, metadata={"Date": None})
 
 
+def folder_of(run):
+    return Path(run.removesuffix(AVERAGE))
+
+
+def mean(runs):
+    """The mean of the weights of some runs; RUN:average is a run's moving average."""
+    total = {}
+    for run in runs:
+        saved = torch.load(folder_of(run) / "checkpoint.pt", weights_only=False)
+        for name, weight in saved["average" if run.endswith(AVERAGE) else "model"].items():
+            total[name] = total.get(name, 0.0) + weight.float()
+    return {name: weight / len(runs) for name, weight in total.items()}
+
+
 def main():
     a = argparse.ArgumentParser(description=__doc__)
     a.add_argument("kind", choices=list(STARTS))
-    a.add_argument("run", help="the training's --out folder")
+    a.add_argument("runs", nargs="+", metavar="run", help="the training's --out folder; RUN:average is the moving average of its "
+                   "weights. Of several, the mean is written, with the tokenizer and the plot of the last one")
     a.add_argument("folder", help="the model folder to write")
-    a.add_argument("--average", action="store_true",
-                   help="the moving average: better than the last weights before the decay")
     o = a.parse_args()
-    run, folder = Path(o.run), Path(o.folder)
+    run, folder = folder_of(o.runs[-1]), Path(o.folder)
     folder.mkdir(parents=True, exist_ok=True)
     s = torch.load(run / "checkpoint.pt", weights_only=False)
     p = s["options"]
     state = {}
-    for name, weight in s["average" if o.average else "model"].items():
+    for name, weight in mean(o.runs).items():
         if p["in_4_bits"] and name.endswith("_proj.weight"):
             state |= packed(name, weight)
         else:

@@ -13,6 +13,7 @@ from tokenizers import Tokenizer
 
 import tokenizer
 import trainer
+from export import folder_of, mean
 from llama import Config, Llama, read_folder
 
 START, END, TEXT_END = "<|im_start|>", "<|im_end|>", "<|endoftext|>"
@@ -61,14 +62,13 @@ def take_tokenizer(folder, out):
     return Tokenizer.from_file(str(Path(out) / "tokenizer.json"))
 
 
-def read_start(folder):
-    """A model to begin with: a folder of shrink.py, or the last weights of an earlier training."""
-    checkpoint = Path(folder) / "checkpoint.pt"
-    if not checkpoint.exists():
-        return read_folder(folder)
-    saved = torch.load(checkpoint, weights_only=False)
+def read_start(runs):
+    """A model to begin with: a folder of shrink.py, or the mean of the weights of earlier trainings."""
+    if not (folder_of(runs[0]) / "checkpoint.pt").exists():
+        return read_folder(runs[0])
+    saved = torch.load(folder_of(runs[0]) / "checkpoint.pt", weights_only=False)
     model = Llama(Config(**saved["options"]["config"]))
-    model.load_state_dict(saved["model"])
+    model.load_state_dict(mean(runs))
     return model
 
 
@@ -109,8 +109,8 @@ def main():
     trainer.add_arguments(a)
     a.add_argument("--out", default="build/train/chat")
     a.add_argument("--dialogues", default="build/train/dialogues", help="what dialogues.py has made")
-    a.add_argument("--init", help="folder of shrink.py or of an earlier run: its weights, sizes and tokenizer replace the next seven "
-                   "options")
+    a.add_argument("--init", nargs="+", metavar="RUN", help="folder of shrink.py or of an earlier run: its weights, sizes and "
+                   "tokenizer replace the next seven options. RUN:average is a run's moving average; of several, the mean is taken")
     a.add_argument("--vocab", type=int, default=6144)
     a.add_argument("--dim", type=int, default=256)
     a.add_argument("--ffn", type=int, default=704)
@@ -124,7 +124,7 @@ def main():
     torch.manual_seed(o.seed)
     dialogues = read_dialogues(o.dialogues)
     if o.init:
-        t = take_tokenizer(o.init, o.out)
+        t = take_tokenizer(folder_of(o.init[0]), o.out)
         model = read_start(o.init).train()
         o.context = model.c.context
     else:
