@@ -17,7 +17,7 @@ namespace stagecraft {
 void PrintTo(const EngineOptions& engine, std::ostream* out) {
   *out << fmt::format("{}_{}_threads_kv_{}",
                       engine.backend == BackendKind::Cpu ? "cpu" : "textbook", engine.n_threads,
-                      static_cast<int>(engine.kv_type));
+                      name_of(*engine.kv_type));
 }
 
 namespace {

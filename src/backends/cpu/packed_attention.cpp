@@ -157,37 +157,17 @@ void PackedAttention::attend_rows(const Layer& layer, PackedKvCache& cache, std:
   const Placement& placement = cache.placement;
   const std::size_t end = placement.seen(position + n - 1);  // of what the last of them sees
   const std::size_t first_seen = window != 0 && position + 1 > window ? position + 1 - window : 0;
+  const CachedHead cached{cache, step.cache, kv_head};
   for (std::size_t begin = first_seen / kBlock * kBlock; begin < end; begin += kBlock) {
-    const std::size_t block_end = std::min(begin + kBlock, end);
-    const std::size_t first_chunk = std::max(begin, first_seen) / kChunk;
-    const std::size_t end_chunk = (block_end + kChunk - 1) / kChunk;
-    const bool more = begin + kBlock < end;
-    for (std::size_t chunk = first_chunk; chunk < end_chunk; ++chunk) {
-      if (chunk + 1 < end_chunk) {
-        fetch(cache.keys(step.cache, kv_head, chunk + 1));
-      } else {
-        fetch(cache.values(step.cache, kv_head, first_chunk, kChunk));
-      }
-      const std::size_t at = chunk * kChunk;
-      score(cache.keys(step.cache, kv_head, chunk), {&scratch_.queries, queries}, n_queries,
-            at - begin, std::min(kChunk, block_end - at));
-    }
+    const Block block{begin, std::min(begin + kBlock, end), std::max(begin, first_seen) / kChunk};
+    score(cached, block, {&scratch_.queries, queries}, n_queries);
     for_queries([&](std::size_t i, std::size_t r, std::size_t head) {
       const std::size_t last = placement.seen(position + r);
       const std::size_t first = window != 0 && last > window ? last - window : 0;
       const float slope = step.slopes.empty() ? 0.0f : step.slopes[head];
       softmax(layer, i, begin, first, last, slope, out + i * width);
     });
-    for (std::size_t chunk = first_chunk; chunk < end_chunk; ++chunk) {
-      if (chunk + 1 < end_chunk) {
-        fetch(cache.values(step.cache, kv_head, chunk + 1, kChunk));
-      } else if (more) {
-        fetch(cache.keys(step.cache, kv_head, chunk + 1));
-      }
-      const std::size_t at = chunk * kChunk;
-      weigh(cache.values(step.cache, kv_head, chunk, std::min(kChunk, block_end - at)), n_queries,
-            at - begin, out, width);
-    }
+    weigh(cached, block, block.end < end, n_queries, out, width);
   }
   for_queries([&](std::size_t i, std::size_t r, std::size_t head) {
     float* to = &layer.out(row + r, head * head_dim);
@@ -196,15 +176,22 @@ void PackedAttention::attend_rows(const Layer& layer, PackedKvCache& cache, std:
   });
 }
 
-// scores[i][first + j] = queries[i] . key j, for the chunk's first `used` positions and some after
-// them
-void PackedAttention::score(const PanelMatrix& keys, const Rows& queries, std::size_t n_queries,
-                            std::size_t first, std::size_t used) {
-  const Range panels{0, (used + kPanelOutputs - 1) / kPanelOutputs};
-  const std::size_t most = slice_.max_rows(keys);
-  for (std::size_t i = 0; i < n_queries; i += most) {
-    const std::size_t n = std::min(most, n_queries - i);
-    slice_.tiles(keys, panels, queries, i, n, {&scratch_.scores.f32.view()(i, first), kBlock});
+// scores[i][j] = queries[i] . key of position block.begin + j, and some after the block's last
+void PackedAttention::score(const CachedHead& head, const Block& block, const Rows& queries,
+                            std::size_t n_queries) {
+  for (std::size_t chunk = block.first_chunk; chunk * kChunk < block.end; ++chunk) {
+    const std::size_t at = chunk * kChunk;
+    const bool more = at + kChunk < block.end;
+    fetch(more ? head.keys(chunk + 1) : head.values(block.first_chunk, kChunk));
+    const PanelMatrix keys = head.keys(chunk);
+    const std::size_t used = std::min(kChunk, block.end - at);
+    const Range panels{0, (used + kPanelOutputs - 1) / kPanelOutputs};
+    const std::size_t most = slice_.max_rows(keys);
+    for (std::size_t i = 0; i < n_queries; i += most) {
+      const std::size_t n = std::min(most, n_queries - i);
+      slice_.tiles(keys, panels, queries, i, n,
+                   {&scratch_.scores.f32.view()(i, at - block.begin), kBlock});
+    }
   }
 }
 
@@ -237,19 +224,29 @@ void PackedAttention::softmax(const Layer& layer, std::size_t i, std::size_t beg
   k_.scale(factor, layer.padded, out);
 }
 
-// out[i] += the sum of scores[i][first + j] * value j
-void PackedAttention::weigh(const PanelMatrix& values, std::size_t queries, std::size_t first,
-                            float* out, std::size_t width) {
-  const Rows x{&scratch_.scores, MatrixView<const float>(&scratch_.scores.f32.view()(0, first),
-                                                         queries, kChunk, kBlock)};
-  const ActivationType type = slice_.activation_type(values);
-  for (std::size_t i = 0; i < queries; ++i) {
-    slice_.round_row(x.f32.row(i).data(), type, i, values.inputs, scratch_.scores);
-  }
-  const Range panels{0, values.panel_count()};
-  const std::size_t most = slice_.max_rows(values);
-  for (std::size_t i = 0; i < queries; i += most) {
-    slice_.tiles(values, panels, x, i, std::min(most, queries - i), {out + i * width, width, true});
+// out[i] += the sum of scores[i][j] * value of position block.begin + j. more: a block follows.
+void PackedAttention::weigh(const CachedHead& head, const Block& block, bool more,
+                            std::size_t n_queries, float* out, std::size_t width) {
+  for (std::size_t chunk = block.first_chunk; chunk * kChunk < block.end; ++chunk) {
+    const std::size_t at = chunk * kChunk;
+    if (at + kChunk < block.end) {
+      fetch(head.values(chunk + 1, kChunk));
+    } else if (more) {
+      fetch(head.keys(chunk + 1));
+    }
+    const PanelMatrix values = head.values(chunk, std::min(kChunk, block.end - at));
+    const float* const first = &scratch_.scores.f32.view()(0, at - block.begin);
+    const Rows x{&scratch_.scores, MatrixView<const float>(first, n_queries, kChunk, kBlock)};
+    const ActivationType type = slice_.activation_type(values);
+    for (std::size_t i = 0; i < n_queries; ++i) {
+      slice_.round_row(x.f32.row(i).data(), type, i, values.inputs, scratch_.scores);
+    }
+    const Range panels{0, values.panel_count()};
+    const std::size_t most = slice_.max_rows(values);
+    for (std::size_t i = 0; i < n_queries; i += most) {
+      slice_.tiles(values, panels, x, i, std::min(most, n_queries - i),
+                   {out + i * width, width, true});
+    }
   }
 }
 

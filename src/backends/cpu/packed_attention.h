@@ -74,12 +74,26 @@ class PackedAttention {
   void attend(const Layer& layer, bool stores, bool only_scored);
   void attend_rows(const Layer& layer, PackedKvCache& cache, std::size_t position, std::size_t row,
                    std::size_t n, std::size_t kv_head);
-  void score(const PanelMatrix& keys, const Rows& queries, std::size_t n, std::size_t first,
-             std::size_t used);
+  // Keys and values of one head in the cache.
+  struct CachedHead {
+    const PackedKvCache& cache;
+    CacheId id;
+    std::size_t kv_head;
+    PanelMatrix keys(std::size_t chunk) const { return cache.keys(id, kv_head, chunk); }
+    PanelMatrix values(std::size_t chunk, std::size_t positions) const {
+      return cache.values(id, kv_head, chunk, positions);
+    }
+  };
+  // Positions [begin, end) of one step of softmax. Nobody sees those of a chunk before first_chunk.
+  struct Block {
+    std::size_t begin, end, first_chunk;
+  };
+  void score(const CachedHead& head, const Block& block, const Rows& queries,
+             std::size_t n_queries);
   void softmax(const Layer& layer, std::size_t i, std::size_t begin, std::size_t first,
                std::size_t last, float slope, float* out);
-  void weigh(const PanelMatrix& values, std::size_t queries, std::size_t first, float* out,
-             std::size_t width);
+  void weigh(const CachedHead& head, const Block& block, bool more, std::size_t n_queries,
+             float* out, std::size_t width);
 
   std::span<const SequenceTokens> batch_;
   const PackedWeights& weights_;
