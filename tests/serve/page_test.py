@@ -276,7 +276,7 @@ def take_pictures(folder):
             page.size(*size)
             keep(page, server, settings={"seed": 11, "max_tokens": 60}, theme=theme)
             say(page, "What do you like about the sea?")
-            page.click(".assistant .token:nth-child(4)")
+            page.click(".assistant .token:nth-child(7)")
             look(page, view)
             page.picture(folder / name)
 
