@@ -106,7 +106,7 @@ def compare_model(options, command, model, rows):
 
 def main():
     parser = argparse.ArgumentParser(prog="./stage bench", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+                                     formatter_class=repository.Paragraphs)
     parser.add_argument("--against", required=True, metavar="COMMAND")
     parser.add_argument("--model", required=True, metavar="PATH,PATH",
                         help="for llama.cpp GGUF files, which both open")

@@ -12,7 +12,7 @@ import repository
 
 def main():
     parser = argparse.ArgumentParser(prog="./stage conformance", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+                                     formatter_class=repository.Paragraphs)
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the shapes and numbers (default: 1)")
     parser.add_argument("--random", type=int, default=20, metavar="N", help="shapes per row of the table (default: 20)")
     parser.add_argument("--break", dest="broken", type=int, default=1000, metavar="N",

@@ -21,7 +21,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+import repository
+
+ROOT = repository.ROOT
 EMULATOR = ROOT / "src" / "cuda_emulator"
 INCLUDES = [f"-I{EMULATOR}", f"-I{EMULATOR / 'include'}", f"-I{EMULATOR / 'cuda_names'}"]
 # The counts depend on the compiler's flags, so these are fixed. Without optimisation an access in the source is an
@@ -436,7 +438,7 @@ def natural(item):
 
 def main():
     parser = argparse.ArgumentParser(prog="./stage cuda-check", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+                                     formatter_class=repository.Paragraphs)
     parser.add_argument("file", metavar="FILE.cu", type=pathlib.Path)
     parser.add_argument("--seconds", type=int, default=60, metavar="N", help="that the program may run (default: 60)")
     parser.add_argument("--no-counts", action="store_true", help="findings alone")

@@ -1,6 +1,8 @@
 """Where the repository and its build lie, and what every command does at its end."""
+import argparse
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -11,6 +13,15 @@ BUILD = ROOT / "build" / "release"
 
 class Problem(Exception):
     """Something the person has to change; the message is what they read."""
+
+
+class Paragraphs(argparse.HelpFormatter):
+    """Breaks the paragraphs of a docstring between words. One that begins with a space is a list: it stays as it is."""
+
+    def _fill_text(self, text, width, indent):
+        fill = super()._fill_text
+        return "\n\n".join(paragraph if paragraph.startswith(" ") else fill(paragraph, width, indent)
+                           for paragraph in re.split(r"\n\n+", text.strip("\n")))
 
 
 def build(target):

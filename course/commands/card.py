@@ -102,13 +102,15 @@ def run():
     known = [stage for stage in course.stages() if not stage.is_optional]
     results = [progress.result_of(stage) for stage in known]
     left = [result.stage.id for result in results if not result.is_right]
+    more = [progress.result_of(stage) for stage in course.stages() if stage.is_optional and stage.is_started]
+    results += [result for result in more if result.is_right]
     if left:
         raise course.Problem(course.say("card_not_yet", course.listed(map(str, left))))
     os.chdir(course.ROOT)
     with course.doing(course.say("doing_card")):
         speed, _ = score(known)
         tale = story()
-    head = list(lines_of(options.name, results, speed, progress.days(known)))
+    head = list(lines_of(options.name, results, speed, progress.days([result.stage for result in results])))
     print("\n".join([*head, "", *(f"  {line}" for line in tale), "", course.say("card_own")]))
     CARD.parent.mkdir(parents=True, exist_ok=True)
     CARD.write_text(svg(head, tale), encoding="utf-8")
