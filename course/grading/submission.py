@@ -11,6 +11,7 @@ import signal
 import stat
 import subprocess
 import tempfile
+import threading
 
 from shared import course
 from shared import official
@@ -67,13 +68,31 @@ def limited(words, addresses=MAX_ADDRESSES):
     return ["sh", "-c", f'{{ {limits}; }} 2>/dev/null; exec "$@"', "sh", *words]
 
 
+@contextlib.contextmanager
+def end_signal_waits():
+    """A SIGTERM that comes in this block is handled at its end. (Python handles signals in its main thread alone,
+    between any two steps of it.)"""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came = []
+    before = signal.signal(signal.SIGTERM, lambda number, _frame: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        if came:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
 def run_for(words, seconds, **options):
     """What a command prints, or None where it fails, prints more than MAX_SAID or takes longer: then it ends
     with all it started."""
     with tempfile.TemporaryFile() as said:
-        child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.DEVNULL,
-                                 start_new_session=True, **options)
-        running.add(child.pid)
+        with end_signal_waits():  # else end_all would miss a process that runs and is not in `running` yet
+            child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.DEVNULL,
+                                     start_new_session=True, **options)
+            running.add(child.pid)
         try:
             child.wait(seconds)
         except subprocess.TimeoutExpired:

@@ -471,6 +471,29 @@ class Walls(Folder):
         child.wait()
         self.assertEqual(processes.still_running(before, 10), [])
 
+    ENDED_WHILE_IT_STARTS = """import os, signal, subprocess, sys, time
+from classroom import pull_process
+from grading import submission
+usual = subprocess.Popen
+def start(*words, **options):
+    child = usual(*words, **options)
+    print(child.pid, flush=True)
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(0.1)  # Python calls the handler here
+    return child
+subprocess.Popen = start
+signal.signal(signal.SIGTERM, pull_process.end)
+submission.run_for(["sleep", "60"], 60)
+"""
+
+    @unittest.skipUnless(sys.platform.startswith("linux"), "only Linux tells what runs")
+    def test_nothing_is_left_running_that_was_just_being_started(self):
+        done = subprocess.run([sys.executable, "-c", self.ENDED_WHILE_IT_STARTS], text=True, stdout=subprocess.PIPE,
+                              timeout=30, env=dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path)))
+        self.assertEqual(done.returncode, 1)
+        left = {pid: at for pid, at in processes.descendants(0).items() if pid == int(done.stdout)}
+        self.assertEqual(processes.still_running(left, 10), [])
+
 
 class Graders(Folder):
     """Programs of which each dies at its first task, unless that was tried before."""
