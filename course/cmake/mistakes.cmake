@@ -68,7 +68,7 @@ foreach(registry IN LISTS registries)
     set(emulator -no-pie $<TARGET_OBJECTS:emulator>)
     set(in_worker $<TARGET_OBJECTS:emulated_calls> $<TARGET_OBJECTS:unwritten_on_gpu>)
     set(told_of_broken fast)  # without checks
-    list(APPEND linked $<TARGET_FILE:fast_ours_${id}>)
+    list(APPEND linked $<TARGET_FILE:fast_ours_${id}> $<TARGET_OBJECTS:mine_on_emulator>)
   endif()
   set(programs_of_stage ${programs_of_all})
   list(FILTER programs_of_stage INCLUDE REGEX "^${slug}[|]")
