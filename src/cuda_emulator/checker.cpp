@@ -1,5 +1,6 @@
 // Looks at every access: is the memory there, has anybody written it, and is it in a race?
 #include <cstring>
+#include <utility>
 
 #include "machine.h"
 
@@ -222,20 +223,33 @@ void check_async_copies(const Thread& thread, Address address, std::size_t bytes
   }
 }
 
-// What atomic and volatile accesses to an address have published: see clocks.h.
-std::map<Address, Knowledge>& published() {
-  static auto* map = new std::map<Address, Knowledge>;
+// What atomic and volatile accesses have published: see clocks.h. By address, and for shared
+// memory, where all blocks have the same addresses, by the block's serial number (0 for global
+// memory).
+using Place = std::pair<std::uint32_t, Address>;
+std::map<Place, Knowledge>& published() {
+  static auto* map = new std::map<Place, Knowledge>;
   return *map;
 }
 
-void synchronize(Thread& thread, Address address, Kind kind) {
-  auto found = published().find(address);
+void synchronize(Thread& thread, const Region& region, Address address, Kind kind) {
+  const Place place{region.space == Space::shared ? thread.block->serial : 0, address};
+  auto found = published().find(place);
   if (found != published().end() && kind != Kind::volatile_write)
     thread.acquired = join(thread.acquired, found->second);
   if (is_write(kind) && thread.fenced) {
-    Knowledge& knowledge = published()[address];
+    Knowledge& knowledge = published()[place];
     knowledge = kind == Kind::atomic ? join(knowledge, thread.fenced) : thread.fenced;
   }
+}
+
+// Whether a volatile access counts as an atomic one. In shared memory a write needs a fence of its
+// own for that: threads of a warp that talk through volatile memory without fences rely on
+// lockstep, and that is a race.
+bool counts_as_atomic(Thread& thread, Space space, Kind kind, std::size_t bytes) {
+  if (!is_volatile(kind) || bytes > 8) return false;
+  if (space == Space::global || kind == Kind::volatile_read) return true;
+  return std::exchange(thread.has_new_fence, false);
 }
 
 void read_of_unwritten(Thread& thread, const Region& region, Address address, unsigned bytes,
@@ -277,10 +291,9 @@ void access(Address address, std::size_t bytes, unsigned alignment, Kind kind, A
     return;
   }
   const auto size = static_cast<unsigned>(bytes);
-  const bool device_wide = region.space == Space::global && is_volatile(kind) && size <= 8;
-  const bool atomic = kind == Kind::atomic || device_wide;
+  const bool atomic = kind == Kind::atomic || counts_as_atomic(thread, region.space, kind, size);
   watch_for_spinning(thread, kind, pc);
-  if (atomic) synchronize(thread, address, kind);
+  if (atomic) synchronize(thread, region, address, kind);
   // Of a larger piece some bytes may be padding that nobody ever writes.
   if ((!write || kind == Kind::atomic) &&
       !(size > 4 && kind != Kind::whole_read ? any_written(region, address, size)
@@ -325,6 +338,7 @@ void fence(Thread& thread) {
   auto own = std::make_shared<std::map<std::uint32_t, BlockClocks>>();
   own->emplace(thread.block->number, std::move(clocks));
   thread.fenced = join(thread.acquired, std::move(own));
+  thread.has_new_fence = true;
 }
 
 void forget_published() { published().clear(); }

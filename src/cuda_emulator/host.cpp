@@ -1,6 +1,8 @@
 // The runtime API: memory, streams, events and graphs, each call done when it is made.
+#include <cstdint>
 #include <cstring>
 #include <functional>
+#include <map>
 
 #include "machine.h"
 
@@ -109,6 +111,38 @@ std::string text(dim3 shape) {
          std::to_string(shape.z) + ")";
 }
 
+// What cudaFuncSetAttribute has said of a kernel.
+std::map<const void*, std::size_t>& most_dynamic_bytes() {
+  static auto* map = new std::map<const void*, std::size_t>;
+  return *map;
+}
+
+// first_block: as in static_shared_bytes; 0 if no block has run yet.
+std::string problem_with_shared_memory(const Launch& launch, std::uint32_t first_block) {
+  constexpr std::size_t without_asking = 48 << 10;
+  const auto kernel = reinterpret_cast<Address>(launch.kernel);
+  const std::size_t fixed =
+      static_shared_bytes(kernel, first_block == 0 ? UINT32_MAX : first_block);
+  const auto asked = most_dynamic_bytes().find(launch.kernel);
+  const bool has_asked = asked != most_dynamic_bytes().end();
+  auto problem = [](std::size_t most, const std::string& of, std::size_t found) {
+    return "expected at most " + std::to_string(most) + " bytes of " + of + ", found " +
+           std::to_string(found);
+  };
+  if (fixed > without_asking) return problem(without_asking, "shared arrays of fixed size", fixed);
+  if (!has_asked && fixed + launch.shared_bytes > without_asking) {
+    return problem(without_asking, "shared memory without cudaFuncSetAttribute",
+                   fixed + launch.shared_bytes);
+  }
+  if (has_asked && launch.shared_bytes > asked->second) {
+    return problem(asked->second, "dynamic shared memory, by cudaFuncSetAttribute",
+                   launch.shared_bytes);
+  }
+  if (fixed + launch.shared_bytes > dynamic_bytes)
+    return problem(dynamic_bytes, "shared memory", fixed + launch.shared_bytes);
+  return {};
+}
+
 // Why no GPU can run this launch; empty if one can.
 std::string problem_with_shape(const Launch& launch) {
   const dim3 grid = launch.grid, block = launch.block;
@@ -127,11 +161,12 @@ std::string problem_with_shape(const Launch& launch) {
     return "expected fewer than 2^32 threads, which the emulator can number, found " +
            std::to_string(blocks) + " blocks of " + std::to_string(threads);
   }
-  if (launch.shared_bytes > dynamic_bytes) {
-    return "expected at most " + std::to_string(dynamic_bytes) + " bytes of shared memory, found " +
-           std::to_string(launch.shared_bytes);
-  }
-  return {};
+  return problem_with_shared_memory(launch, 0);
+}
+
+void report_launch(const Launch& launch, const std::string& problem) {
+  finding("launch", reinterpret_cast<Address>(launch.place), 0,
+          "kernel " + function_name(reinterpret_cast<Address>(launch.kernel)) + ": " + problem);
 }
 
 cudaError_t start(const Launch& launch) {
@@ -140,15 +175,18 @@ cudaError_t start(const Launch& launch) {
     end_host_code();
   }
   if (const std::string problem = problem_with_shape(launch); !problem.empty()) {
-    const std::string name = function_name(reinterpret_cast<Address>(launch.kernel));
-    finding("launch", reinterpret_cast<Address>(launch.place), 0,
-            "kernel " + name + ": " + problem);
+    report_launch(launch, problem);
     return result(cudaErrorInvalidConfiguration);
   }
   return execute(launch) ? cudaSuccess : result(cudaErrorLaunchFailure);
 }
 
 }  // namespace
+
+void check_shared_memory(const Launch& launch, std::uint32_t first_block) {
+  const std::string problem = problem_with_shared_memory(launch, first_block);
+  if (!problem.empty()) report_launch(launch, problem);
+}
 
 void run(const Launch& launch) {
   if (launch.stream == nullptr || launch.stream->captured == nullptr) {
@@ -248,6 +286,13 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
 }
 cudaError_t cudaDeviceSynchronize() { return last_error; }
 cudaError_t cudaDeviceReset() { return cudaSuccess; }
+
+cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute, int value) {
+  if (value < 0 || static_cast<std::size_t>(value) > dynamic_bytes)
+    return result(cudaErrorInvalidValue);
+  most_dynamic_bytes()[kernel] = static_cast<std::size_t>(value);
+  return cudaSuccess;
+}
 
 cudaError_t cudaStreamCreate(cudaStream_t* stream) {
   *stream = new Stream;

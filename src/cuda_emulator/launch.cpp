@@ -257,6 +257,7 @@ bool execute(const Launch& what) {
   count_launch(what, first_serial);
   forget_published();
   launch = nullptr;
+  check_shared_memory(what, first_serial);
   return !aborted;
 }
 

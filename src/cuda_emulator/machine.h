@@ -91,6 +91,7 @@ struct Thread {
   Clock clock = 1;
   Clock warp_known[warp_size] = {};
   Knowledge acquired, fenced;
+  bool has_new_fence = false;  // since its last volatile write to shared memory
 
   std::vector<AsyncCopy> copies;
   unsigned copy_group = 0;
@@ -195,6 +196,11 @@ enum class Kind {
 void access(Address address, std::size_t bytes, unsigned alignment, Kind kind, Address pc);
 void fence(Thread& thread);
 void forget_published();  // at the end of a launch
+
+// ---- host.cpp
+// Reports a launch whose shared memory, with the arrays of the functions that it has called, is
+// more than a GPU gives. first_block: the serial of the launch's first block.
+void check_shared_memory(const Launch& launch, std::uint32_t first_block);
 
 // ---- report.cpp
 // Text may hold @PC@, for which the reader puts file:line. The same finding at the same places

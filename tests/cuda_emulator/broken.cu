@@ -144,6 +144,58 @@ __global__ void lock_without_fence(const float*, float*, int* flags) {
 }
 
 // expect: race
+__global__ void shared_atomic_of_another_block(const float* in, float* out, int*) {
+  __shared__ int count;
+  if (threadIdx.x != 0) return;
+  count = 0;
+  if (blockIdx.x == 0) out[0] = in[0];
+  __threadfence();
+  atomicAdd(&count, 1);
+  if (blockIdx.x == 1) out[1] = out[0];  // <-
+}
+
+// expect: race
+__global__ void flag_without_fence(const float* in, float* out, int*) {
+  __shared__ float row[32];
+  __shared__ volatile int is_full;
+  int lane = threadIdx.x % 32;
+  if (threadIdx.x == 0) is_full = 0;
+  __syncthreads();
+  if (threadIdx.x < 32) {
+    row[lane] = in[lane];
+    __syncwarp();
+    if (lane == 0) is_full = 1;  // <-
+  } else {
+    if (lane == 0)
+      while (is_full == 0) {
+      }
+    __syncwarp();
+    out[lane] = row[lane];
+  }
+}
+
+// expect: race
+__global__ void fence_before_the_data(const float* in, float* out, int*) {
+  __shared__ float row[32];
+  __shared__ volatile int is_full;
+  int lane = threadIdx.x % 32;
+  if (threadIdx.x == 0) is_full = 0;
+  __syncthreads();
+  if (threadIdx.x < 32) {
+    __threadfence_block();
+    row[lane] = in[lane];  // <-
+    __syncwarp();
+    if (lane == 0) is_full = 1;
+  } else {
+    if (lane == 0)
+      while (is_full == 0) {
+      }
+    __syncwarp();
+    out[lane] = row[lane];
+  }
+}
+
+// expect: race
 __global__ void overlapping_blocks(const float* in, float* out, int*) {
   int i = blockIdx.x * 32 + threadIdx.x;
   out[i] = in[i];  // <-
@@ -587,7 +639,8 @@ int main() {
   for (Kernel kernel :
        {missing_barrier, missing_barrier_in_loop, missing_second_barrier, scan_in_place_without_barrier,
         warp_size_is_no_barrier, syncwarp_between_warps, all_write_the_same, shared_flag_of_all,
-        increment_without_atomic, stencil_in_place, bytes_of_one_word, double_buffer_with_one, async_without_wait,
+        increment_without_atomic, stencil_in_place, bytes_of_one_word, double_buffer_with_one, flag_without_fence,
+        fence_before_the_data, async_without_wait,
         async_waits_for_too_little, async_without_barrier, reads_before_other_warp, exchange_in_memory,
         shared_off_by_one, shared_through_a_pointer, row_of_a_tile, null_pointer, bytes_for_elements,
         another_threads_stack, shared_never_written, edge_of_a_tile, barrier_in_branch, barrier_skipped,
@@ -596,7 +649,7 @@ int main() {
         fragment_stored_by_two_warps})
     launch(kernel, 1, 64);
   for (Kernel kernel : {blocks_share_a_sum, plain_beside_atomic, last_block_without_fence, lock_without_fence,
-                        overlapping_blocks, off_by_one_bound, no_bound, negative_index, local_array,
+                        shared_atomic_of_another_block, overlapping_blocks, off_by_one_bound, no_bound, negative_index, local_array,
                         vector_over_the_end, output_accumulated, atomic_on_unwritten, shared_does_not_last})
     launch(kernel, 2, 64);
   for (Kernel kernel : {shuffle_is_no_fence, masks_differ, lock_within_a_warp, shuffle_from_unnamed_lane,

@@ -312,6 +312,41 @@ bool run_fence_before_barrier() {
   return right;
 }
 
+//// warp_to_warp
+// One warp hands rows to another through shared memory, with a flag and fences in the place of barriers.
+__global__ void warp_to_warp(const int* in, int* out, int rows) {
+  __shared__ int row[32];
+  __shared__ volatile bool is_full;
+  if (threadIdx.x == 0) is_full = false;
+  __syncthreads();
+  const bool gives = threadIdx.x < 32, is_first = threadIdx.x % 32 == 0;
+  for (int i = threadIdx.x % 32; i < rows * 32; i += 32) {
+    if (is_first)
+      while (is_full == gives) {
+      }
+    __threadfence_block();
+    __syncwarp();
+    if (gives)
+      row[i % 32] = in[i];
+    else
+      out[i] = row[i % 32] + 1;
+    __syncwarp();
+    if (is_first) {
+      __threadfence_block();
+      is_full = gives;
+    }
+  }
+}
+bool run_warp_to_warp() {
+  std::vector<int> numbers(96);
+  for (int i = 0; i < 96; ++i) numbers[i] = i;
+  Buffer<int> in(numbers), out(96);
+  cuda_launch(warp_to_warp, {1, 64}, in.data, out.data, 3);
+  bool right = true;
+  for (int i = 0; i < 96; ++i) right &= out.host()[i] == i + 1;
+  return right;
+}
+
 //// grid_barrier
 // All blocks must be alive at the same time.
 __device__ void wait_for_all_blocks(int* arrived, int expected) {
@@ -690,6 +725,7 @@ int main() {
   RUN(histogram)
   RUN(last_block_reduces)
   RUN(fence_before_barrier)
+  RUN(warp_to_warp)
   RUN(grid_barrier)
   RUN(spin_lock)
   RUN(vector_copy)

@@ -228,6 +228,31 @@ class Attacks(unittest.TestCase):
             self.assertEqual((found.kind, found.place), ("launch", f"attack.cu:{4 + i}"))
             self.assertRegex(found.text, f"kernel k: expected .*{limit}")
 
+    def test_shared_memory_has_the_limits_of_a_gpu(self):
+        report, _ = cuda_check.check(self.source("""
+__global__ void dynamic() { extern __shared__ int a[]; a[threadIdx.x] = 1; }
+__global__ void asks() { extern __shared__ int a[]; a[threadIdx.x] = 1; }
+__global__ void fixed() { __shared__ int a[12289]; a[threadIdx.x] = 1; }
+__device__ void use() { __shared__ int a[10000]; a[threadIdx.x] = 1; }
+__global__ void calls() { __shared__ int a[5000]; a[threadIdx.x] = 1; use(); }
+int main() {
+  cuda_launch(dynamic, {1, 32, 49152});
+  cuda_launch(dynamic, {1, 32, 49153});
+  if (cudaFuncSetAttribute(asks, cudaFuncAttributeMaxDynamicSharedMemorySize, 60000) != cudaSuccess) return 1;
+  if (cudaFuncSetAttribute(asks, cudaFuncAttributeMaxDynamicSharedMemorySize, 300000) == cudaSuccess) return 1;
+  cuda_launch(asks, {1, 32, 60000});
+  cuda_launch(asks, {1, 32, 60001});
+  cuda_launch(fixed, {1, 32});
+  cuda_launch(calls, {1, 32});
+}"""))
+        self.assertEqual([(found.kind, found.place.partition(":")[2], found.text) for found in report.findings], [
+            ("launch", "10", "kernel dynamic: expected at most 49152 bytes of shared memory without "
+                             "cudaFuncSetAttribute, found 49153"),
+            ("launch", "14", "kernel asks: expected at most 60000 bytes of dynamic shared memory, by "
+                             "cudaFuncSetAttribute, found 60001"),
+            ("launch", "15", "kernel fixed: expected at most 49152 bytes of shared arrays of fixed size, found 49156"),
+            ("launch", "16", "kernel calls: expected at most 49152 bytes of shared arrays of fixed size, found 60000")])
+
     def test_an_ordinary_program_with_the_standard_library_is_not_refused(self):
         report, code = cuda_check.check(self.source(ORDINARY))
         self.assertEqual((report.findings, code), ([], 0))

@@ -21,7 +21,7 @@ import cuda_check  # noqa: E402
 
 # pattern -> what stands in its place. Each match in a kernel is a mutant.
 CHANGES = [
-    (r"__syncthreads\(\);", ";"), (r"__syncwarp\([^)]*\);", ";"), (r"__threadfence\(\);", ";"),
+    (r"__syncthreads\(\);", ";"), (r"__syncwarp\([^)]*\);", ";"), (r"__threadfence(_block)?\(\);", ";"),
     (r"__pipeline_wait_prior\(1\)", "__pipeline_wait_prior(2)"),
     (r" < ", " <= "), (r" <= ", " < "), (r" >= ", " > "), (r" > ", " >= "), (r" == ", " != "),
     (r"(?<=\w)\[((?:[^\[\]]|\[[^\[\]]*\])+)\]", r"[\1 + 1]"),
