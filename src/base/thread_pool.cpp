@@ -88,6 +88,14 @@ void ThreadPool::barrier() {
   barriers_.notify_all();
 }
 
+void ThreadPool::wait_for(const Count& count, std::uint32_t value) {
+  while (true) {
+    const std::uint32_t found = count.load(std::memory_order_acquire);
+    if (found == value) return;
+    wait_while(count, found);
+  }
+}
+
 bool ThreadPool::soon_changes(const Count& count, std::uint32_t value) const {
   for (int look = 0; may_spin_ && look < kLooks; ++look) {
     if (count.load(std::memory_order_acquire) != value) return true;

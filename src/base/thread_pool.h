@@ -46,13 +46,20 @@ class ThreadPool {
   // the others wrote before.
   void barrier();
 
+  using Count = std::atomic<std::uint32_t>;
+  // Within `run`: returns when the count has that value, which another thread gives it by `set`.
+  void wait_for(const Count& count, std::uint32_t value);
+  static void set(Count& count, std::uint32_t value) {
+    count.store(value, std::memory_order_release);
+    count.notify_all();
+  }
+
   // How often a thread waited so long that it went to sleep: the others had much more to do, or no
   // processor to run on.
   std::uint32_t sleeps() const { return sleeps_; }
 
  private:
   using Call = void (*)(void* context, std::size_t thread);
-  using Count = std::atomic<std::uint32_t>;
   void start(Call call, void* context);
   void finish();
   void worker(std::size_t thread);

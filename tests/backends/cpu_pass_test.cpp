@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
 #include <random>
 
@@ -289,6 +290,86 @@ TEST_P(CpuRandom, RefusesATextForWhichNoMemoryIsLeft) {
   model_->pass(second, workspace, none.top_rows(0));
   EXPECT_EQ(other.length(), 3u);
 }
+
+// A text of several segments, whose attention the threads share where a pass has one token.
+class LongText : public testing::TestWithParam<std::tuple<const char*, std::size_t>> {
+ protected:
+  void expect_same_bits(const fs::path& path) {
+    const Packed model(path);
+    const Kernels& kernels = kernels_of(std::get<0>(GetParam()));
+    const std::size_t n = 1300;
+    std::mt19937 engine(14);
+    std::vector<TokenId> ids;
+    while (ids.size() < n) {
+      ids.push_back(static_cast<TokenId>(engine() % model.plan.vocab_size));
+    }
+    for (const WeightLayout kind : kCacheKinds) {
+      const Matrix<float> whole = logits_of(model, kernels, ids, {n}, 1, kind);
+      for (const std::size_t n_threads : {1, 2, 5}) {
+        // On both sides of a segment's end, and far behind it.
+        std::vector<std::size_t> passes{509, 1, 1, 1, 1, 1, 1, 1, 500, 3, 1, 1};
+        const auto read = std::accumulate(passes.begin(), passes.end(), std::size_t{0});
+        passes.insert(passes.end(), n - read, 1);
+        EXPECT_TRUE(same_bits(whole, logits_of(model, kernels, ids, passes, n_threads, kind)))
+            << n_threads << " threads, kind " << static_cast<int>(kind);
+      }
+    }
+  }
+};
+
+TEST_P(LongText, HasTheSameBitsForAnyPassesAndThreads) {
+  TemporaryFolder folder;
+  write_random_model(folder.path(), {.vocab_size = 1003,
+                                     .dim = 192,
+                                     .n_heads = 6,
+                                     .n_kv_heads = 3,
+                                     .window = std::get<1>(GetParam())});
+  expect_same_bits(folder.path());
+}
+
+TEST_P(LongText, IsReadAsTheTextbookReadsIt) {
+  TemporaryFolder folder;
+  write_random_model(folder.path(), {.window = std::get<1>(GetParam())});
+  Engine textbook = textbook_engine(folder.path());
+  std::vector<TokenId> ids;
+  for (TokenId i = 0; i < 1300; ++i) ids.push_back(i * i % 515);
+  const auto sequence = textbook.make_sequence(ids.size());
+  Matrix<float> expected(ids.size(), 515);
+  for (std::size_t first = 0; first < ids.size(); first += 50) {
+    const Input input{sequence.get(), std::span(ids).subspan(first, 50), 50};
+    textbook.forward({&input, 1}, expected.view().row_range(first, 50));
+  }
+  const Packed model(folder.path());
+  const Kernels& kernels = kernels_of(std::get<0>(GetParam()));
+  const Matrix<float> found = logits_of(model, kernels, ids, {1290, 9, 1}, 3);
+  float largest = 0.0f, off = 0.0f;
+  for (std::size_t i = 0; i < found.rows() * found.cols(); ++i) {
+    largest = std::max(largest, std::abs(expected.data()[i]));
+    off = std::max(off, std::abs(found.data()[i] - expected.data()[i]));
+  }
+  EXPECT_LT(off, largest * 1e-5f);
+}
+
+INSTANTIATE_TEST_SUITE_P(Isa, LongText,
+                         testing::Combine(testing::ValuesIn(isa_names()),
+                                          testing::Values(std::size_t{0}, std::size_t{700})),
+                         [](const auto& parameter) {
+                           const bool has_window = std::get<1>(parameter.param) != 0;
+                           return std::get<0>(parameter.param) +
+                                  std::string(has_window ? "_window" : "");
+                         });
+
+// With sinks, and with windows in some of the layers.
+class LongTextOfGptOss : public LongText {};
+TEST_P(LongTextOfGptOss, HasTheSameBitsForAnyPassesAndThreads) {
+  expect_same_bits(TEST_DATA "/models/gpt-oss-2-of-5");
+}
+INSTANTIATE_TEST_SUITE_P(Isa, LongTextOfGptOss,
+                         testing::Combine(testing::ValuesIn(isa_names()),
+                                          testing::Values(std::size_t{0})),
+                         [](const auto& parameter) {
+                           return std::string(std::get<0>(parameter.param));
+                         });
 
 std::string kind_name(Kind kind) {
   if (kind == Kind::Plain) return "";

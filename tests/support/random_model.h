@@ -11,8 +11,8 @@
 
 namespace stagecraft {
 
-// A Llama (a Mixtral, with experts; an LFM2, with convolutions) of arbitrary sizes with random
-// weights, for what the tiny models of tests/data are too small for.
+// A Llama (a Mixtral, with experts; an LFM2, with convolutions; a Mistral, with a window) of
+// arbitrary sizes with random weights, for what the tiny models of tests/data are too small for.
 struct RandomModelSizes {
   std::size_t vocab_size = 515;
   std::size_t dim = 128;
@@ -22,6 +22,7 @@ struct RandomModelSizes {
   std::size_t n_kv_heads = 2;
   std::size_t n_experts = 0, n_chosen = 2;  // experts of ffn_dim each; 0: none
   bool convolves = false;  // every other layer, the first one included, instead of attention
+  std::size_t window = 0;  // how far back a token looks; 0: to the beginning
   float gain = 0.125f;     // weights are uniform between -gain and gain
 };
 
@@ -94,7 +95,11 @@ inline void write_random_model(const std::filesystem::path& folder,
     more = fmt::format(R"(, "num_local_experts": {}, "num_experts_per_tok": {})", sizes.n_experts,
                        sizes.n_chosen);
   }
-  const char* const type = sizes.convolves ? "lfm2" : sizes.n_experts == 0 ? "llama" : "mixtral";
+  if (sizes.window != 0) more += fmt::format(R"(, "sliding_window": {})", sizes.window);
+  const char* const type = sizes.convolves        ? "lfm2"
+                           : sizes.n_experts != 0 ? "mixtral"
+                           : sizes.window != 0    ? "mistral"
+                                                  : "llama";
   write_file(folder / "config.json",
              fmt::format(R"({{"model_type": "{}", "vocab_size": {}, "hidden_size": {},
                          "intermediate_size": {}, "num_hidden_layers": {},

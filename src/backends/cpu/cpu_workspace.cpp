@@ -81,13 +81,15 @@ CpuWorkspace::CpuWorkspace(const Plan& plan, const FusedPlan& fused, const Kerne
     rotations.push_back({Matrix<float>(rows, half), Matrix<float>(rows, half)});
   }
   std::size_t queries = table.rows_per_share;
-  std::size_t head_dim = 0;
+  std::size_t head_dim = 0, n_heads = 0, n_kv_heads = 0;
   for (const FusedStep& step : fused.steps) {
     const auto* attention = std::get_if<FusedAttention>(&step);
     if (attention == nullptr) continue;
     const CacheShape& cache = plan.cache(attention->step.cache);
     queries = std::max(queries, attention->step.n_heads / cache.n_kv_heads);
     head_dim = std::max(head_dim, cache.head_dim);
+    n_heads = std::max(n_heads, attention->step.n_heads);
+    n_kv_heads = std::max(n_kv_heads, cache.n_kv_heads);
   }
   const ExpertSizes experts = expert_sizes(plan, fused);
   const std::size_t width = prepared_width(plan, fused);
@@ -95,6 +97,8 @@ CpuWorkspace::CpuWorkspace(const Plan& plan, const FusedPlan& fused, const Kerne
   const std::size_t few = std::min(rows * std::max(experts.slots, std::size_t{1}), kFewRows);
   const std::size_t padded = round_up(head_dim, kPanelOutputs);
   hidden = Matrix<float>(rows, experts.hidden);
+  joined = AttentionSums(kFewRows * n_heads, padded);
+  turns = std::vector<ThreadPool::Count>(kFewRows * n_kv_heads);
   if (n_threads > 1) prepared = PreparedRows(rows, row_numbers);
   for (Scratch& one : scratch) {
     const bool first = &one == &scratch.front();  // may have to do small passes alone
@@ -105,9 +109,8 @@ CpuWorkspace::CpuWorkspace(const Plan& plan, const FusedPlan& fused, const Kerne
     one.tile = Matrix<float>(2 * kTileRows, kPanelOutputs);
     one.queries = PreparedRows(queries, padded);
     one.scores = PreparedRows(queries, kScores);
-    one.weighted = Matrix<float>(queries, padded);
-    one.largest.resize(queries);
-    one.total.resize(queries);
+    one.segment = AttentionSums(queries, padded);
+    one.whole = AttentionSums(queries, padded);
   }
 }
 

@@ -27,6 +27,17 @@ struct PreparedRows {
   Matrix<BlockSums> sums;  // of the same blocks
 };
 
+// What softmax knows of some positions, per query: its largest score, and the sums of e^(score -
+// largest) and of the values times that.
+struct AttentionSums {
+  AttentionSums() = default;
+  AttentionSums(std::size_t queries, std::size_t width)
+      : largest(queries), total(queries), weighted(queries, width) {}
+
+  std::vector<float> largest, total;
+  Matrix<float> weighted;  // [queries, head_dim, rounded up to 32]
+};
+
 // Which rows go to which experts. A row has one slot per expert that it goes to; the slots of an
 // expert follow each other, so that its weights are read once for all of its rows.
 struct Slots {
@@ -54,16 +65,18 @@ struct CpuWorkspace {
 
   static constexpr std::size_t kScores = 256;  // per query: positions of one step of softmax
   struct Scratch {                             // a thread's own
-    PreparedRows prepared;   // of a short pass: each thread prepares all rows for itself
-    Slots slots;             // of the experts that are computed now
-    Matrix<float> tile;      // [2 * 12, 32]: the output of kernels
-    PreparedRows queries;    // [tile rows, head_dim, rounded up to 32]: zeros behind it
-    PreparedRows scores;     // [tile rows, kScores]
-    Matrix<float> weighted;  // [tile rows, head_dim, rounded up to 32], and the same again
-    std::vector<float> largest, total;  // [tile rows]
+    PreparedRows prepared;         // of a short pass: each thread prepares all rows for itself
+    Slots slots;                   // of the experts that are computed now
+    Matrix<float> tile;            // [2 * 12, 32]: the output of kernels
+    PreparedRows queries;          // [tile rows, head_dim, rounded up to 32]: zeros behind it
+    PreparedRows scores;           // [tile rows, kScores]
+    AttentionSums segment, whole;  // [tile rows], of a part of the text and of all of it
   };
   std::vector<Scratch> scratch;
   std::vector<std::atomic<std::size_t>> next_task;  // of each attention of the plan
+  // Of a pass over few texts, whose segments the threads share.
+  AttentionSums joined;                  // [kFewRows * heads]
+  std::vector<ThreadPool::Count> turns;  // [kFewRows * key heads]: segments that are in `joined`
   std::size_t alone = 0;  // short passes that one thread is still to do, see cpu_pass.cpp
 
   ThreadPool threads;

@@ -1,9 +1,13 @@
 #include "backends/cpu/kv_pages.h"
 
+#include <new>
+
 namespace stagecraft {
 
 KvPages::KvPages(std::size_t n_pages, std::size_t page_bytes)
-    : memory_(n_pages, page_bytes), n_holders_(n_pages) {
+    : page_bytes_(page_bytes), n_holders_(n_pages) {
+  if (page_bytes != 0 && n_pages > SIZE_MAX / page_bytes) throw std::bad_alloc();
+  memory_ = LargeMemory(n_pages * page_bytes);
   free_.reserve(n_pages);  // giving a page back never allocates
   for (std::size_t i = n_pages; i-- > 0;) free_.push_back(i);
 }

@@ -1,11 +1,12 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <utility>
 #include <vector>
 
-#include "tensor/matrix.h"
+#include "base/large_memory.h"
 
 namespace stagecraft {
 
@@ -19,13 +20,14 @@ class KvPages : public std::enable_shared_from_this<KvPages> {
   // Throws std::bad_alloc.
   KvPages(std::size_t n_pages, std::size_t page_bytes);
 
-  std::size_t page_bytes() const { return memory_.cols(); }
+  std::size_t page_bytes() const { return page_bytes_; }
   std::size_t n_free() const { return free_.size(); }
   // An empty one if none is left. What it holds is what its last holder left, or zeros.
   Page take();
 
  private:
-  Matrix<std::byte> memory_;              // [n_pages, page_bytes]
+  LargeMemory memory_;  // [n_pages, page_bytes]
+  std::size_t page_bytes_;
   std::vector<std::size_t> free_;         // the next one last
   std::vector<std::uint32_t> n_holders_;  // per page
 };

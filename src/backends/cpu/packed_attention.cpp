@@ -1,6 +1,7 @@
 #include "backends/cpu/packed_attention.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace stagecraft {
@@ -8,15 +9,8 @@ namespace {
 
 constexpr std::size_t kChunk = PackedKvCache::kChunk;
 constexpr std::size_t kBlock = CpuWorkspace::kScores;  // positions of one step of softmax
+constexpr std::size_t kSegment = 2 * kBlock;  // positions that one thread attends to at a time
 constexpr float kMasked = -std::numeric_limits<float>::infinity();
-
-// Chunks lie too far apart for the hardware prefetcher to find the next; inside a long chunk it
-// needs no help.
-void fetch(const PanelMatrix& m) {
-  constexpr std::size_t kLong = 8192;
-  const std::size_t bytes = m.panel_count() * m.stride;
-  if (bytes <= kLong) fetch_ahead(m.panels, bytes);
-}
 
 }  // namespace
 
@@ -93,11 +87,11 @@ void PackedAttention::store_key(const Layer& layer, std::size_t row, std::size_t
   place.cache->put(k_, layer.step.step.cache, kv_head, place.position, key, value);
 }
 
-// Attention by tasks: some neighbouring rows of one sequence, one key and value head, all of the
-// query heads that share it. A free thread takes the next task.
+// A free thread takes the next task.
 void PackedAttention::attend(const Layer& layer, bool stores, bool only_scored) {
   const std::size_t n_kv_heads = layer.shape.n_kv_heads;
   const std::size_t step = std::max<std::size_t>(1, k_.rows_per_share / layer.group);
+  const bool by_segments = single_ && rows_ <= kFewRows;
   auto& next_task = w_.next_task[layer.step.index];
   std::size_t task = next_task++;
   std::size_t first_task = 0;
@@ -106,73 +100,150 @@ void PackedAttention::attend(const Layer& layer, bool stores, bool only_scored) 
     const std::size_t skipped = only_scored ? one.unscored() : 0;
     const std::size_t rows = one.tokens.size() - skipped;
     const std::size_t tiles = (rows + step - 1) / step;
-    const std::size_t tasks = tiles * n_kv_heads;
-    for (; task < first_task + tasks; task = next_task++) {
-      // Late rows see more: they go first, so that no thread is left with a long one at the end.
-      const std::size_t tile = tiles - 1 - (task - first_task) / n_kv_heads;
-      const std::size_t kv_head = (task - first_task) % n_kv_heads;
+    const auto task_of = [&](std::size_t tile, std::size_t kv_head) {
       const std::size_t row = skipped + tile * step;
       const std::size_t n = std::min(step, one.tokens.size() - row);
-      if (stores) store_key(layer, first_row, kv_head);
-      attend_rows(layer, *one.cache, one.cache->length() + row, first_row + row, n, kv_head);
+      return Task{*one.cache, one.cache->length() + row, first_row + row, n, kv_head};
+    };
+    const Range parts = by_segments && rows > 0 ? segments(layer, task_of(0, 0)) : Range{0, 1};
+    const std::size_t tasks = tiles * n_kv_heads * parts.size();
+    for (; task < first_task + tasks; task = next_task++) {
+      const std::size_t index = (task - first_task) / n_kv_heads;
+      const std::size_t kv_head = (task - first_task) % n_kv_heads;
+      if (by_segments) {
+        const std::size_t segment = parts.begin + index;
+        if (stores && segment + 1 == parts.end) store_key(layer, first_row, kv_head);
+        attend_segment(layer, task_of(0, kv_head), parts, segment);
+      } else {
+        if (stores) store_key(layer, first_row, kv_head);
+        // Late rows see more: they go first, so that no thread is left with a long one at the end.
+        attend_rows(layer, task_of(tiles - 1 - index, kv_head));
+      }
     }
     first_task += tasks;
     first_row += one.tokens.size();
   }
 }
 
-// n rows from `row` on, at positions from `position` on; queries in the order of rows, then heads.
-void PackedAttention::attend_rows(const Layer& layer, PackedKvCache& cache, std::size_t position,
-                                  std::size_t row, std::size_t n, std::size_t kv_head) {
-  const AttentionStep& step = layer.step.step;
+void PackedAttention::attend_rows(const Layer& layer, const Task& task) {
+  const Sums part(scratch_.segment, 0), whole(scratch_.whole, 0);
+  prepare_queries(layer, task);
+  begin(layer, task, whole);
+  const Range all = segments(layer, task);
+  for (std::size_t segment = all.begin; segment < all.end; ++segment) {
+    look_at(layer, task, segment, part);
+    join(layer, task, part, whole);
+  }
+  write_result(layer, task, whole);
+}
+
+void PackedAttention::attend_segment(const Layer& layer, const Task& task, Range segments,
+                                     std::size_t segment) {
+  const Sums part(scratch_.segment, 0);
+  prepare_queries(layer, task);
+  look_at(layer, task, segment, part);
+
+  const Sums whole(w_.joined, (task.row * layer.shape.n_kv_heads + task.kv_head) * layer.group);
+  ThreadPool::Count& turn = w_.turns[task.row * layer.shape.n_kv_heads + task.kv_head];
+  w_.threads.wait_for(turn, static_cast<std::uint32_t>(segment - segments.begin));
+  if (segment == segments.begin) begin(layer, task, whole);
+  join(layer, task, part, whole);
+  const bool is_last = segment + 1 == segments.end;
+  if (is_last) write_result(layer, task, whole);
+  ThreadPool::set(turn, is_last ? 0 : static_cast<std::uint32_t>(segment + 1 - segments.begin));
+}
+
+Range PackedAttention::segments(const Layer& layer, const Task& task) const {
+  const std::size_t window = layer.step.step.window;
+  const std::size_t position = task.position;
+  const std::size_t first_seen = window != 0 && position + 1 > window ? position + 1 - window : 0;
+  const std::size_t end = task.cache.placement.seen(position + task.n - 1);
+  return {first_seen / kSegment, (end + kSegment - 1) / kSegment};
+}
+
+void PackedAttention::prepare_queries(const Layer& layer, const Task& task) {
   const std::size_t head_dim = layer.shape.head_dim;
   const std::size_t width = layer.padded;
-  const std::size_t n_queries = n * layer.group;
-  float* const out = scratch_.weighted.data();
-  const float* const sinks = weights_.vector(step.sinks);
-  const ActivationType type = slice_.activation_type(cache.keys(step.cache, kv_head, 0));
-  const MatrixView<float> queries(scratch_.queries.f32.data(), n_queries, width);
-  const std::size_t first_head = kv_head * layer.group;
-  // each(query, its row, its head), for all queries
-  const auto for_queries = [&](auto each) {
-    for (std::size_t r = 0; r < n; ++r) {
-      for (std::size_t h = 0; h < layer.group; ++h) each(r * layer.group + h, r, first_head + h);
-    }
-  };
+  const ActivationType type =
+      slice_.activation_type(task.cache.keys(layer.step.step.cache, task.kv_head, 0));
+  const std::size_t first_head = task.kv_head * layer.group;
   // All of them at once: one after the other, each would be waited for.
-  for (std::size_t r = 0; r < n; ++r) {
-    fetch_ahead(&layer.q.x(row + r, first_head * head_dim), layer.group * head_dim * sizeof(float));
+  for (std::size_t r = 0; r < task.n; ++r) {
+    fetch_ahead(&layer.q.x(task.row + r, first_head * head_dim),
+                layer.group * head_dim * sizeof(float));
   }
-  for_queries([&](std::size_t i, std::size_t r, std::size_t head) {
+  const MatrixView<float> queries(scratch_.queries.f32.data(), task.n * layer.group, width);
+  for_queries(layer, task, [&](std::size_t i, std::size_t r, std::size_t head) {
     float* query = queries.row(i).data();
-    rotate(layer.q, row + r, head, head_dim, query);
+    rotate(layer.q, task.row + r, head, head_dim, query);
     std::fill(query + head_dim, query + width, 0.0f);
     slice_.round_row(query, type, i, width, scratch_.queries);
-    // Softmax begins with the sink as its first score.
-    scratch_.largest[i] = sinks == nullptr ? kMasked : sinks[head];
-    scratch_.total[i] = sinks == nullptr ? 0.0f : 1.0f;
-    std::fill_n(out + i * width, width, 0.0f);
   });
+}
+
+// Softmax begins with the sink as its first score.
+void PackedAttention::begin(const Layer& layer, const Task& task, const Sums& sums) const {
+  const float* const sinks = weights_.vector(layer.step.step.sinks);
+  for_queries(layer, task, [&](std::size_t i, std::size_t, std::size_t head) {
+    sums.largest[i] = sinks == nullptr ? kMasked : sinks[head];
+    sums.total[i] = sinks == nullptr ? 0.0f : 1.0f;
+    std::fill_n(sums.weighted + i * layer.padded, layer.padded, 0.0f);
+  });
+}
+
+// The sums of one segment.
+void PackedAttention::look_at(const Layer& layer, const Task& task, std::size_t segment,
+                              const Sums& sums) {
+  const AttentionStep& step = layer.step.step;
+  const std::size_t width = layer.padded;
+  const std::size_t n_queries = task.n * layer.group;
+  std::fill_n(sums.largest, n_queries, kMasked);
+  std::fill_n(sums.total, n_queries, 0.0f);
+  std::fill_n(sums.weighted, n_queries * width, 0.0f);
+  const MatrixView<const float> queries(scratch_.queries.f32.data(), n_queries, width);
   const std::size_t window = step.window;
-  const Placement& placement = cache.placement;
-  const std::size_t end = placement.seen(position + n - 1);  // of what the last of them sees
-  const std::size_t first_seen = window != 0 && position + 1 > window ? position + 1 - window : 0;
-  const CachedHead cached{cache, step.cache, kv_head};
-  for (std::size_t begin = first_seen / kBlock * kBlock; begin < end; begin += kBlock) {
+  const Placement& placement = task.cache.placement;
+  const std::size_t end =
+      std::min(placement.seen(task.position + task.n - 1), (segment + 1) * kSegment);
+  const std::size_t first_seen =
+      window != 0 && task.position + 1 > window ? task.position + 1 - window : 0;
+  const CachedHead cached{task.cache, step.cache, task.kv_head};
+  for (std::size_t begin = std::max(first_seen / kBlock * kBlock, segment * kSegment); begin < end;
+       begin += kBlock) {
     const Block block{begin, std::min(begin + kBlock, end), std::max(begin, first_seen) / kChunk};
     score(cached, block, {&scratch_.queries, queries}, n_queries);
-    for_queries([&](std::size_t i, std::size_t r, std::size_t head) {
-      const std::size_t last = placement.seen(position + r);
+    for_queries(layer, task, [&](std::size_t i, std::size_t r, std::size_t head) {
+      const std::size_t last = placement.seen(task.position + r);
       const std::size_t first = window != 0 && last > window ? last - window : 0;
       const float slope = step.slopes.empty() ? 0.0f : step.slopes[head];
-      softmax(layer, i, begin, first, last, slope, out + i * width);
+      softmax(layer, i, begin, first, last, slope, sums);
     });
-    weigh(cached, block, block.end < end, n_queries, out, width);
+    weigh(cached, block, block.end < end, n_queries, sums.weighted, width);
   }
-  for_queries([&](std::size_t i, std::size_t r, std::size_t head) {
-    float* to = &layer.out(row + r, head * head_dim);
-    const float share = 1.0f / scratch_.total[i];
-    for (std::size_t d = 0; d < head_dim; ++d) to[d] = out[i * width + d] * share;
+}
+
+// whole += part
+void PackedAttention::join(const Layer& layer, const Task& task, const Sums& part,
+                           const Sums& whole) const {
+  for (std::size_t i = 0; i < task.n * layer.group; ++i) {
+    if (part.largest[i] == kMasked) continue;  // this query sees nothing of the segment
+    const float largest = std::max(whole.largest[i], part.largest[i]);
+    const float of_whole = std::exp(whole.largest[i] - largest);
+    const float of_part = std::exp(part.largest[i] - largest);
+    whole.largest[i] = largest;
+    whole.total[i] = whole.total[i] * of_whole + part.total[i] * of_part;
+    float* const sums = whole.weighted + i * layer.padded;
+    const float* const more = part.weighted + i * layer.padded;
+    for (std::size_t d = 0; d < layer.padded; ++d) sums[d] = sums[d] * of_whole + more[d] * of_part;
+  }
+}
+
+void PackedAttention::write_result(const Layer& layer, const Task& task, const Sums& sums) const {
+  const std::size_t head_dim = layer.shape.head_dim;
+  for_queries(layer, task, [&](std::size_t i, std::size_t r, std::size_t head) {
+    float* to = &layer.out(task.row + r, head * head_dim);
+    const float share = 1.0f / sums.total[i];
+    for (std::size_t d = 0; d < head_dim; ++d) to[d] = sums.weighted[i * layer.padded + d] * share;
   });
 }
 
@@ -182,7 +253,8 @@ void PackedAttention::score(const CachedHead& head, const Block& block, const Ro
   for (std::size_t chunk = block.first_chunk; chunk * kChunk < block.end; ++chunk) {
     const std::size_t at = chunk * kChunk;
     const bool more = at + kChunk < block.end;
-    fetch(more ? head.keys(chunk + 1) : head.values(block.first_chunk, kChunk));
+    const std::byte* next =
+        more ? head.keys(chunk + 1).panels : head.values(block.first_chunk, kChunk).panels;
     const PanelMatrix keys = head.keys(chunk);
     const std::size_t used = std::min(kChunk, block.end - at);
     const Range panels{0, (used + kPanelOutputs - 1) / kPanelOutputs};
@@ -190,7 +262,8 @@ void PackedAttention::score(const CachedHead& head, const Block& block, const Ro
     for (std::size_t i = 0; i < n_queries; i += most) {
       const std::size_t n = std::min(most, n_queries - i);
       slice_.tiles(keys, panels, queries, i, n,
-                   {&scratch_.scores.f32.view()(i, at - block.begin), kBlock});
+                   {&scratch_.scores.f32.view()(i, at - block.begin), kBlock}, {}, next);
+      next = keys.panels;
     }
   }
 }
@@ -198,7 +271,7 @@ void PackedAttention::score(const CachedHead& head, const Block& block, const Ro
 // Turns the scores of query i into probabilities, as far as they are known; [first, last) it sees.
 // slope: of its head; 0: none.
 void PackedAttention::softmax(const Layer& layer, std::size_t i, std::size_t begin,
-                              std::size_t first, std::size_t last, float slope, float* out) {
+                              std::size_t first, std::size_t last, float slope, const Sums& sums) {
   float* scores = &scratch_.scores.f32.view()(i, 0);
   if (first >= begin + kBlock || last <= begin) {
     std::fill_n(scores, kBlock, 0.0f);
@@ -219,9 +292,9 @@ void PackedAttention::softmax(const Layer& layer, std::size_t i, std::size_t beg
   std::fill(scores, scores + from, kMasked);
   const std::size_t n = round_up(to, kPanelOutputs);
   std::fill(scores + to, scores + n, kMasked);
-  const float factor = k_.softmax_block(scores, n, scale, &scratch_.largest[i], &scratch_.total[i]);
+  const float factor = k_.softmax_block(scores, n, scale, &sums.largest[i], &sums.total[i]);
   std::fill(scores + n, scores + kBlock, 0.0f);
-  k_.scale(factor, layer.padded, out);
+  k_.scale(factor, layer.padded, sums.weighted + i * layer.padded);
 }
 
 // out[i] += the sum of scores[i][j] * value of position block.begin + j. more: a block follows.
@@ -229,10 +302,11 @@ void PackedAttention::weigh(const CachedHead& head, const Block& block, bool mor
                             std::size_t n_queries, float* out, std::size_t width) {
   for (std::size_t chunk = block.first_chunk; chunk * kChunk < block.end; ++chunk) {
     const std::size_t at = chunk * kChunk;
+    const std::byte* next = nullptr;
     if (at + kChunk < block.end) {
-      fetch(head.values(chunk + 1, kChunk));
+      next = head.values(chunk + 1, kChunk).panels;
     } else if (more) {
-      fetch(head.keys(chunk + 1));
+      next = head.keys(chunk + 1).panels;
     }
     const PanelMatrix values = head.values(chunk, std::min(kChunk, block.end - at));
     const float* const first = &scratch_.scores.f32.view()(0, at - block.begin);
@@ -245,7 +319,7 @@ void PackedAttention::weigh(const CachedHead& head, const Block& block, bool mor
     const std::size_t most = slice_.max_rows(values);
     for (std::size_t i = 0; i < n_queries; i += most) {
       slice_.tiles(values, panels, x, i, std::min(most, n_queries - i),
-                   {out + i * width, width, true});
+                   {out + i * width, width, true}, {}, next);
     }
   }
 }

@@ -30,6 +30,10 @@ inline std::size_t count_tokens(std::span<const SequenceTokens> batch) {
 // One thread's work in the attention of a pass: from q, k and v, which all threads have written, to
 // the attention's result. Keys and values lie in panels (see PackedKvCache), so scores and weighted
 // sums are products like any other; softmax proceeds block by block (Milakov and Gimelshein 2018).
+//
+// A text is a row of segments, each of which is attended to alone; then their sums are joined, one
+// after the other. So the threads can share one token's look at a long text ("flash decoding"), and
+// the result has the same bits however many they are.
 class PackedAttention {
  public:
   PackedAttention(std::span<const SequenceTokens> batch, const PackedWeights& weights,
@@ -72,8 +76,44 @@ class PackedAttention {
   void store_key(const Layer& layer, std::size_t row, std::size_t kv_head);
   // stores: each task stores its key first.
   void attend(const Layer& layer, bool stores, bool only_scored);
-  void attend_rows(const Layer& layer, PackedKvCache& cache, std::size_t position, std::size_t row,
-                   std::size_t n, std::size_t kv_head);
+  // Neighbouring rows of one sequence, one key and value head, and all query heads that share it:
+  // queries in the order of rows, then heads.
+  struct Task {
+    const PackedKvCache& cache;
+    std::size_t position;  // of the first row
+    std::size_t row, n;    // in the pass
+    std::size_t kv_head;
+  };
+  void attend_rows(const Layer& layer, const Task& task);
+  // Only a segment; the thread that is the last to join its sums writes the result.
+  void attend_segment(const Layer& layer, const Task& task, Range segments, std::size_t segment);
+
+  // each(query, its row, its head), for all queries of a task
+  template <class Each>
+  static void for_queries(const Layer& layer, const Task& task, Each each) {
+    for (std::size_t r = 0; r < task.n; ++r) {
+      for (std::size_t h = 0; h < layer.group; ++h) {
+        each(r * layer.group + h, r, task.kv_head * layer.group + h);
+      }
+    }
+  }
+  // Of what a task's rows see.
+  Range segments(const Layer& layer, const Task& task) const;
+  void prepare_queries(const Layer& layer, const Task& task);
+  // Those of AttentionSums from some query on.
+  struct Sums {
+    Sums(AttentionSums& sums, std::size_t first)
+        : largest(&sums.largest[first]),
+          total(&sums.total[first]),
+          weighted(sums.weighted.data() + first * sums.weighted.cols()) {}
+    float *largest, *total;
+    float* weighted;  // [queries, padded]
+  };
+  void begin(const Layer& layer, const Task& task, const Sums& sums) const;
+  void look_at(const Layer& layer, const Task& task, std::size_t segment, const Sums& sums);
+  void join(const Layer& layer, const Task& task, const Sums& part, const Sums& whole) const;
+  void write_result(const Layer& layer, const Task& task, const Sums& sums) const;
+
   // Keys and values of one head in the cache.
   struct CachedHead {
     const PackedKvCache& cache;
@@ -91,7 +131,7 @@ class PackedAttention {
   void score(const CachedHead& head, const Block& block, const Rows& queries,
              std::size_t n_queries);
   void softmax(const Layer& layer, std::size_t i, std::size_t begin, std::size_t first,
-               std::size_t last, float slope, float* out);
+               std::size_t last, float slope, const Sums& sums);
   void weigh(const CachedHead& head, const Block& block, bool more, std::size_t n_queries,
              float* out, std::size_t width);
 

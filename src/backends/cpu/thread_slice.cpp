@@ -95,7 +95,7 @@ void ThreadSlice::multiply_panel(const Rows& x, const Product& product, std::siz
 }
 
 void ThreadSlice::tiles(const PanelMatrix& m, Range panels, const Rows& x, std::size_t first,
-                        std::size_t n, const TileOut& out, Range all) const {
+                        std::size_t n, const TileOut& out, Range all, const std::byte* next) const {
   const std::size_t blocks = m.inputs / kQuantBlock;
   TileArgs args{.inputs = m.inputs,
                 .row_stride = m.inputs,
@@ -120,7 +120,11 @@ void ThreadSlice::tiles(const PanelMatrix& m, Range panels, const Rows& x, std::
   const Tile kernel = k_.tile[static_cast<std::size_t>(m.layout)];
   for (std::size_t panel = panels.begin; panel < panels.end; ++panel, args.out += kPanelOutputs) {
     args.panel = m.panel(panel);
-    fetch_on_the_way(args, m, panel, first - all.begin, n, all.size());
+    if (next != nullptr) {
+      fetch_next(args, m, next);
+    } else {
+      fetch_on_the_way(args, m, panel, first - all.begin, n, all.size());
+    }
     kernel(args, n);
   }
 }

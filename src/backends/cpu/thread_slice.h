@@ -76,9 +76,10 @@ class ThreadSlice {
 
   // Panels of a matrix times rows [first, first + n), n at most the kernel's most; the outputs of
   // neighbouring panels lie side by side. All rows of a panel together fetch the next panel on
-  // their way; these rows fetch their part of it.
+  // their way; these rows fetch their part of it. next: where the matrix of the same size begins
+  // that they fetch instead.
   void tiles(const PanelMatrix& m, Range panels, const Rows& x, std::size_t first, std::size_t n,
-             const TileOut& out, Range all = {}) const;
+             const TileOut& out, Range all = {}, const std::byte* next = nullptr) const;
   void tile(const PanelMatrix& m, std::size_t panel, const Rows& x, std::size_t first,
             std::size_t n, const TileOut& out, Range all = {}) const {
     tiles(m, {panel, panel + 1}, x, first, n, out, all);

@@ -116,7 +116,7 @@ void tile_of_minima(const TileArgs& t) {
       Ints dot[Rows][Vecs] = {};
       STAGECRAFT_UNROLL
       for (int group = 0; group < 4; ++group) {
-        fetch_straight_on<Rows, kBlockBytes / 4>(at + kBlockBytes / 4 * group);
+        fetch_straight_on<Rows, kBlockBytes / 4>(t, at + kBlockBytes / 4 * group);
         Ints low[Vecs], high[Vecs];
         STAGECRAFT_UNROLL
         for (std::size_t v = 0; v < Vecs; ++v) {
@@ -177,7 +177,7 @@ void tile_q6_k(const TileArgs& t) {
         begin_dots(32, sum_of_half, dot);
         STAGECRAFT_UNROLL
         for (int group = 0; group < 4; ++group) {
-          fetch_straight_on<Rows, kBlockBytes / 8>(at + kBlockBytes / 8 * (4 * half + group));
+          fetch_straight_on<Rows, kBlockBytes / 8>(t, at + kBlockBytes / 8 * (4 * half + group));
           Ints weight[Vecs];
           STAGECRAFT_UNROLL
           for (std::size_t v = 0; v < Vecs; ++v) {
@@ -235,7 +235,7 @@ void tile_iq4_xs(const TileArgs& t) {
       begin_dots(kByteBias, sum_of_block, dot);
       STAGECRAFT_UNROLL
       for (int group = 0; group < 4; ++group) {
-        fetch_straight_on<Rows, kKNibbles / 4>(at + kKNibbles / 4 * group);
+        fetch_straight_on<Rows, kKNibbles / 4>(t, at + kKNibbles / 4 * group);
         Ints low[Vecs], high[Vecs];
         STAGECRAFT_UNROLL
         for (std::size_t v = 0; v < Vecs; ++v) {

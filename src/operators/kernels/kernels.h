@@ -52,6 +52,8 @@ struct TileArgs {
   // Memory that is needed soon: ahead_step bytes of it are prefetched per input.
   const std::byte* ahead = nullptr;
   std::size_t ahead_step = 0;
+  // Or what lies so many bytes behind the panel, as far as the panel reaches; 0: nothing.
+  std::ptrdiff_t to_next = 0;
 };
 using Tile = void (*)(const TileArgs&, std::size_t n_rows);
 

@@ -68,6 +68,13 @@ inline void fetch_on_the_way(TileArgs& args, const PanelMatrix& matrix, std::siz
   args.ahead_step = bytes * n / rows / args.inputs + 1;
 }
 
+// Has a tile fetch on its way a matrix of the same size that is needed next, and begins at `next`.
+inline void fetch_next(TileArgs& args, const PanelMatrix& matrix, const std::byte* next) {
+  args.to_next = next - matrix.panels;
+  args.ahead = args.panel + args.to_next;
+  args.ahead_step = matrix.stride / args.inputs;
+}
+
 // Writes the panel of outputs [first, first + 32) of a stored [outputs, inputs] matrix, in the
 // layout that panel_layout names (or RoundedBF16 for BF16). panel: panel_bytes(...) bytes.
 void pack_panel(const StoredTensor& matrix, std::size_t first, std::span<std::byte> panel);
