@@ -27,6 +27,35 @@ int first_sibling(int processor) {
   return list.empty() ? processor : std::atoi(list.c_str());
 }
 
+// The processors that the calling thread may run on, by their numbers; none where the system does
+// not say.
+using Processors = std::bitset<1024>;
+
+Processors affinity() {
+  Processors processors;
+#if defined(__linux__)
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return {};
+  for (std::size_t i = 0; i < processors.size(); ++i) processors[i] = CPU_ISSET(i, &set);
+#endif
+  return processors;
+}
+
+// Returns whether the system did it.
+bool set_affinity([[maybe_unused]] const Processors& processors) {
+#if defined(__linux__)
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (std::size_t i = 0; i < processors.size(); ++i) {
+    if (processors[i]) CPU_SET(i, &set);
+  }
+  return ::sched_setaffinity(0, sizeof set, &set) == 0;
+#else
+  return false;
+#endif
+}
+
 // Processors' worth of time that the container may use; 0: no limit. cgroup v2's "max 100000" or
 // "150000 100000" (microseconds of every so many), v1's two files.
 double cpu_quota() {
@@ -44,20 +73,15 @@ double cpu_quota() {
 }  // namespace
 
 std::vector<int> allowed_processors() {
-  std::vector<int> first, siblings;
-#if defined(__linux__)
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (::sched_getaffinity(0, sizeof set, &set) != 0) return {};
-  std::vector<int> cores;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &set)) continue;
-    const int core = first_sibling(cpu);
+  std::vector<int> first, siblings, cores;
+  const Processors allowed = affinity();
+  for (int processor = 0; processor < static_cast<int>(allowed.size()); ++processor) {
+    if (!allowed[processor]) continue;
+    const int core = first_sibling(processor);
     const bool known = std::ranges::find(cores, core) != cores.end();
-    (known ? siblings : first).push_back(cpu);
+    (known ? siblings : first).push_back(processor);
     if (!known) cores.push_back(core);
   }
-#endif
   first.insert(first.end(), siblings.begin(), siblings.end());
   return first;
 }
@@ -74,13 +98,20 @@ std::size_t usable_cores() {
   return std::max<std::size_t>(n, 1);
 }
 
-void pin_to([[maybe_unused]] int processor) {
+int current_processor() {
 #if defined(__linux__)
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(processor, &set);
-  ::sched_setaffinity(0, sizeof set, &set);
+  return ::sched_getcpu();
+#else
+  return -1;
 #endif
+}
+
+Pinned::Pinned(int processor) : before_(affinity()) {
+  if (!set_affinity(Processors().set(processor))) before_.reset();
+}
+
+Pinned::~Pinned() {
+  if (before_.any()) set_affinity(before_);
 }
 
 }  // namespace stagecraft

@@ -27,12 +27,14 @@ ThreadPool::ThreadPool(std::size_t n_threads) {
   const std::vector<int> processors = allowed_processors();
   may_spin_ = n_threads <= usable_cores();
   const bool pin = n_threads == processors.size();
+  if (pin) callers_processor_ = processors[0];
   workers_.reserve(n_threads - 1);
   try {
     for (std::size_t thread = 1; thread < n_threads; ++thread) {
       const int processor = pin ? processors[thread] : -1;
       workers_.emplace_back([this, thread, processor] {
-        if (processor >= 0) pin_to(processor);
+        std::optional<Pinned> pinned;
+        if (processor >= 0) pinned.emplace(processor);
         worker(thread);
       });
     }
@@ -55,6 +57,8 @@ void ThreadPool::stop() {
 }
 
 void ThreadPool::start(Call call, void* context) {
+  caller_ = std::this_thread::get_id();
+  step_aside();
   call_ = call;
   context_ = context;
   working_ = static_cast<std::uint32_t>(workers_.size());
@@ -64,6 +68,12 @@ void ThreadPool::start(Call call, void* context) {
 
 void ThreadPool::finish() {
   while (const std::uint32_t left = working_) wait_while(working_, left);
+  stepped_.reset();
+}
+
+void ThreadPool::step_aside() {
+  if (callers_processor_ < 0 || std::this_thread::get_id() != caller_ || stepped_) return;
+  if (current_processor() != callers_processor_) stepped_.emplace(callers_processor_);
 }
 
 void ThreadPool::worker(std::size_t thread) {
@@ -108,6 +118,7 @@ void ThreadPool::wait_while(const Count& count, std::uint32_t value) {
   if (soon_changes(count, value)) return;
   ++sleeps_;
   count.wait(value);
+  step_aside();
 }
 
 }  // namespace stagecraft

@@ -3,9 +3,12 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <thread>
 #include <type_traits>
 #include <vector>
+
+#include "base/processors.h"
 
 namespace stagecraft {
 
@@ -15,7 +18,9 @@ namespace stagecraft {
 // A waiting thread spins for a tenth of a millisecond before it sleeps, because waking a thread
 // takes longer than most pieces of work. It does not spin if there are more threads than
 // processors: that would only slow the others down. If the pool has as many threads as the process
-// has processors, each worker is pinned to one.
+// has processors, each worker is pinned to one, and the caller leaves a worker's processor where
+// the system put it there: two threads that wait for each other would stay on one processor for
+// long.
 class ThreadPool {
  public:
   // n_threads: at least 1, the caller included. Throws Error if the system does not start that
@@ -64,10 +69,14 @@ class ThreadPool {
   void finish();
   void worker(std::size_t thread);
   void stop();
+  void step_aside();
   bool soon_changes(const Count& count, std::uint32_t value) const;
   void wait_while(const Count& count, std::uint32_t value);
 
   std::vector<std::thread> workers_;
+  int callers_processor_ = -1;     // if each thread has one of its own
+  std::optional<Pinned> stepped_;  // until this round ends
+  std::thread::id caller_;
   bool may_spin_ = false;
   Call call_ = nullptr;
   void* context_ = nullptr;

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/processors.h"
 
 namespace stagecraft {
 namespace {
@@ -43,6 +44,21 @@ TEST(ThreadPool, CountsHowOftenAPartSleptUntilTheOthersCame) {
     pool.barrier();
   });
   EXPECT_GE(pool.sleeps(), 1u);
+}
+
+// One thread per processor: the caller begins on each of them, and never works where a worker is
+// pinned.
+TEST(ThreadPool, LeavesTheProcessorOfAWorkerForARound) {
+  const std::vector<int> processors = allowed_processors();
+  if (processors.size() < 2) GTEST_SKIP() << "has one processor, or the system does not say";
+  ThreadPool pool(processors.size());
+  for (std::size_t worker = 1; worker < processors.size(); ++worker) {
+    { const Pinned there(processors[worker]); }  // it stays there, as long as nobody moves it
+    std::vector<int> found(pool.size());
+    pool.run([&](std::size_t thread) { found[thread] = current_processor(); });
+    EXPECT_EQ(std::set(found.begin(), found.end()).size(), pool.size());
+    EXPECT_EQ(allowed_processors(), processors);
+  }
 }
 
 TEST(ThreadPool, RefusesToHaveNoThreads) { EXPECT_THROW(ThreadPool(0), Error); }

@@ -9,30 +9,34 @@
 namespace stagecraft::STAGECRAFT_ISA {
 namespace {
 
-// dot[r][v] += weight[v] times the four bytes of row r from `input` on. kWholeBytes: the weights
-// are bytes + 128, as dot_q8 wants them.
+// Weights of a block, for kLanes outputs from one on: those of four inputs, and of another four.
+struct TwoFours {
+  Ints first, second;
+};
+
+// dot[r][v] += two[v] times the four bytes of row r from `input` on, and the four from `other` on.
+// kWholeBytes: the weights are bytes + 128, as dot_q8 wants them.
 template <bool kWholeBytes = false, int Rows, std::size_t Vecs>
-STAGECRAFT_INLINE void add_four(const TileArgs& t, std::size_t input, const Ints (&weight)[Vecs],
-                                Ints (&dot)[Rows][Vecs]) {
+STAGECRAFT_INLINE void add_fours(const TileArgs& t, std::size_t input, std::size_t other,
+                                 const TwoFours (&two)[Vecs], Ints (&dot)[Rows][Vecs]) {
   fetch<Rows>(t, input);
+  fetch<Rows>(t, other);
   STAGECRAFT_UNROLL
   for (int r = 0; r < Rows; ++r) {
     const auto* row = static_cast<const std::int8_t*>(t.rows) + r * t.row_stride;
     const Ints x = broadcast(load_as<std::int32_t>(row + input));
+    const Ints y = broadcast(load_as<std::int32_t>(row + other));
     STAGECRAFT_UNROLL
     for (std::size_t v = 0; v < Vecs; ++v) {
-      dot[r][v] =
-          kWholeBytes ? dot_q8(dot[r][v], weight[v], x) : dot_small(dot[r][v], weight[v], x);
+      const auto [w, next_w] = two[v];
+      dot[r][v] = kWholeBytes ? dot_q8(dot_q8(dot[r][v], w, x), next_w, y)
+                              : dot_two_small(dot[r][v], w, x, next_w, y);
     }
   }
 }
 
 // Weights of a block at `at`, for kLanes outputs from `output` on: those of inputs 4 * group to
 // 4 * group + 3, and of the four that lie 16 later.
-struct TwoFours {
-  Ints low, high;
-};
-
 STAGECRAFT_INLINE TwoFours nibbles(const std::byte* at, int group, std::size_t output) {
   const Ints both = load_ints(at + 4 * (kPanelOutputs * group + output));
   return {both & 0x0f0f0f0f, (both >> 4) & 0x0f0f0f0f};
@@ -117,17 +121,14 @@ void tile_of_minima(const TileArgs& t) {
       STAGECRAFT_UNROLL
       for (int group = 0; group < 4; ++group) {
         fetch_straight_on<Rows, kBlockBytes / 4>(t, at + kBlockBytes / 4 * group);
-        Ints low[Vecs], high[Vecs];
+        TwoFours two[Vecs];
         STAGECRAFT_UNROLL
         for (std::size_t v = 0; v < Vecs; ++v) {
           const std::size_t output = lane + kLanes * v;
-          const TwoFours two =
-              kFifthBit ? five_bits(at, group, output) : nibbles(at, group, output);
-          low[v] = two.low;
-          high[v] = two.high;
+          two[v] = kFifthBit ? five_bits(at, group, output) : nibbles(at, group, output);
         }
-        add_four(t, b * kQuantBlock + 4 * group, low, dot);
-        add_four(t, b * kQuantBlock + 16 + 4 * group, high, dot);
+        const std::size_t input = b * kQuantBlock + 4 * group;
+        add_fours(t, input, input + 16, two, dot);
       }
       at += kBlockBytes;
       STAGECRAFT_UNROLL
@@ -176,14 +177,16 @@ void tile_q6_k(const TileArgs& t) {
         };
         begin_dots(32, sum_of_half, dot);
         STAGECRAFT_UNROLL
-        for (int group = 0; group < 4; ++group) {
-          fetch_straight_on<Rows, kBlockBytes / 8>(t, at + kBlockBytes / 8 * (4 * half + group));
-          Ints weight[Vecs];
+        for (int group = 0; group < 4; group += 2) {
+          fetch_straight_on<Rows, kBlockBytes / 4>(t, at + kBlockBytes / 8 * (4 * half + group));
+          TwoFours two[Vecs];
           STAGECRAFT_UNROLL
           for (std::size_t v = 0; v < Vecs; ++v) {
-            weight[v] = six_bits(at, half, group, lane + kLanes * v);
+            const std::size_t output = lane + kLanes * v;
+            two[v] = {six_bits(at, half, group, output), six_bits(at, half, group + 1, output)};
           }
-          add_four(t, b * kQuantBlock + 16 * half + 4 * group, weight, dot);
+          const std::size_t input = b * kQuantBlock + 16 * half + 4 * group;
+          add_fours(t, input, input + 4, two, dot);
         }
         STAGECRAFT_UNROLL
         for (std::size_t v = 0; v < Vecs; ++v) {
@@ -236,15 +239,11 @@ void tile_iq4_xs(const TileArgs& t) {
       STAGECRAFT_UNROLL
       for (int group = 0; group < 4; ++group) {
         fetch_straight_on<Rows, kKNibbles / 4>(t, at + kKNibbles / 4 * group);
-        Ints low[Vecs], high[Vecs];
+        TwoFours two[Vecs];
         STAGECRAFT_UNROLL
-        for (std::size_t v = 0; v < Vecs; ++v) {
-          const TwoFours two = nonlinear(at, group, lane + kLanes * v);
-          low[v] = two.low;
-          high[v] = two.high;
-        }
-        add_four<true>(t, b * kQuantBlock + 4 * group, low, dot);
-        add_four<true>(t, b * kQuantBlock + 16 + 4 * group, high, dot);
+        for (std::size_t v = 0; v < Vecs; ++v) two[v] = nonlinear(at, group, lane + kLanes * v);
+        const std::size_t input = b * kQuantBlock + 4 * group;
+        add_fours<true>(t, input, input + 16, two, dot);
       }
       at += kKNibbles;
       STAGECRAFT_UNROLL

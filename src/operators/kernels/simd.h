@@ -217,7 +217,9 @@ STAGECRAFT_INLINE Ints dot_bytes(Ints sum, Ints u, Ints s) {
   return sum + (Ints)_mm512_madd_epi16(pairs, _mm512_set1_epi16(1));
 #elif defined(__AVX2__)
   const __m256i pairs = _mm256_maddubs_epi16((__m256i)u, (__m256i)s);
-  return sum + (Ints)_mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+  sum += (Ints)_mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+  asm("" : "+x"(sum));
+  return sum;
 #else
   for (int byte = 0; byte < 4; ++byte) {
     const Ints wide_u = (Ints)((Words)u >> (8 * byte)) & 0xff;
@@ -277,6 +279,24 @@ STAGECRAFT_INLINE Ints dot_small(Ints sum, Ints w, Ints a) {
   return vdotq_s32(sum, vreinterpretq_s8_s32(w), vreinterpretq_s8_s32(a));
 #else
   return dot_bytes(sum, w, a);
+#endif
+}
+
+// Two of them: sum += w * a, and next_w * next_a. Where products are made as sums of two in 16
+// bits, those of both fit (4 * 63 * 127), and are widened once.
+STAGECRAFT_INLINE Ints dot_two_small(Ints sum, Ints w, Ints a, Ints next_w, Ints next_a) {
+#if defined(__AVX512VNNI__) || defined(__AVXVNNI__) || !defined(__AVX2__)
+  return dot_small(dot_small(sum, w, a), next_w, next_a);
+#elif defined(__AVX512BW__)
+  const __m512i pairs = _mm512_add_epi16(_mm512_maddubs_epi16((__m512i)w, (__m512i)a),
+                                         _mm512_maddubs_epi16((__m512i)next_w, (__m512i)next_a));
+  return sum + (Ints)_mm512_madd_epi16(pairs, _mm512_set1_epi16(1));
+#else
+  const __m256i pairs = _mm256_add_epi16(_mm256_maddubs_epi16((__m256i)w, (__m256i)a),
+                                         _mm256_maddubs_epi16((__m256i)next_w, (__m256i)next_a));
+  sum += (Ints)_mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+  asm("" : "+x"(sum));
+  return sum;
 #endif
 }
 
