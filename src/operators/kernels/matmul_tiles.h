@@ -24,12 +24,14 @@ constexpr std::size_t kVecs = kPanelOutputs / kLanes;
 
 // As many rows and vectors of a panel at a time as there are registers for their sums: 24 of 32, 12
 // of 16 or so. Where kVecs is more than that, the panel is gone through again for the rest of it.
+// That costs little for many rows, for which a panel comes from a cache. Few rows have registers to
+// spare, and go through whole lines of it.
 struct TileShape {
   int rows;
   std::size_t vecs;
-  std::size_t vecs_of_one = vecs;  // of a single row, which has registers to spare
+  int rows_of_whole_lines = 0;
 
-  constexpr std::size_t vecs_of(int n) const { return n == 1 ? vecs_of_one : vecs; }
+  constexpr std::size_t vecs_of(int n) const { return n <= rows_of_whole_lines ? kVecs : vecs; }
 };
 #if defined(__AVX512F__)
 constexpr TileShape kFloats{12, 2}, kHalves{12, 2}, kPairs{6, 2}, kBytes{6, 2};
@@ -38,11 +40,11 @@ constexpr TileShape kFloats{12, 2}, kHalves{12, 2}, kPairs{6, 2}, kBytes{6, 2};
 // which the nibbles take 2 more, and a pair of rows: 23 of 32. With 6 rows it would be 31, and GCC
 // keeps sums in memory. A single row goes through whole lines of the cache, as it does without
 // pairs.
-constexpr TileShape kFloats{6, 4}, kHalves{6, 4}, kPairs{3, 4}, kBytes{4, 2, 4};
+constexpr TileShape kFloats{6, 4}, kHalves{6, 4}, kPairs{3, 4}, kBytes{4, 2, 1};
 #elif defined(__aarch64__)
 constexpr TileShape kFloats{6, 4}, kHalves{6, 4}, kPairs{3, 4}, kBytes{3, 4};
 #elif defined(__AVX2__)
-constexpr TileShape kFloats{6, 2, 4}, kHalves{6, 2, 4}, kPairs{6, 1, 4}, kBytes{4, 2, 4};
+constexpr TileShape kFloats{6, 2, 3}, kHalves{6, 2, 3}, kPairs{6, 1, 1}, kBytes{4, 2, 2};
 #else
 constexpr TileShape kFloats{2, 4}, kHalves{1, 4}, kPairs{1, 4}, kBytes{1, 4};
 #endif
