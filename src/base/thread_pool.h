@@ -18,9 +18,9 @@ namespace stagecraft {
 // A waiting thread spins for a tenth of a millisecond before it sleeps, because waking a thread
 // takes longer than most pieces of work. It does not spin if there are more threads than
 // processors: that would only slow the others down. If the pool has as many threads as the process
-// has processors, each worker is pinned to one, and the caller leaves a worker's processor where
-// the system put it there: two threads that wait for each other would stay on one processor for
-// long.
+// has processors, each worker is pinned to one. Where the system has put the caller on a worker's
+// processor, the caller goes to its own for the rest of the round: two threads that wait for each
+// other would go on sharing one.
 class ThreadPool {
  public:
   // n_threads: at least 1, the caller included. Throws Error if the system does not start that

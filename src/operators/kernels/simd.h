@@ -209,6 +209,12 @@ constexpr std::int32_t kByteBias = 128;
 constexpr std::int32_t kByteBias = 0;
 #endif
 
+// GCC 12 adds the products of a block as a tree, and keeps all of them in memory until then. It
+// cannot where it does not know what stands in a sum.
+#if defined(__AVX2__) && !defined(__AVX512F__)
+STAGECRAFT_INLINE void in_order(Ints& sum) { asm("" : "+x"(sum)); }
+#endif
+
 #if !defined(__AVX512VNNI__) && !defined(__AVXVNNI__)
 // Per lane: sum += the four products of unsigned bytes u <= 128 with signed bytes s. Exact.
 STAGECRAFT_INLINE Ints dot_bytes(Ints sum, Ints u, Ints s) {
@@ -218,7 +224,7 @@ STAGECRAFT_INLINE Ints dot_bytes(Ints sum, Ints u, Ints s) {
 #elif defined(__AVX2__)
   const __m256i pairs = _mm256_maddubs_epi16((__m256i)u, (__m256i)s);
   sum += (Ints)_mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
-  asm("" : "+x"(sum));
+  in_order(sum);
   return sum;
 #else
   for (int byte = 0; byte < 4; ++byte) {
@@ -295,7 +301,7 @@ STAGECRAFT_INLINE Ints dot_two_small(Ints sum, Ints w, Ints a, Ints next_w, Ints
   const __m256i pairs = _mm256_add_epi16(_mm256_maddubs_epi16((__m256i)w, (__m256i)a),
                                          _mm256_maddubs_epi16((__m256i)next_w, (__m256i)next_a));
   sum += (Ints)_mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
-  asm("" : "+x"(sum));
+  in_order(sum);
   return sum;
 #endif
 }
