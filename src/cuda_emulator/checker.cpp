@@ -62,40 +62,45 @@ bool in_race(const Now& now, const Access& other) {
          !happened_before(other, now.thread);
 }
 
-void add_read(Cell& cell, const Now& now) {
+void add(FourAccesses<Access>& accesses, const Now& now) {
   const std::uint32_t threads = now.thread.block->threads.size();
   const std::uint32_t id = now.thread.id;
-  bool placed = false;
-  for (Access& read : cell.reads) {
-    if (read.thread != 0 && !happened_before(read, now.thread)) continue;
-    if (read.thread != 0)
-      read = {};  // whoever is ordered after this read is ordered after that one
-  }
-  if (cell.reads[0].thread == 0) {
+  Access* free = nullptr;
+  for (Access& access : accesses)
+    if (access.thread != 0 && happened_before(access, now.thread)) {
+      access = {};  // whoever is ordered after this access is ordered after that one
+      free = &access;
+    }
+  if (accesses[0].thread == 0) {
     // The others are kept by what they have in common with the first: begin with any of them.
-    cell.reads[0] = now.access;
-    placed = true;
+    accesses[0] = now.access;
+    return;
   }
-  if (placed) return;
-  const std::uint32_t first = cell.reads[0].thread - 1;
+  const std::uint32_t first = accesses[0].thread - 1;
   const unsigned slot = first / threads != id / threads                           ? 3
                         : first % threads / warp_size != id % threads / warp_size ? 2
                                                                                   : 1;
-  if (cell.reads[slot].thread == 0) cell.reads[slot] = now.access;
+  if (accesses[slot].thread == 0) free = &accesses[slot];
+  if (free != nullptr) *free = now.access;
 }
 
 void look(Cell& cell, const Now& now) {
+  auto races_with = [&](FourAccesses<Access>& others, bool are_writes) {
+    for (const Access& other : others)
+      if (in_race(now, other)) race(now, other, are_writes);
+  };
+  Atomics* atomics = now.atomic || cell.atomics != 0 ? &atomics_of(now.region, cell) : nullptr;
   if (in_race(now, cell.write)) race(now, cell.write, true);
-  if (in_race(now, cell.other_write)) race(now, cell.other_write, true);
-  if (!now.write) return add_read(cell, now);
-  for (const Access& read : cell.reads)
-    if (in_race(now, read)) race(now, read, false);
-  const bool keep = now.atomic && cell.write.thread != 0 &&
-                    cell.write.thread != now.access.thread &&
-                    !happened_before(cell.write, now.thread);
-  cell.other_write = keep ? cell.write : Access{};
+  if (!now.atomic && atomics != nullptr) races_with(atomics->writes, true);
+  if (now.write) {
+    races_with(cell.reads, false);
+    if (!now.atomic && atomics != nullptr) races_with(atomics->reads, false);
+  }
+  if (now.atomic) return add(now.write ? atomics->writes : atomics->reads, now);
+  if (!now.write) return add(cell.reads, now);
   cell.write = now.access;
   for (Access& read : cell.reads) read = {};
+  if (atomics != nullptr) *atomics = {};
 }
 
 [[noreturn]] void fatal(const char* kind, Address pc, const std::string& text) {
@@ -319,8 +324,11 @@ void access(Address address, std::size_t bytes, unsigned alignment, Kind kind, A
   for (unsigned i = 0; i < size / region.granule; ++i) {
     Cell& cell = region.cells[first + i];
     if (cell.generation != generation) {
+      if (cell.atomics != 0) region.atomics[cell.atomics - 1] = {};
+      const std::uint32_t atomics_kept = cell.atomics;
       cell = {};
       cell.generation = generation;
+      cell.atomics = atomics_kept;
       if (region.space == Space::global) count_first_touch(region.granule);
     }
     look(cell, now);

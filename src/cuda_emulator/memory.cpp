@@ -288,6 +288,7 @@ bool release(void* pointer) {
   region->freed = true;  // the addresses are never used again, so that a late access is seen
   region->written = {};
   region->cells = {};
+  region->atomics = {};
   madvise(pointer, region->bytes, MADV_DONTNEED);
   return true;
 }
@@ -314,10 +315,25 @@ void make_cells(Region& region, Address begin, std::size_t bytes) {
     const unsigned times = region.granule / granule;
     std::vector<Cell> finer;
     finer.reserve(region.cells.size() * times);
-    for (const Cell& cell : region.cells) finer.insert(finer.end(), times, cell);
+    for (const Cell& cell : region.cells)
+      for (unsigned i = 0; i < times; ++i) {
+        finer.push_back(cell);
+        if (cell.atomics == 0 || i == 0) continue;
+        finer.back().atomics = 0;
+        const Atomics same = region.atomics[cell.atomics - 1];
+        atomics_of(region, finer.back()) = same;
+      }
     region.cells = std::move(finer);
   }
   region.granule = granule;
+}
+
+Atomics& atomics_of(Region& region, Cell& cell) {
+  if (cell.atomics == 0) {
+    region.atomics.emplace_back();
+    cell.atomics = static_cast<std::uint32_t>(region.atomics.size());
+  }
+  return region.atomics[cell.atomics - 1];
 }
 
 bool is_own(Address address) {

@@ -24,13 +24,23 @@ struct Access {
   Address pc() const { return site & 0x7fffffffu; }
 };
 
-// Four reads are enough to find any race that only barriers can prevent: two of one warp, one of
-// another warp and one of another block. Whoever writes next, one of these is not the writer's own.
+// Four accesses are enough to find any race that only barriers can prevent: two of one warp, one of
+// another warp and one of another block. Whoever comes next, one of these is not its own.
+template <class T>
+using FourAccesses = T[4];  // the last two: of another warp, of another block
+
 struct Cell {
   std::uint32_t generation =
       0;  // the launch, or for shared memory the block, that the accesses belong to
-  Access write, other_write;  // the latter: an atomic of another thread
-  Access reads[4];            // the last two: of another warp, of another block
+  std::uint32_t atomics = 0;  // 1 + the index in Region::atomics; 0: none yet
+  Access write;               // the last that is not atomic
+  FourAccesses<Access> reads;
+};
+
+// The atomic and volatile accesses of a cell since its last write. They are no race with each
+// other, so an atomic does not stand for the plain accesses before it, nor they for the atomics.
+struct Atomics {
+  FourAccesses<Access> writes, reads;
 };
 
 struct Region {
@@ -45,6 +55,7 @@ struct Region {
   std::uint32_t generation = 0;  // shared memory: of the bytes in `written`
   std::vector<std::uint8_t> written;
   std::vector<Cell> cells;  // as many as granules, once there was an access
+  std::vector<Atomics> atomics;
 
   Address end() const { return begin + bytes; }
 };
@@ -81,6 +92,7 @@ void set_written(Region& region, Address begin, std::size_t bytes);
 bool any_written(const Region& region, Address begin, std::size_t bytes);
 bool all_written(const Region& region, Address begin, std::size_t bytes);
 void make_cells(Region& region, Address begin, std::size_t bytes);  // as fine as this access needs
+Atomics& atomics_of(Region& region, Cell& cell);                    // makes them
 
 // Is the address part of the emulator itself? Host code must not write there.
 bool is_own(Address address);

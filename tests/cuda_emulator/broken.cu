@@ -125,6 +125,34 @@ __global__ void plain_beside_atomic(const float*, float* out, int* flags) {
 }
 
 // expect: race
+__global__ void plain_before_own_atomic(const float*, float*, int* flags) {
+  if (threadIdx.x == 0 && blockIdx.x == 0) flags[0] = 5;  // <-
+  atomicAdd(&flags[0], 1);
+}
+
+// expect: race
+__global__ void counter_set_without_barrier(const float*, float* out, int*) {
+  __shared__ int count;
+  if (threadIdx.x == 0) count = 0;  // <-
+  atomicAdd(&count, 1);
+  __syncthreads();
+  if (threadIdx.x == 0) out[blockIdx.x] = count;
+}
+
+// expect: race
+__global__ void plain_after_two_atomics(const float*, float* out, int* flags) {
+  atomicAdd(&flags[0], 1);
+  atomicAdd(&flags[0], 1);
+  if (threadIdx.x == 63 && blockIdx.x == 1) *out = flags[0];  // <-
+}
+
+// expect: race
+__global__ void plain_before_own_volatile(const float*, float* out, int* flags) {
+  if (threadIdx.x == 0 && blockIdx.x == 0) out[0] = flags[0] + *(volatile int*)flags;  // <-
+  if (threadIdx.x == 32) atomicAdd(&flags[0], 1);
+}
+
+// expect: race
 __global__ void last_block_without_fence(const float* in, float* out, int* flags) {
   if (threadIdx.x != 0) return;
   out[1 + blockIdx.x] = in[blockIdx.x];
@@ -648,7 +676,8 @@ int main() {
         flag_that_nobody_sets, float4_at_odd_place, float2_in_shared, float4_to_a_function, async_of_16_bytes, copy_too_long,
         fragment_stored_by_two_warps})
     launch(kernel, 1, 64);
-  for (Kernel kernel : {blocks_share_a_sum, plain_beside_atomic, last_block_without_fence, lock_without_fence,
+  for (Kernel kernel : {blocks_share_a_sum, plain_beside_atomic, plain_before_own_atomic, counter_set_without_barrier,
+                        plain_after_two_atomics, plain_before_own_volatile, last_block_without_fence, lock_without_fence,
                         shared_atomic_of_another_block, overlapping_blocks, off_by_one_bound, no_bound, negative_index, local_array,
                         vector_over_the_end, output_accumulated, atomic_on_unwritten, shared_does_not_last})
     launch(kernel, 2, 64);
