@@ -54,6 +54,10 @@ UNSET = ((re.compile(r"^(\tmovl\t\$)-16843010,", re.M), r"\1-65538,"),
          (re.compile(r"^(\t\.zero\t\d+),170$", re.M), r"\1,255"),
          (re.compile(r"^(\tmovl\t\$)170(, %esi\n(?:\t(?:mov|lea|\.loc).*\n)*\tcallq\t__tsan_memset\b)", re.M), r"\g<1>255\2"),
          (re.compile(r"^(\t\.short\t)43690\b", re.M), r"\g<1>65534"))
+ATOMIC = re.compile(r"\tcallq?\t_Z\d+atomic[A-Z]\w*?(P[fd])?[^P]*$")
+RETURNED = {False: re.compile(r"%(?:[re]?ax|al)\b"), True: re.compile(r"%xmm0\b")}  # is it a floating-point number?
+READS_RETURNED = re.compile(r"\t(?:cltq|cltd|cqto|cwtl|ret|leave)\b")
+MOVES = re.compile(r"\t(?:mov|lea|cvt|pxor|xor)\w*\t")
 THREAD_LOCAL = re.compile(r"(?i:([\w.$]+)@(?:got)?tpoff)|:(?:got)?tprel(?:_\w+)?:([\w.$]+)")
 
 
@@ -170,16 +174,40 @@ def launch_of_nvcc(error):
             "kernel<<<blocks, threads>>>(arguments...), which only nvcc can compile")
 
 
+def is_discarded(lines, call, labels):
+    """Whether nothing reads what the atomic function returns that line `call` calls. x86-64, without optimisation."""
+    register = RETURNED[ATOMIC.match(lines[call])[1] is not None]
+    line = call
+    for _ in range(100):
+        line += 1
+        if line >= len(lines) or READS_RETURNED.match(lines[line]):
+            return False
+        text = lines[line]
+        if text.startswith("\tcall"):
+            return True
+        if text.startswith("\tjmp\t"):
+            line = labels.get(text.split()[1], len(lines))
+        elif text[:1] == "\t" and text[1:2] != "." and register.search(text):
+            sources, _, target = text.rpartition(", ")
+            return bool(MOVES.match(text) and register.fullmatch(target) and
+                        (not register.search(sources) or sources.split("\t")[-1] == target))
+    return False
+
+
 def changed_assembly(text, checked=True):
     """Adds what the compiler cannot add: padding after each shared array, and storage for the dynamic arrays. If
-    checked, it also makes the checker see memcpy and similar calls, makes unset local variables NaN, and counts
-    floating-point arithmetic."""
+    checked, it also makes the checker see memcpy and similar calls, makes unset local variables NaN, counts
+    floating-point arithmetic, and marks calls of atomic functions whose result nobody reads."""
     counting = checked and platform.machine() == "x86_64"
     for pattern, instead in UNSET if counting else ():
         text = pattern.sub(instead, text)
     own_names = OWN_NAMES if checked else {}
     lines, in_shared, used, defined, is_constant = [], False, set(), set(), False
-    for line in text.split("\n"):
+    before = text.split("\n")
+    labels = {line[:-1]: number for number, line in enumerate(before) if line[:2] == ".L" and line[-1:] == ":"}
+    for number, line in enumerate(before):
+        if counting and ATOMIC.match(line) and is_discarded(before, number, labels):
+            lines.append("\tmovb\t$1, cuda_emulator_discards(%rip)")
         if line[:1] != "\t":
             defined.add(line.rstrip(":"))
         elif line.startswith(("\t.section", "\t.text", "\t.data", "\t.bss")):

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "machine.h"
 
@@ -10,9 +11,19 @@ using namespace cuda_emulator;
 
 #define PC reinterpret_cast<Address>(__builtin_return_address(0))
 
+// The program sets this before it calls an atomic function whose result it does not read
+// (tools/cuda_check.py).
+unsigned char cuda_emulator_discards = 0;
+
 template <class T, class Function>
 static T change(T* address, Address pc, Function function) {
-  access(reinterpret_cast<Address>(address), sizeof(T), sizeof(T), Kind::atomic, pc);
+  const auto begin = reinterpret_cast<Address>(address);
+  if (current == nullptr)
+    finding("host access", pc, 0, "host code calls an atomic function"), end_host_code();
+  current->learns = std::exchange(cuda_emulator_discards, 0) == 0;
+  const bool keeps = is_there(begin, sizeof(T)) && *address == function(*address);
+  access(begin, sizeof(T), sizeof(T), keeps ? Kind::atomic_kept : Kind::atomic, pc);
+  current->learns = true;
   const T old = *address;
   *address = function(old);
   return old;
@@ -32,6 +43,7 @@ static T change(T* address, Address pc, Function function) {
   ATOMIC(T, atomicOr, old | value)                                                   \
   ATOMIC(T, atomicXor, old ^ value)                                                  \
   T atomicCAS(T* address, T compare, T value) {                                      \
+    confirm_read(reinterpret_cast<Address>(address), sizeof(T), compare);            \
     return change(address, PC, [=](T old) { return old == compare ? value : old; }); \
   }
 ATOMICS(int)
@@ -51,9 +63,9 @@ unsigned atomicDec(unsigned* address, unsigned limit) {
                 [=](unsigned old) { return old == 0 || old > limit ? limit : old - 1; });
 }
 
-void __threadfence() { fence(*current); }
-void __threadfence_block() { fence(*current); }
-void __threadfence_system() { fence(*current); }
+void __threadfence() { fence(*current, true); }
+void __threadfence_block() { fence(*current, false); }
+void __threadfence_system() { fence(*current, true); }
 void __nanosleep(unsigned) { yield(true); }
 void __trap() {
   finding("trap", PC, 0, describe(*current) + " stops the kernel with __trap");
@@ -67,7 +79,7 @@ static Kind kind_of_load = Kind::volatile_read, kind_of_store = Kind::volatile_w
 template <class T, class Function>
 static T compiler_atomic(volatile T* address, int order, Kind kind, Address pc, Function function) {
   auto* plain = const_cast<T*>(address);
-  if (current != nullptr && order != __ATOMIC_RELAXED) fence(*current);
+  if (current != nullptr && order != __ATOMIC_RELAXED) fence(*current, true);
   access(reinterpret_cast<Address>(plain), sizeof(T), sizeof(T), kind, pc);
   const T old = *plain;
   if (kind != Kind::volatile_read) *plain = function(old);
@@ -112,7 +124,7 @@ COMPILER_ATOMICS(unsigned, 32)
 COMPILER_ATOMICS(unsigned long, 64)
 
 extern "C" void __tsan_atomic_thread_fence(int) {
-  if (current != nullptr) fence(*current);
+  if (current != nullptr) fence(*current, true);
 }
 extern "C" void __tsan_atomic_signal_fence(int) {}
 

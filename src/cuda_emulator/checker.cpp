@@ -1,5 +1,8 @@
 // Looks at every access: is the memory there, has anybody written it, and is it in a race?
 #include <cstring>
+#include <iterator>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "machine.h"
@@ -11,6 +14,8 @@ namespace {
 bool is_write(Kind kind) {
   return kind != Kind::read && kind != Kind::whole_read && kind != Kind::volatile_read;
 }
+
+bool is_atomic(Kind kind) { return kind == Kind::atomic || kind == Kind::atomic_kept; }
 
 bool is_volatile(Kind kind) { return kind == Kind::volatile_read || kind == Kind::volatile_write; }
 
@@ -38,6 +43,13 @@ bool happened_before(const Access& access, const Thread& thread) {
   return known(thread.acquired, block, index) >= access.clock;
 }
 
+bool happened_before(const AtomicAccess& access, const Thread& thread) {
+  for (const Release& release : {access.in_block, access.everywhere})
+    if (release.place != 0 && known(thread.acquired, release.place, 0) >= release.number)
+      return true;
+  return happened_before(static_cast<const Access&>(access), thread);
+}
+
 // One access of one thread, as the cells see it.
 struct Now {
   Thread& thread;
@@ -45,28 +57,60 @@ struct Now {
   Address address;
   unsigned bytes;
   bool write, atomic;
-  Access access;
+  bool spins;  // it reads what it has just read
+  AtomicAccess access;
 };
+
+// Programs that lack an atomic function make it with atomicCAS, as CUDA's manual shows. They read
+// the word without an atomic first; this is no race if atomicCAS is then called with what was read,
+// for it fails if the word has changed. A thread may also find that it needs no atomicCAS (a
+// maximum). So a race of a plain read with an atomic write is reported at the end of the launch,
+// unless some thread has confirmed by then what it read at the same place in the program.
+struct Unconfirmed {
+  std::string text;
+  std::uint64_t times = 0;
+};
+struct PlainReads {
+  std::set<Address> confirmed;
+  std::map<std::pair<Address, Address>, Unconfirmed>
+      unconfirmed;  // by pc of the read and the write
+};
+PlainReads& plain_reads() {
+  static auto* reads = new PlainReads;
+  return *reads;
+}
 
 void race(const Now& now, const Access& other, bool other_write) {
   if (found_again("race", now.access.pc(), other.pc())) return;
+  const bool reads = !now.write && !now.atomic && other.atomic();
+  const bool was_read = !other_write && !other.atomic() && now.atomic;
+  Unconfirmed* unconfirmed = nullptr;
+  if ((reads && !now.spins) || was_read) {
+    const Address read = (reads ? now.access : other).pc();
+    if (plain_reads().confirmed.contains(read)) return;
+    unconfirmed = &plain_reads().unconfirmed[{read, (reads ? other : now.access).pc()}];
+    if (++unconfirmed->times > 1) return;
+  }
   std::string text = describe(now.thread) + " " + verb(now.write, now.atomic) + " " +
                      place(now.region, now.address, now.bytes) + "; " + describe(other.thread - 1) +
                      " " + past(other_write, other.atomic()) + " at " + at(other.pc()) +
                      ", and nothing orders the two";
-  finding("race", now.access.pc(), other.pc(), text);
+  if (unconfirmed == nullptr) return finding("race", now.access.pc(), other.pc(), text);
+  unconfirmed->text = text;
 }
 
-bool in_race(const Now& now, const Access& other) {
+template <class T>
+bool in_race(const Now& now, const T& other) {
   return other.thread != 0 && !(now.atomic && other.atomic()) &&
          !happened_before(other, now.thread);
 }
 
-void add(FourAccesses<Access>& accesses, const Now& now) {
+template <class T>
+void add(FourAccesses<T>& accesses, const Now& now) {
   const std::uint32_t threads = now.thread.block->threads.size();
   const std::uint32_t id = now.thread.id;
-  Access* free = nullptr;
-  for (Access& access : accesses)
+  T* free = nullptr;
+  for (T& access : accesses)
     if (access.thread != 0 && happened_before(access, now.thread)) {
       access = {};  // whoever is ordered after this access is ordered after that one
       free = &access;
@@ -85,8 +129,8 @@ void add(FourAccesses<Access>& accesses, const Now& now) {
 }
 
 void look(Cell& cell, const Now& now) {
-  auto races_with = [&](FourAccesses<Access>& others, bool are_writes) {
-    for (const Access& other : others)
+  auto races_with = [&](auto& others, bool are_writes) {
+    for (const auto& other : others)
       if (in_race(now, other)) race(now, other, are_writes);
   };
   Atomics* atomics = now.atomic || cell.atomics != 0 ? &atomics_of(now.region, cell) : nullptr;
@@ -96,7 +140,7 @@ void look(Cell& cell, const Now& now) {
     races_with(cell.reads, false);
     if (!now.atomic && atomics != nullptr) races_with(atomics->reads, false);
   }
-  if (now.atomic) return add(now.write ? atomics->writes : atomics->reads, now);
+  if (now.atomic) return now.write ? add(atomics->writes, now) : add(atomics->reads, now);
   if (!now.write) return add(cell.reads, now);
   cell.write = now.access;
   for (Access& read : cell.reads) read = {};
@@ -203,7 +247,7 @@ void host_access(Address address, std::size_t bytes, bool write, Address pc) {
 // A thread that turns in a loop around one atomic or volatile access waits for another thread.
 void watch_for_spinning(Thread& thread, Kind kind, Address pc) {
   constexpr unsigned enough_spins = 100, enough_accesses = 1u << 20;
-  if (kind == Kind::atomic || is_volatile(kind)) {
+  if (is_atomic(kind) || is_volatile(kind)) {
     thread.spins = thread.spin_pc == pc ? thread.spins + 1 : 0;
     thread.spin_pc = pc;
   }
@@ -228,24 +272,51 @@ void check_async_copies(const Thread& thread, Address address, std::size_t bytes
   }
 }
 
-// What atomic and volatile accesses have published: see clocks.h. By address, and for shared
-// memory, where all blocks have the same addresses, by the block's serial number (0 for global
-// memory).
+// What atomic and volatile writes have published (clocks.h). By address, and by the serial number
+// of the block that may know of it: 0 for all blocks. Shared memory has the same addresses in each
+// block.
 using Place = std::pair<std::uint32_t, Address>;
-std::map<Place, Knowledge>& published() {
-  static auto* map = new std::map<Place, Knowledge>;
-  return *map;
+struct Published {
+  Knowledge knowledge;
+  Release last;  // write that has published
+};
+struct AllPublished {
+  std::map<Place, Published> places;
+  std::uint32_t last_place = 0;  // they go down from the largest number
+};
+AllPublished& published() {
+  static auto* all = new AllPublished;
+  return *all;
 }
 
-void synchronize(Thread& thread, const Region& region, Address address, Kind kind) {
-  const Place place{region.space == Space::shared ? thread.block->serial : 0, address};
-  auto found = published().find(place);
-  if (found != published().end() && kind != Kind::volatile_write)
-    thread.acquired = join(thread.acquired, found->second);
-  if (is_write(kind) && thread.fenced) {
-    Knowledge& knowledge = published()[place];
-    knowledge = kind == Kind::atomic ? join(knowledge, thread.fenced) : thread.fenced;
-  }
+void acquire(Thread& thread, const Published& what) {
+  if (known(thread.acquired, what.last.place, 0) >= what.last.number) return;  // nothing new
+  thread.acquired = join(thread.acquired, what.knowledge);
+  thread.acquired = join(thread.acquired, writes_until(what.last.place, what.last.number));
+}
+
+// Returns the number of this write, if it publishes.
+Release synchronize(Thread& thread, const Place& place, Kind kind, const Knowledge& fenced) {
+  auto& places = published().places;
+  auto found = places.find(place);
+  if (found != places.end() && kind != Kind::volatile_write && thread.learns)
+    acquire(thread, found->second);
+  if (!is_write(kind) || kind == Kind::atomic_kept) return {};
+  // Who reads a volatile write learns nothing of the writes before it.
+  if (found != places.end() && kind == Kind::volatile_write) places.erase(found);
+  if (!fenced) return {};
+  Published& here = places[place];
+  if (here.last.place == 0) here.last.place = --published().last_place;
+  ++here.last.number;
+  here.knowledge = join(here.knowledge, fenced);
+  return here.last;
+}
+
+void synchronize(Thread& thread, Kind kind, Space space, AtomicAccess& access, Address address) {
+  access.in_block =
+      synchronize(thread, {thread.block->serial, address}, kind, thread.fenced_in_block);
+  if (space == Space::global)
+    access.everywhere = synchronize(thread, {0, address}, kind, thread.fenced);
 }
 
 // Whether a volatile access counts as an atomic one. In shared memory a write needs a fence of its
@@ -255,6 +326,12 @@ bool counts_as_atomic(Thread& thread, Space space, Kind kind, std::size_t bytes)
   if (!is_volatile(kind) || bytes > 8) return false;
   if (space == Space::global || kind == Kind::volatile_read) return true;
   return std::exchange(thread.has_new_fence, false);
+}
+
+void remember(Thread& thread, Address address, unsigned bytes, Address pc) {
+  Thread::Read& read = thread.reads[thread.next_read++ % std::size(thread.reads)];
+  read = {address, pc, 0, bytes};
+  std::memcpy(&read.value, reinterpret_cast<const void*>(address), bytes);
 }
 
 void read_of_unwritten(Thread& thread, const Region& region, Address address, unsigned bytes,
@@ -277,7 +354,8 @@ void access(Address address, std::size_t bytes, unsigned alignment, Kind kind, A
             describe(thread) + " writes where a function keeps its return address");
     return;
   }
-  thread.last_pc = pc;
+  const bool again = std::exchange(thread.last_address, address) == address;
+  const bool spins = std::exchange(thread.last_pc, pc) == pc && again;
   const auto parameters = reinterpret_cast<Address>(launch->parameters);
   if (!write && address >= parameters && address + bytes <= parameters + launch->parameters->size())
     return;
@@ -296,30 +374,28 @@ void access(Address address, std::size_t bytes, unsigned alignment, Kind kind, A
     return;
   }
   const auto size = static_cast<unsigned>(bytes);
-  const bool atomic = kind == Kind::atomic || counts_as_atomic(thread, region.space, kind, size);
+  const bool atomic = is_atomic(kind) || counts_as_atomic(thread, region.space, kind, size);
   watch_for_spinning(thread, kind, pc);
-  if (atomic) synchronize(thread, region, address, kind);
   // Of a larger piece some bytes may be padding that nobody ever writes.
-  if ((!write || kind == Kind::atomic) &&
+  if ((!write || is_atomic(kind)) &&
       !(size > 4 && kind != Kind::whole_read ? any_written(region, address, size)
                                              : all_written(region, address, size)))
     read_of_unwritten(thread, region, address, size, pc);
   if (!thread.copies.empty() && region.space == Space::shared)
     check_async_copies(thread, address, size, write, pc);
   if (kind != Kind::async_begin)
-    count_access(thread, region.space, address, size, write, kind == Kind::atomic, pc);
+    count_access(thread, region.space, address, size, write, is_atomic(kind), pc);
 
   make_cells(region, address, size);
   const std::uint32_t generation =
       region.space == Space::shared ? thread.block->serial : thread.block->launch_serial;
-  const Now now{
-      thread,
-      region,
-      address,
-      size,
-      write,
-      atomic,
-      {thread.id + 1, thread.clock, static_cast<std::uint32_t>(pc) | (atomic ? 1u << 31 : 0)}};
+  AtomicAccess how{
+      {thread.id + 1, thread.clock, static_cast<std::uint32_t>(pc) | (atomic ? 1u << 31 : 0)},
+      {},
+      {}};
+  if (atomic) synchronize(thread, kind, region.space, how, address);
+  const Now now{thread, region, address, size, write, atomic, spins, how};
+  if (!write && size <= 8) remember(thread, address, size, pc);
   const Address first = (address - region.begin) / region.granule;
   for (unsigned i = 0; i < size / region.granule; ++i) {
     Cell& cell = region.cells[first + i];
@@ -336,7 +412,14 @@ void access(Address address, std::size_t bytes, unsigned alignment, Kind kind, A
   if (write && kind != Kind::async_begin) set_written(region, address, size);
 }
 
-void fence(Thread& thread) {
+bool is_there(Address address, std::size_t bytes) {
+  if (address >= current->stack_low && address + bytes <= current->stack_high) return true;
+  const Region* region = find_in(current->block->shared, address);
+  if (region == nullptr) region = find_global(address);
+  return region != nullptr && !region->freed && address + bytes <= region->end();
+}
+
+void fence(Thread& thread, bool for_all_blocks) {
   auto clocks = std::make_shared<std::vector<Clock>>(thread.block->snapshot);
   const unsigned first_lane = thread.index - thread.lane();
   for (unsigned lane = 0; lane < warp_size && first_lane + lane < clocks->size(); ++lane)
@@ -345,11 +428,33 @@ void fence(Thread& thread) {
   (*clocks)[thread.index] = thread.clock++;
   auto own = std::make_shared<std::map<std::uint32_t, BlockClocks>>();
   own->emplace(thread.block->number, std::move(clocks));
-  thread.fenced = join(thread.acquired, std::move(own));
+  thread.fenced_in_block = join(thread.acquired, std::move(own));
+  if (for_all_blocks) thread.fenced = thread.fenced_in_block;
   thread.has_new_fence = true;
 }
 
-void forget_published() { published().clear(); }
+void confirm_read(Address address, unsigned bytes, std::uint64_t value) {
+  if (current == nullptr) return;
+  const std::uint64_t bits = bytes < 8 ? value & ((std::uint64_t{1} << 8 * bytes) - 1) : value;
+  bool is_confirmed = false;
+  for (Thread::Read& read : current->reads) {
+    if (read.address != address || read.bytes != bytes || read.value != bits) continue;
+    plain_reads().confirmed.insert(read.pc);
+    read = {};
+    is_confirmed = true;
+  }
+  if (is_confirmed) yield(false);
+}
+
+void report_unconfirmed_reads() {
+  auto& unconfirmed = plain_reads().unconfirmed;
+  for (const auto& [pcs, race] : unconfirmed)
+    if (!plain_reads().confirmed.contains(pcs.first))
+      finding("race", pcs.first, pcs.second, race.text, race.times);
+  unconfirmed.clear();
+}
+
+void forget_published() { published() = {}; }
 
 }  // namespace cuda_emulator
 

@@ -4,8 +4,13 @@
 //
 //   __syncthreads                 everybody knows everybody's clock: Block::snapshot
 //   __syncwarp                    the lanes of the mask know each other's: Thread::warp_known
-//   fence; atomic or volatile write   the atomic's address publishes what the thread knew at the
-//   fence atomic or volatile read           the thread knows what the address has published
+//   fence; atomic or volatile write   the address publishes what the thread knew at the fence: to
+//                                     its block alone after __threadfence_block
+//   atomic or volatile read           the thread knows what the address has published
+//
+// The write that publishes is later than the fence, and so not part of what the thread knew at the
+// fence. Therefore each address numbers such writes, and publishes the number, too: it stands in
+// Knowledge like a block of one thread, under a number that no block has.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +34,9 @@ inline Clock known(const Knowledge& knowledge, std::uint32_t block, unsigned thr
 }
 
 inline BlockClocks join(const BlockClocks& a, const BlockClocks& b) {
-  if (a == b) return a;
+  bool is_more = false;
+  for (std::size_t i = 0; a != b && i < a->size(); ++i) is_more |= (*b)[i] > (*a)[i];
+  if (!is_more) return a;
   auto both = std::make_shared<std::vector<Clock>>(*a);
   for (std::size_t i = 0; i < both->size(); ++i)
     if ((*b)[i] > (*both)[i]) (*both)[i] = (*b)[i];
@@ -39,12 +46,22 @@ inline BlockClocks join(const BlockClocks& a, const BlockClocks& b) {
 inline Knowledge join(const Knowledge& a, const Knowledge& b) {
   if (a == b || !b) return a;
   if (!a) return b;
-  auto both = std::make_shared<std::map<std::uint32_t, BlockClocks>>(*a);
+  std::shared_ptr<std::map<std::uint32_t, BlockClocks>> both;
   for (const auto& [block, clocks] : *b) {
-    auto [place, is_new] = both->emplace(block, clocks);
-    if (!is_new) place->second = join(place->second, clocks);
+    const auto mine = a->find(block);
+    const BlockClocks joined = mine == a->end() ? clocks : join(mine->second, clocks);
+    if (mine != a->end() && joined == mine->second) continue;
+    if (!both) both = std::make_shared<std::map<std::uint32_t, BlockClocks>>(*a);
+    (*both)[block] = joined;
   }
-  return both;
+  return both ? both : a;
+}
+
+// The writes of one address that publish, up to `number`.
+inline Knowledge writes_until(std::uint32_t place, Clock number) {
+  auto clocks = std::make_shared<const std::vector<Clock>>(1, number);
+  return std::make_shared<const std::map<std::uint32_t, BlockClocks>>(
+      std::map<std::uint32_t, BlockClocks>{{place, clocks}});
 }
 
 }  // namespace cuda_emulator

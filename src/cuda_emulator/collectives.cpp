@@ -12,16 +12,18 @@ namespace {
 
 // After it, everybody knows everything that anybody did before it.
 void join_clocks(Block& block) {
-  Knowledge acquired, fenced;
+  Knowledge acquired, fenced, fenced_in_block;
   for (Thread& thread : block.threads) {
     block.snapshot[thread.index] = thread.clock++;
     acquired = join(acquired, thread.acquired);
     fenced = join(fenced, thread.fenced);
+    fenced_in_block = join(fenced_in_block, thread.fenced_in_block);
     std::memset(thread.warp_known, 0, sizeof thread.warp_known);
   }
   for (Thread& thread : block.threads) {
     thread.acquired = acquired;
     thread.fenced = fenced;
+    thread.fenced_in_block = fenced_in_block;
   }
 }
 
@@ -191,12 +193,13 @@ void set_result(Thread& thread, const Participants& all) {
 // Only __syncwarp orders accesses to memory; shuffles and votes do not.
 void join_clocks(const Participants& all) {
   Clock clocks[warp_size] = {};
-  Knowledge acquired, fenced;
+  Knowledge acquired, fenced, fenced_in_block;
   for (int i = 0; i < all.count; ++i) {
     Thread& thread = *all.lanes[i];
     thread.warp_known[thread.lane()] = thread.clock++;
     acquired = join(acquired, thread.acquired);
     fenced = join(fenced, thread.fenced);
+    fenced_in_block = join(fenced_in_block, thread.fenced_in_block);
     for (unsigned lane = 0; lane < warp_size; ++lane)
       if (thread.warp_known[lane] > clocks[lane]) clocks[lane] = thread.warp_known[lane];
   }
@@ -205,6 +208,7 @@ void join_clocks(const Participants& all) {
     std::memcpy(thread.warp_known, clocks, sizeof clocks);
     thread.acquired = acquired;
     thread.fenced = fenced;
+    thread.fenced_in_block = fenced_in_block;
   }
 }
 

@@ -56,7 +56,7 @@ void run_thread() {
   Thread& thread = *current;
   if (!thread.copies.empty()) __pipeline_wait_prior(0);
   thread.state = State::exited;
-  thread.fenced = {};
+  thread.fenced = thread.fenced_in_block = {};
   Block& block = *thread.block;
   --block.live;
   Warp& warp = warp_of(thread);
@@ -253,6 +253,7 @@ bool execute(const Launch& what) {
   begin_counts();
   if (is_guarded()) open_device_memory(true);
   run_blocks(what);
+  report_unconfirmed_reads();
   if (is_guarded()) open_device_memory(false);
   count_launch(what, first_serial);
   forget_published();

@@ -90,16 +90,26 @@ struct Thread {
   // what it knows of the others: see clocks.h
   Clock clock = 1;
   Clock warp_known[warp_size] = {};
-  Knowledge acquired, fenced;
-  bool has_new_fence = false;  // since its last volatile write to shared memory
+  Knowledge acquired;
+  Knowledge fenced, fenced_in_block;  // at the last fence for all; at the last fence
+  bool learns = true;                 // false: its atomic function returns what nobody reads
+  bool has_new_fence = false;         // since its last volatile write to shared memory
 
   std::vector<AsyncCopy> copies;
   unsigned copy_group = 0;
 
+  // its last reads, of which an atomicCAS may confirm one
+  struct Read {
+    Address address = 0, pc = 0;
+    std::uint64_t value = 0;
+    unsigned bytes = 0;
+  } reads[8];
+  unsigned next_read = 0;
+
   // when it has run for long enough
   Address spin_pc = 0;
   unsigned spins = 0, accesses = 0;
-  Address last_pc = 0;
+  Address last_pc = 0, last_address = 0;
 
   unsigned lane() const { return index % warp_size; }
 };
@@ -188,14 +198,20 @@ enum class Kind {
   whole_read,
   write,
   atomic,
+  atomic_kept,  // it leaves the value as it was, so nobody learns anything from it
   volatile_read,
   volatile_write,
   async_begin,
   async_end
 };
 void access(Address address, std::size_t bytes, unsigned alignment, Kind kind, Address pc);
-void fence(Thread& thread);
-void forget_published();  // at the end of a launch
+bool is_there(Address address, std::size_t bytes);  // for the running thread
+void fence(Thread& thread, bool for_all_blocks);
+// The running thread calls atomicCAS with a value that it may have read before. If so, others run
+// first, and may change the word: whoever does not try again then computes a wrong result.
+void confirm_read(Address address, unsigned bytes, std::uint64_t value);
+void report_unconfirmed_reads();  // at the end of a launch
+void forget_published();          // at the end of a launch
 
 // ---- host.cpp
 // Reports a launch whose shared memory, with the arrays of the functions that it has called, is
@@ -207,7 +223,8 @@ void check_shared_memory(const Launch& launch, std::uint32_t first_block);
 // counts on.
 void write_report(const std::string& text);
 std::string take_kept_report();  // for a program that does not write its report to a file
-void finding(const char* kind, Address pc, Address other_pc, const std::string& text);
+void finding(const char* kind, Address pc, Address other_pc, const std::string& text,
+             std::uint64_t times = 1);
 // Whether there already is such a finding at these two places, in either order. If so, it is
 // counted once more. Callers ask this first, so that they do not make a text for each of a million
 // races.

@@ -24,6 +24,16 @@ struct Access {
   Address pc() const { return site & 0x7fffffffu; }
 };
 
+// The number of a write that publishes (clocks.h) among those of its address; place 0: it does not.
+struct Release {
+  std::uint32_t place = 0;
+  Clock number = 0;
+};
+
+struct AtomicAccess : Access {
+  Release in_block, everywhere;
+};
+
 // Four accesses are enough to find any race that only barriers can prevent: two of one warp, one of
 // another warp and one of another block. Whoever comes next, one of these is not its own.
 template <class T>
@@ -40,7 +50,8 @@ struct Cell {
 // The atomic and volatile accesses of a cell since its last write. They are no race with each
 // other, so an atomic does not stand for the plain accesses before it, nor they for the atomics.
 struct Atomics {
-  FourAccesses<Access> writes, reads;
+  FourAccesses<AtomicAccess> writes;
+  FourAccesses<Access> reads;
 };
 
 struct Region {

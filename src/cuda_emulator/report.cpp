@@ -44,6 +44,7 @@ std::string times() {
 
 void end_report(const std::string& end) {
   if (report().done) return;
+  report_unconfirmed_reads();
   write_report(times() + "end\t" + end + "\n");
   report().done = true;
 }
@@ -122,10 +123,11 @@ bool found_again(const char* kind, Address pc, Address other_pc) {
   return true;
 }
 
-void finding(const char* kind, Address pc, Address other_pc, const std::string& text) {
+void finding(const char* kind, Address pc, Address other_pc, const std::string& text,
+             std::uint64_t times) {
   auto& findings = report().findings;
   if (found_again(kind, pc, other_pc) || findings.size() >= max_findings) return;
-  findings[Key(kind, pc, other_pc)] = {findings.size(), 1};
+  findings[Key(kind, pc, other_pc)] = {findings.size(), times};
   const std::string where =
       launch == nullptr
           ? ""

@@ -163,6 +163,90 @@ __global__ void last_block_without_fence(const float* in, float* out, int* flags
 }
 
 // expect: race
+__global__ void fence_of_a_block_alone(const float* in, float* out, int* flags) {
+  if (threadIdx.x != 0) return;
+  if (blockIdx.x == 0) {
+    out[0] = in[0];  // <-
+    __threadfence_block();
+    *(volatile int*)flags = 1;
+  } else {
+    while (*(volatile int*)flags == 0) {
+    }
+    __threadfence();
+    out[1] = out[0];
+  }
+}
+
+// expect: race
+__global__ void atomic_after_fence_of_a_block(const float* in, float* out, int* flags) {
+  if (threadIdx.x != 0) return;
+  out[1 + blockIdx.x] = in[blockIdx.x];
+  __threadfence_block();
+  if (atomicAdd(&flags[0], 1) == gridDim.x - 1) out[0] = out[1] + out[2];  // <-
+}
+
+// expect: race
+__global__ void sum_behind_the_fence(const float*, float* out, int* flags) {
+  if (threadIdx.x != 0) return;
+  __threadfence();
+  atomicAdd(&flags[0], 3);
+  if (atomicAdd(&flags[1], 1) == gridDim.x - 1) out[0] = flags[0];  // <-
+}
+
+// expect: race
+__global__ void counter_reset_by_any(const float*, float*, int* flags) {
+  if (threadIdx.x != 0) return;
+  __threadfence();
+  atomicAdd(&flags[0], 1);
+  if (blockIdx.x == 1) flags[0] = 0;  // <-
+}
+
+// expect: race
+__global__ void flag_without_new_fence(const float* in, float* out, int* flags) {
+  if (threadIdx.x != 0) return;
+  if (blockIdx.x == 0) {
+    __threadfence();
+    *(volatile int*)flags = 1;
+    out[0] = in[0];
+    *(volatile int*)flags = 2;
+  } else {
+    while (*(volatile int*)flags < 2) {
+    }
+    __threadfence();
+    out[1] = out[0];  // <-
+  }
+}
+
+// expect: race
+__global__ void failed_cas_tells_nothing(const float* in, float* out, int* flags) {
+  if (threadIdx.x != 0) return;
+  if (blockIdx.x == 0) {
+    out[0] = in[0];
+    __threadfence();
+    atomicCAS(&flags[0], 5, 6);
+  } else {
+    if (atomicAdd(&flags[0], 1) == 0) out[1] = out[0];  // <-
+  }
+}
+
+// expect: race
+__global__ void waits_with_plain_reads(const float*, float* out, int* flags) {
+  if (threadIdx.x == 0) {
+    __threadfence_block();
+    atomicExch(&flags[0], 1);
+  }
+  while (flags[0] == 0) {  // <-
+  }
+  out[threadIdx.x] = 1;
+}
+
+// expect: race
+__global__ void maximum_without_cas(const float* in, float*, int* flags) {
+  int old = flags[0];  // <-
+  if (old < in[threadIdx.x]) atomicExch(&flags[0], threadIdx.x);
+}
+
+// expect: race
 __global__ void lock_without_fence(const float*, float*, int* flags) {
   if (threadIdx.x != 0) return;
   while (atomicCAS(&flags[0], 0, 1) != 0) {
@@ -677,7 +761,9 @@ int main() {
         fragment_stored_by_two_warps})
     launch(kernel, 1, 64);
   for (Kernel kernel : {blocks_share_a_sum, plain_beside_atomic, plain_before_own_atomic, counter_set_without_barrier,
-                        plain_after_two_atomics, plain_before_own_volatile, last_block_without_fence, lock_without_fence,
+                        plain_after_two_atomics, plain_before_own_volatile, fence_of_a_block_alone,
+                        atomic_after_fence_of_a_block, sum_behind_the_fence, counter_reset_by_any, flag_without_new_fence,
+                        failed_cas_tells_nothing, waits_with_plain_reads, maximum_without_cas, last_block_without_fence, lock_without_fence,
                         shared_atomic_of_another_block, overlapping_blocks, off_by_one_bound, no_bound, negative_index, local_array,
                         vector_over_the_end, output_accumulated, atomic_on_unwritten, shared_does_not_last})
     launch(kernel, 2, 64);

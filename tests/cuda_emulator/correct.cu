@@ -288,6 +288,145 @@ bool run_last_block_reduces() {
   return near(out.host()[0], sum);
 }
 
+//// last_block_resets
+// As the sample threadFenceReduction: the last block sets the counter back with a plain write.
+__device__ unsigned arrivals = 0;
+__global__ void last_block_resets(const float* in, float* parts, float* out) {
+  __shared__ bool is_last;
+  if (threadIdx.x == 0) {
+    parts[blockIdx.x] = 2 * in[blockIdx.x];
+    __threadfence();
+    is_last = atomicInc(&arrivals, gridDim.x) == gridDim.x - 1;
+  }
+  __syncthreads();
+  if (is_last && threadIdx.x == 63) {
+    float sum = 0;
+    for (int i = 0; i < gridDim.x; ++i) sum += parts[i];
+    *out = sum;
+    arrivals = 0;
+  }
+}
+bool run_last_block_resets() {
+  std::vector<float> x = numbers(10);
+  Buffer<float> in(x), parts(10), out(1);
+  double sum = 0;
+  for (float v : x) sum += 2 * v;
+  bool right = true;
+  for (int i = 0; i < 2; ++i) {
+    cuda_launch(last_block_resets, {10, 64}, in.data, parts.data, out.data);
+    right &= near(out.host()[0], sum);
+  }
+  return right;
+}
+
+//// atomics_made_of_cas
+// As CUDA's manual makes atomicAdd for double; and a maximum that often needs no atomic.
+__device__ void add(double* sum, double value) {
+  auto* word = reinterpret_cast<unsigned long long*>(sum);
+  unsigned long long old = *word, assumed;
+  do {
+    assumed = old;
+    old = atomicCAS(word, assumed, __double_as_longlong(value + __longlong_as_double(assumed)));
+  } while (old != assumed);
+}
+__device__ void raise(float* most, float value) {
+  int* word = reinterpret_cast<int*>(most);
+  int old = *word;
+  while (__int_as_float(old) < value) {
+    int assumed = old;
+    old = atomicCAS(word, assumed, __float_as_int(value));
+    if (old == assumed) break;
+  }
+}
+__global__ void atomics_made_of_cas(const float* in, double* sum, float* most, float* out) {
+  __shared__ float most_here;
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (threadIdx.x == 0) most_here = -1;
+  __syncthreads();
+  if (i % 2 == 0) add(sum, in[i]);
+  if (i % 2 != 0) add(sum, -in[i]);
+  raise(most, in[i]);
+  raise(&most_here, in[i]);
+  __syncthreads();
+  if (threadIdx.x == 0) out[blockIdx.x] = most_here;
+}
+bool run_atomics_made_of_cas() {
+  std::vector<float> x = numbers(128);
+  Buffer<float> in(x), most(std::vector<float>{-1}), out(2);
+  Buffer<double> sum(std::vector<double>{0});
+  cuda_launch(atomics_made_of_cas, {2, 64}, in.data, sum.data, most.data, out.data);
+  double added = 0;
+  float expected = -1, first = -1;
+  for (int i = 0; i < 128; ++i) {
+    added += i % 2 == 0 ? x[i] : -x[i];
+    expected = std::fmax(expected, x[i]);
+    if (i < 64) first = std::fmax(first, x[i]);
+  }
+  return near(sum.host()[0], added) && most.host()[0] == expected && out.host()[0] == first;
+}
+
+//// waits_for_a_value
+// Block b waits until the counter says b: a chain, as split-k has it. The last block sets the counter back.
+__global__ void waits_for_a_value(const int* in, int* sums, int* turn) {
+  if (threadIdx.x == 0) {
+    if (blockIdx.x % 2 == 0) {
+      while (*(volatile int*)turn < (int)blockIdx.x) {
+      }
+    } else {
+      while (atomicAdd(turn, 0) != blockIdx.x) {
+      }
+    }
+    __threadfence();
+  }
+  __syncthreads();
+  sums[threadIdx.x] = in[threadIdx.x] - 2 * sums[threadIdx.x];
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    if (blockIdx.x == gridDim.x - 1)
+      *turn = 0;
+    else
+      atomicAdd(turn, 1);
+  }
+}
+bool run_waits_for_a_value() {
+  std::vector<int> x(32), expected(32);
+  for (int i = 0; i < 32; ++i) x[i] = i * 7 % 5;
+  Buffer<int> in(x), sums(expected), turn(std::vector<int>{0});
+  for (int launch = 0; launch < 2; ++launch) {
+    cuda_launch(waits_for_a_value, {5, 32}, in.data, sums.data, turn.data);
+    for (int block = 0; block < 5; ++block)
+      for (int i = 0; i < 32; ++i) expected[i] = x[i] - 2 * expected[i];
+  }
+  return sums.host() == expected;
+}
+
+//// fences_in_two_steps
+// A fence of the block, and then one for all by the thread that saw the first.
+__global__ void fences_in_two_steps(int* data, int* flags, int* out) {
+  if (threadIdx.x % 32 != 0) return;
+  if (blockIdx.x == 0 && threadIdx.x == 0) {
+    *data = 5;
+    __threadfence_block();
+    *(volatile int*)&flags[0] = 1;
+  } else if (blockIdx.x == 0) {
+    while (*(volatile int*)&flags[0] == 0) {
+    }
+    __threadfence();
+    *(volatile int*)&flags[1] = 1;
+  } else if (threadIdx.x == 0) {
+    while (*(volatile int*)&flags[1] == 0) {
+    }
+    __threadfence();
+    *out = *data + 1;
+  }
+}
+bool run_fences_in_two_steps() {
+  Buffer<int> data(1), flags(std::vector<int>{0, 0}), out(1);
+  cuda_launch(fences_in_two_steps, {2, 64}, data.data, flags.data, out.data);
+  return out.host()[0] == 6;
+}
+
 //// fence_before_barrier
 // Every thread writes and fences; after the barrier one of them tells the other blocks.
 __global__ void fence_before_barrier(int* data, int* flag, int* out) {
@@ -724,6 +863,10 @@ int main() {
   RUN(transpose_padded)
   RUN(histogram)
   RUN(last_block_reduces)
+  RUN(last_block_resets)
+  RUN(atomics_made_of_cas)
+  RUN(waits_for_a_value)
+  RUN(fences_in_two_steps)
   RUN(fence_before_barrier)
   RUN(warp_to_warp)
   RUN(grid_barrier)

@@ -151,6 +151,10 @@ __device__ inline int __float_as_int(float x) { return __builtin_bit_cast(int, x
 __device__ inline unsigned __float_as_uint(float x) { return __builtin_bit_cast(unsigned, x); }
 __device__ inline float __int_as_float(int x) { return __builtin_bit_cast(float, x); }
 __device__ inline float __uint_as_float(unsigned x) { return __builtin_bit_cast(float, x); }
+__device__ inline long long __double_as_longlong(double x) {
+  return __builtin_bit_cast(long long, x);
+}
+__device__ inline double __longlong_as_double(long long x) { return __builtin_bit_cast(double, x); }
 __device__ inline int __float2int_rn(float x) { return static_cast<int>(rintf(x)); }
 __device__ inline int __float2int_rd(float x) { return static_cast<int>(floorf(x)); }
 __device__ inline float __int2float_rn(int x) { return static_cast<float>(x); }
