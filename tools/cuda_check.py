@@ -35,6 +35,7 @@ CLANGS_FLAGS = ["-std=c++20", "-O0", "-g", "-fno-pie", "-w", "-fno-builtin", "-f
                 "-ftrivial-auto-var-init=pattern", "-fsanitize=thread,array-bounds",
                 "-mllvm", "-tsan-distinguish-volatile=1", "-mllvm", "-tsan-instrument-read-before-write=1"]
 PADDING = 16 << 10  # bytes behind each shared array, so that the next one is not hit by chance
+VARIABLE_PADDING = 1 << 10  # the same behind each variable
 DYNAMIC_BYTES = 227 << 10  # dynamic_bytes in memory.h
 COMPILE_SECONDS = 300
 OWN_NAMES = {name: f"cuda_emulator_{name}" for name in ("memcpy", "memmove", "memset")}
@@ -54,6 +55,9 @@ UNSET = ((re.compile(r"^(\tmovl\t\$)-16843010,", re.M), r"\1-65538,"),
          (re.compile(r"^(\t\.zero\t\d+),170$", re.M), r"\1,255"),
          (re.compile(r"^(\tmovl\t\$)170(, %esi\n(?:\t(?:mov|lea|\.loc).*\n)*\tcallq\t__tsan_memset\b)", re.M), r"\g<1>255\2"),
          (re.compile(r"^(\t\.short\t)43690\b", re.M), r"\g<1>65534"))
+OBJECT = re.compile(r"\t\.type\t([^,]+), ?[@%]object")
+LOCAL_VARIABLE = re.compile(r"\t\.comm\t([^,]+),(\d+),(\d+)$")
+DATA = re.compile(r"\t\.(?:zero|skip|space|long|quad|byte|value|short|word|string|ascii|asciz|float|double|base64|[248]byte|xword|hword)\t")
 ATOMIC = re.compile(r"\tcallq?\t_Z\d+atomic[A-Z]\w*?(P[fd])?[^P]*$")
 RETURNED = {False: re.compile(r"%(?:[re]?ax|al)\b"), True: re.compile(r"%xmm0\b")}  # is it a floating-point number?
 READS_RETURNED = re.compile(r"\t(?:cltq|cltd|cqto|cwtl|ret|leave)\b")
@@ -194,16 +198,45 @@ def is_discarded(lines, call, labels):
     return False
 
 
+def padding(number):
+    """Lines for what lies behind a variable. It has a name, so that the emulator knows it."""
+    name = f"cuda_emulator_padding.{number}"
+    return [f"\t.type\t{name}, %object", f"\t.size\t{name}, {VARIABLE_PADDING}", f"{name}:",
+            f"\t.zero\t{VARIABLE_PADDING}"]
+
+
+def padded_variables(text):
+    """The assembler file with a gap behind each variable, so that the next one is not hit by chance."""
+    lines, objects, inside, is_thread_local = [], set(), False, False
+    for number, line in enumerate(text.split("\n")):
+        if inside and not DATA.match(line):
+            lines += padding(number)
+            inside = False
+        if line.startswith(("\t.section", "\t.text", "\t.data", "\t.bss")):
+            is_thread_local = ".tbss" in line or ".tdata" in line
+        elif found := OBJECT.match(line):
+            objects.add(found[1])
+        elif line[-1:] == ":" and line[:-1] in objects:
+            inside = not is_thread_local
+        elif found := LOCAL_VARIABLE.match(line):
+            name, size, alignment = found.groups()
+            lines += ["\t.pushsection .bss", f"\t.balign\t{alignment}", f"\t.type\t{name}, %object",
+                      f"\t.size\t{name}, {size}", f"{name}:", f"\t.zero\t{size}", *padding(number), "\t.popsection"]
+            continue
+        lines.append(line)
+    return "\n".join(lines)
+
+
 def changed_assembly(text, checked=True):
     """Adds what the compiler cannot add: padding after each shared array, and storage for the dynamic arrays. If
-    checked, it also makes the checker see memcpy and similar calls, makes unset local variables NaN, counts
+    checked, it also adds padding after each variable, makes the checker see memcpy and similar calls, makes unset local variables NaN, counts
     floating-point arithmetic, and marks calls of atomic functions whose result nobody reads."""
     counting = checked and platform.machine() == "x86_64"
     for pattern, instead in UNSET if counting else ():
         text = pattern.sub(instead, text)
     own_names = OWN_NAMES if checked else {}
     lines, in_shared, used, defined, is_constant = [], False, set(), set(), False
-    before = text.split("\n")
+    before = (padded_variables(text) if checked else text).split("\n")
     labels = {line[:-1]: number for number, line in enumerate(before) if line[:2] == ".L" and line[-1:] == ":"}
     for number, line in enumerate(before):
         if counting and ATOMIC.match(line) and is_discarded(before, number, labels):

@@ -195,7 +195,8 @@ void renew(Region& region, std::uint32_t serial) {
   std::memset(reinterpret_cast<void*>(region.begin), 0xff, region.bytes);
 }
 
-Region& region_of(Address address, std::size_t bytes, bool write, Address pc) {
+// Null for a constant without a name.
+Region* region_of(Address address, std::size_t bytes, bool write, Address pc) {
   Block& block = *current->block;
   Region* region = find_in(block.shared, address);
   if (region != nullptr) {
@@ -210,13 +211,18 @@ Region& region_of(Address address, std::size_t bytes, bool write, Address pc) {
     fatal(
         "out of bounds", pc,
         describe(*current) + (write ? " writes " : " reads ") + region->name + ", which was freed");
+  if (region != nullptr && write && is_read_only(address))
+    fatal("out of bounds", pc,
+          describe(*current) + " writes " + region->name + ", which is constant");
   // A guest's kernels may read the variables of the program that runs them, but not write them.
   if (region != nullptr && write && is_guarded() && region->space == Space::global &&
       !in_device_arena(address))
     region = nullptr;
+  if (region == nullptr && !write && is_constant(address) && is_constant(address + bytes - 1))
+    return nullptr;
   if (region == nullptr || address + bytes > region->end())
     out_of_bounds(region == nullptr ? address : region->end(), bytes, write, pc);
-  return *region;
+  return region;
 }
 
 void host_access(Address address, std::size_t bytes, bool write, Address pc) {
@@ -361,7 +367,9 @@ void access(Address address, std::size_t bytes, unsigned alignment, Kind kind, A
     return;
   if (!write && is_own(address)) return;  // blockDim and its like
   if (is_guard(address)) return;
-  Region& region = region_of(address, bytes, write, pc);
+  Region* found = region_of(address, bytes, write, pc);
+  if (found == nullptr) return;
+  Region& region = *found;
   if (alignment > 1 && address % alignment != 0)
     fatal("misaligned", pc,
           describe(thread) + (write ? " writes " : " reads ") + bytes_text(bytes) + " at byte " +

@@ -24,6 +24,9 @@ constexpr std::size_t least_arena_bytes = std::size_t{256} << 20;
 constexpr std::size_t gap = 1 << 20;    // between buffers, never mapped
 constexpr std::size_t page = 64 << 10;  // a multiple of every system's pages
 
+// tools/cuda_check.py puts these behind each variable.
+constexpr const char* padding_name = "cuda_emulator_padding.";
+
 struct Range {
   Address begin, end;
 };
@@ -40,8 +43,19 @@ struct Memory {
   std::vector<std::unique_ptr<Region>> globals;
   std::vector<Region> shared;
   std::vector<Range> own, guards;
+  std::vector<Range> constants, paddings;  // of the program; behind its variables
   std::vector<Function> functions;
 };
+
+bool has(const Range& range, Address address) {
+  return address >= range.begin && address < range.end;
+}
+
+bool is_in(const std::vector<Range>& sorted, Address address) {
+  auto after = std::upper_bound(sorted.begin(), sorted.end(), address,
+                                [](Address a, const Range& range) { return a < range.begin; });
+  return after != sorted.begin() && has(*(after - 1), address);
+}
 
 Memory& memory() {
   static auto* memory = new Memory;  // never destroyed: exit handlers still need it
@@ -110,7 +124,9 @@ void add_symbol(const ElfW(Sym) & symbol, const char* name, Address thread_local
     region.function = declaring_function(name);
     memory().shared.push_back(std::move(region));
   } else if (type == STT_OBJECT && symbol.st_size > 0 && symbol.st_shndx != SHN_UNDEF) {
-    if (is_own_name(name)) {
+    if (std::strncmp(name, padding_name, std::strlen(padding_name)) == 0) {
+      memory().paddings.push_back({address, address + symbol.st_size});
+    } else if (is_own_name(name)) {
       memory().own.push_back({address, address + symbol.st_size});
     } else if (!is_library_name(name)) {
       auto region = std::make_unique<Region>();
@@ -137,7 +153,11 @@ void read_symbols() {
   dl_iterate_phdr(find_thread_locals, &thread_locals);
   const auto* header = reinterpret_cast<const ElfW(Ehdr)*>(bytes);
   const auto* sections = reinterpret_cast<const ElfW(Shdr)*>(bytes + header->e_shoff);
+  const char* section_names = bytes + sections[header->e_shstrndx].sh_offset;
   for (unsigned s = 0; s < header->e_shnum; ++s) {
+    if (std::strncmp(section_names + sections[s].sh_name, ".rodata", 7) == 0)
+      memory().constants.push_back(
+          {sections[s].sh_addr, sections[s].sh_addr + sections[s].sh_size});
     if (sections[s].sh_type != SHT_SYMTAB) continue;
     const char* names = bytes + sections[sections[s].sh_link].sh_offset;
     const auto* symbols = reinterpret_cast<const ElfW(Sym)*>(bytes + sections[s].sh_offset);
@@ -168,6 +188,7 @@ void start_memory() {
   auto same = [](const Region& a, const Region& b) { return a.begin == b.begin; };
   m.shared.erase(std::unique(m.shared.begin(), m.shared.end(), same), m.shared.end());
   std::sort(m.own.begin(), m.own.end(), by_begin);
+  std::sort(m.paddings.begin(), m.paddings.end(), by_begin);
   std::sort(m.functions.begin(), m.functions.end(), by_begin);
   std::sort(m.globals.begin(), m.globals.end(),
             [](const auto& a, const auto& b) { return a->begin < b->begin; });
@@ -336,17 +357,20 @@ Atomics& atomics_of(Region& region, Cell& cell) {
   return region.atomics[cell.atomics - 1];
 }
 
-bool is_own(Address address) {
-  const auto& own = memory().own;
-  auto after = std::upper_bound(own.begin(), own.end(), address,
-                                [](Address a, const Range& range) { return a < range.begin; });
-  return after != own.begin() && address < (after - 1)->end;
+bool is_own(Address address) { return is_in(memory().own, address); }
+
+bool is_read_only(Address address) {
+  return std::ranges::any_of(memory().constants,
+                             [=](const Range& range) { return has(range, address); });
+}
+
+bool is_constant(Address address) {
+  return is_read_only(address) && !is_in(memory().paddings, address);
 }
 
 bool is_guard(Address address) {
-  return std::ranges::any_of(memory().guards, [=](const Range& guard) {
-    return address >= guard.begin && address < guard.end;
-  });
+  return std::ranges::any_of(memory().guards,
+                             [=](const Range& guard) { return has(guard, address); });
 }
 
 }  // namespace cuda_emulator

@@ -107,6 +107,10 @@ Atomics& atomics_of(Region& region, Cell& cell);                    // makes the
 
 // Is the address part of the emulator itself? Host code must not write there.
 bool is_own(Address address);
+// Is it a constant without a name (the text between quotes, the values of a local array), which
+// anybody may read?
+bool is_constant(Address address);
+bool is_read_only(Address address);  // a constant with or without a name
 // Is it the hidden flag that g++ gives a shared array of a class (of halves): has it been made?
 bool is_guard(Address address);
 

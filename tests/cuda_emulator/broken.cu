@@ -477,6 +477,30 @@ __global__ void another_threads_stack(const float*, float* out, int*) {
   out[threadIdx.x] = *pointer;  // <-
 }
 
+__device__ float element(const float* values, int index) { return values[index]; }
+static const float table[4] = {1, 2, 3, 4}, table_behind[4] = {5, 6, 7, 8};
+// expect: out of bounds
+__global__ void behind_a_table(const float*, float* out, int*) {
+  out[threadIdx.x] = table_behind[0] + element(table, threadIdx.x + 1);
+}
+
+__device__ float variable[4], variable_behind[4];
+// expect: out of bounds
+__global__ void behind_a_variable(const float*, float*, int*) {
+  if (threadIdx.x == 0) fill(variable_behind, 0);
+  fill(variable, threadIdx.x);
+}
+
+// expect: out of bounds
+__global__ void writes_a_table(const float*, float*, int*) {
+  fill(const_cast<float*>(table), 0);
+}
+
+// expect: out of bounds
+__global__ void writes_text(const float*, float*, int*) {
+  const_cast<char*>("text")[0] = 'T';  // <-
+}
+
 // expect: out of bounds
 __global__ void copy_too_long(const float* in, float* out, int*) {
   if (threadIdx.x + blockIdx.x == 0) memcpy(out, in, 257 * sizeof(float));  // <-
@@ -758,6 +782,7 @@ int main() {
         another_threads_stack, shared_never_written, edge_of_a_tile, barrier_in_branch, barrier_skipped,
         same_barrier_other_caller, trip_counts_differ, vote_beside_barrier, shuffle_beside_barrier,
         flag_that_nobody_sets, float4_at_odd_place, float2_in_shared, float4_to_a_function, async_of_16_bytes, copy_too_long,
+        behind_a_table, behind_a_variable, writes_a_table, writes_text,
         fragment_stored_by_two_warps})
     launch(kernel, 1, 64);
   for (Kernel kernel : {blocks_share_a_sum, plain_beside_atomic, plain_before_own_atomic, counter_set_without_barrier,

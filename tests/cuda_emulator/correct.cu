@@ -761,6 +761,37 @@ bool run_symbols_and_graphs() {
   return count == 4 && x.host()[0] == 16 && x.host()[3] == 0.0625f;
 }
 
+//// constants
+// Tables with and without a name, and text.
+__constant__ float four[4] = {1, 2, 3, 4};
+static const int squares[5] = {0, 1, 4, 9, 16};
+inline constexpr float thirds[3] = {1, 2, 3};
+struct Powers {
+  static constexpr int of_two[4] = {1, 2, 4, 8};
+};
+__device__ int sum_of(const int* values, int count) {
+  int sum = 0;
+  for (int i = 0; i < count; ++i) sum += values[i];
+  return sum;
+}
+__device__ const char* text(int which) { return which == 0 ? "even" : "odd"; }
+__global__ void constants(int* out) {
+  static const int inside[4] = {4, 3, 2, 1};
+  constexpr int own[9] = {9, 8, 7, 6, 5, 4, 3, 2, 1};
+  const char letters[] = "a text in an array";
+  const char* names[2] = {"zero", "one"};
+  int t = threadIdx.x, sum = four[t % 4] + squares[t % 5] + thirds[t % 3] + Powers::of_two[t % 4];
+  sum += inside[t % 4] + own[t % 9] + sum_of(squares, 5) + sum_of(own, 9) + sum_of(Powers::of_two, 4);
+  for (int d : {16, 8, 4}) sum += d;
+  out[t] = sum + letters[t % 18] + text(t % 2)[t % 4] + names[t % 2][t % 4] + "0123456789"[t % 10];
+}
+bool run_constants() {
+  Buffer<int> out(32);
+  cuda_launch(constants, {1, 32}, out.data);
+  // The first four tables, the other five, the loop, and the letters.
+  return out.host()[1] == 7 + 101 + 28 + ' ' + 'd' + 'n' + '1' && out.host()[7] == 18 + 93 + 28 + 'i' + '7';
+}
+
 //// quantised_blocks
 struct QuantisedBlock {
   half scale;
@@ -880,6 +911,7 @@ int main() {
   RUN(half_warps)
   RUN(until_nothing_changes)
   RUN(symbols_and_graphs)
+  RUN(constants)
   RUN(quantised_blocks)
   RUN(bytes_side_by_side)
   RUN(stack_arrays)

@@ -29,7 +29,7 @@ CHANGES = [
     (r"atomicAdd\(", "plain_add("), (r" \+ ", " - "), (r"0xffffffffu", "0x7fffffffu"),
 ]
 DECLARATION = re.compile(r"//|template|struct|__global__|__device__|__constant__|  signed char|"
-                         r"\s*(extern )?__shared__|.*\(&\w+\)\[|\s*float \w+\[")
+                         r"\s*(static |inline )*const(expr)? .*\[|\s*(extern )?__shared__|.*\(&\w+\)\[|\s*float \w+\[")
 
 
 def sections():
