@@ -38,6 +38,7 @@ PADDING = 16 << 10  # bytes behind each shared array, so that the next one is no
 VARIABLE_PADDING = 1 << 10  # the same behind each variable
 DYNAMIC_BYTES = 227 << 10  # dynamic_bytes in memory.h
 COMPILE_SECONDS = 300
+TIMED_OUT = 124  # the exit code of a program that was stopped
 OWN_NAMES = {name: f"cuda_emulator_{name}" for name in ("memcpy", "memmove", "memset")}
 SET_LOCAL = "cuda_emulator_set_local"  # memcpy, not checked
 ARITHMETIC = re.compile(r"\t(?:add|sub|mul|div|sqrt)s[sd]\t")
@@ -447,6 +448,20 @@ class Report:
         self.kernels = list(by_name.values())
 
 
+def run_for(seconds, words, **options):
+    """The exit code of a program; None if it was stopped. Asked to stop, the emulator says what was running."""
+    with subprocess.Popen(words, **options) as process:
+        try:
+            return process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            process.terminate()
+        try:
+            process.wait(2)
+        except subprocess.TimeoutExpired:
+            process.kill()
+    return None
+
+
 def check(source, seconds=60, macros=(), trusted=False, stdout=None):
     """Compiles and runs a program; returns (its report, its exit code). macros: -DNAME=VALUE and the like."""
     source = pathlib.Path(source)
@@ -455,13 +470,13 @@ def check(source, seconds=60, macros=(), trusted=False, stdout=None):
         program = build(source, work, macros, trusted)
         path = work / "report"
         path.touch()
-        try:
-            code = subprocess.run([str(program)], env=dict(os.environ, CUDA_CHECK_REPORT=str(path)), check=False,
-                                  timeout=seconds, stdout=stdout).returncode
-        except subprocess.TimeoutExpired:
-            raise Problem(f"{source}: expected an end within {seconds} s (--seconds), found none") from None
+        code = run_for(seconds, [str(program)], env=dict(os.environ, CUDA_CHECK_REPORT=str(path)), stdout=stdout)
         text = path.read_text(errors="replace")
         report = Report(text, Lines(program, source, text))
+    if code is None:
+        if not report.findings:
+            raise Problem(f"{source}: expected an end within {seconds} s (--seconds), found none")
+        return report, TIMED_OUT
     if report.end is None:
         raise Problem(f"{source}: the program ended (code {code}) without a report")
     if report.end != "exit" and not report.findings:
@@ -521,7 +536,9 @@ def main():
     if not options.no_counts:
         print_counts(report)
     count = len(report.findings)
-    print(f"\n{count or 'no'} finding{'s' * (count != 1)}" + (f"; the program ended with code {code}" if code else ""))
+    end = f"the program was stopped after {options.seconds} s (--seconds)" if code == TIMED_OUT else \
+        f"the program ended with code {code}"
+    print(f"\n{count or 'no'} finding{'s' * (count != 1)}" + (f"; {end}" if code else ""))
     return 1 if report.findings or code else 0
 
 

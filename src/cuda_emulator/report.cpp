@@ -55,6 +55,16 @@ void at_exit() {
   end_report("exit");
 }
 
+void on_time_limit(int signal) {
+  if (current != nullptr)
+    finding(
+        "no end", current->last_pc, 0,
+        describe(*current) +
+            " was still running at the time limit; this was its last access that the checker saw");
+  end_report("signal " + std::to_string(signal));
+  _exit(128 + signal);
+}
+
 // The handler runs on a stack of its own: a kernel's thread may have used up its own.
 void on_signal(int signal) {
   if (current != nullptr) {
@@ -86,6 +96,8 @@ __attribute__((constructor)) void start() {
   action.sa_handler = on_signal;
   action.sa_flags = SA_ONSTACK;
   for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) sigaction(signal, &action, nullptr);
+  action.sa_handler = on_time_limit;
+  sigaction(SIGTERM, &action, nullptr);
 }
 
 std::string triple(unsigned x, unsigned y, unsigned z) {

@@ -281,6 +281,28 @@ int main() {
         endless = run("--seconds", 1, self.source("int main() { for (;;) {} }"))
         self.assertEqual((endless.returncode, endless.stderr.count("\n")), (1, 1), endless.stderr)
 
+    def test_what_was_found_before_the_time_limit_is_reported(self):
+        endless = self.source("""
+__global__ void k(int* x) {
+  x[0] = threadIdx.x;
+  if (threadIdx.x == 40)
+    for (;;) ++x[1];
+}
+int main() {
+  int* x;
+  cudaMalloc(&x, 8);
+  cudaMemset(x, 0, 8);
+  cuda_launch(k, {1, 64}, x);
+}""")
+        report, code = cuda_check.check(endless, seconds=2)
+        self.assertEqual((code, [(found.kind, found.place) for found in report.findings]),
+                         (cuda_check.TIMED_OUT, [("race", "attack.cu:4"), ("no end", "attack.cu:6")]))
+        self.assertGreater(report.findings[0].times, 30)
+        in_host_code = self.source("__global__ void k(int* x) { *x = threadIdx.x; }\nint main() {\n  int* x;\n"
+                                   "  cudaMalloc(&x, 4);\n  cuda_launch(k, {1, 2}, x);\n  for (;;) {}\n}")
+        report, code = cuda_check.check(in_host_code, seconds=2)
+        self.assertEqual((code, [found.kind for found in report.findings]), (cuda_check.TIMED_OUT, ["race"]))
+
 
 # Counts what is left of local variables without a value after a product with 0.
 UNSET = """
