@@ -43,19 +43,22 @@ OWN_NAMES = {name: f"cuda_emulator_{name}" for name in ("memcpy", "memmove", "me
 SET_LOCAL = "cuda_emulator_set_local"  # memcpy, not checked
 ARITHMETIC = re.compile(r"\t(?:add|sub|mul|div|sqrt)s[sd]\t")
 # g++ marks local variables without a value with bytes 0xfe: a finite float, and 0 times it is 0. Words of 0xfffefffe are
-# NaN as float, double, half and bf16, and a negative int. A product with 0 does not hide them. (The last six: Clang
-# marks integers, and so halves, with bytes 0xaa, and floats with NaN.)
-UNSET = ((re.compile(r"^(\tmovl\t\$)-16843010,", re.M), r"\1-65538,"),
-         (re.compile(r"^(\tmovabsq\t\$)-72340172838076674,", re.M), r"\1-281479271743490,"),
-         (re.compile(r"(?<=^\.LC)(\d+:\n)((?:\t\.long\t-16843010\n)+)", re.M),
-          lambda found: found[1] + found[2].replace("-16843010", "-65538")),
-         (re.compile(r"(?<=^\.LC)(\d+:\n)(?:\t\.byte\t-2\n){16}", re.M), r"\1" + "\t.byte\t-2\n\t.byte\t-1\n" * 8),
-         (re.compile(r"^(\tmovl\t\$)-1431655766,", re.M), r"\1-65538,"),
-         (re.compile(r"^(\tmovabsq\t\$)-6148914691236517206,", re.M), r"\1-281479271743490,"),
-         (re.compile(r"^(\tmovw\t\$)-21846,", re.M), r"\1-2,"),
-         (re.compile(r"^(\t\.zero\t\d+),170$", re.M), r"\1,255"),
-         (re.compile(r"^(\tmovl\t\$)170(, %esi\n(?:\t(?:mov|lea|\.loc).*\n)*\tcallq\t__tsan_memset\b)", re.M), r"\g<1>255\2"),
-         (re.compile(r"^(\t\.short\t)43690\b", re.M), r"\g<1>65534"))
+# NaN as float, double, half and bf16, and a negative int. A product with 0 does not hide them.
+UNSET_OF_GCC = (
+    (re.compile(r"^(\tmovl\t\$)-16843010,", re.M), r"\1-65538,"),
+    (re.compile(r"^(\tmovabsq\t\$)-72340172838076674,", re.M), r"\1-281479271743490,"),
+    (re.compile(r"(?<=^\.LC)(\d+:\n)((?:\t\.long\t-16843010\n)+)", re.M),
+     lambda found: found[1] + found[2].replace("-16843010", "-65538")),
+    (re.compile(r"(?<=^\.LC)(\d+:\n)(?:\t\.byte\t-2\n){16}", re.M), r"\1" + "\t.byte\t-2\n\t.byte\t-1\n" * 8))
+# Clang marks integers, and so halves, with bytes 0xaa, and floats with NaN.
+UNSET_OF_CLANG = (
+    (re.compile(r"^(\tmovl\t\$)-1431655766,", re.M), r"\1-65538,"),
+    (re.compile(r"^(\tmovabsq\t\$)-6148914691236517206,", re.M), r"\1-281479271743490,"),
+    (re.compile(r"^(\tmovw\t\$)-21846,", re.M), r"\1-2,"),
+    (re.compile(r"^(\t\.zero\t\d+),170$", re.M), r"\1,255"),
+    (re.compile(r"^(\tmovl\t\$)170(, %esi\n(?:\t(?:mov|lea|\.loc).*\n)*\tcallq\t__tsan_memset\b)", re.M), r"\g<1>255\2"),
+    (re.compile(r"^(\t\.short\t)43690\b", re.M), r"\g<1>65534"))
+UNMARKED = "-ftrivial-auto-var-init=uninitialized"
 OBJECT = re.compile(r"\t\.type\t([^,]+), ?[@%]object")
 LOCAL_VARIABLE = re.compile(r"\t\.comm\t([^,]+),(\d+),(\d+)$")
 DATA = re.compile(r"\t\.(?:zero|skip|space|long|quad|byte|value|short|word|string|ascii|asciz|float|double|base64|[248]byte|xword|hword)\t")
@@ -86,7 +89,7 @@ LIBRARY = re.compile(
     r"_GLOBAL_OFFSET_TABLE_|__stack_chk_fail|__libc_single_threaded|__throw_\w+|__\w+[dts][ifc]\d|printf|puts|putchar|fprintf|"
     r"fflush|fputs|fputc|stdout|stderr|malloc|calloc|free|exit|abort|"
     r"__assert_fail|strlen|strcmp|strncmp|memcmp|atoi|atof|atol|strto[dfl]|strtoull?|strtoll?|rand|srand|time|clock|"
-    r"abs|labs|isdigit|isspace|logl|"
+    r"abs|l?labs|isdigit|isspace|logl|"
     rf"(?:{MATH}|frexp|modf|sincos|nan)f?")
 
 
@@ -179,6 +182,32 @@ def launch_of_nvcc(error):
             "kernel<<<blocks, threads>>>(arguments...), which only nvcc can compile")
 
 
+def mark(match):
+    """What tells one mark of a local variable from others: its place in the source, and its text."""
+    at = match.string.rfind("\n\t.loc ", 0, match.start())
+    is_code = match[0].startswith("\t") and at >= 0
+    place = match.string[at + 1:match.string.index("\n", at + 1)] if is_code else ""
+    return re.sub(r" (?:is_stmt|discriminator).*", "", place), match[0].lstrip("0123456789")
+
+
+def with_nan_marks(text, unmarked):
+    """The assembler file, in which local variables without a value are NaN. unmarked(): the same file without marks. What
+    looks like a mark there, too, is a number of the program, such as 0xfefefefe."""
+    patterns = UNSET_OF_CLANG if is_clang() else UNSET_OF_GCC
+    if platform.machine() != "x86_64" or not any(pattern.search(text) for pattern, _ in patterns):
+        return text
+    plain = unmarked()
+    for pattern, instead in patterns:
+        own = {mark(match) for match in pattern.finditer(plain)}
+
+        def change(match):
+            if own and mark(match) in own:
+                return match[0]
+            return instead(match) if callable(instead) else match.expand(instead)
+        text = pattern.sub(change, text)
+    return text
+
+
 def is_discarded(lines, call, labels):
     """Whether nothing reads what the atomic function returns that line `call` calls. x86-64, without optimisation."""
     register = RETURNED[ATOMIC.match(lines[call])[1] is not None]
@@ -230,11 +259,9 @@ def padded_variables(text):
 
 def changed_assembly(text, checked=True):
     """Adds what the compiler cannot add: padding after each shared array, and storage for the dynamic arrays. If
-    checked, it also adds padding after each variable, makes the checker see memcpy and similar calls, makes unset local variables NaN, counts
+    checked, it also adds padding after each variable, makes the checker see memcpy and similar calls, counts
     floating-point arithmetic, and marks calls of atomic functions whose result nobody reads."""
     counting = checked and platform.machine() == "x86_64"
-    for pattern, instead in UNSET if counting else ():
-        text = pattern.sub(instead, text)
     own_names = OWN_NAMES if checked else {}
     lines, in_shared, used, defined, is_constant = [], False, set(), set(), False
     before = (padded_variables(text) if checked else text).split("\n")
@@ -330,8 +357,11 @@ def refuse_object(source, thing, emulator):
 def compile_checked(source, thing, macros=()):
     """One object file whose kernels call the checker before every access."""
     assembly = thing.with_suffix(".s")
-    must([*compiler(), *flags(), *INCLUDES, *macros, "-x", "c++", "-S", source, "-o", assembly])
-    assembly.write_text(changed_assembly(assembly.read_text()))
+
+    def compiled(*more):
+        must([*compiler(), *flags(), *more, *INCLUDES, *macros, "-x", "c++", "-S", source, "-o", assembly])
+        return assembly.read_text()
+    assembly.write_text(changed_assembly(with_nan_marks(compiled(), lambda: compiled(UNMARKED))))
     must([compiler()[-1], "-c", assembly, "-o", thing])
 
 

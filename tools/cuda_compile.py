@@ -134,6 +134,12 @@ def compile_cuda(words, fast, trusted, cached):
         assembly = pathlib.Path(folder) / "program.s"
         run([*compiler, *options, *dependencies, "-x", "c++", "-S", source, "-o", assembly])
         text = assembly.read_text()
+
+        def unmarked():
+            run([*compiler, *options, "-w", cuda_check.UNMARKED, "-x", "c++", "-S", source, "-o", assembly])
+            return assembly.read_text()
+        if not fast:
+            text = cuda_check.with_nan_marks(text, unmarked)
         if not fast and not trusted:
             look(text)
         text = cuda_check.changed_assembly(own_functions(text), checked=not fast)

@@ -376,7 +376,7 @@ def files_of_object(object_file):
 EMULATORS = re.compile(r"_Z(?!\d+cuda[A-Z]|N\d)\w+|_ZN13cuda_emulator(?:3runERKNS_6LaunchE|\d+b?f\d+_to_b?f\d+E\w)|__tsan_\w+|__ubsan_\w+|"
                        r"cuda_emulator_(?:memcpy|memmove|memset|flops)|threadIdx|blockIdx|blockDim|gridDim")
 ARITHMETIC = re.compile(
-    rf"(?:{cuda_check.MATH})f?|abs|labs|"
+    rf"(?:{cuda_check.MATH})f?|abs|l?labs|"
     r"_Zn[wa]m|_Zd[la]Pvm?|_ZTVN10__cxxabiv1\w+|__cxa_pure_virtual|__gxx_personality_v0|_Unwind_Resume|__dso_handle|"
     r"_GLOBAL_OFFSET_TABLE_|__stack_chk_fail|_ZTH\w+|_ZTW\w+|__\w+[dts][ifc]\d|_ZSt\d+__throw_\w+|_ZSt9terminatev")
 

@@ -33,35 +33,19 @@ static T change(T* address, Address pc, Function function) {
   T name(T* address, T value) {                                         \
     return change(address, PC, [=](T old) -> T { return expression; }); \
   }
-#define ATOMICS(T)                                                                   \
-  ATOMIC(T, atomicAdd, old + value)                                                  \
-  ATOMIC(T, atomicSub, old - value)                                                  \
-  ATOMIC(T, atomicExch, (void(old), value))                                          \
-  ATOMIC(T, atomicMin, std::min(old, value))                                         \
-  ATOMIC(T, atomicMax, std::max(old, value))                                         \
-  ATOMIC(T, atomicAnd, old& value)                                                   \
-  ATOMIC(T, atomicOr, old | value)                                                   \
-  ATOMIC(T, atomicXor, old ^ value)                                                  \
-  T atomicCAS(T* address, T compare, T value) {                                      \
+#define IN_EACH_SCOPE(T, name, expression) \
+  ATOMIC(T, name, expression)              \
+  ATOMIC(T, name##_block, expression)      \
+  ATOMIC(T, name##_system, expression)
+CUDA_EMULATOR_ATOMICS(IN_EACH_SCOPE)
+
+#define CAS(T, name)                                                                 \
+  T name(T* address, T compare, T value) {                                           \
     confirm_read(reinterpret_cast<Address>(address), sizeof(T), compare);            \
     return change(address, PC, [=](T old) { return old == compare ? value : old; }); \
   }
-ATOMICS(int)
-ATOMICS(unsigned)
-ATOMICS(unsigned long long)
-ATOMIC(float, atomicAdd, old + value)
-ATOMIC(double, atomicAdd, old + value)
-ATOMIC(float, atomicExch, (void(old), value))
-ATOMIC(__half, atomicAdd, old + value)
-ATOMIC(__nv_bfloat16, atomicAdd, old + value)
-
-unsigned atomicInc(unsigned* address, unsigned limit) {
-  return change(address, PC, [=](unsigned old) { return old >= limit ? 0 : old + 1; });
-}
-unsigned atomicDec(unsigned* address, unsigned limit) {
-  return change(address, PC,
-                [=](unsigned old) { return old == 0 || old > limit ? limit : old - 1; });
-}
+#define CAS_IN_EACH_SCOPE(T) CAS(T, atomicCAS) CAS(T, atomicCAS_block) CAS(T, atomicCAS_system)
+CUDA_EMULATOR_CAS_TYPES(CAS_IN_EACH_SCOPE)
 
 void __threadfence() { fence(*current, true); }
 void __threadfence_block() { fence(*current, false); }

@@ -11,6 +11,8 @@ namespace cuda_emulator {
 
 namespace {
 
+long long accesses = 0;
+
 bool is_write(Kind kind) {
   return kind != Kind::read && kind != Kind::whole_read && kind != Kind::volatile_read;
 }
@@ -354,6 +356,7 @@ void access(Address address, std::size_t bytes, unsigned alignment, Kind kind, A
   const bool write = is_write(kind);
   if (current == nullptr) return host_access(address, bytes, write, pc);
   Thread& thread = *current;
+  ++accesses;
   if (address >= thread.stack_low && address + bytes <= thread.stack_high) {
     if (write && !frames_allow_write(address, bytes))
       fatal("out of bounds", pc,
@@ -465,6 +468,8 @@ void report_unconfirmed_reads() {
 void forget_published() { published() = {}; }
 
 }  // namespace cuda_emulator
+
+long long clock64() { return cuda_emulator::accesses; }
 
 // ---- what the compiler calls before every access ------------------------------------------------
 

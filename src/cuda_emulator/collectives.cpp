@@ -256,9 +256,31 @@ bool release_barrier(Block& block) {
   return true;
 }
 
+void release_active(Thread& thread) {
+  Thread* lanes[warp_size];
+  for (unsigned lane = 0; lane < warp_size; ++lane) {
+    lanes[lane] = lane_of(*thread.block, thread.index / warp_size, lane);
+    if (lanes[lane] != nullptr && lanes[lane]->state == State::ready) return;
+  }
+  auto waits = [](const Thread* lane) {
+    return lane != nullptr && lane->state == State::at_collective &&
+           lane->collective == Collective::active;
+  };
+  for (Thread* lane : lanes) {
+    if (!waits(lane)) continue;
+    lane->result = 0;
+    for (const Thread* other : lanes)
+      if (waits(other) && other->wait_pc == lane->wait_pc) lane->result |= 1u << other->lane();
+  }
+  for (Thread* lane : lanes)
+    if (waits(lane)) lane->state = State::ready;
+}
+
 bool release_lanes(Thread& thread) {
   Participants all;
-  if (thread.state != State::at_collective || !all_there(thread, all)) return false;
+  if (thread.state != State::at_collective || thread.collective == Collective::active ||
+      !all_there(thread, all))
+    return false;
   if (thread.collective == Collective::sync) join_clocks(all);
   if (thread.collective == Collective::multiply && all.count == warp_size) multiply_for(all.lanes);
   for (int i = 0; i < all.count; ++i) set_result(*all.lanes[i], all);
@@ -276,7 +298,7 @@ int block_barrier(Vote vote, int predicate, Address pc) {
   thread.wait_stack = stack_hash(thread, pc);
   thread.state = State::at_barrier;
   ++thread.block->waiting;
-  release_barrier(*thread.block);
+  if (!release_barrier(*thread.block)) release_active(thread);
   wait();
   return static_cast<int>(thread.result);
 }
@@ -301,7 +323,7 @@ std::uint64_t collective(Collective kind, unsigned mask, std::uint64_t value, in
   thread.width = width;
   thread.wait_pc = pc;
   thread.state = State::at_collective;
-  release_lanes(thread);
+  if (!release_lanes(thread)) release_active(thread);
   wait();
   return thread.result;
 }
@@ -341,9 +363,27 @@ REDUCTION(unsigned, __reduce_max_sync, max_unsigned)
 REDUCTION(unsigned, __reduce_and_sync, bit_and)
 REDUCTION(unsigned, __reduce_or_sync, bit_or)
 REDUCTION(unsigned, __reduce_xor_sync, bit_xor)
-REDUCTION(unsigned, __match_any_sync, match)
-unsigned __match_any_sync(unsigned mask, int value) {
-  return unsigned(collective(Collective::match, mask, static_cast<unsigned>(value), 0, 32, PC));
+
+template <class T>
+static unsigned match(unsigned mask, T value, Address pc) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof value);
+  return unsigned(collective(Collective::match, mask, bits, 0, 32, pc));
+}
+// All lanes that are there have the value if the set of those that have it is all of them.
+#define MATCH(T)                                                                                 \
+  unsigned __match_any_sync(unsigned mask, T value) { return match(mask, value, PC); }           \
+  unsigned __match_all_sync(unsigned mask, T value, int* all_are_equal) {                        \
+    const unsigned equal = match(mask, value, PC);                                               \
+    const bool all = equal == (mask & warp_of(*current).live);                                   \
+    access(reinterpret_cast<Address>(all_are_equal), sizeof(int), sizeof(int), Kind::write, PC); \
+    *all_are_equal = all;                                                                        \
+    return all ? equal : 0;                                                                      \
+  }
+CUDA_EMULATOR_MATCHED_TYPES(MATCH)
+
+unsigned __activemask() {
+  return unsigned(collective(Collective::active, 0xffffffffu, 0, 0, 32, PC));
 }
 
 template <class T>

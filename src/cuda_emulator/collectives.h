@@ -9,6 +9,8 @@ namespace cuda_emulator {
 bool release_barrier(Block& block);
 // If all lanes that this one waits for have come, they go on.
 bool release_lanes(Thread& thread);
+// Lets the lanes go on that wait in __activemask, if no lane of the warp of `thread` can go on.
+void release_active(Thread& thread);
 
 // Waits for the lanes of the mask; returns what this one gets. machine.h names the kinds.
 std::uint64_t collective(Collective kind, unsigned mask, std::uint64_t value, int argument,

@@ -1,7 +1,9 @@
 // The runtime API: memory, streams, events and graphs, each call done when it is made.
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <iterator>
 #include <map>
 
 #include "machine.h"
@@ -208,23 +210,43 @@ using namespace cuda_emulator;
 
 #define PC reinterpret_cast<Address>(__builtin_return_address(0))
 
-const char* cudaGetErrorString(cudaError_t error) {
-  switch (error) {
-    case cudaSuccess:
-      return "no error";
-    case cudaErrorInvalidValue:
-      return "invalid argument";
-    case cudaErrorMemoryAllocation:
-      return "out of memory";
-    case cudaErrorInvalidConfiguration:
-      return "invalid configuration argument";
-    case cudaErrorStreamCaptureUnsupported:
-      return "operation not permitted when stream is capturing";
-    case cudaErrorLaunchFailure:
-      return "unspecified launch failure";
-  }
-  return "unknown error";
+namespace {
+
+struct ErrorText {
+  cudaError_t error;
+  const char *name, *text;
+};
+#define ERROR(name, text) \
+  { name, #name, text }
+constexpr ErrorText error_texts[] = {
+    ERROR(cudaSuccess, "no error"),
+    ERROR(cudaErrorInvalidValue, "invalid argument"),
+    ERROR(cudaErrorMemoryAllocation, "out of memory"),
+    ERROR(cudaErrorInvalidConfiguration, "invalid configuration argument"),
+    ERROR(cudaErrorInvalidDevicePointer, "invalid device pointer"),
+    ERROR(cudaErrorInvalidMemcpyDirection, "invalid copy direction for memcpy"),
+    ERROR(cudaErrorNoDevice, "no CUDA-capable device is detected"),
+    ERROR(cudaErrorInvalidDevice, "invalid device ordinal"),
+    ERROR(cudaErrorNotReady, "device not ready"),
+    ERROR(cudaErrorIllegalAddress, "an illegal memory access was encountered"),
+    ERROR(cudaErrorLaunchTimeout, "the launch timed out and was terminated"),
+    ERROR(cudaErrorLaunchFailure, "unspecified launch failure"),
+    ERROR(cudaErrorStreamCaptureUnsupported, "operation not permitted when stream is capturing"),
+    ERROR(cudaErrorUnknown, "unknown error")};
+
+const ErrorText& text_of(cudaError_t error) {
+  for (const ErrorText& known : error_texts)
+    if (known.error == error) return known;
+  return error_texts[std::size(error_texts) - 1];
 }
+
+constexpr int threads_per_multiprocessor = 2048;
+constexpr std::size_t bytes_per_multiprocessor = dynamic_bytes + (1 << 10);
+
+}  // namespace
+
+const char* cudaGetErrorString(cudaError_t error) { return text_of(error).text; }
+const char* cudaGetErrorName(cudaError_t error) { return text_of(error).name; }
 
 cudaError_t cudaPeekAtLastError() { return last_error; }
 cudaError_t cudaGetLastError() {
@@ -241,12 +263,14 @@ cudaError_t cudaMalloc(void** pointer, size_t bytes) { return give(pointer, byte
 cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned) {
   return give(pointer, bytes, true, PC);
 }
-cudaError_t cudaFree(void* pointer) {
+static cudaError_t take(void* pointer, Address pc) {
   if (pointer == nullptr || release(pointer)) return cudaSuccess;
-  finding("out of bounds", PC, 0,
+  finding("out of bounds", pc, 0,
           "cudaFree of what cudaMalloc did not give, or of what is already free");
   return result(cudaErrorInvalidValue);
 }
+cudaError_t cudaFree(void* pointer) { return take(pointer, PC); }
+cudaError_t cudaFreeAsync(void* pointer, cudaStream_t) { return take(pointer, PC); }
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
   device_memory_left(*free, *total);
   return cudaSuccess;
@@ -254,6 +278,12 @@ cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
 cudaError_t cudaMallocHost(void** pointer, size_t bytes) {
   *pointer = std::malloc(bytes);
   return result(*pointer == nullptr ? cudaErrorMemoryAllocation : cudaSuccess);
+}
+cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned) {
+  return cudaMallocHost(pointer, bytes);
+}
+cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t) {
+  return give(pointer, bytes, false, PC);
 }
 cudaError_t cudaFreeHost(void* pointer) {
   std::free(pointer);
@@ -267,6 +297,17 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
                             cudaStream_t stream) {
   return do_or_capture(stream, [=, pc = PC] { return copy(to, from, bytes, kind, pc); });
 }
+cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch,
+                         size_t width, size_t height, cudaMemcpyKind kind) {
+  if (width > to_pitch || width > from_pitch) return result(cudaErrorInvalidValue);
+  for (size_t row = 0; row < height; ++row) {
+    const cudaError_t error =
+        copy(static_cast<char*>(to) + row * to_pitch,
+             static_cast<const char*>(from) + row * from_pitch, width, kind, PC);
+    if (error != cudaSuccess) return error;
+  }
+  return cudaSuccess;
+}
 cudaError_t cudaMemset(void* to, int value, size_t bytes) { return fill(to, value, bytes, PC); }
 cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream) {
   return do_or_capture(stream, [=, pc = PC] { return fill(to, value, bytes, pc); });
@@ -279,15 +320,90 @@ cudaError_t cudaGetDeviceCount(int* count) {
 cudaError_t cudaSetDevice(int device) {
   return result(device == 0 ? cudaSuccess : cudaErrorInvalidValue);
 }
+cudaError_t cudaGetDevice(int* device) {
+  *device = 0;
+  return cudaSuccess;
+}
+cudaError_t cudaRuntimeGetVersion(int* version) {
+  *version = 12000;
+  return cudaSuccess;
+}
+cudaError_t cudaDriverGetVersion(int* version) { return cudaRuntimeGetVersion(version); }
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+  if (device != 0) return result(cudaErrorInvalidDevice);
+  cudaDeviceProp p{};
+  std::strcpy(p.name, "CUDA emulator");
+  p.totalGlobalMem = std::size_t{16} << 30;
+  p.sharedMemPerBlock = 48 << 10;
+  p.totalConstMem = 64 << 10;
+  p.sharedMemPerMultiprocessor = bytes_per_multiprocessor;
+  p.sharedMemPerBlockOptin = dynamic_bytes;
+  p.regsPerBlock = p.regsPerMultiprocessor = 65536;
+  p.warpSize = 32;
+  p.maxThreadsPerBlock = static_cast<int>(max_block);
+  p.maxThreadsDim[0] = p.maxThreadsDim[1] = static_cast<int>(max_block);
+  p.maxThreadsDim[2] = 64;
+  p.maxGridSize[0] = 0x7fffffff;
+  p.maxGridSize[1] = p.maxGridSize[2] = 65535;
+  p.major = 8;
+  p.multiProcessorCount = 4;  // as many as let the emulator keep each multiprocessor full
+  p.maxThreadsPerMultiProcessor = threads_per_multiprocessor;
+  p.maxBlocksPerMultiProcessor = 32;
+  p.concurrentKernels = p.managedMemory = 1;
+  p.l2CacheSize = 40 << 20;
+  p.memoryBusWidth = 5120;
+  *properties = p;
+  return cudaSuccess;
+}
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
-  if (device != 0) return result(cudaErrorInvalidValue);
-  *value = attribute == cudaDevAttrComputeCapabilityMajor ? 8 : 0;
+  cudaDeviceProp p;
+  if (const cudaError_t error = cudaGetDeviceProperties(&p, device); error != cudaSuccess)
+    return error;
+  switch (attribute) {
+    case cudaDevAttrMaxThreadsPerBlock:
+      *value = p.maxThreadsPerBlock;
+      break;
+    case cudaDevAttrMaxSharedMemoryPerBlock:
+      *value = static_cast<int>(p.sharedMemPerBlock);
+      break;
+    case cudaDevAttrWarpSize:
+      *value = p.warpSize;
+      break;
+    case cudaDevAttrMultiProcessorCount:
+      *value = p.multiProcessorCount;
+      break;
+    case cudaDevAttrMaxThreadsPerMultiProcessor:
+      *value = p.maxThreadsPerMultiProcessor;
+      break;
+    case cudaDevAttrComputeCapabilityMajor:
+      *value = p.major;
+      break;
+    case cudaDevAttrComputeCapabilityMinor:
+      *value = p.minor;
+      break;
+    case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
+      *value = static_cast<int>(p.sharedMemPerMultiprocessor);
+      break;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+      *value = static_cast<int>(p.sharedMemPerBlockOptin);
+      break;
+  }
+  return cudaSuccess;
+}
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* kernel,
+                                                          int threads, size_t shared_bytes) {
+  if (threads < 1) return result(cudaErrorInvalidValue);
+  const std::size_t bytes =
+      static_shared_bytes(reinterpret_cast<Address>(kernel), UINT32_MAX) + shared_bytes + (1 << 10);
+  *blocks = std::min({32, threads_per_multiprocessor / ((threads + 31) / 32 * 32),
+                      static_cast<int>(bytes_per_multiprocessor / bytes)});
   return cudaSuccess;
 }
 cudaError_t cudaDeviceSynchronize() { return last_error; }
 cudaError_t cudaDeviceReset() { return cudaSuccess; }
 
-cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute, int value) {
+cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute, int value) {
+  if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
   if (value < 0 || static_cast<std::size_t>(value) > dynamic_bytes)
     return result(cudaErrorInvalidValue);
   most_dynamic_bytes()[kernel] = static_cast<std::size_t>(value);
@@ -306,12 +422,17 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t) { return last_error; }
+cudaError_t cudaStreamQuery(cudaStream_t) { return last_error; }
 cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) { return cudaSuccess; }
 
 cudaError_t cudaEventCreate(cudaEvent_t* event) {
   *event = new Event;
   return cudaSuccess;
 }
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  return cudaEventCreate(event);
+}
+cudaError_t cudaEventQuery(cudaEvent_t) { return last_error; }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
   delete event;
   return cudaSuccess;

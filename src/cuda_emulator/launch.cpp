@@ -66,6 +66,7 @@ void run_thread() {
     const unsigned index = thread.index - thread.lane() + lane;
     if (index < block.threads.size()) release_lanes(block.threads[index]);
   }
+  release_active(thread);
   if (warp.live == 0) count_pending(block, warp);
   switch_fibre(thread.fibre, scheduler);
 }

@@ -52,6 +52,7 @@ enum class Collective {
   bit_or,
   bit_xor,
   match,
+  active,    // __activemask
   fragment,  // a tile is loaded or stored
   multiply   // tiles
 };

@@ -49,6 +49,10 @@ class Kernels(unittest.TestCase):
         counts = report.kernels[0].lines[(f"fragments.cu:{number}", "global", "read")]
         self.assertEqual((counts["sectors"], counts["bytes"]), (6 * 4 * 16, 6 * 16 * 16 * 4))
 
+    def test_functions_have_the_values_of_cudas_manual(self):
+        report, wrong = cuda_check.check(HERE / "functions.cu")
+        self.assertEqual((report.findings, wrong), ([], 0))
+
     def test_each_broken_kernel_has_its_finding_and_no_other(self):
         source = HERE / "broken.cu"
         report, _ = cuda_check.check(source)

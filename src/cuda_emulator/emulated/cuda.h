@@ -1,12 +1,15 @@
 // What CUDA's headers declare, for a compiler that knows nothing of CUDA.
 #pragma once
 
-#include <cmath>
+// With .h: CUDA has abs, isnan and the like for each type without std::.
+#include <math.h>
+#include <stdlib.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <tuple>
 
 #define __global__
@@ -30,3 +33,4 @@
 #include "emulated/half.h"
 // half.h first: the functions of a kernel take halves.
 #include "emulated/kernel.h"
+#include "emulated/numbers.h"

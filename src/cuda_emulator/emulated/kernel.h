@@ -23,6 +23,7 @@ void __threadfence();
 void __threadfence_block();
 void __threadfence_system();
 [[noreturn]] void __trap();
+long long clock64();  // how many accesses of all threads there were so far: no time is measured
 void __nanosleep(unsigned nanoseconds);
 
 // ---- votes and reductions of a warp
@@ -38,8 +39,15 @@ unsigned __reduce_max_sync(unsigned mask, unsigned value);
 unsigned __reduce_and_sync(unsigned mask, unsigned value);
 unsigned __reduce_or_sync(unsigned mask, unsigned value);
 unsigned __reduce_xor_sync(unsigned mask, unsigned value);
-unsigned __match_any_sync(unsigned mask, unsigned value);
-unsigned __match_any_sync(unsigned mask, int value);
+unsigned __activemask();
+#define CUDA_EMULATOR_MATCH(T)                       \
+  unsigned __match_any_sync(unsigned mask, T value); \
+  unsigned __match_all_sync(unsigned mask, T value, int* all_are_equal);
+#define CUDA_EMULATOR_MATCHED_TYPES(apply)                                     \
+  apply(int) apply(unsigned) apply(long) apply(unsigned long) apply(long long) \
+      apply(unsigned long long) apply(float) apply(double)
+CUDA_EMULATOR_MATCHED_TYPES(CUDA_EMULATOR_MATCH)
+#undef CUDA_EMULATOR_MATCH
 
 // ---- shuffles
 #define CUDA_EMULATOR_SHUFFLES(T)                                                \
@@ -54,28 +62,39 @@ unsigned __match_any_sync(unsigned mask, int value);
 CUDA_EMULATOR_SHUFFLED_TYPES(CUDA_EMULATOR_SHUFFLES)
 #undef CUDA_EMULATOR_SHUFFLES
 
-// ---- atomics
-#define CUDA_EMULATOR_ATOMICS(T)     \
-  T atomicAdd(T* address, T value);  \
-  T atomicSub(T* address, T value);  \
-  T atomicExch(T* address, T value); \
-  T atomicMin(T* address, T value);  \
-  T atomicMax(T* address, T value);  \
-  T atomicAnd(T* address, T value);  \
-  T atomicOr(T* address, T value);   \
-  T atomicXor(T* address, T value);  \
-  T atomicCAS(T* address, T compare, T value);
-CUDA_EMULATOR_ATOMICS(int)
-CUDA_EMULATOR_ATOMICS(unsigned)
-CUDA_EMULATOR_ATOMICS(unsigned long long)
-#undef CUDA_EMULATOR_ATOMICS
-unsigned atomicInc(unsigned* address, unsigned limit);
-unsigned atomicDec(unsigned* address, unsigned limit);
-float atomicAdd(float* address, float value);
-double atomicAdd(double* address, double value);
-__half atomicAdd(__half* address, __half value);
-__nv_bfloat16 atomicAdd(__nv_bfloat16* address, __nv_bfloat16 value);
-float atomicExch(float* address, float value);
+// ---- atomics: (type, name, arguments behind the address). With _block or _system behind the name
+// they are the same here.
+#define CUDA_EMULATOR_ATOMICS_OF(apply, T)                                                    \
+  apply(T, atomicAdd, old + value) apply(T, atomicSub, old - value)                           \
+      apply(T, atomicExch, (void(old), value)) apply(T, atomicMin, value < old ? value : old) \
+          apply(T, atomicMax, old < value ? value : old) apply(T, atomicAnd, old& value)      \
+              apply(T, atomicOr, old | value) apply(T, atomicXor, old ^ value)
+#define CUDA_EMULATOR_ATOMICS(apply)                                                              \
+  CUDA_EMULATOR_ATOMICS_OF(apply, int)                                                            \
+  CUDA_EMULATOR_ATOMICS_OF(apply, unsigned)                                                       \
+  CUDA_EMULATOR_ATOMICS_OF(apply, unsigned long long)                                             \
+  apply(long long, atomicMin, value < old ? value : old)                                          \
+      apply(long long, atomicMax, old < value ? value : old) apply(float, atomicAdd, old + value) \
+          apply(double, atomicAdd, old + value) apply(float, atomicExch, (void(old), value))      \
+              apply(__half, atomicAdd, old + value) apply(__half2, atomicAdd, old + value)        \
+                  apply(__nv_bfloat16, atomicAdd, old + value)                                    \
+                      apply(__nv_bfloat162, atomicAdd, old + value)                               \
+                          apply(unsigned, atomicInc, old >= value ? 0 : old + 1) apply(           \
+                              unsigned, atomicDec, old == 0 || old > value ? value : old - 1)
+#define CUDA_EMULATOR_ATOMIC(T, name, result) \
+  T name(T* address, T value);                \
+  T name##_block(T* address, T value);        \
+  T name##_system(T* address, T value);
+#define CUDA_EMULATOR_CAS_TYPES(apply) \
+  apply(int) apply(unsigned) apply(unsigned long long) apply(unsigned short)
+#define CUDA_EMULATOR_CAS(T)                         \
+  T atomicCAS(T* address, T compare, T value);       \
+  T atomicCAS_block(T* address, T compare, T value); \
+  T atomicCAS_system(T* address, T compare, T value);
+CUDA_EMULATOR_ATOMICS(CUDA_EMULATOR_ATOMIC)
+CUDA_EMULATOR_CAS_TYPES(CUDA_EMULATOR_CAS)
+#undef CUDA_EMULATOR_ATOMIC
+#undef CUDA_EMULATOR_CAS
 
 // ---- asynchronous copies from global to shared memory (cp.async): complete at the wait
 void __pipeline_memcpy_async(void* shared, const void* global, size_t bytes, size_t zeros = 0);
@@ -92,72 +111,18 @@ CUDA_EMULATOR_LOAD(__ldg)
 CUDA_EMULATOR_LOAD(__ldca)
 CUDA_EMULATOR_LOAD(__ldcg)
 CUDA_EMULATOR_LOAD(__ldcs)
+CUDA_EMULATOR_LOAD(__ldlu)
 #undef CUDA_EMULATOR_LOAD
-
-// ---- arithmetic
-#define CUDA_EMULATOR_MIN_MAX(T)                              \
-  __device__ inline T min(T a, T b) { return b < a ? b : a; } \
-  __device__ inline T max(T a, T b) { return a < b ? b : a; }
-CUDA_EMULATOR_MIN_MAX(int)
-CUDA_EMULATOR_MIN_MAX(unsigned)
-CUDA_EMULATOR_MIN_MAX(long)
-CUDA_EMULATOR_MIN_MAX(unsigned long)
-CUDA_EMULATOR_MIN_MAX(long long)
-CUDA_EMULATOR_MIN_MAX(unsigned long long)
-#undef CUDA_EMULATOR_MIN_MAX
-__device__ inline float min(float a, float b) { return fminf(a, b); }
-__device__ inline float max(float a, float b) { return fmaxf(a, b); }
-__device__ inline double min(double a, double b) { return fmin(a, b); }
-__device__ inline double max(double a, double b) { return fmax(a, b); }
-
-__device__ inline float rsqrtf(float x) { return 1 / sqrtf(x); }
-__device__ inline double rsqrt(double x) { return 1 / sqrt(x); }
-__device__ inline float __fdividef(float a, float b) { return a / b; }
-__device__ inline float __frcp_rn(float x) { return 1 / x; }
-__device__ inline float __frsqrt_rn(float x) { return 1 / sqrtf(x); }
-__device__ inline float __fsqrt_rn(float x) { return sqrtf(x); }
-__device__ inline float __fadd_rn(float a, float b) { return a + b; }
-__device__ inline float __fmul_rn(float a, float b) { return a * b; }
-__device__ inline float __fmaf_rn(float a, float b, float c) { return fmaf(a, b, c); }
-__device__ inline float __saturatef(float x) { return fminf(fmaxf(x, 0), 1); }
-__device__ inline float __expf_(float x) { return expf(x); }
-__device__ inline float __sinf_(float x) { return sinf(x); }
-__device__ inline float __cosf_(float x) { return cosf(x); }
-__device__ inline float __logf_(float x) { return logf(x); }
-__device__ inline float __powf_(float x, float y) { return powf(x, y); }
-// glibc has functions of these names, with another linkage.
-#define __expf __expf_
-#define __sinf __sinf_
-#define __cosf __cosf_
-#define __logf __logf_
-#define __powf __powf_
-
-__device__ inline int __popc(unsigned x) { return __builtin_popcount(x); }
-__device__ inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
-__device__ inline int __clz(int x) { return x == 0 ? 32 : __builtin_clz(static_cast<unsigned>(x)); }
-__device__ inline int __ffs(int x) { return __builtin_ffs(x); }
-__device__ inline unsigned __brev(unsigned x) {
-  unsigned reversed = 0;
-  for (int i = 0; i < 32; ++i) reversed |= (x >> i & 1u) << (31 - i);
-  return reversed;
-}
-__device__ inline int __mul24(int a, int b) { return a * b; }
-__device__ inline int __dp4a(int a, int b, int sum) {
-  for (int i = 0; i < 32; i += 8)
-    sum += static_cast<signed char>(a >> i) * static_cast<signed char>(b >> i);
-  return sum;
-}
-__device__ inline int __float_as_int(float x) { return __builtin_bit_cast(int, x); }
-__device__ inline unsigned __float_as_uint(float x) { return __builtin_bit_cast(unsigned, x); }
-__device__ inline float __int_as_float(int x) { return __builtin_bit_cast(float, x); }
-__device__ inline float __uint_as_float(unsigned x) { return __builtin_bit_cast(float, x); }
-__device__ inline long long __double_as_longlong(double x) {
-  return __builtin_bit_cast(long long, x);
-}
-__device__ inline double __longlong_as_double(long long x) { return __builtin_bit_cast(double, x); }
-__device__ inline int __float2int_rn(float x) { return static_cast<int>(rintf(x)); }
-__device__ inline int __float2int_rd(float x) { return static_cast<int>(floorf(x)); }
-__device__ inline float __int2float_rn(int x) { return static_cast<float>(x); }
+#define CUDA_EMULATOR_STORE(name)                    \
+  template <class T>                                 \
+  __device__ inline void name(T* address, T value) { \
+    *address = value;                                \
+  }
+CUDA_EMULATOR_STORE(__stwb)
+CUDA_EMULATOR_STORE(__stcg)
+CUDA_EMULATOR_STORE(__stcs)
+CUDA_EMULATOR_STORE(__stwt)
+#undef CUDA_EMULATOR_STORE
 
 // ---- launches: see cuda_launch in cuda_emulator.h
 namespace cuda_emulator {

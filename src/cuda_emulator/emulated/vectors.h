@@ -52,6 +52,10 @@ struct dim3 {
 };
 
 #define CUDA_EMULATOR_VECTORS(Name, Element, Size)                                                \
+  struct Name##1 {                                                                                \
+    Element x;                                                                                    \
+  };                                                                                              \
+  __device__ inline Name##1 make_##Name##1(Element x) { return {x}; }                             \
   struct alignas(2 * Size) Name##2 {                                                              \
     Element x, y;                                                                                 \
     CUDA_EMULATOR_PAIR(Name##2, Element)                                                          \
@@ -74,10 +78,17 @@ CUDA_EMULATOR_VECTORS(short, short, 2)
 CUDA_EMULATOR_VECTORS(ushort, unsigned short, 2)
 CUDA_EMULATOR_VECTORS(int, int, 4)
 CUDA_EMULATOR_VECTORS(float, float, 4)
+CUDA_EMULATOR_VECTORS(long, long, 8)
+CUDA_EMULATOR_VECTORS(ulong, unsigned long, 8)
 CUDA_EMULATOR_VECTORS(longlong, long long, 8)
+CUDA_EMULATOR_VECTORS(ulonglong, unsigned long long, 8)
 CUDA_EMULATOR_VECTORS(double, double, 8)
 #undef CUDA_EMULATOR_VECTORS
 
+struct uint1 {
+  unsigned x;
+};
+__device__ inline uint1 make_uint1(unsigned x) { return {x}; }
 struct alignas(8) uint2 {
   unsigned x, y;
   CUDA_EMULATOR_PAIR(uint2, unsigned)
