@@ -336,10 +336,34 @@ bool counts_as_atomic(Thread& thread, Space space, Kind kind, std::size_t bytes)
   return std::exchange(thread.has_new_fence, false);
 }
 
+std::uint64_t value_at(Address address, unsigned bytes) {
+  std::uint64_t value = 0;
+  std::memcpy(&value, reinterpret_cast<const void*>(address), bytes);
+  return value;
+}
+
 void remember(Thread& thread, Address address, unsigned bytes, Address pc) {
   Thread::Read& read = thread.reads[thread.next_read++ % std::size(thread.reads)];
-  read = {address, pc, 0, bytes};
-  std::memcpy(&read.value, reinterpret_cast<const void*>(address), bytes);
+  read = {address, pc, value_at(address, bytes), bytes};
+}
+
+// Whether a thread waits between its volatile read and write of the same place.
+bool waits_to_write = false;
+
+// x = x + 1 with a volatile x is no atomic addition. Between one thread's read and its write all
+// others run. If they change x, their change is lost, unless this thread writes the same.
+void watch_volatile(Thread& thread, Kind kind, Address address, unsigned bytes, Address pc) {
+  const Thread::Read read = std::exchange(thread.last_volatile_read, {});
+  if (bytes > 8) return;
+  if (kind == Kind::volatile_read)
+    thread.last_volatile_read = {address, pc, value_at(address, bytes), bytes};
+  if (kind != Kind::volatile_write || read.address != address || read.bytes != bytes) return;
+  if (waits_to_write) return;
+  waits_to_write = true;
+  yield(false);
+  waits_to_write = false;
+  const std::uint64_t now = value_at(address, bytes);
+  if (now != read.value) thread.overwrites = {address, pc, now, bytes};
 }
 
 void read_of_unwritten(Thread& thread, const Region& region, Address address, unsigned bytes,
@@ -357,6 +381,7 @@ void access(Address address, std::size_t bytes, unsigned alignment, Kind kind, A
   if (current == nullptr) return host_access(address, bytes, write, pc);
   Thread& thread = *current;
   ++accesses;
+  report_lost_change(thread);
   if (address >= thread.stack_low && address + bytes <= thread.stack_high) {
     if (write && !frames_allow_write(address, bytes))
       fatal("out of bounds", pc,
@@ -387,6 +412,7 @@ void access(Address address, std::size_t bytes, unsigned alignment, Kind kind, A
   const auto size = static_cast<unsigned>(bytes);
   const bool atomic = is_atomic(kind) || counts_as_atomic(thread, region.space, kind, size);
   watch_for_spinning(thread, kind, pc);
+  if (is_atomic(kind) || is_volatile(kind)) watch_volatile(thread, kind, address, size, pc);
   // Of a larger piece some bytes may be padding that nobody ever writes.
   if ((!write || is_atomic(kind)) &&
       !(size > 4 && kind != Kind::whole_read ? any_written(region, address, size)
@@ -421,6 +447,19 @@ void access(Address address, std::size_t bytes, unsigned alignment, Kind kind, A
     look(cell, now);
   }
   if (write && kind != Kind::async_begin) set_written(region, address, size);
+}
+
+void report_lost_change(Thread& thread) {
+  if (thread.overwrites.bytes == 0) return;
+  const Thread::Read lost = std::exchange(thread.overwrites, {});
+  if (value_at(lost.address, lost.bytes) == lost.value || found_again("race", lost.pc, 0)) return;
+  const Region* region = find_in(thread.block->shared, lost.address);
+  if (region == nullptr) region = find_global(lost.address);
+  if (region == nullptr) return;
+  finding("race", lost.pc, 0,
+          describe(thread) + " reads and then writes " + place(*region, lost.address, lost.bytes) +
+              "; another thread has changed it in between, and that change is lost: volatile is "
+              "not atomic");
 }
 
 bool is_there(Address address, std::size_t bytes) {
@@ -465,7 +504,10 @@ void report_unconfirmed_reads() {
   unconfirmed.clear();
 }
 
-void forget_published() { published() = {}; }
+void forget_published() {
+  published() = {};
+  waits_to_write = false;
+}
 
 }  // namespace cuda_emulator
 

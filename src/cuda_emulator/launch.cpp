@@ -54,6 +54,7 @@ void* take_stack() {
 void run_thread() {
   launch->parameters->call();
   Thread& thread = *current;
+  report_lost_change(thread);
   if (!thread.copies.empty()) __pipeline_wait_prior(0);
   thread.state = State::exited;
   thread.fenced = thread.fenced_in_block = {};
@@ -225,12 +226,14 @@ std::uint64_t stack_hash(const Thread& thread, Address pc) {
 void wait() {
   while (current->state != State::ready || aborted) {
     Thread& thread = *current;
+    report_lost_change(thread);
     switch_fibre(thread.fibre, scheduler);
   }
 }
 
 void yield(bool spinning) {
   Thread& thread = *current;
+  report_lost_change(thread);
   idle_turn = spinning;
   switch_fibre(thread.fibre, scheduler);
 }

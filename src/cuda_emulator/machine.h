@@ -106,6 +106,8 @@ struct Thread {
     unsigned bytes = 0;
   } reads[8];
   unsigned next_read = 0;
+  Read last_volatile_read;  // if it was the last of its atomic and volatile accesses
+  Read overwrites;          // what another thread wrote since: the running volatile write's place
 
   // when it has run for long enough
   Address spin_pc = 0;
@@ -211,6 +213,9 @@ void fence(Thread& thread, bool for_all_blocks);
 // The running thread calls atomicCAS with a value that it may have read before. If so, others run
 // first, and may change the word: whoever does not try again then computes a wrong result.
 void confirm_read(Address address, unsigned bytes, std::uint64_t value);
+// Whether its last volatile write took the place of what another thread wrote. Called before
+// another thread runs.
+void report_lost_change(Thread& thread);
 void report_unconfirmed_reads();  // at the end of a launch
 void forget_published();          // at the end of a launch
 

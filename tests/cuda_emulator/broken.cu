@@ -241,6 +241,12 @@ __global__ void waits_with_plain_reads(const float*, float* out, int* flags) {
 }
 
 // expect: race
+__global__ void volatile_is_not_atomic(const float*, float*, int* flags) {
+  volatile int* count = flags;
+  *count = *count + 1;  // <-
+}
+
+// expect: race
 __global__ void maximum_without_cas(const float* in, float*, int* flags) {
   int old = flags[0];  // <-
   if (old < in[threadIdx.x]) atomicExch(&flags[0], threadIdx.x);
@@ -787,8 +793,10 @@ int main() {
     launch(kernel, 1, 64);
   for (Kernel kernel : {blocks_share_a_sum, plain_beside_atomic, plain_before_own_atomic, counter_set_without_barrier,
                         plain_after_two_atomics, plain_before_own_volatile, fence_of_a_block_alone,
-                        atomic_after_fence_of_a_block, sum_behind_the_fence, counter_reset_by_any, flag_without_new_fence,
-                        failed_cas_tells_nothing, waits_with_plain_reads, maximum_without_cas, last_block_without_fence, lock_without_fence,
+                        atomic_after_fence_of_a_block, sum_behind_the_fence, counter_reset_by_any,
+                        flag_without_new_fence,
+                        failed_cas_tells_nothing, waits_with_plain_reads,
+                        volatile_is_not_atomic, maximum_without_cas, last_block_without_fence, lock_without_fence,
                         shared_atomic_of_another_block, overlapping_blocks, off_by_one_bound, no_bound, negative_index, local_array,
                         vector_over_the_end, output_accumulated, atomic_on_unwritten, shared_does_not_last})
     launch(kernel, 2, 64);
