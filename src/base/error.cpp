@@ -6,6 +6,9 @@
 
 namespace stagecraft {
 
+Error::Error(fmt::format_args args, fmt::string_view format)
+    : std::runtime_error(fmt::vformat(format, args)) {}
+
 std::string printable(std::string_view text, std::size_t max_bytes) {
   const auto is_plain = [](char c) { return c >= ' ' && c <= '~'; };
   if (text.size() <= max_bytes && std::ranges::all_of(text, is_plain)) return std::string(text);

@@ -16,7 +16,11 @@ class Error : public std::runtime_error {
 
   template <class... Args>
   explicit Error(fmt::format_string<Args...> format, Args&&... args)
-      : std::runtime_error(fmt::format(format, std::forward<Args>(args)...)) {}
+      : Error(fmt::make_format_args(args...), format) {}
+
+ private:
+  // Not inline: hundreds of places throw, and each would be compiled with all of it.
+  Error(fmt::format_args args, fmt::string_view format);
 };
 
 // A name or text from an untrusted file, made fit for one line of a terminal: control characters
