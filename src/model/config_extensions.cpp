@@ -128,7 +128,7 @@ void refuse_field(const ConfigFields& fields, JsonNode value) {
 }
 
 void refuse_foreign_arithmetic(const ConfigFields& fields,
-                               std::span<const std::string_view> honoured) {
+                               std::initializer_list<std::string_view> honoured) {
   parse_quantization(fields.object(), fields.where());  // throws if Checkpoint cannot honour it
   for (const JsonNode value : fields.object().members()) {
     const std::string_view key = value.key();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <initializer_list>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -18,7 +19,7 @@ namespace stagecraft {
 // does not implement (a logit scale, experts, quantised weights ...). honoured: fields of such a
 // kind that the architecture reads.
 void refuse_foreign_arithmetic(const ConfigFields& fields,
-                               std::span<const std::string_view> honoured = {});
+                               std::initializer_list<std::string_view> honoured = {});
 
 // Throws Error if these heads cannot be: keys that no whole number of query heads shares, or a head
 // of an odd size, whose numbers RoPE cannot pair.

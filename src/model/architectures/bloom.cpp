@@ -1,17 +1,11 @@
 // BLOOM (BigScience 2022). Beside GPT-NeoX: no rope but ALiBi, whose bias grows with the distance
 // of a key; the embedding is normalised; the halves of a layer follow each other.
-#include <array>
-
 #include "model/architectures/architectures.h"
 #include "model/architectures/decoder_common.h"
 #include "model/config_extensions.h"
 
 namespace stagecraft {
 namespace {
-
-// Files hold "offset_alibi", which nothing reads.
-constexpr std::array<std::string_view, 2> kHonoured = {"apply_residual_connection_post_layernorm",
-                                                       "offset_alibi"};
 
 DecoderSizes bloom_sizes(const ConfigFields& fields) {
   const SizeNames names = {.dim = either_name(fields, "hidden_size", "n_embed"),
@@ -33,7 +27,8 @@ DecoderSizes bloom_sizes(const ConfigFields& fields) {
 }
 
 Plan bloom_plan(const ConfigFields& fields) {
-  refuse_foreign_arithmetic(fields, kHonoured);
+  // Files hold "offset_alibi", which nothing reads.
+  refuse_foreign_arithmetic(fields, {"apply_residual_connection_post_layernorm", "offset_alibi"});
   const DecoderSizes sizes = bloom_sizes(fields);
   // transformers then adds slice by slice, without the biases.
   if (fields.size_or("pretraining_tp", 1) > 1) expect_false(fields, "slow_but_exact");
@@ -71,11 +66,11 @@ Plan bloom_plan(const ConfigFields& fields) {
   return plan;
 }
 
-constexpr std::string_view kModelTypes[] = {"bloom"};
+constexpr std::string_view kBloomTypes[] = {"bloom"};
 
 }  // namespace
 
 extern const Architecture architecture_bloom;
-constinit const Architecture architecture_bloom = {kModelTypes, bloom_plan};
+constinit const Architecture architecture_bloom = {kBloomTypes, bloom_plan};
 
 }  // namespace stagecraft

@@ -16,17 +16,15 @@
 namespace stagecraft {
 namespace {
 
-// What the layer scaling divides from queries it multiplies to scores again.
-constexpr std::array<std::string_view, 3> kHonoured = {"layernorm_epsilon",
-                                                       "apply_query_key_layer_scaling",
-                                                       "apply_residual_connection_post_layernorm"};
-constexpr std::array<std::string_view, 4> kRope = {"rope_theta", "rope_scaling", "rope_parameters",
-                                                   "rotary_percent"};
+constexpr std::array<std::string_view, 4> kRopeNames = {"rope_theta", "rope_scaling",
+                                                        "rope_parameters", "rotary_percent"};
 constexpr std::array<std::string_view, 1> kPromptTuning = {"pre_seq_len"};
 
 void refuse_tuning(const ConfigFields& fields) {
-  refuse_foreign_arithmetic(fields, kHonoured);
-  expect_absent(fields, kRope, "none (theta 10000)");
+  // What the layer scaling divides from queries it multiplies to scores again.
+  refuse_foreign_arithmetic(fields, {"layernorm_epsilon", "apply_query_key_layer_scaling",
+                                     "apply_residual_connection_post_layernorm"});
+  expect_absent(fields, kRopeNames, "none (theta 10000)");
   expect_absent(fields, kPromptTuning, "null (no tuned prompt)");
 }
 
@@ -200,11 +198,11 @@ Plan plan_of_either(const ConfigFields& fields) {
   return first ? chatglm_plan(fields) : chatglm2_plan(fields);
 }
 
-constexpr std::string_view kModelTypes[] = {"chatglm"};
+constexpr std::string_view kChatglmTypes[] = {"chatglm"};
 
 }  // namespace
 
 extern const Architecture architecture_chatglm;
-constinit const Architecture architecture_chatglm = {kModelTypes, plan_of_either};
+constinit const Architecture architecture_chatglm = {kChatglmTypes, plan_of_either};
 
 }  // namespace stagecraft

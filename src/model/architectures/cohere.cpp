@@ -3,8 +3,6 @@
 // without a bias, whose result attention and the feed-forward block both read; rope rotates pairs
 // of neighbouring columns; logits are scaled; each head of q and k may be normed with weights of
 // its own.
-#include <array>
-
 #include "model/architectures/architectures.h"
 #include "model/architectures/decoder_common.h"
 #include "model/config_extensions.h"
@@ -12,14 +10,10 @@
 namespace stagecraft {
 namespace {
 
-// The last three say of Cohere's own program what is always so here.
-constexpr std::array<std::string_view, 5> kHonoured = {
-    "logit_scale", "use_qk_norm", "use_parallel_block", "use_parallel_embedding",
-    "order_of_interleaved_layers"};
-constexpr double kTheta = 500'000.0, kSecondTheta = 10'000.0, kLogitScale = 0.0625;
+constexpr double kFirstTheta = 500'000.0, kSecondTheta = 10'000.0, kLogitScale = 0.0625;
 constexpr double kMinScale = 1e-6, kMaxScale = 1e6;
 
-void refuse_other_layers(const ConfigFields& fields) {
+void refuse_other_blocks(const ConfigFields& fields) {
   expect_true(fields, "use_parallel_block");
   expect_true(fields, "use_gated_activation");
   expect_text(fields, "order_of_interleaved_layers", {"local_attn_first"});
@@ -27,8 +21,10 @@ void refuse_other_layers(const ConfigFields& fields) {
 }
 
 Plan cohere_plan(const ConfigFields& fields) {
-  refuse_foreign_arithmetic(fields, kHonoured);
-  refuse_other_layers(fields);
+  // The last three say of Cohere's own program what is always so here.
+  refuse_foreign_arithmetic(fields, {"logit_scale", "use_qk_norm", "use_parallel_block",
+                                     "use_parallel_embedding", "order_of_interleaved_layers"});
+  refuse_other_blocks(fields);
   const DecoderSizes sizes = parse_sizes(
       fields, {.vocab_size = 256'000, .max_seq_len = 8192, .tied = true, .norm_eps = 1e-5},
       {.norm_eps = "layer_norm_eps"});
@@ -51,7 +47,7 @@ Plan cohere_plan(const ConfigFields& fields) {
       DecoderStyle{
           .norm = NormStep::Kind::Layer, .norm_bias = false, .pairs = RopeStep::Pairs::Neighbours});
   const FrequenciesId rope =
-      w.frequencies(parse_rope(fields, sizes.max_seq_len, second ? kSecondTheta : kTheta));
+      w.frequencies(parse_rope(fields, sizes.max_seq_len, second ? kSecondTheta : kFirstTheta));
   w.embedding();
   for (std::size_t i = 0; i < sizes.n_layers; ++i) {
     const std::string at = w.layer(i), self = at + "self_attn.", mlp = at + "mlp.";
@@ -74,11 +70,11 @@ Plan cohere_plan(const ConfigFields& fields) {
   return plan;
 }
 
-constexpr std::string_view kModelTypes[] = {"cohere", "cohere2"};
+constexpr std::string_view kCohereTypes[] = {"cohere", "cohere2"};
 
 }  // namespace
 
 extern const Architecture architecture_cohere;
-constinit const Architecture architecture_cohere = {kModelTypes, cohere_plan};
+constinit const Architecture architecture_cohere = {kCohereTypes, cohere_plan};
 
 }  // namespace stagecraft

@@ -13,10 +13,6 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::array<std::string_view, 8> kHonoured = {
-    "n_routed_experts",    "num_experts",    "num_local_experts",     "n_shared_experts",
-    "num_experts_per_tok", "moe_layer_freq", "moe_intermediate_size", "routed_scaling_factor",
-};
 // For the norms of latents: transformers uses this number and ignores "rms_norm_eps".
 constexpr float kLatentEps = 1e-6f;
 constexpr std::size_t kMostGuessing = 16;
@@ -43,8 +39,8 @@ struct DeepSeek {
   bool heads_apart = false;  // the two matrices of each head are tensors of their own
 };
 
-std::size_t at_most(const ConfigFields& fields, std::string_view key, std::size_t value,
-                    std::size_t most) {
+std::size_t check_at_most(const ConfigFields& fields, std::string_view key, std::size_t value,
+                          std::size_t most) {
   if (value <= most) return value;
   throw Error("{}: '{}': expected at most {}, found {}", fields.where(), key, most, value);
 }
@@ -59,10 +55,10 @@ LatentSizes parse_latent(const ConfigFields& fields, std::size_t n_heads) {
   sizes.plain = fields.size_or("qk_nope_head_dim", 128);
   sizes.value = fields.size_or("v_head_dim", 128);
   const std::size_t widest = kMaxDimension / n_heads;
-  at_most(fields, "kv_lora_rank", sizes.latent, widest / 2);
-  at_most(fields, "qk_rope_head_dim", sizes.rope, widest / 2);
-  at_most(fields, "qk_nope_head_dim", sizes.plain, widest / 2);
-  at_most(fields, "v_head_dim", sizes.value, widest / 2);
+  check_at_most(fields, "kv_lora_rank", sizes.latent, widest / 2);
+  check_at_most(fields, "qk_rope_head_dim", sizes.rope, widest / 2);
+  check_at_most(fields, "qk_nope_head_dim", sizes.plain, widest / 2);
+  check_at_most(fields, "v_head_dim", sizes.value, widest / 2);
   return sizes;
 }
 
@@ -72,8 +68,8 @@ RouteGroups parse_groups(const ConfigFields& fields, bool third, std::size_t n_e
   groups.n = third ? fields.size_or("n_group", 8) : fields.size("n_group");
   groups.n_chosen = third ? fields.size_or("topk_group", 4) : fields.size("topk_group");
   groups.n_counted = third ? 2 : 1;
-  at_most(fields, "n_group", groups.n, kMaxGroups);
-  at_most(fields, "topk_group", groups.n_chosen, groups.n);
+  check_at_most(fields, "n_group", groups.n, kMaxGroups);
+  check_at_most(fields, "topk_group", groups.n_chosen, groups.n);
   if (n_experts % groups.n != 0 || n_experts / groups.n < groups.n_counted) {
     throw Error(
         "{}: 'n_group': expected groups of {} or more that are equal parts of {} experts, "
@@ -84,7 +80,9 @@ RouteGroups parse_groups(const ConfigFields& fields, bool third, std::size_t n_e
 }
 
 void refuse_what_differs(const ConfigFields& fields, bool third) {
-  refuse_foreign_arithmetic(fields, kHonoured);
+  refuse_foreign_arithmetic(fields, {"n_routed_experts", "num_experts", "num_local_experts",
+                                     "n_shared_experts", "num_experts_per_tok", "moe_layer_freq",
+                                     "moe_intermediate_size", "routed_scaling_factor"});
   expect_text(fields, "hidden_act", {"silu", "swish"});
   expect_text(fields, "scoring_func", {third ? "sigmoid" : "softmax"});
   if (third) {
@@ -118,7 +116,8 @@ DeepSeek parse_deepseek(const ConfigFields& fields) {
                 model.sizes.n_heads, model.sizes.n_kv_heads);
   }
   // Each head of each layer has two matrices of its own.
-  at_most(fields, "num_attention_heads", model.sizes.n_heads, kMaxHeads / model.sizes.n_layers);
+  check_at_most(fields, "num_attention_heads", model.sizes.n_heads,
+                kMaxHeads / model.sizes.n_layers);
   model.latent = parse_latent(fields, model.sizes.n_heads);
   model.bias = fields.flag_or("attention_bias", false);
   model.heads_apart = fields.flag_or("stored_heads_apart", false);  // kStoredFields
@@ -133,12 +132,12 @@ DeepSeek parse_deepseek(const ConfigFields& fields) {
                                 {.n = "n_routed_experts"});
   if (!third) fields.size("num_experts_per_tok", 1, model.experts.n);  // a required field
   model.groups = parse_groups(fields, third, model.experts.n);
-  at_most(fields, "num_experts_per_tok", model.experts.n_chosen,
-          model.experts.n / model.groups.n * model.groups.n_chosen);
+  check_at_most(fields, "num_experts_per_tok", model.experts.n_chosen,
+                model.experts.n / model.groups.n * model.groups.n_chosen);
   model.share_scale =
       static_cast<float>(fields.number_or("routed_scaling_factor", third ? 2.5 : 1.0, 1e-6, 1e6));
   const std::size_t n_shared = fields.size_or("n_shared_experts", third ? 1 : 2);
-  at_most(fields, "n_shared_experts", n_shared, kMaxDimension / model.experts.width);
+  check_at_most(fields, "n_shared_experts", n_shared, kMaxDimension / model.experts.width);
   model.shared_width = n_shared * model.experts.width;
   return model;
 }
@@ -171,16 +170,16 @@ Scores parse_scores(const ConfigFields& fields, const DeepSeek& model) {
 
 // The buffers that other decoders do not have. In q, k, v and a, a head consists of the part that
 // rope rotates, followed by the latent.
-struct Buffers {
+struct LatentBuffers {
   BufferId query, plain, rotated, absorbed;  // of queries: their latent, both parts, plain * W
   BufferId key, latent;                      // of the token: the part that rope rotates, the latent
   BufferId values;
   BufferId r, shared_gate, shared_up;
 };
 
-Buffers make_buffers(DecoderWriter& w, const DeepSeek& model) {
+LatentBuffers make_buffers(DecoderWriter& w, const DeepSeek& model) {
   const LatentSizes& s = model.latent;
-  Buffers b;
+  LatentBuffers b;
   b.query = s.has_query ? w.buffer("b", s.query) : w.n;
   b.plain = w.buffer("qn", s.n_heads * s.plain);
   b.rotated = w.buffer("qr", s.n_heads * s.rope);
@@ -234,8 +233,8 @@ void latent_norm(DecoderWriter& w, const char* name, BufferId x, std::size_t wid
   w.step(name, NormStep{x, x, w.weight({weight + ".weight", {width}}), width, kLatentEps});
 }
 
-void write_attention(DecoderWriter& w, const DeepSeek& model, const Buffers& b, FrequenciesId rope,
-                     float scale, const std::string& self) {
+void write_latent_attention(DecoderWriter& w, const DeepSeek& model, const LatentBuffers& b,
+                            FrequenciesId rope, float scale, const std::string& self) {
   const LatentSizes& s = model.latent;
   const auto rows = [](std::size_t first, std::size_t of) {
     return Weight{.name = {}, .shape = {}, .first_row = first, .of_rows = of};
@@ -268,7 +267,7 @@ void write_attention(DecoderWriter& w, const DeepSeek& model, const Buffers& b, 
   w.linear("attn_proj", w.o, b.values, self + "o_proj", model.bias);
 }
 
-void write_experts_and_shared(DecoderWriter& w, const DeepSeek& model, const Buffers& b,
+void write_experts_and_shared(DecoderWriter& w, const DeepSeek& model, const LatentBuffers& b,
                               const std::string& mlp) {
   using Function = ActivateStep::Function;
   RouteStep how{.x = b.r, .n_chosen = model.experts.n_chosen, .normed = model.experts.normed};
@@ -308,13 +307,13 @@ Plan deepseek_plan(const ConfigFields& fields) {
   DecoderStyle style;
   if (neighbours) style.pairs = RopeStep::Pairs::Neighbours;
   DecoderWriter w(model.third ? "deepseek_v3" : "deepseek_v2", sizes, plan, style);
-  const Buffers b = make_buffers(w, model);
+  const LatentBuffers b = make_buffers(w, model);
   const FrequenciesId rope = w.frequencies(scores.rope, model.latent.rope);
   w.embedding();
   for (std::size_t i = 0; i < sizes.n_layers; ++i) {
     const std::string at = w.layer(i), mlp = at + "mlp.";
     w.norm("attn_norm", w.n, w.x, at + "input_layernorm");
-    write_attention(w, model, b, rope, scores.scale, at + "self_attn.");
+    write_latent_attention(w, model, b, rope, scores.scale, at + "self_attn.");
     w.add("attn_residual");
 
     w.norm("mlp_norm", w.n, w.x, at + "post_attention_layernorm");
@@ -334,11 +333,11 @@ Plan deepseek_plan(const ConfigFields& fields) {
   return plan;
 }
 
-constexpr std::string_view kModelTypes[] = {"deepseek_v2", "deepseek_v3"};
+constexpr std::string_view kDeepseekTypes[] = {"deepseek_v2", "deepseek_v3"};
 
 }  // namespace
 
 extern const Architecture architecture_deepseek;
-constinit const Architecture architecture_deepseek = {kModelTypes, deepseek_plan};
+constinit const Architecture architecture_deepseek = {kDeepseekTypes, deepseek_plan};
 
 }  // namespace stagecraft

@@ -7,8 +7,6 @@
 namespace stagecraft {
 namespace {
 
-constexpr double kTheta = 500'000.0;
-
 Plan ernie4_5_plan(const ConfigFields& fields) {
   refuse_foreign_arithmetic(fields);
   const DecoderSizes sizes =
@@ -24,7 +22,7 @@ Plan ernie4_5_plan(const ConfigFields& fields) {
 
   Plan plan;
   DecoderWriter w("ernie4_5", sizes, plan, DecoderStyle{.pairs = RopeStep::Pairs::Neighbours});
-  const FrequenciesId rope = w.frequencies(parse_rope(fields, sizes.max_seq_len, kTheta));
+  const FrequenciesId rope = w.frequencies(parse_rope(fields, sizes.max_seq_len, 500'000.0));
   w.embedding();
   for (std::size_t i = 0; i < sizes.n_layers; ++i) {
     const std::string at = w.layer(i), self = at + "self_attn.", mlp = at + "mlp.";
@@ -44,11 +42,11 @@ Plan ernie4_5_plan(const ConfigFields& fields) {
   return plan;
 }
 
-constexpr std::string_view kModelTypes[] = {"ernie4_5"};
+constexpr std::string_view kErnie45Types[] = {"ernie4_5"};
 
 }  // namespace
 
 extern const Architecture architecture_ernie4_5;
-constinit const Architecture architecture_ernie4_5 = {kModelTypes, ernie4_5_plan};
+constinit const Architecture architecture_ernie4_5 = {kErnie45Types, ernie4_5_plan};
 
 }  // namespace stagecraft

@@ -8,8 +8,8 @@ namespace {
 // Of all layers together: each is a few tensors, and no file has more than some ten thousand.
 constexpr std::size_t kMaxExperts = std::size_t{1} << 16;
 
-std::size_t at_most(const ConfigFields& fields, std::string_view key, std::size_t usual,
-                    std::size_t most) {
+std::size_t size_up_to(const ConfigFields& fields, std::string_view key, std::size_t usual,
+                       std::size_t most) {
   const std::size_t value = fields.size_or(key, usual);
   if (value <= most) return value;
   throw Error("{}: '{}': expected 1 to {}, found {}", fields.where(), key, most, value);
@@ -20,8 +20,8 @@ std::size_t at_most(const ConfigFields& fields, std::string_view key, std::size_
 ExpertSizes parse_experts(const ConfigFields& fields, std::size_t n_layers,
                           const ExpertDefaults& defaults, const ExpertFields& names) {
   ExpertSizes sizes;
-  sizes.n = at_most(fields, names.n, defaults.n, kMaxExperts / n_layers);
-  sizes.n_chosen = at_most(fields, names.n_chosen, defaults.n_chosen, sizes.n);
+  sizes.n = size_up_to(fields, names.n, defaults.n, kMaxExperts / n_layers);
+  sizes.n_chosen = size_up_to(fields, names.n_chosen, defaults.n_chosen, sizes.n);
   sizes.width =
       defaults.width == 0 ? fields.size(names.width) : fields.size_or(names.width, defaults.width);
   sizes.normed = fields.flag_or("norm_topk_prob", defaults.normed);

@@ -2,8 +2,6 @@
 //   falcon-rw         ALiBi, or rope of whole heads; the halves of a layer follow each other
 //   falcon-7b         all queries share one key head; one norm per layer serves both halves
 //   falcon-40b, 180b  groups of queries share a key head; each half has its norm, or both share one
-#include <array>
-
 #include "model/architectures/architectures.h"
 #include "model/architectures/decoder_common.h"
 #include "model/config_extensions.h"
@@ -12,9 +10,6 @@
 
 namespace stagecraft {
 namespace {
-
-constexpr std::array<std::string_view, 3> kHonoured = {"alibi", "parallel_attn",
-                                                       "num_ln_in_parallel_attn"};
 
 enum class Norms { One, Two, InTurn };  // per layer; InTurn: the second after attention is added
 
@@ -70,7 +65,7 @@ std::vector<float> falcon_slopes(std::size_t n_heads, float scale) {
 }
 
 Plan falcon_plan(const ConfigFields& fields) {
-  refuse_foreign_arithmetic(fields, kHonoured);
+  refuse_foreign_arithmetic(fields, {"alibi", "parallel_attn", "num_ln_in_parallel_attn"});
   const bool newer = flag(fields, "new_decoder_architecture", false);
   const DecoderSizes sizes = falcon_sizes(fields, newer);
   const Norms norms = parse_norms(fields, newer);
@@ -111,11 +106,11 @@ Plan falcon_plan(const ConfigFields& fields) {
   return plan;
 }
 
-constexpr std::string_view kModelTypes[] = {"falcon"};
+constexpr std::string_view kFalconTypes[] = {"falcon"};
 
 }  // namespace
 
 extern const Architecture architecture_falcon;
-constinit const Architecture architecture_falcon = {kModelTypes, falcon_plan};
+constinit const Architecture architecture_falcon = {kFalconTypes, falcon_plan};
 
 }  // namespace stagecraft

@@ -40,11 +40,11 @@ Plan gemma_plan(const ConfigFields& fields) {
   return plan;
 }
 
-constexpr std::string_view kModelTypes[] = {"gemma"};
+constexpr std::string_view kGemmaTypes[] = {"gemma"};
 
 }  // namespace
 
 extern const Architecture architecture_gemma;
-constinit const Architecture architecture_gemma = {kModelTypes, gemma_plan};
+constinit const Architecture architecture_gemma = {kGemmaTypes, gemma_plan};
 
 }  // namespace stagecraft

@@ -1,7 +1,5 @@
 // Gemma 2 (Riviere et al. 2024). Beside Gemma 1: norms also stand after each half of a layer,
 // scores and logits are soft-capped, and every other layer looks back only so far.
-#include <array>
-
 #include "model/architectures/architectures.h"
 #include "model/architectures/gemma_common.h"
 #include "model/config_extensions.h"
@@ -9,14 +7,10 @@
 namespace stagecraft {
 namespace {
 
-// What of config.json is read here, beside the sizes. What would change the result in another way
-// is refused with its name.
-constexpr std::array<std::string_view, 3> kHonoured = {
-    "query_pre_attn_scalar", "attn_logit_softcapping", "final_logit_softcapping"};
-constexpr double kMaxCap = 1e6;
+constexpr double kMaxSoftCap = 1e6;
 
 // A window on even layers, or as "layer_types" has it.
-std::vector<std::size_t> windows_of(const ConfigFields& fields, std::size_t n_layers) {
+std::vector<std::size_t> gemma2_windows(const ConfigFields& fields, std::size_t n_layers) {
   const std::size_t window =
       fields.is_null("sliding_window") ? 0 : fields.size_or("sliding_window", 4096);
   std::vector<std::size_t> windows(n_layers);
@@ -26,17 +20,20 @@ std::vector<std::size_t> windows_of(const ConfigFields& fields, std::size_t n_la
 
 float cap_of(const ConfigFields& fields, std::string_view key, double fallback) {
   if (fields.is_null(key)) return 0.0f;
-  return static_cast<float>(fields.number_or(key, fallback, 1e-3, kMaxCap));
+  return static_cast<float>(fields.number_or(key, fallback, 1e-3, kMaxSoftCap));
 }
 
 Plan gemma2_plan(const ConfigFields& fields) {
-  refuse_foreign_arithmetic(fields, kHonoured);
+  // What of config.json is read here, beside the sizes. What would change the result in another way
+  // is refused with its name.
+  refuse_foreign_arithmetic(
+      fields, {"query_pre_attn_scalar", "attn_logit_softcapping", "final_logit_softcapping"});
   expect_text(fields, "hidden_activation", {"gelu_pytorch_tanh"});
   expect_false(fields, "use_bidirectional_attention");
   const DecoderSizes sizes = parse_sizes(
       fields,
       {.vocab_size = 256'000, .max_seq_len = 8192, .tied = true, .n_kv_heads = 4, .head_dim = 256});
-  const std::vector<std::size_t> windows = windows_of(fields, sizes.n_layers);
+  const std::vector<std::size_t> windows = gemma2_windows(fields, sizes.n_layers);
   GemmaLayer layer;
   layer.scale = gemma_attention_scale(fields);
   layer.soft_cap = cap_of(fields, "attn_logit_softcapping", 50.0);
@@ -54,11 +51,11 @@ Plan gemma2_plan(const ConfigFields& fields) {
   return plan;
 }
 
-constexpr std::string_view kModelTypes[] = {"gemma2"};
+constexpr std::string_view kGemma2Types[] = {"gemma2"};
 
 }  // namespace
 
 extern const Architecture architecture_gemma2;
-constinit const Architecture architecture_gemma2 = {kModelTypes, gemma2_plan};
+constinit const Architecture architecture_gemma2 = {kGemma2Types, gemma2_plan};
 
 }  // namespace stagecraft

@@ -1,8 +1,6 @@
 // Gemma 3 (Kamath et al. 2025), text only. Beside Gemma 2: no soft caps, a norm
 // of each head of q and k, and two kinds of layers: five of six are local, with
 // a window and a rope of their own.
-#include <array>
-
 #include "model/architectures/architectures.h"
 #include "model/architectures/gemma_common.h"
 #include "model/config_extensions.h"
@@ -10,11 +8,10 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::array<std::string_view, 1> kHonoured = {"query_pre_attn_scalar"};
-constexpr double kGlobalTheta = 1'000'000.0;
+constexpr double kGlobalLayersTheta = 1'000'000.0;
 
 Plan gemma3_plan(const ConfigFields& fields) {
-  refuse_foreign_arithmetic(fields, kHonoured);
+  refuse_foreign_arithmetic(fields, {"query_pre_attn_scalar"});
   expect_text(fields, "hidden_activation", {"gelu_pytorch_tanh"});
   expect_false(fields, "use_bidirectional_attention");
   const DecoderSizes sizes = parse_sizes(fields, {.vocab_size = 262'208,
@@ -32,7 +29,7 @@ Plan gemma3_plan(const ConfigFields& fields) {
   Plan plan;
   DecoderWriter w("gemma3_text", sizes, plan, {.norm_plus = kGemmaNormPlus});
   const FrequenciesId global =
-      w.frequencies(parse_rope_of(fields, sizes.max_seq_len, {.theta = kGlobalTheta}));
+      w.frequencies(parse_rope_of(fields, sizes.max_seq_len, {.theta = kGlobalLayersTheta}));
   const FrequenciesId local = w.frequencies(parse_rope_of(
       fields, sizes.max_seq_len, {.slides = true, .theta_key = "rope_local_base_freq"}));
   w.embedding(gemma_embedding_scale(sizes));
@@ -45,11 +42,11 @@ Plan gemma3_plan(const ConfigFields& fields) {
   return plan;
 }
 
-constexpr std::string_view kModelTypes[] = {"gemma3_text"};
+constexpr std::string_view kGemma3Types[] = {"gemma3_text"};
 
 }  // namespace
 
 extern const Architecture architecture_gemma3;
-constinit const Architecture architecture_gemma3 = {kModelTypes, gemma3_plan};
+constinit const Architecture architecture_gemma3 = {kGemma3Types, gemma3_plan};
 
 }  // namespace stagecraft

@@ -15,12 +15,10 @@ namespace stagecraft {
 namespace {
 
 constexpr std::string_view kLayerSizes = "per_layer_config", kKvHeads = "num_key_value_heads";
-constexpr std::array<std::string_view, 6> kHonoured = {
-    "final_logit_softcapping", "enable_moe_block",      "num_experts",
-    "top_k_experts",           "moe_intermediate_size", kLayerSizes};
 constexpr double kGlobalTheta = 1'000'000.0, kGlobalShare = 0.25, kLocalTheta = 10'000.0;
 constexpr double kMaxCap = 1e6;
-constexpr std::size_t kGlobalHeadDim = 512, kWindow = 512, kPattern = 6, kLayerWidth = 256;
+constexpr std::size_t kGlobalHeadDim = 512, kLocalWindow = 512, kGlobalPattern = 6,
+                      kLayerWidth = 256;
 
 // What all local layers have in common, or all global ones.
 struct Kind {
@@ -54,7 +52,7 @@ std::vector<bool> global_layers(const ConfigFields& fields, std::size_t n_layers
   if (fields.has("layer_types")) {
     is_global = parse_attention_layers(fields, n_layers, "sliding_attention");
   } else {
-    for (std::size_t i = 0; i < n_layers; ++i) is_global.push_back((i + 1) % kPattern == 0);
+    for (std::size_t i = 0; i < n_layers; ++i) is_global.push_back((i + 1) % kGlobalPattern == 0);
   }
   is_global.back() = true;
   return is_global;
@@ -94,7 +92,7 @@ void parse_heads(const ConfigFields& fields, Gemma4& model) {
   const bool v_is_k = fields.flag_or("attention_k_eq_v", false);
   model.local.head_dim = model.sizes.head_dim;
   model.local.n_kv_heads = model.sizes.n_kv_heads;
-  model.local.window = fields.size_or("sliding_window", kWindow);
+  model.local.window = fields.size_or("sliding_window", kLocalWindow);
   model.global.v_is_k = v_is_k;
   model.global.n_kv_heads = model.sizes.n_kv_heads;
   if (const auto layers = fields.object_of(kLayerSizes)) {
@@ -162,7 +160,8 @@ Frequencies parse_rope_of(const ConfigFields& fields, const Gemma4& model, bool 
 }
 
 Gemma4 parse(const ConfigFields& fields) {
-  refuse_foreign_arithmetic(fields, kHonoured);
+  refuse_foreign_arithmetic(fields, {"final_logit_softcapping", "enable_moe_block", "num_experts",
+                                     "top_k_experts", "moe_intermediate_size", kLayerSizes});
   expect_text(fields, "hidden_activation", {"gelu_pytorch_tanh"});
   expect_text(fields, "use_bidirectional_attention", {"vision"});  // which a text has none of
   Gemma4 model;
@@ -395,11 +394,11 @@ Plan gemma4_plan(const ConfigFields& fields) {
   return plan;
 }
 
-constexpr std::string_view kModelTypes[] = {"gemma4", "gemma4_text"};
+constexpr std::string_view kGemma4Types[] = {"gemma4", "gemma4_text"};
 
 }  // namespace
 
 extern const Architecture architecture_gemma4;
-constinit const Architecture architecture_gemma4 = {kModelTypes, gemma4_plan};
+constinit const Architecture architecture_gemma4 = {kGemma4Types, gemma4_plan};
 
 }  // namespace stagecraft

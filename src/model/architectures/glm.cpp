@@ -1,8 +1,6 @@
 // GLM-4 (GLM Team 2024): model type "glm", and "glm4" of 2025, which also norms what each half of a
 // layer adds. Beside Llama: rope rotates pairs of neighbouring columns, in the first half of each
 // head; q, k and v have biases; gate and up are rows of one stored matrix.
-#include <array>
-
 #include "model/architectures/architectures.h"
 #include "model/architectures/decoder_common.h"
 #include "model/config_extensions.h"
@@ -10,10 +8,8 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::array<std::string_view, 1> kHonoured = {"partial_rotary_factor"};
-
 Plan glm_plan(const ConfigFields& fields) {
-  refuse_foreign_arithmetic(fields, kHonoured);
+  refuse_foreign_arithmetic(fields, {"partial_rotary_factor"});
   const DecoderSizes sizes =
       parse_sizes(fields, {.vocab_size = 151'552,
                            .max_seq_len = 131'072,
@@ -55,11 +51,11 @@ Plan glm_plan(const ConfigFields& fields) {
   return plan;
 }
 
-constexpr std::string_view kModelTypes[] = {"glm", "glm4"};
+constexpr std::string_view kGlmTypes[] = {"glm", "glm4"};
 
 }  // namespace
 
 extern const Architecture architecture_glm;
-constinit const Architecture architecture_glm = {kModelTypes, glm_plan};
+constinit const Architecture architecture_glm = {kGlmTypes, glm_plan};
 
 }  // namespace stagecraft

@@ -10,27 +10,25 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::array<std::string_view, 2> kHonoured = {"scale_attn_weights",
-                                                       "scale_attn_by_inverse_layer_idx"};
-constexpr SizeNames kNames = {.dim = "n_embd",
-                              .ffn_dim = "n_inner",
-                              .n_layers = "n_layer",
-                              .n_heads = "n_head",
-                              .max_seq_len = "n_positions",
-                              .norm_eps = "layer_norm_epsilon"};
+constexpr SizeNames kGpt2Names = {.dim = "n_embd",
+                                  .ffn_dim = "n_inner",
+                                  .n_layers = "n_layer",
+                                  .n_heads = "n_head",
+                                  .max_seq_len = "n_positions",
+                                  .norm_eps = "layer_norm_epsilon"};
 // transformers takes these for the names above, and the last one in the file counts.
 constexpr std::array<std::string_view, 5> kOtherNames = {"hidden_size", "max_position_embeddings",
                                                          "num_attention_heads", "num_hidden_layers",
                                                          "num_key_value_heads"};
 
 Plan gpt2_plan(const ConfigFields& fields) {
-  refuse_foreign_arithmetic(fields, kHonoured);
+  refuse_foreign_arithmetic(fields, {"scale_attn_weights", "scale_attn_by_inverse_layer_idx"});
   expect_absent(fields, kOtherNames, "GPT-2's own names ('n_embd', ...)");
   expect_false(fields, "add_cross_attention");
   const DecoderSizes sizes = parse_sizes(
       fields,
       {.vocab_size = 50'257, .max_seq_len = 1024, .tied = true, .norm_eps = 1e-5, .ffn_factor = 4},
-      kNames);
+      kGpt2Names);
   const auto function = parse_activation(fields, "activation_function", "gelu_new");
   const bool scaled = fields.flag_or("scale_attn_weights", true);
   const bool by_layer = fields.flag_or("scale_attn_by_inverse_layer_idx", false);
@@ -77,11 +75,11 @@ Plan gpt2_plan(const ConfigFields& fields) {
   return plan;
 }
 
-constexpr std::string_view kModelTypes[] = {"gpt2"};
+constexpr std::string_view kGpt2Types[] = {"gpt2"};
 
 }  // namespace
 
 extern const Architecture architecture_gpt2;
-constinit const Architecture architecture_gpt2 = {kModelTypes, gpt2_plan};
+constinit const Architecture architecture_gpt2 = {kGpt2Types, gpt2_plan};
 
 }  // namespace stagecraft

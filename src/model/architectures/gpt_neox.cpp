@@ -1,8 +1,6 @@
 // GPT-NeoX (Black et al. 2022) and Pythia. Beside Llama: norms are LayerNorm, both halves of a
 // layer read the same x, rope turns the first columns of each head, the feed-forward block has no
 // gate, and q, k and v are stored head by head in one matrix.
-#include <array>
-
 #include "model/architectures/architectures.h"
 #include "model/architectures/decoder_common.h"
 #include "model/config_extensions.h"
@@ -10,11 +8,8 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::array<std::string_view, 3> kHonoured = {"rotary_pct", "rotary_emb_base",
-                                                       "use_parallel_residual"};
-
 Plan gpt_neox_plan(const ConfigFields& fields) {
-  refuse_foreign_arithmetic(fields, kHonoured);
+  refuse_foreign_arithmetic(fields, {"rotary_pct", "rotary_emb_base", "use_parallel_residual"});
   const DecoderSizes sizes =
       parse_sizes(fields, {.vocab_size = 50'432, .max_seq_len = 2048, .norm_eps = 1e-5},
                   {.norm_eps = "layer_norm_eps"});
@@ -57,11 +52,11 @@ Plan gpt_neox_plan(const ConfigFields& fields) {
   return plan;
 }
 
-constexpr std::string_view kModelTypes[] = {"gpt_neox"};
+constexpr std::string_view kGptNeoxTypes[] = {"gpt_neox"};
 
 }  // namespace
 
 extern const Architecture architecture_gpt_neox;
-constinit const Architecture architecture_gpt_neox = {kModelTypes, gpt_neox_plan};
+constinit const Architecture architecture_gpt_neox = {kGptNeoxTypes, gpt_neox_plan};
 
 }  // namespace stagecraft

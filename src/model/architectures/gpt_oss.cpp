@@ -12,16 +12,13 @@ namespace stagecraft {
 namespace {
 
 constexpr std::string_view kApart = "stored_experts_apart";  // kStoredFields
-constexpr std::array<std::string_view, 5> kHonoured = {
-    "num_local_experts", "num_experts", "num_experts_per_tok", "experts_per_token", kApart};
-constexpr double kTheta = 150'000.0;
 constexpr double kMaxLimit = 1e6;
-constexpr std::size_t kWindow = 128;
+constexpr std::size_t kSlidingWindow = 128;
 
 // Every other layer has a window, the first one included.
-std::vector<std::size_t> windows_of(const ConfigFields& fields, std::size_t n_layers) {
+std::vector<std::size_t> gpt_oss_windows(const ConfigFields& fields, std::size_t n_layers) {
   const bool none = fields.is_null("sliding_window");
-  const std::size_t window = none ? 0 : fields.size_or("sliding_window", kWindow);
+  const std::size_t window = none ? 0 : fields.size_or("sliding_window", kSlidingWindow);
   if (fields.has("layer_types")) return parse_layer_types(fields, n_layers, window);
   if (none) throw Error("{}: 'sliding_window': expected a size, found null", fields.where());
   std::vector<std::size_t> windows(n_layers, 0);
@@ -31,7 +28,7 @@ std::vector<std::size_t> windows_of(const ConfigFields& fields, std::size_t n_la
 
 RopeConfig rope_of(const ConfigFields& fields, std::size_t max_seq_len) {
   constexpr std::array<std::string_view, 1> kYarn = {kAttentionFactor};
-  if (rope_object(fields)) return parse_rope(fields, max_seq_len, kTheta, kYarn);
+  if (rope_object(fields)) return parse_rope(fields, max_seq_len, 150'000.0, kYarn);
   throw Error("{}: 'rope_scaling': expected an object, found none", fields.where());
 }
 
@@ -98,7 +95,8 @@ void write_experts(DecoderWriter& w, std::size_t dim, const GptOssExperts& exper
 }
 
 Plan gpt_oss_plan(const ConfigFields& fields) {
-  refuse_foreign_arithmetic(fields, kHonoured);
+  refuse_foreign_arithmetic(fields, {"num_local_experts", "num_experts", "num_experts_per_tok",
+                                     "experts_per_token", kApart});
   const DecoderSizes sizes = parse_sizes(fields, {.vocab_size = 201'088,
                                                   .max_seq_len = 131'072,
                                                   .norm_eps = 1e-5,
@@ -115,7 +113,7 @@ Plan gpt_oss_plan(const ConfigFields& fields) {
   experts.alpha = static_cast<float>(fields.number_or("swiglu_alpha", 1.702, 1e-3, kMaxLimit));
   experts.apart = fields.flag_or(kApart, false);
   const bool bias = fields.flag_or("attention_bias", true);
-  const std::vector<std::size_t> windows = windows_of(fields, sizes.n_layers);
+  const std::vector<std::size_t> windows = gpt_oss_windows(fields, sizes.n_layers);
   const RopeConfig rope = rope_of(fields, sizes.max_seq_len);
   const auto stretched = static_cast<float>(rope.attention_factor * rope.attention_factor);
 
@@ -142,11 +140,11 @@ Plan gpt_oss_plan(const ConfigFields& fields) {
   return plan;
 }
 
-constexpr std::string_view kModelTypes[] = {"gpt_oss"};
+constexpr std::string_view kGptOssTypes[] = {"gpt_oss"};
 
 }  // namespace
 
 extern const Architecture architecture_gpt_oss;
-constinit const Architecture architecture_gpt_oss = {kModelTypes, gpt_oss_plan};
+constinit const Architecture architecture_gpt_oss = {kGptOssTypes, gpt_oss_plan};
 
 }  // namespace stagecraft

@@ -10,10 +10,8 @@
 namespace stagecraft {
 namespace {
 
-// The last two stand in files, and transformers does not read them.
-constexpr std::array<std::string_view, 3> kHonoured = {"rotary_dim", "rotary",
-                                                       "scale_attn_weights"};
-constexpr std::array<std::string_view, 3> kRope = {"rope_theta", "rope_scaling", "rope_parameters"};
+constexpr std::array<std::string_view, 3> kRopeFields = {"rope_theta", "rope_scaling",
+                                                         "rope_parameters"};
 
 DecoderSizes gptj_sizes(const ConfigFields& fields) {
   expect_absent(fields, kSetByHeads, "none (heads of n_embd / n_head)");
@@ -35,10 +33,11 @@ std::size_t rotated_columns(const ConfigFields& fields, std::size_t head_dim) {
 }
 
 Plan gptj_plan(const ConfigFields& fields) {
-  refuse_foreign_arithmetic(fields, kHonoured);
+  // The last two stand in files, and transformers does not read them.
+  refuse_foreign_arithmetic(fields, {"rotary_dim", "rotary", "scale_attn_weights"});
   expect_true(fields, "rotary");
   expect_true(fields, "scale_attn_weights");
-  expect_absent(fields, kRope, "none (theta 10000)");
+  expect_absent(fields, kRopeFields, "none (theta 10000)");
   const DecoderSizes sizes = gptj_sizes(fields);
   const std::size_t columns = rotated_columns(fields, sizes.head_dim);
   const auto function = parse_activation(fields, "activation_function", "gelu_new");
@@ -73,11 +72,11 @@ Plan gptj_plan(const ConfigFields& fields) {
   return plan;
 }
 
-constexpr std::string_view kModelTypes[] = {"gptj"};
+constexpr std::string_view kGptjTypes[] = {"gptj"};
 
 }  // namespace
 
 extern const Architecture architecture_gptj;
-constinit const Architecture architecture_gptj = {kModelTypes, gptj_plan};
+constinit const Architecture architecture_gptj = {kGptjTypes, gptj_plan};
 
 }  // namespace stagecraft

@@ -1,8 +1,6 @@
 // Granite 3 (IBM 2024). Beside Llama: four numbers of config.json, which
 // multiply the embeddings, the scores of attention, what each half of a layer
 // adds, and (as a divisor) the logits.
-#include <array>
-
 #include "model/architectures/architectures.h"
 #include "model/architectures/decoder_common.h"
 #include "model/config_extensions.h"
@@ -10,8 +8,6 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::array<std::string_view, 4> kHonoured = {
-    "embedding_multiplier", "attention_multiplier", "residual_multiplier", "logits_scaling"};
 constexpr double kMinMultiplier = 1e-6, kMaxMultiplier = 1e6;
 
 float multiplier(const ConfigFields& fields, std::string_view key) {
@@ -19,7 +15,8 @@ float multiplier(const ConfigFields& fields, std::string_view key) {
 }
 
 Plan granite_plan(const ConfigFields& fields) {
-  refuse_foreign_arithmetic(fields, kHonoured);
+  refuse_foreign_arithmetic(fields, {"embedding_multiplier", "attention_multiplier",
+                                     "residual_multiplier", "logits_scaling"});
   expect_text(fields, "hidden_act", {"silu", "swish"});
   const DecoderSizes sizes = parse_sizes(fields, {.vocab_size = 32'000, .max_seq_len = 2048});
   const bool attention_bias = fields.flag_or("attention_bias", false);
@@ -48,11 +45,11 @@ Plan granite_plan(const ConfigFields& fields) {
   return plan;
 }
 
-constexpr std::string_view kModelTypes[] = {"granite"};
+constexpr std::string_view kGraniteTypes[] = {"granite"};
 
 }  // namespace
 
 extern const Architecture architecture_granite;
-constinit const Architecture architecture_granite = {kModelTypes, granite_plan};
+constinit const Architecture architecture_granite = {kGraniteTypes, granite_plan};
 
 }  // namespace stagecraft

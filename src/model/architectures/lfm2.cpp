@@ -1,7 +1,6 @@
 // LFM2 (Liquid AI 2025). Beside Llama: most layers have a short convolution instead of attention,
 // gated before and after it, so that a sequence keeps a few rows where others keep keys and values.
 // Heads of q and k are normed, and tensors have names of their own.
-#include <array>
 #include <cmath>
 
 #include "model/architectures/architectures.h"
@@ -11,12 +10,8 @@
 namespace stagecraft {
 namespace {
 
-// Scales of random first weights, which training has long overwritten.
-constexpr std::array<std::string_view, 3> kHonoured = {
-    "block_ffn_dim_multiplier", "block_mlp_init_scale", "block_out_init_scale"};
-constexpr double kTheta = 1'000'000.0;
 constexpr std::size_t kMostTaps = 64;
-constexpr double kMaxMultiplier = 1e3;
+constexpr double kMaxBlockMultiplier = 1e3;
 
 // Which layers attend; the others convolve.
 std::vector<bool> attention_layers(const ConfigFields& fields, std::size_t n_layers) {
@@ -41,7 +36,7 @@ std::size_t feed_forward_width(const ConfigFields& fields, std::size_t written) 
   std::size_t multiple = 1;
   if (!fields.is_null("block_ffn_dim_multiplier")) {
     width = std::floor(width * fields.number_or("block_ffn_dim_multiplier", 1.0,
-                                                1.0 / kMaxMultiplier, kMaxMultiplier));
+                                                1.0 / kMaxBlockMultiplier, kMaxBlockMultiplier));
     multiple = fields.size_or("block_multiple_of", 256);
   }
   const auto numbers = static_cast<std::size_t>(width);
@@ -91,14 +86,16 @@ void write_short_conv(DecoderWriter& w, const ShortConv& conv, std::size_t dim,
 }
 
 Plan lfm2_plan(const ConfigFields& fields) {
-  refuse_foreign_arithmetic(fields, kHonoured);
+  // Scales of random first weights, which training has long overwritten.
+  refuse_foreign_arithmetic(
+      fields, {"block_ffn_dim_multiplier", "block_mlp_init_scale", "block_out_init_scale"});
   const DecoderSizes sizes = lfm2_sizes(fields);
   const std::vector<bool> attends = attention_layers(fields, sizes.n_layers);
   const float scale = sizes.score_scale();
 
   Plan plan;
   DecoderWriter w("lfm2", sizes, plan, {.final_norm = "model.embedding_norm"});
-  const FrequenciesId rope = w.frequencies(parse_rope(fields, sizes.max_seq_len, kTheta));
+  const FrequenciesId rope = w.frequencies(parse_rope(fields, sizes.max_seq_len, 1'000'000.0));
   ShortConv conv{w.buffer("b", sizes.dim), w.buffer("c", sizes.dim), w.buffer("h", sizes.dim),
                  w.buffer("y", sizes.dim)};
   conv.n_taps = fields.size_or("conv_L_cache", 3, 1, kMostTaps);
@@ -130,11 +127,11 @@ Plan lfm2_plan(const ConfigFields& fields) {
   return plan;
 }
 
-constexpr std::string_view kModelTypes[] = {"lfm2"};
+constexpr std::string_view kLfm2Types[] = {"lfm2"};
 
 }  // namespace
 
 extern const Architecture architecture_lfm2;
-constinit const Architecture architecture_lfm2 = {kModelTypes, lfm2_plan};
+constinit const Architecture architecture_lfm2 = {kLfm2Types, lfm2_plan};
 
 }  // namespace stagecraft

@@ -1,7 +1,5 @@
 // Mixtral (Jiang et al. 2024). Beside Mistral: the feed-forward block of each layer is a number of
 // experts, and each row goes to a few of them.
-#include <array>
-
 #include "model/architectures/architectures.h"
 #include "model/architectures/experts_common.h"
 #include "model/config_extensions.h"
@@ -9,12 +7,8 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::array<std::string_view, 3> kHonoured = {"num_local_experts", "num_experts",
-                                                       "num_experts_per_tok"};
-constexpr double kTheta = 1e6;
-
 Plan mixtral_plan(const ConfigFields& fields) {
-  refuse_foreign_arithmetic(fields, kHonoured);
+  refuse_foreign_arithmetic(fields, {"num_local_experts", "num_experts", "num_experts_per_tok"});
   const std::size_t kv_heads = fields.is_null("num_key_value_heads") ? 0 : 8;
   const DecoderSizes sizes = parse_sizes(
       fields,
@@ -29,7 +23,7 @@ Plan mixtral_plan(const ConfigFields& fields) {
   Plan plan;
   DecoderWriter w("mixtral", sizes, plan, {.gated = false});
   const BufferId shares = w.buffer("r", experts.n);
-  const FrequenciesId rope = w.frequencies(parse_rope(fields, sizes.max_seq_len, kTheta));
+  const FrequenciesId rope = w.frequencies(parse_rope(fields, sizes.max_seq_len, 1'000'000.0));
   w.embedding();
   for (std::size_t i = 0; i < sizes.n_layers; ++i) {
     const std::string at = w.layer(i), self = at + "self_attn.", block = at + "block_sparse_moe.";
@@ -49,11 +43,11 @@ Plan mixtral_plan(const ConfigFields& fields) {
   return plan;
 }
 
-constexpr std::string_view kModelTypes[] = {"mixtral"};
+constexpr std::string_view kMixtralTypes[] = {"mixtral"};
 
 }  // namespace
 
 extern const Architecture architecture_mixtral;
-constinit const Architecture architecture_mixtral = {kModelTypes, mixtral_plan};
+constinit const Architecture architecture_mixtral = {kMixtralTypes, mixtral_plan};
 
 }  // namespace stagecraft

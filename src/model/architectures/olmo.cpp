@@ -1,7 +1,5 @@
 // OLMo 1 (Groeneveld et al. 2024). Beside Llama: norms are LayerNorm without weights and biases,
 // and the numbers of q, k and v may be clipped.
-#include <array>
-
 #include "model/architectures/architectures.h"
 #include "model/architectures/decoder_common.h"
 #include "model/config_extensions.h"
@@ -9,11 +7,10 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::array<std::string_view, 1> kHonoured = {"clip_qkv"};
 constexpr double kNormEps = 1e-5;  // no folder says it; "stored_norm_eps": kStoredFields
 
 Plan olmo_plan(const ConfigFields& fields) {
-  refuse_foreign_arithmetic(fields, kHonoured);
+  refuse_foreign_arithmetic(fields, {"clip_qkv"});
   DecoderSizes sizes = parse_sizes(fields, {.vocab_size = 50'304, .max_seq_len = 2048});
   sizes.norm_eps =
       static_cast<float>(fields.number_or("stored_norm_eps", kNormEps, kMinEps, kMaxEps));
@@ -47,11 +44,11 @@ Plan olmo_plan(const ConfigFields& fields) {
   return plan;
 }
 
-constexpr std::string_view kModelTypes[] = {"olmo"};
+constexpr std::string_view kOlmoTypes[] = {"olmo"};
 
 }  // namespace
 
 extern const Architecture architecture_olmo;
-constinit const Architecture architecture_olmo = {kModelTypes, olmo_plan};
+constinit const Architecture architecture_olmo = {kOlmoTypes, olmo_plan};
 
 }  // namespace stagecraft

@@ -10,9 +10,6 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::array<std::string_view, 1> kHonoured = {kAttentionFactor};
-constexpr double kTheta = 10'000.0;
-
 Plan olmo2_plan(const ConfigFields& fields) {
   refuse_foreign_arithmetic(fields);
   const DecoderSizes sizes =
@@ -20,7 +17,8 @@ Plan olmo2_plan(const ConfigFields& fields) {
   OlmoLayer layer;
   layer.function = parse_activation(fields, "hidden_act", "silu");
   layer.bias = fields.flag_or("attention_bias", false);
-  const RopeConfig rope = parse_rope(fields, sizes.max_seq_len, kTheta, kHonoured);
+  constexpr std::array<std::string_view, 1> kYarn = {kAttentionFactor};
+  const RopeConfig rope = parse_rope(fields, sizes.max_seq_len, 10'000.0, kYarn);
   layer.scale = olmo_attention_scale(sizes, rope);
 
   Plan plan;
@@ -32,11 +30,11 @@ Plan olmo2_plan(const ConfigFields& fields) {
   return plan;
 }
 
-constexpr std::string_view kModelTypes[] = {"olmo2"};
+constexpr std::string_view kOlmo2Types[] = {"olmo2"};
 
 }  // namespace
 
 extern const Architecture architecture_olmo2;
-constinit const Architecture architecture_olmo2 = {kModelTypes, olmo2_plan};
+constinit const Architecture architecture_olmo2 = {kOlmo2Types, olmo2_plan};
 
 }  // namespace stagecraft

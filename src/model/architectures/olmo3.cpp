@@ -9,9 +9,8 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::array<std::string_view, 1> kHonoured = {kAttentionFactor};
 constexpr double kTheta = 500'000.0;
-constexpr std::size_t kPattern = 4;
+constexpr std::size_t kOlmo3Pattern = 4;
 
 // Some versions of transformers give a theta at the top to all layers, others to the layers that
 // see everything alone.
@@ -34,11 +33,13 @@ Plan olmo3_plan(const ConfigFields& fields) {
   refuse_unclear_theta(fields);
   const DecoderSizes sizes =
       parse_sizes(fields, {.vocab_size = 50'304, .max_seq_len = 2048, .norm_eps = 1e-5});
-  const std::vector<std::size_t> windows = parse_sliding_layers(fields, sizes.n_layers, kPattern);
+  const std::vector<std::size_t> windows =
+      parse_sliding_layers(fields, sizes.n_layers, kOlmo3Pattern);
+  constexpr std::array<std::string_view, 1> kYarn = {kAttentionFactor};
   const RopeConfig ropes[] = {
-      parse_rope_of(fields, sizes.max_seq_len, {.theta = kTheta, .honoured = kHonoured}),
+      parse_rope_of(fields, sizes.max_seq_len, {.theta = kTheta, .honoured = kYarn}),
       parse_rope_of(fields, sizes.max_seq_len,
-                    {.slides = true, .theta = kTheta, .honoured = kHonoured})};
+                    {.slides = true, .theta = kTheta, .honoured = kYarn})};
   refuse_exact_bounds(fields, ropes[0]);
   OlmoLayer layer;
   layer.function = parse_activation(fields, "hidden_act", "silu");
@@ -59,11 +60,11 @@ Plan olmo3_plan(const ConfigFields& fields) {
   return plan;
 }
 
-constexpr std::string_view kModelTypes[] = {"olmo3"};
+constexpr std::string_view kOlmo3Types[] = {"olmo3"};
 
 }  // namespace
 
 extern const Architecture architecture_olmo3;
-constinit const Architecture architecture_olmo3 = {kModelTypes, olmo3_plan};
+constinit const Architecture architecture_olmo3 = {kOlmo3Types, olmo3_plan};
 
 }  // namespace stagecraft

@@ -9,12 +9,11 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::array<std::string_view, 4> kHonoured = {"clip_qkv", "num_experts",
-                                                       "num_local_experts", "num_experts_per_tok"};
 constexpr std::array<std::string_view, 2> kAbsent = {"head_dim", "sliding_window"};
 
 Plan olmoe_plan(const ConfigFields& fields) {
-  refuse_foreign_arithmetic(fields, kHonoured);
+  refuse_foreign_arithmetic(
+      fields, {"clip_qkv", "num_experts", "num_local_experts", "num_experts_per_tok"});
   expect_absent(fields, kAbsent, "none (heads of hidden_size / num_attention_heads, no window)");
   const DecoderSizes sizes =
       parse_sizes(fields, {.vocab_size = 50'304, .max_seq_len = 4096, .norm_eps = 1e-5});
@@ -50,11 +49,11 @@ Plan olmoe_plan(const ConfigFields& fields) {
   return plan;
 }
 
-constexpr std::string_view kModelTypes[] = {"olmoe"};
+constexpr std::string_view kOlmoeTypes[] = {"olmoe"};
 
 }  // namespace
 
 extern const Architecture architecture_olmoe;
-constinit const Architecture architecture_olmoe = {kModelTypes, olmoe_plan};
+constinit const Architecture architecture_olmoe = {kOlmoeTypes, olmoe_plan};
 
 }  // namespace stagecraft

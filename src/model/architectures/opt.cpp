@@ -10,13 +10,14 @@ namespace {
 
 constexpr std::size_t kUnusedPositions = 2;  // the first rows of the table
 // No field says the norm's eps: it is PyTorch's.
-constexpr SizeNames kNames = {.ffn_dim = "ffn_dim", .norm_eps = ""};
+constexpr SizeNames kOptNames = {.ffn_dim = "ffn_dim", .norm_eps = ""};
 
 Plan opt_plan(const ConfigFields& fields) {
   refuse_foreign_arithmetic(fields);
   expect_absent(fields, kSetByHeads, "none (heads of hidden_size / num_attention_heads)");
   const DecoderSizes sizes = parse_sizes(
-      fields, {.vocab_size = 50'272, .max_seq_len = 2048, .tied = true, .norm_eps = 1e-5}, kNames);
+      fields, {.vocab_size = 50'272, .max_seq_len = 2048, .tied = true, .norm_eps = 1e-5},
+      kOptNames);
   const std::size_t table_width = fields.size_or("word_embed_proj_dim", sizes.dim);
   const auto function = parse_activation(fields, "activation_function", "relu");
   const bool bias = fields.flag_or("enable_bias", true);
@@ -71,11 +72,11 @@ Plan opt_plan(const ConfigFields& fields) {
   return plan;
 }
 
-constexpr std::string_view kModelTypes[] = {"opt"};
+constexpr std::string_view kOptTypes[] = {"opt"};
 
 }  // namespace
 
 extern const Architecture architecture_opt;
-constinit const Architecture architecture_opt = {kModelTypes, opt_plan};
+constinit const Architecture architecture_opt = {kOptTypes, opt_plan};
 
 }  // namespace stagecraft

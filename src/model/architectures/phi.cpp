@@ -1,8 +1,6 @@
 // Phi 1, 1.5 and 2 (Gunasekar et al. 2023). Beside Llama: one LayerNorm per layer, whose result
 // attention and the feed-forward block both read; rope turns the first columns of each head; no
 // gate; a bias in every linear, the head's too.
-#include <array>
-
 #include "model/architectures/architectures.h"
 #include "model/architectures/decoder_common.h"
 #include "model/config_extensions.h"
@@ -10,10 +8,8 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::array<std::string_view, 1> kHonoured = {"partial_rotary_factor"};
-
 Plan phi_plan(const ConfigFields& fields) {
-  refuse_foreign_arithmetic(fields, kHonoured);
+  refuse_foreign_arithmetic(fields, {"partial_rotary_factor"});
   const DecoderSizes sizes =
       parse_sizes(fields, {.vocab_size = 51'200, .max_seq_len = 2048, .norm_eps = 1e-5},
                   {.norm_eps = "layer_norm_eps"});
@@ -46,11 +42,11 @@ Plan phi_plan(const ConfigFields& fields) {
   return plan;
 }
 
-constexpr std::string_view kModelTypes[] = {"phi"};
+constexpr std::string_view kPhiTypes[] = {"phi"};
 
 }  // namespace
 
 extern const Architecture architecture_phi;
-constinit const Architecture architecture_phi = {kModelTypes, phi_plan};
+constinit const Architecture architecture_phi = {kPhiTypes, phi_plan};
 
 }  // namespace stagecraft

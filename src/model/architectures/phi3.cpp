@@ -48,11 +48,11 @@ Plan phi3_plan(const ConfigFields& fields) {
   return plan;
 }
 
-constexpr std::string_view kModelTypes[] = {"phi3"};
+constexpr std::string_view kPhi3Types[] = {"phi3"};
 
 }  // namespace
 
 extern const Architecture architecture_phi3;
-constinit const Architecture architecture_phi3 = {kModelTypes, phi3_plan};
+constinit const Architecture architecture_phi3 = {kPhi3Types, phi3_plan};
 
 }  // namespace stagecraft

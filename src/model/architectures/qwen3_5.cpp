@@ -10,11 +10,10 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::array<std::string_view, 1> kHonoured = {"partial_rotary_factor"};
 // Fields about the positions of images. The positions of a text are equal in all three directions,
 // so they do not matter here.
 constexpr std::array<std::string_view, 2> kOfImages = {"mrope_section", "mrope_interleaved"};
-constexpr std::size_t kMostTaps = 64;
+constexpr std::size_t kMostDeltaTaps = 64;
 
 struct DeltaSizes {
   std::size_t n_heads = 0, n_key_heads = 0, key_dim = 0, value_dim = 0, n_taps = 0;
@@ -31,7 +30,7 @@ DeltaSizes parse_delta(const ConfigFields& fields) {
   sizes.n_key_heads = fields.size_or("linear_num_key_heads", 16);
   sizes.key_dim = fields.size_or("linear_key_head_dim", 128);
   sizes.value_dim = fields.size_or("linear_value_head_dim", 128);
-  sizes.n_taps = fields.size_or("linear_conv_kernel_dim", 4, 1, kMostTaps);
+  sizes.n_taps = fields.size_or("linear_conv_kernel_dim", 4, 1, kMostDeltaTaps);
   sizes.in_turn = fields.flag_or("stored_key_heads_in_turn", false);  // kStoredFields
   if (sizes.n_heads % sizes.n_key_heads != 0) {
     throw Error(
@@ -47,7 +46,7 @@ DeltaSizes parse_delta(const ConfigFields& fields) {
 }
 
 // Which layers have attention; the others have the delta rule.
-std::vector<bool> attention_layers(const ConfigFields& fields, std::size_t n_layers) {
+std::vector<bool> full_attention_layers(const ConfigFields& fields, std::size_t n_layers) {
   if (fields.has("layer_types"))
     return parse_attention_layers(fields, n_layers, "linear_attention");
   const std::size_t interval = fields.size_or("full_attention_interval", 4);
@@ -64,14 +63,14 @@ ConfigFields text_fields(const ConfigFields& fields) {
 }
 
 // The buffers of both kinds of layers that other decoders do not have.
-struct Buffers {
+struct MixerBuffers {
   BufferId z;     // the gate of attention
   BufferId m, c;  // q, k and v of the delta rule, before the convolution and after it
   BufferId beta, decay, y, gate;
 };
 
-void write_attention(DecoderWriter& w, const Buffers& b, const DecoderSizes& sizes,
-                     FrequenciesId rope, bool bias, const std::string& self) {
+void write_gated_attention(DecoderWriter& w, const MixerBuffers& b, const DecoderSizes& sizes,
+                           FrequenciesId rope, bool bias, const std::string& self) {
   // q_proj has the rows of each head's query, then those of its gate.
   const auto half = [&](std::size_t first) {
     return Weight{.name = {},
@@ -93,7 +92,7 @@ void write_attention(DecoderWriter& w, const Buffers& b, const DecoderSizes& siz
   w.linear("attn_proj", w.o, w.a, self + "o_proj", bias);
 }
 
-void write_delta(DecoderWriter& w, const Buffers& b, const DeltaSizes& delta, float eps,
+void write_delta(DecoderWriter& w, const MixerBuffers& b, const DeltaSizes& delta, float eps,
                  const std::string& at) {
   using Function = ActivateStep::Function;
   w.linear("delta_qkv", b.m, w.n, at + "in_proj_qkv");
@@ -114,13 +113,13 @@ void write_delta(DecoderWriter& w, const Buffers& b, const DeltaSizes& delta, fl
 }
 
 Plan text_plan(const ConfigFields& fields, const DecoderStyle& style) {
-  refuse_foreign_arithmetic(fields, kHonoured);
+  refuse_foreign_arithmetic(fields, {"partial_rotary_factor"});
   expect_text(fields, "hidden_act", {"silu", "swish"});
   expect_true(fields, "attn_output_gate");
   const DecoderSizes sizes = parse_sizes(
       fields, {.vocab_size = 248'320, .max_seq_len = 32'768, .n_kv_heads = 4, .head_dim = 256});
   const DeltaSizes delta = parse_delta(fields);
-  const std::vector<bool> attends = attention_layers(fields, sizes.n_layers);
+  const std::vector<bool> attends = full_attention_layers(fields, sizes.n_layers);
   const bool bias = fields.flag_or("attention_bias", false);
   const PartialRope partial =
       parse_partial_rope(fields, sizes.max_seq_len, sizes.head_dim,
@@ -128,17 +127,17 @@ Plan text_plan(const ConfigFields& fields, const DecoderStyle& style) {
 
   Plan plan;
   DecoderWriter w("qwen3_5_text", sizes, plan, style);
-  const Buffers b{w.buffer("z", sizes.q_dim()),     w.buffer("m", delta.mixed()),
-                  w.buffer("c", delta.mixed()),     w.buffer("beta", delta.n_heads),
-                  w.buffer("decay", delta.n_heads), w.buffer("y", delta.values()),
-                  w.buffer("s", delta.values())};
+  const MixerBuffers b{w.buffer("z", sizes.q_dim()),     w.buffer("m", delta.mixed()),
+                       w.buffer("c", delta.mixed()),     w.buffer("beta", delta.n_heads),
+                       w.buffer("decay", delta.n_heads), w.buffer("y", delta.values()),
+                       w.buffer("s", delta.values())};
   const FrequenciesId rope = w.frequencies(partial.rope, partial.columns);
   w.embedding();
   for (std::size_t i = 0; i < sizes.n_layers; ++i) {
     const std::string at = w.layer(i), mlp = at + "mlp.";
     w.norm("attn_norm", w.n, w.x, at + "input_layernorm");
     if (attends[i]) {
-      write_attention(w, b, sizes, rope, bias, at + "self_attn.");
+      write_gated_attention(w, b, sizes, rope, bias, at + "self_attn.");
     } else {
       write_delta(w, b, delta, sizes.norm_eps, at + "linear_attn.");
     }
@@ -167,11 +166,11 @@ Plan qwen3_5_plan(const ConfigFields& fields) {
   return plan;
 }
 
-constexpr std::string_view kModelTypes[] = {"qwen3_5", "qwen3_5_text"};
+constexpr std::string_view kQwen35Types[] = {"qwen3_5", "qwen3_5_text"};
 
 }  // namespace
 
 extern const Architecture architecture_qwen3_5;
-constinit const Architecture architecture_qwen3_5 = {kModelTypes, qwen3_5_plan};
+constinit const Architecture architecture_qwen3_5 = {kQwen35Types, qwen3_5_plan};
 
 }  // namespace stagecraft

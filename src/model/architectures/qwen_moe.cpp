@@ -10,10 +10,7 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::array<std::string_view, 5> kHonoured = {
-    "num_experts", "num_local_experts", "num_experts_per_tok", "moe_intermediate_size",
-    "shared_expert_intermediate_size"};
-constexpr std::size_t kWindow = 4096, kMaxWindowLayers = 28;
+constexpr std::size_t kQwenMoeWindow = 4096, kMaxWindowLayers = 28;
 
 // Where the two differ.
 struct QwenMoe {
@@ -31,7 +28,7 @@ std::vector<std::size_t> qwen2_windows(const ConfigFields& fields, std::size_t n
   if (slides && fields.is_null("sliding_window")) {
     throw Error("{}: 'sliding_window': expected a size, found null", fields.where());
   }
-  const std::size_t window = slides ? fields.size_or("sliding_window", kWindow) : 0;
+  const std::size_t window = slides ? fields.size_or("sliding_window", kQwenMoeWindow) : 0;
   if (fields.has("layer_types")) return parse_layer_types(fields, n_layers, window);
   const std::size_t last = fields.size_or("max_window_layers", kMaxWindowLayers, 0);
   std::vector<std::size_t> windows(n_layers, 0);
@@ -89,8 +86,13 @@ Plan qwen_moe_plan(const ConfigFields& fields, const char* model_type, const Qwe
   return plan;
 }
 
+void refuse_what_differs_from_qwen_moe(const ConfigFields& fields) {
+  refuse_foreign_arithmetic(fields, {"num_experts", "num_local_experts", "num_experts_per_tok",
+                                     "moe_intermediate_size", "shared_expert_intermediate_size"});
+}
+
 Plan qwen2_moe_plan(const ConfigFields& fields) {
-  refuse_foreign_arithmetic(fields, kHonoured);
+  refuse_what_differs_from_qwen_moe(fields);
   QwenMoe model;
   model.sizes =
       parse_sizes(fields, {.vocab_size = 151'936, .max_seq_len = 32'768, .n_kv_heads = 16});
@@ -103,7 +105,7 @@ Plan qwen2_moe_plan(const ConfigFields& fields) {
 }
 
 Plan qwen3_moe_plan(const ConfigFields& fields) {
-  refuse_foreign_arithmetic(fields, kHonoured);
+  refuse_what_differs_from_qwen_moe(fields);
   QwenMoe model;
   model.sizes =
       parse_sizes(fields, {.vocab_size = 151'936, .max_seq_len = 32'768, .n_kv_heads = 4});
@@ -115,7 +117,7 @@ Plan qwen3_moe_plan(const ConfigFields& fields) {
   const bool slides =
       fields.flag_or("use_sliding_window", false) && !fields.is_null("sliding_window");
   model.windows.assign(model.sizes.n_layers,
-                       slides ? fields.size_or("sliding_window", kWindow) : 0);
+                       slides ? fields.size_or("sliding_window", kQwenMoeWindow) : 0);
   return qwen_moe_plan(fields, "qwen3_moe", model);
 }
 
@@ -124,11 +126,11 @@ Plan plan_of_type(const ConfigFields& fields) {
   return second ? qwen2_moe_plan(fields) : qwen3_moe_plan(fields);
 }
 
-constexpr std::string_view kModelTypes[] = {"qwen2_moe", "qwen3_moe"};
+constexpr std::string_view kQwenMoeTypes[] = {"qwen2_moe", "qwen3_moe"};
 
 }  // namespace
 
 extern const Architecture architecture_qwen_moe;
-constinit const Architecture architecture_qwen_moe = {kModelTypes, plan_of_type};
+constinit const Architecture architecture_qwen_moe = {kQwenMoeTypes, plan_of_type};
 
 }  // namespace stagecraft

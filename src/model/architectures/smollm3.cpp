@@ -1,16 +1,11 @@
 // SmolLM3 (Hugging Face 2025). Beside Llama: every fourth layer has no rope
 // (Yang et al. 2025), so that its attention does not depend on positions.
-#include <array>
-
 #include "model/architectures/architectures.h"
 #include "model/architectures/decoder_common.h"
 #include "model/config_extensions.h"
 
 namespace stagecraft {
 namespace {
-
-constexpr std::array<std::string_view, 2> kHonoured = {"no_rope_layers", "no_rope_layer_interval"};
-constexpr double kTheta = 2'000'000.0;
 
 // "no_rope_layers": per layer 1 for rope and 0 for none; or each
 // "no_rope_layer_interval"th has none.
@@ -33,7 +28,8 @@ std::vector<bool> rope_layers(const ConfigFields& fields, std::size_t n_layers) 
 
 // "use_sliding_window": a window on the layers that "layer_types" names, else
 // on those without rope.
-std::vector<std::size_t> windows_of(const ConfigFields& fields, const std::vector<bool>& rope) {
+std::vector<std::size_t> smollm3_windows(const ConfigFields& fields,
+                                         const std::vector<bool>& rope) {
   const bool slides = fields.flag_or("use_sliding_window", false) && fields.has("sliding_window");
   const std::size_t window = slides ? fields.size("sliding_window") : 0;
   if (fields.has("layer_types")) return parse_layer_types(fields, rope.size(), window);
@@ -43,19 +39,19 @@ std::vector<std::size_t> windows_of(const ConfigFields& fields, const std::vecto
 }
 
 Plan smollm3_plan(const ConfigFields& fields) {
-  refuse_foreign_arithmetic(fields, kHonoured);
+  refuse_foreign_arithmetic(fields, {"no_rope_layers", "no_rope_layer_interval"});
   expect_text(fields, "hidden_act", {"silu", "swish"});
   const DecoderSizes sizes = parse_sizes(
       fields, {.vocab_size = 128'256, .max_seq_len = 32'768, .tied = true, .n_kv_heads = 4});
   const bool attention_bias = fields.flag_or("attention_bias", false);
   const bool mlp_bias = fields.flag_or("mlp_bias", false);
   const std::vector<bool> with_rope = rope_layers(fields, sizes.n_layers);
-  const std::vector<std::size_t> windows = windows_of(fields, with_rope);
+  const std::vector<std::size_t> windows = smollm3_windows(fields, with_rope);
   const float scale = sizes.score_scale();
 
   Plan plan;
   DecoderWriter w("smollm3", sizes, plan);
-  const FrequenciesId rope = w.frequencies(parse_rope(fields, sizes.max_seq_len, kTheta));
+  const FrequenciesId rope = w.frequencies(parse_rope(fields, sizes.max_seq_len, 2'000'000.0));
   w.embedding();
   for (std::size_t i = 0; i < sizes.n_layers; ++i) {
     const std::string at = w.layer(i), self = at + "self_attn.", mlp = at + "mlp.";
@@ -75,11 +71,11 @@ Plan smollm3_plan(const ConfigFields& fields) {
   return plan;
 }
 
-constexpr std::string_view kModelTypes[] = {"smollm3"};
+constexpr std::string_view kSmollm3Types[] = {"smollm3"};
 
 }  // namespace
 
 extern const Architecture architecture_smollm3;
-constinit const Architecture architecture_smollm3 = {kModelTypes, smollm3_plan};
+constinit const Architecture architecture_smollm3 = {kSmollm3Types, smollm3_plan};
 
 }  // namespace stagecraft

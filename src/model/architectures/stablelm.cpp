@@ -1,8 +1,6 @@
 // StableLM 2 and StableLM 3B (Bellagente et al. 2024). Beside Llama: norms are LayerNorm, rope
 // turns the first columns of each head, q, k and v may have biases, and both halves of a layer may
 // read the result of one norm.
-#include <array>
-
 #include "model/architectures/architectures.h"
 #include "model/architectures/decoder_common.h"
 #include "model/config_extensions.h"
@@ -10,11 +8,9 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::array<std::string_view, 2> kHonoured = {"partial_rotary_factor",
-                                                       "use_parallel_residual"};
-
 Plan stablelm_plan(const ConfigFields& fields) {
-  refuse_foreign_arithmetic(fields, kHonoured);  // also qk_layernorm: a norm of each head's own
+  // It also refuses qk_layernorm: a norm of each head's own.
+  refuse_foreign_arithmetic(fields, {"partial_rotary_factor", "use_parallel_residual"});
   expect_text(fields, "hidden_act", {"silu", "swish"});
   const DecoderSizes sizes = parse_sizes(
       fields, {.vocab_size = 50'304, .max_seq_len = 4096, .norm_eps = 1e-5, .n_kv_heads = 32},
@@ -47,11 +43,11 @@ Plan stablelm_plan(const ConfigFields& fields) {
   return plan;
 }
 
-constexpr std::string_view kModelTypes[] = {"stablelm"};
+constexpr std::string_view kStablelmTypes[] = {"stablelm"};
 
 }  // namespace
 
 extern const Architecture architecture_stablelm;
-constinit const Architecture architecture_stablelm = {kModelTypes, stablelm_plan};
+constinit const Architecture architecture_stablelm = {kStablelmTypes, stablelm_plan};
 
 }  // namespace stagecraft

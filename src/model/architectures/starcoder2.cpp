@@ -42,11 +42,11 @@ Plan starcoder2_plan(const ConfigFields& fields) {
   return plan;
 }
 
-constexpr std::string_view kModelTypes[] = {"starcoder2"};
+constexpr std::string_view kStarcoder2Types[] = {"starcoder2"};
 
 }  // namespace
 
 extern const Architecture architecture_starcoder2;
-constinit const Architecture architecture_starcoder2 = {kModelTypes, starcoder2_plan};
+constinit const Architecture architecture_starcoder2 = {kStarcoder2Types, starcoder2_plan};
 
 }  // namespace stagecraft
