@@ -33,10 +33,6 @@ bool looks_special(std::string_view text) {
          (text.size() > 4 && text.starts_with("<|") && text.ends_with("|>"));
 }
 
-bool is_byte_token(std::string_view text) {
-  return text.size() == 6 && text.starts_with("<0x") && text.ends_with('>');
-}
-
 // By id; what no entry has is unused.
 std::vector<VocabularyToken> tokens_of(const FlmFile& file) {
   const std::size_t n = file.vocabulary().size();

@@ -109,7 +109,7 @@ std::string_view pre_name(JsonNode tokenizer) {
 
 // ---- tokens -------------------------------------------------------------------------------------
 
-struct Vocabulary {
+struct TokenTable {
   std::vector<std::string> texts;   // by id
   std::vector<std::int32_t> kinds;  // TokenKind
   std::vector<std::string> merges;
@@ -121,14 +121,10 @@ std::size_t checked_id(const JsonNode& node, std::int64_t id, std::size_t n_rows
   node.refuse(fmt::format("ids below {}, the rows of the model", n_rows), fmt::format("{}", id));
 }
 
-bool is_byte_token(std::string_view text) {
-  return text.size() == 6 && text.starts_with("<0x") && text.ends_with('>');
-}
-
-Vocabulary read_vocabulary(const JsonNode& root, std::size_t n_rows) {
+TokenTable read_tokens(const JsonNode& root, std::size_t n_rows) {
   const JsonNode model = root.at("model");
   const auto unknown = model.find("unk_token");
-  Vocabulary vocabulary;
+  TokenTable vocabulary;
   for (std::size_t i = 0; i < n_rows; ++i) vocabulary.texts.push_back(fmt::format("[PAD{}]", i));
   vocabulary.kinds.assign(n_rows, static_cast<std::int32_t>(TokenKind::Unused));
   const auto set = [&](std::size_t id, std::string_view text, TokenKind kind) {
@@ -174,7 +170,7 @@ Vocabulary read_vocabulary(const JsonNode& root, std::size_t n_rows) {
 }
 
 // Of each token, the rank of the first merge that makes it.
-std::vector<float> scores_of(const Vocabulary& vocabulary) {
+std::vector<float> scores_of(const TokenTable& vocabulary) {
   std::vector<float> scores(vocabulary.texts.size(), kNoScore);
   for (std::size_t rank = vocabulary.merges.size(); rank-- > 0;) {
     std::string text = vocabulary.merges[rank];
@@ -289,7 +285,7 @@ void add_gguf_vocabulary(GgufWriter& writer, const Json& description, const std:
     throw Error("{}: its tokenizer cannot be expressed in GGUF: a model of type {}", where,
                 printable(type_of(model)));
   }
-  const Vocabulary vocabulary = read_vocabulary(root, n_rows);
+  const TokenTable vocabulary = read_tokens(root, n_rows);
   GgufWriter pairs;  // also for a look at them alone
   const auto add_to = [&](GgufWriter& to) {
     if (const auto space_first = marks_spaces(root)) {

@@ -5,7 +5,7 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::string_view kMark = "\u2581";
+constexpr std::string_view kSpaceMark = "\u2581";
 
 }  // namespace
 
@@ -19,7 +19,7 @@ SentencepieceNormalizer::SentencepieceNormalizer(const SentencepieceModel& model
 }
 
 double SentencepieceNormalizer::growth() const {
-  const auto mark = static_cast<double>(kMark.size());
+  const auto mark = static_cast<double>(kSpaceMark.size());
   return mark * (charsmap_ ? charsmap_->growth() : 1) + mark;
 }
 
@@ -48,7 +48,7 @@ void SentencepieceNormalizer::apply(std::string& text, bool&) const {
     return;
   }
   out.reserve(rest.size() + rest.size() / 2);
-  if (add_dummy_prefix_) out += kMark;
+  if (add_dummy_prefix_) out += kSpaceMark;
   bool after_space = remove_extra_whitespaces_;
   while (!rest.empty()) {
     Charsmap::Rule rule = first(rest);
@@ -57,14 +57,15 @@ void SentencepieceNormalizer::apply(std::string& text, bool&) const {
     if (rule.text.empty()) continue;
     for (const char c : rule.text) {
       if (c == ' ') {
-        out += kMark;
+        out += kSpaceMark;
       } else {
         out += c;
       }
     }
     after_space = remove_extra_whitespaces_ && rule.text.ends_with(' ');
   }
-  while (remove_extra_whitespaces_ && out.ends_with(kMark)) out.resize(out.size() - kMark.size());
+  while (remove_extra_whitespaces_ && out.ends_with(kSpaceMark))
+    out.resize(out.size() - kSpaceMark.size());
   text = std::move(out);
 }
 

@@ -9,7 +9,7 @@
 
 namespace stagecraft::jinja {
 
-using Kind = Expression::Kind;
+using NodeKind = Expression::Kind;
 
 Value Interpreter::evaluate(const Expression& expression, const Scope& scope) {
   const Runtime::Level level(runtime_);
@@ -28,59 +28,59 @@ Value Interpreter::evaluate_parts(const Expression& expression, const Scope& sco
     return expression.parts[i] ? part(i) : Value::none();
   };
   switch (expression.kind) {
-    case Kind::Constant:
+    case NodeKind::Constant:
       return constant(expression);
-    case Kind::Name:
+    case NodeKind::Name:
       return name(expression, scope);
-    case Kind::List:
+    case NodeKind::List:
       return runtime_.list(values_of(expression.parts, scope));
-    case Kind::Tuple:
+    case NodeKind::Tuple:
       return runtime_.tuple(values_of(expression.parts, scope));
-    case Kind::Dict:
+    case NodeKind::Dict:
       return dict(expression, scope);
-    case Kind::Attribute:
+    case NodeKind::Attribute:
       return attribute(runtime_, part(0), expression.text);
-    case Kind::Item: {
+    case NodeKind::Item: {
       const Value value = part(0);
       return item(runtime_, value, part(1));
     }
-    case Kind::Slice: {
+    case NodeKind::Slice: {
       const Value value = part(0), first = part_or_none(1), last = part_or_none(2);
       return slice(runtime_, value, first, last, part_or_none(3));
     }
-    case Kind::Call:
+    case NodeKind::Call:
       return call(expression, scope, nullptr);
-    case Kind::Filter:
+    case NodeKind::Filter:
       return filter(expression, scope, nullptr);
-    case Kind::Test: {
+    case NodeKind::Test: {
       const Value value = part(0);
       return Value::of_bool(
           apply_test(runtime_, expression.text, value, arguments_of(expression, scope)));
     }
-    case Kind::Unary:
+    case NodeKind::Unary:
       return unary(expression, scope);
-    case Kind::Binary: {
+    case NodeKind::Binary: {
       const Value left = part(0), right = part(1);
       return binary(runtime_, expression.text, left, right);
     }
-    case Kind::And: {
+    case NodeKind::And: {
       const Value left = part(0);
       return is_true(left) ? part(1) : left;
     }
-    case Kind::Or: {
+    case NodeKind::Or: {
       const Value left = part(0);
       return is_true(left) ? left : part(1);
     }
-    case Kind::Concat: {  // of markup too: unlike +, it escapes nothing
+    case NodeKind::Concat: {  // of markup too: unlike +, it escapes nothing
       MarkedText text;
       for (const Value& value : values_of(expression.parts, scope)) {
         text.append(to_text(runtime_, value));
       }
       return runtime_.text(std::move(text));
     }
-    case Kind::Compare:
+    case NodeKind::Compare:
       return comparison(expression, scope);
-    case Kind::Conditional:
+    case NodeKind::Conditional:
       if (is_true(part(1))) return part(0);
       return expression.parts[2] ? part(2)
                                  : runtime_.undefined("the value of an 'if' without 'else'");
@@ -147,7 +147,7 @@ Value Interpreter::call(const Expression& expression, const Scope& scope, const 
 }
 
 Value Interpreter::filter(const Expression& expression, const Scope& scope, const Value* input) {
-  const Value value = expression.parts[0] ? expression.parts[0]->kind == Kind::Filter && input
+  const Value value = expression.parts[0] ? expression.parts[0]->kind == NodeKind::Filter && input
                                                 ? filter(*expression.parts[0], scope, input)
                                                 : evaluate(*expression.parts[0], scope)
                                           : *input;

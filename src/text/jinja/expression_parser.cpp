@@ -9,10 +9,10 @@
 namespace stagecraft::jinja {
 namespace {
 
-using Kind = Expression::Kind;
+using NodeKind = Expression::Kind;
 
 template <class... Parts>
-std::unique_ptr<Expression> make(Kind kind, int line, std::string text, Parts... parts) {
+std::unique_ptr<Expression> make(NodeKind kind, int line, std::string text, Parts... parts) {
   auto result = std::make_unique<Expression>();
   result->kind = kind;
   result->line = line;
@@ -35,7 +35,7 @@ ExpressionPtr done(std::unique_ptr<Expression> node) {
 }
 
 template <class... Parts>
-ExpressionPtr node(Kind kind, int line, std::string text, Parts... parts) {
+ExpressionPtr node(NodeKind kind, int line, std::string text, Parts... parts) {
   return done(make(kind, line, std::move(text), std::move(parts)...));
 }
 
@@ -65,7 +65,7 @@ ExpressionPtr ExpressionParser::expression() {
     const int line = tokens_.take().line;
     ExpressionPtr condition = disjunction();
     ExpressionPtr otherwise = tokens_.skip_name("else") ? expression() : nullptr;
-    value = node(Kind::Conditional, line, "", std::move(value), std::move(condition),
+    value = node(NodeKind::Conditional, line, "", std::move(value), std::move(condition),
                  std::move(otherwise));
   }
   return value;
@@ -78,7 +78,7 @@ ExpressionPtr ExpressionParser::tuple_without_if() { return tuple_of(false); }
 
 ExpressionPtr ExpressionParser::tuple_of(bool with_if) {
   const int line = tokens_.line();
-  auto result = make(Kind::Tuple, line, "");
+  auto result = make(NodeKind::Tuple, line, "");
   bool is_tuple = false;
   for (;;) {
     const Token& current = tokens_.current();
@@ -99,7 +99,7 @@ ExpressionPtr ExpressionParser::disjunction() {
   ExpressionPtr left = conjunction();
   while (tokens_.current().is_name("or")) {
     const int line = tokens_.take().line;
-    left = node(Kind::Or, line, "", std::move(left), conjunction());
+    left = node(NodeKind::Or, line, "", std::move(left), conjunction());
   }
   return left;
 }
@@ -108,7 +108,7 @@ ExpressionPtr ExpressionParser::conjunction() {
   ExpressionPtr left = negation();
   while (tokens_.current().is_name("and")) {
     const int line = tokens_.take().line;
-    left = node(Kind::And, line, "", std::move(left), negation());
+    left = node(NodeKind::And, line, "", std::move(left), negation());
   }
   return left;
 }
@@ -117,12 +117,12 @@ ExpressionPtr ExpressionParser::negation() {
   if (!tokens_.current().is_name("not")) return comparison();
   const Level level(*this);
   const int line = tokens_.take().line;
-  return node(Kind::Unary, line, "not", negation());
+  return node(NodeKind::Unary, line, "not", negation());
 }
 
 ExpressionPtr ExpressionParser::comparison() {
   const int line = tokens_.line();
-  auto result = make(Kind::Compare, line, "", sum());
+  auto result = make(NodeKind::Compare, line, "", sum());
   for (;;) {
     const Token& token = tokens_.current();
     std::string op;
@@ -145,14 +145,14 @@ ExpressionPtr ExpressionParser::sum() {
   ExpressionPtr left = concatenation();
   while (tokens_.current().is_operator("+") || tokens_.current().is_operator("-")) {
     const Token op = tokens_.take();
-    left = node(Kind::Binary, op.line, op.text, std::move(left), concatenation());
+    left = node(NodeKind::Binary, op.line, op.text, std::move(left), concatenation());
   }
   return left;
 }
 
 ExpressionPtr ExpressionParser::concatenation() {
   const int line = tokens_.line();
-  auto result = make(Kind::Concat, line, "", product());
+  auto result = make(NodeKind::Concat, line, "", product());
   while (tokens_.skip_operator("~")) result->parts.push_back(product());
   if (result->parts.size() == 1) return std::move(result->parts.front());
   return done(std::move(result));
@@ -167,7 +167,7 @@ ExpressionPtr ExpressionParser::product() {
       return left;
     }
     const Token op = tokens_.take();
-    left = node(Kind::Binary, op.line, op.text, std::move(left), power());
+    left = node(NodeKind::Binary, op.line, op.text, std::move(left), power());
   }
 }
 
@@ -175,7 +175,7 @@ ExpressionPtr ExpressionParser::power() {
   ExpressionPtr left = unary();
   while (tokens_.current().is_operator("**")) {
     const int line = tokens_.take().line;
-    left = node(Kind::Binary, line, "**", std::move(left), unary());
+    left = node(NodeKind::Binary, line, "**", std::move(left), unary());
   }
   return left;
 }
@@ -185,7 +185,7 @@ ExpressionPtr ExpressionParser::unary(bool with_filters) {
   ExpressionPtr value;
   if (tokens_.current().is_operator("-") || tokens_.current().is_operator("+")) {
     const Token op = tokens_.take();
-    value = node(Kind::Unary, op.line, op.text, unary(false));
+    value = node(NodeKind::Unary, op.line, op.text, unary(false));
   } else {
     value = primary();
   }
@@ -203,7 +203,7 @@ ExpressionPtr ExpressionParser::primary() {
       if (token.text == word) return constant();
     }
     const Token name = tokens_.take();
-    return node(Kind::Name, name.line, name.text);
+    return node(NodeKind::Name, name.line, name.text);
   }
   if (token.kind == TokenKind::String || token.kind == TokenKind::Integer ||
       token.kind == TokenKind::Float) {
@@ -214,7 +214,7 @@ ExpressionPtr ExpressionParser::primary() {
 
 ExpressionPtr ExpressionParser::constant() {
   const Token token = tokens_.take();
-  auto result = make(Kind::Constant, token.line, "");
+  auto result = make(NodeKind::Constant, token.line, "");
   if (token.kind == TokenKind::String) {
     std::string text = token.text;
     while (tokens_.current().kind == TokenKind::String) text += tokens_.take().text;
@@ -239,14 +239,14 @@ ExpressionPtr ExpressionParser::constant() {
 
 ExpressionPtr ExpressionParser::bracketed_tuple() {
   const int line = tokens_.take().line;
-  if (tokens_.skip_operator(")")) return node(Kind::Tuple, line, "");
+  if (tokens_.skip_operator(")")) return node(NodeKind::Tuple, line, "");
   ExpressionPtr value = tuple();
   tokens_.expect_operator(")");
   return value;
 }
 
 ExpressionPtr ExpressionParser::list() {
-  auto result = make(Kind::List, tokens_.take().line, "");
+  auto result = make(NodeKind::List, tokens_.take().line, "");
   while (!tokens_.current().is_operator("]")) {
     if (!result->parts.empty()) tokens_.expect_operator(",");
     if (tokens_.current().is_operator("]")) break;
@@ -257,7 +257,7 @@ ExpressionPtr ExpressionParser::list() {
 }
 
 ExpressionPtr ExpressionParser::dict() {
-  auto result = make(Kind::Dict, tokens_.take().line, "");
+  auto result = make(NodeKind::Dict, tokens_.take().line, "");
   while (!tokens_.current().is_operator("}")) {
     if (!result->parts.empty()) tokens_.expect_operator(",");
     if (tokens_.current().is_operator("}")) break;
@@ -275,9 +275,9 @@ ExpressionPtr ExpressionParser::postfix(ExpressionPtr value) {
     if (token.is_operator(".")) {
       const int line = tokens_.take().line;
       if (tokens_.current().kind == TokenKind::Integer) {
-        value = node(Kind::Item, line, "", std::move(value), constant());
+        value = node(NodeKind::Item, line, "", std::move(value), constant());
       } else {
-        value = node(Kind::Attribute, line, tokens_.take_name(), std::move(value));
+        value = node(NodeKind::Attribute, line, tokens_.take_name(), std::move(value));
       }
     } else if (token.is_operator("[")) {
       value = subscript(std::move(value));
@@ -296,19 +296,19 @@ ExpressionPtr ExpressionParser::subscript(ExpressionPtr value) {
   };
   ExpressionPtr first = ends_here() ? nullptr : expression();
   if (first && tokens_.skip_operator("]")) {
-    return node(Kind::Item, line, "", std::move(value), std::move(first));
+    return node(NodeKind::Item, line, "", std::move(value), std::move(first));
   }
   tokens_.expect_operator(":");
   ExpressionPtr last = ends_here() ? nullptr : expression();
   ExpressionPtr step;
   if (tokens_.skip_operator(":") && !ends_here()) step = expression();
   tokens_.expect_operator("]");
-  return node(Kind::Slice, line, "", std::move(value), std::move(first), std::move(last),
+  return node(NodeKind::Slice, line, "", std::move(value), std::move(first), std::move(last),
               std::move(step));
 }
 
 ExpressionPtr ExpressionParser::call(ExpressionPtr value) {
-  auto result = make(Kind::Call, tokens_.line(), "", std::move(value));
+  auto result = make(NodeKind::Call, tokens_.line(), "", std::move(value));
   result->arguments = arguments();
   return done(std::move(result));
 }
@@ -361,7 +361,7 @@ ExpressionPtr ExpressionParser::filters_of(ExpressionPtr value) {
 
 ExpressionPtr ExpressionParser::filter(ExpressionPtr value) {
   const int line = tokens_.line();
-  auto result = make(Kind::Filter, line, dotted_name(), std::move(value));
+  auto result = make(NodeKind::Filter, line, dotted_name(), std::move(value));
   if (tokens_.current().is_operator("(")) result->arguments = arguments();
   return done(std::move(result));
 }
@@ -375,7 +375,7 @@ std::string ExpressionParser::dotted_name() {
 ExpressionPtr ExpressionParser::test(ExpressionPtr value) {
   const int line = tokens_.take().line;
   const bool negated = tokens_.skip_name("not");
-  auto result = make(Kind::Test, line, dotted_name(), std::move(value));
+  auto result = make(NodeKind::Test, line, dotted_name(), std::move(value));
   const Token& token = tokens_.current();
   const bool is_value = token.kind == TokenKind::Name || token.kind == TokenKind::String ||
                         token.kind == TokenKind::Integer || token.kind == TokenKind::Float ||
@@ -390,7 +390,7 @@ ExpressionPtr ExpressionParser::test(ExpressionPtr value) {
     result->arguments.push_back(std::move(argument));
   }
   ExpressionPtr tested = done(std::move(result));
-  return negated ? node(Kind::Unary, line, "not", std::move(tested)) : std::move(tested);
+  return negated ? node(NodeKind::Unary, line, "not", std::move(tested)) : std::move(tested);
 }
 
 }  // namespace stagecraft::jinja

@@ -33,7 +33,7 @@ std::string with_unix_newlines(std::string_view source) {
   return text;
 }
 
-constexpr std::array<std::string_view, 26> kOperators = {
+constexpr std::array<std::string_view, 26> kOperatorTokens = {
     "**", "//", "==", "!=", ">=", "<=", "+", "-", "*", "/", "%", "~", "[",
     "]",  "(",  ")",  "{",  "}",  "<",  ">", "=", ".", ":", "|", ",", ";"};
 
@@ -253,7 +253,7 @@ class Lexer {
   }
 
   void symbol(std::string& open) {
-    for (const std::string_view op : kOperators) {
+    for (const std::string_view op : kOperatorTokens) {
       if (!looking_at(op, at_)) continue;
       if (op == "(" || op == "[" || op == "{") {
         open += op == "(" ? ')' : op == "[" ? ']' : '}';

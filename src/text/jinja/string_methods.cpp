@@ -183,7 +183,7 @@ Value rpartition(Runtime& runtime, const Value& self, const Arguments& arguments
   return partition_at(runtime, self, arguments, false);
 }
 
-Value replace(Runtime& runtime, const Value& self, const Arguments& arguments) {
+Value replace_method(Runtime& runtime, const Value& self, const Arguments& arguments) {
   const auto given = arguments.take("replace", {"old", "new", "count"}, 2);
   return replaced(runtime, *self.text, text_of(*given[0], "replace"), text_of(*given[1], "replace"),
                   given[2] ? whole_of(*given[2], "replace") : -1);
@@ -212,7 +212,7 @@ Value index(Runtime& runtime, const Value& self, const Arguments& arguments) {
   return at;
 }
 
-Value count(Runtime& runtime, const Value& self, const Arguments& arguments) {
+Value count_method(Runtime& runtime, const Value& self, const Arguments& arguments) {
   const Value sub = *arguments.take("count", {"sub"}, 1)[0];
   const std::string& needle = text_of(sub, "count").bytes();
   count_search(runtime, self.bytes(), needle);
@@ -228,7 +228,7 @@ Value count(Runtime& runtime, const Value& self, const Arguments& arguments) {
   return Value::of_integer(n);
 }
 
-Value join(Runtime& runtime, const Value& self, const Arguments& arguments) {
+Value join_method(Runtime& runtime, const Value& self, const Arguments& arguments) {
   const Value values = *arguments.take("join", {"iterable"}, 1)[0];
   const Values parts = elements(runtime, values);
   for (const Value& part : parts) text_of(part, "join");
@@ -236,7 +236,7 @@ Value join(Runtime& runtime, const Value& self, const Arguments& arguments) {
 }
 
 template <Case which>
-Value cased(Runtime& runtime, const Value& self, const Arguments& arguments) {
+Value cased_method(Runtime& runtime, const Value& self, const Arguments& arguments) {
   arguments.take("upper, lower, title or capitalize", {});
   return in_case(runtime, *self.text, which);
 }
@@ -289,16 +289,16 @@ Method find_string_method(std::string_view name) {
       {"splitlines", splitlines},
       {"partition", partition},
       {"rpartition", rpartition},
-      {"replace", replace},
+      {"replace", replace_method},
       {"find", find},
       {"rfind", rfind},
       {"index", index},
-      {"count", count},
-      {"join", join},
-      {"upper", cased<Case::Upper>},
-      {"lower", cased<Case::Lower>},
-      {"title", cased<Case::Title>},
-      {"capitalize", cased<Case::Capitalized>},
+      {"count", count_method},
+      {"join", join_method},
+      {"upper", cased_method<Case::Upper>},
+      {"lower", cased_method<Case::Lower>},
+      {"title", cased_method<Case::Title>},
+      {"capitalize", cased_method<Case::Capitalized>},
       {"isspace", all_are<is_space>},
       {"isdigit", all_are<is_digit>},
       {"isdecimal", all_are<is_digit>},

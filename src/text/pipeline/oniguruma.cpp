@@ -14,7 +14,7 @@ namespace {
 // and Oniguruma's fractions and superscripts of Latin-1, where PCRE2's has no marks (before 10.43)
 // and counts all of N*; punctuation with symbols.
 constexpr std::string_view kSpace = R"(\t-\r\x{85}\p{Z})";
-constexpr std::string_view kWord =
+constexpr std::string_view kWordProperty =
     R"(\p{L}\p{M}\p{Nl}\p{Nd}\p{Pc}\x{b2}\x{b3}\x{b9}\x{bc}-\x{be}\x{24b6}-\x{24e9}\x{1f130}-\x{1f149}\x{1f150}-\x{1f169}\x{1f170}-\x{1f189})";
 constexpr std::string_view kHexDigit = "0-9a-fA-F";
 constexpr std::string_view kPunctuation = R"(\p{P}\p{S})";
@@ -79,7 +79,7 @@ class Translator {
 
   void posix_class() {
     constexpr std::pair<std::string_view, std::string_view> kClasses[] = {
-        {"[:space:]", kSpace},     {"[:word:]", kWord},         {"[:digit:]", R"(\p{Nd})"},
+        {"[:space:]", kSpace},     {"[:word:]", kWordProperty}, {"[:digit:]", R"(\p{Nd})"},
         {"[:xdigit:]", kHexDigit}, {"[:punct:]", kPunctuation},
     };
     for (const auto& [name, inside] : kClasses) {
@@ -116,9 +116,9 @@ class Translator {
       case 'S':
         return in_class_ ? copy(2) : set(kSpace, true);
       case 'w':
-        return set(kWord, false);
+        return set(kWordProperty, false);
       case 'W':
-        return set(kWord, true);
+        return set(kWordProperty, true);
       case 'h':
         return set(kHexDigit, false);
       case 'H':
@@ -139,7 +139,9 @@ class Translator {
     }
   }
 
-  void boundary(const char* pattern) { replace(2, fmt::format(fmt::runtime(pattern), kWord)); }
+  void boundary(const char* pattern) {
+    replace(2, fmt::format(fmt::runtime(pattern), kWordProperty));
+  }
 
   void wide_hex() {  // \uHHHH
     const std::string_view digits = in_.substr(std::min(at_ + 2, in_.size())).substr(0, 4);
