@@ -80,7 +80,7 @@ Matrix<float> logits_of(const Packed& model, const Kernels& table, std::span<con
   return logits;
 }
 
-bool same_bits(const Matrix<float>& a, const Matrix<float>& b) {
+bool same_matrices(const Matrix<float>& a, const Matrix<float>& b) {
   return std::memcmp(a.data(), b.data(), a.rows() * a.cols() * sizeof(float)) == 0;
 }
 
@@ -112,12 +112,12 @@ TEST_P(CpuReference, LogitsAgreeWithPyTorchWhateverThePassesAndThreads) {
     const Matrix<float> at_once = in_passes({ids.size()}, 1);
     const std::size_t least = first_pass(model.plan, ids);
     for (std::size_t first = least; first < ids.size(); ++first) {
-      EXPECT_TRUE(same_bits(at_once, in_passes({first, ids.size() - first}, 1 + first % 3)))
+      EXPECT_TRUE(same_matrices(at_once, in_passes({first, ids.size() - first}, 1 + first % 3)))
           << first << ", kind " << static_cast<int>(kind);
     }
     std::vector<std::size_t> singly(ids.size() - least + 1, 1);
     singly.front() = least;
-    EXPECT_TRUE(same_bits(at_once, in_passes(singly, 2))) << "kind " << static_cast<int>(kind);
+    EXPECT_TRUE(same_matrices(at_once, in_passes(singly, 2))) << "kind " << static_cast<int>(kind);
   }
 }
 
@@ -164,7 +164,8 @@ TEST_P(CpuRandom, GivesTheSameBitsForAnyPassesAndThreads) {
       for (std::size_t left = 150; left != 0; left -= passes.back()) {
         passes.push_back(std::min<std::size_t>(left, 1 + engine() % (n_threads * 20)));
       }
-      EXPECT_TRUE(same_bits(whole, logits_of(*model_, kernels(), ids_, passes, n_threads, kind)))
+      EXPECT_TRUE(
+          same_matrices(whole, logits_of(*model_, kernels(), ids_, passes, n_threads, kind)))
           << n_threads << " threads, passes of " << testing::PrintToString(passes) << ", kind "
           << static_cast<int>(kind);
     }
@@ -243,7 +244,7 @@ TEST_P(CpuRandom, GivesEachSequenceOfABatchWhatItIsGivenAlone) {
 TEST_P(CpuRandom, KeepsKeysAndValuesAsHalvesNearlyAsWell) {
   const Matrix<float> f32 = logits_of(*model_, kernels(), ids_, {150}, 2);
   const Matrix<float> f16 = logits_of(*model_, kernels(), ids_, {150}, 2, WeightLayout::F16);
-  EXPECT_FALSE(same_bits(f32, f16));
+  EXPECT_FALSE(same_matrices(f32, f16));
   double largest = 0.0, off = 0.0;
   for (std::size_t i = 0; i < f32.rows() * f32.cols(); ++i) {
     largest = std::max(largest, std::abs(static_cast<double>(f32.data()[i])));
@@ -310,7 +311,7 @@ class LongText : public testing::TestWithParam<std::tuple<const char*, std::size
         std::vector<std::size_t> passes{509, 1, 1, 1, 1, 1, 1, 1, 500, 3, 1, 1};
         const auto read = std::accumulate(passes.begin(), passes.end(), std::size_t{0});
         passes.insert(passes.end(), n - read, 1);
-        EXPECT_TRUE(same_bits(whole, logits_of(model, kernels, ids, passes, n_threads, kind)))
+        EXPECT_TRUE(same_matrices(whole, logits_of(model, kernels, ids, passes, n_threads, kind)))
             << n_threads << " threads, kind " << static_cast<int>(kind);
       }
     }
@@ -400,8 +401,8 @@ TEST_P(CpuWeights, GiveTheSameBitsForAnyPassesAndTheTextbooksLogitsNearly) {
   for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<TokenId>(i * 91 % 515);
   const Kernels& kernels = kernels_of(isa);
   const Matrix<float> whole = logits_of(model, kernels, ids, {50}, 1);
-  EXPECT_TRUE(same_bits(whole, logits_of(model, kernels, ids, {1, 12, 5, 31, 1}, 2)));
-  EXPECT_TRUE(same_bits(whole, logits_of(model, kernels, ids, {37, 13}, 3)));
+  EXPECT_TRUE(same_matrices(whole, logits_of(model, kernels, ids, {1, 12, 5, 31, 1}, 2)));
+  EXPECT_TRUE(same_matrices(whole, logits_of(model, kernels, ids, {37, 13}, 3)));
 
   Engine textbook = textbook_engine(file);
   Matrix<float> expected(50, 515);
