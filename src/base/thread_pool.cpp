@@ -1,5 +1,6 @@
 #include "base/thread_pool.h"
 
+#include <optional>
 #include <system_error>
 
 #include "base/error.h"
@@ -21,13 +22,21 @@ constexpr int kLooks = 4'000;  // about a tenth of a millisecond
 
 }  // namespace
 
+struct ThreadPool::CallersPlace {
+  explicit CallersPlace(int its_own) : processor(its_own) {}
+
+  const int processor;
+  std::thread::id caller;
+  std::optional<Pinned> pinned;  // until the round ends
+};
+
 ThreadPool::ThreadPool(std::size_t n_threads) {
   if (n_threads == 0) throw Error("threads: expected at least 1, found 0");
   if (n_threads == 1) return;
   const std::vector<int> processors = allowed_processors();
   may_spin_ = n_threads <= usable_cores();
   const bool pin = n_threads == processors.size();
-  if (pin) callers_processor_ = processors[0];
+  if (pin) callers_place_ = std::make_unique<CallersPlace>(processors[0]);
   workers_.reserve(n_threads - 1);
   try {
     for (std::size_t thread = 1; thread < n_threads; ++thread) {
@@ -57,7 +66,7 @@ void ThreadPool::stop() {
 }
 
 void ThreadPool::start(Call call, void* context) {
-  caller_ = std::this_thread::get_id();
+  if (callers_place_) callers_place_->caller = std::this_thread::get_id();
   step_aside();
   call_ = call;
   context_ = context;
@@ -68,12 +77,13 @@ void ThreadPool::start(Call call, void* context) {
 
 void ThreadPool::finish() {
   while (const std::uint32_t left = working_) wait_while(working_, left);
-  stepped_.reset();
+  if (callers_place_) callers_place_->pinned.reset();
 }
 
 void ThreadPool::step_aside() {
-  if (callers_processor_ < 0 || std::this_thread::get_id() != caller_ || stepped_) return;
-  if (current_processor() != callers_processor_) stepped_.emplace(callers_processor_);
+  CallersPlace* place = callers_place_.get();
+  if (!place || std::this_thread::get_id() != place->caller || place->pinned) return;
+  if (current_processor() != place->processor) place->pinned.emplace(place->processor);
 }
 
 void ThreadPool::worker(std::size_t thread) {

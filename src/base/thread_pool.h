@@ -3,12 +3,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <thread>
 #include <type_traits>
 #include <vector>
-
-#include "base/processors.h"
 
 namespace stagecraft {
 
@@ -74,9 +72,8 @@ class ThreadPool {
   void wait_while(const Count& count, std::uint32_t value);
 
   std::vector<std::thread> workers_;
-  int callers_processor_ = -1;     // if each thread has one of its own
-  std::optional<Pinned> stepped_;  // until this round ends
-  std::thread::id caller_;
+  struct CallersPlace;
+  std::unique_ptr<CallersPlace> callers_place_;  // if each thread has a processor of its own
   bool may_spin_ = false;
   Call call_ = nullptr;
   void* context_ = nullptr;

@@ -12,13 +12,13 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::size_t kHeaderLengthBytes = 8;
+constexpr std::size_t kLengthBytes = 8;
 constexpr std::size_t kMaxHeaderBytes = 16u << 20;  // thousands of tensors fit in one
 constexpr std::size_t kMaxDimensions = 8;
 
 std::uint64_t little_endian_u64(std::span<const std::byte> bytes) {
   std::uint64_t value = 0;
-  for (std::size_t i = 0; i < kHeaderLengthBytes; ++i) {
+  for (std::size_t i = 0; i < kLengthBytes; ++i) {
     value |= static_cast<std::uint64_t>(bytes[i]) << (8 * i);
   }
   return value;
@@ -120,21 +120,21 @@ void check_tiling(std::vector<StoredTensor>& tensors, std::span<const std::byte>
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path) {
   const std::string file = path.string();
   const std::span<const std::byte> bytes = file_.bytes();
-  if (bytes.size() < kHeaderLengthBytes) {
+  if (bytes.size() < kLengthBytes) {
     throw Error("{}: expected a safetensors file, found {} bytes", file, bytes.size());
   }
   refuse_lfs_pointer({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, file);
   const std::uint64_t header_size = little_endian_u64(bytes);
-  if (header_size > bytes.size() - kHeaderLengthBytes || header_size > kMaxHeaderBytes) {
+  if (header_size > bytes.size() - kLengthBytes || header_size > kMaxHeaderBytes) {
     throw Error(
         "{}: header length: expected at most {} bytes, found {}: the file is cut short, or no "
         "safetensors file",
-        file, std::min(bytes.size() - kHeaderLengthBytes, kMaxHeaderBytes), header_size);
+        file, std::min(bytes.size() - kLengthBytes, kMaxHeaderBytes), header_size);
   }
-  const std::string_view header(reinterpret_cast<const char*>(bytes.data()) + kHeaderLengthBytes,
+  const std::string_view header(reinterpret_cast<const char*>(bytes.data()) + kLengthBytes,
                                 static_cast<std::size_t>(header_size));
   const std::span<const std::byte> data =
-      bytes.subspan(kHeaderLengthBytes + static_cast<std::size_t>(header_size));
+      bytes.subspan(kLengthBytes + static_cast<std::size_t>(header_size));
 
   const Json json = parse_json_object(header, file + ": header");
   tensors_.reserve(json.root().size());
@@ -176,7 +176,7 @@ std::string safetensors_header(std::span<const StoredTensor> tensors,
   std::string text = json_text(header);
   text.resize((text.size() + 7) / 8 * 8, ' ');  // so that the data begins 8-byte aligned
   std::string length;
-  for (std::size_t i = 0; i < kHeaderLengthBytes; ++i) {
+  for (std::size_t i = 0; i < kLengthBytes; ++i) {
     length += static_cast<char>(text.size() >> (8 * i) & 0xff);
   }
   return length + text;
