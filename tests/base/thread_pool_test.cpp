@@ -46,8 +46,7 @@ TEST(ThreadPool, CountsHowOftenAPartSleptUntilTheOthersCame) {
   EXPECT_GE(pool.sleeps(), 1u);
 }
 
-// One thread per processor: the caller begins on each of them, and never works where a worker is
-// pinned.
+// One thread per processor: a caller that begins on the processor of a worker goes to its own.
 TEST(ThreadPool, LeavesTheProcessorOfAWorkerForARound) {
   const std::vector<int> processors = allowed_processors();
   if (processors.size() < 2) GTEST_SKIP() << "has one processor, or the system does not say";

@@ -571,8 +571,8 @@ class Page(unittest.TestCase):
             texts = page.read_text(), page_as_it_should_be(page)
             self.assertEqual(*(number.sub("(number)", text) for text in texts))
             for one, other in zip(*(number.findall(text) for text in texts)):
-                # Processors round products to other numbers of bits.
-                self.assertAlmostEqual(float(one), float(other), delta=0.1)
+                # The kernels of each instruction set round in other places (docs/kernels.md).
+                self.assertAlmostEqual(float(one), float(other), delta=0.05)
 
 
 if __name__ == "__main__":
