@@ -209,23 +209,28 @@ constexpr std::int32_t kByteBias = 128;
 constexpr std::int32_t kByteBias = 0;
 #endif
 
-// GCC 12 adds the products of a block as a tree, and keeps all of them in memory until then. It
-// cannot where it does not know what stands in a sum.
-#if defined(__AVX2__) && !defined(__AVX512F__)
-STAGECRAFT_INLINE void in_order(Ints& sum) { asm("" : "+x"(sum)); }
+// Per lane: sum += two sums of products, of 16 bits each.
+#if defined(__AVX512BW__)
+STAGECRAFT_INLINE Ints add_widened(Ints sum, __m512i pairs) {
+  return sum + (Ints)_mm512_madd_epi16(pairs, _mm512_set1_epi16(1));
+}
+#elif defined(__AVX2__)
+STAGECRAFT_INLINE Ints add_widened(Ints sum, __m256i pairs) {
+  sum += (Ints)_mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+  // GCC 12 adds the products of a block as a tree, and keeps all of them in memory until then. It
+  // cannot where it does not know what stands in a sum.
+  asm("" : "+x"(sum));
+  return sum;
+}
 #endif
 
 #if !defined(__AVX512VNNI__) && !defined(__AVXVNNI__)
 // Per lane: sum += the four products of unsigned bytes u <= 128 with signed bytes s. Exact.
 STAGECRAFT_INLINE Ints dot_bytes(Ints sum, Ints u, Ints s) {
 #if defined(__AVX512BW__)
-  const __m512i pairs = _mm512_maddubs_epi16((__m512i)u, (__m512i)s);  // at most 2 * 128 * 127
-  return sum + (Ints)_mm512_madd_epi16(pairs, _mm512_set1_epi16(1));
+  return add_widened(sum, _mm512_maddubs_epi16((__m512i)u, (__m512i)s));  // at most 2 * 128 * 127
 #elif defined(__AVX2__)
-  const __m256i pairs = _mm256_maddubs_epi16((__m256i)u, (__m256i)s);
-  sum += (Ints)_mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
-  in_order(sum);
-  return sum;
+  return add_widened(sum, _mm256_maddubs_epi16((__m256i)u, (__m256i)s));
 #else
   for (int byte = 0; byte < 4; ++byte) {
     const Ints wide_u = (Ints)((Words)u >> (8 * byte)) & 0xff;
@@ -294,15 +299,11 @@ STAGECRAFT_INLINE Ints dot_two_small(Ints sum, Ints w, Ints a, Ints next_w, Ints
 #if defined(__AVX512VNNI__) || defined(__AVXVNNI__) || !defined(__AVX2__)
   return dot_small(dot_small(sum, w, a), next_w, next_a);
 #elif defined(__AVX512BW__)
-  const __m512i pairs = _mm512_add_epi16(_mm512_maddubs_epi16((__m512i)w, (__m512i)a),
-                                         _mm512_maddubs_epi16((__m512i)next_w, (__m512i)next_a));
-  return sum + (Ints)_mm512_madd_epi16(pairs, _mm512_set1_epi16(1));
+  return add_widened(sum, _mm512_add_epi16(_mm512_maddubs_epi16((__m512i)w, (__m512i)a),
+                                           _mm512_maddubs_epi16((__m512i)next_w, (__m512i)next_a)));
 #else
-  const __m256i pairs = _mm256_add_epi16(_mm256_maddubs_epi16((__m256i)w, (__m256i)a),
-                                         _mm256_maddubs_epi16((__m256i)next_w, (__m256i)next_a));
-  sum += (Ints)_mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
-  in_order(sum);
-  return sum;
+  return add_widened(sum, _mm256_add_epi16(_mm256_maddubs_epi16((__m256i)w, (__m256i)a),
+                                           _mm256_maddubs_epi16((__m256i)next_w, (__m256i)next_a)));
 #endif
 }
 
