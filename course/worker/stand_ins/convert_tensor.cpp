@@ -7,7 +7,7 @@
 namespace stagecraft {
 
 void convert_tensor(const StoredTensor& tensor, DType, const std::string& where,
-                    const std::function<void(std::span<const std::byte>)>&) {
+                    const std::function<void(std::span<const std::byte>)>&, ThreadPool*) {
   throw Error("{}: tensor '{}': convert_tensor is not in this program", where, tensor.name);
 }
 
