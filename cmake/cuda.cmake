@@ -18,7 +18,7 @@ if(STAGECRAFT_CUDA)
   endif()
   set_target_properties(compiled_kernels PROPERTIES CUDA_STANDARD 20 CUDA_EXTENSIONS OFF
     CUDA_ARCHITECTURES "80;90")
-  add_executable(stagecraft_cuda $<TARGET_OBJECTS:programs>
+  add_executable(stagecraft_cuda ${program_objects}
     $<TARGET_OBJECTS:cuda_backend> $<TARGET_OBJECTS:compiled_kernels>)
   target_link_libraries(stagecraft_cuda PRIVATE engine stagecraft_flags PkgConfig::libedit
     CUDA::cudart_static)
@@ -28,7 +28,7 @@ endif()
 # C++ and optimised; the checker, which needs them otherwise, is used by the tests.
 if(CMAKE_SYSTEM_NAME STREQUAL "Linux" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   add_subdirectory(cuda_emulator)
-  add_executable(stagecraft_cuda_emulator EXCLUDE_FROM_ALL $<TARGET_OBJECTS:programs>
+  add_executable(stagecraft_cuda_emulator EXCLUDE_FROM_ALL ${program_objects}
     $<TARGET_OBJECTS:cuda_backend> $<TARGET_OBJECTS:emulated_kernels>
     $<TARGET_OBJECTS:emulator>)
   target_link_libraries(stagecraft_cuda_emulator PRIVATE engine stagecraft_flags PkgConfig::libedit)

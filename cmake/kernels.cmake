@@ -33,12 +33,40 @@ foreach(line IN LISTS lines)
     endforeach()
   endif()
   list(JOIN words " " features)
-  string(APPEND kernel_list "KERNELS(${isa}, \"${features}\")\n")
+  set(entry_${isa} "KERNELS(${isa}, \"${features}\")\n")
+  string(APPEND kernel_list "${entry_${isa}}")
+  set(flags_${isa} "${flags}")
+  list(APPEND isas ${isa})
+endforeach()
+file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/lists/instruction_sets.inc CONTENT "${kernel_list}")
+
+# The program of the first story has the kernels of one instruction set: the one that would be chosen here.
+if(NOT STAGECRAFT_FIRST_KERNELS IN_LIST isas)
+  list(GET isas 0 first)
+  if(NOT CMAKE_CROSSCOMPILING)
+    try_run(kernels_here_ran kernels_here_compiled ${CMAKE_CURRENT_BINARY_DIR}/kernels_here
+      ${CMAKE_SOURCE_DIR}/cmake/kernels_here.cpp
+      CMAKE_FLAGS "-DINCLUDE_DIRECTORIES=${CMAKE_SOURCE_DIR}/src;${CMAKE_CURRENT_BINARY_DIR}/lists"
+      RUN_OUTPUT_VARIABLE said)
+    string(STRIP "${said}" said)
+    if(said IN_LIST isas)
+      set(first ${said})
+    endif()
+  endif()
+  set(STAGECRAFT_FIRST_KERNELS ${first} CACHE STRING "The instruction set of the storyteller's kernels" FORCE)
+endif()
+file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/lists_of_storyteller/instruction_sets.inc
+  CONTENT "${entry_${STAGECRAFT_FIRST_KERNELS}}")
+
+foreach(isa IN LISTS isas)
   set(source ${CMAKE_CURRENT_BINARY_DIR}/kernels/${isa}.cpp)
   file(CONFIGURE OUTPUT ${source} CONTENT
     "#define STAGECRAFT_ISA ${isa}\n#include \"operators/kernels/kernel_table.h\"\n")
-  target_sources(core PRIVATE ${source})
-  set_source_files_properties(${source} TARGET_DIRECTORY core
-    PROPERTIES COMPILE_OPTIONS "${flags};${kernel_options}" SKIP_PRECOMPILE_HEADERS ON)
+  set(library more)
+  if(isa STREQUAL STAGECRAFT_FIRST_KERNELS)
+    set(library core)
+  endif()
+  target_sources(${library} PRIVATE ${source})
+  set_source_files_properties(${source} TARGET_DIRECTORY ${library}
+    PROPERTIES COMPILE_OPTIONS "${flags_${isa}};${kernel_options}" SKIP_PRECOMPILE_HEADERS ON)
 endforeach()
-file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/lists/instruction_sets.inc CONTENT "${kernel_list}")

@@ -203,7 +203,7 @@ add_custom_target(grading)
 if(has_emulator)
   add_dependencies(grading emulator emulated_calls)
 endif()
-add_dependencies(grading gate worker_ours recorded plain core ${judged_libraries} ${linked_stages} ${engines}
+add_dependencies(grading gate worker_ours recorded plain core more ${judged_libraries} ${linked_stages} ${engines}
   stand_ins)
 # And all that ./stage class links them with for its ranking: a whole program.
 add_custom_target(ranking)

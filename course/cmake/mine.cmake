@@ -35,8 +35,8 @@ file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/course/mine.json CONTENT
   "{\"core\": ${core},\n\"stages\": {${rows}}}\n")
 
 set(objects_of_mine ${CMAKE_BINARY_DIR}/course/mine_objects)
-add_executable(stagecraft_mine EXCLUDE_FROM_ALL $<TARGET_OBJECTS:programs> $<TARGET_OBJECTS:call_counter>)
-add_dependencies(stagecraft_mine core)
+add_executable(stagecraft_mine EXCLUDE_FROM_ALL ${program_objects} $<TARGET_OBJECTS:call_counter>)
+add_dependencies(stagecraft_mine core more)
 target_link_options(stagecraft_mine PRIVATE @${objects_of_mine})
 set_target_properties(stagecraft_mine PROPERTIES LINK_DEPENDS ${objects_of_mine})
 target_link_libraries(stagecraft_mine PRIVATE stagecraft_flags engine_headers Threads::Threads

@@ -115,7 +115,7 @@ foreach(registry IN LISTS registries)
     list(APPEND ${group}_workers ${worker})
     if(kind STREQUAL "told")
       set(program ${CMAKE_BINARY_DIR}/course/broken_${id}_${name})
-      link_program(${program} $<TARGET_OBJECTS:programs> $<TARGET_OBJECTS:says_students> ${object_of_broken}
+      link_program(${program} ${program_objects} $<TARGET_OBJECTS:says_students> ${object_of_broken}
         ${linked} ${emulator} $<TARGET_PROPERTY:PkgConfig::libedit,INTERFACE_LINK_LIBRARIES>)
       list(APPEND broken ${program})
     elseif(kind STREQUAL "right")

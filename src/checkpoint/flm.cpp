@@ -10,8 +10,8 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::size_t kMaxNameBytes = 1024;
-constexpr std::size_t kMaxDimensions = 4;
+constexpr std::size_t kMaxFlmNameBytes = 1024;
+constexpr std::size_t kMaxFlmDimensions = 4;
 
 // What other writers say about parts of the file that this one does not have.
 constexpr std::array<std::string_view, 3> kOtherLayouts = {
@@ -54,12 +54,12 @@ DType read_type(ByteReader& reader, const std::string& what) {
 StoredTensor read_tensor(ByteReader& reader, std::size_t index) {
   StoredTensor tensor;
   tensor.name = read_text(reader, fmt::format("tensor {}", index));
-  if (tensor.name.empty() || tensor.name.size() > kMaxNameBytes) {
+  if (tensor.name.empty() || tensor.name.size() > kMaxFlmNameBytes) {
     throw Error("{}: tensor {}: expected a name of 1 to {} bytes, found {}", reader.file(), index,
-                kMaxNameBytes, tensor.name.size());
+                kMaxFlmNameBytes, tensor.name.size());
   }
   const std::string what = fmt::format("tensor '{}'", printable(tensor.name));
-  const std::size_t n_dimensions = read_size(reader, what + ": dimensions", 1, kMaxDimensions);
+  const std::size_t n_dimensions = read_size(reader, what + ": dimensions", 1, kMaxFlmDimensions);
   std::size_t n_elements = 1;
   bool too_large = false;
   for (std::size_t i = 0; i < n_dimensions; ++i) {

@@ -12,8 +12,8 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::size_t kMaxNameBytes = 1024;
-constexpr std::uint32_t kMaxDimensions = 4;
+constexpr std::size_t kMaxGgufNameBytes = 1024;
+constexpr std::uint32_t kMaxGgufDimensions = 4;
 constexpr std::size_t kDefaultAlignment = 32;
 constexpr std::size_t kMaxAlignment = 1u << 20;
 
@@ -74,10 +74,10 @@ struct Entry {
 Entry read_entry(ByteReader& reader, std::uint64_t index) {
   const std::string number = fmt::format("tensor {}", index);
   const std::string_view name = reader.text(number);
-  if (name.empty() || name.size() > kMaxNameBytes ||
+  if (name.empty() || name.size() > kMaxGgufNameBytes ||
       utf8_error_offset(name) != std::string_view::npos) {
     throw Error("{}: {}: expected a name in UTF-8 of 1 to {} bytes, found {} ('{}')", reader.file(),
-                number, kMaxNameBytes, name.size(), printable(name, 40));
+                number, kMaxGgufNameBytes, name.size(), printable(name, 40));
   }
   const std::string what = fmt::format("tensor '{}'", printable(name));
   const std::string where = fmt::format("{}: {}", reader.file(), what);
@@ -85,8 +85,9 @@ Entry read_entry(ByteReader& reader, std::uint64_t index) {
   Entry entry;
   entry.tensor.name = name;
   const auto n_dimensions = reader.number<std::uint32_t>(what);
-  if (n_dimensions < 1 || n_dimensions > kMaxDimensions) {
-    throw Error("{}: expected 1 to {} dimensions, found {}", where, kMaxDimensions, n_dimensions);
+  if (n_dimensions < 1 || n_dimensions > kMaxGgufDimensions) {
+    throw Error("{}: expected 1 to {} dimensions, found {}", where, kMaxGgufDimensions,
+                n_dimensions);
   }
   for (std::uint32_t i = 0; i < n_dimensions; ++i) {
     entry.tensor.shape.push_back(reader.number<std::uint64_t>(what));

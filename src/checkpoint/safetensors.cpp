@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kLengthBytes = 8;
 constexpr std::size_t kMaxHeaderBytes = 16u << 20;  // thousands of tensors fit in one
-constexpr std::size_t kMaxDimensions = 8;
+constexpr std::size_t kMaxSafetensorsDimensions = 8;
 
 std::uint64_t little_endian_u64(std::span<const std::byte> bytes) {
   std::uint64_t value = 0;
@@ -65,9 +65,9 @@ StoredTensor parse_tensor(JsonNode entry, std::span<const std::byte> data,
   if (!known) throw Error("{}: 'dtype': '{}' is not supported", where, printable(dtype_text));
   tensor.dtype = *known;
 
-  if (!shape->is_array() || shape->size() > kMaxDimensions) {
+  if (!shape->is_array() || shape->size() > kMaxSafetensorsDimensions) {
     throw Error("{}: 'shape': expected an array of at most {} sizes, found {}", where,
-                kMaxDimensions, shape->describe());
+                kMaxSafetensorsDimensions, shape->describe());
   }
   for (const JsonNode size : shape->elements()) {
     tensor.shape.push_back(json_size(size, where, "shape", 0, SIZE_MAX));

@@ -1,6 +1,9 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
+// Not CLI11's header, which takes seconds to compile.
+namespace CLI {
+class App;
+}
 
 namespace stagecraft {
 

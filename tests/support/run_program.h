@@ -35,13 +35,16 @@ inline std::string shell_quoted(std::string_view text) {
   return quoted;
 }
 
-// Runs `stagecraft` with these arguments, without a terminal. `environment`: "NAME=value ...".
+// Runs `stagecraft`, or the program that TESTED_PROGRAM in the environment names, with these
+// arguments and without a terminal. `environment`: "NAME=value ...".
 inline ProgramResult run_program(const std::vector<std::string>& arguments,
                                  const std::string& input = "",
                                  const std::string& environment = "") {
   const TemporaryFolder folder;
   write_file(folder.file("in"), input);
-  std::string command = fmt::format("{} {}", environment, shell_quoted(PROGRAM));
+  const char* tested = std::getenv("TESTED_PROGRAM");
+  std::string command =
+      fmt::format("{} {}", environment, shell_quoted(tested != nullptr ? tested : PROGRAM));
   for (const std::string& argument : arguments) {
     command += fmt::format(" {}", shell_quoted(argument));
   }

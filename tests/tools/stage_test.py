@@ -66,7 +66,8 @@ class Tree(unittest.TestCase):
         (cls.root / "CMakeLists.txt").write_text(CMAKE)
         (cls.root / "CMakePresets.json").write_text(PRESETS)
         (cls.root / "src" / "CMakeLists.txt").write_text(
-            "add_executable(stagecraft programs/story.cpp)\nadd_custom_target(other)\n")
+            "foreach(program IN ITEMS storyteller stagecraft)\n  add_executable(${program} programs/story.cpp)\nendforeach()\n"
+            "add_custom_target(other)\n")
         cls.source = cls.root / "src" / "programs" / "story.cpp"
         cls.source.write_text(PROGRAM.replace("MARK", "first"))
         (cls.root / "src" / "programs" / "info.cpp").write_text("")
@@ -207,12 +208,34 @@ class Run(Tree):
 
     def test_what_only_grades_does_without_the_program(self):
         program = self.root / "build" / "release" / "src" / "stagecraft"
-        self.stage("story")
+        self.stage("build")
         program.unlink()
         self.assertEqual(self.stage("build", "--only", "other").returncode, 0)
         self.assertFalse(program.exists())
         self.assertEqual(self.stage("build", "--only", "no_such_target").returncode, 1)
         self.assertEqual(self.stage("story").stdout, "<story>first")
+
+    def test_the_first_story_comes_from_a_smaller_program(self):
+        folder = self.root / "build" / "release" / "src"
+        shutil.rmtree(self.root / "build", ignore_errors=True)
+        self.assertEqual(self.stage("story").stdout, "<story>first")
+        self.assertTrue((folder / "storyteller").exists())
+        self.assertFalse((folder / "stagecraft").exists())
+        self.assertEqual(self.stage("story").stderr, "")
+        self.source.write_text(PROGRAM.replace("MARK", "second"))
+        self.assertEqual(self.stage("story").stdout, "<story>second")
+        self.assertFalse((folder / "stagecraft").exists())
+        self.assertIn("building", self.stage("info").stderr)  # another command needs the whole program
+        (folder / "storyteller").unlink()
+        self.assertEqual(self.stage("story").stdout, "<story>second")
+        self.assertFalse((folder / "storyteller").exists())
+        self.source.write_text(PROGRAM.replace("MARK", "first"))
+        self.assertEqual(self.stage("story").stdout, "<story>first")
+
+    def test_kernels_are_chosen_from_those_of_the_whole_program(self):
+        shutil.rmtree(self.root / "build", ignore_errors=True)
+        self.assertEqual(self.stage("story", env={"STAGECRAFT_ISA": "avx2"}).stdout, "<story>first")
+        self.assertFalse((self.root / "build" / "release" / "src" / "storyteller").exists())
 
     def test_second_call_says_nothing_of_its_own(self):
         self.stage("story")
@@ -404,8 +427,8 @@ class Stale(Tree):
             self.assertEqual(self.says(), "first")
         with self.subTest("a build file changed"):
             (self.root / "src" / "CMakeLists.txt").write_text(
-                "add_executable(stagecraft programs/story.cpp)\n"
-                "target_compile_definitions(stagecraft PRIVATE story=story)\nadd_compile_options(-g)\n")
+                "add_executable(storyteller programs/story.cpp)\n"
+                "target_compile_definitions(storyteller PRIVATE story=story)\nadd_compile_options(-g)\n")
             self.assertIn("building", self.stage("story").stderr)
         with self.subTest("a source that does not compile"):
             self.source.write_text("int main() { return missing; }\n")
@@ -421,8 +444,8 @@ class Stale(Tree):
                 (self.root / folder).mkdir(parents=True)
                 (self.root / folder / "one.cpp").write_text(f"int {folder[:3]}() {{ int nobody_reads; return 1; }}\n")
             (self.root / "src" / "CMakeLists.txt").write_text(
-                "add_executable(stagecraft programs/story.cpp ../stages/01-one/one.cpp operators/one.cpp)\n"
-                "target_compile_options(stagecraft PRIVATE -Wall)\n")
+                "add_executable(storyteller programs/story.cpp ../stages/01-one/one.cpp operators/one.cpp)\n"
+                "target_compile_options(storyteller PRIVATE -Wall)\n")
             told = self.stage("story").stderr
             self.assertRegex(told, r"stages/01-one/one.cpp:1:\d+: warning: .*nobody_reads")
             self.assertNotIn("operators/one.cpp", told)
