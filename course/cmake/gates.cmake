@@ -166,10 +166,10 @@ set(sandbox ${CMAKE_SOURCE_DIR}/course/sandbox)
 set(sandbox_sources ${sandbox}/confinement.cpp ${sandbox}/landlock.cpp ${sandbox}/syscall_filter.cpp)
 set(judge ${CMAKE_SOURCE_DIR}/course/judge)
 file(GLOB gate_sources CONFIGURE_DEPENDS ${gates}/*.cpp)
-compile_together(gate_sources gates ${gate_sources})
+compile_together(gate_sources gates 10 ${gate_sources})
 file(GLOB judge_sources CONFIGURE_DEPENDS ${judge}/*.cpp)
 list(REMOVE_ITEM judge_sources ${judge}/paths.cpp)  # has definitions of its own
-compile_together(judge_sources judge ${judge_sources})
+compile_together(judge_sources judge 10 ${judge_sources})
 add_executable(gate ${gate_sources} ${judge_sources} ${judge}/paths.cpp ${sandbox_sources}
   ${CMAKE_SOURCE_DIR}/course/worker/exchange.cpp)
 target_include_directories(gate PRIVATE ${CMAKE_SOURCE_DIR})
