@@ -66,7 +66,8 @@ class Tree(unittest.TestCase):
         (cls.root / "CMakeLists.txt").write_text(CMAKE)
         (cls.root / "CMakePresets.json").write_text(PRESETS)
         (cls.root / "src" / "CMakeLists.txt").write_text(
-            "foreach(program IN ITEMS storyteller stagecraft)\n  add_executable(${program} programs/story.cpp)\nendforeach()\n"
+            "foreach(program IN ITEMS storyteller stagecraft)\n"
+            "  add_executable(${program} programs/story.cpp)\nendforeach()\n"
             "add_custom_target(other)\n")
         cls.source = cls.root / "src" / "programs" / "story.cpp"
         cls.source.write_text(PROGRAM.replace("MARK", "first"))

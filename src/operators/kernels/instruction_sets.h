@@ -4,8 +4,8 @@
 
 namespace stagecraft {
 
-// About the lines of instruction_sets.txt. CMake asks this, too (cmake/kernels_here.cpp), so no
-// other file of the engine is needed for it.
+// Which lines of instruction_sets.txt this processor can run. CMake compiles this file alone, too
+// (cmake/kernels_here.cpp), so it includes no other header of the engine.
 
 // Does the processor have all of `features`, and does its system save their registers? "avx2 fma
 // f16c"
