@@ -12,8 +12,8 @@ struct Command {
   void (*add)(CLI::App& app);  // see commands.h
 };
 
-// Runs the command that the command line names. Returns the exit code: 0, or the command's own; 2 if
-// the command line is wrong, 1 after any other error. An error is one line on stderr.
+// Runs the command that the command line names. Returns the exit code: 0, or the command's own; 2
+// if the command line is wrong, 1 after any other error. An error is one line on stderr.
 int run_command_line(int argc, char** argv, std::span<const Command> commands);
 
 }  // namespace stagecraft
