@@ -1,10 +1,11 @@
-// The matrix products of a warp (emulated/wmma.h): all its lanes come to the same call, then each
-// reads or writes its part of a tile, or one computes the product for all.
+// The matrix products of a warp (emulated/wmma.h, include/warp_matrix.h): all its lanes come to the
+// same call, then each reads or writes its part of a tile, or one computes the product for all.
 #include <bit>
 #include <cstring>
 
 #include "collectives.h"
 #include "emulated/wmma.h"
+#include "warp_matrix.h"
 
 namespace cuda_emulator {
 
@@ -14,7 +15,12 @@ constexpr unsigned side = 16, own = 8;  // numbers of a row, and of a lane
 constexpr unsigned piece = 16;          // bytes that a lane moves at once
 constexpr unsigned tile_alignment = 32;
 
-struct Product {
+// What a lane brings to a product, and how the last lane that comes computes it.
+struct Lane {
+  void (*multiply)(Thread* const* lanes);
+};
+
+struct Product : Lane {
   float* d;
   HalfTile a, b;
   const float* c;
@@ -90,10 +96,8 @@ void gather(Thread* const* lanes, HalfTile Product::*which, Numbers& numbers) {
   }
 }
 
-}  // namespace
-
 // The product of two halves is exact in f32, so each step rounds once.
-void multiply_for(Thread* const* lanes) {
+void multiply_fragments(Thread* const* lanes) {
   Numbers a, b;
   gather(lanes, &Product::a, a);
   gather(lanes, &Product::b, b);
@@ -108,6 +112,63 @@ void multiply_for(Thread* const* lanes) {
     std::memcpy(first.d, sums, own * sizeof(float));
     std::memcpy(second.d, sums + own, own * sizeof(float));
   }
+}
+
+// Two halves of a register.
+struct Two {
+  float first, second;
+};
+Two halves(unsigned bits, bool is_bf16) {
+  const auto low = static_cast<std::uint16_t>(bits), high = static_cast<std::uint16_t>(bits >> 16);
+  if (is_bf16) return {bf16_to_f32(low), bf16_to_f32(high)};
+  return {f16_to_f32(low), f16_to_f32(high)};
+}
+
+struct RegisterProduct : Lane {
+  float* d;
+  const unsigned *a, *b;
+  bool is_bf16;
+};
+
+// Which lane holds what: see warp_matrix.h.
+void multiply_lanes(Thread* const* lanes) {
+  constexpr unsigned columns = 8, half = 8;
+  float a[side][side], b[side][columns];
+  const auto of = [&](unsigned lane) -> const RegisterProduct& {
+    return *reinterpret_cast<const RegisterProduct*>(lanes[lane]->value);
+  };
+  for (unsigned lane = 0; lane < warp_size; ++lane) {
+    const RegisterProduct& own = of(lane);
+    const unsigned g = lane / 4, t = 2 * (lane % 4);
+    for (unsigned i = 0; i < 4; ++i) {
+      const Two two = halves(own.a[i], own.is_bf16);
+      const unsigned row = g + i % 2 * half, column = t + i / 2 * half;
+      a[row][column] = two.first, a[row][column + 1] = two.second;
+    }
+    for (unsigned i = 0; i < 2; ++i) {
+      const Two two = halves(own.b[i], own.is_bf16);
+      b[t + i * half][g] = two.first, b[t + i * half + 1][g] = two.second;
+    }
+  }
+  for (unsigned lane = 0; lane < warp_size; ++lane) {
+    float* d = of(lane).d;
+    for (unsigned i = 0; i < 4; ++i) {
+      const unsigned row = lane / 4 + i / 2 * half, column = 2 * (lane % 4) + i % 2;
+      for (unsigned k = 0; k < side; ++k) d[i] += a[row][k] * b[k][column];
+    }
+  }
+}
+
+}  // namespace
+
+// Where the lanes do not come for the same kind of product, nothing is computed: all_alike() tells.
+void multiply_for(Thread* const* lanes) {
+  const auto of = [&](unsigned lane) {
+    return reinterpret_cast<const Lane*>(lanes[lane]->value)->multiply;
+  };
+  for (unsigned lane = 1; lane < warp_size; ++lane)
+    if (of(lane) != of(0)) return;
+  of(0)(lanes);
 }
 
 #define PC reinterpret_cast<Address>(__builtin_return_address(0))
@@ -149,7 +210,17 @@ void multiply_tiles(float* d, HalfTile a, HalfTile b, const float* c) {
     watch(c + i, piece, 4, Kind::whole_read, pc);
     watch(d + i, piece, 4, Kind::write, pc);
   }
-  const Product product{d, a, b, c};
+  const Product product{{multiply_fragments}, d, a, b, c};
+  meet(Collective::multiply, Address(&product), 0, pc);
+}
+
+void multiply_registers(float* d, const unsigned* a, const unsigned* b, bool is_bf16) {
+  const Address pc = PC;
+  watch(a, 16, 4, Kind::whole_read, pc);
+  watch(b, 8, 4, Kind::whole_read, pc);
+  watch(d, 16, 4, Kind::whole_read, pc);
+  watch(d, 16, 4, Kind::write, pc);
+  const RegisterProduct product{{multiply_lanes}, d, a, b, is_bf16};
   meet(Collective::multiply, Address(&product), 0, pc);
 }
 

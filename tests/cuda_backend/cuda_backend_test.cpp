@@ -122,80 +122,260 @@ std::vector<float> rounded(cuda::WeightType type, std::span<const float> values)
   return result;
 }
 
-// A row of activations as tensor cores multiply it: see TensorType in linear.cu.
+// A row of activations as tensor cores multiply it: see round_rows().
 std::vector<float> as_multiplied(cuda::WeightType type, std::span<const float> row) {
+  const bool is_bf16 = type == cuda::WeightType::BF16;
   float largest = 0.0f;
   for (const float value : row) largest = std::max(largest, std::fabs(value));
-  const bool is_scaled = type == cuda::WeightType::F16 && largest > 0.0f;
+  const bool is_scaled = !is_bf16 && largest > 0.0f;
   const float power = is_scaled ? std::exp2(std::floor(std::log2(largest))) : 1.0f;
   std::vector<float> scaled(row.begin(), row.end());
   for (float& value : scaled) value /= power;
-  scaled = rounded(type, scaled);
+  scaled = rounded(is_bf16 ? cuda::WeightType::BF16 : cuda::WeightType::F16, scaled);
   for (float& value : scaled) value *= power;
   return scaled;
 }
 
-// Each row has the bits that it has alone, and is the product with rounded activations.
+// Random weights as a DeviceMatrix has them, and as numbers.
+struct Weights {
+  std::vector<std::uint8_t> values;
+  std::vector<std::uint16_t> scales;
+  std::vector<float> numbers;
+};
+Weights random_weights(cuda::WeightType type, std::size_t n, std::mt19937& random) {
+  std::normal_distribution<float> normal;
+  Weights w;
+  w.numbers.resize(n);
+  if (type == cuda::WeightType::F16 || type == cuda::WeightType::BF16) {
+    for (float& number : w.numbers) number = normal(random);
+    const auto bits = halves(type, w.numbers);
+    w.values.resize(2 * n);
+    std::memcpy(w.values.data(), bits.data(), 2 * n);
+    w.numbers = rounded(type, w.numbers);
+    return w;
+  }
+  const bool is_q8 = type == cuda::WeightType::Q8_0, is_q4_1 = type == cuda::WeightType::Q4_1;
+  w.values.resize(is_q8 ? n : n / 2);
+  for (std::uint8_t& byte : w.values) byte = static_cast<std::uint8_t>(random());
+  for (std::size_t block = 0; block < n / 32; ++block) {
+    const std::vector<float> pair = rounded(
+        cuda::WeightType::F16, std::vector<float>{0.01f * normal(random), 0.1f * normal(random)});
+    const auto bits = halves(cuda::WeightType::F16, pair);
+    w.scales.push_back(bits[0]);
+    if (is_q4_1) w.scales.push_back(bits[1]);
+    for (std::size_t i = 32 * block; i < 32 * (block + 1); ++i) {
+      if (is_q8) {
+        w.numbers[i] = pair[0] * static_cast<float>(static_cast<std::int8_t>(w.values[i]));
+        continue;
+      }
+      const std::size_t at = i % 8, nibble = at / 2 + at % 2 * 4;  // see WeightType::Q4_0
+      const int number = w.values[i / 8 * 4 + nibble / 2] >> (nibble % 2 * 4) & 0xf;
+      w.numbers[i] = is_q4_1 ? pair[0] * static_cast<float>(number) + pair[1]
+                             : pair[0] * static_cast<float>(number - 8);
+    }
+  }
+  return w;
+}
+
+constexpr cuda::WeightType kTensorTypes[] = {cuda::WeightType::F16, cuda::WeightType::BF16,
+                                             cuda::WeightType::Q8_0, cuda::WeightType::Q4_0,
+                                             cuda::WeightType::Q4_1};
+
+// Each row has the bits that it has alone, and is the product with rounded activations. Two products
+// share the launch, and the second one is added to what is there.
 TEST(CudaTensorCores, MultiplyRoundedRowsAndARowDoesNotDependOnOthers) {
   std::mt19937 random(1);
   std::normal_distribution<float> normal;
-  const std::size_t kShapes[][3] = {{70, 40, 96}, {17, 16, 40}, {16, 17, 200}, {3, 33, 7}};
-  for (const auto type : {cuda::WeightType::F16, cuda::WeightType::BF16}) {
+  const std::size_t kShapes[][3] = {{70, 40, 96}, {17, 16, 40}, {33, 150, 320}, {3, 33, 7}};
+  for (const auto type : kTensorTypes) {
     for (const auto& [n_rows, n_outputs, n_inputs] : kShapes) {
       const std::size_t stride = cuda::padded(n_inputs), out_stride = cuda::padded(n_outputs);
-      std::vector<float> x(n_rows * stride), w(n_outputs * stride), bias(n_outputs);
+      std::vector<float> x(n_rows * stride), bias(n_outputs), before(n_rows * out_stride);
       for (float& value : bias) value = normal(random);
+      for (float& value : before) value = normal(random);
       for (std::size_t r = 0; r < n_rows; ++r) {
         const float size = r == 1 ? 0.0f : r == 2 ? 1e7f : 1.0f;  // 1e7 is no f16
         for (std::size_t i = 0; i < n_inputs; ++i) x[r * stride + i] = size * normal(random);
       }
-      for (std::size_t o = 0; o < n_outputs; ++o) {
-        for (std::size_t i = 0; i < n_inputs; ++i) w[o * stride + i] = normal(random);
-      }
-      w = rounded(type, w);
+      const Weights w = random_weights(type, n_outputs * stride, random);
       const cuda::DeviceMemory device_x{std::span<const float>(x)};
       const cuda::DeviceMemory device_bias{std::span<const float>(bias)};
-      const cuda::DeviceMemory device_w{std::span<const std::uint16_t>(halves(type, w))};
-      const cuda::DeviceMemory device_out(n_rows * out_stride * sizeof(float));
+      const cuda::DeviceMemory device_w{std::span<const std::uint8_t>(w.values)};
+      const cuda::DeviceMemory device_scales{std::span<const std::uint16_t>(w.scales)};
+      const cuda::DeviceMemory values(n_rows * stride * 2), powers(n_rows * 4),
+          sums(n_rows * stride / 32 * 4);
+      const auto size = [](std::size_t n) { return static_cast<unsigned>(n); };
       const cuda::DeviceMatrix matrix{type,
-                                      static_cast<unsigned>(n_outputs),
-                                      static_cast<unsigned>(n_inputs),
-                                      static_cast<unsigned>(stride),
+                                      size(n_outputs),
+                                      size(n_inputs),
+                                      size(stride),
                                       device_w.as<void>(),
-                                      nullptr,
+                                      device_scales.as<void>(),
                                       true};
+      // The two results of rows [first, first + n), one after the other.
       const auto product = [&](std::size_t first, std::size_t n) {
-        cuda::linear({device_out.as<float>() + first * out_stride, static_cast<unsigned>(n),
-                      matrix.outputs, static_cast<unsigned>(out_stride)},
-                     {device_x.as<float>() + first * stride, static_cast<unsigned>(n),
-                      matrix.inputs, matrix.stride},
-                     matrix, device_bias.as<float>());
+        const cuda::DeviceMemory out(n * out_stride * sizeof(float));
+        const cuda::DeviceMemory added{
+            std::span<const float>(before).subspan(first * out_stride, n * out_stride)};
+        const auto rows = [&](const cuda::DeviceMemory& memory) {
+          return cuda::Rows{memory.as<float>(), size(n), size(n_outputs), size(out_stride)};
+        };
+        const cuda::Rows in{device_x.as<float>() + first * stride, size(n), size(n_inputs),
+                            size(stride)};
+        const cuda::HalfRows rounded_in{values.as<unsigned short>(), powers.as<float>(),
+                                        sums.as<float>(), size(n), in.width, in.stride};
+        cuda::round_rows(rounded_in, in, type);
+        cuda::tensor_linear({{{matrix, device_bias.as<float>(), rows(out), false},
+                              {matrix, nullptr, rows(added), true}},
+                             2},
+                            rounded_in);
         std::vector<float> all;
-        for (std::size_t r = first; r < first + n; ++r) {
-          std::vector<float> row(n_outputs);
-          cuda::download(row.data(), device_out.as<float>() + r * out_stride, 4 * n_outputs);
-          all.insert(all.end(), row.begin(), row.end());
+        for (const cuda::DeviceMemory* memory : {&out, &added}) {
+          for (std::size_t r = 0; r < n; ++r) {
+            std::vector<float> row(n_outputs);
+            cuda::download(row.data(), memory->as<float>() + r * out_stride, 4 * n_outputs);
+            all.insert(all.end(), row.begin(), row.end());
+          }
         }
         return all;
       };
       const std::vector<float> got = product(0, n_rows);
-      for (const std::size_t r : {std::size_t{0}, n_rows / 2, n_rows - 1}) {
-        const std::vector<float> alone = product(r, 1);
-        EXPECT_TRUE(same_bits(alone, std::span(got).subspan(r * n_outputs, n_outputs))) << r;
+      const auto result = [&](std::size_t which, std::size_t r) {
+        return std::span(got).subspan((which * n_rows + r) * n_outputs, n_outputs);
+      };
+      for (const std::size_t n : {std::size_t{1}, std::min<std::size_t>(n_rows, 9)}) {
+        for (const std::size_t r : {std::size_t{0}, n_rows / 2, n_rows - n}) {
+          if (r + n > n_rows) continue;
+          const std::vector<float> fewer = product(r, n);
+          for (std::size_t i = 0; i < 2 * n; ++i) {
+            EXPECT_TRUE(same_bits(std::span(fewer).subspan(i * n_outputs, n_outputs),
+                                  result(i / n, r + i % n)))
+                << r << ", " << n;
+          }
+        }
       }
       for (std::size_t r = 0; r < n_rows; ++r) {
         const auto row = as_multiplied(type, std::span(x).subspan(r * stride, n_inputs));
         for (std::size_t o = 0; o < n_outputs; ++o) {
-          double expected = bias[o], size = std::fabs(expected);
+          double sum = 0.0, terms = 0.0;
           for (std::size_t i = 0; i < n_inputs; ++i) {
-            const double term = static_cast<double>(row[i]) * w[o * stride + i];
-            expected += term;
-            size += std::fabs(term);
+            const double term = static_cast<double>(row[i]) * w.numbers[o * stride + i];
+            sum += term;
+            terms += std::fabs(term);
           }
-          // As relative_error of plan_oracle.h.
-          const double unit =
-              0x1p-23 * (2.0 + 0.5 * std::sqrt(static_cast<double>(n_inputs) + 1.0)) * size;
-          EXPECT_NEAR(got[r * n_outputs + o], expected, unit) << r << ", " << o;
+          // As relative_error of plan_oracle.h. A minimum is multiplied by a sum, so its terms are
+          // larger than those of the weight.
+          const double spread = type == cuda::WeightType::Q4_1 ? 4.0 : 1.0;
+          const double unit = 0x1p-23 * spread *
+                              (2.0 + 0.5 * std::sqrt(static_cast<double>(n_inputs) + 1.0));
+          const double sums_before[] = {bias[o], before[r * out_stride + o]};
+          for (std::size_t which = 0; which < 2; ++which) {
+            EXPECT_NEAR(result(which, r)[o], sum + sums_before[which],
+                        unit * (terms + std::fabs(sums_before[which])))
+                << static_cast<int>(type) << ", " << r << ", " << o;
+          }
+        }
+      }
+    }
+  }
+}
+
+// Queries of two texts in one pass: what a row gets does not depend on the rows beside it, and is
+// attention but for the rounding of queries and shares to f16.
+TEST(CudaTensorCores, AttendToWhatEachRowSees) {
+  std::mt19937 random(1);
+  std::normal_distribution<float> normal;
+  struct Shape {
+    std::size_t n_heads, n_kv_heads, head_dim, window;
+    float soft_cap;
+    bool has_sinks;
+  };
+  for (const Shape& shape : {Shape{6, 2, 64, 0, 0.0f, false}, Shape{4, 4, 40, 9, 5.0f, true},
+                             Shape{18, 1, 128, 0, 0.0f, true}}) {
+    constexpr std::size_t kCapacity = 96, kRows = 75, kOther = 5;  // rows of the other text
+    const std::size_t n = shape.head_dim, width = shape.n_heads * n, stride = cuda::padded(width);
+    const std::size_t kept = kCapacity * shape.n_kv_heads * n;
+    const auto size = [](std::size_t value) { return static_cast<unsigned>(value); };
+    std::vector<float> kv[2], x(kRows * stride), slopes(shape.n_heads), sinks(shape.n_heads);
+    std::vector<cuda::DeviceMemory> memory;
+    std::vector<cuda::SequenceSlot> slots;
+    for (auto& one : kv) {
+      one.resize(2 * kept);
+      for (float& value : one) value = normal(random);
+      memory.emplace_back(std::span<const std::uint16_t>(halves(cuda::WeightType::F16, one)));
+      slots.push_back({memory.back().as<void>(), nullptr, kCapacity});
+      one = rounded(cuda::WeightType::F16, one);
+    }
+    for (float& value : x) value = normal(random);
+    for (float& value : slopes) value = 0.01f * normal(random);
+    for (float& value : sinks) value = normal(random);
+    std::vector<int> positions, seen, sequences;
+    for (std::size_t r = 0; r < kRows; ++r) {
+      sequences.push_back(r >= kRows - kOther);
+      positions.push_back(static_cast<int>(r >= kRows - kOther ? r - (kRows - kOther) + 60 : r + 20));
+      seen.push_back(positions.back() + 1);
+    }
+    const cuda::DeviceMemory table{std::span<const cuda::SequenceSlot>(slots)};
+    const cuda::DeviceMemory device_x{std::span<const float>(x)};
+    const cuda::DeviceMemory device_slopes{std::span<const float>(slopes)};
+    const cuda::DeviceMemory device_sinks{std::span<const float>(sinks)};
+    const cuda::DeviceMemory tables[] = {cuda::DeviceMemory(std::span<const int>(positions)),
+                                         cuda::DeviceMemory(std::span<const int>(seen)),
+                                         cuda::DeviceMemory(std::span<const int>(sequences))};
+    const cuda::Cache cache{table.as<cuda::SequenceSlot>(), cuda::CacheType::F16,
+                            size(shape.n_kv_heads), size(n), 0};
+    cuda::AttentionOptions with;
+    with.n_heads = size(shape.n_heads);
+    with.window = size(shape.window);
+    with.scale = 0.3f;
+    with.soft_cap = shape.soft_cap;
+    with.slopes = device_slopes.as<float>();
+    with.sinks = shape.has_sinks ? device_sinks.as<float>() : nullptr;
+    with.tensor_cores = true;
+    const auto attend = [&](std::size_t first, std::size_t count) {
+      const cuda::DeviceMemory out(count * stride * sizeof(float));
+      const auto rows = [&](float* values) {
+        return cuda::Rows{values, size(count), size(width), size(stride)};
+      };
+      cuda::attention(rows(out.as<float>()), rows(device_x.as<float>() + first * stride), cache,
+                      {nullptr, tables[0].as<int>() + first, tables[1].as<int>() + first,
+                       tables[2].as<int>() + first},
+                      with);
+      std::vector<float> all;
+      for (std::size_t r = 0; r < count; ++r) {
+        std::vector<float> row(width);
+        cuda::download(row.data(), out.as<float>() + r * stride, 4 * width);
+        all.insert(all.end(), row.begin(), row.end());
+      }
+      return all;
+    };
+    const std::vector<float> got = attend(0, kRows);
+    for (const auto& [first, count] : {std::pair<std::size_t, std::size_t>{0, 1}, {36, 7}, {66, 9}}) {
+      EXPECT_TRUE(same_bits(attend(first, count),
+                            std::span(got).subspan(first * width, count * width)));
+    }
+    for (std::size_t r = 0; r < kRows; ++r) {
+      const auto& held = kv[sequences[r]];
+      const auto position = static_cast<std::size_t>(positions[r]);
+      const bool cut = shape.window != 0 && position >= shape.window;
+      for (std::size_t h = 0; h < shape.n_heads; ++h) {
+        const std::size_t kv_head = h / (shape.n_heads / shape.n_kv_heads);
+        const auto at = [&](std::size_t which, std::size_t p) {
+          return held.data() + which * kept + (p * shape.n_kv_heads + kv_head) * n;
+        };
+        std::vector<double> mixed(n);
+        double total = shape.has_sinks ? std::exp(static_cast<double>(sinks[h])) : 0.0;
+        for (std::size_t p = cut ? position - shape.window + 1 : 0; p <= position; ++p) {
+          double score = 0.0;
+          for (std::size_t i = 0; i < n; ++i) score += double{x[r * stride + h * n + i]} * at(0, p)[i];
+          score *= with.scale;
+          if (with.soft_cap != 0.0f) score = with.soft_cap * std::tanh(score / with.soft_cap);
+          score += slopes[h] * (static_cast<double>(p) - static_cast<double>(position));
+          total += std::exp(score);
+          for (std::size_t i = 0; i < n; ++i) mixed[i] += std::exp(score) * at(1, p)[i];
+        }
+        for (std::size_t i = 0; i < n; ++i) {
+          EXPECT_NEAR(got[r * width + h * n + i], mixed[i] / total, 0.01) << r << ", " << h;
         }
       }
     }
@@ -219,8 +399,7 @@ TEST(CudaTensorCores, AreForLargeModels) {
           const Weight& weight = one.plan.weights[id];
           if (!weight.is_matrix()) continue;
           const DType stored = checkpoint.find(weight.name)->dtype;
-          const bool fits = (stored == DType::F16 || stored == DType::BF16) && !weight.exact &&
-                            weight.shape[0] >= cuda::kTensorSide;
+          const bool fits = stored != DType::F32 && !weight.exact;
           EXPECT_EQ(weights.matrix(static_cast<WeightId>(id)).tensor_cores, bytes == 0 && fits);
           n_used += bytes == 0 && fits;
         }
@@ -272,6 +451,35 @@ TEST_P(CudaReference, LogitsOfHalfOfTheLayersAgreeWithPyTorch) {
   EngineOptions some = options();
   some.gpu_layers = half;
   expect_agreement_with_pytorch(GetParam(), some);
+}
+
+// With tensor cores, activations are rounded to f16, and to bf16 beside weights of bf16. A text that
+// is cut into passes has the bits of one pass.
+TEST_P(CudaReference, LogitsWithTensorCoresAreNearlyThoseOfPyTorch) {
+  const fs::path folder = fs::path(TEST_DATA "/models") / GetParam();
+  const TraceFile oracle(folder / "trace.safetensors");
+  const std::vector<TokenId> ids = ids_of(oracle);
+  cuda::tensor_core_bytes() = 0;
+  Engine engine = Engine::open(folder, options(KvType::F16));
+  cuda::tensor_core_bytes() = std::size_t{64} << 20;
+  const auto whole = in_passes(engine, ids, {ids.size()});
+  const std::size_t first = std::max<std::size_t>(1, first_pass(engine.plan(), ids));
+  std::vector<std::size_t> passes = {first};
+  if (first < ids.size()) passes.push_back(1);
+  if (first + 1 < ids.size()) passes.push_back(ids.size() - first - 1);
+  EXPECT_TRUE(same_bits(in_passes(engine, ids, passes), whole));
+
+  const StoredTensor& logits = oracle.tensor("logits");
+  ASSERT_EQ(logits.dtype, DType::F64);
+  std::vector<double> expected(whole.size());
+  ASSERT_EQ(logits.bytes.size(), expected.size() * sizeof(double));
+  std::memcpy(expected.data(), logits.bytes.data(), logits.bytes.size());
+  double squares = 0.0, errors = 0.0;
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    squares += expected[i] * expected[i];
+    errors += (whole[i] - expected[i]) * (whole[i] - expected[i]);
+  }
+  EXPECT_LE(std::sqrt(errors / squares), 0.02);
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryModel, CudaReference, testing::ValuesIn(tiny_model_names()),
@@ -604,8 +812,9 @@ TEST(CudaLayers, AreRefusedWhereTheModelCannotBeSplit) {
 
 TEST(CudaBackend, SaysHowMuchMemoryIsMissing) {
   const std::string error = error_of([] { cuda::allocate(std::size_t{1} << 50); });
-  EXPECT_EQ(error.find("cuda-emulator: memory of the GPU: expected 1125899.91 GB more, found "), 0u)
-      << error;
+  const std::string begin = fmt::format(
+      "{}: memory of the GPU: expected 1125899.91 GB more, found ", cuda_backend_name());
+  EXPECT_EQ(error.find(begin), 0u) << error;
   EXPECT_EQ(error.substr(error.size() - 8), " GB free");
   // The error is over: the next pass is computed.
   Engine engine = Engine::open(kModel, options());
@@ -616,7 +825,8 @@ TEST(CudaBackend, RefusesAGpuThatIsTooOld) {
   EXPECT_EQ(error_of([] {
               cuda::check_capability({7, 5});
             }),
-            "cuda-emulator: GPU: expected compute capability 8.0 or higher, found 7.5");
+            fmt::format("{}: GPU: expected compute capability 8.0 or higher, found 7.5",
+                        cuda_backend_name()));
   EXPECT_EQ(error_of([] { cuda::check_capability({8, 0}); }), "");
   EXPECT_EQ(error_of([] { cuda::check_capability({12, 1}); }), "");
 }

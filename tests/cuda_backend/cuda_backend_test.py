@@ -28,7 +28,7 @@ def main():
     for finding in report.findings:
         print(finding)
     launched = {kernel.name.partition("<")[0].rpartition("::")[2] for kernel in report.kernels}
-    written = {name for file in KERNELS for name in re.findall(r"__global__ void (\w+)\(", file.read_text())}
+    written = {name for file in KERNELS for name in re.findall(r"__global__ void (?:__launch_bounds__\(.*\)\s+)?(\w+)\(", file.read_text())}
     for name in sorted(written - launched):
         print(f"kernel {name}: expected a launch, found none")
     print(f"{sum(kernel.launches for kernel in report.kernels)} launches of {len(launched)} kernels, "

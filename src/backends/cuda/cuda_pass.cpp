@@ -28,7 +28,9 @@ class Pass {
   // Nothing is computed for rows that nobody wants: without logits, the pass ends at the select.
   void run() {
     for (step_ = 0; step_ < plan_.steps.size() && rows_ != 0; ++step_) {
-      std::visit([this](const auto& kind) { compute(kind); }, plan_.steps[step_].kind);
+      const auto& kind = plan_.steps[step_].kind;
+      if (!std::holds_alternative<LinearStep>(kind)) rounded_ = kNone;  // it may write the rows
+      std::visit([this](const auto& one) { compute(one); }, kind);
     }
   }
 
@@ -90,17 +92,65 @@ class Pass {
     options.own_weights = s.weight != kNone && plan_.weight(s.weight).shape.front() > s.group;
     options.centered = s.kind == NormStep::Kind::Layer;
     options.eps = s.eps;
-    norm(rows(s.out), rows(s.in), options);
+    const Rows out = rows(s.out);
+    const HalfRows halves = options.group == out.width ? halves_for_next(s.out) : HalfRows();
+    norm(out, rows(s.in), options, halves, type_of_next());
   }
 
+  // Linear steps of the same rows are one launch.
   void compute(const LinearStep& s) {
-    linear(rows(s.out), rows(s.in), weights_.matrix(s.weight), weights_.vector(s.bias));
+    Products products;
+    put(products, s);
+    const DeviceMatrix& first = products.of[0].weight;
+    while (products.n < kMostProducts) {
+      const LinearStep* next = next_linear();
+      if (next == nullptr || next->in != s.in) break;
+      const DeviceMatrix& weight = weights_.matrix(next->weight);
+      if (weight.type != first.type || weight.tensor_cores != first.tensor_cores) break;
+      put(products, *next);
+      ++step_;
+    }
+    if (!first.tensor_cores) return linear(products, rows(s.in));
+    const HalfRows halves = half_rows(rows(s.in));
+    if (rounded_ != s.in) round_rows(halves, rows(s.in), first.type);
+    rounded_ = s.in;
+    tensor_linear(products, halves);
+  }
+
+  void put(Products& products, const LinearStep& s) const {
+    products.of[products.n++] = {weights_.matrix(s.weight), weights_.vector(s.bias), rows(s.out)};
+  }
+
+  const LinearStep* next_linear() const {
+    if (step_ + 1 == plan_.steps.size()) return nullptr;
+    return std::get_if<LinearStep>(&plan_.steps[step_ + 1].kind);
+  }
+  WeightType type_of_next() const {
+    const LinearStep* next = next_linear();
+    return next == nullptr ? WeightType::F32 : weights_.matrix(next->weight).type;
+  }
+
+  // Where the kernel that computes `rows` also rounds them: if the next step multiplies them with
+  // tensor cores. Else without values.
+  HalfRows halves_for_next(BufferId id) {
+    const LinearStep* next = next_linear();
+    if (next == nullptr || next->in != id) return {};
+    if (!weights_.matrix(next->weight).tensor_cores) return {};
+    rounded_ = id;
+    return half_rows(rows(id));
+  }
+
+  HalfRows half_rows(const Rows& of) const {
+    return {w_.halves_.as<unsigned short>(), w_.powers_.as<float>(), w_.sums_.as<float>(),
+            of.count, of.width, of.stride};
   }
 
   void compute(const ActivateStep& s) {
     Rows up = s.up == kNone ? Rows() : rows(s.up);
     up.values += s.first_column;
-    activate(rows(s.out), rows(s.gate), up, activation(s.function));
+    const bool is_aligned = s.first_column % 4 == 0;  // lanes load four numbers at once
+    const HalfRows halves = is_aligned ? halves_for_next(s.out) : HalfRows();
+    activate(rows(s.out), rows(s.gate), up, activation(s.function), halves, type_of_next());
   }
 
   void compute(const RouteStep& s) {
@@ -132,7 +182,7 @@ class Pass {
     if (s.limit != 0.0f) {
       clamped_swiglu(gate, up, s.alpha, s.limit);
     } else {
-      activate(gate, gate, up, activation(s.function));
+      activate(gate, gate, up, activation(s.function), {}, WeightType::F32);
     }
     expert_linear(down, gate, experts.down, chosen, 1);
     combine_experts(rows(s.out), down, rows(s.shares), per_row, chosen);
@@ -173,6 +223,7 @@ class Pass {
     options.soft_cap = s.soft_cap;
     options.slopes = tables_.slopes[step_].as<float>();
     options.sinks = weights_.vector(s.sinks);
+    options.tensor_cores = weights_.rounds_rows();
     attention(rows(s.out), rows(s.q), cache(s.cache), tokens_, options);
   }
 
@@ -246,6 +297,7 @@ class Pass {
   const std::size_t scored_;
   bool is_selected_ = false;
   std::size_t step_ = 0;
+  BufferId rounded_ = kNone;  // the buffer whose rows are in the workspace as halves, too
 };
 
 Rows PassWorkspace::make_rows(std::size_t count, std::size_t width) {
@@ -260,7 +312,11 @@ PassWorkspace::PassWorkspace(const Plan& plan, std::size_t max_rows)
     : max_rows_(max_rows), tables_(kRowTables * max_rows * sizeof(int)) {
   for (const Buffer& buffer : plan.buffers) buffers_.push_back(make_rows(max_rows, buffer.width));
   std::size_t chosen = 0, inside = 0, out = 0;  // numbers in the buffers of experts
+  std::size_t widest = 0;
   for (const Step& step : plan.steps) {
+    if (const auto* linear = std::get_if<LinearStep>(&step.kind)) {
+      widest = std::max<std::size_t>(widest, padded(plan.buffer(linear->in).width));
+    }
     if (const auto* select = std::get_if<SelectStep>(&step.kind)) {
       selects_ = select->x;
       selected_ = make_rows(max_rows, plan.buffer(select->x).width);
@@ -272,6 +328,9 @@ PassWorkspace::PassWorkspace(const Plan& plan, std::size_t max_rows)
       out = std::max<std::size_t>(out, rows * padded(plan.buffer(experts->out).width));
     }
   }
+  halves_ = DeviceMemory(max_rows * widest * sizeof(unsigned short));
+  powers_ = DeviceMemory(max_rows * sizeof(float));
+  sums_ = DeviceMemory(max_rows * widest / kRowUnit * sizeof(float));
   gate_ = make_rows(1, inside);
   up_ = make_rows(1, inside);
   down_ = make_rows(1, out);

@@ -33,6 +33,7 @@ class PassWorkspace {
   DeviceMemory tables_;  // of ints: see Pass
   // Inside the experts of a step, a row per expert that a token goes to.
   Rows gate_, up_, down_;
+  DeviceMemory halves_, powers_, sums_;  // HalfRows of the widest input of a linear step
   DeviceMemory chosen_;
   DeviceMemory likeliest_;  // a token per scored row
 };

@@ -65,14 +65,19 @@ void split_q8(const std::byte* block, std::byte* values, std::byte* scale) {
   std::memcpy(values, block + 2, kBlock);
 }
 
-// A file has numbers i and 16 + i of a block in byte i; a lane wants neighbours.
+// A file has numbers i and 16 + i of a block in byte i; a lane wants eight neighbours in a word, in
+// the order of WeightType::Q4_0.
 void split_q4(const std::byte* block, std::size_t head, std::byte* values, std::byte* scales) {
   std::memcpy(scales, block, head);
-  for (std::size_t i = 0; i < kBlock; i += 2) {
-    const auto* two = reinterpret_cast<const std::uint8_t*>(block + head + i % 16);
-    const int shift = i < 16 ? 0 : 4;
-    const int first = two[0] >> shift & 0xf, second = two[1] >> shift & 0xf;
-    values[i / 2] = static_cast<std::byte>(first | second << 4);
+  for (std::size_t first = 0; first < kBlock; first += 8) {
+    std::uint32_t word = 0;
+    for (std::size_t i = 0; i < 8; ++i) {
+      const std::size_t n = first + i;
+      const auto byte = std::to_integer<std::uint32_t>(block[head + n % 16]);
+      const std::uint32_t number = n < 16 ? byte & 0xf : byte >> 4;
+      word |= number << (4 * (i / 2) + 16 * (i % 2));
+    }
+    std::memcpy(values + first / 2, &word, sizeof word);
   }
 }
 
@@ -155,8 +160,7 @@ void DeviceWeights::add_matrix(const Weight& weight, const StoredTensor& stored,
   matrix.outputs = static_cast<unsigned>(weight.shape[0]);
   matrix.inputs = static_cast<unsigned>(weight.shape[1]);
   matrix.stride = padded(matrix.inputs);
-  const bool is_half = matrix.type == WeightType::F16 || matrix.type == WeightType::BF16;
-  matrix.tensor_cores = is_half && rounds_rows_ && !weight.exact && matrix.outputs >= kTensorSide;
+  matrix.tensor_cores = matrix.type != WeightType::F32 && rounds_rows_ && !weight.exact;
   const Sizes sizes = row_sizes(matrix.type, matrix.stride);
   std::vector<std::byte> values(matrix.outputs * sizes.values), memory;
   std::vector<std::byte> scales(matrix.outputs * sizes.scales);

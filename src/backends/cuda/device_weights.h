@@ -22,6 +22,8 @@ class DeviceWeights {
   // Throws Error as find_weights does, or if the GPU has too little memory.
   DeviceWeights(const Plan& plan, const Checkpoint& checkpoint);
 
+  // The model is large: activations are rounded for tensor cores.
+  bool rounds_rows() const { return rounds_rows_; }
   const DeviceMatrix& matrix(WeightId id) const { return matrices_[static_cast<std::size_t>(id)]; }
   const float* vector(WeightId id) const {
     return id == kNone ? nullptr : vectors_[static_cast<std::size_t>(id)];

@@ -1,5 +1,6 @@
 // The cache of keys and values, and attention over what each token sees of it.
-#include "operators/cuda/operators.h"
+#include "operators/cuda/cache.h"
+#include "operators/cuda/tensor_attention.h"
 #include "operators/cuda/warp.h"
 #include "operators/cuda/weights.h"
 
@@ -8,17 +9,6 @@ namespace {
 
 constexpr unsigned kThreads = 128;
 constexpr unsigned kWarps = 4;
-
-// A head of the cache is an array of T: of float, __half or BlockQ8_0.
-template <class T>
-__device__ inline unsigned per_head(const Cache& cache) {
-  return cache.head_dim;
-}
-template <>
-__device__ inline unsigned per_head<BlockQ8_0>(const Cache& cache) {
-  return (cache.head_dim + kWarp - 1) / kWarp;
-}
-static_assert(BlockQ8_0::kSize == kWarp, "a lane per byte");
 
 __device__ inline float number(const float* head, unsigned column) { return head[column]; }
 __device__ inline float number(const __half* head, unsigned column) {
@@ -31,15 +21,6 @@ __device__ inline float number(const BlockQ8_0* head, unsigned column) {
 
 __device__ inline void assign(float& to, float value) { to = value; }
 __device__ inline void assign(__half& to, float value) { to = __float2half(value); }
-
-// The keys (which = 0) or values (1) of all positions of a sequence.
-template <class T>
-__device__ inline T* cached(const Cache& cache, int sequence, unsigned which) {
-  const SequenceSlot slot = cache.slots[sequence];
-  const unsigned bytes = cache.n_kv_heads * per_head<T>(cache) * sizeof(T);
-  return reinterpret_cast<T*>(static_cast<char*>(slot.values) +
-                              static_cast<size_t>(slot.capacity) * (cache.before + which * bytes));
-}
 
 template <class T>
 __global__ void store_kernel(Cache cache, Rows k, Rows v, Tokens tokens) {
@@ -187,6 +168,9 @@ void store(Cache cache, Rows k, Rows v, Tokens tokens) {
 }
 
 void attention(Rows out, Rows q, Cache cache, Tokens tokens, AttentionOptions options) {
+  if (options.tensor_cores && has_tensor_attention(cache)) {
+    return tensor_attention(out, q, cache, tokens, options);
+  }
   if (cache.type == CacheType::F16) return launch_attention<__half>(out, q, cache, tokens, options);
   if (cache.type == CacheType::Q8_0) {
     return launch_attention<BlockQ8_0>(out, q, cache, tokens, options);

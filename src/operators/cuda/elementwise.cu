@@ -1,5 +1,5 @@
 // Steps in which every number is computed by itself: a thread each.
-#include "operators/cuda/operators.h"
+#include "operators/cuda/halves.h"
 #include "operators/cuda/warp.h"
 
 namespace stagecraft::cuda {
@@ -39,6 +39,30 @@ __global__ void activate_kernel(Rows out, Rows gate, Rows up, Activation functio
   if (i >= out.width) return;
   const float value = apply(function, row(gate)[i]);
   row(out)[i] = up.values == nullptr ? value : value * row(up)[i];
+}
+
+// A block per row, which is rounded as well. A thread has eight neighbouring columns, as in
+// round_row().
+__global__ void activate_row_kernel(Rows out, Rows gate, Rows up, Activation function,
+                                    HalfRows halves, bool as_bf16) {
+  __shared__ float maxima[kWarp];
+  const size_t t = blockIdx.x;
+  float* to = out.values + t * out.stride;
+  float largest = 0.0f;
+  for (unsigned i = threadIdx.x * kPerLoad; i < out.width; i += blockDim.x * kPerLoad) {
+    float values[kPerLoad], factors[kPerLoad];
+    load8(gate.values + t * gate.stride + i, values);
+    if (up.values != nullptr) load8(up.values + t * up.stride + i, factors);
+#pragma unroll
+    for (unsigned j = 0; j < kPerLoad; ++j) {
+      float value = apply(function, values[j]);
+      if (up.values != nullptr) value *= factors[j];
+      values[j] = i + j < out.width ? value : 0.0f;  // what fills up a row stays zero
+      largest = fmaxf(largest, fabsf(values[j]));
+    }
+    store8(to + i, values);
+  }
+  round_row(halves, blockIdx.x, to, largest, maxima, as_bf16);
 }
 
 __global__ void clamped_swiglu_kernel(Rows gate, Rows up, float alpha, float limit) {
@@ -90,7 +114,13 @@ __global__ void rope_kernel(Rows x, const int* positions, RopeOptions options) {
 
 }  // namespace
 
-void activate(Rows out, Rows gate, Rows up, Activation function) {
+void activate(Rows out, Rows gate, Rows up, Activation function, HalfRows halves,
+              WeightType of_weights) {
+  if (halves.values != nullptr) {
+    const unsigned threads = blocks_for(blocks_for(out.width, kPerLoad), kWarp) * kWarp;
+    return run_kernel(activate_row_kernel, {{out.count}, {threads < 1024 ? threads : 1024}}, out,
+                      gate, up, function, halves, of_weights == WeightType::BF16);
+  }
   run_kernel(activate_kernel, one_thread_each(out), out, gate, up, function);
 }
 

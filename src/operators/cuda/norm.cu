@@ -1,16 +1,17 @@
-#include "operators/cuda/operators.h"
+#include "operators/cuda/halves.h"
 #include "operators/cuda/warp.h"
 
 namespace stagecraft::cuda {
 namespace {
 
-constexpr unsigned kMostThreads = 256;
+constexpr unsigned kMostThreads = 512;
 
 // A block per group of a row: each thread adds every blockDim-th number, then the block adds up.
 // Neighbouring threads read neighbouring numbers. A thread writes only what it alone has read, so
 // out may be in.
-__global__ void norm_kernel(Rows out, Rows in, NormOptions options) {
-  __shared__ float sums[kWarp], squares[kWarp];
+__global__ void norm_kernel(Rows out, Rows in, NormOptions options, HalfRows halves,
+                            bool as_bf16) {
+  __shared__ float sums[kWarp], squares[kWarp], maxima[kWarp];
   const unsigned group = blockIdx.x, n = options.group;
   const float* from = in.values + static_cast<size_t>(blockIdx.y) * in.stride + group * n;
   float* to = out.values + static_cast<size_t>(blockIdx.y) * out.stride + group * n;
@@ -29,21 +30,25 @@ __global__ void norm_kernel(Rows out, Rows in, NormOptions options) {
   const float scale = 1.0f / sqrtf(square + options.eps);
 
   const unsigned first = options.own_weights ? group * n : 0;
+  float largest = 0.0f;
   for (unsigned i = threadIdx.x; i < n; i += blockDim.x) {
     float value = (from[i] - mean) * scale;
     if (options.weight != nullptr) value *= options.weight[first + i];
     if (options.bias != nullptr) value += options.bias[i];
     to[i] = value;
+    largest = fmaxf(largest, fabsf(value));
   }
+  if (halves.values != nullptr) round_row(halves, blockIdx.y, to, largest, maxima, as_bf16);
 }
 
 }  // namespace
 
 // The number of threads follows from the width alone: it decides in which order a row is summed.
-void norm(Rows out, Rows in, NormOptions options) {
+void norm(Rows out, Rows in, NormOptions options, HalfRows halves, WeightType of_weights) {
   const unsigned threads =
       padded(options.group) < kMostThreads ? padded(options.group) : kMostThreads;
-  run_kernel(norm_kernel, {{in.width / options.group, in.count}, {threads}}, out, in, options);
+  run_kernel(norm_kernel, {{in.width / options.group, in.count}, {threads}}, out, in, options,
+             halves, of_weights == WeightType::BF16);
 }
 
 }  // namespace stagecraft::cuda

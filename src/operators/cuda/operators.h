@@ -35,8 +35,9 @@ struct Rows {
 //
 //   F32, F16, BF16  values [outputs][stride]
 //   Q8_0            values [outputs][stride] signed bytes, scales [outputs][stride / 32] f16
-//   Q4_0            values [outputs][stride / 2]: two numbers per byte, the first in the low half;
-//                   each is stored as number + 8; scales as Q8_0
+//   Q4_0            values [outputs][stride / 2]: eight numbers per word of 32 bits, from the lowest
+//                   bits on numbers 0, 2, 4, 6, 1, 3, 5, 7; each is stored as number + 8; scales as
+//                   Q8_0
 //   Q4_1            as Q4_0, but without the + 8; scales are pairs of f16: the scale, the minimum
 enum class WeightType { F32, F16, BF16, Q8_0, Q4_0, Q4_1 };
 
@@ -45,11 +46,16 @@ struct DeviceMatrix {
   unsigned outputs = 0, inputs = 0, stride = 0;  // stride: numbers per row, zeros included
   const void* values = nullptr;
   const void* scales = nullptr;
-  // linear() uses tensor cores, for any number of rows. F16 and BF16, with at least kTensorSide
-  // outputs. Activations are rounded to the type of the weights.
-  bool tensor_cores = false;
+  bool tensor_cores = false;  // tensor_linear() is for this matrix, for any number of rows; not F32
 };
-inline constexpr unsigned kTensorSide = 16;  // a tensor core multiplies tiles of 16 x 16 numbers
+
+// Rows as tensor cores multiply them: halves, which are bf16 for weights of BF16 and f16 for others.
+struct HalfRows {
+  unsigned short* values = nullptr;  // [count][stride]; zeros behind `width`
+  float* powers = nullptr;  // [count]: a row of f16 was divided by this power of two, see round_rows()
+  float* sums = nullptr;    // [count][stride / 32] of 32 neighbours of `values`
+  unsigned count = 0, width = 0, stride = 0;
+};
 
 // For each row of a pass: the token, its index in the text, how many tokens of the text it sees,
 // and its sequence.
@@ -98,10 +104,29 @@ struct NormOptions {
   bool centered = false;          // LayerNorm; else RMSNorm
   float eps = 0.0f;
 };
-void norm(Rows out, Rows in, NormOptions options);  // out may be in
+// out may be in. Where `halves` has values, it gets the rounded rows of out, as round_rows() makes them;
+// a row is then one group.
+void norm(Rows out, Rows in, NormOptions options, HalfRows halves, WeightType of_weights);
 
-// out = in * weight^T + bias; bias may be null
-void linear(Rows out, Rows in, DeviceMatrix weight, const float* bias);
+// Rounds rows for tensor_linear. f16 ends at 65504, so each row of f16 is first divided by the power
+// of two below its largest number.
+void round_rows(HalfRows out, Rows in, WeightType of_weights);
+
+// Up to kMostProducts products of the same rows in one launch:
+// out = in * weight^T + bias, or out += the same. All weights have the same type.
+struct Product {
+  DeviceMatrix weight;
+  const float* bias = nullptr;  // may be null
+  Rows out;
+  bool add = false;
+};
+inline constexpr unsigned kMostProducts = 3;
+struct Products {
+  Product of[kMostProducts];
+  unsigned n = 0;
+};
+void linear(Products products, Rows in);
+void tensor_linear(Products products, HalfRows in);
 
 // Each head of out is that of in, from first_column on, times the head's own matrix.
 void heads_linear(Rows out, Rows in, const DeviceMatrix* heads, unsigned n_heads,
@@ -110,7 +135,9 @@ void heads_linear(Rows out, Rows in, const DeviceMatrix* heads, unsigned n_heads
 void join(Rows out, Rows a, Rows b, unsigned n_heads);
 
 enum class Activation { Silu, GeluTanh, Gelu, Relu, Sigmoid, Identity };
-void activate(Rows out, Rows gate, Rows up, Activation function);  // up.values may be null
+// up.values may be null. halves: as in norm()
+void activate(Rows out, Rows gate, Rows up, Activation function, HalfRows halves,
+              WeightType of_weights);
 
 void add(Rows x, Rows in, float scale);  // x += scale * in
 // x *= scale * by, then soft_cap * tanh(x / soft_cap), then limited to +-clip; 0: not applied
@@ -138,6 +165,7 @@ struct AttentionOptions {
   float scale = 0.0f, soft_cap = 0.0f;
   const float* slopes = nullptr;  // [n_heads], may be null
   const float* sinks = nullptr;   // [n_heads], may be null
+  bool tensor_cores = false;      // may be used, if the cache fits: f16, heads of at most 128 numbers
 };
 void attention(Rows out, Rows q, Cache cache, Tokens tokens, AttentionOptions options);
 

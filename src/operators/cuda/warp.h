@@ -25,15 +25,24 @@ __device__ inline float warp_max(float value) {
   return value;
 }
 
-// The sum over a block of up to 32 warps. A thread cannot read registers of another warp, so the
-// warps exchange their sums in shared memory (`partial`). No other sum may be using `partial`.
+// The sum, or the largest value, over a block of up to 32 warps, in every thread. A thread cannot read
+// registers of another warp, so the warps exchange their results in shared memory (`partial`), and
+// each warp reduces all of them. No other result may be in `partial`.
+__device__ inline float of_warp(const float (&partial)[kWarp], float none) {
+  const unsigned lane = threadIdx.x % kWarp;
+  return lane < blockDim.x / kWarp ? partial[lane] : none;
+}
 __device__ inline float block_sum(float value, float (&partial)[kWarp]) {
   value = warp_sum(value);
   if (threadIdx.x % kWarp == 0) partial[threadIdx.x / kWarp] = value;
   __syncthreads();
-  float sum = 0.0f;
-  for (unsigned warp = 0; warp < blockDim.x / kWarp; ++warp) sum += partial[warp];
-  return sum;
+  return warp_sum(of_warp(partial, 0.0f));
+}
+__device__ inline float block_max(float value, float (&partial)[kWarp]) {
+  value = warp_max(value);
+  if (threadIdx.x % kWarp == 0) partial[threadIdx.x / kWarp] = value;
+  __syncthreads();
+  return warp_max(of_warp(partial, -INFINITY));
 }
 
 // Launches a kernel in the stream that this thread launches in (device.h).

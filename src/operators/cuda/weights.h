@@ -18,6 +18,11 @@ __device__ inline void load8(const float* from, float (&to)[kPerLoad]) {
   to[4] = b.x, to[5] = b.y, to[6] = b.z, to[7] = b.w;
 }
 
+__device__ inline void store8(float* to, const float (&from)[kPerLoad]) {
+  *reinterpret_cast<float4*>(to) = {from[0], from[1], from[2], from[3]};
+  *reinterpret_cast<float4*>(to + 4) = {from[4], from[5], from[6], from[7]};
+}
+
 __device__ inline float f16_to_f32(unsigned bits) {
   return __half2float(__ushort_as_half(static_cast<unsigned short>(bits)));
 }
@@ -61,7 +66,8 @@ __device__ inline void load8(const DeviceMatrix& weight, unsigned row, unsigned 
       offset = f16_to_f32(pair >> 16);
     }
     for (unsigned i = 0; i < kPerLoad; ++i) {
-      to[i] = fmaf(scale, static_cast<float>(word >> 4 * i & 0xf), offset);
+      const unsigned shift = 4 * (i / 2) + 16 * (i % 2);
+      to[i] = fmaf(scale, static_cast<float>(word >> shift & 0xf), offset);
     }
   }
 }

@@ -1,0 +1,56 @@
+#pragma once
+
+#include "operators/cuda/operators.h"
+#include "operators/cuda/warp.h"
+#include "operators/cuda/weights.h"
+
+// Rounding to halves, for tensor cores.
+namespace stagecraft::cuda {
+
+// The power of two at or below the largest number of a row, so that all numbers divided by it are
+// below 2. 1 where the largest is 0, infinite, NaN, or so large or small that the inverse of the
+// power is no normal number.
+__device__ inline float power_below(float largest) {
+  const unsigned exponent = __float_as_uint(largest) >> 23;
+  return exponent > 0 && exponent < 254 ? __uint_as_float(exponent << 23) : 1.0f;
+}
+
+__device__ inline unsigned f16_bits(float value) {
+  return __half_as_ushort(__float2half_rn(value));
+}
+// Two f16 in a register, the first one in the lower half.
+__device__ inline unsigned f16_pair(float first, float second) {
+  return f16_bits(first) | f16_bits(second) << 16;
+}
+
+// A block rounds row `row` of activations. `largest` is the largest absolute value that this thread
+// knows of; all values of the row are known to some thread.
+__device__ inline void round_row(const HalfRows& out, unsigned row, const float* from,
+                                 float largest, float (&partial)[kWarp], bool as_bf16) {
+  largest = block_max(largest, partial);  // and from here on, every thread sees the whole row
+  const float power = as_bf16 ? 1.0f : power_below(largest), scale = 1.0f / power;
+  if (threadIdx.x == 0) out.powers[row] = power;
+  // Whole warps go on together: four lanes add up the sum of a chunk.
+  for (unsigned first = 0; first < out.stride; first += blockDim.x * kPerLoad) {
+    const unsigned column = first + threadIdx.x * kPerLoad;
+    float values[kPerLoad] = {};
+    if (column < out.stride) load8(from + column, values);
+    unsigned pairs[kPerLoad / 2];
+    float sum = 0.0f;
+#pragma unroll
+    for (unsigned i = 0; i < kPerLoad; ++i) {
+      const unsigned bits = as_bf16 ? __bfloat16_as_ushort(__float2bfloat16(values[i]))
+                                    : f16_bits(scale * values[i]);
+      sum += as_bf16 ? bf16_to_f32(bits) : f16_to_f32(bits);
+      pairs[i / 2] = i % 2 == 0 ? bits : pairs[i / 2] | bits << 16;
+    }
+    sum += __shfl_xor_sync(kAllLanes, sum, 1);
+    sum += __shfl_xor_sync(kAllLanes, sum, 2);
+    if (column >= out.stride) continue;
+    const size_t at = static_cast<size_t>(row) * out.stride + column;
+    *reinterpret_cast<uint4*>(out.values + at) = {pairs[0], pairs[1], pairs[2], pairs[3]};
+    if (threadIdx.x % 4 == 0) out.sums[at / kRowUnit] = sum;
+  }
+}
+
+}  // namespace stagecraft::cuda

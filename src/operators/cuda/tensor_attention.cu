@@ -1,0 +1,296 @@
+// Attention with tensor cores (warp_matrix.h), for large models, keys and values in f16, and heads of
+// up to 128 numbers.
+//
+// A tile has 16 rows: the query heads that share a key head, of one token or of several. A block
+// computes a tile. Its warps take blocks of 32 positions in turn, and each warp keeps an online
+// softmax per row, as attention.cu does. At the end the warps' parts are added up.
+//
+//   scores  S [16 rows][32 positions]  =  Q [16][head_dim] * K^T
+//   mix     O [16 rows][head_dim]     +=  e^(S - largest) * V
+//
+// A row's bits do not depend on its tile: positions that a row does not see get the score -infinity,
+// so they change neither its largest score nor its sums.
+#include "operators/cuda/tensor_attention.h"
+
+#include "operators/cuda/cache.h"
+#include "operators/cuda/halves.h"
+#include "warp_matrix.h"
+
+namespace stagecraft::cuda {
+namespace {
+
+constexpr unsigned kWarps = 4;
+constexpr unsigned kTileRows = 16;
+constexpr unsigned kPositions = 32;  // of a step of a warp
+constexpr unsigned kGroups = kPositions / 8;  // of eight positions: columns of an instruction
+constexpr unsigned kColumns = 64;             // of V, that eight lanes load
+
+// Which rows a block computes.
+struct Tile {
+  unsigned kv_head, first_head, n_heads;  // query heads of each token
+  unsigned first_token, end_token;
+  __device__ inline unsigned token(unsigned row) const { return first_token + row / n_heads; }
+  __device__ inline unsigned head(unsigned row) const { return first_head + row % n_heads; }
+};
+
+// The largest value, or the sum, of the four lanes that have the same rows.
+__device__ inline float row_max(float value) {
+  value = fmaxf(value, __shfl_xor_sync(kAllLanes, value, 1));
+  return fmaxf(value, __shfl_xor_sync(kAllLanes, value, 2));
+}
+__device__ inline float row_sum(float value) {
+  value += __shfl_xor_sync(kAllLanes, value, 1);
+  return value + __shfl_xor_sync(kAllLanes, value, 2);
+}
+
+// What a lane (g, t) knows of its rows g and g + 8.
+struct RowState {
+  bool is_real = false;  // else nobody wants the row
+  unsigned position = 0, first = 0, end = 0;  // it sees positions [first, end)
+  float scale = 0.0f, slope = 0.0f;
+  float largest = -INFINITY, sum = 0.0f;  // of the positions of this lane
+};
+
+// Which of the numbers of a head the instructions get together does not matter, if it is the same
+// for Q and K: lane (g, t) has numbers 8t to 8t + 7 of each 32, as in tensor_linear.cu.
+template <unsigned kChunks>
+__device__ inline void load_query(const float* from, unsigned head_dim, RowState& row,
+                                  unsigned (&halves)[kChunks][4]) {
+  const unsigned t = threadIdx.x % 4;
+  float values[kChunks][8], largest = 0.0f;
+#pragma unroll
+  for (unsigned c = 0; c < kChunks; ++c) {
+#pragma unroll
+    for (unsigned i = 0; i < 8; ++i) {
+      const unsigned column = c * 32 + t * 8 + i;
+      values[c][i] = row.is_real && column < head_dim ? from[column] : 0.0f;
+      largest = fmaxf(largest, fabsf(values[c][i]));
+    }
+  }
+  const float power = power_below(row_max(largest)), inverse = 1.0f / power;
+  row.scale *= power;
+#pragma unroll
+  for (unsigned c = 0; c < kChunks; ++c) {
+#pragma unroll
+    for (unsigned i = 0; i < 4; ++i) {
+      halves[c][i] = f16_pair(inverse * values[c][2 * i], inverse * values[c][2 * i + 1]);
+    }
+  }
+}
+
+__device__ inline unsigned word(const uint4& four, unsigned i) {
+  return i == 0 ? four.x : i == 1 ? four.y : i == 2 ? four.z : four.w;
+}
+
+// Eight halves of a head, zeros where nobody sees the position or behind the head.
+__device__ inline uint4 load_halves(const __half* from, bool is_seen) {
+  if (!is_seen) return {0, 0, 0, 0};
+  return *reinterpret_cast<const uint4*>(from);
+}
+
+template <unsigned kChunks>
+__global__ void __launch_bounds__(kWarps* kWarp)
+    tensor_attention_kernel(Rows out, Rows q, Cache cache, Tokens tokens, AttentionOptions options,
+                            unsigned tokens_per_tile) {
+  constexpr unsigned kWide = (kChunks + 1) / 2;  // pieces of kColumns numbers
+  __shared__ float maxima[kWarps][kTileRows], sums[kWarps][kTileRows];
+  __shared__ float mixes[kWarps][kTileRows][kWide * kColumns];
+  const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp, g = lane / 4, t = lane % 4;
+  const unsigned n = cache.head_dim, width = cache.n_kv_heads * n;
+  const unsigned per_kv_head = options.n_heads / cache.n_kv_heads;
+  const unsigned parts = (per_kv_head + kTileRows - 1) / kTileRows, part = blockIdx.x % parts;
+  Tile tile;
+  tile.kv_head = blockIdx.x / parts;
+  tile.first_head = tile.kv_head * per_kv_head + part * kTileRows;
+  tile.n_heads = min(kTileRows, per_kv_head - part * kTileRows);
+  const unsigned end_token = min((blockIdx.y + 1) * tokens_per_tile, q.count);
+
+  // The tokens of a tile may be of several sequences: each has its own cache.
+  for (tile.first_token = blockIdx.y * tokens_per_tile; tile.first_token < end_token;
+       tile.first_token = tile.end_token) {
+    const int sequence = tokens.sequences[tile.first_token];
+    tile.end_token = tile.first_token + 1;
+    while (tile.end_token < end_token && tokens.sequences[tile.end_token] == sequence) {
+      ++tile.end_token;
+    }
+    const __half* keys = cached<__half>(cache, sequence, 0) + tile.kv_head * n;
+    const __half* values = cached<__half>(cache, sequence, 1) + tile.kv_head * n;
+
+    RowState rows[2];
+    unsigned query[2][kChunks][4];
+    unsigned first = 0xffffffffu, end = 0;  // what the rows of the tile see
+#pragma unroll
+    for (unsigned i = 0; i < 2; ++i) {
+      RowState& row = rows[i];
+      const unsigned index = g + 8 * i, token = tile.token(index), head = tile.head(index);
+      row.is_real = token < tile.end_token;
+      if (row.is_real) {
+        row.position = static_cast<unsigned>(tokens.positions[token]);
+        row.end = static_cast<unsigned>(tokens.seen[token]);
+        const bool cut = options.window != 0 && row.position >= options.window;
+        row.first = cut ? row.position - options.window + 1 : 0;
+        row.scale = options.scale;
+        row.slope = options.slopes == nullptr ? 0.0f : options.slopes[head];
+        if (options.sinks != nullptr && warp == 0) {  // a score without a value
+          row.largest = options.sinks[head];
+          row.sum = t == 0 ? 1.0f : 0.0f;
+        }
+        first = min(first, row.first);
+        end = max(end, row.end);
+      }
+      const unsigned safe = row.is_real ? token : tile.first_token;
+      load_query<kChunks>(q.values + static_cast<size_t>(safe) * q.stride + head * n, n, row,
+                          query[i]);
+    }
+    first = __reduce_min_sync(kAllLanes, first);
+    end = __reduce_max_sync(kAllLanes, end);
+
+    float mix[kWide * 8][4] = {};
+    for (unsigned block = first / kPositions; block * kPositions < end; ++block) {
+      if (block % kWarps != warp) continue;
+      const unsigned begin = block * kPositions;
+
+      float scores[kGroups][4] = {};
+#pragma unroll
+      for (unsigned group = 0; group < kGroups; ++group) {
+        const unsigned p = begin + group * 8 + g;
+#pragma unroll
+        for (unsigned c = 0; c < kChunks; ++c) {
+          const unsigned column = c * 32 + t * 8;
+          const uint4 key =
+              load_halves(keys + static_cast<size_t>(p) * width + column, p < end && column < n);
+          const unsigned low[2] = {key.x, key.y}, high[2] = {key.z, key.w};
+          const unsigned* const a = query[0][c];
+          const unsigned* const b = query[1][c];
+          multiply_f16(scores[group], {a[0], b[0], a[1], b[1]}, low);
+          multiply_f16(scores[group], {a[2], b[2], a[3], b[3]}, high);
+        }
+      }
+
+#pragma unroll
+      for (unsigned i = 0; i < 2; ++i) {
+        RowState& row = rows[i];
+        float largest = row.largest;
+#pragma unroll
+        for (unsigned group = 0; group < kGroups; ++group) {
+#pragma unroll
+          for (unsigned j = 0; j < 2; ++j) {
+            const unsigned p = begin + group * 8 + 2 * t + j;
+            float score = row.scale * scores[group][2 * i + j];
+            if (options.soft_cap != 0.0f) {
+              score = options.soft_cap * tanhf(score / options.soft_cap);
+            }
+            score = fmaf(row.slope, static_cast<float>(p) - static_cast<float>(row.position), score);
+            if (p < row.first || p >= row.end) score = -INFINITY;
+            scores[group][2 * i + j] = score;
+            largest = fmaxf(largest, score);
+          }
+        }
+        largest = row_max(largest);
+        const float base = largest == -INFINITY ? 0.0f : largest;  // no position seen yet
+        const float factor = expf(row.largest - base);
+        row.largest = largest;
+        row.sum *= factor;
+#pragma unroll
+        for (unsigned group = 0; group < kGroups; ++group) {
+#pragma unroll
+          for (unsigned j = 0; j < 2; ++j) {
+            const float term = expf(scores[group][2 * i + j] - base);
+            scores[group][2 * i + j] = term;
+            row.sum += term;
+          }
+        }
+#pragma unroll
+        for (unsigned m = 0; m < kWide * 8; ++m) {
+          mix[m][2 * i] *= factor;
+          mix[m][2 * i + 1] *= factor;
+        }
+      }
+
+      // Eight lanes load kColumns numbers of a position, so column g of instruction m has number
+      // 8g + m % 8 of them.
+#pragma unroll
+      for (unsigned half = 0; half < kPositions / 16; ++half) {
+        unsigned terms[4];
+#pragma unroll
+        for (unsigned i = 0; i < 4; ++i) {
+          const float* two = &scores[2 * half + i / 2][i % 2 * 2];
+          terms[i] = f16_pair(two[0], two[1]);
+        }
+#pragma unroll
+        for (unsigned wide = 0; wide < kWide; ++wide) {
+          uint4 value[4];  // of positions 2t, 2t + 1, 2t + 8 and 2t + 9
+#pragma unroll
+          for (unsigned i = 0; i < 4; ++i) {
+            const unsigned p = begin + half * 16 + i / 2 * 8 + 2 * t + i % 2;
+            const unsigned column = wide * kColumns + 8 * g;
+            value[i] =
+                load_halves(values + static_cast<size_t>(p) * width + column, p < end && column < n);
+          }
+#pragma unroll
+          for (unsigned m = 0; m < 8; ++m) {
+            const unsigned selector = m % 2 == 0 ? 0x5410 : 0x7632;  // both lower halves, or upper
+            const unsigned of[2] = {__byte_perm(word(value[0], m / 2), word(value[1], m / 2), selector),
+                                    __byte_perm(word(value[2], m / 2), word(value[3], m / 2), selector)};
+            multiply_f16(mix[wide * 8 + m], terms, of);
+          }
+        }
+      }
+    }
+
+#pragma unroll
+    for (unsigned i = 0; i < 2; ++i) {
+      const unsigned index = g + 8 * i;
+      const float sum = row_sum(rows[i].sum);
+      if (t == 0) maxima[warp][index] = rows[i].largest, sums[warp][index] = sum;
+#pragma unroll
+      for (unsigned m = 0; m < kWide * 8; ++m) {
+#pragma unroll
+        for (unsigned j = 0; j < 2; ++j) {
+          mixes[warp][index][m / 8 * kColumns + 8 * (2 * t + j) + m % 8] = mix[m][2 * i + j];
+        }
+      }
+    }
+    __syncthreads();
+    for (unsigned i = threadIdx.x; i < kTileRows * n; i += kWarps * kWarp) {
+      const unsigned index = i / n, column = i % n, token = tile.token(index);
+      if (token >= tile.end_token) break;
+      float max = -INFINITY, total = 0.0f, mixed = 0.0f;
+      for (unsigned w = 0; w < kWarps; ++w) max = fmaxf(max, maxima[w][index]);
+      for (unsigned w = 0; w < kWarps; ++w) {
+        const float factor = expf(maxima[w][index] - max);
+        total = fmaf(sums[w][index], factor, total);
+        mixed = fmaf(mixes[w][index][column], factor, mixed);
+      }
+      out.values[static_cast<size_t>(token) * out.stride + tile.head(index) * n + column] =
+          mixed / total;
+    }
+    __syncthreads();  // before the next sequence's parts
+  }
+}
+
+}  // namespace
+
+bool has_tensor_attention(const Cache& cache) {
+  const bool is_aligned = cache.head_dim % 8 == 0 && cache.before % 16 == 0;  // for loads of 16 bytes
+  return cache.type == CacheType::F16 && is_aligned && cache.head_dim <= 128;
+}
+
+// With few rows, each may be of another sequence: a tile has one token. With many, most tiles have
+// tokens of one sequence.
+void tensor_attention(Rows out, Rows q, Cache cache, Tokens tokens, AttentionOptions options) {
+  constexpr unsigned kFewRows = 64;
+  const unsigned per_kv_head = options.n_heads / cache.n_kv_heads;
+  const unsigned parts = blocks_for(per_kv_head, kTileRows);
+  const unsigned most = per_kv_head < kTileRows ? kTileRows / per_kv_head : 1;
+  const unsigned per_tile = q.count <= kFewRows ? 1 : most;
+  const auto launch = [&](auto kernel) {
+    run_kernel(kernel,
+               {{cache.n_kv_heads * parts, blocks_for(q.count, per_tile)}, {kWarps * kWarp}}, out,
+               q, cache, tokens, options, per_tile);
+  };
+  if (cache.head_dim <= 64) return launch(tensor_attention_kernel<2>);
+  launch(tensor_attention_kernel<4>);
+}
+
+}  // namespace stagecraft::cuda

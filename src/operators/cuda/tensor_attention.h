@@ -1,0 +1,13 @@
+#pragma once
+
+#include "operators/cuda/operators.h"
+
+namespace stagecraft::cuda {
+
+// Whether tensor_attention() can read this cache.
+bool has_tensor_attention(const Cache& cache);
+
+// As attention(). q and the shares are rounded to f16.
+void tensor_attention(Rows out, Rows q, Cache cache, Tokens tokens, AttentionOptions options);
+
+}  // namespace stagecraft::cuda

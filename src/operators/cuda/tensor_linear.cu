@@ -1,0 +1,377 @@
+// Products with tensor cores, which multiply small tiles of halves (warp_matrix.h).
+//
+// The columns are taken 32 at a time, a chunk. Of a chunk, lane (g, t) of a warp loads columns 8t to
+// 8t + 7: those of the weights' rows g and g + 8, and those of row g of the activations. Two
+// instructions multiply a chunk. The first one gets the lane's numbers 0 to 3, the second one
+// numbers 4 to 7. For the instruction, these have other columns. But a sum may take its columns in
+// any order, if weights and activations have the same order.
+//
+// The order in which a row is summed depends on the width alone: the columns are cut into kSlices
+// slices, each slice is summed by itself, and the slices are added up in their order. With few rows,
+// each warp sums one slice, so that many weights are on their way from memory at once. With many
+// rows, each warp sums all slices, of a larger tile.
+#include <cstring>
+
+#include "operators/cuda/halves.h"
+#include "operators/cuda/products.h"
+#include "operators/cuda/warp.h"
+#include "operators/cuda/weights.h"
+#include "warp_matrix.h"
+
+namespace stagecraft::cuda {
+namespace {
+
+constexpr unsigned kChunk = 32;       // columns, and numbers that share a scale
+constexpr unsigned kTileOutputs = 16;  // of an instruction
+constexpr unsigned kTileRows = 8;
+constexpr unsigned kSlices = 8;
+constexpr unsigned kPairs = kPerLoad / 2;
+
+__device__ inline unsigned slice_begin(unsigned slice, unsigned n_chunks) {
+  return slice * n_chunks / kSlices;
+}
+
+template <WeightType kType>
+constexpr bool kHasScales = kType != WeightType::F16 && kType != WeightType::BF16;
+template <WeightType kType>
+constexpr unsigned kLoadBytes = !kHasScales<kType>          ? 2 * kPerLoad
+                                : kType == WeightType::Q8_0 ? kPerLoad
+                                                            : kPerLoad / 2;
+
+// Two f16, less the same number.
+__device__ inline unsigned less(unsigned bits, float number) {
+  __half2 pair;
+  memcpy(&pair, &bits, sizeof pair);
+  pair = __hsub2(pair, __float2half2_rn(number));
+  memcpy(&bits, &pair, sizeof bits);
+  return bits;
+}
+
+// Eight neighbouring weights as halves, without their scale. All integers of a block are exact in
+// f16. The f16 with the bits 0x6400 + n is 1024 + n, for n below 1024: so an integer becomes an f16
+// with one subtraction.
+template <WeightType kType>
+__device__ inline void unpack8(const unsigned char* from, unsigned (&to)[kPairs]) {
+  constexpr unsigned kThousands = 0x64646464;
+  if constexpr (!kHasScales<kType>) {
+    const uint4 four = *reinterpret_cast<const uint4*>(from);
+    to[0] = four.x, to[1] = four.y, to[2] = four.z, to[3] = four.w;
+  } else if constexpr (kType == WeightType::Q8_0) {
+    const uint2 two = *reinterpret_cast<const uint2*>(from);
+    const unsigned words[2] = {two.x ^ 0x80808080, two.y ^ 0x80808080};  // number + 128
+#pragma unroll
+    for (unsigned i = 0; i < 2; ++i) {
+      to[2 * i] = less(__byte_perm(words[i], kThousands, 0x4140), 1024.0f + 128.0f);
+      to[2 * i + 1] = less(__byte_perm(words[i], kThousands, 0x4342), 1024.0f + 128.0f);
+    }
+  } else {
+    const unsigned word = *reinterpret_cast<const unsigned*>(from);
+#pragma unroll
+    for (unsigned i = 0; i < kPairs; ++i) {
+      const unsigned pair = (word >> 4 * i & 0x000f000f) | 0x64006400;
+      to[i] = less(pair, kType == WeightType::Q4_0 ? 1024.0f + 8.0f : 1024.0f);
+    }
+  }
+}
+
+// What a lane has of a chunk of a tile of weights: of row g, and of row g + 8.
+template <WeightType kType>
+struct WeightChunk {
+  unsigned halves[2][kPairs];
+  float scales[2], minima[2];  // of quantised weights; weight = scale * number + minimum
+
+  __device__ inline void load_scales(const DeviceMatrix& weight, unsigned which, unsigned row,
+                                     unsigned chunk) {
+    if constexpr (kHasScales<kType>) {
+      const size_t at = static_cast<size_t>(row) * (weight.stride / kChunk) + chunk;
+      if constexpr (kType == WeightType::Q4_1) {
+        const unsigned pair = static_cast<const unsigned*>(weight.scales)[at];
+        scales[which] = f16_to_f32(pair & 0xffff);
+        minima[which] = f16_to_f32(pair >> 16);
+      } else {
+        scales[which] = f16_to_f32(static_cast<const unsigned short*>(weight.scales)[at]);
+      }
+    }
+  }
+};
+
+// What a lane has of a chunk of eight rows of activations: of row g. And of rows 2t and 2t + 1, whose
+// sums this lane has, the sum of the chunk: a minimum is multiplied by it.
+struct RowChunk {
+  unsigned halves[kPairs];
+  float totals[2];
+};
+
+template <WeightType kType>
+__device__ inline void multiply_halves(float (&sums)[4], const WeightChunk<kType>& w,
+                                       const RowChunk& x) {
+#pragma unroll
+  for (unsigned i = 0; i < kPairs; i += 2) {
+    const unsigned a[4] = {w.halves[0][i], w.halves[1][i], w.halves[0][i + 1], w.halves[1][i + 1]};
+    const unsigned b[2] = {x.halves[i], x.halves[i + 1]};
+    if constexpr (kType == WeightType::BF16) {
+      multiply_bf16(sums, a, b);
+    } else {
+      multiply_f16(sums, a, b);
+    }
+  }
+}
+
+// sums += the products of a chunk. A lane has the sums of outputs g and g + 8, for rows 2t and
+// 2t + 1.
+template <WeightType kType>
+__device__ inline void multiply_chunk(float (&sums)[4], const WeightChunk<kType>& w,
+                                      const RowChunk& x) {
+  if constexpr (!kHasScales<kType>) {
+    multiply_halves(sums, w, x);
+  } else {
+    float of_chunk[4] = {};
+    multiply_halves(of_chunk, w, x);
+#pragma unroll
+    for (unsigned i = 0; i < 4; ++i) {
+      sums[i] = fmaf(w.scales[i / 2], of_chunk[i], sums[i]);
+      if constexpr (kType == WeightType::Q4_1) {
+        sums[i] = fmaf(w.minima[i / 2], x.totals[i % 2], sums[i]);
+      }
+    }
+  }
+}
+
+__device__ inline void load_totals(const HalfRows& in, unsigned first_row, unsigned chunk,
+                                   RowChunk& x) {
+#pragma unroll
+  for (unsigned i = 0; i < 2; ++i) {
+    const unsigned row = min(first_row + 2 * (threadIdx.x % 4) + i, in.count - 1);
+    x.totals[i] = in.sums[static_cast<size_t>(row) * (in.stride / kChunk) + chunk];
+  }
+}
+
+template <WeightType kType>
+__device__ inline void store_scaled(const Product& product, const HalfRows& in, unsigned row,
+                                    unsigned output, float sum) {
+  if (row >= in.count || output >= product.weight.outputs) return;
+  store_sum(product, row, output, kType == WeightType::BF16 ? sum : sum * in.powers[row]);
+}
+
+// A block for kTileOutputs outputs, and a warp for each slice of the columns.
+template <WeightType kType, unsigned kTiles>
+__global__ void few_rows_kernel(Products products, HalfRows in) {
+  __shared__ float sums[kSlices][kTiles * kTileRows][kTileOutputs];
+  const Place place = place_of(products, blockIdx.x, kTileOutputs);
+  const Product& product = products.of[place.product];
+  const DeviceMatrix& weight = product.weight;
+  const unsigned slice = threadIdx.x / kWarp, g = threadIdx.x % kWarp / 4, t = threadIdx.x % 4;
+  const unsigned n_chunks = weight.stride / kChunk, load = kLoadBytes<kType>;
+  const unsigned outputs[2] = {min(place.first_output + g, weight.outputs - 1),
+                               min(place.first_output + g + 8, weight.outputs - 1)};
+  const unsigned first_row = blockIdx.y * kTiles * kTileRows;
+  const unsigned char* from[2];
+#pragma unroll
+  for (unsigned i = 0; i < 2; ++i) {
+    from[i] = static_cast<const unsigned char*>(weight.values) +
+              static_cast<size_t>(outputs[i]) * n_chunks * 4 * load + t * load;
+  }
+
+  // All loads of kAhead chunks begin before the first of them is used: __syncwarp keeps the compiler
+  // from moving them down. After the last chunk, it is loaded again and not used: a branch would keep
+  // the loads apart.
+  constexpr unsigned kAhead = kTiles == 1 ? 8 : 4;
+  float of_slice[kTiles][4] = {};
+  const unsigned end = slice_begin(slice + 1, n_chunks);
+  for (unsigned next = slice_begin(slice, n_chunks); next < end; next += kAhead) {
+    WeightChunk<kType> w[kAhead];
+    RowChunk x[kAhead][kTiles];
+#pragma unroll
+    for (unsigned ahead = 0; ahead < kAhead; ++ahead) {
+      const unsigned chunk = min(next + ahead, end - 1);
+#pragma unroll
+      for (unsigned i = 0; i < 2; ++i) {
+        unpack8<kType>(from[i] + chunk * 4 * load, w[ahead].halves[i]);
+        w[ahead].load_scales(weight, i, outputs[i], chunk);
+      }
+#pragma unroll
+      for (unsigned tile = 0; tile < kTiles; ++tile) {
+        const unsigned row = min(first_row + tile * kTileRows + g, in.count - 1);
+        unpack8<WeightType::F16>(
+            reinterpret_cast<const unsigned char*>(
+                in.values + static_cast<size_t>(row) * in.stride + chunk * kChunk + t * kPerLoad),
+            x[ahead][tile].halves);
+        if constexpr (kType == WeightType::Q4_1) {
+          load_totals(in, first_row + tile * kTileRows, chunk, x[ahead][tile]);
+        }
+      }
+    }
+    __syncwarp();
+#pragma unroll
+    for (unsigned ahead = 0; ahead < kAhead; ++ahead) {
+      if (next + ahead >= end) break;
+#pragma unroll
+      for (unsigned tile = 0; tile < kTiles; ++tile) {
+        multiply_chunk(of_slice[tile], w[ahead], x[ahead][tile]);
+      }
+    }
+  }
+#pragma unroll
+  for (unsigned tile = 0; tile < kTiles; ++tile) {
+#pragma unroll
+    for (unsigned i = 0; i < 4; ++i) {
+      sums[slice][tile * kTileRows + 2 * t + i % 2][g + i / 2 * 8] = of_slice[tile][i];
+    }
+  }
+  __syncthreads();
+  for (unsigned i = threadIdx.x; i < kTiles * kTileRows * kTileOutputs; i += kSlices * kWarp) {
+    const unsigned row = i / kTileOutputs, output = i % kTileOutputs;
+    float sum = 0.0f;
+#pragma unroll
+    for (unsigned s = 0; s < kSlices; ++s) sum += sums[s][row][output];
+    store_scaled<kType>(product, in, first_row + row, place.first_output + output, sum);
+  }
+}
+
+// The tile of a warp in many_rows_kernel, and that of a block: 4 x 2 warps.
+constexpr unsigned kWarpOutputs = 2 * kTileOutputs, kWarpRows = 4 * kTileRows;
+constexpr unsigned kBlockOutputs = 4 * kWarpOutputs, kBlockRows = 2 * kWarpRows;
+constexpr unsigned kBlockThreads = 8 * kWarp;
+constexpr unsigned kStages = 4;
+
+// While a chunk is multiplied, the next kStages - 1 chunks are on their way to shared memory.
+template <WeightType kType>
+struct Stages {
+  static constexpr unsigned kRowBytes = 4 * kLoadBytes<kType>;  // of a chunk of weights
+  static constexpr unsigned kPiece = 16;                            // bytes of one copy
+
+  unsigned char w[kStages][kBlockOutputs][kRowBytes];
+  unsigned short x[kStages][kBlockRows][kChunk];
+
+  __device__ inline void copy(const DeviceMatrix& weight, const HalfRows& in, unsigned first_output,
+                              unsigned first_row, unsigned chunk) {
+    const unsigned stage = chunk % kStages, n_chunks = weight.stride / kChunk;
+    constexpr unsigned kPerRow = kRowBytes / kPiece, kPerX = sizeof x[0][0] / kPiece;
+    const auto* weights = static_cast<const unsigned char*>(weight.values);
+    for (unsigned i = threadIdx.x; i < kBlockOutputs * kPerRow; i += kBlockThreads) {
+      const unsigned row = i / kPerRow, at = i % kPerRow * kPiece;
+      const unsigned output = min(first_output + row, weight.outputs - 1);
+      __pipeline_memcpy_async(
+          &w[stage][row][at],
+          weights + (static_cast<size_t>(output) * n_chunks + chunk) * kRowBytes + at, kPiece);
+    }
+    for (unsigned i = threadIdx.x; i < kBlockRows * kPerX; i += kBlockThreads) {
+      const unsigned row = i / kPerX, at = i % kPerX * kPerLoad;
+      const unsigned source = min(first_row + row, in.count - 1);
+      __pipeline_memcpy_async(
+          &x[stage][row][at],
+          in.values + static_cast<size_t>(source) * in.stride + chunk * kChunk + at, kPiece);
+    }
+  }
+};
+
+template <WeightType kType>
+__global__ void __launch_bounds__(kBlockThreads)
+    many_rows_kernel(Products products, HalfRows in) {
+  __shared__ __align__(16) Stages<kType> stages;
+  const Place place = place_of(products, blockIdx.x, kBlockOutputs);
+  const Product& product = products.of[place.product];
+  const DeviceMatrix& weight = product.weight;
+  const unsigned warp = threadIdx.x / kWarp, g = threadIdx.x % kWarp / 4, t = threadIdx.x % 4;
+  const unsigned n_chunks = weight.stride / kChunk, load = kLoadBytes<kType>;
+  const unsigned block_row = blockIdx.y * kBlockRows;
+  const unsigned own_output = warp / 2 * kWarpOutputs, own_row = warp % 2 * kWarpRows;
+  constexpr unsigned kAcross = kWarpOutputs / kTileOutputs, kDown = kWarpRows / kTileRows;
+
+  for (unsigned chunk = 0; chunk < kStages - 1; ++chunk) {
+    if (chunk < n_chunks) stages.copy(weight, in, place.first_output, block_row, chunk);
+    __pipeline_commit();
+  }
+  float sums[kAcross][kDown][4] = {}, of_slice[kAcross][kDown][4] = {};
+  unsigned slice = 0;
+  for (unsigned chunk = 0; chunk < n_chunks; ++chunk) {
+    __pipeline_wait_prior(kStages - 2);
+    __syncthreads();  // the chunk is there for all, and all have read the one that is replaced now
+    if (chunk + kStages - 1 < n_chunks) {
+      stages.copy(weight, in, place.first_output, block_row, chunk + kStages - 1);
+    }
+    __pipeline_commit();
+
+    const unsigned stage = chunk % kStages;
+    RowChunk x[kDown];
+#pragma unroll
+    for (unsigned j = 0; j < kDown; ++j) {
+      const unsigned row = own_row + j * kTileRows;
+      unpack8<WeightType::F16>(
+          reinterpret_cast<const unsigned char*>(&stages.x[stage][row + g][t * kPerLoad]),
+          x[j].halves);
+      if constexpr (kType == WeightType::Q4_1) load_totals(in, block_row + row, chunk, x[j]);
+    }
+#pragma unroll
+    for (unsigned i = 0; i < kAcross; ++i) {
+      WeightChunk<kType> w;
+#pragma unroll
+      for (unsigned half = 0; half < 2; ++half) {
+        const unsigned row = own_output + i * kTileOutputs + half * 8 + g;
+        unpack8<kType>(&stages.w[stage][row][t * load], w.halves[half]);
+        w.load_scales(weight, half, min(place.first_output + row, weight.outputs - 1), chunk);
+      }
+#pragma unroll
+      for (unsigned j = 0; j < kDown; ++j) multiply_chunk(of_slice[i][j], w, x[j]);
+    }
+
+    while (slice_begin(slice + 1, n_chunks) <= chunk) ++slice;  // that of this chunk; some are empty
+    if (chunk + 1 != slice_begin(slice + 1, n_chunks)) continue;
+#pragma unroll
+    for (unsigned i = 0; i < kAcross * kDown * 4; ++i) {
+      const unsigned across = i / (kDown * 4), down = i / 4 % kDown;
+      sums[across][down][i % 4] += of_slice[across][down][i % 4];
+      of_slice[across][down][i % 4] = 0.0f;
+    }
+  }
+#pragma unroll
+  for (unsigned i = 0; i < kAcross * kDown * 4; ++i) {
+    const unsigned across = i / (kDown * 4), down = i / 4 % kDown, n = i % 4;
+    store_scaled<kType>(product, in, block_row + own_row + down * kTileRows + 2 * t + n % 2,
+                     place.first_output + own_output + across * kTileOutputs + g + n / 2 * 8,
+                     sums[across][down][n]);
+  }
+}
+
+constexpr unsigned kRoundThreads = 256;
+
+// A block per row.
+__global__ void round_kernel(HalfRows out, Rows in, bool as_bf16) {
+  __shared__ float maxima[kWarp];
+  const float* from = in.values + static_cast<size_t>(blockIdx.x) * in.stride;
+  float largest = 0.0f;
+  for (unsigned i = threadIdx.x; i < in.width; i += kRoundThreads) {
+    largest = fmaxf(largest, fabsf(from[i]));
+  }
+  round_row(out, blockIdx.x, from, largest, maxima, as_bf16);
+}
+
+template <WeightType kType>
+void launch_tensor_linear(const Products& products, const HalfRows& in) {
+  const auto few = [&](auto kernel, unsigned rows) {
+    run_kernel(kernel, {{all_blocks(products, kTileOutputs), blocks_for(in.count, rows)},
+                        {kSlices * kWarp}},
+               products, in);
+  };
+  if (in.count <= kTileRows) return few(few_rows_kernel<kType, 1>, kTileRows);
+  if (in.count <= 4 * kTileRows) return few(few_rows_kernel<kType, 4>, 4 * kTileRows);
+  run_kernel(many_rows_kernel<kType>,
+             {{all_blocks(products, kBlockOutputs), blocks_for(in.count, kBlockRows)},
+              {kBlockThreads}},
+             products, in);
+}
+
+}  // namespace
+
+void round_rows(HalfRows out, Rows in, WeightType of_weights) {
+  run_kernel(round_kernel, {{in.count}, {kRoundThreads}}, out, in, of_weights == WeightType::BF16);
+}
+
+void tensor_linear(Products products, HalfRows in) {
+  with_type(products.of[0].weight.type, [&](auto type) {
+    constexpr WeightType kType = decltype(type)::value;
+    if constexpr (kType != WeightType::F32) launch_tensor_linear<kType>(products, in);
+  });
+}
+
+}  // namespace stagecraft::cuda
