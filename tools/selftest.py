@@ -266,7 +266,8 @@ def check_cuda(_):
 
 
 def check_program_for_gpus():
-    """It builds as docs/cuda.md says. With a GPU it tells a story; without one, it says what is missing."""
+    """It builds as docs/cuda.md says. With a GPU it tells a story, and the tests of the backend run there;
+    without one, it says what is missing."""
     folder = BUILD / "cuda"
     quietly("cuda-configure.log", "cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
             "-DSTAGECRAFT_CUDA=ON")
@@ -281,6 +282,8 @@ def check_program_for_gpus():
         expected = subprocess.run([*words, "cpu"], capture_output=True, text=True, check=False).stdout
         if got.stdout != expected:
             raise Failed(f"--backend cuda: expected the story of the CPU, {expected!r}, found {got.stdout!r}")
+        quietly("cuda-build.log", "cmake", "--build", folder, "--target", "cuda_backend_gpu_tests")
+        quietly("cuda-tests.log", folder / "tests" / "cuda_backend_gpu_tests")
     elif not re.fullmatch(r"stagecraft: cuda: expected a GPU.*\n", got.stderr):
         raise Failed(f"--backend cuda: expected a story, or one line about the GPU, found {got.stderr!r}")
 

@@ -181,8 +181,8 @@ constexpr cuda::WeightType kTensorTypes[] = {cuda::WeightType::F16, cuda::Weight
                                              cuda::WeightType::Q8_0, cuda::WeightType::Q4_0,
                                              cuda::WeightType::Q4_1};
 
-// Each row has the bits that it has alone, and is the product with rounded activations. Two products
-// share the launch, and the second one is added to what is there.
+// Each row has the bits that it has alone, and is the product with rounded activations. Two
+// products share the launch, and the second one is added to what is there.
 TEST(CudaTensorCores, MultiplyRoundedRowsAndARowDoesNotDependOnOthers) {
   std::mt19937 random(1);
   std::normal_distribution<float> normal;
@@ -205,12 +205,8 @@ TEST(CudaTensorCores, MultiplyRoundedRowsAndARowDoesNotDependOnOthers) {
       const cuda::DeviceMemory values(n_rows * stride * 2), powers(n_rows * 4),
           sums(n_rows * stride / 32 * 4);
       const auto size = [](std::size_t n) { return static_cast<unsigned>(n); };
-      const cuda::DeviceMatrix matrix{type,
-                                      size(n_outputs),
-                                      size(n_inputs),
-                                      size(stride),
-                                      device_w.as<void>(),
-                                      device_scales.as<void>(),
+      const cuda::DeviceMatrix matrix{type,         size(n_outputs),     size(n_inputs),
+                                      size(stride), device_w.as<void>(), device_scales.as<void>(),
                                       true};
       // The two results of rows [first, first + n), one after the other.
       const auto product = [&](std::size_t first, std::size_t n) {
@@ -222,8 +218,12 @@ TEST(CudaTensorCores, MultiplyRoundedRowsAndARowDoesNotDependOnOthers) {
         };
         const cuda::Rows in{device_x.as<float>() + first * stride, size(n), size(n_inputs),
                             size(stride)};
-        const cuda::HalfRows rounded_in{values.as<unsigned short>(), powers.as<float>(),
-                                        sums.as<float>(), size(n), in.width, in.stride};
+        const cuda::HalfRows rounded_in{values.as<unsigned short>(),
+                                        powers.as<float>(),
+                                        sums.as<float>(),
+                                        size(n),
+                                        in.width,
+                                        in.stride};
         cuda::round_rows(rounded_in, in, type);
         cuda::tensor_linear({{{matrix, device_bias.as<float>(), rows(out), false},
                               {matrix, nullptr, rows(added), true}},
@@ -266,8 +266,8 @@ TEST(CudaTensorCores, MultiplyRoundedRowsAndARowDoesNotDependOnOthers) {
           // As relative_error of plan_oracle.h. A minimum is multiplied by a sum, so its terms are
           // larger than those of the weight.
           const double spread = type == cuda::WeightType::Q4_1 ? 4.0 : 1.0;
-          const double unit = 0x1p-23 * spread *
-                              (2.0 + 0.5 * std::sqrt(static_cast<double>(n_inputs) + 1.0));
+          const double unit =
+              0x1p-23 * spread * (2.0 + 0.5 * std::sqrt(static_cast<double>(n_inputs) + 1.0));
           const double sums_before[] = {bias[o], before[r * out_stride + o]};
           for (std::size_t which = 0; which < 2; ++which) {
             EXPECT_NEAR(result(which, r)[o], sum + sums_before[which],
@@ -312,7 +312,8 @@ TEST(CudaTensorCores, AttendToWhatEachRowSees) {
     std::vector<int> positions, seen, sequences;
     for (std::size_t r = 0; r < kRows; ++r) {
       sequences.push_back(r >= kRows - kOther);
-      positions.push_back(static_cast<int>(r >= kRows - kOther ? r - (kRows - kOther) + 60 : r + 20));
+      positions.push_back(
+          static_cast<int>(r >= kRows - kOther ? r - (kRows - kOther) + 60 : r + 20));
       seen.push_back(positions.back() + 1);
     }
     const cuda::DeviceMemory table{std::span<const cuda::SequenceSlot>(slots)};
@@ -350,9 +351,10 @@ TEST(CudaTensorCores, AttendToWhatEachRowSees) {
       return all;
     };
     const std::vector<float> got = attend(0, kRows);
-    for (const auto& [first, count] : {std::pair<std::size_t, std::size_t>{0, 1}, {36, 7}, {66, 9}}) {
-      EXPECT_TRUE(same_bits(attend(first, count),
-                            std::span(got).subspan(first * width, count * width)));
+    for (const auto& [first, count] :
+         {std::pair<std::size_t, std::size_t>{0, 1}, {36, 7}, {66, 9}}) {
+      EXPECT_TRUE(
+          same_bits(attend(first, count), std::span(got).subspan(first * width, count * width)));
     }
     for (std::size_t r = 0; r < kRows; ++r) {
       const auto& held = kv[sequences[r]];
@@ -367,7 +369,8 @@ TEST(CudaTensorCores, AttendToWhatEachRowSees) {
         double total = shape.has_sinks ? std::exp(static_cast<double>(sinks[h])) : 0.0;
         for (std::size_t p = cut ? position - shape.window + 1 : 0; p <= position; ++p) {
           double score = 0.0;
-          for (std::size_t i = 0; i < n; ++i) score += double{x[r * stride + h * n + i]} * at(0, p)[i];
+          for (std::size_t i = 0; i < n; ++i)
+            score += double{x[r * stride + h * n + i]} * at(0, p)[i];
           score *= with.scale;
           if (with.soft_cap != 0.0f) score = with.soft_cap * std::tanh(score / with.soft_cap);
           score += slopes[h] * (static_cast<double>(p) - static_cast<double>(position));
@@ -453,10 +456,9 @@ TEST_P(CudaReference, LogitsOfHalfOfTheLayersAgreeWithPyTorch) {
   expect_agreement_with_pytorch(GetParam(), some);
 }
 
-// With tensor cores, activations are rounded to f16, and to bf16 beside weights of bf16. A text that
-// is cut into passes has the bits of one pass.
-TEST_P(CudaReference, LogitsWithTensorCoresAreNearlyThoseOfPyTorch) {
-  const fs::path folder = fs::path(TEST_DATA "/models") / GetParam();
+// With tensor cores, activations are rounded to f16, and to bf16 beside weights of bf16. A text
+// that is cut into passes has the bits of one pass.
+void expect_nearly_pytorch_with_tensor_cores(const fs::path& folder) {
   const TraceFile oracle(folder / "trace.safetensors");
   const std::vector<TokenId> ids = ids_of(oracle);
   cuda::tensor_core_bytes() = 0;
@@ -480,6 +482,41 @@ TEST_P(CudaReference, LogitsWithTensorCoresAreNearlyThoseOfPyTorch) {
     errors += (whole[i] - expected[i]) * (whole[i] - expected[i]);
   }
   EXPECT_LE(std::sqrt(errors / squares), 0.02);
+}
+
+TEST_P(CudaReference, LogitsWithTensorCoresAreNearlyThoseOfPyTorch) {
+  expect_nearly_pytorch_with_tensor_cores(fs::path(TEST_DATA "/models") / GetParam());
+}
+
+// gate in bf16 and up in f16 read the same rows, which are rounded for each of them.
+TEST(CudaTensorCores, RoundRowsForEachTypeThatReadsThem) {
+  const TemporaryFolder folder;
+  fs::copy(TEST_DATA "/models/llama-mixed-dtypes", folder.path(), fs::copy_options::recursive);
+  const fs::path path = folder.path() / "model.safetensors";
+  std::ifstream in(path, std::ios::binary);
+  std::string file{std::istreambuf_iterator<char>(in), {}};
+  in.close();
+  std::uint64_t size = 0;
+  std::memcpy(&size, file.data(), sizeof size);
+  auto header = nlohmann::json::parse(file.substr(8, size));
+  for (auto& [name, tensor] : header.items()) {
+    if (name.find("up_proj") == std::string::npos) continue;
+    ASSERT_EQ(tensor["dtype"], "BF16");
+    tensor["dtype"] = "F16";
+    const auto first = tensor["data_offsets"][0].get<std::size_t>();
+    const auto last = tensor["data_offsets"][1].get<std::size_t>();
+    std::vector<std::uint16_t> bits((last - first) / 2);
+    std::memcpy(bits.data(), &file[8 + size + first], last - first);
+    std::vector<float> numbers(bits.size());
+    bf16_to_f32(bits, numbers);
+    f32_to_f16(numbers, bits);
+    std::memcpy(&file[8 + size + first], bits.data(), last - first);
+  }
+  std::string text = header.dump();
+  ASSERT_LE(text.size(), size);
+  text.resize(size, ' ');
+  std::ofstream(path, std::ios::binary) << file.replace(8, size, text);
+  expect_nearly_pytorch_with_tensor_cores(folder.path());
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryModel, CudaReference, testing::ValuesIn(tiny_model_names()),

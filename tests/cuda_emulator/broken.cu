@@ -4,6 +4,7 @@
 #include <mma.h>
 
 #include "host.h"
+#include "warp_matrix.h"
 
 // expect: race
 __global__ void missing_barrier(const float* in, float* out, int*) {
@@ -767,6 +768,32 @@ __global__ void product_without_lane_31(const float* in, float* out, int*) {
   *out = sums.x[0];
 }
 
+// expect: inactive lane
+__global__ void registers_without_lane_31(const float* in, float* out, int*) {
+  const unsigned a[4] = {}, b[2] = {};
+  float sums[4] = {in[0]};
+  if (threadIdx.x % 32 == 31) return;
+  multiply_f16(sums, a, b);  // <-
+  *out = sums[0];
+}
+
+// expect: fragment
+__global__ void registers_beside_fragments(const float* in, float* out, int*) {
+  Halves a;
+  HalvesByColumns b;
+  Sums sums;
+  const unsigned registers[4] = {}, others[2] = {};
+  float own[4] = {};
+  wmma::fill_fragment(a, __float2half(in[0]));
+  wmma::fill_fragment(b, __float2half(in[1]));
+  wmma::fill_fragment(sums, 0.0f);
+  if (threadIdx.x % 2 == 0)
+    wmma::mma_sync(sums, a, b, sums);
+  else
+    multiply_f16(own, registers, others);  // <-
+  out[threadIdx.x] = sums.x[0] + own[0];
+}
+
 // ---- launches
 
 using Kernel = void (*)(const float*, float*, int*);
@@ -804,7 +831,7 @@ int main() {
                         shuffle_from_ended_lane, not_in_own_mask, fragment_of_half_a_warp, fragment_from_two_branches,
                         fragment_per_lane, fragment_with_a_stride_of_18, fragment_at_an_odd_place,
                         fragment_over_the_end, fragment_with_a_gap, fragment_without_a_barrier,
-                        product_without_lane_31})
+                        product_without_lane_31, registers_without_lane_31, registers_beside_fragments})
     launch(kernel, 1, 32);
   launch(dynamic_too_small, 1, 64, 128);
 }

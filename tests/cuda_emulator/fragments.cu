@@ -1,7 +1,8 @@
-// Correct products of a warp with nvcuda::wmma, in which nothing may be found.
+// Correct products of a warp, with nvcuda::wmma and of registers, in which nothing may be found.
 #include <mma.h>
 
 #include "host.h"
+#include "warp_matrix.h"
 
 using namespace nvcuda;
 
@@ -46,6 +47,25 @@ __global__ void squares(const float* x, float* out) {
   for (int i = threadIdx.x; i < 4 * 256; i += blockDim.x) out[i] = results[i / 256][i % 256];
 }
 
+// out += a * b^T, with a [16][16], b [8][16] and out [16][8]. The lanes load their registers as
+// warp_matrix.h says.
+template <class T>
+__global__ void of_registers(const T* a, const T* b, float* out) {
+  const int g = threadIdx.x / 4, t = 2 * (threadIdx.x % 4);
+  const auto pair = [](const T* from) { return *reinterpret_cast<const unsigned*>(from); };
+  const unsigned in_a[4] = {pair(a + 16 * g + t), pair(a + 16 * (g + 8) + t),
+                            pair(a + 16 * g + t + 8), pair(a + 16 * (g + 8) + t + 8)};
+  const unsigned in_b[2] = {pair(b + 16 * g + t), pair(b + 16 * g + t + 8)};
+  float sums[4];
+  for (int i = 0; i < 4; ++i) sums[i] = out[8 * (g + i / 2 * 8) + t + i % 2];
+  if constexpr (std::is_same_v<T, __half>) {
+    multiply_f16(sums, in_a, in_b);
+  } else {
+    multiply_bf16(sums, in_a, in_b);
+  }
+  for (int i = 0; i < 4; ++i) out[8 * (g + i / 2 * 8) + t + i % 2] = sums[i];
+}
+
 template <class T>
 std::vector<T> rounded(const std::vector<float>& values) {
   return {values.begin(), values.end()};
@@ -88,13 +108,25 @@ bool squares_are_right() {
   return right;
 }
 
+template <class T>
+bool registers_are_right() {
+  const std::vector<float> a = numbers(16 * 16), b = numbers(8 * 16);
+  Buffer<T> in_a(rounded<T>(a)), in_b(rounded<T>(b));
+  Buffer<float> out(std::vector<float>(16 * 8, 3.0f));
+  cuda_launch(of_registers<T>, {1, 32}, in_a.data, in_b.data, out.data);
+  std::vector<float> found = out.host();
+  for (float& value : found) value -= 3.0f;
+  return is_product(found, a, b, 16, 8, 16);
+}
+
 int main() {
   using Rows = wmma::row_major;
   using Cols = wmma::col_major;
   const bool right[] = {tiles_are_right<__half, Rows, Cols>(),
                         tiles_are_right<__half, Cols, Rows>(),
                         tiles_are_right<__nv_bfloat16, Rows, Rows>(),
-                        tiles_are_right<__nv_bfloat16, Cols, Cols>(), squares_are_right()};
+                        tiles_are_right<__nv_bfloat16, Cols, Cols>(), squares_are_right(),
+                        registers_are_right<__half>(), registers_are_right<__nv_bfloat16>()};
   int wrong = 0;
   for (bool one : right) wrong += !one;
   return wrong;

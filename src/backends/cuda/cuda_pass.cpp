@@ -102,47 +102,67 @@ class Pass {
     Products products;
     put(products, s);
     const DeviceMatrix& first = products.of[0].weight;
-    while (products.n < kMostProducts) {
-      const LinearStep* next = next_linear();
+    while (products.n < kMostProducts) {  // a sum is the last one: an AddStep comes next
+      const LinearStep* next = next_step<LinearStep>();
       if (next == nullptr || next->in != s.in) break;
       const DeviceMatrix& weight = weights_.matrix(next->weight);
       if (weight.type != first.type || weight.tensor_cores != first.tensor_cores) break;
-      put(products, *next);
       ++step_;
+      put(products, *next);
     }
+    if (tables_.adds_result[step_]) ++step_;  // put() has seen to it
     if (!first.tensor_cores) return linear(products, rows(s.in));
     const HalfRows halves = half_rows(rows(s.in));
-    if (rounded_ != s.in) round_rows(halves, rows(s.in), first.type);
-    rounded_ = s.in;
+    if (!is_rounded(s.in, first.type)) round_rows(halves, rows(s.in), first.type);
+    set_rounded(s.in, first.type);
     tensor_linear(products, halves);
   }
 
+  // s is the step at step_.
   void put(Products& products, const LinearStep& s) const {
-    products.of[products.n++] = {weights_.matrix(s.weight), weights_.vector(s.bias), rows(s.out)};
+    const bool adds = tables_.adds_result[step_];
+    const BufferId to = adds ? std::get<AddStep>(plan_.steps[step_ + 1].kind).x : s.out;
+    products.of[products.n++] = {weights_.matrix(s.weight), weights_.vector(s.bias), rows(to),
+                                 adds};
   }
 
-  const LinearStep* next_linear() const {
+  // The next step, if it is of this kind.
+  template <class Kind>
+  const Kind* next_step() const {
     if (step_ + 1 == plan_.steps.size()) return nullptr;
-    return std::get_if<LinearStep>(&plan_.steps[step_ + 1].kind);
+    return std::get_if<Kind>(&plan_.steps[step_ + 1].kind);
   }
   WeightType type_of_next() const {
-    const LinearStep* next = next_linear();
+    const LinearStep* next = next_step<LinearStep>();
     return next == nullptr ? WeightType::F32 : weights_.matrix(next->weight).type;
   }
 
   // Where the kernel that computes `rows` also rounds them: if the next step multiplies them with
   // tensor cores. Else without values.
   HalfRows halves_for_next(BufferId id) {
-    const LinearStep* next = next_linear();
+    const LinearStep* next = next_step<LinearStep>();
     if (next == nullptr || next->in != id) return {};
-    if (!weights_.matrix(next->weight).tensor_cores) return {};
-    rounded_ = id;
+    const DeviceMatrix& weight = weights_.matrix(next->weight);
+    if (!weight.tensor_cores) return {};
+    set_rounded(id, weight.type);
     return half_rows(rows(id));
   }
 
+  bool is_rounded(BufferId id, WeightType of_weights) const {
+    return rounded_ == id && is_bf16_ == (of_weights == WeightType::BF16);
+  }
+  void set_rounded(BufferId id, WeightType of_weights) {
+    rounded_ = id;
+    is_bf16_ = of_weights == WeightType::BF16;
+  }
+
   HalfRows half_rows(const Rows& of) const {
-    return {w_.halves_.as<unsigned short>(), w_.powers_.as<float>(), w_.sums_.as<float>(),
-            of.count, of.width, of.stride};
+    return {w_.halves_.as<unsigned short>(),
+            w_.powers_.as<float>(),
+            w_.sums_.as<float>(),
+            of.count,
+            of.width,
+            of.stride};
   }
 
   void compute(const ActivateStep& s) {
@@ -209,8 +229,18 @@ class Pass {
     options.head_dim = static_cast<unsigned>(s.head_dim);
     options.first_column = static_cast<unsigned>(s.first_column);
     options.neighbours = s.pairs == RopeStep::Pairs::Neighbours;
-    rope(rows(s.x),
+    Rows k;
+    const RopeStep* next = next_step<RopeStep>();
+    if (next != nullptr && next->x != s.x && same_rotation(s, *next)) {  // of q, and of k
+      k = rows(next->x);
+      ++step_;
+    }
+    rope(rows(s.x), k,
          frequencies.positions == Positions::Answer ? answer_positions_ : text_positions_, options);
+  }
+  static bool same_rotation(const RopeStep& a, const RopeStep& b) {
+    return a.frequencies == b.frequencies && a.head_dim == b.head_dim && a.pairs == b.pairs &&
+           a.first_column == b.first_column;
   }
 
   void compute(const StoreStep& s) { store(cache(s.cache), rows(s.k), rows(s.v), tokens_); }
@@ -298,6 +328,7 @@ class Pass {
   bool is_selected_ = false;
   std::size_t step_ = 0;
   BufferId rounded_ = kNone;  // the buffer whose rows are in the workspace as halves, too
+  bool is_bf16_ = false;      // these halves
 };
 
 Rows PassWorkspace::make_rows(std::size_t count, std::size_t width) {
@@ -350,7 +381,14 @@ Rows PassWorkspace::selected(std::size_t rows) const {
   return some;
 }
 
-PlanTables::PlanTables(const Plan& plan, CacheType cache_type) {
+PlanTables::PlanTables(const Plan& plan, CacheType cache_type) : adds_result(plan.steps.size()) {
+  for (std::size_t i = 0; i + 1 < plan.steps.size(); ++i) {
+    const auto* linear = std::get_if<LinearStep>(&plan.steps[i].kind);
+    const auto* add = std::get_if<AddStep>(&plan.steps[i + 1].kind);
+    if (linear == nullptr || add == nullptr || add->in != linear->out) continue;
+    const bool is_plain = add->scale == 1.0f && add->x != linear->in && add->x != linear->out;
+    adds_result[i] = is_plain && !is_read_after(plan, i + 1, linear->out);
+  }
   for (const Frequencies& table : plan.frequencies) {
     frequencies.emplace_back(std::span<const float>(table.values));
   }

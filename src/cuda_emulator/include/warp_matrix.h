@@ -1,5 +1,5 @@
-// One instruction of the tensor cores, which CUDA's headers do not have a function for: mma.m16n8k16
-// of PTX (CUDA's manual "Parallel Thread Execution ISA"). A warp multiplies
+// One instruction of the tensor cores, which CUDA's headers do not have a function for:
+// mma.m16n8k16 of PTX (CUDA's manual "Parallel Thread Execution ISA"). A warp multiplies
 //
 //     D [16][8]  +=  A [16][16] * B [16][8]
 //

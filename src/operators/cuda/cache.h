@@ -3,8 +3,8 @@
 #include "operators/cuda/operators.h"
 #include "operators/cuda/warp.h"
 
-// Where the keys and values of a sequence are. A head of the cache is an array of T: of float, __half
-// or BlockQ8_0.
+// Where the keys and values of a sequence are. A head of the cache is an array of T: of float,
+// __half or BlockQ8_0.
 namespace stagecraft::cuda {
 
 template <class T>

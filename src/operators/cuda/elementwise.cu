@@ -99,7 +99,8 @@ __global__ void join_kernel(Rows out, Rows a, Rows b, unsigned n_heads) {
 }
 
 // A thread per pair of numbers, which it alone reads and writes.
-__global__ void rope_kernel(Rows x, const int* positions, RopeOptions options) {
+__global__ void rope_kernel(Rows q, Rows k, const int* positions, RopeOptions options) {
+  const Rows x = blockIdx.z == 0 ? q : k;
   const unsigned i = column(), n = options.n_frequencies;
   if (i >= x.width / options.head_dim * n) return;
   const unsigned head = i / n * options.head_dim + options.first_column, pair = i % n;
@@ -128,20 +129,18 @@ void clamped_swiglu(Rows gate, Rows up, float alpha, float limit) {
   run_kernel(clamped_swiglu_kernel, one_thread_each(gate), gate, up, alpha, limit);
 }
 
-void add(Rows x, Rows in, float scale) {
-  run_kernel(add_kernel, one_thread_each(x), x, in, scale);
-}
+void add(Rows x, Rows in, float scale) { run_kernel(add_kernel, one_thread_each(x), x, in, scale); }
 
-void map(Rows x, MapOptions options) {
-  run_kernel(map_kernel, one_thread_each(x), x, options);
-}
+void map(Rows x, MapOptions options) { run_kernel(map_kernel, one_thread_each(x), x, options); }
 
 void join(Rows out, Rows a, Rows b, unsigned n_heads) {
   run_kernel(join_kernel, one_thread_each(out), out, a, b, n_heads);
 }
 
-void rope(Rows x, const int* positions, RopeOptions options) {
-  run_kernel(rope_kernel, one_thread_each(x), x, positions, options);
+void rope(Rows q, Rows k, const int* positions, RopeOptions options) {
+  LaunchShape shape = one_thread_each(q.width > k.width ? q : k);
+  if (k.values != nullptr) shape.grid.z = 2;
+  run_kernel(rope_kernel, shape, q, k, positions, options);
 }
 
 }  // namespace stagecraft::cuda

@@ -55,7 +55,7 @@ void embed(Rows out, DeviceMatrix table, const int* index, float scale, bool add
 
 void gather(Rows out, Rows in, const int* index) {
   run_kernel(gather_kernel, {{blocks_for(out.width, kThreads), out.count}, {kThreads}}, out, in,
-              index);
+             index);
 }
 
 }  // namespace stagecraft::cuda

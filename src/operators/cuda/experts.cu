@@ -124,7 +124,7 @@ void list_experts(Rows shares, unsigned per_row, int* chosen) {
 
 void combine_experts(Rows out, Rows in, Rows shares, unsigned per_row, const int* chosen) {
   run_kernel(combine_kernel, {{blocks_for(out.width, kThreads), out.count}, {kThreads}}, out, in,
-              shares, per_row, chosen);
+             shares, per_row, chosen);
 }
 
 }  // namespace stagecraft::cuda

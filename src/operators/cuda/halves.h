@@ -39,8 +39,8 @@ __device__ inline void round_row(const HalfRows& out, unsigned row, const float*
     float sum = 0.0f;
 #pragma unroll
     for (unsigned i = 0; i < kPerLoad; ++i) {
-      const unsigned bits = as_bf16 ? __bfloat16_as_ushort(__float2bfloat16(values[i]))
-                                    : f16_bits(scale * values[i]);
+      const unsigned bits =
+          as_bf16 ? __bfloat16_as_ushort(__float2bfloat16(values[i])) : f16_bits(scale * values[i]);
       sum += as_bf16 ? bf16_to_f32(bits) : f16_to_f32(bits);
       pairs[i / 2] = i % 2 == 0 ? bits : pairs[i / 2] | bits << 16;
     }

@@ -12,8 +12,8 @@ struct Best {
   int token = -1;
 };
 
-// Of equal values, the lower token, as on the CPU. -1 wins against all: it stands for a row in which
-// nothing can be chosen.
+// Of equal values, the lower token, as on the CPU. -1 wins against all: it stands for a row in
+// which nothing can be chosen.
 __device__ inline Best better(Best a, Best b) {
   const bool is_a = a.value > b.value || (a.value == b.value && a.token < b.token);
   return is_a ? a : b;

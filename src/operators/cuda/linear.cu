@@ -125,14 +125,14 @@ void linear(Products products, Rows in) {
 void expert_linear(Rows out, Rows in, DeviceExperts experts, const int* chosen,
                    unsigned rows_per_input) {
   run_kernel(expert_linear_kernel, {{blocks_for(out.width, kWarps), out.count}, {kWarps * kWarp}},
-              out, in, experts, chosen, rows_per_input);
+             out, in, experts, chosen, rows_per_input);
 }
 
 void heads_linear(Rows out, Rows in, const DeviceMatrix* heads, unsigned n_heads,
                   unsigned first_column) {
   const unsigned blocks = blocks_for(out.width / n_heads, kWarps);
   run_kernel(heads_linear_kernel, {{blocks, n_heads, out.count}, {kWarps * kWarp}}, out, in, heads,
-              first_column);
+             first_column);
 }
 
 }  // namespace stagecraft::cuda

@@ -9,8 +9,7 @@ constexpr unsigned kMostThreads = 512;
 // A block per group of a row: each thread adds every blockDim-th number, then the block adds up.
 // Neighbouring threads read neighbouring numbers. A thread writes only what it alone has read, so
 // out may be in.
-__global__ void norm_kernel(Rows out, Rows in, NormOptions options, HalfRows halves,
-                            bool as_bf16) {
+__global__ void norm_kernel(Rows out, Rows in, NormOptions options, HalfRows halves, bool as_bf16) {
   __shared__ float sums[kWarp], squares[kWarp], maxima[kWarp];
   const unsigned group = blockIdx.x, n = options.group;
   const float* from = in.values + static_cast<size_t>(blockIdx.y) * in.stride + group * n;

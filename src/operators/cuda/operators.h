@@ -35,7 +35,8 @@ struct Rows {
 //
 //   F32, F16, BF16  values [outputs][stride]
 //   Q8_0            values [outputs][stride] signed bytes, scales [outputs][stride / 32] f16
-//   Q4_0            values [outputs][stride / 2]: eight numbers per word of 32 bits, from the lowest
+//   Q4_0            values [outputs][stride / 2]: eight numbers per word of 32 bits, from the
+//   lowest
 //                   bits on numbers 0, 2, 4, 6, 1, 3, 5, 7; each is stored as number + 8; scales as
 //                   Q8_0
 //   Q4_1            as Q4_0, but without the + 8; scales are pairs of f16: the scale, the minimum
@@ -49,11 +50,13 @@ struct DeviceMatrix {
   bool tensor_cores = false;  // tensor_linear() is for this matrix, for any number of rows; not F32
 };
 
-// Rows as tensor cores multiply them: halves, which are bf16 for weights of BF16 and f16 for others.
+// Rows as tensor cores multiply them: halves, which are bf16 for weights of BF16 and f16 for
+// others.
 struct HalfRows {
   unsigned short* values = nullptr;  // [count][stride]; zeros behind `width`
-  float* powers = nullptr;  // [count]: a row of f16 was divided by this power of two, see round_rows()
-  float* sums = nullptr;    // [count][stride / 32] of 32 neighbours of `values`
+  float* powers =
+      nullptr;  // [count]: a row of f16 was divided by this power of two, see round_rows()
+  float* sums = nullptr;  // [count][stride / 32] of 32 neighbours of `values`
   unsigned count = 0, width = 0, stride = 0;
 };
 
@@ -104,12 +107,12 @@ struct NormOptions {
   bool centered = false;          // LayerNorm; else RMSNorm
   float eps = 0.0f;
 };
-// out may be in. Where `halves` has values, it gets the rounded rows of out, as round_rows() makes them;
-// a row is then one group.
+// out may be in. Where `halves` has values, it gets the rounded rows of out, as round_rows() makes
+// them; a row is then one group.
 void norm(Rows out, Rows in, NormOptions options, HalfRows halves, WeightType of_weights);
 
-// Rounds rows for tensor_linear. f16 ends at 65504, so each row of f16 is first divided by the power
-// of two below its largest number.
+// Rounds rows for tensor_linear. f16 ends at 65504, so each row of f16 is first divided by the
+// power of two below its largest number.
 void round_rows(HalfRows out, Rows in, WeightType of_weights);
 
 // Up to kMostProducts products of the same rows in one launch:
@@ -154,8 +157,8 @@ struct RopeOptions {
   unsigned first_column = 0;  // of each head that is rotated
   bool neighbours = false;
 };
-// positions: by how many steps each row is turned (Placement)
-void rope(Rows x, const int* positions, RopeOptions options);
+// positions: by how many steps each row is turned (Placement). k.values may be null.
+void rope(Rows q, Rows k, const int* positions, RopeOptions options);
 
 void store(Cache cache, Rows k, Rows v, Tokens tokens);
 
@@ -165,7 +168,7 @@ struct AttentionOptions {
   float scale = 0.0f, soft_cap = 0.0f;
   const float* slopes = nullptr;  // [n_heads], may be null
   const float* sinks = nullptr;   // [n_heads], may be null
-  bool tensor_cores = false;      // may be used, if the cache fits: f16, heads of at most 128 numbers
+  bool tensor_cores = false;  // may be used, if the cache fits: f16, heads of at most 128 numbers
 };
 void attention(Rows out, Rows q, Cache cache, Tokens tokens, AttentionOptions options);
 

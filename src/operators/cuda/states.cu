@@ -97,7 +97,7 @@ __global__ void gated_delta_kernel(Rows out, Rows in, Rows beta, Rows decay, Del
 void short_conv(Rows out, Rows in, DeviceMatrix taps, const float* bias, State state,
                 Tokens tokens) {
   run_kernel(short_conv_kernel, {{blocks_for(out.width, kThreads)}, {kThreads}}, out, in, taps,
-              bias, state, tokens);
+             bias, state, tokens);
 }
 
 // The number of threads follows from the width alone: it decides in which order a length is summed.
@@ -105,7 +105,7 @@ void gated_delta(Rows out, Rows in, Rows beta, Rows decay, DeltaOptions options,
                  Tokens tokens) {
   const unsigned width = padded(out.width / beta.width);
   run_kernel(gated_delta_kernel, {{beta.width}, {width < kThreads ? width : kThreads}}, out, in,
-              beta, decay, options, state, tokens);
+             beta, decay, options, state, tokens);
 }
 
 }  // namespace stagecraft::cuda

@@ -1,5 +1,5 @@
-// Attention with tensor cores (warp_matrix.h), for large models, keys and values in f16, and heads of
-// up to 128 numbers.
+// Attention with tensor cores (warp_matrix.h), for large models, keys and values in f16, and heads
+// of up to 128 numbers.
 //
 // A tile has 16 rows: the query heads that share a key head, of one token or of several. A block
 // computes a tile. Its warps take blocks of 32 positions in turn, and each warp keeps an online
@@ -8,8 +8,8 @@
 //   scores  S [16 rows][32 positions]  =  Q [16][head_dim] * K^T
 //   mix     O [16 rows][head_dim]     +=  e^(S - largest) * V
 //
-// A row's bits do not depend on its tile: positions that a row does not see get the score -infinity,
-// so they change neither its largest score nor its sums.
+// A row's bits do not depend on its tile: positions that a row does not see get the score
+// -infinity, so they change neither its largest score nor its sums.
 #include "operators/cuda/tensor_attention.h"
 
 #include "operators/cuda/cache.h"
@@ -21,7 +21,7 @@ namespace {
 
 constexpr unsigned kWarps = 4;
 constexpr unsigned kTileRows = 16;
-constexpr unsigned kPositions = 32;  // of a step of a warp
+constexpr unsigned kPositions = 32;           // of a step of a warp
 constexpr unsigned kGroups = kPositions / 8;  // of eight positions: columns of an instruction
 constexpr unsigned kColumns = 64;             // of V, that eight lanes load
 
@@ -45,7 +45,7 @@ __device__ inline float row_sum(float value) {
 
 // What a lane (g, t) knows of its rows g and g + 8.
 struct RowState {
-  bool is_real = false;  // else nobody wants the row
+  bool is_real = false;                       // else nobody wants the row
   unsigned position = 0, first = 0, end = 0;  // it sees positions [first, end)
   float scale = 0.0f, slope = 0.0f;
   float largest = -INFINITY, sum = 0.0f;  // of the positions of this lane
@@ -180,7 +180,8 @@ __global__ void __launch_bounds__(kWarps* kWarp)
             if (options.soft_cap != 0.0f) {
               score = options.soft_cap * tanhf(score / options.soft_cap);
             }
-            score = fmaf(row.slope, static_cast<float>(p) - static_cast<float>(row.position), score);
+            score =
+                fmaf(row.slope, static_cast<float>(p) - static_cast<float>(row.position), score);
             if (p < row.first || p >= row.end) score = -INFINITY;
             scores[group][2 * i + j] = score;
             largest = fmaxf(largest, score);
@@ -224,14 +225,15 @@ __global__ void __launch_bounds__(kWarps* kWarp)
           for (unsigned i = 0; i < 4; ++i) {
             const unsigned p = begin + half * 16 + i / 2 * 8 + 2 * t + i % 2;
             const unsigned column = wide * kColumns + 8 * g;
-            value[i] =
-                load_halves(values + static_cast<size_t>(p) * width + column, p < end && column < n);
+            value[i] = load_halves(values + static_cast<size_t>(p) * width + column,
+                                   p < end && column < n);
           }
 #pragma unroll
           for (unsigned m = 0; m < 8; ++m) {
             const unsigned selector = m % 2 == 0 ? 0x5410 : 0x7632;  // both lower halves, or upper
-            const unsigned of[2] = {__byte_perm(word(value[0], m / 2), word(value[1], m / 2), selector),
-                                    __byte_perm(word(value[2], m / 2), word(value[3], m / 2), selector)};
+            const unsigned of[2] = {
+                __byte_perm(word(value[0], m / 2), word(value[1], m / 2), selector),
+                __byte_perm(word(value[2], m / 2), word(value[3], m / 2), selector)};
             multiply_f16(mix[wide * 8 + m], terms, of);
           }
         }
@@ -272,7 +274,8 @@ __global__ void __launch_bounds__(kWarps* kWarp)
 }  // namespace
 
 bool has_tensor_attention(const Cache& cache) {
-  const bool is_aligned = cache.head_dim % 8 == 0 && cache.before % 16 == 0;  // for loads of 16 bytes
+  const bool is_aligned =
+      cache.head_dim % 8 == 0 && cache.before % 16 == 0;  // for loads of 16 bytes
   return cache.type == CacheType::F16 && is_aligned && cache.head_dim <= 128;
 }
 

@@ -1,15 +1,15 @@
 // Products with tensor cores, which multiply small tiles of halves (warp_matrix.h).
 //
-// The columns are taken 32 at a time, a chunk. Of a chunk, lane (g, t) of a warp loads columns 8t to
-// 8t + 7: those of the weights' rows g and g + 8, and those of row g of the activations. Two
+// The columns are taken 32 at a time, a chunk. Of a chunk, lane (g, t) of a warp loads columns 8t
+// to 8t + 7: those of the weights' rows g and g + 8, and those of row g of the activations. Two
 // instructions multiply a chunk. The first one gets the lane's numbers 0 to 3, the second one
 // numbers 4 to 7. For the instruction, these have other columns. But a sum may take its columns in
 // any order, if weights and activations have the same order.
 //
 // The order in which a row is summed depends on the width alone: the columns are cut into kSlices
-// slices, each slice is summed by itself, and the slices are added up in their order. With few rows,
-// each warp sums one slice, so that many weights are on their way from memory at once. With many
-// rows, each warp sums all slices, of a larger tile.
+// slices, each slice is summed by itself, and the slices are added up in their order. With few
+// rows, each warp sums one slice, so that many weights are on their way from memory at once. With
+// many rows, each warp sums all slices, of a larger tile.
 #include <cstring>
 
 #include "operators/cuda/halves.h"
@@ -21,7 +21,7 @@
 namespace stagecraft::cuda {
 namespace {
 
-constexpr unsigned kChunk = 32;       // columns, and numbers that share a scale
+constexpr unsigned kChunk = 32;        // columns, and numbers that share a scale
 constexpr unsigned kTileOutputs = 16;  // of an instruction
 constexpr unsigned kTileRows = 8;
 constexpr unsigned kSlices = 8;
@@ -32,7 +32,7 @@ __device__ inline unsigned slice_begin(unsigned slice, unsigned n_chunks) {
 }
 
 template <WeightType kType>
-constexpr bool kHasScales = kType != WeightType::F16 && kType != WeightType::BF16;
+constexpr bool kHasScales = !(kType == WeightType::F16 || kType == WeightType::BF16);
 template <WeightType kType>
 constexpr unsigned kLoadBytes = !kHasScales<kType>          ? 2 * kPerLoad
                                 : kType == WeightType::Q8_0 ? kPerLoad
@@ -95,8 +95,8 @@ struct WeightChunk {
   }
 };
 
-// What a lane has of a chunk of eight rows of activations: of row g. And of rows 2t and 2t + 1, whose
-// sums this lane has, the sum of the chunk: a minimum is multiplied by it.
+// What a lane has of a chunk of eight rows of activations: of row g. And of rows 2t and 2t + 1,
+// whose sums this lane has, the sum of the chunk: a minimum is multiplied by it.
 struct RowChunk {
   unsigned halves[kPairs];
   float totals[2];
@@ -172,9 +172,9 @@ __global__ void few_rows_kernel(Products products, HalfRows in) {
               static_cast<size_t>(outputs[i]) * n_chunks * 4 * load + t * load;
   }
 
-  // All loads of kAhead chunks begin before the first of them is used: __syncwarp keeps the compiler
-  // from moving them down. After the last chunk, it is loaded again and not used: a branch would keep
-  // the loads apart.
+  // All loads of kAhead chunks begin before the first of them is used: __syncwarp keeps the
+  // compiler from moving them down. After the last chunk, it is loaded again and not used: a branch
+  // would keep the loads apart.
   constexpr unsigned kAhead = kTiles == 1 ? 8 : 4;
   float of_slice[kTiles][4] = {};
   const unsigned end = slice_begin(slice + 1, n_chunks);
@@ -238,7 +238,7 @@ constexpr unsigned kStages = 4;
 template <WeightType kType>
 struct Stages {
   static constexpr unsigned kRowBytes = 4 * kLoadBytes<kType>;  // of a chunk of weights
-  static constexpr unsigned kPiece = 16;                            // bytes of one copy
+  static constexpr unsigned kPiece = 16;                        // bytes of one copy
 
   unsigned char w[kStages][kBlockOutputs][kRowBytes];
   unsigned short x[kStages][kBlockRows][kChunk];
@@ -266,8 +266,7 @@ struct Stages {
 };
 
 template <WeightType kType>
-__global__ void __launch_bounds__(kBlockThreads)
-    many_rows_kernel(Products products, HalfRows in) {
+__global__ void __launch_bounds__(kBlockThreads) many_rows_kernel(Products products, HalfRows in) {
   __shared__ __align__(16) Stages<kType> stages;
   const Place place = place_of(products, blockIdx.x, kBlockOutputs);
   const Product& product = products.of[place.product];
@@ -315,7 +314,8 @@ __global__ void __launch_bounds__(kBlockThreads)
       for (unsigned j = 0; j < kDown; ++j) multiply_chunk(of_slice[i][j], w, x[j]);
     }
 
-    while (slice_begin(slice + 1, n_chunks) <= chunk) ++slice;  // that of this chunk; some are empty
+    while (slice_begin(slice + 1, n_chunks) <= chunk)
+      ++slice;  // that of this chunk; some are empty
     if (chunk + 1 != slice_begin(slice + 1, n_chunks)) continue;
 #pragma unroll
     for (unsigned i = 0; i < kAcross * kDown * 4; ++i) {
@@ -328,8 +328,8 @@ __global__ void __launch_bounds__(kBlockThreads)
   for (unsigned i = 0; i < kAcross * kDown * 4; ++i) {
     const unsigned across = i / (kDown * 4), down = i / 4 % kDown, n = i % 4;
     store_scaled<kType>(product, in, block_row + own_row + down * kTileRows + 2 * t + n % 2,
-                     place.first_output + own_output + across * kTileOutputs + g + n / 2 * 8,
-                     sums[across][down][n]);
+                        place.first_output + own_output + across * kTileOutputs + g + n / 2 * 8,
+                        sums[across][down][n]);
   }
 }
 
@@ -349,16 +349,17 @@ __global__ void round_kernel(HalfRows out, Rows in, bool as_bf16) {
 template <WeightType kType>
 void launch_tensor_linear(const Products& products, const HalfRows& in) {
   const auto few = [&](auto kernel, unsigned rows) {
-    run_kernel(kernel, {{all_blocks(products, kTileOutputs), blocks_for(in.count, rows)},
-                        {kSlices * kWarp}},
-               products, in);
+    run_kernel(
+        kernel,
+        {{all_blocks(products, kTileOutputs), blocks_for(in.count, rows)}, {kSlices * kWarp}},
+        products, in);
   };
   if (in.count <= kTileRows) return few(few_rows_kernel<kType, 1>, kTileRows);
-  if (in.count <= 4 * kTileRows) return few(few_rows_kernel<kType, 4>, 4 * kTileRows);
-  run_kernel(many_rows_kernel<kType>,
-             {{all_blocks(products, kBlockOutputs), blocks_for(in.count, kBlockRows)},
-              {kBlockThreads}},
-             products, in);
+  if (in.count <= 8 * kTileRows) return few(few_rows_kernel<kType, 4>, 4 * kTileRows);
+  run_kernel(
+      many_rows_kernel<kType>,
+      {{all_blocks(products, kBlockOutputs), blocks_for(in.count, kBlockRows)}, {kBlockThreads}},
+      products, in);
 }
 
 }  // namespace

@@ -25,9 +25,9 @@ __device__ inline float warp_max(float value) {
   return value;
 }
 
-// The sum, or the largest value, over a block of up to 32 warps, in every thread. A thread cannot read
-// registers of another warp, so the warps exchange their results in shared memory (`partial`), and
-// each warp reduces all of them. No other result may be in `partial`.
+// The sum, or the largest value, over a block of up to 32 warps, in every thread. A thread cannot
+// read registers of another warp, so the warps exchange their results in shared memory (`partial`),
+// and each warp reduces all of them. No other result may be in `partial`.
 __device__ inline float of_warp(const float (&partial)[kWarp], float none) {
   const unsigned lane = threadIdx.x % kWarp;
   return lane < blockDim.x / kWarp ? partial[lane] : none;
