@@ -35,10 +35,8 @@ struct Rows {
 //
 //   F32, F16, BF16  values [outputs][stride]
 //   Q8_0            values [outputs][stride] signed bytes, scales [outputs][stride / 32] f16
-//   Q4_0            values [outputs][stride / 2]: eight numbers per word of 32 bits, from the
-//   lowest
-//                   bits on numbers 0, 2, 4, 6, 1, 3, 5, 7; each is stored as number + 8; scales as
-//                   Q8_0
+//   Q4_0            values [outputs][stride / 2]: eight numbers per word of 32 bits, 0, 2, 4, 6, 1,
+//                   3, 5, 7 from the lowest bits on; each is stored as number + 8; scales as Q8_0
 //   Q4_1            as Q4_0, but without the + 8; scales are pairs of f16: the scale, the minimum
 enum class WeightType { F32, F16, BF16, Q8_0, Q4_0, Q4_1 };
 
@@ -50,13 +48,11 @@ struct DeviceMatrix {
   bool tensor_cores = false;  // tensor_linear() is for this matrix, for any number of rows; not F32
 };
 
-// Rows as tensor cores multiply them: halves, which are bf16 for weights of BF16 and f16 for
-// others.
+// Rows as tensor cores multiply them: bf16 for weights of BF16, f16 for others.
 struct HalfRows {
   unsigned short* values = nullptr;  // [count][stride]; zeros behind `width`
-  float* powers =
-      nullptr;  // [count]: a row of f16 was divided by this power of two, see round_rows()
-  float* sums = nullptr;  // [count][stride / 32] of 32 neighbours of `values`
+  float* powers = nullptr;           // [count]: a row of f16 was divided by this power of two
+  float* sums = nullptr;             // [count][stride / 32] of 32 neighbours of `values`
   unsigned count = 0, width = 0, stride = 0;
 };
 
