@@ -505,6 +505,13 @@ bool is_read_after(const Plan& plan, std::size_t step, BufferId buffer) {
   return buffer == plan.logits;
 }
 
+const AddStep* sum_of(const Plan& plan, std::size_t step, BufferId result) {
+  if (step >= plan.steps.size()) return nullptr;
+  const auto* add = std::get_if<AddStep>(&plan.steps[step].kind);
+  if (add == nullptr || add->in != result || add->x == result || add->scale != 1.0f) return nullptr;
+  return is_read_after(plan, step, result) ? nullptr : add;
+}
+
 std::size_t context_limit(const Plan& plan, std::size_t capacity) {
   return plan.max_positions == 0 ? capacity : std::min(capacity, plan.max_positions);
 }

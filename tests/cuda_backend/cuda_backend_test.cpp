@@ -223,8 +223,9 @@ TEST(CudaTensorCores, MultiplyRoundedRowsAndARowDoesNotDependOnOthers) {
                                         sums.as<float>(),
                                         size(n),
                                         in.width,
-                                        in.stride};
-        cuda::round_rows(rounded_in, in, type);
+                                        in.stride,
+                                        type == cuda::WeightType::BF16};
+        cuda::round_rows(rounded_in, in);
         cuda::tensor_linear({{{matrix, device_bias.as<float>(), rows(out), false},
                               {matrix, nullptr, rows(added), true}},
                              2},

@@ -117,11 +117,9 @@ class Fuser {
       fused_.steps.push_back(std::move(group));
       return end + 1;
     }
-    const auto* add = at<AddStep>(end);
     FusedLinear& last = group.linears.back();
-    const bool sum = add != nullptr && add->in == last.out && add->x != last.out &&
-                     group.linears.size() == 1 && add->x != input.in && add->scale == 1.0f &&
-                     !is_read_after(plan_, end, last.out);
+    const AddStep* add = sum_of(plan_, end, last.out);
+    const bool sum = add != nullptr && group.linears.size() == 1 && add->x != input.in;
     if (sum) {
       last.out = add->x;
       last.add = true;
@@ -160,10 +158,8 @@ class Fuser {
   std::size_t experts(std::size_t i) {
     FusedExperts fused{*at<ExpertsStep>(i)};
     const ExpertsStep& step = fused.step;
-    const auto* add = at<AddStep>(i + 1);
-    fused.add = add != nullptr && add->in == step.out && add->scale == 1.0f && add->x != step.out &&
-                add->x != step.in && add->x != step.shares &&
-                !is_read_after(plan_, i + 1, step.out);
+    const AddStep* add = sum_of(plan_, i + 1, step.out);
+    fused.add = add != nullptr && add->x != step.in && add->x != step.shares;
     if (fused.add) fused.step.out = add->x;
     fused_.steps.push_back(std::move(fused));
     return fused.add ? i + 2 : i + 1;

@@ -94,7 +94,7 @@ class Pass {
     options.eps = s.eps;
     const Rows out = rows(s.out);
     const HalfRows halves = options.group == out.width ? halves_for_next(s.out) : HalfRows();
-    norm(out, rows(s.in), options, halves, type_of_next());
+    norm(out, rows(s.in), options, halves);
   }
 
   // Linear steps of the same rows are one launch.
@@ -102,7 +102,7 @@ class Pass {
     Products products;
     put(products, s);
     const DeviceMatrix& first = products.of[0].weight;
-    while (products.n < kMostProducts) {  // a sum is the last one: an AddStep comes next
+    while (products.n < kMostProducts) {  // an AddStep ends the loop
       const LinearStep* next = next_step<LinearStep>();
       if (next == nullptr || next->in != s.in) break;
       const DeviceMatrix& weight = weights_.matrix(next->weight);
@@ -110,11 +110,11 @@ class Pass {
       ++step_;
       put(products, *next);
     }
-    if (tables_.adds_result[step_]) ++step_;  // put() has seen to it
+    if (tables_.adds_result[step_]) ++step_;  // the product writes its sum
     if (!first.tensor_cores) return linear(products, rows(s.in));
-    const HalfRows halves = half_rows(rows(s.in));
-    if (!is_rounded(s.in, first.type)) round_rows(halves, rows(s.in), first.type);
-    set_rounded(s.in, first.type);
+    const HalfRows halves = half_rows(s.in, first.type);
+    if (rounded_ != s.in || is_bf16_ != halves.is_bf16) round_rows(halves, rows(s.in));
+    set_rounded(s.in, halves);
     tensor_linear(products, halves);
   }
 
@@ -132,10 +132,6 @@ class Pass {
     if (step_ + 1 == plan_.steps.size()) return nullptr;
     return std::get_if<Kind>(&plan_.steps[step_ + 1].kind);
   }
-  WeightType type_of_next() const {
-    const LinearStep* next = next_step<LinearStep>();
-    return next == nullptr ? WeightType::F32 : weights_.matrix(next->weight).type;
-  }
 
   // Where the kernel that computes `rows` also rounds them: if the next step multiplies them with
   // tensor cores. Else without values.
@@ -144,25 +140,26 @@ class Pass {
     if (next == nullptr || next->in != id) return {};
     const DeviceMatrix& weight = weights_.matrix(next->weight);
     if (!weight.tensor_cores) return {};
-    set_rounded(id, weight.type);
-    return half_rows(rows(id));
+    const HalfRows halves = half_rows(id, weight.type);
+    set_rounded(id, halves);
+    return halves;
   }
 
-  bool is_rounded(BufferId id, WeightType of_weights) const {
-    return rounded_ == id && is_bf16_ == (of_weights == WeightType::BF16);
-  }
-  void set_rounded(BufferId id, WeightType of_weights) {
+  void set_rounded(BufferId id, const HalfRows& halves) {
     rounded_ = id;
-    is_bf16_ = of_weights == WeightType::BF16;
+    is_bf16_ = halves.is_bf16;
   }
 
-  HalfRows half_rows(const Rows& of) const {
+  // For the rows of a buffer, before weights of this type.
+  HalfRows half_rows(BufferId id, WeightType of_weights) const {
+    const Rows of = rows(id);
     return {w_.halves_.as<unsigned short>(),
             w_.powers_.as<float>(),
             w_.sums_.as<float>(),
             of.count,
             of.width,
-            of.stride};
+            of.stride,
+            of_weights == WeightType::BF16};
   }
 
   void compute(const ActivateStep& s) {
@@ -170,7 +167,7 @@ class Pass {
     up.values += s.first_column;
     const bool is_aligned = s.first_column % 4 == 0;  // lanes load four numbers at once
     const HalfRows halves = is_aligned ? halves_for_next(s.out) : HalfRows();
-    activate(rows(s.out), rows(s.gate), up, activation(s.function), halves, type_of_next());
+    activate(rows(s.out), rows(s.gate), up, activation(s.function), halves);
   }
 
   void compute(const RouteStep& s) {
@@ -202,7 +199,7 @@ class Pass {
     if (s.limit != 0.0f) {
       clamped_swiglu(gate, up, s.alpha, s.limit);
     } else {
-      activate(gate, gate, up, activation(s.function), {}, WeightType::F32);
+      activate(gate, gate, up, activation(s.function), {});
     }
     expert_linear(down, gate, experts.down, chosen, 1);
     combine_experts(rows(s.out), down, rows(s.shares), per_row, chosen);
@@ -384,10 +381,9 @@ Rows PassWorkspace::selected(std::size_t rows) const {
 PlanTables::PlanTables(const Plan& plan, CacheType cache_type) : adds_result(plan.steps.size()) {
   for (std::size_t i = 0; i + 1 < plan.steps.size(); ++i) {
     const auto* linear = std::get_if<LinearStep>(&plan.steps[i].kind);
-    const auto* add = std::get_if<AddStep>(&plan.steps[i + 1].kind);
-    if (linear == nullptr || add == nullptr || add->in != linear->out) continue;
-    const bool is_plain = add->scale == 1.0f && add->x != linear->in && add->x != linear->out;
-    adds_result[i] = is_plain && !is_read_after(plan, i + 1, linear->out);
+    if (linear == nullptr) continue;
+    const AddStep* sum = sum_of(plan, i + 1, linear->out);
+    adds_result[i] = sum != nullptr && sum->x != linear->in;
   }
   for (const Frequencies& table : plan.frequencies) {
     frequencies.emplace_back(std::span<const float>(table.values));

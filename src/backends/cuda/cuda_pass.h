@@ -43,8 +43,8 @@ struct PlanTables {
   PlanTables(const Plan& plan, CacheType cache_type);
   std::vector<DeviceMemory> frequencies;  // by FrequenciesId
   std::vector<DeviceMemory> slopes;       // by step; of the AttentionSteps that have some
-  std::vector<bool> adds_result;          // by step: the sum of the next one, an AddStep, can be
-                                          // written by this LinearStep, which nobody else reads
+  std::vector<bool> adds_result;          // by step: whether this LinearStep writes the sum of the
+                                          // AddStep after it, see sum_of()
   std::vector<unsigned> cache_begin;      // by CacheId: bytes per position in the caches before
   std::size_t position_bytes = 0;         // per position in all caches
   std::vector<unsigned> state_begin;      // by StateId: numbers in the states before

@@ -44,7 +44,7 @@ __global__ void activate_kernel(Rows out, Rows gate, Rows up, Activation functio
 // A block per row, which is rounded as well. A thread has eight neighbouring columns, as in
 // round_row().
 __global__ void activate_row_kernel(Rows out, Rows gate, Rows up, Activation function,
-                                    HalfRows halves, bool as_bf16) {
+                                    HalfRows halves) {
   __shared__ float maxima[kWarp];
   const size_t t = blockIdx.x;
   float* to = out.values + t * out.stride;
@@ -62,7 +62,7 @@ __global__ void activate_row_kernel(Rows out, Rows gate, Rows up, Activation fun
     }
     store8(to + i, values);
   }
-  round_row(halves, blockIdx.x, to, largest, maxima, as_bf16);
+  round_row(halves, blockIdx.x, to, largest, maxima);
 }
 
 __global__ void clamped_swiglu_kernel(Rows gate, Rows up, float alpha, float limit) {
@@ -115,12 +115,11 @@ __global__ void rope_kernel(Rows q, Rows k, const int* positions, RopeOptions op
 
 }  // namespace
 
-void activate(Rows out, Rows gate, Rows up, Activation function, HalfRows halves,
-              WeightType of_weights) {
+void activate(Rows out, Rows gate, Rows up, Activation function, HalfRows halves) {
   if (halves.values != nullptr) {
     const unsigned threads = blocks_for(blocks_for(out.width, kPerLoad), kWarp) * kWarp;
     return run_kernel(activate_row_kernel, {{out.count}, {threads < 1024 ? threads : 1024}}, out,
-                      gate, up, function, halves, of_weights == WeightType::BF16);
+                      gate, up, function, halves);
   }
   run_kernel(activate_kernel, one_thread_each(out), out, gate, up, function);
 }

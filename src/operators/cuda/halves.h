@@ -23,12 +23,12 @@ __device__ inline unsigned f16_pair(float first, float second) {
   return f16_bits(first) | f16_bits(second) << 16;
 }
 
-// A block rounds row `row` of activations. `largest` is the largest absolute value that this thread
-// knows of; all values of the row are known to some thread.
+// A block rounds row `row` of activations. Each thread brings the largest absolute value of its
+// part of the row.
 __device__ inline void round_row(const HalfRows& out, unsigned row, const float* from,
-                                 float largest, float (&partial)[kWarp], bool as_bf16) {
+                                 float largest, float (&partial)[kWarp]) {
   largest = block_max(largest, partial);  // and from here on, every thread sees the whole row
-  const float power = as_bf16 ? 1.0f : power_below(largest), scale = 1.0f / power;
+  const float power = out.is_bf16 ? 1.0f : power_below(largest), scale = 1.0f / power;
   if (threadIdx.x == 0) out.powers[row] = power;
   // Whole warps go on together: four lanes add up the sum of a chunk.
   for (unsigned first = 0; first < out.stride; first += blockDim.x * kPerLoad) {
@@ -39,13 +39,12 @@ __device__ inline void round_row(const HalfRows& out, unsigned row, const float*
     float sum = 0.0f;
 #pragma unroll
     for (unsigned i = 0; i < kPerLoad; ++i) {
-      const unsigned bits =
-          as_bf16 ? __bfloat16_as_ushort(__float2bfloat16(values[i])) : f16_bits(scale * values[i]);
-      sum += as_bf16 ? bf16_to_f32(bits) : f16_to_f32(bits);
+      const unsigned bits = out.is_bf16 ? __bfloat16_as_ushort(__float2bfloat16(values[i]))
+                                        : f16_bits(scale * values[i]);
+      sum += out.is_bf16 ? bf16_to_f32(bits) : f16_to_f32(bits);
       pairs[i / 2] = i % 2 == 0 ? bits : pairs[i / 2] | bits << 16;
     }
-    sum += __shfl_xor_sync(kAllLanes, sum, 1);
-    sum += __shfl_xor_sync(kAllLanes, sum, 2);
+    sum = sum_of_four(sum);
     if (column >= out.stride) continue;
     const size_t at = static_cast<size_t>(row) * out.stride + column;
     *reinterpret_cast<uint4*>(out.values + at) = {pairs[0], pairs[1], pairs[2], pairs[3]};

@@ -9,7 +9,7 @@ constexpr unsigned kMostThreads = 512;
 // A block per group of a row: each thread adds every blockDim-th number, then the block adds up.
 // Neighbouring threads read neighbouring numbers. A thread writes only what it alone has read, so
 // out may be in.
-__global__ void norm_kernel(Rows out, Rows in, NormOptions options, HalfRows halves, bool as_bf16) {
+__global__ void norm_kernel(Rows out, Rows in, NormOptions options, HalfRows halves) {
   __shared__ float sums[kWarp], squares[kWarp], maxima[kWarp];
   const unsigned group = blockIdx.x, n = options.group;
   const float* from = in.values + static_cast<size_t>(blockIdx.y) * in.stride + group * n;
@@ -37,17 +37,17 @@ __global__ void norm_kernel(Rows out, Rows in, NormOptions options, HalfRows hal
     to[i] = value;
     largest = fmaxf(largest, fabsf(value));
   }
-  if (halves.values != nullptr) round_row(halves, blockIdx.y, to, largest, maxima, as_bf16);
+  if (halves.values != nullptr) round_row(halves, blockIdx.y, to, largest, maxima);
 }
 
 }  // namespace
 
 // The number of threads follows from the width alone: it decides in which order a row is summed.
-void norm(Rows out, Rows in, NormOptions options, HalfRows halves, WeightType of_weights) {
+void norm(Rows out, Rows in, NormOptions options, HalfRows halves) {
   const unsigned threads =
       padded(options.group) < kMostThreads ? padded(options.group) : kMostThreads;
   run_kernel(norm_kernel, {{in.width / options.group, in.count}, {threads}}, out, in, options,
-             halves, of_weights == WeightType::BF16);
+             halves);
 }
 
 }  // namespace stagecraft::cuda

@@ -54,6 +54,7 @@ struct HalfRows {
   float* powers = nullptr;           // [count]: a row of f16 was divided by this power of two
   float* sums = nullptr;             // [count][stride / 32] of 32 neighbours of `values`
   unsigned count = 0, width = 0, stride = 0;
+  bool is_bf16 = false;  // the values; else f16
 };
 
 // For each row of a pass: the token, its index in the text, how many tokens of the text it sees,
@@ -103,13 +104,13 @@ struct NormOptions {
   bool centered = false;          // LayerNorm; else RMSNorm
   float eps = 0.0f;
 };
-// out may be in. Where `halves` has values, it gets the rounded rows of out, as round_rows() makes
-// them; a row is then one group.
-void norm(Rows out, Rows in, NormOptions options, HalfRows halves, WeightType of_weights);
+// out may be in. If halves.values is not null, the rounded rows of out are written there, as
+// round_rows() does it; a row must then be one group.
+void norm(Rows out, Rows in, NormOptions options, HalfRows halves);
 
 // Rounds rows for tensor_linear. f16 ends at 65504, so each row of f16 is first divided by the
 // power of two below its largest number.
-void round_rows(HalfRows out, Rows in, WeightType of_weights);
+void round_rows(HalfRows out, Rows in);
 
 // Up to kMostProducts products of the same rows in one launch:
 // out = in * weight^T + bias, or out += the same. All weights have the same type.
@@ -135,8 +136,7 @@ void join(Rows out, Rows a, Rows b, unsigned n_heads);
 
 enum class Activation { Silu, GeluTanh, Gelu, Relu, Sigmoid, Identity };
 // up.values may be null. halves: as in norm()
-void activate(Rows out, Rows gate, Rows up, Activation function, HalfRows halves,
-              WeightType of_weights);
+void activate(Rows out, Rows gate, Rows up, Activation function, HalfRows halves);
 
 void add(Rows x, Rows in, float scale);  // x += scale * in
 // x *= scale * by, then soft_cap * tanh(x / soft_cap), then limited to +-clip; 0: not applied
@@ -164,7 +164,7 @@ struct AttentionOptions {
   float scale = 0.0f, soft_cap = 0.0f;
   const float* slopes = nullptr;  // [n_heads], may be null
   const float* sinks = nullptr;   // [n_heads], may be null
-  bool tensor_cores = false;  // may be used, if the cache fits: f16, heads of at most 128 numbers
+  bool tensor_cores = false;      // used if keys are f16 and heads have at most 128 numbers
 };
 void attention(Rows out, Rows q, Cache cache, Tokens tokens, AttentionOptions options);
 

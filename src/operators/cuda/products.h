@@ -14,7 +14,7 @@ struct Place {
 __device__ inline Place place_of(const Products& products, unsigned block, unsigned per_block) {
   unsigned i = 0;
   for (; i + 1 < products.n; ++i) {
-    const unsigned n_blocks = (products.of[i].weight.outputs + per_block - 1) / per_block;
+    const unsigned n_blocks = blocks_for(products.of[i].weight.outputs, per_block);
     if (block < n_blocks) break;
     block -= n_blocks;
   }

@@ -33,16 +33,6 @@ struct Tile {
   __device__ inline unsigned head(unsigned row) const { return first_head + row % n_heads; }
 };
 
-// The largest value, or the sum, of the four lanes that have the same rows.
-__device__ inline float row_max(float value) {
-  value = fmaxf(value, __shfl_xor_sync(kAllLanes, value, 1));
-  return fmaxf(value, __shfl_xor_sync(kAllLanes, value, 2));
-}
-__device__ inline float row_sum(float value) {
-  value += __shfl_xor_sync(kAllLanes, value, 1);
-  return value + __shfl_xor_sync(kAllLanes, value, 2);
-}
-
 // What a lane (g, t) knows of its rows g and g + 8.
 struct RowState {
   bool is_real = false;                       // else nobody wants the row
@@ -67,7 +57,7 @@ __device__ inline void load_query(const float* from, unsigned head_dim, RowState
       largest = fmaxf(largest, fabsf(values[c][i]));
     }
   }
-  const float power = power_below(row_max(largest)), inverse = 1.0f / power;
+  const float power = power_below(max_of_four(largest)), inverse = 1.0f / power;
   row.scale *= power;
 #pragma unroll
   for (unsigned c = 0; c < kChunks; ++c) {
@@ -98,7 +88,7 @@ __global__ void __launch_bounds__(kWarps* kWarp)
   const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp, g = lane / 4, t = lane % 4;
   const unsigned n = cache.head_dim, width = cache.n_kv_heads * n;
   const unsigned per_kv_head = options.n_heads / cache.n_kv_heads;
-  const unsigned parts = (per_kv_head + kTileRows - 1) / kTileRows, part = blockIdx.x % parts;
+  const unsigned parts = blocks_for(per_kv_head, kTileRows), part = blockIdx.x % parts;
   Tile tile;
   tile.kv_head = blockIdx.x / parts;
   tile.first_head = tile.kv_head * per_kv_head + part * kTileRows;
@@ -187,7 +177,7 @@ __global__ void __launch_bounds__(kWarps* kWarp)
             largest = fmaxf(largest, score);
           }
         }
-        largest = row_max(largest);
+        largest = max_of_four(largest);
         const float base = largest == -INFINITY ? 0.0f : largest;  // no position seen yet
         const float factor = expf(row.largest - base);
         row.largest = largest;
@@ -243,7 +233,7 @@ __global__ void __launch_bounds__(kWarps* kWarp)
 #pragma unroll
     for (unsigned i = 0; i < 2; ++i) {
       const unsigned index = g + 8 * i;
-      const float sum = row_sum(rows[i].sum);
+      const float sum = sum_of_four(rows[i].sum);
       if (t == 0) maxima[warp][index] = rows[i].largest, sums[warp][index] = sum;
 #pragma unroll
       for (unsigned m = 0; m < kWide * 8; ++m) {

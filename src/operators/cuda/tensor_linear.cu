@@ -38,7 +38,7 @@ constexpr unsigned kLoadBytes = !kHasScales<kType>          ? 2 * kPerLoad
                                 : kType == WeightType::Q8_0 ? kPerLoad
                                                             : kPerLoad / 2;
 
-// Two f16, less the same number.
+// Subtracts a number from two f16.
 __device__ inline unsigned less(unsigned bits, float number) {
   __half2 pair;
   memcpy(&pair, &bits, sizeof pair);
@@ -95,8 +95,9 @@ struct WeightChunk {
   }
 };
 
-// What a lane has of a chunk of eight rows of activations: of row g. And of rows 2t and 2t + 1,
-// whose sums this lane has, the sum of the chunk: a minimum is multiplied by it.
+// What a lane has of a chunk of eight rows of activations: eight numbers of row g. `totals` are the
+// chunk's sums of rows 2t and 2t + 1, because the lane computes results of these rows. A minimum is
+// multiplied by such a sum.
 struct RowChunk {
   unsigned halves[kPairs];
   float totals[2];
@@ -135,6 +136,11 @@ __device__ inline void multiply_chunk(float (&sums)[4], const WeightChunk<kType>
       }
     }
   }
+}
+
+// From column 8t of a chunk of row g on, in global or in shared memory.
+__device__ inline void load_row(const unsigned short* from, RowChunk& x) {
+  unpack8<WeightType::F16>(reinterpret_cast<const unsigned char*>(from), x.halves);
 }
 
 __device__ inline void load_totals(const HalfRows& in, unsigned first_row, unsigned chunk,
@@ -192,10 +198,8 @@ __global__ void few_rows_kernel(Products products, HalfRows in) {
 #pragma unroll
       for (unsigned tile = 0; tile < kTiles; ++tile) {
         const unsigned row = min(first_row + tile * kTileRows + g, in.count - 1);
-        unpack8<WeightType::F16>(
-            reinterpret_cast<const unsigned char*>(
-                in.values + static_cast<size_t>(row) * in.stride + chunk * kChunk + t * kPerLoad),
-            x[ahead][tile].halves);
+        load_row(in.values + static_cast<size_t>(row) * in.stride + chunk * kChunk + t * kPerLoad,
+                 x[ahead][tile]);
         if constexpr (kType == WeightType::Q4_1) {
           load_totals(in, first_row + tile * kTileRows, chunk, x[ahead][tile]);
         }
@@ -296,9 +300,7 @@ __global__ void __launch_bounds__(kBlockThreads) many_rows_kernel(Products produ
 #pragma unroll
     for (unsigned j = 0; j < kDown; ++j) {
       const unsigned row = own_row + j * kTileRows;
-      unpack8<WeightType::F16>(
-          reinterpret_cast<const unsigned char*>(&stages.x[stage][row + g][t * kPerLoad]),
-          x[j].halves);
+      load_row(&stages.x[stage][row + g][t * kPerLoad], x[j]);
       if constexpr (kType == WeightType::Q4_1) load_totals(in, block_row + row, chunk, x[j]);
     }
 #pragma unroll
@@ -314,8 +316,8 @@ __global__ void __launch_bounds__(kBlockThreads) many_rows_kernel(Products produ
       for (unsigned j = 0; j < kDown; ++j) multiply_chunk(of_slice[i][j], w, x[j]);
     }
 
-    while (slice_begin(slice + 1, n_chunks) <= chunk)
-      ++slice;  // that of this chunk; some are empty
+    // That of this chunk. Some slices are empty.
+    while (slice_begin(slice + 1, n_chunks) <= chunk) ++slice;
     if (chunk + 1 != slice_begin(slice + 1, n_chunks)) continue;
 #pragma unroll
     for (unsigned i = 0; i < kAcross * kDown * 4; ++i) {
@@ -336,14 +338,14 @@ __global__ void __launch_bounds__(kBlockThreads) many_rows_kernel(Products produ
 constexpr unsigned kRoundThreads = 256;
 
 // A block per row.
-__global__ void round_kernel(HalfRows out, Rows in, bool as_bf16) {
+__global__ void round_kernel(HalfRows out, Rows in) {
   __shared__ float maxima[kWarp];
   const float* from = in.values + static_cast<size_t>(blockIdx.x) * in.stride;
   float largest = 0.0f;
   for (unsigned i = threadIdx.x; i < in.width; i += kRoundThreads) {
     largest = fmaxf(largest, fabsf(from[i]));
   }
-  round_row(out, blockIdx.x, from, largest, maxima, as_bf16);
+  round_row(out, blockIdx.x, from, largest, maxima);
 }
 
 template <WeightType kType>
@@ -364,8 +366,8 @@ void launch_tensor_linear(const Products& products, const HalfRows& in) {
 
 }  // namespace
 
-void round_rows(HalfRows out, Rows in, WeightType of_weights) {
-  run_kernel(round_kernel, {{in.count}, {kRoundThreads}}, out, in, of_weights == WeightType::BF16);
+void round_rows(HalfRows out, Rows in) {
+  run_kernel(round_kernel, {{in.count}, {kRoundThreads}}, out, in);
 }
 
 void tensor_linear(Products products, HalfRows in) {

@@ -25,6 +25,18 @@ __device__ inline float warp_max(float value) {
   return value;
 }
 
+// The same for four neighbouring lanes.
+__device__ inline float sum_of_four(float value) {
+  for (int bit = 1; bit < 4; bit *= 2) value += __shfl_xor_sync(kAllLanes, value, bit);
+  return value;
+}
+__device__ inline float max_of_four(float value) {
+  for (int bit = 1; bit < 4; bit *= 2) {
+    value = fmaxf(value, __shfl_xor_sync(kAllLanes, value, bit));
+  }
+  return value;
+}
+
 // The sum, or the largest value, over a block of up to 32 warps, in every thread. A thread cannot
 // read registers of another warp, so the warps exchange their results in shared memory (`partial`),
 // and each warp reduces all of them. No other result may be in `partial`.
@@ -53,6 +65,8 @@ void run_kernel(void (*kernel)(Parameters...), LaunchShape shape, Arguments... a
 }
 
 // The number of blocks for n items, if each block computes `threads` items.
-inline unsigned blocks_for(unsigned n, unsigned threads) { return (n + threads - 1) / threads; }
+__host__ __device__ inline unsigned blocks_for(unsigned n, unsigned threads) {
+  return (n + threads - 1) / threads;
+}
 
 }  // namespace stagecraft::cuda
