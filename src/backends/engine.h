@@ -41,14 +41,16 @@ struct EngineOptions {
 // sequences share.
 class Engine {
  public:
-  // `model`: a folder with config.json and the weights, or a model file. Throws Error.
+  // `model`: a folder with config.json and the weights, or a model file. Throws Error if a file is
+  // missing or broken, if the model or an option is nothing that the backend can run, or if memory
+  // or a GPU is missing.
   static Engine open(const ModelSource& model, const EngineOptions& options = {});
 
   const Plan& plan() const { return parts_->description.plan; }
   // Of Llama's family, for the layers of the course; of no other.
   const std::optional<Config>& config() const { return parts_->description.config; }
   const Checkpoint& checkpoint() const { return parts_->checkpoint; }
-  // Nothing is left open in these.
+  // Nothing but gpu_layers is left open in these.
   const EngineOptions& options() const { return options_; }
 
   // See Backend. The engine must outlive its sequences.
@@ -81,6 +83,18 @@ class Engine {
   std::unique_ptr<const Parts> parts_;
   EngineOptions options_;
   std::unique_ptr<Backend> backend_;
+};
+
+// Sees the intermediate results of an engine's passes as long as it exists; see Backend::set_probe.
+class ProbeScope {
+ public:
+  ProbeScope(Engine& engine, Probe probe) : engine_(engine) { engine.set_probe(std::move(probe)); }
+  ~ProbeScope() { engine_.set_probe({}); }
+  ProbeScope(const ProbeScope&) = delete;
+  ProbeScope& operator=(const ProbeScope&) = delete;
+
+ private:
+  Engine& engine_;
 };
 
 // The memory in bytes that a sequence comes to use. Pages that are never reached cost nothing.

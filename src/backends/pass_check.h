@@ -7,8 +7,8 @@
 
 namespace stagecraft {
 
-// What every backend asks of the texts of a pass, before anything changes. Each function throws
-// Error that says what was expected and what was found.
+// What a backend asks of the texts of a pass if it computes the rows of all together, before
+// anything changes. Each function throws Error that says what was expected and what was found.
 class PassCheck {
  public:
   PassCheck(const Plan& plan, std::size_t max_rows);

@@ -25,8 +25,8 @@ TextResult chat_turn(const Tokenizer& tokenizer, Session& session,
   // The last token is computed in any case: the scores that the answer begins with come from it.
   const std::size_t known = common_prefix(session.tokens(), conversation);
   const std::size_t kept = std::min(known, conversation.size() - 1);
-  session.truncate(kept);  // which may keep fewer
-  const auto rest = conversation.subspan(session.tokens().size());
+  session.truncate(kept);
+  const auto rest = conversation.subspan(kept);
   return generate_text(tokenizer, session, rest, options, random, on_text);
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "generation/continuation.h"
+#include "generation/session.h"
 
 namespace stagecraft {
 namespace {
@@ -32,12 +33,12 @@ void feed_prompt(Engine& engine, const Sequences& sequences, std::span<const Tok
 
 }  // namespace
 
-void generate_batch(
-    Engine& engine, std::size_t context, std::span<const TokenId> prompt,
-    const GenerationOptions& options, std::span<Random> randoms,
-    const std::function<void(std::size_t, std::span<const TokenId>, StopReason)>& on_done,
-    const std::function<bool()>& go_on) {
+void generate_batch(Engine& engine, std::size_t context, std::span<const TokenId> prompt,
+                    const GenerationOptions& options, std::span<Random> randoms,
+                    const std::function<bool(std::size_t, TokenId)>& on_token,
+                    const std::function<void(std::size_t, StopReason)>& on_done) {
   if (prompt.empty()) throw Error("generate: expected a prompt, found none");
+  affordable_context(engine, context, randoms.size());
   const std::size_t vocab_size = engine.plan().vocab_size;
   Sequences sequences;
   for (std::size_t i = 0; i < randoms.size(); ++i)
@@ -54,14 +55,13 @@ void generate_batch(
 
   std::vector<Input> inputs;
   while (!texts.empty()) {
-    const bool stopped = !go_on();
     std::vector<Text> going;
     for (std::size_t i = 0; i < texts.size(); ++i) {
-      const std::optional<StopReason> reason =
-          stopped ? StopReason::Stopped
-                  : texts[i].continuation.next(logits.view().row(i), scratch, likeliest[i]).end;
-      if (reason) {
-        on_done(texts[i].sequence, texts[i].continuation.made(), *reason);
+      auto& [which, continuation] = texts[i];
+      auto [token, end] = continuation.next(logits.view().row(i), scratch, likeliest[i]);
+      if (token && !on_token(which, *token)) end = StopReason::Stopped;
+      if (end) {
+        on_done(which, *end);
       } else {
         going.push_back(std::move(texts[i]));
       }

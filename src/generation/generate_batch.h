@@ -13,14 +13,16 @@ namespace stagecraft {
 // side: while there are n of them, a weight is fetched from memory once for n tokens. Each is what
 // generate() makes of the same prompt and random numbers alone, bit for bit.
 //
-//   context  the most tokens of each text
-//   prompt   at least one token, at most `context`
-//   on_done  called with each text when it ends: which, its new tokens, why it ended
-//   go_on    asked before each token; false ends all texts that have not ended, as Stopped
-void generate_batch(
-    Engine& engine, std::size_t context, std::span<const TokenId> prompt,
-    const GenerationOptions& options, std::span<Random> randoms,
-    const std::function<void(std::size_t, std::span<const TokenId>, StopReason)>& on_done,
-    const std::function<bool()>& go_on);
+//   context   the most tokens of each text
+//   prompt    at least one token, at most `context`
+//   on_token  called with each new token: of which text, and the token; false ends this text, as
+//             Stopped
+//   on_done   called when a text ends: which, and why
+//
+// Throws Error if the prompt is empty, or if this machine has no memory for so many texts.
+void generate_batch(Engine& engine, std::size_t context, std::span<const TokenId> prompt,
+                    const GenerationOptions& options, std::span<Random> randoms,
+                    const std::function<bool(std::size_t, TokenId)>& on_token,
+                    const std::function<void(std::size_t, StopReason)>& on_done);
 
 }  // namespace stagecraft

@@ -32,14 +32,14 @@ TextResult generate_text(const Tokenizer& tokenizer, Session& session,
                          std::span<const TokenId> prompt, const TextOptions& options,
                          Random& random, const std::function<bool(std::string_view)>& on_text) {
   TextResult result;
-  const std::size_t before = session.tokens().size();
+  const std::size_t before = session.computed();
   const Stopwatch watch;
   // The other backends have the logits in the host's memory anyway.
   const bool greedy = is_plain_greedy(options.generation) && !options.grammar &&
                       session.engine().options().backend == BackendKind::Cuda;
   const auto go_on = [&] { return on_text({}); };
   const bool fed = greedy ? session.feed_greedy(prompt, go_on) : session.feed(prompt, go_on);
-  result.prompt_tokens = session.tokens().size() - before;
+  result.prompt_tokens = session.computed() - before;
   result.prompt_seconds = watch.seconds();
   if (!fed) {
     result.reason = StopReason::Stopped;

@@ -120,16 +120,11 @@ std::optional<Look> look(Session& session, std::span<const TokenId> tokens,
   }
   if (go_on && !go_on()) return std::nullopt;
   Observer observer(plan, tokens.size());
-  session.set_probe([&](int layer, std::string_view name, MatrixView<const float> value) {
-    observer.see(layer, name, value);
-  });
-  try {
-    session.feed(tokens.subspan(before));
-  } catch (...) {
-    session.set_probe({});
-    throw;
-  }
-  session.set_probe({});
+  const ProbeScope probe(session.engine(),
+                         [&](int layer, std::string_view name, MatrixView<const float> value) {
+                           observer.see(layer, name, value);
+                         });
+  session.feed(tokens.subspan(before));
   return observer.take(session.logits());
 }
 

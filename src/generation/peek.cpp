@@ -18,9 +18,10 @@ Peek peek(Engine& engine, std::span<const TokenId> ids, std::size_t shown, const
   const auto sequence = engine.make_sequence(seq_len, seq_len);
   Peek result;
   result.next = Matrix<float>(shown, engine.plan().vocab_size);
+  std::optional<ProbeScope> probe;
   if (head != nullptr) {
     result.attention = Matrix<float>(seq_len, seq_len);
-    engine.set_probe([&](int layer, std::string_view name, MatrixView<const float> value) {
+    probe.emplace(engine, [&](int layer, std::string_view name, MatrixView<const float> value) {
       if (layer != static_cast<int>(head->layer) || name != "attn_probs") return;
       const auto rows = value.row_range(head->head * seq_len, seq_len);
       for (std::size_t i = 0; i < seq_len; ++i) {
@@ -30,7 +31,6 @@ Peek peek(Engine& engine, std::span<const TokenId> ids, std::size_t shown, const
   }
   const Input input{sequence.get(), ids, shown};
   engine.forward({&input, 1}, result.next.view());
-  if (head != nullptr) engine.set_probe({});
   for (std::size_t i = 0; i < shown; ++i)
     softmax(result.next.view().row(i), result.next.view().row(i));
   return result;

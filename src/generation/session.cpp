@@ -3,17 +3,33 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <new>
 
 #include "base/error.h"
 
 namespace stagecraft {
-double session_bytes(const Plan& plan, const EngineOptions& options, std::size_t context) {
+namespace {
+
+// The longest context, below one that is too long, whose texts fit into so many bytes.
+std::size_t longest_context(const Engine& engine, std::size_t too_long, std::size_t n_texts,
+                            double bytes) {
+  std::size_t fits = 0;
+  while (too_long - fits > 1) {
+    const std::size_t middle = fits + (too_long - fits) / 2;
+    const double needed = session_bytes(engine.plan(), engine.options(), middle, n_texts);
+    (needed <= bytes ? fits : too_long) = middle;
+  }
+  return fits;
+}
+
+}  // namespace
+
+double session_bytes(const Plan& plan, const EngineOptions& options, std::size_t context,
+                     std::size_t n_texts) {
   const SequenceBytes sequence = sequence_bytes(plan, options, context);
-  return sequence.cache + sequence.workspace +
-         sizeof(float) * static_cast<double>(plan.vocab_size) +
-         sizeof(TokenId) * static_cast<double>(context);
+  const double one = sequence.cache + sizeof(float) * static_cast<double>(plan.vocab_size) +
+                     sizeof(TokenId) * static_cast<double>(context);
+  return static_cast<double>(n_texts) * one + sequence.workspace;
 }
 
 double memory_bytes() {
@@ -27,12 +43,11 @@ std::size_t default_context(const Plan& plan) {
 
 std::size_t affordable_context(const Engine& engine, std::size_t context, std::size_t n_texts) {
   const double memory = memory_bytes();
-  const auto n = static_cast<double>(n_texts);
-  const double needed = n * session_bytes(engine.plan(), engine.options(), context);
+  const double needed = session_bytes(engine.plan(), engine.options(), context, n_texts);
   if (memory <= 0.0 || needed <= memory) return context;
   throw Error(
-      "context: expected at most {:.0f} tokens{}, as many as {:.1f} GB of memory hold, found {}",
-      std::floor(static_cast<double>(context) * memory / needed),
+      "context: expected at most {} tokens{}, as many as {:.1f} GB of memory hold, found {}",
+      longest_context(engine, context, n_texts, memory),
       n_texts == 1 ? "" : fmt::format(" for each of {} texts", n_texts), memory * 1e-9, context);
 }
 

@@ -8,9 +8,11 @@
 
 namespace stagecraft {
 
-// The memory in bytes that a session with room for `context` tokens comes to use: keys, values and
-// what a forward pass writes. Pages that are never reached cost nothing.
-double session_bytes(const Plan& plan, const EngineOptions& options, std::size_t context);
+// The memory in bytes that n_texts sessions of one engine come to use, each with room for `context`
+// tokens: keys, values, logits, and what a forward pass writes, which is there once. Pages that are
+// never reached cost nothing.
+double session_bytes(const Plan& plan, const EngineOptions& options, std::size_t context,
+                     std::size_t n_texts = 1);
 
 // The memory of this machine in bytes; 0 or less where the system does not say.
 double memory_bytes();
@@ -50,12 +52,12 @@ class Session {
 
   // All that were fed and not forgotten.
   std::span<const TokenId> tokens() const { return tokens_; }
+  // How many of them need not be computed again, see truncate.
+  std::size_t computed() const { return sequence_->length(); }
   std::size_t context() const { return sequence_->capacity(); }
   std::size_t n_threads() const { return engine_.n_threads(); }
   const Engine& engine() const { return engine_; }
-
-  // Sees the intermediate results of the engine's passes to come; see Backend::set_probe.
-  void set_probe(Probe probe) { engine_.set_probe(std::move(probe)); }
+  Engine& engine() { return engine_; }
 
  private:
   bool feed(std::span<const TokenId> tokens, const std::function<bool()>& go_on, bool greedy);

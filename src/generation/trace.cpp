@@ -74,9 +74,11 @@ std::vector<Activation> trace(Engine& engine, std::span<const TokenId> ids,
 
   std::vector<Activation> activations;
   Collector collector(activations, seq_len);
-  engine.set_probe([&](int layer, std::string_view name, MatrixView<const float> value) {
-    if (name != "logits") collector.add(layer, name, value);  // the pass returns them
-  });
+  const ProbeScope probe(engine,
+                         [&](int layer, std::string_view name, MatrixView<const float> value) {
+                           if (name != "logits")
+                             collector.add(layer, name, value);  // the pass returns them
+                         });
   for (const std::size_t q_len : passes) {
     const std::size_t first = sequence->length();
     collector.begin_pass(first, q_len);
@@ -84,7 +86,6 @@ std::vector<Activation> trace(Engine& engine, std::span<const TokenId> ids,
     engine.forward({&input, 1}, logits.top_rows(q_len));
     collector.add(-1, "logits", logits.top_rows(q_len));
   }
-  engine.set_probe({});
   return activations;
 }
 

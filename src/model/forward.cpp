@@ -18,9 +18,11 @@ void check(const Config& config, std::span<const TokenId> tokens, const KvCache&
   if (tokens.empty() || tokens.size() > w.max_rows) {
     throw Error("forward: expected 1 to {} tokens, found {}", w.max_rows, tokens.size());
   }
-  if (tokens.size() > std::min(cache.capacity(), w.max_context) - cache.length()) {
-    throw Error("forward: expected at most {} more tokens in the context, found {}",
-                cache.capacity() - cache.length(), tokens.size());
+  const std::size_t context = std::min(cache.capacity(), w.max_context);
+  const std::size_t room = context - std::min(context, cache.length());
+  if (tokens.size() > room) {
+    throw Error("forward: expected at most {} more tokens in the context, found {}", room,
+                tokens.size());
   }
   for (const TokenId token : tokens) {
     if (token < 0 || static_cast<std::size_t>(token) >= config.vocab_size) {

@@ -8,7 +8,7 @@
 #include "base/stopwatch.h"
 #include "base/utf8.h"
 #include "generation/generate_batch.h"
-#include "generation/stop_filter.h"
+#include "generation/visible_text.h"
 #include "operators/kernels/kernels.h"
 #include "programs/commands.h"
 #include "programs/console.h"
@@ -115,23 +115,33 @@ void tell_several(const StoryFlags& flags, Engine& engine, const Tokenizer& toke
                   std::uint64_t seed) {
   std::vector<Random> randoms;
   for (std::size_t i = 0; i < flags.stories; ++i) randoms.emplace_back(seed + i);
-  std::vector<std::optional<std::string>> texts(flags.stories);
+  struct Story {
+    std::string text;
+    VisibleText visible;
+    bool ended = false;
+  };
+  std::vector<Story> stories;
+  for (std::size_t i = 0; i < flags.stories; ++i) {
+    stories.push_back({flags.prompt, VisibleText(tokenizer, prompt, options.stops)});
+  }
   std::size_t shown = 0;
   std::size_t tokens = 0;
   const InterruptGuard guard;
   const Stopwatch watch;
-  const std::string& begin = flags.prompt;
-  const auto on_done = [&](std::size_t which, std::span<const TokenId> made, StopReason) {
-    tokens += made.size();
-    StopFilter filter(options.stops);
-    const std::string text = filter.push(tokenizer.decode(made));
-    texts[which] = begin + text + filter.finish();
-    for (; shown < texts.size() && texts[shown]; ++shown) {
-      TextPrinter().print(fmt::format("{}{}\n", shown == 0 ? "" : "\n", *texts[shown]));
+  const auto on_token = [&](std::size_t which, TokenId token) {
+    ++tokens;
+    stories[which].text += stories[which].visible.push(token);
+    return !stories[which].visible.stopped() && !guard.interrupted();
+  };
+  const auto on_done = [&](std::size_t which, StopReason reason) {
+    Story& story = stories[which];
+    if (reason != StopReason::Stopped) story.text += story.visible.finish();
+    story.ended = true;
+    for (; shown < stories.size() && stories[shown].ended; ++shown) {
+      TextPrinter().print(fmt::format("{}{}\n", shown == 0 ? "" : "\n", stories[shown].text));
     }
   };
-  generate_batch(engine, context, prompt, options.generation, randoms, on_done,
-                 [&] { return !guard.interrupted(); });
+  generate_batch(engine, context, prompt, options.generation, randoms, on_token, on_done);
   fmt::print(stderr,
              "[{} stories, {} tokens, {:.0f} tokens/s in all; {} threads; seeds {} to {}]\n",
              flags.stories, tokens, static_cast<double>(tokens) / watch.seconds(),

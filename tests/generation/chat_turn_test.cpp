@@ -16,7 +16,7 @@ class ChatTurn : public testing::Test {
   // Answers and counts the positions that went through the model.
   TextResult turn(Session& session, const std::vector<TokenId>& conversation) {
     fed_ = 0;
-    session.set_probe([this](int, std::string_view name, MatrixView<const float> view) {
+    session.engine().set_probe([this](int, std::string_view name, MatrixView<const float> view) {
       if (name == "embedding") fed_ += view.rows();
     });
     Random random(1);

@@ -45,11 +45,14 @@ class GenerateBatch : public testing::Test {
     std::size_t calls = 0;
     generate_batch(
         *engine_, context, prompt_, options_, randoms,
-        [&](std::size_t which, std::span<const TokenId> tokens, StopReason reason) {
-          results[which] = {{tokens.begin(), tokens.end()}, reason};
-          ++calls;
+        [&](std::size_t which, TokenId token) {
+          results[which].tokens.push_back(token);
+          return true;
         },
-        [] { return true; });
+        [&](std::size_t which, StopReason reason) {
+          results[which].reason = reason;
+          ++calls;
+        });
     EXPECT_EQ(calls, n);
     return results;
   }
@@ -69,20 +72,26 @@ TEST_F(GenerateBatch, GivesEachTextWhatItsSeedGivesAlone) {
   }
 }
 
-TEST_F(GenerateBatch, StopsAllWhenAsked) {
+TEST_F(GenerateBatch, StopsOneTextWhenAskedAndTheOthersGoOn) {
   std::vector<Random> randoms = {Random(1), Random(2), Random(3)};
   options_.end_tokens.clear();
-  int asked = 0;
-  std::size_t stopped = 0;
+  std::vector<std::size_t> made(randoms.size());
+  std::vector<StopReason> reasons(randoms.size());
   generate_batch(
       *engine_, 100, prompt_, options_, randoms,
-      [&](std::size_t, std::span<const TokenId> tokens, StopReason reason) {
-        EXPECT_EQ(reason, StopReason::Stopped);
-        EXPECT_EQ(tokens.size(), 5u);
-        ++stopped;
-      },
-      [&] { return ++asked <= 5; });
-  EXPECT_EQ(stopped, 3u);
+      [&](std::size_t which, TokenId) { return ++made[which] < 5 || which != 1; },
+      [&](std::size_t which, StopReason reason) { reasons[which] = reason; });
+  EXPECT_EQ(made, (std::vector<std::size_t>{40, 5, 40}));
+  EXPECT_EQ(reasons,
+            (std::vector{StopReason::MaxTokens, StopReason::Stopped, StopReason::MaxTokens}));
+}
+
+TEST_F(GenerateBatch, RefusesMoreTextsThanTheMachineHasMemoryFor) {
+  std::vector<Random> randoms(512, Random(1));
+  const std::function<bool(std::size_t, TokenId)> on_token;
+  EXPECT_THROW(generate_batch(*engine_, std::size_t{1} << 40, prompt_, options_, randoms, on_token,
+                              [](std::size_t, StopReason) {}),
+               Error);
 }
 
 }  // namespace

@@ -2,6 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
+#include <filesystem>
+
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "generation/session.h"
@@ -42,6 +46,14 @@ TEST(Limits, SessionBytesCountsKeysAndValues) {
       session_bytes(plan, textbook, 2000) - session_bytes(plan, textbook, 1999);
   // 2 layers of keys and values of 2 heads of 6; 4 heads x 64 rows of probabilities; the token.
   EXPECT_EQ(a_position, 4.0 * (2 * 2 * 12 + 4 * 64) + 4.0);
+}
+
+TEST(Limits, TextsOfOneEngineShareTheMemoryOfAPass) {
+  const TinyModel tiny;
+  const Plan plan = describe_model(tiny.folder()).plan;
+  const EngineOptions cpu;
+  const double one = session_bytes(plan, cpu, 100), two = session_bytes(plan, cpu, 100, 2);
+  EXPECT_EQ(two - one, one - sequence_bytes(plan, cpu, 100).workspace);
 }
 
 TEST(Limits, ALongContextCostsOnlyWhatIsUsed) {
@@ -92,6 +104,24 @@ TEST(Limits, WeightsThatAreNoNumbersEndInOneLine) {
   EXPECT_TRUE(run.err.ends_with(
       "nan for token 0: the weights are broken, or the code that computes with them\n"))
       << run.err;
+}
+
+// All experts have the share NaN then, but the memory is only for the chosen ones.
+TEST(Limits, SharesOfExpertsThatAreNoNumbersEndInOneLine) {
+  const TinyModel moe("mixtral-2-of-5");
+  const std::filesystem::path weights = moe.file("model.safetensors");
+  std::string file = read_file(weights);
+  std::uint64_t header_size = 0;
+  std::memcpy(&header_size, file.data(), sizeof header_size);
+  const auto header = nlohmann::json::parse(file.substr(sizeof header_size, header_size));
+  const nlohmann::json& offsets =
+      header.at("model.layers.0.post_attention_layernorm.weight").at("data_offsets");
+  const std::size_t begin = offsets[0], end = offsets[1];
+  file.replace(sizeof header_size + header_size + begin, end - begin, end - begin, '\xff');
+  write_file(weights, file);
+  const LimitedRun run = run_limited(story_with(moe, {"--threads", "1"}));
+  EXPECT_EQ(run.code, 1) << run.ended_by;
+  EXPECT_TRUE(run.err.starts_with("stagecraft: the model computed the logit ")) << run.err;
 }
 
 }  // namespace

@@ -235,6 +235,16 @@ TEST(ClampedSwiglu, KeepsBothFactorsInARangeAndWhatIsNoNumber) {
   EXPECT_TRUE(std::isnan(y[4]) && std::isnan(y[5]));
 }
 
+TEST(Route, TheOthersAreZeroWhereTheSumOfTheChosenIsNoNumber) {
+  std::vector<float> shares = {0.5f, kNan, 0.25f, 0.125f};
+  route(shares, {.n_chosen = 2, .normed = true});
+  EXPECT_EQ(std::ranges::count(shares, 0.0f), 2);
+  EXPECT_TRUE(std::isnan(shares[0]) && std::isnan(shares[1]));
+  std::vector<float> none(4, 0.0f);
+  route(none, {.n_chosen = 2, .normed = true});
+  EXPECT_EQ(none, std::vector<float>(4, 0.0f));
+}
+
 // What is no number is not lost, and never more experts are chosen than asked for.
 TEST(Route, ChoosesWhatIsNoNumberFirst) {
   std::vector<float> shares = {0.5f, kNan, 0.25f, kNan};

@@ -105,6 +105,7 @@ class CpuBackend final : public Backend {
       batch_.push_back(
           {&sequence.cache(), input.tokens, input.n_logits, &sequence.state(), input.rows});
     }
+    if (!workspace_) throw Error("forward: expected memory for a pass, found too little");
     cpu_pass({plan_, fused_, weights_}, batch_, *workspace_, logits);
   }
 
@@ -127,6 +128,7 @@ class CpuBackend final : public Backend {
     batch_.reserve(live_);
     if (workspace_ && rows == max_rows_) return;
     workspace_.reset();  // first: two of them would be in memory at once
+    max_rows_ = 0;       // should there be no memory
     workspace_.emplace(plan_, fused_, table_, rows, n_threads_);
     max_rows_ = rows;
   }

@@ -21,9 +21,6 @@ constexpr std::size_t kWorthSharing = std::size_t{1} << 20;
 constexpr std::size_t kShortPass = std::size_t{8} << 20;
 constexpr std::size_t kAlone = 1000;
 
-// The linears of one input that run as one group: more than any architecture has.
-constexpr std::size_t kMaxGroup = 8;
-
 // The way of one thread through a pass. Between two barriers no thread writes what another reads.
 class Pass {
  public:
@@ -102,7 +99,7 @@ class Pass {
 
   // The linears of a group whose rows are all of them, or those whose rows are only scored ones.
   void multiply(const FusedLinears& step, const Rows& rows, bool scored_only) {
-    std::array<Product, kMaxGroup> products;
+    std::array<Product, FusedLinears::kMost> products;
     std::size_t n = 0;
     for (const FusedLinear& linear : step.linears) {
       const bool some = linear.scored_only && !scores_all();
@@ -182,7 +179,8 @@ class Pass {
   // Each expert multiplies the rows that were given to it as one matrix.
   void compute(const FusedExperts& fused) {
     const ExpertsStep& step = fused.step;
-    const Slots& slots = group_by_expert(buffer(step.shares));
+    const Slots& slots =
+        group_by_expert(buffer(step.shares), rows_ * most_chosen(program_.plan, step));
     const MatrixView<float> hidden(w_.hidden.data(), slots.rows.size(),
                                    expert_width(program_.plan, step));
     inside_experts(step, slots, hidden);
@@ -258,15 +256,18 @@ class Pass {
     }
   }
 
-  // Each thread finds the same.
-  const Slots& group_by_expert(MatrixView<const float> shares) const {
+  // Each thread finds the same. most: the slots that there is memory for. More shares than that are
+  // not 0 only in a broken model, where a product with infinity is NaN.
+  const Slots& group_by_expert(MatrixView<const float> shares, std::size_t most) const {
     Slots& slots = slice_.scratch().slots;
     slots.rows.clear();
     slots.experts.clear();
     for (std::size_t e = 0; e < shares.cols(); ++e) {
       const std::size_t first = slots.rows.size();
       for (std::size_t r = 0; r < rows_; ++r) {
-        if (shares(r, e) != 0.0f) slots.rows.push_back(static_cast<std::uint32_t>(r));
+        if (shares(r, e) != 0.0f && slots.rows.size() < most) {
+          slots.rows.push_back(static_cast<std::uint32_t>(r));
+        }
       }
       if (slots.rows.size() != first) slots.experts.push_back({e, first, slots.rows.size()});
     }

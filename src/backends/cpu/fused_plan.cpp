@@ -95,10 +95,11 @@ class Fuser {
     return {norm.kind, norm.weight, norm.bias, norm.eps, norm.group};
   }
 
-  // The first step that is no linear of the same input.
+  // The first step that is no linear of the same input, or no longer of the same group.
   std::size_t end_of_group(std::size_t i) const {
     const BufferId in = at<LinearStep>(i)->in;
-    while (at<LinearStep>(i) != nullptr && at<LinearStep>(i)->in == in) ++i;
+    const std::size_t end = i + FusedLinears::kMost;
+    while (i != end && at<LinearStep>(i) != nullptr && at<LinearStep>(i)->in == in) ++i;
     return i;
   }
 

@@ -53,6 +53,8 @@ struct FusedLinear {
 };
 
 struct FusedLinears {
+  static constexpr std::size_t kMost = 8;  // linears
+
   LinearInput input;
   std::vector<FusedLinear> linears;
 };

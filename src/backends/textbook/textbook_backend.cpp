@@ -8,6 +8,7 @@
 #include "model/forward.h"
 #include "model/linear.h"
 #include "model/mlp.h"
+#include "operators/check.h"
 #include "operators/rms_norm.h"
 
 namespace stagecraft {
@@ -49,15 +50,16 @@ class TextbookBackend : public Backend {
     const std::size_t rows = max_rows != 0 ? max_rows : pass_rows(plan_, kRows, context);
     auto sequence = std::make_unique<TextbookSequence>(new_cache(context), SequenceState(plan_));
     if (rows > max_rows_ || context > max_context_) {
-      max_rows_ = std::max(rows, max_rows_);
-      max_context_ = std::max(context, max_context_);
-      make_workspace(max_rows_, max_context_, n_threads_);
+      resize_workspace(std::max(rows, max_rows_), std::max(context, max_context_));
     }
     return sequence;
   }
 
   void forward(std::span<const Input> inputs, MatrixView<float> logits) override {
     // All are checked first: a state cannot be taken back.
+    std::size_t n_logits = 0;
+    for (const Input& input : inputs) n_logits += input.n_logits;
+    check_shape("forward", "logits", n_logits, plan_.vocab_size, logits);
     for_each(inputs, logits, [this](const Input& input, TextbookSequence& sequence, auto rows) {
       check_pass(plan_, input.tokens, sequence.cache(), max_rows_, max_context_, rows);
     });
@@ -70,10 +72,17 @@ class TextbookBackend : public Backend {
   std::size_t n_threads() const override { return n_threads_; }
   void use_threads(std::size_t n) override {
     n_threads_ = n;
-    if (max_rows_ != 0) make_workspace(max_rows_, max_context_, n);
+    if (max_rows_ != 0) resize_workspace(max_rows_, max_context_);
   }
 
  private:
+  void resize_workspace(std::size_t rows, std::size_t context) {
+    max_rows_ = 0;  // should there be no memory: no pass has so few
+    make_workspace(rows, context, n_threads_);
+    max_rows_ = rows;
+    max_context_ = context;
+  }
+
   // each(input, its sequence, its rows of the logits)
   template <class Each>
   static void for_each(std::span<const Input> inputs, MatrixView<float> logits, Each each) {
