@@ -10,6 +10,7 @@ from shared.parser import Parser
 WIDEST = 100  # longer lines are hard to read
 DETAILS = re.compile(r"<details><summary>(.*?)</summary>(.*?)</details>", re.S)
 HINT = re.compile(r"(?:Hint|提示) \d")
+ANSWER = re.compile(r"Answers?|答案")  # to the questions above it, which have numbers of their own
 
 
 def without_hints(text, name):
@@ -20,6 +21,8 @@ def without_hints(text, name):
         if HINT.match(match[1]):
             return ""
         answers.append(match[2].strip())
+        if ANSWER.fullmatch(match[1]):
+            return "\n" + course.say("read_answer", len(answers))
         return f"{len(answers)}. {match[1]}"
 
     text = DETAILS.sub(shown, text)

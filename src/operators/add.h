@@ -9,8 +9,8 @@ namespace stagecraft {
 //   x  [seq_len, dim]  read
 //   y  [seq_len, dim]  read and written; must not overlap x
 //
-// May be called from several threads at once. The caller passes shapes that agree: ours checks it
-// and throws Error if not (operators/check.h); the tests do not ask that of yours.
+// May be called from several threads at once. The caller passes shapes that agree. The reference
+// version checks this and throws Error (operators/check.h). Your version need not check it.
 void add(MatrixView<const float> x, MatrixView<float> y);
 
 }  // namespace stagecraft

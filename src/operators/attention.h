@@ -26,8 +26,8 @@ struct AttentionShape {
 //   out            [q_len, n_heads * head_dim]      written; must not overlap the others
 //
 // A query's bits do not depend on the other queries. May be called from several threads at once.
-// The caller passes shapes that agree: ours checks it and throws Error if not
-// (operators/check_attention.h); the tests do not ask that of yours.
+// The caller passes shapes that agree. The reference version checks this and throws Error
+// (operators/check_attention.h). Your version need not check it.
 void attention(MatrixView<const float> q, MatrixView<const float> keys,
                MatrixView<const float> values, const AttentionShape& shape,
                MatrixView<float> probabilities, MatrixView<float> out);

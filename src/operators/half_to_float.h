@@ -11,8 +11,8 @@ namespace stagecraft {
 //   bits  [n]  read: the numbers as stored, one 16-bit word each
 //   out   [n]  written; must not overlap bits
 //
-// May be called from several threads at once. The caller passes sizes that agree: ours checks it
-// and throws Error if not (operators/check.h); the tests do not ask that of yours.
+// May be called from several threads at once. The caller passes sizes that agree. The reference
+// version checks this and throws Error (operators/check.h). Your version need not check it.
 
 // bf16 is the upper half of an f32: 1 sign, 8 exponent and 7 mantissa bits.
 void bf16_to_f32(std::span<const std::uint16_t> bits, std::span<float> out);

@@ -14,9 +14,9 @@ namespace stagecraft {
 //
 // With beta = 0, C is never read, so NaN in it does no harm. Any of m, n, k may be 0; with k = 0
 // the product is 0. The bits of c[m][n] depend only on row m of A and row n of B: one row alone
-// gives what it gives among many. May be called from several threads at once, as the engine
-// does, if each thread writes different columns of C. The caller passes shapes that agree: ours
-// checks it and throws Error if not (operators/check.h); the tests do not ask that of yours.
+// gives what it gives among many. May be called from several threads at once, as the engine does,
+// if each thread writes different columns of C. The caller passes shapes that agree. The reference
+// version checks this and throws Error (operators/check.h). Your version need not check it.
 void matmul_transb(float alpha, MatrixView<const float> a, MatrixView<const float> b, float beta,
                    MatrixView<float> c);
 

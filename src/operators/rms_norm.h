@@ -14,9 +14,9 @@ namespace stagecraft {
 //   y       [seq_len, dim]   written; may be x itself, else must not overlap it
 //   eps     added to the mean square, inside the root ("rms_norm_eps" in config.json)
 //
-// A row's bits do not depend on seq_len. May be called from several threads at once.
-// The caller passes shapes that agree: ours checks it and throws Error if not (operators/check.h);
-// the tests do not ask that of yours.
+// A row's bits do not depend on seq_len. May be called from several threads at once. The caller
+// passes shapes that agree. The reference version checks this and throws Error (operators/check.h).
+// Your version need not check it.
 void rms_norm(MatrixView<const float> x, std::span<const float> weight, float eps,
               MatrixView<float> y);
 

@@ -15,12 +15,11 @@ namespace stagecraft {
 //
 //   x               [seq_len, n_heads * head_dim], rotated in place, every head alike
 //   inv_freq        [head_dim / 2]   radians per position (model/rope_frequencies.h)
-//   first_position  of row 0, counted from the start of the whole text: as many as the cache holds
-//                   tokens
+//   first_position  the position of row 0, counted from the start of the whole text. It equals the
+//                   number of tokens in the cache.
 //
-// May be called from several threads at once.
-// The columns of x are a multiple of head_dim: ours checks it and throws Error if not; the tests do
-// not ask that of yours.
+// May be called from several threads at once. The columns of x are a multiple of head_dim. The
+// reference version checks this and throws Error. Your version need not check it.
 void rope(MatrixView<float> x, std::span<const float> inv_freq, std::size_t first_position);
 
 }  // namespace stagecraft

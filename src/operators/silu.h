@@ -11,8 +11,8 @@ namespace stagecraft {
 //   y  [n]  written; may be x itself, else must not overlap it
 //
 // For x far below 0 the result is 0 (or -0), never NaN. May be called from several threads at once.
-// The caller passes sizes that agree: ours checks it and throws Error if not (operators/check.h);
-// the tests do not ask that of yours.
+// The caller passes sizes that agree. The reference version checks this and throws Error
+// (operators/check.h). Your version need not check it.
 void silu(std::span<const float> x, std::span<float> y);
 
 }  // namespace stagecraft

@@ -12,8 +12,8 @@ namespace stagecraft {
 //
 // Subtracting the maximum changes nothing on paper and keeps exp() from overflowing. -infinity
 // gives 0, unless all of x is -infinity (then NaN, as in PyTorch). May be called from several
-// threads at once. The caller passes sizes that agree: ours checks it and throws Error if not
-// (operators/check.h); the tests do not ask that of yours.
+// threads at once. The caller passes sizes that agree. The reference version checks this and throws
+// Error (operators/check.h). Your version need not check it.
 void softmax(std::span<const float> x, std::span<float> y);
 
 }  // namespace stagecraft

@@ -27,7 +27,7 @@ namespace {
   return config.dim / config.n_heads;
 }
 
-// Helpers of your own go here: nobody else can see them.
+// Write your own helper functions here. They are visible in this file only.
 
 }  // namespace
 

@@ -9,8 +9,8 @@
 namespace stagecraft {
 namespace {
 
-// Given: room for n numbers, which lives as long as `parameters`. It stays where it is when more
-// room is taken, because a Matrix that is moved keeps its memory.
+// Given: memory for n numbers. It exists as long as `parameters`. Its address does not change if
+// you call room_for again.
 [[maybe_unused]] std::span<float> room_for(Parameters& parameters, std::size_t n) {
   return {parameters.converted.emplace_back(1, n).data(), n};
 }
@@ -23,7 +23,7 @@ namespace {
   return room;
 }
 
-// Helpers of your own go here: nobody else can see them.
+// Write your own helper functions here. They are visible in this file only.
 
 }  // namespace
 

@@ -20,7 +20,7 @@ namespace {
   }
 }
 
-// Helpers of your own go here too: nobody else can see them.
+// Write your own helper functions here. They are visible in this file only.
 
 }  // namespace
 
