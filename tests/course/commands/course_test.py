@@ -20,7 +20,7 @@ from unittest import mock
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
-from commands import test  # noqa: E402
+from commands import hint, test  # noqa: E402
 from shared import course  # noqa: E402
 from shared.parser import Parser  # noqa: E402
 
@@ -396,6 +396,19 @@ class Handouts(unittest.TestCase):
                 found = re.findall(rf"<summary>{word} (\d)</summary>", path.read_text())
                 self.assertEqual(found, [str(n + 1) for n in range(len(found))], path)
                 self.assertTrue(3 <= len(found) <= 4 if least == 3 else least <= len(found) <= 3 * least, path)
+
+    def test_every_hint_can_be_shown(self):
+        """Of a page for all parts, ./stage hint 8.1 shows the hints that begin with "8.1", and no others."""
+        for stage, *both in pages():
+            parts = {f"{stage['id']}.{group['part']}" for group in stage["groups"] if "part" in group}
+            for path in both:
+                found = hint.hints(path)
+                self.assertEqual(len(found), len(re.findall(r"<summary>(?:Hint|提示) ", path.read_text())), path)
+                if parts and not has_pages(stage):
+                    named = {name for name in parts if any(text.startswith(name) for text in found)}
+                    self.assertEqual(named, parts, f"{path}: a hint for each part")
+                    lost = [text for text in found if not any(text.startswith(name) for name in parts)]
+                    self.assertEqual(lost, [], f"{path}: each hint must begin with its part")
 
     def test_every_part_names_its_command_and_points_on_its_page_or_in_a_table(self):
         for stage in STAGES:

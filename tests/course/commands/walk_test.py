@@ -114,15 +114,17 @@ class Walk:
         newline = opening.strip().split(",")[-1]
         ids = ["1", *message.split(","), "2", newline, "1", *opening.split(",")]
         line = r"\s+".join(map(str.strip, ids))
-        _, told = self.copy.run("printf 'Hello!\\nDo you have a dog?\\n' | "
-                                "./stage chat --model models/chat --temperature 0 --verbose")
-        answer, first, second = re.search(r"\[(\d+) tokens,.*?prompt (\d+) tokens.*?prompt (\d+) tokens",
-                                          told, re.S).groups()
+        _, told = self.copy.run("printf 'Hello!\\nDo you have a dog?\\n/undo\\nDo you have a cat?\\n' | "
+                                "./stage chat --model models/chat --seed 1 --verbose")
+        answer = re.search(r"\[(\d+) tokens,", told)[1]
+        first, second, third = re.findall(r"prompt (\d+) tokens", told)[:3]
         for name in course.HANDOUTS.values():
             text = next((ROOT / "stages").glob(f"*-chat/{name}")).read_text()
             counts = [first, answer, str(int(first) + int(answer)), second]
-            if not re.search(line, text) or not all(re.search(rf"\b{n}\b", text) for n in counts):
-                self.problems.append(f"stage 8, {name}: expected by hand the ids {ids} and {counts}")
+            prompts = [f"`prompt {n} tokens`" for n in (first, second, third)]
+            if not (re.search(line, text) and all(re.search(rf"\b{n}\b", text) for n in counts)
+                    and all(prompt in text for prompt in prompts)):
+                self.problems.append(f"stage 8, {name}: expected by hand the ids {ids}, {counts} and {prompts}")
 
     def check_real_model(self):
         """Eight stages of a student's own code hold a conversation with a model that was pulled."""
