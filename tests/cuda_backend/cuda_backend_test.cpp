@@ -17,6 +17,7 @@
 
 #include "backends/cuda/device_memory.h"
 #include "backends/cuda/device_weights.h"
+#include "backends/large_model.h"
 #include "base/error.h"
 #include "base/mapped_file.h"
 #include "generation/sampler.h"
@@ -396,7 +397,7 @@ TEST(CudaTensorCores, AreForLargeModels) {
       ConformanceCase one = make_case("linear", dtype, i, random, file);
       one.tokens.resize(std::min<std::size_t>(one.tokens.size(), 20));
       const Checkpoint checkpoint = Checkpoint::open(file);
-      for (const std::size_t bytes : {std::size_t{64} << 20, std::size_t{0}}) {
+      for (const std::size_t bytes : {kLargeModelBytes, std::size_t{0}}) {
         cuda::tensor_core_bytes() = bytes;
         const cuda::DeviceWeights weights(one.plan, checkpoint);
         for (std::size_t id = 0; id < one.plan.weights.size(); ++id) {
@@ -418,7 +419,7 @@ TEST(CudaTensorCores, AreForLargeModels) {
         });
       };
       EXPECT_TRUE(same_bits(run(*all), run(*again))) << one.shape;
-      cuda::tensor_core_bytes() = std::size_t{64} << 20;
+      cuda::tensor_core_bytes() = kLargeModelBytes;
     }
   }
   EXPECT_GT(n_used, 0u);
@@ -464,7 +465,7 @@ void expect_nearly_pytorch_with_tensor_cores(const fs::path& folder) {
   const std::vector<TokenId> ids = ids_of(oracle);
   cuda::tensor_core_bytes() = 0;
   Engine engine = Engine::open(folder, options(KvType::F16));
-  cuda::tensor_core_bytes() = std::size_t{64} << 20;
+  cuda::tensor_core_bytes() = kLargeModelBytes;
   const auto whole = in_passes(engine, ids, {ids.size()});
   const std::size_t first = std::max<std::size_t>(1, first_pass(engine.plan(), ids));
   std::vector<std::size_t> passes = {first};
