@@ -83,7 +83,8 @@ class Engine {
   std::unique_ptr<Backend> backend_;
 };
 
-// The memory in bytes that a sequence comes to use. Pages that are never reached cost nothing.
+// The memory of the host in bytes that a sequence comes to use: without what is in a GPU's memory.
+// Pages that are never reached cost nothing.
 struct SequenceBytes {
   double cache;      // keys and values
   double workspace;  // of a pass; sequences of one engine share it

@@ -3,11 +3,6 @@
 #include <algorithm>
 
 namespace stagecraft::cuda {
-namespace {
-
-constexpr std::size_t kRowTables = 7;  // of PassRows
-
-}  // namespace
 
 class Pass {
  public:
@@ -339,30 +334,20 @@ Rows PassWorkspace::make_rows(std::size_t count, std::size_t width) {
 PassWorkspace::PassWorkspace(const Plan& plan, std::size_t max_rows)
     : max_rows_(max_rows), tables_(kRowTables * max_rows * sizeof(int)) {
   for (const Buffer& buffer : plan.buffers) buffers_.push_back(make_rows(max_rows, buffer.width));
-  std::size_t chosen = 0, inside = 0, out = 0;  // numbers in the buffers of experts
-  std::size_t widest = 0;
   for (const Step& step : plan.steps) {
-    if (const auto* linear = std::get_if<LinearStep>(&step.kind)) {
-      widest = std::max<std::size_t>(widest, padded(plan.buffer(linear->in).width));
-    }
-    if (const auto* select = std::get_if<SelectStep>(&step.kind)) {
-      selects_ = select->x;
-      selected_ = make_rows(max_rows, plan.buffer(select->x).width);
-    }
-    if (const auto* experts = std::get_if<ExpertsStep>(&step.kind)) {
-      const std::size_t rows = max_rows * most_chosen(plan, *experts);
-      chosen = std::max(chosen, rows);
-      inside = std::max<std::size_t>(inside, rows * padded(expert_width(plan, *experts)));
-      out = std::max<std::size_t>(out, rows * padded(plan.buffer(experts->out).width));
-    }
+    const auto* select = std::get_if<SelectStep>(&step.kind);
+    if (select == nullptr) continue;
+    selects_ = select->x;
+    selected_ = make_rows(max_rows, plan.buffer(select->x).width);
   }
-  halves_ = DeviceMemory(max_rows * widest * sizeof(unsigned short));
+  const RowSizes row = sizes_of_row(plan);
+  halves_ = DeviceMemory(max_rows * row.input * sizeof(unsigned short));
   powers_ = DeviceMemory(max_rows * sizeof(float));
-  sums_ = DeviceMemory(max_rows * widest / kRowUnit * sizeof(float));
-  gate_ = make_rows(1, inside);
-  up_ = make_rows(1, inside);
-  down_ = make_rows(1, out);
-  chosen_ = DeviceMemory(chosen * sizeof(int));
+  sums_ = DeviceMemory(max_rows * row.input / kRowUnit * sizeof(float));
+  gate_ = make_rows(1, max_rows * row.inside);
+  up_ = make_rows(1, max_rows * row.inside);
+  down_ = make_rows(1, max_rows * row.down);
+  chosen_ = DeviceMemory(max_rows * row.chosen * sizeof(int));
   likeliest_ = DeviceMemory(max_rows * sizeof(int));
 }
 

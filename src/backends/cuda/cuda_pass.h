@@ -10,7 +10,20 @@
 
 namespace stagecraft::cuda {
 
+// What one row of a pass has in the arrays of PassWorkspace, in numbers.
+struct RowSizes {
+  std::size_t buffers = 0;   // in all buffers of the plan
+  std::size_t selected = 0;  // in the second place of SelectStep::x
+  std::size_t input = 0;     // of the widest linear step: also as halves, see HalfRows
+  std::size_t chosen = 0;    // experts
+  std::size_t inside = 0;    // the experts, in `gate`; as many in `up`
+  std::size_t down = 0;      // results of experts, before they are added up
+};
+RowSizes sizes_of_row(const Plan& plan);
+inline constexpr std::size_t kRowTables = 7;  // of ints; see PassRows
+
 // All activations of a pass and the tables that describe its rows, in the GPU's memory.
+// cuda_bytes() counts it.
 class PassWorkspace {
  public:
   PassWorkspace(const Plan& plan, std::size_t max_rows);
