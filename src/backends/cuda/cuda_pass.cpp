@@ -106,11 +106,18 @@ class Pass {
       put(products, *next);
     }
     if (tables_.adds_result[step_]) ++step_;  // the product writes its sum
-    if (!first.tensor_cores) return linear(products, rows(s.in));
-    const HalfRows halves = half_rows(s.in, first.type);
-    if (rounded_ != s.in || is_bf16_ != halves.is_bf16) round_rows(halves, rows(s.in));
-    set_rounded(s.in, halves);
-    tensor_linear(products, halves);
+    if (first.tensor_cores) {
+      const HalfRows halves = half_rows(s.in, first.type);
+      if (rounded_ != s.in || is_bf16_ != halves.is_bf16) round_rows(halves, rows(s.in));
+      set_rounded(s.in, halves);
+      tensor_linear(products, halves);
+    } else {
+      linear(products, rows(s.in));
+    }
+    for (unsigned i = 0; i < products.n; ++i) {  // what was rounded may be overwritten now
+      const float* to = products.of[i].out.values;
+      if (rounded_ != kNone && to == rows(rounded_).values) rounded_ = kNone;
+    }
   }
 
   // s is the step at step_.
@@ -160,7 +167,8 @@ class Pass {
   void compute(const ActivateStep& s) {
     Rows up = s.up == kNone ? Rows() : rows(s.up);
     up.values += s.first_column;
-    const bool is_aligned = s.first_column % 4 == 0;  // lanes load four numbers at once
+    // A lane loads eight numbers at once, none behind the row.
+    const bool is_aligned = s.first_column % 8 == 0;
     const HalfRows halves = is_aligned ? halves_for_next(s.out) : HalfRows();
     activate(rows(s.out), rows(s.gate), up, activation(s.function), halves);
   }
@@ -368,7 +376,10 @@ PlanTables::PlanTables(const Plan& plan, CacheType cache_type) : adds_result(pla
     const auto* linear = std::get_if<LinearStep>(&plan.steps[i].kind);
     if (linear == nullptr) continue;
     const AddStep* sum = sum_of(plan, i + 1, linear->out);
-    adds_result[i] = sum != nullptr && sum->x != linear->in;
+    // Alone in its launch: another product may write x.
+    const auto* before = i == 0 ? nullptr : std::get_if<LinearStep>(&plan.steps[i - 1].kind);
+    const bool is_alone = before == nullptr || before->in != linear->in;
+    adds_result[i] = sum != nullptr && sum->x != linear->in && is_alone;
   }
   for (const Frequencies& table : plan.frequencies) {
     frequencies.emplace_back(std::span<const float>(table.values));

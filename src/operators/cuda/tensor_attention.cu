@@ -8,8 +8,9 @@
 //   scores  S [16 rows][32 positions]  =  Q [16][head_dim] * K^T
 //   mix     O [16 rows][head_dim]     +=  e^(S - largest) * V
 //
-// A row's bits do not depend on its tile: positions that a row does not see get the score
-// -infinity, so they change neither its largest score nor its sums.
+// A row's bits do not depend on its tile, as long as keys and values are finite: positions that a
+// row does not see get the score -infinity. Their values are multiplied by 0, and 0 times infinity
+// is NaN.
 #include "operators/cuda/tensor_attention.h"
 
 #include "operators/cuda/cache.h"
@@ -216,7 +217,7 @@ __global__ void __launch_bounds__(kWarps* kWarp)
             const unsigned p = begin + half * 16 + i / 2 * 8 + 2 * t + i % 2;
             const unsigned column = wide * kColumns + 8 * g;
             value[i] = load_halves(values + static_cast<size_t>(p) * width + column,
-                                   p < end && column < n);
+                                   first <= p && p < end && column < n);
           }
 #pragma unroll
           for (unsigned m = 0; m < 8; ++m) {
