@@ -220,13 +220,9 @@ TEST(CudaTensorCores, MultiplyRoundedRowsAndARowDoesNotDependOnOthers) {
         };
         const cuda::Rows in{device_x.as<float>() + first * stride, size(n), size(n_inputs),
                             size(stride)};
-        const cuda::HalfRows rounded_in{values.as<unsigned short>(),
-                                        powers.as<float>(),
-                                        sums.as<float>(),
-                                        size(n),
-                                        in.width,
-                                        in.stride,
-                                        type == cuda::WeightType::BF16};
+        const cuda::HalfRows rounded_in{
+            values.as<unsigned short>(),   powers.as<float>(), sums.as<float>(), size(n), in.stride,
+            type == cuda::WeightType::BF16};
         cuda::round_rows(rounded_in, in);
         cuda::tensor_linear({{{matrix, device_bias.as<float>(), rows(out), false},
                               {matrix, nullptr, rows(added), true}},

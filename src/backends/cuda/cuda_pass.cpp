@@ -92,7 +92,7 @@ class Pass {
     norm(out, rows(s.in), options, halves);
   }
 
-  // Linear steps of the same rows are one launch.
+  // Up to kMostProducts linear steps of the same rows are one launch.
   void compute(const LinearStep& s) {
     Products products;
     put(products, s);
@@ -135,8 +135,9 @@ class Pass {
     return std::get_if<Kind>(&plan_.steps[step_ + 1].kind);
   }
 
-  // Where the kernel that computes `rows` also rounds them: if the next step multiplies them with
-  // tensor cores. Else without values.
+  // Where the kernel that writes this buffer also rounds its rows: if the next step multiplies them
+  // with tensor cores. Else without values. The caller must pass this to its kernel: from here on
+  // the rows count as rounded.
   HalfRows halves_for_next(BufferId id) {
     const LinearStep* next = next_step<LinearStep>();
     if (next == nullptr || next->in != id) return {};
@@ -159,7 +160,6 @@ class Pass {
             w_.powers_.as<float>(),
             w_.sums_.as<float>(),
             of.count,
-            of.width,
             of.stride,
             of_weights == WeightType::BF16};
   }

@@ -78,8 +78,9 @@ struct PassRows {
 // rows: texts that are continued, a token each.
 inline constexpr std::size_t kMostRecordedRows = 64;
 
-// One pass: each step of the plan is one kernel launch, or a few. Returns whether it was the
-// repetition of a record.
+// One pass: a step of the plan is one kernel launch, or a few. Several products of the same rows, a
+// product and its sum, or both rotations are one launch. Returns whether it was the repetition of a
+// record.
 //
 //   logits     [rows.scored, vocab_size]  written, in the host's memory
 //   likeliest  [rows.scored]  written, or empty; see Backend::forward_greedy
