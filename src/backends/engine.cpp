@@ -62,15 +62,19 @@ std::unique_ptr<Backend> make_gpu_layers(const Plan& plan, const Checkpoint& che
   return n == plan.n_layers ? on_gpu(plan) : make_split_backend(plan, n, on_cpu, on_gpu);
 }
 
+// In the host's memory, which is also that of the emulator's GPU.
 SequenceBytes gpu_layers_bytes(const Plan& plan, const EngineOptions& options,
                                std::size_t context) {
   const std::size_t n = options.gpu_layers.value_or(plan.n_layers);
   const KvType type = options.kv_type.value_or(KvType::F16);
+  const bool is_emulated = cuda_backend_name() == "cuda-emulator";
+  const auto on_gpu = [&](const Plan& part) {
+    return is_emulated ? cuda_bytes(part, type, context) : SequenceBytes{0.0, 0.0};
+  };
   if (n == 0) return cpu_bytes(plan, type, context);
-  if (n == plan.n_layers) return cuda_bytes(plan, type, context);
+  if (n == plan.n_layers) return on_gpu(plan);
   const SplitPlan parts = split_plan(plan, n);
-  const SequenceBytes front = cpu_bytes(parts.front, type, context);
-  const SequenceBytes back = cuda_bytes(parts.back, type, context);
+  const SequenceBytes front = cpu_bytes(parts.front, type, context), back = on_gpu(parts.back);
   return {front.cache + back.cache, front.workspace + back.workspace};
 }
 

@@ -97,7 +97,8 @@ class ProbeScope {
   Engine& engine_;
 };
 
-// The memory in bytes that a sequence comes to use. Pages that are never reached cost nothing.
+// The memory of the host in bytes that a sequence comes to use: without what is in a GPU's memory.
+// Pages that are never reached cost nothing.
 struct SequenceBytes {
   double cache;      // keys and values
   double workspace;  // of a pass; sequences of one engine share it

@@ -6,7 +6,7 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::size_t kLengthBytes = 8;
+constexpr std::size_t kBytesOfALength = 8;
 
 }  // namespace
 
@@ -59,7 +59,7 @@ GgufValue GgufValue::read(ByteReader& reader, const std::string& what) {
     std::size_t size = 0;
     for (std::uint64_t i = 0; i < value.count_; ++i) {
       const std::string_view text = reader.text(what);
-      if (begin == nullptr) begin = text.data() - kLengthBytes;
+      if (begin == nullptr) begin = text.data() - kBytesOfALength;
       size += text_size(text);
     }
     value.bytes_ = {reinterpret_cast<const std::byte*>(begin), size};
@@ -121,10 +121,10 @@ double GgufValue::number(std::size_t index) const {
 std::string_view GgufValue::text_at(std::size_t byte) const {
   const auto bytes = bytes_.subspan(byte);
   const auto length = static_cast<std::size_t>(ByteReader::little_endian<std::uint64_t>(bytes));
-  return {reinterpret_cast<const char*>(bytes.data()) + kLengthBytes, length};
+  return {reinterpret_cast<const char*>(bytes.data()) + kBytesOfALength, length};
 }
 
-std::size_t GgufValue::text_size(std::string_view text) { return kLengthBytes + text.size(); }
+std::size_t GgufValue::text_size(std::string_view text) { return kBytesOfALength + text.size(); }
 
 std::string GgufValue::describe() const {
   if (is_array_) return fmt::format("an array of {}", count_);

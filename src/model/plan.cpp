@@ -505,7 +505,7 @@ bool is_read_after(const Plan& plan, std::size_t step, BufferId buffer) {
   return buffer == plan.logits;
 }
 
-const AddStep* sum_of(const Plan& plan, std::size_t step, BufferId result) {
+const AddStep* sum_after(const Plan& plan, std::size_t step, BufferId result) {
   if (step >= plan.steps.size()) return nullptr;
   const auto* add = std::get_if<AddStep>(&plan.steps[step].kind);
   if (add == nullptr || add->in != result || add->x == result || add->scale != 1.0f) return nullptr;

@@ -369,7 +369,7 @@ BufferId brought_rows(const Plan& plan);
 bool is_read_after(const Plan& plan, std::size_t step, BufferId buffer);
 // This step, if it is x += result and nobody reads the result later: what computes the result may
 // then write the sum instead. Else null.
-const AddStep* sum_of(const Plan& plan, std::size_t step, BufferId result);
+const AddStep* sum_after(const Plan& plan, std::size_t step, BufferId result);
 
 // How many positions of a cache with this capacity a text may have.
 std::size_t context_limit(const Plan& plan, std::size_t capacity);

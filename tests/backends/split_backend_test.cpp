@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "backends/cpu/cpu_backend.h"
+#include "backends/engine.h"
 #include "base/error.h"
 #include "checkpoint/model_source.h"
 #include "generation/trace_file.h"
@@ -48,6 +49,23 @@ std::vector<float> pass(const Plan& plan, Backend& backend, Sequence& sequence,
   const Input input{&sequence, tokens, n_logits};
   backend.forward({&input, 1}, logits.view());
   return {logits.data(), logits.data() + n_logits * plan.vocab_size};
+}
+
+// This program has no emulator, whose GPU would be in the host's memory, too.
+TEST(SplitBackend, OnlyWhatIsOnTheCpuIsInTheMemoryOfTheHost) {
+  const Plan plan = describe_model(ModelSource(kModels + "llama-gqa2")).plan;
+  const auto bytes = [](const Plan& of, EngineOptions options) {
+    const SequenceBytes found = sequence_bytes(of, options, 100);
+    return std::pair(found.cache, found.workspace);
+  };
+  const EngineOptions cpu{BackendKind::Cpu, 1, KvType::F16};
+  const auto with_gpu_layers = [&](std::size_t n) {
+    return bytes(plan, {BackendKind::Cuda, 1, KvType::F16, n});
+  };
+  EXPECT_EQ(with_gpu_layers(0), bytes(plan, cpu));
+  EXPECT_EQ(with_gpu_layers(1), bytes(split_plan(plan, 1).front, cpu));
+  EXPECT_EQ(with_gpu_layers(plan.n_layers), std::pair(0.0, 0.0));
+  EXPECT_EQ(bytes(plan, {BackendKind::Cuda, 1, KvType::F16}), std::pair(0.0, 0.0));
 }
 
 TEST(SplitBackend, HasTheBitsOfTheWholeModel) {

@@ -17,8 +17,10 @@
 
 #include "backends/cuda/device_memory.h"
 #include "backends/cuda/device_weights.h"
+#include "backends/large_model.h"
 #include "base/error.h"
 #include "base/mapped_file.h"
+#include "checkpoint/gguf_writer.h"
 #include "generation/sampler.h"
 #include "generation/trace_file.h"
 #include "model/description.h"
@@ -218,13 +220,9 @@ TEST(CudaTensorCores, MultiplyRoundedRowsAndARowDoesNotDependOnOthers) {
         };
         const cuda::Rows in{device_x.as<float>() + first * stride, size(n), size(n_inputs),
                             size(stride)};
-        const cuda::HalfRows rounded_in{values.as<unsigned short>(),
-                                        powers.as<float>(),
-                                        sums.as<float>(),
-                                        size(n),
-                                        in.width,
-                                        in.stride,
-                                        type == cuda::WeightType::BF16};
+        const cuda::HalfRows rounded_in{
+            values.as<unsigned short>(),   powers.as<float>(), sums.as<float>(), size(n), in.stride,
+            type == cuda::WeightType::BF16};
         cuda::round_rows(rounded_in, in);
         cuda::tensor_linear({{{matrix, device_bias.as<float>(), rows(out), false},
                               {matrix, nullptr, rows(added), true}},
@@ -386,6 +384,47 @@ TEST(CudaTensorCores, AttendToWhatEachRowSees) {
   }
 }
 
+// Rows from the fifth on do not see the first position. Its value is infinite, and must not reach
+// them as 0 * infinity: with few rows, a tile has one token.
+TEST(CudaTensorCores, AnInfiniteValueDoesNotReachRowsThatDoNotSeeIt) {
+  constexpr unsigned kHeadDim = 32, kCapacity = 96, kRows = 8, kWindow = 4;
+  std::vector<float> kv(std::size_t{2} * kCapacity * kHeadDim, 0.5f), x(kRows * kHeadDim, 0.1f);
+  kv[kCapacity * kHeadDim] = INFINITY;
+  std::vector<int> positions, seen;
+  for (int p = 0; p < static_cast<int>(kRows); ++p) {
+    positions.push_back(p);
+    seen.push_back(p + 1);
+  }
+  const cuda::DeviceMemory device_kv{
+      std::span<const std::uint16_t>(halves(cuda::WeightType::F16, kv))};
+  const cuda::DeviceMemory device_x{std::span<const float>(x)};
+  const std::vector<cuda::SequenceSlot> slots{{device_kv.as<void>(), nullptr, kCapacity}};
+  const cuda::DeviceMemory table{std::span<const cuda::SequenceSlot>(slots)};
+  const cuda::DeviceMemory tables[] = {
+      cuda::DeviceMemory(std::span<const int>(positions)),
+      cuda::DeviceMemory(std::span<const int>(seen)),
+      cuda::DeviceMemory(std::span<const int>(std::vector<int>(kRows)))};
+  cuda::AttentionOptions with;
+  with.n_heads = 1;
+  with.window = kWindow;
+  with.scale = 1.0f;
+  for (const bool tensor_cores : {false, true}) {
+    with.tensor_cores = tensor_cores;
+    const cuda::DeviceMemory out(x.size() * sizeof(float));
+    cuda::attention({out.as<float>(), kRows, kHeadDim, kHeadDim},
+                    {device_x.as<float>(), kRows, kHeadDim, kHeadDim},
+                    {table.as<cuda::SequenceSlot>(), cuda::CacheType::F16, 1, kHeadDim, 0},
+                    {nullptr, tables[0].as<int>(), tables[1].as<int>(), tables[2].as<int>()}, with);
+    std::vector<float> got(x.size());
+    cuda::download(got.data(), out.as<float>(), got.size() * sizeof(float));
+    for (unsigned r = 0; r < kRows; ++r) {
+      const float expected = r < kWindow ? INFINITY : 0.5f;
+      EXPECT_EQ(got[r * kHeadDim], expected) << tensor_cores << ", " << r;
+      EXPECT_EQ(got[r * kHeadDim + 1], 0.5f) << tensor_cores << ", " << r;
+    }
+  }
+}
+
 TEST(CudaTensorCores, AreForLargeModels) {
   const TemporaryFolder folder;
   const fs::path file = folder.path() / "case.gguf";
@@ -396,7 +435,7 @@ TEST(CudaTensorCores, AreForLargeModels) {
       ConformanceCase one = make_case("linear", dtype, i, random, file);
       one.tokens.resize(std::min<std::size_t>(one.tokens.size(), 20));
       const Checkpoint checkpoint = Checkpoint::open(file);
-      for (const std::size_t bytes : {std::size_t{64} << 20, std::size_t{0}}) {
+      for (const std::size_t bytes : {kLargeModelBytes, std::size_t{0}}) {
         cuda::tensor_core_bytes() = bytes;
         const cuda::DeviceWeights weights(one.plan, checkpoint);
         for (std::size_t id = 0; id < one.plan.weights.size(); ++id) {
@@ -418,10 +457,166 @@ TEST(CudaTensorCores, AreForLargeModels) {
         });
       };
       EXPECT_TRUE(same_bits(run(*all), run(*again))) << one.shape;
-      cuda::tensor_core_bytes() = std::size_t{64} << 20;
+      cuda::tensor_core_bytes() = kLargeModelBytes;
     }
   }
   EXPECT_GT(n_used, 0u);
+}
+
+// A plan that no architecture has: rows of 40 numbers, three tokens, random weights in f32 or f16.
+class SmallPlan {
+ public:
+  SmallPlan() {
+    plan.model_type = "small";
+    plan.vocab_size = kWidth;
+    plan.max_seq_len = 16;
+    x = w.buffer("x", kWidth);
+    w.step("embedding", EmbedStep{x, w.weight({"table", {kWidth, kWidth}})});
+  }
+
+  BufferId buffer(const char* name, std::size_t width = kWidth) { return w.buffer(name, width); }
+  void linear(BufferId out, BufferId in, const std::string& name, bool is_f16 = false) {
+    const std::size_t outputs = plan.buffer(out).width, inputs = plan.buffer(in).width;
+    w.step(name, LinearStep{out, in, w.weight({name, {outputs, inputs}})});
+    if (is_f16) in_f16_.push_back(name);
+  }
+  // The logits are a product with y.
+  void show(BufferId y) {
+    w.step("", SelectStep{y});
+    plan.logits = buffer("logits");
+    linear(plan.logits, y, "head");
+  }
+
+  // How far the backend's logits are from the formulas', as a part of the largest logit.
+  double error(std::size_t tensor_core_bytes) const {
+    const Checkpoint checkpoint = write();
+    const std::vector<TokenId> tokens = {1, 2, 3};
+    cuda::tensor_core_bytes() = tensor_core_bytes;
+    const auto backend = make_cuda_backend(plan, checkpoint, options());
+    cuda::tensor_core_bytes() = kLargeModelBytes;
+    const auto sequence = backend->make_sequence(tokens.size(), 0);
+    Matrix<float> logits(tokens.size(), kWidth);
+    const Input input{sequence.get(), tokens, tokens.size()};
+    backend->forward({&input, 1}, logits.view());
+    const auto expected = run_oracle(plan, load_weights(plan, checkpoint), tokens).logits;
+    double largest = 0.0, error = 0.0;
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      largest = std::max(largest, std::fabs(expected[i]));
+      error = std::max(error, std::fabs(logits.data()[i] - expected[i]));
+    }
+    return error / largest;
+  }
+
+  Checkpoint write() const {
+    const fs::path file = folder_.path() / "small.gguf";
+    std::mt19937 random(1);
+    std::uniform_real_distribution<float> uniform(-1.0f, 1.0f);
+    GgufWriter writer;
+    writer.add("general.architecture", "small");
+    std::string data;
+    for (const Weight& weight : plan.weights) {
+      const bool is_f16 = std::ranges::find(in_f16_, weight.name) != in_f16_.end();
+      std::vector<float> numbers(weight.elements());
+      for (float& number : numbers) number = uniform(random);
+      const std::vector<std::uint16_t> bits = halves(cuda::WeightType::F16, numbers);
+      const auto bytes =
+          is_f16 ? std::as_bytes(std::span(bits)) : std::as_bytes(std::span(numbers));
+      writer.add_tensor(weight.name, is_f16 ? DType::F16 : DType::F32, weight.shape);
+      data.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+      data += GgufWriter::padding(data.size());
+    }
+    std::ofstream(file, std::ios::binary) << writer.header() << data;
+    return Checkpoint::open(file);
+  }
+
+  static constexpr std::size_t kWidth = 40;
+  Plan plan;
+  PlanWriter w{plan};
+  BufferId x;
+
+ private:
+  TemporaryFolder folder_;
+  std::vector<std::string> in_f16_;
+};
+
+// a = A x, b = B x, a += b: one launch must not write a for both products. The checker would find
+// a race.
+TEST(CudaPlans, ASumIsTheOnlyProductOfItsLaunch) {
+  SmallPlan one;
+  const BufferId a = one.buffer("a"), b = one.buffer("b");
+  one.linear(a, one.x, "A");
+  one.linear(b, one.x, "B");
+  one.w.step("sum", AddStep{a, b});
+  one.show(a);
+  EXPECT_LE(one.error(kLargeModelBytes), 1e-5);
+}
+
+// Both products with n round its rows: a product in f32 has written other rows in between.
+TEST(CudaPlans, RowsThatAProductWritesAreRoundedAgain) {
+  SmallPlan one;
+  const BufferId n = one.buffer("n"), y = one.buffer("y"), z = one.buffer("z");
+  one.linear(n, one.x, "N");
+  one.linear(y, n, "Y", true);
+  one.linear(n, one.x, "M");
+  one.linear(z, n, "Z", true);
+  one.w.step("sum", AddStep{z, y});
+  one.show(z);
+  EXPECT_LE(one.error(0), 0.01);
+}
+
+// The factors are the last four numbers of a row: nothing behind them may be read.
+TEST(CudaPlans, AnActivationWithColumnsUpToTheEndOfARow) {
+  SmallPlan one;
+  const BufferId gate = one.buffer("gate", 4), up = one.buffer("up", 32), y = one.buffer("y");
+  one.linear(gate, one.x, "gate");
+  one.linear(up, one.x, "up");
+  one.w.step("activation", ActivateStep{gate, gate, up, ActivateStep::Function::Silu, 28});
+  one.linear(y, gate, "y", true);
+  one.show(y);
+  EXPECT_LE(one.error(0), 0.01);
+}
+
+TEST(CudaBytes, CountAllThatAPassAllocates) {
+  SmallPlan one;
+  const BufferId r = one.buffer("r", 3), y = one.buffer("y");
+  one.linear(r, one.x, "router");
+  one.w.step("shares", RouteStep{r, 2});
+  ExpertsStep experts{y, one.x, r, {}};
+  for (const char* name : {"0", "1", "2"}) {
+    const auto weight = [&](const char* part, std::size_t outputs, std::size_t inputs) {
+      return one.w.weight({std::string(name) + part, {outputs, inputs}});
+    };
+    experts.experts.push_back(
+        {weight("gate", 33, 40), weight("up", 33, 40), weight("down", 40, 33)});
+  }
+  one.w.step("experts", experts);
+  one.show(y);
+  const std::size_t buffers = 64 + 32 + 64 + 64, selected = 64;  // x, r, y and logits
+  const std::size_t experts_of_row = 2 * (64 + 64 + 64) + 2;     // gate, up and down; chosen
+  const std::size_t halves = 64 / 2 + 1 + 2;                     // with a power, and sums
+  const std::size_t tables = 7 + 1;                              // and the likeliest token
+  const SequenceBytes bytes = cuda_bytes(one.plan, KvType::F32, 5);
+  EXPECT_EQ(bytes.cache, 0.0);
+  EXPECT_EQ(bytes.workspace,
+            4.0 * 5.0 * static_cast<double>(buffers + selected + experts_of_row + halves + tables));
+}
+
+// The host's memory holds only what is not on a GPU. The memory of the emulator is the host's.
+TEST(CudaBytes, OfASequenceAreThoseOfTheHost) {
+  const Plan plan = describe_model(ModelSource(fs::path(TEST_DATA "/models/llama-gqa2"))).plan;
+  const SequenceBytes on_gpu = cuda_bytes(plan, KvType::F16, 100);
+  const bool is_emulated = cuda_backend_name() == "cuda-emulator";
+  const auto bytes_of = [&](std::size_t layers) {
+    return sequence_bytes(plan, {BackendKind::Cuda, 1, KvType::F16, layers}, 100);
+  };
+  EXPECT_EQ(bytes_of(plan.n_layers).cache, is_emulated ? on_gpu.cache : 0.0);
+  EXPECT_EQ(bytes_of(plan.n_layers).workspace, is_emulated ? on_gpu.workspace : 0.0);
+  const EngineOptions cpu{BackendKind::Cpu, 1, KvType::F16};
+  EXPECT_EQ(bytes_of(0).cache, sequence_bytes(plan, cpu, 100).cache);
+  const SplitPlan parts = split_plan(plan, 1);
+  EXPECT_EQ(bytes_of(1).cache,
+            sequence_bytes(parts.front, cpu, 100).cache +
+                (is_emulated ? cuda_bytes(parts.back, KvType::F16, 100).cache : 0.0));
 }
 
 class CudaReference : public testing::TestWithParam<std::string> {};
@@ -464,7 +659,7 @@ void expect_nearly_pytorch_with_tensor_cores(const fs::path& folder) {
   const std::vector<TokenId> ids = ids_of(oracle);
   cuda::tensor_core_bytes() = 0;
   Engine engine = Engine::open(folder, options(KvType::F16));
-  cuda::tensor_core_bytes() = std::size_t{64} << 20;
+  cuda::tensor_core_bytes() = kLargeModelBytes;
   const auto whole = in_passes(engine, ids, {ids.size()});
   const std::size_t first = std::max<std::size_t>(1, first_pass(engine.plan(), ids));
   std::vector<std::size_t> passes = {first};
@@ -818,6 +1013,22 @@ TEST(CudaBackend, ARepeatedPassHasTheBitsOfOneThatWasLaunched) {
     }
     EXPECT_EQ(cuda::n_repeated_passes() - before, 13u);
   }
+}
+
+// The record would lack the launch that failed.
+TEST(CudaBackend, DoesNotRepeatAPassInWhichALaunchFailed) {
+  cuda::Recorder recorder;
+  std::size_t n = 0;
+  // Recording in a stream that is recorded fails. CUDA keeps the error, as it does for a launch.
+  const auto launch = [&] {
+    if (n++ == 0) return;
+    EXPECT_NE(error_of([] { cuda::begin_record(cuda::current_stream()); }), "");
+  };
+  EXPECT_FALSE(recorder.run({1, 1, false}, launch));
+  const std::string error = error_of([&] { recorder.run({1, 1, false}, launch); });
+  EXPECT_EQ(error.find(fmt::format("{}: launch of a kernel: ", cuda_backend_name())), 0u) << error;
+  EXPECT_EQ(cuda::current_stream(), nullptr);
+  cuda::finish();  // the error is over
 }
 
 TEST(CudaBackend, RefusesWhatItCannotDoAndStaysAsItWas) {

@@ -58,8 +58,8 @@ def perplexity(program, flags, folder):
 
 def main():
     program = sys.argv[1]
-    # The layers of models/chat have 4 bits. For these, the CPU backend rounds activations and the GPU does not; this answer
-    # begins with tokens that are likely enough.
+    # The layers of models/chat have 4 bits. Beside these, the CPU backend rounds activations to bytes. The GPU does not round
+    # in a small model. This answer begins with tokens that are likely enough.
     story = [program, "story", "One day", "-m", STORY]
     chat = [program, "chat", "What do you like?", "-m", CHAT]
     with tempfile.TemporaryDirectory() as folder:

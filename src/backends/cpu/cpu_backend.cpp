@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backends/cpu/cpu_pass.h"
+#include "backends/large_model.h"
 #include "base/error.h"
 #include "base/processors.h"
 

@@ -119,7 +119,7 @@ class Fuser {
       return end + 1;
     }
     FusedLinear& last = group.linears.back();
-    const AddStep* add = sum_of(plan_, end, last.out);
+    const AddStep* add = sum_after(plan_, end, last.out);
     const bool sum = add != nullptr && group.linears.size() == 1 && add->x != input.in;
     if (sum) {
       last.out = add->x;
@@ -159,7 +159,7 @@ class Fuser {
   std::size_t experts(std::size_t i) {
     FusedExperts fused{*at<ExpertsStep>(i)};
     const ExpertsStep& step = fused.step;
-    const AddStep* add = sum_of(plan_, i + 1, step.out);
+    const AddStep* add = sum_after(plan_, i + 1, step.out);
     fused.add = add != nullptr && add->x != step.in && add->x != step.shares;
     if (fused.add) fused.step.out = add->x;
     fused_.steps.push_back(std::move(fused));

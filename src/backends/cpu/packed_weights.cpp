@@ -7,6 +7,7 @@
 
 #include <fmt/ranges.h>
 
+#include "backends/large_model.h"
 #include "base/mapped_file.h"
 #include "model/plan_weights.h"
 
@@ -267,13 +268,7 @@ void pack(const std::vector<Job>& jobs, Sources& sources, std::byte* memory, Thr
 
 }  // namespace
 
-bool is_large(const Checkpoint& checkpoint) {
-  std::size_t bytes = 0;
-  for (const StoredTensor* tensor : checkpoint.tensors()) bytes += tensor->bytes.size();
-  return bytes > std::size_t{64} << 20;
-}
-
-// bf16 weights are multiplied with rounded activations where that is worth while.
+// bf16 weights of large models are multiplied with rounded activations.
 WeightLayout packed_layout(const Weight& weight, const StoredTensor& stored,
                            const Checkpoint& checkpoint) {
   const WeightLayout layout = panel_layout(stored);

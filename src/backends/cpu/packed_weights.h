@@ -65,11 +65,6 @@ struct PackedWeights {
 PackedWeights pack_weights(const Plan& plan, const FusedPlan& fused, const Checkpoint& checkpoint,
                            ThreadPool& threads);
 
-// Whether bf16 may be multiplied with bf16. Rounding the activations too changes each by up to one
-// part in 256. Large models, over 64 MB, gain speed from it and their text does not suffer; small
-// models tell the same story on every processor without it.
-bool is_large(const Checkpoint& checkpoint);
-
 // The layout in which a matrix is packed that this checkpoint stores so.
 WeightLayout packed_layout(const Weight& weight, const StoredTensor& stored,
                            const Checkpoint& checkpoint);

@@ -50,11 +50,13 @@ void check_plan(const Plan& plan) {
 class Slots {
  public:
   std::size_t take(SequenceSlot slot) {
-    const auto free = std::ranges::find(slots_, 0u, &SequenceSlot::capacity);
-    const auto index = static_cast<std::size_t>(free - slots_.begin());
-    if (free == slots_.end()) slots_.emplace_back();
-    slots_[index] = slot;
-    table_ = DeviceMemory(std::span<const SequenceSlot>(slots_));
+    std::vector<SequenceSlot> slots = slots_;
+    const auto free = std::ranges::find(slots, 0u, &SequenceSlot::capacity);
+    const auto index = static_cast<std::size_t>(free - slots.begin());
+    if (free == slots.end()) slots.emplace_back();
+    slots[index] = slot;
+    table_ = DeviceMemory(std::span<const SequenceSlot>(slots));  // throws if memory is short
+    slots_ = std::move(slots);
     return index;
   }
   void give_back(std::size_t index) { slots_[index] = {}; }
@@ -75,10 +77,10 @@ class CudaSequence final : public Sequence {
         memory_(capacity * tables.position_bytes),
         state_bytes_(tables.state_numbers * sizeof(float)),
         states_(state_bytes_),
-        slots_(slots),
-        index_(slots.take(
-            {memory_.as<void>(), states_.as<float>(), static_cast<unsigned>(capacity)})) {
+        slots_(slots) {
     clear_states();
+    // Last: where the constructor throws, nobody gives the slot back.
+    index_ = slots.take({memory_.as<void>(), states_.as<float>(), static_cast<unsigned>(capacity)});
   }
   ~CudaSequence() override { slots_.give_back(index_); }
   CudaSequence(const CudaSequence&) = delete;
@@ -139,7 +141,7 @@ class CudaSequence final : public Sequence {
   const std::size_t state_bytes_;
   DeviceMemory states_;  // see SequenceSlot
   Slots& slots_;
-  const std::size_t index_;
+  std::size_t index_;
   std::size_t length_ = 0;
   Placement placement_;  // of the text
 };

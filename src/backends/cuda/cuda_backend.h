@@ -32,6 +32,7 @@ std::string_view cuda_backend_name();
 std::unique_ptr<Backend> make_cuda_backend(const Plan& plan, const Checkpoint& checkpoint,
                                            const EngineOptions& options);
 
+// In the GPU's memory.
 SequenceBytes cuda_bytes(const Plan& plan, KvType type, std::size_t context);
 
 }  // namespace stagecraft

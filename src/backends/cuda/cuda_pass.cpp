@@ -3,11 +3,6 @@
 #include <algorithm>
 
 namespace stagecraft::cuda {
-namespace {
-
-constexpr std::size_t kRowTables = 7;  // of PassRows
-
-}  // namespace
 
 class Pass {
  public:
@@ -97,7 +92,7 @@ class Pass {
     norm(out, rows(s.in), options, halves);
   }
 
-  // Linear steps of the same rows are one launch.
+  // Up to kMostProducts linear steps of the same rows are one launch.
   void compute(const LinearStep& s) {
     Products products;
     put(products, s);
@@ -111,11 +106,18 @@ class Pass {
       put(products, *next);
     }
     if (tables_.adds_result[step_]) ++step_;  // the product writes its sum
-    if (!first.tensor_cores) return linear(products, rows(s.in));
-    const HalfRows halves = half_rows(s.in, first.type);
-    if (rounded_ != s.in || is_bf16_ != halves.is_bf16) round_rows(halves, rows(s.in));
-    set_rounded(s.in, halves);
-    tensor_linear(products, halves);
+    if (first.tensor_cores) {
+      const HalfRows halves = half_rows(s.in, first.type);
+      if (rounded_ != s.in || is_bf16_ != halves.is_bf16) round_rows(halves, rows(s.in));
+      set_rounded(s.in, halves);
+      tensor_linear(products, halves);
+    } else {
+      linear(products, rows(s.in));
+    }
+    for (unsigned i = 0; i < products.n; ++i) {  // what was rounded may be overwritten now
+      const float* to = products.of[i].out.values;
+      if (rounded_ != kNone && to == rows(rounded_).values) rounded_ = kNone;
+    }
   }
 
   // s is the step at step_.
@@ -133,8 +135,9 @@ class Pass {
     return std::get_if<Kind>(&plan_.steps[step_ + 1].kind);
   }
 
-  // Where the kernel that computes `rows` also rounds them: if the next step multiplies them with
-  // tensor cores. Else without values.
+  // Where the kernel that writes this buffer also rounds its rows: if the next step multiplies them
+  // with tensor cores. Else without values. The caller must pass this to its kernel: from here on
+  // the rows count as rounded.
   HalfRows halves_for_next(BufferId id) {
     const LinearStep* next = next_step<LinearStep>();
     if (next == nullptr || next->in != id) return {};
@@ -157,7 +160,6 @@ class Pass {
             w_.powers_.as<float>(),
             w_.sums_.as<float>(),
             of.count,
-            of.width,
             of.stride,
             of_weights == WeightType::BF16};
   }
@@ -165,7 +167,8 @@ class Pass {
   void compute(const ActivateStep& s) {
     Rows up = s.up == kNone ? Rows() : rows(s.up);
     up.values += s.first_column;
-    const bool is_aligned = s.first_column % 4 == 0;  // lanes load four numbers at once
+    // A lane loads eight numbers at once, none behind the row.
+    const bool is_aligned = s.first_column % 8 == 0;
     const HalfRows halves = is_aligned ? halves_for_next(s.out) : HalfRows();
     activate(rows(s.out), rows(s.gate), up, activation(s.function), halves);
   }
@@ -339,30 +342,20 @@ Rows PassWorkspace::make_rows(std::size_t count, std::size_t width) {
 PassWorkspace::PassWorkspace(const Plan& plan, std::size_t max_rows)
     : max_rows_(max_rows), tables_(kRowTables * max_rows * sizeof(int)) {
   for (const Buffer& buffer : plan.buffers) buffers_.push_back(make_rows(max_rows, buffer.width));
-  std::size_t chosen = 0, inside = 0, out = 0;  // numbers in the buffers of experts
-  std::size_t widest = 0;
   for (const Step& step : plan.steps) {
-    if (const auto* linear = std::get_if<LinearStep>(&step.kind)) {
-      widest = std::max<std::size_t>(widest, padded(plan.buffer(linear->in).width));
-    }
-    if (const auto* select = std::get_if<SelectStep>(&step.kind)) {
-      selects_ = select->x;
-      selected_ = make_rows(max_rows, plan.buffer(select->x).width);
-    }
-    if (const auto* experts = std::get_if<ExpertsStep>(&step.kind)) {
-      const std::size_t rows = max_rows * most_chosen(plan, *experts);
-      chosen = std::max(chosen, rows);
-      inside = std::max<std::size_t>(inside, rows * padded(expert_width(plan, *experts)));
-      out = std::max<std::size_t>(out, rows * padded(plan.buffer(experts->out).width));
-    }
+    const auto* select = std::get_if<SelectStep>(&step.kind);
+    if (select == nullptr) continue;
+    selects_ = select->x;
+    selected_ = make_rows(max_rows, plan.buffer(select->x).width);
   }
-  halves_ = DeviceMemory(max_rows * widest * sizeof(unsigned short));
+  const RowSizes row = sizes_of_row(plan);
+  halves_ = DeviceMemory(max_rows * row.input * sizeof(unsigned short));
   powers_ = DeviceMemory(max_rows * sizeof(float));
-  sums_ = DeviceMemory(max_rows * widest / kRowUnit * sizeof(float));
-  gate_ = make_rows(1, inside);
-  up_ = make_rows(1, inside);
-  down_ = make_rows(1, out);
-  chosen_ = DeviceMemory(chosen * sizeof(int));
+  sums_ = DeviceMemory(max_rows * row.input / kRowUnit * sizeof(float));
+  gate_ = make_rows(1, max_rows * row.inside);
+  up_ = make_rows(1, max_rows * row.inside);
+  down_ = make_rows(1, max_rows * row.down);
+  chosen_ = DeviceMemory(max_rows * row.chosen * sizeof(int));
   likeliest_ = DeviceMemory(max_rows * sizeof(int));
 }
 
@@ -382,8 +375,11 @@ PlanTables::PlanTables(const Plan& plan, CacheType cache_type) : adds_result(pla
   for (std::size_t i = 0; i + 1 < plan.steps.size(); ++i) {
     const auto* linear = std::get_if<LinearStep>(&plan.steps[i].kind);
     if (linear == nullptr) continue;
-    const AddStep* sum = sum_of(plan, i + 1, linear->out);
-    adds_result[i] = sum != nullptr && sum->x != linear->in;
+    const AddStep* sum = sum_after(plan, i + 1, linear->out);
+    // Alone in its launch: another product may write x.
+    const auto* before = i == 0 ? nullptr : std::get_if<LinearStep>(&plan.steps[i - 1].kind);
+    const bool is_alone = before == nullptr || before->in != linear->in;
+    adds_result[i] = sum != nullptr && sum->x != linear->in && is_alone;
   }
   for (const Frequencies& table : plan.frequencies) {
     frequencies.emplace_back(std::span<const float>(table.values));

@@ -10,7 +10,20 @@
 
 namespace stagecraft::cuda {
 
+// What one row of a pass has in the arrays of PassWorkspace, in numbers.
+struct RowSizes {
+  std::size_t buffers = 0;   // in all buffers of the plan
+  std::size_t selected = 0;  // in the second place of SelectStep::x
+  std::size_t input = 0;     // of the widest linear step: also as halves, see HalfRows
+  std::size_t chosen = 0;    // experts
+  std::size_t inside = 0;    // the experts, in `gate`; as many in `up`
+  std::size_t down = 0;      // results of experts, before they are added up
+};
+RowSizes sizes_of_row(const Plan& plan);
+inline constexpr std::size_t kRowTables = 7;  // of ints; see PassRows
+
 // All activations of a pass and the tables that describe its rows, in the GPU's memory.
+// cuda_bytes() counts it.
 class PassWorkspace {
  public:
   PassWorkspace(const Plan& plan, std::size_t max_rows);
@@ -44,7 +57,7 @@ struct PlanTables {
   std::vector<DeviceMemory> frequencies;  // by FrequenciesId
   std::vector<DeviceMemory> slopes;       // by step; of the AttentionSteps that have some
   std::vector<bool> adds_result;          // by step: whether this LinearStep writes the sum of the
-                                          // AddStep after it, see sum_of()
+                                          // AddStep after it, see sum_after()
   std::vector<unsigned> cache_begin;      // by CacheId: bytes per position in the caches before
   std::size_t position_bytes = 0;         // per position in all caches
   std::vector<unsigned> state_begin;      // by StateId: numbers in the states before
@@ -65,8 +78,9 @@ struct PassRows {
 // rows: texts that are continued, a token each.
 inline constexpr std::size_t kMostRecordedRows = 64;
 
-// One pass: each step of the plan is one kernel launch, or a few. Returns whether it was the
-// repetition of a record.
+// One pass: a step of the plan is one kernel launch, or a few. Several products of the same rows, a
+// product and its sum, or both rotations are one launch. Returns whether it was the repetition of a
+// record.
 //
 //   logits     [rows.scored, vocab_size]  written, in the host's memory
 //   likeliest  [rows.scored]  written, or empty; see Backend::forward_greedy

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <set>
 
+#include "backends/large_model.h"
 #include "model/plan_weights.h"
 #include "operators/dequantize.h"
 #include "operators/float_to_half.h"
@@ -120,12 +121,6 @@ void write_row(const StoredTensor& stored, std::size_t row, std::byte* values, s
   }
 }
 
-std::size_t weight_bytes(const Checkpoint& checkpoint) {
-  std::size_t bytes = 0;
-  for (const StoredTensor* tensor : checkpoint.tensors()) bytes += tensor->bytes.size();
-  return bytes;
-}
-
 bool is_whole(const Weight& weight) {
   return weight.of_rows == 0 && weight.of_inputs == 0 && weight.of_slices == 0;
 }
@@ -145,7 +140,7 @@ std::size_t first_use(const Plan& plan, const std::vector<bool>& is_read,
 }  // namespace
 
 std::size_t& tensor_core_bytes() {
-  static std::size_t bytes = std::size_t{64} << 20;
+  static std::size_t bytes = kLargeModelBytes;
   return bytes;
 }
 
@@ -174,7 +169,7 @@ void DeviceWeights::add_matrix(const Weight& weight, const StoredTensor& stored,
 }
 
 DeviceWeights::DeviceWeights(const Plan& plan, const Checkpoint& checkpoint)
-    : rounds_rows_(weight_bytes(checkpoint) > tensor_core_bytes()),
+    : rounds_rows_(is_large(checkpoint, tensor_core_bytes())),
       matrices_(plan.weights.size()),
       vectors_(plan.weights.size()) {
   const std::vector<const StoredTensor*> stored = find_weights(plan, checkpoint);

@@ -10,13 +10,13 @@
 
 namespace stagecraft::cuda {
 
-// The weights of a plan in the GPU's memory, by WeightId: matrices in the format of the file where
-// there is a WeightType for it, vectors as f32. Other formats are kept as on the CPU: Q5_0 as Q8_0,
-// which is exact, and those with more than one scale per block as bf16.
-// Models with more bytes of weights than this, 64 MiB, use tensor cores: rounding activations costs
-// a small model more than it gains in speed, as on the CPU. Tests change it.
+// Models with more bytes of weights than this use tensor cores: kLargeModelBytes, but tests change
+// it.
 std::size_t& tensor_core_bytes();
 
+// The weights of a plan in the GPU's memory, by WeightId: matrices in the format of the file where
+// there is a WeightType for it, vectors as f32. Q5_0 and IQ4_NL are kept as Q8_0, MXFP4 as bf16 and
+// IQ4_XS as f32, all without rounding; other formats as bf16.
 class DeviceWeights {
  public:
   // Throws Error as find_weights does, or if the GPU has too little memory.

@@ -158,11 +158,11 @@ void launch_attention(Rows out, Rows q, const Cache& cache, Tokens tokens,
 
 void store(Cache cache, Rows k, Rows v, Tokens tokens) {
   if (cache.type == CacheType::Q8_0) {
-    const unsigned blocks = cache.n_kv_heads * blocks_for(cache.head_dim, kWarp);
+    const unsigned blocks = cache.n_kv_heads * pieces(cache.head_dim, kWarp);
     run_kernel(store_blocks_kernel, {{blocks, k.count}, {2 * kWarp}}, cache, k, v, tokens);
     return;
   }
-  const LaunchShape shape{{blocks_for(k.width, kThreads), k.count}, {kThreads}};
+  const LaunchShape shape{{pieces(k.width, kThreads), k.count}, {kThreads}};
   const bool halves = cache.type == CacheType::F16;
   run_kernel(halves ? store_kernel<__half> : store_kernel<float>, shape, cache, k, v, tokens);
 }

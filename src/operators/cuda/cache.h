@@ -13,7 +13,7 @@ __device__ inline unsigned per_head(const Cache& cache) {
 }
 template <>
 __device__ inline unsigned per_head<BlockQ8_0>(const Cache& cache) {
-  return blocks_for(cache.head_dim, kWarp);
+  return pieces(cache.head_dim, kWarp);
 }
 static_assert(BlockQ8_0::kSize == kWarp, "a lane per byte");
 

@@ -90,8 +90,15 @@ void begin_record(void* stream) {
 
 void* end_record(void* stream) {
   current_stream() = nullptr;
+  const cudaError_t launched = cudaGetLastError();  // the graph would lack a launch that failed
   cudaGraph_t graph = nullptr;
-  check(cudaStreamEndCapture(static_cast<cudaStream_t>(stream), &graph), "recording a pass");
+  const cudaError_t ended = cudaStreamEndCapture(static_cast<cudaStream_t>(stream), &graph);
+  if (launched != cudaSuccess) {
+    if (graph != nullptr) cudaGraphDestroy(graph);
+    cudaGetLastError();  // of the capture's end: or the next launch would report it again
+    check(launched, "launch of a kernel");
+  }
+  check(ended, "recording a pass");
   cudaGraphExec_t record = nullptr;
   const cudaError_t error = cudaGraphInstantiate(&record, graph, 0);
   cudaGraphDestroy(graph);

@@ -2,8 +2,8 @@
 
 #include <cstddef>
 
-// The memory of the GPU, for code without CUDA. These functions throw Error if they fail. Copies
-// return when they are done.
+// The memory of the GPU, for code without CUDA. These functions throw Error if they fail. A copy to
+// the host returns when it is done. Later copies and launches see what the others wrote.
 namespace stagecraft::cuda {
 
 const char* device_kind();  // "cuda", or "cuda-emulator"

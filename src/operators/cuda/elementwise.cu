@@ -1,4 +1,5 @@
-// Steps in which every number is computed by itself: a thread each.
+// Steps in which every number is computed by itself: a thread for one number, a pair, or eight
+// neighbours.
 #include "operators/cuda/halves.h"
 #include "operators/cuda/warp.h"
 
@@ -8,7 +9,7 @@ namespace {
 constexpr unsigned kThreads = 128;
 
 LaunchShape one_thread_each(const Rows& rows) {
-  return {{blocks_for(rows.width, kThreads), rows.count}, {kThreads}};
+  return {{pieces(rows.width, kThreads), rows.count}, {kThreads}};
 }
 
 __device__ inline unsigned column() { return blockIdx.x * kThreads + threadIdx.x; }
@@ -117,7 +118,7 @@ __global__ void rope_kernel(Rows q, Rows k, const int* positions, RopeOptions op
 
 void activate(Rows out, Rows gate, Rows up, Activation function, HalfRows halves) {
   if (halves.values != nullptr) {
-    const unsigned threads = blocks_for(blocks_for(out.width, kPerLoad), kWarp) * kWarp;
+    const unsigned threads = pieces(pieces(out.width, kPerLoad), kWarp) * kWarp;
     return run_kernel(activate_row_kernel, {{out.count}, {threads < 1024 ? threads : 1024}}, out,
                       gate, up, function, halves);
   }

@@ -32,30 +32,15 @@ __global__ void gather_kernel(Rows out, Rows in, const int* index) {
 }  // namespace
 
 void embed(Rows out, DeviceMatrix table, const int* index, float scale, bool add) {
-  const LaunchShape shape{{blocks_for(blocks_for(out.width, kPerLoad), kThreads), out.count},
-                          {kThreads}};
+  const LaunchShape shape{{pieces(pieces(out.width, kPerLoad), kThreads), out.count}, {kThreads}};
   const auto launch = [&](auto kernel) {
     run_kernel(kernel, shape, out, table, index, scale, add);
   };
-  switch (table.type) {
-    case WeightType::F32:
-      return launch(embed_kernel<WeightType::F32>);
-    case WeightType::F16:
-      return launch(embed_kernel<WeightType::F16>);
-    case WeightType::BF16:
-      return launch(embed_kernel<WeightType::BF16>);
-    case WeightType::Q8_0:
-      return launch(embed_kernel<WeightType::Q8_0>);
-    case WeightType::Q4_0:
-      return launch(embed_kernel<WeightType::Q4_0>);
-    case WeightType::Q4_1:
-      return launch(embed_kernel<WeightType::Q4_1>);
-  }
+  with_type(table.type, [&](auto type) { launch(embed_kernel<decltype(type)::value>); });
 }
 
 void gather(Rows out, Rows in, const int* index) {
-  run_kernel(gather_kernel, {{blocks_for(out.width, kThreads), out.count}, {kThreads}}, out, in,
-             index);
+  run_kernel(gather_kernel, {{pieces(out.width, kThreads), out.count}, {kThreads}}, out, in, index);
 }
 
 }  // namespace stagecraft::cuda

@@ -1,4 +1,5 @@
-// Mixture of experts: which experts a row goes to, and their results added up. A warp per row.
+// Mixture of experts: which experts a row goes to, and their results added up. A warp per row, but
+// to add up results: there a thread per number.
 #include "operators/cuda/operators.h"
 #include "operators/cuda/warp.h"
 #include "operators/route.h"
@@ -123,7 +124,7 @@ void list_experts(Rows shares, unsigned per_row, int* chosen) {
 }
 
 void combine_experts(Rows out, Rows in, Rows shares, unsigned per_row, const int* chosen) {
-  run_kernel(combine_kernel, {{blocks_for(out.width, kThreads), out.count}, {kThreads}}, out, in,
+  run_kernel(combine_kernel, {{pieces(out.width, kThreads), out.count}, {kThreads}}, out, in,
              shares, per_row, chosen);
 }
 

@@ -8,8 +8,8 @@
 namespace stagecraft::cuda {
 
 // The power of two at or below the largest number of a row, so that all numbers divided by it are
-// below 2. 1 where the largest is 0, infinite, NaN, or so large or small that the inverse of the
-// power is no normal number.
+// below 2. 1 where the largest is 0, infinite, or so large or small that the inverse of the power
+// is no normal number. NaN in a row does not count here, and stays NaN.
 __device__ inline float power_below(float largest) {
   const unsigned exponent = __float_as_uint(largest) >> 23;
   return exponent > 0 && exponent < 254 ? __uint_as_float(exponent << 23) : 1.0f;

@@ -63,7 +63,7 @@ void launch_linear(const Products& products, Rows in) {
     run_kernel(linear_kernel<kType, 1>, {{blocks}, {kWarps * kWarp}}, products, in);
   } else {
     run_kernel(linear_kernel<kType, kTileRows>,
-               {{blocks, blocks_for(in.count, kTileRows)}, {kWarps * kWarp}}, products, in);
+               {{blocks, pieces(in.count, kTileRows)}, {kWarps * kWarp}}, products, in);
   }
 }
 
@@ -124,13 +124,13 @@ void linear(Products products, Rows in) {
 
 void expert_linear(Rows out, Rows in, DeviceExperts experts, const int* chosen,
                    unsigned rows_per_input) {
-  run_kernel(expert_linear_kernel, {{blocks_for(out.width, kWarps), out.count}, {kWarps * kWarp}},
-             out, in, experts, chosen, rows_per_input);
+  run_kernel(expert_linear_kernel, {{pieces(out.width, kWarps), out.count}, {kWarps * kWarp}}, out,
+             in, experts, chosen, rows_per_input);
 }
 
 void heads_linear(Rows out, Rows in, const DeviceMatrix* heads, unsigned n_heads,
                   unsigned first_column) {
-  const unsigned blocks = blocks_for(out.width / n_heads, kWarps);
+  const unsigned blocks = pieces(out.width / n_heads, kWarps);
   run_kernel(heads_linear_kernel, {{blocks, n_heads, out.count}, {kWarps * kWarp}}, out, in, heads,
              first_column);
 }

@@ -29,9 +29,8 @@ struct Rows {
 };
 
 // Weights in the number format of the file; formats that are not listed here are stored as one that
-// is (Q5_0 as Q8_0, formats with several scales per block as BF16). Quantised weights keep their
-// integers and scales. Only the order of the bytes changes, so that a lane (a thread of a warp)
-// loads eight numbers at once:
+// is (see type_of in device_weights.cpp). Quantised weights keep their integers and scales. Only
+// the order of the bytes changes, so that a lane (a thread of a warp) loads eight numbers at once:
 //
 //   F32, F16, BF16  values [outputs][stride]
 //   Q8_0            values [outputs][stride] signed bytes, scales [outputs][stride / 32] f16
@@ -50,10 +49,10 @@ struct DeviceMatrix {
 
 // Rows as tensor cores multiply them: bf16 for weights of BF16, f16 for others.
 struct HalfRows {
-  unsigned short* values = nullptr;  // [count][stride]; zeros behind `width`
+  unsigned short* values = nullptr;  // [count][stride]; zeros behind the row's numbers
   float* powers = nullptr;           // [count]: a row of f16 was divided by this power of two
   float* sums = nullptr;             // [count][stride / 32] of 32 neighbours of `values`
-  unsigned count = 0, width = 0, stride = 0;
+  unsigned count = 0, stride = 0;
   bool is_bf16 = false;  // the values; else f16
 };
 
@@ -164,7 +163,8 @@ struct AttentionOptions {
   float scale = 0.0f, soft_cap = 0.0f;
   const float* slopes = nullptr;  // [n_heads], may be null
   const float* sinks = nullptr;   // [n_heads], may be null
-  bool tensor_cores = false;      // used if keys are f16 and heads have at most 128 numbers
+  // Used where has_tensor_attention() holds: keys in f16, heads of a multiple of 8, at most 128.
+  bool tensor_cores = false;
 };
 void attention(Rows out, Rows q, Cache cache, Tokens tokens, AttentionOptions options);
 

@@ -14,7 +14,7 @@ struct Place {
 __device__ inline Place place_of(const Products& products, unsigned block, unsigned per_block) {
   unsigned i = 0;
   for (; i + 1 < products.n; ++i) {
-    const unsigned n_blocks = blocks_for(products.of[i].weight.outputs, per_block);
+    const unsigned n_blocks = pieces(products.of[i].weight.outputs, per_block);
     if (block < n_blocks) break;
     block -= n_blocks;
   }
@@ -24,7 +24,7 @@ __device__ inline Place place_of(const Products& products, unsigned block, unsig
 inline unsigned all_blocks(const Products& products, unsigned per_block) {
   unsigned n = 0;
   for (unsigned i = 0; i < products.n; ++i) {
-    n += blocks_for(products.of[i].weight.outputs, per_block);
+    n += pieces(products.of[i].weight.outputs, per_block);
   }
   return n;
 }

@@ -96,8 +96,8 @@ __global__ void gated_delta_kernel(Rows out, Rows in, Rows beta, Rows decay, Del
 
 void short_conv(Rows out, Rows in, DeviceMatrix taps, const float* bias, State state,
                 Tokens tokens) {
-  run_kernel(short_conv_kernel, {{blocks_for(out.width, kThreads)}, {kThreads}}, out, in, taps,
-             bias, state, tokens);
+  run_kernel(short_conv_kernel, {{pieces(out.width, kThreads)}, {kThreads}}, out, in, taps, bias,
+             state, tokens);
 }
 
 // The number of threads follows from the width alone: it decides in which order a length is summed.

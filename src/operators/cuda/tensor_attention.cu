@@ -8,8 +8,9 @@
 //   scores  S [16 rows][32 positions]  =  Q [16][head_dim] * K^T
 //   mix     O [16 rows][head_dim]     +=  e^(S - largest) * V
 //
-// A row's bits do not depend on its tile: positions that a row does not see get the score
-// -infinity, so they change neither its largest score nor its sums.
+// A row's bits do not depend on its tile, as long as keys and values are finite: positions that a
+// row does not see get the score -infinity. Their values are multiplied by 0, and 0 times infinity
+// is NaN.
 #include "operators/cuda/tensor_attention.h"
 
 #include "operators/cuda/cache.h"
@@ -88,7 +89,7 @@ __global__ void __launch_bounds__(kWarps* kWarp)
   const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp, g = lane / 4, t = lane % 4;
   const unsigned n = cache.head_dim, width = cache.n_kv_heads * n;
   const unsigned per_kv_head = options.n_heads / cache.n_kv_heads;
-  const unsigned parts = blocks_for(per_kv_head, kTileRows), part = blockIdx.x % parts;
+  const unsigned parts = pieces(per_kv_head, kTileRows), part = blockIdx.x % parts;
   Tile tile;
   tile.kv_head = blockIdx.x / parts;
   tile.first_head = tile.kv_head * per_kv_head + part * kTileRows;
@@ -216,7 +217,7 @@ __global__ void __launch_bounds__(kWarps* kWarp)
             const unsigned p = begin + half * 16 + i / 2 * 8 + 2 * t + i % 2;
             const unsigned column = wide * kColumns + 8 * g;
             value[i] = load_halves(values + static_cast<size_t>(p) * width + column,
-                                   p < end && column < n);
+                                   first <= p && p < end && column < n);
           }
 #pragma unroll
           for (unsigned m = 0; m < 8; ++m) {
@@ -274,13 +275,12 @@ bool has_tensor_attention(const Cache& cache) {
 void tensor_attention(Rows out, Rows q, Cache cache, Tokens tokens, AttentionOptions options) {
   constexpr unsigned kFewRows = 64;
   const unsigned per_kv_head = options.n_heads / cache.n_kv_heads;
-  const unsigned parts = blocks_for(per_kv_head, kTileRows);
+  const unsigned parts = pieces(per_kv_head, kTileRows);
   const unsigned most = per_kv_head < kTileRows ? kTileRows / per_kv_head : 1;
   const unsigned per_tile = q.count <= kFewRows ? 1 : most;
   const auto launch = [&](auto kernel) {
-    run_kernel(kernel,
-               {{cache.n_kv_heads * parts, blocks_for(q.count, per_tile)}, {kWarps * kWarp}}, out,
-               q, cache, tokens, options, per_tile);
+    run_kernel(kernel, {{cache.n_kv_heads * parts, pieces(q.count, per_tile)}, {kWarps * kWarp}},
+               out, q, cache, tokens, options, per_tile);
   };
   if (cache.head_dim <= 64) return launch(tensor_attention_kernel<2>);
   launch(tensor_attention_kernel<4>);

@@ -39,7 +39,7 @@ constexpr unsigned kLoadBytes = !kHasScales<kType>          ? 2 * kPerLoad
                                                             : kPerLoad / 2;
 
 // Subtracts a number from two f16.
-__device__ inline unsigned less(unsigned bits, float number) {
+__device__ inline unsigned minus(unsigned bits, float number) {
   __half2 pair;
   memcpy(&pair, &bits, sizeof pair);
   pair = __hsub2(pair, __float2half2_rn(number));
@@ -61,15 +61,15 @@ __device__ inline void unpack8(const unsigned char* from, unsigned (&to)[kPairs]
     const unsigned words[2] = {two.x ^ 0x80808080, two.y ^ 0x80808080};  // number + 128
 #pragma unroll
     for (unsigned i = 0; i < 2; ++i) {
-      to[2 * i] = less(__byte_perm(words[i], kThousands, 0x4140), 1024.0f + 128.0f);
-      to[2 * i + 1] = less(__byte_perm(words[i], kThousands, 0x4342), 1024.0f + 128.0f);
+      to[2 * i] = minus(__byte_perm(words[i], kThousands, 0x4140), 1024.0f + 128.0f);
+      to[2 * i + 1] = minus(__byte_perm(words[i], kThousands, 0x4342), 1024.0f + 128.0f);
     }
   } else {
     const unsigned word = *reinterpret_cast<const unsigned*>(from);
 #pragma unroll
     for (unsigned i = 0; i < kPairs; ++i) {
       const unsigned pair = (word >> 4 * i & 0x000f000f) | 0x64006400;
-      to[i] = less(pair, kType == WeightType::Q4_0 ? 1024.0f + 8.0f : 1024.0f);
+      to[i] = minus(pair, kType == WeightType::Q4_0 ? 1024.0f + 8.0f : 1024.0f);
     }
   }
 }
@@ -140,7 +140,8 @@ __device__ inline void multiply_chunk(float (&sums)[4], const WeightChunk<kType>
 
 // From column 8t of a chunk of row g on, in global or in shared memory.
 __device__ inline void load_row(const unsigned short* from, RowChunk& x) {
-  unpack8<WeightType::F16>(reinterpret_cast<const unsigned char*>(from), x.halves);
+  const uint4 four = *reinterpret_cast<const uint4*>(from);
+  x.halves[0] = four.x, x.halves[1] = four.y, x.halves[2] = four.z, x.halves[3] = four.w;
 }
 
 __device__ inline void load_totals(const HalfRows& in, unsigned first_row, unsigned chunk,
@@ -351,17 +352,15 @@ __global__ void round_kernel(HalfRows out, Rows in) {
 template <WeightType kType>
 void launch_tensor_linear(const Products& products, const HalfRows& in) {
   const auto few = [&](auto kernel, unsigned rows) {
-    run_kernel(
-        kernel,
-        {{all_blocks(products, kTileOutputs), blocks_for(in.count, rows)}, {kSlices * kWarp}},
-        products, in);
+    run_kernel(kernel,
+               {{all_blocks(products, kTileOutputs), pieces(in.count, rows)}, {kSlices * kWarp}},
+               products, in);
   };
   if (in.count <= kTileRows) return few(few_rows_kernel<kType, 1>, kTileRows);
   if (in.count <= 8 * kTileRows) return few(few_rows_kernel<kType, 4>, 4 * kTileRows);
-  run_kernel(
-      many_rows_kernel<kType>,
-      {{all_blocks(products, kBlockOutputs), blocks_for(in.count, kBlockRows)}, {kBlockThreads}},
-      products, in);
+  run_kernel(many_rows_kernel<kType>,
+             {{all_blocks(products, kBlockOutputs), pieces(in.count, kBlockRows)}, {kBlockThreads}},
+             products, in);
 }
 
 }  // namespace

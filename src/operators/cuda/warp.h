@@ -25,7 +25,7 @@ __device__ inline float warp_max(float value) {
   return value;
 }
 
-// The same for four neighbouring lanes.
+// The sum, and the largest value, of four neighbouring lanes whose first number is a multiple of 4.
 __device__ inline float sum_of_four(float value) {
   for (int bit = 1; bit < 4; bit *= 2) value += __shfl_xor_sync(kAllLanes, value, bit);
   return value;
@@ -64,9 +64,9 @@ void run_kernel(void (*kernel)(Parameters...), LaunchShape shape, Arguments... a
   cuda_launch(kernel, shape, arguments...);
 }
 
-// The number of blocks for n items, if each block computes `threads` items.
-__host__ __device__ inline unsigned blocks_for(unsigned n, unsigned threads) {
-  return (n + threads - 1) / threads;
+// How many pieces of `size` items n items are.
+__host__ __device__ inline unsigned pieces(unsigned n, unsigned size) {
+  return (n + size - 1) / size;
 }
 
 }  // namespace stagecraft::cuda

@@ -5,8 +5,9 @@
 
 // load8 reads eight neighbouring weights of a row, in any number format, as floats. Eight f16 are
 // 16 bytes, the most that a lane loads at once. Neighbouring lanes load neighbouring bytes, so a
-// warp reads one contiguous range of memory (the load is "coalesced"). A new number format is one
-// more branch of load8.
+// warp reads one contiguous range of memory (the load is "coalesced"). A new number format needs a
+// branch of load8 and of with_type; for tensor cores, also of unpack8, kHasScales and kLoadBytes
+// (tensor_linear.cu).
 namespace stagecraft::cuda {
 
 inline constexpr unsigned kPerLoad = 8;
