@@ -46,8 +46,8 @@ constexpr Tile kRoundedTile = STAGECRAFT_TILES(tile_rounded_bf16, kFloats.rows);
 constexpr auto kPeakBf16 = peak_bf16;
 #else
 constexpr ActivationType kRoundedRows = ActivationType::F32;
-constexpr std::size_t kRoundedMost = kPairs.rows, kRowsPerShare = 12;
-constexpr Tile kRoundedTile = STAGECRAFT_TILES(tile_bf16, kPairs.rows);
+constexpr std::size_t kRoundedMost = kHalves.rows, kRowsPerShare = 12;
+constexpr Tile kRoundedTile = STAGECRAFT_TILES(tile_bf16, kHalves.rows);
 constexpr auto kPeakBf16 = peak_f32;
 #endif
 #if !defined(__AMX_BF16__)
@@ -63,7 +63,7 @@ extern const Kernels table;
 const Kernels table = {
     .name = STAGECRAFT_STRING(STAGECRAFT_ISA),
     .tile = {STAGECRAFT_TILES(tile_f32, kFloats.rows), STAGECRAFT_TILES(tile_f16, kHalves.rows),
-             STAGECRAFT_TILES(tile_bf16, kPairs.rows), kRoundedTile,
+             STAGECRAFT_TILES(tile_bf16, kHalves.rows), kRoundedTile,
              kTileOfBytes<Quants::Q8, STAGECRAFT_TILES(tile_q8, kBytes.rows)>,
              kTileOfBytes<Quants::Q4, STAGECRAFT_TILES(tile_q4, kBytes.rows)>,
              kTileOfBytes<Quants::Q4_1, STAGECRAFT_TILES(tile_q4_1, kBytes.rows)>,
@@ -72,7 +72,7 @@ const Kernels table = {
              kTileOfBytes<Quants::Q6_K, STAGECRAFT_TILES(tile_q6_k, kBytes.rows)>,
              kTileOfBytes<Quants::IQ4_XS, STAGECRAFT_TILES(tile_iq4_xs, kBytes.rows)>,
              STAGECRAFT_TILES(tile_q8_by_input, kHalves.rows)},
-    .max_rows = {kFloats.rows, kHalves.rows, kPairs.rows, kRoundedMost, kBytesMost, kBytesMost,
+    .max_rows = {kFloats.rows, kHalves.rows, kHalves.rows, kRoundedMost, kBytesMost, kBytesMost,
                  kBytesMost, kBytesMost, kBytesMost, kBytesMost, kBytesMost, kHalves.rows},
     .rows_per_share = kRowsPerShare,
     .activation_type = {ActivationType::F32, ActivationType::F32, ActivationType::F32, kRoundedRows,

@@ -21,8 +21,10 @@
 #define STAGECRAFT_INLINED __attribute__((always_inline))  // of a lambda
 #if defined(__clang__)
 #define STAGECRAFT_UNROLL _Pragma("unroll")
+#define STAGECRAFT_UNROLL_BY_2 _Pragma("unroll 2")
 #else
 #define STAGECRAFT_UNROLL _Pragma("GCC unroll 16")
+#define STAGECRAFT_UNROLL_BY_2 _Pragma("GCC unroll 2")
 #endif
 
 namespace stagecraft::STAGECRAFT_ISA {
