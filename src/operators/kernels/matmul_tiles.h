@@ -105,8 +105,9 @@ STAGECRAFT_INLINE void tile_floats(const TileArgs& t, Get get) {
   const auto* a = static_cast<const float*>(t.rows);
   tile<Rows, Vecs>(t, [&](std::size_t first, Vec(&acc)[Rows][Vecs]) STAGECRAFT_INLINED {
     const std::byte* w = t.panel;
-    STAGECRAFT_UNROLL_BY_2  // less counting: with AVX2, prompts of f16 take 3% less time
-        for (std::size_t k = 0; k < t.inputs; ++k, w += kInputBytes) {
+    // Less counting: with AVX2, prompts of f16 take 3% less time.
+    STAGECRAFT_UNROLL_BY_2
+    for (std::size_t k = 0; k < t.inputs; ++k, w += kInputBytes) {
       fetch<Rows>(t, k);
       fetch_straight_on<Rows, kInputBytes, kInputBytes == 4 * kPanelOutputs>(t, w);
       Vec weight[Vecs];
