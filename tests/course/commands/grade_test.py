@@ -19,6 +19,7 @@ from unittest import mock
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
+from classroom import repositories  # noqa: E402
 from mistakes import catalogue  # noqa: E402
 from shared import course  # noqa: E402
 from grading import grader  # noqa: E402
@@ -81,7 +82,7 @@ class Repository(unittest.TestCase):
         git(self.folder, "commit", "-qm", "mine")
 
     def collect(self, place=None):
-        return submission.collect(str(place or self.folder), STAGES)
+        return repositories.collect(str(place or self.folder), STAGES)
 
 
 class Submission(Repository):
@@ -146,6 +147,36 @@ class Submission(Repository):
         self.commit()
         shutil.copytree(self.folder / "stages", self.folder / "inner" / "stages")
         self.assertIsNone(self.collect(self.folder / "inner").sha)
+
+    def test_is_never_that_of_another_repository(self):
+        """git's ways to another place: `commondir`, alternates, a file or a link in the place of .git."""
+        self.put(self.NAME, "somebody else's")
+        self.commit()
+        other = self.folder / ".git"
+        with tempfile.TemporaryDirectory() as place:
+            thief = pathlib.Path(place) / "thief"
+            for name, leads in ("commondir", other), ("objects/info/alternates", other / "objects"):
+                shutil.rmtree(thief, ignore_errors=True)
+                for folder in "objects/info", "refs/heads":
+                    (thief / folder).mkdir(parents=True)
+                shutil.copy(other / "HEAD", thief / "HEAD")
+                shutil.copy(other / "refs" / "heads" / "main", thief / "refs" / "heads" / "main")
+                (thief / name).write_text(f"{leads}\n")
+                for asked in thief, f"file://{thief}":
+                    with self.assertRaisesRegex(course.Problem, "leads to another place"):
+                        self.collect(asked)
+            shutil.rmtree(thief)
+            thief.symlink_to(self.folder)
+            for asked in thief, f"{thief}/", f"file://{thief}/":
+                with self.assertRaisesRegex(course.Problem, "no such folder"):
+                    self.collect(asked)
+            mine = pathlib.Path(place) / "mine"
+            for lead in (lambda path: path.symlink_to(other), lambda path: path.write_text(f"gitdir: {other}\n")):
+                shutil.rmtree(mine, ignore_errors=True)
+                mine.mkdir()
+                lead(mine / ".git")
+                handed_in = self.collect(mine)  # its own files, of which there are none, and nobody's commit
+                self.assertEqual((handed_in.files, handed_in.sha), ({}, None))
 
     def test_that_is_not_there_is_a_problem_in_a_line(self):
         for place in "/nowhere", "file:///nowhere", "ext::sh -c true":
