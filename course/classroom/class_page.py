@@ -91,14 +91,20 @@ def signs():
 # ---- parts --------------------------------------------------------------------------------------
 
 
-def tiles(records, points):
+def total(records):
+    """The points that one can have; for who began an optional stage they are more."""
+    points = [record.points for record in records]
+    return "\N{EN DASH}".join(map(str, dict.fromkeys([min(points), max(points)])))
+
+
+def tiles(records):
     graded = [record.mark for record in records if record.mark is not None]
     figures = [("class_students", len(records)), ("class_n_graded", len(graded))]
     if len(graded) < len(records):
         figures.append(("grade_ungraded", len(records) - len(graded)))
     if graded:
         figures += [("class_mean", f"{statistics.mean(graded):.1f}"),
-                    ("class_median", marks.number(statistics.median(graded))), ("where_total", points)]
+                    ("class_median", marks.number(statistics.median(graded))), ("where_total", total(records))]
     figures.append(("class_n_late", sum(record.days_late > 0 for record in records)))
     cells = "".join(f"<div><b>{text(value)}</b>{linked_to_troubles(key)}</div>" for key, value in figures)
     yield f'<div class="tiles">{cells}</div>'
@@ -308,9 +314,9 @@ def page(run, found_alike, found_ours=(), places=()):
     """The lines of the page. run: of ./stage class grade. found_alike, found_ours: of likeness.look_at_these and
     look_at_ours. places: of ranking.places."""
     records, stages = run.records, run.stages
-    points = sum(stage.points for stage in stages)
+    points = max(record.points for record in records)
     yield from head(run, course.say("class_title", len(records)))
-    for part in (signs(), walls(records), tiles(records, points), distribution(records, points),
+    for part in (signs(), walls(records), tiles(records), distribution(records, points),
                  common_mistakes(records, stages), progress(records, stages), like_ours(found_ours), alike(found_alike),
                  ranked(places, with_ids=True), troubles(records), changed(records), everyone(records, stages)):
         yield from part

@@ -80,7 +80,7 @@ def entry(stage, status="passed", earned=None, mistake=None):
         earned = stage.points if status == "passed" else 0
     return {"id": stage.id, "title": stage.title, "points": stage.points, "earned": earned, "status": status,
             "seed": SEED,
-            "failed": status == "wrong", "groups": [
+            "started": status != "unwritten", "failed": status == "wrong", "groups": [
                 {"name": "G", "points": stage.points, "earned": earned, "status": status, "more": 0,
                  "message": EVIL if status == "wrong" else "", "mistake": mistake, "mistake_says": EVIL}]}
 
@@ -634,6 +634,20 @@ class Tables(Records):
             ["ann@example.org", *points, str(POINTS)], ["bob@example.org", *none, ""]])
         self.assertEqual(list(marks.canvas([record, other], STAGES))[1:], [
             ["Points Possible", "", "", "", "", *points], ["", "", "", "a7", "", *points], ["", "", "", "b8", "", *none]])
+
+    def test_an_optional_stage_is_among_the_points_of_those_who_began_it(self):
+        last = next(stage for stage in STAGES if stage.is_optional)
+        ann, bob = self.record("ann", {last.id: ("unwritten",)}), self.record("bob", {last.id: ("wrong",)})
+        fewer = POINTS - last.points
+        self.assertEqual((ann.points, bob.points, self.unseen("cat").points), (fewer, POINTS, fewer))
+        self.assertIn(f"# ann: {fewer} of {fewer} points", "\n".join(feedback.markdown(ann)))
+        self.assertIn(f"# bob: {fewer} of {POINTS} points", "\n".join(feedback.markdown(bob)))
+        self.assertEqual([row[2] for row in marks.own([ann, bob], STAGES)][1:], [fewer, POINTS])
+        for records, total in ([ann], f"<b>{fewer}</b>total"), ([ann, bob], f"<b>{fewer}\N{EN DASH}{POINTS}</b>total"):
+            self.assertIn(total, "\n".join(class_page.page(self.run_of(records), [])))
+        for points, of in (0, fewer), (5, POINTS):  # what a teacher gives must be of something
+            ann.stages[last.id] = marks.StageMark(last, ann.stages[last.id].entry, None, 0, 0, overrides.Override(points, "x"))
+            self.assertEqual(ann.points, of)
 
     def test_feedback_is_what_was_found_and_when_and_why_it_counts_less(self):
         rules = lateness.Rules({"deadlines": {"all": "2026-10-01T12:00Z"}, "late_percent_a_day": 10, "late_days": 4}, STAGES)

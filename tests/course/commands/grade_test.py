@@ -259,6 +259,18 @@ class Grade(Repository):
         self.assertEqual((result["earned"], result["failed"]), (0, []))
         self.assertEqual({entry["status"] for entry in result["stages"]}, {"unwritten"})
 
+    def test_an_optional_stage_that_was_deleted_is_not_begun_and_another_is_refused(self):
+        optional = next(stage for stage in STAGES if stage.is_optional)
+        for stage in optional, STAGES[2]:
+            shutil.rmtree((self.folder / course.unit_name(stage, stage.units[0])).parent)
+        result = grader.grade(self.collect())
+        self.assertEqual((result["failed"], result["points"]),
+                         ([STAGES[2].id], sum(stage.points for stage in STAGES) - optional.points))
+        entry = result["stages"][optional.id]
+        self.assertEqual((entry["status"], entry["started"], "message" in entry), ("unwritten", False, False))
+        (self.folder / course.unit_name(optional, optional.units[0])).parent.symlink_to("/etc")
+        self.assertEqual(grader.grade(self.collect())["failed"], [STAGES[2].id, optional.id])
+
     def test_a_compiler_that_does_not_end_is_ended(self):
         ended = limited.run(["sh", "-c", "echo so far; sleep 60 & sleep 60"], self.folder, 0.5)
         self.assertEqual((ended.code, ended.said), (None, "so far\n"))
