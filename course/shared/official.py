@@ -16,8 +16,8 @@ import strict_json
 
 FILE = "course.json"
 DEFAULTS = {"url": "", "ref": "main", "commit": "", "language": "en", "nickname": ""}
-# What only the official repository has: its own checks.
-OURS_ALONE = re.compile(r"\.ci/|\.github/workflows/ci\.yml$")
+# What only the official repository has: its own checks and packages. Of GitHub's workflows students get one.
+OURS_ALONE = re.compile(r"\.ci/|\.github/workflows/(?!grade\.yml$)")
 QUIET = {"GIT_TERMINAL_PROMPT": "0", "GIT_SSH_COMMAND": "ssh -o BatchMode=yes -o ConnectTimeout=3"}
 
 

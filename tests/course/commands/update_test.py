@@ -81,6 +81,7 @@ class Update(unittest.TestCase):
         for name in MINE, OTHER:
             self.put(self.theirs, name, "another starter: NOT_IMPLEMENTED(\n")
         self.put(self.theirs, ".ci/run", "ours, changed\n")
+        self.put(self.theirs, ".github/workflows/wheels.yml", "ours\n")
         self.put(self.theirs, "CHANGELOG.md", CHANGELOG.replace(
             "\n## 2026-09-01", "\n## 2026-10-01\n\n- tests: stage 3 asked too much\n- code: faster\n"
             "Only lines of that form.\n\n## 2026-09-01"))
@@ -97,6 +98,7 @@ class Update(unittest.TestCase):
         self.assertEqual(self.read("src/new.cpp"), "new\n")
         self.assertFalse((self.mine / "src" / "old.cpp").exists())
         self.assertFalse((self.mine / ".ci").exists())
+        self.assertFalse((self.mine / ".github").exists())
         self.assertIn("another starter", self.read(OTHER))  # not begun, so theirs to change
         self.assertEqual(self.read(MINE), "my answer\n")
         self.assertEqual(self.read("src/notes.md"), "my notes\n")
