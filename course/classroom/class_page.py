@@ -12,6 +12,7 @@ from grading import report
 
 BINS = 10
 SHOWN = 12  # mistakes; the others unfold
+MOST_LETTERS = 300  # of why a stage is refused: a student's names may stand in it
 ORDER = ("passed", "begun", "wrong", "uncompiled", "unwritten", "ungraded")
 KIND = {"slow": "passed", "unjudged": "ungraded", "unmeasured": "ungraded", "crashed": "wrong", "hung": "wrong",
         "refused": "uncompiled"}  # few colours are enough
@@ -213,6 +214,10 @@ def trouble(record):
         lines.append((0, course.say("class_ungraded", record.ungraded)))
     if record.problem and record.newest:
         lines.append((1, course.say("class_not_pulled", record.problem)))
+    for entry in record.result["stages"] if record.result else ():
+        if entry["status"] == "refused":
+            said = entry["message"].partition("\n")[0][:MOST_LETTERS]
+            lines.append((2, course.say("class_refused_stage", entry["id"], said)))
     for one in record.stages:
         if one.override and one.graded is not None and one.graded > one.override.points:
             lines.append((2, course.say("class_better_than_corrected", one.stage.id, marks.number(one.graded),

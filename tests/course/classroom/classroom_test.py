@@ -702,9 +702,13 @@ class Tables(Records):
         better = self.record("cat", {})
         better.stages[3] = marks.StageMark(STAGES[3], better.result["stages"][3], better.stages[3].version, 30, 0,
                                            overrides.Override(7, "x"))
-        records = [self.record("zoe", {}), late, unpulled, better, self.ungraded("dan"), self.unseen("eve")]
+        unread = self.record("fay", {2: ("refused", 0), 3: ("refused", 0), 4: ("wrong",)})
+        for at in 2, 3:
+            unread.result["stages"][at]["message"] = f"file {at} is missing <&\nmore"
+        records = [self.record("zoe", {}), late, unpulled, better, unread, self.ungraded("dan"), self.unseen("eve")]
         listed = "\n".join(class_page.troubles(records))
-        self.assertEqual([id for id in ("dan", "eve", "bob", "cat", "ann")],
+        self.assertIn("stage 2 cannot be graded: file 2 is missing &lt;&amp;<br>stage 3 cannot be graded: file 3", listed)
+        self.assertEqual([id for id in ("dan", "eve", "bob", "cat", "fay", "ann")],
                          [part.split('">')[1].split("<")[0] for part in listed.split("<li>")[1:]])
         self.assertIn("2 days late: stage 3<br>1 day late: stages 1, 2", listed)
         self.assertEqual(list(class_page.troubles(records[:1])), [])
