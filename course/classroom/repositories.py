@@ -180,7 +180,7 @@ def pull(place, stages, last):
     if head is None:
         raise course.Problem(course.say("grade_no_clone", place))
     if not head:
-        raise course.Problem(course.say("grade_no_commit", place))
+        raise submission.no_commit(place, submission.branches_of(place))
     if head == last:
         return None
     with submission.fetched(place) as clone:

@@ -23,6 +23,7 @@ MAX_ADDRESSES = 4 << 30  # of each git that fetches,
 MAX_TO_READ = 512 << 20  # of each that reads what is here
 MAX_SAID = 4 << 20  # bytes that it prints
 NICKNAME = 24  # characters
+MOST_BRANCHES = 5  # that are named
 running = set()  # process groups of commands that are running now
 # Nothing that a repository or this machine's settings say is run, and what comes is one file.
 FETCHING = ("-c", "core.hooksPath=/dev/null", "-c", "fetch.unpackLimit=1", "-c", "gc.auto=0",
@@ -216,11 +217,25 @@ def read_blob(folder, entry):
     return run_git("cat-file", "blob", blob, folder=folder)
 
 
+def no_commit(source, listed, named=None):
+    """The Problem that HEAD has no commit. listed: the branches, a line "sha refs/heads/name" each, or None; named:
+    the one that HEAD names. Both were written by others."""
+    def names(before, text):
+        return re.findall(rf"{before}([\w./+@-]{{1,60}})$", (text or b"").decode("utf-8", "replace"), re.M)
+
+    there = names(r"\srefs/heads/", listed)
+    if not there:
+        return course.Problem(course.say("grade_no_commit", source))
+    return course.Problem(course.say("grade_no_branch", source, "".join(f" ({name})" for name in names("^", named)),
+                                     ", ".join(there[:MOST_BRANCHES])))
+
+
 def from_git(folder, stages, source=None):
     """As committed in a git folder, HEAD's."""
     handed_in = Submission(source or folder, head(folder))
     if handed_in.sha is None:
-        raise course.Problem(course.say("grade_no_commit", handed_in.source))
+        named = run_git("symbolic-ref", "-q", "--short", "HEAD", folder=folder)
+        raise no_commit(handed_in.source, run_git("show-ref", "--heads", folder=folder), named)
     committed = tree(folder, [*names(stages), official.FILE])
     for name in names(stages):
         try:
@@ -238,6 +253,11 @@ def head_of(url):
     """The commit that a URL has checked out; "" if there is none, None if nobody answers."""
     said = run_git("ls-remote", "--", url, "HEAD", protocols=REMOTE)
     return None if said is None else said.decode("ascii", "replace").partition("\t")[0].strip()
+
+
+def branches_of(url):
+    """As no_commit takes them."""
+    return run_git("ls-remote", "--heads", "--", url, protocols=REMOTE)
 
 
 @contextlib.contextmanager

@@ -427,7 +427,7 @@ class Walls(Folder):
         self.addCleanup((self.folder / "closed").chmod, 0o700)
         return {"good": "", "deep_json": "", "folder": "", "link": "leads to another place",
                 "fifo_head": "no ordinary file", "fifo_refs": "no ordinary file", "loop": "leads to another place",
-                "deep": "deep", "large": "MB", "lots": "", "dangling": "no commit", "ring": "no such folder",
+                "deep": "deep", "large": "MB", "lots": "", "dangling": "there is: main", "ring": "no such folder",
                 "file": "no such folder", "pipe": "no such folder", "gone": "no such folder",
                 "closed": "" if os.geteuid() == 0 else "Permission denied"}
 
@@ -967,6 +967,27 @@ class Sending(Folder):
         self.assertIn("1 students, 2 as before", self.send(room, "branch")[1])
         self.assertEqual(self.shown("own.git", "show feedback:cat.md"), "# cat, again\n")
         self.assertEqual(self.shown("own.git", "rev-list --count feedback").strip(), "2")  # nothing is rewritten
+
+
+class Branches(Folder):
+    served = Sending.served
+
+    def test_that_are_there_are_named_where_the_one_of_head_is_not(self):
+        self.put(f"ann/{NAME}", "mine\n")
+        git(self.folder / "ann", "init", "-q", "-b", "master")
+        git(self.folder / "ann", "add", "-A")
+        git(self.folder / "ann", "commit", "-qm", "mine")
+        urls = self.served("other.git", "empty.git")
+        git(self.folder / "ann", "push", "-q", str(self.folder / "other.git"), "master", "master:refs/heads/a-b/ö.2")
+        for place, said in ((self.folder / "other.git", "a branch (main) that is not there; there is: a-b/ö.2, master"),
+                            (urls[0], "a branch that is not there; there is: a-b/ö.2, master"),
+                            (self.folder / "empty.git", "no commit"), (urls[1], "no commit")):
+            self.assertIn(said, self.problem(repositories.pull, str(place), STAGES, None))
+
+    def test_whose_names_would_be_obeyed_are_not_shown(self):
+        listed = b"a\trefs/heads/\x1b[2J\na\trefs/heads/" + b"x" * 100 + b"\na\trefs/heads/ok\n"
+        self.assertEqual(str(submission.no_commit("x", listed, b"\x1b[2J\n")),
+                         "x: its HEAD names a branch that is not there; there is: ok")
 
 
 class Settings(Folder):
