@@ -412,7 +412,7 @@ def run():
     room = class_folder.Classroom(options.roster, options.folder)
     if options.only and options.only not in {student.id for student in room.students}:
         raise course.Problem(course.say("class_no_student", options.only, options.roster))
-    room.lock()
+    room.lock(options.what)
     chosen = {one.repository for one in room.students if options.only in (None, one.id)}
     students = [one for one in room.students if one.repository in chosen]
     if options.what == "pull":

@@ -350,9 +350,35 @@ class Pulling(Folder):
         self.assertEqual(room.seen()["ann"], [class_folder.Seen(handed_in.sha, DUE)])
         kept = class_folder.kept(room.folder, "ann", handed_in.sha)
         self.assertEqual((kept.files, kept.refused), (handed_in.files, handed_in.refused))
-        with room.log.open("a") as log:
-            log.write("ann,12")  # the machine went off
-        self.assertEqual(len(room.seen()["ann"]), 1)
+        whole, line = room.log.read_text(), f"ann,{'b' * 40},{DUE.isoformat()}"
+        for at in range(len(line) - len(":00")):  # the machine went off, or the line is just being written
+            room.log.write_text(whole + line[:at])
+            self.assertEqual(len(room.seen()["ann"]), 1, line[:at])
+        room.log.write_text(whole + line)
+        self.assertEqual([one.at for one in room.seen()["ann"]], [DUE, DUE])
+
+    def test_goes_on_while_a_grading_does_and_never_twice(self):
+        self.repository()
+        roster = self.put("roster.csv", "id,repository\nann,ann\n")
+        pull = [sys.executable, "-B", str(ROOT / "course"), "class", "pull", "--roster", str(roster)]
+
+        def codes(*names):
+            """Of a pull while commands of these names are at work."""
+            rooms = [class_folder.Classroom(roster) for _ in names]
+            for room, name in zip(rooms, names):
+                room.lock(name)
+            done = subprocess.run(pull, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            for room in rooms:
+                room.locked.close()
+            return done.returncode, "another ./stage class" in done.stderr
+
+        self.assertEqual(codes("grade"), (0, False))
+        self.assertEqual(len(class_folder.Classroom(roster).seen()["ann"]), 1)
+        self.assertEqual(codes("grade", "pull"), (2, True))
+        grading, other = class_folder.Classroom(roster), class_folder.Classroom(roster)
+        grading.lock("grade")
+        self.assertIn("another ./stage class", self.problem(other.lock, "send"))
+        grading.locked.close()
 
 
 class Seeds(Folder):
