@@ -138,6 +138,38 @@ class Update(unittest.TestCase):
         self.put(self.mine, "course.json", "[]")
         self.assertIn("course.json", self.run_tool("update", code=2))
 
+    def fetch(self):
+        """As the workflows do; what is said."""
+        done = subprocess.run([sys.executable, str(self.mine / "course"), "shared.official", "build/official"], text=True,
+                              cwd=self.mine, env=dict(os.environ, STAGECRAFT_LANG="en"), stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT)
+        return done.returncode, done.stdout
+
+    def test_and_workflows_tell_a_ref_that_is_not_there_from_an_address_that_does_not_answer(self):
+        here = f"file://{self.theirs}"
+        for url, ref, said in ((here, "fall-2026", "has no branch or tag fall-2026"),
+                               ("file:///nowhere", "main", "does not answer")):
+            official.write({**official.DEFAULTS, "url": url, "ref": ref}, self.mine)
+            self.assertIn(said, self.run_tool("update", code=2))
+            code, told = self.fetch()
+            self.assertEqual((code, said in told), (2, True), told)
+        self.git(self.theirs, "branch", "x/fall-2026")  # is another one
+        official.write({**official.DEFAULTS, "url": here, "ref": "fall-2026"}, self.mine)
+        self.assertIn("has no branch", self.run_tool("update", code=2))
+        self.git(self.theirs, "tag", "-a", "fall-2026", "-m", "x")
+        self.assertEqual(self.fetch()[0], 0)
+
+    def test_an_export_warns_of_an_address_or_a_ref_that_is_not_there(self):
+        self.mine, here = self.theirs, f"file://{self.theirs}"
+        for url, ref, said in ((here, "main", None), (here, self.first, None), (here, "fall-2026", f"git push {here} fall-2026"),
+                               ("file:///nowhere", "main", "does not answer without a password")):
+            words = ["export", str(self.folder / "template"), "--url", url, "--ref", ref]
+            done = subprocess.run([sys.executable, str(self.theirs / "course"), *words], text=True, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, env=dict(os.environ, STAGECRAFT_LANG="en"))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual((said or "") in done.stderr and bool(done.stderr), bool(said), done.stderr)
+            shutil.rmtree(self.folder / "template")
+
     def hand_out(self):
         """./stage alone builds what was begun; here nothing is."""
         self.put(self.mine, MINE, (self.theirs / MINE).read_text())
