@@ -377,7 +377,8 @@ def vivas(room, options):
                  if entry["status"] in ("passed", "slow") and entry["started"] and stage.points]
         sha = record.newest.sha
         found = viva.changes(run.versions[record.id].handed_in[sha], right, room.seed(record.id, sha))
-        class_folder.write(room.folder / "viva" / f"{record.id}.md", "\n".join(viva.sheet(record.id, sha, found)) + "\n")
+        lines = viva.sheet(record.id, sha, found, right)
+        class_folder.write(room.folder / "viva" / f"{record.id}.md", "\n".join(lines) + "\n")
         bar.step(record.id)
     bar.end()
     course.tell(course.say("viva_done", len(chosen) - len(missing), room.folder / "viva"))

@@ -578,6 +578,12 @@ class Viva(unittest.TestCase):
             lines = hidden.count("\n")
             self.assertEqual(viva.mutants(hidden + code), [(at + lines, *rest) for at, *rest in found], hidden)
 
+    def test_without_a_change_says_whether_something_is_right(self):
+        os.environ["STAGECRAFT_LANG"] = "en"
+        nothing, right = ("\n".join(viva.sheet("kim", "a" * 40, [], stages)) for stages in ([], STAGES[1:3]))
+        self.assertIn("no stage that this student has written is right", nothing)
+        self.assertIn("Right: stages 1, 2. But no change of this code could be made", right)
+
     def test_a_line_without_end_has_no_changes(self):
         for long in "2 " * 100_000, "template<" * 30_000:
             self.assertEqual(viva.mutants(f"#if 0\n{long}\n#endif\n"), [])
