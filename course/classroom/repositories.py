@@ -190,8 +190,13 @@ def pull(place, stages, last):
 def collect(place, stages):
     """What is handed in at a path or URL, to be graded once: of a folder with files the files as they are, and else
     what pull takes."""
-    if submission.URL.match(place):
-        return pull(place, stages, None)
+    try:
+        return pull(place, stages, None) if submission.URL.match(place) else from_folder(place, stages)
+    except OSError as problem:  # no right to read it, or no room for the copy
+        raise course.Problem(f"{place}: {problem.strerror or problem}") from None
+
+
+def from_folder(place, stages):
     with opened(place) as folder:
         if is_bare(folder):
             return from_copy(folder, stages, None, place)

@@ -678,7 +678,8 @@ class Tables(Records):
         for records, total in ([ann], f"<b>{fewer}</b>total"), ([ann, bob], f"<b>{fewer}\N{EN DASH}{POINTS}</b>total"):
             self.assertIn(total, "\n".join(class_page.page(self.run_of(records), [])))
         for points, of in (0, fewer), (5, POINTS):  # what a teacher gives must be of something
-            ann.stages[last.id] = marks.StageMark(last, ann.stages[last.id].entry, None, 0, 0, overrides.Override(points, "x"))
+            given = overrides.Override(points, "x")
+            ann.stages[last.id] = marks.StageMark(last, ann.stages[last.id].entry, None, 0, 0, given)
             self.assertEqual(ann.points, of)
 
     def test_feedback_is_what_was_found_and_when_and_why_it_counts_less(self):

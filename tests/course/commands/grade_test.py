@@ -182,6 +182,12 @@ class Submission(Repository):
         for place in "/nowhere", "file:///nowhere", "ext::sh -c true":
             with self.assertRaises(course.Problem):
                 self.collect(place)
+        self.commit()
+        with mock.patch.object(repositories, "from_copy", side_effect=PermissionError(13, "Permission denied")):
+            for place in self.folder / ".git", f"file://{self.folder}":
+                with self.assertRaisesRegex(course.Problem, "Permission denied"):
+                    self.collect(place)
+            self.assertIsNone(self.collect().sha)  # its files are there
 
 
 class Grade(Repository):

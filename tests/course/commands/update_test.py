@@ -161,7 +161,8 @@ class Update(unittest.TestCase):
 
     def test_an_export_warns_of_an_address_or_a_ref_that_is_not_there(self):
         self.mine, here = self.theirs, f"file://{self.theirs}"
-        for url, ref, said in ((here, "main", None), (here, self.first, None), (here, "fall-2026", f"git push {here} fall-2026"),
+        for url, ref, said in ((here, "main", None), (here, self.first, None),
+                               (here, "fall-2026", f"git push {here} fall-2026"),
                                ("file:///nowhere", "main", "does not answer without a password")):
             words = ["export", str(self.folder / "template"), "--url", url, "--ref", ref]
             done = subprocess.run([sys.executable, str(self.theirs / "course"), *words], text=True, stdout=subprocess.PIPE,
