@@ -14,6 +14,7 @@ import re
 import secrets
 import tempfile
 
+from classroom import lateness
 from shared import course
 from grading import submission
 
@@ -153,9 +154,11 @@ class Classroom:
         self.feedback = self.folder / "feedback"
         self.results = self.folder / "results"
 
-    def lock(self):
-        """Two at once would write the same files; the lock goes with the process."""
-        self.locked = open(self.folder / ".lock", "w")
+    def lock(self, what):
+        """Two at once would write the same files; the lock goes with the process. A pull has a lock of its own: when
+        it runs decides what is late, and a grading may take longer than the time between two pulls. What the pull
+        writes is whole whenever a grading reads it: a version is there before seen.csv names it."""
+        self.locked = open(self.folder / (".lock-pull" if what == "pull" else ".lock"), "w")
         try:
             fcntl.flock(self.locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -184,8 +187,8 @@ class Classroom:
         found = collections.defaultdict(list)
         if self.log.exists():
             for line in rows(self.log.read_text(encoding="utf-8")):
-                if all(line.get(key) for key in SEEN):  # the last line, if the machine went off
-                    at = datetime.datetime.fromisoformat(line["seen_at"])
+                at = lateness.time_of(line.get("seen_at"))
+                if line.get("id") and at:  # else the last line, if the machine went off or it is just being written
                     found[line["id"]].append(Seen(line["sha"], at))
         return found
 

@@ -12,6 +12,7 @@ from grading import report
 
 BINS = 10
 SHOWN = 12  # mistakes; the others unfold
+MOST_LETTERS = 300  # of why a stage is refused: a student's names may stand in it
 ORDER = ("passed", "begun", "wrong", "uncompiled", "unwritten", "ungraded")
 KIND = {"slow": "passed", "unjudged": "ungraded", "unmeasured": "ungraded", "crashed": "wrong", "hung": "wrong",
         "refused": "uncompiled"}  # few colours are enough
@@ -91,14 +92,20 @@ def signs():
 # ---- parts --------------------------------------------------------------------------------------
 
 
-def tiles(records, points):
+def total(records):
+    """The points that one can have; for who began an optional stage they are more."""
+    points = [record.points for record in records]
+    return "\N{EN DASH}".join(map(str, dict.fromkeys([min(points), max(points)])))
+
+
+def tiles(records):
     graded = [record.mark for record in records if record.mark is not None]
     figures = [("class_students", len(records)), ("class_n_graded", len(graded))]
     if len(graded) < len(records):
         figures.append(("grade_ungraded", len(records) - len(graded)))
     if graded:
         figures += [("class_mean", f"{statistics.mean(graded):.1f}"),
-                    ("class_median", marks.number(statistics.median(graded))), ("where_total", points)]
+                    ("class_median", marks.number(statistics.median(graded))), ("where_total", total(records))]
     figures.append(("class_n_late", sum(record.days_late > 0 for record in records)))
     cells = "".join(f"<div><b>{text(value)}</b>{linked_to_troubles(key)}</div>" for key, value in figures)
     yield f'<div class="tiles">{cells}</div>'
@@ -207,6 +214,10 @@ def trouble(record):
         lines.append((0, course.say("class_ungraded", record.ungraded)))
     if record.problem and record.newest:
         lines.append((1, course.say("class_not_pulled", record.problem)))
+    for entry in record.result["stages"] if record.result else ():
+        if entry["status"] == "refused":
+            said = entry["message"].partition("\n")[0][:MOST_LETTERS]
+            lines.append((2, course.say("class_refused_stage", entry["id"], said)))
     for one in record.stages:
         if one.override and one.graded is not None and one.graded > one.override.points:
             lines.append((2, course.say("class_better_than_corrected", one.stage.id, marks.number(one.graded),
@@ -308,9 +319,9 @@ def page(run, found_alike, found_ours=(), places=()):
     """The lines of the page. run: of ./stage class grade. found_alike, found_ours: of likeness.look_at_these and
     look_at_ours. places: of ranking.places."""
     records, stages = run.records, run.stages
-    points = sum(stage.points for stage in stages)
+    points = max(record.points for record in records)
     yield from head(run, course.say("class_title", len(records)))
-    for part in (signs(), walls(records), tiles(records, points), distribution(records, points),
+    for part in (signs(), walls(records), tiles(records), distribution(records, points),
                  common_mistakes(records, stages), progress(records, stages), like_ours(found_ours), alike(found_alike),
                  ranked(places, with_ids=True), troubles(records), changed(records), everyone(records, stages)):
         yield from part

@@ -43,8 +43,7 @@ def row(one, record):
 
 
 def head(record):
-    points = sum(one.stage.points for one in record.stages)
-    yield f"# {record.id}: " + (course.say("class_mark", marks.number(record.mark), points)
+    yield f"# {record.id}: " + (course.say("class_mark", marks.number(record.mark), record.points)
                                 if record.mark is not None else course.say("class_no_mark")) + "\n"
     if record.newest is not None:
         yield course.say("class_seen", record.newest.sha[:10], when(record.newest.at))

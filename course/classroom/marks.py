@@ -44,6 +44,12 @@ class StageMark:
     def status(self):
         return self.entry["status"] if self.entry else "ungraded"
 
+    @property
+    def points(self):
+        """Those that one can have for it: for an optional stage none before it is begun."""
+        is_begun = self.entry and self.entry["started"] or self.override and self.override.points
+        return self.stage.points if not self.stage.is_optional or is_begun else 0
+
 
 class Record:
     """All about one student."""
@@ -75,6 +81,10 @@ class Record:
         if not self.stages or any(one.mark is None for one in self.stages):
             return None
         return round(sum(one.mark for one in self.stages), 2)
+
+    @property
+    def points(self):
+        return sum(one.points for one in self.stages)
 
     @property
     def ungraded(self):
@@ -191,9 +201,8 @@ def own(records, stages):
     yield ["id", "mark", "points", "sha", "seen_at", "days_late", "late_days_used", "shared_with", "problem",
            *(f"stage_{stage.id}" for stage in stages), *(f"state_{stage.id}" for stage in stages),
            *(f"override_{stage.id}" for stage in stages)]
-    points = sum(stage.points for stage in stages if not stage.is_optional)
     for record in records:
-        yield [record.id, number(record.mark), points, record.newest.sha if record.newest else "",
+        yield [record.id, number(record.mark), record.points, record.newest.sha if record.newest else "",
                record.newest.at.isoformat() if record.newest else "", record.days_late, record.late_days_used,
                " ".join(record.shared_with), record.ungraded or record.problem or "",
                *(number(one.mark) for one in record.stages), *(one.status for one in record.stages),

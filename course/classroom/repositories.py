@@ -98,28 +98,41 @@ def is_there(folder, name):
 
 @contextlib.contextmanager
 def opened(place):
-    """A file descriptor of a student's folder on this machine, and one of its git folder, or None."""
-    found = []
+    """A file descriptor of a student's folder on this machine."""
     try:
-        try:
-            found.append(os.open(place, FOLDER))
-        except (FileNotFoundError, NotADirectoryError):
+        folder = os.open(pathlib.Path(place), FOLDER)  # a Path: a link with a / at its end would be followed
+    except (FileNotFoundError, NotADirectoryError):
+        raise course.Problem(course.say("grade_no_folder", place)) from None
+    except OSError as problem:
+        if problem.errno == errno.ELOOP:  # it is a link
             raise course.Problem(course.say("grade_no_folder", place)) from None
-        except OSError as problem:
-            if problem.errno == errno.ELOOP:  # it is a link
-                raise course.Problem(course.say("grade_no_folder", place)) from None
-            raise
-        if is_there(found[0], ".git"):
-            try:
-                found.append(os.open(".git", FOLDER, dir_fd=found[0]))
-            except OSError:  # a link, or a file that names another place
-                raise course.Problem(course.say("class_leads_elsewhere", ".git")) from None
-        elif is_there(found[0], "objects") and is_there(found[0], "HEAD"):
-            found.append(os.dup(found[0]))
-        yield found[0], found[1] if len(found) > 1 else None
+        raise
+    try:
+        yield folder
     finally:
-        for one in found:
-            os.close(one)
+        os.close(folder)
+
+
+def is_bare(folder):
+    return all(is_there(folder, name) for name in ("objects", "HEAD")) and not is_there(folder, ".git")
+
+
+@contextlib.contextmanager
+def git_of(folder):
+    """A file descriptor of the git folder of an opened one, or None."""
+    if is_bare(folder):
+        yield folder
+    elif not is_there(folder, ".git"):
+        yield None
+    else:
+        try:
+            git = os.open(".git", FOLDER, dir_fd=folder)
+        except OSError:  # a link, or a file that names another place
+            raise course.Problem(course.say("class_leads_elsewhere", ".git")) from None
+        try:
+            yield git
+        finally:
+            os.close(git)
 
 
 def from_copy(git, stages, last, place):
@@ -149,12 +162,15 @@ def name_of(handed_in):
     return f"files-{text.hexdigest()}"
 
 
+def without_scheme(place):
+    return urllib.parse.unquote(place[len("file://"):]) if place.startswith("file://") else place
+
+
 def pull(place, stages, last):
     """The submission of the repository at a path or URL; None if it is still at `last`."""
-    if place.startswith("file://"):
-        place = urllib.parse.unquote(place[len("file://"):])
+    place = without_scheme(place)
     if not submission.URL.match(place):
-        with opened(place) as (folder, git):
+        with opened(place) as folder, git_of(folder) as git:
             if git is not None:
                 return from_copy(git, stages, last, place)
             handed_in = submission.files_in(folder, stages, place)
@@ -164,8 +180,30 @@ def pull(place, stages, last):
     if head is None:
         raise course.Problem(course.say("grade_no_clone", place))
     if not head:
-        raise course.Problem(course.say("grade_no_commit", place))
+        raise submission.no_commit(place, submission.branches_of(place))
     if head == last:
         return None
     with submission.fetched(place) as clone:
         return submission.from_git(clone, stages, place)
+
+
+def collect(place, stages):
+    """What is handed in at a path or URL, to be graded once: of a folder with files the files as they are, and else
+    what pull takes."""
+    try:
+        return pull(place, stages, None) if submission.URL.match(place) else from_folder(place, stages)
+    except OSError as problem:  # no right to read it, or no room for the copy
+        raise course.Problem(f"{place}: {problem.strerror or problem}") from None
+
+
+def from_folder(place, stages):
+    with opened(place) as folder:
+        if is_bare(folder):
+            return from_copy(folder, stages, None, place)
+        handed_in = submission.files_in(folder, stages, place)
+        committed = submission.Submission(place)
+        with contextlib.suppress(course.Problem, OSError), git_of(folder) as git:  # its commit is only named
+            committed = from_copy(git, stages, None, place) if git is not None else committed
+    handed_in.sha = committed.sha
+    handed_in.is_changed = any(committed.files.get(name) != text for name, text in handed_in.files.items())
+    return handed_in

@@ -21,7 +21,6 @@ ZIP = "moodle-feedback.zip"
 COLUMN = "identifier"  # of Moodle's grading worksheet: "Participant 4711"
 BRANCH = "feedback"
 PUSHES = 8  # at a time
-REMOTE = "git:http:https:ssh"  # never a folder: pushing there runs its hooks, with the teacher's rights
 FAR = re.compile(r"(?:git|https?|ssh)://|[\w.-]+@[\w.-]+:")
 WHO = ("-c", "user.name=Stagecraft", "-c", "user.email=stagecraft@localhost")
 
@@ -79,7 +78,7 @@ def push(place, files):
     """
     with tempfile.TemporaryDirectory() as folder:
         def git(*words):
-            said = submission.run_git(*submission.FETCHING, *WHO, "-C", folder, *words, protocols=REMOTE)
+            said = submission.run_git(*submission.FETCHING, *WHO, "-C", folder, *words, protocols=submission.REMOTE)
             if said is None:
                 raise course.Problem(course.say("class_no_push", place, BRANCH))
             return said.decode().strip()

@@ -10,6 +10,7 @@ import random
 import re
 import tempfile
 
+from classroom import marks
 from shared import course
 from grading import cpp_text
 from grading import grader
@@ -102,11 +103,11 @@ def changes(handed_in, stages, seed):
     return found
 
 
-def sheet(id, sha, found):
-    """Lines, in Markdown."""
+def sheet(id, sha, found, right):
+    """Lines, in Markdown. found: of changes. right: the stages that it was asked for."""
     yield f"# {course.say('viva_title', id, sha[:10])}\n"
     if not found:
-        yield course.say("viva_none")
+        yield course.say("viva_no_change", marks.named(right)) if right else course.say("viva_none")
         return
     yield f"{course.say('viva_how')}\n"
     for number, (stage, name, (line, before, after), _) in enumerate(found, 1):

@@ -377,7 +377,8 @@ def vivas(room, options):
                  if entry["status"] in ("passed", "slow") and entry["started"] and stage.points]
         sha = record.newest.sha
         found = viva.changes(run.versions[record.id].handed_in[sha], right, room.seed(record.id, sha))
-        class_folder.write(room.folder / "viva" / f"{record.id}.md", "\n".join(viva.sheet(record.id, sha, found)) + "\n")
+        lines = viva.sheet(record.id, sha, found, right)
+        class_folder.write(room.folder / "viva" / f"{record.id}.md", "\n".join(lines) + "\n")
         bar.step(record.id)
     bar.end()
     course.tell(course.say("viva_done", len(chosen) - len(missing), room.folder / "viva"))
@@ -412,7 +413,7 @@ def run():
     room = class_folder.Classroom(options.roster, options.folder)
     if options.only and options.only not in {student.id for student in room.students}:
         raise course.Problem(course.say("class_no_student", options.only, options.roster))
-    room.lock()
+    room.lock(options.what)
     chosen = {one.repository for one in room.students if options.only in (None, one.id)}
     students = [one for one in room.students if one.repository in chosen]
     if options.what == "pull":

@@ -13,6 +13,8 @@ from shared import course
 from shared import official
 from shared.parser import Parser
 
+SECONDS = 30  # for the question whether the URL answers
+
 
 def is_left_out(name):
     return official.OURS_ALONE.match(name) or name.endswith("/my_tests.cpp")
@@ -64,6 +66,10 @@ def run():
     official.write(settings, folder)
     commit(folder)
     course.tell(course.say("export_done", options.folder))
+    is_there = official.has_ref(settings, SECONDS)
+    if not is_there:
+        key = "export_unreachable" if is_there is None else "export_no_ref"
+        course.tell(course.say(key, options.url, options.ref), sys.stderr)
     if official.git("status", "--porcelain", "--untracked-files=no"):
         course.tell(course.say("export_uncommitted"), sys.stderr)
     return 0

@@ -10,6 +10,7 @@ import sys
 
 from shared import course
 from shared.parser import Parser
+from classroom import repositories
 from grading import grader
 from grading import report
 from grading import submission
@@ -27,7 +28,8 @@ def run():
     options = parser.parse_args()
     if options.seed is not None and not 0 <= options.seed < 1 << 63:
         parser.error(course.say("expected_seed"))
-    handed_in = submission.collect(options.repo or str(course.ROOT), course.stages())
+    handed_in = (repositories.collect(options.repo, course.stages()) if options.repo
+                 else submission.from_folder(course.ROOT, course.stages()))
     language = options.language or (handed_in.language if options.repo else None)  # the words that its owner reads
     if language:
         os.environ["STAGECRAFT_LANG"] = language  # the gate's too

@@ -99,7 +99,7 @@ def run():
     with course.doing(course.say("doing_fetch", settings["url"])):
         fetched = official.git("fetch", "-q", "--no-tags", "--", settings["url"], settings["ref"])
     if fetched is None:
-        raise course.Problem(course.say("update_unreachable", settings["url"], settings["ref"]))
+        raise course.Problem(official.why_not_fetched(settings))
     new = official.git("rev-parse", "FETCH_HEAD^{commit}").strip()
     if is_known(new, settings):
         course.tell(course.say("update_nothing", new[:10]))

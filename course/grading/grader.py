@@ -349,10 +349,15 @@ class Work:
         for unit in stage.units:
             name = course.unit_name(stage, unit)
             if name in self.handed_in.refused:
-                started = refused = True
+                refused = True
+                # Who deletes an optional stage has not begun it.
+                started |= not stage.is_optional or self.handed_in.refused[name] != "grade_missing"
                 entry["message"] = course.say(self.handed_in.refused[name], name)
             elif course.blob_hash(self.handed_in.files[name]) != unit.get("starter"):
                 started = True
+        if refused and not started:
+            refused = False
+            del entry["message"]
         try:
             if started and not refused:
                 result = self.judge(stage)

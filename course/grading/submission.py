@@ -23,6 +23,7 @@ MAX_ADDRESSES = 4 << 30  # of each git that fetches,
 MAX_TO_READ = 512 << 20  # of each that reads what is here
 MAX_SAID = 4 << 20  # bytes that it prints
 NICKNAME = 24  # characters
+MOST_BRANCHES = 5  # that are named
 running = set()  # process groups of commands that are running now
 # Nothing that a repository or this machine's settings say is run, and what comes is one file.
 FETCHING = ("-c", "core.hooksPath=/dev/null", "-c", "fetch.unpackLimit=1", "-c", "gc.auto=0",
@@ -30,6 +31,7 @@ FETCHING = ("-c", "core.hooksPath=/dev/null", "-c", "fetch.unpackLimit=1", "-c",
 # Of a repository that is here: whosever it is; large packs are read through small windows.
 READING = {"safe.directory": "*", "core.packedGitWindowSize": "1m", "core.packedGitLimit": "64m"}
 URL = re.compile(r"\w+://|[\w.-]+@[\w.-]+:")
+REMOTE = "git:http:https:ssh"  # never a folder: git would follow what leads out of it, and push to it with its hooks
 
 
 class Submission:
@@ -114,13 +116,10 @@ def end_all():
             os.killpg(pid, signal.SIGKILL)
 
 
-def run_git(*words, protocols="", most=None, folder=None, trusts=None, seconds=SECONDS):
-    """What git prints, or None where it fails. protocols: those it may use ("file:https"). trusts: a file of
-    settings in the place of the user's own, for repositories of other users."""
+def run_git(*words, protocols="", most=None, folder=None, seconds=SECONDS):
+    """What git prints, or None where it fails. protocols: those it may use ("ssh:https")."""
     environment = dict(os.environ, GIT_TERMINAL_PROMPT="0", GIT_ALLOW_PROTOCOL=protocols or "none",
                        GIT_NO_REPLACE_OBJECTS="1", GIT_SSH_COMMAND="ssh -o BatchMode=yes -o ConnectTimeout=30")
-    if trusts is not None:
-        environment["GIT_CONFIG_GLOBAL"] = str(trusts)
     if folder is not None:  # it is a repository itself or none, whatever it lies in and whosever it is
         environment.update(GIT_CEILING_DIRECTORIES=str(pathlib.Path(folder).parent))
         for number, (key, value) in enumerate(READING.items()):
@@ -186,8 +185,7 @@ def head(folder):
 
 
 def from_folder(folder, stages):
-    """As the files lie there now."""
-    folder = pathlib.Path(folder).resolve()
+    """As the files lie there now. folder: our own, which git may ask; a student's is for repositories.collect."""
     handed_in = files_in(folder, stages, folder)
     handed_in.sha = head(folder)
     committed = tree(folder, names(stages)) if handed_in.sha else {}
@@ -219,11 +217,25 @@ def read_blob(folder, entry):
     return run_git("cat-file", "blob", blob, folder=folder)
 
 
+def no_commit(source, listed, named=None):
+    """The Problem that HEAD has no commit. listed: the branches, a line "sha refs/heads/name" each, or None; named:
+    the one that HEAD names. Both were written by others."""
+    def names(before, text):
+        return re.findall(rf"{before}([\w./+@-]{{1,60}})$", (text or b"").decode("utf-8", "replace"), re.M)
+
+    there = names(r"\srefs/heads/", listed)
+    if not there:
+        return course.Problem(course.say("grade_no_commit", source))
+    return course.Problem(course.say("grade_no_branch", source, "".join(f" ({name})" for name in names("^", named)),
+                                     ", ".join(there[:MOST_BRANCHES])))
+
+
 def from_git(folder, stages, source=None):
     """As committed in a git folder, HEAD's."""
     handed_in = Submission(source or folder, head(folder))
     if handed_in.sha is None:
-        raise course.Problem(course.say("grade_no_commit", handed_in.source))
+        named = run_git("symbolic-ref", "-q", "--short", "HEAD", folder=folder)
+        raise no_commit(handed_in.source, run_git("show-ref", "--heads", folder=folder), named)
     committed = tree(folder, [*names(stages), official.FILE])
     for name in names(stages):
         try:
@@ -237,52 +249,26 @@ def from_git(folder, stages, source=None):
     return handed_in
 
 
-@contextlib.contextmanager
-def rights(place):
-    """What run_git may use to ask a URL, or the git folder at a path, whoever's that is."""
-    if URL.match(place):
-        yield {"protocols": "file:git:http:https:ssh"}
-        return
-    with tempfile.NamedTemporaryFile("w") as settings:
-        settings.write("[safe]\n\tdirectory = *\n")
-        settings.flush()
-        yield {"protocols": "file", "trusts": settings.name}
-
-
-def head_of(place):
-    """The commit that a URL or a git folder has checked out; "" if there is none, None if nobody answers."""
-    with rights(place) as allowed:
-        said = run_git("ls-remote", "--", place, "HEAD", **allowed)
+def head_of(url):
+    """The commit that a URL has checked out; "" if there is none, None if nobody answers."""
+    said = run_git("ls-remote", "--", url, "HEAD", protocols=REMOTE)
     return None if said is None else said.decode("ascii", "replace").partition("\t")[0].strip()
 
 
+def branches_of(url):
+    """As no_commit takes them."""
+    return run_git("ls-remote", "--heads", "--", url, protocols=REMOTE)
+
+
 @contextlib.contextmanager
-def fetched(place):
+def fetched(url):
     """A git folder with that commit; nothing of it has been run, submodules and what is large have been left
     where they are."""
-    with tempfile.TemporaryDirectory() as folder, rights(place) as allowed:
+    with tempfile.TemporaryDirectory() as folder:
         clone = pathlib.Path(folder) / "clone"
-        asked = ("--depth", "1", "--no-tags", "--filter=blob:limit=1m", "--", place,
-                 "+HEAD:refs/heads/main")
+        asked = ("--depth", "1", "--no-tags", "--filter=blob:limit=1m", "--", url, "+HEAD:refs/heads/main")
         if (run_git("init", "-q", "--bare", "--template=", str(clone)) is None
-                or run_git(*FETCHING, "-C", str(clone), "fetch", "-q", *asked, **allowed) is None):
-            raise course.Problem(course.say("grade_no_clone", place))
+                or run_git(*FETCHING, "-C", str(clone), "fetch", "-q", *asked, protocols=REMOTE) is None):
+            raise course.Problem(course.say("grade_no_clone", url))
         (clone / "HEAD").write_text("ref: refs/heads/main\n")
         yield clone
-
-
-def from_url(url, stages):
-    with fetched(url) as clone:
-        return from_git(clone, stages, url)
-
-
-def collect(place, stages):
-    """What is handed in at a path or URL."""
-    if URL.match(place):
-        return from_url(place, stages)
-    folder = pathlib.Path(place)
-    if not folder.is_dir():
-        raise course.Problem(course.say("grade_no_folder", place))
-    if (folder / "objects").is_dir() and (folder / "HEAD").is_file():
-        return from_git(folder.resolve(), stages)
-    return from_folder(folder, stages)

@@ -236,6 +236,7 @@ void drop_numbers(Outcome& outcome, bool right, std::size_t& kept) {
 std::string broken_rule(const Outcome& outcome) {
   switch (outcome.kind) {
     case Outcome::Kind::Crashed:
+      if (outcome.printed_too_much) return say("printed_too_much", kMaxPrinted >> 20);
       return outcome.stopped_by_a_trap() ? say("trapped") : say("crashed", outcome.detail);
     case Outcome::Kind::Hung:
       return say("hung", outcome.detail);

@@ -26,9 +26,9 @@ constexpr unsigned kSecondsLater = 2;
 constexpr double kPatienceInAll = 60.0;  // seconds of all together, and the same from there on
 constexpr unsigned kMostInAll = 18;      // times a worker's seconds: then none is asked any more
 constexpr std::size_t kMaxPrintedLines = 40;
+constexpr std::size_t kLinesOfTooMany = 3;  // tell which print it is
 constexpr std::size_t kMaxPrintedBytes = 16u << 10;
-constexpr unsigned kThreads = 64;              // and two per processor
-constexpr std::uint64_t kMaxFile = 16u << 20;  // of what a worker prints or answers
+constexpr unsigned kThreads = 64;  // and two per processor
 
 // A folder that is gone when the case is over.
 class ScratchFolder {
@@ -132,11 +132,11 @@ class File {
   int file_;
 };
 
-std::string first_lines(const fs::path& path) {
+std::string first_lines(const fs::path& path, std::size_t most) {
   std::ifstream in(path, std::ios::binary);
   std::string text;
   std::string line;
-  for (std::size_t n = 0; n < kMaxPrintedLines && std::getline(in, line); ++n) {
+  for (std::size_t n = 0; n < most && std::getline(in, line); ++n) {
     if (text.size() + line.size() > kMaxPrintedBytes) break;
     text += line + "\n";
   }
@@ -214,7 +214,7 @@ Outcome run_worker(const fs::path& worker, const Request& request, std::size_t m
   const File printed(folder / "printed");
   most = most_bytes(request, most);
   Confinement walls = confinement(worker, request, seconds);
-  walls.file = kMaxFile + most;
+  walls.file = kMaxPrinted + most;
   walls.reads.push_back(asked);
   walls.writes.push_back(response);
   const Command command{
@@ -227,7 +227,10 @@ Outcome run_worker(const fs::path& worker, const Request& request, std::size_t m
   Outcome outcome = outcome_of(status, response, seconds, most);
   outcome.seconds = used;
   hung += outcome.kind == Outcome::Kind::Hung;
-  outcome.printed = first_lines(folder / "printed");
+  outcome.printed_too_much = status && WIFSIGNALED(*status) && WTERMSIG(*status) == SIGXFSZ &&
+                             fs::file_size(folder / "printed") >= kMaxPrinted;
+  outcome.printed = first_lines(folder / "printed",
+                                outcome.printed_too_much ? kLinesOfTooMany : kMaxPrintedLines);
   return outcome;
 }
 

@@ -10,15 +10,18 @@ namespace stagecraft::stages {
 
 // Bytes of numbers that an answer may have beside its inputs, whatever a student's code does.
 inline constexpr std::size_t kMostNumbers = std::size_t{4} << 20;
+// Bytes that a worker may print; its answer and what it prints are files, and have one limit.
+inline constexpr std::size_t kMaxPrinted = std::size_t{16} << 20;
 
 // What became of one run of a worker.
 struct Outcome {
   enum class Kind { Answered, Crashed, Hung, Exited, NoAnswer };
   Kind kind = Kind::Answered;
-  Response response;     // of Answered; dropped once it is judged to be right
-  std::string detail;    // a signal's name, an exit code, seconds, or why the answer can't be read
-  std::string printed;   // what it wrote to stdout and stderr, cut to its beginning
-  double seconds = 0.0;  // of processor time, by the kernel's account
+  Response response;    // of Answered; dropped once it is judged to be right
+  std::string detail;   // a signal's name, an exit code, seconds, or why the answer can't be read
+  std::string printed;  // what it wrote to stdout and stderr, cut to its beginning
+  bool printed_too_much = false;  // Crashed for that reason; printed is then a few lines
+  double seconds = 0.0;           // of processor time, by the kernel's account
 
   // Crashed where it made an integer of NaN or of a number that is too large for it: students' code
   // is compiled with traps for that (course/cmake/stages.cmake).

@@ -16,8 +16,9 @@ import strict_json
 
 FILE = "course.json"
 DEFAULTS = {"url": "", "ref": "main", "commit": "", "language": "en", "nickname": ""}
-# What only the official repository has: its own checks.
-OURS_ALONE = re.compile(r"\.ci/|\.github/workflows/ci\.yml$")
+# What only the official repository has: its own checks and packages. Of GitHub's workflows students get one.
+OURS_ALONE = re.compile(r"\.ci/|\.github/workflows/(?!grade\.yml$)")
+COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 QUIET = {"GIT_TERMINAL_PROMPT": "0", "GIT_SSH_COMMAND": "ssh -o BatchMode=yes -o ConnectTimeout=3"}
 
 
@@ -62,6 +63,22 @@ def is_here(url):
     return url.rstrip("/").removesuffix(".git") == here
 
 
+def has_ref(settings, seconds=None):
+    """Is there such a branch or tag, for everybody? None if the repository does not answer whoever has no password."""
+    ref = settings["ref"]
+    said = git("-c", "credential.helper=", "ls-remote", "--", settings["url"], ref, seconds=seconds)
+    if said is None:
+        return None
+    names = {line.partition("\t")[2] for line in said.splitlines()}
+    return bool(names & {ref, f"refs/{ref}", f"refs/heads/{ref}", f"refs/tags/{ref}"} or COMMIT.fullmatch(ref))
+
+
+def why_not_fetched(settings):
+    """In words, after a fetch that failed."""
+    key = "update_no_ref" if has_ref(settings) is False else "update_unreachable"
+    return course.say(key, settings["url"], settings["ref"])
+
+
 def fetch(settings, folder):
     """Brings the official tree into a folder, new or fetched before; its commit."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -69,7 +86,7 @@ def fetch(settings, folder):
     if (git("init", "-q", folder=folder) is None
             or git("fetch", "-q", "--depth", "1", "--", url, ref, folder=folder) is None
             or git("checkout", "-q", "--force", "--detach", "FETCH_HEAD", folder=folder) is None):
-        raise course.Problem(course.say("update_unreachable", url, ref))
+        raise course.Problem(why_not_fetched(settings))
     return git("rev-parse", "HEAD", folder=folder).strip()
 
 

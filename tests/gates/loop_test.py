@@ -75,6 +75,17 @@ class KeptRequests(Scratch):
         self.assertIn("overrun", self.judge(catalogue / "into_x")[1])
 
 
+    def test_of_a_worker_that_prints_too_much_say_so_with_a_few_lines(self):
+        megabyte = f"s=x; for i in {' '.join('1' * 20)}; do s=$s$s; done\n"
+        for lines, is_printed in (("echo one; echo two; echo three; echo four", True), (": >$2; exec >$2", False)):
+            result = course.run_gate(STAGE, self.worker(f"{lines}\n{megabyte}while :; do echo $s; done"),
+                                     keep=self.folder / "kept")
+            self.assertEqual({kind for kind, _ in result.groups[0].failed_requests}, {"crashed"})
+            said = result.groups[0].failures[0]
+            self.assertEqual("printed more than 16 MB: remove the prints" in said, is_printed, said)
+            self.assertEqual(("three" in said, "four" in said), (is_printed, False))
+
+
 class Workers(Scratch):
     @unittest.skipIf(STAGE.is_started, "a student has begun it")
     def test_for_debuggers_and_sanitizers_answer_as_the_others_do(self):

@@ -80,7 +80,7 @@ def entry(stage, status="passed", earned=None, mistake=None):
         earned = stage.points if status == "passed" else 0
     return {"id": stage.id, "title": stage.title, "points": stage.points, "earned": earned, "status": status,
             "seed": SEED,
-            "failed": status == "wrong", "groups": [
+            "started": status != "unwritten", "failed": status == "wrong", "groups": [
                 {"name": "G", "points": stage.points, "earned": earned, "status": status, "more": 0,
                  "message": EVIL if status == "wrong" else "", "mistake": mistake, "mistake_says": EVIL}]}
 
@@ -350,9 +350,35 @@ class Pulling(Folder):
         self.assertEqual(room.seen()["ann"], [class_folder.Seen(handed_in.sha, DUE)])
         kept = class_folder.kept(room.folder, "ann", handed_in.sha)
         self.assertEqual((kept.files, kept.refused), (handed_in.files, handed_in.refused))
-        with room.log.open("a") as log:
-            log.write("ann,12")  # the machine went off
-        self.assertEqual(len(room.seen()["ann"]), 1)
+        whole, line = room.log.read_text(), f"ann,{'b' * 40},{DUE.isoformat()}"
+        for at in range(len(line) - len(":00")):  # the machine went off, or the line is just being written
+            room.log.write_text(whole + line[:at])
+            self.assertEqual(len(room.seen()["ann"]), 1, line[:at])
+        room.log.write_text(whole + line)
+        self.assertEqual([one.at for one in room.seen()["ann"]], [DUE, DUE])
+
+    def test_goes_on_while_a_grading_does_and_never_twice(self):
+        self.repository()
+        roster = self.put("roster.csv", "id,repository\nann,ann\n")
+        pull = [sys.executable, "-B", str(ROOT / "course"), "class", "pull", "--roster", str(roster)]
+
+        def codes(*names):
+            """Of a pull while commands of these names are at work."""
+            rooms = [class_folder.Classroom(roster) for _ in names]
+            for room, name in zip(rooms, names):
+                room.lock(name)
+            done = subprocess.run(pull, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            for room in rooms:
+                room.locked.close()
+            return done.returncode, "another ./stage class" in done.stderr
+
+        self.assertEqual(codes("grade"), (0, False))
+        self.assertEqual(len(class_folder.Classroom(roster).seen()["ann"]), 1)
+        self.assertEqual(codes("grade", "pull"), (2, True))
+        grading, other = class_folder.Classroom(roster), class_folder.Classroom(roster)
+        grading.lock("grade")
+        self.assertIn("another ./stage class", self.problem(other.lock, "send"))
+        grading.locked.close()
 
 
 class Seeds(Folder):
@@ -427,7 +453,7 @@ class Walls(Folder):
         self.addCleanup((self.folder / "closed").chmod, 0o700)
         return {"good": "", "deep_json": "", "folder": "", "link": "leads to another place",
                 "fifo_head": "no ordinary file", "fifo_refs": "no ordinary file", "loop": "leads to another place",
-                "deep": "deep", "large": "MB", "lots": "", "dangling": "no commit", "ring": "no such folder",
+                "deep": "deep", "large": "MB", "lots": "", "dangling": "there is: main", "ring": "no such folder",
                 "file": "no such folder", "pipe": "no such folder", "gone": "no such folder",
                 "closed": "" if os.geteuid() == 0 else "Permission denied"}
 
@@ -552,6 +578,12 @@ class Viva(unittest.TestCase):
             lines = hidden.count("\n")
             self.assertEqual(viva.mutants(hidden + code), [(at + lines, *rest) for at, *rest in found], hidden)
 
+    def test_without_a_change_says_whether_something_is_right(self):
+        os.environ["STAGECRAFT_LANG"] = "en"
+        nothing, right = ("\n".join(viva.sheet("kim", "a" * 40, [], stages)) for stages in ([], STAGES[1:3]))
+        self.assertIn("no stage that this student has written is right", nothing)
+        self.assertIn("Right: stages 1, 2. But no change of this code could be made", right)
+
     def test_a_line_without_end_has_no_changes(self):
         for long in "2 " * 100_000, "template<" * 30_000:
             self.assertEqual(viva.mutants(f"#if 0\n{long}\n#endif\n"), [])
@@ -635,6 +667,21 @@ class Tables(Records):
         self.assertEqual(list(marks.canvas([record, other], STAGES))[1:], [
             ["Points Possible", "", "", "", "", *points], ["", "", "", "a7", "", *points], ["", "", "", "b8", "", *none]])
 
+    def test_an_optional_stage_is_among_the_points_of_those_who_began_it(self):
+        last = next(stage for stage in STAGES if stage.is_optional)
+        ann, bob = self.record("ann", {last.id: ("unwritten",)}), self.record("bob", {last.id: ("wrong",)})
+        fewer = POINTS - last.points
+        self.assertEqual((ann.points, bob.points, self.unseen("cat").points), (fewer, POINTS, fewer))
+        self.assertIn(f"# ann: {fewer} of {fewer} points", "\n".join(feedback.markdown(ann)))
+        self.assertIn(f"# bob: {fewer} of {POINTS} points", "\n".join(feedback.markdown(bob)))
+        self.assertEqual([row[2] for row in marks.own([ann, bob], STAGES)][1:], [fewer, POINTS])
+        for records, total in ([ann], f"<b>{fewer}</b>total"), ([ann, bob], f"<b>{fewer}\N{EN DASH}{POINTS}</b>total"):
+            self.assertIn(total, "\n".join(class_page.page(self.run_of(records), [])))
+        for points, of in (0, fewer), (5, POINTS):  # what a teacher gives must be of something
+            given = overrides.Override(points, "x")
+            ann.stages[last.id] = marks.StageMark(last, ann.stages[last.id].entry, None, 0, 0, given)
+            self.assertEqual(ann.points, of)
+
     def test_feedback_is_what_was_found_and_when_and_why_it_counts_less(self):
         rules = lateness.Rules({"deadlines": {"all": "2026-10-01T12:00Z"}, "late_percent_a_day": 10, "late_days": 4}, STAGES)
         record = self.record("ann", {2: ("wrong", 0, "no_mean")}, rules=rules)
@@ -688,9 +735,13 @@ class Tables(Records):
         better = self.record("cat", {})
         better.stages[3] = marks.StageMark(STAGES[3], better.result["stages"][3], better.stages[3].version, 30, 0,
                                            overrides.Override(7, "x"))
-        records = [self.record("zoe", {}), late, unpulled, better, self.ungraded("dan"), self.unseen("eve")]
+        unread = self.record("fay", {2: ("refused", 0), 3: ("refused", 0), 4: ("wrong",)})
+        for at in 2, 3:
+            unread.result["stages"][at]["message"] = f"file {at} is missing <&\nmore"
+        records = [self.record("zoe", {}), late, unpulled, better, unread, self.ungraded("dan"), self.unseen("eve")]
         listed = "\n".join(class_page.troubles(records))
-        self.assertEqual([id for id in ("dan", "eve", "bob", "cat", "ann")],
+        self.assertIn("stage 2 cannot be graded: file 2 is missing &lt;&amp;<br>stage 3 cannot be graded: file 3", listed)
+        self.assertEqual([id for id in ("dan", "eve", "bob", "cat", "fay", "ann")],
                          [part.split('">')[1].split("<")[0] for part in listed.split("<li>")[1:]])
         self.assertIn("2 days late: stage 3<br>1 day late: stages 1, 2", listed)
         self.assertEqual(list(class_page.troubles(records[:1])), [])
@@ -949,6 +1000,27 @@ class Sending(Folder):
         self.assertIn("1 students, 2 as before", self.send(room, "branch")[1])
         self.assertEqual(self.shown("own.git", "show feedback:cat.md"), "# cat, again\n")
         self.assertEqual(self.shown("own.git", "rev-list --count feedback").strip(), "2")  # nothing is rewritten
+
+
+class Branches(Folder):
+    served = Sending.served
+
+    def test_that_are_there_are_named_where_the_one_of_head_is_not(self):
+        self.put(f"ann/{NAME}", "mine\n")
+        git(self.folder / "ann", "init", "-q", "-b", "master")
+        git(self.folder / "ann", "add", "-A")
+        git(self.folder / "ann", "commit", "-qm", "mine")
+        urls = self.served("other.git", "empty.git")
+        git(self.folder / "ann", "push", "-q", str(self.folder / "other.git"), "master", "master:refs/heads/a-b/ö.2")
+        for place, said in ((self.folder / "other.git", "a branch (main) that is not there; there is: a-b/ö.2, master"),
+                            (urls[0], "a branch that is not there; there is: a-b/ö.2, master"),
+                            (self.folder / "empty.git", "no commit"), (urls[1], "no commit")):
+            self.assertIn(said, self.problem(repositories.pull, str(place), STAGES, None))
+
+    def test_whose_names_would_be_obeyed_are_not_shown(self):
+        listed = b"a\trefs/heads/\x1b[2J\na\trefs/heads/" + b"x" * 100 + b"\na\trefs/heads/ok\n"
+        self.assertEqual(str(submission.no_commit("x", listed, b"\x1b[2J\n")),
+                         "x: its HEAD names a branch that is not there; there is: ok")
 
 
 class Settings(Folder):

@@ -19,6 +19,7 @@ from unittest import mock
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / "course"), str(ROOT / "tools")]
+from classroom import repositories  # noqa: E402
 from mistakes import catalogue  # noqa: E402
 from shared import course  # noqa: E402
 from grading import grader  # noqa: E402
@@ -81,7 +82,7 @@ class Repository(unittest.TestCase):
         git(self.folder, "commit", "-qm", "mine")
 
     def collect(self, place=None):
-        return submission.collect(str(place or self.folder), STAGES)
+        return repositories.collect(str(place or self.folder), STAGES)
 
 
 class Submission(Repository):
@@ -147,10 +148,46 @@ class Submission(Repository):
         shutil.copytree(self.folder / "stages", self.folder / "inner" / "stages")
         self.assertIsNone(self.collect(self.folder / "inner").sha)
 
+    def test_is_never_that_of_another_repository(self):
+        """git's ways to another place: `commondir`, alternates, a file or a link in the place of .git."""
+        self.put(self.NAME, "somebody else's")
+        self.commit()
+        other = self.folder / ".git"
+        with tempfile.TemporaryDirectory() as place:
+            thief = pathlib.Path(place) / "thief"
+            for name, leads in ("commondir", other), ("objects/info/alternates", other / "objects"):
+                shutil.rmtree(thief, ignore_errors=True)
+                for folder in "objects/info", "refs/heads":
+                    (thief / folder).mkdir(parents=True)
+                shutil.copy(other / "HEAD", thief / "HEAD")
+                shutil.copy(other / "refs" / "heads" / "main", thief / "refs" / "heads" / "main")
+                (thief / name).write_text(f"{leads}\n")
+                for asked in thief, f"file://{thief}":
+                    with self.assertRaisesRegex(course.Problem, "leads to another place"):
+                        self.collect(asked)
+            shutil.rmtree(thief)
+            thief.symlink_to(self.folder)
+            for asked in thief, f"{thief}/", f"file://{thief}/":
+                with self.assertRaisesRegex(course.Problem, "no such folder"):
+                    self.collect(asked)
+            mine = pathlib.Path(place) / "mine"
+            for lead in (lambda path: path.symlink_to(other), lambda path: path.write_text(f"gitdir: {other}\n")):
+                shutil.rmtree(mine, ignore_errors=True)
+                mine.mkdir()
+                lead(mine / ".git")
+                handed_in = self.collect(mine)  # its own files, of which there are none, and nobody's commit
+                self.assertEqual((handed_in.files, handed_in.sha), ({}, None))
+
     def test_that_is_not_there_is_a_problem_in_a_line(self):
         for place in "/nowhere", "file:///nowhere", "ext::sh -c true":
             with self.assertRaises(course.Problem):
                 self.collect(place)
+        self.commit()
+        with mock.patch.object(repositories, "from_copy", side_effect=PermissionError(13, "Permission denied")):
+            for place in self.folder / ".git", f"file://{self.folder}":
+                with self.assertRaisesRegex(course.Problem, "Permission denied"):
+                    self.collect(place)
+            self.assertIsNone(self.collect().sha)  # its files are there
 
 
 class Grade(Repository):
@@ -227,6 +264,18 @@ class Grade(Repository):
             result = grader.grade(self.collect())
         self.assertEqual((result["earned"], result["failed"]), (0, []))
         self.assertEqual({entry["status"] for entry in result["stages"]}, {"unwritten"})
+
+    def test_an_optional_stage_that_was_deleted_is_not_begun_and_another_is_refused(self):
+        optional = next(stage for stage in STAGES if stage.is_optional)
+        for stage in optional, STAGES[2]:
+            shutil.rmtree((self.folder / course.unit_name(stage, stage.units[0])).parent)
+        result = grader.grade(self.collect())
+        self.assertEqual((result["failed"], result["points"]),
+                         ([STAGES[2].id], sum(stage.points for stage in STAGES) - optional.points))
+        entry = result["stages"][optional.id]
+        self.assertEqual((entry["status"], entry["started"], "message" in entry), ("unwritten", False, False))
+        (self.folder / course.unit_name(optional, optional.units[0])).parent.symlink_to("/etc")
+        self.assertEqual(grader.grade(self.collect())["failed"], [STAGES[2].id, optional.id])
 
     def test_a_compiler_that_does_not_end_is_ended(self):
         ended = limited.run(["sh", "-c", "echo so far; sleep 60 & sleep 60"], self.folder, 0.5)

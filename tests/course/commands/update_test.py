@@ -81,6 +81,7 @@ class Update(unittest.TestCase):
         for name in MINE, OTHER:
             self.put(self.theirs, name, "another starter: NOT_IMPLEMENTED(\n")
         self.put(self.theirs, ".ci/run", "ours, changed\n")
+        self.put(self.theirs, ".github/workflows/wheels.yml", "ours\n")
         self.put(self.theirs, "CHANGELOG.md", CHANGELOG.replace(
             "\n## 2026-09-01", "\n## 2026-10-01\n\n- tests: stage 3 asked too much\n- code: faster\n"
             "Only lines of that form.\n\n## 2026-09-01"))
@@ -97,6 +98,7 @@ class Update(unittest.TestCase):
         self.assertEqual(self.read("src/new.cpp"), "new\n")
         self.assertFalse((self.mine / "src" / "old.cpp").exists())
         self.assertFalse((self.mine / ".ci").exists())
+        self.assertFalse((self.mine / ".github").exists())
         self.assertIn("another starter", self.read(OTHER))  # not begun, so theirs to change
         self.assertEqual(self.read(MINE), "my answer\n")
         self.assertEqual(self.read("src/notes.md"), "my notes\n")
@@ -135,6 +137,39 @@ class Update(unittest.TestCase):
             self.assertEqual(len(self.run_tool("update", code=2).splitlines()), 1)
         self.put(self.mine, "course.json", "[]")
         self.assertIn("course.json", self.run_tool("update", code=2))
+
+    def fetch(self):
+        """As the workflows do; what is said."""
+        done = subprocess.run([sys.executable, str(self.mine / "course"), "shared.official", "build/official"], text=True,
+                              cwd=self.mine, env=dict(os.environ, STAGECRAFT_LANG="en"), stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT)
+        return done.returncode, done.stdout
+
+    def test_and_workflows_tell_a_ref_that_is_not_there_from_an_address_that_does_not_answer(self):
+        here = f"file://{self.theirs}"
+        for url, ref, said in ((here, "fall-2026", "has no branch or tag fall-2026"),
+                               ("file:///nowhere", "main", "does not answer")):
+            official.write({**official.DEFAULTS, "url": url, "ref": ref}, self.mine)
+            self.assertIn(said, self.run_tool("update", code=2))
+            code, told = self.fetch()
+            self.assertEqual((code, said in told), (2, True), told)
+        self.git(self.theirs, "branch", "x/fall-2026")  # is another one
+        official.write({**official.DEFAULTS, "url": here, "ref": "fall-2026"}, self.mine)
+        self.assertIn("has no branch", self.run_tool("update", code=2))
+        self.git(self.theirs, "tag", "-a", "fall-2026", "-m", "x")
+        self.assertEqual(self.fetch()[0], 0)
+
+    def test_an_export_warns_of_an_address_or_a_ref_that_is_not_there(self):
+        self.mine, here = self.theirs, f"file://{self.theirs}"
+        for url, ref, said in ((here, "main", None), (here, self.first, None),
+                               (here, "fall-2026", f"git push {here} fall-2026"),
+                               ("file:///nowhere", "main", "does not answer without a password")):
+            words = ["export", str(self.folder / "template"), "--url", url, "--ref", ref]
+            done = subprocess.run([sys.executable, str(self.theirs / "course"), *words], text=True, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, env=dict(os.environ, STAGECRAFT_LANG="en"))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual((said or "") in done.stderr and bool(done.stderr), bool(said), done.stderr)
+            shutil.rmtree(self.folder / "template")
 
     def hand_out(self):
         """./stage alone builds what was begun; here nothing is."""

@@ -124,6 +124,7 @@ class Workflow(unittest.TestCase):
         for name in GITHUB, GITEA, GITLAB, "AGENTS.md", "course.json", RIGHT.units[0]["twins"][0], "stage":
             self.assertIn(name, names)
         self.assertFalse([name for name in names if official.OURS_ALONE.match(name)])
+        self.assertEqual([name for name in names if name.startswith(".github/workflows/")], [GITHUB])
         self.assertFalse([name for name in names if name.startswith("build/")])
         for stage in course.stages():
             for unit in stage.units:
