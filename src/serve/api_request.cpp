@@ -200,7 +200,7 @@ void parse_common(Fields& fields, CompletionRequest& request) {
 
 // Error to ApiError, for what reads a part of the request and knows no fields.
 template <class Read>
-auto reading(const char* key, Read read) {
+auto reading(const std::string& key, Read read) {
   try {
     return read();
   } catch (const ApiError&) {
@@ -373,9 +373,9 @@ std::vector<ToolCall> parse_calls(Fields& message, const std::string& where) {
                   required_text(function, "arguments", at + ".function")};
     fields.refuse_others();
     function.refuse_others();
-    reading("messages", [&] {
-      return parse_json_object(made.arguments,
-                               fmt::format("{}: '{}.function.arguments'", kWhere, at));
+    const std::string arguments = at + ".function.arguments";
+    reading(arguments, [&] {
+      return parse_json_object(made.arguments, fmt::format("{}: '{}'", kWhere, arguments));
     });
     calls.push_back(std::move(made));
   }
