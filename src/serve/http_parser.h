@@ -32,6 +32,12 @@ class HttpError : public Error {
   int status_;
 };
 
+// In lower case, where letters are ASCII. Names of headers and hosts, media types and schemes have
+// no case.
+std::string lower(std::string_view text);
+// Without the blanks and tabs around it.
+std::string_view trimmed(std::string_view text);
+
 struct HttpLimits {
   std::size_t head_bytes = 16 << 10;  // request line and headers together; trailers too
   std::size_t headers = 100;
@@ -77,7 +83,8 @@ class HttpParser {
   HttpLimits limits_;
   State state_ = State::RequestLine;
   HttpRequest request_;
-  std::string buffer_;  // received; read up to at_
+  std::string buffer_;     // received; read up to at_
+  std::string authority_;  // of a target "http://localhost:8080/path", else ""
   std::size_t at_ = 0;
   std::size_t searched_ = 0;   // this many bytes from at_ on hold no end of line
   std::size_t head_ = 0;       // bytes of the head so far
