@@ -105,11 +105,7 @@ std::string text_of(JsonNode value, const std::string& key) {
 void check_model(Fields& fields, const ServedModel& model) {
   const std::optional<JsonNode> value = fields.find("model");
   if (!value) return;
-  const std::string name = text_of(*value, "model");
-  if (std::ranges::count(model.names, name) != 0) return;
-  throw ApiError(404, "invalid_request_error", "model", "model_not_found",
-                 fmt::format("{}: 'model': expected '{}', found '{}'", kWhere, model.names.front(),
-                             printable(name)));
+  check_model_name(text_of(*value, "model"), model);
 }
 
 std::vector<std::string> parse_stops(Fields& fields, const std::vector<std::string>& otherwise) {
@@ -550,6 +546,13 @@ std::vector<TextRequest> texts_of(const std::vector<std::vector<TokenId>>& promp
 }
 
 }  // namespace
+
+void check_model_name(const std::string& name, const ServedModel& model) {
+  if (std::ranges::count(model.names, name) != 0) return;
+  throw ApiError(404, "invalid_request_error", "model", "model_not_found",
+                 fmt::format("{}: 'model': expected '{}', found '{}'", kWhere, model.names.front(),
+                             printable(name)));
+}
 
 Json parse_body(std::string_view body) {
   try {
