@@ -58,8 +58,8 @@ class SignalGuard {
   SignalGuard& operator=(const SignalGuard&) = delete;
 };
 
-// The first line of the file. A client must be able to send it: a header loses the blanks around
-// its value, and clients differ in the bytes that they send for other letters.
+// The first line of the file. Only visible ASCII: a header loses the blanks around its value, and
+// clients encode other letters differently.
 std::string read_key(const std::string& file) {
   if (file.empty()) return {};
   const std::string text = read_text_file(file, kMaxKeyBytes);
@@ -68,14 +68,14 @@ std::string read_key(const std::string& file) {
   for (std::size_t i = 0; i < key.size(); ++i) {
     if (key[i] > 0x20 && key[i] < 0x7f) continue;
     throw Error(
-        "{}: expected a key of visible ASCII characters, found byte 0x{:02x} at its place {}",
+        "{}: expected a key of visible ASCII characters, found byte 0x{:02x} at position {}",
         printable(file), static_cast<unsigned char>(key[i]), i + 1);
   }
   return key;
 }
 
-// What clients may call the model: the aliases, and the name of its folder or file. Answers have
-// the first of them.
+// The names that clients may use for the model: the aliases, then the name of its folder or file.
+// Answers contain the first one.
 std::vector<std::string> names_of(const ServeFlags& flags, const ModelSource& model) {
   std::vector<std::string> names;
   const auto add = [&](const std::string& name) {
@@ -232,7 +232,7 @@ void run_serve(const ServeFlags& flags) {
   serve(flags, server, first.name());
 }
 
-// not_empty() for what is no path.
+// Like not_empty(), but for values that are not paths.
 CLI::Validator some(const char* what) {
   return CLI::Validator(
       [what](std::string& text) {

@@ -32,10 +32,10 @@ class HttpError : public Error {
   int status_;
 };
 
-// In lower case, where letters are ASCII. Names of headers and hosts, media types and schemes have
-// no case.
+// The text with its ASCII letters in lower case. Header names, host names, media types and
+// authentication schemes are case-insensitive.
 std::string lower(std::string_view text);
-// Without the blanks and tabs around it.
+// The text without the blanks and tabs around it.
 std::string_view trimmed(std::string_view text);
 
 struct HttpLimits {
@@ -83,8 +83,8 @@ class HttpParser {
   HttpLimits limits_;
   State state_ = State::RequestLine;
   HttpRequest request_;
+  std::string authority_;  // "localhost:8080" of "http://localhost:8080/path"; "" for "/path"
   std::string buffer_;     // received; read up to at_
-  std::string authority_;  // of a target "http://localhost:8080/path", else ""
   std::size_t at_ = 0;
   std::size_t searched_ = 0;   // this many bytes from at_ on hold no end of line
   std::size_t head_ = 0;       // bytes of the head so far

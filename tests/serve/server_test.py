@@ -461,8 +461,8 @@ class Limits(unittest.TestCase):
                     (["--host", "no.such.host.invalid"],
                      "--host: expected an address of this machine"),
                     (["--api-key-file", empty], "expected a key on the first line, found none"),
-                    (["--api-key-file", blank], "found byte 0x20 at its place 7"),
-                    (["--api-key-file", marked], "found byte 0xef at its place 1"),
+                    (["--api-key-file", blank], "found byte 0x20 at position 7"),
+                    (["--api-key-file", marked], "found byte 0xef at position 1"),
                     (["--parallel", "100", "-c", "10000000"], "for each of 100 texts")):
                 found = subprocess.run([*PROGRAM, "serve", "--model", str(MODELS / "chat"),
                                         *map(str, options)],
