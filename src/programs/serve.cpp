@@ -1,10 +1,11 @@
+#include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <filesystem>
 
 #include "base/error.h"
 #include "base/mapped_file.h"
 #include "checkpoint/model_source.h"
+#include "convert/sources.h"
 #include "programs/commands.h"
 #include "programs/console.h"
 #include "programs/model_path.h"
@@ -57,20 +58,32 @@ class SignalGuard {
   SignalGuard& operator=(const SignalGuard&) = delete;
 };
 
-// The first line of the file.
+// The first line of the file. Only visible ASCII: a header loses the blanks around its value, and
+// clients encode other letters differently.
 std::string read_key(const std::string& file) {
   if (file.empty()) return {};
   const std::string text = read_text_file(file, kMaxKeyBytes);
   std::string key = text.substr(0, text.find_first_of("\r\n"));
   if (key.empty()) throw Error("{}: expected a key on the first line, found none", printable(file));
+  for (std::size_t i = 0; i < key.size(); ++i) {
+    if (key[i] > 0x20 && key[i] < 0x7f) continue;
+    throw Error(
+        "{}: expected a key of visible ASCII characters, found byte 0x{:02x} at position {}",
+        printable(file), static_cast<unsigned char>(key[i]), i + 1);
+  }
   return key;
 }
 
-// What clients call the model: the aliases, or else the name of its folder or file.
+// The names that clients may use for the model: the aliases, then the name of its folder or file.
+// Answers contain the first one.
 std::vector<std::string> names_of(const ServeFlags& flags, const ModelSource& model) {
-  if (!flags.aliases.empty()) return flags.aliases;
-  const auto whole = std::filesystem::absolute(model.path() / "").parent_path().lexically_normal();
-  return {model.is_file() ? whole.stem().string() : whole.filename().string()};
+  std::vector<std::string> names;
+  const auto add = [&](const std::string& name) {
+    if (std::ranges::count(names, name) == 0) names.push_back(name);
+  };
+  for (const std::string& alias : flags.aliases) add(alias);
+  add(model_name(model));
+  return names;
 }
 
 ServedModel describe(const ServeFlags& flags, const ModelSource& source, const Engine& engine,
@@ -190,7 +203,7 @@ std::unique_ptr<ServedEngine> open_beside(ServeFlags flags, Service::Options opt
   if (students_code == nullptr) {
     return std::make_unique<ServedEngine>(flags, source, flags.open_engine(source), options);
   }
-  flags.aliases = {names_of(flags, source).front() + " (ours)"};
+  flags.aliases = {model_name(source) + " (ours)"};
   options.has_glass_box = false;  // it would run the student's functions
   Engine engine = Engine::open(source, {BackendKind::Cpu, flags.thread_count()});
   return std::make_unique<ServedEngine>(flags, source, std::move(engine), options);
@@ -219,6 +232,15 @@ void run_serve(const ServeFlags& flags) {
   serve(flags, server, first.name());
 }
 
+// Like not_empty(), but for values that are not paths.
+CLI::Validator some(const char* what) {
+  return CLI::Validator(
+      [what](std::string& text) {
+        return text.empty() ? fmt::format("expected {}, found ''", what) : std::string();
+      },
+      "");
+}
+
 }  // namespace
 
 void add_serve(CLI::App& app) {
@@ -226,7 +248,7 @@ void add_serve(CLI::App& app) {
   const auto flags = std::make_shared<ServeFlags>();
   flags->add_to(*command);
   command->add_option("--host", flags->host, "Listen on this address of the machine")
-      ->check(not_empty())
+      ->check(some("an address"))
       ->capture_default_str()
       ->type_name("ADDRESS");
   command->add_option("--port", flags->port, "Listen on this port; 0: on a free one")
@@ -243,8 +265,8 @@ void add_serve(CLI::App& app) {
       ->type_name("N");
   command
       ->add_option("--alias", flags->aliases,
-                   "Clients call the model this (may be given again; default: its file's name)")
-      ->check(not_empty())
+                   "Clients may call the model this, too (may be given again)")
+      ->check(some("a name"))
       ->type_name("NAME")
       ->allow_extra_args(false);
   command

@@ -24,7 +24,9 @@ class ApiError : public Error {
   }
 
   int status() const { return status_; }
+  const std::string& type() const { return type_; }
   const std::string& param() const { return param_; }
+  const std::string& code() const { return code_; }
   // {"error": {"message", "type", "param", "code"}}; param and code are null where they are empty.
   std::string json() const;
 

@@ -84,10 +84,16 @@ class Fields {
   std::set<std::string, std::less<>> known_;
 };
 
-[[noreturn]] void expected(const std::string& key, const std::string& what,
+[[noreturn]] void expected(const std::string& key, std::string_view what, std::string_view found,
+                           std::string code = "") {
+  throw ApiError::bad_request(
+      key, fmt::format("{}: '{}': expected {}, found {}", kWhere, key, what, found),
+      std::move(code));
+}
+
+[[noreturn]] void expected(const std::string& key, std::string_view what,
                            std::optional<JsonNode> found) {
-  throw ApiError::bad_request(key, fmt::format("{}: '{}': expected {}, found {}", kWhere, key, what,
-                                               found ? found->describe() : "none"));
+  expected(key, what, found ? found->describe() : "none");
 }
 
 // A string of the request. JSON may hold what no UTF-8 text can: half of a surrogate pair.
@@ -99,11 +105,7 @@ std::string text_of(JsonNode value, const std::string& key) {
 void check_model(Fields& fields, const ServedModel& model) {
   const std::optional<JsonNode> value = fields.find("model");
   if (!value) return;
-  const std::string name = text_of(*value, "model");
-  if (std::ranges::count(model.names, name) != 0) return;
-  throw ApiError(404, "invalid_request_error", "model", "model_not_found",
-                 fmt::format("{}: 'model': expected '{}', found '{}'", kWhere, model.names.front(),
-                             printable(name)));
+  check_model_name(text_of(*value, "model"), model);
 }
 
 std::vector<std::string> parse_stops(Fields& fields, const std::vector<std::string>& otherwise) {
@@ -120,9 +122,8 @@ std::vector<std::string> parse_stops(Fields& fields, const std::vector<std::stri
   }
   for (const std::string& stop : stops) {
     if (!stop.empty() && stop.size() <= kMaxStopBytes) continue;
-    throw ApiError::bad_request("stop", fmt::format("{}: 'stop': expected texts of 1 to {} bytes, "
-                                                    "found {}",
-                                                    kWhere, kMaxStopBytes, stop.size()));
+    expected("stop", fmt::format("texts of 1 to {} bytes", kMaxStopBytes),
+             std::to_string(stop.size()));
   }
   return stops;
 }
@@ -132,10 +133,8 @@ std::size_t parse_max_tokens(Fields& fields, bool chat, std::size_t otherwise) {
   const std::size_t max_tokens = fields.size("max_tokens", 1, kMaxTokens, 0);
   const std::size_t newer = chat ? fields.size("max_completion_tokens", 1, kMaxTokens, 0) : 0;
   if (max_tokens != 0 && newer != 0 && max_tokens != newer) {
-    throw ApiError::bad_request(
-        "max_tokens",
-        fmt::format("{}: 'max_tokens': expected {}, as max_completion_tokens, found {}", kWhere,
-                    newer, max_tokens));
+    expected("max_tokens", fmt::format("{}, as max_completion_tokens", newer),
+             std::to_string(max_tokens));
   }
   return max_tokens != 0 ? max_tokens : newer != 0 ? newer : otherwise;
 }
@@ -181,11 +180,7 @@ void parse_common(Fields& fields, CompletionRequest& request) {
   request.token_ids = fields.flag("return_token_ids", false);
   if (const std::optional<JsonNode> value = fields.find("stream_options")) {
     if (!value->is_object()) expected("stream_options", "an object", *value);
-    if (!request.stream) {
-      throw ApiError::bad_request(
-          "stream_options",
-          fmt::format("{}: 'stream_options': expected 'stream' to be true, found false", kWhere));
-    }
+    if (!request.stream) expected("stream_options", "'stream' to be true", "false");
     Fields options(*value);
     request.include_usage = options.flag("include_usage", false);
     options.only("include_obfuscation", "[false]");
@@ -201,7 +196,7 @@ void parse_common(Fields& fields, CompletionRequest& request) {
 
 // Error to ApiError, for what reads a part of the request and knows no fields.
 template <class Read>
-auto reading(const char* key, Read read) {
+auto reading(const std::string& key, Read read) {
   try {
     return read();
   } catch (const ApiError&) {
@@ -247,10 +242,7 @@ std::shared_ptr<const TokenGrammar> parse_grammar(Fields& fields, const ServedMo
     if (!value) return;
     std::string found = reading(key, [&] { return gbnf_of(*value); });
     if (found.empty()) return;
-    if (given != nullptr) {
-      throw ApiError::bad_request(
-          key, fmt::format("{}: '{}': expected none beside '{}', found one", kWhere, key, given));
-    }
+    if (given != nullptr) expected(key, fmt::format("none beside '{}'", given), "one");
     given = key;
     gbnf = std::move(found);
   };
@@ -264,6 +256,12 @@ std::shared_ptr<const TokenGrammar> parse_grammar(Fields& fields, const ServedMo
   });
 }
 
+void parse_choices(Fields& fields, const ServedModel& model, CompletionRequest& request,
+                   TextRequest& text) {
+  if (request.token_ids && !text.n_top) text.n_top = 0;  // so that every token gets an entry
+  request.n = fields.size("n", 1, model.max_texts, 1);
+}
+
 std::uint64_t parse_seed(Fields& fields, std::uint64_t otherwise) {
   return fields.size("seed", 0, SIZE_MAX, otherwise);
 }
@@ -272,17 +270,13 @@ std::uint64_t parse_seed(Fields& fields, std::uint64_t otherwise) {
 void check_prompt(const std::vector<TokenId>& tokens, const ServedModel& model,
                   const std::string& param) {
   if (tokens.empty() || tokens.size() > model.context) {
-    throw ApiError::bad_request(
-        param,
-        fmt::format("{}: '{}': expected 1 to {} tokens (the context), found {}", kWhere, param,
-                    model.context, tokens.size()),
-        tokens.empty() ? "" : "context_length_exceeded");
+    expected(param, fmt::format("1 to {} tokens (the context)", model.context),
+             std::to_string(tokens.size()), tokens.empty() ? "" : "context_length_exceeded");
   }
   for (const TokenId token : tokens) {
     if (token >= 0 && static_cast<std::size_t>(token) < model.vocab_size) continue;
-    throw ApiError::bad_request(
-        param, fmt::format("{}: '{}': expected token ids from 0 to {}, found {}", kWhere, param,
-                           model.vocab_size - 1, token));
+    expected(param, fmt::format("token ids from 0 to {}", model.vocab_size - 1),
+             std::to_string(token));
   }
 }
 
@@ -299,10 +293,7 @@ std::vector<TokenId> prompt_of(JsonNode value, const ServedModel& model) {
 // A string, token ids, or an array of several of either.
 std::vector<std::vector<TokenId>> parse_prompts(Fields& fields, const ServedModel& model) {
   const std::optional<JsonNode> value = fields.find("prompt");
-  if (!value) {
-    throw ApiError::bad_request("prompt",
-                                fmt::format("{}: 'prompt': expected one, found none", kWhere));
-  }
+  if (!value) expected("prompt", "one", value);
   std::vector<std::vector<TokenId>> prompts;
   if (value->is_array() && value->size() != 0 && !(*value->elements().begin()).is_number()) {
     if (value->size() > model.max_texts) {
@@ -320,10 +311,7 @@ std::vector<std::vector<TokenId>> parse_prompts(Fields& fields, const ServedMode
 std::string content_of(JsonNode message, const std::string& where) {
   const std::string key = where + ".content";
   const std::optional<JsonNode> content = message.find("content");
-  if (!content) {
-    throw ApiError::bad_request(key,
-                                fmt::format("{}: '{}': expected one, found none", kWhere, key));
-  }
+  if (!content) expected(key, "one", content);
   if (!content->is_array()) return text_of(*content, key);
   std::string text;
   for (const JsonNode part : content->elements()) {
@@ -381,9 +369,9 @@ std::vector<ToolCall> parse_calls(Fields& message, const std::string& where) {
                   required_text(function, "arguments", at + ".function")};
     fields.refuse_others();
     function.refuse_others();
-    reading("messages", [&] {
-      return parse_json_object(made.arguments,
-                               fmt::format("{}: '{}.function.arguments'", kWhere, at));
+    const std::string arguments = at + ".function.arguments";
+    reading(arguments, [&] {
+      return parse_json_object(made.arguments, fmt::format("{}: '{}'", kWhere, arguments));
     });
     calls.push_back(std::move(made));
   }
@@ -446,10 +434,7 @@ std::vector<ToolMessage> parse_messages(Fields& fields) {
   }
   const std::string& last = messages.back().role;
   if (last != "user" && last != "tool") {
-    throw ApiError::bad_request(
-        "messages",
-        fmt::format("{}: 'messages': expected a message of the role 'user' as the last, found '{}'",
-                    kWhere, last));
+    expected("messages", "a message of the role 'user' as the last", fmt::format("'{}'", last));
   }
   return messages;
 }
@@ -546,9 +531,8 @@ std::vector<TokenId> chat_prompt(const std::vector<ToolMessage>& messages, const
 std::vector<TextRequest> texts_of(const std::vector<std::vector<TokenId>>& prompts, std::size_t n,
                                   const TextRequest& like, const ServedModel& model) {
   if (prompts.size() * n > model.max_texts) {
-    throw ApiError::bad_request(
-        "n", fmt::format("{}: 'n': expected at most {} texts in all, found {}", kWhere,
-                         model.max_texts, prompts.size() * n));
+    expected("n", fmt::format("at most {} texts in all", model.max_texts),
+             std::to_string(prompts.size() * n));
   }
   std::vector<TextRequest> texts;
   for (const auto& prompt : prompts) {
@@ -562,6 +546,13 @@ std::vector<TextRequest> texts_of(const std::vector<std::vector<TokenId>>& promp
 }
 
 }  // namespace
+
+void check_model_name(const std::string& name, const ServedModel& model) {
+  if (std::ranges::count(model.names, name) != 0) return;
+  throw ApiError(404, "invalid_request_error", "model", "model_not_found",
+                 fmt::format("{}: 'model': expected '{}', found '{}'", kWhere, model.names.front(),
+                             printable(name)));
+}
 
 Json parse_body(std::string_view body) {
   try {
@@ -584,8 +575,7 @@ CompletionRequest parse_completion(std::string_view body, const ServedModel& mod
   text.seed = parse_seed(fields, random_seed);
   request.logprobs = fields.find("logprobs").has_value();
   if (request.logprobs) text.n_top = fields.size("logprobs", 0, kMaxTop, 0);
-  if (request.token_ids && !text.n_top) text.n_top = 0;  // so that each token is told of
-  request.n = fields.size("n", 1, model.max_texts, 1);
+  parse_choices(fields, model, request, text);
   fields.only("best_of", fmt::format("[{}]", request.n));
   fields.only("echo", "[false]");
   fields.only("suffix", R"([""])");
@@ -612,12 +602,9 @@ CompletionRequest parse_chat_completion(std::string_view body, const ServedModel
   if (request.logprobs) {
     text.n_top = top;
   } else if (top != 0) {
-    throw ApiError::bad_request(
-        "top_logprobs",
-        fmt::format("{}: 'top_logprobs': expected 'logprobs' to be true, found false", kWhere));
+    expected("top_logprobs", "'logprobs' to be true", "false");
   }
-  if (request.token_ids && !text.n_top) text.n_top = 0;  // so that each token is told of
-  request.n = fields.size("n", 1, model.max_texts, 1);
+  parse_choices(fields, model, request, text);
   text.options.grammar = parse_grammar(fields, model);
   const Tools tools = parse_tools(fields, model);
   fields.only("modalities", R"([["text"]])");

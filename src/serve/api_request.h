@@ -43,6 +43,9 @@ struct CompletionRequest {
   std::vector<TextRequest> texts;
 };
 
+// Throws ApiError (404) if the model does not answer to this name.
+void check_model_name(const std::string& name, const ServedModel& model);
+
 // The body of any POST, an object. Throws ApiError where it is no such JSON or no UTF-8.
 Json parse_body(std::string_view body);
 

@@ -25,6 +25,16 @@ double rounded(double value) {
 }
 double share(float value) { return std::round(static_cast<double>(value) * 1e6) / 1e6; }
 
+// A model that computes NaN has no answer to show, and JSON has no NaN.
+void check_probabilities(std::span<const float> probabilities, std::size_t layer) {
+  if (std::ranges::none_of(probabilities, [](float value) { return std::isnan(value); })) return;
+  throw Error(
+      "the model computed the probability nan in layer {}: the weights are broken, or the code "
+      "that "
+      "computes with them",
+      layer);
+}
+
 Json layer_json(int layer) { return layer < 0 ? Json() : Json(layer); }
 
 // Writes the views of a Look as JSON.
@@ -67,6 +77,7 @@ struct Writer {
     for (const Look::Attention& one : look.attention) {
       Json heads = Json::array();
       for (std::size_t head = 0; head < one.shares.rows(); ++head) {
+        check_probabilities(one.shares.view().row(head), static_cast<std::size_t>(one.layer));
         Json& row = heads.emplace_back(Json::array());
         for (const float value : one.shares.view().row(head)) {
           row.push_back(std::round(static_cast<double>(value) * 1e4) / 1e4);
@@ -83,6 +94,7 @@ struct Writer {
     for (std::size_t layer = 0; layer < look.residuals.rows(); ++layer) {
       guess(engine, look.residuals.view().row(layer), next);
       softmax(next, next);
+      check_probabilities(next, layer);
       Json guesses = Json::array();
       for (const TokenProbability& one : likeliest(next, request.top)) {
         guesses.push_back({{"token", one.token},

@@ -7,6 +7,7 @@ namespace stagecraft {
 namespace {
 
 constexpr std::size_t kMaxChunkLine = 256;
+constexpr std::string_view kScheme = "http://";
 
 bool is_token_character(char c) {  // RFC 9110, 5.6.2
   if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) return true;
@@ -15,20 +16,6 @@ bool is_token_character(char c) {  // RFC 9110, 5.6.2
 
 bool is_token(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, is_token_character);
-}
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return result;
-}
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = std::min(text.find_first_not_of(" \t"), text.size());
-  text.remove_prefix(begin);
-  return text.substr(0, text.find_last_not_of(" \t") + 1);
 }
 
 // Is `word` an element of the list "a, b, c"? Case does not matter.
@@ -57,6 +44,20 @@ std::optional<std::size_t> number(std::string_view digits, int base) {
 }
 
 }  // namespace
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return result;
+}
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t begin = std::min(text.find_first_not_of(" \t"), text.size());
+  text.remove_prefix(begin);
+  return text.substr(0, text.find_last_not_of(" \t") + 1);
+}
 
 std::string_view HttpRequest::header(std::string_view name) const {
   for (const auto& [key, value] : headers) {
@@ -149,16 +150,27 @@ void HttpParser::read_request_line(std::string_view line) {
   const std::string_view version = line.substr(last + 1);
   if (!is_token(method)) refuse(400, fmt::format("method: found '{}'", printable(method)));
   const auto is_visible = [](char c) { return c > 0x20 && c < 0x7f; };
-  if (target.empty() || target[0] != '/' || !std::ranges::all_of(target, is_visible)) {
-    refuse(400,
-           fmt::format("path: expected one that begins with /, found '{}'", printable(target)));
+  std::string_view path = target;
+  authority_.clear();
+  const bool names_host = lower(target.substr(0, kScheme.size())) == kScheme;
+  if (names_host) {  // RFC 9112, 3.2.2
+    path.remove_prefix(kScheme.size());
+    authority_ = path.substr(0, path.find_first_of("/?"));
+    path.remove_prefix(authority_.size());
+  }
+  const bool is_good = names_host ? !authority_.empty() && authority_.find('@') == std::string::npos
+                                  : path.starts_with('/');
+  if (!is_good || !std::ranges::all_of(target, is_visible)) {
+    refuse(400, fmt::format("path: expected one that begins with / or http://HOST/, found '{}'",
+                            printable(target)));
   }
   if (version != "HTTP/1.1" && version != "HTTP/1.0") {
     const int status = version.starts_with("HTTP/") ? 505 : 400;
     refuse(status, fmt::format("version: expected HTTP/1.1, found '{}'", printable(version)));
   }
   request_.method = method;
-  request_.path = target.substr(0, target.find('?'));
+  request_.path = path.substr(0, path.find('?'));
+  if (request_.path.empty()) request_.path = "/";
   request_.is_http_1_0 = version == "HTTP/1.0";
   state_ = State::Headers;
 }
@@ -194,6 +206,10 @@ std::optional<std::string_view> HttpParser::only_header(std::string_view name) c
 void HttpParser::end_headers() {
   if (!only_header("host") && !request_.is_http_1_0)
     refuse(400, "header host: expected one, found none");
+  if (!authority_.empty()) {  // it counts, and not the header
+    std::erase_if(request_.headers, [](const auto& header) { return header.first == "host"; });
+    request_.headers.emplace_back("host", authority_);
+  }
   only_header("authorization");
   only_header("content-type");
   request_.keep_alive = !request_.is_http_1_0 && !lists(request_.header("connection"), "close");

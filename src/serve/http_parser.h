@@ -32,6 +32,12 @@ class HttpError : public Error {
   int status_;
 };
 
+// The text with its ASCII letters in lower case. Header names, host names, media types and
+// authentication schemes are case-insensitive.
+std::string lower(std::string_view text);
+// The text without the blanks and tabs around it.
+std::string_view trimmed(std::string_view text);
+
 struct HttpLimits {
   std::size_t head_bytes = 16 << 10;  // request line and headers together; trailers too
   std::size_t headers = 100;
@@ -77,7 +83,8 @@ class HttpParser {
   HttpLimits limits_;
   State state_ = State::RequestLine;
   HttpRequest request_;
-  std::string buffer_;  // received; read up to at_
+  std::string authority_;  // "localhost:8080" of "http://localhost:8080/path"; "" for "/path"
+  std::string buffer_;     // received; read up to at_
   std::size_t at_ = 0;
   std::size_t searched_ = 0;   // this many bytes from at_ on hold no end of line
   std::size_t head_ = 0;       // bytes of the head so far

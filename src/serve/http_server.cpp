@@ -23,6 +23,7 @@ constexpr std::chrono::milliseconds kDrainTime{2000};
 constexpr std::size_t kDrainBytes = 16 << 20;
 constexpr std::chrono::milliseconds kTick{100};
 constexpr std::size_t kSpareFiles = 32;  // descriptors that are not connections
+constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 const char* reason(int status) {
   switch (status) {
@@ -153,7 +154,8 @@ void HttpServer::run(const std::function<bool()>& now) {
     ids.clear();
     for (const auto& [id, connection] : connections_) {
       const int out = connection.unsent_bytes() > 0 ? POLLOUT : 0;
-      polled.push_back({connection.fd, static_cast<short>(POLLIN | out), 0});
+      const int in = connection.half_closed && connection.owes() ? 0 : POLLIN;
+      polled.push_back({connection.fd, static_cast<short>(in | out), 0});
       ids.push_back(id);
     }
     ::poll(polled.data(), static_cast<nfds_t>(polled.size()), wait_milliseconds());
@@ -168,7 +170,11 @@ void HttpServer::run(const std::function<bool()>& now) {
     for (std::size_t i = 0; i < ids.size(); ++i) {
       const short happened = polled[i + 2].revents;
       if ((happened & POLLOUT) != 0) send_more(ids[i]);
-      if ((happened & (POLLIN | POLLHUP | POLLERR)) != 0) receive(ids[i]);
+      if ((happened & POLLIN) != 0) {
+        receive(ids[i]);
+      } else if ((happened & (POLLHUP | POLLERR)) != 0) {
+        drop(ids[i]);
+      }
     }
     if (polled[1].revents != 0) accept_all();
     drop_late();
@@ -230,9 +236,18 @@ void HttpServer::receive(ConnectionId id) {
   char buffer[kReadBytes];
   const ssize_t n = ::recv(it->second.fd, buffer, sizeof buffer, 0);
   if (n < 0 && would_block()) return;
-  // A client that has closed its side has gone, as far as anyone can tell.
+  if (n == 0 && it->second.owes()) return half_close(id);
   if (n <= 0) return drop(id);
   parse(id, std::string_view(buffer, static_cast<std::size_t>(n)));
+}
+
+// A client that sends no more may still read its answer (shutdown(SHUT_WR)), or it has gone
+// (close()). Only one that has gone answers bytes with a reset, so it gets some: the next ones of a
+// stream, or else an interim response, which a client of HTTP/1.1 skips (RFC 9110, 15.2).
+void HttpServer::half_close(ConnectionId id) {
+  Connection& connection = connections_.at(id);
+  if (std::exchange(connection.half_closed, true)) return;
+  if (!connection.head_written && connection.chunked) queue(id, kContinue);
 }
 
 // Reads requests until one must be answered. The bytes behind it wait in the parser.
@@ -259,6 +274,7 @@ void HttpServer::parse(ConnectionId id, std::string_view bytes) {
     connection.deadline = Clock::time_point::max();
     connection.close_after = !request->keep_alive;
     connection.chunked = !request->is_http_1_0;
+    connection.head_written = false;
     connection.head_only = request->method == "HEAD";
     return handler_.on_request(id, std::move(*request));
   }
@@ -266,7 +282,7 @@ void HttpServer::parse(ConnectionId id, std::string_view bytes) {
     connection.in_request = true;
     connection.deadline = Clock::now() + options_.request_time;
   }
-  if (connection.parser.take_expects_continue()) queue(id, "HTTP/1.1 100 Continue\r\n\r\n");
+  if (connection.parser.take_expects_continue()) queue(id, kContinue);
 }
 
 void HttpServer::refuse(ConnectionId id, const HttpError& error) {
@@ -283,6 +299,7 @@ HttpServer::Connection* HttpServer::find(ConnectionId id, Phase phase) {
 
 void HttpServer::write_head(ConnectionId id, const HttpAnswer& answer, bool has_length) {
   Connection& connection = connections_.at(id);
+  connection.head_written = true;
   if (stopping_ || (!has_length && !connection.chunked)) connection.close_after = true;
   std::string head = fmt::format("HTTP/1.1 {} {}\r\nContent-Type: {}\r\n", answer.status,
                                  reason(answer.status), answer.content_type);

@@ -97,13 +97,17 @@ class HttpServer {
     bool chunked = false;
     bool head_only = false;
     bool close_after = false;
+    bool head_written = false;  // of the answer
+    bool half_closed = false;   // the client sends no more; is it still there?
     std::size_t unsent_bytes() const { return unsent.size() - sent; }
+    bool owes() const { return phase == Phase::Answering || phase == Phase::Closing; }
   };
   using Connections = std::map<ConnectionId, Connection>;
 
   void accept_all();
   bool make_room();
   void receive(ConnectionId id);
+  void half_close(ConnectionId id);
   void parse(ConnectionId id, std::string_view bytes);
   void refuse(ConnectionId id, const HttpError& error);
   void send_more(ConnectionId id);

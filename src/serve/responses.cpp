@@ -1,6 +1,7 @@
 #include "serve/responses.h"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
@@ -11,6 +12,9 @@ namespace stagecraft {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
+
+constexpr std::string_view kRequest = "request: ";
+constexpr const char* kUnknown = "unknown_parameter";
 
 // The members keep their order: a chat template prints tools as they were sent.
 OrderedJson ordered(JsonNode node) {
@@ -27,9 +31,52 @@ OrderedJson ordered(JsonNode node) {
   return all;
 }
 
-[[noreturn]] void refuse(const std::string& field, const std::string& problem) {
-  throw ApiError::bad_request(field, fmt::format("request: '{}': {}", field, problem));
+[[noreturn]] void refuse(const std::string& field, const std::string& problem,
+                         std::string code = "") {
+  throw ApiError::bad_request(field, fmt::format("{}'{}': {}", kRequest, field, problem),
+                              std::move(code));
 }
+
+std::string found(const OrderedJson& value) {
+  return "found " + stagecraft::Json(value.dump(), "request").root().describe();
+}
+
+// The body of a chat that a request becomes.
+struct ChatBody {
+  OrderedJson json = OrderedJson::object();
+  // What the client calls the fields of `json` and what is in them, where it has another name.
+  std::map<std::string, std::string, std::less<>> names = {
+      {"messages", "input"},
+      {"max_completion_tokens", "max_output_tokens"},
+      {"response_format", "text.format"},
+      {"response_format.json_schema", "text.format"},
+      {"tool_choice.function", "tool_choice"}};
+
+  // The field "messages[1].role" as the client calls it, by the longest beginning that has a name.
+  std::string clients_name(std::string_view field) const {
+    std::size_t end = field.size();
+    while (end != 0 && end != std::string_view::npos) {
+      const auto name = names.find(field.substr(0, end));
+      if (name != names.end()) return name->second + std::string(field.substr(end));
+      end = field.find_last_of(".[", end - 1);
+    }
+    return std::string(field);
+  }
+
+  // The error of a chat, with the client's names of its field: "request: 'FIELD': ..." or
+  // "request: FIELD: ...".
+  ApiError clients_error(const ApiError& error) const {
+    // An unknown field has the name that the client gave it.
+    if (error.code() == kUnknown) return error;
+    std::string message = error.what();
+    if (message.starts_with(kRequest)) {
+      const std::size_t begin = kRequest.size() + (message[kRequest.size()] == '\'' ? 1 : 0);
+      const std::size_t end = std::min(message.find_first_of("':", begin), message.size());
+      message.replace(begin, end - begin, clients_name(message.substr(begin, end - begin)));
+    }
+    return {error.status(), error.type(), clients_name(error.param()), error.code(), message};
+  }
+};
 
 std::string type_of(const OrderedJson& item, const char* otherwise) {
   return item.is_object() && item.contains("type") && item["type"].is_string()
@@ -47,7 +94,7 @@ void check_members(const OrderedJson& item, std::initializer_list<std::string_vi
                    const std::string& where) {
   for (const auto& [key, value] : item.items()) {
     if (value.is_null() || std::ranges::count(known, key) != 0) continue;
-    refuse(printable(where.empty() ? key : where + "." + key), "unknown field");
+    refuse(printable(where.empty() ? key : where + "." + key), "unknown field", kUnknown);
   }
 }
 
@@ -63,13 +110,16 @@ OrderedJson content_of(OrderedJson content) {
 }
 
 // An item of `input` as a message; calls of functions one after the other are one message.
-void add_item(const OrderedJson& item, const std::string& where, OrderedJson& messages) {
-  if (!item.is_object()) refuse(where, "expected an object");
+void add_item(const OrderedJson& item, const std::string& where, ChatBody& chat) {
+  if (!item.is_object()) refuse(where, "expected an object, " + found(item));
+  OrderedJson& messages = chat.json["messages"];
+  const std::string message = fmt::format("messages[{}]", messages.size());
   const std::string type = type_of(item, "message");
   if (type == "message") {
     check_members(item, {"type", "role", "content", "id", "status"}, where);
     messages.push_back({{"role", needed(item, "role", where)},
                         {"content", content_of(needed(item, "content", where))}});
+    chat.names[message] = where;
   } else if (type == "function_call") {
     check_members(item, {"type", "id", "call_id", "name", "arguments", "status"}, where);
     const OrderedJson call = {
@@ -79,13 +129,22 @@ void add_item(const OrderedJson& item, const std::string& where, OrderedJson& me
          {{"name", needed(item, "name", where)}, {"arguments", needed(item, "arguments", where)}}}};
     if (messages.empty() || messages.back()["role"] != "assistant") {
       messages.push_back({{"role", "assistant"}, {"content", ""}});
+      chat.names[message + ".role"] = where;
     }
-    messages.back()["tool_calls"].push_back(call);
+    OrderedJson& calls = messages.back()["tool_calls"];
+    const std::string at =
+        fmt::format("messages[{}].tool_calls[{}]", messages.size() - 1, calls.size());
+    chat.names[at] = chat.names[at + ".function"] = where;
+    chat.names[at + ".id"] = where + ".call_id";
+    calls.push_back(call);
   } else if (type == "function_call_output") {
     check_members(item, {"type", "id", "call_id", "output", "status"}, where);
     messages.push_back({{"role", "tool"},
                         {"tool_call_id", needed(item, "call_id", where)},
                         {"content", content_of(needed(item, "output", where))}});
+    chat.names[message] = chat.names[message + ".role"] = where;
+    chat.names[message + ".tool_call_id"] = where + ".call_id";
+    chat.names[message + ".content"] = where + ".output";
   } else {
     refuse(where + ".type",
            "expected 'message', 'function_call' or 'function_call_output', found '" +
@@ -93,22 +152,27 @@ void add_item(const OrderedJson& item, const std::string& where, OrderedJson& me
   }
 }
 
-OrderedJson messages_of(const OrderedJson& request) {
-  OrderedJson messages = OrderedJson::array();
+void add_messages(const OrderedJson& request, ChatBody& chat) {
+  OrderedJson& messages = chat.json["messages"] = OrderedJson::array();
+  const auto add = [&](const char* role, const char* field) {
+    const std::string message = fmt::format("messages[{}]", messages.size());
+    chat.names[message] = chat.names[message + ".content"] = field;
+    messages.push_back({{"role", role}, {"content", request[field]}});
+  };
   if (request.contains("instructions") && !request["instructions"].is_null()) {
-    messages.push_back({{"role", "system"}, {"content", request["instructions"]}});
+    add("system", "instructions");
   }
-  const OrderedJson input = request.value("input", OrderedJson());
+  if (!request.contains("input")) refuse("input", "expected one, found none");
+  const OrderedJson& input = request["input"];
   if (input.is_string()) {
-    messages.push_back({{"role", "user"}, {"content", input}});
+    add("user", "input");
   } else if (input.is_array()) {
     for (std::size_t i = 0; i < input.size(); ++i) {
-      add_item(input[i], fmt::format("input[{}]", i), messages);
+      add_item(input[i], fmt::format("input[{}]", i), chat);
     }
   } else {
-    refuse("input", "expected a string or an array of items");
+    refuse("input", "expected a string or an array of items, " + found(input));
   }
-  return messages;
 }
 
 // {"type": "function", "name", ...} -> {"type": "function", "function": {"name", ...}}
@@ -124,7 +188,7 @@ OrderedJson nested_function(const OrderedJson& flat) {
 
 // {"format": {"type": "json_schema", "name", "schema", ...}}
 OrderedJson response_format(const OrderedJson& text) {
-  if (!text.is_object()) refuse("text", "expected an object");
+  if (!text.is_object()) refuse("text", "expected an object, " + found(text));
   check_members(text, {"format"}, "text");
   OrderedJson format = text.value("format", OrderedJson());
   if (type_of(format, "") != "json_schema") return format;
@@ -132,12 +196,11 @@ OrderedJson response_format(const OrderedJson& text) {
   return {{"type", "json_schema"}, {"json_schema", std::move(format)}};
 }
 
-OrderedJson chat_body(const OrderedJson& request) {
+ChatBody chat_body(const OrderedJson& request) {
   const auto only = [&](const char* key, std::initializer_list<OrderedJson> neutral) {
     if (!request.contains(key) || request[key].is_null()) return;
     if (std::ranges::count(neutral, request[key]) != 0) return;
-    throw ApiError::bad_request(key, fmt::format("request: '{}': not supported", key),
-                                "unsupported_parameter");
+    refuse(key, "not supported, " + found(request[key]), "unsupported_parameter");
   };
   only("previous_response_id", {});
   only("conversation", {});
@@ -173,7 +236,9 @@ OrderedJson chat_body(const OrderedJson& request) {
                  "safety_identifier",
                  "prompt_cache_key"},
                 "");
-  OrderedJson body = {{"messages", messages_of(request)}};
+  ChatBody chat;
+  add_messages(request, chat);
+  OrderedJson& body = chat.json;
   for (const char* same :
        {"model", "temperature", "top_p", "top_k", "seed", "stream", "parallel_tool_calls"}) {
     if (request.contains(same)) body[same] = request[same];
@@ -185,10 +250,15 @@ OrderedJson chat_body(const OrderedJson& request) {
   if (given("text")) body["response_format"] = response_format(request["text"]);
   if (given("tool_choice")) body["tool_choice"] = nested_function(request["tool_choice"]);
   if (given("tools")) {
-    if (!request["tools"].is_array()) refuse("tools", "expected an array of functions");
-    for (const OrderedJson& tool : request["tools"]) body["tools"].push_back(nested_function(tool));
+    const OrderedJson& tools = request["tools"];
+    if (!tools.is_array()) refuse("tools", "expected an array of functions, " + found(tools));
+    for (std::size_t i = 0; i < tools.size(); ++i) {
+      body["tools"].push_back(nested_function(tools[i]));
+      if (!tools[i].is_object()) continue;
+      chat.names[fmt::format("tools[{}].function", i)] = fmt::format("tools[{}]", i);
+    }
   }
-  return body;
+  return chat;
 }
 
 OrderedJson echo_of(const OrderedJson& request) {
@@ -239,7 +309,12 @@ ResponseRequest parse_response(std::string_view body, const ServedModel& model,
                                std::uint64_t random_seed) {
   const OrderedJson request = ordered(parse_body(body).root());
   ResponseRequest result;
-  result.completion = parse_chat_completion(chat_body(request).dump(), model, random_seed);
+  const ChatBody chat = chat_body(request);
+  try {
+    result.completion = parse_chat_completion(chat.json.dump(), model, random_seed);
+  } catch (const ApiError& error) {
+    throw chat.clients_error(error);
+  }
   result.echo = echo_of(request).dump();
   return result;
 }

@@ -16,7 +16,7 @@ namespace stagecraft {
 // request becomes the body of a chat completion, and the answer is written in the newer form.
 // Nothing is kept from one request to the next.
 
-// Throws ApiError; what is wrong within the conversation or the tools is named as in a chat.
+// Throws ApiError, which names the field as this request names it.
 struct ResponseRequest {
   CompletionRequest completion;
   std::string echo;  // a JSON object: what the answer repeats of the request

@@ -3,17 +3,17 @@
 #include <algorithm>
 #include <cmath>
 #include <new>
-#include <numeric>
 
 #include "base/error.h"
 #include "base/stopwatch.h"
+#include "generation/peek.h"
 #include "model/placement.h"
 
 namespace stagecraft {
 namespace {
 
 // Rows of prompts per step while texts are being written. More rows make the matrix products more
-// efficient, fewer keep the step short: nobody's text shall come in jerks because of one prompt.
+// efficient, fewer keep the step short: a long prompt must not make other answers stutter.
 constexpr std::size_t kRowsPerPrompt = 8;
 constexpr std::size_t kLeastPromptRows = 16, kMostPromptRows = 64;
 constexpr std::size_t kMaxRows = 512;      // per step
@@ -365,16 +365,8 @@ TokenScore Scheduler::score(std::span<const float> logits, std::size_t n_top) co
   TokenScore result;
   result.logprob = static_cast<float>(-static_cast<double>(max) - std::log(sum));
   if (n_top == 0) return result;
-  std::vector<TokenId> ids(logits.size());
-  std::iota(ids.begin(), ids.end(), 0);
-  const auto likelier = [&](TokenId a, TokenId b) {
-    const float x = logits[static_cast<std::size_t>(a)], y = logits[static_cast<std::size_t>(b)];
-    return x != y ? x > y : a < b;
-  };
-  const std::size_t n = std::min(n_top, ids.size());
-  std::ranges::partial_sort(ids, ids.begin() + static_cast<std::ptrdiff_t>(n), likelier);
-  for (const TokenId id : std::span(ids).first(n)) {
-    result.top.emplace_back(id, logits[static_cast<std::size_t>(id)] + result.logprob);
+  for (const auto& [id, logit] : likeliest(logits, n_top)) {
+    result.top.emplace_back(id, logit + result.logprob);
   }
   return result;
 }

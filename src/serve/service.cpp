@@ -1,5 +1,6 @@
 #include "serve/service.h"
 
+#include <charconv>
 #include <ctime>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -11,6 +12,7 @@ namespace stagecraft {
 namespace {
 
 constexpr const char* kJson = "application/json";
+constexpr std::string_view kModels = "/v1/models";
 
 HttpAnswer json_answer(const nlohmann::json& json) {
   return {200, kJson, json_text(json) + "\n", {}};
@@ -27,13 +29,10 @@ bool equal_in_constant_time(std::string_view given, std::string_view key) {
 
 // Does a Host header name this machine? A web page elsewhere can make its own name stand for
 // 127.0.0.1 ("DNS rebinding"), and then it could read answers; but Host still has that name.
-bool is_local_name(std::string_view host) {
-  if (host.empty()) return true;  // HTTP/1.0
-  if (!host.starts_with('[')) {
-    host = host.substr(0, host.find(':'));
-  } else {
-    host = host.substr(0, host.find(']') + 1);
-  }
+bool is_local_name(std::string_view header) {
+  if (header.empty()) return true;  // HTTP/1.0
+  const bool is_v6 = header.starts_with('[');
+  const std::string host = lower(header.substr(0, is_v6 ? header.find(']') + 1 : header.find(':')));
   return host == "localhost" || host == "127.0.0.1" || host == "[::1]";
 }
 
@@ -46,7 +45,25 @@ std::optional<GlassView> glass_view(std::string_view path) {
 }
 
 bool is_json(std::string_view content_type) {
-  return content_type.substr(0, content_type.find(';')) == kJson;
+  return lower(trimmed(content_type.substr(0, content_type.find(';')))) == kJson;
+}
+
+// A piece of a path without its percent-encoding (RFC 3986, 2.1). A % without two digits stays.
+std::string decoded(std::string_view piece) {
+  std::string text;
+  for (std::size_t i = 0; i < piece.size(); ++i) {
+    const std::string_view digits = piece.substr(i + 1).substr(0, 2);
+    unsigned char byte = 0;
+    const char* const end = digits.data() + digits.size();
+    if (piece[i] == '%' && digits.size() == 2 &&
+        std::from_chars(digits.data(), end, byte, 16).ptr == end) {
+      text += static_cast<char>(byte);
+      i += 2;
+    } else {
+      text += piece[i];
+    }
+  }
+  return text;
 }
 
 ApiError queue_full() {
@@ -96,11 +113,10 @@ void Service::check_access(const HttpRequest& request) const {
   // The page needs no key: it contains no secret, and it asks the user for the key.
   const bool is_open = request.path == "/health" || find_page_file(request.path) != nullptr;
   if (options_.api_key.empty() || is_open) return;
-  std::string_view given = request.header("authorization");
-  constexpr std::string_view kBearer = "Bearer ";
-  const bool is_bearer = given.starts_with(kBearer);
-  if (is_bearer) given.remove_prefix(kBearer.size());
-  if (is_bearer && equal_in_constant_time(given, options_.api_key)) return;
+  const std::string_view given = request.header("authorization");
+  const std::size_t blank = std::min(given.find(' '), given.size());
+  const bool is_bearer = lower(given.substr(0, blank)) == "bearer";
+  if (is_bearer && equal_in_constant_time(trimmed(given.substr(blank)), options_.api_key)) return;
   throw ApiError(401, "invalid_request_error", "", "invalid_api_key",
                  fmt::format("request: header authorization: expected 'Bearer' and the server's "
                              "key, found {}",
@@ -118,7 +134,8 @@ HttpAnswer Service::route(ConnectionId connection, const HttpRequest& request, b
   const std::string& path = request.path;
   const PageFile* const file = find_page_file(path);
   const bool chat = path == "/v1/chat/completions";
-  const bool reads = file != nullptr || path == "/health" || path == "/v1/models" ||
+  const bool one_model = path.starts_with(kModels) && path[kModels.size()] == '/';
+  const bool reads = file != nullptr || path == "/health" || path == kModels || one_model ||
                      path == "/metrics" || path == "/glass/model";
   const bool response = path == "/v1/responses";
   const std::optional<GlassView> view = glass_view(path);
@@ -147,7 +164,8 @@ HttpAnswer Service::route(ConnectionId connection, const HttpRequest& request, b
              {"Referrer-Policy", "no-referrer"}}};
   }
   if (path == "/health") return json_answer({{"status", "ok"}});
-  if (path == "/v1/models") return models();
+  if (path == kModels) return models();
+  if (one_model) return model(decoded(path.substr(kModels.size() + 1)));
   if (path == "/metrics") return metrics();
   if (path == "/glass/model") return describe();
   // A web page may send a form anywhere without asking, but no application/json.
@@ -281,14 +299,21 @@ void Service::on_gone(ConnectionId connection) {
 
 HttpAnswer Service::models() const {
   nlohmann::json data = nlohmann::json::array();
-  for (const std::string& name : model_.names) {
-    data.push_back({{"id", name},
-                    {"object", "model"},
-                    {"created", began_},
-                    {"owned_by", "stagecraft"},
-                    {"max_model_len", model_.context}});
-  }
+  for (const std::string& name : model_.names) data.push_back(model_json(name));
   return json_answer({{"object", "list"}, {"data", std::move(data)}});
+}
+
+HttpAnswer Service::model(const std::string& name) const {
+  check_model_name(name, model_);
+  return json_answer(model_json(name));
+}
+
+nlohmann::json Service::model_json(const std::string& name) const {
+  return {{"id", name},
+          {"object", "model"},
+          {"created", began_},
+          {"owned_by", "stagecraft"},
+          {"max_model_len", model_.context}};
 }
 
 // What the page needs to know about the model.

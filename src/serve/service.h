@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "serve/answer_writer.h"
@@ -56,6 +57,8 @@ class Service : public HttpServer::Handler {
   void finish(ConnectionId connection, Answer& answer);
   HttpAnswer refuse(const ApiError& error);
   HttpAnswer models() const;
+  HttpAnswer model(const std::string& name) const;
+  nlohmann::json model_json(const std::string& name) const;
   HttpAnswer tokenize(const HttpRequest& request) const;
   HttpAnswer describe() const;
   HttpAnswer metrics() const;

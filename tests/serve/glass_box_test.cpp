@@ -4,12 +4,15 @@
 
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "generation/peek.h"
 #include "generation/trace.h"
 #include "tests/support/engines.h"
+#include "tests/support/random_model.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_chat_model.h"
 
 namespace stagecraft {
@@ -176,6 +179,20 @@ TEST_F(GlassBoxTest, SaysWhatWentWrongAndGoesOn) {
   EXPECT_NE(wait(box).error, "");
   ask(box, request(GlassView::Choices));
   EXPECT_EQ(n_opened, 2);
+}
+
+TEST_F(GlassBoxTest, ShowsNothingOfAModelThatComputesNaN) {
+  const TemporaryFolder broken;
+  RandomModelSizes sizes;
+  sizes.gain = NAN;
+  write_random_model(broken.path(), sizes);
+  GlassBox box([&] { return walker_engine(broken.path()); }, tokenizer_, 100, [] {});
+  for (const GlassView view : {GlassView::Choices, GlassView::Layers, GlassView::Attention}) {
+    box.submit(request(view, {5, 7}));
+    const GlassAnswer answer = wait(box);
+    EXPECT_EQ(answer.json, "");
+    EXPECT_NE(answer.error.find("the weights are broken"), std::string::npos) << answer.error;
+  }
 }
 
 }  // namespace

@@ -65,6 +65,21 @@ TEST(HttpParser, ReadsRequestsHoweverTheyAreCut) {
   expect_both(read(kTwo, everywhere), "byte by byte");
 }
 
+TEST(HttpParser, TakesTheHostOfATargetThatNamesOne) {
+  for (const auto& [target, path] :
+       std::vector<std::pair<std::string, std::string>>{{"http://local:8091/a/b?c=/d", "/a/b"},
+                                                        {"HTTP://local:8091?c", "/"},
+                                                        {"http://local:8091", "/"}}) {
+    const Requests requests = read("GET " + target +
+                                   " HTTP/1.1\r\nHost: x\r\n\r\n"
+                                   "GET /next HTTP/1.1\r\nHost: y\r\n\r\n");
+    ASSERT_EQ(requests.size(), 2u);
+    EXPECT_EQ(requests[0].path, path);
+    EXPECT_EQ(requests[0].header("host"), "local:8091");
+    EXPECT_EQ(requests[1].header("host"), "y");
+  }
+}
+
 TEST(HttpParser, RefusesWithAStatus) {
   const std::string host = "Host: x\r\n";
   const std::vector<std::pair<std::string, int>> cases = {
@@ -76,7 +91,12 @@ TEST(HttpParser, RefusesWithAStatus) {
       {"GET / HTTP/1.1\n" + host + "\r\n", 400},
       {"GET /\r\n\r\n", 400},
       {"GET  / HTTP/1.1\r\n" + host + "\r\n", 400},
-      {"GET http://x/ HTTP/1.1\r\n" + host + "\r\n", 400},
+      {"GET http://x/ HTTP/1.1\r\n" + host + "\r\n", 200},
+      {"GET http:///a HTTP/1.1\r\n" + host + "\r\n", 400},
+      {"GET http://user@x/ HTTP/1.1\r\n" + host + "\r\n", 400},
+      {"GET http://x/ HTTP/1.1\r\n\r\n", 400},
+      {"GET ftp://x/ HTTP/1.1\r\n" + host + "\r\n", 400},
+      {"GET x HTTP/1.1\r\n" + host + "\r\n", 400},
       {"G(T / HTTP/1.1\r\n" + host + "\r\n", 400},
       {"GET /\x80 HTTP/1.1\r\n" + host + "\r\n", 400},
       {"GET / HTTP/2.0\r\n" + host + "\r\n", 505},

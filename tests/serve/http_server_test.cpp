@@ -15,10 +15,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Answers "/large" with that many bytes, "/later" never, and everything else with "ok".
+// Answers "/large" with that many bytes, "/later" never, "/soon" when it wakes after 200 ms, and
+// everything else with "ok".
 struct Echo : HttpServer::Handler {
   void on_request(ConnectionId connection, HttpRequest request) override {
     if (request.path == "/later") return;
+    if (request.path == "/soon") {
+      soon.emplace_back(connection, std::chrono::steady_clock::now() + 200ms);
+      return;
+    }
     const bool large = request.path == "/large";
     server->answer(connection, {200, "text/plain", std::string(large ? kLarge : 2, 'k'), {}});
   }
@@ -26,10 +31,16 @@ struct Echo : HttpServer::Handler {
     return {error.status(), "text/plain", error.what(), {}};
   }
   void on_gone(ConnectionId) override { ++gone; }
-  void on_wake() override {}
+  void on_wake() override {
+    while (!soon.empty() && soon.front().second <= std::chrono::steady_clock::now()) {
+      server->answer(soon.front().first, {200, "text/plain", "soon", {}});
+      soon.erase(soon.begin());
+    }
+  }
 
   static constexpr std::size_t kLarge = 30 << 20;
   HttpServer* server = nullptr;
+  std::vector<std::pair<ConnectionId, std::chrono::steady_clock::time_point>> soon;
   std::atomic<int> gone = 0;
 };
 
@@ -54,6 +65,10 @@ class Client {
   }
   Client& get(const std::string& path) {
     return send("GET " + path + " HTTP/1.1\r\nHost: x\r\n\r\n");
+  }
+  Client& send_no_more() {
+    EXPECT_EQ(::shutdown(fd_, SHUT_WR), 0);
+    return *this;
   }
   // What comes until the server closes the connection, at most so much.
   std::string read(std::size_t most = SIZE_MAX) {
@@ -179,6 +194,22 @@ TEST_F(HttpServerTest, TellsOfAClientThatHasGone) {
   talker.get("/later").send(std::string(200 << 10, 'x'));
   EXPECT_EQ(talker.read(), "");
   expect_gone(2);
+}
+
+TEST_F(HttpServerTest, AnswersAClientThatSendsNoMore) {
+  const std::string interim = "HTTP/1.1 100 Continue\r\n\r\n";
+  const std::string one = client().get("/soon").send_no_more().read();
+  EXPECT_TRUE(one.starts_with(interim + "HTTP/1.1 200 OK\r\n") && one.ends_with("\r\n\r\nsoon"))
+      << one;
+  // All of the requests that it has sent, also where the answer does not fit at once.
+  const std::string all = client().get("/soon").get("/large").get("/soon").send_no_more().read();
+  EXPECT_TRUE(all.ends_with("\r\n\r\nsoon"));
+  EXPECT_GT(all.size(), Echo::kLarge);
+  // HTTP/1.0 has no interim responses.
+  const std::string old = client().send("GET /soon HTTP/1.0\r\n\r\n").send_no_more().read();
+  EXPECT_TRUE(old.starts_with("HTTP/1.1 200 OK\r\n") && old.ends_with("\r\n\r\nsoon")) << old;
+  EXPECT_EQ(client().send("GET / HTTP/1.1\r\nHo").send_no_more().read(), "");
+  EXPECT_EQ(echo_.gone, 0);
 }
 
 TEST_F(HttpServerTest, AClientThatIsRefusedSeesWhy) {

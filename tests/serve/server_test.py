@@ -167,6 +167,14 @@ class Answers(unittest.TestCase):
         status, _, answer = self.server.ask("GET", "/v1/models")
         model = json.loads(answer)["data"][0]
         self.assertEqual((status, model["id"], model["max_model_len"]), (200, "chat", 1024))
+        for name in ("chat", "ch%61t"):
+            status, _, answer = self.server.ask("GET", f"/v1/models/{name}")
+            self.assertEqual((status, json.loads(answer)), (200, model))
+        for name in ("other", "", "chat/", "ch%"):
+            status, _, answer = self.server.ask("GET", f"/v1/models/{name}")
+            error = json.loads(answer)["error"]
+            self.assertEqual((status, error["code"], error["param"]), (404, "model_not_found", "model"))
+        self.assertEqual(self.server.ask("DELETE", "/v1/models/chat")[0], 405)
         self.assertEqual(self.server.ask("GET", "/health?x=1")[2], b'{"status":"ok"}\n')
         tokens = self.server.post("/tokenize", {"content": "Hello there"})["tokens"]
         self.assertEqual(",".join(map(str, tokens)) + "\n", subprocess.run(
@@ -190,6 +198,23 @@ class Answers(unittest.TestCase):
         self.assertEqual(re.findall(r"^HTTP/1.1 (\d+)", answers, re.M), ["200"] * 4)
         self.assertEqual(answers.count('"text_completion"'), 2)
         self.assertEqual(answers.count('"status":"ok"'), 1)  # none to HEAD
+
+    def test_answers_every_spelling_that_http_allows(self):
+        body = json.dumps({"prompt": "x", "max_tokens": 2})
+        here = f"localhost:{self.server.port}"
+        for target, host, kind, status in (
+                (COMPLETIONS, here, "Application/JSON", 200),
+                (COMPLETIONS, here.upper(), "application/json ; charset=utf-8", 200),
+                (f"http://{here}{COMPLETIONS}", here, "application/json", 200),
+                (f"HTTP://{here}{COMPLETIONS}", "evil.example", "application/json", 200),
+                (f"http://evil.example{COMPLETIONS}", here, "application/json", 403),
+                (COMPLETIONS, here, "application/jsonp", 415)):
+            with self.subTest(target=target, host=host, kind=kind), self.server.connect() as one:
+                one.sendall(f"POST {target} HTTP/1.1\r\nHost: {host}\r\nContent-Type: {kind}\r\n"
+                            f"Content-Length: {len(body)}\r\n\r\n{body}".encode())
+                one.shutdown(socket.SHUT_WR)
+                answers = re.findall(rb"^HTTP/1.1 (\d+)", read_all(one), re.M)
+                self.assertEqual(int(answers[-1]), status)
 
     def test_tells_a_client_that_waits_to_go_on(self):
         body = json.dumps({"prompt": "x", "max_tokens": 1})
@@ -376,9 +401,10 @@ class Limits(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             file = pathlib.Path(folder) / "key"
             file.write_text("secret\nnot this\n")
-            options = "--api-key-file", file, "--alias", "one", "--alias", "two"
+            options = "--api-key-file", file, "--alias", "one", "--alias", "its/two"
             with serving(PROGRAM, *options) as server:
-                for given, status in (("Bearer secret", 200), ("Bearer secre", 401),
+                for given, status in (("Bearer secret", 200), ("bearer  secret", 200),
+                                      ("Bearer secre", 401), ("Basic secret", 401),
                                       ("Bearer ", 401), ("Bearer secretsecret", 401),
                                       ("secret", 401), (None, 401)):
                     headers = {"Authorization": given} if given else {}
@@ -386,10 +412,14 @@ class Limits(unittest.TestCase):
                     self.assertEqual(found, status, given)
                     if status == 200:
                         self.assertEqual([one["id"] for one in json.loads(answer)["data"]],
-                                         ["one", "two"])
+                                         ["one", "its/two", "chat"])
                 self.assertEqual(server.ask("GET", "/health")[0], 200)
-                server.post(COMPLETIONS, {"model": "two", "prompt": "x"},
-                            headers={"Authorization": "Bearer secret"})
+                allowed = {"Authorization": "Bearer secret"}
+                for name in ("its/two", "chat"):
+                    server.post(COMPLETIONS, {"model": name, "prompt": "x"}, headers=allowed)
+                for path in ("its/two", "its%2Ftwo"):
+                    found, _, answer = server.ask("GET", f"/v1/models/{path}", headers=allowed)
+                    self.assertEqual((found, json.loads(answer)["id"]), (200, "its/two"))
 
     def test_ends_after_the_answers_that_it_owes(self):
         with serving(PROGRAM) as server:
@@ -421,17 +451,29 @@ class Limits(unittest.TestCase):
             taken.listen()
             empty = pathlib.Path(folder) / "key"
             empty.write_text("\n")
+            blank = pathlib.Path(folder) / "blank"
+            blank.write_text("secret \n")
+            marked = pathlib.Path(folder) / "marked"
+            marked.write_text("\ufeffsecret\n", encoding="utf-8")
             for options, message in (
                     (["--port", taken.getsockname()[1]],
                      "cannot listen on 127.0.0.1: Address already"),
                     (["--host", "no.such.host.invalid"],
                      "--host: expected an address of this machine"),
                     (["--api-key-file", empty], "expected a key on the first line, found none"),
+                    (["--api-key-file", blank], "found byte 0x20 at position 7"),
+                    (["--api-key-file", marked], "found byte 0xef at position 1"),
                     (["--parallel", "100", "-c", "10000000"], "for each of 100 texts")):
                 found = subprocess.run([*PROGRAM, "serve", "--model", str(MODELS / "chat"),
                                         *map(str, options)],
                                        capture_output=True, text=True, timeout=60)
                 self.assertEqual((found.returncode, found.stderr.count("\n")), (1, 1), found.stderr)
+                self.assertIn(message, found.stderr)
+            for options, message in ((["--alias", ""], "expected a name, found ''"),
+                                     (["--host", ""], "expected an address, found ''")):
+                found = subprocess.run([*PROGRAM, "serve", *options], capture_output=True, text=True,
+                                       timeout=60)
+                self.assertNotEqual(found.returncode, 0)
                 self.assertIn(message, found.stderr)
 
 
