@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cwchar>
 #include <iostream>
+#include <set>
 #include <string_view>
 
 #include "programs/console.h"
@@ -25,6 +26,75 @@ void speak_utf8() {
   for (const char* name : {"C.UTF-8", "en_US.UTF-8", "UTF-8"}) {
     if (std::setlocale(LC_CTYPE, name) != nullptr && is_utf8()) return;
   }
+}
+
+// A key that is no character arrives as several: "\e[" or "\eO", numbers, and a last byte.
+// libedit knows only those without numbers; of another it drops the beginning and inserts the rest.
+struct KeyBinding {
+  const char* sequence;  // as libedit reads it: \e is Escape
+  const char* command;
+};
+
+constexpr KeyBinding kKeys[] = {
+    {"\\e[A", "ed-prev-history"},
+    {"\\eOA", "ed-prev-history"},
+    {"\\e[B", "ed-next-history"},
+    {"\\eOB", "ed-next-history"},
+    {"\\e[C", "ed-next-char"},
+    {"\\eOC", "ed-next-char"},
+    {"\\e[D", "ed-prev-char"},
+    {"\\eOD", "ed-prev-char"},
+    {"\\e[H", "ed-move-to-beg"},
+    {"\\eOH", "ed-move-to-beg"},
+    {"\\e[1~", "ed-move-to-beg"},
+    {"\\e[7~", "ed-move-to-beg"},
+    {"\\e[F", "ed-move-to-end"},
+    {"\\eOF", "ed-move-to-end"},
+    {"\\e[4~", "ed-move-to-end"},
+    {"\\e[8~", "ed-move-to-end"},
+    {"\\e[3~", "ed-delete-next-char"},
+    // With Shift (2), Alt (3), Ctrl (5); rxvt has its own.
+    {"\\e[1;2C", "ed-next-char"},
+    {"\\e[1;2D", "ed-prev-char"},
+    {"\\e[1;3C", "em-next-word"},
+    {"\\e[1;3D", "ed-prev-word"},
+    {"\\e[1;5C", "em-next-word"},
+    {"\\e[1;5D", "ed-prev-word"},
+    {"\\eOc", "em-next-word"},
+    {"\\eOd", "ed-prev-word"},
+    {"\\e\\e[C", "em-next-word"},
+    {"\\e\\e[D", "ed-prev-word"},
+    {"\\e[1;2H", "ed-move-to-beg"},
+    {"\\e[1;2F", "ed-move-to-end"},
+    {"\\e[1;3H", "ed-move-to-beg"},
+    {"\\e[1;3F", "ed-move-to-end"},
+    {"\\e[1;5H", "ed-move-to-beg"},
+    {"\\e[1;5F", "ed-move-to-end"},
+    {"\\e[3;3~", "em-delete-next-word"},
+    {"\\e[3;5~", "em-delete-next-word"},
+};
+
+// Binds kKeys, and "ignore-key" to each other sequence that begins like one of them.
+void bind_keys(EditLine* editor) {
+  const auto bind = [&](const std::string& sequence, const char* command) {
+    ::el_set(editor, EL_BIND, sequence.c_str(), command, nullptr);
+  };
+  // Sorted: libedit forgets the longer sequences when one is bound that begins them.
+  std::set<std::string> beginnings;
+  for (const KeyBinding& key : kKeys) {
+    const std::string_view sequence = key.sequence;
+    const std::size_t introducer = sequence.find_first_of("[O");
+    for (std::size_t end = introducer + 1; end < sequence.size(); ++end) {
+      beginnings.emplace(sequence.substr(0, end));
+    }
+  }
+  for (const std::string& beginning : beginnings) {
+    for (char c = '!'; c <= '~'; ++c) {
+      const bool has_meaning = c == '\\' || c == '^';  // to libedit
+      bind(beginning + (has_meaning ? "\\" : "") + c, "ignore-key");
+    }
+  }
+  for (const KeyBinding& key : kKeys) bind(key.sequence, key.command);
 }
 
 }  // namespace
@@ -47,13 +117,15 @@ struct LineEditor::Terminal {
     ::el_set(editor, EL_SIGNAL, 1);  // a resized window, Ctrl-Z
     ::el_set(editor, EL_HIST, ::history, history);
     ::el_set(editor, EL_PROMPT_ESC, &Terminal::show_prompt, '\1');
+    // Wide, since el_set() would copy the names and never free them.
+    ::el_wset(editor, EL_ADDFN, L"ignore-key", L"Read a key and do nothing", &Terminal::ignore_key);
+    ::el_wset(editor, EL_ADDFN, L"interrupt", L"Clear the line, or leave", &Terminal::on_interrupt);
+    ::el_wset(editor, EL_ADDFN, L"suspend", L"Stop the program for now", &Terminal::on_suspend);
+    bind_keys(editor);
     ::el_source(editor, nullptr);  // ~/.editrc
     // While a line is edited Ctrl-C is a key and no signal, so that none can come at a bad moment;
     // Ctrl-Z, which then is a key too, sends its signal as before.
     ::el_set(editor, EL_SETTY, "-d", "-isig", nullptr);
-    // Wide, since el_set() would copy the names and never free them.
-    ::el_wset(editor, EL_ADDFN, L"interrupt", L"Clear the line, or leave", &Terminal::on_interrupt);
-    ::el_wset(editor, EL_ADDFN, L"suspend", L"Stop the program for now", &Terminal::on_suspend);
     ::el_set(editor, EL_BIND, "^C", "interrupt", nullptr);
     ::el_set(editor, EL_BIND, "^Z", "suspend", nullptr);
   }
@@ -71,6 +143,19 @@ struct LineEditor::Terminal {
   }
 
   static char* show_prompt(EditLine* editor) { return of(editor).prompt.data(); }
+
+  // Reads the rest of a key's sequence, of which `last` is what was read last.
+  static unsigned char ignore_key(EditLine* editor, wint_t last) {
+    const auto is_number = [](wint_t c) { return c >= '0' && c <= '?'; };  // or ; : < = >
+    wchar_t next = static_cast<wchar_t>(last);
+    // F1 to F5 of the Linux console are "\e[[A" to "\e[[E".
+    bool more = is_number(last) || last == '[';
+    while (more) {
+      if (::el_wgetc(editor, &next) != 1) return CC_EOF;
+      more = is_number(static_cast<wint_t>(next));
+    }
+    return CC_NORM;
+  }
 
   static unsigned char on_interrupt(EditLine* editor, wint_t) {
     const LineInfoW* line = ::el_wline(editor);
