@@ -4,12 +4,15 @@
 #include <histedit.h>
 #include <langinfo.h>
 
+#include <algorithm>
 #include <clocale>
 #include <csignal>
+#include <cstdlib>
 #include <cwchar>
 #include <iostream>
 #include <set>
 #include <string_view>
+#include <vector>
 
 #include "programs/console.h"
 
@@ -74,6 +77,10 @@ constexpr KeyBinding kKeys[] = {
     {"\\e[3;5~", "em-delete-next-word"},
 };
 
+// Before and after what is pasted into a terminal that was told to say so ("bracketed paste").
+constexpr const char* kPaste = "\\e[200~";
+constexpr std::wstring_view kPasteEnd = L"\x1b[201~";
+
 // Binds kKeys, and "ignore-key" to each other sequence that begins like one of them.
 void bind_keys(EditLine* editor) {
   const auto bind = [&](const std::string& sequence, const char* command) {
@@ -81,8 +88,9 @@ void bind_keys(EditLine* editor) {
   };
   // Sorted: libedit forgets the longer sequences when one is bound that begins them.
   std::set<std::string> beginnings;
-  for (const KeyBinding& key : kKeys) {
-    const std::string_view sequence = key.sequence;
+  std::vector<std::string_view> sequences = {kPaste};
+  for (const KeyBinding& key : kKeys) sequences.emplace_back(key.sequence);
+  for (const std::string_view sequence : sequences) {
     const std::size_t introducer = sequence.find_first_of("[O");
     for (std::size_t end = introducer + 1; end < sequence.size(); ++end) {
       beginnings.emplace(sequence.substr(0, end));
@@ -104,6 +112,7 @@ struct LineEditor::Terminal {
   History* history = nullptr;
   std::string prompt;
   bool interrupted = false;
+  bool marks_pastes = false;  // the terminal can
 
   Terminal() {
     speak_utf8();
@@ -121,6 +130,7 @@ struct LineEditor::Terminal {
     ::el_wset(editor, EL_ADDFN, L"ignore-key", L"Read a key and do nothing", &Terminal::ignore_key);
     ::el_wset(editor, EL_ADDFN, L"interrupt", L"Clear the line, or leave", &Terminal::on_interrupt);
     ::el_wset(editor, EL_ADDFN, L"suspend", L"Stop the program for now", &Terminal::on_suspend);
+    ::el_wset(editor, EL_ADDFN, L"paste", L"Insert a pasted text", &Terminal::on_paste);
     bind_keys(editor);
     ::el_source(editor, nullptr);  // ~/.editrc
     // While a line is edited Ctrl-C is a key and no signal, so that none can come at a bad moment;
@@ -128,6 +138,8 @@ struct LineEditor::Terminal {
     ::el_set(editor, EL_SETTY, "-d", "-isig", nullptr);
     ::el_set(editor, EL_BIND, "^C", "interrupt", nullptr);
     ::el_set(editor, EL_BIND, "^Z", "suspend", nullptr);
+    marks_pastes = can_mark_pastes();
+    if (marks_pastes) ::el_set(editor, EL_BIND, kPaste, "paste", nullptr);
   }
   ~Terminal() {
     ::history_end(history);
@@ -143,6 +155,40 @@ struct LineEditor::Terminal {
   }
 
   static char* show_prompt(EditLine* editor) { return of(editor).prompt.data(); }
+
+  // Not in the way of vi (~/.editrc), where Escape alone is a key.
+  bool can_mark_pastes() const {
+    const char* kind = std::getenv("TERM");
+    const char* keys = nullptr;
+    ::el_get(editor, EL_EDITOR, &keys);
+    return kind != nullptr && std::string_view(kind) != "dumb" && keys != nullptr &&
+           std::string_view(keys) == "emacs";
+  }
+
+  void mark_pastes(bool on) const {
+    if (!marks_pastes) return;
+    fmt::print("\033[?2004{}", on ? 'h' : 'l');
+    std::fflush(stdout);
+  }
+
+  // Inserts the text as it is: its newlines do not end the line, its characters are no keys.
+  static unsigned char on_paste(EditLine* editor, wint_t) {
+    constexpr wchar_t kCtrlC = 3;  // in case the end does not come
+    std::wstring text;
+    while (!text.ends_with(kPasteEnd)) {
+      wchar_t next = 0;
+      if (::el_wgetc(editor, &next) != 1) return CC_EOF;
+      if (next == kCtrlC) return CC_REFRESH;
+      const bool after_return = next == '\n' && text.ends_with('\r');
+      if (!after_return) text += next;
+    }
+    text.resize(text.size() - kPasteEnd.size());
+    std::ranges::replace(text, L'\r', L'\n');
+    std::erase_if(text, [](wchar_t c) { return (c < ' ' && c != '\n' && c != '\t') || c == 127; });
+    while (text.ends_with('\n')) text.pop_back();
+    if (!text.empty() && ::el_winsertstr(editor, text.c_str()) != 0) return CC_ERROR;
+    return CC_REFRESH;
+  }
 
   // Reads the rest of a key's sequence, of which `last` is what was read last.
   static unsigned char ignore_key(EditLine* editor, wint_t last) {
@@ -169,8 +215,10 @@ struct LineEditor::Terminal {
     return CC_REFRESH;
   }
 
-  static unsigned char on_suspend(EditLine*, wint_t) {
+  static unsigned char on_suspend(EditLine* editor, wint_t) {
+    of(editor).mark_pastes(false);
     std::raise(SIGTSTP);
+    of(editor).mark_pastes(true);
     return CC_REDISPLAY;
   }
 
@@ -180,7 +228,9 @@ struct LineEditor::Terminal {
     interrupted = false;
     int count = 0;
     ::el_set(editor, EL_PREP_TERM, 1);  // before the prompt, else a key could come too early
+    mark_pastes(true);
     const char* text = ::el_gets(editor, &count);
+    mark_pastes(false);
     if (text == nullptr || count <= 0) {
       fmt::print("\n");  // leave the line of the prompt
       return interrupted ? Status::Interrupted : Status::End;

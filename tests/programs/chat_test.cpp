@@ -319,6 +319,59 @@ TEST_F(ChatAtATerminal, LetsAnEditrcBindAKeyThatDoesNothing) {
   EXPECT_EQ(saved.exchanges[0].question, "Xone two");
 }
 
+TEST_F(ChatAtATerminal, TakesAPastedTextOfSeveralLinesAsOneMessage) {
+  PseudoTerminal terminal = start({"-n", "1"});
+  const std::string paste = "\x1b[200~", end = "\x1b[201~";
+  terminal.wait_for("\x1b[?2004h");
+  terminal.wait_for("> ");
+  // Keys and commands in it are text; a terminal sends its newlines as \r.
+  terminal.type("see: " + paste + "/reset\r\tone\x1b\r\n\rtwo\r" + end);
+  terminal.wait_for("two");
+  terminal.type("!\r");
+  terminal.wait_for("\x1b[?2004l");
+  terminal.wait_for("[cut after 1 tokens");
+  terminal.wait_for("> ");
+  terminal.type("\x1b[A?\r");  // the same again, with an end
+  terminal.wait_for("[cut after 1 tokens");
+  terminal.wait_for("> ");
+  terminal.type(paste + "/reset\rthe user" + end + "\r");
+  terminal.wait_for("[cut after 1 tokens");
+  terminal.wait_for("> ");
+  terminal.type(paste + "one\rtwo" + end + "\x03");  // Ctrl-C clears all lines of it
+  terminal.type(paste + "one line\r" + end + "\r");
+  terminal.wait_for("[cut after 1 tokens");
+  terminal.wait_for("> ");
+  terminal.type(paste +
+                "without an end\r\x03"
+                "hello\r");
+  terminal.wait_for("[cut after 1 tokens");
+  const Conversation saved = saved_and_left(terminal);
+  ASSERT_EQ(saved.exchanges.size(), 5u);
+  EXPECT_EQ(saved.exchanges[0].question, "see: /reset\n\tone\n\ntwo!");
+  EXPECT_EQ(saved.exchanges[1].question, "see: /reset\n\tone\n\ntwo!?");
+  EXPECT_EQ(saved.exchanges[2].question, "/reset\nthe user");
+  EXPECT_EQ(saved.exchanges[3].question, "one line");
+  EXPECT_EQ(saved.exchanges[4].question, "hello");
+}
+
+TEST_F(ChatAtATerminal, TakesAPastedTextIntoABlock) {
+  PseudoTerminal terminal = start({"-n", "1"});
+  terminal.wait_for("> ");
+  terminal.type("\"\"\"\r");
+  terminal.wait_for(". ");
+  terminal.type("\x1b[200~one\rtwo\x1b[201~\r");
+  terminal.wait_for(". ");
+  terminal.type("\"\"\"\r");
+  terminal.wait_for("[cut after 1 tokens");
+  terminal.wait_for("> ");
+  terminal.type("\x1b[200~\"\"\"one\rtwo\"\"\"\x1b[201~\r");
+  terminal.wait_for("[cut after 1 tokens");
+  const Conversation saved = saved_and_left(terminal);
+  ASSERT_EQ(saved.exchanges.size(), 2u);
+  EXPECT_EQ(saved.exchanges[0].question, "one\ntwo");
+  EXPECT_EQ(saved.exchanges[1].question, "one\ntwo");
+}
+
 TEST_F(ChatAtATerminal, ForgetsAMessageOfSeveralLinesAtCtrlC) {
   PseudoTerminal terminal = start({"-n", "1"});
   terminal.wait_for("> ");
