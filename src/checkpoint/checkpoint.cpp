@@ -70,6 +70,7 @@ Checkpoint Checkpoint::open(const ModelSource& source) {
   if (failed) throw Error("{}: cannot be opened: {}", model.string(), failed.message());
   if (!fs::is_directory(status)) {
     Checkpoint checkpoint(model.string());
+    checkpoint.described_by_ = "its metadata";
     checkpoint.add(open_model_file(source), model);
     return checkpoint;
   }
@@ -123,7 +124,7 @@ void Checkpoint::add(std::shared_ptr<const WeightFile> file, const fs::path& pat
   files_.push_back(std::move(file));
   for (const StoredTensor& tensor : files_.back()->tensors()) {
     if (!tensors_.emplace(tensor.name, &tensor).second) {
-      throw Error("{}: tensor '{}' is {}", path.string(), printable(tensor.name),
+      throw Error("{}: tensor '{}' is {}", path.string(), printable(stored_name(tensor.name)),
                   files_.size() == 1 ? "there under two names" : "also in another shard");
     }
   }
@@ -141,6 +142,10 @@ void Checkpoint::compose(const ModelSource& model) {
 const StoredTensor* Checkpoint::find(std::string_view name) const {
   const auto found = tensors_.find(name);
   return found == tensors_.end() ? nullptr : found->second;
+}
+
+std::string Checkpoint::stored_name(const std::string& name) const {
+  return files_.size() == 1 ? files_.front()->stored_name(name) : name;
 }
 
 std::vector<const StoredTensor*> Checkpoint::tensors() const {

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "checkpoint/weight_file.h"
@@ -32,6 +33,10 @@ class Checkpoint {
   // How the files store matrices in parts, and what each is here (see ComposedWeights::text); "" if
   // they do not.
   const std::string& composed_text() const { return composed_text_; }
+  // The name that a tensor has in the file, for errors: see WeightFile.
+  std::string stored_name(const std::string& name) const;
+  // What says which tensors the model needs, for errors.
+  std::string_view described_by() const { return described_by_; }
   // The file, for errors: "models/story/model.safetensors".
   const std::string& name() const { return name_; }
 
@@ -42,6 +47,7 @@ class Checkpoint {
   void compose(const ModelSource& model);
 
   std::string name_;
+  std::string_view described_by_ = "config.json";
   std::vector<std::shared_ptr<const WeightFile>> files_;
   std::map<std::string, const StoredTensor*, std::less<>> tensors_;
   std::string composed_text_;

@@ -14,6 +14,7 @@ namespace stagecraft {
 namespace {
 
 using Names = std::span<const GgufTensorName>;
+constexpr std::string_view kPredicting = "mtp.";
 constexpr std::size_t kMaxParts = 1u << 16;    // experts or heads
 constexpr std::size_t kMaxTensors = 1u << 18;  // with those of each; DeepSeek-V3 has 62,000
 
@@ -62,6 +63,25 @@ struct GgufName {
 std::string_view find_gguf_name(Names names, std::string_view name) {
   const auto found = std::ranges::find(names, name, &GgufTensorName::hugging_face);
   return found == names.end() ? std::string_view() : found->gguf;
+}
+
+// Which of the tensors that `known` stands for this is: "q", the number of an expert, or "" where
+// it stands for one only. nullopt where it does not stand for this one.
+std::optional<std::string_view> part_of(const GgufTensorName& known, std::string_view name) {
+  const std::string_view pattern = known.hugging_face;
+  const std::size_t begin = pattern.find("{}");
+  if (begin == pattern.npos) {
+    return name == pattern ? std::optional(std::string_view()) : std::nullopt;
+  }
+  const std::string_view end = pattern.substr(begin + 2);
+  const bool fits = name.size() > begin + end.size() && name.ends_with(end) &&
+                    name.starts_with(pattern.substr(0, begin));
+  if (!fits) return std::nullopt;
+  const std::string_view part = name.substr(begin, name.size() - end.size() - begin);
+  const bool is_third = known.change == GgufTensorName::Change::Thirds;
+  const std::string_view letters = is_third ? "qkv" : "0123456789";
+  if (part.find_first_not_of(letters) != part.npos) return std::nullopt;
+  return part;
 }
 
 void add_dimension(GgufTensorName::Change how, std::vector<std::size_t>& shape) {
@@ -115,7 +135,38 @@ GgufWeights::GgufWeights(std::shared_ptr<const GgufFile> file) : file_(std::move
   static constexpr GgufArchitecture kUnknown{};
   const GgufArchitecture* known = find_gguf_architecture(*file_);
   if (known != nullptr) n_layers_ = gguf_first_predicting_layer(metadata, *known);
-  for (const StoredTensor& stored : file_->tensors()) add(stored, known ? *known : kUnknown);
+  architecture_ = known == nullptr ? &kUnknown : known;
+  for (const StoredTensor& stored : file_->tensors()) add(stored, *architecture_);
+}
+
+std::string GgufWeights::stored_name(const std::string& name) const {
+  if (name.starts_with(kPredicting)) return name.substr(kPredicting.size());
+  std::string_view rest = name;
+  std::string layer;
+  if (rest.starts_with(architecture_->layers)) {
+    rest.remove_prefix(architecture_->layers.size());
+    const std::size_t dot = std::min(rest.find('.'), rest.size());
+    layer = fmt::format("blk.{}.", rest.substr(0, dot));
+    rest.remove_prefix(std::min(dot + 1, rest.size()));
+  }
+  std::string first;
+  const Names common = layer.empty() ? gguf_model_names() : gguf_layer_names();
+  for (const Names names : {architecture_->names, common}) {
+    for (const GgufTensorName& known : names) {
+      const bool is_own = names.data() == architecture_->names.data();
+      if (!is_own && find_name(architecture_->names, known.gguf) != nullptr) continue;
+      for (const std::string_view kind : {"", ".weight", ".bias"}) {
+        if (!rest.ends_with(kind)) continue;
+        const auto part = part_of(known, rest.substr(0, rest.size() - kind.size()));
+        if (!part) continue;
+        const std::string stored = fmt::format("{}{}{}", layer, known.gguf, kind);
+        const std::string with_part = part->empty() ? stored : fmt::format("{}[{}]", stored, *part);
+        if (file_->find(stored) != nullptr) return with_part;
+        if (first.empty()) first = with_part;
+      }
+    }
+  }
+  return first.empty() || file_->find(name) != nullptr ? name : first;
 }
 
 void GgufWeights::add(const StoredTensor& stored, const GgufArchitecture& architecture) {
@@ -127,7 +178,7 @@ void GgufWeights::add(const StoredTensor& stored, const GgufArchitecture& archit
   }
   if (const auto layer = number_of(name.layer); layer && *layer >= n_layers_) {
     tensors_.push_back(stored);
-    tensors_.back().name = "mtp." + stored.name;
+    tensors_.back().name = std::string(kPredicting) + stored.name;
     return;
   }
   const auto name_of = [&](auto part) {
@@ -219,7 +270,7 @@ void GgufWeights::reorder_pairs(StoredTensor& tensor, std::size_t n_heads) {
 
 void GgufWeights::refuse_type(const StoredTensor& tensor) const {
   throw Error("{}: tensor '{}': expected F32, F16 or BF16, found {}", file_->metadata().file(),
-              tensor.name, dtype_name(tensor.dtype));
+              stored_name(tensor.name), dtype_name(tensor.dtype));
 }
 
 void GgufWeights::replace(StoredTensor& tensor, const std::function<float(float)>& change) {

@@ -31,6 +31,9 @@ class GgufWeights : public WeightFile {
 
   const std::vector<StoredTensor>& tensors() const override { return tensors_; }
   void release_pages() const override { file_->release_pages(); }
+  // Of one of several that the file has in one tensor: "blk.3.ffn_up_exps.weight[7]",
+  // "blk.3.attn_qkv.weight[q]".
+  std::string stored_name(const std::string& name) const override;
 
  private:
   void add(const StoredTensor& stored, const GgufArchitecture& architecture);
@@ -45,6 +48,7 @@ class GgufWeights : public WeightFile {
   void replace(StoredTensor& tensor, const std::function<float(float)>& change);
 
   std::shared_ptr<const GgufFile> file_;
+  const GgufArchitecture* architecture_ = nullptr;
   std::size_t n_layers_ = SIZE_MAX;  // that compute
   std::vector<StoredTensor> tensors_;
 };

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <map>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "checkpoint/stored_tensor.h"
@@ -17,6 +18,8 @@ class WeightFile {
   virtual ~WeightFile() = default;
   virtual const std::vector<StoredTensor>& tensors() const = 0;
   virtual void release_pages() const = 0;  // see MappedFile
+  // The file's own name for a tensor, for errors; the tensor need not be there.
+  virtual std::string stored_name(const std::string& name) const { return name; }
 
   // Bytes of memory for tensors that had to be copied into another order or format.
   std::size_t copied_bytes() const;

@@ -9,6 +9,7 @@
 #include "model/config_extensions.h"
 #include "model/config_file.h"
 #include "model/family.h"
+#include "model/gguf_config.h"
 
 namespace stagecraft {
 namespace {
@@ -31,10 +32,7 @@ void refuse_stored_fields(const ConfigFields& fields) {
   }
 }
 
-}  // namespace
-
-ModelDescription describe_model(const ModelSource& model) {
-  const ConfigText text = config_text(model);
+ModelDescription describe(const ModelSource& model, const ConfigText& text) {
   const Json json = parse_json_object(text.json, text.where);
   const ConfigFields fields(json, text.where);
   if (!model.is_file()) refuse_stored_fields(fields);
@@ -52,6 +50,19 @@ ModelDescription describe_model(const ModelSource& model) {
     description.plan.eos_ids = *eos;
   }
   return description;
+}
+
+}  // namespace
+
+ModelDescription describe_model(const ModelSource& model) {
+  const ConfigText text = config_text(model);
+  const auto gguf = model.gguf();
+  if (gguf == nullptr) return describe(model, text);
+  try {
+    return describe(model, text);
+  } catch (const Error& error) {
+    throw Error(with_gguf_keys(*gguf, text.where, error.what()));
+  }
 }
 
 }  // namespace stagecraft

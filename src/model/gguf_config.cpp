@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/json_text.h"
+#include "base/quoted_names.h"
 #include "checkpoint/gguf_architectures.h"
 #include "checkpoint/gguf_weights.h"
 #include "model/config_fields.h"
@@ -454,6 +455,41 @@ nlohmann::json eos_ids(const GgufMetadata& metadata, std::size_t vocab_size) {
   return ids;
 }
 
+// ---- errors -------------------------------------------------------------------------------------
+
+// The key whose value gguf_config_json() writes into this field as it is; "" where there is none.
+std::string_view key_of(const GgufArchitecture& architecture, std::string_view field) {
+  constexpr GgufKey kKeys[] = {
+      {"embedding_length", "hidden_size"},
+      {"block_count", "num_hidden_layers"},
+      {"context_length", "max_position_embeddings"},
+      {"attention.head_count", "num_attention_heads"},
+      {"attention.sliding_window", "sliding_window"},
+      {"feed_forward_length", "intermediate_size"},
+      {"vocab_size", "vocab_size"},
+      {"attention.kv_lora_rank", "kv_lora_rank"},
+      {"rope.dimension_count", "qk_rope_head_dim"},
+      {"rope.scaling.original_context_length", "original_max_position_embeddings"},
+      {"rope.scaling.factor", "factor"},
+  };
+  // Where layers are of two kinds, each kind has a key.
+  constexpr GgufKey kKeysOfOneKind[] = {
+      {"attention.head_count_kv", "num_key_value_heads"},
+      {"attention.key_length", "head_dim"},
+      {"rope.freq_base", "rope_theta"},
+  };
+  const auto own = std::ranges::find(architecture.fields, field, &GgufField::own);
+  if (own != architecture.fields.end()) field = own->usual;
+  if (field == architecture.norm_eps.field) return architecture.norm_eps.key;
+  std::vector<std::span<const GgufKey>> tables = {architecture.keys, kKeys};
+  if (!architecture.two_kinds) tables.emplace_back(kKeysOfOneKind);
+  for (const std::span<const GgufKey> keys : tables) {
+    const auto found = std::ranges::find(keys, field, &GgufKey::field);
+    if (found != keys.end()) return found->key;
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string gguf_config_json(const GgufFile& file) {
@@ -500,6 +536,20 @@ std::string gguf_config_json(const GgufFile& file) {
     config.erase(field.usual);
   }
   return json_text(config);
+}
+
+std::string with_gguf_keys(const GgufFile& file, const std::string& where,
+                           std::string_view message) {
+  const GgufArchitecture& architecture = *find_gguf_architecture(file);
+  const std::string renamed = rename_quoted(message, where, [&](const std::string& field) {
+    const std::string key = fmt::format("{}.{}", architecture.name, key_of(architecture, field));
+    return file.metadata().has(key) ? key : field;
+  });
+  // Before a key there is nothing to say of the config.json that nobody sees.
+  const std::size_t first = renamed.find('\'', std::min(where.size(), renamed.size()));
+  const bool is_key = first != renamed.npos &&
+                      renamed.substr(first + 1).starts_with(fmt::format("{}.", architecture.name));
+  return is_key ? fmt::format("{}: {}", file.metadata().file(), renamed.substr(first)) : renamed;
 }
 
 void take_rope_factors(const GgufFile& file, Config& config) {

@@ -22,8 +22,9 @@ void NamedTensors::refuse_leftovers(std::span<const std::string> unused) const {
   for (const StoredTensor* tensor : checkpoint_.tensors()) {
     if (taken_.contains(tensor->name)) continue;
     if (is_not_needed(tensor->name, unused)) continue;
-    throw Error("{}: tensor '{}' {} is not part of the model that config.json describes",
-                checkpoint_.name(), printable(tensor->name), shape_text(tensor->shape));
+    throw Error("{}: tensor '{}' {} is not part of the model that {} describes", checkpoint_.name(),
+                printable(checkpoint_.stored_name(tensor->name)), shape_text(tensor->shape),
+                checkpoint_.described_by());
   }
 }
 

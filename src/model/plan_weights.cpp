@@ -70,13 +70,14 @@ std::vector<const StoredTensor*> find_weights(const Plan& plan, const Checkpoint
     const std::vector<std::size_t> shape = stored_shape(weight);
     if (tensor == nullptr ||
         (tensor->shape != shape && !is_one_matrix(weight, shape, tensor->shape))) {
-      throw Error("{}: tensor '{}': expected {}, found {}", tensors.where(), name,
-                  shape_text(shape), tensor == nullptr ? "none" : shape_text(tensor->shape));
+      throw Error("{}: tensor '{}': expected {}, found {}", tensors.where(),
+                  checkpoint.stored_name(name), shape_text(shape),
+                  tensor == nullptr ? "none" : shape_text(tensor->shape));
     }
     const bool by_number = weight.transposed || weight.of_inputs != 0;
     if (!is_readable(tensor->dtype) || (by_number && is_quantized(tensor->dtype))) {
-      throw Error("{}: tensor '{}': expected F32, F16 or BF16, found {}", tensors.where(), name,
-                  dtype_name(tensor->dtype));
+      throw Error("{}: tensor '{}': expected F32, F16 or BF16, found {}", tensors.where(),
+                  checkpoint.stored_name(name), dtype_name(tensor->dtype));
     }
     found.push_back(tensor);
   }

@@ -38,7 +38,8 @@ constexpr const char* kHelp =
 /load FILE     go on with a conversation from a file
 /help          this list
 /quit          leave; so do Ctrl-D, and Ctrl-C on an empty line
-""" opens and closes a message of several lines, or one that begins with /.
+""" opens and closes a message of several lines, or one that begins with /; a pasted text is one
+message, sent by Enter.
 Ctrl-C stops an answer.)";
 
 // What was computed in all, for the closing line.
@@ -200,7 +201,8 @@ class Chat {
       message.erase(0, begin + kBlock.size());
       return read_block(message);
     }
-    if (message[begin] == '/') {
+    const bool is_pasted = message.find('\n') != std::string::npos;  // a text of several lines
+    if (message[begin] == '/' && !is_pasted) {
       run_command(std::string_view(message).substr(begin));
       return false;
     }

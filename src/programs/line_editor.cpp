@@ -4,11 +4,15 @@
 #include <histedit.h>
 #include <langinfo.h>
 
+#include <algorithm>
 #include <clocale>
 #include <csignal>
+#include <cstdlib>
 #include <cwchar>
 #include <iostream>
+#include <set>
 #include <string_view>
+#include <vector>
 
 #include "programs/console.h"
 
@@ -27,6 +31,80 @@ void speak_utf8() {
   }
 }
 
+// A key that is no character arrives as several: "\e[" or "\eO", numbers, and a last byte.
+// libedit knows only those without numbers; of another it drops the beginning and inserts the rest.
+struct KeyBinding {
+  const char* sequence;  // as libedit reads it: \e is Escape
+  const char* command;
+};
+
+constexpr KeyBinding kKeys[] = {
+    {"\\e[A", "ed-prev-history"},
+    {"\\eOA", "ed-prev-history"},
+    {"\\e[B", "ed-next-history"},
+    {"\\eOB", "ed-next-history"},
+    {"\\e[C", "ed-next-char"},
+    {"\\eOC", "ed-next-char"},
+    {"\\e[D", "ed-prev-char"},
+    {"\\eOD", "ed-prev-char"},
+    {"\\e[H", "ed-move-to-beg"},
+    {"\\eOH", "ed-move-to-beg"},
+    {"\\e[1~", "ed-move-to-beg"},
+    {"\\e[7~", "ed-move-to-beg"},
+    {"\\e[F", "ed-move-to-end"},
+    {"\\eOF", "ed-move-to-end"},
+    {"\\e[4~", "ed-move-to-end"},
+    {"\\e[8~", "ed-move-to-end"},
+    {"\\e[3~", "ed-delete-next-char"},
+    // With Shift (2), Alt (3), Ctrl (5); rxvt has its own.
+    {"\\e[1;2C", "ed-next-char"},
+    {"\\e[1;2D", "ed-prev-char"},
+    {"\\e[1;3C", "em-next-word"},
+    {"\\e[1;3D", "ed-prev-word"},
+    {"\\e[1;5C", "em-next-word"},
+    {"\\e[1;5D", "ed-prev-word"},
+    {"\\eOc", "em-next-word"},
+    {"\\eOd", "ed-prev-word"},
+    {"\\e\\e[C", "em-next-word"},
+    {"\\e\\e[D", "ed-prev-word"},
+    {"\\e[1;2H", "ed-move-to-beg"},
+    {"\\e[1;2F", "ed-move-to-end"},
+    {"\\e[1;3H", "ed-move-to-beg"},
+    {"\\e[1;3F", "ed-move-to-end"},
+    {"\\e[1;5H", "ed-move-to-beg"},
+    {"\\e[1;5F", "ed-move-to-end"},
+    {"\\e[3;3~", "em-delete-next-word"},
+    {"\\e[3;5~", "em-delete-next-word"},
+};
+
+// Before and after what is pasted into a terminal that was told to say so ("bracketed paste").
+constexpr const char* kPaste = "\\e[200~";
+constexpr std::wstring_view kPasteEnd = L"\x1b[201~";
+
+// Binds kKeys, and "ignore-key" to each other sequence that begins like one of them.
+void bind_keys(EditLine* editor) {
+  const auto bind = [&](const std::string& sequence, const char* command) {
+    ::el_set(editor, EL_BIND, sequence.c_str(), command, nullptr);
+  };
+  // Sorted: libedit forgets the longer sequences when one is bound that begins them.
+  std::set<std::string> beginnings;
+  std::vector<std::string_view> sequences = {kPaste};
+  for (const KeyBinding& key : kKeys) sequences.emplace_back(key.sequence);
+  for (const std::string_view sequence : sequences) {
+    const std::size_t introducer = sequence.find_first_of("[O");
+    for (std::size_t end = introducer + 1; end < sequence.size(); ++end) {
+      beginnings.emplace(sequence.substr(0, end));
+    }
+  }
+  for (const std::string& beginning : beginnings) {
+    for (char c = '!'; c <= '~'; ++c) {
+      const bool has_meaning = c == '\\' || c == '^';  // to libedit
+      bind(beginning + (has_meaning ? "\\" : "") + c, "ignore-key");
+    }
+  }
+  for (const KeyBinding& key : kKeys) bind(key.sequence, key.command);
+}
+
 }  // namespace
 
 struct LineEditor::Terminal {
@@ -34,6 +112,7 @@ struct LineEditor::Terminal {
   History* history = nullptr;
   std::string prompt;
   bool interrupted = false;
+  bool marks_pastes = false;  // the terminal can
 
   Terminal() {
     speak_utf8();
@@ -47,15 +126,20 @@ struct LineEditor::Terminal {
     ::el_set(editor, EL_SIGNAL, 1);  // a resized window, Ctrl-Z
     ::el_set(editor, EL_HIST, ::history, history);
     ::el_set(editor, EL_PROMPT_ESC, &Terminal::show_prompt, '\1');
+    // Wide, since el_set() would copy the names and never free them.
+    ::el_wset(editor, EL_ADDFN, L"ignore-key", L"Read a key and do nothing", &Terminal::ignore_key);
+    ::el_wset(editor, EL_ADDFN, L"interrupt", L"Clear the line, or leave", &Terminal::on_interrupt);
+    ::el_wset(editor, EL_ADDFN, L"suspend", L"Stop the program for now", &Terminal::on_suspend);
+    ::el_wset(editor, EL_ADDFN, L"paste", L"Insert a pasted text", &Terminal::on_paste);
+    bind_keys(editor);
     ::el_source(editor, nullptr);  // ~/.editrc
     // While a line is edited Ctrl-C is a key and no signal, so that none can come at a bad moment;
     // Ctrl-Z, which then is a key too, sends its signal as before.
     ::el_set(editor, EL_SETTY, "-d", "-isig", nullptr);
-    // Wide, since el_set() would copy the names and never free them.
-    ::el_wset(editor, EL_ADDFN, L"interrupt", L"Clear the line, or leave", &Terminal::on_interrupt);
-    ::el_wset(editor, EL_ADDFN, L"suspend", L"Stop the program for now", &Terminal::on_suspend);
     ::el_set(editor, EL_BIND, "^C", "interrupt", nullptr);
     ::el_set(editor, EL_BIND, "^Z", "suspend", nullptr);
+    marks_pastes = can_mark_pastes();
+    if (marks_pastes) ::el_set(editor, EL_BIND, kPaste, "paste", nullptr);
   }
   ~Terminal() {
     ::history_end(history);
@@ -72,6 +156,53 @@ struct LineEditor::Terminal {
 
   static char* show_prompt(EditLine* editor) { return of(editor).prompt.data(); }
 
+  // Not in the way of vi (~/.editrc), where Escape alone is a key.
+  bool can_mark_pastes() const {
+    const char* kind = std::getenv("TERM");
+    const char* keys = nullptr;
+    ::el_get(editor, EL_EDITOR, &keys);
+    return kind != nullptr && std::string_view(kind) != "dumb" && keys != nullptr &&
+           std::string_view(keys) == "emacs";
+  }
+
+  void mark_pastes(bool on) const {
+    if (!marks_pastes) return;
+    fmt::print("\033[?2004{}", on ? 'h' : 'l');
+    std::fflush(stdout);
+  }
+
+  // Inserts the text as it is: its newlines do not end the line, its characters are no keys.
+  static unsigned char on_paste(EditLine* editor, wint_t) {
+    constexpr wchar_t kCtrlC = 3;  // in case the end does not come
+    std::wstring text;
+    while (!text.ends_with(kPasteEnd)) {
+      wchar_t next = 0;
+      if (::el_wgetc(editor, &next) != 1) return CC_EOF;
+      if (next == kCtrlC) return CC_REFRESH;
+      const bool after_return = next == '\n' && text.ends_with('\r');
+      if (!after_return) text += next;
+    }
+    text.resize(text.size() - kPasteEnd.size());
+    std::ranges::replace(text, L'\r', L'\n');
+    std::erase_if(text, [](wchar_t c) { return (c < ' ' && c != '\n' && c != '\t') || c == 127; });
+    while (text.ends_with('\n')) text.pop_back();
+    if (!text.empty() && ::el_winsertstr(editor, text.c_str()) != 0) return CC_ERROR;
+    return CC_REFRESH;
+  }
+
+  // Reads the rest of a key's sequence, of which `last` is what was read last.
+  static unsigned char ignore_key(EditLine* editor, wint_t last) {
+    const auto is_number = [](wint_t c) { return c >= '0' && c <= '?'; };  // or ; : < = >
+    wchar_t next = static_cast<wchar_t>(last);
+    // F1 to F5 of the Linux console are "\e[[A" to "\e[[E".
+    bool more = is_number(last) || last == '[';
+    while (more) {
+      if (::el_wgetc(editor, &next) != 1) return CC_EOF;
+      more = is_number(static_cast<wint_t>(next));
+    }
+    return CC_NORM;
+  }
+
   static unsigned char on_interrupt(EditLine* editor, wint_t) {
     const LineInfoW* line = ::el_wline(editor);
     const auto length = line->lastchar - line->buffer;
@@ -84,8 +215,10 @@ struct LineEditor::Terminal {
     return CC_REFRESH;
   }
 
-  static unsigned char on_suspend(EditLine*, wint_t) {
+  static unsigned char on_suspend(EditLine* editor, wint_t) {
+    of(editor).mark_pastes(false);
     std::raise(SIGTSTP);
+    of(editor).mark_pastes(true);
     return CC_REDISPLAY;
   }
 
@@ -95,7 +228,9 @@ struct LineEditor::Terminal {
     interrupted = false;
     int count = 0;
     ::el_set(editor, EL_PREP_TERM, 1);  // before the prompt, else a key could come too early
+    mark_pastes(true);
     const char* text = ::el_gets(editor, &count);
+    mark_pastes(false);
     if (text == nullptr || count <= 0) {
       fmt::print("\n");  // leave the line of the prompt
       return interrupted ? Status::Interrupted : Status::End;

@@ -22,7 +22,8 @@ class LineEditor {
 
   bool is_interactive() const { return terminal_ != nullptr; }
 
-  // `line` is given without its newline; the bytes are as they came. The prompt is shown only to a
+  // `line` is given without its newline; the bytes are as they came. It holds newlines only where
+  // a person pasted a text of several lines and then pressed Enter. The prompt is shown only to a
   // person: where stdout is not a terminal but stdin is, on stderr.
   Status read(const std::string& prompt, std::string& line);
 

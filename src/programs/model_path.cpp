@@ -39,7 +39,13 @@ std::optional<fs::path> folder_of(const char* variable, const char* below) {
 std::vector<fs::path> own_folders() {
   std::vector<fs::path> folders;
   if (const auto home = folder_of("STAGECRAFT_HOME", "models")) folders.push_back(*home);
-  folders.push_back(program_path().parent_path().parent_path() / "share/stagecraft/models");
+  const fs::path place = program_path().parent_path();
+  folders.push_back(place.parent_path() / "share/stagecraft/models");
+  // A program that is not installed: REPOSITORY/build/release/src/stagecraft.
+  const fs::path build = place.parent_path().parent_path();
+  if (place.filename() == "src" && build.filename() == "build") {
+    folders.push_back(build.parent_path() / "models");
+  }
   return folders;
 }
 

@@ -17,6 +17,7 @@ namespace stagecraft {
 namespace {
 
 constexpr std::size_t kLabelWidth = 14;  // of a token; longer ones are cut
+constexpr std::size_t kShortLabel = 6;   // the same beside a picture that needs the columns
 
 struct PeekFlags : GenerationFlags {
   std::string text;
@@ -159,12 +160,18 @@ void print_attention(const Peek& peek, HeadIndex head, const Labels& labels,
   };
 
   const std::size_t n = peek.attention.rows();
-  const std::size_t room = terminal.width - 2 * kLabelWidth - 12;
+  const auto room_beside = [&](std::size_t label) { return terminal.width - 2 * label - 12; };
+  std::size_t label_width = kLabelWidth;
+  while (label_width > kShortLabel && n > room_beside(label_width)) --label_width;
+  const std::size_t room = room_beside(label_width);
   const std::size_t cell = n * 2 <= room ? 2 : 1;
   const std::size_t columns = std::min(n, room / cell);
   const std::size_t first = n - columns;
   const auto padding = [&](std::size_t i, const std::string& label) {
-    return std::string((n - 1 - i) * cell + kLabelWidth - display_width(label), ' ');
+    return std::string((n - 1 - i) * cell + label_width - display_width(label), ' ');
+  };
+  const auto label_of = [&](std::size_t i) {
+    return cut_to(labels.at(i), label_width, terminal.utf8);
   };
   fmt::print("layer {}, head {}: how much each token looks at itself and those before it\n",
              head.layer, head.head);
@@ -178,10 +185,10 @@ void print_attention(const Peek& peek, HeadIndex head, const Labels& labels,
     }
     const auto most =
         static_cast<std::size_t>(std::max_element(row.begin(), row.end()) - row.begin());
-    const std::string label = labels.at(i);
+    const std::string label = label_of(i);
     fmt::print("{} {}{}\n", line, terminal.bold(label),
                terminal.dim(fmt::format("{}  {:3.0f}% {}", padding(i, label), row[most] * 100.0f,
-                                        labels.at(most))));
+                                        label_of(most))));
   }
   if (first != 0) fmt::print("\n(the first {} of {} tokens do not fit)\n", first, n);
 }

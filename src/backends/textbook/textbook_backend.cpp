@@ -4,6 +4,8 @@
 #include <optional>
 
 #include "backends/textbook/plan_walker.h"
+#include "base/error.h"
+#include "base/quoted_names.h"
 #include "model/attention_block.h"
 #include "model/forward.h"
 #include "model/linear.h"
@@ -107,12 +109,24 @@ class TextbookBackend : public Backend {
   const Plan& plan_;
 };
 
+// load_parameters() knows the names of Hugging Face only.
+Parameters load_with_stored_names(const Config& config, const Checkpoint& checkpoint) {
+  try {
+    return load_parameters(config, checkpoint);
+  } catch (const Error& error) {
+    throw Error(rename_quoted(error.what(), checkpoint.name(), [&](const std::string& name) {
+      return checkpoint.stored_name(name);
+    }));
+  }
+}
+
 // The layers of the course.
 class CourseBackend final : public TextbookBackend {
  public:
   CourseBackend(const Plan& plan, const Config& config, const Checkpoint& checkpoint,
                 std::size_t n_threads)
-      : TextbookBackend(plan, n_threads), model_{config, load_parameters(config, checkpoint)} {
+      : TextbookBackend(plan, n_threads),
+        model_{config, load_with_stored_names(config, checkpoint)} {
     if (!model_.parameters.converted.empty()) checkpoint.release_pages();  // F32 tensors come back
   }
   void set_probe(Probe probe) override { probe_ = std::move(probe); }
