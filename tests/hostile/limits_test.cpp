@@ -106,6 +106,32 @@ TEST(Limits, WeightsThatAreNoNumbersEndInOneLine) {
       << run.err;
 }
 
+TEST(Limits, PeekRefusesLogitsAndAttentionThatAreNoNumbers) {
+  const auto peek = [](const TinyModel& tiny, const std::vector<std::string>& more) {
+    write_file(tiny.file("tokenizer.json"),
+               R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}})");
+    std::vector<std::string> all = {"peek", "aaa", "--model", tiny.folder().string()};
+    all.insert(all.end(), more.begin(), more.end());
+    const LimitedRun run = run_limited(all);
+    EXPECT_EQ(run.code, 1) << run.ended_by;
+    EXPECT_EQ(run.out, "");
+    return run.err;
+  };
+  for (const char* name : {"model.norm.weight", "model.layers.0.input_layernorm.weight"}) {
+    TinyModel tiny;
+    with_tensor(name, DType::F32, {24})(tiny);
+    std::string file = read_file(tiny.file("model.safetensors"));
+    file.replace(file.size() - 4, 4, std::string("\0\0\xc0\x7f", 4));  // its last number: NaN
+    write_file(tiny.file("model.safetensors"), file);
+    EXPECT_TRUE(peek(tiny, {}).find("nan for token 0: ") != std::string::npos);
+    const std::string err = peek(tiny, {"--attention", "0.1", "--top", "0"});
+    const bool attends = std::string_view(name) != "model.norm.weight";
+    EXPECT_EQ(err.find("nan in layer 0, head 1, from position 0 to 0: ") != std::string::npos,
+              attends)
+        << err;
+  }
+}
+
 // All experts have the share NaN then, but the memory is only for the chosen ones.
 TEST(Limits, SharesOfExpertsThatAreNoNumbersEndInOneLine) {
   const TinyModel moe("mixtral-2-of-5");
