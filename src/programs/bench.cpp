@@ -3,12 +3,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "backends/cpu/packed_weights.h"
 #include "backends/cuda/cuda_backend.h"
-#include "base/error.h"
+#include "base/atomic_file.h"
 #include "base/processors.h"
 #include "base/stopwatch.h"
 #include "model/plan_weights.h"
@@ -196,16 +196,25 @@ class Bench {
   InterruptGuard guard_;
 };
 
-void write_json(const std::string& path, const nlohmann::json& results) {
-  if (path.empty()) return;
-  std::ofstream file(path);
-  file << results.dump(1) << '\n';
-  file.close();
-  if (!file) throw Error("--json: {}: cannot be written", printable(path));
-}
+// --json, opened before the first measurement: a path that cannot be written is known then.
+class JsonFile {
+ public:
+  explicit JsonFile(const std::string& path) {
+    if (!path.empty()) file_.emplace(path, true);
+  }
+  void write(const nlohmann::json& results) {
+    if (!file_) return;
+    file_->write(results.dump(1) + "\n");
+    file_->commit();
+  }
+
+ private:
+  std::optional<AtomicFile> file_;
+};
 
 void run_bench(const BenchFlags& flags) {
-  if (flags.operators) return write_json(flags.json, bench_operators());
+  JsonFile json(flags.json);
+  if (flags.operators) return json.write(bench_operators());
   const ModelSource model = find_model(flags.model, "story");
   const std::size_t all = flags.thread_count();
   Engine engine = flags.open_engine(model);
@@ -216,7 +225,7 @@ void run_bench(const BenchFlags& flags) {
   for (const std::size_t n : flags.thread_counts.empty() ? std::vector{all} : flags.thread_counts) {
     bench.run(n);
   }
-  write_json(flags.json, bench.results());
+  json.write(bench.results());
 }
 
 }  // namespace

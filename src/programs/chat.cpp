@@ -1,7 +1,7 @@
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 
+#include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/mapped_file.h"
 #include "base/utf8.h"
@@ -276,10 +276,9 @@ class Chat {
 
   void save(const std::string& argument) {
     const std::filesystem::path file = file_named("/save", argument);
-    std::ofstream out(file, std::ios::binary);
-    out << to_json(session_.conversation());
-    out.close();
-    if (!out) throw Error("{}: cannot be written", printable(file.string()));
+    AtomicFile out(file, true);
+    out.write(to_json(session_.conversation()));
+    out.commit();
     print_note(fmt::format("[kept in {}]", printable(file.string())));
   }
 

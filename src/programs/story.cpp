@@ -1,9 +1,12 @@
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 
 #include <fmt/ranges.h>
 
+#include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/stopwatch.h"
 #include "base/utf8.h"
@@ -70,22 +73,28 @@ void print_closing_lines(const TextResult& result, const Session& session,
 }
 
 // Where the ids of the new tokens are kept, opened before the story begins: a path that cannot be
-// written is known then, not when the story is over.
+// written is known then, not when the story is over. It is no AtomicFile: course/grading/score.py
+// lets a student's program write this one file, and none beside it.
 class IdsFile {
  public:
   explicit IdsFile(const std::string& path) : path_(path) {
     if (path_.empty()) return;
+    refuse_other_kinds(path_, std::filesystem::file_type::regular);
     file_.open(path_, std::ios::binary | std::ios::trunc);
-    if (!file_) throw Error("--save-ids: {}: cannot be written", printable(path_));
+    if (!file_) refuse();
   }
   void write(const std::vector<TokenId>& ids) {
     if (path_.empty()) return;
     file_ << fmt::format("{}\n", fmt::join(ids, ","));
     file_.close();
-    if (!file_) throw Error("--save-ids: {}: cannot be written", printable(path_));
+    if (!file_) refuse();
   }
 
  private:
+  [[noreturn]] void refuse() const {
+    throw Error("{}: cannot be written: {}", printable(path_, 1000), std::strerror(errno));
+  }
+
   std::string path_;
   std::ofstream file_;
 };
