@@ -35,8 +35,9 @@ struct Converted {
 Converted convert_to_gguf(const Conversion& conversion);
 
 // A Hugging Face folder: model.safetensors, config.json and the files of the tokenizer, copied
-// where the source is a folder. dtype: F32, F16 or BF16; quantised tensors become F32 without one.
-// The routers of experts stay as they are.
+// where the source is a folder. If `out` is a folder already (`replace`), the files of the model in
+// it that this one does not have are deleted: a template, shards. dtype: F32, F16 or BF16;
+// quantised tensors become F32 without one. The routers of experts stay as they are.
 Converted convert_to_folder(const Conversion& conversion);
 
 // A .flm file, all F32. Its vocabulary holds no merges: text is encoded by the longest match there.

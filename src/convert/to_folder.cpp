@@ -1,6 +1,7 @@
 // convert_to_folder: what Hugging Face transformers opens.
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 
@@ -34,12 +35,21 @@ constexpr std::array<std::string_view, 9> kTokenizerFiles = {"tokenizer.json",
                                                              "chat_template.jinja",
                                                              "chat_template.json"};
 
+// What the engine looks for in a folder, beside the two files that every conversion writes.
+bool is_read_by_the_engine(std::string_view name) {
+  return std::ranges::find(kTokenizerFiles, name) != kTokenizerFiles.end() ||
+         name == "generation_config.json" || name == "model.safetensors.index.json" ||
+         (name.starts_with("model-") && name.ends_with(".safetensors"));  // a shard
+}
+
 // A folder that becomes `path` at the end, or whose files become those of a folder that is there.
+// Of that one, other files that are no part of a model stay.
 class AtomicFolder {
  public:
   AtomicFolder(fs::path path, bool replace) : path_(std::move(path)) {
     if (!path_.has_filename()) path_ = path_.parent_path();  // "models/new/"
     if (!replace) refuse_existing(path_);
+    refuse_other_kinds(path_, fs::file_type::directory);
     unfinished_ = path_;
     unfinished_ += fmt::format(".part-{}", ::getpid());
     std::error_code failed;
@@ -62,6 +72,7 @@ class AtomicFolder {
   void commit() const {
     std::error_code failed;
     if (fs::is_directory(path_)) {
+      remove_old_files();
       for (const fs::directory_entry& entry : fs::directory_iterator(unfinished_)) {
         fs::rename(entry.path(), path_ / entry.path().filename(), failed);
         if (failed) refuse(failed);
@@ -73,6 +84,16 @@ class AtomicFolder {
   }
 
  private:
+  // What the engine would read of the model that was there before, and this one does not have.
+  void remove_old_files() const {
+    std::error_code failed;
+    for (const fs::directory_entry& entry : fs::directory_iterator(path_)) {
+      const std::string name = entry.path().filename().string();
+      if (!is_read_by_the_engine(name) || fs::exists(file(name))) continue;
+      fs::remove(entry.path(), failed);
+      if (failed) refuse(failed);
+    }
+  }
   [[noreturn]] void refuse(const std::error_code& why) const {
     throw Error("{}: cannot be written: {}", printable(path_.string(), 1000), why.message());
   }

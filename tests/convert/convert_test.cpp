@@ -293,9 +293,21 @@ TEST_F(Convert, ReplacesOnlyWhereAsked) {
   forced.out = out("folder");
   std::filesystem::create_directory(out("folder"));
   write_file(out("folder/notes.txt"), "mine");
+  const std::string others[] = {"chat_template.jinja", "generation_config.json", "tokenizer.json",
+                                "model.safetensors.index.json", "model-00001-of-00002.safetensors"};
+  for (const std::string& other : others) write_file(out("folder/" + other), "another model's");
   convert_to_folder(forced);
   EXPECT_EQ(read_file(out("folder/notes.txt")), "mine");
+  for (const std::string& other : others) {
+    EXPECT_FALSE(std::filesystem::exists(out("folder/" + other))) << other;
+  }
   EXPECT_TRUE(same_logits(out("folder"), kModels + "llama-gqa2"));
+
+  forced.out = out("a.gguf");
+  EXPECT_EQ(refusal(convert_to_folder, forced),
+            out("a.gguf").string() + ": expected a folder, found a regular file");
+  forced.out = "/dev/null";
+  EXPECT_EQ(refusal(convert_to_gguf, forced), "/dev/null: expected a regular file, found a device");
 
   forced.out = out("missing/a.gguf");
   EXPECT_EQ(refusal(convert_to_gguf, forced),
