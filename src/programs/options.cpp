@@ -76,6 +76,9 @@ void GenerationFlags::add_model_to(CLI::App& command) {
                   "A model: its folder, its file, or the name it was pulled by")
       ->check(not_empty())
       ->type_name("PATH");
+}
+
+void GenerationFlags::add_tokenizer_to(CLI::App& command) {
   command
       .add_option(
           "--tokenizer", tokenizer,
@@ -150,6 +153,7 @@ void GenerationFlags::add_layers_to(CLI::App& command) {
 
 void GenerationFlags::add_to(CLI::App& command) {
   add_model_to(command);
+  add_tokenizer_to(command);
   command.add_option("-n,--max-tokens", max_tokens, "At most this many new tokens")
       ->check(whole_in_range(1, kMaxTokens))
       ->type_name("N");

@@ -42,10 +42,11 @@ struct GenerationFlags {
   bool runs_course_layers() const;
 
   void add_to(CLI::App& command);
-  void add_model_to(CLI::App& command);    // --model and --tokenizer alone
-  void add_threads_to(CLI::App& command);  // --threads alone
-  void add_layers_to(CLI::App& command);   // --backend, --textbook and --kv-type
-  void add_grammar_to(CLI::App& command);  // --grammar and --json-schema
+  void add_model_to(CLI::App& command);      // --model alone
+  void add_tokenizer_to(CLI::App& command);  // --tokenizer alone
+  void add_threads_to(CLI::App& command);    // --threads alone
+  void add_layers_to(CLI::App& command);     // --backend, --textbook and --kv-type
+  void add_grammar_to(CLI::App& command);    // --grammar and --json-schema
 
   ModelSource tokenizer_source(const ModelSource& source) const;
   std::size_t thread_count() const;

@@ -223,6 +223,7 @@ void add_peek(CLI::App& app) {
   const auto flags = std::make_shared<PeekFlags>();
   command->add_option("text", flags->text, "The text to look into")->required()->type_name("TEXT");
   flags->add_model_to(*command);
+  flags->add_tokenizer_to(*command);
   command->add_option("--top", flags->top, "The likeliest K after each token; 0: none")
       ->check(whole_in_range(0, 1000))
       ->capture_default_str()

@@ -70,7 +70,7 @@ void run_perplexity(const PerplexityFlags& flags) {
   const std::string text = read_text_file(flags.text, kMaxTextBytes);
   check_utf8(flags.text, text);
   Engine engine = flags.open_engine(model);
-  const Tokenizer tokenizer = Tokenizer::open(model);
+  const Tokenizer tokenizer = Tokenizer::open(flags.tokenizer_source(model));
   std::vector<TokenId> ids = tokenizer.encode(text, {.add_special = true});
   const std::vector<TokenId> alone = tokenizer.encode("", {.add_special = true});
   const bool has_bos = !alone.empty() && !ids.empty() && ids.front() == alone.front();
@@ -126,6 +126,7 @@ void add_perplexity(CLI::App& app) {
       app.add_subcommand("perplexity", "How well a model predicts a text, token by token");
   const auto flags = std::make_shared<PerplexityFlags>();
   flags->add_model_to(*command);
+  flags->add_tokenizer_to(*command);
   command->add_option("--text,-f,--file", flags->text, "The text, UTF-8")
       ->required()
       ->check(not_empty())
