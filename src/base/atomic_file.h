@@ -9,7 +9,8 @@
 namespace stagecraft {
 
 // A file that appears complete or not at all: written under a temporary name in the same folder and
-// renamed by commit(). Without commit(), nothing is left behind.
+// renamed by commit(). Without commit(), the destructor deletes it: nothing is left behind unless a
+// signal ends the program.
 class AtomicFile {
  public:
   // A symbolic link to a regular file is followed: the file it points to is replaced, the link

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,8 @@ struct Conversion {
   std::optional<ModelSource> tokenizer = {};  // of the vocabulary, if not in or beside the model
   bool with_tokenizer = true;                 // false: weights and sizes alone
   bool replace = false;                       // what is at `out` already
+  std::function<void()> check = {};           // called before each piece that is written; what it
+                                              // throws ends the conversion, and nothing is left
 };
 
 struct Converted {

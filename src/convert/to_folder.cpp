@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/atomic_file.h"
@@ -170,11 +171,21 @@ Converted convert_to_folder(const Conversion& conversion) {
   std::vector<PlannedTensor> planned = plan_tensors(plan, checkpoint);
   std::vector<StoredTensor> tensors;
   std::vector<std::size_t> sizes;
+  Converted result;
+  std::map<DType, std::size_t> n_quantized;
   for (PlannedTensor& tensor : planned) {
-    if (is_quantized(tensor.dtype)) tensor.dtype = DType::F32;
+    if (is_quantized(tensor.dtype)) {
+      if (!conversion.dtype) ++n_quantized[tensor.dtype];
+      tensor.dtype = DType::F32;
+    }
     if (!tensor.exact) tensor.dtype = conversion.dtype.value_or(tensor.dtype);
     tensors.push_back({tensor.name, tensor.dtype, tensor.stored->shape, {}});
     sizes.push_back(bytes_as(*tensor.stored, tensor.dtype));
+  }
+  for (const auto& [dtype, n] : n_quantized) {
+    result.notes.push_back(
+        fmt::format("{} {} became F32: a folder holds no {} (--type bf16 halves the size)", n,
+                    n == 1 ? "matrix" : "matrices", dtype_name(dtype)));
   }
   const AtomicFolder folder(conversion.out, conversion.replace);
   folder.write("config.json", folder_config(conversion.model, plan, planned.front().dtype));
@@ -183,17 +194,19 @@ Converted convert_to_folder(const Conversion& conversion) {
   if (fs::exists(generation, ignored)) {
     folder.write("generation_config.json", read_text_file(generation, kMaxCopiedBytes));
   }
+  refuse_other_tokenizer(conversion, plan.vocab_size);
   if (conversion.with_tokenizer) copy_or_write_tokenizer(folder, conversion, plan);
   AtomicFile file(folder.file("model.safetensors"), true);
   file.write(safetensors_header(tensors, sizes, {{"format", "pt"}}));
   ThreadPool threads(usable_cores());
   for (const PlannedTensor& tensor : planned) {
-    write_tensor(tensor, checkpoint, threads,
-                 [&](std::span<const std::byte> piece) { file.write(piece); });
+    write_tensor(tensor, checkpoint, threads, file, conversion.check);
   }
   file.commit();
   folder.commit();
-  return {planned.size(), file.size(), {}};
+  result.n_tensors = planned.size();
+  result.bytes = file.size();
+  return result;
 }
 
 }  // namespace stagecraft
