@@ -72,10 +72,11 @@ std::string short_name(const std::filesystem::path& path) {
 
 class Chat {
  public:
-  Chat(const ChatFlags& flags, const std::filesystem::path& path, const Tokenizer& tokenizer,
+  Chat(const ChatFlags& flags, const ModelSource& model, const Tokenizer& tokenizer,
        ChatFormat format, Engine& engine)
       : flags_(flags),
-        name_(short_name(path)),
+        model_(model),
+        name_(short_name(model.path())),
         options_(flags.text_options(engine.plan(), kDefaultMaxTokens)),
         seed_(flags.chosen_seed()),
         random_(seed_),
@@ -158,7 +159,7 @@ class Chat {
                   exchanges == 1 ? "exchange" : fmt::format("{} exchanges", exchanges)));
             },
     };
-    const TextResult result = run(listener);
+    const TextResult result = naming_the_model(model_, [&] { return run(listener); });
     totals_.add(result);
     if (!began) print_now("\n");
     printer.end_line();
@@ -292,6 +293,7 @@ class Chat {
   }
 
   const ChatFlags& flags_;
+  const ModelSource& model_;
   std::string name_;
   TextOptions options_;
   std::uint64_t seed_;
@@ -315,7 +317,7 @@ void run_chat(const ChatFlags& flags) {
   ChatFormat format = ChatFormat::open(model, tokenizer, flags.chat_template);
   Engine engine = flags.open_engine(model);
 
-  Chat chat(flags, model.path(), tokenizer, std::move(format), engine);
+  Chat chat(flags, model, tokenizer, std::move(format), engine);
   int code = 0;
   if (one_question) {
     chat.ask(flags.question);

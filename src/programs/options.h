@@ -63,9 +63,9 @@ std::vector<TokenId> parse_id_list(std::string_view option, std::string_view tex
 // Throws CLI::ValidationError if one of them is no row of the model's embedding.
 void check_ids(std::string_view option, std::span<const TokenId> ids, std::size_t vocab_size);
 
-// Throws Error if the tokenizer of `folder` made a prompt of ids that its model does not have.
-void check_tokens(std::span<const TokenId> ids, const std::filesystem::path& folder,
-                  const Plan& plan);
+// Throws Error naming both if `tokenizer` made a prompt with ids that are no rows of the model.
+void check_tokens(std::span<const TokenId> ids, const ModelSource& tokenizer,
+                  const ModelSource& model, const Plan& plan);
 
 // Where positions will be reached that the model was not trained for, says so on stderr.
 void note_long_context(const Plan& plan, std::size_t context);

@@ -194,13 +194,14 @@ void run_peek(const PeekFlags& flags) {
   const Tokenizer tokenizer = Tokenizer::open(flags.tokenizer_source(model));
   const std::optional<HeadIndex> head = parse_head(flags.attention, engine.plan());
   const std::vector<TokenId> ids = tokenizer.encode(flags.text, {.add_special = true});
-  check_tokens(ids, model.path(), engine.plan());
+  check_tokens(ids, flags.tokenizer_source(model), model, engine.plan());
   if (ids.size() > engine.plan().max_seq_len) {
     throw Error("text: expected at most {} tokens (the context), found {}",
                 engine.plan().max_seq_len, ids.size());
   }
   const std::size_t shown = std::min(ids.size(), flags.max);
-  const Peek result = peek(engine, ids, shown, head ? &*head : nullptr);
+  const Peek result =
+      naming_the_model(model, [&] { return peek(engine, ids, shown, head ? &*head : nullptr); });
 
   const Terminal terminal = Terminal::of_stdout();
   const Labels labels(tokenizer, ids, terminal.utf8);

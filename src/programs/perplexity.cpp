@@ -78,7 +78,7 @@ void run_perplexity(const PerplexityFlags& flags) {
   if (ids.size() < 2) {
     throw Error("{}: expected a text of at least 2 tokens, found {}", flags.text, ids.size());
   }
-  check_tokens(ids, model.path(), engine.plan());
+  check_tokens(ids, flags.tokenizer_source(model), model, engine.plan());
   const Windows windows = windows_for(flags, engine.plan());
   note_long_context(engine.plan(), std::min(windows.context, ids.size()));
 
@@ -87,9 +87,11 @@ void run_perplexity(const PerplexityFlags& flags) {
   double seconds = 0.0;
   {
     const Progress progress(ids.size() - 1);
-    nats = surprisals(engine, ids, windows, [&](std::size_t scored) {
-      progress.show(scored);
-      return !guard.interrupted();
+    nats = naming_the_model(model, [&] {
+      return surprisals(engine, ids, windows, [&](std::size_t scored) {
+        progress.show(scored);
+        return !guard.interrupted();
+      });
     });
     seconds = progress.seconds();
   }

@@ -132,8 +132,13 @@ const BadCommand kBadCommands[] = {
     story("prompt_that_ends_within_a_character", {"Once \xe2\x82"}, 1,
           "prompt: expected UTF-8, found the byte 0xe2 at offset 5"),
     story("prompt_of_tokens_that_the_model_lacks", {"abba"}, 1,
-          "TINY/tokenizer.json: expected ids from 0 to 64 (config.json: vocab_size 65), found 70 "
-          "in the prompt"),
+          "TINY/tokenizer.json: expected ids from 0 to 64 (the 65 rows of TINY), found 70 in the "
+          "prompt"),
+    story("stop_empty", {"--stop", ""}, 2, "--stop: expected text, found ''"),
+    {"bench_of_nothing",
+     {"bench", "--model", "TINY", "-p", "0", "-n", "0,0"},
+     2,
+     "--prompt, --generate: expected a number of tokens above 0, found 0 in both"},
     story("prompt_longer_than_the_context", {"aaaa", "--context", "3"}, 1,
           "prompt: expected at most 3 tokens (the context), found 4"),
     story("prompt_longer_than_the_model", {std::string(65, 'a')}, 1,
