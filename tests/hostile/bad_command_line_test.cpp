@@ -231,7 +231,7 @@ const BadCommand kBadCommands[] = {
     {"peek_into_tokens_that_the_model_lacks",
      {"peek", "--model", "TINY", "ab"},
      1,
-     "TINY/tokenizer.json: expected ids from 0 to 64 (config.json: vocab_size 65), found 70 in the "
+     "TINY/tokenizer.json: expected ids from 0 to 64 (the 65 rows of TINY), found 70 in the "
      "prompt"},
     {"peek_at_a_head_that_is_not_there",
      {"peek", "--model", "TINY", "--attention", "2.0", "a"},
