@@ -8,9 +8,37 @@
 #include "base/error.h"
 
 namespace stagecraft {
+namespace {
+
+namespace fs = std::filesystem;
+
+// For errors.
+std::string_view kind_name(fs::file_type type) {
+  switch (type) {
+    case fs::file_type::regular:
+      return "a regular file";
+    case fs::file_type::directory:
+      return "a folder";
+    case fs::file_type::symlink:
+      return "a link to nothing";
+    case fs::file_type::fifo:
+      return "a FIFO";
+    case fs::file_type::socket:
+      return "a socket";
+    case fs::file_type::block:
+    case fs::file_type::character:
+      return "a device";
+    default:
+      return "something else";
+  }
+}
+
+}  // namespace
 
 AtomicFile::AtomicFile(std::filesystem::path path, bool replace) : path_(std::move(path)) {
   if (!replace) refuse_existing(path_);
+  refuse_other_kinds(path_, fs::file_type::regular);
+  if (fs::is_symlink(path_)) path_ = fs::canonical(path_);
   unfinished_ = path_;
   unfinished_ += fmt::format(".part-{}", ::getpid());
   file_ = std::fopen(unfinished_.c_str(), "wb");
@@ -45,12 +73,22 @@ void AtomicFile::commit() {
 }
 
 void refuse_existing(const std::filesystem::path& path) {
-  std::error_code ignored;
-  if (std::filesystem::symlink_status(path, ignored).type() ==
-      std::filesystem::file_type::not_found) {
-    return;
-  }
-  throw Error("{}: is there already (--force replaces it)", printable(path.string(), 1000));
+  std::error_code failed;
+  const fs::file_type type = fs::symlink_status(path, failed).type();
+  if (type == fs::file_type::not_found) return;
+  const std::string name = printable(path.string(), 1000);
+  if (type == fs::file_type::none) throw Error("{}: cannot be written: {}", name, failed.message());
+  throw Error("{}: is there already (--force replaces it)", name);
+}
+
+void refuse_other_kinds(const std::filesystem::path& path, std::filesystem::file_type expected) {
+  std::error_code failed;
+  fs::file_type type = fs::status(path, failed).type();
+  const std::string name = printable(path.string(), 1000);
+  if (type == fs::file_type::none) throw Error("{}: cannot be written: {}", name, failed.message());
+  if (type == fs::file_type::not_found) type = fs::symlink_status(path, failed).type();
+  if (type == expected || type == fs::file_type::not_found) return;
+  throw Error("{}: expected {}, found {}", name, kind_name(expected), kind_name(type));
 }
 
 }  // namespace stagecraft

@@ -9,10 +9,13 @@
 namespace stagecraft {
 
 // A file that appears complete or not at all: written under a temporary name in the same folder and
-// renamed by commit(). Without commit(), nothing is left behind.
+// renamed by commit(). Without commit(), the destructor deletes it: nothing is left behind unless a
+// signal ends the program.
 class AtomicFile {
  public:
-  // Throws Error if `path` is there already and is not to be replaced, or cannot be written.
+  // A symbolic link to a regular file is followed: the file it points to is replaced, the link
+  // stays. Throws Error if `path` is there already and is not to be replaced, if it is a device, a
+  // FIFO, a folder or anything else but a regular file, or if it cannot be written.
   AtomicFile(std::filesystem::path path, bool replace);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
@@ -36,5 +39,10 @@ class AtomicFile {
 
 // Throws Error "PATH: is there already (--force replaces it)" if there is anything of this name.
 void refuse_existing(const std::filesystem::path& path);
+
+// Throws Error "PATH: expected a regular file, found a device" if `path` is there and is of another
+// kind than `expected` (regular or directory). Symbolic links are followed; one that points to
+// nothing is refused.
+void refuse_other_kinds(const std::filesystem::path& path, std::filesystem::file_type expected);
 
 }  // namespace stagecraft

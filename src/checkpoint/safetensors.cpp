@@ -1,11 +1,10 @@
 #include "checkpoint/safetensors.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/atomic_file.h"
 #include "base/json.h"
 #include "base/json_text.h"
 
@@ -115,6 +114,12 @@ void check_tiling(std::vector<StoredTensor>& tensors, std::span<const std::byte>
   }
 }
 
+std::vector<std::size_t> sizes_of(std::span<const StoredTensor> tensors) {
+  std::vector<std::size_t> sizes;
+  for (const StoredTensor& tensor : tensors) sizes.push_back(tensor.bytes.size());
+  return sizes;
+}
+
 }  // namespace
 
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path) {
@@ -184,9 +189,7 @@ std::string safetensors_header(std::span<const StoredTensor> tensors,
 
 void write_safetensors(std::ostream& out, std::span<const StoredTensor> tensors,
                        const std::map<std::string, std::string>& metadata) {
-  std::vector<std::size_t> sizes;
-  for (const StoredTensor& tensor : tensors) sizes.push_back(tensor.bytes.size());
-  const std::string header = safetensors_header(tensors, sizes, metadata);
+  const std::string header = safetensors_header(tensors, sizes_of(tensors), metadata);
   out.write(header.data(), static_cast<std::streamsize>(header.size()));
   for (const StoredTensor& tensor : tensors) {
     out.write(reinterpret_cast<const char*>(tensor.bytes.data()),
@@ -196,17 +199,10 @@ void write_safetensors(std::ostream& out, std::span<const StoredTensor> tensors,
 
 void write_safetensors(const std::filesystem::path& path, std::span<const StoredTensor> tensors,
                        const std::map<std::string, std::string>& metadata) {
-  std::filesystem::path unfinished = path;
-  unfinished += ".part";
-  std::ofstream out(unfinished, std::ios::binary | std::ios::trunc);
-  write_safetensors(out, tensors, metadata);
-  out.close();
-  std::error_code failed;
-  if (out) std::filesystem::rename(unfinished, path, failed);
-  if (!out || failed) {
-    std::filesystem::remove(unfinished, failed);
-    throw Error("{}: cannot be written", path.string());
-  }
+  AtomicFile file(path, true);
+  file.write(safetensors_header(tensors, sizes_of(tensors), metadata));
+  for (const StoredTensor& tensor : tensors) file.write(tensor.bytes);
+  file.commit();
 }
 
 }  // namespace stagecraft

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,8 @@ struct Conversion {
   std::optional<ModelSource> tokenizer = {};  // of the vocabulary, if not in or beside the model
   bool with_tokenizer = true;                 // false: weights and sizes alone
   bool replace = false;                       // what is at `out` already
+  std::function<void()> check = {};           // called before each piece that is written; what it
+                                              // throws ends the conversion, and nothing is left
 };
 
 struct Converted {
@@ -35,8 +38,9 @@ struct Converted {
 Converted convert_to_gguf(const Conversion& conversion);
 
 // A Hugging Face folder: model.safetensors, config.json and the files of the tokenizer, copied
-// where the source is a folder. dtype: F32, F16 or BF16; quantised tensors become F32 without one.
-// The routers of experts stay as they are.
+// where the source is a folder. If `out` is a folder already (`replace`), the files of the model in
+// it that this one does not have are deleted: a template, shards. dtype: F32, F16 or BF16;
+// quantised tensors become F32 without one. The routers of experts stay as they are.
 Converted convert_to_folder(const Conversion& conversion);
 
 // A .flm file, all F32. Its vocabulary holds no merges: text is encoded by the longest match there.

@@ -8,6 +8,7 @@
 #include "model/config.h"
 #include "model/family.h"
 #include "text/chat_template_source.h"
+#include "text/tokenizer.h"
 #include "text/tokenizer_source.h"
 
 namespace stagecraft {
@@ -44,6 +45,16 @@ SourceTokenizer source_tokenizer(const Conversion& conversion) {
   }
   return {Json(read_text_file(file, Json::kMaxBytes), file.string()), file.string(),
           chat_template_of(conversion)};
+}
+
+void refuse_other_tokenizer(const Conversion& conversion, std::size_t n_rows) {
+  if (!conversion.with_tokenizer || !conversion.tokenizer) return;
+  const ModelSource& source = *conversion.tokenizer;
+  const std::size_t n_ids = Tokenizer::open(source).vocab_size();
+  if (n_ids <= n_rows) return;
+  throw Error("{}: expected ids from 0 to {} (the {} rows of {}), found {}",
+              vocabulary_path(source).string(), n_rows - 1, n_rows, conversion.model.name(),
+              n_ids - 1);
 }
 
 std::string model_name(const ModelSource& model) {

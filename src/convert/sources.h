@@ -18,6 +18,10 @@ struct SourceTokenizer {
 // Throws Error, also for a vocabulary by the longest match, which nobody else has.
 SourceTokenizer source_tokenizer(const Conversion& conversion);
 
+// Throws Error if a tokenizer that was named has ids beyond the rows of the model: it is another
+// model's.
+void refuse_other_tokenizer(const Conversion& conversion, std::size_t n_rows);
+
 // "SmolLM2-135M" for .../SmolLM2-135M.gguf, "story" for models/story/
 std::string model_name(const ModelSource& model);
 

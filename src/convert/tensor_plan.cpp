@@ -35,14 +35,18 @@ std::vector<PlannedTensor> plan_tensors(const Plan& plan, const Checkpoint& chec
 }
 
 void write_tensor(const PlannedTensor& tensor, const Checkpoint& checkpoint, ThreadPool& threads,
-                  const std::function<void(std::span<const std::byte>)>& sink) {
+                  AtomicFile& file, const std::function<void()>& check) {
   StoredTensor stored = *tensor.stored;
   std::vector<std::byte> reordered;
   if (tensor.pairs != 0) {
     reordered = pairs_from_halves(stored.bytes, stored.shape.front(), tensor.pairs);
     stored.bytes = reordered;
   }
-  convert_tensor(stored, tensor.dtype, checkpoint.name(), sink, &threads);
+  const auto write = [&](std::span<const std::byte> piece) {
+    if (check) check();
+    file.write(piece);
+  };
+  convert_tensor(stored, tensor.dtype, checkpoint.name(), write, &threads);
   checkpoint.release_pages();
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/atomic_file.h"
 #include "base/thread_pool.h"
 #include "checkpoint/checkpoint.h"
 #include "model/plan.h"
@@ -26,9 +27,9 @@ struct PlannedTensor {
 // differ. Throws Error naming the tensor that is missing, of another shape or too many.
 std::vector<PlannedTensor> plan_tensors(const Plan& plan, const Checkpoint& checkpoint);
 
-// Calls `sink` with the tensor's bytes as planned, piece by piece, and lets go of the pages that
-// were read.
+// Writes the tensor's bytes as planned, piece by piece, each after a call of `check` (if there is
+// one; it may throw), and lets go of the pages that were read.
 void write_tensor(const PlannedTensor& tensor, const Checkpoint& checkpoint, ThreadPool& threads,
-                  const std::function<void(std::span<const std::byte>)>& sink);
+                  AtomicFile& file, const std::function<void()>& check);
 
 }  // namespace stagecraft

@@ -106,6 +106,7 @@ Converted convert_to_flm(const Conversion& conversion) {
   refuse_rope_factors(description, conversion.model);
   std::vector<PlannedTensor> plan = plan_tensors(description.plan, checkpoint);
   if (!chatglm) add_head(plan);
+  refuse_other_tokenizer(conversion, description.plan.vocab_size);
   std::optional<Tokenizer> tokenizer;
   if (conversion.with_tokenizer) {
     tokenizer = Tokenizer::open(conversion.tokenizer.value_or(conversion.model));
@@ -127,8 +128,7 @@ Converted convert_to_flm(const Conversion& conversion) {
     for (const std::size_t size : tensor.stored->shape) put(entry, size);
     put(entry, FlmFile::kF32);
     file.write(entry);
-    write_tensor(tensor, checkpoint, threads,
-                 [&](std::span<const std::byte> piece) { file.write(piece); });
+    write_tensor(tensor, checkpoint, threads, file, conversion.check);
   }
   file.commit();
   result.bytes = file.size();

@@ -1,7 +1,9 @@
 // convert_to_folder: what Hugging Face transformers opens.
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/atomic_file.h"
@@ -34,12 +36,21 @@ constexpr std::array<std::string_view, 9> kTokenizerFiles = {"tokenizer.json",
                                                              "chat_template.jinja",
                                                              "chat_template.json"};
 
+// What the engine looks for in a folder, beside the two files that every conversion writes.
+bool is_read_by_the_engine(std::string_view name) {
+  return std::ranges::find(kTokenizerFiles, name) != kTokenizerFiles.end() ||
+         name == "generation_config.json" || name == "model.safetensors.index.json" ||
+         (name.starts_with("model-") && name.ends_with(".safetensors"));  // a shard
+}
+
 // A folder that becomes `path` at the end, or whose files become those of a folder that is there.
+// Of that one, other files that are no part of a model stay.
 class AtomicFolder {
  public:
   AtomicFolder(fs::path path, bool replace) : path_(std::move(path)) {
     if (!path_.has_filename()) path_ = path_.parent_path();  // "models/new/"
     if (!replace) refuse_existing(path_);
+    refuse_other_kinds(path_, fs::file_type::directory);
     unfinished_ = path_;
     unfinished_ += fmt::format(".part-{}", ::getpid());
     std::error_code failed;
@@ -62,6 +73,7 @@ class AtomicFolder {
   void commit() const {
     std::error_code failed;
     if (fs::is_directory(path_)) {
+      remove_old_files();
       for (const fs::directory_entry& entry : fs::directory_iterator(unfinished_)) {
         fs::rename(entry.path(), path_ / entry.path().filename(), failed);
         if (failed) refuse(failed);
@@ -73,6 +85,16 @@ class AtomicFolder {
   }
 
  private:
+  // What the engine would read of the model that was there before, and this one does not have.
+  void remove_old_files() const {
+    std::error_code failed;
+    for (const fs::directory_entry& entry : fs::directory_iterator(path_)) {
+      const std::string name = entry.path().filename().string();
+      if (!is_read_by_the_engine(name) || fs::exists(file(name))) continue;
+      fs::remove(entry.path(), failed);
+      if (failed) refuse(failed);
+    }
+  }
   [[noreturn]] void refuse(const std::error_code& why) const {
     throw Error("{}: cannot be written: {}", printable(path_.string(), 1000), why.message());
   }
@@ -149,11 +171,21 @@ Converted convert_to_folder(const Conversion& conversion) {
   std::vector<PlannedTensor> planned = plan_tensors(plan, checkpoint);
   std::vector<StoredTensor> tensors;
   std::vector<std::size_t> sizes;
+  Converted result;
+  std::map<DType, std::size_t> n_quantized;
   for (PlannedTensor& tensor : planned) {
-    if (is_quantized(tensor.dtype)) tensor.dtype = DType::F32;
+    if (is_quantized(tensor.dtype)) {
+      if (!conversion.dtype) ++n_quantized[tensor.dtype];
+      tensor.dtype = DType::F32;
+    }
     if (!tensor.exact) tensor.dtype = conversion.dtype.value_or(tensor.dtype);
     tensors.push_back({tensor.name, tensor.dtype, tensor.stored->shape, {}});
     sizes.push_back(bytes_as(*tensor.stored, tensor.dtype));
+  }
+  for (const auto& [dtype, n] : n_quantized) {
+    result.notes.push_back(
+        fmt::format("{} {} became F32: a folder holds no {} (--type bf16 halves the size)", n,
+                    n == 1 ? "matrix" : "matrices", dtype_name(dtype)));
   }
   const AtomicFolder folder(conversion.out, conversion.replace);
   folder.write("config.json", folder_config(conversion.model, plan, planned.front().dtype));
@@ -162,17 +194,19 @@ Converted convert_to_folder(const Conversion& conversion) {
   if (fs::exists(generation, ignored)) {
     folder.write("generation_config.json", read_text_file(generation, kMaxCopiedBytes));
   }
+  refuse_other_tokenizer(conversion, plan.vocab_size);
   if (conversion.with_tokenizer) copy_or_write_tokenizer(folder, conversion, plan);
   AtomicFile file(folder.file("model.safetensors"), true);
   file.write(safetensors_header(tensors, sizes, {{"format", "pt"}}));
   ThreadPool threads(usable_cores());
   for (const PlannedTensor& tensor : planned) {
-    write_tensor(tensor, checkpoint, threads,
-                 [&](std::span<const std::byte> piece) { file.write(piece); });
+    write_tensor(tensor, checkpoint, threads, file, conversion.check);
   }
   file.commit();
   folder.commit();
-  return {planned.size(), file.size(), {}};
+  result.n_tensors = planned.size();
+  result.bytes = file.size();
+  return result;
 }
 
 }  // namespace stagecraft

@@ -1,4 +1,7 @@
 // convert_to_gguf: keys, vocabulary and tensors as llama.cpp's convert_hf_to_gguf.py has them.
+#include <cmath>
+#include <cstring>
+
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/processors.h"
@@ -62,12 +65,25 @@ void reorder_heads(std::vector<PlannedTensor>& plan, const Config& config) {
   }
 }
 
+// quantize() refuses NaN in matrices. Norms and biases are so small that looking costs nothing.
+void refuse_nan(const PlannedTensor& tensor, const std::string& where) {
+  std::size_t at = 0;
+  convert_tensor(*tensor.stored, DType::F32, where, [&](std::span<const std::byte> piece) {
+    for (std::size_t i = 0; i < piece.size(); i += sizeof(float), ++at) {
+      float value = 0.0f;
+      std::memcpy(&value, piece.data() + i, sizeof value);
+      if (std::isfinite(value)) continue;
+      throw Error("{}: tensor '{}': element {}: expected a finite number, found {}", where,
+                  printable(tensor.name), at, value);
+    }
+  });
+}
+
 void write_data(AtomicFile& file, const std::vector<PlannedTensor>& plan,
-                const Checkpoint& checkpoint) {
+                const Checkpoint& checkpoint, const std::function<void()>& check) {
   ThreadPool threads(usable_cores());
   for (const PlannedTensor& tensor : plan) {
-    write_tensor(tensor, checkpoint, threads,
-                 [&](std::span<const std::byte> piece) { file.write(piece); });
+    write_tensor(tensor, checkpoint, threads, file, check);
     file.write(GgufWriter::padding(file.size()));
   }
 }
@@ -113,9 +129,13 @@ Converted convert_to_gguf(const Conversion& conversion) {
     const std::string name = &rope == tensor.stored ? rope.name : gguf_name(tensor.name);
     writer.add_tensor(name, tensor.dtype, tensor.stored->shape);
   }
+  for (const PlannedTensor& tensor : plan) {
+    const bool quantizes = conversion.dtype && is_quantized(*conversion.dtype);
+    if (quantizes && tensor.stored->shape.size() == 1) refuse_nan(tensor, checkpoint.name());
+  }
   AtomicFile file(conversion.out, conversion.replace);
   file.write(writer.header());
-  write_data(file, plan, checkpoint);
+  write_data(file, plan, checkpoint, conversion.check);
   file.commit();
   result.n_tensors = plan.size();
   result.bytes = file.size();

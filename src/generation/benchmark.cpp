@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/stopwatch.h"
+#include "generation/choices.h"
 
 namespace stagecraft {
 namespace {
@@ -30,11 +31,14 @@ std::uint64_t hash_of(std::span<const float> values) {
   return hash;
 }
 
-// `sequences` that an engine computes side by side.
+struct Stopped {};
+
+// `sequences` that an engine computes side by side. Before each pass it asks `go_on`, and throws
+// Stopped.
 class Runner {
  public:
-  Runner(Engine& engine, const BenchmarkSizes& sizes)
-      : engine_(engine), logits_(sizes.batch, engine.plan().vocab_size) {
+  Runner(Engine& engine, const BenchmarkSizes& sizes, const std::function<bool()>& go_on)
+      : engine_(engine), go_on_(go_on), logits_(sizes.batch, engine.plan().vocab_size) {
     const std::size_t context = sizes.depth + std::max(sizes.prompt, sizes.generate) + 1;
     for (std::size_t i = 0; i < sizes.batch; ++i) {
       sequences_.push_back(engine.make_sequence(context));
@@ -60,6 +64,7 @@ class Runner {
       const auto piece = ids.subspan(at, std::min(most, ids.size() - at));
       const bool last = at + piece.size() == ids.size();
       const Input input{sequences_[i].get(), piece, last ? 1u : 0u};
+      ask();
       engine_.forward({&input, 1}, logits_.view().row_range(i, input.n_logits));
     }
   }
@@ -68,13 +73,20 @@ class Runner {
   void make(TokenId id) {
     inputs_.clear();
     for (const auto& sequence : sequences_) inputs_.push_back({sequence.get(), {&id, 1}, 1});
+    ask();
     engine_.forward(inputs_, logits_.view());
   }
 
-  std::uint64_t hash() const { return hash_of({logits_.data(), logits_.cols()}); }
+  // Of the first sequence.
+  std::span<const float> logits() const { return {logits_.data(), logits_.cols()}; }
 
  private:
+  void ask() const {
+    if (go_on_ && !go_on_()) throw Stopped{};
+  }
+
   Engine& engine_;
+  const std::function<bool()>& go_on_;
   std::vector<std::unique_ptr<Sequence>> sequences_;
   Matrix<float> logits_;
   std::vector<Input> inputs_;
@@ -83,14 +95,13 @@ class Runner {
 }  // namespace
 
 BenchmarkResult benchmark(Engine& engine, const BenchmarkSizes& sizes,
-                          const std::function<bool()>& go_on) {
-  Runner runner(engine, sizes);
+                          const std::function<bool()>& go_on) try {
+  Runner runner(engine, sizes, go_on);
   const auto before = some_ids(sizes.depth, engine.plan());
   const auto ids = some_ids(std::max(sizes.prompt, sizes.generate), engine.plan());
   if (!before.empty()) runner.read(before);
   BenchmarkResult result;
   for (std::size_t i = 0; i <= sizes.repetitions; ++i) {
-    if (go_on && !go_on()) break;
     if (sizes.prompt != 0) {
       runner.go_back(before);
       const Stopwatch watch;
@@ -103,9 +114,12 @@ BenchmarkResult benchmark(Engine& engine, const BenchmarkSizes& sizes,
       for (std::size_t t = 0; t < sizes.generate; ++t) runner.make(ids[t]);
       if (i != 0) result.generate_seconds.push_back(watch.seconds());
     }
+    if (i == 0) check_logits(runner.logits());
   }
-  result.logits_hash = runner.hash();
+  result.logits_hash = hash_of(runner.logits());
   return result;
+} catch (const Stopped&) {
+  return {};
 }
 
 }  // namespace stagecraft

@@ -25,8 +25,9 @@ struct BenchmarkResult {
       0;  // FNV-1a of the last logits' bits: the same for any threads, batch
 };
 
-// Times the model on fixed ids: no tokenizer, no sampling. `go_on` is called between repetitions;
-// false stops.
+// Times the model on fixed ids: no tokenizer, no sampling. `go_on` is called before each pass;
+// false stops, and the result is empty. Throws Error if the model computes logits that are NaN or
+// +infinity.
 BenchmarkResult benchmark(Engine& engine, const BenchmarkSizes& sizes,
                           const std::function<bool()>& go_on = {});
 

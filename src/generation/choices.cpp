@@ -11,19 +11,6 @@
 namespace stagecraft {
 namespace {
 
-void check_logits(std::span<const float> logits) {
-  for (std::size_t i = 0; i < logits.size(); ++i) {
-    if (!std::isnan(logits[i]) && logits[i] != INFINITY) continue;
-    throw Error(
-        "the model computed the logit {} for token {}: the weights are broken, or the code that "
-        "computes with them",
-        logits[i], i);
-  }
-  if (std::ranges::all_of(logits, [](float logit) { return std::isinf(logit); })) {
-    throw Error("the model gives no token any probability");
-  }
-}
-
 // exp((logit - max) / temperature), as sample() computes it. With temperature 0, the first of the
 // largest logits has 1 and all others 0.
 std::vector<float> shares_of(std::span<const float> logits, float temperature) {
@@ -52,6 +39,19 @@ std::vector<TokenId> ranking(std::span<const float> shares, std::span<const floa
 }
 
 }  // namespace
+
+void check_logits(std::span<const float> logits) {
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    if (!std::isnan(logits[i]) && logits[i] != INFINITY) continue;
+    throw Error(
+        "the model computed the logit {} for token {}: the weights are broken, or the code that "
+        "computes with them",
+        logits[i], i);
+  }
+  if (std::ranges::all_of(logits, [](float logit) { return std::isinf(logit); })) {
+    throw Error("the model gives no token any probability");
+  }
+}
 
 Choices choices(std::span<const float> logits, std::span<const float> changed,
                 const SamplerOptions& options, std::size_t count, TokenId asked) {

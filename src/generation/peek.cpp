@@ -1,7 +1,10 @@
 #include "generation/peek.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include "base/error.h"
+#include "generation/choices.h"
 #include "operators/softmax.h"
 
 namespace stagecraft {
@@ -9,6 +12,19 @@ namespace {
 
 bool comes_before(const TokenProbability& a, const TokenProbability& b) {
   return a.probability != b.probability ? a.probability > b.probability : a.token < b.token;
+}
+
+void check_attention(MatrixView<const float> attention, HeadIndex head) {
+  for (std::size_t i = 0; i < attention.rows(); ++i) {
+    for (std::size_t j = 0; j <= i; ++j) {
+      const float weight = attention.row(i)[j];
+      if (std::isfinite(weight)) continue;
+      throw Error(
+          "the model computed the attention weight {} in layer {}, head {}, from position {} to "
+          "{}: the weights are broken, or the code that computes with them",
+          weight, head.layer, head.head, i, j);
+    }
+  }
 }
 
 }  // namespace
@@ -31,8 +47,11 @@ Peek peek(Engine& engine, std::span<const TokenId> ids, std::size_t shown, const
   }
   const Input input{sequence.get(), ids, shown};
   engine.forward({&input, 1}, result.next.view());
-  for (std::size_t i = 0; i < shown; ++i)
+  if (head != nullptr) check_attention(result.attention.view(), *head);
+  for (std::size_t i = 0; i < shown; ++i) {
+    check_logits(result.next.view().row(i));
     softmax(result.next.view().row(i), result.next.view().row(i));
+  }
   return result;
 }
 

@@ -30,9 +30,13 @@ struct Peek {
 //   shown  1 to seq_len
 //   head   the attention head to keep, or nullptr; must exist in the model. Only the
 //          textbook backend has attention probabilities
+//
+// Throws Error if the model computes a logit that is NaN or +infinity, or an attention weight that
+// is no finite number.
 Peek peek(Engine& engine, std::span<const TokenId> ids, std::size_t shown, const HeadIndex* head);
 
-// The `count` likeliest tokens, likeliest first; of equals the lower id first.
+// The `count` likeliest tokens, likeliest first; of equals the lower id first. No probability is
+// NaN: then there is no such order.
 std::vector<TokenProbability> likeliest(std::span<const float> probabilities, std::size_t count);
 
 // How many tokens are likelier than this one by the same rule: 0 for the likeliest.

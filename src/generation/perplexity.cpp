@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "generation/choices.h"
 
 namespace stagecraft {
 namespace {
@@ -12,6 +13,7 @@ constexpr std::size_t kRowsPerPass = 64;  // as many logits are kept at a time
 
 // ln(sum(exp(logits))) - logits[token]
 double surprisal(std::span<const float> logits, TokenId token) {
+  check_logits(logits);
   const auto largest = static_cast<double>(*std::ranges::max_element(logits));
   double sum = 0.0;
   for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - largest);

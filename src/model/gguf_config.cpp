@@ -440,7 +440,13 @@ void add_query_scalar(const GgufArchitecture& architecture, nlohmann::json& conf
 std::size_t vocab_size(const GgufMetadata& metadata, ArchitectureKeys& keys) {
   const bool says = keys.has("vocab_size");
   constexpr std::string_view kTokens = "tokenizer.ggml.tokens";
-  if (metadata.has(kTokens)) return metadata.texts(kTokens).size();
+  if (metadata.has(kTokens)) {
+    const std::size_t n = metadata.texts(kTokens).size();
+    if (says && keys.size("vocab_size") != n) {
+      keys.refuse("vocab_size", fmt::format("{}, the number of '{}'", n, kTokens));
+    }
+    return n;
+  }
   if (!says) throw Error("{}: '{}' is missing", metadata.file(), kTokens);
   return keys.size("vocab_size");
 }

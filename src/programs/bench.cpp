@@ -3,12 +3,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "backends/cpu/packed_weights.h"
 #include "backends/cuda/cuda_backend.h"
-#include "base/error.h"
+#include "base/atomic_file.h"
 #include "base/processors.h"
 #include "base/stopwatch.h"
 #include "model/plan_weights.h"
@@ -114,8 +113,8 @@ std::string backend_text(const Engine& engine) {
 
 class Bench {
  public:
-  Bench(const BenchFlags& flags, const std::filesystem::path& path, Engine& engine)
-      : flags_(flags), engine_(engine), path_(path) {}
+  Bench(const BenchFlags& flags, const ModelSource& model, Engine& engine)
+      : flags_(flags), engine_(engine), model_(model) {}
 
   void run(std::size_t n_threads) {
     ThreadPool threads(std::min(n_threads, usable_cores()));
@@ -136,13 +135,15 @@ class Bench {
   }
 
   const nlohmann::json& results() const { return results_; }
+  bool interrupted() const { return guard_.interrupted(); }
 
  private:
   void measure(std::size_t n_threads, std::size_t prompt, std::size_t generate, std::size_t depth,
                std::size_t batch) {
     if (prompt + generate == 0 || guard_.interrupted()) return;
     const BenchmarkSizes sizes{prompt, generate, depth, batch, flags_.repetitions};
-    const BenchmarkResult result = benchmark(engine_, sizes, [&] { return !guard_.interrupted(); });
+    const BenchmarkResult result = naming_the_model(
+        model_, [&] { return benchmark(engine_, sizes, [&] { return !guard_.interrupted(); }); });
     const auto& seconds = prompt != 0 ? result.prompt_seconds : result.generate_seconds;
     if (seconds.empty()) return;
     const double tokens = static_cast<double>((prompt + generate) * batch);
@@ -157,7 +158,7 @@ class Bench {
                fmt::format("{:.1f} - {:.1f}", lowest, highest),
                share(median(rates), prompt, batch));
     const auto layers = engine_.options().gpu_layers;
-    results_.push_back({{"model", path_.string()},
+    results_.push_back({{"model", model_.name()},
                         {"isa", kernels().name},
                         {"backend", backend_name(engine_)},
                         {"gpu_layers", layers ? nlohmann::json(*layers) : nlohmann::json()},
@@ -190,33 +191,62 @@ class Bench {
 
   const BenchFlags& flags_;
   Engine& engine_;
-  std::filesystem::path path_;
+  const ModelSource& model_;
   Ceilings ceilings_{};
   nlohmann::json results_ = nlohmann::json::array();
   InterruptGuard guard_;
 };
 
-void write_json(const std::string& path, const nlohmann::json& results) {
-  if (path.empty()) return;
-  std::ofstream file(path);
-  file << results.dump(1) << '\n';
-  file.close();
-  if (!file) throw Error("--json: {}: cannot be written", printable(path));
+// --json. A path that cannot be written is known before the first measurement.
+class JsonFile {
+ public:
+  explicit JsonFile(std::string path) : path_(std::move(path)) {
+    if (!path_.empty()) AtomicFile(path_, true);
+  }
+  void write(const nlohmann::json& results) const {
+    if (path_.empty()) return;
+    AtomicFile file(path_, true);
+    file.write(results.dump(1) + "\n");
+    file.commit();
+  }
+
+ private:
+  std::string path_;
+};
+
+// Positions that a measurement reaches.
+std::size_t longest_context(const BenchFlags& flags) {
+  return std::ranges::max(flags.depths) +
+         std::max(std::ranges::max(flags.prompts), std::ranges::max(flags.generated));
+}
+
+void check_sizes(const BenchFlags& flags) {
+  const auto is_0 = [](std::size_t n) { return n == 0; };
+  if (!std::ranges::all_of(flags.prompts, is_0) || !std::ranges::all_of(flags.generated, is_0))
+    return;
+  throw CLI::ValidationError("--prompt, --generate",
+                             "expected a number of tokens above 0, found 0 in both");
 }
 
 void run_bench(const BenchFlags& flags) {
-  if (flags.operators) return write_json(flags.json, bench_operators());
+  if (!flags.operators) check_sizes(flags);
+  const JsonFile json(flags.json);
+  if (flags.operators) return json.write(bench_operators());
   const ModelSource model = find_model(flags.model, "story");
   const std::size_t all = flags.thread_count();
   Engine engine = flags.open_engine(model);
   fmt::print("{}: backend {}, kernels {}, keys and values {}; the median of {}\n", model.name(),
              backend_text(engine), kernels().name, name_of(*engine.options().kv_type),
              flags.repetitions);
-  Bench bench(flags, model.path(), engine);
+  note_long_context(engine.plan(), longest_context(flags));
+  Bench bench(flags, model, engine);
   for (const std::size_t n : flags.thread_counts.empty() ? std::vector{all} : flags.thread_counts) {
     bench.run(n);
+    if (!bench.interrupted()) continue;
+    print_note(flags.json.empty() ? "[interrupted]" : "[interrupted: --json has not been written]");
+    throw CLI::RuntimeError(InterruptGuard::kExitCode);
   }
-  write_json(flags.json, bench.results());
+  json.write(bench.results());
 }
 
 }  // namespace

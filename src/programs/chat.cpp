@@ -1,7 +1,7 @@
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 
+#include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/mapped_file.h"
 #include "base/utf8.h"
@@ -73,10 +73,11 @@ std::string short_name(const std::filesystem::path& path) {
 
 class Chat {
  public:
-  Chat(const ChatFlags& flags, const std::filesystem::path& path, const Tokenizer& tokenizer,
+  Chat(const ChatFlags& flags, const ModelSource& model, const Tokenizer& tokenizer,
        ChatFormat format, Engine& engine)
       : flags_(flags),
-        name_(short_name(path)),
+        model_(model),
+        name_(short_name(model.path())),
         options_(flags.text_options(engine.plan(), kDefaultMaxTokens)),
         seed_(flags.chosen_seed()),
         random_(seed_),
@@ -159,7 +160,7 @@ class Chat {
                   exchanges == 1 ? "exchange" : fmt::format("{} exchanges", exchanges)));
             },
     };
-    const TextResult result = run(listener);
+    const TextResult result = naming_the_model(model_, [&] { return run(listener); });
     totals_.add(result);
     if (!began) print_now("\n");
     printer.end_line();
@@ -278,10 +279,9 @@ class Chat {
 
   void save(const std::string& argument) {
     const std::filesystem::path file = file_named("/save", argument);
-    std::ofstream out(file, std::ios::binary);
-    out << to_json(session_.conversation());
-    out.close();
-    if (!out) throw Error("{}: cannot be written", printable(file.string()));
+    AtomicFile out(file, true);
+    out.write(to_json(session_.conversation()));
+    out.commit();
     print_note(fmt::format("[kept in {}]", printable(file.string())));
   }
 
@@ -295,6 +295,7 @@ class Chat {
   }
 
   const ChatFlags& flags_;
+  const ModelSource& model_;
   std::string name_;
   TextOptions options_;
   std::uint64_t seed_;
@@ -318,7 +319,7 @@ void run_chat(const ChatFlags& flags) {
   ChatFormat format = ChatFormat::open(model, tokenizer, flags.chat_template);
   Engine engine = flags.open_engine(model);
 
-  Chat chat(flags, model.path(), tokenizer, std::move(format), engine);
+  Chat chat(flags, model, tokenizer, std::move(format), engine);
   int code = 0;
   if (one_question) {
     chat.ask(flags.question);

@@ -1,6 +1,8 @@
 #include "programs/command_line.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -8,6 +10,7 @@
 #include <new>
 #include <sstream>
 #include <string_view>
+#include <system_error>
 
 #include "base/error.h"
 #include "programs/console.h"
@@ -50,6 +53,17 @@ void add_commands(CLI::App& app, std::span<const Command> commands, std::string_
     if (!known || command.name == asked_for) command.add(app);
 }
 
+// If this program was started without stdin, stdout or stderr (`>&-`), the next file that it opened
+// would take that place, and what is printed would be written into it. So these three are taken:
+// what is read from or written to them fails as before.
+void keep_standard_descriptors() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(fd, F_GETFD) >= 0) continue;
+    [[maybe_unused]] const int taken =
+        ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
 int run(int argc, char** argv, std::span<const Command> commands) {
   CLI::App app("A language model engine small enough to read.", "stagecraft");
   app.set_version_flag("--version", version_text());
@@ -85,10 +99,18 @@ int run(int argc, char** argv, std::span<const Command> commands) {
 }  // namespace
 
 int run_command_line(int argc, char** argv, std::span<const Command> commands) {
+  keep_standard_descriptors();
   try {
-    return run(argc, argv, commands);
+    const int code = run(argc, argv, commands);
+    flush_stdout();
+    return code;
   } catch (const std::bad_alloc&) {
     print_error("not enough memory");
+  } catch (const std::system_error& error) {  // fmt::print's, if stdout cannot be written
+    const std::string reason = error.code().message();
+    print_error(std::ferror(stdout) == 0
+                    ? error.what()
+                    : fmt::format("stdout: cannot be written: {}", reason).c_str());
   } catch (const std::exception& error) {
     print_error(error.what());
   }

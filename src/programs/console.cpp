@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 
 #include "base/error.h"
 #include "programs/terminal.h"
@@ -27,9 +29,8 @@ std::string without_controls(std::string_view text) {
 }
 
 void to_stdout(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-    throw Error("stdout: cannot be written");
-  }
+  std::fwrite(text.data(), 1, text.size(), stdout);  // flush_stdout() asks whether it worked
+  flush_stdout();
 }
 
 // The width of the terminal on stdout; 0 if there is none, or none that can erase.
@@ -50,8 +51,9 @@ bool has_colour(std::FILE* stream) {
 
 void print_message(std::string_view text) {
   const bool wraps = is_terminal(stderr);
-  fmt::print(stderr, "{}\n",
-             wraps ? WordWrap(erasable_columns()).next(without_controls(text)) : std::string(text));
+  const std::string line =
+      wraps ? WordWrap(erasable_columns()).next(without_controls(text)) : std::string(text);
+  std::fputs((line + "\n").c_str(), stderr);
 }
 
 void print_note(std::string_view text) {
@@ -60,11 +62,26 @@ void print_note(std::string_view text) {
   if (has_colour(stderr)) fmt::print(stderr, "\033[0m");
 }
 
+void flush_stdout() {
+  errno = EIO;  // if all that is known is that an earlier write failed
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    throw Error("stdout: cannot be written: {}", std::strerror(errno));
+  }
+}
+
 void print_now(std::string_view text) {
   to_stdout(is_terminal(stdout) ? without_controls(text) : std::string(text));
 }
 
 TextPrinter::TextPrinter() : wrap_(erasable_columns()) {}
+
+TextPrinter::~TextPrinter() {
+  try {
+    end_line();
+  } catch (
+      const Error&) {  // print() and end_line() have thrown it already, or it is of no interest
+  }
+}
 
 void TextPrinter::print(std::string_view piece) {
   if (!piece.empty()) last_ = piece.back();

@@ -13,7 +13,8 @@ bool is_terminal(std::FILE* stream);
 // May this stream carry colours? Terminals only, and not where NO_COLOR (no-color.org) is set.
 bool has_colour(std::FILE* stream);
 
-// A message to the person on stderr. A terminal breaks it between words.
+// A message to the person on stderr. A terminal breaks it between words. Where stderr cannot be
+// written, it is lost.
 void print_message(std::string_view text);
 // The same, shown faint where colours are welcome: a remark.
 void print_note(std::string_view text);
@@ -23,11 +24,16 @@ void print_note(std::string_view text);
 // cannot be written.
 void print_now(std::string_view text);
 
-// The same, for one text that arrives piece by piece: a terminal breaks its lines between words.
+// Throws Error "stdout: cannot be written: REASON" if anything that was printed has not arrived: on
+// a full disk, for example.
+void flush_stdout();
+
+// The same as print_now(), for one text that arrives piece by piece: a terminal breaks its lines
+// between words.
 class TextPrinter {
  public:
   TextPrinter();
-  ~TextPrinter() { end_line(); }  // what comes next may be an error
+  ~TextPrinter();  // ends the line, if stdout can be written: what comes next may be an error
   TextPrinter(const TextPrinter&) = delete;
   TextPrinter& operator=(const TextPrinter&) = delete;
   void print(std::string_view piece);

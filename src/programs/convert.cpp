@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "programs/commands.h"
 #include "programs/console.h"
+#include "programs/interrupt.h"
 #include "programs/model_path.h"
 #include "programs/options.h"
 
@@ -57,6 +58,12 @@ void run_convert(const ConvertFlags& flags) {
   if (!flags.tokenizer.empty()) conversion.tokenizer = flags.tokenizer;
   conversion.with_tokenizer = !flags.without_tokenizer;
   conversion.replace = flags.force;
+  const InterruptGuard guard(InterruptGuard::kSigtermToo);
+  conversion.check = [&] {
+    if (!guard.interrupted()) return;
+    print_note("[interrupted: nothing has been written]");
+    throw CLI::RuntimeError(guard.exit_code());
+  };
   const Converted result = target == "gguf"  ? convert_to_gguf(conversion)
                            : target == "flm" ? convert_to_flm(conversion)
                                              : convert_to_folder(conversion);

@@ -6,7 +6,9 @@ namespace stagecraft {
 // say how far it came; the second one ends the program as usual. One at a time.
 class InterruptGuard {
  public:
-  InterruptGuard();
+  enum Signals { kCtrlC, kSigtermToo };  // SIGTERM, from `kill`, is then noted in the same way
+
+  explicit InterruptGuard(Signals signals = kCtrlC);
   ~InterruptGuard();
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;
@@ -15,6 +17,10 @@ class InterruptGuard {
   void reset();  // forget the one that was noted
 
   static constexpr int kExitCode = 130;  // what a shell expects of a command ended by Ctrl-C
+  int exit_code() const;                 // the same for the signal that was noted
+
+ private:
+  Signals signals_;
 };
 
 }  // namespace stagecraft

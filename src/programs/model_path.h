@@ -2,6 +2,10 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "checkpoint/model_source.h"
 
 namespace stagecraft {
 
@@ -15,5 +19,16 @@ namespace stagecraft {
 //
 // Throws Error naming the command that pulls what is not there, or the places looked at.
 std::filesystem::path find_model(const std::string& given, const std::string& default_name);
+
+// Calls `run`. If the model computes NaN, the Error begins with the model's path.
+template <class Run>
+auto naming_the_model(const ModelSource& model, const Run& run) {
+  try {
+    return run();
+  } catch (const Error& error) {
+    if (!std::string_view(error.what()).starts_with("the model ")) throw;
+    throw Error("{}: {}", model.name(), error.what());
+  }
+}
 
 }  // namespace stagecraft

@@ -15,6 +15,7 @@
 #include "programs/students_code.h"
 #include "text/grammar/json_schema.h"
 #include "text/grammar/token_grammar.h"
+#include "text/tokenizer_source.h"
 
 namespace stagecraft {
 namespace {
@@ -70,12 +71,25 @@ CLI::Validator not_empty() {  // --model "$UNSET" must not mean the default
       "");
 }
 
+namespace {
+
+CLI::Validator some_text() {
+  return CLI::Validator(
+      [](std::string& text) { return std::string(text.empty() ? "expected text, found ''" : ""); },
+      "");
+}
+
+}  // namespace
+
 void GenerationFlags::add_model_to(CLI::App& command) {
   command
       .add_option("-m,--model", model,
                   "A model: its folder, its file, or the name it was pulled by")
       ->check(not_empty())
       ->type_name("PATH");
+}
+
+void GenerationFlags::add_tokenizer_to(CLI::App& command) {
   command
       .add_option(
           "--tokenizer", tokenizer,
@@ -150,6 +164,7 @@ void GenerationFlags::add_layers_to(CLI::App& command) {
 
 void GenerationFlags::add_to(CLI::App& command) {
   add_model_to(command);
+  add_tokenizer_to(command);
   command.add_option("-n,--max-tokens", max_tokens, "At most this many new tokens")
       ->check(whole_in_range(1, kMaxTokens))
       ->type_name("N");
@@ -179,6 +194,7 @@ void GenerationFlags::add_to(CLI::App& command) {
       ->capture_default_str()
       ->type_name("N");
   command.add_option("--stop", stops, "End where this text appears (may be given again)")
+      ->check(some_text())
       ->type_name("TEXT")
       ->allow_extra_args(false);
   seed_option = command.add_option("--seed", seed, "The same seed gives the same text")
@@ -289,14 +305,14 @@ void check_ids(std::string_view option, std::span<const TokenId> ids, std::size_
   }
 }
 
-void check_tokens(std::span<const TokenId> ids, const std::filesystem::path& folder,
-                  const Plan& plan) {
+void check_tokens(std::span<const TokenId> ids, const ModelSource& tokenizer,
+                  const ModelSource& model, const Plan& plan) {
   if (ids.empty()) throw Error("prompt: expected at least one token, found none");
   const TokenId largest = *std::max_element(ids.begin(), ids.end());
   if (static_cast<std::size_t>(largest) < plan.vocab_size) return;
-  throw Error("{}: expected ids from 0 to {} (config.json: vocab_size {}), found {} in the prompt",
-              tokenizer_file(folder).value_or(folder).string(), plan.vocab_size - 1,
-              plan.vocab_size, largest);
+  throw Error("{}: expected ids from 0 to {} (the {} rows of {}), found {} in the prompt",
+              vocabulary_path(tokenizer).string(), plan.vocab_size - 1, plan.vocab_size,
+              model.name(), largest);
 }
 
 void note_long_context(const Plan& plan, std::size_t context) {

@@ -42,10 +42,11 @@ struct GenerationFlags {
   bool runs_course_layers() const;
 
   void add_to(CLI::App& command);
-  void add_model_to(CLI::App& command);    // --model and --tokenizer alone
-  void add_threads_to(CLI::App& command);  // --threads alone
-  void add_layers_to(CLI::App& command);   // --backend, --textbook and --kv-type
-  void add_grammar_to(CLI::App& command);  // --grammar and --json-schema
+  void add_model_to(CLI::App& command);      // --model alone
+  void add_tokenizer_to(CLI::App& command);  // --tokenizer alone
+  void add_threads_to(CLI::App& command);    // --threads alone
+  void add_layers_to(CLI::App& command);     // --backend, --textbook and --kv-type
+  void add_grammar_to(CLI::App& command);    // --grammar and --json-schema
 
   ModelSource tokenizer_source(const ModelSource& source) const;
   std::size_t thread_count() const;
@@ -62,9 +63,9 @@ std::vector<TokenId> parse_id_list(std::string_view option, std::string_view tex
 // Throws CLI::ValidationError if one of them is no row of the model's embedding.
 void check_ids(std::string_view option, std::span<const TokenId> ids, std::size_t vocab_size);
 
-// Throws Error if the tokenizer of `folder` made a prompt of ids that its model does not have.
-void check_tokens(std::span<const TokenId> ids, const std::filesystem::path& folder,
-                  const Plan& plan);
+// Throws Error naming both if `tokenizer` made a prompt with ids that are no rows of the model.
+void check_tokens(std::span<const TokenId> ids, const ModelSource& tokenizer,
+                  const ModelSource& model, const Plan& plan);
 
 // Where positions will be reached that the model was not trained for, says so on stderr.
 void note_long_context(const Plan& plan, std::size_t context);

@@ -201,13 +201,14 @@ void run_peek(const PeekFlags& flags) {
   const Tokenizer tokenizer = Tokenizer::open(flags.tokenizer_source(model));
   const std::optional<HeadIndex> head = parse_head(flags.attention, engine.plan());
   const std::vector<TokenId> ids = tokenizer.encode(flags.text, {.add_special = true});
-  check_tokens(ids, model.path(), engine.plan());
+  check_tokens(ids, flags.tokenizer_source(model), model, engine.plan());
   if (ids.size() > engine.plan().max_seq_len) {
     throw Error("text: expected at most {} tokens (the context), found {}",
                 engine.plan().max_seq_len, ids.size());
   }
   const std::size_t shown = std::min(ids.size(), flags.max);
-  const Peek result = peek(engine, ids, shown, head ? &*head : nullptr);
+  const Peek result =
+      naming_the_model(model, [&] { return peek(engine, ids, shown, head ? &*head : nullptr); });
 
   const Terminal terminal = Terminal::of_stdout();
   const Labels labels(tokenizer, ids, terminal.utf8);
@@ -230,6 +231,7 @@ void add_peek(CLI::App& app) {
   const auto flags = std::make_shared<PeekFlags>();
   command->add_option("text", flags->text, "The text to look into")->required()->type_name("TEXT");
   flags->add_model_to(*command);
+  flags->add_tokenizer_to(*command);
   command->add_option("--top", flags->top, "The likeliest K after each token; 0: none")
       ->check(whole_in_range(0, 1000))
       ->capture_default_str()

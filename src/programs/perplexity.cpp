@@ -70,7 +70,7 @@ void run_perplexity(const PerplexityFlags& flags) {
   const std::string text = read_text_file(flags.text, kMaxTextBytes);
   check_utf8(flags.text, text);
   Engine engine = flags.open_engine(model);
-  const Tokenizer tokenizer = Tokenizer::open(model);
+  const Tokenizer tokenizer = Tokenizer::open(flags.tokenizer_source(model));
   std::vector<TokenId> ids = tokenizer.encode(text, {.add_special = true});
   const std::vector<TokenId> alone = tokenizer.encode("", {.add_special = true});
   const bool has_bos = !alone.empty() && !ids.empty() && ids.front() == alone.front();
@@ -78,7 +78,7 @@ void run_perplexity(const PerplexityFlags& flags) {
   if (ids.size() < 2) {
     throw Error("{}: expected a text of at least 2 tokens, found {}", flags.text, ids.size());
   }
-  check_tokens(ids, model.path(), engine.plan());
+  check_tokens(ids, flags.tokenizer_source(model), model, engine.plan());
   const Windows windows = windows_for(flags, engine.plan());
   note_long_context(engine.plan(), std::min(windows.context, ids.size()));
 
@@ -87,9 +87,11 @@ void run_perplexity(const PerplexityFlags& flags) {
   double seconds = 0.0;
   {
     const Progress progress(ids.size() - 1);
-    nats = surprisals(engine, ids, windows, [&](std::size_t scored) {
-      progress.show(scored);
-      return !guard.interrupted();
+    nats = naming_the_model(model, [&] {
+      return surprisals(engine, ids, windows, [&](std::size_t scored) {
+        progress.show(scored);
+        return !guard.interrupted();
+      });
     });
     seconds = progress.seconds();
   }
@@ -126,6 +128,7 @@ void add_perplexity(CLI::App& app) {
       app.add_subcommand("perplexity", "How well a model predicts a text, token by token");
   const auto flags = std::make_shared<PerplexityFlags>();
   flags->add_model_to(*command);
+  flags->add_tokenizer_to(*command);
   command->add_option("--text,-f,--file", flags->text, "The text, UTF-8")
       ->required()
       ->check(not_empty())

@@ -113,6 +113,7 @@ std::string cut_to(std::string_view text, std::size_t columns, bool utf8) {
 
 std::string bar(double share, std::size_t columns, bool utf8) {
   constexpr std::array<std::string_view, 8> kEighths = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+  if (!std::isfinite(share)) return "";
   const double length = std::clamp(share, 0.0, 1.0) * static_cast<double>(columns);
   std::string out;
   if (!utf8) return std::string(static_cast<std::size_t>(std::lround(length)), '#');

@@ -33,7 +33,8 @@ std::string pad_right(std::string_view text, std::size_t columns);
 std::string pad_left(std::string_view text, std::size_t columns);
 std::string cut_to(std::string_view text, std::size_t columns, bool utf8);
 
-// A bar as long as `share` (0 to 1) of `columns`, in eighths of a column where there is UTF-8.
+// A bar as long as `share` (0 to 1) of `columns`, in eighths of a column where there is UTF-8. ""
+// for a share that is NaN or infinite.
 std::string bar(double share, std::size_t columns, bool utf8);
 
 }  // namespace stagecraft

@@ -48,9 +48,7 @@ std::string read_stdin() {
 }
 
 void write_stdout(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) {
-    throw Error("stdout: cannot be written");
-  }
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) flush_stdout();  // throws
 }
 
 // Calls `handle` for each line of `text`, numbered from 1, without its newline. A newline at the
@@ -171,7 +169,6 @@ void run(const Options& options) {
   } else {
     encode_text(tokenizer, input, options);
   }
-  if (std::fflush(stdout) != 0) throw Error("stdout: cannot be written");
 }
 
 }  // namespace

@@ -214,7 +214,11 @@ std::optional<std::filesystem::path> tokenizer_file(const std::filesystem::path&
   std::error_code ignored;
   if (!std::filesystem::is_directory(path, ignored)) return path;
   for (const char* name : {"tokenizer.json", "tokenizer.model"}) {
-    if (std::filesystem::exists(path / name, ignored)) return path / name;
+    // What may not be looked at is opened, and the error says why it cannot be.
+    if (const auto type = std::filesystem::status(path / name, ignored).type();
+        type != std::filesystem::file_type::not_found) {
+      return path / name;
+    }
   }
   return std::nullopt;
 }

@@ -24,6 +24,16 @@ std::optional<Json> describe_tokenizer(const ModelSource& model) {
   return std::nullopt;
 }
 
+std::filesystem::path vocabulary_path(const ModelSource& model) {
+  std::optional<std::filesystem::path> file;
+  if (const auto llama2c = model.llama2c()) {
+    file = find_llama2c_tokenizer(model.path(), llama2c->header().vocab_size);
+  } else {
+    file = tokenizer_file(model.path());
+  }
+  return file.value_or(model.path());
+}
+
 bool has_tokenizer(const ModelSource& model) {
   if (const auto file = model.gguf()) return file->metadata().has("tokenizer.ggml.tokens");
   if (const auto file = model.llama2c()) {

@@ -11,6 +11,9 @@ namespace stagecraft {
 // nullopt for a folder and for any other file. Throws Error naming the file.
 std::optional<Json> describe_tokenizer(const ModelSource& model);
 
+// The file in which Tokenizer::open finds the vocabulary, for errors.
+std::filesystem::path vocabulary_path(const ModelSource& model);
+
 // Whether the model has a vocabulary, in the file or beside it. Throws Error if a file cannot be
 // read; a vocabulary that is wrong is found by Tokenizer::open.
 bool has_tokenizer(const ModelSource& model);

@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <csignal>
 
 #include "base/error.h"
+#include "tests/support/error_of.h"
 #include "tests/support/temporary_folder.h"
 
 namespace stagecraft {
@@ -25,6 +28,45 @@ TEST(AtomicFile, IsThereWholeOrNotAtAll) {
   file.commit();
   EXPECT_EQ(read_file(path), "whole");
   EXPECT_THROW(AtomicFile(path, false), Error);
+}
+
+TEST(AtomicFile, FollowsALinkToARegularFile) {
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder.write("a", "old"), link = folder.file("link");
+  std::filesystem::create_symlink(path, link);
+  AtomicFile file(link, true);
+  file.write(std::string_view("new"));
+  file.commit();
+  EXPECT_EQ(read_file(path), "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+}
+
+TEST(AtomicFile, RefusesWhatIsNoRegularFile) {
+  const TemporaryFolder folder;
+  const std::string fifo = folder.file("fifo"), link = folder.file("link");
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  std::filesystem::create_symlink(folder.file("nothing"), link);
+  const std::string kept = folder.path().string();
+  const std::pair<std::string, std::string> cases[] = {
+      {"/dev/null", "a device"}, {fifo, "a FIFO"}, {link, "a link to nothing"}, {kept, "a folder"}};
+  for (const auto& [path, found] : cases) {
+    EXPECT_EQ(error_of([&path = path] { AtomicFile(path, true); }),
+              path + ": expected a regular file, found " + found);
+  }
+}
+
+// A folder that may not be searched: nobody can know whether the file is there.
+TEST(AtomicFile, SaysThatAFolderMayNotBeSearched) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root may search everything";
+  const TemporaryFolder folder;
+  const std::filesystem::path closed = folder.path() / "closed";
+  std::filesystem::create_directory(closed);
+  std::filesystem::permissions(closed, std::filesystem::perms::none);
+  for (const bool replace : {false, true}) {
+    EXPECT_EQ(error_of([&] { AtomicFile(closed / "a", replace); }),
+              (closed / "a").string() + ": cannot be written: Permission denied");
+  }
+  std::filesystem::permissions(closed, std::filesystem::perms::owner_all);
 }
 
 // What a full disk does, done by a limit.

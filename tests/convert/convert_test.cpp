@@ -278,6 +278,63 @@ TEST_F(Convert, RefusesANumberThatDoesNotFitAndLeavesNothing) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_.path()), {}), 1);
 }
 
+TEST_F(Convert, LeavesNothingWhereItIsInterrupted) {
+  Conversion conversion = {
+      .model = kModels + "llama-gqa2", .out = out("a"), .with_tokenizer = false};
+  for (const auto convert : {convert_to_gguf, convert_to_flm, convert_to_folder}) {
+    int pieces = 0;
+    conversion.check = [&] {
+      if (++pieces == 3) throw Error("enough");
+    };
+    EXPECT_EQ(refusal(convert, conversion), "enough");
+    EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
+  }
+}
+
+TEST_F(Convert, RefusesNormsThatAreNoNumbersWhereItQuantises) {
+  convert_to_folder({.model = kModels + "llama-gqa2", .out = out("nan"), .with_tokenizer = false});
+  const SafetensorsFile file(out("nan/model.safetensors"));
+  std::vector<StoredTensor> tensors(file.tensors().begin(), file.tensors().end());
+  const std::vector<float> norm(24, NAN);
+  for (StoredTensor& tensor : tensors) {
+    if (tensor.name == "model.norm.weight") tensor.bytes = std::as_bytes(std::span(norm));
+  }
+  write_safetensors(out("nan/model.safetensors"), tensors, {});
+  EXPECT_EQ(refusal(convert_to_gguf, {.model = out("nan"),
+                                      .out = out("a.gguf"),
+                                      .dtype = DType::Q8_0,
+                                      .with_tokenizer = false}),
+            out("nan/model.safetensors").string() +
+                ": tensor 'model.norm.weight': element 0: expected a finite number, found nan");
+}
+
+TEST_F(Convert, RefusesATokenizerOfMoreTokensThanRows) {
+  write_file(out("tokenizer.json"),
+             R"({"model": {"type": "BPE", "vocab": {"a": 0, "b": 70}, "merges": []}})");
+  for (const auto convert : {convert_to_folder, convert_to_flm}) {
+    EXPECT_EQ(refusal(convert, {.model = kModels + "llama-gqa2",
+                                .out = out("out"),
+                                .tokenizer = out("tokenizer.json")}),
+              out("tokenizer.json").string() + ": expected ids from 0 to 64 (the 65 rows of " +
+                  kModels + "llama-gqa2), found 70");
+  }
+}
+
+TEST_F(Convert, ToAFolderSaysWhatBecameF32) {
+  const auto notes =
+      convert_to_folder(
+          {.model = kGguf + "four-bits.gguf", .out = out("a"), .with_tokenizer = false})
+          .notes;
+  ASSERT_FALSE(notes.empty());
+  EXPECT_TRUE(notes.front().find(" became F32: a folder holds no ") != std::string::npos)
+      << notes.front();
+  EXPECT_TRUE(convert_to_folder({.model = kGguf + "four-bits.gguf",
+                                 .out = out("b"),
+                                 .dtype = DType::BF16,
+                                 .with_tokenizer = false})
+                  .notes.empty());
+}
+
 TEST_F(Convert, ReplacesOnlyWhereAsked) {
   const Conversion conversion = {
       .model = kModels + "llama-gqa2", .out = out("a.gguf"), .with_tokenizer = false};
@@ -293,9 +350,21 @@ TEST_F(Convert, ReplacesOnlyWhereAsked) {
   forced.out = out("folder");
   std::filesystem::create_directory(out("folder"));
   write_file(out("folder/notes.txt"), "mine");
+  const std::string others[] = {"chat_template.jinja", "generation_config.json", "tokenizer.json",
+                                "model.safetensors.index.json", "model-00001-of-00002.safetensors"};
+  for (const std::string& other : others) write_file(out("folder/" + other), "another model's");
   convert_to_folder(forced);
   EXPECT_EQ(read_file(out("folder/notes.txt")), "mine");
+  for (const std::string& other : others) {
+    EXPECT_FALSE(std::filesystem::exists(out("folder/" + other))) << other;
+  }
   EXPECT_TRUE(same_logits(out("folder"), kModels + "llama-gqa2"));
+
+  forced.out = out("a.gguf");
+  EXPECT_EQ(refusal(convert_to_folder, forced),
+            out("a.gguf").string() + ": expected a folder, found a regular file");
+  forced.out = "/dev/null";
+  EXPECT_EQ(refusal(convert_to_gguf, forced), "/dev/null: expected a regular file, found a device");
 
   forced.out = out("missing/a.gguf");
   EXPECT_EQ(refusal(convert_to_gguf, forced),

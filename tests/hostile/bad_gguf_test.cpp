@@ -254,6 +254,8 @@ const BadGguf kBadConfigs[] = {
      "'llama.attention.layer_norm_rms_epsilon': expected a number from 1e-30 to 1, found 0"},
     {"ends_with_a_token_that_is_not_there", vocabulary("eos_token_id", u32(62)),
      "'tokenizer.ggml.eos_token_id': expected a whole number from 0 to 61, found 62"},
+    {"says_more_tokens_than_it_has", llama("vocab_size", u32(63)),
+     "'llama.vocab_size': expected 62, the number of 'tokenizer.ggml.tokens', found 63"},
     {"has_more_tokens_than_rows",
      [](RawGguf& file) {
        file.erase("tokenizer.ggml.tokens");

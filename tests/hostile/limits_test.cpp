@@ -100,10 +100,60 @@ TEST(Limits, WeightsThatAreNoNumbersEndInOneLine) {
   write_file(tiny.file("model.safetensors"), file);
   const LimitedRun run = run_limited(story_with(tiny, {"--threads", "1"}));
   EXPECT_EQ(run.code, 1) << run.ended_by;
-  EXPECT_TRUE(run.err.starts_with("stagecraft: the model computed the logit ")) << run.err;
+  EXPECT_TRUE(run.err.starts_with("stagecraft: " + tiny.folder().string() +
+                                  ": the model computed the logit "))
+      << run.err;
   EXPECT_TRUE(run.err.ends_with(
       "nan for token 0: the weights are broken, or the code that computes with them\n"))
       << run.err;
+}
+
+TEST(Limits, BenchAndPerplexityNameTheModelWhoseWeightsAreNoNumbers) {
+  TinyModel tiny;
+  with_tensor("model.norm.weight", DType::F32, {24})(tiny);
+  std::string file = read_file(tiny.file("model.safetensors"));
+  file.replace(file.size() - 4, 4, std::string("\0\0\xc0\x7f", 4));  // its last number: NaN
+  write_file(tiny.file("model.safetensors"), file);
+  write_file(tiny.file("tokenizer.json"),
+             R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}})");
+  write_file(tiny.file("text"), "aaaa");
+  const std::string model = tiny.folder().string();
+  for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
+           {"bench", "-m", model, "-p", "2", "-n", "0", "-t", "1"},
+           {"perplexity", "-m", model, "--text", tiny.file("text").string()},
+           {"peek", "-m", model, "aa"}}) {
+    const LimitedRun run = run_limited(command);
+    EXPECT_EQ(run.code, 1) << command[0] << run.ended_by;
+    EXPECT_TRUE(run.err.find("stagecraft: " + model + ": the model computed the logit ") !=
+                std::string::npos)
+        << command[0] << ": " << run.err;
+  }
+}
+
+TEST(Limits, PeekRefusesLogitsAndAttentionThatAreNoNumbers) {
+  const auto peek = [](const TinyModel& tiny, const std::vector<std::string>& more) {
+    write_file(tiny.file("tokenizer.json"),
+               R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}})");
+    std::vector<std::string> all = {"peek", "aaa", "--model", tiny.folder().string()};
+    all.insert(all.end(), more.begin(), more.end());
+    const LimitedRun run = run_limited(all);
+    EXPECT_EQ(run.code, 1) << run.ended_by;
+    EXPECT_EQ(run.out, "");
+    return run.err;
+  };
+  for (const char* name : {"model.norm.weight", "model.layers.0.input_layernorm.weight"}) {
+    TinyModel tiny;
+    with_tensor(name, DType::F32, {24})(tiny);
+    std::string file = read_file(tiny.file("model.safetensors"));
+    file.replace(file.size() - 4, 4, std::string("\0\0\xc0\x7f", 4));  // its last number: NaN
+    write_file(tiny.file("model.safetensors"), file);
+    EXPECT_TRUE(peek(tiny, {}).find("nan for token 0: ") != std::string::npos);
+    const std::string err = peek(tiny, {"--attention", "0.1", "--top", "0"});
+    const bool attends = std::string_view(name) != "model.norm.weight";
+    EXPECT_EQ(err.find("nan in layer 0, head 1, from position 0 to 0: ") != std::string::npos,
+              attends)
+        << err;
+  }
 }
 
 // All experts have the share NaN then, but the memory is only for the chosen ones.
@@ -121,7 +171,7 @@ TEST(Limits, SharesOfExpertsThatAreNoNumbersEndInOneLine) {
   write_file(weights, file);
   const LimitedRun run = run_limited(story_with(moe, {"--threads", "1"}));
   EXPECT_EQ(run.code, 1) << run.ended_by;
-  EXPECT_TRUE(run.err.starts_with("stagecraft: the model computed the logit ")) << run.err;
+  EXPECT_TRUE(run.err.find(": the model computed the logit ") != std::string::npos) << run.err;
 }
 
 }  // namespace

@@ -29,13 +29,31 @@ TEST(Bench, WritesWhatItMeasuredAsJson) {
   }
 }
 
+// In the background a shell ignores Ctrl-C for a program until the program asks for it.
+TEST(Bench, CountsNothingThatCtrlCInterrupted) {
+  const TemporaryFolder folder;
+  const std::string run = fmt::format(
+      "{} bench --model {}/models/story -p 8 -n 0 -d 100000 -r 1 -t 1 --json {} >{} 2>{} & pid=$!\n"
+      "sleep 1; while kill -INT $pid 2>/dev/null; do sleep 2; done\n"
+      "wait $pid",
+      PROGRAM, REPOSITORY, folder.file("json"), folder.file("out"), folder.file("err"));
+  const int status = std::system(run.c_str());
+  EXPECT_EQ(WEXITSTATUS(status), 130);
+  EXPECT_EQ(read_file(folder.file("out")).find("prompt 8"), std::string::npos);
+  const std::string err = read_file(folder.file("err"));
+  EXPECT_TRUE(err.starts_with("note: the model was trained for ")) << err;
+  EXPECT_TRUE(err.ends_with("[interrupted: --json has not been written]\n")) << err;
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 2);
+}
+
 TEST(Bench, SaysSoWhereItsJsonCannotBeWritten) {
   const ProgramResult result =
       run_program({"bench", "--model", std::string(REPOSITORY) + "/models/story", "-p", "2", "-n",
                    "0", "-t", "1", "-r", "1", "--json", "/nowhere/bench.json"});
   EXPECT_EQ(result.code, 1);
-  EXPECT_TRUE(result.err.ends_with("stagecraft: --json: /nowhere/bench.json: cannot be written\n"))
-      << result.err;
+  EXPECT_EQ(result.out, "");  // nothing is measured first
+  EXPECT_EQ(result.err,
+            "stagecraft: /nowhere/bench.json: cannot be written: No such file or directory\n");
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <regex>
@@ -77,6 +78,13 @@ TEST_F(ChatCommand, AnswersOneQuestion) {
   EXPECT_EQ(chat({"/quit"}).out, answers({"/quit"}));  // a question, no command
 }
 
+TEST_F(ChatCommand, SaysSoWhereStdoutCannotBeWritten) {
+  const ProgramResult result = run_program(
+      {"chat", "hello", "--model", files_.folder().string(), "-n", "3"}, "", "", "/dev/full");
+  EXPECT_EQ(result.code, 1);
+  expect_one_line(result.err, "stagecraft: stdout: cannot be written: No space left on device");
+}
+
 TEST_F(ChatCommand, GivesTheModelASystemPrompt) {
   const std::string expected = answers({"hello"}, "the user");
   EXPECT_NE(expected, answers({"hello"}));
@@ -133,6 +141,8 @@ TEST_F(ChatCommand, KeepsAConversationInAFile) {
 TEST_F(ChatCommand, SaysWhatIsWrongAndGoesOnWithTheNextLine) {
   const std::string bad = folder_.file("bad.json");
   write_file(bad, R"({"messages": [{"role": "user", "content": "hi"}]})");
+  const std::string fifo = folder_.file("fifo");
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
   const std::string hello = answers({"hello"});
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"/bogus\x1b[2J 1", "stagecraft: /bogus\\x1b[2J: no such command"},
@@ -142,7 +152,8 @@ TEST_F(ChatCommand, SaysWhatIsWrongAndGoesOnWithTheNextLine) {
       {"/retry", "no answer yet"},
       {"/save", "/save: expected the name of a file"},
       {"/load", "/load: expected the name of a file"},
-      {"/save " + folder_.file("no/such/folder"), "cannot be written"},
+      {"/save " + folder_.file("no/such/folder"), ": cannot be written: No such file or directory"},
+      {"/save " + fifo, "fifo: expected a regular file, found a FIFO"},
       {"/load " + folder_.file("missing.json"), "missing.json"},
       {"/load " + folder_.path().string(), "stagecraft: " + folder_.path().string()},
       {"/load " + bad, "bad.json: expected an answer"},

@@ -188,6 +188,32 @@ TEST(InfoProgram, DescribesASingleSafetensorsFile) {
   EXPECT_TRUE(says(result, "layers.*.attn_probs")) << result.out;
 }
 
+// Whatever the command, and whether it prints all at once or more than a buffer holds.
+TEST(InfoProgram, AndAllOthersSaySoWhereTheirOutputIsLost) {
+  const TemporaryFolder folder;
+  const std::string text = folder.write("text", "the cat and the hat").string();
+  const std::string model = TEST_DATA "/gguf/whole.gguf", tiny = TEST_DATA "/models/llama-gqa2";
+  const std::string trace = tiny + "/trace.safetensors";
+  const std::vector<std::vector<std::string>> commands = {
+      {"info", model},
+      {"peek", "the cat", "-m", model},
+      {"perplexity", "-m", model, "--text", text},
+      {"bench", "-m", model, "-p", "2", "-n", "0", "-r", "1", "-t", "1"},
+      {"compare", trace, trace},
+      {"convert", model, folder.file("out")},
+      {"trace", "-m", tiny, "--ids", "1,2,3"},
+      {"tokenize", "-m", model, "the cat"},
+      {"story", "-m", tiny, "--ids", "1,2", "--print-ids", "-n", "2"},
+      {"--help"}};
+  for (const std::vector<std::string>& command : commands) {
+    const ProgramResult result = run_program(command, "", "", "/dev/full");
+    EXPECT_EQ(result.code, 1) << command[0];
+    EXPECT_TRUE(
+        result.err.ends_with("stagecraft: stdout: cannot be written: No space left on device\n"))
+        << command[0] << ": " << result.err;
+  }
+}
+
 TEST(InfoProgram, HasNoColourWithoutATerminal) {
   EXPECT_FALSE(says(run_program({"info", kModels + "llama-gqa2"}), "\x1b"));
 }

@@ -34,6 +34,16 @@ TEST(Llama2cProgram, TellsTheStoryOfTheFolderWithTheVocabularyBesideOrNamed) {
   EXPECT_EQ(short_story({"--model", model}).out, named.out);
 }
 
+TEST(Llama2cProgram, NamesTheVocabularyOfAnotherModel) {
+  const std::string tokenizer = std::string(REPOSITORY) + "/models/story";
+  const ProgramResult result = run_program({"story", "-m", kLlama2cFiles + "llama2c-v0.bin",
+                                            "--tokenizer", tokenizer, "Once upon a time"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_TRUE(result.err.starts_with("stagecraft: " + tokenizer +
+                                     "/tokenizer.json: expected ids from 0 to "))
+      << result.err;
+}
+
 TEST(Llama2cProgram, SaysWhatAFileHolds) {
   const ProgramResult result = run_program({"info", kLlama2cFiles + "llama2c-v2.bin"});
   EXPECT_EQ(result.code, 0) << result.err;

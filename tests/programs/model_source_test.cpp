@@ -84,6 +84,18 @@ TEST(ModelSource, OfAFolderIsReadOnceByEachCommand) {
   }
 }
 
+TEST(ModelSource, OfAFolderThatMayNotBeSearchedIsRefusedForThatReason) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root may search everything";
+  const TemporaryFolder folder;
+  write_file(folder.file("tokenizer.json"), "{}");
+  std::filesystem::permissions(folder.path(), std::filesystem::perms::none);
+  const ProgramResult result = run_program({"tokenize", "-m", folder.path().string(), "a"});
+  std::filesystem::permissions(folder.path(), std::filesystem::perms::owner_all);
+  EXPECT_EQ(result.code, 1);
+  EXPECT_EQ(result.err, "stagecraft: " + folder.file("tokenizer.json") +
+                            ": cannot be opened: Permission denied\n");
+}
+
 }  // namespace
 }  // namespace stagecraft
 #endif

@@ -47,6 +47,13 @@ TEST_F(PerplexityProgram, TheFiguresFollowFromOneAnother) {
   EXPECT_EQ(bytes, static_cast<double>(kText.size() - 2));             // whose "th" is not foreseen
 }
 
+TEST_F(PerplexityProgram, TakesTheTokenizerThatIsNamed) {
+  write_file(file("tokenizer.json"),
+             R"({"model": {"type": "BPE", "vocab": {"t": 0, "h": 1, "e": 2}, "merges": []}})");
+  write_file(file("text"), "thethe");
+  EXPECT_EQ(json({"--tokenizer", file("tokenizer.json")}).at("tokens"), 5);
+}
+
 TEST_F(PerplexityProgram, OnlyTheFirstTokensWhenAsked) {
   const auto some = json({"--max-tokens", "5"});
   EXPECT_EQ(some.at("tokens"), 4);

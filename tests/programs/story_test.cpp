@@ -1,5 +1,6 @@
 // What `stagecraft story` promises, with the model that comes with the project.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #if defined(__linux__) && defined(__x86_64__)
 #include <linux/filter.h>
@@ -222,7 +223,33 @@ TEST(Story, RefusesAFileForIdsThatCannotBeWrittenBeforeItTellsAnything) {
   const ProgramResult result = story({"--save-ids", "/no/such/folder/ids"});
   EXPECT_EQ(result.code, 1);
   EXPECT_EQ(result.out, "");
-  EXPECT_EQ(result.err, "stagecraft: --save-ids: /no/such/folder/ids: cannot be written\n");
+  EXPECT_EQ(result.err,
+            "stagecraft: /no/such/folder/ids: cannot be written: No such file or directory\n");
+  const TemporaryFolder folder;
+  const std::string fifo = folder.file("fifo");
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  EXPECT_EQ(story({"--save-ids", fifo}).err,
+            "stagecraft: " + fifo + ": expected a regular file, found a FIFO\n");
+}
+
+TEST(Story, SaysSoWhereStdoutCannotBeWritten) {
+  const std::vector<std::string> arguments = {"story", "--model", kStoryModel, "-n", "3"};
+  for (const char* out : {"/dev/full", "&-"}) {
+    const ProgramResult result = run_program(arguments, "", "", out);
+    EXPECT_EQ(result.code, 1) << out;
+    EXPECT_TRUE(result.err.starts_with("stagecraft: stdout: cannot be written: ")) << result.err;
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  }
+}
+
+// Whose file would be the program's stdout if nothing else took its place.
+TEST(Story, KeepsTheIdsApartFromTheStoryWithoutStdout) {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("ids");
+  const ProgramResult result =
+      run_program({"story", "--model", kStoryModel, "-n", "3", "--save-ids", file}, "", "", "&-");
+  EXPECT_EQ(result.code, 1);
+  EXPECT_EQ(read_file(file), "");
 }
 
 TEST(Story, EndsWhereAStopTextAppearsAndDoesNotPrintIt) {

@@ -36,10 +36,11 @@ inline std::string shell_quoted(std::string_view text) {
 }
 
 // Runs `stagecraft`, or the program that TESTED_PROGRAM in the environment names, with these
-// arguments and without a terminal. `environment`: "NAME=value ...".
+// arguments and without a terminal. `environment`: "NAME=value ...". `out`: where its stdout goes,
+// as a shell is told: "/dev/full", or "&-" (it has none).
 inline ProgramResult run_program(const std::vector<std::string>& arguments,
-                                 const std::string& input = "",
-                                 const std::string& environment = "") {
+                                 const std::string& input = "", const std::string& environment = "",
+                                 const std::string& out = "") {
   const TemporaryFolder folder;
   write_file(folder.file("in"), input);
   const char* tested = std::getenv("TESTED_PROGRAM");
@@ -49,7 +50,8 @@ inline ProgramResult run_program(const std::vector<std::string>& arguments,
     command += fmt::format(" {}", shell_quoted(argument));
   }
   command += fmt::format(" <{} >{} 2>{}", shell_quoted(folder.file("in")),
-                         shell_quoted(folder.file("out")), shell_quoted(folder.file("err")));
+                         out.empty() ? shell_quoted(folder.file("out")) : out,
+                         shell_quoted(folder.file("err")));
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(folder.file("out")),
           read_file(folder.file("err"))};
