@@ -23,7 +23,9 @@ struct Choices {
   std::size_t kept_top_k = 0, kept_top_p = 0;  // how many tokens are left after these steps
 };
 
-// Computes the steps with which sample() chooses, for the most likely tokens.
+// Computes the steps with which sample() chooses, for the most likely tokens. It repeats sample()'s
+// rules, because a student may write sample(): the test
+// Choices.AreTheProbabilitiesWithWhichSampleChooses compares the two.
 //
 //   logits   [vocab_size]  of the model
 //   changed  [vocab_size]  the same after the repeat penalty: the input of sample()
