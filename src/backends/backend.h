@@ -54,8 +54,8 @@ class Backend {
   virtual ~Backend() = default;
 
   // context: positions. max_rows: the most tokens of one pass that this sequence takes part in; 0:
-  // a good number. Memory is allocated here and never in a pass. Throws std::bad_alloc, or Error if
-  // the system does not start the threads.
+  // the backend chooses. Memory is allocated here and never in a pass. Throws std::bad_alloc, or
+  // Error if the system does not start the threads.
   virtual std::unique_ptr<Sequence> make_sequence(std::size_t context, std::size_t max_rows) = 0;
 
   // The sequences of a server. At most n of them take part in a pass, and there is memory for n

@@ -6,7 +6,7 @@
 
 namespace stagecraft {
 
-// For "expected ...": the names in their order, each once: "gemma, llama or qwen2".
+// For "expected ...": the names sorted, each once: "gemma, llama or qwen2". At least one.
 std::string alternatives(std::vector<std::string_view> names);
 
 }  // namespace stagecraft

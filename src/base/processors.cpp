@@ -20,7 +20,7 @@ std::string first_line(const std::string& path) {
   return line;
 }
 
-// The first of the processors that share a core with this one: itself where nobody says.
+// The first of the processors that share a core with this one: itself if the system does not say.
 int first_sibling(int processor) {
   const std::string list = first_line("/sys/devices/system/cpu/cpu" + std::to_string(processor) +
                                       "/topology/thread_siblings_list");  // "0,64" or "0-1"

@@ -26,7 +26,7 @@ struct Quantization {
 };
 
 // What a config.json says; nullopt where it says nothing. `where` names the file. Throws Error
-// naming the field where files would have to be read otherwise than this engine can.
+// naming the field if it asks for a format that this engine cannot read.
 std::optional<Quantization> parse_quantization(JsonNode config, const std::string& where);
 
 // The same of the config.json of a folder; nullopt also where there is no such file.

@@ -26,7 +26,9 @@ struct Choices {
 // Throws Error, as sample() does, if a logit is NaN or +infinity, or if all are -infinity.
 void check_logits(std::span<const float> logits);
 
-// Computes the steps with which sample() chooses, for the most likely tokens.
+// Computes the steps with which sample() chooses, for the most likely tokens. It repeats sample()'s
+// rules, because a student may write sample(): the test
+// Choices.AreTheProbabilitiesWithWhichSampleChooses compares the two.
 //
 //   logits   [vocab_size]  of the model
 //   changed  [vocab_size]  the same after the repeat penalty: the input of sample()

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "generation/common_prefix.h"
 #include "model/placement.h"
 #include "model/plan_work.h"
 
@@ -94,10 +95,6 @@ class Observer {
   Clock::time_point last_;     // when the last result was finished
   Look look_;
 };
-
-std::size_t common_prefix(std::span<const TokenId> a, std::span<const TokenId> b) {
-  return static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
-}
 
 }  // namespace
 

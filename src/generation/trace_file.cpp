@@ -55,7 +55,7 @@ bool is_split_in_heads(std::string_view step) {
   return std::find(kSteps.begin(), kSteps.end(), step) != kSteps.end();
 }
 
-// The same for any tensor: its index in each dimension.
+// The index of an element in each dimension of its tensor.
 std::vector<std::size_t> coordinates(std::span<const std::size_t> shape, std::size_t index) {
   std::vector<std::size_t> at(shape.size());
   for (std::size_t d = shape.size(); d-- > 0;) {
@@ -90,14 +90,9 @@ void check_names(const TraceFile& a, const TraceFile& b) {
 }  // namespace
 
 TraceFile::TraceFile(const std::filesystem::path& path)
-    : name_(path.string()), file_(path), order_(parse_order(file_.metadata(), name_)) {
-  for (const StoredTensor& tensor : file_.tensors()) tensors_.emplace(tensor.name, &tensor);
-}
+    : name_(path.string()), file_(path), order_(parse_order(file_.metadata(), name_)) {}
 
-const StoredTensor* TraceFile::find(const std::string& name) const {
-  const auto found = tensors_.find(name);
-  return found == tensors_.end() ? nullptr : found->second;
-}
+const StoredTensor* TraceFile::find(const std::string& name) const { return file_.find(name); }
 
 const StoredTensor& TraceFile::tensor(const std::string& name) const {
   const StoredTensor* found = find(name);

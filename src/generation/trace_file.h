@@ -27,7 +27,6 @@ class TraceFile {
   std::string name_;
   SafetensorsFile file_;
   std::vector<std::string> order_;
-  std::map<std::string, const StoredTensor*> tensors_;
 };
 
 // What comparing two traces, tensor after tensor, found.

@@ -9,7 +9,8 @@ namespace stagecraft {
 // The attention half of a layer, added to the residual stream:
 //   x = x + o_proj(attention(rope(q), cache and rope(k), cache and v)),  q, k, v of rms_norm(x)
 //
-//   x      [seq_len, dim]  read and written: positions cache.length() and on
+//   x      [seq_len, dim]  read and written: positions cache.length() and on;
+//                          1 <= seq_len <= workspace.max_rows
 //   layer  the number of the layer, from 0: it selects the cache's layer and the window
 //
 // Appends seq_len keys and values to the cache, but does not advance it: the other layers need the

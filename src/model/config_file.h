@@ -1,9 +1,7 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "checkpoint/model_source.h"
 #include "model/config.h"
@@ -21,12 +19,8 @@ ConfigText config_text(const ModelSource& model);
 // folder's config.json must not have them.
 inline constexpr std::string_view kStoredFields = "stored_";
 
-// What ends a text according to generation_config.json, which has the last word; nullopt where a
-// model has no such file, or the file does not say.
-std::optional<std::vector<TokenId>> generation_eos_ids(const ModelSource& model,
-                                                       std::size_t vocab_size);
-
-// The Config of a model of Llama's family. Throws Error as parse_config, and for another.
+// The Config of a model of Llama's family; generation_config.json is not read. Throws Error as
+// parse_config, and for another.
 Config read_config(const ModelSource& model);
 // The same of a text that config_text(model) gave.
 Config read_config(const ModelSource& model, const ConfigText& text);

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.h"
+#include "base/mapped_file.h"
 #include "model/architectures/architectures.h"
 #include "model/architectures/decoder_common.h"
 #include "model/architectures/llama.h"
@@ -32,6 +33,23 @@ void refuse_stored_fields(const ConfigFields& fields) {
   }
 }
 
+// What ends a text according to generation_config.json, which has the last word; nullopt where a
+// model has no such file, or the file does not say.
+std::optional<std::vector<TokenId>> generation_eos_ids(const ModelSource& model,
+                                                       std::size_t vocab_size) {
+  const std::filesystem::path path = model.path() / "generation_config.json";
+  std::error_code ignored;
+  if (std::filesystem::symlink_status(path, ignored).type() ==
+      std::filesystem::file_type::not_found) {
+    return std::nullopt;
+  }
+  const std::string where = path.string();
+  const Json json = parse_json_object(read_text_file(path, kMaxConfigBytes), where);
+  const ConfigFields fields(json, where);
+  if (!fields.has("eos_token_id")) return std::nullopt;
+  return parse_eos_ids(fields, vocab_size);
+}
+
 ModelDescription describe(const ModelSource& model, const ConfigText& text) {
   const Json json = parse_json_object(text.json, text.where);
   const ConfigFields fields(json, text.where);
@@ -42,12 +60,12 @@ ModelDescription describe(const ModelSource& model, const ConfigText& text) {
   } else if (is_llama_family(fields)) {
     description.config = read_config(model, text);
     description.plan = llama_plan(*description.config);
-    return description;
   } else {
     description.plan = architecture_of(fields).plan(fields);
   }
   if (const auto eos = generation_eos_ids(model, description.plan.vocab_size)) {
     description.plan.eos_ids = *eos;
+    if (description.config) description.config->eos_ids = *eos;
   }
   return description;
 }

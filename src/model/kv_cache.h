@@ -26,10 +26,11 @@ class KvCache {
   std::size_t capacity() const { return capacity_; }  // positions there is room for
 
   // Stores keys and values [q_len, n_kv_heads * head_dim] of the positions from length() on.
-  // Throws Error if there is no room.
+  // Throws Error if there is no room or a shape differs, std::out_of_range if there is no such
+  // layer.
   void append(std::size_t layer, MatrixView<const float> keys, MatrixView<const float> values);
 
-  // The first `count` rows of a layer: [count, n_kv_heads * head_dim].
+  // The first `count` rows of a layer: [count, n_kv_heads * head_dim]; count <= capacity().
   MatrixView<const float> keys(std::size_t layer, std::size_t count) const;
   MatrixView<const float> values(std::size_t layer, std::size_t count) const;
 

@@ -12,9 +12,6 @@
 namespace stagecraft {
 namespace {
 
-// ---- text
-// -----------------------------------------------------------------------------------------
-
 // "q_proj" for "model.layers.3.self_attn.q_proj.weight", "down_proj" for "mlp.experts.down_proj"
 std::string short_name(const std::string& weight) {
   const std::size_t end = weight.rfind('.');
@@ -324,9 +321,6 @@ class PlanText {
 
 }  // namespace
 
-// ---- PlanWriter
-// -----------------------------------------------------------------------------------
-
 BufferId PlanWriter::buffer(std::string name, std::size_t width) {
   plan_.buffers.push_back({std::move(name), width});
   return static_cast<BufferId>(plan_.buffers.size() - 1);
@@ -376,9 +370,6 @@ void PlanWriter::norm(std::string step_name, BufferId out, BufferId in, Weight n
   const std::size_t group = norm_weight.shape[0];
   step(std::move(step_name), NormStep{out, in, weight(std::move(norm_weight)), group, eps});
 }
-
-// ---- what follows
-// ---------------------------------------------------------------------------------
 
 std::string rotated_text(std::size_t columns, std::size_t head_dim, std::size_t first) {
   if (columns == head_dim) return "";

@@ -146,7 +146,7 @@ struct LinearStep {
 // up may be wider than out: then as many columns of it are read, from first_column on.
 struct ActivateStep {
   enum class Function { Silu, GeluTanh, Gelu, Relu, Sigmoid, Identity };
-  static constexpr std::size_t kFunctions = 6;
+  static constexpr std::size_t kFunctions = static_cast<std::size_t>(Function::Identity) + 1;
   BufferId out, gate, up;  // up may be kNone
   Function function = Function::Silu;
   std::size_t first_column = 0;  // of up

@@ -28,8 +28,8 @@ PackedMatrix pack_b(MatrixView<const float> b);
 //
 // Any of m, n, k may be 0; with k = 0 the product is 0. The bits of c[m][n] depend only on row m of
 // A and row n of B: one row alone gives what it gives among many. Both functions may be called from
-// several threads at once. The caller passes shapes that agree: ours checks it and throws Error if
-// not (operators/check.h); the tests do not ask that of yours.
+// several threads at once. The caller passes shapes that agree. The reference version checks this
+// and throws Error (operators/check.h). Your version need not check it.
 void matmul_packed(MatrixView<const float> a, const PackedMatrix& b, MatrixView<float> c);
 
 }  // namespace stagecraft

@@ -24,8 +24,8 @@ static_assert(sizeof(BlockQ8_0) == 34);
 //   x       [32 * n]  read; finite, and no d is too large or too small for an f16
 //   blocks  [n]       written; must not overlap x
 //
-// May be called from several threads at once. The caller passes sizes that agree: ours checks it
-// and throws Error if not (operators/check.h); the tests do not ask that of yours.
+// May be called from several threads at once. The caller passes sizes that agree. The reference
+// version checks this and throws Error (operators/check.h). Your version need not check it.
 void quantize_q8_0(std::span<const float> x, std::span<BlockQ8_0> blocks);
 
 // Blocks to f32: x[i] = scale * q[i], exactly.

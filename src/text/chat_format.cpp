@@ -129,7 +129,7 @@ jinja::Value value_of(jinja::Runtime& runtime, const ToolMessage& message) {
   return runtime.dict(std::move(dict));
 }
 
-// All texts in it, for who looks for something in any of them.
+// All texts in it, for searching all of them.
 std::string strings_of(JsonNode node) {
   if (node.is_string()) return std::string(node.string()) + "\n";
   std::string text;

@@ -29,8 +29,9 @@ struct ToolMessage : Message {
 //   built in, by the vocabulary              yes: stage 8's message_tokens and answer_opening
 //                                            no:  Jinja writes it all, what was said marked in it
 //
-// A model whose template is ChatML, perhaps with a system prompt of its own where none is given, so
-// runs the textbook's lines, which may be a student's. Every other takes the way of its template.
+// A conversation with a model whose template is ChatML, perhaps with a system prompt of its own
+// where none is given, is written by the course's function, which may be a student's. For every
+// other model, its template writes it.
 class ChatFormat {
  public:
   // Of a model, by its own template; the tokenizer must outlive it. `chosen` is the

@@ -22,8 +22,8 @@ struct ChatTemplateSource {
 // "tokenizer.chat_template" of a GGUF file, or the roles of a .flm file. Throws Error if one of
 // them is not what it should be, or no UTF-8; whether it is Jinja is for jinja::Template to say.
 ChatTemplateSource read_chat_template(const ModelSource& model, const Tokenizer& tokenizer);
-// The same for who only passes it on: the special tokens of a GGUF file, which are ids, are left
-// out.
+// The same for a caller that only copies it: the special tokens of a GGUF file, which are ids, are
+// left out.
 ChatTemplateSource read_chat_template(const ModelSource& model);
 
 }  // namespace stagecraft

@@ -7,8 +7,9 @@
 
 namespace stagecraft {
 
-// For a model whose vocabulary is in no tokenizer.json (GGUF, llama2.c, .flm): what one would say.
-// nullopt for a folder and for any other file. Throws Error naming the file.
+// For a model whose vocabulary is in no tokenizer.json (GGUF, llama2.c, .flm): what a
+// tokenizer.json would contain. nullopt for a folder and for any other file. Throws Error naming
+// the file.
 std::optional<Json> describe_tokenizer(const ModelSource& model);
 
 // The file in which Tokenizer::open finds the vocabulary, for errors.

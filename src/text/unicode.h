@@ -23,8 +23,6 @@ void append_utf8(std::string& text, char32_t c);
 // 29).
 std::size_t grapheme_length(std::string_view text);
 
-bool is_ascii(std::string_view text);
-
 // The Unicode property White_Space (PropList.txt), which is Rust's char::is_whitespace.
 bool is_whitespace(char32_t c);
 // General categories Nd, Nl, No: Rust's char::is_numeric.

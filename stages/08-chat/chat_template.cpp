@@ -5,7 +5,7 @@
 namespace stagecraft {
 namespace {
 
-// Helpers of your own go here: nobody else can see them.
+// Write your own helper functions here. They are visible in this file only.
 
 }  // namespace
 

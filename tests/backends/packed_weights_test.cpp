@@ -1,14 +1,35 @@
-// What a model's files store in another order or form is copied when it is opened. Packed weights
-// need the copies no longer.
 #include "backends/cpu/packed_weights.h"
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
 #include "backends/engine.h"
 #include "checkpoint/model_source.h"
+#include "tests/support/error_of.h"
+
+namespace {
+
+std::atomic<std::size_t> refused_size{0};  // `new` of exactly that many bytes fails; 0: of none
+
+}  // namespace
+
+void* operator new(std::size_t size) {
+  void* const memory = size == refused_size ? nullptr : std::malloc(size != 0 ? size : 1);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+// Inlined, GCC would see `free` of what `new` returned, and warn.
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace stagecraft {
 namespace {
+
+// What a model's files store in another order or form is copied when it is opened. Packed weights
+// need the copies no longer.
 
 struct Copied {
   const char* model;
@@ -35,6 +56,21 @@ INSTANTIATE_TEST_SUITE_P(PackedWeights, CopiedTensors,
                                                 65 * 24 * 4},  // all, the embedding too
                                          Copied{"formats/quantized/gptq", 0},  // matrices in parts
                                          Copied{"formats/quantized/fp8-blocks", 0}));
+
+// GPT-2's file has its matrices transposed. A thread copies up to 32 rows at a time to turn them:
+// all 29 of an MLP's matrix here.
+TEST(PackedWeights, MemoryThatAThreadCannotGetIsAnErrorOfTheEngine) {
+  const std::string model = TEST_DATA "/models/gpt2-scale-by-layer";
+  for (const std::size_t n_threads : {1, 2, 3}) {
+    refused_size = 29 * 18 * sizeof(float);
+    const std::string error = error_of([&] { Engine::open(model, {.n_threads = n_threads}); });
+    refused_size = 0;
+    EXPECT_EQ(
+        error,
+        model + "/model.safetensors: its weights take more memory than this program may have");
+    EXPECT_EQ(error_of([&] { Engine::open(model, {.n_threads = n_threads}); }), "");
+  }
+}
 
 }  // namespace
 }  // namespace stagecraft

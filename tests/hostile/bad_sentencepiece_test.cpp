@@ -110,6 +110,8 @@ const BadFile kBadModels[] = {
      "pieces[4]: expected no byte where trainer_spec.byte_fallback is false, found '<0x41>'"},
     {"a_byte_that_is_none", good_model() + piece("<0xag>", 0, 6) + trainer(number(35, 1)),
      "pieces[4]: expected a byte from <0x00> to <0xFF>, found '<0xag>'"},
+    {"a_byte_in_lower_case", good_model() + piece("<0xaf>", 0, 6) + trainer(number(35, 1)),
+     "pieces[4]: expected a byte from <0x00> to <0xFF>, found '<0xaf>'"},
     {"bytes_that_are_missing", good_model() + piece("<0x00>", 0, 6) + trainer(number(35, 1)),
      "pieces: expected one for every byte (trainer_spec.byte_fallback is true), found none for "
      "<0x01>"},

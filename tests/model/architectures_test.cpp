@@ -42,6 +42,24 @@ std::string refusal(const std::string& model, const std::string& key, const nloh
   return "not refused";
 }
 
+TEST(Description, TakesTheEndsOfATextFromGenerationConfigIfItNamesThem) {
+  for (const char* model : {"llama-mha", "llama-gelu", "gpt2-tied"}) {
+    const TemporaryFolder folder;
+    fs::copy(fs::path(TEST_DATA "/models") / model / "config.json", folder.path());
+    const auto expect_ends = [&](const std::vector<TokenId>& ends) {
+      const ModelDescription description = describe_model(folder.path());
+      EXPECT_EQ(description.plan.eos_ids, ends) << model;
+      const bool has_config = description.config.has_value();
+      EXPECT_EQ(has_config ? description.config->eos_ids : ends, ends) << model;
+    };
+    expect_ends({2});
+    write_file(folder.file("generation_config.json"), "{}");
+    expect_ends({2});
+    write_file(folder.file("generation_config.json"), R"({"eos_token_id": [5, 3]})");
+    expect_ends({5, 3});
+  }
+}
+
 TEST(Architectures, RefuseByNameWhatWouldChangeTheResult) {
   struct Row {
     std::string model, key;

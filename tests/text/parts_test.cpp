@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "text/pipeline/added_tokens.h"
 #include "text/pipeline/byte_level.h"
+#include "text/subwords/byte_tokens.h"
 #include "text/unicode.h"
 #include "text/vocabulary.h"
 
@@ -13,11 +14,27 @@ namespace {
 
 TEST(ByteLevel, GivesEveryByteACharacterAndTakesItBack) {
   for (int byte = 0; byte < 256; ++byte) {
-    const std::string_view character = byte_level_character(static_cast<unsigned char>(byte));
-    EXPECT_EQ(bytes_of_byte_level(character), std::string(1, static_cast<char>(byte)));
+    const std::string bytes(1, static_cast<char>(byte));
+    std::string character;
+    append_byte_level(character, bytes);
+    EXPECT_EQ(bytes_of_byte_level(character), bytes);
   }
-  EXPECT_EQ(byte_level_character(' '), "Ġ");
-  EXPECT_EQ(byte_level_character('\n'), "Ċ");
+  std::string text;
+  append_byte_level(text, " \n");
+  EXPECT_EQ(text, "ĠĊ");
+}
+
+TEST(ByteTokens, AreSpeltInUpperCaseAndReadInBoth) {
+  for (int i = 0; i < 256; ++i) {
+    const auto byte = static_cast<unsigned char>(i);
+    EXPECT_EQ(byte_token_text(byte), fmt::format("<0x{:02X}>", i));
+    EXPECT_EQ(byte_of_token(byte_token_text(byte)), byte);
+    EXPECT_EQ(byte_of_token(fmt::format("<0x{:02x}>", i)), byte);
+  }
+  for (const std::string_view text :
+       {"", "<0x4>", "<0x4G>", "<0x-1>", "<0x 1>", "<0x1 >", "<0X4A>", "<0x4A", " <0x4A>"}) {
+    EXPECT_EQ(byte_of_token(text), std::nullopt) << text;
+  }
 }
 
 TEST(ByteLevel, IsNoAlphabetForOtherText) {

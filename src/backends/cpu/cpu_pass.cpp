@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <type_traits>
 
 #include "backends/pass_check.h"
 #include "base/error.h"
@@ -12,6 +13,11 @@
 
 namespace stagecraft {
 namespace {
+
+// These tables of kernels are indexed by values of the plan's enums.
+static_assert(std::extent_v<decltype(Kernels::activate)> == ActivateStep::kFunctions);
+static_assert(std::extent_v<decltype(Kernels::rope)> ==
+              static_cast<std::size_t>(RopeStep::Pairs::Neighbours) + 1);
 
 // Rows times bytes of weights for each thread, below which the threads would wait for each other
 // longer than they work.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <map>
 #include <set>
 
@@ -237,33 +238,46 @@ class ReadAhead {
   std::size_t size_ = 0;
 };
 
-// Packs all matrices, a few panels at a time, whichever thread is free.
-void pack(const std::vector<Job>& jobs, Sources& sources, std::byte* memory, ThreadPool& threads) {
+// Packs pieces of the matrices, a few panels each, until none is left. Any number of threads do so
+// at the same time: `next` counts the pieces that are taken.
+void pack_pieces(const std::vector<Job>& jobs, const ReadAhead& ahead, Sources& sources,
+                 std::byte* memory, std::atomic<std::size_t>& next) {
   constexpr std::size_t kPanels = 4;
+  std::size_t first = 0;  // of this job's pieces, among those of all
+  std::size_t piece = next++;
+  for (const Job& job : jobs) {
+    const std::size_t panels = job.packed->panel_count();
+    const std::size_t pieces = (panels + kPanels - 1) / kPanels;
+    const std::size_t bytes = panel_bytes(job.packed->layout, job.packed->inputs);
+    for (; piece < first + pieces; piece = next++) {
+      ahead.packing(static_cast<std::size_t>(&job - jobs.data()), piece - first, pieces);
+      const std::size_t begin = (piece - first) * kPanels;
+      const std::size_t end = std::min(panels, begin + kPanels);
+      for (std::size_t i = begin; i < end; ++i) {
+        pack_outputs(job, i * kPanelOutputs, {memory + job.offset + i * job.packed->stride, bytes});
+      }
+      sources.packed(job, end - begin);
+    }
+    first += pieces;
+  }
+}
+
+void pack(const std::vector<Job>& jobs, Sources& sources, std::byte* memory, ThreadPool& threads) {
   if (jobs.empty()) return;
   for (const Job& job : jobs) job.packed->panels = memory + job.offset;
   const ReadAhead ahead(jobs);
   std::atomic<std::size_t> next = 0;
-  threads.run([&](std::size_t) {
-    std::size_t first = 0;  // of this job's pieces, among those of all
-    std::size_t piece = next++;
-    for (const Job& job : jobs) {
-      const std::size_t panels = job.packed->panel_count();
-      const std::size_t pieces = (panels + kPanels - 1) / kPanels;
-      const std::size_t bytes = panel_bytes(job.packed->layout, job.packed->inputs);
-      for (; piece < first + pieces; piece = next++) {
-        ahead.packing(static_cast<std::size_t>(&job - jobs.data()), piece - first, pieces);
-        const std::size_t begin = (piece - first) * kPanels;
-        const std::size_t end = std::min(panels, begin + kPanels);
-        for (std::size_t i = begin; i < end; ++i) {
-          pack_outputs(job, i * kPanelOutputs,
-                       {memory + job.offset + i * job.packed->stride, bytes});
-        }
-        sources.packed(job, end - begin);
-      }
-      first += pieces;
+  std::vector<std::exception_ptr> errors(threads.size());
+  threads.run([&](std::size_t thread) {
+    try {
+      pack_pieces(jobs, ahead, sources, memory, next);
+    } catch (...) {  // rows are copied before they are packed: no memory for that
+      errors[thread] = std::current_exception();
     }
   });
+  for (const std::exception_ptr& error : errors) {
+    if (error) std::rethrow_exception(error);
+  }
 }
 
 }  // namespace

@@ -141,12 +141,21 @@ class Walk {
   static void activate(ActivateStep::Function function, std::span<const float> x,
                        std::span<float> out) {
     using Function = ActivateStep::Function;
-    if (function == Function::Silu) silu(x, out);
-    if (function == Function::GeluTanh) gelu_tanh(x, out);
-    if (function == Function::Gelu) exact_gelu(x, out);
-    if (function == Function::Relu) relu(x, out);
-    if (function == Function::Sigmoid) sigmoid(x, out);
-    if (function == Function::Identity) std::ranges::copy(x, out.begin());
+    switch (function) {
+      case Function::Silu:
+        return silu(x, out);
+      case Function::GeluTanh:
+        return gelu_tanh(x, out);
+      case Function::Gelu:
+        return exact_gelu(x, out);
+      case Function::Relu:
+        return relu(x, out);
+      case Function::Sigmoid:
+        return sigmoid(x, out);
+      case Function::Identity:
+        std::ranges::copy(x, out.begin());
+        return;
+    }
   }
 
   void compute(const RouteStep& s) {

@@ -133,10 +133,6 @@ void add_added_tokens(JsonBuilder& json, const std::vector<VocabularyToken>& tok
   });
 }
 
-bool is_byte_token(std::string_view text) {
-  return text.size() == 6 && text.starts_with("<0x") && text.ends_with('>');
-}
-
 void add_token_text(JsonBuilder& json, const std::vector<VocabularyToken>& tokens,
                     std::optional<std::size_t> id) {
   if (id) return json.text(tokens[*id].text);

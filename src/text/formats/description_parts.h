@@ -49,8 +49,6 @@ struct AddedTokenDescription {
 void add_added_token(JsonBuilder& json, std::int64_t id, const AddedTokenDescription& token);
 // All of a vocabulary. All but user-defined ones are special.
 void add_added_tokens(JsonBuilder& json, const std::vector<VocabularyToken>& tokens);
-// Whether this is the token of one byte: <0x00> to <0xFF>.
-bool is_byte_token(std::string_view text);
 // The text of a token, or null.
 void add_token_text(JsonBuilder& json, const std::vector<VocabularyToken>& tokens,
                     std::optional<std::size_t> id);

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "text/formats/description_parts.h"
+#include "text/subwords/byte_tokens.h"
 
 namespace stagecraft {
 namespace {
@@ -86,7 +87,7 @@ Json describe_flm_tokenizer(const FlmFile& file) {
     in_vocabulary[i] = tokens[i].kind == TokenKind::Normal;
     marks = marks || tokens[i].text.starts_with("▁");
     alphabet = alphabet || tokens[i].text == "Ġ";
-    bytes = bytes || is_byte_token(tokens[i].text);
+    bytes = bytes || byte_of_token(tokens[i].text);
   }
   std::string normalizer = "null", pre_tokenizer = "null", decoder = R"({"type":"Fuse"})";
   if (marks) {

@@ -14,6 +14,7 @@
 #include "text/formats/description_parts.h"
 #include "text/formats/gguf_pre_tokenizers.h"
 #include "text/formats/gguf_tokenizer.h"
+#include "text/subwords/byte_tokens.h"
 
 namespace stagecraft {
 namespace {
@@ -135,7 +136,7 @@ TokenTable read_tokens(const JsonNode& root, std::size_t n_rows) {
   const bool in_bytes = is_true(model, "byte_fallback");
   for (const JsonNode entry : model.at("vocab").members()) {
     const std::size_t id = checked_id(entry, entry.integer(), n_rows);
-    const bool is_byte = in_bytes && is_byte_token(entry.key());
+    const bool is_byte = in_bytes && byte_of_token(entry.key());
     set(id, entry.key(), is_byte ? TokenKind::Byte : TokenKind::Normal);
   }
   if (const auto added = root.find("added_tokens")) {

@@ -11,6 +11,7 @@
 #include "checkpoint/byte_reader.h"
 #include "checkpoint/llama2c.h"
 #include "text/formats/description_parts.h"
+#include "text/subwords/byte_tokens.h"
 
 namespace stagecraft {
 namespace {
@@ -50,7 +51,7 @@ std::vector<Entry> read_entries(std::string_view text, const std::string& file) 
 
 // Three spellings are in use: "<0x8A>", the byte 8A, and the character U+008A.
 bool spells_byte(std::string_view text, std::size_t byte) {
-  if (text == fmt::format("<0x{:02X}>", byte)) return true;
+  if (text == byte_token_text(static_cast<unsigned char>(byte))) return true;
   if (text.size() == 1) return static_cast<unsigned char>(text[0]) == byte;
   if (byte < 0x80 || text.size() != 2) return false;
   return static_cast<unsigned char>(text[0]) == (0xc0 | byte >> 6) &&
@@ -108,7 +109,7 @@ Json describe_llama2c_tokenizer(const std::filesystem::path& path,
       token = without_newlines(token);
     } else if (bytes && id < kFirstByte + kBytes) {
       kind = TokenKind::Byte;
-      token = spelt.emplace_back(fmt::format("<0x{:02X}>", id - kFirstByte));
+      token = spelt.emplace_back(byte_token_text(static_cast<unsigned char>(id - kFirstByte)));
     } else {
       token = spelt.emplace_back(with_marks_for_spaces(token));
     }

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "text/formats/protobuf.h"
+#include "text/subwords/byte_tokens.h"
 
 namespace stagecraft {
 namespace {
@@ -118,38 +119,29 @@ void refuse_denormalizer(std::string_view bytes, const std::string& where) {
   }
 }
 
-// The byte that "<0x4A>" stands for, or -1.
-int byte_of(std::string_view text) {
-  constexpr std::string_view kDigits = "0123456789ABCDEF";
-  if (text.size() != 6 || !text.starts_with("<0x") || text[5] != '>') return -1;
-  const std::size_t high = kDigits.find(text[3]);
-  const std::size_t low = kDigits.find(text[4]);
-  if (high == std::string_view::npos || low == std::string_view::npos) return -1;
-  return static_cast<int>(high * 16 + low);
-}
-
 void check_bytes(const SentencepieceModel& model) {
   std::array<bool, 256> found = {};
   for (std::size_t i = 0; i < model.pieces.size(); ++i) {
     if (model.pieces[i].kind != TokenKind::Byte) continue;
-    const int byte = byte_of(model.pieces[i].text);
-    if (byte < 0) {
+    const std::string_view text = model.pieces[i].text;
+    const auto byte = byte_of_token(text);
+    if (!byte || byte_token_text(*byte) != text) {  // sentencepiece takes no lower case
       throw Error("{}: pieces[{}]: expected a byte from <0x00> to <0xFF>, found '{}'", model.file,
-                  i, printable(model.pieces[i].text, 40));
+                  i, printable(text, 40));
     }
     if (!model.byte_fallback) {
       throw Error(
           "{}: pieces[{}]: expected no byte where trainer_spec.byte_fallback is false, found '{}'",
-          model.file, i, model.pieces[i].text);
+          model.file, i, text);
     }
-    found[static_cast<std::size_t>(byte)] = true;
+    found[*byte] = true;
   }
   for (std::size_t byte = 0; model.byte_fallback && byte < found.size(); ++byte) {
     if (!found[byte]) {
       throw Error(
           "{}: pieces: expected one for every byte (trainer_spec.byte_fallback is true), "
-          "found none for <0x{:02X}>",
-          model.file, byte);
+          "found none for {}",
+          model.file, byte_token_text(static_cast<unsigned char>(byte)));
     }
   }
 }

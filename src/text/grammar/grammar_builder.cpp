@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "text/unicode.h"
 
 namespace stagecraft {
 namespace {
@@ -12,16 +13,9 @@ using Kind = Grammar::Symbol::Kind;
 constexpr char32_t kLastOfBytes[] = {0x7f, 0x7ff, 0xffff, 0x10ffff};  // of 1, 2, 3 and 4 bytes
 constexpr char32_t kFirstSurrogate = 0xd800, kLastSurrogate = 0xdfff;
 
-std::size_t n_bytes(char32_t c) {
-  return 1 + static_cast<std::size_t>(std::ranges::lower_bound(kLastOfBytes, c) - kLastOfBytes);
-}
-
-std::array<std::uint8_t, 4> utf8_of(char32_t c) {
-  constexpr std::uint8_t kMarks[] = {0, 0xc0, 0xe0, 0xf0};
-  std::array<std::uint8_t, 4> bytes = {};
-  const std::size_t n = n_bytes(c);
-  for (std::size_t i = n; i-- > 1; c >>= 6) bytes[i] = static_cast<std::uint8_t>(0x80 | (c & 0x3f));
-  bytes[0] = static_cast<std::uint8_t>(kMarks[n - 1] | c);
+std::string utf8_of(char32_t c) {
+  std::string bytes;
+  append_utf8(bytes, c);
   return bytes;
 }
 
@@ -81,8 +75,7 @@ GrammarBuilder::Symbol GrammarBuilder::byte_range(std::uint8_t first, std::uint8
 }
 
 void GrammarBuilder::append_character(char32_t c, Sequence& sequence) {
-  const auto bytes = utf8_of(c);
-  for (std::size_t i = 0; i < n_bytes(c); ++i) sequence.push_back(byte_range(bytes[i], bytes[i]));
+  for (const char byte : utf8_of(c)) sequence.push_back(byte_range(byte, byte));
 }
 
 GrammarBuilder::Symbol GrammarBuilder::character(CharacterRanges ranges) {
@@ -120,7 +113,8 @@ void GrammarBuilder::add_utf8(std::uint32_t rule, char32_t first, char32_t last)
       return add_utf8(rule, longest + 1, last);
     }
   }
-  const std::size_t n = n_bytes(first);
+  const std::string from = utf8_of(first), to = utf8_of(last);
+  const std::size_t n = from.size();
   for (std::size_t i = 1; i < n; ++i) {
     const char32_t low = (char32_t{1} << (6 * i)) - 1;  // the bits of the last i bytes
     if ((first & ~low) == (last & ~low)) continue;
@@ -133,7 +127,6 @@ void GrammarBuilder::add_utf8(std::uint32_t rule, char32_t first, char32_t last)
       return add_utf8(rule, last & ~low, last);
     }
   }
-  const auto from = utf8_of(first), to = utf8_of(last);
   Sequence sequence;
   for (std::size_t i = 0; i < n; ++i) sequence.push_back(byte_range(from[i], to[i]));
   add_sequence(rule, std::move(sequence));

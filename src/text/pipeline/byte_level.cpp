@@ -36,8 +36,6 @@ const Alphabet& alphabet() {
 
 }  // namespace
 
-std::string_view byte_level_character(unsigned char byte) { return alphabet().characters[byte]; }
-
 void append_byte_level(std::string& text, std::string_view bytes) {
   const Alphabet& letters = alphabet();
   for (const char byte : bytes) text += letters.characters[static_cast<unsigned char>(byte)];

@@ -9,9 +9,6 @@
 // (openai/gpt-2, src/encoder.py, bytes_to_unicode).
 namespace stagecraft {
 
-// The UTF-8 of the character for `byte`.
-std::string_view byte_level_character(unsigned char byte);
-
 // Every byte of `bytes` as its character.
 void append_byte_level(std::string& text, std::string_view bytes);
 

@@ -1,8 +1,9 @@
-#include <algorithm>
 #include <utility>
 
+#include "base/begun.h"
 #include "text/pipeline/byte_level.h"
 #include "text/pipeline/decoder.h"
+#include "text/subwords/byte_tokens.h"
 
 namespace stagecraft {
 
@@ -95,8 +96,8 @@ class Decoding::ByteFallbackStage : public Stage {
   using Stage::Stage;
   void bytes(std::string_view bytes) override { token_ += bytes; }
   void end_token() override {
-    if (const auto byte = byte_of(token_)) {
-      next().bytes(std::string_view(&*byte, 1));
+    if (const auto byte = byte_of_token(token_)) {
+      next().bytes(std::string(1, static_cast<char>(*byte)));
       within_run_ = true;
     } else {
       end_run();
@@ -111,20 +112,6 @@ class Decoding::ByteFallbackStage : public Stage {
   }
 
  private:
-  static std::optional<char> byte_of(std::string_view token) {
-    if (token.size() != 6 || !token.starts_with("<0x") || token[5] != '>') return std::nullopt;
-    int byte = 0;
-    for (const char c : token.substr(3, 2)) {
-      const int digit = c >= '0' && c <= '9'   ? c - '0'
-                        : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                        : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                                               : -1;
-      if (digit < 0) return std::nullopt;
-      byte = byte * 16 + digit;
-    }
-    return static_cast<char>(byte);
-  }
-
   void end_run() {
     if (within_run_) next().end_token();
     within_run_ = false;
@@ -148,8 +135,7 @@ class Decoding::ReplaceStage : public Stage {
       done = found + step_.pattern.size();
     }
     // What may be the beginning of a match stays.
-    std::size_t keep = std::min(held_.size() - done, step_.pattern.size() - 1);
-    while (!held_.ends_with(std::string_view(step_.pattern).substr(0, keep))) --keep;
+    const std::size_t keep = begun(std::string_view(held_).substr(done), step_.pattern);
     pass_on(done, held_.size() - keep);
     held_.erase(0, held_.size() - keep);
   }
@@ -194,9 +180,7 @@ class Decoding::StripStage : public Stage {
       pass_on(held_.size());
       return;
     }
-    std::size_t keep = std::min(held_.size(), character.size() - 1);
-    while (!held_.ends_with(character.substr(0, keep))) --keep;
-    std::size_t rest = held_.size() - keep;
+    std::size_t rest = held_.size() - begun(held_, character);
     for (std::size_t n = 0; n < step_.stop && ends_with_character(rest); ++n) {
       rest -= character.size();
     }

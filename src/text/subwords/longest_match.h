@@ -1,10 +1,11 @@
 #pragma once
 
-#include <array>
 #include <optional>
 #include <string_view>
 #include <vector>
 
+#include "text/subwords/byte_tokens.h"
+#include "text/subwords/byte_trie.h"
 #include "text/subwords/subword_model.h"
 
 namespace stagecraft {
@@ -27,8 +28,8 @@ class LongestMatch : public SubwordModel {
 
  private:
   Vocabulary vocabulary_;
-  std::vector<std::pair<std::string_view, TokenId>> sorted_;  // what may be matched, by its bytes
-  std::array<std::optional<TokenId>, 256> byte_tokens_ = {};
+  ByteTrie trie_;  // what may be matched
+  ByteTokens byte_tokens_;
   std::optional<TokenId> unknown_id_;
 };
 

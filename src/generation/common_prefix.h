@@ -1,0 +1,16 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
+#include "base/token.h"
+
+namespace stagecraft {
+
+// How many tokens two texts have in common at their beginning.
+inline std::size_t common_prefix(std::span<const TokenId> a, std::span<const TokenId> b) {
+  return static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
+}
+
+}  // namespace stagecraft
