@@ -38,9 +38,10 @@ void call_chat_turn(Arguments& args) {
   const Tokenizer tokenizer = Tokenizer::open(args.text("model"));
   Session session(engine, args.size("context"));
   int rows = 0;
-  session.set_probe([&rows](int, std::string_view name, MatrixView<const float> value) {
-    if (name == "embedding") rows += static_cast<int>(value.rows());
-  });
+  const ProbeScope probe(engine,
+                         [&rows](int, std::string_view name, MatrixView<const float> value) {
+                           if (name == "embedding") rows += static_cast<int>(value.rows());
+                         });
   TextOptions options;
   options.generation.max_tokens = args.size("max_tokens");
   options.generation.sampler.temperature = static_cast<float>(args.scalar("temperature"));
