@@ -264,7 +264,8 @@ class Work:
         told = (course.why_not_made(ended.said, files) if files
                 else course.first_error(self.without_places(ended.said)))  # which shortens paths of its own
         missing = NOT_READ.search(told)
-        if missing and f'"{missing[1]}"'.encode() in self.handed_in.files.get(what, b""):
+        text = self.handed_in.files.get(what, b"").decode("utf-8", "replace")
+        if missing and any(missing[1].endswith(name) for name in own_work.INCLUDE.findall(text)):
             told += f"\n{course.say('own_files_only', what)}"
         raise NotMade(self.without_places(told))
 

@@ -74,8 +74,8 @@ ATTACKS = {
     "a header that seems read":
         (with_code(KERNEL, "", headers="#define _STRING_H\n#include <string.h>\n"), "found #define _STRING_H"),
     "assembler made of pieces inside a header":
-        (edited(("#include", "#define GLUE(a, b) a##b\n#define size_t size_t; inline void in() { GLUE(__as, m__)(\"nop\"); } "
-                 "typedef unsigned long other_t\n#include <stddef.h>\n#undef size_t\n#include")), "checker sees"),
+        (edited(("#include", "#define GLUE(a, b) a##b\n#define max_align_t max_align_t; inline void in() { GLUE(__as, m__)"
+                 "(\"nop\"); } typedef int other_t\n#include <stddef.h>\n#undef max_align_t\n#include")), "checker sees"),
     "lines that seem to be a header's":
         (with_code(KERNEL, '#line 1 "/usr/include/math.h"\n  __asm__ volatile("nop");'), "found #line"),
     "a mark of the preprocessor":
@@ -135,11 +135,12 @@ class Work(grader.Work):
     def run(self, command, folder, what, files=()):
         if what == NAME or files:
             return super().run(command, folder, what, files)
-        out, known = command[command.index("-o") + 1], self.kept / pathlib.Path(what).name
-        if not known.exists():
-            super().run(command, folder, what, files)
-            shutil.copy(out, known)
-        return shutil.copy(known, out)
+        for option in ("-o", "-MF"):
+            out, known = command[command.index(option) + 1], self.kept / f"{pathlib.Path(what).name}{option}"
+            if not known.exists():
+                super().run(command, folder, what, files)
+                shutil.copy(out, known)
+            shutil.copy(known, out)
 
 
 def graded(text):
