@@ -394,7 +394,7 @@ def files_of_object(object_file):
     """The same of an object that ninja has made."""
     done = subprocess.run(["ninja", "-C", str(course.BUILD), "-t", "deps", object_file], check=True,
                           stdout=subprocess.PIPE, text=True)
-    return [line.strip() for line in done.stdout.splitlines()[1:]]
+    return [line.strip() for line in done.stdout.split("\n")[1:] if line.strip()]
 
 
 # From the emulator, code may call the launch of a kernel and the functions that kernels need, but nothing that copies
