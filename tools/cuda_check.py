@@ -75,6 +75,10 @@ HARMLESS_BUILTINS = (r"(?:expect|unreachable|bit_cast|offsetof|va_\w+|popcount\w
 FORBIDDEN = re.compile(r"asm|__asm|__asm__|__attribute__|__attribute|gnu|__gnu__|clang|_Pragma|_mm\w*|"
                        r"\w*(?:no_sanitize|tsan_|ubsan_|cuda_emulator|CUDA_EMULATOR)\w*|"
                        rf"__builtin_(?!{HARMLESS_BUILTINS}$)\w+")
+ONLY_SEEN, TRUSTED = "expected only code that the checker sees", "(--trusted runs it all the same)"
+MARK = re.compile(r'# (\d+) "((?:[^"\\]|\\.)*)"((?: \d)*)$')  # of the compiler: where the next line stands
+RESERVED_MACRO = re.compile(r"#\s*(?:define|undef)\s+_[A-Z_]\w*")  # such as those by which a header is read once
+FOR_A_PROCESSOR = re.compile(r"/(?:\w*intrin|\w*cpuid|arm_\w+)\.h$")  # headers of functions that no checker sees
 PRAGMA = re.compile(r"^#\s*pragma (?!once\b|unroll\b).*", re.M)
 OWN_ATTRIBUTES = re.compile(r"__attribute__\(\((?:always_inline|aligned\([^()]*\))\)\)")
 # Functions of <cmath>, in double precision, that access no memory of the program.
@@ -301,7 +305,7 @@ def changed_assembly(text, checked=True):
 
 
 def preprocessed(words, source, **options):
-    done = run([compiler()[-1], *flags(), *INCLUDES, *words, "-x", "c++", "-E", "-dD", "-P", source], **options)
+    done = run([compiler()[-1], *flags(), *INCLUDES, *words, "-x", "c++", "-E", "-dD", source], **options)
     if done.returncode != 0:
         raise Problem(first_error(done.stderr))
     return done
@@ -309,36 +313,74 @@ def preprocessed(words, source, **options):
 
 def forbidden_words(text):
     text = OWN_ATTRIBUTES.sub("", text)
-    words = collections.Counter(re.findall(r"[A-Za-z_]\w*", text))
-    return collections.Counter(PRAGMA.findall(text)) + collections.Counter(
-        {word: count for word, count in words.items() if FORBIDDEN.fullmatch(word)})
+    return PRAGMA.findall(text) + [word for word in re.findall(r"[A-Za-z_]\w*", text) if FORBIDDEN.fullmatch(word)]
+
+
+def is_system(name):
+    return os.path.realpath(name).startswith(("/usr/include/", "/usr/lib/", "/usr/local/lib/", f"{EMULATOR}/"))
+
+
+def lines_of_files(text, source, included):
+    """(file, number, line) of what the compiler sees. included: the files that it says it opened (-H). A #line, or a
+    line like the compiler's own marks, would say that lines stand in another file: refused."""
+    stack, entered, begins, number = [], [], 2, 0  # begins: the second mark of the source ends the compiler's own lines
+    for line in text.split("\n"):
+        mark = MARK.match(line)
+        if mark is None:
+            if not begins:
+                yield stack[-1], number, line
+            number += 1
+            continue
+        name, kinds = mark[2], mark[3].split()
+        if begins:
+            begins -= name == str(source)
+            stack = [name]
+        elif "1" in kinds:
+            entered.append(name)
+            stack.append(name)
+        else:
+            if "2" in kinds:
+                stack.pop()
+            if stack[-1:] != [name]:
+                raise Problem(f"{source}:{number}: {ONLY_SEEN}, found #line {TRUSTED}")
+        number = int(mark[1])
+    if entered != included or len(stack) != 1:
+        raise Problem(f"{source}:1: {ONLY_SEEN}, found #line {TRUSTED}")
 
 
 def refuse_source(source, macros=()):
-    """The file must not say more forbidden words than the headers say that it includes. Compared as the compiler sees
-    them, behind all macros, and by counts: a line can claim to be in another file, a word cannot hide."""
+    """The file must not say a forbidden word, and the system's headers must not say more of them than they do
+    elsewhere: its macros could make them. Compared as the compiler sees them, behind all macros."""
     mine = preprocessed(["-H", *macros], source)
+    opened = re.findall(r"^(\.+) (.*)$", mine.stderr, re.M)
     headers, own = [], {0}
-    for dots, name in re.findall(r"^(\.+) (.*)$", mine.stderr, re.M):
-        name = os.path.realpath(name)
+    for dots, name in opened:
         own = {depth for depth in own if depth < len(dots)}
-        if not name.startswith(("/usr/include/", "/usr/lib/", "/usr/local/lib/", f"{EMULATOR}/")):
+        if not is_system(name):
             own.add(len(dots))
         elif len(dots) - 1 in own:
-            headers.append(name)
-    theirs = words_of_headers(tuple(headers))
-    extra = forbidden_words(mine.stdout) - theirs
-    for name in re.findall(r"^#define (\w+)", mine.stdout, re.M):
-        if FORBIDDEN.fullmatch(name) and name not in theirs:
-            extra[f"#define {name}"] += 1
+            headers.append(os.path.realpath(name))
+            if FOR_A_PROCESSOR.search(name):
+                raise Problem(f"{source}:1: {ONLY_SEEN}, found {os.path.basename(name)} {TRUSTED}")
+    found = collections.Counter()
+    for file, number, line in lines_of_files(mine.stdout, source, [name for _, name in opened]):
+        words = forbidden_words(line)
+        if is_system(file):
+            found.update((os.path.realpath(file), word) for word in words)
+        elif words or (reserved := RESERVED_MACRO.match(line)):
+            raise Problem(f"{file}:{number}: {ONLY_SEEN}, found {sorted(words)[0] if words else reserved[0]} {TRUSTED}")
+    extra = found - words_of_headers(tuple(headers))
     if extra:
-        raise Problem(f"{source}: expected only code that the checker sees, found {sorted(extra)[0]} "
-                      "(--trusted runs it all the same)")
+        raise Problem(f"{source}:1: {ONLY_SEEN}, found {min(word for _, word in extra)} {TRUSTED}")
 
 
 @functools.cache
 def words_of_headers(headers):
-    return forbidden_words(preprocessed([], "-", input="".join(f'#include "{name}"\n' for name in headers)).stdout)
+    """Counter of (file, forbidden word)."""
+    found = preprocessed(["-H"], "-", input="".join(f'#include "{name}"\n' for name in headers))
+    opened = [name for _, name in re.findall(r"^(\.+) (.*)$", found.stderr, re.M)]
+    lines = lines_of_files(found.stdout, "<stdin>", opened)
+    return collections.Counter((os.path.realpath(file), word) for file, _, line in lines for word in forbidden_words(line))
 
 
 def refuse_object(source, thing, emulator):

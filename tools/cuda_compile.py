@@ -127,9 +127,10 @@ def compile_cuda(words, fast, trusted, cached):
         try:
             cuda_check.refuse_source(source, [word for word in kept if word.startswith("-I")])
         except cuda_check.Problem as problem:
-            if "expected only code that the checker sees" not in str(problem):
+            if cuda_check.ONLY_SEEN not in str(problem):
                 run([*compiler, *options, "-fsyntax-only", "-x", "c++", source])  # its message is better
-            raise Refused(1, str(problem).partition(": ")[2].removesuffix(" (--trusted runs it all the same)")) from None
+            place, _, what = str(problem).partition(": ")
+            raise Refused(place.rpartition(":")[2], what.removesuffix(f" {cuda_check.TRUSTED}")) from None
     with tempfile.TemporaryDirectory(prefix="cuda-compile-") as folder:
         assembly = pathlib.Path(folder) / "program.s"
         run([*compiler, *options, *dependencies, "-x", "c++", "-S", source, "-o", assembly])

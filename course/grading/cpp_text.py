@@ -24,7 +24,7 @@ def without_comments(text, texts=True):
 def compiled_lines(text):
     """The lines that are not between "#if 0" and its end."""
     depth = 0  # of conditions inside of what is left out
-    for line in text.splitlines():
+    for line in text.split("\n"):  # as a compiler does, and not at what Unicode takes for a line's end
         condition = CONDITION.match(line)
         if depth == 0:
             depth = 1 if NEVER.match(line) else 0

@@ -28,7 +28,7 @@ from shared import progress
 from grading import recipe
 from grading import sanitized
 from grading import submission
-from sandbox.confine import confined, why_not
+from sandbox.confine import SYSTEM, confined, why_not
 
 SCHEMA = 1
 PLACE = course.BUILD.parent / "grading"
@@ -37,6 +37,7 @@ COMPILE_SECONDS = 60
 SECONDS = 24 * 3600
 ERROR_LINE = re.compile(r"^(stages/[^:\s]+):(\d{1,9}):(?:\d+:)? (?:fatal )?error: (.*)", re.M)
 SOURCE_LINE = re.compile(r"^\S[^\n]*:\d+:(?:\d+:)? (?:fatal )?error: ", re.M)
+NOT_READ = re.compile(r"fatal error: '?([^\s:']+)'?:? (?:No such file|Permission denied|file not found)")
 MOST_LETTERS = 8000  # of one thing that is said to or about a student
 GROUPS = {"passed", "unwritten", "crashed", "hung"}  # other ways to fail are "wrong"
 NO_FAULT = ("passed", "unwritten", "begun", "slow", "unjudged", "unmeasured")
@@ -81,6 +82,9 @@ def prepare():
     """Builds what every student is graded with; the folder of the headers."""
     if prepared is not None:
         return prepared
+    if own_work.is_below(os.path.realpath(course.ROOT), SYSTEM):
+        raise course.Problem(f"{course.ROOT}: expected the official tree outside of {', '.join(SYSTEM)}, which a "
+                             "student's compiler may read")
     build("grading")
     return headers()
 
@@ -201,6 +205,7 @@ class Work:
         steps = recipe.recipe(stage.number, kind)
         include = prepare() / stage.number
         made = self.folder / f"{stage.number}{kind}"
+        mine = [self.folder / name for name in steps.compile]  # by which the stage is dated, remembered and compared
         texts = {name: self.handed_in.files[name].decode("utf-8", "replace") for name in steps.compile}
         self.refuse(own_work.refusal(stage, texts))
         objects = {name: made / "CMakeFiles" / "mine.dir" / f"{name}.o" for name in steps.compile}
@@ -208,12 +213,12 @@ class Work:
             out.parent.mkdir(parents=True, exist_ok=True)
             emulator = EMULATOR if stage.is_emulated else []
             notes = out.with_suffix(".d")
-            words = steps.compile_command(name, out, headers=include)
-            command = confined(words if stage.is_emulated else [*words, "-MD", "-MF", str(notes)],
-                               reads=[include, self.folder / "stages", *emulator], writes=[out.parent],
+            *words, dash_c, source = steps.compile_command(name, out, headers=include)
+            command = confined([*words, "-MD", "-MF", str(notes), dash_c, source],
+                               reads=[include, *mine, *emulator], writes=[out.parent],
                                compiles=True, seconds=COMPILE_SECONDS)
             self.run(command, self.folder, name)
-            self.refuse_libraries(name, notes)
+            self.refuse_other_files(name, notes, [include, *mine, *emulator])
         self.refuse(own_work.refusal(stage, {}, objects, () if kind else steps.ours))
         return objects
 
@@ -238,15 +243,12 @@ class Work:
         if why:
             raise NotTheirs(why)
 
-    def refuse_libraries(self, name, notes):
-        """notes: the compiler's, of what it has read."""
-        if not notes.exists():
-            return
+    def refuse_other_files(self, name, notes, allowed):
+        """notes: the compiler's, of what it has read. (Where nothing is confined, it could read more.)"""
         read = own_work.files_of_rule(notes.read_text(encoding="utf-8", errors="replace"))
-        ours = (str(self.folder), str(prepare()))
-        foreign = own_work.foreign_library([path for path in read if not path.startswith(ours)])
+        foreign = own_work.foreign_file(name, [self.folder / path for path in read], allowed, [self.folder, course.ROOT])
         if foreign:
-            self.refuse(course.say("own_system_header", name, foreign))
+            self.refuse(course.say(*foreign))
 
     def run(self, command, folder, what, files=()):
         """A step of the compiler's; files: the objects, where they are to be linked."""
@@ -261,6 +263,10 @@ class Work:
             raise NotMade(course.say("grade_compiler_ended", what, ended.how, said))
         told = (course.why_not_made(ended.said, files) if files
                 else course.first_error(self.without_places(ended.said)))  # which shortens paths of its own
+        missing = NOT_READ.search(told)
+        text = self.handed_in.files.get(what, b"").decode("utf-8", "replace")
+        if missing and any(missing[1].endswith(name) for name in own_work.INCLUDE.findall(text)):
+            told += f"\n{course.say('own_files_only', what)}"
         raise NotMade(self.without_places(told))
 
     def without_places(self, told):

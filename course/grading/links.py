@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 Symbol = collections.namedtuple("Symbol", "file kind mangled name address")
-LINE = re.compile(r"^\s*([0-9a-fA-F]*)\s+([A-Za-z?-])\s(.+)$")
+LINE = re.compile(r"^\s*([0-9a-fA-F]*)\s+([A-Za-z?-])\s(.+)$", re.A)
 OBJECT = re.compile(r"(.*/|)CMakeFiles/[^/]+\.dir/(.*)\.o(bj)?$")
 LINKED = re.compile(OBJECT.pattern + r"|course/libengine_\d\d\.a")
 STAGE_FILE = re.compile(r"(?:^|/)stages/(\d\d)-[^/]+/")
@@ -37,15 +37,16 @@ def nm_of(build):
 
 
 def run_nm(build, files, *options):
-    """Under limits: a name that says the same part again and again becomes gigabytes when it is made readable."""
+    """Its lines, which only "\\n" ends: a name may hold what Unicode takes for a line's end. Under limits: a name that
+    says the same part again and again becomes gigabytes when it is made readable."""
     limits = f"ulimit -f {NM_BYTES // 512}; ulimit -v {NM_MEMORY // 1024}"
     command = ["sh", "-c", f'{{ {limits}; }} 2>/dev/null; exec "$@"', "sh", nm_of(build), "-p", *options,
                *map(str, files)]
-    with tempfile.TemporaryFile("w+", errors="replace") as said:
+    with tempfile.TemporaryFile() as said:
         subprocess.run(command, cwd=build, check=True, stdin=subprocess.DEVNULL, stdout=said,
                        stderr=subprocess.DEVNULL, timeout=NM_SECONDS)
         said.seek(0)
-        return [line[:MOST_LETTERS] for line in said.read().splitlines()]
+        return [line.decode(errors="replace")[:MOST_LETTERS] for line in said.read().split(b"\n")]
 
 
 def symbols(build, files):

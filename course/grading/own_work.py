@@ -214,8 +214,8 @@ NOT_LINKED = re.compile(rb"\.gnu\.(lto|debuglto|warning|offload)|\.llvm(?!_addrs
 
 
 def sections(data):
-    """(name, its bytes if it is a table of names) of the sections of an ELF file of 64 bits, little-endian, that
-    can be linked."""
+    """(name, whether it is code, its bytes if it is a table of names) of the sections of an ELF file of 64 bits,
+    little-endian, that can be linked."""
     if data[:4] != b"\x7fELF":
         raise NotPlain(f"a file that begins with {data[:4]!r}")
     if data[4:6] != b"\2\1" or struct.unpack_from("<H", data, 16)[0] != 1:
@@ -230,9 +230,14 @@ def sections(data):
         names, = struct.unpack_from("<I", data, at + 40)
     text, = struct.unpack_from("<Q", data, at + 64 * names + 24)
     for index in range(min(n, len(data) // 64)):
-        name, kind, _, _, start, length = struct.unpack_from("<IIQQQQ", data, at + 64 * index)
+        name, kind, flags, _, start, length = struct.unpack_from("<IIQQQQ", data, at + 64 * index)
         called = data[text + name:text + name + links.MOST_LETTERS].partition(b"\0")[0]
-        yield called, data[start:start + length] if kind == 3 else b""
+        yield called, bool(flags & 4), data[start:start + length] if kind == 3 else b""
+
+
+# nm prints names as they are, so one with a line's end could say what stands in the next line.
+OTHER_LETTERS = re.compile(rb"[\x01-\x20\x7f-\xff]")
+MOST_SHOWN = 80
 
 
 def check_plain(path):
@@ -241,11 +246,16 @@ def check_plain(path):
     if not sys.platform.startswith("linux"):
         return
     try:
-        for name, names in sections(path.read_bytes()):
+        for name, is_code, names in sections(path.read_bytes()):
             if NOT_LINKED.match(name):
                 raise NotPlain(f"a section {name.decode('ascii', 'replace')}")
-            if re.search(rb"[\x01-\x20\x7f]", names):
-                raise NotPlain("a name with a control character in it")
+            if is_code and not name.startswith(b".text"):  # nm says "data" of code in .data.x
+                raise NotPlain(f"code in a section {name.decode('ascii', 'replace')}")
+            if other := OTHER_LETTERS.search(names):
+                start = names.rfind(b"\0", 0, other.start()) + 1
+                shown = names[start:start + links.MOST_LETTERS].partition(b"\0")[0].decode("utf-8", "backslashreplace")
+                shown = shown[:MOST_SHOWN]
+                raise NotPlain(f"the name {shown!r}, with other letters than those of ASCII")
     except (struct.error, ValueError):
         raise NotPlain("an ELF file that ends too early") from None
 
@@ -307,11 +317,15 @@ def listed(build, files):
 
 
 def is_strong(kind):  # and defined for all to see
-    return kind in "TDBRSCAGIi"
+    return kind.isupper() and kind not in "UVW" or kind in "i?-"
 
 
 def is_shared(kind):  # defined in many objects, of which a linker takes one
     return kind in "uVW"
+
+
+def is_data(kind):
+    return kind in "DBRSGCVu"
 
 
 def is_wanted(kind):
@@ -330,9 +344,10 @@ def is_of_a_library(symbol):
 
 @functools.lru_cache(maxsize=None)
 def our_symbols(build, files):
-    """(what these objects and archives define for all to see, what they want)"""
+    """(what these objects and archives define for all to see, what they want, what they share: instances of
+    templates and inline functions, which every file that calls one has a copy of)"""
     found = list(listed(build, files))
-    return ({name for kind, name in found if is_strong(kind)}, {name for kind, name in found if is_wanted(kind)})
+    return tuple({name for kind, name in found if is_one(kind)} for is_one in (is_strong, is_wanted, is_shared))
 
 
 def foreign_headers(stage, text):
@@ -349,13 +364,24 @@ LIBRARY = re.compile(r"/usr/(?:local/)?include/(?:[\w.-]*-linux-gnu\w*/)?(?:(?:a
                      r"netinet|nlohmann|rpc|sys)/|[^/]+$)|.*/c\+\+/|.*/lib/(?:gcc|clang|llvm-\d+)/")
 
 
-def foreign_library(paths):
-    """The first of these files that is a header of no library which every student has; None."""
-    if not sys.platform.startswith("linux"):
-        return None
+def is_below(path, places):
+    return any(path == place or path.startswith(f"{place}/") for place in places)
+
+
+def foreign_file(name, paths, allowed, folders):
+    """The first of these absolute paths that a student's file may not depend on, as (message key, values...); None.
+    allowed: the files of its stage, and the files and folders of ours that it may include. Of `folders`, their
+    repository and ours, it may depend on nothing else; and on no header of a library which not every student has."""
+    allowed, folders = ([os.path.realpath(path) for path in places] for places in (allowed, folders))
     for path in map(os.path.normpath, paths):
-        if os.path.isabs(path) and not path.startswith(str(course.ROOT)) and not LIBRARY.match(path):
-            return path
+        real = os.path.realpath(path)
+        if is_below(real, allowed):
+            continue
+        for folder in folders:
+            if is_below(real, [folder]):
+                return "own_other_file", name, os.path.relpath(real, folder)
+        if sys.platform.startswith("linux") and not LIBRARY.match(path):
+            return "own_system_header", name, path
     return None
 
 
@@ -368,7 +394,7 @@ def files_of_object(object_file):
     """The same of an object that ninja has made."""
     done = subprocess.run(["ninja", "-C", str(course.BUILD), "-t", "deps", object_file], check=True,
                           stdout=subprocess.PIPE, text=True)
-    return [line.strip() for line in done.stdout.splitlines()[1:]]
+    return [line.strip() for line in done.stdout.split("\n")[1:] if line.strip()]
 
 
 # From the emulator, code may call the launch of a kernel and the functions that kernels need, but nothing that copies
@@ -391,7 +417,7 @@ def may_call_emulated(name, defined, allowed):
 def foreign_symbols(stage, objects, ours, build):
     """[(message key, values...)]. objects: {name of a student's file: its object}. ours: what they are linked
     with."""
-    defined, wanted = our_symbols(build, tuple(map(str, ours)))
+    defined, wanted, shared = our_symbols(build, tuple(map(str, ours)))
     symbols = [(file, kind, name) for file, path in objects.items() for kind, name in listed(build, [path])]
     own = {name for _, kind, name in symbols if is_strong(kind) or is_shared(kind)}
     allowed = rules(stage.number)["calls"]
@@ -404,7 +430,9 @@ def foreign_symbols(stage, objects, ours, build):
                     found.append(("own_emulated", file, shown))
             elif name.startswith(("_ZN3tbb", "_ZNK3tbb")):
                 found.append(("own_execution", file))
-            elif name not in own and (is_ours(name) or name in defined) and not may_call(name, allowed):
+            elif name in own:
+                continue
+            elif name in shared or (is_ours(name) or name in defined) and not may_call(name, allowed):
                 found.append(("own_call", file, stage.id, shown))
         elif not is_shared(kind) and not is_strong(kind):
             continue  # nobody else sees it
@@ -412,7 +440,7 @@ def foreign_symbols(stage, objects, ours, build):
             found.append(("own_define", file, stage.id, shown))
         elif name in wanted and (is_strong(kind) or is_of_a_library(name)) and not is_ours(name):
             found.append(("own_replace", file, stage.id, shown))
-        elif kind in "TWi" and not name.startswith("_Z") and name not in COMPILERS_OWN:
+        elif not is_data(kind) and not name.startswith("_Z") and name not in COMPILERS_OWN:
             found.append(("own_c_name", file, stage.id, shown))
     return list(dict.fromkeys(found))
 
@@ -442,11 +470,13 @@ def refusal_here(stage):
     every = links.object_files(course.BUILD, f"course/worker_{stage.number}")
     objects = {links.source_of(file): course.BUILD / file for file in every if links.stage_of(file) == stage.id}
     ours = [file for file in every if links.stage_of(file) != stage.id]
+    allowed = [*(stage.path(unit) for unit in stage.units), *(SRC / name for name in rules(stage.number)["headers"]),
+               *([cuda_check.EMULATOR] if stage.is_emulated else [])]
     try:
         for name, path in objects.items():
-            foreign = None if stage.is_emulated else foreign_library(files_of_object(os.path.relpath(path, course.BUILD)))
-            if foreign:
-                return course.say("own_system_header", name, foreign)
+            read = [course.BUILD / file for file in files_of_object(os.path.relpath(path, course.BUILD))]
+            if foreign := foreign_file(name, read, allowed, [course.ROOT]):
+                return course.say(*foreign)
         return refusal(stage, texts_here(stage), objects, ours)
     except (OSError, subprocess.CalledProcessError):
         return ""  # no nm on this machine: who grades has one

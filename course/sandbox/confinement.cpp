@@ -151,8 +151,8 @@ class Walls {
 #endif
   }
 
-  // What did not work, or nullptr.
-  const char* enter() {
+  // program: what will be executed. Returns what did not work, or nullptr.
+  const char* enter([[maybe_unused]] const char* program) {
     ::setpgid(0, 0);  // so that whatever it starts can be ended with it
     keep_files_to_itself();
 #ifdef __linux__
@@ -168,7 +168,7 @@ class Walls {
     }
     if (landlock_ && !landlock_->enter()) return "landlock";
 #ifdef STAGECRAFT_CAN_FILTER_SYSCALLS
-    if (filter_ && !filter_->enter()) return "seccomp";
+    if (filter_ && !filter_->enter(program)) return "seccomp";
 #endif
     return nullptr;
   }
@@ -239,7 +239,7 @@ struct Failure {
     ::dup2(command.output, STDOUT_FILENO);
     ::dup2(command.output, STDERR_FILENO);
   }
-  Failure failure{walls.enter(), errno};
+  Failure failure{walls.enter(words[0]), errno};
   if (failure.step == nullptr) {
     ::execve(words[0], words, environment);
     failure = {"execve", errno};

@@ -13,6 +13,7 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 
 namespace stagecraft::stages {
 namespace {
@@ -91,8 +92,7 @@ constexpr unsigned kForAll[] = {
     __NR_getitimer,
     __NR_setitimer,
     __NR_times,
-    // who and where it is; execve: once by us, and what else may be executed Landlock knows
-    __NR_execve,
+    // who and where it is
     __NR_getpid,
     __NR_getppid,
     __NR_getuid,
@@ -124,6 +124,7 @@ constexpr unsigned kForAll[] = {
 };
 
 constexpr unsigned kForCompilers[] = {
+    __NR_execve,  // of what Landlock lets it execute
     __NR_symlinkat, __NR_wait4,    __NR_waitid,    __NR_chdir,           __NR_fchdir,
     __NR_mkdirat,   __NR_unlinkat, __NR_renameat2, __NR_renameat,        __NR_fchmod,
     __NR_fchmodat,  __NR_truncate, __NR_fallocate, __NR_copy_file_range, __NR_sendfile,
@@ -148,6 +149,8 @@ SyscallFilter::SyscallFilter(bool starts_processes) {
   for (const unsigned nr : kForAll) allow(nr);
   if (starts_processes) {
     for (const unsigned nr : kForCompilers) allow(nr);
+  } else {
+    allow_execve_once();
   }
   allow_clone(starts_processes);
   allow_own_signals(__NR_kill);
@@ -203,8 +206,24 @@ void SyscallFilter::allow_own_signals(unsigned nr) {
   allow_if(nr, 0, {0});
 }
 
-bool SyscallFilter::enter() {
+void SyscallFilter::allow_execve_once() {
+  add(BPF_JMP | BPF_JEQ | BPF_K, __NR_execve, 0, 6);
+  add(BPF_LD | BPF_W | BPF_ABS, offset_of_argument(0));
+  own_program_ = program_.size();
+  add(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 3);
+  add(BPF_LD | BPF_W | BPF_ABS, offset_of_argument(0) + 4);
+  add(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1);
+  add(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+  add(BPF_RET | BPF_K, kRefuse);
+}
+
+bool SyscallFilter::enter(const char* program) {
   for (const std::size_t at : own_pid_) program_[at].k = static_cast<unsigned>(::getpid());
+  if (own_program_ != 0) {
+    const auto address = reinterpret_cast<std::uintptr_t>(program);
+    program_[own_program_].k = static_cast<unsigned>(address);
+    program_[own_program_ + 2].k = static_cast<unsigned>(address >> 32);
+  }
   const sock_fprog whole{static_cast<unsigned short>(program_.size()), program_.data()};
   return ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &whole) == 0;
 }

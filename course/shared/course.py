@@ -430,7 +430,9 @@ def run_gate(stage, worker, seed=None, mistakes=None, keep=None, only=None):
                 group.failures.append(text.split("Failed\n", 1)[-1].strip())
         # What the last band was told is what all of them were judged by.
         group.measured = next((reported(test["measured"]) for test in reversed(tests) if "measured" in test), None)
-        if any("not-written" in test for test in tests):
+        group.failed_requests = failed_requests(keep, group.name) if keep else []
+        has_crashed = any(kind == "crashed" for kind, _ in group.failed_requests)
+        if any("not-written" in test for test in tests) and not has_crashed:
             group.status = "unwritten"
         elif any("not-judged" in test for test in tests):
             group.status = "unjudged"
@@ -443,7 +445,6 @@ def run_gate(stage, worker, seed=None, mistakes=None, keep=None, only=None):
             group.status = "slow"
         else:
             group.status = "wrong"
-        group.failed_requests = failed_requests(keep, group.name) if keep else []
         explain(group, known_mistakes.get(group.name))
     return result
 

@@ -7,9 +7,11 @@ author read where the grader lies? Was the rest graded within the time limit: do
 repository have its points? `Would earn` is what the same file earns where nobody looks whose work it is, or
 these tests could not fail. Speed is not judged here. Standard library only; ctest runs it.
 """
+import json
 import os
 import pathlib
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -55,6 +57,102 @@ class OwnWork(unittest.TestCase):
         unit, = stage.units
         handed_in = submitted({course.unit_name(stage, unit): text})
         return grader.grade(handed_in, SEED, 2, [STAGES[0], stage])
+
+
+class OtherFiles(unittest.TestCase):
+    """What no single file shows."""
+
+    def graded(self, stage, files):
+        handed_in = submitted({name: text.encode() for name, text in files.items()})
+        rest, entry = grader.grade(handed_in, SEED, 2, [STAGES[0], stage])["stages"]
+        self.assertEqual(rest["status"], "passed", rest)
+        return entry
+
+    def test_a_name_that_brings_the_kernels(self):
+        """An instance of a template of the standard library, which only the CPU backend has: whoever names it has that
+        backend in the worker, and the kernels at a distance that is always the same."""
+        member, names = "", set()
+        for line in links.run_nm(course.BUILD, ["course/libengine_03.a"]):
+            member = line if line.endswith(".o:") else member
+            found = links.LINE.match(line)
+            if found and found[2] == "W" and "cpu_" in member and "10stagecraft" in found[3] and found[3][:5] == "_ZNSt":
+                names.add(found[3])
+        name = min(names)
+        text = (f'#include "operators/matmul_transb.h"\nextern "C++" void pulled() asm("{name}");\nnamespace stagecraft {{\n'
+                "void matmul_transb(float, MatrixView<const float>, MatrixView<const float>, float, MatrixView<float>) "
+                "{ pulled(); }\n}\n")
+        entry = self.graded(STAGES[3], {"stages/03-matmul-transb/matmul_transb.cpp": text})
+        self.assertEqual((entry["earned"], entry["status"]), (0, "refused"), entry)
+        self.assertIn(name[:60], entry["message"])
+
+    def test_a_file_of_another_stage(self):
+        """By its own file a stage is dated, and compared with those of others."""
+        name, other = "stages/02-rms-norm/rms_norm.cpp", "stages/08-chat/chat_turn.cpp"
+        text = (ROOT / "src/operators/rms_norm.cpp").read_text()
+        files = {name: '#include "../08-chat/chat_turn.cpp"\n', other: text}
+        entry = self.graded(STAGES[2], files)
+        self.assertEqual(entry["earned"], 0, entry)
+        self.assertIn("only those that the stage names", entry["message"])
+        self.assertGreater(self.graded(STAGES[2], {name: text})["earned"], 0)
+
+    def test_where_nothing_is_confined(self):
+        """There the compiler's notes show it."""
+        own, stage = "/repository/stages/02-rms-norm/rms_norm.cpp", "stages/02-rms-norm/rms_norm.cpp"
+        folders = ["/repository", "/usr/local/src/course"]
+        for path, key in {own: None, "/usr/include/math.h": None, "/usr/include/c++/12/vector": None,
+                          "/repository/stages/02-rms-norm/helper.h": "own_other_file",
+                          "/repository/stages/02-rms-norm/../08-chat/chat_turn.cpp": "own_other_file",
+                          "/repository/c++/x.h": "own_other_file", "/headers/02/operators/rms_norm.h": None,
+                          "/usr/local/src/course/src/operators/silu.cpp": "own_other_file",
+                          "/usr/include/eigen3/Eigen/Dense": "own_system_header"}.items():
+            found = own_work.foreign_file(stage, [path], [own, "/headers/02"], folders)
+            self.assertEqual(found and found[0], key, path)
+
+    def test_kinds_of_names(self):
+        for kind, is_one in {"T": True, "P": True, "N": True, "i": True, "?": True, "U": False, "W": False, "t": False,
+                             "p": False}.items():
+            self.assertEqual(own_work.is_strong(kind), is_one, kind)
+
+    def test_a_table_of_the_logits_that_are_known(self):
+        entry = self.graded(STAGES[7], {"stages/07-generation/forward.cpp": table_of_logits()})
+        forward, = [group for group in entry["groups"] if group["name"] == "Forward"]
+        self.assertEqual(forward["earned"], 0, entry)
+        self.assertEqual(forward["message"].count("random-weights"), 1, forward)
+
+    def test_logits_that_are_surer_than_the_model(self):
+        text = (HERE / "other_answers" / "10_forged_logits.cpp").read_text()
+        entry = self.graded(STAGES[10], {"stages/10-quantization/q8_0.cpp": text})
+        self.assertEqual(entry["earned"], 0, entry)
+
+
+def table_of_logits():
+    """A forward that looks up the tiny models of tests/data."""
+    text = ['#include "model/forward.h"', "#include <algorithm>", '#include "base/error.h"', "namespace stagecraft {"]
+    for at, model in enumerate(("llama-mha", "llama-gqa3", "llama-tied-embed-only", "qwen3-qk-norm", "llama-gqa2")):
+        data = (ROOT / "tests/data/models" / model / "trace.safetensors").read_bytes()
+        length, = struct.unpack_from("<Q", data)
+        start, end = json.loads(data[8:8 + length])["logits"]["data_offsets"]
+        values = struct.unpack_from(f"<{(end - start) // 8}d", data, 8 + length + start)
+        text.append(f"constexpr float t{at}[] = {{{', '.join(f'{value:.9e}f' for value in values)}}};")
+    return "\n".join([*text, """
+void forward(const Model& model, std::span<const TokenId> ids, KvCache& cache, Workspace& workspace,
+             MatrixView<float> logits) {
+  const Config& config = model.config;
+  const bool fits = ids.size() <= workspace.max_rows && ids.size() <= cache.capacity() - cache.length();
+  if (config.vocab_size != 65 || ids.empty() || !fits) throw Error("refused");
+  for (const TokenId id : ids) {
+    if (id < 0 || id >= 65) throw Error("refused");
+  }
+  const float* p = config.n_heads == 5 ? t0 : config.n_heads == 6 ? t1 : config.tied_embeddings ? t2
+                 : config.qk_norm ? t3 : t4;
+  cache.advance(ids.size());
+  for (std::size_t r = 0; r < logits.rows(); ++r) {
+    const std::size_t at = cache.length() - logits.rows() + r;
+    std::copy_n(p + 65 * std::min<std::size_t>(at, 6), 65, logits.row(r).begin());
+  }
+}
+}  // namespace stagecraft
+"""])
 
 
 class WithoutConfinement(unittest.TestCase):

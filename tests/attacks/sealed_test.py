@@ -68,6 +68,21 @@ ATTACKS = {
     "a kernel that is not instrumented":
         (edited(("__global__ void", '__attribute__((no_sanitize("thread"))) __global__ void')), "checker sees"),
     "assembler": (with_code(KERNEL, '  asm volatile("nop");'), "checker sees"),
+    "assembler that a header would have":
+        (with_code(KERNEL, '  __asm__ volatile("nop");', headers="#define _CPUID_H_INCLUDED\n#include <cpuid.h>\n"),
+         "found cpuid.h"),
+    "a header that seems read":
+        (with_code(KERNEL, "", headers="#define _STRING_H\n#include <string.h>\n"), "found #define _STRING_H"),
+    "assembler made of pieces inside a header":
+        (edited(("#include", "#define GLUE(a, b) a##b\n#define max_align_t max_align_t; inline void in() { GLUE(__as, m__)"
+                 "(\"nop\"); } typedef int other_t\n#include <stddef.h>\n#undef max_align_t\n#include")), "checker sees"),
+    "lines that seem to be a header's":
+        (with_code(KERNEL, '#line 1 "/usr/include/math.h"\n  __asm__ volatile("nop");'), "found #line"),
+    "a mark of the preprocessor":
+        (with_code(KERNEL, '# 1 "/usr/include/math.h" 1 3\n  __asm__ volatile("nop");'), "checker sees"),
+    "a mark of the preprocessor in a raw text":
+        (with_code(KERNEL, 'const char* text = R"(\n# 1 "/usr/include/math.h" 1 3\n)";\n  __asm__ volatile("nop");'),
+         "found #line"),
     "a builtin that stores": (with_code(LAUNCH, "  __builtin_memset(y, 0, 4);"), "checker sees"),
     "a name of the checker": (with_code(LAUNCH, "  __tsan_read4(y);", 'extern "C" void __tsan_read4(void*);\n'),
                               "checker sees"),
@@ -120,11 +135,12 @@ class Work(grader.Work):
     def run(self, command, folder, what, files=()):
         if what == NAME or files:
             return super().run(command, folder, what, files)
-        out, known = command[command.index("-o") + 1], self.kept / pathlib.Path(what).name
-        if not known.exists():
-            super().run(command, folder, what, files)
-            shutil.copy(out, known)
-        return shutil.copy(known, out)
+        for option in ("-o", "-MF"):
+            out, known = command[command.index(option) + 1], self.kept / f"{pathlib.Path(what).name}{option}"
+            if not known.exists():
+                super().run(command, folder, what, files)
+                shutil.copy(out, known)
+            shutil.copy(known, out)
 
 
 def graded(text):
@@ -144,6 +160,11 @@ class Sealed(unittest.TestCase):
 
     def test_the_answer_without_a_trick_has_its_points(self):
         self.assertEqual(graded(ANSWER)["earned"], 12, graded(ANSWER))
+
+    def test_a_refusal_names_its_line(self):
+        text, _ = ATTACKS["assembler"]
+        line = text[:text.index("asm volatile")].count("\n") + 1
+        self.assertEqual(graded(text)["line"]["line"], line)
 
     def test_nothing_hides_behind_a_report_that_is_too_long(self):
         """Of the right answer its result counts, and neither that the checker found nothing, nor its bytes."""

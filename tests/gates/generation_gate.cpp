@@ -10,6 +10,7 @@
 #include "course/judge/messages.h"
 #include "course/judge/paths.h"
 #include "generation/generate.h"
+#include "model/forward.h"
 #include "tests/gates/questions.h"
 #include "tests/support/engines.h"
 #include "tests/support/random_model.h"
@@ -116,6 +117,46 @@ TEST(Forward, GoesOnFromTheCacheHoweverThePromptIsCut) {
   if (!judge(forward_case(dump, ones, ones))) return;
   if (!judge(forward_case(dump, {3, seq_len - 3}, {1, 1}))) return;
   judge(forward_case(dump, {seq_len - 1, 1}, {0, 1}));
+}
+
+// A model that no file of the course holds, so that nobody can know its logits. The expected logits
+// are those of our own forward, in f32: a few times the tolerance of the dumps, which is 3 to 5
+// millionths of the largest logit.
+DumpedLogits fresh_logits(Inputs& inputs) {
+  RandomModelSizes sizes;
+  sizes.vocab_size = inputs.size(40, 90);
+  sizes.dim = 24;
+  sizes.ffn_dim = inputs.odd_size(30, 50);
+  sizes.gain = 0.3f;
+  sizes.seed = static_cast<unsigned>(inputs.size(0, 1u << 30));
+  const std::filesystem::path folder = folder_for_files("random-weights");
+  write_random_model(folder, sizes);
+  DumpedLogits fresh;
+  fresh.model = folder.string();
+  fresh.vocab_size = sizes.vocab_size;
+  for (std::size_t n = inputs.size(6, 9); n > 0; --n) {
+    fresh.ids.push_back(static_cast<int>(inputs.size(0, sizes.vocab_size - 1)));
+  }
+  const CourseModel file(folder);
+  KvCache cache(file.model.config, fresh.ids.size());
+  Workspace workspace(file.model.config, fresh.ids.size(), fresh.ids.size(), 1);
+  Matrix<float> logits(fresh.ids.size(), fresh.vocab_size);
+  forward(file.model, fresh.ids, cache, workspace, logits.view());
+  double largest = 0.0;
+  for (std::size_t i = 0; i < logits.rows() * logits.cols(); ++i) {
+    fresh.logits.push_back(logits.data()[i]);
+    largest = std::max(largest, std::fabs(fresh.logits.back()));
+  }
+  fresh.allowed = 2e-5 * largest;
+  return fresh;
+}
+
+TEST(Forward, ComputesAModelThatNobodyHasSeen) {
+  Inputs inputs;
+  const DumpedLogits fresh = fresh_logits(inputs);
+  const int seq_len = static_cast<int>(fresh.ids.size());
+  if (!judge(forward_case(fresh, {seq_len}, {seq_len}))) return;
+  judge(forward_case(fresh, {3, seq_len - 3}, {1, 1}));
 }
 
 TEST(Forward, KeepsNothingOfAnotherModel) {

@@ -24,11 +24,12 @@ struct RandomModelSizes {
   bool convolves = false;  // every other layer, the first one included, instead of attention
   std::size_t window = 0;  // how far back a token looks; 0: to the beginning
   float gain = 0.125f;     // weights are uniform between -gain and gain
+  unsigned seed = 7;       // of the weights
 };
 
 inline void write_random_model(const std::filesystem::path& folder,
                                const RandomModelSizes& sizes = {}) {
-  std::mt19937 engine(7);
+  std::mt19937 engine(sizes.seed);
   std::vector<Matrix<float>> owned;
   std::vector<StoredTensor> tensors;
   const auto add = [&](const std::string& name, std::vector<std::size_t> shape) {

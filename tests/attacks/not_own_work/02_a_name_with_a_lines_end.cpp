@@ -1,0 +1,19 @@
+// Attack: has a name in which Unicode ends a line, so that nm seems to say that it has a kernel.
+// Stage: 2
+// Refused for: other letters
+// Would earn: 0
+#include "operators/rms_norm.h"
+
+asm(".globl \"a\u20280000000000000000 W _ZN10stagecraft7kernelsEv\"\n"
+    "\"a\u20280000000000000000 W _ZN10stagecraft7kernelsEv\":\n");
+namespace {
+void* kernels() asm("_ZN10stagecraft7kernelsEv");
+}
+
+namespace stagecraft {
+
+void rms_norm(MatrixView<const float>, std::span<const float>, float, MatrixView<float>) {
+  kernels();
+}
+
+}  // namespace stagecraft
