@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/stopwatch.h"
+#include "generation/common_prefix.h"
 #include "generation/peek.h"
 #include "model/placement.h"
 
@@ -20,11 +21,6 @@ constexpr std::size_t kMaxRows = 512;      // per step
 constexpr std::size_t kWorthCopying = 16;  // tokens
 constexpr std::size_t kMorePlaces = 64;    // for earlier texts, where sequences share memory
 constexpr std::size_t kForgotten = 64;     // tokens, as many as the CPU backend has in a page
-
-std::size_t common_prefix(std::span<const TokenId> a, std::span<const TokenId> b) {
-  const auto [end, unused] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
-  return static_cast<std::size_t>(end - a.begin());
-}
 
 }  // namespace
 
