@@ -52,5 +52,24 @@ TEST(Llama2cProgram, SaysWhatAFileHolds) {
   EXPECT_TRUE(says(result, "  kind            none\n"));
 }
 
+// Tokens of this tokenizer take a space off, or are parts of characters.
+TEST(Llama2cProgram, TellsSeveralStoriesAsEachSeedAloneWithAStopText) {
+  const auto tell = [](const char* seed, std::vector<std::string> more) {
+    std::vector<std::string> words = {"story",       "One day",
+                                      "--model",     TEST_DATA "/formats/llama2c-story.bin",
+                                      "--tokenizer", TEST_DATA "/formats/tokenizer-angles.bin",
+                                      "-n",          "40",
+                                      "--stop",      "e",
+                                      "--seed",      seed};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_program(words);
+  };
+  for (const char* seed : {"2", "34", "60"}) {
+    const std::string alone = tell(seed, {}).out;
+    const ProgramResult several = tell(seed, {"--stories", "2"});
+    EXPECT_TRUE(several.out.starts_with(alone)) << alone << several.out << several.err;
+  }
+}
+
 }  // namespace
 }  // namespace stagecraft

@@ -119,25 +119,6 @@ TEST(Story, TellsSeveralSideBySideEachAsItsSeedAlone) {
   EXPECT_NE(several.err.find("3 stories"), std::string::npos) << several.err;
 }
 
-// Of a tokenizer whose tokens take a space off and are parts of characters; and a stop text.
-TEST(Story, TellsSeveralAsOneWhateverTheTokenizerAndTheStopTextAre) {
-  const auto tell = [](const char* seed, std::vector<std::string> more) {
-    std::vector<std::string> words = {"story",       "One day",
-                                      "--model",     TEST_DATA "/formats/llama2c-story.bin",
-                                      "--tokenizer", TEST_DATA "/formats/tokenizer-angles.bin",
-                                      "-n",          "40",
-                                      "--stop",      "e",
-                                      "--seed",      seed};
-    words.insert(words.end(), more.begin(), more.end());
-    return run_program(words);
-  };
-  for (const char* seed : {"2", "34", "60"}) {
-    const std::string alone = tell(seed, {}).out;
-    const ProgramResult several = tell(seed, {"--stories", "2"});
-    EXPECT_TRUE(several.out.starts_with(alone)) << alone << several.out << several.err;
-  }
-}
-
 TEST(Story, SaysWhichKernelsRanWhereTheyWereChosen) {
   const std::string least = runnable_kernels().front()->name;
   const std::vector<std::string> words = {"story", "--model", kStoryModel, "--seed",
