@@ -382,6 +382,8 @@ class Work:
         else:  # "begun": functions are missing, and nothing is wrong
             entry["status"] = failed[0] if failed else "begun" if result.is_begun else result.status
         entry["failed"] = entry["status"] not in NO_FAULT
+        # An optional stage without any code is not begun: its file may be the starter of an older official tree.
+        started &= not stage.is_optional or entry["status"] != "unwritten"
         return {**entry, "earned": result.earned, "started": started}
 
 
