@@ -25,13 +25,10 @@ std::optional<Json> describe_tokenizer(const ModelSource& model) {
 }
 
 std::filesystem::path vocabulary_path(const ModelSource& model) {
-  std::optional<std::filesystem::path> file;
-  if (const auto llama2c = model.llama2c()) {
-    file = find_llama2c_tokenizer(model.path(), llama2c->header().vocab_size);
-  } else {
-    file = tokenizer_file(model.path());
+  if (const auto file = model.llama2c()) {
+    return find_llama2c_tokenizer(model.path(), file->header().vocab_size).value_or(model.path());
   }
-  return file.value_or(model.path());
+  return tokenizer_file(model.path()).value_or(model.path());
 }
 
 bool has_tokenizer(const ModelSource& model) {
