@@ -8,7 +8,6 @@
 #include "model/config.h"
 #include "model/family.h"
 #include "text/chat_template_source.h"
-#include "text/tokenizer.h"
 #include "text/tokenizer_source.h"
 
 namespace stagecraft {
@@ -47,14 +46,12 @@ SourceTokenizer source_tokenizer(const Conversion& conversion) {
           chat_template_of(conversion)};
 }
 
-void refuse_other_tokenizer(const Conversion& conversion, std::size_t n_rows) {
-  if (!conversion.with_tokenizer || !conversion.tokenizer) return;
-  const ModelSource& source = *conversion.tokenizer;
-  const std::size_t n_ids = Tokenizer::open(source).vocab_size();
-  if (n_ids <= n_rows) return;
+void refuse_other_tokenizer(const Conversion& conversion, const Tokenizer& tokenizer,
+                            std::size_t n_rows) {
+  if (!conversion.tokenizer || tokenizer.vocab_size() <= n_rows) return;
   throw Error("{}: expected ids from 0 to {} (the {} rows of {}), found {}",
-              vocabulary_path(source).string(), n_rows - 1, n_rows, conversion.model.name(),
-              n_ids - 1);
+              vocabulary_path(*conversion.tokenizer).string(), n_rows - 1, n_rows,
+              conversion.model.name(), tokenizer.vocab_size() - 1);
 }
 
 std::string model_name(const ModelSource& model) {

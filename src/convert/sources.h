@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "convert/convert.h"
 #include "model/description.h"
+#include "text/tokenizer.h"
 
 namespace stagecraft {
 
@@ -20,7 +21,8 @@ SourceTokenizer source_tokenizer(const Conversion& conversion);
 
 // Throws Error if a tokenizer that was named has ids beyond the rows of the model: it is another
 // model's.
-void refuse_other_tokenizer(const Conversion& conversion, std::size_t n_rows);
+void refuse_other_tokenizer(const Conversion& conversion, const Tokenizer& tokenizer,
+                            std::size_t n_rows);
 
 // "SmolLM2-135M" for .../SmolLM2-135M.gguf, "story" for models/story/
 std::string model_name(const ModelSource& model);

@@ -106,10 +106,10 @@ Converted convert_to_flm(const Conversion& conversion) {
   refuse_rope_factors(description, conversion.model);
   std::vector<PlannedTensor> plan = plan_tensors(description.plan, checkpoint);
   if (!chatglm) add_head(plan);
-  refuse_other_tokenizer(conversion, description.plan.vocab_size);
   std::optional<Tokenizer> tokenizer;
   if (conversion.with_tokenizer) {
     tokenizer = Tokenizer::open(conversion.tokenizer.value_or(conversion.model));
+    refuse_other_tokenizer(conversion, *tokenizer, description.plan.vocab_size);
   }
   Converted result = {plan.size(), 0, {}};
   AtomicFile file(conversion.out, conversion.replace);

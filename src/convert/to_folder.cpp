@@ -187,6 +187,9 @@ Converted convert_to_folder(const Conversion& conversion) {
         fmt::format("{} {} became F32: a folder holds no {} (--type bf16 halves the size)", n,
                     n == 1 ? "matrix" : "matrices", dtype_name(dtype)));
   }
+  if (conversion.with_tokenizer && conversion.tokenizer) {
+    refuse_other_tokenizer(conversion, Tokenizer::open(*conversion.tokenizer), plan.vocab_size);
+  }
   const AtomicFolder folder(conversion.out, conversion.replace);
   folder.write("config.json", folder_config(conversion.model, plan, planned.front().dtype));
   std::error_code ignored;
@@ -194,7 +197,6 @@ Converted convert_to_folder(const Conversion& conversion) {
   if (fs::exists(generation, ignored)) {
     folder.write("generation_config.json", read_text_file(generation, kMaxCopiedBytes));
   }
-  refuse_other_tokenizer(conversion, plan.vocab_size);
   if (conversion.with_tokenizer) copy_or_write_tokenizer(folder, conversion, plan);
   AtomicFile file(folder.file("model.safetensors"), true);
   file.write(safetensors_header(tensors, sizes, {{"format", "pt"}}));

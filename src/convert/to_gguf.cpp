@@ -129,8 +129,8 @@ Converted convert_to_gguf(const Conversion& conversion) {
     const std::string name = &rope == tensor.stored ? rope.name : gguf_name(tensor.name);
     writer.add_tensor(name, tensor.dtype, tensor.stored->shape);
   }
+  const bool quantizes = conversion.dtype && is_quantized(*conversion.dtype);
   for (const PlannedTensor& tensor : plan) {
-    const bool quantizes = conversion.dtype && is_quantized(*conversion.dtype);
     if (quantizes && tensor.stored->shape.size() == 1) refuse_nan(tensor, checkpoint.name());
   }
   AtomicFile file(conversion.out, conversion.replace);

@@ -105,7 +105,7 @@ void route(std::span<float> shares, const Routing& how) {
     sum += shares[e];
   }
   for (float& share : shares) {
-    if (share == 0.0f) continue;  // also where the sum is 0 or NaN: nobody else was chosen
+    if (share == 0.0f) continue;  // not chosen: it stays 0, whatever the sum is
     if (how.normed) share /= sum;
     share *= how.scale;
   }

@@ -26,8 +26,7 @@ struct Routing {
 
 // Which experts a token goes to, and how much of the result comes from each (Shazeer et al. 2017):
 // the n_chosen largest numbers of a row stay, the others become 0. Of equal numbers, the first is
-// chosen. NaN counts as the largest of all, so that the result shows it; the others are 0 then,
-// too.
+// chosen. NaN counts as the largest number, so that the result shows it.
 //
 //   shares  [n_experts]  read and written, in place; for example the softmax of the router's scores
 //

@@ -63,23 +63,13 @@ CLI::Validator one_of(std::vector<std::string> words) {
       "");
 }
 
-CLI::Validator not_empty() {  // --model "$UNSET" must not mean the default
+CLI::Validator not_empty(const char* what) {  // --model "$UNSET" must not mean the default
   return CLI::Validator(
-      [](std::string& text) {
-        return std::string(text.empty() ? "expected a path, found ''" : "");
+      [what](std::string& text) {
+        return text.empty() ? fmt::format("expected {}, found ''", what) : std::string();
       },
       "");
 }
-
-namespace {
-
-CLI::Validator some_text() {
-  return CLI::Validator(
-      [](std::string& text) { return std::string(text.empty() ? "expected text, found ''" : ""); },
-      "");
-}
-
-}  // namespace
 
 void GenerationFlags::add_model_to(CLI::App& command) {
   command
@@ -194,7 +184,7 @@ void GenerationFlags::add_to(CLI::App& command) {
       ->capture_default_str()
       ->type_name("N");
   command.add_option("--stop", stops, "End where this text appears (may be given again)")
-      ->check(some_text())
+      ->check(not_empty("text"))
       ->type_name("TEXT")
       ->allow_extra_args(false);
   seed_option = command.add_option("--seed", seed, "The same seed gives the same text")

@@ -15,7 +15,8 @@ CLI::Validator in_range(double min, double max);
 // Decimal digits only, as 12 and not as 1e1, 0x0c or 014.
 CLI::Validator whole_in_range(std::uint64_t min, std::uint64_t max);
 CLI::Validator one_of(std::vector<std::string> words);
-CLI::Validator not_empty();  // for a path
+// Refuses '' as a value: of `what`, for the message.
+CLI::Validator not_empty(const char* what = "a path");
 
 // What every command that generates text offers. Defaults stand here, the same for all.
 struct GenerationFlags {

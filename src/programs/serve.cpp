@@ -232,15 +232,6 @@ void run_serve(const ServeFlags& flags) {
   serve(flags, server, first.name());
 }
 
-// Like not_empty(), but for values that are not paths.
-CLI::Validator some(const char* what) {
-  return CLI::Validator(
-      [what](std::string& text) {
-        return text.empty() ? fmt::format("expected {}, found ''", what) : std::string();
-      },
-      "");
-}
-
 }  // namespace
 
 void add_serve(CLI::App& app) {
@@ -248,7 +239,7 @@ void add_serve(CLI::App& app) {
   const auto flags = std::make_shared<ServeFlags>();
   flags->add_to(*command);
   command->add_option("--host", flags->host, "Listen on this address of the machine")
-      ->check(some("an address"))
+      ->check(not_empty("an address"))
       ->capture_default_str()
       ->type_name("ADDRESS");
   command->add_option("--port", flags->port, "Listen on this port; 0: on a free one")
@@ -266,7 +257,7 @@ void add_serve(CLI::App& app) {
   command
       ->add_option("--alias", flags->aliases,
                    "Clients may call the model this, too (may be given again)")
-      ->check(some("a name"))
+      ->check(not_empty("a name"))
       ->type_name("NAME")
       ->allow_extra_args(false);
   command

@@ -92,12 +92,16 @@ TEST(Limits, ATokenOfTheModelThatTheTokenizerLacksHasNoText) {
   EXPECT_TRUE(run.out.starts_with("aaa")) << run.out;
 }
 
-TEST(Limits, WeightsThatAreNoNumbersEndInOneLine) {
-  TinyModel tiny;
+void put_nan_into(TinyModel& tiny) {
   with_tensor("model.norm.weight", DType::F32, {24})(tiny);
   std::string file = read_file(tiny.file("model.safetensors"));
   file.replace(file.size() - 4, 4, std::string("\0\0\xc0\x7f", 4));  // its last number: NaN
   write_file(tiny.file("model.safetensors"), file);
+}
+
+TEST(Limits, WeightsThatAreNoNumbersEndInOneLine) {
+  TinyModel tiny;
+  put_nan_into(tiny);
   const LimitedRun run = run_limited(story_with(tiny, {"--threads", "1"}));
   EXPECT_EQ(run.code, 1) << run.ended_by;
   EXPECT_TRUE(run.err.starts_with("stagecraft: " + tiny.folder().string() +
@@ -110,10 +114,7 @@ TEST(Limits, WeightsThatAreNoNumbersEndInOneLine) {
 
 TEST(Limits, BenchAndPerplexityNameTheModelWhoseWeightsAreNoNumbers) {
   TinyModel tiny;
-  with_tensor("model.norm.weight", DType::F32, {24})(tiny);
-  std::string file = read_file(tiny.file("model.safetensors"));
-  file.replace(file.size() - 4, 4, std::string("\0\0\xc0\x7f", 4));  // its last number: NaN
-  write_file(tiny.file("model.safetensors"), file);
+  put_nan_into(tiny);
   write_file(tiny.file("tokenizer.json"),
              R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}})");
   write_file(tiny.file("text"), "aaaa");

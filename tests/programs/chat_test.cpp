@@ -206,6 +206,12 @@ class ChatAtATerminal : public testing::Test {
     return PseudoTerminal(PROGRAM, arguments, home_.path());
   }
 
+  // Of one token, and the next prompt.
+  static void wait_for_answer(PseudoTerminal& terminal) {
+    terminal.wait_for("[cut after 1 tokens");
+    terminal.wait_for("> ");
+  }
+
   // What was said, once the next prompt is there; then the program is left.
   Conversation saved_and_left(PseudoTerminal& terminal) const {
     const std::string file = home_.file("talk.json");
@@ -269,8 +275,7 @@ TEST_F(ChatAtATerminal, RemembersLinesAndEditsThemCharacterByCharacter) {
   PseudoTerminal terminal = start({"-n", "1"});
   terminal.wait_for("> ");
   terminal.type("你好吗\x7f\r");  // the last character is rubbed out, all three bytes of it
-  terminal.wait_for("[cut after 1 tokens");
-  terminal.wait_for("> ");
+  wait_for_answer(terminal);
   terminal.type("\x1b[A!\r");  // arrow up: the same line again, with an end
   terminal.wait_for("[cut after 1 tokens");
   const Conversation saved = saved_and_left(terminal);
@@ -340,18 +345,14 @@ TEST_F(ChatAtATerminal, TakesAPastedTextOfSeveralLinesAsOneMessage) {
   terminal.wait_for("two");
   terminal.type("!\r");
   terminal.wait_for("\x1b[?2004l");
-  terminal.wait_for("[cut after 1 tokens");
-  terminal.wait_for("> ");
+  wait_for_answer(terminal);
   terminal.type("\x1b[A?\r");  // the same again, with an end
-  terminal.wait_for("[cut after 1 tokens");
-  terminal.wait_for("> ");
+  wait_for_answer(terminal);
   terminal.type(paste + "/reset\rthe user" + end + "\r");
-  terminal.wait_for("[cut after 1 tokens");
-  terminal.wait_for("> ");
+  wait_for_answer(terminal);
   terminal.type(paste + "one\rtwo" + end + "\x03");  // Ctrl-C clears all lines of it
   terminal.type(paste + "one line\r" + end + "\r");
-  terminal.wait_for("[cut after 1 tokens");
-  terminal.wait_for("> ");
+  wait_for_answer(terminal);
   terminal.type(paste +
                 "without an end\r\x03"
                 "hello\r");
@@ -373,8 +374,7 @@ TEST_F(ChatAtATerminal, TakesAPastedTextIntoABlock) {
   terminal.type("\x1b[200~one\rtwo\x1b[201~\r");
   terminal.wait_for(". ");
   terminal.type("\"\"\"\r");
-  terminal.wait_for("[cut after 1 tokens");
-  terminal.wait_for("> ");
+  wait_for_answer(terminal);
   terminal.type("\x1b[200~\"\"\"one\rtwo\"\"\"\x1b[201~\r");
   terminal.wait_for("[cut after 1 tokens");
   const Conversation saved = saved_and_left(terminal);

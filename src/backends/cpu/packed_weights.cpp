@@ -262,6 +262,7 @@ void pack_pieces(const std::vector<Job>& jobs, const ReadAhead& ahead, Sources& 
   }
 }
 
+// Packs all matrices on all threads. What one of them throws is thrown when all have ended.
 void pack(const std::vector<Job>& jobs, Sources& sources, std::byte* memory, ThreadPool& threads) {
   if (jobs.empty()) return;
   for (const Job& job : jobs) job.packed->panels = memory + job.offset;
