@@ -23,7 +23,7 @@ struct TextOptions {
 struct TextResult {
   StopReason reason = StopReason::EndToken;
   std::vector<TokenId> tokens;       // the new ones
-  std::size_t prompt_tokens = 0;     // computed before the first new one
+  std::size_t prompt_tokens = 0;     // computed before the first new token
   double prompt_seconds = 0.0;       // feeding the prompt
   double first_token_seconds = 0.0;  // from the call to the first token; 0 if there was none
   double generation_seconds = 0.0;   // all that came after the prompt

@@ -129,7 +129,7 @@ class CpuBackend final : public Backend {
     batch_.reserve(live_);
     if (workspace_ && rows == max_rows_) return;
     workspace_.reset();  // first: two of them would be in memory at once
-    max_rows_ = 0;       // should there be no memory
+    max_rows_ = 0;       // and stays 0 if there is no memory
     workspace_.emplace(plan_, fused_, table_, rows, n_threads_);
     max_rows_ = rows;
   }

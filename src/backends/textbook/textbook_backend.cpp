@@ -79,7 +79,7 @@ class TextbookBackend : public Backend {
 
  private:
   void resize_workspace(std::size_t rows, std::size_t context) {
-    max_rows_ = 0;  // should there be no memory: no pass has so few
+    max_rows_ = 0;  // and stays 0 if there is no memory: then every pass is refused
     make_workspace(rows, context, n_threads_);
     max_rows_ = rows;
     max_context_ = context;

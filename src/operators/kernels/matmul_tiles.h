@@ -105,7 +105,7 @@ STAGECRAFT_INLINE void tile_floats(const TileArgs& t, Get get) {
   const auto* a = static_cast<const float*>(t.rows);
   tile<Rows, Vecs>(t, [&](std::size_t first, Vec(&acc)[Rows][Vecs]) STAGECRAFT_INLINED {
     const std::byte* w = t.panel;
-    // Less counting: with AVX2, prompts of f16 take 3% less time.
+    // The loop takes fewer instructions: with AVX2, prompts of f16 take 3% less time.
     STAGECRAFT_UNROLL_BY_2
     for (std::size_t k = 0; k < t.inputs; ++k, w += kInputBytes) {
       fetch<Rows>(t, k);
