@@ -108,28 +108,35 @@ def check_reference(_):
     run(python, ROOT / "reference" / "make_all.py", "--check")
 
 
-def whole_room(room, shard):
-    """A room's tests in as few processes as there are cores: under a sanitizer each takes long to start."""
-    folder = BUILD / "asan" / "tests"
+def part_of_room(name, room, tests, shard):
+    """One core's share of a room's tests, in one process; returns how many passed."""
+    folder = BUILD / name / "tests"
     environment = dict(os.environ, GTEST_TOTAL_SHARDS=CORES, GTEST_SHARD_INDEX=str(shard), GTEST_BRIEF="1")
-    code, text = logged(f"asan_{room}_{shard}.log", [folder / f"{room}_tests"], folder, environment)
+    code, text = logged(f"{name}_{room}_{shard}.log", [folder / f"{room}_tests", f"--gtest_filter={tests}"], folder,
+                        environment)
     if code != 0:
         print(text[-20000:], flush=True)
         raise Failed(f"{room}_tests: exit code {code}")
     return int(re.search(r"PASSED  \] (\d+) test", text)[1])
 
 
-def check_asan(_):
-    """the tests of all that parses, under AddressSanitizer and UndefinedBehaviorSanitizer"""
-    preset("asan", *(f"{room}_tests" for room in PARSER_ROOMS))
-    rooms = [room for room in PARSER_ROOMS if room != "fuzz"]  # those inputs have programs of their own
+def whole_rooms(name, rooms):
+    """The tests of rooms (room: pattern) of a preset in few processes: under a sanitizer each takes long to start."""
     with futures.ThreadPoolExecutor(int(CORES)) as pool:
-        runs = {room: [pool.submit(whole_room, room, shard) for shard in range(int(CORES))] for room in rooms}
+        runs = {room: [pool.submit(part_of_room, name, room, tests, shard) for shard in range(int(CORES))]
+                for room, tests in rooms.items()}
     problems = [str(one.exception()) for shards in runs.values() for one in shards if one.exception()]
     if problems:
         raise Failed("; ".join(problems))
     print("  passed: " + ", ".join(f"{room} {sum(one.result() for one in shards)}"
                                    for room, shards in runs.items()), flush=True)
+
+
+def check_asan(_):
+    """the tests of all that parses, under AddressSanitizer and UndefinedBehaviorSanitizer"""
+    preset("asan", *(f"{room}_tests" for room in PARSER_ROOMS))
+    # the inputs of fuzz have programs of their own
+    whole_rooms("asan", {room: "*" for room in PARSER_ROOMS if room != "fuzz"})
     run("ctest", "--preset", "asan", "-j", CORES, "-L", "^fuzz$", "--no-label-summary")
 
 
@@ -205,6 +212,16 @@ def check_aarch64(_):
         run("qemu-aarch64", "-cpu", processor, "-L", BUILD / "sysroot-arm64",
             BUILD / "aarch64" / "tests" / "operators_tests", "--gtest_brief=1",
             "--gtest_filter=*Kernel*:*EveryTable*")
+
+
+def check_amx(_):
+    """the kernels of AMX, whose instructions are emulated, under both sanitizers: needs AVX-512 with bf16"""
+    flags = pathlib.Path("/proc/cpuinfo")
+    if not flags.exists() or "avx512_bf16" not in flags.read_text():
+        print("  this processor has no AVX-512 with bf16: left out")
+        return
+    preset("amx", "operators_tests", "backends_tests")
+    whole_rooms("amx", {"operators": "*Kernel*:*Table*", "backends": "*"})
 
 
 def check_processors(_):
@@ -346,6 +363,7 @@ PARTS = {
     "page": check_page,
     "python": check_python,
     "aarch64": check_aarch64,
+    "amx": check_amx,
     "processors": check_processors,
     "cuda": check_cuda,
     "class": check_class,

@@ -57,6 +57,7 @@ void AtomicFile::refuse() const {
 }
 
 void AtomicFile::write(std::string_view bytes) {
+  if (bytes.empty()) return;  // fwrite must not be given a null pointer
   if (std::fwrite(bytes.data(), 1, bytes.size(), file_) != bytes.size()) refuse();
   size_ += bytes.size();
 }

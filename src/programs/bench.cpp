@@ -238,8 +238,8 @@ void run_bench(const BenchFlags& flags) {
   fmt::print("{}: backend {}, kernels {}, keys and values {}; the median of {}\n", model.name(),
              backend_text(engine), kernels().name, name_of(*engine.options().kv_type),
              flags.repetitions);
-  note_long_context(engine.plan(), longest_context(flags));
   Bench bench(flags, model, engine);
+  note_long_context(engine.plan(), longest_context(flags));
   for (const std::size_t n : flags.thread_counts.empty() ? std::vector{all} : flags.thread_counts) {
     bench.run(n);
     if (!bench.interrupted()) continue;

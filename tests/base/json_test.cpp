@@ -35,7 +35,9 @@ std::string message_of(const std::string& text) {
 }
 
 constexpr int kMany = 100'000;
-constexpr double kLongest = 1.0;  // seconds; a look at all siblings takes minutes
+// Seconds, also under a sanitizer. It takes a tenth of one otherwise; a look at all siblings,
+// minutes.
+constexpr double kLongest = 5.0;
 
 nlohmann::json as_nlohmann(JsonNode node) {
   if (node.is_null()) return nullptr;
@@ -129,7 +131,7 @@ TEST(Json, ManyMembersAndElementsAreReadInLinearTime) {
             kLongest);
 }
 
-TEST(Json, AHeaderOfAHundredThousandTensorsIsReadInASecond) {
+TEST(Json, AHeaderOfAHundredThousandTensorsIsReadInLinearTime) {
   const TemporaryFolder folder;
   const float zero = 0.0f;
   std::vector<StoredTensor> tensors;

@@ -32,11 +32,13 @@ TEST(Bench, WritesWhatItMeasuredAsJson) {
 // In the background a shell ignores Ctrl-C for a program until the program asks for it.
 TEST(Bench, CountsNothingThatCtrlCInterrupted) {
   const TemporaryFolder folder;
+  // It is interrupted after its first words on stderr.
   const std::string run = fmt::format(
       "{} bench --model {}/models/story -p 8 -n 0 -d 100000 -r 1 -t 1 --json {} >{} 2>{} & pid=$!\n"
-      "sleep 1; while kill -INT $pid 2>/dev/null; do sleep 2; done\n"
-      "wait $pid",
-      PROGRAM, REPOSITORY, folder.file("json"), folder.file("out"), folder.file("err"));
+      "while kill -0 $pid && ! test -s {}; do sleep 0.1; done\n"
+      "kill -INT $pid; wait $pid",
+      PROGRAM, REPOSITORY, folder.file("json"), folder.file("out"), folder.file("err"),
+      folder.file("err"));
   const int status = std::system(run.c_str());
   EXPECT_EQ(WEXITSTATUS(status), 130);
   EXPECT_EQ(read_file(folder.file("out")).find("prompt 8"), std::string::npos);
