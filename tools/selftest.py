@@ -221,7 +221,7 @@ def check_amx(_):
         print("  this processor has no AVX-512 with bf16: left out")
         return
     preset("amx", "operators_tests", "backends_tests")
-    whole_rooms("amx", {"operators": "*Kernel*:*Table*", "backends": "*"})
+    whole_rooms("amx", dict.fromkeys(("operators", "backends"), "*amx*"))
 
 
 def check_processors(_):
