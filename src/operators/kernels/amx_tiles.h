@@ -34,6 +34,16 @@ constexpr std::size_t kAmxRowBytes = 64;  // of a row of a tile
 constexpr std::size_t kAmxOutputs = 16;   // of a tile of weights
 constexpr std::size_t kAmxMostRows = 96;  // of one call: setting the tiles takes 160 cycles
 
+// The 128 bytes of each row that a product of tiles will be written to. Their lines may lie in
+// another core's cache, or in none, and a store would wait for each.
+STAGECRAFT_INLINE void prefetch_to_write(const float* out, std::size_t stride, std::size_t n) {
+  for (std::size_t r = 0; r < n; ++r) {
+    for (std::size_t i = 0; i < kPanelOutputs; i += kAmxOutputs) {
+      asm volatile("prefetchw %0" : : "m"(out[r * stride + i]));
+    }
+  }
+}
+
 // What LDTILECFG reads: the rows, and the bytes of a row, of each register.
 struct alignas(64) TileShapes {
   std::uint8_t palette = 1, start_row = 0, zeros[14] = {};
@@ -108,6 +118,7 @@ STAGECRAFT_INLINE void tile_amx_rows(const TileArgs& t, std::size_t first, std::
     _tile_zero(2);
     _tile_zero(3);
   }
+  prefetch_to_write(t.out + first * t.out_stride, t.out_stride, n);
   const std::byte* b = t.panel;
   for (std::size_t k = 0; k < whole; k += kBf16Inputs, b += kBf16Inputs / 2 * kBf16PairBytes) {
     Ahead::fetch(ahead);
@@ -236,8 +247,9 @@ struct Blocks {
 };
 
 // A Layout says how a type lies in a panel: kInputs per block, whether there are minima (kMinima),
-// and kBytes of a panel per 256 inputs. take_apart(at, n, blocks) takes the n blocks at `at` apart,
-// and returns where the next one begins.
+// kBytes of a panel per 256 inputs, and kAtOnce inputs that are taken apart at a time.
+// take_apart(at, n, blocks) takes the n blocks at `at` apart, and returns where the next one
+// begins.
 
 // weights: kLanes words of four bytes, `bias` taken off each.
 STAGECRAFT_INLINE void put(void* to, Ints weights, int bias) {
@@ -248,6 +260,7 @@ STAGECRAFT_INLINE void put(void* to, Ints weights, int bias) {
 template <Quants kKind>
 struct Layout {
   static constexpr std::size_t kInputs = kQuantBlock;
+  static constexpr std::size_t kAtOnce = 4 * kQuantBlock;
   static constexpr bool kMinima = kKind == Quants::Q4_1;
   static constexpr std::size_t kWeightBytes =
       kPanelOutputs * kQuantBlock / (kKind == Quants::Q8 ? 1 : 2);
@@ -284,6 +297,7 @@ struct Layout {
 template <bool kFifthBit>
 struct LayoutOfMinima {
   static constexpr std::size_t kInputs = kQuantBlock;
+  static constexpr std::size_t kAtOnce = kKBlock;
   static constexpr bool kMinima = true;
   static constexpr std::size_t kBlockBytes = kKNibbles + (kFifthBit ? kKBits : 0);
   static constexpr std::size_t kBytes = 2 * kKHalves + 4 * (kKSixes + 2 * kBlockBytes);
@@ -323,6 +337,7 @@ struct Layout<Quants::Q5_K> : LayoutOfMinima<true> {};
 template <>
 struct Layout<Quants::Q6_K> {
   static constexpr std::size_t kInputs = kQuantBlock / 2;
+  static constexpr std::size_t kAtOnce = kKBlock;
   static constexpr bool kMinima = false;
   static constexpr std::size_t kBytes = kKHalves + 8 * (2 * kPanelOutputs + kKNibbles + 2 * kKBits);
 
@@ -352,6 +367,7 @@ struct Layout<Quants::Q6_K> {
 template <>
 struct Layout<Quants::IQ4_XS> {
   static constexpr std::size_t kInputs = kQuantBlock;
+  static constexpr std::size_t kAtOnce = kKBlock;
   static constexpr bool kMinima = false;
   static constexpr std::size_t kBytes = kKHalves + 2 * (kKSixes + 4 * kKNibbles);
 
@@ -384,89 +400,120 @@ struct Layout<Quants::IQ4_XS> {
   }
 };
 
-// dots = 16 rows of a block times the weights of 16 outputs. A macro, because the numbers of the
-// registers must be literal.
-#define STAGECRAFT_DOTS(c, a, b, rows, row_stride, weights, dots) \
-  do {                                                            \
-    _tile_zero(c);                                                \
-    _tile_loadd(a, rows, row_stride);                             \
-    _tile_loadd(b, weights, 4 * kPanelOutputs);                   \
-    _tile_dpbssd(c, a, b);                                        \
-    _tile_stored(c, dots, kAmxRowBytes);                          \
+// Makes the products of 16 rows and 16 outputs for one block, whose rows stand in register a. A
+// macro, because the numbers of the registers must be literal.
+#define STAGECRAFT_DOTS(c, a, b, weights, dots) \
+  do {                                          \
+    _tile_zero(c);                              \
+    _tile_loadd(b, weights, 4 * kPanelOutputs); \
+    _tile_dpbssd(c, a, b);                      \
+    _tile_stored(c, dots, kAmxRowBytes);        \
   } while (false)
 
-// The numbers of 16 rows, for up to 256 of their inputs. The scale of block b of row r is
-// scales[r * stride + b]. With minima, sums[r][b] is the sum of that block: a minimum is multiplied
-// with it.
-template <bool kMinima>
-struct RowNumbers {
-  const float* scales;
-  std::size_t stride;
-  float sums[kAmxRows][kKBlock / kQuantBlock];
+// The products of 16 rows with 32 outputs for a few blocks, before scales are applied. Two of these
+// and the weights must fit into the first cache.
+struct Dots {
+  static constexpr std::size_t kMost = 4;
+  alignas(64) std::int32_t of[kMost][kPanelOutputs / kAmxOutputs][kAmxRows][kAmxOutputs];
+};
 
-  STAGECRAFT_INLINE void read(const TileArgs& t, std::size_t row, std::size_t first,
-                              std::size_t n_blocks, RowNumbers& numbers) {
-    const std::size_t at = row * t.block_stride + first;
-    numbers.scales = t.scales + at;
-    numbers.stride = t.block_stride;
-    for (std::size_t r = 0; kMinima && r < kAmxRows; ++r) {
-      for (std::size_t b = 0; b < n_blocks; ++b) {
-        const std::size_t i = at + r * t.block_stride + b;
-        numbers.sums[r][b] = t.scales[i] * static_cast<float>(t.sums[i].all);
+// One step of tile_amx_blocks: 16 rows and a few blocks of those that are taken apart.
+struct BlocksStep {
+  const std::int8_t* rows;
+  std::size_t row_stride;
+  std::size_t first, n;  // blocks
+  // The scale of block b of row r is scales[r * scale_stride + b]. A minimum is multiplied with
+  // row_sums[r][b], the sum of that block of the row.
+  const float* scales;
+  std::size_t scale_stride;
+  const float (*row_sums)[kKBlock / kQuantBlock];
+  float (*sums)[kPanelOutputs];
+};
+
+// The products of block first + i.
+template <std::size_t kInputs>
+STAGECRAFT_INLINE void make_dots(const BlocksStep& step, std::size_t i,
+                                 const Blocks<kInputs>& blocks, Dots& dots) {
+  const std::size_t block = step.first + i;
+  _tile_loadd(4, step.rows + block * kInputs, step.row_stride);
+  STAGECRAFT_DOTS(0, 4, 6, blocks.weights[block][0][0], dots.of[i][0]);
+  STAGECRAFT_DOTS(1, 4, 7, blocks.weights[block][0][kAmxOutputs], dots.of[i][1]);
+}
+#undef STAGECRAFT_DOTS
+
+// Sums of a few rows and all outputs of a panel stay in registers.
+constexpr std::size_t kSummedRows = 8;
+
+// acc[r] += the products of row `row` + r times both scales, and the minima times the sum of the
+// row's block: for block first + i.
+template <Quants kKind>
+STAGECRAFT_INLINE void add_dots(const BlocksStep& step, std::size_t row, std::size_t i,
+                                const Blocks<Layout<kKind>::kInputs>& blocks, const Dots& dots,
+                                Vec (&acc)[kSummedRows][kVecs]) {
+  const std::size_t block = step.first + i, b = block * Layout<kKind>::kInputs / kQuantBlock;
+  Vec d[kVecs];
+  STAGECRAFT_UNROLL
+  for (std::size_t v = 0; v < kVecs; ++v) d[v] = load(&blocks.scales[block][v * kLanes]);
+  STAGECRAFT_UNROLL
+  for (std::size_t r = 0; r < kSummedRows; ++r) {
+    const Vec scale = broadcast(step.scales[(row + r) * step.scale_stride + b]);
+    STAGECRAFT_UNROLL
+    for (std::size_t v = 0; v < kVecs; ++v) {
+      acc[r][v] = fma(to_float(load_ints(dots.of[i][v][row + r])), d[v] * scale, acc[r][v]);
+    }
+    if constexpr (Layout<kKind>::kMinima) {
+      const Vec sum = broadcast(step.row_sums[row + r][b]);
+      STAGECRAFT_UNROLL
+      for (std::size_t v = 0; v < kVecs; ++v) {
+        acc[r][v] = fma(load(&blocks.minima[block][v * kLanes]), sum, acc[r][v]);
       }
     }
   }
-};
+}
 
-// acc[r] += dots[r] times both scales, and the minima times the sum of the row's block: for block i
-// of `blocks`.
+// Makes the products of one step, and adds those of the step before it to its sums, in turn. A
+// product is stored about a hundred cycles after its tiles are loaded: by then it is needed, and
+// nothing waits.
 template <Quants kKind>
-STAGECRAFT_INLINE void add_dots(const Blocks<Layout<kKind>::kInputs>& blocks,
-                                const RowNumbers<Layout<kKind>::kMinima>& rows, std::size_t i,
-                                std::size_t output,
-                                const std::int32_t (&dots)[kAmxRows][kAmxOutputs],
-                                Vec (&acc)[kAmxRows]) {
-  const Vec d = load(&blocks.scales[i][output]);
-  const std::size_t b = i * Layout<kKind>::kInputs / kQuantBlock;
-  STAGECRAFT_UNROLL
-  for (std::size_t r = 0; r < kAmxRows; ++r) {
-    acc[r] =
-        fma(to_float(load_ints(dots[r])), d * broadcast(rows.scales[r * rows.stride + b]), acc[r]);
-    if constexpr (Layout<kKind>::kMinima) {
-      acc[r] = fma(load(&blocks.minima[i][output]), broadcast(rows.sums[r][b]), acc[r]);
+STAGECRAFT_INLINE void make_and_add(const BlocksStep* made, Dots& dots, const BlocksStep* added,
+                                    const Dots& before,
+                                    const Blocks<Layout<kKind>::kInputs>& blocks) {
+  std::size_t n_made = 0;
+  for (std::size_t row = 0; row < kAmxRows; row += kSummedRows) {
+    Vec acc[kSummedRows][kVecs] = {};
+    STAGECRAFT_UNROLL
+    for (std::size_t r = 0; r < kSummedRows && added != nullptr; ++r) {
+      STAGECRAFT_UNROLL
+      for (std::size_t v = 0; v < kVecs; ++v) acc[r][v] = load(&added->sums[row + r][v * kLanes]);
+    }
+    // Every second time there is a block to make: they are half as many as there are to add.
+    for (std::size_t i = 0; i < Dots::kMost; ++i) {
+      if (i % 2 == 0 && made != nullptr && n_made < made->n) {
+        make_dots(*made, n_made, blocks, dots);
+        ++n_made;
+      }
+      if (added != nullptr && i < added->n) add_dots<kKind>(*added, row, i, blocks, before, acc);
+    }
+    STAGECRAFT_UNROLL
+    for (std::size_t r = 0; r < kSummedRows && added != nullptr; ++r) {
+      STAGECRAFT_UNROLL
+      for (std::size_t v = 0; v < kVecs; ++v) store(&added->sums[row + r][v * kLanes], acc[r][v]);
     }
   }
 }
 
-// sums += 16 rows, from input `a` on, times 16 outputs from `output` on, for the n blocks that are
-// taken apart. sums: [16][32].
-template <Quants kKind>
-STAGECRAFT_INLINE void add_blocks(const std::int8_t* a, std::size_t row_stride,
-                                  const RowNumbers<Layout<kKind>::kMinima>& rows,
-                                  const Blocks<Layout<kKind>::kInputs>& blocks, std::size_t output,
-                                  std::size_t n, float* sums) {
-  constexpr std::size_t kInputs = Layout<kKind>::kInputs;
-  alignas(64) std::int32_t dots[2][kAmxRows][kAmxOutputs];
-  Vec acc[kAmxRows];
-  STAGECRAFT_UNROLL
-  for (std::size_t r = 0; r < kAmxRows; ++r) acc[r] = load(sums + r * kPanelOutputs);
-  // While the products of a block are added, those of the next are on their way.
-  for (std::size_t i = 0; i <= n; i += 2) {
-    if (i < n) {
-      STAGECRAFT_DOTS(0, 4, 6, a + i * kInputs, row_stride, blocks.weights[i][0][output], dots[0]);
-    }
-    if (i > 0) add_dots<kKind>(blocks, rows, i - 1, output, dots[1], acc);
-    if (i + 1 < n) {
-      STAGECRAFT_DOTS(1, 5, 7, a + (i + 1) * kInputs, row_stride, blocks.weights[i + 1][0][output],
-                      dots[1]);
-    }
-    if (i < n) add_dots<kKind>(blocks, rows, i, output, dots[0], acc);
-    if (i + 1 == n) break;
+// What the blocks of some rows sum up to: n blocks of 32 inputs, from block `first` on.
+STAGECRAFT_INLINE void sum_blocks(const TileArgs& t, std::size_t n_rows, std::size_t first,
+                                  std::size_t n, float (*sums)[kKBlock / kQuantBlock]) {
+  static_assert(sizeof(BlockSums) * kKBlock / kQuantBlock == sizeof(__m512i));
+  const auto some = static_cast<__mmask8>((1u << n) - 1);
+  for (std::size_t r = 0; r < n_rows; ++r) {
+    const std::size_t i = r * t.block_stride + first;
+    const __m256i all = _mm512_cvtepi64_epi32(_mm512_maskz_loadu_epi64(some, &t.sums[i]));
+    const __m256 scales = _mm256_maskz_loadu_ps(some, &t.scales[i]);
+    _mm256_storeu_ps(sums[r], _mm256_mul_ps(scales, _mm256_cvtepi32_ps(all)));
   }
-  STAGECRAFT_UNROLL
-  for (std::size_t r = 0; r < kAmxRows; ++r) store(sums + r * kPanelOutputs, acc[r]);
 }
-#undef STAGECRAFT_DOTS
 
 // A whole number of 16 rows.
 template <Quants kKind>
@@ -474,26 +521,41 @@ void tile_amx_blocks(const TileArgs& t, std::size_t n) {
   constexpr std::size_t kInputs = Layout<kKind>::kInputs;
   TileShapes shapes;
   for (const int tile : {0, 1}) TileShapes::set(shapes, tile, kAmxRows, kAmxRowBytes);
-  for (const int tile : {4, 5}) TileShapes::set(shapes, tile, kAmxRows, kInputs);
+  TileShapes::set(shapes, 4, kAmxRows, kInputs);
   for (const int tile : {6, 7}) TileShapes::set(shapes, tile, kInputs / 4, kAmxRowBytes);
   set_tiles(shapes);
   alignas(64) float sums[kAmxMostRows][kPanelOutputs];
   std::memset(sums, 0, n * sizeof sums[0]);
+  float row_sums[kAmxMostRows][kKBlock / kQuantBlock];
   Blocks<kInputs> blocks;
+  Dots dots[2];
   const std::byte* at = t.panel;
-  Ahead ahead{t.ahead, t.ahead_step * kQuantBlock};
-  for (std::size_t first = 0; first < t.inputs; first += kKBlock) {
-    const std::size_t inputs = std::min(kKBlock, t.inputs - first), n_blocks = inputs / kQuantBlock;
-    at = Layout<kKind>::take_apart(at, inputs / kInputs, blocks);
-    for (std::size_t row = 0; row < n; row += kAmxRows) {
-      if (row / kAmxRows < n_blocks) Ahead::fetch(ahead);
-      RowNumbers<Layout<kKind>::kMinima> rows;
-      RowNumbers<Layout<kKind>::kMinima>::read(t, row, first / kQuantBlock, n_blocks, rows);
-      finish_writes(&blocks);
-      const auto* a = static_cast<const std::int8_t*>(t.rows) + row * t.row_stride + first;
-      for (std::size_t output = 0; output < kPanelOutputs; output += kAmxOutputs) {
-        add_blocks<kKind>(a, t.row_stride, rows, blocks, output, inputs / kInputs,
-                          &sums[row][output]);
+  const std::size_t n_steps = n / kAmxRows;
+  Ahead ahead{t.ahead, t.ahead_step * std::min(t.inputs, Layout<kKind>::kAtOnce) / n_steps};
+  prefetch_to_write(t.out, t.out_stride, n);
+  for (std::size_t first = 0; first < t.inputs; first += Layout<kKind>::kAtOnce) {
+    const std::size_t inputs = std::min(Layout<kKind>::kAtOnce, t.inputs - first);
+    const std::size_t n_blocks = inputs / kInputs, first_quant = first / kQuantBlock;
+    at = Layout<kKind>::take_apart(at, n_blocks, blocks);
+    if constexpr (Layout<kKind>::kMinima) {
+      sum_blocks(t, n, first_quant, inputs / kQuantBlock, row_sums);
+    }
+    finish_writes(&blocks);
+    for (std::size_t i = 0; i < n_blocks; i += Dots::kMost) {
+      BlocksStep steps[2];
+      for (std::size_t s = 0; s <= n_steps; ++s) {
+        const std::size_t row = s * kAmxRows;
+        steps[s % 2] = {static_cast<const std::int8_t*>(t.rows) + row * t.row_stride + first,
+                        t.row_stride,
+                        i,
+                        std::min(Dots::kMost, n_blocks - i),
+                        t.scales + row * t.block_stride + first_quant,
+                        t.block_stride,
+                        row_sums + row,
+                        sums + row};
+        if (i == 0 && s < n_steps) Ahead::fetch(ahead);
+        make_and_add<kKind>(s < n_steps ? &steps[s % 2] : nullptr, dots[s % 2],
+                            s > 0 ? &steps[(s + 1) % 2] : nullptr, dots[(s + 1) % 2], blocks);
       }
     }
   }
