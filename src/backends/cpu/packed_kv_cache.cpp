@@ -39,26 +39,47 @@ std::size_t pages_for(std::size_t positions) {
   return round_up(positions, PackedKvCache::kChunk) / PackedKvCache::kChunk;
 }
 
-// Where the number of one input and one output lies in a panel without blocks, in bytes.
-std::size_t place(WeightLayout kind, std::size_t input, std::size_t output) {
-  if (kind == WeightLayout::F32) return (input * kPanelOutputs + output) * 4;
-  if (kind == WeightLayout::F16) return (input * kPanelOutputs + output) * 2;
-  return ((input / 2 * kPanelOutputs + output) * 2 + input % 2) * 2;
+// Where the number of one input and one output lies in a panel without blocks.
+template <WeightLayout kKind>
+constexpr std::size_t place(std::size_t input, std::size_t output) {
+  if (kKind != WeightLayout::RoundedBF16) return input * kPanelOutputs + output;
+  return (input / 2 * kPanelOutputs + output) * 2 + input % 2;
 }
 
-// Up to 32 numbers in the format of such a panel; number i goes to place_of(i).
-template <class PlaceOf>
-void put_numbers(const Kernels& kernels, WeightLayout kind, std::span<const float> numbers,
-                 std::byte* panel, PlaceOf place_of) {
-  std::uint16_t halves[kPanelOutputs];
-  if (kind == WeightLayout::F16) f32_to_f16(numbers, {halves, numbers.size()});
-  if (kind == WeightLayout::RoundedBF16) kernels.to_bf16(numbers.data(), numbers.size(), halves);
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    if (kind == WeightLayout::F32) {
-      std::memcpy(panel + place_of(i), &numbers[i], 4);
-    } else {
-      std::memcpy(panel + place_of(i), &halves[i], 2);
+// Up to 32 numbers in the format of such a panel; number i goes to place_of(i). The kind is a
+// template's, so that the loops hold nothing but a load and a store.
+template <WeightLayout kKind, class PlaceOf>
+void put_numbers(const Kernels& kernels, std::span<const float> numbers, std::byte* panel,
+                 PlaceOf place_of) {
+  const auto put_all = [&](auto* from) {
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      std::memcpy(panel + place_of(i) * sizeof *from, from + i, sizeof *from);
     }
+  };
+  if constexpr (kKind == WeightLayout::F32) {
+    put_all(numbers.data());
+  } else {
+    std::uint16_t halves[kPanelOutputs];
+    if constexpr (kKind == WeightLayout::F16) {
+      f32_to_f16(numbers, {halves, numbers.size()});
+    } else {
+      kernels.to_bf16(numbers.data(), numbers.size(), halves);
+    }
+    put_all(halves);
+  }
+}
+
+// A key as output `output` of its panel, and a value as input `input` of its panels.
+template <WeightLayout kKind>
+void put_position(const Kernels& kernels, std::span<const float> key, std::span<const float> value,
+                  std::size_t output, std::size_t input, std::byte* keys, std::byte* values,
+                  std::size_t value_stride) {
+  for (std::size_t d = 0; d < key.size(); d += kPanelOutputs, values += value_stride) {
+    const std::size_t n = std::min(kPanelOutputs, key.size() - d);
+    put_numbers<kKind>(kernels, key.subspan(d, n), keys,
+                       [&](std::size_t i) { return place<kKind>(d + i, output); });
+    put_numbers<kKind>(kernels, value.subspan(d, n), values,
+                       [&](std::size_t i) { return place<kKind>(input, i); });
   }
 }
 
@@ -189,18 +210,18 @@ void PackedKvCache::put(const Kernels& kernels, CacheId cache, std::size_t kv_he
   std::byte* const chunk = chunk_of(one, kv_head, position / kChunk);
   std::byte* const keys = chunk + at / kPanelOutputs * one.keys.stride;
   std::byte* const values = chunk + bytes_of(one.keys);
+  const auto put_as = [&](auto put_position_of_kind) {
+    put_position_of_kind(kernels, std::span(key, one.head_dim), std::span(value, one.head_dim),
+                         output, at, keys, values, one.values.stride);
+  };
+  if (kind_ == WeightLayout::F32) return put_as(put_position<WeightLayout::F32>);
+  if (kind_ == WeightLayout::F16) return put_as(put_position<WeightLayout::F16>);
+  if (kind_ == WeightLayout::RoundedBF16) return put_as(put_position<WeightLayout::RoundedBF16>);
   for (std::size_t d = 0; d < one.head_dim; d += kPanelOutputs) {
     const std::size_t n = std::min(kPanelOutputs, one.head_dim - d);
-    std::byte* const panel = values + d / kPanelOutputs * one.values.stride;
-    if (kind_ == WeightLayout::Q8) {
-      put_key(Block(kernels, key + d, n), output, keys + panel_bytes(kind_, d));
-      put_value(Block(kernels, value + d, n), panel + panel_bytes(one.values.layout, at));
-    } else {
-      put_numbers(kernels, kind_, {key + d, n}, keys,
-                  [&](std::size_t i) { return place(kind_, d + i, output); });
-      put_numbers(kernels, kind_, {value + d, n}, panel,
-                  [&](std::size_t i) { return place(kind_, at, i); });
-    }
+    put_key(Block(kernels, key + d, n), output, keys + panel_bytes(kind_, d));
+    put_value(Block(kernels, value + d, n),
+              values + d / kPanelOutputs * one.values.stride + panel_bytes(one.values.layout, at));
   }
 }
 
