@@ -306,7 +306,7 @@ class LongText : public testing::TestWithParam<std::tuple<const char*, std::size
     }
     for (const WeightLayout kind : kCacheKinds) {
       const Matrix<float> whole = logits_of(model, kernels, ids, {n}, 1, kind);
-      for (const std::size_t n_threads : {1, 2, 5}) {
+      for (const std::size_t n_threads : {1, 2, 4, 5}) {  // 4: two groups of two
         // On both sides of a segment's end, and far behind it.
         std::vector<std::size_t> passes{509, 1, 1, 1, 1, 1, 1, 1, 500, 3, 1, 1};
         const auto read = std::accumulate(passes.begin(), passes.end(), std::size_t{0});

@@ -96,7 +96,9 @@ class Pass {
   void compute(const FusedLinears& step) {
     ActivationTypes types = {};
     for (const FusedLinear& linear : step.linears) note(linear.weight, types);
-    const Rows rows = prepare(step.input, types);
+    const bool is_rounded = step.input.in == rounded_;
+    const Rows rows = is_rounded ? Rows{&w_.gated, {}} : prepare(step.input, types);
+    rounded_ = kNone;
     multiply(step, rows, false);
     if (!scores_all()) multiply(step, rows, true);
     // Each thread leaves the pass when its share of the last product is done.
@@ -116,7 +118,8 @@ class Pass {
   }
 
   // f(gate) * up, panel by panel: the two never leave the cache. Reading twelve panels of gate and
-  // then twelve of up took 15% longer.
+  // then twelve of up took 15% longer. If the next step reads only rounded numbers, they are
+  // rounded here: as floats they would fill the second cache.
   void compute(const FusedGate& step) {
     const PanelMatrix& gate = weights_.matrix(step.gate.weight);
     const PanelMatrix& up = weights_.matrix(step.up.weight);
@@ -126,7 +129,8 @@ class Pass {
     const Rows x = prepare(step.input, types);
     const GatedProduct product{gate, up, weights_.vector(step.gate.bias),
                                weights_.vector(step.up.bias), step.function};
-    const auto out = buffer(step.out);
+    const GatedOut out{buffer(step.out), rounded_types(step.readers)};
+    if (out.is_rounded()) rounded_ = step.out;
     slice_.share_tiles(gate.panel_count(), {0, rows_}, [&](Range panels, Range rows) {
       gated_panels(product, x, panels, rows, out);
     });
@@ -141,30 +145,71 @@ class Pass {
     ActivateStep::Function function;
     float limit = 0.0f, alpha = 1.0f;  // of ExpertsStep
   };
+  // Where it is written: as floats, or only in these rounded formats, to CpuWorkspace::gated.
+  struct GatedOut {
+    MatrixView<float> f32;
+    ActivationTypes types = {};
+
+    bool is_rounded() const { return types != ActivationTypes{}; }
+  };
+  // The formats in which some linears' kernels want their rows; none if there are no linears, or if
+  // one of them wants floats.
+  ActivationTypes rounded_types(std::span<const WeightId> readers) const {
+    ActivationTypes types = {};
+    for (const WeightId reader : readers) note(reader, types);
+    return types[static_cast<std::size_t>(ActivationType::F32)] ? ActivationTypes{} : types;
+  }
+
   void gated_panels(const GatedProduct& product, const Rows& x, Range panels, Range rows,
-                    MatrixView<float> out) const {
-    const auto& [gate, up, gate_bias, up_bias, function, limit, alpha] = product;
-    const auto activate = k_.activate[static_cast<std::size_t>(function)];
+                    const GatedOut& out) const {
+    const PanelMatrix &gate = product.gate, &up = product.up;
     const std::size_t most = std::min(slice_.max_rows(gate), slice_.max_rows(up));
     float* const g = slice_.scratch().tile.data();
     float* const u = g + kTileRows * kPanelOutputs;
     for (std::size_t panel = panels.begin; panel < panels.end; ++panel) {
       const std::size_t output = panel * kPanelOutputs;
-      const std::size_t n_outputs = std::min(kPanelOutputs, gate.outputs - output);
+      const Range columns{output, std::min(output + kPanelOutputs, gate.outputs)};
       for (std::size_t r = rows.begin; r < rows.end; r += most) {
         const std::size_t n = std::min(most, rows.end - r);
         slice_.tile(gate, panel, x, r, n, {g}, rows);
         slice_.tile(up, panel, x, r, n, {u}, rows);
-        for (std::size_t i = 0; i < n * kPanelOutputs; i += kPanelOutputs) {
-          if (gate_bias != nullptr) k_.add(gate_bias + output, n_outputs, g + i);
-          if (up_bias != nullptr) k_.add(up_bias + output, n_outputs, u + i);
-          float* const to = &out(r + i / kPanelOutputs, output);
-          if (limit == 0.0f) {
-            activate(g + i, u + i, n_outputs, to);
-          } else {
-            k_.clamped_swiglu(g + i, u + i, n_outputs, alpha, limit, to);
-          }
-        }
+        add_bias(product.gate_bias, columns, n, g);
+        add_bias(product.up_bias, columns, n, u);
+        write_gated(product, g, u, {r, r + n}, columns, out);
+      }
+    }
+  }
+
+  // Adds columns of a bias, or nothing, to n rows of a tile.
+  void add_bias(const float* bias, Range columns, std::size_t n, float* tile) const {
+    for (std::size_t i = 0; bias != nullptr && i < n; ++i) {
+      k_.add(bias + columns.begin, columns.size(), tile + i * kPanelOutputs);
+    }
+  }
+
+  // Joins two tiles and writes the result. Where it is rounded, all rows are joined before the
+  // first is rounded, so that none waits for what was just stored.
+  void write_gated(const GatedProduct& product, float* gate, const float* up, Range rows,
+                   Range columns, const GatedOut& out) const {
+    const auto join = [&](std::size_t i, std::size_t n, float* to) {
+      if (product.limit != 0.0f) {
+        k_.clamped_swiglu(gate + i, up + i, n, product.alpha, product.limit, to);
+      } else {
+        k_.activate[static_cast<std::size_t>(product.function)](gate + i, up + i, n, to);
+      }
+    };
+    if (!out.is_rounded()) {
+      for (std::size_t r = 0; r < rows.size(); ++r) {
+        join(r * kPanelOutputs, columns.size(), &out.f32(rows.begin + r, columns.begin));
+      }
+      return;
+    }
+    join(0, rows.size() * kPanelOutputs, gate);
+    for (const ActivationType type : {ActivationType::BF16, ActivationType::Q8}) {
+      if (!out.types[static_cast<std::size_t>(type)]) continue;
+      for (std::size_t r = 0; r < rows.size(); ++r) {
+        slice_.round_part(gate + r * kPanelOutputs, type, rows.begin + r, columns,
+                          product.gate.outputs, w_.gated);
       }
     }
   }
@@ -221,7 +266,7 @@ class Pass {
                                  step.limit,
                                  step.alpha};
       slice_.for_tiles(some, {first, end}, [&](Range part, Range rows) {
-        gated_panels(product, x, part, rows, hidden);
+        gated_panels(product, x, part, rows, {hidden});
       });
       before += n;
     }
@@ -564,6 +609,7 @@ class Pass {
   ThreadSlice slice_;
   PackedAttention attention_;
   std::size_t rows_;  // that are on their way: all tokens of the pass, then those to be scored
+  BufferId rounded_ = kNone;  // what stands in CpuWorkspace::gated, and nowhere as floats
 };
 
 void check(const Plan& plan, std::span<const SequenceTokens> batch, const CpuWorkspace& w,

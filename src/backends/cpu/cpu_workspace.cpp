@@ -31,12 +31,24 @@ std::size_t prepared_width(const Plan& plan, const FusedPlan& fused) {
   return width;
 }
 
+// The widest result of a gate that is only written rounded.
+std::size_t gated_width(const Plan& plan, const FusedPlan& fused) {
+  std::size_t width = 0;
+  for (const FusedStep& step : fused.steps) {
+    const auto* gate = std::get_if<FusedGate>(&step);
+    if (gate != nullptr && !gate->readers.empty()) {
+      width = std::max(width, plan.buffer(gate->out).width);
+    }
+  }
+  return width;
+}
+
 // What the experts of a plan need for each row of a pass.
 struct ExpertSizes {
   std::size_t experts = 0;  // the most in a step
   std::size_t slots = 0;    // the most per row
   std::size_t hidden = 0;   // numbers inside all experts of a row
-  std::size_t input = 0;    // numbers that go into them, or into their last products
+  std::size_t input = 0;    // numbers that go into them, or into their last products, as bf16 rows
   std::size_t widest = 0;   // of such a row
 };
 ExpertSizes expert_sizes(const Plan& plan, const FusedPlan& fused) {
@@ -50,7 +62,7 @@ ExpertSizes expert_sizes(const Plan& plan, const FusedPlan& fused) {
     most.experts = std::max(most.experts, experts->step.experts.size());
     most.slots = std::max(most.slots, slots);
     most.hidden = std::max(most.hidden, slots * hidden);
-    most.input = std::max(most.input, slots * widest);
+    most.input = std::max(most.input, slots * bf16_stride(widest));
     most.widest = std::max(most.widest, widest);
   }
   return most;
@@ -60,7 +72,7 @@ ExpertSizes expert_sizes(const Plan& plan, const FusedPlan& fused) {
 
 PreparedRows::PreparedRows(std::size_t rows, std::size_t width)
     : f32(rows, width),
-      bf16(rows, width),
+      bf16(rows, bf16_stride(width)),
       q8(rows, width),
       scales(rows, width / kQuantBlock),
       sums(rows, width / kQuantBlock) {}
@@ -97,6 +109,7 @@ CpuWorkspace::CpuWorkspace(const Plan& plan, const FusedPlan& fused, const Kerne
   const std::size_t few = std::min(rows * std::max(experts.slots, std::size_t{1}), kFewRows);
   const std::size_t padded = round_up(head_dim, kPanelOutputs);
   hidden = Matrix<float>(rows, experts.hidden);
+  gated = PreparedRows(rows, gated_width(plan, fused));
   joined = AttentionSums(kFewRows * n_heads, padded);
   turns = std::vector<ThreadPool::Count>(kFewRows * n_kv_heads);
   if (n_threads > 1) prepared = PreparedRows(rows, row_numbers);
@@ -108,7 +121,7 @@ CpuWorkspace::CpuWorkspace(const Plan& plan, const FusedPlan& fused, const Kerne
     one.slots.experts.reserve(experts.experts);
     one.tile = Matrix<float>(2 * kTileRows, kPanelOutputs);
     one.queries = PreparedRows(queries, padded);
-    one.scores = PreparedRows(queries, kScores);
+    one.scores = PreparedRows(queries, kScoreStride);
     one.segment = AttentionSums(queries, padded);
     one.whole = AttentionSums(queries, padded);
   }
@@ -123,7 +136,8 @@ double cpu_workspace_bytes(const Plan& plan, const FusedPlan& fused, std::size_t
   for (const Frequencies& table : plan.frequencies) row += 2.0 * count(table.values.size());
   constexpr double kPrepared = 4.0 + 2.0 + 1.0 + 12.0 / kQuantBlock;  // bytes, in all formats
   const ExpertSizes experts = expert_sizes(plan, fused);
-  const std::size_t prepared = std::max(prepared_width(plan, fused), experts.input);
+  const std::size_t prepared =
+      std::max(prepared_width(plan, fused), experts.input) + gated_width(plan, fused);
   row += count(experts.hidden);
   return count(max_rows) * (sizeof(float) * row + kPrepared * count(prepared));
 }

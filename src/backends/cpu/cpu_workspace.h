@@ -15,13 +15,20 @@ namespace stagecraft {
 // waiting for the others.
 constexpr std::size_t kFewRows = 4;
 
+// From row to row of bf16 numbers: an odd number of cache lines. The rows of a tile (amx_tiles.h)
+// then lie in different sets of the first cache; 16 rows of 3,072 bytes share four of its 64 sets.
+constexpr std::size_t bf16_stride(std::size_t width) {
+  constexpr std::size_t kLine = 32;
+  return ((width + kLine - 1) / kLine | 1) * kLine;
+}
+
 // Rows of activations in the number formats that kernels ask for.
 struct PreparedRows {
   PreparedRows() = default;
   PreparedRows(std::size_t rows, std::size_t width);
 
   Matrix<float> f32;
-  Matrix<std::uint16_t> bf16;
+  Matrix<std::uint16_t> bf16;  // bf16_stride(width) from row to row
   Matrix<std::int8_t> q8;
   Matrix<float> scales;    // of q8, [rows, width / 32]
   Matrix<BlockSums> sums;  // of the same blocks
@@ -61,15 +68,19 @@ struct CpuWorkspace {
   };
   std::vector<Rotation> rotations;  // by FrequenciesId
   PreparedRows prepared;            // of a long pass, each thread prepares its share
+  PreparedRows gated;               // the results of FusedGate that have `readers`
   Matrix<float> hidden;             // what is inside experts: a row per slot, see Slots
 
   static constexpr std::size_t kScores = 256;  // per query: positions of one step of softmax
-  struct Scratch {                             // a thread's own
+  // From query to query: an odd number of cache lines. At 1,024 bytes, all rows of a tile would be
+  // written to four sets of the first cache.
+  static constexpr std::size_t kScoreStride = kScores + 16;
+  struct Scratch {                 // a thread's own
     PreparedRows prepared;         // of a short pass: each thread prepares all rows for itself
     Slots slots;                   // of the experts that are computed now
     Matrix<float> tile;            // [2 * 12, 32]: the output of kernels
     PreparedRows queries;          // [tile rows, head_dim, rounded up to 32]: zeros behind it
-    PreparedRows scores;           // [tile rows, kScores]
+    PreparedRows scores;           // [tile rows, kScores], kScoreStride apart
     AttentionSums segment, whole;  // [tile rows], of a part of the text and of all of it
   };
   std::vector<Scratch> scratch;

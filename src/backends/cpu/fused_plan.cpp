@@ -136,23 +136,42 @@ class Fuser {
            at<LinearStep>(i - 1)->out == activate->gate;
   }
 
-  // Gate, up and the activation that is all that reads them.
-  std::optional<std::size_t> gate(std::size_t begin, std::size_t end, const LinearInput& input) {
+  // Whether linears [begin, end) are gate and up, and the activation after them is all that reads
+  // them.
+  bool gate_matches(std::size_t begin, std::size_t end) const {
     const auto* activate = at<ActivateStep>(end);
-    if (activate == nullptr || end - begin != 2) return std::nullopt;
+    if (activate == nullptr || end - begin != 2) return false;
     const LinearStep& gate = *at<LinearStep>(begin);
     const LinearStep& up = *at<LinearStep>(begin + 1);
-    const bool matches = gate.out == activate->gate && up.out == activate->up &&
-                         gate.out != up.out && activate->out == gate.out &&
-                         plan_.buffer(up.out).width == plan_.buffer(gate.out).width &&
-                         !is_read_after(plan_, end, up.out);
-    if (!matches) return std::nullopt;
+    return gate.out == activate->gate && up.out == activate->up && gate.out != up.out &&
+           activate->out == gate.out &&
+           plan_.buffer(up.out).width == plan_.buffer(gate.out).width &&
+           !is_read_after(plan_, end, up.out);
+  }
+
+  std::optional<std::size_t> gate(std::size_t begin, std::size_t end, const LinearInput& input) {
+    if (!gate_matches(begin, end)) return std::nullopt;
+    const ActivateStep* const activate = at<ActivateStep>(end);
+    const LinearStep& gate = *at<LinearStep>(begin);
+    const LinearStep& up = *at<LinearStep>(begin + 1);
     fused_.steps.push_back(FusedGate{input,
                                      {gate.weight, gate.bias, gate.out},
                                      {up.weight, up.bias, up.out},
                                      activate->out,
-                                     activate->function});
+                                     activate->function,
+                                     only_readers(end + 1, activate->out)});
     return end + 1;
+  }
+
+  // The weights of the linears from step i on, if only they read this buffer.
+  std::vector<WeightId> only_readers(std::size_t i, BufferId buffer) const {
+    const auto* first = at<LinearStep>(i);
+    if (first == nullptr || first->in != buffer) return {};
+    const std::size_t end = end_of_group(i);
+    if (gate_matches(i, end) || is_read_after(plan_, end - 1, buffer)) return {};
+    std::vector<WeightId> weights;
+    for (; i < end; ++i) weights.push_back(at<LinearStep>(i)->weight);
+    return weights;
   }
 
   // Returns the first step after the experts, and after the sum that takes in their result.

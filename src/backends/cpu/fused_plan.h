@@ -64,6 +64,9 @@ struct FusedGate {
   FusedLinear gate, up;
   BufferId out;
   ActivateStep::Function function;
+  // The linears of the next step, if nothing else reads the result. If all of their kernels round
+  // it, it is only written rounded.
+  std::vector<WeightId> readers = {};
 };
 
 struct FusedExperts {

@@ -128,8 +128,13 @@ void PackedAttention::attend(const Layer& layer, bool stores, bool only_scored) 
 void PackedAttention::attend_rows(const Layer& layer, const Task& task) {
   const Sums part(scratch_.segment, 0), whole(scratch_.whole, 0);
   prepare_queries(layer, task);
-  begin(layer, task, whole);
-  const Range all = segments(layer, task);
+  Range all = segments(layer, task);
+  if (layer.step.step.sinks == kNone) {
+    // Nothing comes before the first segment: joining it would change no bit.
+    look_at(layer, task, all.begin++, whole);
+  } else {
+    begin(layer, task, whole);
+  }
   for (std::size_t segment = all.begin; segment < all.end; ++segment) {
     look_at(layer, task, segment, part);
     join(layer, task, part, whole);
@@ -216,7 +221,7 @@ void PackedAttention::look_at(const Layer& layer, const Task& task, std::size_t 
       const std::size_t last = placement.seen(task.position + r);
       const std::size_t first = window != 0 && last > window ? last - window : 0;
       const float slope = step.slopes.empty() ? 0.0f : step.slopes[head];
-      softmax(layer, i, begin, first, last, slope, sums);
+      softmax(layer, i, block, first, last, slope, sums);
     });
     weigh(cached, block, block.end < end, n_queries, sums.weighted, width);
   }
@@ -262,7 +267,8 @@ void PackedAttention::score(const CachedHead& head, const Block& block, const Ro
     for (std::size_t i = 0; i < n_queries; i += most) {
       const std::size_t n = std::min(most, n_queries - i);
       slice_.tiles(keys, panels, queries, i, n,
-                   {&scratch_.scores.f32.view()(i, at - block.begin), kBlock}, {}, next);
+                   {&scratch_.scores.f32.view()(i, at - block.begin), CpuWorkspace::kScoreStride},
+                   {}, next);
       next = keys.panels;
     }
   }
@@ -270,11 +276,13 @@ void PackedAttention::score(const CachedHead& head, const Block& block, const Ro
 
 // Turns the scores of query i into probabilities, as far as they are known; [first, last) it sees.
 // slope: of its head; 0: none.
-void PackedAttention::softmax(const Layer& layer, std::size_t i, std::size_t begin,
+void PackedAttention::softmax(const Layer& layer, std::size_t i, const Block& block,
                               std::size_t first, std::size_t last, float slope, const Sums& sums) {
   float* scores = &scratch_.scores.f32.view()(i, 0);
+  const std::size_t begin = block.begin;
+  const std::size_t read = round_up(block.end - begin, kPanelOutputs);  // by weigh, at most
   if (first >= begin + kBlock || last <= begin) {
-    std::fill_n(scores, kBlock, 0.0f);
+    std::fill_n(scores, read, 0.0f);
     return;
   }
   const std::size_t from = first > begin ? first - begin : 0;
@@ -293,7 +301,7 @@ void PackedAttention::softmax(const Layer& layer, std::size_t i, std::size_t beg
   const std::size_t n = round_up(to, kPanelOutputs);
   std::fill(scores + to, scores + n, kMasked);
   const float factor = k_.softmax_block(scores, n, scale, &sums.largest[i], &sums.total[i]);
-  std::fill(scores + n, scores + kBlock, 0.0f);
+  std::fill(scores + n, scores + read, 0.0f);
   k_.scale(factor, layer.padded, sums.weighted + i * layer.padded);
 }
 
@@ -310,7 +318,8 @@ void PackedAttention::weigh(const CachedHead& head, const Block& block, bool mor
     }
     const PanelMatrix values = head.values(chunk, std::min(kChunk, block.end - at));
     const float* const first = &scratch_.scores.f32.view()(0, at - block.begin);
-    const Rows x{&scratch_.scores, MatrixView<const float>(first, n_queries, kChunk, kBlock)};
+    const Rows x{&scratch_.scores,
+                 MatrixView<const float>(first, n_queries, kChunk, CpuWorkspace::kScoreStride)};
     const ActivationType type = slice_.activation_type(values);
     for (std::size_t i = 0; i < n_queries; ++i) {
       slice_.round_row(x.f32.row(i).data(), type, i, values.inputs, scratch_.scores);

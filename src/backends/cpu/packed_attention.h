@@ -130,7 +130,7 @@ class PackedAttention {
   };
   void score(const CachedHead& head, const Block& block, const Rows& queries,
              std::size_t n_queries);
-  void softmax(const Layer& layer, std::size_t i, std::size_t begin, std::size_t first,
+  void softmax(const Layer& layer, std::size_t i, const Block& block, std::size_t first,
                std::size_t last, float slope, const Sums& sums);
   void weigh(const CachedHead& head, const Block& block, bool more, std::size_t n_queries,
              float* out, std::size_t width);

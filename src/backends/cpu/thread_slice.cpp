@@ -10,12 +10,15 @@ Rows ThreadSlice::prepare(MatrixView<const float> x, const PackedNorm& norm, Act
   PreparedRows& p = together ? w_.prepared : scratch_.prepared;
   const Range mine = together ? share(n) : Range{0, n};
   const MatrixView<float> f32(p.f32.data(), n, width);
+  const bool keeps_f32 = types[static_cast<std::size_t>(ActivationType::F32)];
   for (std::size_t r = mine.begin; r < mine.end; ++r) {
     const float* row = x.row(order.empty() ? r : order[r]).data();
     if (norm) {
-      norm.apply(k_, row, f32.row(r).data());
-      row = f32.row(r).data();
-    } else if (!order.empty() && types[static_cast<std::size_t>(ActivationType::F32)]) {
+      // What is only rounded goes through one row of this thread, which stays in the cache.
+      float* const normed = f32.row(keeps_f32 ? r : mine.begin).data();
+      norm.apply(k_, row, normed);
+      row = normed;
+    } else if (!order.empty() && keeps_f32) {
       std::copy_n(row, width, f32.row(r).data());
     }
     for (const ActivationType type : {ActivationType::BF16, ActivationType::Q8}) {
@@ -26,12 +29,15 @@ Rows ThreadSlice::prepare(MatrixView<const float> x, const PackedNorm& norm, Act
   return {&p, norm || !order.empty() ? MatrixView<const float>(f32) : x};
 }
 
-void ThreadSlice::round_row(const float* row, ActivationType type, std::size_t r, std::size_t width,
-                            PreparedRows& p) const {
-  if (type == ActivationType::BF16) k_.to_bf16(row, width, &p.bf16.data()[r * width]);
+void ThreadSlice::round_part(const float* x, ActivationType type, std::size_t r, Range columns,
+                             std::size_t width, PreparedRows& p) const {
+  if (type == ActivationType::BF16) {
+    k_.to_bf16(x, columns.size(), &p.bf16.data()[r * bf16_stride(width) + columns.begin]);
+  }
   if (type != ActivationType::Q8) return;
-  const std::size_t block = r * (width / kQuantBlock);
-  k_.to_q8(row, width, &p.q8.data()[r * width], &p.scales.data()[block], &p.sums.data()[block]);
+  const std::size_t block = r * (width / kQuantBlock) + columns.begin / kQuantBlock;
+  k_.to_q8(x, columns.size(), &p.q8.data()[r * width + columns.begin], &p.scales.data()[block],
+           &p.sums.data()[block]);
 }
 
 void ThreadSlice::multiply(const Rows& x, Range rows, std::span<const Product> products) const {
@@ -109,7 +115,8 @@ void ThreadSlice::tiles(const PanelMatrix& m, Range panels, const Rows& x, std::
       args.row_stride = x.f32.stride();
       break;
     case ActivationType::BF16:
-      args.rows = &x.prepared->bf16.data()[first * m.inputs];
+      args.row_stride = bf16_stride(m.inputs);
+      args.rows = &x.prepared->bf16.data()[first * args.row_stride];
       break;
     case ActivationType::Q8:
       args.rows = &x.prepared->q8.data()[first * m.inputs];

@@ -69,7 +69,12 @@ class ThreadSlice {
 
   // Writes row r of p, which is `width` wide, in one of the rounded formats.
   void round_row(const float* row, ActivationType type, std::size_t r, std::size_t width,
-                 PreparedRows& p) const;
+                 PreparedRows& p) const {
+    round_part(row, type, r, {0, width}, width, p);
+  }
+  // Only these columns of it, whose numbers stand at x. Q8: a whole number of blocks.
+  void round_part(const float* x, ActivationType type, std::size_t r, Range columns,
+                  std::size_t width, PreparedRows& p) const;
 
   // This thread's share of several products of the same rows.
   void multiply(const Rows& x, Range rows, std::span<const Product> products) const;
@@ -92,12 +97,18 @@ class ThreadSlice {
     return k_.max_rows[static_cast<std::size_t>(m.layout)];
   }
 
-  // This thread's share of panels times rows, by tiles, so that no thread has a panel more than
-  // another where there are many rows: each(panels, rows), one panel and some of the rows, or where
-  // all rows are one tile several panels.
+  // This thread's share of panels times rows: each(panels, rows), one panel and some of the rows,
+  // or where all rows are one tile several panels. Where there are many rows, each group of threads
+  // has some of them: what a thread has written in one step, it then finds in its own cache in the
+  // next. The threads of a group share its tiles, so that none has a panel more than another.
   template <class Each>
   void share_tiles(std::size_t panels, Range rows, Each each) const {
-    for_tiles(share(panels * tile_count(rows)), rows, each);
+    const std::size_t groups = group_count(rows.size()), members = n_threads_ / groups;
+    const std::size_t group = thread_ / members, member = thread_ % members;
+    const Range some{rows.begin + first_row(rows.size(), group, groups),
+                     rows.begin + first_row(rows.size(), group + 1, groups)};
+    const std::size_t tiles = panels * tile_count(some);
+    for_tiles({tiles * member / members, tiles * (member + 1) / members}, some, each);
   }
   std::size_t tile_count(Range rows) const {
     return (rows.size() + k_.rows_per_share - 1) / k_.rows_per_share;
@@ -119,6 +130,20 @@ class ThreadSlice {
   }
 
  private:
+  // Into how many groups the threads are divided. Each group reads all weights, so its rows must be
+  // enough that this costs little.
+  std::size_t group_count(std::size_t rows) const {
+    constexpr std::size_t kManyRows = 128;
+    std::size_t groups = n_threads_;
+    while (n_threads_ % groups != 0 || (groups > 1 && rows < groups * kManyRows)) --groups;
+    return groups;
+  }
+  // Where the rows of a group begin: at a multiple of 16, which one tile of AMX takes.
+  static std::size_t first_row(std::size_t rows, std::size_t group, std::size_t groups) {
+    constexpr std::size_t kTogether = 16;
+    if (group == groups) return rows;
+    return (rows * group / groups + kTogether / 2) / kTogether * kTogether;
+  }
   void multiply_panels(const Rows& x, const Product& product, Range panels, Range rows) const;
   // Through scratch memory: for a bias, an activation, or a panel that is not full.
   void multiply_panel(const Rows& x, const Product& product, std::size_t panel, Range rows) const;
