@@ -22,7 +22,9 @@ BUILD = ROOT / "build"
 CORES = str(os.cpu_count() or 2)
 # Rooms whose tests feed files and text from outside to a parser.
 PARSER_ROOMS = ("base", "checkpoint", "fuzz", "hostile", "model", "operators", "programs", "text")
-THREADED_ROOMS = ("base", "generation", "model")
+# What threads share, by room, as patterns of GoogleTest.
+THREADED = {"base": "ThreadPool.*", "generation": "GenerateBatch.*", "model": "Determinism.*",
+            "backends": "*CpuRandom*:*LongTextOfGptOss*:SplitBackend*", "serve": "*Scheduler*:*HttpServer*"}
 FUZZ_SECONDS, FUZZ_SECONDS_OF_ALL = 10, 60  # for each target
 LONGEST = 1500  # seconds of one program of tests, as ctest has it
 
@@ -31,10 +33,11 @@ class Failed(Exception):
     """A part did not pass; the message is one line."""
 
 
-def run(*command, out=None):
+def run(*command, out=None, environment=None):
     words = [str(word) for word in command]
     try:
-        code = subprocess.run(words, cwd=ROOT, stdout=out, stderr=out and subprocess.STDOUT).returncode
+        code = subprocess.run(words, cwd=ROOT, stdout=out, stderr=out and subprocess.STDOUT,
+                              env=environment).returncode
     except OSError as problem:
         raise Failed(f"{words[0]}: {problem.strerror}") from None
     if code != 0:
@@ -108,28 +111,31 @@ def check_reference(_):
     run(python, ROOT / "reference" / "make_all.py", "--check")
 
 
-def part_of_room(name, room, tests, shard):
+def part_of_room(name, room, tests, shard, emulator):
     """One core's share of a room's tests, in one process; returns how many passed."""
     folder = BUILD / name / "tests"
     environment = dict(os.environ, GTEST_TOTAL_SHARDS=CORES, GTEST_SHARD_INDEX=str(shard), GTEST_BRIEF="1")
-    code, text = logged(f"{name}_{room}_{shard}.log", [folder / f"{room}_tests", f"--gtest_filter={tests}"], folder,
-                        environment)
+    command = [*emulator, folder / f"{room}_tests", f"--gtest_filter={tests}"]
+    code, text = logged(f"{name}_{room}_{shard}.log", command, folder, environment)
     if code != 0:
         print(text[-20000:], flush=True)
         raise Failed(f"{room}_tests: exit code {code}")
     return int(re.search(r"PASSED  \] (\d+) test", text)[1])
 
 
-def whole_rooms(name, rooms):
+def whole_rooms(name, rooms, *emulator):
     """The tests of rooms (room: pattern) of a preset in few processes: under a sanitizer each takes long to start."""
     with futures.ThreadPoolExecutor(int(CORES)) as pool:
-        runs = {room: [pool.submit(part_of_room, name, room, tests, shard) for shard in range(int(CORES))]
+        runs = {room: [pool.submit(part_of_room, name, room, tests, shard, emulator) for shard in range(int(CORES))]
                 for room, tests in rooms.items()}
     problems = [str(one.exception()) for shards in runs.values() for one in shards if one.exception()]
     if problems:
         raise Failed("; ".join(problems))
-    print("  passed: " + ", ".join(f"{room} {sum(one.result() for one in shards)}"
-                                   for room, shards in runs.items()), flush=True)
+    passed = {room: sum(one.result() for one in shards) for room, shards in runs.items()}
+    print("  passed: " + ", ".join(f"{room} {count}" for room, count in passed.items()), flush=True)
+    for room, count in passed.items():
+        if count == 0:
+            raise Failed(f"{room}_tests: no test is called {rooms[room]}")
 
 
 def check_asan(_):
@@ -141,10 +147,17 @@ def check_asan(_):
 
 
 def check_tsan(_):
-    """what threads share, under ThreadSanitizer"""
-    preset("tsan", *(f"{room}_tests" for room in THREADED_ROOMS))
-    run("ctest", "--preset", "tsan", "-j", CORES, "-L", f"^({'|'.join(THREADED_ROOMS)})$",
-        "-R", "ThreadPool|Determinism|FastRandom|GenerateBatch")
+    """what threads share, and the server with its clients, under ThreadSanitizer"""
+    preset("tsan", "stagecraft", *(f"{room}_tests" for room in THREADED))
+    whole_rooms("tsan", THREADED)
+    for old in (BUILD / "tsan").glob("race.*"):
+        old.unlink()
+    # a race that the server meets is written there, whatever the server then answers
+    run(sys.executable, ROOT / "tests" / "serve" / "server_test.py", BUILD / "tsan" / "src" / "stagecraft",
+        environment=dict(os.environ, TSAN_OPTIONS=f"log_path={BUILD / 'tsan' / 'race'}"))
+    races = sorted((BUILD / "tsan").glob("race.*"))
+    if races:
+        raise Failed(races[0].read_text(errors="replace")[:6000])
 
 
 def fuzz(name, seconds, scratch):
@@ -209,9 +222,8 @@ def check_aarch64(_):
     run("ctest", "--preset", "aarch64", "-j", CORES, "-LE", "^tools$")
     # qemu's own processor has everything; these have no matrices of bytes, the first no dot products
     for processor in ("cortex-a72", "neoverse-n1"):
-        run("qemu-aarch64", "-cpu", processor, "-L", BUILD / "sysroot-arm64",
-            BUILD / "aarch64" / "tests" / "operators_tests", "--gtest_brief=1",
-            "--gtest_filter=*Kernel*:*EveryTable*")
+        whole_rooms("aarch64", {"operators": "*Kernel*:*EveryTable*"}, "qemu-aarch64", "-cpu", processor, "-L",
+                    BUILD / "sysroot-arm64")
 
 
 def check_amx(_):
@@ -230,7 +242,7 @@ def check_processors(_):
         print("  this is no x86 processor: left out")
         return
     packages("qemu-user")
-    run(ROOT / "stage", "build", "--only", "stagecraft", "operators_tests", "model_tests")
+    run(ROOT / "stage", "build", "--only", "stagecraft", "operators_tests", "backends_tests")
     story = [str(BUILD / "release" / "src" / "stagecraft"), "story", "--model", str(ROOT / "models" / "story"),
              "--seed", "5", "-n", "40"]
     here = subprocess.run(story, stdout=subprocess.PIPE, check=True).stdout
@@ -239,8 +251,7 @@ def check_processors(_):
         found = subprocess.run([*qemu, *story], stdout=subprocess.PIPE).stdout
         if found != here:
             raise Failed(f"{processor}: expected the story that is told here, found {found[:200]!r}")
-        for room, tests in (("operators", "*EveryKernel*:*EveryTable*"), ("model", "*Fast*")):
-            run(*qemu, BUILD / "release" / "tests" / f"{room}_tests", f"--gtest_filter={tests}", "--gtest_brief=1")
+        whole_rooms("release", {"operators": "*EveryKernel*:*EveryTable*", "backends": "*CpuRandom*:*CpuWeights*"}, *qemu)
 
 
 def check_page(_):
