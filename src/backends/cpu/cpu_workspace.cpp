@@ -70,9 +70,8 @@ ExpertSizes expert_sizes(const Plan& plan, const FusedPlan& fused) {
 
 }  // namespace
 
-PreparedRows::PreparedRows(std::size_t rows, std::size_t width)
-    : f32(rows, width),
-      bf16(rows, bf16_stride(width)),
+RoundedRows::RoundedRows(std::size_t rows, std::size_t width)
+    : bf16(rows, bf16_stride(width)),
       q8(rows, width),
       scales(rows, width / kQuantBlock),
       sums(rows, width / kQuantBlock) {}
@@ -109,7 +108,7 @@ CpuWorkspace::CpuWorkspace(const Plan& plan, const FusedPlan& fused, const Kerne
   const std::size_t few = std::min(rows * std::max(experts.slots, std::size_t{1}), kFewRows);
   const std::size_t padded = round_up(head_dim, kPanelOutputs);
   hidden = Matrix<float>(rows, experts.hidden);
-  gated = PreparedRows(rows, gated_width(plan, fused));
+  gated = RoundedRows(rows, gated_width(plan, fused));
   joined = AttentionSums(kFewRows * n_heads, padded);
   turns = std::vector<ThreadPool::Count>(kFewRows * n_kv_heads);
   if (n_threads > 1) prepared = PreparedRows(rows, row_numbers);
@@ -134,12 +133,14 @@ double cpu_workspace_bytes(const Plan& plan, const FusedPlan& fused, std::size_t
     if (fused.stored[i]) row += count(plan.buffers[i].width);
   }
   for (const Frequencies& table : plan.frequencies) row += 2.0 * count(table.values.size());
-  constexpr double kPrepared = 4.0 + 2.0 + 1.0 + 12.0 / kQuantBlock;  // bytes, in all formats
+  const auto rounded = [&](std::size_t width) {  // bytes of one row of RoundedRows
+    return 2.0 * count(bf16_stride(width)) + (1.0 + 12.0 / kQuantBlock) * count(width);
+  };
   const ExpertSizes experts = expert_sizes(plan, fused);
-  const std::size_t prepared =
-      std::max(prepared_width(plan, fused), experts.input) + gated_width(plan, fused);
-  row += count(experts.hidden);
-  return count(max_rows) * (sizeof(float) * row + kPrepared * count(prepared));
+  const std::size_t prepared = std::max(prepared_width(plan, fused), experts.input);
+  row += count(experts.hidden + prepared);
+  return count(max_rows) *
+         (sizeof(float) * row + rounded(prepared) + rounded(gated_width(plan, fused)));
 }
 
 }  // namespace stagecraft

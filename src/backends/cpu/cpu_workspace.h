@@ -22,16 +22,23 @@ constexpr std::size_t bf16_stride(std::size_t width) {
   return ((width + kLine - 1) / kLine | 1) * kLine;
 }
 
-// Rows of activations in the number formats that kernels ask for.
-struct PreparedRows {
-  PreparedRows() = default;
-  PreparedRows(std::size_t rows, std::size_t width);
+// Rows of activations in the rounded formats that kernels ask for.
+struct RoundedRows {
+  RoundedRows() = default;
+  RoundedRows(std::size_t rows, std::size_t width);
 
-  Matrix<float> f32;
   Matrix<std::uint16_t> bf16;  // bf16_stride(width) from row to row
   Matrix<std::int8_t> q8;
   Matrix<float> scales;    // of q8, [rows, width / 32]
   Matrix<BlockSums> sums;  // of the same blocks
+};
+
+// And as floats.
+struct PreparedRows : RoundedRows {
+  PreparedRows() = default;
+  PreparedRows(std::size_t rows, std::size_t width) : RoundedRows(rows, width), f32(rows, width) {}
+
+  Matrix<float> f32;
 };
 
 // What softmax knows of some positions, per query: its largest score, and the sums of e^(score -
@@ -68,7 +75,7 @@ struct CpuWorkspace {
   };
   std::vector<Rotation> rotations;  // by FrequenciesId
   PreparedRows prepared;            // of a long pass, each thread prepares its share
-  PreparedRows gated;               // the results of FusedGate that have `readers`
+  RoundedRows gated;                // the results of FusedGate that have `readers`
   Matrix<float> hidden;             // what is inside experts: a row per slot, see Slots
 
   static constexpr std::size_t kScores = 256;  // per query: positions of one step of softmax

@@ -30,7 +30,7 @@ Rows ThreadSlice::prepare(MatrixView<const float> x, const PackedNorm& norm, Act
 }
 
 void ThreadSlice::round_part(const float* x, ActivationType type, std::size_t r, Range columns,
-                             std::size_t width, PreparedRows& p) const {
+                             std::size_t width, RoundedRows& p) const {
   if (type == ActivationType::BF16) {
     k_.to_bf16(x, columns.size(), &p.bf16.data()[r * bf16_stride(width) + columns.begin]);
   }

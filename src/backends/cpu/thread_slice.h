@@ -17,7 +17,7 @@ struct Range {
 
 // Rows ready to be multiplied, wherever they lie.
 struct Rows {
-  const PreparedRows* prepared = nullptr;
+  const RoundedRows* prepared = nullptr;
   MatrixView<const float> f32;
 };
 
@@ -69,12 +69,12 @@ class ThreadSlice {
 
   // Writes row r of p, which is `width` wide, in one of the rounded formats.
   void round_row(const float* row, ActivationType type, std::size_t r, std::size_t width,
-                 PreparedRows& p) const {
+                 RoundedRows& p) const {
     round_part(row, type, r, {0, width}, width, p);
   }
   // Only these columns of it, whose numbers stand at x. Q8: a whole number of blocks.
   void round_part(const float* x, ActivationType type, std::size_t r, Range columns,
-                  std::size_t width, PreparedRows& p) const;
+                  std::size_t width, RoundedRows& p) const;
 
   // This thread's share of several products of the same rows.
   void multiply(const Rows& x, Range rows, std::span<const Product> products) const;
