@@ -228,8 +228,8 @@ def check_aarch64(_):
 
 def check_amx(_):
     """the kernels of AMX, whose instructions are emulated, under both sanitizers: needs AVX-512 with bf16"""
-    flags = pathlib.Path("/proc/cpuinfo")
-    if not flags.exists() or "avx512_bf16" not in flags.read_text():
+    cpuinfo = pathlib.Path("/proc/cpuinfo")
+    if not cpuinfo.exists() or "avx512_bf16" not in cpuinfo.read_text():
         print("  this processor has no AVX-512 with bf16: left out")
         return
     preset("amx", "operators_tests", "backends_tests")

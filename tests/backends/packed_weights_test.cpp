@@ -16,12 +16,14 @@ std::atomic<std::size_t> refused_size{0};  // `new` of exactly that many bytes f
 
 }  // namespace
 
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  return size == refused_size ? nullptr : std::malloc(size != 0 ? size : 1);
+}
 void* operator new(std::size_t size) {
-  void* const memory = size == refused_size ? nullptr : std::malloc(size != 0 ? size : 1);
+  void* const memory = operator new(size, std::nothrow);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
-void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return std::malloc(size); }
 // Inlined, GCC would see `free` of what `new` returned, and warn.
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }

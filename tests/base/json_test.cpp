@@ -35,8 +35,7 @@ std::string message_of(const std::string& text) {
 }
 
 constexpr int kMany = 100'000;
-// Seconds, also under a sanitizer. It takes a tenth of one otherwise; a look at all siblings,
-// minutes.
+// Seconds, also under a sanitizer. A look at all siblings takes minutes.
 constexpr double kLongest = 5.0;
 
 nlohmann::json as_nlohmann(JsonNode node) {

@@ -86,10 +86,18 @@ inline void zero(int tile) {
   std::memset(to.bytes, 0, sizeof to.bytes);
 }
 
-inline void expect_shapes(const Register& c, const Register& a, const Register& b,
-                          const char* instruction) {
+// Each number of `sums` becomes dot(itself, rows, its row, weights, its column).
+template <typename T, class Dot>
+void multiply(const char* instruction, int sums, int rows, int weights, Dot dot) {
+  Register& c = shaped(sums, instruction);
+  const Register &a = shaped(rows, instruction), &b = shaped(weights, instruction);
   expect(c.n_rows == a.n_rows && c.row_bytes == b.row_bytes && a.row_bytes == 4 * b.n_rows,
          instruction, "shapes that fit each other");
+  for (std::size_t m = 0; m < c.n_rows; ++m) {
+    for (std::size_t n = 0; n < c.row_bytes / sizeof(T); ++n) {
+      c.set(m, n, dot(c.at<T>(m, n), a, m, b, n));
+    }
+  }
 }
 
 inline float flushed(float x) { return std::fpclassify(x) == FP_SUBNORMAL ? 0.0F * x : x; }
@@ -101,40 +109,27 @@ inline float bf16(std::uint16_t bits) {
   return flushed(value);
 }
 
-inline void multiply_bf16(int sums, int rows, int weights) {
-  Register& c = shaped(sums, "TDPBF16PS");
-  const Register &a = shaped(rows, "TDPBF16PS"), &b = shaped(weights, "TDPBF16PS");
-  expect_shapes(c, a, b, "TDPBF16PS");
-  for (std::size_t m = 0; m < c.n_rows; ++m) {
-    for (std::size_t n = 0; n < c.row_bytes / 4; ++n) {
-      float part[2] = {};
-      for (std::size_t k = 0; k < b.n_rows; ++k) {
-        for (std::size_t i = 0; i < 2; ++i) {
-          part[i] = flushed(std::fma(bf16(a.at<std::uint16_t>(m, 2 * k + i)),
-                                     bf16(b.at<std::uint16_t>(k, 2 * n + i)), part[i]));
-        }
-      }
-      const float both = flushed(part[0] + part[1]);
-      c.set(m, n, flushed(flushed(c.at<float>(m, n)) + both));
+// The even and the odd inputs are summed apart. It takes and makes no denormal numbers.
+inline float dot_bf16(float sum, const Register& a, std::size_t m, const Register& b,
+                      std::size_t n) {
+  float part[2] = {};
+  for (std::size_t k = 0; k < b.n_rows; ++k) {
+    for (std::size_t i = 0; i < 2; ++i) {
+      part[i] = flushed(std::fma(bf16(a.at<std::uint16_t>(m, 2 * k + i)),
+                                 bf16(b.at<std::uint16_t>(k, 2 * n + i)), part[i]));
     }
   }
+  return flushed(flushed(sum) + flushed(part[0] + part[1]));
 }
 
-inline void multiply_int8(int sums, int rows, int weights) {
-  Register& c = shaped(sums, "TDPBSSD");
-  const Register &a = shaped(rows, "TDPBSSD"), &b = shaped(weights, "TDPBSSD");
-  expect_shapes(c, a, b, "TDPBSSD");
-  for (std::size_t m = 0; m < c.n_rows; ++m) {
-    for (std::size_t n = 0; n < c.row_bytes / 4; ++n) {
-      std::int32_t sum = c.at<std::int32_t>(m, n);
-      for (std::size_t k = 0; k < b.n_rows; ++k) {
-        for (std::size_t i = 0; i < 4; ++i) {
-          sum += a.at<std::int8_t>(m, 4 * k + i) * b.at<std::int8_t>(k, 4 * n + i);
-        }
-      }
-      c.set(m, n, sum);
+inline std::int32_t dot_int8(std::int32_t sum, const Register& a, std::size_t m, const Register& b,
+                             std::size_t n) {
+  for (std::size_t k = 0; k < b.n_rows; ++k) {
+    for (std::size_t i = 0; i < 4; ++i) {
+      sum += a.at<std::int8_t>(m, 4 * k + i) * b.at<std::int8_t>(k, 4 * n + i);
     }
   }
+  return sum;
 }
 
 }  // namespace stagecraft_amx
@@ -153,5 +148,7 @@ inline void multiply_int8(int sums, int rows, int weights) {
 #define _tile_loadd(tile, from, stride) stagecraft_amx::load(tile, from, stride)
 #define _tile_stored(tile, to, stride) stagecraft_amx::store(tile, to, stride)
 #define _tile_zero(tile) stagecraft_amx::zero(tile)
-#define _tile_dpbf16ps(c, a, b) stagecraft_amx::multiply_bf16(c, a, b)
-#define _tile_dpbssd(c, a, b) stagecraft_amx::multiply_int8(c, a, b)
+#define _tile_dpbf16ps(c, a, b) \
+  stagecraft_amx::multiply<float>("TDPBF16PS", c, a, b, stagecraft_amx::dot_bf16)
+#define _tile_dpbssd(c, a, b) \
+  stagecraft_amx::multiply<std::int32_t>("TDPBSSD", c, a, b, stagecraft_amx::dot_int8)

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backends/cpu/fused_plan.h"
+#include "base/round_up.h"
 #include "base/thread_pool.h"
 #include "operators/kernels/kernels.h"
 #include "tensor/matrix.h"
@@ -19,7 +20,7 @@ constexpr std::size_t kFewRows = 4;
 // then lie in different sets of the first cache; 16 rows of 3,072 bytes share four of its 64 sets.
 constexpr std::size_t bf16_stride(std::size_t width) {
   constexpr std::size_t kLine = 32;
-  return ((width + kLine - 1) / kLine | 1) * kLine;
+  return (round_up(width, kLine) / kLine | 1) * kLine;
 }
 
 // Rows of activations in the rounded formats that kernels ask for.
