@@ -11,7 +11,7 @@ constexpr std::string_view kChatMl = R"({%- for message in messages %}
 {%- endfor %}
 {%- if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %})";
 
-// The system prompt is part of the first question; every exchange is a text of its own.
+// The system prompt is part of the first question. Each exchange has its own <s> and </s>.
 constexpr std::string_view kLlama2 = R"({%- set ns = namespace(system='') %}
 {%- for message in messages %}
 {%- if message.role == 'system' %}
@@ -50,7 +50,7 @@ constexpr std::string_view kMistral = R"({{- bos_token }}
 {%- endif %}
 {%- endfor %})";
 
-// It knows no system: what is said there begins the first question.
+// Gemma has no system role: the system prompt is put before the first question.
 constexpr std::string_view kGemma = R"({{- bos_token }}
 {%- set ns = namespace(system='') %}
 {%- for message in messages %}

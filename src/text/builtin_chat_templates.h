@@ -7,9 +7,9 @@
 
 namespace stagecraft {
 
-// The frames that models were trained with before checkpoints brought their templates along.
+// Chat templates of models from the time when checkpoints did not yet contain one.
 struct BuiltinChatTemplate {
-  std::string_view name;  // as --chat-template takes it
+  std::string_view name;  // the name for --chat-template
   std::string_view text;  // Jinja
   std::string_view bos_token, eos_token;
 };
@@ -18,7 +18,7 @@ std::span<const BuiltinChatTemplate> builtin_chat_templates();
 // nullptr if there is none of this name.
 const BuiltinChatTemplate* find_builtin_chat_template(std::string_view name);
 
-// The one whose tokens the vocabulary has, tried in this order; nullptr if it has none of them:
+// The first template in this order whose tokens are all in the vocabulary, or nullptr:
 //
 //   chatml    <|im_start|>, <|im_end|>
 //   llama3    <|start_header_id|>, <|end_header_id|>, <|eot_id|>
@@ -27,7 +27,8 @@ const BuiltinChatTemplate* find_builtin_chat_template(std::string_view name);
 //   zephyr    <|user|>, <|assistant|>
 //   mistral   [INST], [/INST]
 //
-// The frame of llama2 is plain text, which no vocabulary shows: it has to be named.
+// llama2 is not in the list: its frame is plain text, so a vocabulary cannot show it. Users have to
+// name it.
 const BuiltinChatTemplate* guess_chat_template(const Tokenizer& tokenizer);
 
 }  // namespace stagecraft

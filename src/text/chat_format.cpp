@@ -35,7 +35,7 @@ ChatTemplateSource source_of(const BuiltinChatTemplate& builtin) {
            {"eos_token", std::string(builtin.eos_token)}}};
 }
 
-// What a template named on the command line stands for, "" if it names none.
+// The template that --chat-template names.
 ChatTemplateSource chosen_source(const std::string& chosen, ChatTemplateSource own) {
   if (const auto* builtin = find_builtin_chat_template(chosen)) return source_of(*builtin);
   std::error_code ignored;
@@ -64,8 +64,9 @@ std::string chatml_text(std::span<const Message> messages) {
   return text + fmt::format("{}assistant\n", kChatStart);
 }
 
-// Conversations by which ChatML is told from what only resembles it: contents that others trim,
-// cut or take apart, one exchange and several, with a system prompt and without.
+// Conversations that distinguish ChatML from templates that resemble it. Their contents have spaces
+// that some templates trim and <think> parts that some remove; they have one or several exchanges,
+// with a system prompt and without.
 std::vector<std::vector<Message>> probes() {
   const Message system = {"system", " \n Be brief.\n "};
   const Message asked = {"user", "\n Who? \n"};
@@ -86,7 +87,7 @@ std::vector<ToolMessage> plain(std::span<const Message> messages) {
   return result;
 }
 
-// What a client sends is typed text, keys included.
+// Text from a client counts as typed, keys included.
 jinja::Value value_of(jinja::Runtime& runtime, JsonNode node) {
   const auto typed = [&](std::string_view text) { return runtime.text(MarkedText::typed(text)); };
   if (node.is_string()) return typed(node.string());
@@ -106,8 +107,9 @@ jinja::Value value_of(jinja::Runtime& runtime, JsonNode node) {
   return runtime.dict(std::move(dict));
 }
 
-// As transformers hands it to a template. A role is one of four words: templates make tokens of it
-// ("<|user|>"). What is not there has no key: templates ask for keys.
+// The dictionary that transformers passes to a template. The role is one of four words and not
+// marked as typed: templates build tokens from it ("<|user|>"). Empty fields get no key, because
+// templates test whether a key exists.
 jinja::Value value_of(jinja::Runtime& runtime, const ToolMessage& message) {
   const auto word = [&](std::string_view text) { return runtime.text(MarkedText(text)); };
   const auto typed = [&](std::string_view text) { return runtime.text(MarkedText::typed(text)); };
@@ -129,7 +131,7 @@ jinja::Value value_of(jinja::Runtime& runtime, const ToolMessage& message) {
   return runtime.dict(std::move(dict));
 }
 
-// All texts in it, for searching all of them.
+// All strings and keys in `node`, one per line.
 std::string strings_of(JsonNode node) {
   if (node.is_string()) return std::string(node.string()) + "\n";
   std::string text;
@@ -183,7 +185,7 @@ void ChatFormat::recognise_chatml() {
     const std::string plain = chatml_text({{asked}});
     const std::string alone = text({{asked}}).bytes();
     if (!alone.ends_with(plain)) return;
-    if (alone.size() > plain.size()) {  // a system prompt of the model's own
+    if (alone.size() > plain.size()) {  // the template has a default system prompt
       const std::string begin = fmt::format("{}system\n", kChatStart);
       const std::string end = fmt::format("{}\n", kChatEnd);
       const std::string added = alone.substr(0, alone.size() - plain.size());
@@ -202,14 +204,14 @@ void ChatFormat::recognise_chatml() {
     }
     is_chatml_ = true;
   } catch (const Error&) {
-    own_system_.reset();  // ChatML refuses nothing
+    own_system_.reset();  // ChatML rejects no conversation, this template does
   }
 }
 
-// The special token that the template writes after an answer.
+// Searches the special token that the template writes after an answer.
 void ChatFormat::find_end_tokens() {
   if (is_chatml_) {
-    // A model that opens the next message instead of ending its own has ended it all the same.
+    // If the model opens the next message without ending its own, its answer is over, too.
     end_tokens_ = {chat_token(*tokenizer_, kChatEnd), chat_token(*tokenizer_, kChatStart)};
     return;
   }
@@ -221,7 +223,7 @@ void ChatFormat::find_end_tokens() {
   try {
     exchange = text({{{"user", "Who?"}, {"assistant", "Me."}}}, false);
   } catch (const Error&) {
-    return;  // it will say so when it is asked
+    return;  // tokens() will throw the same error
   }
   if (exchange.typed_spans().size() < 2) return;
   const std::string after = exchange.bytes().substr(exchange.typed_spans().back().end);
@@ -255,7 +257,7 @@ MarkedText ChatFormat::render(std::span<const ToolMessage> messages, std::option
       now_);
 }
 
-// What the template makes of a function, a call of it and its result.
+// Renders a function, a call of it and its result, and searches the text for the known forms.
 void ChatFormat::find_tool_form() {
   const Json tools(
       R"([{"type": "function", "function": {"name": "probe_f", "description": "A probe.",
@@ -277,7 +279,7 @@ void ChatFormat::find_tool_form() {
     } else if (has("{\"name\": \"probe_f\", \"parameters\": {\"probe_a\": ")) {
       tool_form_ = ToolForm::Bare;
     }
-  } catch (const Error&) {  // the template refuses calls, or results
+  } catch (const Error&) {  // the template rejects calls, or results
   }
 }
 

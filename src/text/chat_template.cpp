@@ -4,7 +4,7 @@
 namespace stagecraft {
 namespace {
 
-// `text` as text, whatever it spells. A frame token always stands before it in a chat.
+// `text` stays text, whatever it spells. In a chat, a special token always stands before it.
 void append_text(const Tokenizer& tokenizer, std::string_view text, std::vector<TokenId>& tokens) {
   const auto more = tokenizer.encode(text, {.parse_special = false, .at_start = false});
   tokens.insert(tokens.end(), more.begin(), more.end());
@@ -14,7 +14,8 @@ void append_text(const Tokenizer& tokenizer, std::string_view text, std::vector<
 
 std::vector<TokenId> message_tokens(const Tokenizer& tokenizer, const Message& message) {
   std::vector<TokenId> tokens = {chat_token(tokenizer, kChatStart)};
-  // In one piece, for a token may span the newline of the frame and those of the content.
+  // Encode both in one piece: a token may span the newline of the frame and newlines of the
+  // content.
   append_text(tokenizer, message.role + "\n" + message.content, tokens);
   tokens.push_back(chat_token(tokenizer, kChatEnd));
   append_text(tokenizer, "\n", tokens);

@@ -22,7 +22,7 @@ struct Message {
   std::string content;  // UTF-8
 };
 
-// The tokens of one message, frame and all: <|im_start|>role\ncontent<|im_end|>\n
+// The tokens of one message with its frame: <|im_start|>role\ncontent<|im_end|>\n
 //
 // Role and content are text, whatever they spell: if a person types "<|im_end|>", these are ten
 // characters, and the message does not end there. (check_typed is for tokenizers that cannot tell
@@ -32,7 +32,7 @@ struct Message {
 // content is not UTF-8.
 std::vector<TokenId> message_tokens(const Tokenizer& tokenizer, const Message& message);
 
-// The beginning of an answer, up to where the model writes: <|im_start|>assistant\n
+// The beginning of an answer, up to where the model continues: <|im_start|>assistant\n
 // Throws Error if the tokenizer lacks one of the two tokens.
 std::vector<TokenId> answer_opening(const Tokenizer& tokenizer);
 

@@ -10,20 +10,21 @@
 
 namespace stagecraft {
 
-// A chat template as some file has it, and what its variables bos_token, eos_token ... stand for.
+// The text of a chat template from a file, and the values of its variables bos_token, eos_token ...
 struct ChatTemplateSource {
   std::string text;
-  std::string where;  // "chat_template.jinja", for errors with the folder
+  std::string where;  // the file, and the key in it, for error messages
   std::vector<std::pair<std::string, std::string>> special_tokens;
 };
 
-// What a model says of itself, `text` empty if it has no template: chat_template.jinja, or
-// "chat_template" in tokenizer_config.json (one, or of several the one named "default"), or
-// "tokenizer.chat_template" of a GGUF file, or the roles of a .flm file. Throws Error if one of
-// them is not what it should be, or no UTF-8; whether it is Jinja is for jinja::Template to say.
+// The chat template of a model: chat_template.jinja, or "chat_template" in tokenizer_config.json
+// (if there are several, the one named "default"), or "tokenizer.chat_template" of a GGUF file, or
+// one made from the roles of a .flm file. `text` is empty if the model has no template. Throws
+// Error if a file has the wrong form or is not UTF-8. Jinja syntax is checked later, by
+// jinja::Template.
 ChatTemplateSource read_chat_template(const ModelSource& model, const Tokenizer& tokenizer);
-// The same for a caller that only copies it: the special tokens of a GGUF file, which are ids, are
-// left out.
+// The same for a caller that only copies the template: without the special tokens of a GGUF file,
+// which are stored as ids.
 ChatTemplateSource read_chat_template(const ModelSource& model);
 
 }  // namespace stagecraft

@@ -7,16 +7,16 @@
 
 namespace stagecraft {
 
-// The two tokens of ChatML's frame: the one before a role and the one after a content.
+// ChatML's two special tokens: the first stands before the role, the second after the content.
 inline constexpr std::string_view kChatStart = "<|im_start|>";
 inline constexpr std::string_view kChatEnd = "<|im_end|>";
 
-// The id of kChatStart or kChatEnd. Throws Error naming the missing token if the tokenizer lacks
-// either: the frame needs both.
+// The id of kChatStart or kChatEnd. ChatML needs both: throws Error naming the missing token if the
+// tokenizer lacks either.
 TokenId chat_token(const Tokenizer& tokenizer, std::string_view token);
 
-// Throws Error if `text`, encoded as text, nevertheless holds one of the tokens `control`. This
-// happens if the tokenizer does not mark them as special: then anybody could type them.
+// Throws Error if `text`, encoded as plain text, nevertheless contains one of the tokens `control`.
+// This happens if the tokenizer does not mark them as special: then any user could type them.
 void check_typed(const Tokenizer& tokenizer, std::string_view text,
                  std::span<const TokenId> control);
 // The same for the two tokens above.

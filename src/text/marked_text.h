@@ -15,8 +15,8 @@ struct TextSpan {
   bool operator==(const TextSpan&) const = default;
 };
 
-// UTF-8 that knows which of its bytes a person typed. The rest is frame: a chat template's own
-// text, in which "<|im_end|>" is a token; what was typed stays text, whatever it spells.
+// UTF-8 in which the bytes that a user typed are marked. All other bytes are the frame: text of a
+// chat template, in which "<|im_end|>" is a token. Typed text stays text, whatever it spells.
 //
 //   <|im_start|>user\nHello!<|im_end|>\n
 //                    ^^^^^^                 typed
@@ -30,7 +30,7 @@ class MarkedText {
   std::size_t size() const { return bytes_.size(); }
   bool empty() const { return bytes_.empty(); }
   bool has_typed() const { return !typed_.empty(); }
-  // In order, none empty, no two that touch.
+  // In order. No span is empty, and no two spans touch.
   const std::vector<TextSpan>& typed_spans() const { return typed_; }
 
   void append(const MarkedText& more) { append_part(more, 0, more.size()); }
@@ -39,7 +39,8 @@ class MarkedText {
   void append_part(const MarkedText& other, std::size_t begin, std::size_t end);
   MarkedText part(std::size_t begin, std::size_t end) const;
 
-  // Calls each(bytes, typed) for the stretches of one kind in [begin, end), in order.
+  // Calls each(bytes, typed) for each maximal stretch of [begin, end) that is all typed or all
+  // frame, in order.
   template <class Each>
   void for_each_stretch(std::size_t begin, std::size_t end, const Each& each) const {
     const std::string_view all = bytes_;

@@ -9,22 +9,22 @@
 
 namespace stagecraft {
 
-// Ids to text while they are being generated. All that push() and finish() return, one after the
-// other, is decode() of all ids, with what is no UTF-8 replaced by U+FFFD (Unicode 15, table 3-8:
-// one for each maximal part of a character). Each token costs the same, however long the text is.
+// Ids to text during generation. The concatenated results of push() and finish() equal decode() of
+// all ids, with invalid UTF-8 replaced by U+FFFD (Unicode 15, table 3-8: one per maximal subpart of
+// a broken sequence). The time per token does not depend on the length of the text.
 class StreamDecoder {
  public:
-  // `tokenizer` must outlive the decoder. `context`: ids that stand before the ones to come, mostly
-  // the prompt; their text is not returned, but a space that would be dropped at the beginning of a
-  // text is kept after them. A character that begins in the context and ends later is returned.
+  // `tokenizer` must outlive the decoder. `context`: the ids before the first pushed one, usually
+  // the prompt. Their text is not returned. After a context, a space is kept that would be dropped
+  // at the beginning of a text. A character that begins in the context and ends later is returned.
   explicit StreamDecoder(const Tokenizer& tokenizer, std::span<const TokenId> context = {});
 
-  // The text that is certain now: whole characters only, often empty within one. Special tokens are
-  // text here as they are in decode(); whoever does not want to see them does not push them. An id
-  // that no token has gives nothing: models have more rows than their tokenizer has tokens.
+  // The text that is final now: only whole characters, so the result is often empty. Special tokens
+  // give text as in decode(); a caller who wants to hide them does not push them. An id without a
+  // token gives nothing: many models have more embedding rows than their tokenizer has tokens.
   std::string push(TokenId id);
 
-  // The rest, once no token comes any more: half a character becomes U+FFFD.
+  // The rest, after the last token: half a character becomes U+FFFD.
   std::string finish();
 
  private:
@@ -32,7 +32,7 @@ class StreamDecoder {
 
   const Tokenizer* tokenizer_;
   Decoding decoding_;
-  std::string bytes_;  // certain, but perhaps within a character
+  std::string bytes_;  // final, but perhaps an incomplete character at its end
 };
 
 }  // namespace stagecraft

@@ -16,8 +16,8 @@
 namespace stagecraft {
 namespace {
 
-// The ids of a piece, remembered: a word comes again, and merging it is the expensive part. One for
-// each call of encode(), so threads share nothing.
+// Remembers the ids of pieces: words repeat, and merging is the expensive part. Each call of
+// encode() has its own, so threads share nothing.
 class PieceEncoder {
  public:
   PieceEncoder(const Tokenizer::Impl& parts, bool parse_special)
@@ -48,12 +48,13 @@ class PieceEncoder {
                                        [this](TokenId id) { return marks_structure(id); })) {
       return;
     }
-    // The model itself spells a special token, by merges or whole. Text must stay text.
+    // The model made a special token from plain text. Encode again without such tokens.
     ids.resize(begin);
     parts_.model->encode_without([this](TokenId id) { return marks_structure(id); }, piece, ids);
   }
 
-  // A token of one character is no mark: it has no other spelling.
+  // Special tokens that text must not become. A token of one character is not among them: no other
+  // tokens spell that character.
   bool marks_structure(TokenId id) const {
     const AddedToken* token = parts_.added.find(id);
     return token != nullptr && token->special && parts_.model->unknown_id() != id &&
@@ -100,9 +101,9 @@ class Encoder {
   }
 
  private:
-  // Text without added tokens, as it came. Tokens that are looked for in normalized text may still
-  // be in it, and there the marks are lost: where some may be spelt by what was typed, frame and
-  // typed text are encoded apart.
+  // Encodes text without raw added tokens, not normalized yet. It may still contain added tokens
+  // that are searched in normalized text, but normalizing loses the marks. So if typed text could
+  // form such a token, frame and typed text are encoded separately.
   void encode_marked(const MarkedText& raw, bool at_start) {
     if (!raw.has_typed() || !parse_special_) {
       return encode_raw(raw.bytes(), at_start, parse_special_, frame_pieces_);
@@ -162,12 +163,12 @@ class Encoder {
   const Tokenizer::Impl& parts_;
   bool parse_special_;
   bool at_start_;
-  PieceEncoder frame_pieces_;  // of segments without typed text
-  PieceEncoder typed_pieces_;  // of those with some: the model itself may make no special token
+  PieceEncoder frame_pieces_;  // for frame text
+  PieceEncoder typed_pieces_;  // for text with typed bytes: the model may not form special tokens
   std::vector<TokenId> ids_;
 };
 
-// Forty steps that each double a text would fill any memory.
+// A limit is needed: forty steps that each double a text would exceed any memory.
 constexpr int kMaxGrowth = 1'000'000;
 
 }  // namespace
@@ -177,7 +178,7 @@ Tokenizer::Impl Tokenizer::Impl::read(const Json& description) {
   if (const auto version = root.find("version"); version && version->string() != "1.0") {
     version->refuse("'1.0'");
   }
-  // Both would change what encode() gives behind the caller's back.
+  // Either option would change the result of encode() without the caller's knowledge.
   for (const std::string_view name : {"truncation", "padding"}) {
     if (const auto option = root.find(name)) {
       option->refuse("null (it is not supported: text is neither cut nor padded here)");
@@ -214,7 +215,7 @@ std::optional<std::filesystem::path> tokenizer_file(const std::filesystem::path&
   std::error_code ignored;
   if (!std::filesystem::is_directory(path, ignored)) return path;
   for (const char* name : {"tokenizer.json", "tokenizer.model"}) {
-    // What may not be looked at is opened, and the error says why it cannot be.
+    // If the status is unknown (no permission), opening the file gives an error with the reason.
     if (const auto type = std::filesystem::status(path / name, ignored).type();
         type != std::filesystem::file_type::not_found) {
       return path / name;
@@ -232,8 +233,8 @@ std::size_t Tokenizer::Impl::end_id() const {
   return std::max(model->vocabulary().end_id(), added.end_id());
 }
 
-// An added token that is looked for in normalized text is decoded from its normalized form, since
-// that is what its steps undo.
+// An added token that is searched in normalized text is decoded from its normalized form, because
+// the decoder undoes the steps of the normalizer.
 std::optional<std::string_view> Tokenizer::Impl::text_to_decode(TokenId id) const {
   if (const AddedToken* token = added.find(id)) return token->pattern;
   if (!model->vocabulary().contains(id)) return std::nullopt;

@@ -12,14 +12,15 @@
 
 namespace stagecraft {
 
-// The parts of a tokenizer.json, in the order in which text meets them. Text between added tokens
-// is normalized, cut into pieces, and the model turns each piece into ids:
+// The components of a tokenizer.json, in the order in which they process text. Added tokens are
+// found first. The text between them is normalized and cut into pieces; the model turns each piece
+// into ids:
 //
 //   "Hello<|im_end|>"  ->  "Hello" <|im_end|>  ->  "Hello" | 2  ->  [9707] | 2  ->  [9707, 2]
 //                     added tokens        normalizer, cuts      model         post-processor
-// A GGUF file and a sentencepiece model are made of the same parts.
+// A GGUF file and a sentencepiece model are described with the same components.
 struct Tokenizer::Impl {
-  // The tokenizer.json or tokenizer.model that tokenizer_file() found.
+  // From the tokenizer.json or tokenizer.model that tokenizer_file() found.
   static Impl read_file(const std::filesystem::path& path);
   static Impl read(const Json& description);
 
@@ -32,7 +33,7 @@ struct Tokenizer::Impl {
   Decoder decoder;
 
   std::size_t end_id() const;
-  // What the decoder is given for an id, or nullopt if no token has it.
+  // The text of an id, as the decoder takes it; nullopt if no token has this id.
   std::optional<std::string_view> text_to_decode(TokenId id) const;
 };
 

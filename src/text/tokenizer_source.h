@@ -7,16 +7,15 @@
 
 namespace stagecraft {
 
-// For a model whose vocabulary is in no tokenizer.json (GGUF, llama2.c, .flm): what a
-// tokenizer.json would contain. nullopt for a folder and for any other file. Throws Error naming
-// the file.
+// Makes the content of a tokenizer.json for a model file whose vocabulary has another format (GGUF,
+// llama2.c, .flm). nullopt for a folder and for any other file. Throws Error naming the file.
 std::optional<Json> describe_tokenizer(const ModelSource& model);
 
-// The file in which Tokenizer::open finds the vocabulary, for errors.
+// The file from which Tokenizer::open reads the vocabulary, for error messages.
 std::filesystem::path vocabulary_path(const ModelSource& model);
 
-// Whether the model has a vocabulary, in the file or beside it. Throws Error if a file cannot be
-// read; a vocabulary that is wrong is found by Tokenizer::open.
+// Whether the model has a vocabulary, in its file or beside it. Throws Error if a file cannot be
+// read. Does not check the vocabulary: Tokenizer::open does.
 bool has_tokenizer(const ModelSource& model);
 
 }  // namespace stagecraft

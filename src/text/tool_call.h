@@ -4,17 +4,17 @@
 
 namespace stagecraft {
 
-// A call of a function ("tool") that the model asks for.
+// A call of a function ("tool") that the model requests.
 struct ToolCall {
-  std::string id;         // by which the result refers to it; empty where nobody has named it
+  std::string id;         // the result refers to the call by it; empty if not assigned yet
   std::string name;       // of the function
   std::string arguments;  // the text of a JSON object
   bool operator==(const ToolCall&) const = default;
 };
 
-// How a model writes a call:
+// How a model writes a call.
 enum class ToolForm {
-  None,    // it was taught none
+  None,    // no known form
   Tagged,  // <tool_call>\n{"name": "f", "arguments": {...}}\n</tool_call>   Hermes, Qwen
   Bare,    // {"name": "f", "parameters": {...}}                            Llama 3.1
 };

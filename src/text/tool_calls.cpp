@@ -13,10 +13,11 @@ namespace stagecraft {
 namespace {
 
 constexpr std::string_view kOpen = "<tool_call>", kClose = "</tool_call>";
-constexpr std::size_t kMostCalls = 16;  // in one answer
+constexpr std::size_t kMostCalls = 16;  // per answer
 
-// Any text in which the word does not occur, and then, where it does, the rule `then`. One rule per
-// number of its characters that were just read. No other character is equal to the first.
+// Rules for any text without `word`, or text up to the first `word`, followed by the rule `then`.
+// Rule text-N: the last N characters read are the beginning of `word`. The first character of
+// `word` must not occur in it again.
 std::string until_word(std::string_view word, std::string_view then) {
   std::string rules;
   for (std::size_t n = 0; n < word.size(); ++n) {
@@ -83,7 +84,7 @@ ToolCallReader::Found ToolCallReader::push(std::string_view piece) {
   if (form_ == ToolForm::Tagged) return read_tagged(false);
   const bool may_be_call = form_ == ToolForm::Bare && (held_.empty() || held_[0] == '{');
   if (may_be_call && !after_call_) return {};
-  after_call_ = true;  // it is text, and so is what follows
+  after_call_ = true;  // this is text, and so is all that follows
   return {std::exchange(held_, {}), {}};
 }
 

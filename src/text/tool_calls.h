@@ -10,19 +10,20 @@
 
 namespace stagecraft {
 
-// A function that may be called.
+// A function that the model may call.
 struct Tool {
   std::string name;
-  std::optional<JsonNode> parameters;  // a JSON Schema of its arguments; none: there are none
+  std::optional<JsonNode> parameters;  // JSON Schema of its arguments; nullopt: it has none
 };
 
-// The grammar, in GBNF, of an answer that may call these functions, at least one of them. forced:
-// the answer is a call, else it may also be any other text, perhaps with calls behind it. several:
-// more than one call (Tagged only). Throws Error where a schema is not understood.
+// The grammar, in GBNF, of an answer that may call `tools`, which must not be empty. forced: the
+// answer must be a call; otherwise it may also be other text, with Tagged even text followed by
+// calls. several: more than one call is allowed (Tagged only). Throws Error if a schema is not
+// supported.
 std::string tool_gbnf(ToolForm form, const std::vector<Tool>& tools, bool forced, bool several);
 
-// Finds the calls in an answer while it is written. Text that only looks like a call, as when the
-// answer was cut off within it, stays text.
+// Finds calls in an answer during generation. Text that only resembles a call, for example because
+// the answer was cut off inside it, stays text.
 class ToolCallReader {
  public:
   explicit ToolCallReader(ToolForm form) : form_(form) {}
@@ -32,14 +33,14 @@ class ToolCallReader {
     std::vector<ToolCall> calls;
   };
   Found push(std::string_view piece);
-  // The rest, once no more comes.
+  // The rest, after the last piece.
   Found finish();
 
  private:
   Found read_tagged(bool at_end);
 
   ToolForm form_;
-  std::string held_;  // not decided yet
+  std::string held_;  // text not yet known to be a call or not
   bool in_call_ = false;
   bool after_call_ = false;
 };

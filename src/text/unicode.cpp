@@ -22,7 +22,7 @@ utf8proc_category_t category(char32_t c) {
   return utf8proc_category(static_cast<utf8proc_int32_t>(c));
 }
 
-// Text that every character below `limit` leaves as it is needs no work.
+// If it is true, normalization changes nothing: `limit` is the first character that it may change.
 bool all_below(std::string_view text, char32_t limit) {
   while (!text.empty()) {
     const CodePoint c = first_code_point(text);
@@ -32,9 +32,10 @@ bool all_below(std::string_view text, char32_t limit) {
   return true;
 }
 
-// Hugging Face's library normalizes by Unicode 9, where these were no characters yet and so had
-// neither decompositions nor combining classes. Those that have one since, and the blocks they came
-// in; made and proved by reference/check_tokenizers.py, which asks for every character.
+// Hugging Face's library normalizes with Unicode 9. These characters did not exist there, so they
+// had neither decompositions nor combining classes. The table lists the newer characters that now
+// have one, and the blocks in which they were added. reference/check_tokenizers.py made it and
+// checks every character against that library.
 constexpr std::pair<char32_t, char32_t> kNewerThanUnicode9[] = {
     {0x7fd, 0x7fd},     {0x870, 0x89f},     {0x8be, 0x8d3},     {0x9fe, 0x9fe},
     {0xc3c, 0xc3c},     {0xd3b, 0xd3c},     {0xeba, 0xeba},     {0x1715, 0x1715},
@@ -54,8 +55,8 @@ bool is_newer_than_unicode_9(char32_t c) {
   return range != std::end(kNewerThanUnicode9) && range->first <= c;
 }
 
-// The characters below which every text is in the form: the first combining mark for NFC, the first
-// character with a compatibility or canonical decomposition for the others.
+// A text with only characters below this one is already in the form. It is the first combining mark
+// for NFC, and for the others the first character with a canonical or compatibility decomposition.
 char32_t first_changing(NormalForm form) {
   switch (form) {
     case NormalForm::kNFC:
@@ -162,7 +163,7 @@ bool is_word(char32_t c) {
     case UTF8PROC_CATEGORY_NL:
     case UTF8PROC_CATEGORY_PC:
       return true;
-    case UTF8PROC_CATEGORY_SO:  // the symbols that are Other_Alphabetic: letters in a circle or box
+    case UTF8PROC_CATEGORY_SO:  // symbols with Other_Alphabetic: letters in a circle or box
       return (c >= 0x24b6 && c <= 0x24e9) || (c >= 0x1f130 && c <= 0x1f149) ||
              (c >= 0x1f150 && c <= 0x1f169) || (c >= 0x1f170 && c <= 0x1f189);
     default:
@@ -193,8 +194,8 @@ std::string normalize_known(std::string_view text, NormalForm form) {
     characters.insert(characters.end(), decomposed, decomposed + n);
   }
 
-  // Canonical order: each run of marks is sorted by combining class. utf8proc would do it too, but
-  // in time quadratic in the length of a run.
+  // Canonical order: sort each run of marks by combining class. utf8proc would do it, too, but in
+  // time quadratic in the length of a run.
   const auto is_starter = [](utf8proc_int32_t c) { return combining_class(char32_t(c)) == 0; };
   for (auto at = characters.begin(); at != characters.end();) {
     const auto run = std::find_if_not(at, characters.end(), is_starter);
@@ -217,7 +218,8 @@ std::string normalize_known(std::string_view text, NormalForm form) {
 
 }  // namespace
 
-// A character that is not known begins anew: nothing is moved past it or composed with it.
+// A character that Unicode 9 lacks is a boundary: no mark moves past it, and nothing is composed
+// with it.
 std::string normalize(std::string_view text, NormalForm form) {
   std::string out;
   std::size_t begin = 0;
@@ -240,7 +242,7 @@ std::string lowercase(std::string_view text) {
   while (!text.empty()) {
     const CodePoint c = first_code_point(text);
     text.remove_prefix(c.length);
-    if (c.value == 0x130) {  // the one character whose lower case is two: i and a dot above
+    if (c.value == 0x130) {  // the only character whose lower case is two: i and a dot above
       out += "i\xcc\x87";
     } else {
       append_utf8(out,

@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-// What tokenizers ask about characters. Text given to these functions is well-formed UTF-8; whoever
-// takes text from outside checks it first (base/utf8.h).
+// Properties of characters that tokenizers need. All text passed to these functions must be valid
+// UTF-8. Callers check text from outside first (base/utf8.h).
 namespace stagecraft {
 
 struct CodePoint {
@@ -15,31 +15,32 @@ struct CodePoint {
 
 // The first character of `text`, which must not be empty.
 CodePoint first_code_point(std::string_view text);
-// The last one.
+// The last character of `text`, which must not be empty.
 CodePoint last_code_point(std::string_view text);
 void append_utf8(std::string& text, char32_t c);
 
-// How many bytes of `text`, which must not be empty, its first extended grapheme cluster has (UAX
-// 29).
+// The length in bytes of the first extended grapheme cluster (UAX 29) of `text`, which must not be
+// empty.
 std::size_t grapheme_length(std::string_view text);
 
-// The Unicode property White_Space (PropList.txt), which is Rust's char::is_whitespace.
+// The Unicode property White_Space (PropList.txt), the same as Rust's char::is_whitespace.
 bool is_whitespace(char32_t c);
 // General categories Nd, Nl, No: Rust's char::is_numeric.
 bool is_numeric(char32_t c);
 // General categories M*.
 bool is_mark(char32_t c);
-// General categories P*, and ASCII's symbols ($+<=>^`|~).
+// General categories P*, and ASCII symbols ($+<=>^`|~).
 bool is_punctuation(char32_t c);
 // What \w matches in Rust's regex crate (UTS 18, annex C): Alphabetic, M, Nd, Pc, Join_Control.
 bool is_word(char32_t c);
 
 enum class NormalForm { kNFC, kNFD, kNFKC, kNFKD };
-// Unicode normalization (UAX 15) by Unicode 9, as Hugging Face tokenizers has it. Time is O(n log
-// n) on any text, runs of combining marks included.
+// Unicode normalization (UAX 15) of Unicode 9, as in Hugging Face tokenizers. The time is O(n log
+// n) for any text, even with long runs of combining marks.
 std::string normalize(std::string_view text, NormalForm form);
 
-// Every character mapped by itself, as Rust's char::to_lowercase: a final sigma is not special.
+// Maps each character by itself, like Rust's char::to_lowercase: a final sigma is not treated
+// specially.
 std::string lowercase(std::string_view text);
 
 }  // namespace stagecraft

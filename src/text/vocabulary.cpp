@@ -9,7 +9,7 @@
 namespace stagecraft {
 namespace {
 
-// Room for the gaps that real vocabularies have.
+// Real vocabularies have gaps between their ids.
 std::size_t largest_end_id(std::size_t n_entries) { return 2 * n_entries + 65536; }
 
 }  // namespace

@@ -13,15 +13,15 @@
 
 namespace stagecraft {
 
-// Token text to id and back. One string holds every text and one open-addressing table the ids:
-// a vocabulary of 150,000 is built in milliseconds.
+// Token text to id and back. One string holds all texts, and one open-addressing hash table maps
+// texts to ids: a vocabulary of 150,000 tokens is built in milliseconds.
 class Vocabulary {
  public:
   // From a JSON object {"text": id, ...}. Throws Error if an id is negative, given twice, or so
-  // large that most ids below it would be missing: memory follows the number of entries, not their
-  // claims.
+  // large that most smaller ids would be missing. So memory is proportional to the number of
+  // entries, whatever ids a file claims.
   static Vocabulary read(const JsonNode& object);
-  // From texts in the order of their ids. Throws Error "WHERE[ID]: ..." if one comes twice.
+  // From texts in the order of their ids. Throws Error "WHERE[ID]: ..." if a text occurs twice.
   static Vocabulary of(std::span<const std::string_view> texts, const std::string& where);
 
   std::optional<TokenId> find(std::string_view text) const;
@@ -39,13 +39,13 @@ class Vocabulary {
     bool used = false;
   };
   void reserve(std::size_t n_tokens, std::size_t end_id, std::size_t n_bytes);
-  // False, and nothing added, if the text is there already. No other token has this id.
+  // Returns false and adds nothing if `text` is already present. `id` must be unused.
   bool add(std::string_view text, TokenId id);
   std::size_t slot_of(std::string_view text) const;
 
   std::string arena_;
   std::vector<Text> texts_;     // by id
-  std::vector<TokenId> slots_;  // a power of two of them, at most half in use; -1: free
+  std::vector<TokenId> slots_;  // its size is a power of two, at most half is in use; -1: free
   std::size_t n_tokens_ = 0;
 };
 

@@ -35,15 +35,15 @@ std::string WordWrap::next(std::string_view text) {
     }
     const bool is_space = character == " " || character == "\t";
     const std::size_t width = is_space ? 1 : character_width(character);
-    // One column stays free: a terminal whose last column is written does not move the cursor on,
-    // and "so many columns back" would then be one too many.
+    // The last column stays free: after it is written, the cursor does not move on, so the escape
+    // sequence "n columns back" would go one column too far.
     if (column_ + width >= width_) {
-      if (is_space) {  // the break takes its place
+      if (is_space) {  // the line break replaces the space
         out += '\n';
         start_line();
         continue;
       }
-      const bool moves = word_width_ < column_;  // a word that fills the line is broken as it is
+      const bool moves = word_width_ < column_;  // a word that fills the line is broken there
       if (moves && word_width_ > 0) out += fmt::format("\x1b[{}D\x1b[K", word_width_);
       out += '\n';
       if (!moves) start_line();
@@ -52,7 +52,7 @@ std::string WordWrap::next(std::string_view text) {
     }
     out += is_space ? " " : character;
     column_ += width;
-    if (is_space || width > 1) {  // after a Chinese character a line may end as well
+    if (is_space || width > 1) {  // a line may also end after a Chinese character
       word_.clear();
       word_width_ = 0;
     } else {
@@ -64,7 +64,7 @@ std::string WordWrap::next(std::string_view text) {
 }
 
 std::string fitted_help(std::string_view help, std::size_t columns) {
-  constexpr std::size_t kDescription = 30;  // where CLI11 begins descriptions
+  constexpr std::size_t kDescription = 30;  // the column where CLI11 begins descriptions
   std::string fitted;
   while (!help.empty()) {
     const std::size_t end = std::min(help.find('\n'), help.size() - 1);

@@ -6,17 +6,17 @@
 
 namespace stagecraft {
 
-// The columns of a terminal that a character takes: 2 for most Chinese ones.
+// How many terminal columns a character takes: 2 for most Chinese characters.
 std::size_t character_width(std::string_view character);
 
-// Breaks a text between words while it arrives piece by piece. Nothing is held back: a word that
-// reaches the edge is erased there and printed again on the next line.
+// Breaks text between words while it arrives piece by piece. Text is printed at once: if a word
+// does not fit, its printed part is erased and printed again on the next line.
 class WordWrap {
  public:
-  // width: columns of the terminal; 0: there is none, and no line is broken.
+  // width: columns of the terminal; 0: unknown, and no line is broken.
   explicit WordWrap(std::size_t width) : width_(width) {}
 
-  // What to send to the terminal for the next piece of text, which is UTF-8 without control
+  // Returns the bytes to print for the next piece of text. `text` is UTF-8 without control
   // characters other than newline and tab.
   std::string next(std::string_view text);
 
@@ -29,8 +29,9 @@ class WordWrap {
   std::size_t word_width_ = 0;
 };
 
-// The lines of a command's help, each at most `columns` wide where words allow it; the rest of a
-// line that is broken stands below its description. columns 0: as it is.
+// A command's help text with lines of at most `columns` columns, if its words are short enough. The
+// rest of a broken option is indented to the column of the descriptions. columns 0: `help`
+// unchanged.
 std::string fitted_help(std::string_view help, std::size_t columns);
 
 }  // namespace stagecraft

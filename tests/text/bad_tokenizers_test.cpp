@@ -1,5 +1,5 @@
-// Files that are broken, lie, or ask for what is not supported: one line that names file, field,
-// expected and found.
+// Files that are broken, contradict themselves, or need an unsupported feature: the error is one
+// line that names file, field, expected and found.
 #include <functional>
 #include <random>
 
@@ -40,7 +40,7 @@ struct BadTokenizerFile {
   const char* message;  // after the file's name
 };
 
-// A pattern that must be spelt in JSON.
+// A pattern that is written as JSON.
 json split(const char* regex) {
   return {{"type", "Split"},
           {"pattern", {{"Regex", regex}}},
@@ -346,7 +346,7 @@ TEST(BadTokenizers, AreNotReadWhenTheyAreTooLarge) {
             file.string() + ": expected at most 134217728 bytes, found 1073741824");
 }
 
-// Whatever one byte more or less does to a file: it is refused with an Error, or it is a tokenizer.
+// Changes, adds or removes one byte: the file is rejected with an Error or is a valid tokenizer.
 TEST(BadTokenizers, NeverCrashWhereverOneByteIsChanged) {
   std::mt19937 random(20261120);
   const TemporaryFolder folder;
@@ -358,7 +358,7 @@ TEST(BadTokenizers, NeverCrashWhereverOneByteIsChanged) {
     const std::string original{std::istreambuf_iterator<char>(stream), {}};
     for (int n = 0; n < 40; ++n) {
       std::string spoilt = original;
-      // Half of the changes in the first part, where the components stand.
+      // Half of the changes are in the first part of the file, which has the components.
       const std::size_t reach =
           n % 2 == 0 ? std::min<std::size_t>(1500, spoilt.size()) : spoilt.size();
       const std::size_t at = random() % reach;
@@ -388,7 +388,7 @@ TEST(BadTokenizers, NeverCrashWhereverOneByteIsChanged) {
       }
     }
   }
-  EXPECT_GT(opened, 20);  // else the changes test nothing but the parser
+  EXPECT_GT(opened, 20);  // otherwise the changes test only the JSON parser
   EXPECT_GT(refused, 100);
 }
 

@@ -85,7 +85,7 @@ TEST_P(ChatFormatOf, RendersTheTextOfTransformersWithToolsAndInAnyOrder) {
             }));
 }
 
-// Nothing that a person types, in any place, makes a token that a harmless message does not make.
+// Typed text, at any place, never gives a token that a harmless message does not give.
 TEST_P(ChatFormatOf, MakesNoTokenOfWhatAPersonTypes) {
   std::string all;
   for (const auto& token : model_["added_tokens"]) {
@@ -166,11 +166,11 @@ TEST(BuiltinChatTemplates, WriteWhatTheTemplatesOfTheirModelsWrite) {
                      .dump());
     const ChatFormat theirs = ChatFormat::open(folder.path(), tokenizer);
     for (auto messages : kConversations) {
-      if (std::string(builtin) == "mistral") {  // which trims answers
+      if (std::string(builtin) == "mistral") {  // its template trims answers
         for (Message& message : messages) message.content = "x" + message.content + "y";
       }
       EXPECT_EQ(text_of(ours, messages, true), text_of(theirs, messages, true)) << builtin;
-      if (std::string(builtin) == "chatml") continue;  // smollm2 has a system prompt of its own
+      if (std::string(builtin) == "chatml") continue;  // smollm2 has a default system prompt
       EXPECT_EQ(text_of(ours, messages, false), text_of(theirs, messages, false)) << builtin;
     }
   }

@@ -47,8 +47,8 @@ TEST_F(ChatTemplate, GivesTheTokensOfTheWholeConversationAsOneText) {
   }
 }
 
-// Sentencepiece tokenizers of this kind put a space before the first word of a text. In a chat a
-// frame token comes first, so no message gets one.
+// These tokenizers put a space before the first word of a text, as sentencepiece does. In a chat a
+// special token comes first, so no message gets such a space.
 TEST_F(ChatTemplate, AddsNoSpaceAtTheStartOfAMessage) {
   const TinyChatModel model;
   nlohmann::json json = nlohmann::json::parse(read_file(model.folder() / "tokenizer.json"));

@@ -12,8 +12,8 @@
 
 namespace stagecraft {
 
-// What reference/make_tokenizers.py wrote: small tokenizers, and what the tokenizers library (the
-// sentencepiece library for spm_*) makes of many texts with them.
+// Written by reference/make_tokenizers.py: small tokenizers, and what the tokenizers library (the
+// sentencepiece library for spm_*) gives for many texts.
 inline const std::vector<std::string> kTokenizers = {"added_tokens",
                                                      "gemma4",
                                                      "gpt2",
@@ -47,7 +47,7 @@ struct TokenizerCase {
   std::string text;
   std::vector<TokenId> ids;
   std::vector<TokenId> plain;   // with special tokens read as text
-  std::vector<TokenId> before;  // what the post-processor puts around `ids`
+  std::vector<TokenId> before;  // what the post-processor adds around `ids`
   std::vector<TokenId> after;
   std::string decoded;  // from `ids`
 };

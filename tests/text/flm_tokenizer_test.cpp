@@ -1,4 +1,4 @@
-// Text by the longest match, as reference/make_formats.py finds it.
+// Encoding by the longest match, compared with reference/make_formats.py.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -25,7 +25,7 @@ TEST(FlmTokenizer, TakesTheLongestTokenAndGivesTheTextBack) {
       EXPECT_EQ(story.encode(text, options), json["story"].get<std::vector<TokenId>>()) << text;
       EXPECT_EQ(gpt2.encode(text, options), json["gpt2"].get<std::vector<TokenId>>()) << text;
     }
-    if (text.find("▁") == std::string::npos) {  // which is a space afterwards
+    if (text.find("▁") == std::string::npos) {  // it would be decoded as a space
       EXPECT_EQ(story.decode(story.encode(text, {})), text);
     }
     EXPECT_EQ(gpt2.decode(gpt2.encode(text, {})), text);
@@ -41,7 +41,7 @@ TEST(FlmTokenizer, KnowsControlTokensByTheirSpellingAndByThePairs) {
   const auto typed = story.encode("</s>", {.parse_special = false});
   EXPECT_EQ(std::ranges::count(typed, 2), 0);
   EXPECT_EQ(story.decode(typed), "</s>");
-  const auto spelt = story.encode("<0x41>", {});  // six characters, no byte
+  const auto spelt = story.encode("<0x41>", {});  // six characters, not a byte
   EXPECT_EQ(std::ranges::count(spelt, 3 + 0x41), 0);
   EXPECT_EQ(story.decode(spelt), "<0x41>");
   EXPECT_EQ(story.encode("a", {.add_special = true}).front(), 1);

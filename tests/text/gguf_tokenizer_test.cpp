@@ -1,4 +1,4 @@
-// The vocabulary in a GGUF file makes the ids that the tokenizer.json makes which it was made from.
+// The vocabulary in a GGUF file gives the same ids as the tokenizer.json from which it was made.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -58,11 +58,11 @@ TEST(GgufTokenizerKinds, TellControlFromUserDefinedAndUnused) {
   EXPECT_EQ(tokenizer.encode("a  b", {.parse_special = false}).at(1), *two_spaces);
   EXPECT_EQ(tokenizer.decode(std::vector<TokenId>{*two_spaces}), "  ");
   EXPECT_FALSE(tokenizer.id_of("[PAD0]").has_value());
-  EXPECT_EQ(tokenizer.vocab_size(), static_cast<std::size_t>(*two_spaces) + 1);  // the rest: unused
+  EXPECT_EQ(tokenizer.vocab_size(), static_cast<std::size_t>(*two_spaces) + 1);  // unused: the rest
 }
 
-// The tokenizers library gives an added token that is missing from the vocabulary the next id
-// behind it, whatever id the file says.
+// If an added token is missing from the vocabulary, the tokenizers library gives it the next id
+// after the vocabulary, whatever id the file says.
 TEST_P(GgufTokenizer, IsWrittenWithAnAddedTokenInTheVocabularyOrBehindIt) {
   const GgufFile file(TEST_DATA "/gguf/tokenizer-" + GetParam() + ".gguf");
   const auto json = json_value(json_text(describe_gguf_tokenizer(file.metadata()).root()));
@@ -76,7 +76,7 @@ TEST_P(GgufTokenizer, IsWrittenWithAnAddedTokenInTheVocabularyOrBehindIt) {
   }
 }
 
-// Each name, against the tokenizers library (reference/make_gguf.py).
+// Compares each name with the tokenizers library (reference/make_gguf.py).
 TEST(GgufPreTokenizers, CutAsTheLibraryCuts) {
   std::size_t n_names = 0;
   for (const auto& line : read_json_lines(TEST_DATA "/gguf/pre_tokenizers.jsonl")) {

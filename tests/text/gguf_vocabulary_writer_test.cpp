@@ -1,4 +1,4 @@
-// A tokenizer.json that was written as the keys of a GGUF file makes the same ids.
+// A tokenizer.json that was written as keys of a GGUF file gives the same ids.
 #include "text/formats/gguf_vocabulary_writer.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::size_t kRows = 1000;  // more than any of them has tokens
+constexpr std::size_t kRows = 1000;  // more than the tokens of any of them
 
 Tokenizer by_way_of_gguf(const std::string& json) {
   GgufWriter writer;
@@ -54,7 +54,7 @@ TEST(GgufVocabulary, NamesWhatGgufHasNoWordsFor) {
             "normalizer null with the pre_tokenizer Digits");
   EXPECT_EQ(gguf_refusal(R"({"model":{"type":"BPE","vocab":{"a":0,"b":2000},"merges":[]}})"),
             "x.json: model.vocab.b: expected ids below 1000, the rows of the model, found 2000");
-  // "ab▁" can be made of "ab" and "▁" by the scores, though no merge does that.
+  // By the scores, "ab▁" can be made from "ab" and "▁", but no merge does that.
   const std::string message =
       gguf_refusal(R"({"normalizer":{"type":"Replace","pattern":{"String":" "},"content":"▁"},)"
                    R"("model":{"type":"BPE","unk_token":null,"vocab":)"

@@ -46,7 +46,7 @@ as ::= "a"*)",
 }
 
 TEST(Gbnf, KnowsEveryCharacterOfARangeAndNoOther) {
-  // Ends at each border of UTF-8's lengths, and one within.
+  // Range ends at each border between UTF-8 lengths, and one inside.
   const char32_t ends[] = {0x7f,   0x80,   0x3ff,  0x7ff,   0x800,
                            0xd7ff, 0xe000, 0xffff, 0x10000, 0x10ffff};
   const auto utf8 = [](char32_t c) {
@@ -134,7 +134,7 @@ TEST(Gbnf, RefusesGrammarsTooLargeToHold) {
   EXPECT_NE(refused(std::string(2 << 20, ' ')).find("bytes"), std::string::npos);
 }
 
-// S is read in 2^n ways after n letters.
+// After n letters there are 2^n ways to read the text.
 TEST(ByteAutomaton, GivesUpWhereThereAreTooManyWaysToReadAText) {
   const Grammar grammar =
       Grammar::parse("root ::= \"a\" root \"x\" | \"a\" root \"y\" | \"a\"", "test");
@@ -166,7 +166,7 @@ TEST(ByteAutomaton, GoesOnAsBeforeAfterForgettingOtherStates) {
   }
 }
 
-// Two texts of one form cost no states beyond those of the first.
+// Two texts of the same form need only the states of the first.
 TEST(ByteAutomaton, AStringOfAnyLengthTakesNoMoreStates) {
   ByteAutomaton automaton(std::make_shared<const Grammar>(
       Grammar::parse("root ::= \"<\" ([a-z] | \"<\" [a-z]* \">\")* \">\"", "test")));
@@ -233,7 +233,7 @@ TEST_F(GuidedTextTest, RefusesATokenThatIsNotAllowed) {
 }
 
 TEST_F(GuidedTextTest, AHostileGrammarEndsInAnErrorInBoundedTime) {
-  // Each text so far is another state: what was read must come again, backwards.
+  // Each beginning leads to a new state: the text must be repeated in reverse order.
   std::string gbnf = "root ::= \"\"";
   for (int byte = 0x21; byte < 0x7f; ++byte) {
     gbnf += fmt::format(" | \"\\x{:02x}\" root \"\\x{:02x}\"", byte, byte);

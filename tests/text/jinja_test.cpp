@@ -53,7 +53,7 @@ TEST(Jinja, WritesWhatJinja2WritesAndRefusesWhatItRefuses) {
 
 // ---- what was typed -----------------------------------------------------------------------------
 
-// The stretches of `source` with x = `typed`, those that were typed in brackets.
+// Renders `source` with x = `typed` and puts the typed stretches in brackets.
 std::string marked(const std::string& source, const std::string& typed) {
   const jinja::Template made(source, "template");
   const MarkedText text = made.render(
@@ -162,7 +162,7 @@ TEST(Jinja, StopsWhatNestsTooDeep) {
     EXPECT_TRUE(said.starts_with("template: line 1: ")) << source.substr(0, 20) << ": " << said;
     EXPECT_LT(said.size(), 200u) << said;
   }
-  // Values that hold each other: compared, printed, sorted.
+  // Deeply nested values: compared, printed, sorted.
   const std::string tower =
       "{% set n = namespace(a=[], b=[]) %}{% for i in range(9999) %}"
       "{% set n.a = [n.a] %}{% set n.b = [n.b] %}{% endfor %}";
@@ -192,7 +192,8 @@ TEST(Jinja, CountsTheWorkInsideOfOneExpression) {
 }
 
 TEST(Jinja, GivesWhatItTakesTimeForARealConversation) {
-  // 2,000 messages through a template that looks at each several times: far from the limits.
+  // 2,000 messages through a template that reads each message several times stay far below the
+  // limits.
   nlohmann::ordered_json messages = nlohmann::ordered_json::array();
   for (int i = 0; i < 2000; ++i) {
     messages.push_back(

@@ -186,7 +186,7 @@ TEST(JsonSchema, RefusesByPlaceWhatItDoesNotUnderstand) {
       EXPECT_STREQ(error.what(), message) << schema;
     }
   }
-  EXPECT_THROW(Grammar::parse(gbnf_of(R"({"$ref": "#"})"), "x"), Error);  // it says nothing
+  EXPECT_THROW(Grammar::parse(gbnf_of(R"({"$ref": "#"})"), "x"), Error);  // it refers to itself
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Equality with the tokenizers library, on fixtures that it wrote.
+// Compares with the tokenizers library, on fixtures that it wrote.
 #include <random>
 
 #include <gtest/gtest.h>
@@ -53,7 +53,7 @@ TEST_P(Library, DecodesTheSameText) {
   }
 }
 
-// Text pushed one id at a time, from ids that need not make sense together.
+// Pushes ids one at a time; they need not form a sensible text.
 std::string stream(const Tokenizer& tokenizer, std::span<const TokenId> context,
                    std::span<const TokenId> ids) {
   StreamDecoder decoder(tokenizer, context);
@@ -82,7 +82,7 @@ TEST_P(Library, StreamsTheRestOfATextAfterItsContext) {
   for (const TokenizerCase& c : cases_) {
     for (std::size_t cut = 0; cut <= c.ids.size(); cut += 1 + c.ids.size() / 5) {
       const std::span<const TokenId> ids = c.ids;
-      // What the context has shown is a stream that was not finished.
+      // The text of the context is a stream without finish().
       StreamDecoder before(tokenizer_);
       std::string shown;
       for (const TokenId id : ids.first(cut)) shown += before.push(id);

@@ -1,4 +1,4 @@
-// The vocabulary of llama2.c makes the ids that the tokenizer.json makes which it was made from.
+// The vocabulary of llama2.c gives the same ids as the tokenizer.json from which it was made.
 #include <gtest/gtest.h>
 
 #include "base/error.h"

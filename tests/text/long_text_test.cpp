@@ -1,4 +1,5 @@
-// Texts that a careless tokenizer takes hours over: time must not grow with the square of a word.
+// Long texts that take a bad tokenizer hours: the time must not be quadratic in the length of a
+// word.
 #include <ctime>
 
 #include <gtest/gtest.h>
@@ -20,15 +21,15 @@ std::string repeated(std::string_view unit, std::size_t n) {
   return text;
 }
 
-// Not the time on the wall: other programs may hold the processor.
+// Not wall-clock time: other programs may use the processor.
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 class LongText : public testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Every, LongText, testing::ValuesIn(kTokenizers),
                          [](const auto& instance) { return instance.param; });
 
-// 100,000 of one thing take 10 to 60 ms here; a quadratic merge takes minutes. The bound leaves
-// room for sanitizers and a busy machine.
+// 100,000 repetitions take 10 to 60 ms here; a quadratic merge takes minutes. The limit allows for
+// sanitizers and a busy machine.
 TEST_P(LongText, IsEncodedInTimeThatDoesNotExplode) {
   const Tokenizer tokenizer = Tokenizer::open(tokenizers_folder() / GetParam());
   for (const std::string_view unit : {"a", "the", " ", "\n", " a", "\xf0\x9f\x98\x80", "1", "!",
@@ -51,7 +52,7 @@ TEST(LongText, IsTheSameInManyShortOnesWhereALineEndsAWord) {
 }
 
 TEST(LongText, OfCombiningMarksIsNormalizedInTimeThatDoesNotExplode) {
-  // Classes 230 and 220 in turn: to be sorted all the way.
+  // Combining classes 230 and 220 alternate, so the whole run must be sorted.
   std::string marks("a");
   marks += repeated("\xcc\x81\xcc\xa3", 200'000);
   const double start = cpu_seconds();
@@ -60,7 +61,8 @@ TEST(LongText, OfCombiningMarksIsNormalizedInTimeThatDoesNotExplode) {
   EXPECT_EQ(form.substr(0, 5), "\xe1\xba\xa1\xcc\xa3");  // a with a dot below, another dot below
 }
 
-// A pattern whose steps grow exponentially: an Error that names it, not a wait and not a wrong cut.
+// A pattern with exponentially many steps: it must give an Error that names it, not hang or cut
+// wrongly.
 TEST(LongText, ThatAPatternCannotDecideIsAnError) {
   const Regex regex("(?:a|aa|aaa)+$(?<=b)", "file: pre_tokenizer.pattern.Regex");
   std::vector<Match> matches;
@@ -77,7 +79,7 @@ TEST(LongText, ThatAPatternCannotDecideIsAnError) {
 }
 
 TEST(LongText, NeedsNoStackOfItsLength) {
-  // A group repeated for each character: PCRE2 keeps a frame for each on its stack.
+  // The group repeats for each character, and PCRE2 keeps one frame per repetition on its stack.
   const Regex regex("(?:[ab]|c)+", "file: pattern");
   std::vector<Match> matches;
   regex.find_all(std::string(300'000, 'a') + "!", matches);

@@ -82,10 +82,10 @@ TEST_P(MarkedEncoding, MakesNoTokenOfWhatWasTypedTogetherWithTheFrame) {
   EXPECT_EQ(count(tokenizer_.encode(before, {}), end_), 0);
   const MarkedText after = parts({{"a <|", false}, {"end|> b", true}});
   EXPECT_EQ(count(tokenizer_.encode(after, {}), end_), 0);
-  // A longer token that reaches into what was typed does not take the shorter one away ...
+  // A longer token that overlaps typed text does not hide the shorter one ...
   const MarkedText longer = parts({{"<|start|>", false}, {"<|", true}, {"<|end|>", false}});
   EXPECT_EQ(count(tokenizer_.encode(longer, {}), end_), 1);
-  // ... and what was typed does not merge with the frame into one.
+  // ... and typed text does not merge with the frame into a token.
   const MarkedText inside = parts({{"<", false}, {"|", true}, {"start|>", false}});
   EXPECT_EQ(count(tokenizer_.encode(inside, {}), start_), 0);
 }
@@ -94,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(Tokenizers, MarkedEncoding,
                          testing::Values("gpt2", "llama2", "llama3", "qwen2", "metaspace_first"),
                          [](const auto& param) { return std::string(param.param); });
 
-// Tokens that are looked for in normalized text, where places are lost.
+// Tokens that are searched in normalized text, where the marks are lost.
 TEST(MarkedEncodingOfNormalizedTokens, MakesNoTokenOfWhatWasTyped) {
   auto tokens = TemplatedFolder::special({"<|start|>", "<|end|>"});
   for (auto& token : tokens) token["normalized"] = true;

@@ -1,4 +1,4 @@
-// The small parts that the tokenizer is made of, where they promise more than the fixtures can see.
+// The small components of the tokenizer: promises that the fixtures cannot test.
 #include <gtest/gtest.h>
 
 #include "base/error.h"
@@ -38,7 +38,7 @@ TEST(ByteTokens, AreSpeltInUpperCaseAndReadInBoth) {
 }
 
 TEST(ByteLevel, IsNoAlphabetForOtherText) {
-  EXPECT_EQ(bytes_of_byte_level("a b"), std::nullopt);  // a space is spelt with another character
+  EXPECT_EQ(bytes_of_byte_level("a b"), std::nullopt);  // another character stands for a space
   EXPECT_EQ(bytes_of_byte_level("字"), std::nullopt);
   EXPECT_EQ(bytes_of_byte_level("\xff"), std::nullopt);
 }
@@ -89,7 +89,7 @@ TEST(Unicode, NormalizesByTheExamplesOfUax15) {
   EXPECT_EQ(normalize("\u1e9b\u0323", NormalForm::kNFKD), "s\u0323\u0307");
   EXPECT_EQ(normalize("\u1112\u1161\u11ab", NormalForm::kNFC), "\ud55c");  // Hangul
   EXPECT_EQ(normalize("\ud55c", NormalForm::kNFD), "\u1112\u1161\u11ab");
-  EXPECT_EQ(normalize("\u0958", NormalForm::kNFC), "\u0915\u093c");  // excluded from composing
+  EXPECT_EQ(normalize("\u0958", NormalForm::kNFC), "\u0915\u093c");  // excluded from composition
   EXPECT_EQ(normalize("q\u0307\u0323", NormalForm::kNFC), "q\u0323\u0307");  // sorted
 }
 

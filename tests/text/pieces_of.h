@@ -7,7 +7,7 @@
 
 namespace stagecraft {
 
-// What `cutter` makes of a text.
+// The pieces into which `cutter` cuts a text.
 inline std::vector<std::string> pieces_of(const PreTokenizer& cutter, const std::string& text) {
   Pieces pieces{text, {}};
   if (!text.empty()) pieces.pieces.push_back({0, text.size(), true});

@@ -1,4 +1,4 @@
-// What library_test.cpp does not ask of a sentencepiece model: the files beside it.
+// What library_test.cpp does not test for a sentencepiece model: the files beside it.
 #include <gtest/gtest.h>
 
 #include <filesystem>

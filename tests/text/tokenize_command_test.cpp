@@ -21,7 +21,7 @@ std::string slurp(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// A folder of its own with a tokenizer of a few tokens, and the program run on it.
+// Makes a folder with a tokenizer of a few tokens, and runs the program on it.
 class TokenizeCommand : public testing::Test {
  protected:
   void SetUp() override {

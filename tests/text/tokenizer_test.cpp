@@ -1,4 +1,4 @@
-// What the tokenizer promises beyond equality with the library.
+// Properties of the tokenizer besides equality with the library.
 #include "text/tokenizer.h"
 
 #include <array>

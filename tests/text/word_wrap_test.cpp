@@ -8,13 +8,13 @@
 namespace stagecraft {
 namespace {
 
-// What a terminal shows after these bytes: its lines.
+// The lines that a terminal shows after these bytes.
 std::vector<std::string> shown(std::string_view bytes) {
   std::vector<std::string> lines(1);
   while (!bytes.empty()) {
     if (bytes.starts_with("\x1b[K")) {
       bytes.remove_prefix(3);
-    } else if (bytes[0] == '\x1b') {  // so many columns back; what was there is erased next
+    } else if (bytes[0] == '\x1b') {  // n columns back; the text there is erased next
       const std::size_t end = bytes.find('D');
       const std::size_t columns = std::stoul(std::string(bytes.substr(2, end - 2)));
       lines.back().resize(lines.back().size() - columns);

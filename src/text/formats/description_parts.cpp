@@ -12,9 +12,9 @@
 namespace stagecraft {
 namespace {
 
-// Of a scored token: all ways to cut it in two are tried. Real ones have 16 characters.
+// For a scored token, because all ways to cut it in two are tried. Real ones have 16 characters.
 constexpr std::size_t kMaxScoredBytes = 256;
-// All those ways, written down; Llama 2's take a fortieth of it.
+// For the list of all these ways; that of Llama 2 takes a fortieth of it.
 constexpr std::size_t kMaxScoredMergeBytes = std::size_t{32} << 20;
 
 struct Merge {
@@ -23,13 +23,13 @@ struct Merge {
   std::size_t left_length, right_length;  // in characters
 };
 
-// Sentencepiece merges whichever neighbours make the token with the best score. As a list of
-// merges: all ways to cut each token in two others, the best first; of equal ones in the order in
-// which Hugging Face's conversion has them.
+// Sentencepiece merges the neighbours that make the token with the best score. As a list of merges,
+// these are all ways to cut each token into two others, the best score first, and equal scores in
+// the order of Hugging Face's conversion.
 std::vector<Merge> merges_by_score(const MarkedVocabulary& vocabulary) {
   const std::vector<VocabularyToken>& tokens = vocabulary.tokens;
   const std::vector<double>& scores = vocabulary.scores;
-  std::unordered_map<std::string_view, std::size_t> index;  // of the tokens' texts
+  std::unordered_map<std::string_view, std::size_t> index;  // by the text of a token
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     if (tokens[i].kind == TokenKind::Normal) index.emplace(tokens[i].text, i);
   }
@@ -189,7 +189,7 @@ Json describe_marked_vocabulary(const MarkedVocabulary& vocabulary) {
         kind == TokenKind::Normal || kind == TokenKind::Byte || kind == TokenKind::Unknown;
     if (kind == TokenKind::Byte) has_bytes = true;
     if (kind == TokenKind::Unknown && !unknown) unknown = i;
-    // A merge may make an added token, too.
+    // A merge may make a user-defined token, too.
     if (kind == TokenKind::UserDefined && vocabulary.merges) in_vocabulary[i] = true;
     if (vocabulary.merges) continue;
     if (kind == TokenKind::Normal && tokens[i].text.size() > kMaxScoredBytes) {

@@ -34,7 +34,7 @@ bool looks_special(std::string_view text) {
          (text.size() > 4 && text.starts_with("<|") && text.ends_with("|>"));
 }
 
-// By id; what no entry has is unused.
+// By id; ids without an entry are unused.
 std::vector<VocabularyToken> tokens_of(const FlmFile& file) {
   const std::size_t n = file.vocabulary().size();
   const std::size_t end = 2 * n + 65536;  // room for the gaps that real vocabularies have
@@ -66,7 +66,7 @@ std::vector<VocabularyToken> tokens_of(const FlmFile& file) {
   return tokens;
 }
 
-// 'as Jinja writes it\n'
+// `text` as a string literal of Jinja: 'It\'s\n'
 std::string jinja_text(std::string_view text) {
   std::string quoted_text = "'";
   for (const char c : text) {

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kNone = "null";
 
-// Each is the "pre_tokenizer" of the model that gave it its name (Hugging Face).
+// Each is the "pre_tokenizer" of the model after which it is named (Hugging Face).
 constexpr const char* kGpt2 =
     R"({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true})";
 
@@ -41,7 +41,8 @@ constexpr std::string_view kQwen35 =
 
 constexpr std::string_view kBloom = R"( ?[^(\s|.,!?…。，、।۔،)]+)";
 
-// Words are also cut before a capital letter. ending: what belongs to the word before it, "'s" say.
+// Also cuts words before a capital letter. ending: a pattern that belongs to the word before it,
+// like "'s".
 std::string words_by_case(std::string_view ending, std::string_view digits) {
   const std::string start = R"([^\r\n\p{L}\p{N}]?)";
   const std::string upper = R"([\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}])";
@@ -94,7 +95,7 @@ constexpr const char* kFalcon = R"({"type": "Sequence", "pretokenizers": [
   {"type": "Digits", "individual_digits": false},
   {"type": "Split", "behavior": "Isolated", "invert": false, "pattern": {"Regex": "[0-9][0-9][0-9]"}}]})";
 
-// No model's, but what llama.cpp does where a file does not say.
+// Of no model: llama.cpp uses it if a file does not name one.
 constexpr const char* kDefault = R"({"type": "Sequence", "pretokenizers": [
   {"type": "Split", "behavior": "Isolated", "invert": false, "pattern": {"Regex": "[\\p{P}$+<=>^~|]+"}},
   {"type": "Split", "behavior": "Isolated", "invert": false, "pattern": {"Regex":

@@ -6,15 +6,15 @@
 
 namespace stagecraft {
 
-// What a name in "tokenizer.ggml.pre" stands for, in the words of a tokenizer.json.
+// The meaning of a name in "tokenizer.ggml.pre", as fields of a tokenizer.json.
 struct GgufPreTokenizer {
   std::string_view normalizer;  // JSON
   std::string pre_tokenizer;    // JSON
-  bool ignore_merges = false;   // a piece that is a token is that token
-  bool adds_bos = false;        // where "tokenizer.ggml.add_bos_token" says nothing
+  bool ignore_merges = false;   // a piece that is a token becomes that token
+  bool adds_bos = false;        // the default of "tokenizer.ggml.add_bos_token"
 };
 
-// All names that are known, of several for one thing the most usual first.
+// All known names. Of several names with one meaning, the most usual comes first.
 std::vector<std::string_view> gguf_pre_tokenizer_names();
 
 // nullptr if the name is not known.

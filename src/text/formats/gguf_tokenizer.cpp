@@ -24,7 +24,7 @@ constexpr std::string_view kMerges = "tokenizer.ggml.merges";
 constexpr std::size_t kMaxTokens = std::size_t{1} << 24;
 constexpr std::size_t kMaxVocabularyBytes = Json::kMaxBytes / 2;
 
-// An array of texts that is not too large to be written down once more.
+// An array of texts, small enough to be written again as JSON.
 std::vector<std::string_view> read_texts(const GgufMetadata& metadata, std::string_view key) {
   std::vector<std::string_view> texts = metadata.texts(key);
   std::size_t n_bytes = 0;
@@ -56,7 +56,7 @@ std::vector<VocabularyToken> read_tokens(const GgufMetadata& metadata) {
                   printable(texts[i], 40));
     }
     tokens[i] = {texts[i], static_cast<TokenKind>(type)};
-    if (texts[i].empty()) tokens[i].kind = TokenKind::Unused;  // text has no place for it
+    if (texts[i].empty()) tokens[i].kind = TokenKind::Unused;  // no text can become it
   }
   return tokens;
 }
@@ -66,7 +66,7 @@ std::optional<std::size_t> find_id(const GgufMetadata& metadata, std::string_vie
   return metadata.find_size(key, 0, tokens.size() - 1);
 }
 
-// The token that is put before or behind every text, where the file says so.
+// The token that is put before or after every text, if the file says so.
 std::optional<std::size_t> frame_token(const GgufMetadata& metadata,
                                        const std::vector<VocabularyToken>& tokens,
                                        std::string_view flag, std::string_view key, bool fallback) {
@@ -88,8 +88,8 @@ std::optional<std::size_t> end_token(const GgufMetadata& metadata,
 
 // ---- model "gpt2" -------------------------------------------------------------------------------
 
-// A byte that has no token is left out, as transformers and llama.cpp do with such a file:
-// "tokenizer.ggml.unknown_token_id" is only what a tokenizer_config.json once said.
+// A byte without a token is left out, as transformers and llama.cpp do for such a file.
+// "tokenizer.ggml.unknown_token_id" is ignored: it only copies a field of a tokenizer_config.json.
 
 std::vector<std::string_view> read_merges(const GgufMetadata& metadata) {
   const std::vector<std::string_view> merges = read_texts(metadata, kMerges);
@@ -103,7 +103,7 @@ std::vector<std::string_view> read_merges(const GgufMetadata& metadata) {
   return merges;
 }
 
-// An added token is no part of the model's vocabulary, unless something there needs it.
+// An added token is in the model's vocabulary only if a merge or the numbering needs it.
 std::vector<bool> byte_level_vocabulary(const std::vector<VocabularyToken>& tokens,
                                         const std::vector<std::string_view>& merges) {
   std::vector<bool> in_vocabulary(tokens.size());
@@ -171,8 +171,8 @@ MarkedVocabulary marked_vocabulary(const GgufMetadata& metadata,
   return vocabulary;
 }
 
-// llama.cpp takes a run of newlines whole if it is a token: Gemma's tokenizer.json lists these
-// among its added tokens, and the file does not.
+// llama.cpp takes a run of newlines as one token if the vocabulary has it. Gemma's tokenizer.json
+// lists these tokens among its added tokens; the GGUF file does not.
 Json describe_gemma4(const GgufMetadata& metadata, const std::vector<VocabularyToken>& tokens) {
   MarkedVocabulary vocabulary = marked_vocabulary(metadata, tokens, false);
   for (VocabularyToken& token : vocabulary.tokens) {

@@ -7,12 +7,14 @@
 
 namespace stagecraft {
 
-// The vocabulary in the metadata of a GGUF file ("tokenizer.ggml.*"), described as a tokenizer.json
-// does, so that there is one tokenizer and not two:
-//   model "gpt2"   byte-level BPE; how text is cut is known by the name in "tokenizer.ggml.pre"
-//   model "llama"  sentencepiece BPE: what two tokens merge into goes by the scores
-// Control and unknown tokens become special added tokens, user-defined ones added tokens; unused
-// ones are left out. Throws Error naming the key for what is missing, wrong or not supported.
+// Describes the vocabulary in the metadata of a GGUF file ("tokenizer.ggml.*") as a tokenizer.json,
+// so that one tokenizer implementation serves both:
+//   model "gpt2"    byte-level BPE; the name in "tokenizer.ggml.pre" says how text is cut
+//   model "llama"   sentencepiece BPE; the scores of tokens decide what merges
+//   model "gemma4"  the same with a list of merges
+// Control and unknown tokens become special added tokens, user-defined tokens become added tokens,
+// unused tokens are left out. Throws Error naming the key if something is missing, wrong or not
+// supported.
 Json describe_gguf_tokenizer(const GgufMetadata& metadata);
 
 }  // namespace stagecraft

@@ -19,9 +19,9 @@
 namespace stagecraft {
 namespace {
 
-constexpr float kNoScore = -1e6f;  // of a token that nothing merges into
+constexpr float kNoScore = -1e6f;  // for a token that no merge makes
 
-// Where tokenizers differ.
+// Texts on which tokenizers differ.
 constexpr std::string_view kTexts[] = {
     "Once upon a time, there was a little girl named Lily.",
     "  two  spaces,   three    four and a\ttab\n\nlines \r\n end  ",
@@ -49,7 +49,7 @@ std::string type_of(const std::optional<JsonNode>& part) {
   return type ? std::string(type->string()) : "none";
 }
 
-// The types of a part and of what stands in it: "Sequence(Digits, ByteLevel)".
+// The type of a component and the types inside it: "Sequence(Digits, ByteLevel)".
 std::string types_of(const std::optional<JsonNode>& part) {
   std::string text = type_of(part);
   if (text != "Sequence") return text;
@@ -66,7 +66,7 @@ std::string types_of(const std::optional<JsonNode>& part) {
 
 // ---- how text is cut ----------------------------------------------------------------------------
 
-// A normalizer or pre_tokenizer without what makes no difference to the ids.
+// A normalizer or pre_tokenizer without the options that do not affect the ids.
 nlohmann::json essence(nlohmann::json part) {
   if (!part.is_object()) return part;
   for (const char* list : {"normalizers", "pretokenizers"}) {
@@ -90,7 +90,7 @@ nlohmann::json essence(nlohmann::json part) {
   return part;
 }
 
-// The name in GGUF; "" if there is none.
+// The name in GGUF for how this tokenizer cuts text; "" if there is none.
 std::string_view pre_name(JsonNode tokenizer) {
   const auto part = [&](const char* name) {
     const auto found = tokenizer.find(name);
@@ -170,7 +170,7 @@ TokenTable read_tokens(const JsonNode& root, std::size_t n_rows) {
   return vocabulary;
 }
 
-// Of each token, the rank of the first merge that makes it.
+// Per token: minus the rank of the first merge that makes it.
 std::vector<float> scores_of(const TokenTable& vocabulary) {
   std::vector<float> scores(vocabulary.texts.size(), kNoScore);
   for (std::size_t rank = vocabulary.merges.size(); rank-- > 0;) {
@@ -185,7 +185,7 @@ std::vector<float> scores_of(const TokenTable& vocabulary) {
 
 // ---- sentencepiece ------------------------------------------------------------------------------
 
-// Whether a text begins with a space; nullopt where spaces are not marked as sentencepiece does.
+// Whether a space is put before a text; nullopt if spaces are not marked as in sentencepiece.
 std::optional<bool> marks_spaces(const JsonNode& root) {
   const auto normalizer = root.find("normalizer");
   const auto pre_tokenizer = root.find("pre_tokenizer");
@@ -238,7 +238,7 @@ void add_frame(GgufWriter& writer, const Tokenizer& tokenizer, std::span<const T
   }
 }
 
-// Reads what was written and compares.
+// Reads the written keys and compares the ids.
 void check_same_ids(const GgufWriter& pairs, const Tokenizer& tokenizer, const std::string& where) {
   const std::string file = pairs.header_without_tensors();
   ByteReader reader({reinterpret_cast<const std::byte*>(file.data()), file.size()}, where);
@@ -262,7 +262,8 @@ void check_same_ids(const GgufWriter& pairs, const Tokenizer& tokenizer, const s
     const auto token = static_cast<TokenId>(id);
     if (tokenizer.is_special(token)) specials.push_back(tokenizer.token_of(token));
   }
-  // Tokens that merged a special one's text into themselves are of no use, and lost.
+  // Tokens that contain the text of a special token are not compared: they are useless, and get
+  // lost.
   const auto spells_special = [&](std::string_view text) {
     return std::ranges::any_of(specials, [&](std::string_view special) {
       return text.find(special) != std::string_view::npos;
@@ -287,7 +288,7 @@ void add_gguf_vocabulary(GgufWriter& writer, const Json& description, const std:
                 printable(type_of(model)));
   }
   const TokenTable vocabulary = read_tokens(root, n_rows);
-  GgufWriter pairs;  // also for a look at them alone
+  GgufWriter pairs;  // checked alone before `writer` changes
   const auto add_to = [&](GgufWriter& to) {
     if (const auto space_first = marks_spaces(root)) {
       to.add("tokenizer.ggml.model", "llama");

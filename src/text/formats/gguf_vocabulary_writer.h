@@ -10,17 +10,17 @@
 
 namespace stagecraft {
 
-// Adds the keys "tokenizer.ggml.*" that say what a tokenizer.json says: the way back from
-// gguf_tokenizer.h. Byte-level BPE becomes "gpt2", if GGUF has a name ("pre") for how it cuts text;
-// sentencepiece's BPE becomes "llama", with the rank of the first merge that makes a token as its
-// score. That each token's own text, and some more, then make the same ids, is tried with the
-// reader of our own.
+// Adds the keys "tokenizer.ggml.*" for a tokenizer.json: the reverse of gguf_tokenizer.h.
+// Byte-level BPE becomes "gpt2", if GGUF has a name ("pre") for how it cuts text. Sentencepiece's
+// BPE becomes "llama"; the score of a token is minus the rank of the first merge that makes it.
+// Then our reader reads the result, and must give the same ids for the text of each token and for
+// some test texts.
 //
-//   description  what the tokenizer.json says; `where` names it in errors
-//   n_rows       of the model's embedding: ids that no token has are filled up, unused
+//   description  the content of the tokenizer.json; `where` names it in errors
+//   n_rows       rows of the model's embedding; ids without a token become unused tokens
 //   eos_ids      tokens that end a text; GGUF has names for three
 //
-// Throws Error naming what GGUF has no words for, or the text that would become other ids.
+// Throws Error naming the part that GGUF cannot express, or the text that would become other ids.
 void add_gguf_vocabulary(GgufWriter& writer, const Json& description, const std::string& where,
                          std::size_t n_rows, std::span<const TokenId> eos_ids);
 

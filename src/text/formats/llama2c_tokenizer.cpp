@@ -17,7 +17,7 @@ namespace stagecraft {
 namespace {
 
 constexpr std::size_t kMaxFileBytes = std::size_t{64} << 20;
-constexpr std::size_t kFirstByte = 3;  // its id; before it stand unknown, begin and end
+constexpr std::size_t kFirstByte = 3;  // the id of byte 0; before it: unknown, begin, end
 constexpr std::size_t kBytes = 256;
 const std::string kUsualName = "tokenizer.bin";
 constexpr std::string_view kSpace = "▁";
@@ -49,7 +49,7 @@ std::vector<Entry> read_entries(std::string_view text, const std::string& file) 
   return entries;
 }
 
-// Three spellings are in use: "<0x8A>", the byte 8A, and the character U+008A.
+// Files spell a byte in one of three ways: "<0x8A>", the byte 8A, or the character U+008A.
 bool spells_byte(std::string_view text, std::size_t byte) {
   if (text == byte_token_text(static_cast<unsigned char>(byte))) return true;
   if (text.size() == 1) return static_cast<unsigned char>(text[0]) == byte;
@@ -66,7 +66,7 @@ bool has_bytes(const std::vector<Entry>& entries) {
   return true;
 }
 
-// "\n<s>\n", as llama2.c prints it.
+// For "\n<s>\n", which is how llama2.c prints it.
 std::string_view without_newlines(std::string_view text) {
   while (text.starts_with('\n')) text.remove_prefix(1);
   while (text.ends_with('\n')) text.remove_suffix(1);
@@ -97,7 +97,7 @@ Json describe_llama2c_tokenizer(const std::filesystem::path& path,
                 vocab_size ? fmt::format("{}", *vocab_size) : "at least 3", entries.size());
   }
   const bool bytes = has_bytes(entries);
-  std::deque<std::string> spelt;  // texts that do not stand so in the file
+  std::deque<std::string> spelt;  // texts that differ from those in the file
   MarkedVocabulary vocabulary;
   vocabulary.where = file + ": tokenizer";
   vocabulary.tokens_where = vocabulary.scores_where = file;

@@ -103,7 +103,7 @@ bool ProtobufReader::Field::flag(std::string_view name) const {
   return value_ != 0;
 }
 
-// Negative numbers are stored as 64 bits, of which the lower half counts.
+// Negative numbers are stored as 64 bits; the lower half is the value.
 std::int32_t ProtobufReader::Field::integer(std::string_view name) const {
   expect(Kind::Varint, name, "a whole number");
   return static_cast<std::int32_t>(static_cast<std::uint32_t>(value_));

@@ -7,11 +7,12 @@
 
 namespace stagecraft {
 
-// The fields of a message in the wire format of Protocol Buffers
-// (protobuf.dev/programming-guides/encoding), one after the other. Each is a number and a value:
+// Reads the fields of a message in the wire format of Protocol Buffers
+// (protobuf.dev/programming-guides/encoding), one after the other. A field has a number and a value
+// of one of these kinds:
 //   a varint; 8 bytes; a length and that many bytes; 4 bytes
-// A question about a value throws Error "WHERE: NAME: expected ..., found ..." if it is of another
-// kind. Groups, which nobody writes any more, are refused.
+// The functions that return a value throw Error "WHERE: NAME: expected ..., found ..." if it is of
+// another kind. Returned texts are views into `bytes`. Groups, an obsolete kind, are rejected.
 class ProtobufReader {
  public:
   // `where` names the message in errors.
@@ -39,7 +40,7 @@ class ProtobufReader {
     std::string_view bytes_;
   };
 
-  // nullopt at the end. A field must not outlive the reader. Throws Error where one is cut short.
+  // nullopt at the end. A field must not outlive the reader. Throws Error if a field is cut short.
   std::optional<Field> next();
 
  private:

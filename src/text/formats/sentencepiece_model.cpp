@@ -10,12 +10,12 @@
 namespace stagecraft {
 namespace {
 
-// Four times what the largest vocabulary in use has (Gemma 3: 262,144).
+// Four times the size of the largest vocabulary in use (Gemma 3: 262,144).
 constexpr std::size_t kMaxPieces = std::size_t{1} << 20;
-// At each character of a text every piece that begins there is looked at.
+// A limit is needed: at each character, every piece that begins there is tried.
 constexpr std::size_t kMaxPieceBytes = 1024;
 
-// The numbers of fields and the defaults are those of sentencepiece_model.proto.
+// Field numbers and defaults are those of sentencepiece_model.proto.
 
 struct Piece {
   VocabularyToken token = {{}, TokenKind::Normal};
@@ -125,7 +125,7 @@ void check_bytes(const SentencepieceModel& model) {
     if (model.pieces[i].kind != TokenKind::Byte) continue;
     const std::string_view text = model.pieces[i].text;
     const auto byte = byte_of_token(text);
-    if (!byte || byte_token_text(*byte) != text) {  // sentencepiece takes no lower case
+    if (!byte || byte_token_text(*byte) != text) {  // sentencepiece accepts no lower case
       throw Error("{}: pieces[{}]: expected a byte from <0x00> to <0xFF>, found '{}'", model.file,
                   i, printable(text, 40));
     }
@@ -164,7 +164,7 @@ void check_unknown(SentencepieceModel& model) {
   }
 }
 
-// An id that a specification names, if it is that of a control piece: one that text cannot spell.
+// An id of trainer_spec, if it belongs to a control piece, which text cannot spell; else nullopt.
 std::optional<TokenId> control_id(const SentencepieceModel& model, std::int32_t id) {
   if (id < 0 || static_cast<std::size_t>(id) >= model.pieces.size()) return std::nullopt;
   if (model.pieces[static_cast<std::size_t>(id)].kind != TokenKind::Control) return std::nullopt;

@@ -23,7 +23,7 @@ double SentencepieceNormalizer::growth() const {
   return mark * (charsmap_ ? charsmap_->growth() : 1) + mark;
 }
 
-// What `text` begins with, and what it becomes.
+// The bytes at the beginning of `text` that are replaced next, and their replacement.
 Charsmap::Rule SentencepieceNormalizer::first(std::string_view text) const {
   if (const std::size_t length = user_defined_.longest_prefix(text); length > 0) {
     return {length, text.substr(0, length)};

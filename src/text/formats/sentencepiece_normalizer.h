@@ -9,9 +9,9 @@
 
 namespace stagecraft {
 
-// What sentencepiece does to a text first (src/normalizer.cc): characters mapped by the charsmap,
-// but for the pieces that a user has defined; blanks at both ends dropped and others joined; a
-// space put in front; and every space written as U+2581. Which of these, the model says.
+// Sentencepiece's normalization (src/normalizer.cc). The charsmap replaces characters, except in
+// user-defined pieces. Spaces at both ends are dropped and runs of spaces joined. A space is put in
+// front. Every space becomes U+2581. The model says which of the first three steps are used.
 class SentencepieceNormalizer : public Normalizer {
  public:
   explicit SentencepieceNormalizer(const SentencepieceModel& model);

@@ -30,8 +30,8 @@ std::int64_t number_of(const JsonNode& key) {
   return number;
 }
 
-// The control pieces and the unknown one, which text may spell where special tokens are parsed, and
-// what was added to the model since, as the "added_tokens" of a tokenizer.json.
+// The "added_tokens" of a tokenizer.json: the control pieces and the unknown piece, which text may
+// spell if special tokens are parsed, and the tokens that were added to the model later.
 Json describe_added_tokens(const SentencepieceModel& model, const std::optional<Json>& config,
                            const std::optional<Json>& added) {
   std::map<std::int64_t, AddedTokenDescription> tokens;

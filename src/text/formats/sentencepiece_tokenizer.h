@@ -6,14 +6,14 @@
 
 namespace stagecraft {
 
-// The parts of a tokenizer as a sentencepiece tokenizer.model asks for them. Text that spells no
-// control piece gives sentencepiece's own ids, and those give its text again, but that control
-// pieces and the unknown one are shown as the file spells them.
+// The components of a tokenizer for a sentencepiece tokenizer.model. Text that spells no control
+// piece gives the same ids as sentencepiece. Decoding gives the same text, except that control
+// pieces and the unknown piece are shown as the file spells them.
 //
-// Around a text goes its begin-of-text piece, and none at the end; a tokenizer_config.json in the
-// same folder may say otherwise ("add_bos_token", "add_eos_token"), and may hold tokens that were
-// added to the model later ("added_tokens_decoder"), as an older added_tokens.json may. Throws
-// Error naming the file and what is wrong.
+// The begin-of-text piece is put before a text, and nothing after it. A tokenizer_config.json in
+// the same folder may change this ("add_bos_token", "add_eos_token"). It may also contain tokens
+// that were added to the model later ("added_tokens_decoder"), as may an older added_tokens.json.
+// Throws Error naming the file and the problem.
 Tokenizer::Impl read_sentencepiece(const std::filesystem::path& path);
 
 }  // namespace stagecraft

@@ -18,7 +18,7 @@ ByteAutomaton::ByteAutomaton(std::shared_ptr<const Grammar> grammar)
 }
 
 std::size_t ByteAutomaton::Hash::operator()(const std::vector<StackId>& stacks) const {
-  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a, a number at a time
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a, one number per step
   for (const StackId id : stacks) hash = (hash ^ id) * 0x100000001b3;
   return hash ^ hash >> 29;
 }
@@ -33,8 +33,8 @@ ByteAutomaton::StackId ByteAutomaton::stack(Grammar::Position position, StackId 
   return found->second;
 }
 
-// Adds the stacks that `begin` leads to before the next byte. A call at the end of a sequence needs
-// no place to return to: else "a"* would make a deeper stack with every a.
+// Adds all stacks that are reachable from `begin` without a byte. A rule at the end of a sequence
+// pushes no return position. Otherwise each a of "a"* would make the stack deeper.
 void ByteAutomaton::follow(StackId begin, Content& content) {
   todo_.assign(1, begin);
   while (!todo_.empty()) {
@@ -97,13 +97,14 @@ ByteAutomaton::State ByteAutomaton::compute(State state, std::uint8_t byte) {
     if (!grammar_->bytes(grammar_->at(at.position)).test(byte)) continue;
     follow(stack(at.position + 1, at.below), content);
   }
-  const State found = state_of(std::move(content));  // which may make the table larger
+  const State found = state_of(std::move(content));  // may make the table larger
   table_[state * grammar_->n_classes() + grammar_->class_of(byte)] = found;
   return found;
 }
 
 ByteAutomaton::State ByteAutomaton::keep_only(State state) {
-  // What lies below a stack was made before it: from the last to the first finds all that is used.
+  // A stack is created after the one below it, so a loop from the last to the first finds all used
+  // stacks.
   std::vector<bool> used(stacks_.size(), false);
   for (const StackId id : states_[state].stacks) used[id] = true;
   for (std::size_t id = stacks_.size(); id-- > 1;) {

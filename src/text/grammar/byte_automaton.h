@@ -8,20 +8,20 @@
 
 namespace stagecraft {
 
-// Reads a text byte by byte. After each byte it knows which bytes a grammar allows next.
+// Reads a text byte by byte. After each byte it knows which bytes the grammar allows next.
 //
 //   a stack    a position in the grammar; below it, the positions to return to at the end of a rule
 //   a state    the set of all stacks that fit the text so far
 //   a table    from a state and a byte to the next state; an entry is computed at its first use
 //
-// A stack is stored as two numbers, its position and the stack below. Two equal stacks are stored
-// once, so two equal states have the same number. A text that repeats itself (the characters of a
-// string) then costs one look into the table per byte. Not thread-safe: each text has its own
+// A stack is stored as two numbers: its position and the number of the stack below it. Equal stacks
+// are stored once, so equal states have the same number. If a text stays in a few states (such as
+// inside a string), each byte costs one table lookup. Not thread-safe: each text needs its own
 // automaton.
 class ByteAutomaton {
  public:
   using State = std::uint32_t;
-  static constexpr State kDead = 0;  // the grammar has no text with this beginning
+  static constexpr State kDead = 0;  // no text of the grammar begins like this
 
   explicit ByteAutomaton(std::shared_ptr<const Grammar> grammar);
 
@@ -31,13 +31,13 @@ class ByteAutomaton {
     const State known = table_[state * grammar_->n_classes() + grammar_->class_of(byte)];
     return known != kUnknown ? known : compute(state, byte);
   }
-  // Is the text that led to this state a whole text of the grammar? More bytes may be allowed.
+  // Whether the text read so far is a complete text of the grammar. More bytes may be allowed.
   bool accepts(State state) const { return states_[state].accepts; }
-  // Is no further byte possible?
+  // Whether no further byte is possible.
   bool is_at_end(State state) const { return states_[state].stacks.empty(); }
 
   std::size_t n_states() const { return states_.size(); }
-  // Forgets all states but this one; returns its new number.
+  // Forgets all states except `state`; returns its new number.
   State keep_only(State state);
 
   void renew_budget() { work_ = 0; }
@@ -67,11 +67,11 @@ class ByteAutomaton {
   std::shared_ptr<const Grammar> grammar_;
   std::vector<Stack> stacks_;
   std::unordered_map<std::uint64_t, StackId> stack_ids_;
-  std::vector<std::uint32_t> seen_;  // per stack: the last round_ that visited it
+  std::vector<std::uint32_t> seen_;  // per stack: the last round_ in which it was visited
   std::uint32_t round_ = 0;
   std::vector<StackId> todo_;
   std::vector<Content> states_;
-  std::unordered_map<std::vector<StackId>, State, Hash> state_ids_;  // the last number is `accepts`
+  std::unordered_map<std::vector<StackId>, State, Hash> state_ids_;  // last number: `accepts`
   std::vector<State> table_;                                         // [n_states, n_classes]
   std::size_t work_ = 0;
 };

@@ -23,7 +23,7 @@ std::optional<char32_t> hex_digit(char c) {
   return std::nullopt;
 }
 
-// Reads GBNF from left to right; each read_ function leaves `at_` behind what it has read.
+// Reads GBNF from left to right. Each read_ function leaves `at_` after the text that it has read.
 class GbnfParser {
  public:
   GbnfParser(std::string_view text, const std::string& where) : text_(text), where_(where) {}
@@ -39,7 +39,7 @@ class GbnfParser {
       while (at_ < text_.size()) read_rule();
     } catch (const Refusal&) {
       throw;
-    } catch (const Error& problem) {  // of the builder, which knows no place
+    } catch (const Error& problem) {  // from the builder, which does not know the place
       refuse_at(at_, problem.what());
     }
     return finish();
@@ -52,7 +52,7 @@ class GbnfParser {
   };
   struct Name {
     std::uint32_t rule = 0;
-    std::size_t place = 0;  // of the definition, or else of the first use
+    std::size_t place = 0;  // of the definition; without one, of the first use
     bool defined = false;
   };
 
@@ -64,7 +64,7 @@ class GbnfParser {
     }
     const auto root = names_.find("root");
     if (root == names_.end()) throw Error("{}: expected a rule 'root', found none", where_);
-    // A rule without a name can return to itself only through one that has a name.
+    // An unnamed rule can return to itself only through a named rule.
     const std::vector<std::uint32_t> members = builder_.left_recursion();
     for (const auto& [name, known] : names_) {
       if (std::ranges::count(members, known.rule) == 0) continue;
@@ -123,7 +123,7 @@ class GbnfParser {
     return sequence;
   }
 
-  // nullopt: no item begins here.
+  // nullopt if no item begins at `at_`.
   std::optional<Sequence> read_item(std::size_t nesting) {
     const char c = text_[at_];
     if (c == '"') return read_literal();
@@ -239,7 +239,7 @@ class GbnfParser {
     return value;
   }
 
-  // * + ? {m} {m,} {,n} {m,n} behind an item. False: there is none.
+  // Reads * + ? {m} {m,} {,n} or {m,n} after an item. Returns false if none of them follows.
   bool read_repetition(Sequence& item) {
     if (at_ == text_.size()) return false;
     std::size_t min = 0;

@@ -6,10 +6,10 @@
 
 namespace stagecraft {
 
-// `text`, which must be UTF-8, as a literal of GBNF.
+// `text`, which must be UTF-8, as a GBNF literal.
 std::string gbnf_literal(std::string_view text);
 
-// One of these expressions: "(a | b)".
+// A choice between these expressions: "(a | b)".
 std::string gbnf_choice(const std::vector<std::string>& ways);
 
 }  // namespace stagecraft

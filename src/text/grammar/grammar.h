@@ -18,19 +18,19 @@ namespace stagecraft {
 // a rule. Code that uses a Grammar therefore never needs to know where a character ends.
 class Grammar {
  public:
-  // GBNF, as llama.cpp documents it (grammars/README.md): rules "NAME ::= ...", one of them
-  // named `root`; "literals", [classes], '.', groups, |, and the repetitions * + ? {m} {m,} {m,n};
+  // GBNF as documented by llama.cpp (grammars/README.md): rules "NAME ::= ...", one of them named
+  // `root`; "literals", [classes], '.', groups, |, and the repetitions * + ? {m} {m,} {,n} {m,n};
   // comments from # to the end of the line. `where` names the text in errors: "WHERE: line 3,
   // column 7: expected ..., found ...". Throws Error if the text is wrong or too large, or if a
   // rule begins with itself (left recursion).
   static Grammar parse(std::string_view gbnf, const std::string& where);
 
-  // A rule is one or more sequences of symbols. All sequences are in one list, and End closes each.
-  // A Position is an index of that list.
+  // A rule is one or more sequences of symbols. All sequences are stored in one list, each closed
+  // by an End. A Position is an index into that list.
   struct Symbol {
     enum class Kind : std::uint8_t { End, Bytes, Rule };
     Kind kind = Kind::End;
-    std::uint32_t index = 0;  // of a set of bytes, or of a rule
+    std::uint32_t index = 0;  // of the byte set or rule
   };
   using Position = std::uint32_t;
   using ByteSet = std::bitset<256>;
@@ -41,8 +41,8 @@ class Grammar {
   const std::vector<Position>& sequences(std::uint32_t rule) const { return rules_[rule]; }
   std::uint32_t root() const { return root_; }
 
-  // Two bytes have the same class if each set contains both or neither. Most grammars have about a
-  // dozen classes, so a table with one column per class is small.
+  // Two bytes are in the same class if every byte set contains both or neither. Most grammars have
+  // about a dozen classes, so a table with one column per class is small.
   std::size_t n_classes() const { return n_classes_; }
   std::uint8_t class_of(std::uint8_t byte) const { return class_of_[byte]; }
   std::uint8_t byte_of(std::size_t byte_class) const {

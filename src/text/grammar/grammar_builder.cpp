@@ -19,7 +19,7 @@ std::string utf8_of(char32_t c) {
   return bytes;
 }
 
-// In order, none that touch.
+// Sorted; overlapping and adjacent ranges are joined.
 CharacterRanges merged(CharacterRanges ranges) {
   std::ranges::sort(ranges);
   CharacterRanges result;
@@ -103,7 +103,7 @@ GrammarBuilder::Symbol GrammarBuilder::character(CharacterRanges ranges) {
   return symbol;
 }
 
-// Cuts a range until, in each piece, every byte has a range of its own: U+0400 to U+047f is
+// Splits a range until, in each part, every byte has an independent range: U+0400 to U+047f becomes
 // [d0-d0][80-bf] and [d1-d1][80-bf].
 void GrammarBuilder::add_utf8(std::uint32_t rule, char32_t first, char32_t last) {
   if (first > last) return;
@@ -116,7 +116,7 @@ void GrammarBuilder::add_utf8(std::uint32_t rule, char32_t first, char32_t last)
   const std::string from = utf8_of(first), to = utf8_of(last);
   const std::size_t n = from.size();
   for (std::size_t i = 1; i < n; ++i) {
-    const char32_t low = (char32_t{1} << (6 * i)) - 1;  // the bits of the last i bytes
+    const char32_t low = (char32_t{1} << (6 * i)) - 1;  // mask of the bits in the last i bytes
     if ((first & ~low) == (last & ~low)) continue;
     if ((first & low) != 0) {
       add_utf8(rule, first, first | low);
@@ -163,14 +163,14 @@ GrammarBuilder::Sequence GrammarBuilder::repeated(const Sequence& item, std::siz
   return result;
 }
 
-// The rules with a sequence in which each symbol is a rule of this kind, or, with_bytes, a byte:
-// those that have a text, or without bytes those that may be empty.
+// The rules with a sequence that consists only of such rules or, if with_bytes, bytes. With bytes:
+// rules that match some text. Without bytes: rules that match the empty text.
 std::vector<bool> GrammarBuilder::rules_of_symbols(bool with_bytes) const {
   std::vector<bool> found(rules_.size(), false);
   const auto fits = [&](const Symbol& symbol) {
     return symbol.kind == Kind::Bytes ? with_bytes : static_cast<bool>(found[symbol.index]);
   };
-  // Who waits for a rule to be found: each sequence is looked at once per rule in it.
+  // The rules that use each rule. They are tested again once that rule has been found.
   std::vector<std::vector<std::uint32_t>> users(rules_.size());
   std::vector<std::uint32_t> work;
   for (std::uint32_t rule = 0; rule < rules_.size(); ++rule) {
@@ -196,8 +196,8 @@ std::vector<bool> GrammarBuilder::rules_of_symbols(bool with_bytes) const {
   return found;
 }
 
-// A rule that returns to itself before any byte, with something left to do after it, would make the
-// stack grow without end. Where nothing is left to do ("a"?)*, the stack stays as it is.
+// If a rule returns to itself before any byte, and symbols follow it, the stack grows without end.
+// If no symbols follow, as in ("a"?)*, the stack does not grow.
 std::vector<std::uint32_t> GrammarBuilder::left_recursion() const {
   struct Edge {
     std::uint32_t to;
@@ -213,12 +213,12 @@ std::vector<std::uint32_t> GrammarBuilder::left_recursion() const {
       }
     }
   }
-  // Strongly connected components (Tarjan 1972), without recursion: a grammar may be deep.
+  // Strongly connected components (Tarjan 1972), with an explicit stack: a grammar may be deep.
   constexpr std::uint32_t kNew = UINT32_MAX;
   std::vector<std::uint32_t> order(rules_.size(), kNew), low(rules_.size()),
       part(rules_.size(), kNew);
   std::vector<std::uint32_t> open;
-  std::vector<std::pair<std::uint32_t, std::size_t>> path;  // a rule, and its edges looked at
+  std::vector<std::pair<std::uint32_t, std::size_t>> path;  // a rule, and its next edge
   std::uint32_t n = 0;
   for (std::uint32_t start = 0; start < rules_.size(); ++start) {
     if (order[start] == kNew) path.emplace_back(start, 0);
@@ -234,7 +234,7 @@ std::vector<std::uint32_t> GrammarBuilder::left_recursion() const {
         if (order[to] == kNew) {
           path.emplace_back(to, 0);
           deeper = true;
-          break;  // `i` is gone
+          break;  // `i` is no longer valid
         }
         if (part[to] == kNew) low[rule] = std::min(low[rule], order[to]);
       }
@@ -276,7 +276,7 @@ Grammar GrammarBuilder::build(std::uint32_t root) const {
       grammar.symbols_.emplace_back();
     }
   }
-  // Each set cuts every class in two: its members and the others.
+  // Each set divides every class into its members and the others.
   for (const Grammar::ByteSet& set : byte_sets_) {
     std::map<std::pair<std::uint8_t, bool>, std::uint8_t> classes;
     for (std::size_t byte = 0; byte < 256; ++byte) {

@@ -9,7 +9,7 @@
 
 namespace stagecraft {
 
-// The first and the last character, both included.
+// The first and the last character, inclusive.
 using CharacterRange = std::pair<char32_t, char32_t>;
 using CharacterRanges = std::vector<CharacterRange>;
 
@@ -27,18 +27,18 @@ class GrammarBuilder {
   // Throws Error if there are too many symbols.
   void add_sequence(std::uint32_t rule, Sequence sequence);
 
-  // One character of these ranges. Surrogates (U+D800 to U+DFFF) are not characters.
+  // Matches one character of these ranges. Surrogates (U+D800 to U+DFFF) are not characters.
   Symbol character(CharacterRanges ranges);
-  // The bytes of one character, in order.
+  // Appends the UTF-8 bytes of `c` to `sequence`.
   void append_character(char32_t c, Sequence& sequence);
-  // `item`, min to max times. Without max there is no limit.
+  // `item`, min to max times; nullopt: no upper limit.
   Sequence repeated(const Sequence& item, std::size_t min, std::optional<std::size_t> max);
 
-  // Finds a rule that begins with itself, or rules that begin with each other: an automaton would
-  // follow them without end. Empty if there are none.
+  // Finds a rule that begins with itself, or rules that begin with each other. An automaton would
+  // expand them forever. Empty if there are none.
   std::vector<std::uint32_t> left_recursion() const;
 
-  // Does any text match this rule? None matches a rule that never ends: a ::= "x" a
+  // Whether any text matches this rule. No text matches a rule that never ends: a ::= "x" a
   bool has_text(std::uint32_t rule) const { return rules_of_symbols(true)[rule]; }
 
   Grammar build(std::uint32_t root) const;

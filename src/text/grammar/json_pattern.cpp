@@ -11,9 +11,9 @@ namespace stagecraft {
 namespace {
 
 constexpr std::size_t kMaxNesting = 50;
-constexpr std::size_t kMaxDigits = 5;  // of a repetition
+constexpr std::size_t kMaxDigits = 5;  // of a repetition count
 
-// What stands in a JSON string as it is: no quote, no backslash, no control character.
+// Characters that JSON strings contain unescaped: no quote, backslash or control character.
 CharacterRanges without_escapes(const CharacterRanges& ranges) {
   CharacterRanges others = all_but(ranges);
   others.insert(others.end(),
@@ -143,8 +143,8 @@ class PatternParser {
     return negated ? all_but(std::move(ranges)) : ranges;
   }
 
-  // One of these characters, as a JSON string has it. Control characters that JSON writes with four
-  // digits are left out.
+  // One of these characters, escaped as in a JSON string. Control characters that JSON escapes as
+  // \u00XX are left out.
   std::string expression(const CharacterRanges& ranges) {
     std::vector<std::string> ways;
     std::string plain;
@@ -177,7 +177,7 @@ class PatternParser {
       if (min.empty() || !take('}')) refuse("expected {m}, {m,} or {m,n}");
       result = fmt::format("{{{},{}}}", min, max);
     }
-    if (!result.empty()) take('?');  // lazy: the same texts
+    if (!result.empty()) take('?');  // lazy: matches the same texts
     return result;
   }
 

@@ -5,12 +5,12 @@
 
 namespace stagecraft {
 
-// Writes the "pattern" of a JSON Schema, a regular expression, as GBNF. The result describes the
-// characters between the quotes of a JSON string, escaped by the rules of JSON. It uses the rule
-// `char`, which the caller defines: any one character of a JSON string.
+// Writes a "pattern" of a JSON Schema, which is a regular expression, as GBNF. The result describes
+// the characters between the quotes of a JSON string, escaped as in JSON. It uses the rule `char`,
+// which the caller defines: any one character of a JSON string.
 //
-// Known: characters, '.', classes with \d \w \s (of ASCII), groups ( ) and (?: ), |, and * + ?
-// {m,n}; ^ at the beginning and $ at the end. Without them, any characters may come before and
+// Supported: characters, '.', classes with \d \w \s (ASCII only), groups ( ) and (?: ), |, * + ?
+// {m,n}, ^ at the beginning and $ at the end. Without ^ or $, any characters may come before or
 // after the match. Throws Error "column N: ..." for everything else.
 std::string json_pattern_gbnf(std::string_view pattern);
 

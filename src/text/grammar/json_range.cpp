@@ -11,7 +11,7 @@
 namespace stagecraft {
 namespace {
 
-// Numbers of as many digits as `low` and `high`, from one to the other.
+// Digits from `low` to `high`, which must have the same length.
 std::string digits_between(std::string_view low, std::string_view high) {
   if (low.empty()) return "";
   const auto digits = [](char first, char last) { return fmt::format("[{}-{}]", first, last); };
@@ -36,7 +36,7 @@ std::string digits_between(std::string_view low, std::string_view high) {
   return gbnf_choice(ways);
 }
 
-// Whole numbers from low to high, neither below 0. No high: of up to 16 digits.
+// Adds the integers from low to high, both at least 0. No high: up to 16 digits.
 void add_whole_between(std::int64_t low, std::optional<std::int64_t> high, const std::string& sign,
                        std::vector<std::string>& ways) {
   std::string from = fmt::format("{}", low);
@@ -51,7 +51,7 @@ void add_whole_between(std::int64_t low, std::optional<std::int64_t> high, const
 
 std::string integer_range_gbnf(std::optional<std::int64_t> low, std::optional<std::int64_t> high) {
   std::vector<std::string> ways;
-  if (!low || *low < 0) {  // the same range without its sign
+  if (!low || *low < 0) {  // the absolute values, after a "-"
     const std::int64_t nearest = high && *high < 0 ? -*high : 1;
     add_whole_between(nearest, low ? std::optional(-*low) : std::nullopt, "\"-\" ", ways);
   }

@@ -6,8 +6,9 @@
 
 namespace stagecraft {
 
-// Whole numbers from `low` to `high`, as an expression of GBNF: no sign but "-", no zeros in front.
-// Without a bound, numbers of up to 16 digits. `low` is at most `high`; one of them is given.
+// Integers from `low` to `high` as a GBNF expression, without "+" and leading zeros. If one bound
+// is missing, numbers have up to 16 digits. At least one bound must be given; `low` must not exceed
+// `high`.
 std::string integer_range_gbnf(std::optional<std::int64_t> low, std::optional<std::int64_t> high);
 
 }  // namespace stagecraft

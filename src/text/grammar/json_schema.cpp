@@ -19,14 +19,14 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::int64_t kMostOfRange = 1'000'000'000'000'000;  // all below are exact as doubles
+constexpr std::int64_t kMostOfRange = 1'000'000'000'000'000;  // all below are exact as double
 
 struct CommonRule {
   std::string_view name, body;
   std::initializer_list<std::string_view> uses;
 };
 
-// Blanks, digits and exponents are bounded: a model that likes them would not stop.
+// White space, digits and exponents are bounded, so that a model cannot repeat them forever.
 const CommonRule kCommon[] = {
     {"ws", R"(" "? | "\n" [ \t]{0,20})", {}},
     {"char",
@@ -46,7 +46,7 @@ const CommonRule kCommon[] = {
      {"object", "array", "string", "number", "boolean", "null"}},
 };
 
-// Keywords that say nothing about which texts are valid.
+// Keywords that do not restrict which texts are valid.
 constexpr std::string_view kAnnotations[] = {
     "title",    "description", "default", "examples",    "$schema",    "$id",          "$comment",
     "readOnly", "writeOnly",   "$defs",   "definitions", "deprecated", "discriminator"};
@@ -62,12 +62,12 @@ constexpr std::string_view kUuid =
 
 class JsonGrammar::Writer {
  public:
-  // What stands for the schema; its rules are written then.
+  // Returns an expression for the schema and writes the rules that it needs.
   std::string add(JsonNode root) {
     root_ = root;
     references_.clear();
     std::string result = expression(root);
-    while (!todo_.empty()) {  // not by recursion: references may form a long chain
+    while (!todo_.empty()) {  // a loop, because references may form a long chain
       const auto [name, schema] = todo_.front();
       todo_.pop_front();
       add_rule(name, expression(schema));
@@ -110,7 +110,7 @@ class JsonGrammar::Writer {
     return gbnf_choice(ways);
   }
 
-  // Without a type, the keywords say it; without any, everything is valid.
+  // Without "type", the other keywords determine it. Without such keywords, every value is valid.
   std::string untyped(JsonNode schema) {
     for (const char* key : {"properties", "required", "additionalProperties"}) {
       if (schema.find(key)) return object(schema, false);
@@ -125,7 +125,7 @@ class JsonGrammar::Writer {
     return use("value");
   }
 
-  // among: the schema names several types, and so has keywords of others.
+  // among: the schema lists several types, so it may have keywords of the other types.
   std::string typed(JsonNode schema, JsonNode type, bool among = false) {
     const std::string_view name = type.is_string() ? type.string() : "";
     if (name == "object") return object(schema, among);
@@ -397,9 +397,9 @@ class JsonGrammar::Writer {
     return name;
   }
 
-  // The members in their order, those that are not required perhaps left out, then any number of
-  // `extra` ("" for none). From the last to the first: `after` is what follows a member that was
-  // written, `alone` what follows "{" if nothing was.
+  // The members in order; optional ones may be missing; then any number of `extra` ("" for none).
+  // The loop runs from the last member to the first. `after`: what can follow once a member was
+  // written. `alone`: what can follow "{".
   std::string members_of_object(const std::vector<Member>& members, const std::string& extra) {
     const std::string separator = fmt::format(R"({} "," {} )", use("ws"), use("ws"));
     std::string after = "\"\"", alone = "\"\"";
@@ -426,8 +426,8 @@ class JsonGrammar::Writer {
     return name;
   }
 
-  // A key that is none of `names`: a tree of their characters, left at one that none of them has
-  // there. It has no escapes, so it cannot spell a name in another way.
+  // Any key except `names`: a trie of the characters of `names`, left at a character that no name
+  // has there. Keys have no escapes, so a name cannot be spelled in another way.
   std::string key_outside(const std::set<std::string, std::less<>>& names) {
     constexpr std::string_view kNot = R"("\\\x00-\x1f\x7f)";
     const auto plain = [&](std::string_view name) {
@@ -435,7 +435,7 @@ class JsonGrammar::Writer {
         return c == '"' || c == '\\' || c == 0x7f || static_cast<unsigned char>(c) < 0x20;
       });
     };
-    std::map<std::string, std::set<char32_t>> nodes = {{"", {}}};  // by what stands before
+    std::map<std::string, std::set<char32_t>> nodes = {{"", {}}};  // key: a beginning of a name
     for (const std::string& name : names) {
       if (!plain(name)) continue;
       for (std::size_t at = 0; at < name.size();) {
@@ -464,10 +464,10 @@ class JsonGrammar::Writer {
     return fmt::format(R"("\"" {} "\"")", rules[""]);
   }
 
-  std::optional<JsonNode> root_;  // of the schema that is being added
+  std::optional<JsonNode> root_;  // of the schema being added
   std::string rules_;
   std::set<std::string_view> common_;
-  std::map<std::string, std::string> references_;  // the rule of each pointer
+  std::map<std::string, std::string> references_;  // pointer to rule name
   std::deque<std::pair<std::string, JsonNode>> todo_;
   std::size_t n_names_ = 0;
 };

@@ -7,19 +7,19 @@
 
 namespace stagecraft {
 
-// Writes a JSON Schema (2020-12) as a grammar in GBNF. Every text of the grammar is valid, except
-// that oneOf is read as anyOf. The grammar has fewer texts than the schema: members come in the
+// Writes a JSON Schema (2020-12) as a GBNF grammar. Every text of the grammar is valid, except that
+// oneOf is treated as anyOf. The grammar allows fewer texts than the schema: members come in the
 // order of the schema, an object with `properties` has no other members unless additionalProperties
-// allows them, and white space is limited. With less freedom, a small model makes fewer mistakes.
+// allows them, and white space is limited. With fewer choices, a small model makes fewer mistakes.
 //
 //   {"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}
 //   root ::= "{" ws "\"age\":" ws integer ws "}"
 //
-// Known: type, properties, required, additionalProperties, items, prefixItems, minItems, maxItems,
-// enum, const, anyOf, oneOf (as anyOf), allOf of one, $ref into the same document, minLength,
-// maxLength, pattern, format (date, time, date-time, uuid), and for integers minimum, maximum,
-// exclusiveMinimum, exclusiveMaximum. Annotations are ignored. Throws Error naming the place for
-// every other keyword: ignoring it would silently allow invalid texts.
+// Supported: type, properties, required, additionalProperties, items, prefixItems, minItems,
+// maxItems, enum, const, anyOf, oneOf (as anyOf), allOf with one schema, $ref into the same
+// document, minLength, maxLength, pattern, format (date, time, date-time, uuid), and for integers
+// minimum, maximum, exclusiveMinimum, exclusiveMaximum. Annotations are ignored. Throws Error
+// naming the place for every other keyword: ignoring it would silently allow invalid texts.
 std::string json_schema_gbnf(JsonNode schema);
 
 // Puts the rules of several schemas into one grammar. The caller may add rules of its own.
@@ -30,9 +30,9 @@ class JsonGrammar {
   JsonGrammar(const JsonGrammar&) = delete;
   JsonGrammar& operator=(const JsonGrammar&) = delete;
 
-  // Returns an expression that a rule can use for "a text of this schema".
+  // Returns a GBNF expression for the texts of this schema.
   std::string add(JsonNode schema);
-  // All rules that these expressions need.
+  // All rules that the returned expressions need.
   std::string rules() const;
 
  private:

@@ -5,7 +5,7 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::size_t kMaxStates = 4096;  // that are kept from one token to the next
+constexpr std::size_t kMaxStates = 4096;  // with more, all but the current state are dropped
 constexpr std::size_t kMaxMasks = 64;
 
 }  // namespace

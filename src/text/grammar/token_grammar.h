@@ -28,22 +28,23 @@ class TokenGrammars {
   std::shared_ptr<const TokenTrie> tokens_;
 };
 
-// One text that is written under a grammar. Finds the tokens that may come next.
+// One text that is generated under a grammar. Finds the tokens that may come next.
 //
 //   grammar -> automaton over bytes ----+
 //   vocabulary -> tree of bytes --------+--> allowed(): one walk over the tree per new state
 //
-// The walk leaves a branch at the first byte that the grammar forbids. Its result is kept per
-// state. Inside a JSON string the state usually stays the same, so a string costs one walk, not one
+// The walk leaves a branch at the first byte that the grammar forbids. Its result is stored per
+// state. Inside a JSON string the state usually stays the same, so a string costs one walk instead
+// of one per token.
 // per token.
 class GuidedText {
  public:
   explicit GuidedText(const TokenGrammar& rules);
 
-  // One bit per token id: may this token come next? Valid until the next call. Throws Error if the
-  // grammar is too ambiguous (ByteAutomaton::next).
+  // One bit per token id: 1 if this token may come next. Valid until the next call. Throws Error if
+  // the grammar is too ambiguous (ByteAutomaton::next).
   std::span<const std::uint64_t> allowed();
-  // Is the text so far a whole text of the grammar? More tokens may be allowed.
+  // Whether the text so far is a complete text of the grammar. More tokens may be allowed.
   bool accepts() const { return automaton_.accepts(state_); }
   // accepts(), and nothing may follow.
   bool is_complete() const { return accepts() && automaton_.is_at_end(state_); }

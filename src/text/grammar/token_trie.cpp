@@ -22,7 +22,7 @@ TokenTrie::TokenTrie(const Tokenizer& tokenizer) {
     nodes_[node].end = static_cast<std::uint32_t>(nodes_.size());
 }
 
-// Texts come in order, so a new node always stands behind all others.
+// Texts arrive sorted, so a new node always comes after all others.
 void TokenTrie::add(std::string_view text, TokenId token, std::vector<std::uint32_t>& path) {
   std::size_t shared = 0;
   while (shared < path.size() && shared < text.size() &&

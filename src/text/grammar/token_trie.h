@@ -16,8 +16,8 @@ class TokenTrie {
  public:
   explicit TokenTrie(const Tokenizer& tokenizer);
 
-  // A node is one byte. Its text is the bytes of all nodes above it, then its own. Nodes are in
-  // preorder: those below node i are nodes i + 1 to end - 1.
+  // A node stands for one byte. Its text is the bytes of its ancestors, then its own byte. Nodes
+  // are in preorder: the descendants of node i are nodes i + 1 to end - 1.
   struct Node {
     std::uint32_t end = 0;
     std::uint32_t depth = 0;        // length of its text in bytes: 1 or more
@@ -30,7 +30,7 @@ class TokenTrie {
 
   std::size_t vocab_size() const { return texts_.size(); }
   std::size_t max_depth() const { return max_depth_; }
-  // The bytes of a token; empty if it has none, or if there is no such token.
+  // The bytes of a token. Empty for a special token and for an id without a token.
   std::string_view text(TokenId token) const;
 
  private:

@@ -14,7 +14,7 @@ using Kind = Value::Kind;
   throw Failure("'{}': the result has more than 63 bits", op);
 }
 
-// Towards minus infinity, as Python divides.
+// Rounds towards minus infinity, as Python does.
 std::int64_t floor_quotient(std::int64_t a, std::int64_t b) {
   if (b == -1 && a == INT64_MIN) too_large("//");
   return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
@@ -72,7 +72,7 @@ Value real_arithmetic(std::string_view op, double a, double b) {
   double rest = std::fmod(a, b);
   if (rest != 0.0 && (rest < 0.0) != (b < 0.0)) rest += b;
   if (op == "%") return Value::of_number(rest == 0.0 ? std::copysign(0.0, b) : rest);
-  // As CPython: (a - rest) / b is nearly whole.
+  // As in CPython: (a - rest) / b is nearly a whole number.
   const double quotient = (a - rest) / b;
   double whole = std::floor(quotient);
   if (quotient - whole > 0.5) whole += 1.0;
@@ -83,7 +83,7 @@ Value repeated(Runtime& runtime, const Value& value, std::int64_t count) {
   const std::size_t size = value.is(Kind::String) ? value.text->size() : value.list->size();
   const std::size_t times = count < 0 || size == 0 ? 0 : static_cast<std::size_t>(count);
   const std::size_t width = value.is(Kind::String) ? 1 : sizeof(Value);
-  // Asked for before it is made.
+  // Count the memory before allocating it.
   if (times > (std::size_t{1} << 40) / (size * width + 1)) runtime.use_bytes(SIZE_MAX / 2);
   runtime.use_bytes(times * size * width);
   runtime.step(times);
@@ -100,7 +100,7 @@ Value repeated(Runtime& runtime, const Value& value, std::int64_t count) {
   return value.is(Kind::List) ? runtime.list(std::move(values)) : runtime.tuple(std::move(values));
 }
 
-// a + b; if one is markup, so is the result, and the other is escaped.
+// a + b. If one is markup, the result is markup, and the other text is escaped.
 Value joined_texts(Runtime& runtime, const Value& a, const Value& b) {
   const bool is_markup = a.is_markup || b.is_markup;
   MarkedText text;
@@ -111,7 +111,7 @@ Value joined_texts(Runtime& runtime, const Value& a, const Value& b) {
   return result;
 }
 
-// '%s is %d' % (a, b), with the conversions that templates use.
+// '%s is %d' % (a, b), with the conversions that chat templates use.
 Value formatted(Runtime& runtime, const MarkedText& format, const Value& arguments) {
   const Values one = {arguments};
   const Values& values = arguments.is(Kind::Tuple) ? *arguments.list : one;

@@ -3,24 +3,26 @@
 #include <string>
 #include <string_view>
 
-// Strings are UTF-8 here and sequences of characters to a template, as in Python.
+// In C++, strings are UTF-8. A template sees them as sequences of characters, as in Python.
 namespace stagecraft::jinja {
 
 bool is_space(char32_t c);      // str.isspace
-bool is_printable(char32_t c);  // str.isprintable, which repr() asks
+bool is_printable(char32_t c);  // str.isprintable, used by repr()
 bool is_letter(char32_t c);     // str.isalpha
 bool is_digit(char32_t c);      // str.isdecimal
 char32_t upper(char32_t c);
 char32_t lower(char32_t c);
-// Appends c in that case. One character gives one, except "ß", which gives "SS", or "Ss" where the
-// rest of the word is not upper case; Python knows a hundred rarer ones (ligatures, final sigma).
+// Appends c in upper or lower case. One character gives one character, except "ß": it gives "SS",
+// or "Ss" if the rest of the word is not upper case. Python has a hundred rarer exceptions
+// (ligatures, final sigma).
 void append_in_case(std::string& text, char32_t c, bool up, bool whole_word_up);
 
 std::size_t count_characters(std::string_view text);
-// The byte at which character `index` begins; text.size() for those behind the end.
+// The byte offset at which character `index` begins; text.size() if there are not so many
+// characters.
 std::size_t byte_of_character(std::string_view text, std::size_t index);
 
-// Bytes of white space at the beginning and at the end.
+// The length in bytes of the white space at the beginning or at the end.
 std::size_t leading_space(std::string_view text);
 std::size_t trailing_space(std::string_view text);
 

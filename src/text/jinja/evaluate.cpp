@@ -1,4 +1,4 @@
-// What the interpreter does with expressions.
+// Evaluates expressions for the interpreter.
 #include <algorithm>
 
 #include "base/error.h"
@@ -21,7 +21,7 @@ Value Interpreter::evaluate(const Expression& expression, const Scope& scope) {
 Value Interpreter::evaluate_parts(const Expression& expression, const Scope& scope) {
   const auto part = [&](std::size_t i) {
     const Value value = evaluate(*expression.parts[i], scope);
-    line_ = expression.line;  // what is done with it happens here
+    line_ = expression.line;  // errors from its use belong to this line
     return value;
   };
   const auto part_or_none = [&](std::size_t i) {
@@ -71,7 +71,7 @@ Value Interpreter::evaluate_parts(const Expression& expression, const Scope& sco
       const Value left = part(0);
       return is_true(left) ? left : part(1);
     }
-    case NodeKind::Concat: {  // of markup too: unlike +, it escapes nothing
+    case NodeKind::Concat: {  // unlike +, ~ does not escape, not even next to markup
       MarkedText text;
       for (const Value& value : values_of(expression.parts, scope)) {
         text.append(to_text(runtime_, value));

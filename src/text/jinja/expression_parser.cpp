@@ -21,7 +21,7 @@ std::unique_ptr<Expression> make(NodeKind kind, int line, std::string text, Part
   return result;
 }
 
-// Seals a node: from here on its height is known, and bounded.
+// Completes a node: computes its height and throws if it is too large.
 ExpressionPtr done(std::unique_ptr<Expression> node) {
   int highest = 0;
   for (const auto& part : node->parts) highest = std::max(highest, part ? part->height : 0);
@@ -41,7 +41,7 @@ ExpressionPtr node(NodeKind kind, int line, std::string text, Parts... parts) {
 
 }  // namespace
 
-// Counts how deep the parser stands in its own functions: "((((" must not eat the stack.
+// Counts how deep the parser's functions are nested, so that "((((" cannot overflow the stack.
 class ExpressionParser::Level {
  public:
   explicit Level(ExpressionParser& parser) : parser_(parser) {
@@ -84,7 +84,7 @@ ExpressionPtr ExpressionParser::tuple_of(bool with_if) {
     const Token& current = tokens_.current();
     if (current.kind == TokenKind::BlockEnd || current.kind == TokenKind::VariableEnd ||
         current.is_operator(")")) {
-      break;  // a comma may stand at the end
+      break;  // a comma is allowed at the end
     }
     result->parts.push_back(with_if ? expression() : expression_without_if());
     if (!tokens_.skip_operator(",")) break;
@@ -316,7 +316,7 @@ ExpressionPtr ExpressionParser::call(ExpressionPtr value) {
 std::vector<Argument> ExpressionParser::arguments() {
   tokens_.expect_operator("(");
   std::vector<Argument> result;
-  int phase = 0;  // by place, by name, **: in this order
+  int phase = 0;  // order: by place, by name, **
   while (!tokens_.current().is_operator(")")) {
     if (!result.empty()) tokens_.expect_operator(",");
     if (tokens_.current().is_operator(")")) break;

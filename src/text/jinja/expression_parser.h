@@ -5,7 +5,8 @@
 
 namespace stagecraft::jinja {
 
-// Expressions, each function a line of the grammar, from what binds least to what binds most:
+// Parses expressions. Each function is one level of the grammar, from the weakest to the strongest
+// binding:
 //
 //   a if b else c | or | and | not | == != < > <= >= in | + - | ~ | * / // % | ** | - + (unary)
 //   | .name [item] (call) | filter, is test
@@ -14,11 +15,11 @@ class ExpressionParser {
   explicit ExpressionParser(TokenStream& tokens) : tokens_(tokens) {}
 
   ExpressionPtr expression();
-  ExpressionPtr expression_without_if();  // after "in" of a for, where "if" begins a condition
+  ExpressionPtr expression_without_if();  // after "in" of a for: "if" then begins a condition
   ExpressionPtr tuple();                  // a, b, c or one expression
   ExpressionPtr tuple_without_if();
   ExpressionPtr filters_of(ExpressionPtr value);  // | filter | filter; `value` may be null
-  ExpressionPtr filter(ExpressionPtr value);      // the one whose name comes next
+  ExpressionPtr filter(ExpressionPtr value);      // the filter whose name comes next
   ExpressionPtr unary(bool with_filters = true);
 
  private:

@@ -7,8 +7,8 @@
 
 namespace stagecraft::jinja {
 
-// What is wrong with a template or with what it does. Whoever renders adds the file and the line
-// and makes it an Error.
+// An error in a template or during rendering. Template adds the file and the line and throws it as
+// an Error.
 class Failure : public std::runtime_error {
  public:
   template <class... Args>
@@ -16,7 +16,7 @@ class Failure : public std::runtime_error {
       : std::runtime_error(fmt::format(format, std::forward<Args>(args)...)) {}
 };
 
-// The same while a template is read: it knows its line.
+// The same during parsing, with the line.
 class SyntaxFailure : public Failure {
  public:
   SyntaxFailure(int at_line, const std::string& message) : Failure("{}", message), line(at_line) {}

@@ -7,6 +7,7 @@ namespace stagecraft::jinja {
 // value | name(arguments). nullptr if there is no filter of this name.
 using FilterFunction = Value (*)(Runtime& runtime, const Value& value, const Arguments& arguments);
 FilterFunction find_filter(std::string_view name);
+// The filters that make texts and numbers.
 FilterFunction find_text_filter(
     std::string_view name);  // of these, those that make texts and numbers
 FilterFunction find_sequence_filter(std::string_view name);  // and those that work on lists
@@ -19,11 +20,11 @@ TestFunction find_test(std::string_view name);
 bool apply_test(Runtime& runtime, std::string_view name, const Value& value,
                 const Arguments& arguments);
 
-// The functions that every template has: range, namespace, raise_exception,
-// strftime_now. nullopt if there is none of this name.
+// The functions that every template can call: range, namespace, raise_exception, strftime_now.
+// nullopt if there is none of this name.
 std::optional<Value> find_function(Runtime& runtime, std::string_view name);
 
-// A namespace, the one thing that a template may change: {% set ns.name = value %}.
+// A namespace, the only object that a template can change: {% set ns.name = value %}.
 class Namespace : public Object {
  public:
   std::string name() const override { return "Namespace"; }

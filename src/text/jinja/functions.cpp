@@ -1,4 +1,4 @@
-// The functions that every template has.
+// The functions that every template can call.
 #include <array>
 
 #include "base/error.h"
@@ -12,7 +12,7 @@ namespace {
 
 using Kind = Value::Kind;
 
-constexpr std::int64_t kMaxRange = 100'000;  // as Jinja's sandbox allows
+constexpr std::int64_t kMaxRange = 100'000;  // the limit of Jinja's sandbox
 constexpr std::size_t kMaxDateFormat = 200;
 
 class Function : public Object {
@@ -78,7 +78,7 @@ Value strftime_now(Runtime& runtime, const Arguments& arguments) {
     throw Failure("strftime_now: expected a format of at most {} characters", kMaxDateFormat);
   }
   if (format.empty()) return runtime.text({});
-  // A width ("%9999Y") would make a date of any length; what does not fit is refused.
+  // A width ("%9999Y") would make a date of any length. Dates that do not fit are rejected.
   std::array<char, 4096> buffer;
   const std::size_t size =
       std::strftime(buffer.data(), buffer.size(), format.c_str(), &runtime.now());

@@ -11,7 +11,7 @@
 namespace stagecraft::jinja {
 namespace {
 
-// `loop` inside of a {% for %}.
+// The variable `loop` inside a {% for %}.
 class Loop : public Object {
  public:
   explicit Loop(const Values& values) : values_(values) {}
@@ -66,7 +66,7 @@ class Macro : public Object {
   Scope& outer_;
 };
 
-// Takes the argument of this name out of `named`, if it is there.
+// Removes the argument of this name from `named` and returns it; nullopt if there is none.
 std::optional<Value> take(std::vector<std::pair<std::string, Value>>& named,
                           std::string_view name) {
   const auto found = std::ranges::find(named, name, [](const auto& pair) { return pair.first; });
@@ -101,7 +101,7 @@ MarkedText Interpreter::render(const Block& block, Scope& variables) {
   return text;
 }
 
-// Scopes stay as long as the values do, for a macro may be called when its scope is left.
+// Scopes live as long as the values, because a macro may be called after the end of its scope.
 Scope& Interpreter::new_scope(Scope& outer) {
   return runtime_.keep(std::make_unique<Scope>(&outer));
 }
@@ -173,7 +173,7 @@ Interpreter::Flow Interpreter::run_if(const IfStatement& statement, Scope& scope
   return Flow::Next;
 }
 
-// The elements for which {% for x in sequence if condition %} runs.
+// The elements that pass the condition of {% for x in sequence if condition %}.
 Value Interpreter::passing(const ForStatement& statement, const Value& sequence, Scope& scope) {
   Values chosen;
   Scope& turn = new_scope(scope);
@@ -187,7 +187,7 @@ Value Interpreter::passing(const ForStatement& statement, const Value& sequence,
 
 Interpreter::Flow Interpreter::run_for(const ForStatement& statement, Scope& scope) {
   const Value sequence = evaluate(*statement.sequence, scope);
-  // They outlive the loop, for `loop` may be kept in a namespace.
+  // The values outlive the loop, because a template may store `loop` in a namespace.
   const Values& values = *(statement.condition      ? passing(statement, sequence, scope)
                            : sequence.is_sequence() ? sequence
                                                     : runtime_.list(elements(runtime_, sequence)))
@@ -244,7 +244,7 @@ Value Interpreter::call_macro(const MacroBody& macro, Scope& outer, const Argume
   }
   for (std::size_t i = 0; i < macro.parameters.size(); ++i) {
     const Parameter& parameter = macro.parameters[i];
-    // take() moves the arguments behind the one that it takes.
+    // take() moves the arguments after the one that it removes.
     runtime_.look_at(parameter.name.size() + named.size() * sizeof(named[0]));
     const auto by_name = take(named, parameter.name);
     if (i < by_place.size()) {

@@ -7,8 +7,9 @@
 
 namespace stagecraft::jinja {
 
-// The variables of one block and, through `outer`, of those around it. A loop's turn, a macro's
-// call and a {% with %} each have their own: what is set inside is not seen outside.
+// The variables of one block and, through `outer`, of the blocks around it. Each loop iteration,
+// macro call and {% with %} has its own scope: a variable that is set inside is not visible
+// outside.
 class Scope {
  public:
   explicit Scope(Scope* outer = nullptr) : outer_(outer) {}
@@ -17,7 +18,8 @@ class Scope {
   void set(const std::string& name, const Value& value);
   void clear() { values_.clear(); }
 
-  // Something defined here looks here when it is called: it and those around it must stay.
+  // A macro that is defined here looks up variables here when it is called. So this scope and those
+  // around it must not be cleared and used again.
   void keep();
   bool is_kept() const { return is_kept_; }
 
@@ -27,17 +29,18 @@ class Scope {
   bool is_kept_ = false;
 };
 
-// Walks the tree of a template: statements here, expressions in evaluate.cpp.
+// Executes the tree of a template: statements here, expressions in evaluate.cpp.
 class Interpreter {
  public:
   explicit Interpreter(Runtime& runtime) : runtime_(runtime) {}
 
-  // What the template prints with these variables. Throws Failure; line() says where.
+  // Returns what the template prints with these variables. Throws Failure; line() is the line of
+  // it.
   MarkedText render(const Block& block, Scope& variables);
   int line() const { return line_; }
 
-  // The body of a macro or of a {% call %}, its arguments in their places; `outer` is where it was
-  // defined. What it prints.
+  // Runs the body of a macro or of a {% call %} and returns what it prints. `outer` is the scope in
+  // which it was defined.
   Value call_macro(const MacroBody& macro, Scope& outer, const Arguments& arguments);
 
  private:
@@ -49,7 +52,7 @@ class Interpreter {
   Flow run_for(const ForStatement& statement, Scope& scope);
   Value passing(const ForStatement& statement, const Value& sequence, Scope& scope);
   void run_call(const CallStatement& statement, Scope& scope);
-  // What `block` prints, instead of printing it.
+  // Runs `block` and returns what it prints.
   Value captured(const Block& block, Scope& scope);
   void print(const MarkedText& text);
   void assign(const Target& target, const Value& value, Scope& scope);
@@ -63,7 +66,7 @@ class Interpreter {
   Value comparison(const Expression& expression, const Scope& scope);
   Value dict(const Expression& expression, const Scope& scope);
   Value call(const Expression& expression, const Scope& scope, const Value* caller);
-  // `input`: what {% set x | filter %} begins with.
+  // `input`: in {% set x | filter %}, the value of the block.
   Value filter(const Expression& expression, const Scope& scope, const Value* input);
   Values values_of(const std::vector<ExpressionPtr>& expressions, const Scope& scope);
   Arguments arguments_of(const Expression& expression, const Scope& scope);

@@ -18,7 +18,7 @@ bool is_name_character(char c) {
          byte >= 0x80;
 }
 
-// \r\n and \r are \n, and one newline at the end is none.
+// Replaces \r\n and \r by \n, and removes one newline at the end.
 std::string with_unix_newlines(std::string_view source) {
   std::string text;
   text.reserve(source.size());
@@ -68,7 +68,7 @@ class Lexer {
   }
 
  private:
-  // Where the next {{, {% or {# stands, or npos.
+  // The position of the next {{, {% or {#, or npos.
   std::size_t next_mark() const {
     std::size_t mark = source_.find('{', at_);
     while (mark != std::string_view::npos) {
@@ -79,7 +79,7 @@ class Lexer {
     return mark;
   }
 
-  // What stands before a mark, less the white space that the mark takes away.
+  // The text before a tag, without the white space that the tag removes.
   std::string_view text_before(std::size_t mark, char kind, char sign) const {
     const std::string_view text = source_.substr(at_, mark - at_);
     if (sign == '-') return text.substr(0, text.size() - trailing_space(text));
@@ -109,7 +109,8 @@ class Lexer {
     return source_.substr(from).starts_with(text);
   }
 
-  // Skips the end of a tag ("%}", "-%}" or "+%}") if it is here, with the white space it takes.
+  // Skips the end of a tag ("%}", "-%}" or "+%}") if it is at at_, and the white space that it
+  // removes.
   bool skip_end(std::string_view end) {
     const char sign = at_ < source_.size() ? source_[at_] : '\0';
     const bool signed_end =
@@ -134,7 +135,7 @@ class Lexer {
     skip_end("#}");
   }
 
-  // After "{%": whether "WORD %}" stands at `from`; then `from` moves to its end mark.
+  // After "{%": whether "WORD %}" is at `from`. If so, moves `from` to the end mark.
   bool is_tag(std::string_view word, std::size_t& from) const {
     std::size_t at = from + leading_space(source_.substr(from));
     if (!looking_at(word, at)) return false;
@@ -145,11 +146,11 @@ class Lexer {
     return true;
   }
 
-  // After "{%": the whole of a raw block, if this is one.
+  // After "{%": reads a whole raw block, if this is one.
   bool raw() {
     std::size_t end = at_;
     if (!is_tag("raw", end) || source_[end] == '+') return false;
-    // Unlike other blocks, this one leaves a newline after it where it is.
+    // Unlike other blocks, a raw block does not remove a newline after it.
     skip_to(end);
     const bool trims = source_[at_] == '-';
     skip_to(at_ + (trims ? 3 : 2));
@@ -168,9 +169,9 @@ class Lexer {
     fail("expected {% endraw %}, found none");
   }
 
-  // The tokens of an expression or a statement, up to its end mark.
+  // Reads the tokens of an expression or a statement, up to its end mark.
   void inside(std::string_view end, TokenKind end_kind) {
-    std::string open;  // brackets: inside of them "}}" ends no expression
+    std::string open;  // brackets; "}}" inside them does not end an expression
     for (;;) {
       skip_to(at_ + leading_space(source_.substr(at_)));
       if (at_ >= source_.size())
@@ -206,7 +207,7 @@ class Lexer {
   }
 
   void number() {
-    const bool after_dot = at_ > 0 && source_[at_ - 1] == '.';  // x.0.1 is no 0.1
+    const bool after_dot = at_ > 0 && source_[at_ - 1] == '.';  // x.0.1 does not contain 0.1
     std::size_t end = digits(at_);
     bool is_float = false;
     const auto digit_at = [&](std::size_t i) {

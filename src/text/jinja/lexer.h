@@ -9,7 +9,7 @@
 namespace stagecraft::jinja {
 
 enum class TokenKind {
-  Data,  // text outside of all marks, as it will be printed
+  Data,  // text outside of all tags, as it will be printed
   BlockBegin,
   BlockEnd,
   VariableBegin,
@@ -31,9 +31,9 @@ struct Token {
   bool is_name(std::string_view name) const { return kind == TokenKind::Name && text == name; }
 };
 
-// A template as tokens, the last of them End. Comments are gone, raw blocks are Data, and white
-// space is already taken away where marks ask for it ({%-, -%}) and where transformers does: the
-// newline after a block (trim_blocks) and the blanks before one on its line (lstrip_blocks).
+// Splits a template into tokens; the last is End. Comments are removed and raw blocks become Data.
+// White space is already removed as tags ask for it ({%-, -%}) and as transformers does: the
+// newline after a block (trim_blocks) and the blanks before a block on its line (lstrip_blocks).
 // Throws Failure with the line.
 std::vector<Token> tokenize(std::string_view source);
 

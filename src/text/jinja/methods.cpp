@@ -60,7 +60,7 @@ Value dict_items(Runtime& runtime, const Value& self, const Arguments& arguments
 
 Value copy(Runtime&, const Value& self, const Arguments& arguments) {
   arguments.take("copy", {});
-  return self;  // nothing changes it
+  return self;  // nothing can change the original
 }
 
 // ---- lists --------------------------------------------------------------------------------------
@@ -99,7 +99,7 @@ Method find_method(const Value& value, std::string_view name) {
   return nullptr;
 }
 
-// What Python has and a template may not do: change a value that others see too.
+// Rejects Python methods that change a value: other variables may refer to it.
 void refuse_changes(const Value& value, std::string_view name) {
   constexpr std::array<std::string_view, 8> kOfLists = {"append", "clear",  "extend",  "insert",
                                                         "pop",    "remove", "reverse", "sort"};

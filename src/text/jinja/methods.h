@@ -6,14 +6,14 @@
 
 namespace stagecraft::jinja {
 
-// value.name where that is one of the methods that Python's strings, lists and dicts have and that
-// change nothing: a function, bound to the value. nullopt if there is none of this name.
+// value.name for a method of Python's strings, lists or dicts that changes nothing: a function,
+// bound to the value. nullopt if there is none of this name.
 std::optional<Value> method(Runtime& runtime, const Value& value, std::string_view name);
 
 using Method = Value (*)(Runtime& runtime, const Value& self, const Arguments& arguments);
 Method find_string_method(std::string_view name);  // nullptr if there is none
 
-// What filters share with methods.
+// Used by filters, too.
 Value stripped(Runtime& runtime, const Value& text, const std::optional<Value>& characters,
                bool left, bool right);
 Value replaced(Runtime& runtime, const MarkedText& text, const MarkedText& from,
@@ -22,7 +22,7 @@ enum class Case { Upper, Lower, Title, Capitalized };
 Value in_case(Runtime& runtime, const MarkedText& text, Case which);
 Value joined(Runtime& runtime, const Values& values, const MarkedText& separator);
 
-// An argument that has to be a string or a whole number. `what` names it in the Failure.
+// Checks that an argument is a string or a whole number. `what` names it in the Failure.
 const MarkedText& text_of(const Value& value, std::string_view what);
 std::int64_t whole_of(const Value& value, std::string_view what);
 

@@ -19,7 +19,7 @@ using Kind = Value::Kind;
   throw Failure("{} is not defined", value.missing != nullptr ? *value.missing : "a value");
 }
 
-// Exact, where a double could not tell two whole numbers apart.
+// Exact for whole numbers, even where double would round them to the same value.
 int three_way(const Value& a, const Value& b) {
   if (a.is_whole() && b.is_whole()) {
     return a.whole() < b.whole() ? -1 : a.whole() > b.whole() ? 1 : 0;
@@ -27,7 +27,7 @@ int three_way(const Value& a, const Value& b) {
   return a.real() < b.real() ? -1 : a.real() > b.real() ? 1 : 0;
 }
 
-// The place in a sequence of `size` that Python's index means; nullopt beyond its ends.
+// The offset for a Python index into a sequence of `size`; nullopt if it is out of range.
 std::optional<std::size_t> place(std::int64_t index, std::size_t size) {
   if (index < 0) index += static_cast<std::int64_t>(size);
   if (index < 0 || index >= static_cast<std::int64_t>(size)) return std::nullopt;
@@ -133,7 +133,7 @@ bool less(Runtime& runtime, const Value& a, const Value& b) {
   if (a.is_numeric() && b.is_numeric()) return three_way(a, b) < 0;
   if (a.is(Kind::String) && b.is(Kind::String)) {
     runtime.look_at(std::min(a.text->size(), b.text->size()));
-    return a.bytes() < b.bytes();  // UTF-8 sorts as its characters do
+    return a.bytes() < b.bytes();  // UTF-8 has the order of its characters
   }
   if (a.is_sequence() && a.kind == b.kind) {
     for (std::size_t i = 0; i < std::min(a.list->size(), b.list->size()); ++i) {
@@ -290,10 +290,10 @@ std::size_t length(Runtime& runtime, const Value& value) {
 }
 
 void sort_by(Runtime& runtime, Values& list, const Values& keys, bool reverse) {
-  // By hand, for a comparison that throws, or that contradicts itself (NaN), is allowed here.
+  // Not std::sort: here a comparison may throw or contradict itself (NaN).
   std::vector<std::size_t> order(list.size()), merged(list.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  const auto goes_first = [&](std::size_t a, std::size_t b) {  // b stands behind a
+  const auto goes_first = [&](std::size_t a, std::size_t b) {  // a stays before b
     return reverse ? !less(runtime, keys[a], keys[b]) : !less(runtime, keys[b], keys[a]);
   };
   for (std::size_t width = 1; width < order.size(); width *= 2) {

@@ -23,7 +23,8 @@ class Parser {
  private:
   using Names = std::initializer_list<std::string_view>;
 
-  // Up to {% name, one of `ends`, which is left as the current token; or to the end of all.
+  // Reads statements up to a tag {% name that is one of `ends`, or to the end of the template. The
+  // name is left as the current token.
   Block statements(Names ends) {
     if (++depth_ > kMaxNesting) {
       throw SyntaxFailure(tokens_.line(),
@@ -53,7 +54,8 @@ class Parser {
     return block;
   }
 
-  // The body of a block, from the end of its first tag to the end of its last, "%}" left.
+  // Reads the body of a block, from the end of its first tag up to its last tag. Leaves the last
+  // "%}".
   Block body_until(std::string_view end) {
     tokens_.expect_block_end();
     Block block = statements({end});
@@ -95,7 +97,7 @@ class Parser {
                         fmt::format("expected a statement, found {{% {} %}}", printable(tag, 40)));
   }
 
-  // What is not part of the loop around it cannot leave that.
+  // Reads a body in which `break` and `continue` cannot refer to a loop outside.
   Block outside_loops(std::string_view end) {
     const int loops = std::exchange(loops_, 0);
     Block block = body_until(end);
@@ -243,8 +245,8 @@ class Parser {
 
   TokenStream tokens_;
   ExpressionParser expressions_;
-  int depth_ = 0;  // blocks that are open
-  int loops_ = 0;  // loops among them that a break would leave
+  int depth_ = 0;  // number of open blocks
+  int loops_ = 0;  // number of open loops that a break could leave
 };
 
 }  // namespace

@@ -6,11 +6,12 @@
 
 namespace stagecraft::jinja {
 
-// How deep expressions and statements may lie in each other, so that walking them needs no more
-// stack than there is.
+// How deep expressions and statements may be nested, so that walking the tree cannot overflow the
+// stack.
 inline constexpr int kMaxNesting = 100;
 
-// The tree of a template. Throws SyntaxFailure with the line: what was expected and what was found.
+// Parses a template into a tree. Throws SyntaxFailure with the line, what was expected and what was
+// found.
 Block parse(std::string_view source);
 
 }  // namespace stagecraft::jinja

@@ -14,7 +14,7 @@ namespace {
 
 using Kind = Value::Kind;
 
-// Calls each(character, its bytes, typed) for every character of a text.
+// Calls each(character, its bytes, typed) for every character of `text`.
 template <class Each>
 void for_each_character(const MarkedText& text, const Each& each) {
   text.for_each_stretch(0, text.size(), [&](std::string_view bytes, bool typed) {

@@ -9,15 +9,15 @@
 
 namespace stagecraft::jinja {
 
-// What a template may use up before it is stopped.
+// What a template may use before it is stopped.
 struct Limits {
-  std::size_t steps = 10'000'000;  // evaluated expressions, 16 bytes of text looked at ...
-  std::size_t bytes = std::size_t{128} << 20;  // of all texts, lists and dicts it ever makes
-  int depth = 300;                             // expressions, statements and macros in each other
+  std::size_t steps = 10'000'000;              // evaluated expressions, 16 bytes of text read ...
+  std::size_t bytes = std::size_t{128} << 20;  // of all texts, lists and dicts ever created
+  int depth = 300;                             // of nested expressions, statements and macros
 };
 
-// Memory, limits and clock of one rendering. What is made here lives until the Runtime ends: no
-// value is ever freed before, so values may refer to each other in any way.
+// Memory, limits and clock of one rendering. All values live until the Runtime is destroyed; none
+// is freed earlier, so values may refer to each other in any way.
 class Runtime {
  public:
   Runtime(const Limits& limits, const std::tm& now) : limits_(limits), now_(now) {}
@@ -26,13 +26,13 @@ class Runtime {
   Value list(Values values) { return sequence(Value::Kind::List, std::move(values)); }
   Value tuple(Values values) { return sequence(Value::Kind::Tuple, std::move(values)); }
   Value dict(Dict dict);
-  // The value that is not there; `what` is said when something needs it.
+  // The undefined value. `what` names the missing thing in an error when it is used.
   Value undefined(std::string what);
   template <class T, class... Args>
   Value object(Args&&... args) {
     return value_of(keep(std::make_unique<T>(std::forward<Args>(args)...)));
   }
-  // Kept as long as the values are.
+  // Keeps an object alive as long as the values.
   template <class T>
   T& keep(std::unique_ptr<T> owned) {
     use_bytes(sizeof(T) + kKeeping);
@@ -41,12 +41,12 @@ class Runtime {
     return reference;
   }
 
-  // Throws Failure once the template has had enough.
+  // Count work and memory. They throw Failure if a limit is exceeded.
   void step(std::size_t count = 1);
   void use_bytes(std::size_t count);
   void look_at(std::size_t bytes) { step(1 + bytes / 16); }
 
-  // One level deeper as long as it lives.
+  // Counts one level of nesting during its lifetime.
   class Level {
    public:
     explicit Level(Runtime& runtime) : runtime_(runtime) {
@@ -72,7 +72,7 @@ class Runtime {
   Value sequence(Value::Kind kind, Values values);
   [[noreturn]] void too_deep();
 
-  static constexpr std::size_t kKeeping = 64;  // what remembering one thing takes
+  static constexpr std::size_t kKeeping = 64;  // the cost of storing one object
 
   Limits limits_;
   std::tm now_;

@@ -1,4 +1,4 @@
-// The filters that work on lists and dicts.
+// Filters on lists and dicts.
 #include <algorithm>
 
 #include "base/error.h"
@@ -12,8 +12,8 @@ namespace {
 
 using Kind = Value::Kind;
 
-// value.a.b.0 for "a.b.0", as filters take the names of attributes; each that is not there is
-// `otherwise`, where that is given.
+// value.a.b.0 for "a.b.0", the syntax of attribute names in filters. A missing attribute gives
+// `otherwise`, if given.
 Value attribute_path(Runtime& runtime, Value value, const Value& path,
                      const std::optional<Value>& otherwise = {}) {
   const auto step_to = [&](const Value& key) {
@@ -37,7 +37,8 @@ Value attribute_path(Runtime& runtime, Value value, const Value& path,
   }
 }
 
-// What is compared: the value or its attribute, texts in lower case unless asked otherwise.
+// The value to compare: the element or its attribute. Texts are in lower case unless
+// `case_sensitive`.
 Value sort_key(Runtime& runtime, const Value& value, const std::optional<Value>& path,
                bool case_sensitive) {
   const bool has_path = path && !path->is(Kind::None);
@@ -185,7 +186,7 @@ Value items(Runtime& runtime, const Value& value, const Arguments& arguments) {
 
 // map('filter', arguments) or map(attribute='name', default=...).
 Value map(Runtime& runtime, const Value& value, const Arguments& arguments) {
-  if (!is_true(value)) return runtime.list({});  // None too, as in Jinja
+  if (!is_true(value)) return runtime.list({});  // also for None, as in Jinja
   Values values = elements(runtime, value);
   if (arguments.by_place.empty()) {
     const auto given = arguments.take("map", {"attribute", "default"}, 1);
@@ -202,10 +203,10 @@ Value map(Runtime& runtime, const Value& value, const Arguments& arguments) {
   return runtime.list(std::move(values));
 }
 
-// select('test', arguments), and where `by_attribute` selectattr('name', 'test', arguments).
+// select('test', arguments) or, if `by_attribute`, selectattr('name', 'test', arguments).
 template <bool wanted, bool by_attribute>
 Value chosen(Runtime& runtime, const Value& value, const Arguments& arguments) {
-  if (!is_true(value)) return runtime.list({});  // None too, as in Jinja
+  if (!is_true(value)) return runtime.list({});  // also for None, as in Jinja
   Arguments rest = arguments;
   Value path;
   if (by_attribute) {

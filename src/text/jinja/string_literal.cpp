@@ -16,7 +16,7 @@ int digit_value(char c) {
   return 16;
 }
 
-// Up to `most` digits of this base at the beginning of `text`, which loses them.
+// Reads up to `most` digits of this base from the beginning of `text`, and removes them.
 char32_t take_number(std::string_view& text, int base, std::size_t most, std::size_t least) {
   char32_t value = 0;
   std::size_t n = 0;

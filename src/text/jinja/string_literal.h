@@ -5,9 +5,9 @@
 
 namespace stagecraft::jinja {
 
-// What stands between the quotes of a string, with Python's escapes undone: \n \t \' \x41 \u00e9
-// \101 ...; one that means nothing stays as it is. Throws SyntaxFailure where an escape is cut
-// short or gives no character.
+// The content of a string literal with Python's escapes replaced: \n \t \' \x41 \u00e9 \101 ...
+// Unknown escapes are left unchanged. Throws SyntaxFailure if an escape is incomplete or is not a
+// character.
 std::string unescape(std::string_view text, int line);
 
 }  // namespace stagecraft::jinja

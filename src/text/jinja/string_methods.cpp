@@ -1,4 +1,4 @@
-// The methods of Python's str that templates use.
+// The methods of Python's str that chat templates use.
 #include <algorithm>
 #include <utility>
 
@@ -64,7 +64,7 @@ Value removesuffix(Runtime& runtime, const Value& self, const Arguments& argumen
   return runtime.text(self.text->part(0, self.text->size() - bytes.size()));
 }
 
-// Pieces of `text` as byte ranges; Values of them.
+// A list of the given byte ranges of `text`.
 Value pieces(Runtime& runtime, const MarkedText& text, const std::vector<TextSpan>& spans) {
   Values values;
   for (const TextSpan& span : spans)
@@ -241,7 +241,7 @@ Value cased_method(Runtime& runtime, const Value& self, const Arguments& argumen
   return in_case(runtime, *self.text, which);
 }
 
-// isdigit and its like: all characters are of a kind, and there is one.
+// isdigit and similar methods: there is a character, and all are of this kind.
 template <bool (*is_kind)(char32_t)>
 Value all_are(Runtime& runtime, const Value& self, const Arguments& arguments) {
   arguments.take("a question about a string", {});
@@ -324,7 +324,7 @@ Value stripped(Runtime& runtime, const Value& text, const std::optional<Value>& 
     if (right) end -= trailing_space(bytes.substr(begin));
   } else {
     const std::string_view set = text_of(*characters, "strip").bytes();
-    // UTF-8: a whole character is found in the set only where that character is.
+    // In UTF-8, searching the bytes of a whole character finds only that character.
     const auto in_set = [&](std::string_view c) { return set.find(c) != std::string_view::npos; };
     while (left && begin < end) {
       const std::size_t length = first_code_point(bytes.substr(begin)).length;
@@ -349,7 +349,7 @@ Value replaced(Runtime& runtime, const MarkedText& text, const MarkedText& from,
   std::size_t begin = 0;
   count_search(runtime, bytes, from.bytes());
   for (std::int64_t n = 0; at_most < 0 || n < at_most; ++n) {
-    // An empty `from` stands between all characters.
+    // An empty `from` is found between all characters.
     std::size_t at = begin;
     if (!from.empty()) {
       at = bytes.find(from.bytes(), begin);
@@ -371,7 +371,7 @@ Value replaced(Runtime& runtime, const MarkedText& text, const MarkedText& from,
 
 Value in_case(Runtime& runtime, const MarkedText& text, Case which) {
   MarkedText result;
-  bool begins_word = true;  // for a title; for "capitalized": begins the text
+  bool begins_word = true;  // for Title; for Capitalized: is at the beginning of the text
   runtime.step(text.size() / 4);
   text.for_each_stretch(0, text.size(), [&](std::string_view bytes, bool typed) {
     std::string changed;

@@ -12,25 +12,25 @@
 namespace stagecraft::jinja {
 
 // A template in the language of Jinja 2.1 and later (jinja.palletsprojects.com), as transformers
-// renders chat templates: trim_blocks, lstrip_blocks, break and continue, {% generation %},
-// raise_exception, strftime_now, and nothing that reaches beyond the template itself.
+// renders chat templates: with trim_blocks, lstrip_blocks, break and continue, {% generation %},
+// raise_exception and strftime_now. It cannot access anything outside.
 //
 //   source -> lexer -> tokens -> parser -> tree -> interpreter(variables) -> text
 //
-// Where a template is one that Jinja refuses, or uses what is not supported here (include, extends,
-// block, recursive loops, a few filters), an Error says so with the line. Nothing is guessed.
+// If Jinja would reject a template, or if it uses an unsupported feature (include, extends, block,
+// recursive loops, a few filters), an Error with the line says so. Nothing is guessed.
 class Template {
  public:
   static constexpr std::size_t kMaxBytes = 1 << 20;
 
-  // `name` is said in errors: "chat_template.jinja: line 3: expected ...".
+  // `name` is used in errors: "chat_template.jinja: line 3: expected ...".
   Template(std::string_view source, std::string name);
 
-  // Puts the variables into a Runtime: {name, value} pairs.
+  // Creates the variables in a Runtime: {name, value} pairs.
   using Variables = std::function<std::vector<std::pair<std::string, Value>>(Runtime&)>;
-  // What it prints. Values made from text that people typed carry their marks into it. `now` is
-  // what strftime_now tells. Throws Error with the line: what the template does wrong, what it
-  // refuses by raise_exception, or that it was stopped.
+  // Returns the output. Values made from typed text keep their marks. `now` is the time for
+  // strftime_now. Throws Error with the line for an error in the template, for raise_exception, or
+  // if a limit stopped the template.
   MarkedText render(const Variables& variables, const std::tm& now,
                     const Limits& limits = {}) const;
 

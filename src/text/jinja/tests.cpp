@@ -41,7 +41,7 @@ bool is_callable(Runtime&, const Value& value, const Arguments& arguments) {
   return value.is(Kind::Object) && value.object->is_callable();
 }
 
-// The rest of a division by 2, or by a given number.
+// The remainder of a division by 2, or by a given number.
 Value rest(Runtime& runtime, const Value& value, const Value& by) {
   if (!value.is_numeric()) throw Failure("expected a number, found {}", kind_name(value));
   return binary(runtime, "%", value, by);

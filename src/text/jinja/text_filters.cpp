@@ -1,4 +1,4 @@
-// The filters that make texts and numbers.
+// Filters that make texts and numbers.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -15,7 +15,7 @@ namespace {
 
 using Kind = Value::Kind;
 
-// Filters take anything and make it a string first.
+// Filters accept any value and convert it to a string first.
 Value as_text(Runtime& runtime, const Value& value) {
   return value.is(Kind::String) ? value : runtime.text(to_text(runtime, value));
 }
@@ -26,7 +26,7 @@ Value cased(Runtime& runtime, const Value& value, const Arguments& arguments) {
   return in_case(runtime, *as_text(runtime, value).text, which);
 }
 
-// Unlike str.title: words begin behind blanks, hyphens and brackets only.
+// Unlike str.title, a word begins only after blanks, hyphens and brackets.
 Value title(Runtime& runtime, const Value& value, const Arguments& arguments) {
   arguments.take("title", {});
   MarkedText result;
@@ -133,7 +133,8 @@ Value tojson(Runtime& runtime, const Value& value, const Arguments& arguments) {
   return runtime.text(to_json(runtime, value, style));
 }
 
-// What Python's int() and float() read from a text; nullopt where they would raise.
+// The number that Python's int() and float() read from a text; nullopt if they would raise an
+// exception.
 std::optional<double> number_in(Runtime& runtime, const Value& value) {
   if (value.is_numeric()) return value.real();
   if (!value.is(Kind::String)) return std::nullopt;
@@ -141,7 +142,7 @@ std::optional<double> number_in(Runtime& runtime, const Value& value) {
   runtime.step(bytes.size());
   const std::size_t begin = leading_space(bytes);
   const std::string text = bytes.substr(begin, bytes.size() - begin - trailing_space(bytes));
-  // strtod reads nan, inf and 1e5 as Python does; it must not read 0x1p3 or nan(1).
+  // strtod reads nan, inf and 1e5 as Python does. 0x1p3 and nan(1) must be rejected.
   if (text.empty() || text.find_first_of("xXpP( \t\n") != std::string::npos) return std::nullopt;
   char* end = nullptr;
   const double number = std::strtod(text.c_str(), &end);
@@ -196,7 +197,7 @@ Value round(Runtime&, const Value& value, const Arguments& arguments) {
                ? Value::of_integer(static_cast<std::int64_t>(rounded))
                : Value::of_number(rounded);
   }
-  // As Python: to the nearest decimal, ties by the number's exact value.
+  // As in Python: to the nearest decimal; the exact value of the number decides ties.
   return Value::of_number(
       std::strtod(fmt::format("{:.{}f}", value.real(), precision).c_str(), nullptr));
 }

@@ -41,7 +41,7 @@ class TokenStream {
   }
 
   std::size_t position() const { return at_; }
-  // Whether one of the tokens from `begin` to here is this name.
+  // Whether one of the tokens from `begin` up to the current one is this name.
   bool mentioned_since(std::size_t begin, std::string_view name) const {
     for (std::size_t i = begin; i < at_; ++i) {
       if (tokens_[i].is_name(name)) return true;
@@ -62,7 +62,7 @@ class TokenStream {
     return condition;
   }
 
-  std::vector<Token> tokens_;  // the last is End, which is never passed
+  std::vector<Token> tokens_;  // the last is End; at_ never moves past it
   std::size_t at_ = 0;
 };
 

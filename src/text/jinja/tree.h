@@ -8,14 +8,14 @@
 
 #include "text/marked_text.h"
 
-// A template as the parser leaves it and the interpreter walks it.
+// The tree of a template: made by the parser, executed by the interpreter.
 namespace stagecraft::jinja {
 
 struct Expression;
 using ExpressionPtr = std::unique_ptr<const Expression>;
 
 struct Argument {
-  std::string name;  // empty: by its place
+  std::string name;  // empty: positional
   int stars = 0;     // 1: *list, 2: **dict
   ExpressionPtr value;
 };
@@ -52,11 +52,11 @@ struct Expression {
   std::vector<Argument> arguments;
 };
 
-// What stands at the left of "=" and between "for" and "in".
+// The left side of "=", or the part between "for" and "in".
 struct Target {
   std::string name;           // a variable, or with `attribute` a namespace
   std::string attribute;      // "ns.attribute"
-  std::vector<Target> parts;  // not empty: a, b
+  std::vector<Target> parts;  // if not empty, a list of targets: a, b
 };
 
 struct Statement;
@@ -67,13 +67,13 @@ struct Parameter {
   ExpressionPtr fallback;  // may be null
 };
 
-// A body with parameters: a macro, or what a {% call %} hands to one.
+// A body with parameters: of a macro, or of a {% call %}, which passes it to a macro.
 struct MacroBody {
   std::string name;
   std::vector<Parameter> parameters;
-  bool takes_more = false;        // its body speaks of varargs
-  bool takes_more_named = false;  // ... of kwargs
-  bool takes_caller = false;      // ... of caller
+  bool takes_more = false;        // its body uses varargs
+  bool takes_more_named = false;  // its body uses kwargs
+  bool takes_caller = false;      // its body uses caller
   Block body;
 };
 
@@ -117,7 +117,7 @@ struct CallStatement {  // {% call(parameters) macro(...) %} body {% endcall %}
   ExpressionPtr call;
   std::shared_ptr<const MacroBody> caller;
 };
-struct GenerationStatement {  // marks answers for training; here only a body
+struct GenerationStatement {  // marks answers for training; here its body is simply run
   Block body;
 };
 struct BreakStatement {};

@@ -18,9 +18,9 @@ struct Value;
 using Values = std::vector<Value>;
 struct Dict;
 
-// What a template computes with: Python's values. Texts, lists, dicts and objects lie in the heap
-// of a Runtime and are never changed once they can be seen (namespaces apart), so a Value is a few
-// words and is copied freely.
+// A value in a template, as in Python. Texts, lists, dicts and objects belong to a Runtime and do
+// not change once a template can see them (except namespaces). So a Value is small and is copied
+// freely.
 struct Value {
   enum class Kind : unsigned char {
     Undefined,
@@ -36,7 +36,7 @@ struct Value {
   };
 
   Kind kind = Kind::Undefined;
-  bool is_markup = false;  // a string for HTML (x | safe): what is added to it is escaped
+  bool is_markup = false;  // a string for HTML (x | safe): text added to it is escaped
   union {
     bool boolean;
     std::int64_t integer = 0;
@@ -45,7 +45,7 @@ struct Value {
     const Values* list;  // List and Tuple
     const jinja::Dict* dict;
     Object* object;
-    const std::string* missing;  // Undefined: what is not there, for errors; may be null
+    const std::string* missing;  // Undefined: what is missing, for errors; may be null
   };
 
   static Value none() { return of(Kind::None); }
@@ -59,7 +59,7 @@ struct Value {
     result.integer = value;
     return result;
   }
-  static Value of_text(const MarkedText& text) {  // which must outlive it
+  static Value of_text(const MarkedText& text) {  // `text` must outlive the result
     Value result = of(Kind::String);
     result.text = &text;
     return result;
@@ -86,11 +86,11 @@ struct Value {
   }
 };
 
-// In the order in which they were put in.
+// Items are in insertion order.
 struct Dict {
   std::vector<std::pair<Value, Value>> items;
 
-  // The value of a key that is a string; nullptr if there is none.
+  // The value for a key that is a string; null if there is none.
   const Value* find(std::string_view key) const {
     for (const auto& [name, value] : items) {
       if (name.is(Value::Kind::String) && name.bytes() == key) return &value;
@@ -105,14 +105,14 @@ struct Arguments {
   std::vector<std::pair<std::string, Value>> by_name;
 
   bool empty() const { return by_place.empty() && by_name.empty(); }
-  // One for each of `names`, as a function with these parameters takes them; those that are not
-  // given are nullopt. Throws Failure if there are others, or fewer than `required`.
+  // Returns one argument per name in `names`, as for a function with these parameters; nullopt for
+  // those not given. Throws Failure if there are other arguments, or fewer than `required`.
   std::vector<std::optional<Value>> take(std::string_view function,
                                          std::initializer_list<std::string_view> names,
                                          std::size_t required = 0) const;
 };
 
-// What has attributes of its own, or may be called.
+// A value that has attributes or can be called.
 class Object {
  public:
   Object() = default;
@@ -120,10 +120,10 @@ class Object {
   Object& operator=(const Object&) = delete;
   virtual ~Object() = default;
 
-  virtual std::string name() const = 0;  // for errors and where it is printed
+  virtual std::string name() const = 0;  // for errors and printing
   virtual bool is_callable() const { return false; }
   virtual Value call(Runtime& runtime, const Arguments& arguments);
-  // nullopt: it has no such attribute.
+  // nullopt if it has no such attribute.
   virtual std::optional<Value> attribute(Runtime& runtime, std::string_view name);
 };
 

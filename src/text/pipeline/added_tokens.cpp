@@ -9,7 +9,7 @@
 namespace stagecraft {
 namespace {
 
-// Looking for a token takes, at worst, its length at each byte of a text.
+// A limit is needed: in the worst case, searching takes a token's length at each byte of a text.
 constexpr std::size_t kMaxBytes = 1024;
 
 bool ends_with_word(std::string_view text) {
@@ -53,8 +53,8 @@ LiteralMatcher::LiteralMatcher(std::vector<std::pair<std::string, std::size_t>> 
 std::optional<LiteralMatcher::Found> LiteralMatcher::find(std::string_view text,
                                                           std::size_t from) const {
   for (std::size_t begin = from; begin < text.size(); ++begin) {
-    // The literals that agree with the text so far, one byte further each time round. Sorted, those
-    // are a range, and the one that has ended is the first of it.
+    // The literals that match the text so far; each iteration compares one more byte. They are
+    // sorted, so they form a range, and a literal that ends here is its first element.
     auto [low, high] = by_first_byte_[static_cast<unsigned char>(text[begin])];
     std::optional<Found> longest;
     for (std::size_t length = 1; low < high; ++length) {
@@ -109,9 +109,9 @@ AddedTokens::AddedTokens(const JsonNode& array, const Vocabulary& vocabulary,
   normalized_ = LiteralMatcher(std::move(normalized));
 }
 
-// Hugging Face numbers the tokens that its model does not know anew, in their order; in a file that
-// it wrote that is the number in the file. Here the file's number counts, and one that contradicts
-// is an error.
+// Hugging Face renumbers the tokens that its model does not know, in their order. In a file that it
+// wrote, this gives the numbers in the file. Here the numbers in the file count, and a
+// contradiction is an error.
 void AddedTokens::add(const JsonNode& node, const Vocabulary& vocabulary,
                       const Normalizer* normalizer, std::size_t largest_end_id) {
   AddedToken token;
@@ -174,13 +174,13 @@ std::vector<AddedTokens::Segment> AddedTokens::split(std::string_view text, Kind
   for (std::size_t from = 0;;) {
     const auto found = matcher.find(text, from);
     if (!found) break;
-    // A match that is not wanted is passed over whole, other tokens inside it too.
+    // A match that does not count is skipped whole, including other tokens inside it.
     from = found->end;
     const AddedToken& token = tokens_[found->value];
     if (token.special && !parse_special) continue;
     while (next_typed != typed.end() && next_typed->end <= found->begin) ++next_typed;
     if (token.special && next_typed != typed.end() && next_typed->begin < found->end) {
-      // Where only a part of it was typed, a token of the frame may begin inside.
+      // If only a part of it was typed, a token of the frame may begin inside.
       const bool inside = next_typed->begin <= found->begin && found->end <= next_typed->end;
       if (!inside) from = found->begin + 1;
       continue;

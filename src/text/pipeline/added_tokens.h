@@ -17,23 +17,23 @@
 
 namespace stagecraft {
 
-// A token that is looked for in the text itself, before the model sees it.
+// A token that is searched for in the text itself, before the model sees it.
 struct AddedToken {
   std::string content;
-  std::string pattern;  // what is looked for: the content, normalized if `normalized`
+  std::string pattern;  // the text to search for: the content, normalized if `normalized`
   TokenId id = 0;
-  bool single_word = false;  // only where no word character touches it
-  bool lstrip = false;       // takes the blanks on its left with it
+  bool single_word = false;  // only if no word character is next to it
+  bool lstrip = false;       // also takes the blanks on its left
   bool rstrip = false;
-  bool normalized = false;  // looked for in the normalized text
-  bool special = false;     // marks structure (<|im_start|>), is no text
+  bool normalized = false;  // searched for in the normalized text
+  bool special = false;     // marks structure (<|im_start|>), is not text
 };
 
-// Finds the longest of a set of strings at a place in a text.
+// Finds the longest string of a set at a position in a text.
 class LiteralMatcher {
  public:
   LiteralMatcher() = default;
-  // The strings, none empty and none twice, each with the value that a match gives.
+  // `literals`: distinct, non-empty strings, each with the value of a match.
   explicit LiteralMatcher(std::vector<std::pair<std::string, std::size_t>> literals);
 
   struct Found {
@@ -41,11 +41,11 @@ class LiteralMatcher {
     std::size_t end;
     std::size_t value;
   };
-  // The leftmost match that begins at `from` or later, the longest of those that begin there.
+  // The leftmost match that begins at `from` or later; of several that begin there, the longest.
   std::optional<Found> find(std::string_view text, std::size_t from) const;
 
  private:
-  std::vector<std::pair<std::string, std::size_t>> literals_;  // in the order of their bytes
+  std::vector<std::pair<std::string, std::size_t>> literals_;  // sorted by their bytes
   std::array<std::pair<std::size_t, std::size_t>, 256> by_first_byte_ = {};  // ranges of literals_
 };
 
@@ -57,15 +57,15 @@ class AddedTokens {
   // added token, or is far beyond both.
   AddedTokens(const JsonNode& array, const Vocabulary& vocabulary, const Normalizer* normalizer);
 
-  // A part of a text: an added token, or text that goes on to the model.
+  // A part of a text: an added token, or text for the model.
   struct Segment {
     std::size_t begin;
     std::size_t end;
     std::optional<TokenId> id;
   };
   enum class Kind { kRaw, kNormalized };
-  // The segments of `text` for the tokens of one kind, in order. With `parse_special` false a
-  // special token's text stays text, and so it does everywhere if it reaches into one of `typed`.
+  // The segments of `text` for the tokens of one kind, in order. If `parse_special` is false, the
+  // text of a special token stays text. It also stays text if it overlaps one of the spans `typed`.
   std::vector<Segment> split(std::string_view text, Kind kind, bool parse_special,
                              std::span<const TextSpan> typed = {}) const;
 
@@ -78,7 +78,7 @@ class AddedTokens {
            std::size_t largest_end_id);
 
   std::vector<AddedToken> tokens_;
-  std::unordered_map<TokenId, std::size_t> by_id_;  // places in tokens_
+  std::unordered_map<TokenId, std::size_t> by_id_;  // indices in tokens_
   std::unordered_map<std::string, std::size_t> by_content_;
   LiteralMatcher raw_;
   LiteralMatcher normalized_;

@@ -16,7 +16,7 @@ bool stands_for_itself(unsigned byte) {
 
 struct Alphabet {
   std::array<std::string, 256> characters;
-  std::array<int, kEndOfAlphabet> bytes;  // -1: not of the alphabet
+  std::array<int, kEndOfAlphabet> bytes;  // -1: not in the alphabet
 
   Alphabet() {
     bytes.fill(-1);

@@ -4,15 +4,15 @@
 #include <string>
 #include <string_view>
 
-// GPT-2's alphabet: 256 printable characters, one for each byte, so that a vocabulary of text can
-// hold any bytes. Bytes that print as Latin-1 stand for themselves, the others for U+0100 and up
-// (openai/gpt-2, src/encoder.py, bytes_to_unicode).
+// GPT-2's alphabet: 256 printable characters, one per byte, so that a vocabulary of text can
+// contain any bytes. Bytes that are printable in Latin-1 stand for themselves, the others become
+// U+0100 and up (openai/gpt-2, src/encoder.py, bytes_to_unicode).
 namespace stagecraft {
 
-// Every byte of `bytes` as its character.
+// Appends the character of each byte.
 void append_byte_level(std::string& text, std::string_view bytes);
 
-// The bytes that the characters of `text` stand for, or nullopt if one of them is not of the
+// The bytes that the characters of `text` stand for, or nullopt if one of them is not in the
 // alphabet. `text` may be any bytes.
 std::optional<std::string> bytes_of_byte_level(std::string_view text);
 

@@ -8,7 +8,7 @@
 namespace stagecraft {
 namespace {
 
-// The longest in use, of U+FDFA, has 33.
+// The longest replacement in use (of U+FDFA) has 33 bytes.
 constexpr std::size_t kMaxText = 1024;
 
 // A unit of Darts-clone (github.com/s-yata/darts-clone, darts.h, class DoubleArrayUnit).
@@ -64,7 +64,8 @@ void Charsmap::refuse(std::string_view text) const {
               where_, printable(text.substr(0, utf8_sequence_length(text)), 40));
 }
 
-// Calls found(length, place of its text) for each rule, the shortest first, until it returns false.
+// Calls found(length, offset of the replacement) for each matching rule, the shortest first, until
+// it returns false.
 template <class Found>
 void Charsmap::walk(std::string_view text, Found found) const {
   std::uint32_t at = offset_of(units_[0]);

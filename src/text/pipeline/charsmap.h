@@ -8,8 +8,8 @@
 
 namespace stagecraft {
 
-// Sentencepiece's "precompiled_charsmap": which characters become which, as a trie of what is
-// looked for and the texts that are put in its place:
+// Sentencepiece's "precompiled_charsmap": rules that replace characters, stored as a trie of the
+// texts to replace, followed by their replacements:
 //   4 bytes   the size of the trie
 //   the trie  a double array (Aoe 1989) of 4-byte units, little-endian, in Darts-clone's layout
 //   the rest  texts in UTF-8, each ended by a zero byte; a leaf of the trie says where one begins
@@ -22,12 +22,13 @@ class Charsmap {
     std::size_t length;     // bytes that are replaced, at the beginning of the text
     std::string_view text;  // by this, which may be empty
   };
-  // Of the rules for what `text` (UTF-8, not empty) begins with the longest / the shortest. Throws
-  // Error if the trie leads out of itself, or into the middle of a character.
+  // Of the rules for a text that `text` (UTF-8, not empty) begins with: the one with the longest /
+  // the shortest such text. Throws Error if the trie leads outside itself or into the middle of a
+  // character.
   std::optional<Rule> longest(std::string_view text) const;
   std::optional<Rule> shortest(std::string_view text) const;
 
-  // How many bytes may come out for each that goes in.
+  // The largest possible number of output bytes per input byte.
   double growth() const { return growth_; }
 
  private:

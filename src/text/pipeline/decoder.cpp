@@ -10,8 +10,8 @@
 namespace stagecraft {
 namespace {
 
-// More would be no decoder: each step costs time on each token, and replacements that each double a
-// token would fill any memory.
+// Limits are needed: each step costs time per token, and replacements that each double a token
+// would exceed any memory.
 constexpr std::size_t kMaxSteps = 64;
 constexpr int kMaxGrowth = 1'000'000;
 

@@ -13,32 +13,32 @@
 
 namespace stagecraft {
 
-// How the texts of tokens become text again: the "decoder" of a tokenizer.json, one step after the
-// other. Immutable; a Decoding runs it.
+// How the texts of tokens become text again: the "decoder" of a tokenizer.json, a list of steps.
+// Immutable; class Decoding runs it.
 class Decoder {
  public:
-  // Tokens joined by spaces, as where a tokenizer.json has no decoder.
+  // Joins tokens with spaces: the default of a tokenizer.json without decoder.
   Decoder();
-  // Throws Error naming the type where it is not supported.
+  // Throws Error naming the type if it is not supported.
   explicit Decoder(const JsonNode& node);
 
   struct Join {};          // a space between tokens
   struct ByteLevel {};     // GPT-2's alphabet back to bytes
   struct ByteFallback {};  // <0x0A> to its byte
-  struct Fuse {};          // all tokens one
+  struct Fuse {};          // joins all tokens
   struct Replace {         // in each token
     std::string pattern;
     std::string content;
-    std::string content_in_first;  // in the first token of all
+    std::string content_in_first;  // in the very first token
   };
-  struct Strip {  // up to so many of a character at the ends of each token
+  struct Strip {  // removes up to `start` and `stop` of a character at the ends of each token
     std::string character;
     std::size_t start;
     std::size_t stop;
   };
-  struct DropFirst {  // this text, where the first token begins with it
+  struct DropFirst {  // removes this text if the first token begins with it
     std::string text;
-    bool until_any;  // and the next ones, as long as nothing has been put out
+    bool until_any;  // and from the next tokens, until something was output
   };
   using Step = std::variant<Join, ByteLevel, ByteFallback, Fuse, Replace, Strip, DropFirst>;
   explicit Decoder(std::vector<Step> steps) : steps_(std::move(steps)) {}
@@ -50,21 +50,21 @@ class Decoder {
   std::vector<Step> steps_;
 };
 
-// One run of a Decoder, token by token. Hugging Face defines the steps on the list of all tokens;
-// here each step passes on what it can be sure of as soon as it can, so that a story can be shown
-// while it is told. The cost of a token does not grow with what came before.
+// One run of a Decoder, token by token. Hugging Face defines the steps on the list of all tokens.
+// Here each step passes on text as soon as it is final, so that it can be shown during generation.
+// The cost per token does not grow with the length of the text.
 class Decoding {
  public:
-  // `decoder` is not needed afterwards.
+  // `decoder` may be destroyed afterwards.
   explicit Decoding(const Decoder& decoder);
   Decoding(Decoding&&) noexcept;
   Decoding& operator=(Decoding&&) noexcept;
   ~Decoding();
 
   void push(std::string_view token);
-  // No token comes any more.
+  // Call it after the last token.
   void finish();
-  // The bytes that have become certain since the last call. They may end within a character.
+  // The bytes that became final since the last call. They may end inside a character.
   std::string take();
 
  private:
@@ -78,7 +78,7 @@ class Decoding {
   class ReplaceStage;
   class StripStage;
 
-  std::vector<std::unique_ptr<Stage>> stages_;  // from the output back to the first
+  std::vector<std::unique_ptr<Stage>> stages_;  // from the output back to the first step
   Output* output_;
 };
 

@@ -7,7 +7,7 @@
 
 namespace stagecraft {
 
-// A step at work. A token reaches it as any number of bytes() and an end_token().
+// A running step. Each token arrives as any number of bytes() calls, then one end_token().
 class Decoding::Stage {
  public:
   explicit Stage(Stage* next) : next_(next) {}
@@ -70,14 +70,14 @@ class Decoding::FuseStage : public Stage {
   }
 };
 
-// Fuses, too: a character's bytes may come in two tokens.
+// Also joins all tokens: the bytes of a character may be in two tokens.
 class Decoding::ByteLevelStage : public Stage {
  public:
   using Stage::Stage;
   void bytes(std::string_view bytes) override { token_ += bytes; }
   void end_token() override {
     const auto bytes = bytes_of_byte_level(token_);
-    next().bytes(bytes ? *bytes : token_);  // a token that is not of the alphabet is plain text
+    next().bytes(bytes ? *bytes : token_);  // not of the alphabet: plain text
     token_.clear();
   }
   void finish() override {
@@ -89,8 +89,8 @@ class Decoding::ByteLevelStage : public Stage {
   std::string token_;
 };
 
-// A run of bytes is one token. Hugging Face turns a run that is not UTF-8 into U+FFFD, one for each
-// byte; here the bytes are passed on, and who wants text replaces what is none.
+// A run of byte tokens becomes one token. If the run is not UTF-8, Hugging Face replaces each byte
+// by U+FFFD. Here the bytes are passed on; a caller that needs valid text replaces them.
 class Decoding::ByteFallbackStage : public Stage {
  public:
   using Stage::Stage;
@@ -134,7 +134,7 @@ class Decoding::ReplaceStage : public Stage {
       next().bytes(content);
       done = found + step_.pattern.size();
     }
-    // What may be the beginning of a match stays.
+    // Keep a beginning of a match at the end.
     const std::size_t keep = begun(std::string_view(held_).substr(done), step_.pattern);
     pass_on(done, held_.size() - keep);
     held_.erase(0, held_.size() - keep);
@@ -170,12 +170,13 @@ class Decoding::StripStage : public Stage {
         held_.erase(0, character.size());
         --to_strip_;
       } else if (character.starts_with(held_)) {
-        return;  // it may become one yet
+        return;  // it may still become one
       } else {
         to_strip_ = 0;
       }
     }
-    // All goes on but the characters at the end that may have to go, and bytes that may become one.
+    // Pass on all but characters at the end that may be stripped, and a beginning of such a
+    // character.
     if (step_.stop == 0) {
       pass_on(held_.size());
       return;

@@ -6,14 +6,14 @@
 
 namespace stagecraft {
 
-// Sentencepiece's way with spaces, as pre-tokenizer and as decoder: a visible mark for each.
+// Sentencepiece's visible mark for spaces, used in a pre-tokenizer and in a decoder.
 struct MetaspaceOptions {
   enum class Prepend { kFirst, kNever, kAlways };
 
-  // Reads also the older spelling, "add_prefix_space".
+  // Also reads the older option "add_prefix_space".
   static MetaspaceOptions read(const JsonNode& node);
 
-  std::string replacement;  // one character, as UTF-8; mostly U+2581
+  std::string replacement;  // one character, as UTF-8; usually U+2581
   Prepend prepend = Prepend::kAlways;
   bool split = true;  // cut before every mark
 };

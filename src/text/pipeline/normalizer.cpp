@@ -55,7 +55,7 @@ class Replace : public Normalizer {
     for (const Match& part : matches) {
       const std::string_view old = std::string_view(text).substr(part.begin, part.end - part.begin);
       out += part.matched ? std::string_view(content_) : old;
-      // Hugging Face aligns what is put in with the last character that it replaces.
+      // Hugging Face aligns the replacement with the last character that it replaces.
       if (part.matched && part.begin == 0 && !old.empty() &&
           (content_.empty() || first_code_point(old).length < old.size())) {
         at_start = false;
@@ -69,7 +69,7 @@ class Replace : public Normalizer {
     if (const std::string* literal = pattern_.literal()) {
       return std::max(1.0, content / static_cast<double>(literal->size()));
     }
-    return 1 + content;  // a regular expression may match nothing before each byte
+    return 1 + content;  // a regular expression may match the empty text before each byte
   }
 
  private:
@@ -103,7 +103,7 @@ class Strip : public Normalizer {
   bool right_;
 };
 
-// Every character mapped to one, or dropped where `map` gives kDropped.
+// Maps each character to one character, or drops it if `map` returns kDropped.
 class CharacterMap : public Normalizer {
  public:
   static constexpr char32_t kDropped = 0xffffffff;
@@ -131,7 +131,8 @@ class CharacterMap : public Normalizer {
 
 char32_t without_marks(char32_t c) { return is_mark(c) ? CharacterMap::kDropped : c; }
 
-// The clean-up of sentencepiece's "nmt" rules: controls dropped, all sorts of blank a space.
+// The clean-up of sentencepiece's "nmt" rules: drops control characters and turns blanks into
+// spaces.
 char32_t nmt(char32_t c) {
   if ((c >= 0x01 && c <= 0x08) || c == 0x0b || (c >= 0x0e && c <= 0x1f) || c == 0x7f || c == 0x8f ||
       c == 0x9f) {
@@ -143,7 +144,7 @@ char32_t nmt(char32_t c) {
   return blank ? U' ' : c;
 }
 
-// The text as a whole, by a function.
+// Rewrites the whole text with a function.
 class Rewrite : public Normalizer {
  public:
   Rewrite(double growth, std::function<std::string(std::string_view)> rewrite)

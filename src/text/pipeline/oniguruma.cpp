@@ -10,9 +10,9 @@
 namespace stagecraft {
 namespace {
 
-// The insides of character classes. White_Space, where PCRE2's \s would add U+180E; \w by UTS 18
-// and Oniguruma's fractions and superscripts of Latin-1, where PCRE2's has no marks (before 10.43)
-// and counts all of N*; punctuation with symbols.
+// The contents of character classes. kSpace: White_Space; PCRE2's \s would add U+180E.
+// kWordProperty: \w of UTS 18, with Oniguruma's fractions and superscripts of Latin-1; PCRE2's \w
+// lacks marks (before 10.43) and has all of N*. kPunctuation: includes symbols.
 constexpr std::string_view kSpace = R"(\t-\r\x{85}\p{Z})";
 constexpr std::string_view kWordProperty =
     R"(\p{L}\p{M}\p{Nl}\p{Nd}\p{Pc}\x{b2}\x{b3}\x{b9}\x{bc}-\x{be}\x{24b6}-\x{24e9}\x{1f130}-\x{1f149}\x{1f150}-\x{1f169}\x{1f170}-\x{1f189})";
@@ -54,7 +54,7 @@ class Translator {
     if (in_[at_] == '\\') return escape();
     if (in_class_) return class_step();
     if (in_[at_] == '[') return open_class();
-    if (next_is("(?#")) {  // a comment: its text is no pattern
+    if (next_is("(?#")) {  // a comment, not part of the pattern
       const std::size_t end = in_.find(')', at_);
       return copy(end == std::string_view::npos ? in_.size() - at_ : end + 1 - at_);
     }
@@ -66,7 +66,7 @@ class Translator {
     in_class_ = true;
     copy(1);
     if (next_is("^")) copy(1);
-    if (next_is("]")) copy(1);  // first in a class it stands for itself
+    if (next_is("]")) copy(1);  // as the first character it stands for itself
   }
 
   void class_step() {
@@ -89,7 +89,7 @@ class Translator {
     refuse(fmt::format("'{}'", printable(in_.substr(at_, end + 1 - at_))));
   }
 
-  // (?m) lets the dot match a newline there; that is (?s) here.
+  // Oniguruma's (?m) makes the dot match a newline; in PCRE2 that is (?s).
   void group_options() {
     copy(2);
     while (at_ < in_.size() && std::string_view("imx-").find(in_[at_]) != std::string_view::npos) {
@@ -101,7 +101,7 @@ class Translator {
     }
   }
 
-  // A set that stands for itself inside a class and in brackets of its own outside.
+  // Writes a set: plain inside a class, in its own brackets outside.
   void set(std::string_view inside, bool negated) {
     if (!in_class_) return replace(2, fmt::format("[{}{}]", negated ? "^" : "", inside));
     if (negated) refuse(fmt::format("'{}' in a character class", in_.substr(at_, 2)));
@@ -151,14 +151,15 @@ class Translator {
     replace(6, fmt::format("\\x{{{}}}", digits));
   }
 
-  // \p{Han} is a script there; from PCRE2 10.40 on it would be Script_Extensions, which has more.
+  // In Oniguruma, \p{Han} is a script. From PCRE2 10.40 on it would be Script_Extensions, a larger
+  // set.
   void property() {
     const std::size_t close = in_.find('}', at_);
     if (at_ + 2 >= in_.size() || in_[at_ + 2] != '{' || close == std::string_view::npos) {
       return copy(2);
     }
     const std::string_view name = in_.substr(at_ + 3, close - at_ - 3);
-    // One letter or two are a general category.
+    // Names of one or two letters are general categories.
     const bool is_script =
         name.size() > 2 && name != "Any" && std::all_of(name.begin(), name.end(), [](char c) {
           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';

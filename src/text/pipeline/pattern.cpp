@@ -13,7 +13,7 @@ Pattern Pattern::read(const JsonNode& node) {
     node.refuse("either a field 'String' or a field 'Regex'", literal ? "both" : "none");
   }
   if (regex) return Pattern(Regex(regex->string(), regex->where()));
-  // The empty pattern matches between all characters: the engine for patterns knows how.
+  // An empty pattern matches between all characters; Regex implements that.
   if (literal->string().empty()) return Pattern(Regex("", literal->where()));
   return Pattern(std::string(literal->string()));
 }

@@ -11,15 +11,15 @@
 
 namespace stagecraft {
 
-// What Split and Replace look for: {"String": "..."} or {"Regex": "..."}.
+// The search pattern of a Split or Replace: {"String": "..."} or {"Regex": "..."}.
 class Pattern {
  public:
   static Pattern read(const JsonNode& node);
 
-  // As Regex::find_all. An empty String matches between all characters.
+  // Like Regex::find_all. An empty String matches between all characters.
   void find_all(std::string_view text, std::vector<Match>& matches) const;
 
-  // The String, or null where this is a Regex.
+  // The String, or null if this is a Regex.
   const std::string* literal() const { return std::get_if<std::string>(&what_); }
 
  private:
@@ -27,7 +27,7 @@ class Pattern {
   std::variant<std::string, Regex> what_;
 };
 
-// The same where one character decides: each that satisfies `predicate` is a match of its own.
+// The same for single characters: each character that satisfies `predicate` is a separate match.
 void find_characters(std::string_view text, const std::function<bool(char32_t)>& predicate,
                      std::vector<Match>& matches);
 

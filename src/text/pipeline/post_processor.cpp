@@ -8,7 +8,7 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::size_t kMaxTokens = 1024;  // of a template, which goes around every text
+constexpr std::size_t kMaxTokens = 1024;  // of a template, which surrounds every text
 
 }  // namespace
 

@@ -8,25 +8,25 @@
 
 namespace stagecraft {
 
-// What is put around the ids of a text: begin-of-text and the like.
+// Adds special tokens around the ids of a text, such as begin-of-text.
 class PostProcessor {
  public:
   PostProcessor() = default;  // adds nothing
-  // The "post_processor" of a tokenizer.json: the template for one text of TemplateProcessing (the
-  // one for pairs is not used), ByteLevel (it changes offsets only), or a Sequence of them.
+  // The "post_processor" of a tokenizer.json: TemplateProcessing (its template for one text; the
+  // template for pairs is not used), ByteLevel (it changes offsets only), or a Sequence of these.
   explicit PostProcessor(const JsonNode& node);
 
-  // With `add_special` false what the template adds is left out.
+  // If `add_special` is false, the tokens of the template are not added.
   std::vector<TokenId> apply(std::vector<TokenId> ids, bool add_special) const;
 
-  // Every id that may be added, for whoever knows which ids exist.
+  // All ids that may be added, so that a caller can check that they exist.
   std::vector<TokenId> added_ids() const;
 
  private:
   void read(const JsonNode& node);
   void read_template(const JsonNode& node);
 
-  // nullopt stands for the text. No template at all: the text alone.
+  // nullopt stands for the ids of the text. Without a template, apply() adds nothing.
   std::optional<std::vector<std::optional<TokenId>>> template_;
 };
 

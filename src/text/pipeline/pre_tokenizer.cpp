@@ -30,7 +30,7 @@ class SequencePreTokenizer : public PreTokenizer {
   std::vector<std::unique_ptr<const PreTokenizer>> parts_;
 };
 
-// All that only cut: where is said by a function, what becomes of the cuts by a behavior.
+// Cuts at the matches of `find`; `behavior` says what happens to the matches.
 class Cut : public PreTokenizer {
  public:
   Cut(SplitBehavior behavior, Finder find) : behavior_(behavior), find_(std::move(find)) {}
@@ -60,8 +60,8 @@ std::unique_ptr<const PreTokenizer> read_split(const JsonNode& node) {
   });
 }
 
-// Runs of word characters and runs of other characters; blanks are dropped. In Rust's regex, whose
-// \w it is: \w+|[^\w\s]+
+// Runs of word characters and runs of other characters; blanks are dropped. The same as
+// \w+|[^\w\s]+ in Rust's regex crate.
 void find_words(std::string_view text, std::vector<Match>& matches) {
   enum Kind { kBlank, kWord, kOther };
   const auto kind_of = [](char32_t c) {
@@ -100,7 +100,7 @@ std::unique_ptr<const PreTokenizer> read_delimiter(const JsonNode& node) {
   return cut_at_characters(SplitBehavior::kRemoved, [=](char32_t c) { return c == wanted; });
 }
 
-// Pieces of `length` characters, the last one shorter.
+// Pieces of `length` characters; the last one may be shorter.
 std::unique_ptr<const PreTokenizer> read_fixed_length(const JsonNode& node) {
   const auto option = node.find("length");
   const std::int64_t length = option ? option->integer() : 5;
@@ -116,11 +116,11 @@ std::unique_ptr<const PreTokenizer> read_fixed_length(const JsonNode& node) {
                                });
 }
 
-// The cut of GPT-2 (openai/gpt-2, src/encoder.py).
+// GPT-2's pattern (openai/gpt-2, src/encoder.py).
 constexpr std::string_view kGpt2Pattern =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
-// Every byte becomes a character of GPT-2's alphabet, after that cut.
+// Cuts with this pattern, then turns every byte into its character of GPT-2's alphabet.
 class ByteLevelPreTokenizer : public PreTokenizer {
  public:
   explicit ByteLevelPreTokenizer(const JsonNode& node)
@@ -200,7 +200,7 @@ class MetaspacePreTokenizer : public PreTokenizer {
                  });
   }
 
-  double growth() const override { return 4; }  // a mark for a space
+  double growth() const override { return 4; }  // a mark of up to 4 bytes for a space
 
  private:
   MetaspaceOptions options_;

@@ -9,30 +9,30 @@
 
 namespace stagecraft {
 
-// A text cut into pieces, in order. What lies between pieces has been dropped.
+// A text cut into pieces, in order. Text between the pieces is dropped.
 struct Pieces {
   struct Piece {
     std::size_t begin;
     std::size_t end;  // in bytes of `text`; never empty
-    bool at_start;    // does it begin where the input begins
+    bool at_start;    // whether it begins where the input begins
   };
   std::string text;
   std::vector<Piece> pieces;
 };
 
-// Cuts text into the pieces that the subword model sees one by one: words, numbers, blanks.
+// Cuts text into pieces, which the subword model encodes one by one: words, numbers, blanks.
 class PreTokenizer {
  public:
-  // The "pre_tokenizer" of a tokenizer.json, or one in a Sequence. Throws Error naming the type
-  // where it is not supported.
+  // The "pre_tokenizer" of a tokenizer.json, or an element of a Sequence. Throws Error naming the
+  // type if it is not supported.
   static std::unique_ptr<const PreTokenizer> read(const JsonNode& node);
 
   virtual ~PreTokenizer() = default;
 
-  // Cuts each piece further, by itself, and may rewrite it.
+  // Cuts each piece further, independently of the others. May also rewrite it.
   virtual void apply(Pieces& pieces) const = 0;
 
-  // How many bytes may come out for each that goes in.
+  // The largest possible number of output bytes per input byte.
   virtual double growth() const { return 1; }
 };
 

@@ -6,10 +6,10 @@
 namespace stagecraft {
 
 // The normalizer "Precompiled" of a tokenizer.json: sentencepiece's charsmap, in base64, as Hugging
-// Face tokenizers applies it. Not character by character, but to grapheme clusters (UAX 29) of less
-// than 6 bytes as a whole, by the shortest rule that one begins with; where there is none, and to
-// longer ones, to each character. Mostly that is what sentencepiece does; where it is not, the
-// models were trained with either.
+// Face tokenizers applies it. If a grapheme cluster (UAX 29) has less than 6 bytes and begins with
+// the text of a rule, the shortest such rule replaces the whole cluster. Otherwise each character
+// is replaced by itself. Usually sentencepiece gives the same result. Where it does not, some
+// models were trained with sentencepiece and some with Hugging Face tokenizers.
 class Precompiled : public Normalizer {
  public:
   explicit Precompiled(const JsonNode& node);

@@ -38,18 +38,19 @@ Pointer allocated(Pointer pointer) {
   return pointer;
 }
 
-// What one pass over a text needs beside the pattern.
+// The data of one run over a text, besides the pattern.
 class Matcher {
  public:
   explicit Matcher(const pcre2_code* code)
       : code_(code), data_(allocated(MatchData(pcre2_match_data_create(1, nullptr)))) {}
 
-  // PCRE2's answer: the number of groups found, or a negative code.
+  // Returns PCRE2's result: the number of groups found, or a negative code.
   int match(std::string_view text, std::size_t from) {
     int answer = match_once(text, from);
     if (answer == PCRE2_ERROR_JIT_STACKLIMIT && !stack_) {
-      // The compiled code starts on 32 KiB of our own stack: enough for all patterns in use on all
-      // but absurd texts. This one gets its own, whose pages cost nothing until they are used.
+      // The compiled code starts with 32 KiB on the thread's own stack, which is enough for all
+      // patterns in use, except on extreme texts. Such a text gets a separate stack, whose pages
+      // cost nothing until they are used.
       stack_ = allocated(JitStack(pcre2_jit_stack_create(1 << 16, 1 << 26, nullptr)));
       context_ = allocated(MatchContext(pcre2_match_context_create(nullptr)));
       pcre2_jit_stack_assign(context_.get(), nullptr, stack_.get());
@@ -91,8 +92,8 @@ Regex::Regex(std::string_view pattern, std::string where) {
   pcre2_set_newline(context.get(), PCRE2_NEWLINE_LF);
   int error = 0;
   PCRE2_SIZE at = 0;
-  // MULTILINE: Ruby's ^ and $ are always at lines. DUPNAMES and NEVER_BACKSLASH_C: the one allowed
-  // there, the other able to cut a character.
+  // MULTILINE: Ruby's ^ and $ always match at lines. DUPNAMES: Ruby allows a group name twice.
+  // NEVER_BACKSLASH_C: \C could split a character.
   impl->code.reset(pcre2_compile(
       bytes(translated), translated.size(),
       PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_DUPNAMES | PCRE2_NEVER_BACKSLASH_C, &error,
@@ -101,7 +102,8 @@ Regex::Regex(std::string_view pattern, std::string where) {
     throw Error("{}: expected a regular expression, found '{}' ({})", impl->where,
                 printable(pattern), message_of(error));
   }
-  // Only speed depends on it: where there is no compiler to machine code, PCRE2 interprets.
+  // This affects only speed: if PCRE2 has no JIT compiler for the processor, it interprets the
+  // pattern.
   pcre2_jit_compile(impl->code.get(), PCRE2_JIT_COMPLETE);
   impl_ = std::move(impl);
 }
@@ -112,8 +114,8 @@ Regex::~Regex() = default;
 
 void Regex::find_all(std::string_view text, std::vector<Match>& matches) const {
   Matcher matcher(impl_->code.get());
-  std::size_t covered = 0;      // by what was appended
-  std::size_t from = 0;         // where to look on
+  std::size_t covered = 0;      // end of the appended parts
+  std::size_t from = 0;         // where the next search begins
   bool matched_before = false;  // a match ended at `covered`
   while (from <= text.size()) {
     const int answer = matcher.match(text, from);
@@ -128,7 +130,7 @@ void Regex::find_all(std::string_view text, std::vector<Match>& matches) const {
       throw Error("{}: expected a pattern that matches forward, found '{}'", impl_->where,
                   printable(impl_->pattern));
     }
-    if (begin == end && matched_before && begin == covered) {  // empty, right behind the last one
+    if (begin == end && matched_before && begin == covered) {  // empty, right after the last one
       if (from == text.size()) break;
       from += first_code_point(text.substr(from)).length;
       continue;

@@ -15,26 +15,26 @@ struct Match {
   bool matched;
 };
 
-// A regular expression of a tokenizer.json, run by PCRE2. Those are written in the dialect of
-// Oniguruma (which Hugging Face's library uses), so the pattern is translated first.
-// Immutable; threads may share it.
+// A regular expression of a tokenizer.json, executed by PCRE2. These patterns are written for
+// Oniguruma (which Hugging Face's library uses), so they are translated first. Immutable; threads
+// may share it.
 //
-// Why not Oniguruma itself: on 0.54 MB of Markdown, the patterns of GPT-2 and Llama 3 take PCRE2's
-// compiled code 42 and 35 ms, and Debian's libonig 6.9.8 231 and 197 ms, with the same cuts. The
-// translation is 180 lines, and refuses what it does not know.
+// Why not Oniguruma itself? For the patterns of GPT-2 and Llama 3 on 0.54 MB of Markdown, PCRE2's
+// compiled code takes 42 and 35 ms, Debian's libonig 6.9.8 takes 231 and 197 ms, with the same
+// pieces. The translation has 180 lines and rejects what it cannot translate.
 class Regex {
  public:
   // `where` names the pattern in errors ("FILE: pre_tokenizer.pattern.Regex"). Throws Error if the
-  // pattern is malformed or asks for what PCRE2 cannot do the same way.
+  // pattern is malformed or has a feature that PCRE2 does not have in the same form.
   Regex(std::string_view pattern, std::string where);
   Regex(Regex&&) noexcept;
   Regex& operator=(Regex&&) noexcept;
   ~Regex();
 
-  // Appends parts that together cover `text`, matches and what lies between, in order. As in
-  // Oniguruma's find_iter a match may be empty, but not right behind the one before.
-  // `text` must be UTF-8. Throws Error, naming the pattern, if it takes more steps or memory than
-  // PCRE2 allows: never a wrong answer.
+  // Appends matches and the parts between them, in order; together they cover `text`. As with
+  // Oniguruma's find_iter, a match may be empty, but not directly after the previous match. `text`
+  // must be UTF-8. Throws Error naming the pattern if it needs more steps or memory than PCRE2
+  // allows: the result is never wrong.
   void find_all(std::string_view text, std::vector<Match>& matches) const;
 
  private:
@@ -42,9 +42,9 @@ class Regex {
   std::unique_ptr<const Impl> impl_;
 };
 
-// `pattern` from Oniguruma's (Ruby) dialect to PCRE2's: \s, \w, \h, \b, (?m) and \p{Script} mean
-// other things there. Throws Error starting with `where` for what has no counterpart: classes in
-// classes, &&.
+// Translates `pattern` from Oniguruma's (Ruby) dialect to PCRE2's: \s, \w, \h, \b, (?m) and
+// \p{Script} have other meanings there. Throws Error starting with `where` if PCRE2 has no
+// equivalent: classes in classes, &&.
 std::string translate_oniguruma(std::string_view pattern, std::string_view where);
 
 }  // namespace stagecraft

@@ -5,7 +5,7 @@
 namespace stagecraft {
 namespace {
 
-// Each match joined to what stands right before it, unless that is a match too.
+// Joins each match to the part directly before it, unless that is a match, too.
 void append_merged_with_previous(const std::vector<Match>& matches, std::vector<Match>& parts) {
   const std::size_t first = parts.size();
   bool after_match = false;

@@ -10,7 +10,7 @@
 
 namespace stagecraft {
 
-// What becomes of the matches that a text is cut at. Cut at '-', "a--b" becomes
+// What happens to the matches at which a text is cut. Cut at '-', "a--b" becomes
 enum class SplitBehavior {
   kRemoved,             // a  b
   kIsolated,            // a  -  -  b
@@ -21,8 +21,8 @@ enum class SplitBehavior {
 
 SplitBehavior read_split_behavior(const JsonNode& node);
 
-// Appends the parts of a text for its matches, which cover it. The parts cover it too, except for
-// what is removed.
+// Appends the parts of a text, given `matches`, which must cover it. The parts cover it, too,
+// except for removed matches.
 void append_split(const std::vector<Match>& matches, SplitBehavior behavior,
                   std::vector<Match>& parts);
 

@@ -9,10 +9,10 @@
 namespace stagecraft {
 namespace {
 
-constexpr TokenId kMerged = -1;  // a symbol that is part of its neighbour by now
+constexpr TokenId kMerged = -1;  // a symbol that became part of its neighbour
 constexpr TokenId kNone = -1;
 
-// Options that older files spell "" and newer ones null.
+// For options that are unset: older files write "", newer ones null.
 void require_empty(const JsonNode& model, std::string_view name) {
   const auto option = model.find(name);
   if (option && !option->string().empty()) option->refuse("null or '' (it is not supported)");
@@ -41,7 +41,7 @@ Bpe::Bpe(const JsonNode& model) {
   byte_tokens_ = ByteTokens(vocabulary_);
 }
 
-// Two encodings: "left right", where tokens hold no space, and ["left", "right"].
+// Two formats: "left right", for tokens without spaces, and ["left", "right"].
 void Bpe::read_merges(const JsonNode& merges) {
   const auto elements = merges.elements();
   merges_.reset(merges.size());
@@ -49,7 +49,7 @@ void Bpe::read_merges(const JsonNode& merges) {
   for (const JsonNode merge : elements) {
     if (merge.is_string()) {
       const std::string_view pair = merge.string();
-      if (pair.starts_with("#version")) continue;  // the head of a merges.txt
+      if (pair.starts_with("#version")) continue;  // first line of a merges.txt
       const std::size_t space = pair.find(' ');
       if (space == std::string_view::npos || pair.find(' ', space + 1) != std::string_view::npos) {
         merge.refuse("two tokens with a space between");
@@ -98,8 +98,8 @@ void Bpe::encode(std::string_view piece, std::vector<TokenId>& ids) const {
   }
 }
 
-// The order of events is Hugging Face's to the letter: an unknown character waits until the next
-// known one, so that fuse_unk can join a run; bytes that stand for a character do not end the wait.
+// The same order as in Hugging Face tokenizers: an unknown character waits for the next known one,
+// so that fuse_unk can join a run. Byte tokens for a character do not end the wait.
 std::vector<Bpe::Symbol> Bpe::characters(std::string_view piece) const {
   std::vector<Symbol> symbols;
   symbols.reserve(piece.size());
@@ -154,8 +154,8 @@ void Bpe::merge(std::vector<Symbol>& symbols) const {
     const Candidate best = heap.back();
     heap.pop_back();
 
-    // Its symbols may have been merged with others since. What counts is whether the two that are
-    // there now make the same product.
+    // Its symbols may have been merged with others since. It is valid if the two current symbols
+    // merge into the same product.
     Symbol& left = at(best.position);
     if (left.id == kMerged || left.next < 0) continue;
     Symbol& right = at(left.next);

@@ -12,14 +12,13 @@
 
 namespace stagecraft {
 
-// Byte-pair encoding (Sennrich, Haddow and Birch 2016) as Hugging Face tokenizers runs it: a piece
-// starts as its characters, and the adjacent pair that was learnt first is merged until no pair
-// that was learnt is left. O(n log n) for a piece of n characters.
+// Byte-pair encoding (Sennrich, Haddow and Birch 2016) as in Hugging Face tokenizers. A piece is
+// first split into characters. Then the adjacent pair with the lowest merge rank is merged, until
+// no pair with a rank is left. O(n log n) for a piece of n characters.
 class Bpe : public SubwordModel {
  public:
-  // Throws Error naming the field for merges of tokens that do not exist, and for options that
-  // would change the result and are not supported (dropout, continuing_subword_prefix,
-  // end_of_word_suffix).
+  // Throws Error naming the field if a merge uses tokens that do not exist, or if an unsupported
+  // option would change the result (dropout, continuing_subword_prefix, end_of_word_suffix).
   explicit Bpe(const JsonNode& model);
 
   void encode(std::string_view piece, std::vector<TokenId>& ids) const override;
@@ -30,11 +29,11 @@ class Bpe : public SubwordModel {
  private:
   // A token and its neighbours in the piece that is being merged.
   struct Symbol {
-    TokenId id;  // kMerged once it has become part of the one on its left
+    TokenId id;  // kMerged after it became part of its left neighbour
     std::int32_t previous;
     std::int32_t next;  // -1 at the ends
   };
-  // What two adjacent tokens merge into.
+  // The result of merging two adjacent tokens.
   struct Merge {
     std::uint32_t rank;  // 0 was learnt first
     TokenId product;
@@ -44,7 +43,8 @@ class Bpe : public SubwordModel {
     std::uint32_t rank;
     std::int32_t position;
     TokenId product;
-    // std's heap has the largest on top: the merge learnt first, of equal ones the leftmost.
+    // std's heap has the largest element on top: the lowest rank, and with equal ranks the
+    // leftmost.
     bool operator<(const Candidate& other) const {
       return rank != other.rank ? rank > other.rank : position > other.position;
     }
@@ -58,9 +58,9 @@ class Bpe : public SubwordModel {
   void merge(std::vector<Symbol>& symbols) const;
 
   Vocabulary vocabulary_;
-  PairTable<Merge> merges_;                   // of a pair that is there twice the later one counts
-  std::string unknown_where_;                 // for its error message
-  std::optional<std::string> unknown_token_;  // as the file names it
+  PairTable<Merge> merges_;                   // if a pair occurs twice, the later one counts
+  std::string unknown_where_;                 // for error messages
+  std::optional<std::string> unknown_token_;  // as the file spells it
   std::optional<TokenId> unknown_id_;
   ByteTokens byte_tokens_;
   bool fuse_unknown_ = false;

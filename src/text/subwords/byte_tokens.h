@@ -10,20 +10,20 @@
 
 namespace stagecraft {
 
-// "<0x4A>", the text of the token that stands for one byte. Tokenizers write its digits in upper
-// case and look only for such tokens when they encode.
+// "<0x4A>": the text of the token for one byte. The digits are in upper case. Only such tokens are
+// used for encoding.
 std::string byte_token_text(unsigned char byte);
-// The byte that such a token stands for; nullopt for any other text. Digits in lower case count
-// too, as they do when Hugging Face's ByteFallback and llama.cpp decode.
+// The byte of such a token; nullopt for any other text. Lower-case digits are accepted, too, as
+// Hugging Face's ByteFallback and llama.cpp do in decoding.
 std::optional<unsigned char> byte_of_token(std::string_view text);
 
-// The tokens <0x00> to <0xFF> of a vocabulary, in which text is spelt that nothing else spells.
+// The tokens <0x00> to <0xFF> of a vocabulary. They spell text that no other token spells.
 class ByteTokens {
  public:
   ByteTokens() = default;
   explicit ByteTokens(const Vocabulary& vocabulary);
 
-  // Gives the token of each byte to `append`. False, and nothing given, if there is none for one.
+  // Calls append(token) for each byte. Returns false, without any call, if a byte has no token.
   template <class Append>
   bool spell(std::string_view bytes, Append append) const {
     const auto token = [this](char byte) { return tokens_[static_cast<unsigned char>(byte)]; };

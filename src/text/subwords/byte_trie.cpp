@@ -12,8 +12,8 @@ std::size_t common_prefix(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-// Sorted, a text shares with the one before it the nodes of what both begin with, and needs new
-// ones for the rest.
+// With sorted texts, each text shares the nodes of its common prefix with the previous text and
+// needs new nodes only for the rest.
 ByteTrie::ByteTrie(std::vector<std::pair<std::string_view, TokenId>> texts) {
   std::ranges::sort(texts);
   std::size_t n_nodes = 0;
@@ -25,7 +25,7 @@ ByteTrie::ByteTrie(std::vector<std::pair<std::string_view, TokenId>> texts) {
   steps_.reset(n_nodes);
 
   std::int32_t last_node = 0;
-  std::vector<std::int32_t> way = {0};  // the nodes of the text before, from the root
+  std::vector<std::int32_t> way = {0};  // the nodes of the previous text, from the root
   previous = {};
   for (const auto& [text, id] : texts) {
     way.resize(common_prefix(text, previous) + 1);

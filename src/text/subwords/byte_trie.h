@@ -10,14 +10,14 @@
 
 namespace stagecraft {
 
-// Texts, each with the id of a token: which of them does another text begin with?
+// A map from texts to token ids. Finds the texts that are prefixes of another text.
 class ByteTrie {
  public:
   ByteTrie() = default;
-  // No text is empty and none comes twice. They are not needed afterwards.
+  // Texts must be non-empty and distinct. They may be freed afterwards.
   explicit ByteTrie(std::vector<std::pair<std::string_view, TokenId>> texts);
 
-  // Calls found(length, id) for each that `text` begins with, the shortest first.
+  // Calls found(length, id) for each text that is a prefix of `text`, the shortest first.
   template <class Found>
   void prefixes(std::string_view text, Found found) const {
     std::int32_t node = 0;
@@ -29,7 +29,7 @@ class ByteTrie {
     }
   }
 
-  // How long the longest of them is; 0 if it begins with none.
+  // The length of the longest prefix; 0 if there is none.
   std::size_t longest_prefix(std::string_view text) const {
     std::size_t longest = 0;
     prefixes(text, [&](std::size_t length, TokenId) { longest = length; });
@@ -38,8 +38,8 @@ class ByteTrie {
 
  private:
   struct Step {
-    std::int32_t node;  // where it leads
-    TokenId id;         // of the text that ends there, or -1
+    std::int32_t node;  // the next node
+    TokenId id;         // of the text that ends here, or -1
   };
   PairTable<Step> steps_;  // by node and byte; the root is node 0
 };

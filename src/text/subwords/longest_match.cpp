@@ -13,7 +13,7 @@ LongestMatch::LongestMatch(const JsonNode& model)
   for (std::size_t i = 0; i < vocabulary_.end_id(); ++i) {
     const auto id = static_cast<TokenId>(i);
     const std::string_view text = vocabulary_.text(id);
-    // Text that spells "<0x0A>" is six characters and no newline.
+    // The text "<0x0A>" is six characters, not a newline.
     if (text.empty() || id == unknown_id_ || byte_of_token(text)) continue;
     if (text.size() > kMaxTokenBytes) {
       model.refuse(fmt::format("tokens of at most {} bytes", kMaxTokenBytes),

@@ -10,10 +10,11 @@
 
 namespace stagecraft {
 
-// For a vocabulary without scores or merges (a .flm file): from the left, each time the longest
-// token that the text goes on with. Where none fits, a character becomes its bytes' tokens (<0x0A>)
-// if the vocabulary has them, else the unknown token if there is one, else nothing. No other
-// program's tokenizer.json has this model: {"type": "LongestMatch", "unk_token", "vocab"}.
+// For a vocabulary without scores or merges (a .flm file): repeatedly takes the longest token that
+// the rest of the text begins with. If no token matches, a character becomes its byte tokens
+// (<0x0A>) if the vocabulary has them, or else the unknown token, or nothing if there is none. Only
+// this engine uses such a model in a tokenizer.json: {"type": "LongestMatch", "unk_token",
+// "vocab"}.
 class LongestMatch : public SubwordModel {
  public:
   explicit LongestMatch(const JsonNode& model);
@@ -23,12 +24,12 @@ class LongestMatch : public SubwordModel {
   const Vocabulary& vocabulary() const override { return vocabulary_; }
   std::optional<TokenId> unknown_id() const override { return unknown_id_; }
 
-  // More would make a text of such a token's beginnings slow.
+  // Longer tokens would be slow: at each character, a text may repeat almost all of such a token.
   static constexpr std::size_t kMaxTokenBytes = 1024;
 
  private:
   Vocabulary vocabulary_;
-  ByteTrie trie_;  // what may be matched
+  ByteTrie trie_;  // the tokens that may match
   ByteTokens byte_tokens_;
   std::optional<TokenId> unknown_id_;
 };

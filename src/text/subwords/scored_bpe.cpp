@@ -10,14 +10,14 @@
 namespace stagecraft {
 namespace {
 
-// Whether text may become such a token; the others stand for something that is no text.
+// Whether text may become a token of this kind. Tokens of other kinds do not stand for text.
 bool spells(TokenKind kind) {
   return kind == TokenKind::Normal || kind == TokenKind::UserDefined || kind == TokenKind::Unused;
 }
 
 }  // namespace
 
-// Of what an unused piece was made: the size of the left part, at the last merge that made it.
+// Per unused piece: the size of its left part in the last merge that formed it.
 class ScoredBpe::Splits {
  public:
   void remember(TokenId piece, std::size_t left_size) { left_sizes_[piece] = left_size; }
@@ -86,7 +86,7 @@ void ScoredBpe::merge(std::string_view piece, std::vector<Symbol>& symbols, Spli
     heap.pop_back();
     Symbol& left = at(best.left);
     Symbol& right = at(best.right);
-    // One of them may have been merged with another since.
+    // One of them may have been merged with another symbol since.
     if (left.size == 0 || right.size == 0 || left.size + right.size != best.size) continue;
     left.size = best.size;
     left.next = right.next;
@@ -107,7 +107,7 @@ void ScoredBpe::encode(std::string_view piece, std::vector<TokenId>& ids) const 
   merge(piece, symbols, splits);
 
   bool after_unknown = false;
-  std::vector<std::string_view> parts;  // of an unused piece, the next one last
+  std::vector<std::string_view> parts;  // of an unused piece; the next one is last
   for (std::int32_t i = 0; i >= 0; i = symbols[static_cast<std::size_t>(i)].next) {
     const Symbol& symbol = symbols[static_cast<std::size_t>(i)];
     parts.push_back(piece.substr(symbol.begin, symbol.size));
@@ -121,13 +121,13 @@ void ScoredBpe::encode(std::string_view piece, std::vector<TokenId>& ids) const 
           parts.push_back(part.substr(0, *left));
           continue;
         }
-        id.reset();  // a character
+        id.reset();  // a single character cannot be split
       }
       if (id) {
         ids.push_back(*id);
       } else if (byte_fallback_) {
         byte_tokens_.spell(part, [&](TokenId byte) { ids.push_back(byte); });
-      } else if (!after_unknown) {  // unknown characters in a row are one token
+      } else if (!after_unknown) {  // consecutive unknown characters are one token
         ids.push_back(unknown_id_);
       }
       after_unknown = !id;

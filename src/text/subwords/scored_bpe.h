@@ -10,10 +10,10 @@
 
 namespace stagecraft {
 
-// Byte-pair encoding as sentencepiece runs it (src/bpe_model.cc): of all neighbours that together
-// are a piece the two are merged whose piece has the best score, of equal ones the leftmost. There
-// is no list of merges. Pieces that a user has defined are found first and stay whole; one that is
-// unused is taken apart again into the two that it was made of.
+// Byte-pair encoding as in sentencepiece (src/bpe_model.cc). There is no list of merges: of all
+// adjacent pairs whose concatenation is a piece, the pair with the best score is merged; with equal
+// scores, the leftmost. User-defined pieces are found first and stay whole. An unused piece is
+// split again into the two parts from which it was merged.
 class ScoredBpe : public SubwordModel {
  public:
   explicit ScoredBpe(const SentencepieceModel& model);
@@ -26,7 +26,7 @@ class ScoredBpe : public SubwordModel {
  private:
   struct Symbol {
     std::size_t begin;
-    std::size_t size;  // 0 once it has become part of the one on its left
+    std::size_t size;  // 0 after it became part of its left neighbour
     std::int32_t previous;
     std::int32_t next;  // -1 at the ends
     bool frozen;
@@ -36,7 +36,8 @@ class ScoredBpe : public SubwordModel {
     std::int32_t left;
     std::int32_t right;
     std::size_t size;
-    // std's heap has the largest on top: the best score, of equal ones the leftmost.
+    // std's heap has the largest element on top: the best score, and with equal scores the
+    // leftmost.
     bool operator<(const Candidate& other) const {
       return score != other.score ? score < other.score : left > other.left;
     }
@@ -45,13 +46,13 @@ class ScoredBpe : public SubwordModel {
 
   std::vector<Symbol> characters(std::string_view piece) const;
   void merge(std::string_view piece, std::vector<Symbol>& symbols, Splits& splits) const;
-  // The piece that text may become.
+  // The piece with this text, if text may become such a piece.
   std::optional<TokenId> find(std::string_view text) const;
 
   Vocabulary vocabulary_;
   std::vector<TokenKind> kinds_;  // by id
   std::vector<float> scores_;
-  std::size_t longest_ = 0;  // of the pieces, in bytes
+  std::size_t longest_ = 0;  // length of the longest piece, in bytes
   ByteTrie user_defined_;
   ByteTokens byte_tokens_;
   TokenId unknown_id_;

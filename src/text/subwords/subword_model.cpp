@@ -17,7 +17,7 @@ void SubwordModel::encode_without(const Forbidden&, std::string_view piece,
 }
 
 std::unique_ptr<const SubwordModel> SubwordModel::read(const JsonNode& model) {
-  // Files older than the field "type" are BPE where they have merges.
+  // In files older than the field "type", merges mean BPE.
   const auto type = model.find("type");
   const std::string_view name = type ? type->string() : model.find("merges") ? "BPE" : "none";
   if (name == "BPE") return std::make_unique<Bpe>(model);

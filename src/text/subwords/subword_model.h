@@ -12,21 +12,21 @@
 
 namespace stagecraft {
 
-// The heart of a tokenizer: a piece of text, cut and normalized by all that comes before, to ids.
+// The central step of a tokenizer: a piece of text, already normalized and split, to ids.
 class SubwordModel {
  public:
-  // The "model" of a tokenizer.json. Throws Error naming the type where it is not one of ours
-  // (BPE, Unigram).
+  // The "model" of a tokenizer.json. Throws Error naming its type if it is none of BPE, Unigram and
+  // LongestMatch.
   static std::unique_ptr<const SubwordModel> read(const JsonNode& model);
 
   virtual ~SubwordModel() = default;
 
-  // Appends the ids of `piece`, which is UTF-8. Depends on nothing but the piece, so that its
-  // answer can be remembered.
+  // Appends the ids of `piece`, which must be UTF-8. The result depends only on the piece, so that
+  // callers can remember it.
   virtual void encode(std::string_view piece, std::vector<TokenId>& ids) const = 0;
 
-  // The same without the tokens that are `forbidden`, for a piece that encode() spells with one.
-  // Here character by character; a model that can do better does.
+  // The same without the tokens that are `forbidden`. Needed if encode() uses one. The default
+  // encodes each character separately; a model may override it with a better method.
   using Forbidden = std::function<bool(TokenId)>;
   virtual void encode_without(const Forbidden& forbidden, std::string_view piece,
                               std::vector<TokenId>& ids) const;
@@ -34,7 +34,7 @@ class SubwordModel {
   virtual std::string_view name() const = 0;  // "BPE", "Unigram" ...
   virtual const Vocabulary& vocabulary() const = 0;
 
-  // What stands for text that the model cannot spell.
+  // The token for text that the model cannot spell.
   virtual std::optional<TokenId> unknown_id() const = 0;
 };
 

@@ -12,10 +12,10 @@ namespace {
 
 constexpr double kUnknownPenalty = 10.0;  // below the worst token, as in both libraries
 
-// At each character of a text every token that begins there is looked at.
+// A limit is needed: at each character, every token that begins there is tried.
 constexpr std::size_t kMaxTokenBytes = 1024;
 
-// What JSON writes for a score may be a whole number.
+// A score may be an integer in JSON.
 double read_score(const JsonNode& node) {
   const double score = node.number();
   if (!std::isfinite(score)) node.refuse("a finite number");
@@ -75,7 +75,7 @@ Unigram::Unigram(const SentencepieceModel& model)
   for (std::size_t id = 0; id < model.pieces.size(); ++id) {
     const auto& [text, kind] = model.pieces[id];
     scores_.push_back(model.scores[id]);
-    if (kind == TokenKind::UserDefined) {  // better than all that could spell the same text
+    if (kind == TokenKind::UserDefined) {  // better than any other tokens with this text
       scores_.back() = 0.1f * static_cast<float>(text.size() - 1);
     }
     if (kind == TokenKind::Normal || kind == TokenKind::UserDefined) {
@@ -85,7 +85,7 @@ Unigram::Unigram(const SentencepieceModel& model)
   trie_ = ByteTrie(std::move(spelling));
 }
 
-// As encode_optimized of tokenizers' models/unigram and EncodeOptimized of sentencepiece's
+// The same as encode_optimized of tokenizers' models/unigram and EncodeOptimized of sentencepiece's
 // unigram_model.cc (version 0.2.3, in which every sum is rounded to float).
 std::vector<Unigram::Node> Unigram::best_ways(const Forbidden& forbidden,
                                               std::string_view piece) const {
@@ -130,7 +130,7 @@ void Unigram::encode_without(const Forbidden& forbidden, std::string_view piece,
     std::size_t begin, end;
     TokenId id;
   };
-  std::vector<Token> tokens;  // from the last to the first; unknown ones in a row are one
+  std::vector<Token> tokens;  // from last to first; unknown ones in a row are joined
   for (std::size_t end = piece.size(); end > 0;) {
     const auto begin = static_cast<std::size_t>(nodes[end].begin);
     const TokenId id = nodes[end].id == unknown_id_ ? kUnknown : nodes[end].id;

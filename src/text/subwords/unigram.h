@@ -12,16 +12,16 @@
 
 namespace stagecraft {
 
-// A unigram language model (Kudo 2018): each token has a score, its log probability, and a piece is
-// spelt by the tokens whose scores have the largest sum. Found by Viterbi, from left to right; of
-// equal sums the one found first stays. A character that no token spells is unknown, for less than
-// any token costs.
+// A unigram language model (Kudo 2018): each token has a score, its log probability, and a piece
+// becomes the tokens with the largest sum of scores. The Viterbi algorithm finds them from left to
+// right; of equal sums, the first one found stays. A character that no token spells is unknown: its
+// score is lower than that of every token.
 class Unigram : public SubwordModel {
  public:
-  // As Hugging Face tokenizers runs it, in double. Throws Error naming the field.
+  // As in Hugging Face tokenizers, with sums in double. Throws Error naming the field.
   explicit Unigram(const JsonNode& model);
-  // As sentencepiece does, in float, which decides between ways that are almost equal; what it does
-  // with the pieces that are not normal follows their type.
+  // As in sentencepiece, with sums in float: rounding decides between almost equal sums. The type
+  // of a piece decides whether text may become it.
   explicit Unigram(const SentencepieceModel& model);
 
   void encode(std::string_view piece, std::vector<TokenId>& ids) const override;
@@ -32,10 +32,10 @@ class Unigram : public SubwordModel {
   std::optional<TokenId> unknown_id() const override { return unknown_id_; }
 
  private:
-  // The end of the best way to spell the piece up to here.
+  // The best tokens for the piece up to this byte: their last token, and the sum of their scores.
   struct Node {
     double score = 0;
-    std::int32_t begin = -1;  // of its last token; -1: no way yet
+    std::int32_t begin = -1;  // where the last token begins; -1: not reached
     TokenId id = 0;
   };
   static constexpr TokenId kUnknown = -1;
@@ -48,12 +48,12 @@ class Unigram : public SubwordModel {
   ByteTrie trie_;
   std::vector<double> scores_;  // by id
   double unknown_score_ = 0;
-  std::string where_;  // for errors
+  std::string where_;  // for error messages
   std::optional<TokenId> unknown_id_;
   ByteTokens byte_tokens_;
   bool byte_fallback_ = false;
   bool in_float_ = false;
-  bool unknown_may_be_token_ = false;  // unknown characters in a row may be, together, a token
+  bool unknown_may_be_token_ = false;  // a run of unknown characters may together be a token
 };
 
 }  // namespace stagecraft
