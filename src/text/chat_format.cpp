@@ -208,7 +208,7 @@ void ChatFormat::recognise_chatml() {
   }
 }
 
-// Searches the special token that the template writes after an answer.
+// Finds the special token that the template writes after an answer.
 void ChatFormat::find_end_tokens() {
   if (is_chatml_) {
     // If the model opens the next message without ending its own, its answer is over, too.

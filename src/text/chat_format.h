@@ -69,9 +69,8 @@ class ChatFormat {
   const std::vector<TokenId>& end_tokens() const { return end_tokens_; }
 
   bool is_chatml() const { return is_chatml_; }
-  const std::string& name() const {
-    return name_;
-  }  // "llama3", "chat_template.jinja": for messages
+  // "llama3", "chat_template.jinja": for display.
+  const std::string& name() const { return name_; }
 
  private:
   explicit ChatFormat(const Tokenizer& tokenizer) : tokenizer_(&tokenizer) {}

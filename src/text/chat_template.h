@@ -8,7 +8,7 @@
 
 namespace stagecraft {
 
-// ChatML (OpenAI 2023), the frame by which a chat model knows who says what:
+// ChatML (OpenAI 2023), the frame that tells a chat model who says what:
 //
 //   <|im_start|>system\nBe brief.<|im_end|>\n
 //   <|im_start|>user\nWho are you?<|im_end|>\n

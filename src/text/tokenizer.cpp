@@ -102,8 +102,8 @@ class Encoder {
 
  private:
   // Encodes text without raw added tokens, not normalized yet. It may still contain added tokens
-  // that are searched in normalized text, but normalizing loses the marks. So if typed text could
-  // form such a token, frame and typed text are encoded separately.
+  // that are searched for in normalized text, but normalizing loses the marks. So if typed text
+  // could form such a token, frame and typed text are encoded separately.
   void encode_marked(const MarkedText& raw, bool at_start) {
     if (!raw.has_typed() || !parse_special_) {
       return encode_raw(raw.bytes(), at_start, parse_special_, frame_pieces_);
@@ -233,8 +233,8 @@ std::size_t Tokenizer::Impl::end_id() const {
   return std::max(model->vocabulary().end_id(), added.end_id());
 }
 
-// An added token that is searched in normalized text is decoded from its normalized form, because
-// the decoder undoes the steps of the normalizer.
+// An added token that is searched for in normalized text is decoded from its normalized form,
+// because the decoder undoes the steps of the normalizer.
 std::optional<std::string_view> Tokenizer::Impl::text_to_decode(TokenId id) const {
   if (const AddedToken* token = added.find(id)) return token->pattern;
   if (!model->vocabulary().contains(id)) return std::nullopt;

@@ -40,7 +40,7 @@ class Tokenizer {
     // tokens that are not special are found in both cases.)
     bool parse_special = true;
     bool add_special = false;  // add the tokens of the post-processor (begin-of-text and the like)
-    bool at_start = true;      // false: tokens stand before; some tokenizers add a space at a start
+    bool at_start = true;      // false: other tokens come before; a start may get an extra space
   };
   // Throws Error with the byte offset if `text` is not UTF-8. Also throws if a character has no
   // token and the file names no unknown token, or if matching a pattern of the file takes too long.

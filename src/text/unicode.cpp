@@ -22,7 +22,8 @@ utf8proc_category_t category(char32_t c) {
   return utf8proc_category(static_cast<utf8proc_int32_t>(c));
 }
 
-// If it is true, normalization changes nothing: `limit` is the first character that it may change.
+// Whether all characters are below `limit`, the first one that normalization may change. If so, the
+// text stays as it is.
 bool all_below(std::string_view text, char32_t limit) {
   while (!text.empty()) {
     const CodePoint c = first_code_point(text);

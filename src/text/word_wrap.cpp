@@ -43,7 +43,7 @@ std::string WordWrap::next(std::string_view text) {
         start_line();
         continue;
       }
-      const bool moves = word_width_ < column_;  // a word that fills the line is broken there
+      const bool moves = word_width_ < column_;  // a word as wide as the line is broken instead
       if (moves && word_width_ > 0) out += fmt::format("\x1b[{}D\x1b[K", word_width_);
       out += '\n';
       if (!moves) start_line();

@@ -51,7 +51,7 @@ TEST(Jinja, WritesWhatJinja2WritesAndRefusesWhatItRefuses) {
   EXPECT_GT(n_errors, 180u);
 }
 
-// ---- what was typed -----------------------------------------------------------------------------
+// ---- typed text ---------------------------------------------------------------------------------
 
 // Renders `source` with x = `typed` and puts the typed stretches in brackets.
 std::string marked(const std::string& source, const std::string& typed) {

@@ -94,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(Tokenizers, MarkedEncoding,
                          testing::Values("gpt2", "llama2", "llama3", "qwen2", "metaspace_first"),
                          [](const auto& param) { return std::string(param.param); });
 
-// Tokens that are searched in normalized text, where the marks are lost.
+// Tokens that are searched for in normalized text, where the marks are lost.
 TEST(MarkedEncodingOfNormalizedTokens, MakesNoTokenOfWhatWasTyped) {
   auto tokens = TemplatedFolder::special({"<|start|>", "<|end|>"});
   for (auto& token : tokens) token["normalized"] = true;

@@ -202,7 +202,7 @@ std::optional<bool> marks_spaces(const JsonNode& root) {
   return types == "Sequence(Prepend, Replace)";
 }
 
-// ---- what is put around a text ------------------------------------------------------------------
+// ---- tokens around a text -----------------------------------------------------------------------
 
 void add_frame(GgufWriter& writer, const Tokenizer& tokenizer, std::span<const TokenId> eos_ids,
                const std::string& where) {

@@ -45,9 +45,8 @@ class Grammar {
   // about a dozen classes, so a table with one column per class is small.
   std::size_t n_classes() const { return n_classes_; }
   std::uint8_t class_of(std::uint8_t byte) const { return class_of_[byte]; }
-  std::uint8_t byte_of(std::size_t byte_class) const {
-    return byte_of_[byte_class];
-  }  // one byte of the class
+  // One byte of the class.
+  std::uint8_t byte_of(std::size_t byte_class) const { return byte_of_[byte_class]; }
 
   static constexpr std::size_t kMaxBytes = 1 << 20;
   static constexpr std::size_t kMaxSymbols = 200'000;

@@ -7,10 +7,8 @@ namespace stagecraft::jinja {
 // value | name(arguments). nullptr if there is no filter of this name.
 using FilterFunction = Value (*)(Runtime& runtime, const Value& value, const Arguments& arguments);
 FilterFunction find_filter(std::string_view name);
-// The filters that make texts and numbers.
-FilterFunction find_text_filter(
-    std::string_view name);  // of these, those that make texts and numbers
-FilterFunction find_sequence_filter(std::string_view name);  // and those that work on lists
+FilterFunction find_text_filter(std::string_view name);  // only those that make texts or numbers
+FilterFunction find_sequence_filter(std::string_view name);  // only those that work on lists
 Value apply_filter(Runtime& runtime, std::string_view name, const Value& value,
                    const Arguments& arguments);
 
