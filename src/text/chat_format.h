@@ -24,7 +24,6 @@ struct ToolMessage : Message {
 
 // The chat format of a model: which tokens surround each message.
 //
-//
 //   --chat-template NAME|FILE           the first of these that exists
 //   the model's own (Jinja)              -> does it write ChatML?
 //   built in, by the vocabulary              yes: stage 8's message_tokens and answer_opening

@@ -14,8 +14,7 @@ void append_text(const Tokenizer& tokenizer, std::string_view text, std::vector<
 
 std::vector<TokenId> message_tokens(const Tokenizer& tokenizer, const Message& message) {
   std::vector<TokenId> tokens = {chat_token(tokenizer, kChatStart)};
-  // Encode both in one piece: a token may span the newline of the frame and newlines of the
-  // content.
+  // In one piece: a token may span the newline of the frame and newlines of the content.
   append_text(tokenizer, message.role + "\n" + message.content, tokens);
   tokens.push_back(chat_token(tokenizer, kChatEnd));
   append_text(tokenizer, "\n", tokens);

@@ -8,7 +8,7 @@
 namespace stagecraft {
 
 // Describes the vocabulary in the metadata of a GGUF file ("tokenizer.ggml.*") as a tokenizer.json,
-// so that one tokenizer implementation serves both:
+// so that one tokenizer implementation serves all formats:
 //   model "gpt2"    byte-level BPE; the name in "tokenizer.ggml.pre" says how text is cut
 //   model "llama"   sentencepiece BPE; the scores of tokens decide what merges
 //   model "gemma4"  the same with a list of merges

@@ -427,7 +427,7 @@ class JsonGrammar::Writer {
   }
 
   // Any key except `names`: a trie of the characters of `names`, left at a character that no name
-  // has there. Keys have no escapes, so a name cannot be spelled in another way.
+  // has there. Keys have no escapes, so a name cannot be spelt in another way.
   std::string key_outside(const std::set<std::string, std::less<>>& names) {
     constexpr std::string_view kNot = R"("\\\x00-\x1f\x7f)";
     const auto plain = [&](std::string_view name) {
