@@ -245,7 +245,7 @@ class Parser {
 
   TokenStream tokens_;
   ExpressionParser expressions_;
-  int depth_ = 0;  // number of open blocks
+  int depth_ = 0;  // number of open blocks and target brackets
   int loops_ = 0;  // number of open loops that a break could leave
 };
 
