@@ -36,7 +36,6 @@ class TokenGrammars {
 // The walk leaves a branch at the first byte that the grammar forbids. Its result is stored per
 // state. Inside a JSON string the state usually stays the same, so a string costs one walk instead
 // of one per token.
-// per token.
 class GuidedText {
  public:
   explicit GuidedText(const TokenGrammar& rules);
