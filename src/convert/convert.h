@@ -25,7 +25,7 @@ struct Conversion {
 struct Converted {
   std::size_t n_tensors = 0;
   std::size_t bytes = 0;                // size of the file with the weights
-  std::vector<std::string> notes = {};  // where the result differs from what was asked; lines
+  std::vector<std::string> notes = {};  // what differs from the request, one line each
 };
 
 // Each function writes under a temporary name beside `out` and renames at the end. It converts one
