@@ -20,7 +20,7 @@ namespace {
 //   weight            [outputs, inputs]
 //   weight_scale_inv  [blocks of outputs, blocks of inputs], or one number; some files call it
 //                     weight_scale
-// The scale of activations is not used: this engine does not round activations.
+// The scale of activations is not used: this engine does not round activations to fp8.
 void read_fp8(MatrixParts& parts, const Quantization& how, StoredTensor& result,
               std::vector<std::byte>& bytes) {
   constexpr DType kFp8[] = {DType::F8_E4M3};

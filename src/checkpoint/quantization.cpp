@@ -213,8 +213,8 @@ Quantization parse_fp8(const Fields& fields) {
   fields.refuse_others(kKnown);
   fields.expect_text("fmt", {"e4m3", "float8_e4m3fn"}, "e4m3");
   fields.expect_text("expert_dtype", {"fp8"}, "fp8");
-  // Both schemes store weights in the same way. They differ in how activations are rounded, and
-  // this engine does not round activations.
+  // Both schemes store weights in the same way. They differ in how activations are rounded to fp8,
+  // and this engine does not do that.
   fields.expect_text("activation_scheme", {"dynamic", "static"}, "dynamic");
   const auto block = fields.find("weight_block_size");
   if (!block) return how;
