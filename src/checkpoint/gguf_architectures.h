@@ -10,7 +10,7 @@ namespace stagecraft {
 
 // The GGUF architectures that this engine reads, one entry each. An entry lists how files of the
 // architecture differ from most GGUF files. Only GgufWeights and gguf_config use the entries; no
-// other code depends on "general.architecture".
+// other code reads "general.architecture".
 
 // GGUF's name of a tensor and Hugging Face's name, both without the layer, and without ".weight" if
 // both have it.
