@@ -12,8 +12,8 @@
 
 namespace stagecraft {
 
-// Little-endian numbers and texts of a mapped file, read one after the other. Nothing is read
-// beyond the end of the bytes: then it throws Error "FILE: WHAT: ...".
+// Reads little-endian numbers and texts from the bytes of a file, one after the other. A read
+// beyond the end throws Error "FILE: WHAT: ...". The results of text and take point into the bytes.
 class ByteReader {
  public:
   ByteReader(std::span<const std::byte> bytes, std::string file)
@@ -24,13 +24,13 @@ class ByteReader {
     return little_endian<T>(take(sizeof(T), what));
   }
 
-  // A 64-bit count of bytes, then these.
+  // Reads the number of bytes of a text (64 bits), then these bytes.
   std::string_view text(std::string_view what) {
     const std::span<const std::byte> bytes = take(number<std::uint64_t>(what), what);
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
 
-  // `size` may be any number that a file claims.
+  // The next `size` bytes. `size` may be an unchecked number from the file.
   std::span<const std::byte> take(std::uint64_t size, std::string_view what) {
     if (size > bytes_.size() - position_) {
       throw Error("{}: {}: expected {} bytes, found {}: the file is cut short or damaged", file_,
@@ -44,7 +44,7 @@ class ByteReader {
   std::size_t position() const { return position_; }
   const std::string& file() const { return file_; }
 
-  // The number that the first bytes are. `bytes` has as many as T, or more.
+  // The number in the first sizeof(T) bytes. `bytes` must not be shorter.
   template <std::unsigned_integral T>
   static T little_endian(std::span<const std::byte> bytes) {
     std::uint64_t value = 0;

@@ -18,14 +18,14 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMaxIndexBytes = 16u << 20;  // over 100,000 tensors
 constexpr std::size_t kMaxShards = 10'000;
 
-// Whether there may be something of this name. A link that leads nowhere and a folder that may not
-// be read count too, so that opening it can say what is wrong.
+// Whether a file of this name may exist. A dangling link, or a file in a folder that may not be
+// read, counts as existing, so that the attempt to open it reports the cause.
 bool is_there(const fs::path& path) {
   std::error_code ignored;
   return fs::symlink_status(path, ignored).type() != fs::file_type::not_found;
 }
 
-// weight_map of an index, turned round: shard -> the tensors that it holds.
+// The inverse of an index's weight_map (tensor -> shard): shard -> the tensors that it holds.
 std::map<std::string, std::vector<std::string>> parse_index(const fs::path& path) {
   const std::string where = path.string();
   const Json json = parse_json_object(read_text_file(path, kMaxIndexBytes), where);
@@ -38,7 +38,7 @@ std::map<std::string, std::vector<std::string>> parse_index(const fs::path& path
   for (const JsonNode shard : weight_map->members()) {
     const std::string tensor(shard.key());
     const std::string file = json_string(shard, where, tensor);
-    // A plain file name, or a downloaded index could make us read any file of this machine.
+    // Only a plain file name: otherwise a downloaded index could name any file of this machine.
     const fs::path name(file);
     if (file.empty() || name.has_parent_path() || name != name.filename() || file == ".." ||
         file == "." || file.find('\0') != std::string::npos) {

@@ -26,16 +26,16 @@ class Checkpoint {
   std::vector<const StoredTensor*> tensors() const;       // all, in order of names
   // Releases the memory of the files' pages, once tensors were converted to f32: see MappedFile.
   void release_pages() const;
-  // Of all files: see WeightFile.
+  // See WeightFile; here for all files together.
   std::size_t copied_bytes() const;
   bool is_copy(const StoredTensor& tensor) const;
   void drop_copy(const StoredTensor& tensor) const;
-  // How the files store matrices in parts, and what each is here (see ComposedWeights::text); "" if
-  // they do not.
+  // If the files store matrices in parts: the stored format, and the type that a matrix is read
+  // into (see ComposedWeights::text). Otherwise empty.
   const std::string& composed_text() const { return composed_text_; }
-  // The name that a tensor has in the file, for errors: see WeightFile.
+  // The name that the file itself uses for a tensor, for errors: see WeightFile.
   std::string stored_name(const std::string& name) const;
-  // What says which tensors the model needs, for errors.
+  // "config.json" or "its metadata": what determines the tensors that the model needs. For errors.
   std::string_view described_by() const { return described_by_; }
   // The file, for errors: "models/story/model.safetensors".
   const std::string& name() const { return name_; }
@@ -43,7 +43,8 @@ class Checkpoint {
  private:
   explicit Checkpoint(std::string name) : name_(std::move(name)) {}
   void add(std::shared_ptr<const WeightFile> file, const std::filesystem::path& path);
-  // Makes one tensor of the parts of each, as the folder's config.json describes them.
+  // If the folder's config.json describes matrices in parts: replaces the parts by one tensor per
+  // matrix.
   void compose(const ModelSource& model);
 
   std::string name_;

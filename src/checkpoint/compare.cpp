@@ -48,12 +48,13 @@ void add(const Gap& gap, Comparison& result) {
   const bool differs = gap.differs();
   if (differs && ++result.differing == 1) {
     result.first = gap;
-    result.worst = gap;  // from here on only those that differ count
+    result.worst = gap;  // from here on, only elements that differ count
   }
   if ((differs || result.differing == 0) && gap.size() > result.worst.size()) result.worst = gap;
 }
 
-// Of the finite ones, so that a broken number does not excuse its neighbours.
+// The root mean square of the finite numbers: NaN or infinity must not raise the tolerance of the
+// other numbers in its row.
 double root_mean_square(std::span<const double> row) {
   double sum = 0.0;
   for (const double value : row) sum += std::isfinite(value) ? value * value : 0.0;
@@ -80,7 +81,7 @@ Comparison compare_tensors(const StoredTensor& a, const StoredTensor& b, Toleran
   }
   Comparison result;
   result.count = a.bytes.size() / dtype_size(a.dtype);
-  if (result.count == 0) return result;  // other sizes of an empty shape may claim anything
+  if (result.count == 0) return result;  // the other sizes of an empty shape may be huge
   const std::size_t width = a.shape.empty() ? 1 : a.shape.back();
   std::vector<double> row_a(width);
   std::vector<double> row_b(width);

@@ -34,11 +34,11 @@ struct Gap {
 
 struct Comparison {
   std::size_t count = 0;      // elements of each tensor
-  std::size_t differing = 0;  // of those
+  std::size_t differing = 0;  // elements whose gap exceeds the tolerance
   std::size_t nan_a = 0;      // elements that are NaN
   std::size_t nan_b = 0;
-  Gap first;  // that differs; meaningless if none does
-  Gap worst;  // the largest gap, among those that differ if any does
+  Gap first;  // the first element that differs; meaningless if none differs
+  Gap worst;  // the largest gap; if any element differs, the largest among those that do
 };
 
 // Compares element by element, in f64. F64, F32, F16 and BF16 may be compared with each other.

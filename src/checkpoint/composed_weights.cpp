@@ -15,11 +15,12 @@
 namespace stagecraft {
 namespace {
 
-// As DeepSeek-V3 and transformers (integrations/finegrained_fp8.py) have it: number * scale of its
-// block. The last blocks of a row or a column may be smaller.
+// Reads fp8 as DeepSeek-V3 and transformers (integrations/finegrained_fp8.py) store it: number *
+// scale of its block. The last blocks of a row or a column may be smaller.
 //   weight            [outputs, inputs]
-//   weight_scale_inv  [blocks of outputs, blocks of inputs], or one number; or named weight_scale
-// The scale of activations, which are not rounded here, is not needed.
+//   weight_scale_inv  [blocks of outputs, blocks of inputs], or one number; some files call it
+//                     weight_scale
+// The scale of activations is not used: this engine does not round activations to fp8.
 void read_fp8(MatrixParts& parts, const Quantization& how, StoredTensor& result,
               std::vector<std::byte>& bytes) {
   constexpr DType kFp8[] = {DType::F8_E4M3};
@@ -58,14 +59,15 @@ void write_columns(std::span<const std::uint16_t> rows, std::size_t inputs, std:
   }
 }
 
-// As gpt-oss has the matrices of its experts (github.com/openai/gpt-oss, and transformers'
-// integrations/mxfp4.py): 4-bit floats, of which 32 inputs share a power of two.
-//   blocks  [experts, outputs, inputs / 32, 16]  two inputs in a byte, the first in its lower bits
+// Reads the matrices of experts as gpt-oss stores them (github.com/openai/gpt-oss, and
+// transformers' integrations/mxfp4.py): 4-bit floats. 32 inputs share a scale, which is a power of
+// two.
+//   blocks  [experts, outputs, inputs / 32, 16]  two inputs per byte, the first in the lower 4 bits
 //   scales  [experts, outputs, inputs / 32]      the exponent + 127
 // The result is [experts, inputs, outputs].
 void read_mxfp4(MatrixParts& parts, StoredTensor& result, std::vector<std::byte>& bytes) {
-  constexpr std::size_t kPairs = 16;    // of inputs, in a block
-  constexpr std::size_t kOutputs = 16;  // read together, because those of an input lie side by side
+  constexpr std::size_t kPairs = 16;    // pairs of inputs in a block
+  constexpr std::size_t kOutputs = 16;  // read together: the result has them side by side
   constexpr std::byte kNotANumber{255};
   const StoredTensor& blocks = parts.matrix("blocks", kByteTypes, 4);
   const std::size_t experts = blocks.shape[0], outputs = blocks.shape[1], n = blocks.shape[2];
@@ -76,7 +78,7 @@ void read_mxfp4(MatrixParts& parts, StoredTensor& result, std::vector<std::byte>
     parts.refuse("scales", "numbers from 0 to 254", "255");
   }
 
-  const DTypeBlock block = dtype_block(DType::MXFP4);  // a scale, then as many pairs
+  const DTypeBlock block = dtype_block(DType::MXFP4);  // a scale, then kPairs bytes
   const std::size_t inputs = n * block.elements;
   std::vector<std::byte> stored(n * block.bytes);
   std::vector<float> row(inputs), in_order(inputs);
@@ -86,7 +88,8 @@ void read_mxfp4(MatrixParts& parts, StoredTensor& result, std::vector<std::byte>
       std::memcpy(&stored[b * block.bytes + 1], &blocks.bytes[(r * n + b) * kPairs], kPairs);
     }
     dequantize(DType::MXFP4, stored, row);
-    // A block of GGUF has the first half of its inputs in the lower bits.
+    // A GGUF block has its first 16 inputs in the lower 4 bits of its bytes, the others in the
+    // upper 4 bits. Here both inputs of a byte are neighbours.
     for (std::size_t i = 0; i < inputs / 2; ++i) {
       const float* lower = &row[i / kPairs * 2 * kPairs + i % kPairs];
       in_order[2 * i] = lower[0];
@@ -109,7 +112,7 @@ void read_mxfp4(MatrixParts& parts, StoredTensor& result, std::vector<std::byte>
   result.shape = {experts, inputs, outputs};
 }
 
-// The end of the name of the part that every matrix has.
+// Every matrix has one part whose name ends like this.
 std::string_view main_part(Quantization::Method method) {
   switch (method) {
     case Quantization::Method::Fp8:
@@ -123,8 +126,8 @@ std::string_view main_part(Quantization::Method method) {
   }
 }
 
-// What the names of the parts begin with, "model.layers.0.mlp.up_proj.", for each matrix that is
-// stored in parts.
+// One prefix for each matrix that is stored in parts: the start of the names of its parts, such as
+// "model.layers.0.mlp.up_proj.".
 std::vector<std::string> prefixes(const Quantization& how, const TensorMap& tensors) {
   const std::string_view part = main_part(how.method);
   std::vector<std::string> found;

@@ -10,23 +10,24 @@
 
 namespace stagecraft {
 
-// The matrices that a folder's files store in several tensors each: the numbers, their scales, the
-// integers that stand for 0, and the group of each input. Here each matrix is one tensor
-// "NAME.weight", in the narrowest type that holds exactly what the parts stand for:
+// Matrices that a folder stores in several tensors each: the numbers, their scales, the zeros (the
+// integers that stand for 0), and the group of each input. This class makes one tensor
+// "NAME.weight" of the parts of a matrix, in the narrowest type that holds every number exactly:
 //
-//   (q - zero) * scale    q of 4 bits     Q4_0, where all q - zero are from -8 to 7
-//                                         Q8_0, where another one is
-//                                         F32, where neither holds it: 32 inputs of a block have
-//                                         different scales, or a scale is not exactly an f16
+//   (q - zero) * scale    q of 4 bits     Q4_0, if all q - zero are from -8 to 7
+//                                         Q8_0, if another q - zero occurs
+//                                         F32, if the 32 inputs of a block have different scales,
+//                                         or a scale is not exactly an f16
 //   number * scale        fp8             F32
 //   number * scale        MXFP4           BF16
 //
-// F32 has the product as f32 arithmetic gives it. MXFP4 stores all experts of a layer together: the
-// tensor has the name without "weight", and inputs before outputs, as unquantised files have it.
+// F32 holds the product rounded to f32. MXFP4 files store the matrices of all experts of a layer
+// together. Their tensor has no ".weight" in its name and the shape [experts, inputs, outputs], as
+// in unquantised files.
 class ComposedWeights : public WeightFile {
  public:
-  // Takes the parts out of `tensors`. Throws Error that begins with `where` and names the tensor
-  // that is missing or does not fit the others. Also where there is no such matrix at all.
+  // Removes the parts from `tensors`. Throws Error that begins with `where` and names the tensor if
+  // a part is missing or does not fit the others; also if there is no such matrix at all.
   ComposedWeights(const Quantization& how, TensorMap& tensors, const std::string& where);
 
   const std::vector<StoredTensor>& tensors() const override { return tensors_; }

@@ -14,9 +14,9 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::size_t kPiece = 1u << 16;  // elements: whole blocks of any type
+constexpr std::size_t kPiece = 1u << 16;  // elements; a multiple of every block size
 
-// These elements of the tensor as f32.
+// The elements of a piece of a tensor as f32.
 void to_f32(const StoredTensor& piece, std::vector<float>& out, const std::string& where) {
   out.resize(element_count(piece));
   if (is_quantized(piece.dtype)) return dequantize(piece.dtype, piece.bytes, out);
@@ -54,13 +54,14 @@ void from_f32(std::span<const float> values, DType dtype, std::span<std::byte> o
   }
 }
 
-// What one thread converts at a time.
+// The piece that one thread converts at a time.
 struct Piece {
   std::vector<float> values;
   std::vector<std::byte> out;
   std::exception_ptr error;
 
-  // The elements whose bytes begin at `at`: `n_bytes` of them, or what is left.
+  // Converts the bytes [at, at + n_bytes) of the tensor, or up to its end. Stores an exception in
+  // `error`.
   void convert(const StoredTensor& tensor, std::size_t at, std::size_t n_bytes, DType dtype,
                const std::string& where) try {
     StoredTensor piece = tensor;

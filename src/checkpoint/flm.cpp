@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kMaxFlmNameBytes = 1024;
 constexpr std::size_t kMaxFlmDimensions = 4;
 
-// What other writers say about parts of the file that this one does not have.
+// Keys with which other writers announce parts of the file that this reader does not know.
 constexpr std::array<std::string_view, 3> kOtherLayouts = {
     "tokenizer_use_score", "tokenizer_has_special_tokens", "peft_size"};
 
@@ -116,7 +116,7 @@ void FlmFile::read_vocabulary(ByteReader& reader) {
   for (std::size_t i = 0; i < count; ++i) {
     const std::string what = fmt::format("token {}", i);
     FlmToken token;
-    // Grows as it is read: the length is only a claim.
+    // The text grows byte by byte, because the length has not been checked against the file.
     for (std::size_t left = read_count(reader, what); left > 0; --left) {
       token.text += static_cast<char>(read_size(reader, what + ": byte", 0, 255));
     }

@@ -13,26 +13,26 @@
 namespace stagecraft {
 
 struct FlmToken {
-  std::string text;  // as the vocabulary spells it, any bytes
+  std::string text;  // as in the vocabulary; any bytes
   std::size_t id;
 };
 
 // One model file of FastLLM (github.com/ztxz16/fastllm), version 2, mapped. All numbers are int32,
 // little-endian:
 //   version
-//   the pairs       their count; each a key and a value, each of these a length and the bytes
-//   the vocabulary  its count; each token a length, as many int32 that hold a byte each, an id
-//   the weights     their count; each a name, the number of dimensions, these, a type (0: f32,
-//                   7: f16), the data
-// Names, shapes and the order of rows are Hugging Face's; the pairs are what its config.json said,
-// and how a chat is spelt. The file ends where the last weight does.
+//   the pairs       their number; per pair a key and a value, both as a length and bytes
+//   the vocabulary  its size; per token a length, that many int32 (one byte of text each), an id
+//   the weights     their number; per weight a name, the number of dimensions, the dimensions, a
+//                   type (0: f32, 7: f16), the data
+// Names, shapes and the order of rows are those of Hugging Face. The pairs hold the fields of its
+// config.json and the texts that frame the messages of a chat. The file ends with the last weight.
 class FlmFile : public WeightFile {
  public:
   // Throws Error naming the file, the pair, token or tensor, what was expected and what was found.
   explicit FlmFile(const std::filesystem::path& path);
 
   const std::map<std::string, std::string, std::less<>>& pairs() const { return pairs_; }
-  // The value of a key, or "" where it is missing.
+  // The value of a key, or "" if it is missing.
   std::string_view value(std::string_view key) const;
   const std::vector<FlmToken>& vocabulary() const { return vocabulary_; }  // as in the file
   const std::vector<StoredTensor>& tensors() const override { return tensors_; }
@@ -43,7 +43,7 @@ class FlmFile : public WeightFile {
   static constexpr std::uint32_t kF32 = 0, kF16 = 7;  // types of weights
   static constexpr std::array<std::string_view, 4> kChatKeys = {"pre_prompt", "user_role",
                                                                 "bot_role", "history_sep"};
-  // Whether a pair of this key is about text, and was in no config.json.
+  // Whether a pair with this key is about text (chat or tokenizer) and not a field of config.json.
   static bool is_about_text(std::string_view key);
 
  private:
@@ -58,7 +58,7 @@ class FlmFile : public WeightFile {
   std::vector<StoredTensor> tensors_;
 };
 
-// Whether `path` is named .flm: the format has nothing else to be known by. A folder is none.
+// Whether `path` is named .flm: the format has no other mark. False for a folder.
 bool is_flm(const std::filesystem::path& path);
 
 }  // namespace stagecraft

@@ -27,7 +27,7 @@ constexpr std::array<std::pair<std::uint32_t, DType>, 22> kTypes = {{
     {30, DType::BF16},   {39, DType::MXFP4},
 }};
 
-// Those that we do not read and people meet, by name.
+// Types that occur in published files and that we do not read: the error names them.
 constexpr std::array<std::pair<std::uint32_t, std::string_view>, 9> kOtherTypes = {{
     {16, "IQ2_XXS"},
     {17, "IQ2_XS"},
@@ -53,7 +53,8 @@ DType dtype_of(std::uint32_t type, const std::string& where) {
   throw Error("{}: type {} is not supported", where, type);
 }
 
-// The header's first word is right and the numbers are ours to read.
+// Reads the version, which also shows the byte order: the low bytes of a small big-endian number,
+// read as little-endian, are 0.
 std::uint32_t read_version(ByteReader& reader) {
   const auto version = reader.number<std::uint32_t>("version");
   if (version == 2 || version == 3) return version;
@@ -64,7 +65,7 @@ std::uint32_t read_version(ByteReader& reader) {
   throw Error("{}: version: expected 2 or 3, found {}", reader.file(), version);
 }
 
-// A tensor's entry, its bytes not yet set.
+// A tensor's entry in the header. place() sets tensor.bytes later.
 struct Entry {
   StoredTensor tensor;
   std::uint64_t offset = 0;
@@ -104,7 +105,7 @@ Entry read_entry(ByteReader& reader, std::uint64_t index) {
   }
   entry.size = columns / block.elements;
   bool too_large = __builtin_mul_overflow(entry.size, block.bytes, &entry.size);
-  std::size_t n_elements = 1;  // counts too must not wrap: of a block's, there are more than bytes
+  std::size_t n_elements = 1;  // must not overflow either: a block has more elements than bytes
   for (std::size_t i = 0; i < entry.tensor.shape.size(); ++i) {
     const std::size_t n = entry.tensor.shape[i];
     if (n == 0)
@@ -122,7 +123,8 @@ Entry read_entry(ByteReader& reader, std::uint64_t index) {
   return entry;
 }
 
-// Gives each tensor its bytes: they follow one another in the order of their entries.
+// Sets the bytes of each tensor. Throws Error unless they follow one another in the order of the
+// entries, each at a multiple of `alignment`, and fill the data.
 void place(std::vector<Entry>& entries, std::span<const std::byte> data, std::size_t alignment,
            const std::string& file) {
   std::size_t at = 0;  // at most one alignment beyond the data
@@ -169,7 +171,7 @@ GgufFile::GgufFile(const std::filesystem::path& path) : file_(path) {
       metadata_.find_size(kAlignment, 1, kMaxAlignment).value_or(kDefaultAlignment);
   if (!std::has_single_bit(alignment)) metadata_.refuse(kAlignment, "a power of two");
 
-  std::vector<Entry> entries;  // grows as they are read: the count is only a claim
+  std::vector<Entry> entries;  // grows step by step: n_tensors is an unchecked number
   for (std::uint64_t i = 0; i < n_tensors; ++i) entries.push_back(read_entry(reader, i));
   if (!entries.empty()) {
     const std::size_t begin = round_up(reader.position(), alignment);

@@ -14,7 +14,7 @@ namespace stagecraft {
 //   "GGUF", version, number of tensors, number of metadata pairs
 //   the pairs         key, type, value
 //   for each tensor   name, dimensions (the innermost first), type, offset into the data
-//   the data          from the next multiple of "general.alignment"; so begins each tensor
+//   the data          begins at the next multiple of "general.alignment", and so does each tensor
 // Every rule of the format is checked before a byte of data is used. The file holds what a model
 // folder holds: config, tokenizer and weights.
 class GgufFile {
@@ -24,7 +24,7 @@ class GgufFile {
 
   const GgufMetadata& metadata() const { return metadata_; }
   // In the order of the file, with its names ("blk.0.attn_q.weight"). Shapes are [rows, columns],
-  // as everywhere here; the file has them in reverse.
+  // as everywhere in the engine; the file stores the dimensions in reverse.
   const std::vector<StoredTensor>& tensors() const { return tensors_; }
   const StoredTensor* find(std::string_view name) const;  // nullptr if absent
   std::uint32_t version() const { return version_; }
@@ -43,8 +43,8 @@ class GgufFile {
 // GGUF's number for a type. Throws Error if it has none.
 std::uint32_t gguf_type(DType dtype);
 
-// Whether `path` is a file that calls itself GGUF, by its name or its first bytes (a download cache
-// gives files other names). A folder is none.
+// Whether `path` is a GGUF file by its name or its first bytes (a download cache gives files other
+// names). False for a folder.
 bool is_gguf(const std::filesystem::path& path);
 
 }  // namespace stagecraft

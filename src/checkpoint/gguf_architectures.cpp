@@ -1,6 +1,6 @@
 // Facts from the sources of llama.cpp (github.com/ggml-org/llama.cpp): keys and transformations
-// from conversion/*.py, names from gguf-py/gguf/constants.py, and what a file does not say from
-// src/models/*.cpp, which computes it the same way for every file of an architecture.
+// from conversion/*.py, names from gguf-py/gguf/constants.py. Values that a file does not contain
+// are from src/models/*.cpp, which uses the same ones for every file of an architecture.
 #include "checkpoint/gguf_architectures.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ using RopeFactors = GgufArchitecture::RopeFactors;
 constexpr auto kExperts = Name::Change::Experts;
 constexpr auto kHeads = Name::Change::Heads;
 
-// The eps of LayerNorm, as most architectures call it and as GPT-2 does.
+// The eps of LayerNorm: the field of most architectures, and the field of GPT-2.
 constexpr Key kLayerNormEps = {"attention.layer_norm_epsilon", "layer_norm_eps"};
 constexpr Key kLayerNormEpsilon = {"attention.layer_norm_epsilon", "layer_norm_epsilon"};
 
@@ -42,13 +42,13 @@ constexpr Name kLayerNames[] = {
 
 constexpr Flag kLlamaBiases[] = {{"attention_bias", "blk.0.attn_output.bias"},
                                  {"mlp_bias", "blk.0.ffn_down.bias"}};
-// One bias of a layer shows whether it has any.
+// One bias of layer 0 shows whether the model has the biases that the field stands for.
 constexpr Flag kOutputBias[] = {{"attention_bias", "blk.0.attn_output.bias"}};
 constexpr Flag kQueryBias[] = {{"attention_bias", "blk.0.attn_q.bias"}};
 
 // ---- Gemma --------------------------------------------------------------------------------------
 
-// Norms stand before and after each half of a layer.
+// A layer has a norm before and after each of its two blocks.
 constexpr Name kGemmaNames[] = {
     {"post_attention_norm", "post_attention_layernorm"},
     {"ffn_norm", "pre_feedforward_layernorm"},
@@ -63,7 +63,7 @@ constexpr Key kGemma3Keys[] = {
     {"rope.freq_base_swa", "rope_local_base_freq", kNumber},
 };
 
-// Gemma 4. A layer may add numbers of the token that are its own, and have experts beside the
+// Gemma 4. There may be a second embedding with numbers per token and layer, and experts beside the
 // feed-forward block.
 constexpr Name kGemma4Names[] = {
     {"per_layer_token_embd", "model.embed_tokens_per_layer"},
@@ -122,7 +122,7 @@ constexpr Key kQwen2MoeKeys[] = {
 };
 constexpr Flag kQwen2MoeFlags[] = {{"qkv_bias", "blk.0.attn_q.bias"}};
 
-// As wide as the block of a model without experts.
+// The file has no width for experts: feed_forward_length is the width of each expert.
 constexpr Key kExpertKeys[] = {
     {"expert_count", "num_local_experts", kSize, true},
     {"expert_used_count", "num_experts_per_tok", kSize, true},
@@ -168,7 +168,7 @@ constexpr Key kDeepseekKeys[] = {
     {"expert_group_used_count", "topk_group", kSize},
 };
 constexpr Flag kDeepseekFlags[] = {{"stored_heads_apart", "blk.0.attn_k_b.weight"}};
-// Where the file does not say, llama.cpp forms no groups and does not scale.
+// Without these keys, llama.cpp forms no groups and does not scale.
 constexpr std::string_view kDeepseekFixed =
     R"({"q_lora_rank": null, "n_group": 1, "topk_group": 1, "routed_scaling_factor": 1.0})";
 constexpr GgufArchitecture kDeepseek2 = {.name = "deepseek2",
@@ -191,7 +191,7 @@ constexpr GgufArchitecture kDeepseek3 = [] {
 // ---- others -------------------------------------------------------------------------------------
 
 constexpr Name kPhi3Names[] = {{"attn_qkv", "self_attn.qkv_proj"}, {"ffn_up", "mlp.gate_up_proj"}};
-// src/models/phi3.cpp leaves the window out and warns that results may be worse for it.
+// src/models/phi3.cpp ignores the window and warns that results may be worse. This engine uses it.
 constexpr Key kPhi3Keys[] = {{"attention.sliding_window", "sliding_window", kSize}};
 
 constexpr Key kGraniteKeys[] = {
@@ -206,10 +206,10 @@ constexpr Name kOlmo2Names[] = {
     {"post_ffw_norm", "post_feedforward_layernorm"},
 };
 
-// The norms of OLMo 1 have no weights; a folder does not say their eps.
+// The norms of OLMo 1 have no weights, and config.json has no field for their eps.
 constexpr Key kOlmoKeys[] = {{"attention.clamp_kqv", "clip_qkv", kNumber}};
 
-// OLMo 3 has the name of OLMo 2; only its files have a window.
+// Files of OLMo 3 have the architecture name of OLMo 2, but only they have a window.
 constexpr std::string_view kOlmo3Marker = "attention.sliding_window";
 
 constexpr Name kStarcoder2Names[] = {{"ffn_up", "mlp.c_fc"}, {"ffn_down", "mlp.c_proj"}};
@@ -218,7 +218,7 @@ constexpr Flag kStarcoder2Flags[] = {{"use_bias", "blk.0.attn_q.bias"}};
 constexpr Flag kStablelmFlags[] = {{"use_qkv_bias", "blk.0.attn_q.bias"},
                                    {"use_parallel_residual", "blk.0.ffn_norm.weight", false}};
 
-// Often written wrong; the tensors say it.
+// The value is often wrong; the tensors show which kind the model is.
 constexpr std::string_view kStablelmNoEffect[] = {"use_parallel_residual"};
 
 constexpr Name kGlm4Names[] = {
@@ -226,8 +226,8 @@ constexpr Name kGlm4Names[] = {
     {"ffn_up", "mlp.gate_up_proj"},
     {"post_ffw_norm", "post_mlp_layernorm"},
 };
-// ChatGLM2, ChatGLM3 and GLM-4: another name for what Hugging Face calls "glm". Some files have q,
-// k and v in one tensor.
+// ChatGLM2, ChatGLM3 and GLM-4, which Hugging Face calls "glm". Some files have q, k and v in one
+// tensor.
 constexpr Name kChatGlmNames[] = {
     {"attn_qkv", "self_attn.{}_proj", Name::Change::Thirds},
     {"ffn_up", "mlp.gate_up_proj"},
@@ -236,12 +236,12 @@ constexpr Flag kChatGlmFlags[] = {{"attention_bias", "blk.0.attn_qkv.bias"},
                                   {"attention_bias", "blk.0.attn_q.bias"}};
 constexpr Flag kErnieFlags[] = {{"use_bias", "blk.0.attn_output.bias"}};
 
-// Command R. The files have no lm_head: llama.cpp takes the embedding.
+// Command R. The files have no lm_head: llama.cpp uses the embedding table.
 constexpr Key kCohereKeys[] = {{"logit_scale", "logit_scale", kNumber, true}};
 constexpr Flag kCohereFlags[] = {{"attention_bias", "blk.0.attn_q.bias"},
                                  {"use_qk_norm", "blk.0.attn_q_norm.weight"}};
 
-// The last norm has had both names.
+// The last norm is called token_embd_norm in some files and output_norm in others.
 constexpr Name kLfm2Names[] = {
     {"token_embd_norm", "model.embedding_norm"},
     {"output_norm", "model.embedding_norm"},
@@ -346,7 +346,7 @@ constexpr GgufField kFalconFields[] = {
     {"intermediate_size", "ffn_hidden_size"},
     {"num_key_value_heads", "num_kv_heads"},
 };
-// As with gptneox, llama.cpp approximates gelu.
+// llama.cpp computes GELU in its tanh form, as for gptneox.
 constexpr GgufArchitecture kFalcon40b = {
     .name = "falcon",
     .model_type = "falcon",
@@ -366,7 +366,7 @@ constexpr GgufArchitecture kFalcon7b = [] {
   return one_norm;
 }();
 
-// Files of phi-2 from before its code was part of transformers have q, k and v in one tensor.
+// Older files of phi-2, from before transformers had its code, have q, k and v in one tensor.
 constexpr Name kPhi2Names[] = {
     {"output_norm", "model.final_layernorm"},
     {"attn_qkv", "self_attn.{}_proj", kThirds},
@@ -375,7 +375,7 @@ constexpr Name kPhi2Names[] = {
     {"ffn_down", "mlp.fc2"},
 };
 
-// Qwen3.5. The files have the value heads in another order: in turn, one of each key head.
+// Qwen3.5. The files have the value heads in another order: one of each key head in turn.
 constexpr Name kQwen35Names[] = {
     {"post_attention_norm", "post_attention_layernorm"},
     {"attn_qkv", "linear_attn.in_proj_qkv"},
@@ -397,7 +397,7 @@ constexpr Key kQwen35Keys[] = {
     {"full_attention_interval", "full_attention_interval", kSize},
 };
 constexpr std::string_view kQwen35NoEffect[] = {
-    "rope.dimension_sections",  // of images: the three positions of a text are equal
+    "rope.dimension_sections",  // for images; in text, the three positions are equal
 };
 
 constexpr GgufArchitecture kArchitectures[] = {
@@ -420,7 +420,7 @@ constexpr GgufArchitecture kArchitectures[] = {
      .names = kGemmaNames,
      .norms_plus_one = true,
      .keys = kGemma2Keys,
-     // src/models/gemma2.cpp caps where the file does not say, too.
+     // src/models/gemma2.cpp uses these caps if the file has no such keys.
      .fixed = R"({"hidden_activation": "gelu_pytorch_tanh", "attn_logit_softcapping": 50.0,
                   "final_logit_softcapping": 30.0})",
      .period = 2,
@@ -434,8 +434,8 @@ constexpr GgufArchitecture kArchitectures[] = {
      .fixed = R"({"hidden_activation": "gelu_pytorch_tanh", "rope_local_base_freq": 10000.0})",
      .period = 6,
      .wide_model = 62},
-    // Where the file has no soft cap, llama.cpp caps at 30. A model whose config has none was
-    // trained without.
+    // If the file has no soft cap, llama.cpp caps at 30. This engine does not: a model without a
+    // cap in its config was trained without one.
     {.name = "gemma4",
      .model_type = "gemma4_text",
      .names = kGemma4Names,
@@ -481,7 +481,7 @@ constexpr GgufArchitecture kArchitectures[] = {
      .names = kOlmo2Names,
      .yarn = true,
      .period = 4},
-    // llama.cpp also rounds the bounds of yarn ("truncate"), for which the model was not trained.
+    // llama.cpp rounds the bounds of yarn ("truncate"); the model was trained without rounding.
     {.name = "gpt-oss",
      .model_type = "gpt_oss",
      .names = kGptOssNames,
@@ -556,7 +556,7 @@ constexpr GgufArchitecture kArchitectures[] = {
      .fields = kGpt2Fields,
      .fixed = kApart,
      .has_head_dim = false},
-    // llama.cpp computes gelu's approximation by tanh, for which the models were not trained.
+    // llama.cpp computes GELU in its tanh form; the models were trained with the exact form.
     {.name = "gptneox",
      .model_type = "gpt_neox",
      .names = kNeoxNames,

@@ -103,7 +103,7 @@ std::vector<std::string_view> GgufMetadata::texts(std::string_view key) const {
   const GgufValue& value = array(key, kWhat);
   if (!value.is_text()) refuse(key, kWhat);
   std::vector<std::string_view> texts;
-  texts.reserve(value.count());  // each takes eight bytes of the file, or more
+  texts.reserve(value.count());  // bounded: each text takes at least 8 bytes of the file
   for (std::size_t byte = 0; byte < value.n_bytes();) {
     texts.push_back(value.text_at(byte));
     byte += GgufValue::text_size(texts.back());

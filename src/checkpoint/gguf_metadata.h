@@ -15,13 +15,14 @@ namespace stagecraft {
 // The metadata of a GGUF file: keys such as "llama.block_count", each with a typed value. Texts and
 // arrays are views into the mapped file.
 //
-// A question about a key throws Error "FILE: 'KEY': expected ..., found ..." where the value is of
-// another type or out of range. Whole numbers may be stored in any integer type.
+// The functions that return a value throw Error "FILE: 'KEY': expected ..., found ..." if the value
+// has another type or is out of range, and "FILE: 'KEY' is missing" if the key is missing and there
+// is no fallback. Whole numbers may be stored in any integer type.
 class GgufMetadata {
  public:
   GgufMetadata() = default;
-  // Reads `count` pairs. Throws Error where one is cut short or of no known type, or a key comes
-  // twice.
+  // Reads `count` pairs. Throws Error if one is cut short or has an unknown type, or if a key
+  // occurs twice.
   GgufMetadata(ByteReader& reader, std::uint64_t count);
 
   bool has(std::string_view key) const { return values_.contains(key); }
@@ -42,19 +43,20 @@ class GgufMetadata {
   std::vector<bool> flags(std::string_view key) const;
   bool is_array(std::string_view key) const { return at(key).is_array(); }
 
-  // False, 0, "" and "none", an empty array: what changes nothing where a key is not understood.
+  // Whether the value is false, 0, "", "none" or an empty array. A key that is not understood
+  // changes nothing if its value is neutral.
   bool is_neutral(std::string_view key) const;
 
   const std::string& file() const { return file_; }  // for errors
 
-  // The Error "FILE: 'KEY': expected EXPECTED, found (the value)".
+  // Throws Error "FILE: 'KEY': expected EXPECTED, found (the value)".
   [[noreturn]] void refuse(std::string_view key, std::string_view expected) const;
 
  private:
   const GgufValue& at(std::string_view key) const;
-  // The array of that key, or Error: expected `what`.
+  // The value of the key if it is an array. Otherwise throws Error: expected `what`.
   const GgufValue& array(std::string_view key, std::string_view what) const;
-  // Its elements, each of a type that `is` knows.
+  // The elements of that array. Throws Error unless their type passes `is`.
   template <class T>
   std::vector<T> elements(std::string_view key, std::string_view what,
                           bool (GgufValue::*is)() const,

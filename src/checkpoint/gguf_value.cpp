@@ -54,7 +54,7 @@ GgufValue GgufValue::read(ByteReader& reader, const std::string& what) {
     }
     value.count_ = reader.number<std::uint64_t>(what);
   }
-  if (value.type_ == Type::Text) {  // walked through, so that later each is known to be there
+  if (value.type_ == Type::Text) {  // read all of them once: this checks that each is in the file
     const char* begin = nullptr;
     std::size_t size = 0;
     for (std::uint64_t i = 0; i < value.count_; ++i) {

@@ -16,19 +16,19 @@ namespace {
 using Names = std::span<const GgufTensorName>;
 constexpr std::string_view kPredicting = "mtp.";
 constexpr std::size_t kMaxParts = 1u << 16;    // experts or heads
-constexpr std::size_t kMaxTensors = 1u << 18;  // with those of each; DeepSeek-V3 has 62,000
+constexpr std::size_t kMaxTensors = 1u << 18;  // with those of all experts; DeepSeek-V3: 62,000
 
 const GgufTensorName* find_name(Names names, std::string_view name) {
   const auto found = std::ranges::find(names, name, &GgufTensorName::gguf);
   return found == names.end() ? nullptr : &*found;
 }
 
-// "blk.3.attn_q.weight" in its parts; without "blk.3." there is no layer.
+// A name such as "blk.3.attn_q.weight", cut into its components.
 struct GgufName {
-  std::string_view layer;  // "3"
+  std::string_view layer;  // "3"; empty if the name does not begin with "blk."
   std::string_view whole;  // "attn_q.weight"
   std::string_view part;   // "attn_q"
-  std::string_view kind;   // ".weight", ".bias" or nothing
+  std::string_view kind;   // ".weight", ".bias" or empty
 
   explicit GgufName(std::string_view name) : part(name) {
     constexpr std::string_view kLayer = "blk.";
@@ -44,14 +44,14 @@ struct GgufName {
     part.remove_suffix(kind.size());
   }
 
-  // nullptr where nobody knows the name. A name with its kind goes before one without.
+  // nullptr if the name is unknown. An entry whose name includes the kind takes precedence.
   const GgufTensorName* find(const GgufArchitecture& architecture) const {
     if (const auto* own = find_name(architecture.names, whole); own != nullptr) return own;
     if (const auto* own = find_name(architecture.names, part); own != nullptr) return own;
     return find_name(layer.empty() ? gguf_model_names() : gguf_layer_names(), part);
   }
 
-  // name: that of `known`, filled in.
+  // The whole name in a Hugging Face checkpoint. name: known.hugging_face with "{}" filled in.
   std::string hugging_face(const GgufTensorName& known, std::string_view name,
                            std::string_view layers) const {
     const std::string_view ending = known.gguf == whole ? "" : kind;
@@ -65,8 +65,9 @@ std::string_view find_gguf_name(Names names, std::string_view name) {
   return found == names.end() ? std::string_view() : found->gguf;
 }
 
-// Which of the tensors that `known` stands for this is: "q", the number of an expert, or "" where
-// it stands for one only. nullopt where it does not stand for this one.
+// Matches a Hugging Face name with known.hugging_face. Returns the text that stands for "{}" ("q",
+// or the number of an expert or head), "" if the entry has no "{}", or nullopt if the name does not
+// match.
 std::optional<std::string_view> part_of(const GgufTensorName& known, std::string_view name) {
   const std::string_view pattern = known.hugging_face;
   const std::size_t begin = pattern.find("{}");
@@ -89,11 +90,11 @@ void add_dimension(GgufTensorName::Change how, std::vector<std::size_t>& shape) 
   if (how == GgufTensorName::Change::Taps && shape.size() == 2) shape.insert(shape.end() - 1, 1);
 }
 
-// Exact where the sum is at least 1/2; below, the model's own addition of 1 brings back the stored
-// number to within 2^-25.
+// The weight of a norm that is stored as 1 + weight. Exact if the stored number is at least 1/2.
+// Below 1/2, the model, which adds 1 again, gets the stored number to within 2^-25.
 float minus_one(float stored) { return stored - 1.0f; }
 
-// The number of a layer; nothing where it is none.
+// The number of a layer; nullopt if the text is not a number.
 std::optional<std::size_t> number_of(std::string_view layer) {
   std::size_t number = 0;
   const auto end = std::from_chars(layer.data(), layer.data() + layer.size(), number);
@@ -101,7 +102,7 @@ std::optional<std::size_t> number_of(std::string_view layer) {
   return number;
 }
 
-// How many heads the rows of q or k are.
+// The number of heads in q, or in k.
 std::size_t head_count(const GgufMetadata& metadata, std::string_view architecture, bool of_keys) {
   const std::string heads = fmt::format("{}.attention.head_count", architecture);
   const std::string own = heads + "_kv";
@@ -206,7 +207,7 @@ void GgufWeights::add(const StoredTensor& stored, const GgufArchitecture& archit
   const bool plus_one = name.part.ends_with("_norm") && change != Change::AsStored;
   if (architecture.norms_plus_one && plus_one) replace(tensor, minus_one);
   if (change == Change::MinusExp) {
-    // What the model computes of it, exp(x), is the stored number to within its last bits.
+    // The model computes exp(x) from this: minus the stored number, except for its last bits.
     replace(tensor, [&](float value) {
       if (value < 0.0f) return std::log(-value);
       throw Error("{}: tensor '{}': expected numbers below 0, found {}", file_->metadata().file(),
@@ -263,8 +264,8 @@ void GgufWeights::add_thirds(const StoredTensor& stored, const GgufArchitecture&
 
 void GgufWeights::reorder_pairs(StoredTensor& tensor, std::size_t n_heads) {
   const std::size_t rows = tensor.shape.front();
-  if (tensor.bytes.size() % rows != 0) refuse_type(tensor);  // a bias in blocks
-  if (rows % (2 * n_heads) != 0) return;  // refused by its shape when the model is loaded
+  if (tensor.bytes.size() % rows != 0) refuse_type(tensor);  // a quantised bias
+  if (rows % (2 * n_heads) != 0) return;                     // the loader refuses this shape
   tensor.bytes = keep(halves_from_pairs(tensor.bytes, rows, n_heads));
 }
 

@@ -7,7 +7,7 @@
 namespace stagecraft {
 namespace {
 
-// As the format numbers the types of values.
+// The format's numbers for the types of values.
 enum Type : std::uint32_t { kU32 = 4, kI32 = 5, kF32 = 6, kBool = 7, kText = 8, kArray = 9 };
 
 template <class T>

@@ -10,8 +10,8 @@
 
 namespace stagecraft {
 
-// Builds the head of a GGUF file (version 3), pair by pair and tensor by tensor. The data follows
-// it: each tensor in the order of add_tensor, padded to kAlignment with zeros.
+// Builds the header of a GGUF file (version 3) from metadata pairs and tensors. The caller writes
+// the data after it: the tensors in the order of add_tensor, each padded with zeros to kAlignment.
 class GgufWriter {
  public:
   void add(std::string_view key, std::uint32_t value);
@@ -23,16 +23,17 @@ class GgufWriter {
   void add(std::string_view key, const std::vector<std::int32_t>& values);
   void add(std::string_view key, const std::vector<float>& values);
 
-  // shape: [rows, columns], as everywhere here. Throws Error if GGUF has no number for the type.
+  // shape: [rows, columns], as everywhere in the engine. Throws Error if GGUF has no number for the
+  // type.
   void add_tensor(std::string_view name, DType dtype, std::span<const std::size_t> shape);
 
-  // All of it, padded.
+  // The whole header, padded to kAlignment.
   std::string header() const;
-  // The pairs alone, as a file without tensors has them.
+  // The header of a file with the same pairs and no tensors.
   std::string header_without_tensors() const;
 
   static constexpr std::size_t kAlignment = 32;
-  static std::string padding(std::size_t size);  // from `size` to the next multiple
+  static std::string padding(std::size_t size);  // zeros up to the next multiple of kAlignment
 
  private:
   void begin(std::string_view key, std::uint32_t type);

@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint32_t kMagic = 0x616b3432;  // "ak42"
 constexpr std::size_t kOlderHeader = 28;
 constexpr std::size_t kNewerHeader = 256;
-// Far above real models, and all weights together stay below what 64 bits can count.
+// Far above real models, and low enough that the bytes of all weights can be counted in 64 bits.
 constexpr std::size_t kMaxDimension = 1u << 22;
 constexpr std::size_t kMaxLayers = 4096;
 
@@ -53,7 +53,7 @@ void check_heads(const Llama2cHeader& header, const std::string& file) {
   }
 }
 
-// The fields in the order of the file.
+// Reads the fields in the order of the file.
 Llama2cHeader read_fields(std::span<const std::byte> bytes, const std::string& file) {
   refuse_other_formats(bytes, file);
   ByteReader reader(bytes, file);
@@ -98,12 +98,12 @@ Llama2cHeader read_fields(std::span<const std::byte> bytes, const std::string& f
   return header;
 }
 
-// One tensor, or one for each layer, as they follow one another in the file.
+// One tensor, or one tensor per layer. The file holds them one after the other.
 struct Part {
-  std::string_view name;      // without the layer's "model.layers.3."; empty: of no use
+  std::string_view name;      // in a layer, without "model.layers.3."; empty: not needed
   std::size_t rows, columns;  // 1 column: a vector
   bool in_layers = false;
-  std::size_t n_heads = 0;  // rows in pairs for so many heads; 0: in order
+  std::size_t n_heads = 0;  // heads whose rows are stored as RoPE pairs; 0: rows in order
 
   std::size_t elements() const { return rows * columns; }
   std::size_t bytes(const Llama2cHeader& header) const {
@@ -127,7 +127,7 @@ std::vector<Part> parts_of(const Llama2cHeader& header) {
   const Part down = {"mlp.down_proj.weight", dim, ffn, true};
   const Part up = {"mlp.up_proj.weight", ffn, dim, true};
   const Part norm = {"model.norm.weight", dim, 1};
-  const Part rope = {"", header.max_seq_len, dim / header.n_heads};  // cos and sin, computed here
+  const Part rope = {"", header.max_seq_len, dim / header.n_heads};  // cos and sin
   std::vector<Part> parts;
   if (header.version == 0) {
     parts = {embedding, attention_norm, q, k, v, o, mlp_norm, gate, down, up, norm, rope};
@@ -157,7 +157,7 @@ Llama2cHeader read_header(std::span<const std::byte> bytes, const std::string& f
   return header;
 }
 
-// All int8, then the scales.
+// The n numbers of a matrix as f32. bytes: n int8, then one f32 scale per group.
 std::vector<std::byte> dequantized(std::span<const std::byte> bytes, std::size_t n,
                                    std::size_t group_size) {
   std::vector<std::byte> result(n * sizeof(float));

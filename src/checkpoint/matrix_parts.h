@@ -13,32 +13,32 @@ namespace stagecraft {
 
 using TensorMap = std::map<std::string, const StoredTensor*, std::less<>>;
 
-// Types that parts may have.
+// The types that a part may have: floats, 32-bit words of packed integers, or bytes.
 inline constexpr DType kFloatTypes[] = {DType::F32, DType::F16, DType::BF16};
 inline constexpr DType kWordTypes[] = {DType::I32};
 inline constexpr DType kByteTypes[] = {DType::U8};
 
-// The tensors that one matrix is stored in: "MATRIX.PART", or "MATRIX_PART". Each that is asked for
-// is taken out of the map. Throws Error naming the tensor that is missing or has another type or
-// shape.
+// The tensors in which one matrix is stored, named "MATRIX.PART" or "MATRIX_PART". matrix, of_shape
+// and one_number remove a tensor from the map and return it. They throw Error naming the tensor if
+// it is missing or has another type or shape.
 class MatrixParts {
  public:
-  // prefix: what the names of all parts begin with, "MATRIX.". where: names the file in errors. It
-  // and the map must outlive this.
+  // prefix: the start of the names of all parts, such as "MATRIX.". where: the name of the file,
+  // for errors. `tensors` and `where` must outlive this object.
   MatrixParts(TensorMap& tensors, std::string_view prefix, const std::string& where)
       : tensors_(tensors), prefix_(prefix), where_(where) {}
 
   bool has(std::string_view part) const { return tensors_.contains(name(part)); }
 
-  // The part that gives the size of the matrix, or of several matrices. It has n_sizes sizes, each
-  // at least 1.
+  // The part whose shape gives the size of the matrix, or of several matrices. It must have n_sizes
+  // dimensions, each at least 1.
   const StoredTensor& matrix(std::string_view part, std::span<const DType> dtypes,
                              std::size_t n_sizes = 2);
   const StoredTensor& of_shape(std::string_view part, std::span<const DType> dtypes,
                                const std::vector<std::size_t>& shape);
-  // One number: PyTorch writes it as [], as [1] or as [1, 1].
+  // A part with one element. Its shape may be [], [1] or [1, 1]: PyTorch writes all of these.
   const StoredTensor& one_number(std::string_view part, std::span<const DType> dtypes);
-  // A part that is known and changes nothing.
+  // Removes a part that has no effect on the matrix.
   void leave_out(std::string_view part) { tensors_.erase(name(part)); }
 
   [[noreturn]] void refuse(std::string_view part, std::string_view expected,
@@ -56,7 +56,7 @@ class MatrixParts {
   const std::string& where_;
 };
 
-// The elements of a tensor, which in the file need not be aligned.
+// A copy of the elements of a tensor, which need not be aligned in the file.
 template <class T>
 std::vector<T> copy_of(const StoredTensor& tensor) {
   std::vector<T> values(tensor.bytes.size() / sizeof(T));

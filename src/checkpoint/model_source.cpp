@@ -9,7 +9,7 @@ namespace stagecraft {
 
 ModelSource::Format ModelSource::format_of(const std::filesystem::path& path) {
   if (is_flm(path)) return Format::Flm;
-  // If the name does not say it, each of these two opens the file.
+  // If the name does not tell the format, each of these two opens the file.
   const bool is_bin = path.extension() == ".bin";
   if (!is_bin && is_gguf(path)) return Format::Gguf;
   if (is_llama2c(path)) return Format::Llama2c;

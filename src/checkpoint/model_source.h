@@ -8,7 +8,7 @@
 
 namespace stagecraft {
 
-// Of a config.json; a larger one is refused.
+// A config.json with more bytes is refused.
 inline constexpr std::size_t kMaxConfigBytes = std::size_t{4} << 20;
 
 class GgufFile;
@@ -17,12 +17,12 @@ class Llama2cFile;
 
 // A model on the disk: a folder in the layout of Hugging Face, or one file of another format.
 // Config, vocabulary, chat template and weights are all read through it. A program that passes the
-// same ModelSource to all these readers parses the model's file only once. Copies share the parsed
-// file.
+// same ModelSource to all these readers parses the model's file only once. Copies of a ModelSource
+// share the parsed file.
 class ModelSource {
  public:
-  // Opens the file only if its name says no format. Not explicit, so that functions that expect a
-  // model also take its path.
+  // Opens the file only if its name does not tell the format. Not explicit, so that functions that
+  // expect a model also take its path.
   template <std::convertible_to<std::filesystem::path> Path>
   ModelSource(const Path& path) : path_(path), format_(format_of(path_)) {}
 

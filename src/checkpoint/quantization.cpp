@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kField = "quantization_config";
 constexpr std::size_t kMaxGroup = 1u << 24;  // more inputs than any matrix has
 
-// The members of one object. What is not known to change nothing is refused.
+// The members of one JSON object. Unknown members are refused, unless they are empty.
 class Fields {
  public:
   Fields(JsonNode object, std::string where) : object_(object), where_(std::move(where)) {}
@@ -48,13 +48,14 @@ class Fields {
   void expect_flag(std::string_view key, bool expected, bool fallback) const {
     if (flag_or(key, fallback) != expected) refuse(key, expected ? "true" : "false");
   }
-  // 0 where a group is all inputs, which is written as -1 or null.
+  // 0 if a group is all inputs of an output, which is written as -1 or null.
   std::size_t group_size(std::string_view key) const {
     const auto value = find(key);
     if (!value || (value->is_integer() && value->integer() == -1)) return 0;
     return json_size(*value, where_, key, 1, kMaxGroup);
   }
-  // A member that is null, false or empty changes nothing.
+  // Throws Error if there is a member that `known` does not list. A member that is null, false or
+  // empty changes nothing and is allowed.
   void refuse_others(std::span<const std::string_view> known) const {
     for (const JsonNode value : object_.members()) {
       if (std::ranges::find(known, value.key()) != known.end() || value.is_null()) continue;
@@ -77,7 +78,7 @@ class Fields {
   std::string where_;
 };
 
-// What GPTQ and AWQ write down of how a model was quantised, and of the program that is to run it.
+// Fields of GPTQ and AWQ: how the model was quantised, and settings of the programs that run it.
 constexpr std::string_view kIntegerFields[] = {
     "quant_method",
     "bits",
@@ -212,7 +213,8 @@ Quantization parse_fp8(const Fields& fields) {
   fields.refuse_others(kKnown);
   fields.expect_text("fmt", {"e4m3", "float8_e4m3fn"}, "e4m3");
   fields.expect_text("expert_dtype", {"fp8"}, "fp8");
-  // Activations are not rounded here: "dynamic" and "static" say the same of weights.
+  // Both schemes store weights in the same way. They differ in how activations are rounded to fp8,
+  // and this engine does not do that.
   fields.expect_text("activation_scheme", {"dynamic", "static"}, "dynamic");
   const auto block = fields.find("weight_block_size");
   if (!block) return how;
@@ -228,7 +230,7 @@ Quantization parse_fp8(const Fields& fields) {
   return how;
 }
 
-// Its blocks have one size, 32.
+// A block of MXFP4 always has 32 elements.
 Quantization parse_mxfp4(const Fields& fields) {
   constexpr std::string_view kKnown[] = {"quant_method", "modules_to_not_convert", "dequantize"};
   fields.refuse_others(kKnown);

@@ -5,12 +5,12 @@
 namespace stagecraft {
 namespace {
 
-// Calls move(row among halves, row among pairs) for each row.
+// Calls move(its index in halves order, its index in pairs order) for each row.
 template <class Move>
 void for_each_row(std::size_t n_rows, std::size_t n_heads, Move move) {
   const std::size_t head_dim = n_rows / n_heads;
   for (std::size_t row = 0; row < n_rows; ++row) {
-    const std::size_t first = row / head_dim * head_dim;  // of this head
+    const std::size_t first = row / head_dim * head_dim;  // the first row of this head
     const std::size_t pair = row % head_dim / 2;
     const std::size_t half = row % 2;
     move(first + half * (head_dim / 2) + pair, row);

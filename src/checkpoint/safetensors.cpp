@@ -12,7 +12,7 @@ namespace stagecraft {
 namespace {
 
 constexpr std::size_t kLengthBytes = 8;
-constexpr std::size_t kMaxHeaderBytes = 16u << 20;  // thousands of tensors fit in one
+constexpr std::size_t kMaxHeaderBytes = 16u << 20;  // enough for thousands of tensors
 constexpr std::size_t kMaxSafetensorsDimensions = 8;
 
 std::uint64_t little_endian_u64(std::span<const std::byte> bytes) {
@@ -23,7 +23,7 @@ std::uint64_t little_endian_u64(std::span<const std::byte> bytes) {
   return value;
 }
 
-// The number of bytes of a tensor, or Error if the shape multiplies beyond what memory can hold.
+// The number of bytes of a tensor. Throws Error if 64 bits cannot count them.
 std::size_t byte_size(const StoredTensor& tensor, const std::string& where) {
   std::size_t size = dtype_size(tensor.dtype);
   for (const std::size_t n : tensor.shape) {
@@ -35,7 +35,7 @@ std::size_t byte_size(const StoredTensor& tensor, const std::string& where) {
   return size;
 }
 
-// "'dtype', 'size'", for errors.
+// The names of an object's members, such as "'dtype', 'size'", for errors.
 std::string member_names(JsonNode object) {
   std::string names;
   for (const JsonNode value : object.members()) {
@@ -91,7 +91,8 @@ StoredTensor parse_tensor(JsonNode entry, std::span<const std::byte> data,
   return tensor;
 }
 
-// Sorts the tensors by place and makes sure that they tile the data: no hole, no overlap, no rest.
+// Sorts the tensors by position and checks that they cover the data exactly: no hole, no overlap,
+// no bytes at the end.
 void check_tiling(std::vector<StoredTensor>& tensors, std::span<const std::byte> data,
                   const std::string& file) {
   const auto place = [](const StoredTensor& t) {

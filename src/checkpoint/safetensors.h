@@ -20,7 +20,7 @@ class SafetensorsFile : public WeightFile {
   // Throws Error naming the file, the tensor, what was expected and what was found.
   explicit SafetensorsFile(const std::filesystem::path& path);
 
-  // In order of their bytes.
+  // In the order of their data in the file.
   const std::vector<StoredTensor>& tensors() const override { return tensors_; }
   const StoredTensor* find(std::string_view name) const;  // nullptr if absent
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
@@ -33,8 +33,8 @@ class SafetensorsFile : public WeightFile {
   std::map<std::string, std::string> metadata_;
 };
 
-// The head of a file with these tensors, in this order. Their bytes are not read, so they need not
-// exist yet. sizes: bytes of each tensor's data.
+// The length and the header of a file with these tensors, in this order. The tensors' bytes are not
+// read, so they need not exist yet. sizes: the number of bytes of each tensor.
 std::string safetensors_header(std::span<const StoredTensor> tensors,
                                std::span<const std::size_t> sizes,
                                const std::map<std::string, std::string>& metadata);
@@ -44,7 +44,7 @@ std::string safetensors_header(std::span<const StoredTensor> tensors,
 void write_safetensors(const std::filesystem::path& path, std::span<const StoredTensor> tensors,
                        const std::map<std::string, std::string>& metadata);
 
-// The same to a stream; its state says whether writing worked.
+// Writes the same to a stream. If that fails, only the state of the stream shows it.
 void write_safetensors(std::ostream& out, std::span<const StoredTensor> tensors,
                        const std::map<std::string, std::string>& metadata = {});
 

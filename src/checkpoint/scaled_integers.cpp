@@ -13,12 +13,13 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::size_t kPerWord = 8;  // integers of 4 bits in a word of 32, the lowest bits first
-constexpr std::size_t kBlock = 32;   // of Q4_0 and Q8_0
+constexpr std::size_t kPerWord = 8;  // 4-bit integers in a 32-bit word, the lowest bits first
+constexpr std::size_t kBlock = 32;   // elements in a block of Q4_0 and Q8_0
 
 unsigned integer_of(std::uint32_t word, std::size_t i) { return word >> (4 * i) & 15u; }
 
-// The group of each input: `part` of the file says it, or they follow one another.
+// Sets n_groups and group_of: from the tensor `part` if the file has it, otherwise groups of
+// consecutive inputs. `integers` is the part that an error about the number of inputs names.
 void set_groups(ScaledIntegers& m, const Quantization& how, MatrixParts& parts,
                 std::string_view integers, std::string_view part) {
   const std::size_t size = how.group_size == 0 ? m.inputs : how.group_size;
@@ -40,8 +41,8 @@ void set_groups(ScaledIntegers& m, const Quantization& how, MatrixParts& parts,
   }
 }
 
-// q less its zero, for all: `stored` is what the file has. A few outputs at a time, because in some
-// files those of one input lie side by side.
+// Sets m.q to stored(o, k), the integer in the file, minus its zero. Works on 16 outputs at a time,
+// because in some files the outputs of one input are neighbours.
 template <class Stored>
 void set_integers(ScaledIntegers& m, Stored stored) {
   constexpr std::size_t kOutputs = 16;
@@ -65,7 +66,8 @@ bool are_halves(std::span<const float> values) {
   return std::memcmp(again.data(), values.data(), values.size_bytes()) == 0;
 }
 
-// A block's scale and its integers, q: of 4 bits in the order of Q4_0, or of 8.
+// Writes one block: the scale as f16, then the integers q, as 4 bits each in the order of Q4_0 or
+// as 8 bits each.
 void write_block(float scale, std::span<const std::int8_t> q, bool four_bits, std::byte* to) {
   std::uint16_t half = 0;
   f32_to_f16({&scale, 1}, {&half, 1});

@@ -11,8 +11,8 @@
 
 namespace stagecraft {
 
-// A tensor as it lies in a mapped file: a name, a type, a shape and the bytes. The bytes belong to
-// the file and live as long as it; they need not be aligned.
+// One tensor of a mapped file: name, type, shape (the outermost dimension first) and bytes. The
+// bytes belong to the file and are valid as long as it is mapped. They need not be aligned.
 struct StoredTensor {
   std::string name;
   DType dtype = DType::F32;
@@ -20,9 +20,9 @@ struct StoredTensor {
   std::span<const std::byte> bytes;
 };
 
-// The elements of a tensor. If the file stores them at an address that is not aligned for T, they
-// are copied into `copy` and the view is of the copy; otherwise `copy` stays empty. T has the size
-// of the tensor's dtype.
+// The elements of a tensor. If their address in the file is not aligned for T, they are copied into
+// `copy`, and the view points to the copy; otherwise `copy` is not touched. T must have the size of
+// the tensor's dtype.
 template <class T>
 std::span<const T> elements(const StoredTensor& tensor, std::vector<T>& copy) {
   const std::byte* bytes = tensor.bytes.data();
@@ -35,7 +35,7 @@ std::span<const T> elements(const StoredTensor& tensor, std::vector<T>& copy) {
   return copy;
 }
 
-// How many numbers the tensor holds.
+// The number of elements that the tensor's bytes hold.
 std::size_t element_count(const StoredTensor& tensor);
 
 // "[576, 1536]"; "[]" for a scalar.

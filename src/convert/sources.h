@@ -9,30 +9,31 @@
 
 namespace stagecraft {
 
-// What a model says about text, gathered from wherever its format keeps it.
+// The tokenizer and the chat template of a model of any format.
 struct SourceTokenizer {
-  Json description;           // as a tokenizer.json says it
-  std::string where;          // its file, for errors
+  Json description;           // the tokenizer in the form of a tokenizer.json
+  std::string where;          // the tokenizer's file, for errors
   std::string chat_template;  // Jinja; "" if there is none
 };
 
-// Throws Error, also for a vocabulary by the longest match, which nobody else has.
+// Throws Error if there is no tokenizer, or if it is that of a .flm file: other formats cannot
+// express its encoding by the longest match.
 SourceTokenizer source_tokenizer(const Conversion& conversion);
 
-// Throws Error if a tokenizer that was named has ids beyond the rows of the model: it is another
-// model's.
+// Throws Error if conversion.tokenizer has more tokens than the model has rows in its embedding
+// table (n_rows): then it is the tokenizer of another model.
 void refuse_other_tokenizer(const Conversion& conversion, const Tokenizer& tokenizer,
                             std::size_t n_rows);
 
 // "SmolLM2-135M" for .../SmolLM2-135M.gguf, "story" for models/story/
 std::string model_name(const ModelSource& model);
 
-// The Config of a model that is to be written as `format`. Throws Error if it is not of Llama's
-// family, which is all that these writers know.
+// The Config of a model that will be written in `format` (a name for errors). Throws Error if the
+// model is not of the Llama family: these writers support no other.
 Config llama_config(const ModelDescription& description, const ModelSource& model,
                     std::string_view format);
 
-// Throws Error if the RoPE of the model is such that config.json has no words for it.
+// Throws Error if the model's RoPE has frequency factors, which config.json cannot express.
 void refuse_rope_factors(const ModelDescription& description, const ModelSource& model);
 
 }  // namespace stagecraft

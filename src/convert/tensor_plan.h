@@ -13,22 +13,23 @@
 
 namespace stagecraft {
 
-// One tensor that is to be written.
+// One tensor to write, and how.
 struct PlannedTensor {
   std::string name;  // Hugging Face's
   const StoredTensor* stored;
   DType dtype;
   bool exact = false;     // Weight::exact: it keeps its number format
-  std::size_t pairs = 0;  // rows are to stand in RoPE pairs, for so many heads (rope_pairs.h)
+  std::size_t pairs = 0;  // heads whose rows are written as RoPE pairs (rope_pairs.h); 0: as stored
 };
 
-// The tensors of a model, in the order of its plan, each as stored: all that the plan asks for and
-// no other. A tied model has one table, called the embedding, unless its file holds two that
-// differ. Throws Error naming the tensor that is missing, of another shape or too many.
+// The tensors that the plan asks for, in its order, each with its stored type. If the embeddings
+// are tied, the table is listed once, as the embedding, unless the file holds two tables that
+// differ. Throws Error naming the tensor if one is missing, has another shape or is not in the
+// plan. The result points into the checkpoint.
 std::vector<PlannedTensor> plan_tensors(const Plan& plan, const Checkpoint& checkpoint);
 
-// Writes the tensor's bytes as planned, piece by piece, each after a call of `check` (if there is
-// one; it may throw), and lets go of the pages that were read.
+// Writes the tensor's bytes as planned, piece by piece, and then releases the pages that were read.
+// Calls `check` before each piece unless it is empty; it may throw.
 void write_tensor(const PlannedTensor& tensor, const Checkpoint& checkpoint, ThreadPool& threads,
                   AtomicFile& file, const std::function<void()>& check);
 

@@ -1,4 +1,4 @@
-// convert_to_flm: as FastLLM's torch2flm.py writes a model.
+// convert_to_flm: writes a model as FastLLM's torch2flm.py does.
 #include <nlohmann/json.hpp>
 
 #include "base/atomic_file.h"
@@ -29,14 +29,15 @@ void put_text(std::string& out, std::string_view text) {
   out += text;
 }
 
-// As Python prints it.
+// The value as Python prints it.
 std::string value_text(const nlohmann::json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_boolean()) return value.get<bool>() ? "True" : "False";
   return value.is_null() ? "None" : json_text(value);
 }
 
-// Of ChatML alone it is known how these four spell it. False for a template of another kind.
+// Adds the four keys of a chat if the template is ChatML, or nothing if there is no template.
+// Returns false for another template, which these keys cannot express.
 bool add_chat(std::map<std::string, std::string>& pairs, const ModelSource& model,
               const Tokenizer& tokenizer) {
   if (read_chat_template(model).text.empty()) return true;
@@ -44,14 +45,14 @@ bool add_chat(std::map<std::string, std::string>& pairs, const ModelSource& mode
   if (!format.is_chatml()) return false;
   const std::string user_role = fmt::format("{}user\n", kChatStart);
   const std::string asked = format.text({{{"user", "Who?"}}}, false).bytes();
-  pairs["pre_prompt"] = asked.substr(0, asked.rfind(user_role));  // a system prompt of its own
+  pairs["pre_prompt"] = asked.substr(0, asked.rfind(user_role));  // the template's system prompt
   pairs["user_role"] = user_role;
   pairs["bot_role"] = fmt::format("{}\n{}assistant\n", kChatEnd, kChatStart);
   pairs["history_sep"] = fmt::format("{}\n", kChatEnd);
   return true;
 }
 
-// FastLLM looks for the head under this name in a tied model too.
+// FastLLM expects a tensor of this name even if the embeddings are tied.
 void add_head(std::vector<PlannedTensor>& plan) {
   if (plan.back().name == "lm_head.weight") return;
   plan.push_back(plan.front());
@@ -63,7 +64,7 @@ std::string pairs_text(const Conversion& conversion, const std::optional<Tokeniz
   const std::string where = conversion.model.name();
   std::map<std::string, std::string> pairs;
   auto config = json_value(config_text(conversion.model).json);
-  config.erase("quantization_config");  // tensors are written whole
+  config.erase("quantization_config");  // matrices are no longer written in parts
   for (const auto& [key, value] : config.items()) pairs[key] = value_text(value);
   if (const auto file = conversion.model.flm()) {
     for (const auto& [key, value] : file->pairs()) pairs[key] = value;
@@ -101,7 +102,7 @@ Converted convert_to_flm(const Conversion& conversion) {
   if (!conversion.replace) refuse_existing(conversion.out);
   const Checkpoint checkpoint = Checkpoint::open(conversion.model);
   const ModelDescription description = describe_model(conversion.model);
-  const bool chatglm = description.plan.model_type == "chatglm";  // which FastLLM reads as it is
+  const bool chatglm = description.plan.model_type == "chatglm";  // FastLLM reads it unchanged
   if (!chatglm) llama_config(description, conversion.model, ".flm");
   refuse_rope_factors(description, conversion.model);
   std::vector<PlannedTensor> plan = plan_tensors(description.plan, checkpoint);

@@ -1,4 +1,4 @@
-// convert_to_folder: what Hugging Face transformers opens.
+// convert_to_folder: writes a folder that Hugging Face transformers opens.
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,15 +36,17 @@ constexpr std::array<std::string_view, 9> kTokenizerFiles = {"tokenizer.json",
                                                              "chat_template.jinja",
                                                              "chat_template.json"};
 
-// What the engine looks for in a folder, beside the two files that every conversion writes.
+// Whether the engine reads a file of this name in a model folder. Without the two files that every
+// conversion writes.
 bool is_read_by_the_engine(std::string_view name) {
   return std::ranges::find(kTokenizerFiles, name) != kTokenizerFiles.end() ||
          name == "generation_config.json" || name == "model.safetensors.index.json" ||
          (name.starts_with("model-") && name.ends_with(".safetensors"));  // a shard
 }
 
-// A folder that becomes `path` at the end, or whose files become those of a folder that is there.
-// Of that one, other files that are no part of a model stay.
+// Files are first written to a temporary folder. commit() renames it to `path`. If `path` is
+// already a folder, commit() moves the new files there and deletes the other files of the old
+// model; files that are not part of a model stay.
 class AtomicFolder {
  public:
   AtomicFolder(fs::path path, bool replace) : path_(std::move(path)) {
@@ -85,7 +87,7 @@ class AtomicFolder {
   }
 
  private:
-  // What the engine would read of the model that was there before, and this one does not have.
+  // Removes files of the old model that the engine would read and the new model does not have.
   void remove_old_files() const {
     std::error_code failed;
     for (const fs::directory_entry& entry : fs::directory_iterator(path_)) {
@@ -106,7 +108,7 @@ std::string_view torch_name(DType dtype) {
   return dtype == DType::F16 ? "float16" : dtype == DType::BF16 ? "bfloat16" : "float32";
 }
 
-// The number that a person would write: 1e-05 for what f32 made 9.999999747378752e-06 of.
+// The shortest number that f32 rounds to the same value: 1e-05 for 9.999999747378752e-06.
 nlohmann::json shortest(const nlohmann::json& value) {
   return json_value(fmt::format("{}", static_cast<float>(value.get<double>())));
 }
@@ -129,12 +131,12 @@ std::string folder_config(const ModelSource& model, const Plan& plan, DType dtyp
     if (json.contains(key) && json[key].is_number_float()) json[key] = shortest(json[key]);
   }
   json.erase("dtype");
-  json.erase("quantization_config");  // tensors are written whole
+  json.erase("quantization_config");  // matrices are no longer written in parts
   json["torch_dtype"] = torch_name(dtype);
   return json_text(json, 2) + "\n";
 }
 
-// tokenizer.json and tokenizer_config.json for a model that has none.
+// Writes tokenizer.json and tokenizer_config.json for a source that is not a folder.
 void write_tokenizer(const AtomicFolder& folder, const Conversion& conversion, const Plan& plan) {
   const SourceTokenizer source = source_tokenizer(conversion);
   const Tokenizer tokenizer = Tokenizer::read(source.description);

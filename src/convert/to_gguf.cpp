@@ -1,4 +1,4 @@
-// convert_to_gguf: keys, vocabulary and tensors as llama.cpp's convert_hf_to_gguf.py has them.
+// convert_to_gguf: writes keys, vocabulary and tensors as llama.cpp's convert_hf_to_gguf.py does.
 #include <cmath>
 #include <cstring>
 
@@ -18,7 +18,7 @@
 namespace stagecraft {
 namespace {
 
-// "general.file_type", llama.cpp's number for what most tensors are; nullopt for a mixture.
+// "general.file_type": llama.cpp's number for the type of most matrices; nullopt for other types.
 std::optional<std::uint32_t> file_type(DType dtype) {
   switch (dtype) {
     case DType::F32:
@@ -57,7 +57,7 @@ void choose_types(std::vector<PlannedTensor>& plan, const Conversion& conversion
       n_others));
 }
 
-// The architecture "llama" has the rows of q and k in pairs.
+// The GGUF architecture "llama" stores the rows of q and k as RoPE pairs.
 void reorder_heads(std::vector<PlannedTensor>& plan, const Config& config) {
   for (PlannedTensor& tensor : plan) {
     if (tensor.name.find(".q_proj.") != std::string::npos) tensor.pairs = config.n_heads;
@@ -65,7 +65,8 @@ void reorder_heads(std::vector<PlannedTensor>& plan, const Config& config) {
   }
 }
 
-// quantize() refuses NaN in matrices. Norms and biases are so small that looking costs nothing.
+// quantize() refuses NaN in matrices. This function refuses NaN and infinity in norms and biases,
+// which are too small for the check to cost anything.
 void refuse_nan(const PlannedTensor& tensor, const std::string& where) {
   std::size_t at = 0;
   convert_tensor(*tensor.stored, DType::F32, where, [&](std::span<const std::byte> piece) {

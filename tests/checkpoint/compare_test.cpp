@@ -34,7 +34,7 @@ TEST(CompareTensors, FindsTheFirstAndTheWorstPlace) {
 }
 
 TEST(CompareTensors, TakesTheWorstAmongThoseThatDiffer) {
-  // Each in a row of its own: 1e6 may be off by 100, but 1 not by 0.5.
+  // Each number is a row of its own: 1e6 may differ by 100, but 1 may not differ by 0.5.
   const std::vector<float> values = {1e6f, 1.0f};
   const std::vector<float> changed = {1e6f + 50.0f, 1.5f};
   StoredTensor a = tensor(DType::F32, values);
@@ -70,7 +70,7 @@ TEST(CompareTensors, HoldsASmallNumberToTheSizeOfItsRow) {
   // The root mean square of {100, 0} is 71, so 0.7 is allowed.
   EXPECT_EQ(compare({100, 0}, {100, 0.5}, tolerance).differing, 0u);
   EXPECT_EQ(compare({100, 0}, {100, 0.8f}, tolerance).differing, 1u);
-  // Another row is no excuse.
+  // Large numbers in another row do not raise the tolerance.
   const std::vector<float> values = {100, 100, 0, 0};
   const std::vector<float> changed = {100, 100, 0.5, 0};
   StoredTensor a = tensor(DType::F32, values);
@@ -94,7 +94,7 @@ TEST(CompareTensors, NanDiffersFromEveryNumberAndOnlyFromNumbers) {
   EXPECT_EQ(found.nan_b, 2u);
   EXPECT_EQ(found.first.index, 0u);
   EXPECT_EQ(found.worst.size(), std::numeric_limits<double>::infinity());
-  // Not even where the tolerance itself overflows.
+  // A NaN differs even if the tolerance itself overflows.
   const std::vector<double> huge = {1e300, std::nan("")};
   const std::vector<double> number = {1e300, 1.0};
   EXPECT_EQ(compare_tensors(tensor(DType::F64, huge), tensor(DType::F64, number),

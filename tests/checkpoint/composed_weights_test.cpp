@@ -1,5 +1,5 @@
-// Matrices that are stored in parts, against the numbers that they stand for
-// (reference/quantized_folders.py): bit for bit, in the type that each is read into.
+// Compares matrices that are stored in parts with the numbers that reference/quantized_folders.py
+// computed, bit for bit, and checks the type that each is read into.
 #include "checkpoint/composed_weights.h"
 
 #include <gtest/gtest.h>
@@ -79,7 +79,7 @@ INSTANTIATE_TEST_SUITE_P(EveryFormat, QuantizedFolder, testing::ValuesIn(kFolder
 
 // ---- sizes that the folders do not have ---------------------------------------------------------
 
-// Tensors that are made here, by name.
+// Tensors that a test makes, by name.
 class Parts {
  public:
   template <class T>
@@ -121,16 +121,16 @@ TEST(ComposedWeights, TakeWordsThatAreNotFull) {
   EXPECT_EQ(weights.tensors()[0].name, "a.weight");
   EXPECT_EQ(weights.tensors()[0].shape, (std::vector<std::size_t>{3, 9}));
   EXPECT_EQ(floats(weights.tensors()[0]),
-            (std::vector<float>{-8, -7,  -6, -5,  -4, -3,  -2, -1,  7,     // less 8
-                                2,  2.5, 3,  3.5, 4,  4.5, 5,  5.5, 2,     // less 4, halved
-                                0,  0,   0,  0,   0,  0,   0,  0,   2}));  // less 0, doubled
+            (std::vector<float>{-8, -7,  -6, -5,  -4, -3,  -2, -1,  7,     // minus 8
+                                2,  2.5, 3,  3.5, 4,  4.5, 5,  5.5, 2,     // minus 4, halved
+                                0,  0,   0,  0,   0,  0,   0,  0,   2}));  // minus 0, doubled
 }
 
-// 17 outputs: one more than are read together.
+// 17 outputs, because the reader takes 16 at a time.
 TEST(ComposedWeights, OfMxfp4HaveTheLargestAndTheSmallestScales) {
   constexpr std::size_t kOutputs = 17;
   const Quantization how{.method = Quantization::Method::Mxfp4};
-  Parts parts;  // bytes of output o: the numbers 2 and o % 16, again and again
+  Parts parts;  // each byte of output o holds code 4 (the number 2) and code o % 16
   std::vector<std::uint8_t> blocks, scales;
   for (std::size_t o = 0; o < kOutputs; ++o) {
     blocks.insert(blocks.end(), 16, static_cast<std::uint8_t>(4 + 16 * (o % 16)));
@@ -165,7 +165,7 @@ TEST(ComposedWeights, OfFp8HaveSmallerBlocksAtTheEdges) {
   EXPECT_EQ(floats(weights.tensors().at(0)), (std::vector<float>{1, 1, 2, 1, 1, 2, 3, 3, 4}));
 }
 
-// A matrix of 8 outputs and 32 inputs, all q - zero of it 1.
+// A matrix of 8 outputs and 32 inputs, in which each q - zero is 1.
 Parts gptq_parts(std::vector<std::uint16_t> scales, DType dtype) {
   Parts parts;
   parts.add<std::uint32_t>("a.qweight", DType::I32, {4, 8},

@@ -10,8 +10,8 @@
 namespace stagecraft {
 namespace {
 
-// More than one piece of convert_tensor.cpp for each of three threads, and the last one is not
-// full.
+// Enough for more than one piece (see convert_tensor.cpp) for each of three threads. The last piece
+// is not full.
 constexpr std::size_t kRows = 500, kColumns = 1024;
 
 std::vector<float> numbers() {
@@ -52,8 +52,8 @@ TEST(ConvertTensor, GivesTheSameBytesForAnyNumberOfThreads) {
 
 TEST(ConvertTensor, NamesTheFirstElementThatDoesNotFitForAnyNumberOfThreads) {
   std::vector<float> values = numbers();
-  values[70'000] = 1e6f;   // of the second piece
-  values[140'000] = 1e7f;  // of the third
+  values[70'000] = 1e6f;   // in the second piece
+  values[140'000] = 1e7f;  // in the third
   for (const std::size_t n_threads : {1, 3}) {
     try {
       converted(tensor_of(values), DType::F16, n_threads);

@@ -12,7 +12,7 @@ namespace {
 
 const std::string kFolder = TEST_DATA "/gguf/";
 
-// What reference/make_gguf.py wrote with the gguf package.
+// reference/make_gguf.py wrote the file with the gguf package.
 TEST(Gguf, ReadsTheMetadataThatThePackageWrote) {
   const GgufFile file(kFolder + "whole.gguf");
   const GgufMetadata& metadata = file.metadata();
@@ -43,7 +43,7 @@ TEST(Gguf, TurnsShapesRoundAndKeepsBlocksAsTheyAre) {
 TEST(Gguf, ReadsVersion2) {
   const TemporaryFolder folder;
   std::string bytes = read_file(kFolder + "llama-gqa2.gguf");
-  bytes[4] = 2;  // the two differ in no byte but this where a file is little-endian
+  bytes[4] = 2;  // a little-endian file of version 2 differs from version 3 only in this byte
   write_file(folder.file("model.gguf"), bytes);
   const GgufFile file(folder.file("model.gguf"));
   EXPECT_EQ(file.version(), 2u);
@@ -63,7 +63,7 @@ TEST(Gguf, IsKnownByItsNameOrItsFirstBytes) {
   EXPECT_FALSE(is_gguf(folder.path()));
 }
 
-// Names, shapes, order of rows and bytes: nothing is left for a model to know.
+// Names, shapes, order of rows and bytes are equal, so a model need not know about GGUF.
 TEST(Gguf, GivesTheTensorsOfTheFolderThatItWasMadeFrom) {
   for (const std::string name :
        {"llama-gqa2",          "llama-attention-bias", "llama-f16",           "llama-bf16",
@@ -86,7 +86,8 @@ TEST(Gguf, GivesTheTensorsOfTheFolderThatItWasMadeFrom) {
   }
 }
 
-// The sum was rounded when the file was written, to half a unit of a number below 4.
+// The sum was rounded when the file was written: to half a unit in the last place of a number below
+// 4.
 TEST(Gguf, TakesTheOneBackThatGemmaFilesAddToNorms) {
   for (const std::string name : {"gemma-tied", "gemma2-head-scale", "gemma3-six-layers"}) {
     const Checkpoint expected = Checkpoint::open(TEST_DATA "/models/" + name);

@@ -1,4 +1,4 @@
-// A model that was converted is the model that it was.
+// A converted model gives the same results as its source.
 #include "convert/convert.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ class Convert : public testing::Test {
  protected:
   std::filesystem::path out(const std::string& name) const { return folder_.file(name); }
 
-  // The message of the Error that this throws; "" for none.
+  // The message of the Error that the conversion throws; "" if it throws none.
   template <class Function>
   static std::string refusal(Function convert, const Conversion& conversion) {
     try {
@@ -48,7 +48,7 @@ class Convert : public testing::Test {
   const TemporaryFolder folder_;
 };
 
-// A tensor of each file in turn, those of the reference having been written by the gguf package.
+// Compares the files tensor by tensor. The gguf package wrote the files of the reference.
 TEST_F(Convert, ToGgufGivesTheTensorsAndLogitsOfTheReference) {
   for (const std::string name :
        {"llama-gqa2", "llama-attention-bias", "llama-f16", "llama-bf16", "llama-rope-linear",
@@ -56,7 +56,7 @@ TEST_F(Convert, ToGgufGivesTheTensorsAndLogitsOfTheReference) {
     const auto path = out(name + ".gguf");
     convert_to_gguf({.model = kModels + name, .out = path, .with_tokenizer = false});
     EXPECT_TRUE(same_logits(path, kModels + name)) << name;
-    if (name == "llama-f16" || name == "llama-bf16") continue;  // whose norms became F32
+    if (name == "llama-f16" || name == "llama-bf16") continue;  // their norms became F32
     const GgufFile found(path), expected(kGguf + name + ".gguf");
     EXPECT_EQ(found.tensors().size(), expected.tensors().size()) << name;
     for (const StoredTensor& tensor : expected.tensors()) {
@@ -182,7 +182,7 @@ TEST_F(Convert, ToFlmAndBackGivesTheSameLogits) {
                 "the model's own: --tokenizer PATH, or --without-tokenizer");
 }
 
-// What "./stage chat" says of such a template, and nothing is left half written.
+// The message is that of "./stage chat", and no half-written file is left.
 TEST_F(Convert, RefusesABrokenChatTemplateAsAChatDoes) {
   const std::vector<std::array<std::string, 3>> broken = {
       {"chat_template.jinja", "", "chat_template.jinja: expected a template, found nothing"},
@@ -202,7 +202,7 @@ TEST_F(Convert, RefusesABrokenChatTemplateAsAChatDoes) {
     for (const auto& convert : {convert_to_gguf, convert_to_flm}) {
       EXPECT_EQ(refusal(convert, {.model = model.folder(), .out = out("x")}), folder + message);
       EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
-      // It is the tokenizer's: weights alone have none.
+      // The template belongs to the tokenizer: weights alone can be converted.
       convert({.model = model.folder(), .out = out("x"), .with_tokenizer = false});
       std::filesystem::remove(out("x"));
     }
@@ -230,7 +230,7 @@ TEST_F(Convert, ToFlmKeepsWhatATemplateSaysIfItIsChatMl) {
                    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}");
     return convert_to_flm({.model = model.folder(), .out = out("a.flm"), .replace = true}).notes;
   };
-  EXPECT_EQ(converted("m.content").size(), 1u);  // no merges
+  EXPECT_EQ(converted("m.content").size(), 1u);  // the note about merges
   EXPECT_EQ(FlmFile(out("a.flm")).value("pre_prompt"), "");
   EXPECT_EQ(FlmFile(out("a.flm")).value("history_sep"), "<|im_end|>\n");
   converted("m.content",
@@ -265,7 +265,7 @@ TEST_F(Convert, RefusesANumberThatDoesNotFitAndLeavesNothing) {
   convert_to_folder({.model = kModels + "llama-gqa2", .out = out("big"), .with_tokenizer = false});
   std::string file = read_file(out("big/model.safetensors"));
   const float big = 70'000.0f;
-  std::memcpy(file.data() + file.size() - sizeof big, &big, sizeof big);  // of lm_head
+  std::memcpy(file.data() + file.size() - sizeof big, &big, sizeof big);  // in lm_head
   write_file(out("big/model.safetensors"), file);
   EXPECT_EQ(
       refusal(

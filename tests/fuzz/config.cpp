@@ -1,4 +1,4 @@
-// Any config.json gives a shape that is whole, or a plan, or an Error.
+// Any config.json must give a consistent Config, a plan with steps, or an Error.
 #include "model/config.h"
 
 #include "base/error.h"

@@ -1,4 +1,4 @@
-// A model of FastLLM: its pairs, its vocabulary, its weights.
+// The input is a model of FastLLM: pairs, vocabulary and weights.
 #include "tests/fuzz/open_model.h"
 #include "tests/fuzz/round_trip.h"
 

@@ -10,30 +10,32 @@
 #include <string_view>
 #include <utility>
 
-// What a target needs beside the parser that it feeds. Two programs are made of a target NAME.cpp,
-// which is nothing but LLVMFuzzerTestOneInput: with libFuzzer (preset `fuzz`) the one that looks
-// for new inputs, and in every build, with replay.cpp, the one that tries those that are known.
+// Helpers for fuzz targets. A target NAME.cpp defines only LLVMFuzzerTestOneInput. In the preset
+// `fuzz`, it is linked with libFuzzer into a program that searches for new inputs. In every other
+// build, it is linked with replay.cpp into a program that runs the known inputs.
 namespace stagecraft {
 
 inline std::string_view as_text(const std::uint8_t* data, std::size_t size) {
   return {reinterpret_cast<const char*>(data), size};
 }
 
-// An input in two parts: what stands before the first `separator`, and what stands behind it.
+// Splits an input at the first `separator`. Without one, the second text is empty.
 inline std::pair<std::string, std::string> two_texts(std::string_view input, char separator) {
   const std::size_t at = input.find(separator);
   if (at == std::string_view::npos) return {std::string(input), std::string()};
   return {std::string(input.substr(0, at)), std::string(input.substr(at + 1))};
 }
 
-// A promise that a parser keeps for any input. Not assert(): it holds in every build.
+// Aborts unless a promise that a parser must keep for any input holds. Unlike assert(), it works in
+// every build.
 inline void require(bool holds, const char* promise) {
   if (holds) return;
   std::fprintf(stderr, "broken promise: %s\n", promise);
   std::abort();
 }
 
-// A folder for parsers that open files. One for the whole run: an input overwrites the one before.
+// A temporary folder for parsers that open files. There is one for the whole run: each input
+// overwrites the one before.
 class InputFolder {
  public:
   InputFolder() {

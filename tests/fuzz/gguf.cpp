@@ -1,5 +1,5 @@
-// A GGUF file is an Error, or metadata that answers any question with an answer or an Error, a
-// shape, and weights that lie within the file.
+// Any GGUF file must give an Error, or a config and weights that lie within the file. Every
+// question about its metadata must give a value or an Error.
 #include "checkpoint/gguf.h"
 
 #include "tests/fuzz/open_model.h"

@@ -1,4 +1,4 @@
-// The vocabulary in the metadata of a GGUF file.
+// The input is a GGUF file. The vocabulary in its metadata is tested.
 #include "tests/fuzz/round_trip.h"
 
 using namespace stagecraft;

@@ -1,5 +1,6 @@
-// A grammar in GBNF, and after a byte 0 a text. An Error, or an automaton that says of each prefix
-// of the text whether more may follow, in bounded time, and the same after it forgot other states.
+// The input is a grammar in GBNF, a zero byte and a text. The grammar must give an Error, or an
+// automaton that tells for each prefix of the text, in bounded time, whether more may follow. An
+// automaton that forgets all other states must tell the same.
 #include "base/error.h"
 #include "tests/fuzz/fuzz.h"
 #include "text/grammar/byte_automaton.h"

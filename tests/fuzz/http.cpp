@@ -1,5 +1,6 @@
-// Bytes of a connection are requests or an HttpError, the same however they are cut, and no more is
-// kept than the limits allow. The first byte says how long the pieces are.
+// The bytes of a connection must give requests or an HttpError, the same for every way to cut the
+// bytes into pieces. The parser must not keep more bytes than the limits allow. The first byte of
+// the input gives the length of the pieces.
 #include "serve/http_parser.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// A chat template, rendered with a conversation in which something was typed: a text or an Error,
-// in bounded time and memory; and what was typed keeps its marks: none of it is ever part of the
-// frame.
+// The input is a chat template, rendered with a conversation that contains typed text. The result
+// must be a text or an Error, in bounded time and memory. Typed text must stay marked as typed:
+// none of it may become part of the frame.
 #include "base/error.h"
 #include "base/utf8.h"
 #include "tests/fuzz/fuzz.h"
@@ -12,7 +12,8 @@ namespace {
 
 std::vector<std::pair<std::string, jinja::Value>> variables(jinja::Runtime& runtime) {
   const auto frame = [&](std::string_view text) { return runtime.text(MarkedText(text)); };
-  // Letters that no template writes: wherever they come out, they were typed.
+  // Typed texts consist of letters that no template writes. So each of them in the result was
+  // typed.
   const auto typed = [&](std::string_view text) { return runtime.text(MarkedText::typed(text)); };
   const auto message = [&](std::string_view role, std::string_view content) {
     return runtime.dict({{{frame("role"), frame(role)}, {frame("content"), typed(content)}}});
@@ -42,8 +43,8 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
               "spans are in order and apart");
       end = span.end;
     }
-    // U+0416 in the frame: only where the template spells it, by itself, an escape or in another
-    // case.
+    // U+0416 may occur in the frame only if the template writes it: as a character, as an escape,
+    // or in the other case.
     const bool may_spell = source.find_first_of("\\\xd0") != std::string_view::npos;
     text.for_each_stretch(0, text.size(), [&](std::string_view bytes, bool is_typed) {
       require(is_typed || may_spell || bytes.find("\xd0\x96") == std::string_view::npos,

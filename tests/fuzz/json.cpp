@@ -1,4 +1,4 @@
-// Any text is JSON or an Error.
+// Any text must be read as JSON or give an Error.
 #include "base/json.h"
 
 #include "tests/fuzz/fuzz.h"
@@ -17,7 +17,7 @@ void walk(JsonNode node) {
       member.key();
       walk(member);
     }
-  } catch (const Error&) {  // no object: the accessors say what it is
+  } catch (const Error&) {  // the node is not an object
     node.where();
   }
 }

@@ -1,5 +1,5 @@
-// However a JSON text grows, it is read in linear time: a piece of the input is repeated up to a
-// megabyte, and no reader takes longer than the limit.
+// JSON texts must be read in linear time. A piece of the input is repeated up to a megabyte, and no
+// reader may take longer than the limit.
 #include "base/json.h"
 
 #include <ctime>
@@ -12,10 +12,11 @@ using namespace stagecraft;
 namespace {
 
 constexpr std::size_t kGrown = std::size_t{1} << 20;
-// Of the processor. Linear: at most 0.5 s on a busy machine. With a look at all siblings: 15 s.
+// Processor time. A linear reader needs at most 0.5 s on a busy machine. A reader that visits all
+// siblings of each member needs 15 s.
 constexpr double kMostSeconds = 6.0;
 
-// An input is "head|piece|tail"; a '#' in the piece becomes a number, another one each time.
+// An input is "head|piece|tail". A '#' in the piece is replaced by the number of the repetition.
 std::string grown(std::string_view input) {
   const auto [head, rest] = two_texts(input, '|');
   const auto [piece, tail] = two_texts(rest, '|');
@@ -34,8 +35,7 @@ std::string grown(std::string_view input) {
 
 template <class Read>
 void in_time(const char* promise, Read read) {
-  const std::clock_t start =
-      std::clock();  // of the processor: a machine may have other things to do
+  const std::clock_t start = std::clock();  // processor time: other programs may be running
   try {
     read();
   } catch (const Error&) {
@@ -43,7 +43,7 @@ void in_time(const char* promise, Read read) {
   require(static_cast<double>(std::clock() - start) < kMostSeconds * CLOCKS_PER_SEC, promise);
 }
 
-// Every member looked up in its object, as a reader of a file does.
+// Looks up every member in its object, as a reader of a file does.
 void look_up(JsonNode node) {
   if (node.is_array()) {
     for (const JsonNode element : node.elements()) look_up(element);

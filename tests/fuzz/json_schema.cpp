@@ -1,4 +1,4 @@
-// A JSON Schema: an Error, or a grammar whose texts are JSON.
+// The input is a JSON Schema. It must give an Error, or a grammar whose texts are JSON.
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"

@@ -1,4 +1,4 @@
-// A llama2.c checkpoint of any version.
+// The input is a llama2.c checkpoint of any version.
 #include "tests/fuzz/open_model.h"
 
 using namespace stagecraft;

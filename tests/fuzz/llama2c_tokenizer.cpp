@@ -1,4 +1,4 @@
-// The tokenizer.bin of llama2.c.
+// The input is a tokenizer.bin of llama2.c.
 #include "tests/fuzz/round_trip.h"
 
 using namespace stagecraft;

@@ -15,7 +15,7 @@ void try_to(Ask ask) {
   }
 }
 
-// What any file of a model gives: a shape and weights that lie within it, or an Error.
+// Any model file must give a config, and weights that lie within the file, or an Error.
 inline void try_model(const std::filesystem::path& path) {
   try_to([&] { read_config(path); });
   try_to([&] {
@@ -24,7 +24,7 @@ inline void try_model(const std::filesystem::path& path) {
     for (const StoredTensor* tensor : checkpoint.tensors()) {
       for (const std::byte byte : tensor->bytes) sum += std::to_integer<unsigned>(byte);
     }
-    volatile unsigned touched = sum;  // every byte was read
+    volatile unsigned touched = sum;  // so that the compiler keeps the reads
     static_cast<void>(touched);
   });
 }

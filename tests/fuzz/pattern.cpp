@@ -1,5 +1,5 @@
-// A regular expression of a tokenizer.json, and after its line a text to cut with it. The parts
-// cover the text in order, or there is an Error.
+// The input is a regular expression of a tokenizer.json, a newline, and a text that it cuts. The
+// parts must cover the text in order, or there must be an Error.
 #include "base/error.h"
 #include "base/utf8.h"
 #include "tests/fuzz/fuzz.h"

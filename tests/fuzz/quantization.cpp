@@ -1,5 +1,5 @@
-// A folder whose matrices are stored in parts: an input is a config.json, a byte of 0, and the
-// model.safetensors beside it. An Error, or weights that can be read.
+// A folder whose matrices are stored in parts. The input is its config.json, a zero byte, and its
+// model.safetensors. The folder must give an Error, or weights that can be read.
 #include "tests/fuzz/open_model.h"
 
 using namespace stagecraft;

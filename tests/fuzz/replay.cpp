@@ -1,4 +1,4 @@
-// The inputs of a fuzz target that are known, once each: its seeds, and whatever was ever found.
+// Runs a fuzz target once with each known input: its seeds, and inputs that were found earlier.
 #include <iterator>
 #include <vector>
 
@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
     const std::string bytes{std::istreambuf_iterator<char>(in), {}};
     stagecraft::require(in.good() || in.eof(), "an input can be read");
     std::printf("%s: %zu bytes\n", file.filename().c_str(), bytes.size());
-    std::fflush(stdout);  // the last one named is the one that crashed
+    std::fflush(stdout);  // after a crash, the last name printed is the input that caused it
     LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
   }
 }

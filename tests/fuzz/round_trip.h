@@ -8,10 +8,10 @@
 
 namespace stagecraft {
 
-// What any vocabulary that opens must do with any text: give ids that it has, or an Error, and show
-// the same text for them at once and one by one.
+// A tokenizer that opens must turn any text into ids of its vocabulary, or throw Error. The ids
+// must give the same text decoded at once and one by one.
 inline void try_tokenizer(const std::filesystem::path& path, std::string_view text) {
-  constexpr std::size_t kMaxBytes = 256;  // a file may make a text much longer
+  constexpr std::size_t kMaxBytes = 256;  // small, because a tokenizer may lengthen a text
   const std::string utf8 = utf8_with_replacements(text.substr(0, kMaxBytes));
   try {
     const Tokenizer tokenizer = Tokenizer::open(path);

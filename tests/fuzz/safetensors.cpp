@@ -1,4 +1,5 @@
-// A safetensors file is an Error or tensors that lie within it; written again, they are the same.
+// Any safetensors file must give an Error, or tensors that lie within the file. Written and read
+// again, the tensors must be the same.
 #include "checkpoint/safetensors.h"
 
 #include <sstream>

@@ -1,4 +1,5 @@
-// model.safetensors.index.json beside two good shards: an Error, or the tensors of these two files.
+// The input is a model.safetensors.index.json beside two valid shards. It must give an Error, or
+// the tensors of these two files.
 #include "base/error.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/model_source.h"

@@ -1,5 +1,5 @@
-// A sentencepiece tokenizer.model: the reader of Protocol Buffers, the charsmap, both models. Texts
-// are a fixed one and the end of the file itself.
+// The input is a tokenizer.model of sentencepiece. It tests the reader of Protocol Buffers, the
+// charsmap and both kinds of model. The texts are a fixed one, and the end of the file itself.
 #include "tests/fuzz/round_trip.h"
 
 using namespace stagecraft;

@@ -1,4 +1,4 @@
-// A tokenizer.json, and behind a zero byte a text for it.
+// The input is a tokenizer.json, a zero byte, and a text.
 #include "tests/fuzz/round_trip.h"
 
 using namespace stagecraft;

@@ -1,5 +1,5 @@
-// Bytes that come one token each, as a model may put them out: what is shown is what the whole
-// would show, and nothing that is no UTF-8.
+// Each byte of the input is one token, as a model may generate them. The pieces that a stream shows
+// must be valid UTF-8, and together they must equal the text decoded at once.
 #include <array>
 
 #include "base/utf8.h"

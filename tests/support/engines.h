@@ -11,7 +11,7 @@ namespace stagecraft {
 inline Engine textbook_engine(const std::filesystem::path& model, std::size_t n_threads = 1) {
   return Engine::open(model, {BackendKind::Textbook, n_threads});
 }
-// Shows the result of every step.
+// An engine that can show the result of every step of a plan.
 inline Engine walker_engine(const std::filesystem::path& model, std::size_t n_threads = 1) {
   return Engine::open(model, {BackendKind::Walker, n_threads});
 }
@@ -20,7 +20,7 @@ inline Engine cpu_engine(const std::filesystem::path& model, std::size_t n_threa
   return Engine::open(model, {BackendKind::Cpu, n_threads, kv_type});
 }
 
-// A model as the layers of the course see it, with the file that its weights lie in.
+// A model as the functions of the course get it, with the checkpoint that its weights point into.
 struct CourseModel {
   explicit CourseModel(const std::filesystem::path& path)
       : checkpoint(Checkpoint::open(path)), model(load(path, checkpoint)) {}

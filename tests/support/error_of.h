@@ -7,7 +7,7 @@
 
 namespace stagecraft {
 
-// The message of the Error that a call throws, or nothing.
+// The message of the Error that a call throws; "" if it throws none.
 inline std::string error_of(const std::function<void()>& call) {
   try {
     call();

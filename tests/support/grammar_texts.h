@@ -9,7 +9,7 @@
 
 namespace stagecraft {
 
-// Is the whole text in the grammar?
+// Whether the grammar accepts the whole text.
 inline bool matches(const Grammar& grammar, std::string_view text) {
   ByteAutomaton automaton(std::make_shared<const Grammar>(grammar));
   ByteAutomaton::State state = automaton.start();
@@ -22,7 +22,8 @@ inline bool matches(const Grammar& grammar, std::string_view text) {
   return state != ByteAutomaton::kDead && automaton.accepts(state);
 }
 
-// A text of the grammar, made of random bytes that it allows; nullopt if none was complete in time.
+// A text of the grammar, made of random bytes that it allows; nullopt if the text is not complete
+// after max_bytes bytes.
 inline std::optional<std::string> random_text(ByteAutomaton& automaton, std::mt19937& random,
                                               std::size_t max_bytes) {
   ByteAutomaton::State state = automaton.start();
@@ -37,7 +38,7 @@ inline std::optional<std::string> random_text(ByteAutomaton& automaton, std::mt1
       }
     }
     if (allowed.empty()) return std::nullopt;
-    // What ends strings, arrays and objects, more often than not.
+    // A byte that ends a string, an array or an object is chosen in at least a third of the cases.
     const std::size_t closing = allowed.find_first_of("\"]}");
     const bool close = closing != std::string::npos && random() % 3 == 0;
     text += allowed[close ? closing : random() % allowed.size()];

@@ -9,8 +9,8 @@
 
 namespace stagecraft {
 
-// JSON as what a template computes with, objects in the order of the file. Strings are frame, not
-// typed.
+// Converts JSON to a value of a template. Objects keep the order of the file. Strings are frame,
+// not typed text.
 inline jinja::Value jinja_value(jinja::Runtime& runtime, const nlohmann::ordered_json& json) {
   using jinja::Value;
   if (json.is_boolean()) return Value::of_bool(json.get<bool>());
@@ -41,7 +41,7 @@ inline jinja::Template::Variables jinja_variables(const nlohmann::ordered_json& 
   };
 }
 
-// The day on which reference/make_jinja.py renders: Friday, the 26th of July 2024.
+// The time that reference/make_jinja.py uses when it renders: Friday, the 26th of July 2024.
 inline std::tm day_of_the_reference() {
   std::tm now = {};
   now.tm_year = 124;

@@ -9,10 +9,10 @@
 
 namespace stagecraft {
 
-// Ids that every tiny model has.
+// Token ids that exist in every tiny model.
 inline const std::vector<TokenId> kEightIds = {1, 7, 30, 36, 3, 3, 12, 25};
 
-// Of each of kEightIds, computed in one pass.
+// The logits of each of kEightIds, computed in one pass: [8, vocab_size].
 inline std::vector<float> logits_of(Engine engine) {
   const std::size_t passes[] = {kEightIds.size()};
   const auto activations = trace(engine, kEightIds, passes);

@@ -1,10 +1,10 @@
-"""What runs below a process, for tests of what is left when it is killed. Linux only."""
+"""The descendants of a process, for tests that check what is left after it is killed. Linux only."""
 import pathlib
 import time
 
 
 def descendants(pid):
-    """{pid: when it was started}; of 0: everything."""
+    """{pid: start time} of all descendants of a process; pid 0: of all processes."""
     parents, started = {}, {}
     for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -20,7 +20,7 @@ def descendants(pid):
 
 
 def wait_for_descendants(pid, count, seconds):
-    """Them, once there are so many."""
+    """The descendants of a process, as soon as there are `count` of them, or after `seconds`."""
     deadline = time.monotonic() + seconds
     while len(found := descendants(pid)) < count and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -28,7 +28,7 @@ def wait_for_descendants(pid, count, seconds):
 
 
 def still_running(before, seconds):
-    """Those of them that run after so many seconds."""
+    """The pids of those in `before` that still run; waits up to `seconds` for them to end."""
     deadline = time.monotonic() + seconds
     while True:
         now = descendants(0)

@@ -15,10 +15,10 @@
 
 namespace stagecraft {
 
-// Runs a program in a terminal of its own, as a person would who types and looks.
+// Runs a program in its own pseudo-terminal: a test can type, and read what the program shows.
 class PseudoTerminal {
  public:
-  // A bare chroot has none (no /dev/pts).
+  // False in a bare chroot, which has no /dev/pts.
   static bool available() {
     const int terminal = open_one();
     if (terminal >= 0) ::close(terminal);
@@ -68,7 +68,8 @@ class PseudoTerminal {
     ASSERT_EQ(::write(terminal_, text.data(), text.size()), static_cast<ssize_t>(text.size()));
   }
 
-  // Waits until `text` appears in what comes from now on; returns all up to its end.
+  // Waits until `text` appears in the unread output. Returns the output up to the end of `text`;
+  // the rest stays unread.
   std::string wait_for(std::string_view text) {
     std::size_t found;
     while ((found = unread_.find(text)) == std::string::npos) {
@@ -82,8 +83,8 @@ class PseudoTerminal {
     return seen;
   }
 
-  // Waits for the end of the program; its exit code, or minus the signal that ended it. One that
-  // says nothing for a long time and does not end is ended: -SIGKILL.
+  // Waits for the program to end. Returns its exit code, or minus the signal that ended it. A
+  // program that prints nothing for a minute and does not end is killed: -SIGKILL.
   int wait_for_end() {
     while (read_more()) {
     }
@@ -110,7 +111,7 @@ class PseudoTerminal {
     return -1;
   }
 
-  // Has the program ended within two seconds of its last word?
+  // Whether the program ends within two seconds.
   bool ends_soon(int& status) const {
     for (int i = 0; i < 200; ++i) {
       if (::waitpid(child_, &status, WNOHANG) == child_) return true;
@@ -119,7 +120,7 @@ class PseudoTerminal {
     return false;
   }
 
-  // False at the end, or when nothing came for a long time.
+  // Reads more output. False at its end, or if nothing comes for a minute.
   bool read_more() {
     pollfd waiting = {terminal_, POLLIN, 0};
     if (::poll(&waiting, 1, 60'000) <= 0) return false;

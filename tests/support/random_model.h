@@ -11,8 +11,9 @@
 
 namespace stagecraft {
 
-// A Llama (a Mixtral, with experts; an LFM2, with convolutions; a Mistral, with a window) of
-// arbitrary sizes with random weights, for what the tiny models of tests/data are too small for.
+// A model of any size with random weights, for tests that need a larger one than the tiny models of
+// tests/data. It is a Llama, with experts a Mixtral, with convolutions an LFM2, with a window a
+// Mistral.
 struct RandomModelSizes {
   std::size_t vocab_size = 515;
   std::size_t dim = 128;
@@ -22,7 +23,7 @@ struct RandomModelSizes {
   std::size_t n_kv_heads = 2;
   std::size_t n_experts = 0, n_chosen = 2;  // experts of ffn_dim each; 0: none
   bool convolves = false;  // every other layer, the first one included, instead of attention
-  std::size_t window = 0;  // how far back a token looks; 0: to the beginning
+  std::size_t window = 0;  // how far back a token attends; 0: to the beginning
   float gain = 0.125f;     // weights are uniform between -gain and gain
   unsigned seed = 7;       // of the weights
 };

@@ -17,7 +17,7 @@ struct ProgramResult {
   std::string err;
 };
 
-// Whether it wrote `text`, among other things, to stdout.
+// Whether the program's stdout contains `text`.
 inline bool says(const ProgramResult& result, std::string_view text) {
   return result.out.find(text) != std::string::npos;
 }
@@ -36,8 +36,8 @@ inline std::string shell_quoted(std::string_view text) {
 }
 
 // Runs `stagecraft`, or the program that TESTED_PROGRAM in the environment names, with these
-// arguments and without a terminal. `environment`: "NAME=value ...". `out`: where its stdout goes,
-// as a shell is told: "/dev/full", or "&-" (it has none).
+// arguments and without a terminal. environment: "NAME=value ...". out: the target of stdout as in
+// a shell, such as "/dev/full", or "&-" to close it; by default the text is returned.
 inline ProgramResult run_program(const std::vector<std::string>& arguments,
                                  const std::string& input = "", const std::string& environment = "",
                                  const std::string& out = "") {

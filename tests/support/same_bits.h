@@ -5,7 +5,7 @@
 
 namespace stagecraft {
 
-// Unlike ==, also of NaN, and 0 is not -0.
+// Compares bits: unlike with ==, a NaN can equal a NaN, and 0 differs from -0.
 inline bool same_bits(std::span<const float> a, std::span<const float> b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
 }

@@ -8,8 +8,8 @@
 
 namespace stagecraft {
 
-// A model's folder as far as a conversation needs it: the tokenizer of tests/data/tokenizers/NAME
-// with more added tokens, and what a tokenizer_config.json says.
+// A model folder with only what a conversation needs: the tokenizer of tests/data/tokenizers/NAME
+// with more added tokens, and a tokenizer_config.json.
 class TemplatedFolder {
  public:
   TemplatedFolder(const std::string& tokenizer, const nlohmann::json& added_tokens,
@@ -34,7 +34,7 @@ class TemplatedFolder {
     write_file(folder_.file(file), text);
   }
 
-  // Special tokens of these contents, with ids that are free.
+  // Special tokens with these contents and unused ids.
   static nlohmann::json special(const std::vector<std::string>& contents) {
     auto tokens = nlohmann::json::array();
     int id = 5000;

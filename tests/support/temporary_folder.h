@@ -11,7 +11,7 @@
 
 namespace stagecraft {
 
-// A folder of its own for a test, gone with it.
+// A temporary folder for a test. The destructor deletes it.
 class TemporaryFolder {
  public:
   TemporaryFolder() {

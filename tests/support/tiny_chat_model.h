@@ -13,18 +13,18 @@
 
 namespace stagecraft {
 
-// A ChatML model in a folder of its own, made on the spot and gone with the object: random weights,
-// a byte-level tokenizer with a few merges. It talks nonsense, always the same, and ends an answer
-// after a while.
+// A ChatML model in a temporary folder, which the destructor deletes: random weights, and a
+// byte-level tokenizer with a few merges. Its answers are nonsense, always the same, and end after
+// a few dozen tokens.
 class TinyChatModel {
  public:
   static constexpr std::size_t kMaxSeqLen = 512;
 
   struct Options {
-    bool chat_tokens = true;  // without: a tokenizer that knows no ChatML
-    bool special = true;      // are they marked as special?
-    bool endless = false;     // never ends an answer
-    bool convolves = false;   // its first layer convolves: a state that cannot be cut
+    bool chat_tokens = true;  // false: the tokenizer has no ChatML tokens
+    bool special = true;      // whether these tokens are marked as special
+    bool endless = false;     // whether an answer never ends
+    bool convolves = false;   // the first layer is a convolution, whose state cannot be cut
   };
 
   TinyChatModel() : TinyChatModel(Options()) {}
@@ -40,7 +40,8 @@ class TinyChatModel {
   using Json = nlohmann::json;
   static constexpr std::size_t kDim = 16, kFfnDim = 24, kLayers = 2, kHeads = 4, kKvHeads = 2;
 
-  // GPT-2's stand-in for each byte: itself where it can be printed, else the next from U+0100 on.
+  // GPT-2's character for each byte: the byte itself if it is printable, otherwise the next
+  // character from U+0100 on.
   static std::vector<std::string> byte_characters() {
     std::vector<std::string> characters;
     unsigned next = 0x100;
@@ -110,7 +111,7 @@ class TinyChatModel {
   }
 
   void write_config(const Options& options) const {
-    // eos is not <|im_end|>: a chat has to know by itself what ends an answer.
+    // eos is not <|im_end|>, so a chat must know by itself which token ends an answer.
     Json config = {{"architectures", {"LlamaForCausalLM"}},
                    {"model_type", "llama"},
                    {"vocab_size", vocab_size_},
@@ -163,12 +164,12 @@ class TinyChatModel {
     add_ones(options.convolves ? "model.embedding_norm.weight" : "model.norm.weight");
     float* head = add("lm_head.weight", {vocab_size_, kDim}, 1.0);
     if (options.endless) std::fill(head, head + 3 * kDim, 0.0f);
-    // An <|im_end|> louder than the others: answers of a few dozen tokens.
+    // Makes <|im_end|> likelier than other tokens: answers have a few dozen tokens.
     for (std::size_t i = 0; i < kDim; ++i) head[2 * kDim + i] *= 2.2f;
     write_safetensors(folder_.path() / "model.safetensors", tensors_, {});
   }
 
-  // Random numbers around 0 (Irwin-Hall: the same on every machine).
+  // Adds a tensor of random numbers around 0 (Irwin-Hall: the same on every machine).
   float* add(const std::string& name, const std::vector<std::size_t>& shape, double scale) {
     const std::size_t rows = shape.size() == 1 ? 1 : shape[0];
     Matrix<float>& values = owned_.emplace_back(rows, shape.back());

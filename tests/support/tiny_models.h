@@ -13,7 +13,7 @@ namespace stagecraft {
 
 inline const std::string kModels = TEST_DATA "/models/";
 
-// The folders of kModels, each a tiny model with a trace of PyTorch's, in order of names.
+// The folders of kModels, sorted by name. Each holds a tiny model and a trace that PyTorch made.
 inline std::vector<std::string> tiny_model_names() {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(kModels)) {
@@ -23,7 +23,7 @@ inline std::vector<std::string> tiny_model_names() {
   return names;
 }
 
-// The text that a trace is of.
+// The token ids of the text from which a trace was made.
 inline std::vector<TokenId> ids_of(const TraceFile& trace) {
   const StoredTensor& tensor = trace.tensor("ids");
   std::vector<std::int64_t> wide(tensor.bytes.size() / sizeof(std::int64_t));
