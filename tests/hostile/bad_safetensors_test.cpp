@@ -1,4 +1,4 @@
-// What is said about a model.safetensors that is wrong.
+// The error message for a wrong model.safetensors.
 #include "tests/hostile/refused_model.h"
 
 namespace stagecraft {
