@@ -78,8 +78,7 @@ TextPrinter::TextPrinter() : wrap_(erasable_columns()) {}
 TextPrinter::~TextPrinter() {
   try {
     end_line();
-  } catch (
-      const Error&) {  // print() and end_line() have thrown it already, or it is of no interest
+  } catch (const Error&) {  // an earlier call has thrown it already, or nobody needs it
   }
 }
 

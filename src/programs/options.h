@@ -52,7 +52,8 @@ struct GenerationFlags {
 
   ModelSource tokenizer_source(const ModelSource& source) const;
   std::size_t thread_count() const;
-  // Uses the textbook backend if --textbook asks for it, or if the layers are a student's.
+  // Uses the backend that --backend names, or Textbook if the layers are a student's. Throws Error
+  // if an option does not fit the backend.
   Engine open_engine(const ModelSource& source) const;
   std::uint64_t chosen_seed() const;  // the given seed, or a random one
   // Reads the file of --grammar or --json-schema. Null: neither was given.

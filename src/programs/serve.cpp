@@ -28,7 +28,7 @@ struct ServeFlags : GenerationFlags {
   std::vector<std::string> aliases;
   std::string api_key_file;
   std::string chat_template;
-  std::string beside;  // a second model
+  std::string beside;  // the second model; empty: none
 };
 
 // The first SIGINT or SIGTERM is noted and wakes the server. The second ends the program.

@@ -444,7 +444,7 @@ std::vector<ToolMessage> parse_messages(Fields& fields) {
 
 // The functions that a chat may call, or must call.
 struct Tools {
-  std::optional<JsonNode> array;  // for the template
+  std::optional<JsonNode> array;  // as given, for the chat template
   std::vector<Tool> callable;     // functions that this answer may call
   bool forced = false;
   bool several = true;

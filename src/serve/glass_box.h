@@ -65,7 +65,7 @@ class GlassBox {
 
   std::optional<LookId> submit(GlassRequest request);  // nullopt: too many requests wait
   void cancel(LookId id);                              // no answer to this request will come
-  std::vector<GlassAnswer> take_answers();
+  std::vector<GlassAnswer> take_answers();             // returns the answers since the last call
 
  private:
   struct Waiting {

@@ -70,7 +70,8 @@ class HttpServer {
   // Makes run() call on_wake() soon. Any thread or signal handler may call it.
   void wake() const noexcept;
 
-  // These do nothing if the connection is gone.
+  // Answer the request of a connection: either answer(), or begin_stream(), any number of stream()
+  // and end_stream(). They do nothing if the connection is gone.
   void answer(ConnectionId connection, HttpAnswer answer);
   void begin_stream(ConnectionId connection, const std::string& content_type);
   void stream(ConnectionId connection, std::string_view piece);

@@ -103,7 +103,7 @@ class Scheduler {
   // Frees the text's place after the current step. After cancel() returns, no new event of this
   // text is added; take_events() may still return earlier ones.
   void cancel(TextId text);
-  std::vector<TextEvent> take_events();
+  std::vector<TextEvent> take_events();  // returns the events since the last call
   SchedulerStats stats() const;
 
  private:
